@@ -10,8 +10,8 @@
 
 namespace firn {
 
-// The registry of those who have none: there is never a session, and every request is answered
-// kUnavailable. So what lives on a control thread need not know.
+// The coordinator of a server without a registry: there is never a session, and every request is
+// answered kUnavailable. So code on the control thread needs no special case.
 class AbsentCoordinator final : public Coordinator {
  public:
   void Read(const std::string&, ReadDone done, Changed = {}) override { Refuse(std::move(done)); }
@@ -51,7 +51,7 @@ class AbsentCoordinator final : public Coordinator {
   }
 
   std::vector<std::function<void()>> answers_;  // of the control thread, as all verbs but Wake
-  std::mutex mutex_;                            // guards what is below
+  std::mutex mutex_;                            // guards the members below
   std::condition_variable woken_;
   bool wake_ = false;
 };

@@ -15,15 +15,15 @@
 
 namespace firn {
 
-// Who waits for an answer, whatever the verb.
+// The callback of a request, of any verb.
 using AnyDone = std::variant<Coordinator::ReadDone, Coordinator::ListDone, Coordinator::SyncDone,
                              Coordinator::WriteDone>;
 
-// What it gets: each verb's own.
+// The answer to a request, of any verb.
 using Answer = std::variant<Result<Node>, Result<std::vector<std::string>>, Status, WriteOutcome>;
 
-// What a coordinator's own thread hands to its control thread: the answer to the request of that
-// token, and that a watch has fired.
+// Messages from a coordinator's own thread to its control thread: the answer to the request with
+// that token, and the notification of a watch.
 struct Answered {
   uint64_t token;
   Answer answer;
@@ -32,18 +32,18 @@ struct Noticed {
   uint64_t watch;
 };
 
-// Hands over an answer. An answer of another verb ends the process.
+// Delivers an answer. An answer of another verb ends the process.
 void Tell(const AnyDone& done, Answer answer);
 
-// Answers a request that failed as a whole: every verb's answer can carry a status.
+// Answers a failed request: every verb's answer can carry a status.
 void AnswerFailure(const AnyDone& done, Status status);
 
-// Answers a request whose outcome nobody will learn: kUnknown for a write, kUnavailable for a
-// reading verb, for which it makes no difference.
+// Answers a request whose outcome cannot be determined: kUnknown for a write, kUnavailable for a
+// read, for which it makes no difference.
 void AnswerLost(const AnyDone& done, const std::string& why);
 
-// The requests that have been sent and not answered, with the moment at which their owner gives
-// up on them. Every request has the same time limit, so the oldest is due first.
+// The requests that have been sent and not answered, with their deadlines. Every request has the
+// same time limit, so the oldest is due first.
 // Thread-compatible: a coordinator's control thread owns it.
 class RequestTable {
  public:
@@ -52,14 +52,14 @@ class RequestTable {
   // Tokens rise and are never used twice.
   Token Add(AnyDone done, BootMs deadline);
 
-  // Takes a request out; empty when it has been answered already.
+  // Removes a request and returns it; empty if it has been answered already.
   std::optional<AnyDone> Take(Token token);
 
-  // Takes out, oldest first, every request that is due, or simply every request.
+  // Removes and returns, oldest first, every request that is due, or every request.
   std::vector<std::pair<Token, AnyDone>> TakeDue(BootMs now);
   std::vector<AnyDone> TakeAll();
 
-  // When the oldest is due; empty when there is none.
+  // When the oldest is due; empty if there is none.
   std::optional<BootMs> NextDue() const;
   size_t size() const { return waiting_.size(); }
 

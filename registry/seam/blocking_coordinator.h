@@ -9,32 +9,32 @@
 
 namespace firn {
 
-// A coordinator's verbs for those who have nothing else to do meanwhile: commands, audits, tests.
-// Each call dispatches until its own answer has come; what else arrives is delivered on the way.
+// A coordinator's verbs as blocking calls, for commands, audits and tests. Each call dispatches
+// until its own answer has arrived, and delivers other answers on the way.
 //
-// Sharp edge: takes over the coordinator's session handler, leaves it without one at its end, and
-// must not be used inside an answer.
+// Sharp edge: replaces the coordinator's session handler, removes it at its end, and must not be
+// used inside an answer.
 // Owned by one thread.
 class BlockingCoordinator {
  public:
-  // Waits at most `limit` for an answer. Coordinators keep time limits of their own, so a longer
-  // silence is a defect and ends the process.
+  // Waits at most `limit` for an answer. Coordinators have time limits of their own, so a longer
+  // wait is a defect and ends the process.
   BlockingCoordinator(Coordinator& coordinator, const Clock& clock,
                       Milliseconds limit = Milliseconds(60'000));
   BlockingCoordinator(const BlockingCoordinator&) = delete;
   BlockingCoordinator& operator=(const BlockingCoordinator&) = delete;
 
-  // Waits for a session; kUnavailable when none has come within `patience`, kDenied when the
-  // registry refuses the credentials.
+  // Waits for a session. kUnavailable if there is none within `patience`, kDenied if the registry
+  // refuses the credentials.
   Status Connect(Milliseconds patience);
 
-  // The session that the last news were of a connection in; 0 when they were of its loss, which may
-  // come right behind an answer, or when there were none. For whoever takes the coordinator over.
+  // The session of the latest event if that was a connection; 0 if it was a disconnection, which
+  // can follow an answer at once, or if there was no event. For the next owner of the coordinator.
   int64_t connected_in() const { return news_->connected_in; }
 
   Result<Node> Read(const std::string& path);
-  // Many nodes in the time of a few: asked one behind another without waiting, each with an answer
-  // of its own, in the order of the paths.
+  // Reads many nodes, pipelined: all requests are sent without waiting. Returns one answer for each
+  // path, in the order of the paths.
   std::vector<Result<Node>> ReadAll(const std::vector<std::string>& paths);
   Result<std::vector<std::string>> List(const std::string& path);
   Status Sync(const std::string& path);
@@ -42,7 +42,7 @@ class BlockingCoordinator {
   Status PrepareRoot();
 
  private:
-  // What the session handler writes to; it may outlive this, and this the coordinator.
+  // State of the session handler, which may outlive this object; this may outlive the coordinator.
   struct News {
     bool denied = false;
     int64_t connected_in = 0;

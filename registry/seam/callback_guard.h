@@ -5,8 +5,8 @@
 
 namespace firn {
 
-// Ties answers to the object that asked for them: what is bound here falls silent once the object,
-// and with it this member, is gone. Single-threaded, as everything on the control thread is.
+// Ties callbacks to the object that made the request: a bound function does nothing after the
+// object, and with it this member, is destroyed. Single-threaded, like all of the control thread.
 class CallbackGuard {
  public:
   CallbackGuard() = default;

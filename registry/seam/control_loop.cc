@@ -60,7 +60,7 @@ bool ControlLoop::Run(const std::function<void()>& task) {
 
 void ControlLoop::Stop() {
   if (sentinel_.InChild()) {
-    // The thread is the parent's, and whoever held the mutex at the fork is not here to let it go.
+    // The thread is the parent's, and a holder of the mutex at the fork does not exist here.
     if (thread_.joinable()) thread_.detach();
     return;
   }
@@ -77,17 +77,17 @@ void ControlLoop::Loop(const std::function<void(Now)>& tick) {
   }
 }
 
-// False: it was the last one.
+// False after the last round.
 bool ControlLoop::TakeRound(Milliseconds wait, const std::function<void(Now)>& tick) {
   coordinator_->Dispatch(wait);
-  bool going_on = false;
+  bool running = false;
   {
     const std::scoped_lock lock(mutex_);
-    going_on = running_;
+    running = running_;
   }
-  RunPosted();  // also in the last round: what was posted before Stop is still done
+  RunPosted();  // also in the last round: tasks posted before Stop still run
   tick(clock_.Read());
-  return going_on;
+  return running;
 }
 
 void ControlLoop::RunPosted() {

@@ -12,18 +12,18 @@
 
 namespace firn {
 
-// The one thread on which a registry's coordinator lives, with everything that is driven by its
-// answers: keeper of the claim, publisher, directory.
+// The thread that owns a registry's coordinator and everything that is driven by its answers:
+// keeper of the claim, publisher, directory.
 //
 //     ControlLoop loop(SystemClock(), std::move(coordinator));
 //     loop.Start([&](Now now) { keeper.Tick(now); publisher.Tick(now.boot); });
 //     loop.Run([&] { keeper.Release(); });     // from any thread, waits
 //     loop.Stop();
 //
-// The coordinator is used by this thread only, from Start to Stop. Objects that live on it are made
-// before Start or inside Run, and destroyed after Stop or inside Run.
+// Only this thread uses the coordinator, from Start to Stop. Its users are constructed before Start
+// or inside Run, and destroyed after Stop or inside Run.
 //
-// A forked child has no such thread: nothing posted or run there is done, and Stop only lets go.
+// A forked child has no such thread: Post and Run do nothing there, and Stop only detaches.
 class ControlLoop {
  public:
   static constexpr Milliseconds kTickInterval{10};
@@ -39,9 +39,9 @@ class ControlLoop {
   // interval.
   void Start(std::function<void(Now)> tick);
 
-  // The same without a thread, for a simulation: the caller's is the one, and gives it each Round.
+  // The same without a thread, for a simulation: the caller's thread calls Round.
   void StartByHand(std::function<void(Now)> tick);
-  // What the thread does again and again: answers, tasks, the tick. Waits for nothing.
+  // One iteration of the loop: answers, tasks, the tick. Does not wait.
   void Round();
   bool by_hand() const { return by_hand_ != nullptr; }
 
@@ -49,12 +49,12 @@ class ControlLoop {
   // after Stop are dropped.
   void Post(std::function<void()> task);
 
-  // Post, and waits for its end. Thread-safe, but not from the thread itself. After Stop, before
-  // Start, or by hand, the task runs here: there is no other thread to disturb. False, with nothing
-  // done, in a forked child.
+  // Posts the task and waits for its end. Thread-safe, but not from the thread itself. After Stop,
+  // before Start, or by hand, the task runs in the caller's thread. Returns false, without running
+  // it, in a forked child.
   bool Run(const std::function<void()>& task);
 
-  // Ends the thread after the tasks already posted. Idempotent; one thread at a time.
+  // Ends the thread after the tasks posted so far. Idempotent; one thread at a time.
   void Stop();
 
  private:
@@ -66,9 +66,9 @@ class ControlLoop {
   const std::unique_ptr<Coordinator> coordinator_;
   const ForkSentinel sentinel_;
   std::thread thread_;
-  std::function<void(Now)> by_hand_;  // the tick, where there is no thread
+  std::function<void(Now)> by_hand_;  // the tick, if there is no thread
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards the members below
   std::vector<std::function<void()>> posted_;
   bool running_ = false;
 };

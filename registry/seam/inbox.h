@@ -9,8 +9,8 @@
 
 namespace firn {
 
-// Where other threads leave what the control thread takes. Push and Wake are thread-safe, Take is
-// for one thread. Bounded by what its owner has asked for: nothing else is pushed.
+// A queue from other threads to the control thread. Push and Wake are thread-safe, Take is for one
+// thread. Its size is bounded by the owner's requests: only their answers are pushed.
 template <typename T>
 class Inbox {
  public:
@@ -20,14 +20,14 @@ class Inbox {
     arrived_.notify_one();
   }
 
-  // Makes a Take that waits return; or the next one, if none waits.
+  // Makes a waiting Take return, or the next one if none is waiting.
   void Wake() {
     const std::lock_guard lock(mutex_);
     woken_ = true;
     arrived_.notify_one();
   }
 
-  // All there is, in order; when there is nothing, waits up to `wait` for something.
+  // Returns all items, in order. If there is none, waits up to `wait` for one.
   std::vector<T> Take(Milliseconds wait) {
     std::unique_lock lock(mutex_);
     if (wait.count() > 0) {

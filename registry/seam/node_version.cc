@@ -5,7 +5,7 @@ namespace firn {
 size_t AddSet(std::vector<Write>& writes, const std::string& path, const std::string& data,
               int64_t version) {
   writes.push_back(Write::Set(path, data, version));
-  // The first one guards both.
+  // The first set guards both.
   if (version == kUnguardedVersion - 1) {
     writes.push_back(Write::Set(path, data, Write::kAnyVersion));
   }
@@ -13,7 +13,7 @@ size_t AddSet(std::vector<Write>& writes, const std::string& path, const std::st
 }
 
 std::string RestsUnguarded(const std::string& what) {
-  return what + " rests at version -1, where no write can be guarded: run firn restore";
+  return what + " rests at version -1, where no write can be guarded; run firn restore";
 }
 
 }  // namespace firn

@@ -14,12 +14,12 @@ namespace firn {
 // -1, which newer ones skip. Two versions are compared by the sign of their 32-bit difference, so
 // "older" means fewer than 2^31 sets ago. Pure functions.
 //
-// Sharp edge: at -1 nothing can be guarded, for -1 is the word for "whatever version there is". So
-// no node of ours is left there: AddSet passes over it. A node that rests at -1 all the same was
-// set by somebody else; nobody builds on it until `firn restore` has moved it on.
+// Sharp edge: at -1 nothing can be guarded, because -1 means "any version". So Firn leaves no node
+// there: AddSet skips it. A node at -1 was set by another program; no write is based on it until
+// `firn restore` has moved it to another version.
 inline constexpr int64_t kUnguardedVersion = Write::kAnyVersion;
 
-// The version after one more set.
+// Returns the version after one more set.
 constexpr int64_t NextVersion(int64_t version) {
   return static_cast<int32_t>(static_cast<uint32_t>(version) + 1);
 }
@@ -34,12 +34,12 @@ constexpr bool Follows(int64_t version, int64_t after) {
   return version != kUnguardedVersion && after == NextVersion(version);
 }
 
-// Adds what sets the node at `version` to `data` and leaves it at a version that can be guarded:
-// one set, two of the same data from -2. The index of the last one, whose answer counts.
+// Adds the writes that set the node at `version` to `data` and leave it at a version that can be
+// guarded: one set, or from -2 two sets of the same data. Returns the index of the last one.
 size_t AddSet(std::vector<Write>& writes, const std::string& path, const std::string& data,
               int64_t version);
 
-// A sentence about a node that rests at -1.
+// Returns a sentence about a node at version -1.
 std::string RestsUnguarded(const std::string& what);
 
 }  // namespace firn

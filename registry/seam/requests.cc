@@ -62,8 +62,8 @@ std::string ChildPath(std::string_view path, std::string_view name) {
 
 namespace {
 
-// Creates the ancestors of `path` from the top, one after another: `next` is where the next
-// ancestor's path ends.
+// Creates the ancestors of `path` from the top, one after another; `next` is the end of the next
+// ancestor's path.
 void EnsureFrom(Coordinator& coordinator, std::string path, size_t next,
                 Coordinator::SyncDone done) {
   std::string ancestor = path.substr(0, next);

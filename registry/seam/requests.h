@@ -9,8 +9,7 @@
 
 namespace firn {
 
-// What every coordinator checks about a request before it does anything, so that all refuse the
-// same. Pure functions.
+// Checks of requests that all coordinators share, so that all refuse the same. Pure functions.
 
 // Ok for "/" and for "/a/b": no empty part, no "." or "..", no control character, within
 // Coordinator's limits.
@@ -25,13 +24,12 @@ std::string_view ParentOf(std::string_view path);
 // "b" for "/a/b"; empty for "/".
 std::string_view NameOf(std::string_view path);
 
-// `path` with one more part: "/a/b" for ("/a", "b"), "/b" for ("/", "b").
+// Appends a part to `path`: "/a/b" for ("/a", "b"), "/b" for ("/", "b").
 std::string ChildPath(std::string_view path, std::string_view name);
 
-// Makes the missing nodes above `path`, persistent and empty, "/" excepted: that node is the
-// cluster's root and is made by those who know what it has to say. `done` gets kNotFound when there
-// is something to make and no "/" to make it in, else the first failure; kConflict never.
-// `coordinator` must outlive the answer.
+// Creates the missing nodes above `path`, persistent and empty, except for "/": the cluster's root
+// node has contents of its own. `done` gets kNotFound if a node is missing and "/" does not exist,
+// otherwise the first failure; never kConflict. `coordinator` must outlive the answer.
 void EnsureParents(Coordinator& coordinator, const std::string& path, Coordinator::SyncDone done);
 
 }  // namespace firn

@@ -13,7 +13,7 @@ Written Sorted(WriteOutcome outcome) {
 
 }  // namespace
 
-// What is done with an answer when it comes.
+// Returns the callback for an answer.
 template <typename Answer>
 auto Talk::Tell(const Asked<Answer>& asked) {
   return [this, waiting = asked.question()](Answer answer) {

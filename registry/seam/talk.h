@@ -14,8 +14,8 @@
 
 namespace firn {
 
-// What became of a multi. Whoever reads it takes every fate in hand, the unknown one too: a switch
-// over them has no default.
+// The result of a multi. Readers must handle every fate, also the unknown one: a switch over them
+// has no default.
 struct Written {
   enum class Fate {
     kDone,
@@ -37,10 +37,10 @@ struct Reading {
 };
 using Readings = std::vector<Reading>;
 
-// One node for each path asked for, in order; nothing where there is no such node.
+// One node for each requested path, in order; empty if there is no such node.
 using Nodes = std::vector<std::optional<Node>>;
 
-// A question to the registry on its way, to be awaited at once.
+// A pending request to the registry, to be awaited at once.
 template <typename Answer>
 class [[nodiscard]] Asked {
  public:
@@ -59,9 +59,9 @@ class [[nodiscard]] Asked {
   std::shared_ptr<Question> question_ = std::make_shared<Question>();
 };
 
-// Tasks and the registry that they talk to. Every verb asks when it is called, in the order of the
-// calls, and ends with the coordinator's answer: kUnavailable, or an unknown fate, when the
-// connection is lost. A task that is destroyed meanwhile hears of none.
+// Runs tasks that use a registry. Every verb sends its request when it is called, in the order of
+// the calls, and ends with the coordinator's answer: kUnavailable, or an unknown fate, if the
+// connection is lost. A task that is destroyed meanwhile gets no answer.
 // Owned by the control thread.
 class Talk final : public TaskRunner {
  public:
@@ -69,19 +69,18 @@ class Talk final : public TaskRunner {
 
   int64_t session() const { return coordinator_.session(); }
 
-  // `changed`: the watch, which tells whoever made it even when the task has gone.
+  // `changed` is the watch's callback; it is called even if the task no longer exists.
   Asked<Result<Node>> Read(const std::string& path, Coordinator::Changed changed = {});
   Asked<Result<std::vector<std::string>>> List(const std::string& path);
   Asked<Status> Sync(const std::string& path);
   Asked<Written> Multi(const std::vector<Write>& writes);
 
-  // Of at least one node, asked without waiting in between; in the order in which they came.
+  // Reads one or more nodes, pipelined. The answers are in the order of their arrival.
   Asked<Readings> ReadAll(const std::vector<std::string>& paths);
 
-  // Nodes as they are after a sync: everything that was acknowledged to anybody before the call is
-  // in them. All or nothing: when the sync or one read fails, this fails so. The same when the
-  // session has ended by then: so what is written at once is written in the session that was read
-  // in.
+  // Reads nodes after a sync: they contain every write that was acknowledged to any client before
+  // the call. Fails if the sync or a read fails, or if the session has ended meanwhile. So a write
+  // that follows at once belongs to the session of the reads.
   Task<Result<Nodes>> ReadSynced(std::vector<std::string> paths);
 
  private:

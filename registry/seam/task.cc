@@ -37,7 +37,7 @@ void TaskRunner::Tick(BootMs now) {
 void TaskRunner::RunReady() {
   while (!ready_.empty()) {
     for (const auto& wait : std::exchange(ready_, {})) {
-      // Kept by the frame, not from here: it may end in this very resume.
+      // The frame owns the wait, and may end in this resume.
       const std::coroutine_handle<> task = wait.expired() ? nullptr : wait.lock()->task;
       if (task) Run(task);
     }

@@ -12,39 +12,39 @@
 namespace firn {
 
 // Conversations with the registry as coroutines: a protocol that waits for answers, written from
-// top to bottom. A Task is one conversation or a part of one; a TaskRunner (Talk, in talk.h, adds
-// the questions to a registry) resumes them.
+// top to bottom. A Task is one conversation or a part of one. A TaskRunner resumes tasks; Talk, in
+// talk.h, adds the requests to a registry.
 //
-//  1. A task does nothing until it is started, or awaited by another task. Its frame belongs to the
-//     Task object; that of an awaited one lies in its parent's frame. So destroying the outermost
-//     ends all of it, and answers that come later are dropped.
-//  2. An answer resumes nothing: it marks the task ready. Tick resumes those in the order of their
-//     answers, then those whose time has come, until none is left.
-//  3. Nothing is resumed inside a resume, and no task that has begun is destroyed inside one: that
-//     ends the process. So what may destroy a task is called when Tick has returned.
-//  4. The time is now(), which is the last Tick's. It is read where it is used; none is kept over
-//     an await. Nothing here reads a clock, owns a thread or sleeps.
-//  5. An exception leaves through Tick or Start, past all tasks. On the control thread nobody
-//     catches it, so it ends the process; and whoever did could not go on with this runner.
+//  1. A task does nothing until it is started, or awaited by another task. The Task object owns its
+//     frame; an awaited task's frame is inside its parent's frame. So destroying the outermost task
+//     ends all of it, and later answers are dropped.
+//  2. An answer does not resume a task but marks it ready. Tick resumes ready tasks in the order of
+//     their answers, then those whose time has come, until none is left.
+//  3. No task is resumed inside a resume, and destroying a started task inside one ends the
+//     process. So code that may destroy a task runs after Tick has returned.
+//  4. The time is now(), set by the last Tick. It is read where it is used and not kept across an
+//     await. Nothing here reads a clock, owns a thread or sleeps.
+//  5. An exception leaves through Tick or Start, past all tasks. The control thread does not catch
+//     it, so it ends the process. After an exception the runner cannot be used.
 //
-// Sharp edge: g++ 12 destroys some temporaries of an await expression twice. So co_await stands
-// only as `T x = co_await F(names);`, `co_await F(names);` or `co_return co_await F(names);`, the
+// Sharp edge: g++ 12 destroys some temporaries of an await expression twice. So co_await is only
+// used as `T x = co_await F(names);`, `co_await F(names);` or `co_return co_await F(names);`. The
 // arguments are names, there are no coroutine lambdas, and parameters are values, or pointers to
-// what outlives the task. tools/checks/tasks.py holds the tree to it.
+// objects that outlive the task. tools/checks/tasks.py enforces this.
 // Owned by the control thread.
 class TaskRunner;
 
-// What one wait of a task is; it lies in the awaiter, and with it in the task's frame.
+// One wait of a task; a member of the awaiter, and so part of the task's frame.
 struct TaskWait {
   std::coroutine_handle<> task;
   BootMs until{};
 };
 
-// How a wait for a time has ended.
+// How a wait for a time ended.
 enum class Waited {
   kOver,
-  kConnectionLost,  // before its time: the connection was lost meanwhile
-  kStopped,         // before its time: the task is to come to its end
+  kConnectionLost,  // early: the connection was lost meanwhile
+  kStopped,         // early: the task has to end
 };
 
 template <typename T = void>
@@ -56,7 +56,7 @@ class TaskRunner {
   TaskRunner(const TaskRunner&) = delete;
   TaskRunner& operator=(const TaskRunner&) = delete;
 
-  // Begins a task and runs it up to its first wait. It must not outlive the runner.
+  // Starts a task and runs it up to its first wait. The task must not outlive the runner.
   template <typename T>
   void Start(Task<T>& task);
 
@@ -77,18 +77,18 @@ class TaskRunner {
     const std::shared_ptr<TaskWait> wait_ = std::make_shared<TaskWait>();
   };
 
-  // Waits for the first Tick at or after `time`; not at all when that is now.
+  // Waits for the first Tick at or after `time`; does not wait if that time has come.
   Pause Until(BootMs time) { return {*this, time}; }
 
-  // Ends the waits for a time, at the next Tick. What was asked of a registry is answered all the
-  // same: a coordinator answers everything when its connection goes.
+  // Ends the waits for a time at the next Tick. Requests need no such call: a coordinator answers
+  // all of them when its connection is lost.
   void LoseConnection();
-  // The same for good: no later wait lasts.
+  // The same permanently: later waits end at once.
   void Stop();
   bool stopped() const { return stopped_; }
 
  protected:
-  // For answers: the task goes on at the next Tick, unless it is gone by then.
+  // For answers: the next Tick resumes the task, unless it has been destroyed by then.
   void MarkReady(std::weak_ptr<TaskWait> wait) { ready_.push_back(std::move(wait)); }
 
  private:
@@ -97,8 +97,8 @@ class TaskRunner {
   enum class State { kIdle, kRunning, kFailed };
 
   void Run(std::coroutine_handle<> task);
-  // Not at once but when the present one has suspended: so no resume lies inside another.
-  void GoOnWith(std::coroutine_handle<> task) { next_ = task; }
+  // Resumes `task` once the current one has suspended, so that no resume is nested in another.
+  void ContinueWith(std::coroutine_handle<> task) { next_ = task; }
   void RunReady();
   void DieInATask() const;
 
@@ -125,11 +125,11 @@ class [[nodiscard]] Task {
   }
   ~Task() { Drop(); }
 
-  // Started and not at its end.
+  // Whether it has started and not ended.
   bool busy() const { return frame_ && frame_.promise().runner != nullptr && !frame_.done(); }
-  // At its end, with a result that was not taken.
+  // Whether it has ended and its result was not taken.
   bool done() const { return frame_ && frame_.done(); }
-  // When done, once: what it came to.
+  // Returns the result, once, when done.
   T Take() {
     if (!done()) Die("a task was asked for its result before its end");
     const Task ended = std::move(*this);
@@ -144,7 +144,7 @@ class [[nodiscard]] Task {
     void await_suspend(std::coroutine_handle<Promise> parent) {
       child_.promise().parent = parent;
       child_.promise().runner = parent.promise().runner;
-      child_.promise().runner->GoOnWith(child_);
+      child_.promise().runner->ContinueWith(child_);
     }
     T await_resume() { return child_.promise().Take(); }
 
@@ -189,7 +189,7 @@ struct Task<T>::promise_type : task_internal::Value<T> {
   struct Last {
     bool await_ready() const noexcept { return false; }
     void await_suspend(Frame ended) const noexcept {
-      ended.promise().runner->GoOnWith(ended.promise().parent);
+      ended.promise().runner->ContinueWith(ended.promise().parent);
     }
     void await_resume() const noexcept {}
   };

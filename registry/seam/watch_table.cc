@@ -15,7 +15,7 @@ WatchTable::Id WatchTable::IdOf(WatchKind kind, std::string_view path) {
 
 void WatchTable::Add(Id id, WatchKind kind, std::string_view path, Coordinator::Changed changed) {
   auto entry = entries_.find(id);
-  if (entry == entries_.end()) {  // it has fired since it was asked for
+  if (entry == entries_.end()) {  // it has fired since the request
     Key key{kind, std::string(path)};
     ids_.emplace(key, id);
     entry = entries_.emplace(id, Entry{std::move(key), {}}).first;

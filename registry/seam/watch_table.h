@@ -12,34 +12,34 @@
 
 namespace firn {
 
-// What a watch waits for.
+// The changes that a watch reports.
 enum class WatchKind : uint8_t {
   kNode,      // the node's creation, erasure and data
-  kChildren,  // children that come or go, and the node's erasure
+  kChildren,  // added and removed children, and the node's erasure
 };
 
-// Who wants to hear of changes, by node. Bounded: of one number the last Coordinator::kWatchesMax
-// are kept. Thread-compatible.
+// Callbacks of watches, by node. Bounded: for each number, the last Coordinator::kWatchesMax are
+// kept. Thread-compatible.
 //
-// Sharp edge: what is added after its number has fired waits under that number still. Whoever asks
-// a server for a watch takes the number before asking and adds under it when the answer is there:
-// so a notice of an earlier watch, told in between, does not take the new one away.
+// Sharp edge: a callback that is added after its number has fired still waits under that number. To
+// set a watch on a server, take the number before the request and add the callback when the answer
+// arrives. Then a notification of an earlier watch in between does not remove the new callback.
 class WatchTable {
  public:
   using Id = uint64_t;
   using Fired = std::vector<Coordinator::Changed>;
-  // The number under which a node's watches of a kind fire together: the same until they have
-  // fired, then another. Never 0.
+  // Returns the number under which a node's watches of a kind fire together: the same until they
+  // have fired, then another one. Never 0.
   Id IdOf(WatchKind kind, std::string_view path);
 
-  // `id` is what IdOf said of this kind and path, now or earlier.
+  // `id` was returned by IdOf for this kind and path, now or earlier.
   void Add(Id id, WatchKind kind, std::string_view path, Coordinator::Changed changed);
 
-  // Takes out what is to be called. Empty when nobody waits.
+  // Removes and returns the callbacks to call; empty if there are none.
   Fired Fire(WatchKind kind, std::string_view path);
   Fired Fire(Id id);
 
-  // All, in the order of the numbers, so that a run repeats.
+  // Fires all, in the order of the numbers, so that runs are reproducible.
   Fired FireAll();
 
   bool empty() const { return entries_.empty(); }

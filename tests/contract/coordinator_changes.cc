@@ -1,4 +1,4 @@
-// Of the suite in coordinator_contract.cc: when something was changed last.
+// Part of the suite in coordinator_contract.cc: the numbers of changes.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ int64_t CoordinatorContract::ChangedAt(const std::string& path) {
   return node.ok() ? node->stat.changed_zxid : 0;
 }
 
-TEST_P(CoordinatorContract, ANodesSetMovesItsChangeAndNoOthers) {
+TEST_P(CoordinatorContract, ASetChangesTheNumberOfItsNodeOnly) {
   ASSERT_TRUE(a->Create("/x", "0").status.ok());
   ASSERT_TRUE(a->Create("/y", "0").status.ok());
   const int64_t root = ChangedAt("/");
@@ -29,7 +29,7 @@ TEST_P(CoordinatorContract, ANodesSetMovesItsChangeAndNoOthers) {
   EXPECT_EQ(ChangedAt("/"), root);
 }
 
-TEST_P(CoordinatorContract, ChildrenThatComeAndGoMoveTheirParentsChange) {
+TEST_P(CoordinatorContract, AddedAndRemovedChildrenChangeTheirParentsNumber) {
   ASSERT_TRUE(a->Create("/x", "").status.ok());
   ASSERT_TRUE(a->Create("/y", "").status.ok());
   const int64_t empty = ChangedAt("/x");
@@ -45,7 +45,7 @@ TEST_P(CoordinatorContract, ChildrenThatComeAndGoMoveTheirParentsChange) {
   EXPECT_GT(ChangedAt("/x"), ChangedAt("/y"));
 }
 
-TEST_P(CoordinatorContract, AChildReplacedInOneGoMovesItsParentsChange) {
+TEST_P(CoordinatorContract, AReplacedChildChangesItsParentsNumber) {
   ASSERT_TRUE(a->Create("/x", "").status.ok());
   ASSERT_TRUE(a->Create("/x/1", "old").status.ok());
   const int64_t before = ChangedAt("/x");
@@ -59,7 +59,7 @@ TEST_P(CoordinatorContract, AChildReplacedInOneGoMovesItsParentsChange) {
   EXPECT_GT(ChangedAt("/x"), replaced) << "it went with its session";
 }
 
-TEST_P(CoordinatorContract, AMultiThatIsRefusedMovesNoChange) {
+TEST_P(CoordinatorContract, ARefusedMultiChangesNoNumber) {
   ASSERT_TRUE(a->Create("/x", "").status.ok());
   ASSERT_TRUE(a->Create("/x/1", "").status.ok());
   const int64_t root = ChangedAt("/");

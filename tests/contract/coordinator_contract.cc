@@ -20,7 +20,7 @@ void CoordinatorContract::SetUp() {
   ASSERT_NE(world, nullptr);
   b = Connect();
   Status prepared;
-  // What makes the root may be done twice.
+  // Creating the root may be repeated.
   for (int tries = 0; tries < 3; ++tries) {
     a = Connect();
     prepared = a->PrepareRoot();
@@ -40,13 +40,13 @@ std::unique_ptr<CoordinatorClient> CoordinatorContract::Connect() {
 
 // --- nodes --------------------------------------------------------------------------------------
 
-TEST_P(CoordinatorContract, TellsItsSessionOnce) {
+TEST_P(CoordinatorContract, ReportsItsSessionOnce) {
   EXPECT_EQ(a->events, (std::vector<SessionEvent>{{Kind::kConnected, (*a)->session()}}));
   EXPECT_NE((*a)->session(), 0);
   EXPECT_NE((*a)->session(), (*b)->session());
 }
 
-TEST_P(CoordinatorContract, ReadsWhatAnotherWrote) {
+TEST_P(CoordinatorContract, ReadsAnotherClientsWrite) {
   const std::string data("{\"bytes\":\"\0\xff\n\"}", 16);
   ASSERT_TRUE(a->Create("/x", data).status.ok());
   ASSERT_TRUE(b->Sync().ok());
@@ -58,7 +58,7 @@ TEST_P(CoordinatorContract, ReadsWhatAnotherWrote) {
   EXPECT_NE(node->stat.created_zxid, 0);
 }
 
-TEST_P(CoordinatorContract, SaysNotFoundForWhatIsNotThere) {
+TEST_P(CoordinatorContract, ReturnsNotFoundForAMissingNode) {
   EXPECT_EQ(a->Read("/none").code(), Code::kNotFound);
   EXPECT_EQ(a->List("/none").code(), Code::kNotFound);
   const WriteOutcome set = a->Set("/none", "x", Write::kAnyVersion);
@@ -74,7 +74,7 @@ TEST_P(CoordinatorContract, ListsChildrenSorted) {
   EXPECT_EQ(*a->List("/a"), Names{});
 }
 
-TEST_P(CoordinatorContract, TakesNamesAsLongAsItSays) {
+TEST_P(CoordinatorContract, AcceptsNamesUpToItsLimit) {
   const std::string path = "/" + std::string(Coordinator::kNameBytesMax, 'u');
   ASSERT_TRUE(a->Create(path, "1").status.ok());
   ASSERT_TRUE(a->Create(ChildPath(path, "child"), "2").status.ok());
@@ -84,14 +84,14 @@ TEST_P(CoordinatorContract, TakesNamesAsLongAsItSays) {
   EXPECT_EQ(a->Create(path + "u", "1").status.code(), Code::kInvalid);
 }
 
-TEST_P(CoordinatorContract, TakesDataAsLargeAsItSays) {
+TEST_P(CoordinatorContract, AcceptsDataUpToItsLimit) {
   const std::string most(Coordinator::kRequestBytesMax - 2, 'x');
   ASSERT_TRUE(a->Create("/x", most).status.ok());
   EXPECT_EQ(a->Read("/x")->data, most);
   EXPECT_EQ(a->Set("/x", most + "x", 0).status.code(), Code::kInvalid);
 }
 
-TEST_P(CoordinatorContract, EverySetCountsTheVersionAndKeepsTheCreation) {
+TEST_P(CoordinatorContract, EverySetRaisesTheVersionAndKeepsTheCreation) {
   ASSERT_TRUE(a->Create("/x", "0").status.ok());
   const NodeStat created = a->Read("/x")->stat;
   const NodeStat set = a->Set("/x", "1", 0).stats.at(0);
@@ -100,7 +100,7 @@ TEST_P(CoordinatorContract, EverySetCountsTheVersionAndKeepsTheCreation) {
   EXPECT_EQ(a->Read("/x")->stat, set);
 }
 
-TEST_P(CoordinatorContract, ANodeMadeAgainIsAnother) {
+TEST_P(CoordinatorContract, ARecreatedNodeIsAnotherCreation) {
   ASSERT_TRUE(a->Create("/x", "").status.ok());
   const NodeStat first = a->Read("/x")->stat;
   ASSERT_TRUE(a->Erase("/x").status.ok());
@@ -109,7 +109,7 @@ TEST_P(CoordinatorContract, ANodeMadeAgainIsAnother) {
   EXPECT_EQ(a->Read("/x")->stat.version, 0);
 }
 
-TEST_P(CoordinatorContract, TimeStampsAreNearAndRise) {
+TEST_P(CoordinatorContract, TimestampsAreCurrentAndRise) {
   ASSERT_TRUE(a->Create("/x", "").status.ok());
   const WallMs first = a->Read("/x")->stat.modified;
   EXPECT_LT(first, SystemClock().Wall() + Milliseconds(60'000));
@@ -137,7 +137,7 @@ TEST_P(CoordinatorContract, AVersionIsThirtyTwoBitsAndWraps) {
   EXPECT_TRUE(a->Multi({Write::Check("/x", INT32_MIN + 1)}).status.ok());
 }
 
-TEST_P(CoordinatorContract, ASetPassesOverTheVersionAtWhichNothingCanBeGuarded) {
+TEST_P(CoordinatorContract, ASetSkipsTheUnguardedVersion) {
   ASSERT_TRUE(a->Create("/x", "0").status.ok());
   if (!world->SetVersion("/x", -2)) GTEST_SKIP() << "2^32 sets would take too long here";
   a = Connect();
@@ -150,7 +150,7 @@ TEST_P(CoordinatorContract, ASetPassesOverTheVersionAtWhichNothingCanBeGuarded) 
   EXPECT_EQ(b->Read("/x")->stat.version, set.stats.at(last).version);
   EXPECT_EQ(b->Read("/x")->data, "1");
   const WriteOutcome late = b->Multi(writes);
-  EXPECT_EQ(late.status.code(), Code::kConflict) << "whoever read -2, too, is too late";
+  EXPECT_EQ(late.status.code(), Code::kConflict) << "a writer that read -2, too, is too late";
   EXPECT_EQ(late.failed, 1);
 }
 
@@ -164,7 +164,7 @@ TEST_P(CoordinatorContract, ASetAtAnotherVersionIsAConflict) {
   EXPECT_EQ(a->Read("/")->data, "1");
 }
 
-TEST_P(CoordinatorContract, ConflictsAreTold) {
+TEST_P(CoordinatorContract, ReportsConflicts) {
   ASSERT_TRUE(a->Create("/x", "").status.ok());
   ASSERT_TRUE(a->Create("/x/y", "").status.ok());
   EXPECT_EQ(a->Create("/x", "").status.code(), Code::kConflict);
@@ -173,7 +173,7 @@ TEST_P(CoordinatorContract, ConflictsAreTold) {
   EXPECT_EQ(a->Create("/p/q", "").status.code(), Code::kNotFound);
 }
 
-TEST_P(CoordinatorContract, AMultiIsDoneWhole) {
+TEST_P(CoordinatorContract, AMultiIsAppliedCompletely) {
   const WriteOutcome done =
       a->Multi({Write::Check("/", 0), Write::Create("/x", "1", Lifetime::kPersistent),
                 Write::Set("/x", "2", 0), Write::Create("/y", "3", Lifetime::kEphemeral),
@@ -188,7 +188,7 @@ TEST_P(CoordinatorContract, AMultiIsDoneWhole) {
   EXPECT_EQ(a->Read("/y")->stat.created_zxid, done.stats[3].created_zxid);
 }
 
-TEST_P(CoordinatorContract, AMultiIsNotDoneInPart) {
+TEST_P(CoordinatorContract, AMultiIsNeverAppliedPartially) {
   const struct {
     Write bad;
     Code code;
@@ -201,7 +201,7 @@ TEST_P(CoordinatorContract, AMultiIsNotDoneInPart) {
   };
   for (const auto& row : table) {
     WriteOutcome refused;
-    do {  // it is never done, so it may be repeated when its answer is lost
+    do {  // it is never applied, so it may be repeated if its answer is lost
       refused =
           a->Multi({Write::Set("/", "moved", 0), Write::Create("/x", "", Lifetime::kPersistent),
                     row.bad, Write::Create("/never", "", Lifetime::kPersistent)});
@@ -214,7 +214,7 @@ TEST_P(CoordinatorContract, AMultiIsNotDoneInPart) {
   EXPECT_EQ(*a->List("/"), Names{});
 }
 
-TEST_P(CoordinatorContract, ANodeIsReplacedInOneGo) {
+TEST_P(CoordinatorContract, ReplacesANodeInOneMulti) {
   ASSERT_TRUE(a->Create("/live", "a", Lifetime::kEphemeral).status.ok());
   const WriteOutcome done = b->Multi({Write::Set("/", "m", 0), Write::Erase("/live", 0),
                                       Write::Create("/live", "b", Lifetime::kEphemeral)});
@@ -253,7 +253,7 @@ TEST_P(CoordinatorContract, RequestsAreAppliedInTheOrderOfTheCalls) {
   EXPECT_EQ(*seen, "9");
 }
 
-TEST_P(CoordinatorContract, BadRequestsAreRefused) {
+TEST_P(CoordinatorContract, RefusesInvalidRequests) {
   for (const char* path : {"", "x", "//", "/x/", "/x//y", "/.", "/x/..", "/\n"}) {
     EXPECT_EQ(a->Read(path).code(), Code::kInvalid) << path;
     EXPECT_EQ(a->List(path).code(), Code::kInvalid) << path;
@@ -266,7 +266,7 @@ TEST_P(CoordinatorContract, BadRequestsAreRefused) {
       Code::kInvalid);
 }
 
-TEST_P(CoordinatorContract, ParentsAreEnsured) {
+TEST_P(CoordinatorContract, CreatesMissingParents) {
   for (int i = 0; i < 2; ++i) {
     std::optional<Status> done;
     EnsureParents(**a, "/service/providers/one", [&](Status status) { done = status; });
@@ -281,7 +281,7 @@ TEST_P(CoordinatorContract, ParentsAreEnsured) {
 
 // --- sessions and watches -----------------------------------------------------------------------
 
-TEST_P(CoordinatorContract, AnEphemeralNodeGoesWithItsSession) {
+TEST_P(CoordinatorContract, AnEphemeralNodeEndsWithItsSession) {
   ASSERT_TRUE(a->Create("/live", "a", Lifetime::kEphemeral).status.ok());
   ASSERT_TRUE(b->Sync().ok());
   EXPECT_EQ(b->ReadAndWatch("/live")->stat.ephemeral_owner, (*a)->session());
@@ -291,7 +291,7 @@ TEST_P(CoordinatorContract, AnEphemeralNodeGoesWithItsSession) {
   EXPECT_TRUE(b->Await([&] { return b->Read("/live").code() == Code::kNotFound; }));
 }
 
-TEST_P(CoordinatorContract, AWatchTellsOfASetOnce) {
+TEST_P(CoordinatorContract, AWatchReportsASetOnce) {
   ASSERT_TRUE(b->ReadAndWatch("/").ok());
   ASSERT_TRUE(a->Set("/", "1", 0).status.ok());
   ASSERT_TRUE(a->Set("/", "2", 1).status.ok());
@@ -301,7 +301,7 @@ TEST_P(CoordinatorContract, AWatchTellsOfASetOnce) {
   EXPECT_EQ(b->notices, 1);
 }
 
-TEST_P(CoordinatorContract, AWatchTellsOfCreationAndErasure) {
+TEST_P(CoordinatorContract, AWatchReportsCreationAndErasure) {
   EXPECT_EQ(b->ReadAndWatch("/x").code(), Code::kNotFound);
   EXPECT_EQ(b->ListAndWatch("/y").code(), Code::kNotFound);
   ASSERT_TRUE(a->Create("/x", "").status.ok());
@@ -314,7 +314,7 @@ TEST_P(CoordinatorContract, AWatchTellsOfCreationAndErasure) {
   EXPECT_TRUE(b->Await([&] { return b->notices == 3; }));
 }
 
-TEST_P(CoordinatorContract, AWatchTellsOfChildren) {
+TEST_P(CoordinatorContract, AWatchReportsChildren) {
   ASSERT_TRUE(b->ListAndWatch("/").ok());
   ASSERT_TRUE(a->Create("/x", "").status.ok());
   EXPECT_TRUE(b->Await([&] { return b->notices == 1; }));
@@ -324,14 +324,14 @@ TEST_P(CoordinatorContract, AWatchTellsOfChildren) {
   EXPECT_TRUE(b->Await([&] { return b->notices == 2; }));
 }
 
-TEST_P(CoordinatorContract, SeveralWatchesOnOneNodeAllTell) {
+TEST_P(CoordinatorContract, SeveralWatchesOnOneNodeAllFire) {
   ASSERT_TRUE(b->ReadAndWatch("/").ok());
   ASSERT_TRUE(b->ReadAndWatch("/").ok());
   ASSERT_TRUE(a->Set("/", "1", 0).status.ok());
   EXPECT_TRUE(b->Await([&] { return b->notices == 2; }));
 }
 
-TEST_P(CoordinatorContract, WatchesLeftAgainAndAgainDoNotPileUp) {
+TEST_P(CoordinatorContract, RepeatedWatchesDoNotAccumulate) {
   constexpr int kMost = static_cast<int>(Coordinator::kWatchesMax);
   for (int i = 0; i < kMost + 10; ++i) ASSERT_TRUE(b->ReadAndWatch("/").ok());
   ASSERT_TRUE(a->Set("/", "1", 0).status.ok());
@@ -340,7 +340,7 @@ TEST_P(CoordinatorContract, WatchesLeftAgainAndAgainDoNotPileUp) {
   EXPECT_EQ(b->notices, kMost);
 }
 
-TEST_P(CoordinatorContract, AnAnswerMayAsk) {
+TEST_P(CoordinatorContract, AnAnswerCanSendARequest) {
   std::optional<std::string> seen;
   (*a)->Multi({Write::Set("/", "1", 0)}, [&](const WriteOutcome&) {
     (*a)->Read("/", [&](Result<Node> node) { seen = node->data; });
@@ -359,7 +359,7 @@ TEST_P(CoordinatorContract, AnotherThreadWakesADispatch) {
   waker.join();
 }
 
-TEST_P(CoordinatorContract, DropsWhatIsUnansweredWhenItGoes) {
+TEST_P(CoordinatorContract, DropsUnansweredRequestsAtItsEnd) {
   bool answered = false;
   for (int i = 0; i < 50; ++i) {
     (*a)->Multi({Write::Set("/", "x", Write::kAnyVersion)},

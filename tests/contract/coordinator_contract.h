@@ -20,7 +20,7 @@ class CoordinatorWorld {
   // A coordinator with a session of its own.
   virtual std::unique_ptr<Coordinator> Connect() = 0;
 
-  // As if the node had been set as often as that. False: nobody has so much time here.
+  // Sets the version as if the node had been set that often. False: it would take too long here.
   virtual bool SetVersion(const std::string& path, int64_t version) {
     static_cast<void>(path);
     static_cast<void>(version);
@@ -28,8 +28,8 @@ class CoordinatorWorld {
   }
 };
 
-// What the suite in coordinator_contract.cc and coordinator_changes.cc runs against. Each
-// implementation's test program compiles the suite and names its worlds with
+// The fixture of the suite in coordinator_contract.cc and coordinator_changes.cc. Each
+// implementation's test program compiles the suite and lists its worlds with
 // INSTANTIATE_TEST_SUITE_P.
 struct WorldMaker {
   std::string name;

@@ -21,13 +21,13 @@ class MemoryWorld : public CoordinatorWorld {
   MemoryTree tree_{SystemClock()};
 };
 
-// As servers that pass over the version at which nothing can be guarded.
+// Like servers that skip the unguarded version.
 class SkippingWorld final : public MemoryWorld {
  public:
   SkippingWorld() { tree_.SkipUnguarded(); }
 };
 
-// The wrapper breaks nothing unless it is told to.
+// The wrapper injects no fault by default.
 class UnbrokenWorld final : public MemoryWorld {
  public:
   std::unique_ptr<Coordinator> Connect() override {
@@ -35,7 +35,7 @@ class UnbrokenWorld final : public MemoryWorld {
   }
 };
 
-// Delay alone breaks no promise.
+// Delay alone violates no guarantee.
 class SlowWorld final : public MemoryWorld {
  public:
   std::unique_ptr<Coordinator> Connect() override {

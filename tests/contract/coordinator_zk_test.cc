@@ -55,7 +55,7 @@ class ZkWorld final : public CoordinatorWorld {
                                                      .auth = auth_},
                                            SystemClock());
   }
-  // Of an ensemble some member may not have heard of the node when all are killed.
+  // In an ensemble, some member may not have received the node when all are killed.
   bool SetVersion(const std::string& path, int64_t version) override {
     if (zk_.size() > 1) return false;
     const Status set = zk_.SetVersion(root_ + path, version);

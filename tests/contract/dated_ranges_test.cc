@@ -1,5 +1,5 @@
-// Ranges of dated tags on each kind of registry: several servers' ledgers at once, the time that
-// the registry tells, and what a stop gives back.
+// Ranges of dated tags on each kind of registry: several servers' ledgers at once, the registry's
+// time, and ranges returned at a stop.
 
 #include <algorithm>
 #include <functional>
@@ -38,7 +38,7 @@ class DatedServer {
   }
   ~DatedServer() { loop_.Stop(); }
 
-  // Asks until the session is there and nobody else was quicker.
+  // Retries until there is a session and no other server was faster.
   Range Take(const TagDefinition& tag, int64_t size) {
     const BootMs give_up = SystemClock().Boot() + kPatience;
     for (;;) {
@@ -71,7 +71,7 @@ class DatedServer {
 
 struct Kind {
   std::string name;
-  std::function<Connect()> open;  // what it needs lives as long as the Connect
+  std::function<Connect()> open;  // its resources live as long as the Connect
 };
 
 class DatedRanges : public testing::TestWithParam<Kind> {
@@ -97,7 +97,7 @@ class DatedRanges : public testing::TestWithParam<Kind> {
   TagDefinition order_{.name = "order", .strategy = "dated"};
 };
 
-TEST_P(DatedRanges, ServersTakeTurnsUnderTheDateOfTheRegistry) {
+TEST_P(DatedRanges, ServersTakeTurnsUnderTheRegistrysDate) {
   const int64_t before = Today();
   std::vector<std::vector<Range>> taken(4);
   std::vector<std::thread> threads;
@@ -128,7 +128,7 @@ TEST_P(DatedRanges, ServersTakeTurnsUnderTheDateOfTheRegistry) {
   EXPECT_EQ(numbers.CountOf(all.front().begin), 1);
 }
 
-TEST_P(DatedRanges, ATailThatIsTheLastGoesBack) {
+TEST_P(DatedRanges, ReturnsATailThatIsTheLastRange) {
   DatedServer server(connect_);
   const Range first = server.Take(order_, 7);
   const Range tail{first.begin + 3, first.end};
@@ -140,7 +140,7 @@ TEST_P(DatedRanges, ATailThatIsTheLastGoesBack) {
   EXPECT_EQ(server.GiveBack(order_, tail).code(), Code::kConflict);
 }
 
-TEST_P(DatedRanges, TheRegistryTellsItsTime) {
+TEST_P(DatedRanges, ReportsTheRegistrysTime) {
   DatedServer server(connect_);
   server.Take(order_, 1);
   const std::optional<WallMs> told = server.time().At(SystemClock().Boot());
@@ -149,7 +149,7 @@ TEST_P(DatedRanges, TheRegistryTellsItsTime) {
   EXPECT_LE(std::chrono::abs(shown - *told), kPatience);
 }
 
-TEST_P(DatedRanges, AnEditOfTheZoneIsHeardInTheNextRange) {
+TEST_P(DatedRanges, TheNextRangeUsesAnEditedTimeZone) {
   DatedServer server(connect_);
   const DatedNumbers numbers = *order_.Dated();
   const Range first = server.Take(order_, 1);

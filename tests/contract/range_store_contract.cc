@@ -17,7 +17,7 @@ constexpr int kProcesses = 4;
 constexpr int kThreads = 16;
 constexpr int kRangesEach = 10;
 
-// Ranges of this many threads at once, each with a store of its own; how many calls failed.
+// Takes ranges in this many threads at once, each with its own store; returns the failed calls.
 int TakeRanges(RangeStoreWorld& world, const TagDefinition& tag, std::vector<Range>& out) {
   std::vector<std::vector<Range>> taken(kThreads);
   std::vector<int> failures(kThreads);
@@ -38,7 +38,7 @@ int TakeRanges(RangeStoreWorld& world, const TagDefinition& tag, std::vector<Ran
   return failed;
 }
 
-// The same in a process of its own, which writes what it got into a file.
+// The same in another process, which writes its ranges into a file.
 pid_t TakeInAnotherProcess(RangeStoreWorld& world, const TagDefinition& tag,
                            const std::string& file) {
   const pid_t child = fork();
@@ -58,8 +58,8 @@ std::vector<Range> ReadRanges(const std::string& file) {
   return ranges;
 }
 
-// Whether the ranges, whoever got them, make one row without overlaps, and without gaps unless some
-// are permitted.
+// Whether all ranges together have no overlaps, and no gaps unless gaps are
+// permitted.
 void ExpectOneRow(std::vector<Range> ranges, int64_t begin, bool without_gaps) {
   const auto by_begin = [](const Range& a, const Range& b) { return a.begin < b.begin; };
   std::sort(ranges.begin(), ranges.end(), by_begin);
@@ -90,7 +90,7 @@ TagDefinition RangeStoreContract::Tag(const std::string& name, int64_t start) {
   return tag;
 }
 
-TEST_P(RangeStoreContract, ManyThreadsAndProcessesGetRangesOfTheirOwn) {
+TEST_P(RangeStoreContract, ManyThreadsAndProcessesGetDisjointRanges) {
   const TagDefinition tag = Tag("order");
   std::vector<Range> all;
   if (world->is_shared()) {
@@ -115,7 +115,7 @@ TEST_P(RangeStoreContract, ManyThreadsAndProcessesGetRangesOfTheirOwn) {
   ExpectOneRow(std::move(all), 1, world->gives_all());
 }
 
-TEST_P(RangeStoreContract, BeginsWhereItIsToldOrAbove) {
+TEST_P(RangeStoreContract, BeginsAtOrAboveTheRequestedNumber) {
   if (!world->begins_where_told()) return;
   const TagDefinition tag = Tag("order", 100);
   EXPECT_EQ(store->Advance(tag, 100, 10).value_or({}), (Range{100, 110}));
@@ -125,14 +125,14 @@ TEST_P(RangeStoreContract, BeginsWhereItIsToldOrAbove) {
   EXPECT_EQ(store->Advance(tag, 100, 1).value_or({}), (Range{1020, 1021}));
 }
 
-TEST_P(RangeStoreContract, AnotherStoreGoesOnWhereTheFirstStopped) {
+TEST_P(RangeStoreContract, AnotherStoreContinuesAfterTheFirst) {
   const TagDefinition tag = Tag("order");
   ASSERT_TRUE(store->Advance(tag, 1, 10).ok());
   if (!world->is_shared()) return;
   EXPECT_EQ(world->Open()->Advance(tag, 1, 10).value_or({}), (Range{11, 21}));
 }
 
-TEST_P(RangeStoreContract, TagsOfStrangeNamesAreTagsOfTheirOwn) {
+TEST_P(RangeStoreContract, UnusualNamesAreDistinctTags) {
   const std::string names[] = {"order",
                                "Order",
                                "a b",
@@ -164,7 +164,7 @@ TEST_P(RangeStoreContract, TheLastRangeIsShortAndThenNumbersAreExhausted) {
   EXPECT_EQ(store->Advance(tag, end, 1).code(), Code::kExhausted);
 }
 
-TEST_P(RangeStoreContract, ARefusedCallLeavesEverythingAsItWas) {
+TEST_P(RangeStoreContract, ARefusedCallChangesNothing) {
   const TagDefinition tag = Tag("order");
   ASSERT_TRUE(store->Advance(tag, 1, 10).ok());
   EXPECT_EQ(store->Advance(tag, 1, 0).code(), Code::kInvalid);
@@ -176,15 +176,15 @@ TEST_P(RangeStoreContract, ARefusedCallLeavesEverythingAsItWas) {
   EXPECT_EQ(store->Advance(tag, 1, 10).value_or({}), (Range{11, 21}));
 }
 
-TEST_P(RangeStoreContract, SaysWhetherALedgerMayStandInForIt) {
+TEST_P(RangeStoreContract, ReportsWhetherALedgerMayStandIn) {
   EXPECT_EQ(store->permits_stand_in(), world->permits_stand_in());
   if (world->end() != kRangeEnd) return;
   ASSERT_EQ(store->Advance(Tag("order", kRangeEnd), kRangeEnd, 1).code(), Code::kExhausted);
   EXPECT_FALSE(store->away()) << "it has answered";
 }
 
-// While the ledger stands in, it knows of nobody else's numbers.
-TEST_P(RangeStoreContract, ACounterThatALedgerStandsInForIsOneClustersAlone) {
+// While the ledger stands in, it does not know other clusters' numbers.
+TEST_P(RangeStoreContract, ACounterWithAStandInBelongsToOneCluster) {
   if (!world->stands_in()) return;
   const std::unique_ptr<RangeStore> other = world->Open();
   other->Listen({.cluster = "another cluster"});
@@ -204,7 +204,7 @@ TEST_P(RangeStoreContract, ACounterThatALedgerStandsInForIsOneClustersAlone) {
   EXPECT_EQ(store->Advance(shared, 21, 10).value_or({}), (Range{21, 31})) << "of the same cluster";
 }
 
-TEST_P(RangeStoreContract, ALargeRangeIsAsGoodAsASmallOne) {
+TEST_P(RangeStoreContract, LargeRangesWorkLikeSmallOnes) {
   const TagDefinition tag = Tag("order");
   const int64_t size = 1'000'000'000'000;
   EXPECT_EQ(store->Advance(tag, 1, size).value_or({}), (Range{1, size + 1}));

@@ -12,34 +12,34 @@
 
 namespace firn {
 
-// A place where ranges come from, and that several stores can be opened on.
+// A source of ranges on which several stores can be opened.
 class RangeStoreWorld {
  public:
   virtual ~RangeStoreWorld() = default;
 
   // A store with a connection of its own.
   virtual std::unique_ptr<RangeStore> Open() = 0;
-  // Whatever a tag needs there before its first range.
+  // Creates what a tag needs there before its first range.
   virtual void Prepare(const TagDefinition&) {}
-  // Whether a tag may be called so there.
+  // Whether a tag may have this name there.
   virtual bool Permits(const std::string&) const { return true; }
   // The end of the numbers that it can count.
   virtual int64_t end() const { return kRangeEnd; }
-  // Whether it can be told where a range has to begin; otherwise somebody behind it knows.
+  // Whether the caller can set the begin of a range; otherwise the ledger behind it decides.
   virtual bool begins_where_told() const { return true; }
-  // Whether nothing is lost as long as nobody dies. A tiered store throws a segment away when two
-  // servers have brought one at the same time.
+  // Whether no number is lost without a crash. A tiered store discards a segment if two servers
+  // fetch one at the same time.
   virtual bool gives_all() const { return true; }
-  // Whether its tags are those whose ledger stands in for a store that is away.
+  // Whether the ledger of its tags stands in for an unreachable store.
   virtual bool stands_in() const { return false; }
-  // Whether there may be such tags in it.
+  // Whether it permits such tags.
   virtual bool permits_stand_in() const { return stands_in(); }
   // Whether stores in other processes see the same counters.
   virtual bool is_shared() const { return true; }
 };
 
-// What the suite in range_store_contract.cc runs against. Each store's test program compiles the
-// suite and names its worlds with INSTANTIATE_TEST_SUITE_P.
+// The fixture of the suite in range_store_contract.cc. Each store's test program compiles the suite
+// and lists its worlds with INSTANTIATE_TEST_SUITE_P.
 struct RangeWorldMaker {
   std::string name;
   std::function<std::unique_ptr<RangeStoreWorld>()> make;

@@ -55,8 +55,8 @@ ZkOptions OptionsOf(const ZooKeeper& zk, const std::string& root) {
           .time_limit = Milliseconds(15'000)};
 }
 
-// A ledger on a session and a control thread of its own, which are made when they are first needed:
-// a process that forks has none yet.
+// A ledger with its own session and control thread, which are created at the first call: a process
+// that forks has none yet.
 class LedgerStore final : public RangeStore {
  public:
   explicit LedgerStore(ZkOptions options) : options_(std::move(options)) {}
@@ -74,7 +74,7 @@ class LedgerStore final : public RangeStore {
     const BootMs give_up = SystemClock().Boot() + kPatience;
     for (;;) {
       const Result<Range> range = Try(tag, at_least, size);
-      // Before the session is there, or when others were always quicker; at another time than they.
+      // There is no session yet, or others were faster: retry at another time than they.
       const bool again = range.code() == Code::kUnavailable || range.code() == Code::kConflict;
       if (!again || SystemClock().Boot() >= give_up) return range;
       SleepFor(Milliseconds(static_cast<int64_t>(SystemEntropy().Below(kAgainWithinMs))));

@@ -20,7 +20,7 @@
 namespace firn {
 namespace {
 
-// The ledgers of a few tags, in memory that processes share.
+// The ledgers of a few tags, in memory shared by processes.
 class SharedLedgers {
  public:
   static constexpr size_t kTagsMax = 32;
@@ -34,7 +34,7 @@ class SharedLedgers {
   SharedLedgers(const SharedLedgers&) = delete;
   SharedLedgers& operator=(const SharedLedgers&) = delete;
 
-  // Before processes are made.
+  // Call before any process is started.
   void Add(const TagDefinition& tag) {
     ASSERT_LT(places_.size(), kTagsMax);
     const size_t place = places_.emplace(tag.name, places_.size()).first->second;
@@ -111,8 +111,8 @@ class TieredHost {
   std::unique_ptr<TieredSource> source_;
 };
 
-// The same, asked like a store. Where its numbers begin is the ledger's business. Its threads begin
-// with the first call: the suite forks, and has to have none by then.
+// The same with a store's interface. The ledger decides where its numbers begin. Its threads start
+// with the first call: the suite forks, and must have none by then.
 class TieredStore final : public RangeStore {
  public:
   TieredStore(int redis_port, SharedLedgers& ledgers)
@@ -121,7 +121,7 @@ class TieredStore final : public RangeStore {
   std::string_view name() const override { return "fast"; }
   Status Check(const TagDefinition&) override { return {}; }
 
-  // Again while others have just taken what was there, or are bringing more.
+  // Retries while others have just taken the numbers, or are fetching more.
   Result<Range> Advance(const TagDefinition& tag, int64_t, int64_t size) override {
     if (!host_) host_.emplace(redis_port_, ledgers_);
     TagDefinition with_steps = tag;

@@ -50,7 +50,7 @@ class TableWorld final : public RangeStoreWorld {
               Status());
   }
 
-  // Others' tables compare names as their makers have said, not byte by byte.
+  // Other systems' tables compare names by their collation, not byte by byte.
   bool Permits(const std::string& name) const override {
     return form_ == TableForm::kFirn ||
            (name.size() < 64 && name != "Order" && name.front() != '\xF0');

@@ -35,7 +35,7 @@ TEST(BlockingCoordinatorTest, EachVerbReturnsItsOwnAnswer) {
   EXPECT_EQ(registry.Multi({Write::Erase("/c", 0)}).failed, 0);
 }
 
-TEST(BlockingCoordinatorTest, ManyNodesAreReadInTheOrderOfTheirPaths) {
+TEST(BlockingCoordinatorTest, ReadAllReturnsNodesInTheOrderOfTheirPaths) {
   VirtualClock clock{WallMs(1'700'000'000'000)};
   MemoryTree tree(clock);
   MemoryCoordinator memory(tree);
@@ -62,7 +62,7 @@ TEST(BlockingCoordinatorTest, ManyNodesAreReadInTheOrderOfTheirPaths) {
   EXPECT_TRUE(registry.ReadAll({}).empty());
 }
 
-// Tells sessions' news to whoever was set last, later than its owner may expect.
+// Exposes the session handler, so that an event can be delivered late.
 class LateNews final : public ForwardingCoordinator {
  public:
   using ForwardingCoordinator::ForwardingCoordinator;
@@ -70,7 +70,7 @@ class LateNews final : public ForwardingCoordinator {
   std::function<void(SessionEvent)> told;
 };
 
-TEST(BlockingCoordinatorTest, IsToldNothingAfterItsEnd) {
+TEST(BlockingCoordinatorTest, ReceivesNoSessionEventAfterItsEnd) {
   VirtualClock clock{WallMs(1'700'000'000'000)};
   MemoryTree tree(clock);
   MemoryCoordinator memory(tree);

@@ -30,10 +30,10 @@ TEST_F(ControlLoopTest, TicksAndTasksShareOneThread) {
   loop_.Run([&] { ran = std::this_thread::get_id(); });
   EXPECT_EQ(ticked.get_future().get(), ran);
   EXPECT_NE(ran, std::this_thread::get_id());
-  loop_.Stop();  // what the tick refers to ends here
+  loop_.Stop();  // the tick's references end here
 }
 
-TEST_F(ControlLoopTest, AnswersComeOnTheThread) {
+TEST_F(ControlLoopTest, DeliversAnswersOnTheThread) {
   loop_.Start([](Now) {});
   std::promise<std::thread::id> answered;
   loop_.Post([&] {
@@ -60,7 +60,7 @@ TEST_F(ControlLoopTest, DrivenByHandItDoesNothingBetweenRounds) {
   EXPECT_EQ(posted, 1);
 }
 
-TEST_F(ControlLoopTest, WhatWasPostedBeforeStopIsDone) {
+TEST_F(ControlLoopTest, RunsTasksPostedBeforeStop) {
   loop_.Start([](Now) {});
   std::atomic<int> done = 0;
   for (int i = 0; i < 1000; ++i) loop_.Post([&] { ++done; });

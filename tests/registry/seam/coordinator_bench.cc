@@ -1,4 +1,4 @@
-// What a simulation pays for one exchange with the registry: ask, deliver, hear the answer.
+// The cost of one exchange with the registry in a simulation: request, delivery, answer.
 
 #include <memory>
 #include <string>

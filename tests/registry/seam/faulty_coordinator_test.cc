@@ -26,7 +26,7 @@ class FaultyCoordinatorTest : public testing::Test {
     events.clear();
   }
 
-  // Asks for a set of the root; the answers gather in `codes`.
+  // Sends a set of the root; `codes` collects the answers.
   void Set(const std::string& data, Fate fate) {
     faulty.Script(Verb::kMulti, fate);
     faulty.Multi({Write::Set("/", data, Write::kAnyVersion)},
@@ -38,7 +38,7 @@ class FaultyCoordinatorTest : public testing::Test {
         "/", [this](const Result<Node>& node) { codes.push_back(node.code()); },
         [this] { ++notices; });
   }
-  // Time passes, and what is due is told.
+  // Advances the time and delivers everything that is due.
   void Pass(int ms) {
     clock.Advance(Milliseconds(ms));
     faulty.Dispatch({});
@@ -53,7 +53,7 @@ class FaultyCoordinatorTest : public testing::Test {
   int notices = 0;
 };
 
-TEST_F(FaultyCoordinatorTest, ALostRequestIsNotDoneAndUnknown) {
+TEST_F(FaultyCoordinatorTest, ALostRequestIsUnknownAndNotApplied) {
   Set("1", {Fate::Kind::kRequestLost, {}, Milliseconds(50)});
   Pass(49);
   EXPECT_TRUE(codes.empty());
@@ -62,14 +62,14 @@ TEST_F(FaultyCoordinatorTest, ALostRequestIsNotDoneAndUnknown) {
   EXPECT_EQ(Data(), "0");
 }
 
-TEST_F(FaultyCoordinatorTest, ALostAnswerIsDoneAndUnknown) {
+TEST_F(FaultyCoordinatorTest, ALostAnswerIsUnknownAndApplied) {
   Set("1", {Fate::Kind::kAnswerLost, {}, Milliseconds(50)});
   EXPECT_EQ(Data(), "1");
   Pass(50);
   EXPECT_EQ(codes, std::vector{Code::kUnknown});
 }
 
-TEST_F(FaultyCoordinatorTest, ARefusedRequestIsNotDoneAndKnown) {
+TEST_F(FaultyCoordinatorTest, ARefusedRequestIsKnownAndNotApplied) {
   Set("1", {Fate::Kind::kRefused});
   Pass(0);
   EXPECT_EQ(codes, std::vector{Code::kUnavailable});
@@ -88,7 +88,7 @@ TEST_F(FaultyCoordinatorTest, ALateWriteArrivesAfterItsAnswerAndAfterItsSuccesso
   EXPECT_EQ(codes, (std::vector{Code::kUnknown, Code::kOk}));
 }
 
-TEST_F(FaultyCoordinatorTest, ALateWriteOutlivesItsAskerButNotItsSession) {
+TEST_F(FaultyCoordinatorTest, ALateWriteOutlivesItsCallerButNotItsSession) {
   Set("late", {Fate::Kind::kLate, Milliseconds(80), Milliseconds(50)});
   Set("never", {Fate::Kind::kLate, Milliseconds(200), Milliseconds(50)});
   faulty.Orphan();
@@ -110,7 +110,7 @@ TEST_F(FaultyCoordinatorTest, DelaysKeepTheOrderOfTheWrites) {
   EXPECT_EQ(codes.size(), 2u);
 }
 
-TEST_F(FaultyCoordinatorTest, ADelayedAnswerIsDoneMeanwhile) {
+TEST_F(FaultyCoordinatorTest, AWriteWithADelayedAnswerIsAppliedMeanwhile) {
   Set("1", {Fate::Kind::kDone, {}, Milliseconds(10)});
   Pass(0);
   EXPECT_EQ(Data(), "1");
@@ -132,7 +132,7 @@ TEST_F(FaultyCoordinatorTest, AReadThatIsLostIsUnavailableAndLeavesNoWatch) {
   EXPECT_EQ(notices, 0);
 }
 
-TEST_F(FaultyCoordinatorTest, ANoticeIsLostOrWaitsForItsAnswer) {
+TEST_F(FaultyCoordinatorTest, ANotificationIsLostOrFollowsItsAnswer) {
   Read({Fate::Kind::kDone, {}, {}, true});
   Read({Fate::Kind::kDone, {}, Milliseconds(20)});
   Pass(0);
@@ -145,7 +145,7 @@ TEST_F(FaultyCoordinatorTest, ANoticeIsLostOrWaitsForItsAnswer) {
   EXPECT_EQ(notices, 1);
 }
 
-TEST_F(FaultyCoordinatorTest, ADisconnectionAnswersAllThatWaits) {
+TEST_F(FaultyCoordinatorTest, ADisconnectionAnswersAllPendingRequests) {
   Set("done", {Fate::Kind::kDone, {}, Milliseconds(50)});
   Set("not done", {Fate::Kind::kDone, Milliseconds(50)});
   Read({Fate::Kind::kDone, Milliseconds(50)});
@@ -169,7 +169,7 @@ TEST_F(FaultyCoordinatorTest, AShortDisconnectionKeepsTheSession) {
             (std::vector<SessionEvent>{{Kind::kDisconnected}, {Kind::kConnected, session}}));
 }
 
-TEST_F(FaultyCoordinatorTest, AnExpiryShowsAfterTheDisconnection) {
+TEST_F(FaultyCoordinatorTest, AnExpiryIsReportedAfterTheDisconnection) {
   faulty.Disconnect();
   tree.Expire(faulty.session());
   Pass(0);
@@ -181,7 +181,7 @@ TEST_F(FaultyCoordinatorTest, AnExpiryShowsAfterTheDisconnection) {
                 {Kind::kDisconnected}, {Kind::kExpired}, {Kind::kConnected, faulty.session()}}));
 }
 
-TEST_F(FaultyCoordinatorTest, ASeedRepeatsItsFates) {
+TEST_F(FaultyCoordinatorTest, ASeedReproducesItsFaults) {
   const FaultRates rates{.refused = 100,
                          .request_lost = 100,
                          .answer_lost = 100,

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = SessionEvent::Kind;
 
-// One client of the tree and what it has been told.
+// One client of the tree and the events that it received.
 class Client {
  public:
   explicit Client(MemoryTree& tree) : coordinator(std::make_unique<MemoryCoordinator>(tree)) {
@@ -56,7 +56,7 @@ TEST_F(MemoryCoordinatorTest, StampsWithTheGivenClock) {
   EXPECT_EQ(a.Do({Write::Set("/", "x", 0)}).stats[0].modified, WallMs(1777));
 }
 
-TEST_F(MemoryCoordinatorTest, AnExpiredSessionTakesItsNodesAndIsReplaced) {
+TEST_F(MemoryCoordinatorTest, AnExpiredSessionLosesItsNodesAndIsReplaced) {
   const int64_t old_session = a.coordinator->session();
   a.Do({Write::Create("/live", "", Lifetime::kEphemeral)});
   ASSERT_TRUE(b.Read("/live").ok());
@@ -71,14 +71,14 @@ TEST_F(MemoryCoordinatorTest, AnExpiredSessionTakesItsNodesAndIsReplaced) {
   EXPECT_NE(a.coordinator->session(), old_session);
 }
 
-TEST_F(MemoryCoordinatorTest, NothingIsWrittenUnderASessionThatItsOwnerDoesNotKnow) {
+TEST_F(MemoryCoordinatorTest, WritesNothingInASessionUnknownToItsOwner) {
   tree.Expire(a.coordinator->session());
   EXPECT_EQ(a.Do({Write::Set("/", "x", 0)}).status.code(), Code::kUnavailable);
   EXPECT_EQ(tree.Peek("/")->data, "meta");
   EXPECT_TRUE(a.Do({Write::Set("/", "x", 0)}).status.ok());
 }
 
-TEST_F(MemoryCoordinatorTest, AnAbandonedSessionStaysUntilItIsExpired) {
+TEST_F(MemoryCoordinatorTest, AnAbandonedSessionLastsUntilItExpires) {
   const int64_t session = a.coordinator->session();
   a.Do({Write::Create("/live", "", Lifetime::kEphemeral)});
   a.coordinator->Abandon();
@@ -88,7 +88,7 @@ TEST_F(MemoryCoordinatorTest, AnAbandonedSessionStaysUntilItIsExpired) {
   EXPECT_EQ(b.Read("/live").code(), Code::kNotFound);
 }
 
-TEST_F(MemoryCoordinatorTest, ATreePutBackRepeatsItsVersionsAndEndsEverySession) {
+TEST_F(MemoryCoordinatorTest, ARestoredTreeRepeatsItsVersionsAndEndsEverySession) {
   const MemoryTree::Image image = tree.Save();
   const NodeStat first = a.Do({Write::Create("/x", "1", Lifetime::kPersistent)}).stats[0];
   tree.Load(image);

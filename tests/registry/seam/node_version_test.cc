@@ -44,10 +44,10 @@ TEST(NodeVersion, FollowsIsOneSetLaterOrPastTheUnguardedOne) {
   EXPECT_TRUE(Follows(-2, 0));
   EXPECT_TRUE(Follows(-2, 1));
   EXPECT_FALSE(Follows(-2, -1));
-  EXPECT_FALSE(Follows(-1, 0)) << "nobody knows what was there";
+  EXPECT_FALSE(Follows(-1, 0)) << "the version before is unknown";
 }
 
-TEST(NodeVersion, ASetIsTwoWhereOneWouldRestUnguarded) {
+TEST(NodeVersion, ASetBecomesTwoIfOneWouldEndUnguarded) {
   std::vector<Write> writes{Write::Check("/", 3)};
   EXPECT_EQ(AddSet(writes, "/x", "data", 7), 1u);
   EXPECT_EQ(writes.size(), 2u);

@@ -19,8 +19,8 @@ namespace {
 
 using Log = std::vector<std::string>;
 
-// A registry that may keep answers back, and tasks that write down what they see. Its sizes are
-// such that no string lies in its object: what is destroyed twice is found by the sanitizer.
+// A registry that can delay answers, and tasks that log what they see. All strings are too long for
+// the small-string buffer, so that the sanitizer detects a double destruction.
 class TaskTest : public testing::Test {
  protected:
   TaskTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_), talk_(link_) {
@@ -71,7 +71,7 @@ class TaskTest : public testing::Test {
     co_return below + 1;
   }
   Task<> CountDeep(int* count) {
-    // Enough for any stack, if each lay on top of the other.
+    // Would exhaust any stack if the resumes were nested.
     for (int i = 0; i < 200'000; ++i) {
       const int levels = 1;
       int one = co_await Deep(levels);
@@ -128,7 +128,7 @@ TEST_F(TaskTest, DoesNothingBeforeItIsStarted) {
   EXPECT_EQ(Told(), Log{"a asks"});
 }
 
-TEST_F(TaskTest, AnAnswerResumesNothingAndTheTickDoes) {
+TEST_F(TaskTest, ResumesInTheTickAndNotInTheAnswer) {
   Task<> task = Show("a", "/");
   talk_.Start(task);
   link_.Dispatch(kNow);
@@ -153,7 +153,7 @@ TEST_F(TaskTest, ResumesInTheOrderOfTheAnswers) {
   EXPECT_EQ(Told(), (Log{"fast: the root node", "none: not found", "slow: the root node"}));
 }
 
-TEST_F(TaskTest, AnswersGoBeforeTimesThatHaveCome) {
+TEST_F(TaskTest, ResumesAnswersBeforeTimers) {
   Task<> sleeper = Sleep("sleep", clock_.Boot() + Milliseconds(1));
   Task<> asker = Show("a", "/");
   talk_.Start(sleeper);
@@ -175,7 +175,7 @@ TEST_F(TaskTest, AWaitEndsAtItsTimeAndNotBefore) {
   EXPECT_EQ(Told(), Log{"past is over"});
 }
 
-TEST_F(TaskTest, WhoAwaitsATaskThatNeverWaitsGoesOnAtOnceAndOnTheSameStack) {
+TEST_F(TaskTest, AwaitingATaskThatNeverWaitsContinuesAtOnceWithoutNesting) {
   int count = 0;
   Task<> task = CountDeep(&count);
   talk_.Start(task);
@@ -185,7 +185,7 @@ TEST_F(TaskTest, WhoAwaitsATaskThatNeverWaitsGoesOnAtOnceAndOnTheSameStack) {
   EXPECT_EQ(deep.Take(), 10'000);
 }
 
-TEST_F(TaskTest, ADestroyedTaskHearsOfNothing) {
+TEST_F(TaskTest, ADestroyedTaskGetsNoAnswer) {
   for (const bool answered : {false, true}) {
     std::optional<Task<>> gone(Show("gone", "/"));
     Task<> stays = Show("stays", "/");
@@ -199,7 +199,7 @@ TEST_F(TaskTest, ADestroyedTaskHearsOfNothing) {
   }
 }
 
-TEST_F(TaskTest, ADestroyedTaskWakesNoMore) {
+TEST_F(TaskTest, ADestroyedTaskDoesNotWakeUp) {
   std::optional<Task<>> gone(Sleep("gone", clock_.Boot() + Milliseconds(5)));
   talk_.Start(*gone);
   gone.reset();
@@ -207,7 +207,7 @@ TEST_F(TaskTest, ADestroyedTaskWakesNoMore) {
   EXPECT_EQ(Told(), Log{});
 }
 
-TEST_F(TaskTest, AnotherTaskInItsPlaceDropsTheAnswersOfTheFirst) {
+TEST_F(TaskTest, AReplacedTaskDropsItsAnswers) {
   Task<> task = Show("first", "/");
   talk_.Start(task);
   task = Show("second", "/");
@@ -226,7 +226,7 @@ TEST_F(TaskTest, AnAnswerAfterTheRunnersEndIsDropped) {
   link_.Dispatch(kNow);
 }
 
-TEST_F(TaskTest, ALostConnectionAnswersWhatIsAsked) {
+TEST_F(TaskTest, ALostConnectionAnswersPendingRequests) {
   for (const Verb verb : {Verb::kRead, Verb::kMulti}) {
     link_.Script(verb, {Fate::Kind::kDone, {}, Milliseconds(50)});
   }
@@ -240,7 +240,7 @@ TEST_F(TaskTest, ALostConnectionAnswersWhatIsAsked) {
   EXPECT_EQ(write.Take().fate, Written::Fate::kUnknown) << "it had been sent";
 }
 
-TEST_F(TaskTest, TheFateOfAWriteIsToldApart) {
+TEST_F(TaskTest, DistinguishesTheFatesOfAWrite) {
   using Kind = Written::Fate;
   const std::vector<Write> writes{Write::Check("/", 0),
                                   Write::Create("/x", "x", Lifetime::kPersistent)};
@@ -260,7 +260,7 @@ TEST_F(TaskTest, TheFateOfAWriteIsToldApart) {
   EXPECT_EQ(fate().fate, Kind::kNotSent);
 }
 
-TEST_F(TaskTest, ALostConnectionCutsWaitsShortOnceAndAStopEndsThemForGood) {
+TEST_F(TaskTest, ALostConnectionEndsCurrentWaitsAndAStopEndsAllWaits) {
   const BootMs later = clock_.Boot() + Milliseconds(1'000);
   Task<> first = Sleep("first", later);
   talk_.Start(first);
@@ -279,7 +279,7 @@ TEST_F(TaskTest, ALostConnectionCutsWaitsShortOnceAndAStopEndsThemForGood) {
   EXPECT_EQ(Told(), (Log{"second is stopped", "third is stopped"}));
 }
 
-TEST_F(TaskTest, WhatWasReadInAnEndedSessionIsNoReading) {
+TEST_F(TaskTest, AReadInAnEndedSessionFails) {
   Task<Result<Nodes>> reading = talk_.ReadSynced({"/", "/nothing"});
   talk_.Start(reading);
   Round();
@@ -313,7 +313,7 @@ TEST_F(TaskTest, ResumingInsideAResumeEndsTheProcess) {
   EXPECT_DEATH(talk_.Start(nested), "a task was resumed inside another");
 }
 
-TEST_F(TaskTest, AnExceptionLeavesThroughTheTickAndNothingGoesOnAfterIt) {
+TEST_F(TaskTest, AnExceptionLeavesThroughTheTickAndEndsTheRunner) {
   std::optional<Task<>> parent(AwaitThrow());
   std::optional<Task<>> other(Show("other", "/"));
   talk_.Start(*other);

@@ -18,13 +18,13 @@ TEST(WatchTableTest, WatchesOfANodeFireTogetherAndOnce) {
   EXPECT_TRUE(table.empty());
 }
 
-TEST(WatchTableTest, ANoticeOfAnEarlierWatchDoesNotTakeALaterOneAway) {
+TEST(WatchTableTest, ANotificationOfAnEarlierWatchKeepsALaterOne) {
   WatchTable table;
   table.Add(table.IdOf(kNode, "/x"), kNode, "/x", [] {});
-  const WatchTable::Id asked = table.IdOf(kNode, "/x");  // the server is asked again,
-  EXPECT_EQ(table.Fire(asked).size(), 1u);               // tells of the first watch meanwhile,
+  const WatchTable::Id asked = table.IdOf(kNode, "/x");  // the server gets another request,
+  EXPECT_EQ(table.Fire(asked).size(), 1u);               // reports the first watch meanwhile,
   table.Add(asked, kNode, "/x", [] {});                  // answers
-  EXPECT_EQ(table.Fire(asked).size(), 1u);               // and tells of the second
+  EXPECT_EQ(table.Fire(asked).size(), 1u);               // and reports the second
 }
 
 TEST(WatchTableTest, KeepsTheLastOfMany) {
