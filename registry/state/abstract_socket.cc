@@ -12,7 +12,7 @@
 namespace firn {
 namespace {
 
-// A socket with the name; negative, with errno, when there is none to be had.
+// Returns a socket with the name, or a negative number and errno.
 int Bind(const std::string& name) {
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
@@ -40,7 +40,7 @@ Result<UnsharedFile> TakeAbstractName(const std::string& name) {
   });
   if (bound.fd() >= 0) return bound;
   if (error == EADDRINUSE) return Conflict("the name " + name + " is taken");
-  return Unavailable(std::string("no name for a socket: ") + std::strerror(error));
+  return Unavailable("cannot bind a socket to " + name + ": " + std::strerror(error));
 }
 
 }  // namespace firn

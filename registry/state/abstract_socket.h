@@ -7,9 +7,9 @@
 
 namespace firn {
 
-// A socket in the kernel's abstract name space, which no file stands for: its name is taken for as
-// long as this process has it open, and free the moment that the process ends. Seen are processes
-// of this network name space only. kConflict: the name is taken. kUnavailable: no socket to be had.
+// Binds a socket in the kernel's abstract namespace, which needs no file. The name is taken as long
+// as this process has the socket open, and free as soon as the process ends. Only processes of the
+// same network namespace see it. kConflict: the name is taken. kUnavailable: there is no socket.
 Result<UnsharedFile> TakeAbstractName(const std::string& name);
 
 }  // namespace firn

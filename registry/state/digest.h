@@ -10,11 +10,11 @@
 
 namespace firn {
 
-// Fowler, Noll and Vo's hash as sixteen hexadecimal digits: names that differ shall look different,
-// nobody is kept from forging. A value.
+// Fowler, Noll and Vo's hash as sixteen hexadecimal digits: distinguishes names, but does not
+// prevent forgery. A value.
 class Digest {
  public:
-  // What is added is told apart from what comes next by its length or its end.
+  // The length, or a terminator, separates each item from the next.
   void Add(std::string_view bytes) {
     Add(uint64_t{bytes.size()});
     Mix(bytes);

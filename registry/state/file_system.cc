@@ -15,7 +15,7 @@ struct FileSystem {
   std::string_view name;
 };
 
-// Those that linux/magic.h does not name are given by number.
+// Types that linux/magic.h does not name are given by number.
 constexpr FileSystem kForeign[] = {
     {NFS_SUPER_MAGIC, "NFS"},
     {SMB_SUPER_MAGIC, "SMB"},

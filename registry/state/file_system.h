@@ -8,14 +8,14 @@
 
 namespace firn {
 
-// What lies on another machine, or behind a program of this one: NFS, SMB, FUSE, 9p, cluster file
-// systems. Locks and renames there cannot be trusted between machines, and a write may stand still
-// for as long as somebody else likes.
+// Returns the name of a foreign file system, which another machine or a program of this one serves:
+// NFS, SMB, FUSE, 9p, cluster file systems. Locks and renames there are not reliable between
+// machines, and a write may block indefinitely.
 //
-// Its name; empty for a file system of this host's own. By the number that statfs(2) tells.
+// Empty for a file system of this host's own. `magic` is the type that statfs(2) returns.
 std::string_view ForeignFileSystem(uint32_t magic);
 
-// The same of what `path` lies on.
+// The same for the file system of `path`.
 Result<std::string_view> ForeignFileSystemAt(const std::string& path);
 
 }  // namespace firn

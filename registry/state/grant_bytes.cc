@@ -30,7 +30,7 @@ Status WriteAt(int fd, size_t offset, std::string_view bytes, const std::string&
 Status CheckDiesWithTheBoot(const struct statfs& system, const std::string& path) {
   const auto type = static_cast<uint32_t>(system.f_type);
   if (type == TMPFS_MAGIC || type == RAMFS_MAGIC) return {};
-  return Unavailable(path + " is no tmpfs, so it outlives the boot");
+  return Unavailable(path + " is not on a tmpfs, so files there outlive the boot");
 }
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -47,7 +47,7 @@ Result<GrantBytes> GrantBytes::Open(const std::string& path) {
 Result<GrantBytes> GrantBytes::OpenInMemory(const std::string& path) {
   FIRN_ASSIGN(LockedFile file, LockedFile::Open(path));
   struct stat info {};
-  if (fstat(file.fd(), &info) != 0) return FileFailure("look at", path, errno);
+  if (fstat(file.fd(), &info) != 0) return FileFailure("stat", path, errno);
   if (info.st_uid != geteuid()) return Invalid(path + " belongs to another user");
   if (info.st_nlink != 1) return Invalid(path + " has a second name");
   GrantBytes grant(std::move(file), true);
@@ -55,11 +55,11 @@ Result<GrantBytes> GrantBytes::OpenInMemory(const std::string& path) {
   return grant;
 }
 
-// Empty, or blank as far as it goes: new. Anything else of another size says that there was a
-// claim, and must not look like a first start; whoever writes a grant of his own makes it whole.
+// An empty file, or a short one of blanks only, is new. Any other wrong size means that there was a
+// claim: that must not look like a first start. The next write of a grant restores the size.
 Status GrantBytes::CheckSize() {
   struct stat info {};
-  if (fstat(file_.fd(), &info) != 0) return FileFailure("look at", file_.path(), errno);
+  if (fstat(file_.fd(), &info) != 0) return FileFailure("stat", file_.path(), errno);
   if (info.st_size == off_t{kGrantBytes}) return {};
   wrong_size_ = info.st_size > off_t{kGrantBytes};
   if (!wrong_size_) {
@@ -85,7 +85,7 @@ Status GrantBytes::Allocate() {
 Result<std::string> GrantBytes::Read() const {
   if (wrong_size_)
     return Corrupt("the grant file " + file_.path() +
-                   " has a wrong size: it is damaged, or of another format");
+                   " has a wrong size; it is damaged, or of another format");
   return ReadAll(file_.fd(), kGrantBytes, file_.path());
 }
 
@@ -115,9 +115,9 @@ Result<std::string> GrantFolder(const std::string& grant_dir) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return FileFailure("make", path, errno);
   FIRN_ASSIGN(const FileHandle folder, FileHandle::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   struct stat info {};
-  if (fstat(folder.fd(), &info) != 0) return FileFailure("look at", path, errno);
+  if (fstat(folder.fd(), &info) != 0) return FileFailure("stat", path, errno);
   if (info.st_uid != geteuid()) return Denied(path + " belongs to another user");
-  if ((info.st_mode & 077) != 0) return Denied(path + " is open to others; mend it with chmod 700");
+  if ((info.st_mode & 077) != 0) return Denied(path + " is open to other users; run chmod 700");
   if (fstatfs(folder.fd(), &system) != 0) return FileFailure("use", path, errno);
   FIRN_TRY(CheckDiesWithTheBoot(system, path));
   return path;

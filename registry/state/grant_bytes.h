@@ -10,22 +10,22 @@
 
 namespace firn {
 
-// A grant file that this process alone has: kGrantBytes at a path, in allocated blocks or pages and
-// overwritten in place, so that neither a full disk nor a full memory gets in the way later. Not
-// mapped: a file that somebody cuts short is an error then and no SIGBUS, and a fork inherits no
-// page. One thread at a time.
+// A grant file that only this process uses: kGrantBytes at a path, in allocated blocks or pages and
+// overwritten in place, so that a full disk or memory cannot fail a later write. Not mapped: so a
+// truncated file is an error and not a SIGBUS, and a forked child inherits no page. One thread at a
+// time.
 class GrantBytes {
  public:
-  // Makes it where it is missing. kConflict: another process has it.
+  // Creates the file if it is missing. kConflict: another process uses it.
   static Result<GrantBytes> Open(const std::string& path);
 
-  // The same of one in memory, in a folder where it can only be ours: kInvalid when it belongs to
-  // another user or has a second name.
+  // The same for a file in memory, in a private folder: kInvalid if it belongs to another user or
+  // has a second name.
   static Result<GrantBytes> OpenInMemory(const std::string& path);
 
   const FileIdentity& identity() const { return file_.identity(); }
 
-  // These are StateFolder's.
+  // As StateFolder's methods.
   Result<std::string> Read() const;
   Status Write(size_t offset, std::string_view bytes, StateFolder::Durability durability);
   Status Remove();
@@ -41,9 +41,9 @@ class GrantBytes {
   bool wrong_size_ = false;
 };
 
-// The folder for this user's grants below `grant_dir`, which is made where it is missing. Failures
-// say why grants cannot be kept there: it is no memory that dies with the boot, or somebody else
-// may write there.
+// Returns the folder for this user's grants below `grant_dir`; creates it if it is missing. Fails
+// if grants cannot be kept there: the file system is not cleared at a reboot, or another user may
+// write there.
 Result<std::string> GrantFolder(const std::string& grant_dir);
 
 }  // namespace firn

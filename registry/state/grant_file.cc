@@ -141,7 +141,7 @@ Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
       ReadNumber(words[24], lock.born_ns);
   grant.machine = MachineId(machine);
   grant.clocks.boot = BootMs(boot_ms);
-  if (!good) return Corrupt("the grant record holds something absurd");
+  if (!good) return Corrupt("the grant record has a value out of its range");
   return record;
 }
 
@@ -173,7 +173,7 @@ Status GrantFile::Write(const Grant& grant, StateFolder::Durability durability) 
 }
 
 Status GrantFile::Void(StateFolder::Durability durability) {
-  // The older record first: whatever interrupts this leaves a void record as the newest one.
+  // The older record first: after an interruption the newest record is void.
   for (int i = 0; i < 2; ++i) FIRN_TRY(Write(Grant{}, durability));
   return {};
 }

@@ -13,14 +13,14 @@
 
 namespace firn {
 
-// What the id clock showed at a reading of CLOCK_BOOTTIME. The reading means something only within
-// one boot and one time namespace: each namespace counts from a zero of its own.
+// The id clock's time at a reading of CLOCK_BOOTTIME. The reading is valid only within one boot and
+// one time namespace, since each namespace has its own zero.
 struct ClockPair {
   WallMs id_time;
   BootMs boot;
-  uint64_t time_namespace = 0;  // the inode of /proc/self/ns/time; 0: not known
+  uint64_t time_namespace = 0;  // the inode of /proc/self/ns/time; 0: unknown
 
-  // Whether it tells the time at `now` of the boot clock, read in time namespace `here`.
+  // Whether TimeAt is valid for `now` of the boot clock, read in time namespace `here`.
   bool Tells(BootMs now, uint64_t here) const {
     return here != 0 && here == time_namespace && now >= boot && id_time != WallMs();
   }
@@ -29,27 +29,27 @@ struct ClockPair {
   friend bool operator==(const ClockPair&, const ClockPair&) = default;
 };
 
-// The permission to go on inside a claim whose process died: every stamp of `slot` in
-// [limit, bound) is free, because the dead process alone held the claim and used none of them.
+// The permission to resume the claim of a dead process: every time of `slot` in [limit, bound) is
+// unused, because only the dead process held the claim, and it used none of them.
 struct Grant {
   Nonce nonce;
-  Nonce word{};          // of the record as it was last acknowledged; zero: none
-  Nonce pending_word{};  // of a write that was sent and perhaps applied; zero: none
+  Nonce word{};          // of the record as last acknowledged; zero: none
+  Nonce pending_word{};  // of a write that was sent and may have been applied; zero: none
   Slot slot;
   MachineId machine;         // the same as a number
   WallMs bound;              // R, as the registry acknowledged it
-  WallMs limit;              // L: stamps below it may have been used
-  int64_t version = 0;       // V of the slot's record, at least; 32 bits, which wrap
-  int64_t created_zxid = 0;  // Z: which creation of that record
+  WallMs limit;              // L: times below it may have been used
+  int64_t version = 0;       // V of the slot's record, or older; 32 bits, which wrap
+  int64_t created_zxid = 0;  // Z: the creation of that record
   int64_t meta_version = 0;  // M, under which the claim was made; 32 bits, which wrap
   std::string uuid;          // of the cluster
-  ClockPair clocks{};        // the last one
+  ClockPair clocks{};        // the latest pair
 
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 
-// The grant file: two records of 1024 bytes, written in turn and in place. No sector of a disk
-// holds parts of both.
+// The grant file: two records of 1024 bytes, written alternately and in place. No disk sector
+// contains parts of both.
 //
 //     0                                                                         1023
 //     +---------------------------------------------------------------------------+
@@ -59,34 +59,34 @@ struct Grant {
 //     | <device> <inode> <birth> <the same three of the lock file>                |
 //     | <check> blanks, newline                                                   |
 //     +---------------------------------------------------------------------------+
-//     | the same, of the other turn                                               |
+//     | the other record                                                          |
 //     +---------------------------------------------------------------------------+
 //
-// The higher counter counts. A write is complete before anything that it permits is used, so a
-// record torn by the death of the machine never stood for used stamps: the other one still holds.
+// The record with the higher counter is valid. A write is complete before the times that it permits
+// are used, so a record torn by a crash never covers used times: the other one is still right.
 // A nonce of zero: no permission (void). Owned by the control thread.
 class GrantFile {
  public:
   static constexpr size_t kRecordBytes = StateFolder::kGrantBytes / 2;
 
-  // What Read found.
+  // The result of Read.
   struct Found {
     Grant grant;
-    GrantIdentity identity;  // as written: whose permission it is
-    bool damaged = false;    // the other record is neither blank nor good
+    GrantIdentity identity;  // as written: the file that the permission belongs to
+    bool damaged = false;    // the other record is neither blank nor valid
   };
 
   // `folder` must outlive the object.
   explicit GrantFile(StateFolder& folder) : folder_(folder) {}
 
-  // The newest record. kNotFound: new file, or void. kCorrupt: neither record is good. Read once,
-  // before the first write: it also finds out which record is the older one.
+  // Returns the newest record. kNotFound: a new file, or void. kCorrupt: neither record is valid.
+  // Call it once, before the first write: it also determines which record is the older one.
   Result<Found> Read();
 
-  // Overwrites the older record. After a failure the same record is written again next time.
+  // Overwrites the older record. After a failure the next call writes the same record again.
   Status Write(const Grant& grant, StateFolder::Durability durability);
 
-  // Overwrites both, so that not even damage brings a permission back.
+  // Overwrites both, so that no later damage can restore a permission.
   Status Void(StateFolder::Durability durability);
 
   Status Remove() { return folder_.RemoveGrant(); }
@@ -96,10 +96,10 @@ class GrantFile {
  private:
   StateFolder& folder_;
   uint64_t counter_ = 0;  // of the newest record
-  size_t next_ = 0;       // 0 or 1: which record comes next
+  size_t next_ = 0;       // 0 or 1: the record to write next
 };
 
-// One record's bytes and back. kNotFound: all blanks. Pure functions.
+// One record, and its conversion to bytes and back. kNotFound: all blanks. Pure functions.
 struct GrantRecord {
   uint64_t counter = 0;
   Grant grant;

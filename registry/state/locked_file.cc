@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kReopensMax = 8;
 
-// Nobody else's business, and no way to somewhere else.
+// Opens the file, private to the user, without following a symbolic link.
 Result<UnsharedFile> OpenOwn(const std::string& path) {
   Status failure;
   UnsharedFile opened = UnsharedFile::Of([&] {
@@ -27,8 +27,8 @@ Result<UnsharedFile> OpenOwn(const std::string& path) {
 
 }  // namespace
 
-// The lock is on an inode, not on a name: a file that was removed or replaced between open and
-// lock is let go, and the name tried again.
+// The lock is on an inode, not on a name: if the file was removed or replaced between open and
+// lock, opens the name again.
 Result<LockedFile> LockedFile::Open(const std::string& path) {
   for (int i = 0; i < kReopensMax; ++i) {
     FIRN_ASSIGN(UnsharedFile file, OpenOwn(path));
@@ -39,14 +39,14 @@ Result<LockedFile> LockedFile::Open(const std::string& path) {
     }
     struct stat locked {};
     struct stat named {};
-    if (fstat(file.fd(), &locked) != 0) return FileFailure("look at", path, errno);
+    if (fstat(file.fd(), &locked) != 0) return FileFailure("stat", path, errno);
     const bool same = lstat(path.c_str(), &named) == 0 && named.st_ino == locked.st_ino &&
                       named.st_dev == locked.st_dev;
     if (!same) continue;
     const FileIdentity identity{locked.st_dev, locked.st_ino, BirthOf(file.fd())};
     return LockedFile(path, std::move(file), identity);
   }
-  return Conflict(path + " is being replaced all the time");
+  return Conflict(path + " was replaced during every attempt to lock it");
 }
 
 }  // namespace firn

@@ -9,15 +9,15 @@
 
 namespace firn {
 
-// A file that no other process has meanwhile: open and under an exclusive flock(2), on the very
-// inode that its name leads to. The lock ends with the object or its process, whatever forked
-// children do: they have no copy. One thread at a time.
+// A file that no other process can use at the same time: open and under an exclusive flock(2), on
+// the inode that its name refers to. The lock ends with the object or its process. Forked children
+// have no copy of it. One thread at a time.
 class LockedFile {
  public:
   LockedFile() = default;
 
-  // Makes it where it is missing, mode 0600. kConflict: another process has it. kInvalid: what
-  // stands there is no regular file. Never waits for anybody.
+  // Creates the file if it is missing, with mode 0600. kConflict: another process has locked it.
+  // kInvalid: the path is not a regular file. Never blocks.
   static Result<LockedFile> Open(const std::string& path);
 
   int fd() const { return file_.fd(); }

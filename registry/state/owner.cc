@@ -16,7 +16,7 @@ Result<OwnerName> OwnerName::Make(std::string_view application, uint16_t port,
                                   std::string_view ip) {
   if (application.empty() || application.size() > kApplicationBytesMax ||
       application.find_first_not_of(kApplicationBytes) != std::string_view::npos) {
-    return Invalid("an application's name is 1 to 100 letters, digits, '-', '_' and '.'");
+    return Invalid("an application's name has 1 to 100 letters, digits, '-', '_' and '.'");
   }
   FIRN_ASSIGN(const std::string number, IpAsNumber(std::string(ip)));
   const std::string name(application);
@@ -24,8 +24,8 @@ Result<OwnerName> OwnerName::Make(std::string_view application, uint16_t port,
   return OwnerName(name + "." + port_text + "." + number, name + ":" + port_text + ":" + number);
 }
 
-// Not the boot: the name outlives it. Nor the device, which gets another number with each mount of
-// an overlay, btrfs or ZFS, unless nothing but the inode would be left.
+// Does not include the boot, which the name outlives. Includes the device only if there is no birth
+// time: an overlay, btrfs or ZFS gets another device number at each mount.
 std::string OwnerName::TextIn(const FileIdentity& lock_file, std::string_view host) const {
   Digest digest;
   digest.Add(lock_file.inode);

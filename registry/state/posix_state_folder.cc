@@ -14,7 +14,7 @@
 namespace firn {
 namespace {
 
-// With all that is missing above it.
+// Creates the folder and its missing parents.
 Status MakeFolder(const std::string& path) {
   for (size_t end = 0; end != std::string::npos;) {
     end = path.find('/', end + 1);
@@ -24,9 +24,9 @@ Status MakeFolder(const std::string& path) {
   return {};
 }
 
-// A name that another state folder's grant does not have, nor one that another boot might find.
+// The name of a grant file; differs for every state folder.
 std::string GrantName(const std::string& stem, const FileIdentity& lock) {
-  constexpr uint64_t kClaim = 0;  // which one of the process's claims
+  constexpr uint64_t kClaim = 0;  // index of the process's claim
   Digest digest;
   digest.Add(stem);
   for (const uint64_t part : {kClaim, lock.device, lock.inode, lock.born_ns}) digest.Add(part);
@@ -46,19 +46,19 @@ Result<std::unique_ptr<PosixStateFolder>> PosixStateFolder::Open(const StatePlac
   FIRN_ASSIGN(opened->boot_id_, BootId());
   Result<LockedFile> lock = LockedFile::Open(place.folder + "/" + place.stem + ".lock");
   if (lock.code() == Code::kConflict) {
-    return Conflict("another process runs on the state folder " + place.folder + ": " +
+    return Conflict("another process uses the state folder " + place.folder + ": " +
                     lock.status().message());
   }
   FIRN_ASSIGN(opened->lock_, std::move(lock));
   if (!place.only_on_host.empty()) {
     Result<UnsharedFile> name = TakeAbstractName(place.only_on_host);
     if (name.code() == Code::kConflict) {
-      return Conflict("another process of this host runs as " + place.only_on_host);
+      return Conflict("another process of this host uses " + place.only_on_host);
     }
     FIRN_ASSIGN(opened->only_on_host_, std::move(name));
   }
   FIRN_TRY(opened->OpenGrant(place));
-  // One that cannot be read is told now, not by a start that goes on without it.
+  // Report an unreadable hint now: the start would otherwise continue without it.
   const Result<std::string> hint = opened->ReadHint();
   const bool readable =
       hint.ok() || hint.code() == Code::kNotFound || hint.code() == Code::kCorrupt;
@@ -66,8 +66,8 @@ Result<std::unique_ptr<PosixStateFolder>> PosixStateFolder::Open(const StatePlac
   return opened;
 }
 
-// Without a place in memory there is no grant. One that another process has, or that is not what it
-// should be, is no matter to go on from.
+// If no memory is available there is no grant. If another process uses the grant file, or it is
+// invalid, the folder cannot be opened.
 Status PosixStateFolder::OpenGrant(const StatePlace& place) {
   if (place.grant_on_disk) {
     grant_path_ = place.folder + "/" + place.stem + ".grant";

@@ -14,43 +14,43 @@
 
 namespace firn {
 
-// Where a server keeps what its next start wants to know.
+// The places of the files that a server keeps for its next start.
 struct StatePlace {
-  // Where grants are kept unless told otherwise: memory on every Linux.
+  // The default place for grants: in memory on every Linux.
   static constexpr char kGrantDir[] = "/dev/shm";
 
   std::string folder;                 // on disk
   std::string stem;                   // OwnerName::file_stem()
-  std::string grant_dir = kGrantDir;  // in memory, below which the grant's folder is
-  bool grant_on_disk = false;         // of machine ids given by hand: it outlives the boot
-  std::string only_on_host{};         // a name that one process of this host may have; empty: none
+  std::string grant_dir = kGrantDir;  // in memory; the parent of the grant's folder
+  bool grant_on_disk = false;         // for static machine ids: the grant outlives the boot
+  std::string only_on_host{};         // a name for one process of this host; empty: none
 };
 
 // A state folder on a POSIX file system, and the memory beside it:
 //
-//   <folder>/<stem>.lock         empty; says by its flock(2) that the folder is in use, and by its
-//                                identity which folder it is
+//   <folder>/<stem>.lock         empty; its flock(2) shows that the folder is in use, and its
+//                                identity identifies the folder
 //   <folder>/<stem>.properties   the hint: replaced by temp, fsync, rename, fsync of the folder
-//   <grant_dir>/firn-<uid>/<d>   the grant; <d> is a digest of the stem and the lock file's
-//   identity <folder>/<stem>.grant        the grant instead, of a machine id given by hand
+//   <grant_dir>/firn-<uid>/<d>   the grant; <d> is a digest of stem and lock file identity
+//   <folder>/<stem>.grant        the grant of a static machine id instead
 //
-// A grant outlives its process and must not outlive the boot: writes that a disk has lost would
-// bring an older permission back. So what is no tmpfs is not used, and there is no grant then.
+// A grant outlives its process and must not outlive the boot: a disk that loses writes would
+// restore an older permission. So without a tmpfs there is no grant.
 //
-// Sharp edge: open it before anything that others can see, such as a listener: the locks are what
-// keeps two processes from one grant.
+// Sharp edge: open it before anything that is visible outside, such as a listener: its locks keep
+// two processes from using one grant.
 class PosixStateFolder final : public StateFolder {
  public:
-  // Makes the folder and the files where they are missing. kConflict: another process has the
-  // folder or its grant. kInvalid: something else stands where a file should be. Otherwise what the
-  // operating system said, with the file's name. `replace` makes a text the hint.
+  // Creates the folder and the files if they are missing. kConflict: another process uses the
+  // folder or its grant. kInvalid: a path is not a regular file. Otherwise the operating system's
+  // error, with the file's name. `replace` writes the hint.
   static Result<std::unique_ptr<PosixStateFolder>> Open(const StatePlace& place,
                                                         FileWriter::Replacer replace = {});
 
   Status has_grant() const override { return no_grant_; }
   GrantIdentity grant_identity() const override;
   const FileIdentity& lock_identity() const { return lock_.identity(); }
-  // Of the file in use; empty when there is none.
+  // The grant file in use; empty if there is none.
   const std::string& grant_path() const { return grant_path_; }
 
   Result<std::string> ReadGrant() override;

@@ -9,24 +9,24 @@
 
 namespace firn {
 
-// Which file this is. A copy has another inode number, or, where a deleted file's number was given
-// out again, another time of birth: no program can choose that one.
+// The identity of a file. A copy has another inode number or, if a deleted file's number was
+// reused, another birth time, which no program can choose.
 struct FileIdentity {
   static constexpr uint64_t kUntold = kBirthUntold;
 
   uint64_t device = 0;
   uint64_t inode = 0;
-  uint64_t born_ns = 0;  // kUntold: the file system does not say
+  uint64_t born_ns = 0;  // birth time; kUntold: the file system has none
 
-  // The same file of a file system that may have been mounted anew: overlays, btrfs and ZFS get
-  // another device number each time. Never of a file whose birth is not told.
+  // Whether it is the same file, also after another mount: overlays, btrfs and ZFS get another
+  // device number each time. False for a file without a birth time.
   bool SameWhereverMounted(const FileIdentity& other) const {
     return inode == other.inode && born_ns == other.born_ns && born_ns != kUntold;
   }
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-// Which grant file, of which state folder, in which life of the machine.
+// The identity of a grant file, of its state folder, and of the boot.
 struct GrantIdentity {
   std::string boot_id;
   FileIdentity file;
@@ -35,14 +35,14 @@ struct GrantIdentity {
   friend bool operator==(const GrantIdentity&, const GrantIdentity&) = default;
 };
 
-// What a server keeps for its next start, as bytes: the hint (which slot to try first) and the
-// grant (the permission to go on inside an old claim). What the bytes mean is GrantFile's and
-// Hint's business, so that a simulated disk runs the same code.
+// The files that a server keeps for its next start, as bytes: the hint (which slot to try first)
+// and the grant (the permission to resume an old claim). GrantFile and Hint interpret the bytes, so
+// that the same code runs on a simulated disk.
 //
-// The grant file is open, locked and of its full size for as long as the object lives; nobody else
-// can have it meanwhile. Owned by the control thread. Every failure carries the file's name.
+// As long as the object lives, the grant file is open, locked and of its full size; no other
+// process can use it. Owned by the control thread. Every failure contains the file's name.
 //
-// In a child of fork() every verb is refused with kDenied: the files are the parent's.
+// In a child of fork() every method fails with kDenied: the files are the parent's.
 class StateFolder {
  public:
   static constexpr size_t kGrantBytes = 2048;
@@ -56,30 +56,30 @@ class StateFolder {
   StateFolder& operator=(const StateFolder&) = delete;
   virtual ~StateFolder() = default;
 
-  // Ok, or why there is no grant file: then no verb of the grant may be called, and a server that
-  // is killed claims anew.
+  // Ok, or why there is no grant file: then no method of the grant may be called, and after a crash
+  // the server cannot resume its claim.
   virtual Status has_grant() const { return {}; }
 
   virtual GrantIdentity grant_identity() const = 0;
 
-  // All kGrantBytes of the open grant file; a new one is all blanks. kCorrupt: it was found with
-  // another size, so it is not new, and nobody has written it since.
+  // Returns all kGrantBytes of the open grant file; a new file contains only blanks. kCorrupt: it
+  // was found with another size, so it is not new, and has not been written since.
   virtual Result<std::string> ReadGrant() = 0;
 
   // Overwrites in place. A failure may have written part of it.
   virtual Status WriteGrant(size_t offset, std::string_view bytes, Durability durability) = 0;
 
-  // Takes the grant file's name away, so that no later start finds it. The lock stays held.
+  // Unlinks the grant file, so that no later start finds it. The lock stays held.
   virtual Status RemoveGrant() = 0;
 
   // kNotFound: there is none.
   virtual Result<std::string> ReadHint() = 0;
 
-  // Begins to make `text` the hint; a crash leaves the old or the new one, whole. Never waits for
-  // the disk: whoever issues must not stand still because that does.
+  // Starts writing `text` as the hint; after a crash the old or the new hint is complete. Never
+  // waits for the disk: issuing must not depend on it.
   virtual void KeepHint(std::string text) = 0;
 
-  // Why a hint could not be kept, once; ok while none has failed.
+  // Returns, once, why a hint could not be written; ok if none has failed.
   virtual Status TakeHintFailure() = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace firn {
 
-// This boot's name, as the kernel tells it; kUnavailable where it does not.
+// Returns the kernel's id of this boot; kUnavailable if it has none.
 Result<std::string> BootId();
 
 }  // namespace firn

@@ -36,9 +36,9 @@ class GrantFileTest : public testing::Test {
   GrantFile file_{folder_};
 };
 
-TEST_F(GrantFileTest, ANewFileHoldsNothing) { EXPECT_EQ(file_.Read().code(), Code::kNotFound); }
+TEST_F(GrantFileTest, ANewFileIsEmpty) { EXPECT_EQ(file_.Read().code(), Code::kNotFound); }
 
-TEST_F(GrantFileTest, TheLastOfManyWritesIsRead) {
+TEST_F(GrantFileTest, ReadsTheLastOfManyWrites) {
   for (int64_t limit = 100; limit < 107; ++limit) {
     ASSERT_TRUE(file_.Write(GrantUpTo(limit), kVolatile).ok());
     const auto found = Restarted();
@@ -50,7 +50,7 @@ TEST_F(GrantFileTest, TheLastOfManyWritesIsRead) {
   EXPECT_EQ(disk_.grant.size(), StateFolder::kGrantBytes);
 }
 
-TEST_F(GrantFileTest, ARestartGoesOnFromTheNewerRecord) {
+TEST_F(GrantFileTest, ARestartUsesTheNewerRecord) {
   ASSERT_TRUE(file_.Write(GrantUpTo(100), kVolatile).ok());
   ASSERT_TRUE(file_.Write(GrantUpTo(101), kVolatile).ok());
   GrantFile restarted(folder_);
@@ -59,8 +59,8 @@ TEST_F(GrantFileTest, ARestartGoesOnFromTheNewerRecord) {
   EXPECT_EQ(Restarted()->grant.limit, WallMs(102));
 }
 
-// Counted on from there, the next record would be taken for the older one.
-TEST_F(GrantFileTest, ACounterAtItsEndIsAbsurd) {
+// After it, the next record would be taken for the older one.
+TEST_F(GrantFileTest, RefusesACounterAtItsMaximum) {
   const GrantRecord last{
       .counter = UINT64_MAX, .grant = GrantUpTo(100), .identity = disk_.identity};
   disk_.grant.replace(0, GrantFile::kRecordBytes, FormatGrantRecord(last));
@@ -69,7 +69,7 @@ TEST_F(GrantFileTest, ACounterAtItsEndIsAbsurd) {
   EXPECT_EQ(Restarted()->grant.limit, WallMs(101));
 }
 
-TEST_F(GrantFileTest, DamageToOneRecordIsTold) {
+TEST_F(GrantFileTest, ReportsDamageToOneRecord) {
   ASSERT_TRUE(file_.Write(GrantUpTo(100), kVolatile).ok());
   ASSERT_TRUE(file_.Write(GrantUpTo(101), kVolatile).ok());
   for (size_t at = 0; at < GrantFile::kRecordBytes; at += 13) {
@@ -109,12 +109,12 @@ TEST_F(GrantFileTest, AFailedWriteChangesNothing) {
   EXPECT_EQ(Restarted()->grant.limit, WallMs(102));
 }
 
-TEST_F(GrantFileTest, EveryFieldGivesItselfBack) {
+TEST_F(GrantFileTest, EveryFieldReadsBackAsWritten) {
   const GrantRecord record{77, GrantUpTo(5), {"b00t", {8, 9, 10}, {11, 12, 13}}};
   EXPECT_EQ(*ParseGrantRecord(FormatGrantRecord(record)), record);
 }
 
-// The registry counts versions in 32 bits, which wrap.
+// The registry's versions have 32 bits and wrap.
 TEST_F(GrantFileTest, VersionsMayBeNegative) {
   GrantRecord record{77, GrantUpTo(5), {"b00t", {8, 9, 10}, {11, 12, 13}}};
   for (const int64_t version : {int64_t{INT32_MIN}, int64_t{-2}, int64_t{INT32_MAX}}) {
@@ -126,7 +126,7 @@ TEST_F(GrantFileTest, VersionsMayBeNegative) {
   EXPECT_EQ(ParseGrantRecord(FormatGrantRecord(record)).code(), Code::kCorrupt);
 }
 
-// The longest that every field can be fits into a record.
+// A record has room for the longest value of every field.
 TEST_F(GrantFileTest, TheLongestRecordFits) {
   GrantRecord record{
       INT64_MAX - 1, GrantUpTo(5), {std::string(64, 'b'), {~0UL, ~0UL, ~0UL}, {~0UL, ~0UL, ~0UL}}};

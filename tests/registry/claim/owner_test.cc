@@ -16,7 +16,7 @@ TEST(OwnerTest, NamesApplicationPortAndAddressAsANumber) {
   EXPECT_EQ(owner->file_stem(), "sequence-client:8112:3232235876");
 }
 
-TEST(OwnerTest, TellsStateFoldersAndHostsApartThatShareAnAddress) {
+TEST(OwnerTest, DistinguishesStateFoldersAndHostsWithOneAddress) {
   const auto owner = OwnerName::Make("firn", 7609, "127.0.0.1");
   FileIdentity file{.device = 8, .inode = 4711, .born_ns = 170};
   const std::string name = owner->TextIn(file, "h1");
@@ -28,11 +28,11 @@ TEST(OwnerTest, TellsStateFoldersAndHostsApartThatShareAnAddress) {
     --*part;
   }
   ++file.device;
-  EXPECT_EQ(owner->TextIn(file, "h1"), name) << "it was mounted anew";
+  EXPECT_EQ(owner->TextIn(file, "h1"), name) << "it was mounted again";
   file.born_ns = FileIdentity::kUntold;
   const std::string untold = owner->TextIn(file, "h1");
   ++file.device;
-  EXPECT_NE(owner->TextIn(file, "h1"), untold) << "an inode number alone is on every disk";
+  EXPECT_NE(owner->TextIn(file, "h1"), untold) << "every disk has the same inode numbers";
 }
 
 TEST(OwnerTest, WritesAnIpv6AddressInFull) {
@@ -40,7 +40,7 @@ TEST(OwnerTest, WritesAnIpv6AddressInFull) {
   EXPECT_EQ(*IpAsNumber("fe80::2"), "fe800000000000000000000000000002");
 }
 
-TEST(OwnerTest, RefusesWhatWouldNotBeAFileName) {
+TEST(OwnerTest, RefusesAnInvalidFileName) {
   for (const std::string application : {"", "a/b", "a b", "a:b", "..\n"}) {
     EXPECT_EQ(OwnerName::Make(application, 1, "127.0.0.1").code(), Code::kInvalid) << application;
   }

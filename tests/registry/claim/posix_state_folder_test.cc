@@ -26,7 +26,7 @@ constexpr auto kDisk = StateFolder::Durability::kDisk;
 
 class PosixStateFolderTest : public testing::Test {
  protected:
-  // With the grant in memory or, of a machine id given by hand, on disk.
+  // With the grant in memory or, for a static machine id, on disk.
   Result<std::unique_ptr<PosixStateFolder>> Open(bool on_disk = false) {
     return PosixStateFolder::Open({.folder = folder_,
                                    .stem = "firn:1:2",
@@ -34,7 +34,7 @@ class PosixStateFolderTest : public testing::Test {
                                    .grant_on_disk = on_disk});
   }
   Result<std::unique_ptr<PosixStateFolder>> OpenOnDisk() { return Open(true); }
-  // The grant file of a folder that nobody has open.
+  // The grant file of a folder that is not open.
   std::string GrantPath(bool on_disk = false) { return (*Open(on_disk))->grant_path(); }
   std::string GrantFolder() const { return memory_ / "firn-" + std::to_string(geteuid()); }
   std::string LockPath() const { return folder_ + "/firn:1:2.lock"; }
@@ -58,7 +58,7 @@ class PosixStateFolderTest : public testing::Test {
   std::string folder_ = temp_ / "deep/er";
 };
 
-TEST_F(PosixStateFolderTest, ANewGrantFileIsBlankOfItsFullSizeAndOurs) {
+TEST_F(PosixStateFolderTest, ANewGrantFileIsBlankWithFullSizeAndPrivate) {
   for (const bool on_disk : {false, true}) {
     auto folder = Open(on_disk);
     ASSERT_TRUE(folder.ok()) << folder.status();
@@ -75,7 +75,7 @@ TEST_F(PosixStateFolderTest, ANewGrantFileIsBlankOfItsFullSizeAndOurs) {
   }
 }
 
-TEST_F(PosixStateFolderTest, WhatWasWrittenIsThereAfterARestart) {
+TEST_F(PosixStateFolderTest, KeepsItsContentsAfterARestart) {
   for (const bool on_disk : {false, true}) {
     {
       auto folder = Open(on_disk);
@@ -92,8 +92,8 @@ TEST_F(PosixStateFolderTest, WhatWasWrittenIsThereAfterARestart) {
   }
 }
 
-// Of a disk that is mounted anew the last writes may be lost, and with them how much was used.
-TEST_F(PosixStateFolderTest, NothingOfAGrantLiesOnDisk) {
+// A disk that is mounted again may have lost the last writes, and so an L that is too low.
+TEST_F(PosixStateFolderTest, WritesNoPartOfAGrantToDisk) {
   const std::string grant = GrantPath();
   EXPECT_TRUE(grant.starts_with(GrantFolder() + "/")) << grant;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
@@ -101,18 +101,19 @@ TEST_F(PosixStateFolderTest, NothingOfAGrantLiesOnDisk) {
   }
 }
 
-TEST_F(PosixStateFolderTest, ADirectoryThatOutlivesTheBootHoldsNoGrant) {
+TEST_F(PosixStateFolderTest, RefusesGrantsInADirectoryThatOutlivesTheBoot) {
   const TempDir disk(kDiskDir);
   auto folder =
       PosixStateFolder::Open({.folder = folder_, .stem = "firn:1:2", .grant_dir = disk.path()});
   ASSERT_TRUE(folder.ok()) << folder.status();
   const Status told = (*folder)->has_grant();
-  EXPECT_NE(told.message().find(disk.path().string() + " is no tmpfs"), std::string::npos) << told;
+  EXPECT_NE(told.message().find(disk.path().string() + " is not on a tmpfs"), std::string::npos)
+      << told;
   EXPECT_FALSE((*folder)->WriteGrant(0, "x", kCached).ok());
   EXPECT_FALSE(std::filesystem::exists(disk / "firn-" + std::to_string(geteuid())));
 }
 
-TEST_F(PosixStateFolderTest, AFolderThatOthersMayUseHoldsNoGrant) {
+TEST_F(PosixStateFolderTest, RefusesGrantsInAFolderOpenToOthers) {
   ASSERT_TRUE(Open().ok());
   ASSERT_EQ(chmod(GrantFolder().c_str(), 0755), 0);
   EXPECT_NE((*Open())->has_grant().message().find("chmod 700"), std::string::npos);
@@ -123,7 +124,7 @@ TEST_F(PosixStateFolderTest, AFolderThatOthersMayUseHoldsNoGrant) {
   EXPECT_TRUE((*Open())->has_grant().ok());
 }
 
-TEST_F(PosixStateFolderTest, WhatIsNoFileOfOursInAGrantsPlaceIsRefusedByName) {
+TEST_F(PosixStateFolderTest, RefusesAForeignFileAtAGrantsPathByName) {
   const std::string grant = GrantPath();
   std::filesystem::create_hard_link(grant, grant + ".2");
   const auto linked = Open();
@@ -136,7 +137,7 @@ TEST_F(PosixStateFolderTest, WhatIsNoFileOfOursInAGrantsPlaceIsRefusedByName) {
   EXPECT_NE(Open().status().message().find(grant + " belongs to another user"), std::string::npos);
 }
 
-TEST_F(PosixStateFolderTest, AFifoInAFilesPlaceIsRefusedByNameAtOnce) {
+TEST_F(PosixStateFolderTest, RefusesAFifoAtAFilesPathByNameAtOnce) {
   const std::string grant = GrantPath();
   for (const std::string& path : {HintPath(), grant, GrantPath(true), LockPath()}) {
     std::filesystem::remove(path);
@@ -147,7 +148,7 @@ TEST_F(PosixStateFolderTest, AFifoInAFilesPlaceIsRefusedByNameAtOnce) {
         << refused.status();
     std::filesystem::remove(path);
     if (path != LockPath()) continue;
-    EXPECT_NE(GrantPath(), grant) << "a lock file made anew is another state folder";
+    EXPECT_NE(GrantPath(), grant) << "a re-created lock file makes another state folder";
     std::filesystem::remove(grant);
   }
 }
@@ -162,7 +163,7 @@ TEST_F(PosixStateFolderTest, AnotherFoldersGrantIsAnotherFile) {
   EXPECT_NE((*sibling)->lock_identity(), (*first)->lock_identity());
 }
 
-TEST_F(PosixStateFolderTest, AGrantFileOfAWrongSizeIsNoNewOne) {
+TEST_F(PosixStateFolderTest, AGrantFileOfAWrongSizeIsNotNew) {
   const std::string grant = GrantPath();
   for (const off_t size : {off_t{100}, off_t{5000}}) {
     std::ofstream(grant, std::ios::trunc) << "what was used before";
@@ -170,26 +171,26 @@ TEST_F(PosixStateFolderTest, AGrantFileOfAWrongSizeIsNoNewOne) {
     auto folder = Open();
     ASSERT_TRUE(folder.ok()) << folder.status();
     EXPECT_EQ((*folder)->ReadGrant().code(), Code::kCorrupt) << size;
-    // Whoever needs nothing of it makes it whole by writing.
+    // A write restores its size.
     ASSERT_TRUE((*folder)->WriteGrant(512, "abc", kCached).ok());
     EXPECT_EQ((*folder)->ReadGrant()->substr(510, 5), "  abc");
   }
-  // Its making was interrupted.
+  // Its creation was interrupted.
   for (const size_t blanks : {size_t{0}, size_t{100}}) {
     std::ofstream(grant, std::ios::trunc) << std::string(blanks, ' ');
     EXPECT_EQ(*(*Open())->ReadGrant(), std::string(StateFolder::kGrantBytes, ' ')) << blanks;
   }
 }
 
-TEST_F(PosixStateFolderTest, ASecondProcessIsRefusedWithASentence) {
+TEST_F(PosixStateFolderTest, RefusesASecondProcessWithASentence) {
   auto folder = Open();
   const auto second = Open();  // flock tells descriptors apart, not processes
   EXPECT_EQ(second.code(), Code::kConflict);
   EXPECT_NE(second.status().message().find("another process"), std::string::npos);
 }
 
-// Whoever deletes the lock file under a running process has not got its grant.
-TEST_F(PosixStateFolderTest, AGrantThatAnotherProcessHasIsRefused) {
+// Deleting a running process's lock file does not give access to its grant.
+TEST_F(PosixStateFolderTest, RefusesAGrantThatAnotherProcessUses) {
   auto folder = Open();
   const std::string grant = (*folder)->grant_path();
   folder->reset();
@@ -200,7 +201,7 @@ TEST_F(PosixStateFolderTest, AGrantThatAnotherProcessHasIsRefused) {
   EXPECT_NE(second.status().message().find(grant), std::string::npos) << second.status();
 }
 
-TEST_F(PosixStateFolderTest, ANameThatOneProcessOfAHostMayHaveIsTakenOnce) {
+TEST_F(PosixStateFolderTest, ANameForOneProcessOfAHostIsTakenOnce) {
   const StatePlace place{.folder = folder_,
                          .stem = "a",
                          .grant_dir = memory_.path(),
@@ -241,7 +242,7 @@ TEST_F(PosixStateFolderTest, ACopyHasAnotherIdentity) {
   }
 }
 
-TEST_F(PosixStateFolderTest, AFolderPutBackFromABackupHasAnotherIdentity) {
+TEST_F(PosixStateFolderTest, AFolderRestoredFromABackupHasAnotherIdentity) {
   const FileIdentity original = (*OpenOnDisk())->grant_identity().file;
   const FileIdentity lock = (*OpenOnDisk())->lock_identity();
   if (original.born_ns == FileIdentity::kUntold) GTEST_SKIP() << "no birth times here";
@@ -261,8 +262,8 @@ TEST_F(PosixStateFolderTest, AFolderPutBackFromABackupHasAnotherIdentity) {
   EXPECT_NE((*restored)->lock_identity(), lock);
 }
 
-// A disk can stand still for minutes; whoever issues must not.
-TEST_F(PosixStateFolderTest, NobodyWaitsForAHint) {
+// A disk can stall for minutes; issuing must not.
+TEST_F(PosixStateFolderTest, WritingAHintNeverBlocks) {
   struct Disk {
     std::mutex mutex{};
     std::condition_variable thawed{};
@@ -290,16 +291,16 @@ TEST_F(PosixStateFolderTest, NobodyWaitsForAHint) {
                          [&] { return (*folder)->TakeHintFailure().message() == "thawed"; }));
 }
 
-TEST_F(PosixStateFolderTest, AFolderThatCannotBeMadeIsRefused) {
+TEST_F(PosixStateFolderTest, RefusesAFolderThatCannotBeCreated) {
   EXPECT_FALSE(PosixStateFolder::Open({.folder = "/proc/firn", .stem = "a"}).ok());
   EXPECT_EQ(PosixStateFolder::Open({.folder = "", .stem = "a"}).code(), Code::kInvalid);
 }
 
-TEST_F(PosixStateFolderTest, AForkedChildMayDoNothing) {
+TEST_F(PosixStateFolderTest, AForkedChildCanDoNothing) {
   auto folder = Open();
   PosixStateFolder& state = **folder;
   EXPECT_EQ(InChild([&] {
-              state.KeepHint("x");  // nothing, and nothing hangs
+              state.KeepHint("x");  // does nothing and does not hang
               const bool refused = state.WriteGrant(0, "x", kCached).code() == Code::kDenied &&
                                    state.ReadHint().code() == Code::kDenied &&
                                    state.RemoveGrant().code() == Code::kDenied;
@@ -308,7 +309,7 @@ TEST_F(PosixStateFolderTest, AForkedChildMayDoNothing) {
             7);
 }
 
-TEST_F(PosixStateFolderTest, AForkedChildsEndLeavesTheLockAndItsLifeDoesNotHoldIt) {
+TEST_F(PosixStateFolderTest, AForkedChildNeitherReleasesNorKeepsTheLock) {
   auto folder = Open();
   EXPECT_EQ(InChild([&] {
               folder->reset();

@@ -1,5 +1,5 @@
 // Any bytes as a hint file, a grant record or a whole grant file: refused with a reason, or read
-// and written the same. Whatever a grant file held, what is written next is what is read next.
+// and written the same. After any contents of a grant file, the next write is read back.
 
 #include <algorithm>
 #include <cstddef>
@@ -44,7 +44,7 @@ void TryRecord(std::string_view text) {
   }
 }
 
-// A grant whose every number the input chooses, within what may be written.
+// A grant with all numbers from the input, within the permitted ranges.
 GrantRecord RecordFrom(std::string_view bytes, firn::GrantIdentity identity) {
   const auto number = [&bytes]() {
     uint64_t value = 0;
@@ -72,7 +72,7 @@ GrantRecord RecordFrom(std::string_view bytes, firn::GrantIdentity identity) {
   return record;
 }
 
-// What a start reads, and whether it is what stands there.
+// Reads the file as a start does, and checks the result.
 void TryRead(firn::MemoryDisk& disk) {
   firn::MemoryStateFolder folder(disk);
   GrantFile file(folder);
@@ -85,7 +85,7 @@ void TryRead(firn::MemoryDisk& disk) {
     const GrantRecord& newest = both && second->counter > first->counter ? *second : other;
     Check(found->grant == newest.grant && found->identity == newest.identity, "not the newest");
     Check(found->damaged == (first.code() == Code::kCorrupt || second.code() == Code::kCorrupt),
-          "damage is not told, or there is none");
+          "damage is not reported, or reported without cause");
     Check(!found->grant.nonce.zero(), "a void grant permits");
   } else {
     Check(found.code() == Code::kNotFound || found.code() == Code::kCorrupt, "another failure");
@@ -112,7 +112,7 @@ void TryGrantFile(std::string_view bytes) {
   disk.grant = bytes.substr(0, StateFolder::kGrantBytes);
   disk.grant.resize(StateFolder::kGrantBytes, ' ');
   TryRead(disk);
-  // Beside a record whose checksum is right, whatever it says.
+  // Next to any record with a right checksum.
   const GrantRecord record = RecordFrom(bytes, disk.identity);
   const std::string good = FormatGrantRecord(record);
   TryRecord(good);

@@ -11,10 +11,10 @@ namespace {
 struct FileSystemRow {
   const char* name;
   uint32_t magic;
-  const char* known_as;  // nothing: this host's own
+  const char* known_as;  // null: a local file system
 };
 
-TEST(ForeignFileSystemTest, NamesThoseThatAreNotThisHostsOwn) {
+TEST(ForeignFileSystemTest, NamesForeignFileSystems) {
   constexpr FileSystemRow kRows[] = {
       {"ext4", EXT4_SUPER_MAGIC, nullptr},
       {"xfs", XFS_SUPER_MAGIC, nullptr},
@@ -49,7 +49,7 @@ TEST(ForeignFileSystemTest, NamesThoseThatAreNotThisHostsOwn) {
   }
 }
 
-TEST(ForeignFileSystemTest, IsAskedOfAPath) {
+TEST(ForeignFileSystemTest, ReturnsTheFileSystemOfAPath) {
   EXPECT_TRUE(ForeignFileSystemAt("/proc")->empty());
   EXPECT_EQ(ForeignFileSystemAt("/nowhere/at/all").code(), Code::kNotFound);
 }

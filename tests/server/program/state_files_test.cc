@@ -105,8 +105,8 @@ TEST_F(StateFilesTest, WithoutATmpfsAKilledServerClaimsAgainAndReportsIt) {
                        {"--registry=" + LeadingCluster(), "--grant_dir=" + disk.path().string()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const int64_t first = IdFrom(server);
-  EXPECT_NE(server.Admin("/v1/status").body.find("is no tmpfs"), std::string::npos);
-  EXPECT_NE(server.log().find("is no tmpfs"), std::string::npos) << server.log();
+  EXPECT_NE(server.Admin("/v1/status").body.find("is not on a tmpfs"), std::string::npos);
+  EXPECT_NE(server.log().find("is not on a tmpfs"), std::string::npos) << server.log();
   server.Kill();
   server.StartAgain();
   ASSERT_TRUE(server.BecomesReady()) << server.log();

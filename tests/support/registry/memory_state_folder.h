@@ -28,7 +28,7 @@ class MemoryStateFolder final : public StateFolder {
   explicit MemoryStateFolder(MemoryDisk& disk) : disk_(disk), identity_(disk.identity) {}
 
   Status has_grant() const override {
-    return disk_.has_grant ? Status() : Unavailable("/here is no tmpfs");
+    return disk_.has_grant ? Status() : Unavailable("/here is not on a tmpfs");
   }
 
   GrantIdentity grant_identity() const override { return identity_; }
