@@ -10,7 +10,7 @@
 namespace firn {
 namespace {
 
-// The values of a folder's nodes that read well; for each other one, a sentence in `skipped`.
+// Parses a folder's nodes; adds a sentence to `skipped` for each one that does not parse.
 template <typename Value, typename Parse>
 std::vector<Value> ReadNodes(std::string_view folder, const std::map<std::string, Node>& nodes,
                              Parse parse, std::vector<std::string>& skipped) {

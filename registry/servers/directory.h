@@ -14,7 +14,7 @@
 
 namespace firn {
 
-// One server as the registry shows it at the moment.
+// One server as the registry currently shows it.
 struct DirectoryEntry {
   Provider provider;
   ProviderReport report;
@@ -23,7 +23,7 @@ struct DirectoryEntry {
   friend bool operator==(const DirectoryEntry&, const DirectoryEntry&) = default;
 };
 
-// All of them, in the order of their addresses, and why others were left out.
+// All servers, in the order of their addresses, and why others were skipped.
 struct DirectorySnapshot {
   std::vector<DirectoryEntry> entries;
   std::vector<std::string> skipped;  // one sentence each
@@ -31,18 +31,18 @@ struct DirectorySnapshot {
   friend bool operator==(const DirectorySnapshot&, const DirectorySnapshot&) = default;
 };
 
-// What the nodes of the two folders say, each by its name.
+// Parses the nodes of the two folders, by name.
 DirectorySnapshot ReadDirectory(const std::map<std::string, Node>& providers,
                                 const std::map<std::string, Node>& configurators);
 
-// The entries that count, in their order and each address once. A server that was started anew may
-// stand there twice for a moment, until its dead session's node is gone: one that serves counts,
-// and of two the later one.
+// Returns one entry for each address, in their order. A restarted server may be listed twice until
+// its dead session's node is gone. An entry that serves is preferred, then the later one.
+//
 std::vector<const DirectoryEntry*> OnePerAddress(const DirectorySnapshot& snapshot);
 
-// Watches the providers and what operators say of them, and tells a snapshot whenever it differs
-// from the one before. Once told, a registry that is away or answers nonsense changes nothing;
-// whether an empty list is believed is the listener's decision.
+// Watches the providers and the operators' settings, and reports each snapshot that differs from
+// the previous one. After the first report, an unreachable registry or an invalid answer changes
+// nothing; the listener decides whether it believes an empty list.
 //
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.
 class Directory {
@@ -51,7 +51,7 @@ class Directory {
 
   Directory(Coordinator& coordinator, Entropy& entropy, Told told);
 
-  // Does what is due. Call every 50 ms or so.
+  // Does everything that is due. Call it about every 50 ms.
   void Tick(BootMs now);
 
  private:

@@ -10,23 +10,23 @@
 
 namespace firn {
 
-// What servers have done of late, each in a node of its own:
+// The recent rates of servers, each in a node of its own:
 //
-//   /firn.IdService/paces/<host:port>     ephemeral; written every few seconds while somebody looks
-//   /firn.IdService/paces/wanted          ephemeral, of whoever looks; there for all who do
+//   /firn.IdService/paces/<host:port>     ephemeral; written every 5 s while a viewer exists
+//   /firn.IdService/paces/wanted          ephemeral; created by a viewer, shared by all viewers
 //
-// They are told for people, and nothing is decided by them. They stand apart from the providers,
-// which every client reads again after each change. A word that is older than the sign was for
-// those who looked before.
+// They are shown to people; no decision depends on them. They are separate from the providers,
+// which every client reads again after each change. A rate that is older than `wanted` is stale: it
+// was written for earlier viewers.
 inline constexpr std::string_view kPacesPath = "/firn.IdService/paces";
 inline constexpr std::string_view kPacesWantedPath = "/firn.IdService/paces/wanted";
 
 struct ServerPace {
-  Milliseconds over{0};  // in so much time, more than none, it did this:
+  Milliseconds over{0};  // length of the period, more than 0
   int64_t ids = 0;       // issued
-  int64_t calls = 0;     // answered, those that it refused among them
+  int64_t calls = 0;     // answered, including the refused ones
   int64_t refused = 0;
-  std::optional<int64_t> p99_us{};  // 99 of 100 requests took less; empty: there were none
+  std::optional<int64_t> p99_us{};  // 99th percentile of the latency; empty: no requests
 
   friend bool operator==(const ServerPace&, const ServerPace&) = default;
 };

@@ -20,7 +20,7 @@ void PacePublisher::Tick(BootMs now) {
   if (wanted_ && !telling_ && now >= tell_at_) Tell();
 }
 
-// Where the registry does not answer, what it said before counts.
+// If the registry does not answer, its last answer remains valid.
 void PacePublisher::Look() {
   looking_ = true;
   look_at_ = now_ + kRecheckInterval;
@@ -40,8 +40,8 @@ void PacePublisher::OnSign(bool stands) {
   tell_at_ = now_ + kFirstAfter + Milliseconds(static_cast<int64_t>(entropy_.Below(spread)));
 }
 
-// A node that a session before this one has left is written over, and goes with that session: the
-// write after that makes it anew.
+// A node of an earlier session is overwritten and disappears with that session; the next write
+// re-creates it.
 void PacePublisher::Tell() {
   tell_at_ = now_ + kEvery;
   telling_ = true;

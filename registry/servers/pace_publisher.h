@@ -12,14 +12,14 @@
 
 namespace firn {
 
-// Writes what this server has done of late, while somebody wants to know it.
+// Publishes this server's recent rates while a viewer asks for them.
 //
-//  1. The sign is read with a watch, and again every recheck interval. While it is not there,
-//     nothing is written: a thousand servers of which nobody asks cost the registry nothing.
-//  2. Once it is there, what was done until then is forgotten. The first word comes at a random
-//     moment soon after, so that the servers of a cluster do not all write in one moment.
-//  3. Then there is a word in every interval, whether anything was done or not: whoever is silent
-//     has not written. A write that fails is left to the next one.
+//  1. The node `wanted` is read with a watch, and again every recheck interval. While it does not
+//     exist, nothing is written: without viewers, a thousand servers put no load on the registry.
+//  2. When it appears, earlier counts are discarded. The first rate is written after a random
+//     delay, so that the servers of a cluster do not all write at the same time.
+//  3. Then a rate is written in every interval, also by an idle server: a missing rate means that
+//     the server did not write. A failed write is not repeated before the next interval.
 //
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.
 class PacePublisher {
@@ -28,14 +28,14 @@ class PacePublisher {
   static constexpr Milliseconds kEvery{5'000};
   static constexpr Milliseconds kRecheckInterval{45'000};
 
-  // What was done since it was asked last.
+  // Returns the counts since the previous call.
   using Measure = std::function<ServerPace(BootMs now)>;
 
-  // References must outlive it. `address` is the one that clients connect to.
+  // References must outlive it. Clients connect to `address`.
   PacePublisher(Coordinator& coordinator, Entropy& entropy, std::string_view address,
                 Measure measure);
 
-  // Does what is due. Call every 50 ms or so.
+  // Does everything that is due. Call it about every 50 ms.
   void Tick(BootMs now);
 
  private:

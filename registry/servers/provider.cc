@@ -28,10 +28,10 @@ bool IsPrintableAscii(std::string_view text) {
 
 Result<int64_t> ParseInteger(std::string_view text, int64_t min, int64_t max) {
   if (const auto value = ParseNumberWithin(text, min, max)) return *value;
-  return Invalid(Quoted(text) + " is not a number that makes sense here");
+  return Invalid(Quoted(text) + " is not a number in the permitted range");
 }
 
-// The part of `text` before `separator`, which is removed with it; all of it when there is none.
+// Removes and returns the part of `text` before `separator`; all of it if there is no separator.
 std::string_view CutOff(std::string_view& text, char separator) {
   const size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);
@@ -56,7 +56,7 @@ Status SetParameter(std::string_view key, const std::string& value, Provider& pr
   } else if (key == "pid") {
     FIRN_ASSIGN(provider.pid, ParseInteger(value, 0, kMax));
   }
-  return {};  // Dubbo's own parameters, and those of later versions, are none of ours.
+  return {};  // Ignores Dubbo's own parameters, and those of later versions.
 }
 
 Result<ServerPhase> ParsePhase(const Json* state) {
@@ -121,14 +121,14 @@ Status TakeMore(const Json* member, std::vector<HeldMachine>& more) {
     const std::optional<int64_t> machine = WholeNumber(one.value("machine", Json()));
     const std::optional<int64_t> bound_ms = WholeNumber(one.value("bound_ms", Json()));
     if (!machine || *machine < 0 || *machine > kMachineMax || !bound_ms || *bound_ms < 0) {
-      return Corrupt("more does not say a machine id and its bound");
+      return Corrupt("an entry of more lacks a machine id or its bound");
     }
     more.push_back({MachineId(static_cast<uint32_t>(*machine)), WallMs(*bound_ms)});
   }
   return {};
 }
 
-// As many tags as there is room for, the highest first; `others` is raised to the first left out.
+// Returns as many tags as fit, the highest first; raises `others` to the first one omitted.
 Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
   std::vector<std::pair<int64_t, std::string_view>> order;
   for (const auto& [tag, value] : high) {
@@ -243,7 +243,7 @@ std::string FormatReport(const ProviderReport& report) {
 }
 
 Result<ProviderReport> ParseReport(std::string_view json) {
-  // The highest numbers of thousands of tags, none of which is looked up by name.
+  // The highest numbers of thousands of tags; none is looked up by name.
   constexpr size_t kValuesMax = kReportBytesMax / 8;
   JsonReader read(json, kReportBytesMax, kValuesMax);
   FIRN_TRY(read.status());
@@ -252,7 +252,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   if (const Json* reason = read.Find("reason"); reason != nullptr && reason->is_string()) {
     report.reason = reason->get<std::string>();
   }
-  report.format = ClusterMeta::kFormatOldest - 1;  // before servers said it
+  report.format = ClusterMeta::kFormatOldest - 1;  // older servers do not report their format
   int64_t machine = -1;
   int64_t bound_ms = 0;
   read.NumberIfAny("format", report.format, 1, INT32_MAX)
@@ -267,7 +267,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   if (read.Find("cluster") != nullptr) {
     read.Text("cluster", report.cluster);
     FIRN_TRY(read.status());
-    if (!IsUuid(report.cluster)) return Corrupt("cluster is no uuid");
+    if (!IsUuid(report.cluster)) return Corrupt("cluster is not a UUID");
   }
   FIRN_TRY(read.status());
   FIRN_TRY(TakeHigh(read.Find("high"), report.high));

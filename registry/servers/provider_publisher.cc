@@ -26,10 +26,10 @@ void ProviderPublisher::Withdraw(std::function<void(Status)> done) {
   if (talk_.session() == 0) {
     task_ = {};
     published_ = false;
-    gone_ = Unavailable("no session to delete the provider node in");
+    gone_ = Unavailable("the provider node cannot be deleted without a session");
   } else if (!task_.busy()) {
     Begin(Erase());
-  }  // else: when the conversation on its way has ended
+  }  // else: when the current conversation has ended
   TellWithdrawn();
 }
 
@@ -91,7 +91,7 @@ Task<> ProviderPublisher::Look() {
   if (node.ok() && node->stat.ephemeral_owner == session_) {
     held_ = node->data;
     held_version_ = node->stat.version;
-    // What was sent last may not be what stands there.
+    // The node may not contain the report sent last.
     const Result<ProviderReport> report = ParseReport(held_);
     held_phase_ = report.ok() ? std::optional(report->phase) : std::nullopt;
     published_ = true;
@@ -119,8 +119,8 @@ Task<> ProviderPublisher::Send(std::vector<Write> writes) {
     make_ = false;
     co_return;
   }
-  // A creation below a missing parent says not found; so does a set of a node that has gone, which
-  // costs one needless look at the parents.
+  // Creating a node below a missing parent returns not found. So does setting a node that has
+  // disappeared, which only costs one needless check of the parents.
   if (written.status.code() == Code::kNotFound && !withdrawing_) co_await MakeParents();
   LookAgainSoon();
 }
@@ -128,7 +128,7 @@ Task<> ProviderPublisher::Send(std::vector<Write> writes) {
 Task<> ProviderPublisher::MakeParents() {
   for (const std::string_view path : {kServicePath, kProvidersPath}) {
     const std::vector<Write> writes{Write::Create(std::string(path), "", Lifetime::kPersistent)};
-    // Whether it was made or existed already shows at the next look.
+    // The next read shows whether it was created.
     co_await talk_.Multi(writes);
   }
 }

@@ -14,20 +14,21 @@
 
 namespace firn {
 
-// Keeps this server's node among the providers, with a report that is fresh.
+// Maintains this server's provider node with a current report.
 //
 //  1. Nothing is written without a session; a new session starts over.
-//  2. The node is read first, with a watch, and again every recheck interval. Absent: created.
-//     Ours but stale: set. A dead session's: replaced in one multi, so that clients see no gap.
-//  3. A change of phase is written at once, any other change at most once a report interval. With
-//     another phase the node is replaced and not set: so the folder changes with everything that
-//     clients are told, and with nothing else (server_roll.h).
-//  4. The first node is made at once. One that has gone (deleted by hand, with its session), or
-//     whose write failed, is made again after a random part of a second, so that the servers of a
-//     cluster do not come back all in one moment.
-//  5. After Withdraw the node is deleted and never made again.
+//  2. The node is read first, with a watch, and again every recheck interval. A missing node is
+//     created, a stale one set. A node of a dead session is replaced in one multi, so that clients
+//     see no gap.
+//  3. A change of phase is written at once, any other change at most once in a report interval. A
+//     new phase replaces the node instead of setting it. So the folder changes with everything that
+//     clients have to know, and with nothing else (server_roll.h).
+//  4. The first node is created at once. If the node disappears (deleted by hand, or with its
+//     session), or a write fails, it is re-created after a random delay of up to 1 s, so that the
+//     servers of a cluster do not all return at the same time.
+//  5. After Withdraw the node is deleted and never re-created.
 //
-// A provider node is an announcement, never a permission: nothing here can cause a duplicate.
+// A provider node is an announcement, not a permission: no error here can cause a duplicate id.
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.
 class ProviderPublisher {
  public:
@@ -37,17 +38,17 @@ class ProviderPublisher {
 
   ProviderPublisher(Coordinator& coordinator, Entropy& entropy, const Provider& provider);
 
-  // What the node shall say from now on. Cheap when that is what it was told last.
+  // Sets the report to publish. Cheap if it equals the previous one.
   void Report(const ProviderReport& report);
 
-  // Takes the server out of the list. `done` is called once: ok when the node is gone, otherwise
-  // why that could not be seen (the end of the session will remove it).
+  // Removes the server from the list. `done` is called once: ok if the node is gone, otherwise why
+  // that is unknown (the node disappears when the session ends).
   void Withdraw(std::function<void(Status)> done);
 
-  // Does what is due. Call every 100 ms or so, and after session events.
+  // Does everything that is due. Call it about every 100 ms, and after session events.
   void Tick(BootMs now);
 
-  // True while the registry holds the node as it was last written here.
+  // Whether the registry contains the node as last written here.
   bool published() const { return published_; }
 
  private:
@@ -66,23 +67,23 @@ class ProviderPublisher {
   Entropy& entropy_;
   const std::string path_;
 
-  // What shall stand in the node, and what does.
+  // The node's wanted and actual contents.
   ProviderReport report_;
-  std::string wanted_;  // report_ as it is written
+  std::string wanted_;  // report_ as text
   std::string held_;
   std::optional<ServerPhase> held_phase_{};
   int64_t held_version_ = 0;
   bool published_ = false;
 
   int64_t session_ = 0;
-  bool look_ = true;  // the node has to be read before anything is written
-  bool make_ = true;  // the pause before the node is made is over
+  bool look_ = true;  // the node has to be read before the next write
+  bool make_ = true;  // the delay before the node is created is over
   BootMs not_before_;
   BootMs last_write_;
   BootMs last_look_;
-  bool withdrawing_ = false;               // the node is to go, or has gone
-  std::function<void(Status)> withdrawn_;  // who has still to be told of it
-  std::optional<Status> gone_;             // how it went
+  bool withdrawing_ = false;               // the node is to be deleted, or has been
+  std::function<void(Status)> withdrawn_;  // the callback of Withdraw, until it is called
+  std::optional<Status> gone_;             // the outcome
 
   CallbackGuard guard_;  // for the watch
   Talk talk_;

@@ -12,8 +12,7 @@ ServerRoll::Marks::Marks(int64_t providers_changed, const Folder& said)
 }
 
 int64_t ServerRoll::Marks::Highest() const {
-  int64_t highest =
-      std::max<int64_t>({1, providers, configurators});  // 0 says that nothing is read
+  int64_t highest = std::max<int64_t>({1, providers, configurators});  // 0: nothing was read yet
   for (const auto& [name, number] : words) highest = std::max(highest, number);
   return highest;
 }
@@ -60,7 +59,7 @@ Task<Result<ServerRoll::Seen>> ServerRoll::Look() {
   words = seen.marks.Words();
   Result<Marks> after = co_await ReadMarks(words);
   if (!after.ok()) co_return after.status();
-  // Another session's server may be behind the one that answered before.
+  // The ZooKeeper server of another session may be behind the previous one.
   if (talk_.session() != session) co_return Unavailable("the session has ended");
   if (*after != seen.marks) co_return Conflict("it has changed meanwhile");
   co_return seen;
@@ -90,7 +89,7 @@ Task<Result<ServerRoll::Marks>> ServerRoll::ReadMarks(std::vector<std::string> w
 
 Task<Result<ServerRoll::Folder>> ServerRoll::ReadFolder(std::string path) {
   const std::vector<std::string> none;
-  // Before its names: what comes in between is then a change that was not seen.
+  // Read before the names: a change in between then counts as not seen.
   Result<Folder> before = co_await ReadNodes(path, none);
   if (!before.ok()) co_return before;
   Result<std::vector<std::string>> names = co_await talk_.List(path);
@@ -103,8 +102,8 @@ Task<Result<ServerRoll::Folder>> ServerRoll::ReadFolder(std::string path) {
   co_return folder;
 }
 
-// The folder's own node, and those of its children that are there. One that nobody can read hides
-// itself and nothing else. A folder that is not there was never changed.
+// Returns the folder's own node and its existing children. An unreadable child hides only itself. A
+// missing folder counts as never changed.
 Task<Result<ServerRoll::Folder>> ServerRoll::ReadNodes(std::string path,
                                                        std::vector<std::string> names) {
   Folder folder;

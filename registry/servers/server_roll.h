@@ -14,46 +14,46 @@
 
 namespace firn {
 
-// Which servers there are, with a version that compares wherever it was read: for servers, which
-// tell it to clients.
+// The list of servers, with a version that is comparable between servers, which report it to their
+// clients.
 //
-//  1. Every second the registry is asked when something was changed last. Only after a change all
-//     is read. There are no watches: a thousand servers that watch each other would read a million
-//     nodes whenever each of them moves its bound.
-//  2. The version is the highest number of a change (NodeStat::changed_zxid) of the two folders and
-//     of what operators say. What else a server reports of itself is set in its node and moves none
-//     of these; with another phase its node is replaced, which does (provider_publisher.h).
-//  3. What was read counts when no number has moved from before to after. So there was a moment at
-//     which all of it was true, and two servers that tell one version tell one list.
-//  4. A registry that is away, or shows no server, changes nothing. After data that were put back
-//     the version is lower than before.
+//  1. Every second the registry's change numbers are read; the list is only read after a change.
+//     There are no watches: a thousand servers that watched each other would read a million
+//     nodes whenever each of them raises its bound.
+//  2. The version is the highest change number (NodeStat::changed_zxid) of the two folders and of
+//     the operators' settings. A server's report is set in its node, which changes none of these;
+//     with a new phase its node is replaced, which does (provider_publisher.h).
+//  3. A list is used only if no change number differs before and after the reads. So the list was
+//     valid at one moment, and equal versions mean equal lists.
+//  4. An unreachable registry, or one that shows no server, changes nothing. After a restore from a
+//     backup the version is lower than before.
 //
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.
 class ServerRoll {
  public:
   static constexpr Milliseconds kLookEvery{1000};
-  static constexpr Milliseconds kLookEveryWord{20};  // more than that where operators said much
-  static constexpr size_t kNodesMax = 10'000;  // of a folder; what lies beyond is not looked at
-  static constexpr size_t kReadsMax = 500;     // asked for at once
+  static constexpr Milliseconds kLookEveryWord{20};  // times operators' settings, if that is more
+  static constexpr size_t kNodesMax = 10'000;        // of a folder; further nodes are ignored
+  static constexpr size_t kReadsMax = 500;           // requests at once
 
-  // Called with each list that differs from the one before, and with each version.
+  // Called with each list that differs from the previous one, and with each new version.
   using Told = std::function<void(int64_t version, const DirectorySnapshot&)>;
 
   ServerRoll(Coordinator& coordinator, Told told) : talk_(coordinator), told_(std::move(told)) {}
 
-  // Does what is due. Call every 50 ms or so.
+  // Does everything that is due. Call it about every 50 ms.
   void Tick(BootMs now);
 
-  // When the registry was asked last and said, in the end, what was told last. Empty: never yet.
+  // When the latest read began that confirmed the list reported last. Empty: none has yet.
   std::optional<BootMs> confirmed() const { return confirmed_; }
 
  private:
-  // One of the two, with its nodes by name.
+  // One of the two folders, with its nodes by name.
   struct Folder {
     int64_t changed = 0;
     std::map<std::string, Node> nodes{};
   };
-  // The numbers that make a version.
+  // The change numbers that make up a version.
   struct Marks {
     int64_t providers = 0;
     int64_t configurators = 0;
@@ -68,7 +68,7 @@ class ServerRoll {
   struct Seen {
     BootMs asked_at;
     Marks marks{};
-    std::optional<DirectorySnapshot> snapshot{};  // empty: what was told last
+    std::optional<DirectorySnapshot> snapshot{};  // empty: as reported last
   };
 
   Task<Result<Seen>> Look();
@@ -80,7 +80,7 @@ class ServerRoll {
 
   Talk talk_;  // outlives the task
   const Told told_;
-  std::optional<Marks> marks_;  // of what was told last
+  std::optional<Marks> marks_;  // of the list reported last
   std::optional<BootMs> confirmed_;
   BootMs look_at_;
   Task<Result<Seen>> look_;

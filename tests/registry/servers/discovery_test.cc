@@ -49,7 +49,7 @@ class DiscoveryTest : public testing::Test {
     Pass(Milliseconds(0));
   }
 
-  // Nodes beside the publisher's own, and what may happen to one.
+  // Creates and changes nodes next to the publisher's own.
   void PutProviders(int count) {
     for (int i = 0; i < count; ++i) Put(PathOf(i), FormatReport({}));
     Pass(Milliseconds(1000));
@@ -95,7 +95,7 @@ TEST_F(DiscoveryTest, AServerAppearsWithItsReport) {
   EXPECT_TRUE(publisher_->published());
 }
 
-TEST_F(DiscoveryTest, AChangeOfPhaseIsSeenAndNothingIsToldWithoutAChange) {
+TEST_F(DiscoveryTest, ReportsAChangeOfPhaseAndNothingWithoutAChange) {
   Report(ServerPhase::kReady);
   Pass(Milliseconds(5000));
   const int told_before = told_;
@@ -107,7 +107,7 @@ TEST_F(DiscoveryTest, AChangeOfPhaseIsSeenAndNothingIsToldWithoutAChange) {
   EXPECT_EQ(told_, told_before + 1);
 }
 
-TEST_F(DiscoveryTest, ABurstOfChangesIsToldOnce) {
+TEST_F(DiscoveryTest, ReportsABurstOfChangesOnce) {
   Pass(Milliseconds(5000));
   PutProviders(30);
   const int told_before = told_;
@@ -116,11 +116,11 @@ TEST_F(DiscoveryTest, ABurstOfChangesIsToldOnce) {
   EXPECT_EQ(told_, told_before + 1);
 }
 
-TEST_F(DiscoveryTest, AnEndlessBurstIsToldAllTheSame) {
+TEST_F(DiscoveryTest, ReportsDuringAnEndlessBurst) {
   Pass(Milliseconds(5000));
   PutProviders(30);
   const int told_before = told_;
-  // A notice every 50 ms, which is oftener than they are merged for.
+  // A notification every 50 ms, within the merge interval.
   for (int i = 0; i < 30; ++i) {
     ChangePhase(i);
     Pass(Milliseconds(0));
@@ -129,7 +129,7 @@ TEST_F(DiscoveryTest, AnEndlessBurstIsToldAllTheSame) {
   EXPECT_LE(told_, told_before + 30 * 50 / 100 + 1);
 }
 
-TEST_F(DiscoveryTest, ANodeThatIsSetVeryOftenNeverRestsWhereNothingIsGuarded) {
+TEST_F(DiscoveryTest, AFrequentlySetNodeSkipsTheUnguardedVersion) {
   Pass(Milliseconds(5000));
   tree_.SetVersion(NodePath(), -2);
   Pass(ProviderPublisher::kRecheckInterval + Milliseconds(5000));
@@ -141,7 +141,7 @@ TEST_F(DiscoveryTest, ANodeThatIsSetVeryOftenNeverRestsWhereNothingIsGuarded) {
   }
 }
 
-TEST_F(DiscoveryTest, AnExpiredSessionsNodeIsMadeAgainByTheNewSession) {
+TEST_F(DiscoveryTest, TheNewSessionRecreatesAnExpiredSessionsNode) {
   Pass(Milliseconds(5000));
   tree_.Expire(server_.session());
   Pass(Milliseconds(5000));
@@ -149,11 +149,11 @@ TEST_F(DiscoveryTest, AnExpiredSessionsNodeIsMadeAgainByTheNewSession) {
   EXPECT_EQ(seen_.entries.size(), 1u);
 }
 
-TEST_F(DiscoveryTest, AServerIsAnnouncedAtOnceAndAClusterComesBackSpreadOverASecond) {
+TEST_F(DiscoveryTest, AnnouncesOneServerAtOnceAndSpreadsAClusterOverASecond) {
   std::deque<MemoryCoordinator> sessions;
   std::deque<ProviderPublisher> servers;
   std::vector<std::string> paths;
-  Pass(Milliseconds(5000));  // the folders are there
+  Pass(Milliseconds(5000));  // the folders exist by then
   for (int i = 0; i < 40; ++i) {
     const Provider provider{.address = "10.0.0.1:" + std::to_string(1000 + i)};
     paths.push_back(std::string(kProvidersPath) + "/" + ProviderNodeName(provider));
@@ -193,14 +193,14 @@ TEST_F(DiscoveryTest, AServerIsAnnouncedAtOnceAndAClusterComesBackSpreadOverASec
   EXPECT_GE(steps_with_news(), 5);
 }
 
-TEST_F(DiscoveryTest, ANodeDeletedByHandIsMadeAgain) {
+TEST_F(DiscoveryTest, RecreatesANodeDeletedByHand) {
   Pass(Milliseconds(5000));
   client_.Multi({Write::Erase(NodePath(), Write::kAnyVersion)}, [](const WriteOutcome&) {});
   Pass(Milliseconds(5000));
   EXPECT_TRUE(tree_.Peek(NodePath()).has_value());
 }
 
-TEST_F(DiscoveryTest, ADeadProcessesNodeIsReplaced) {
+TEST_F(DiscoveryTest, ReplacesADeadProcessesNode) {
   auto dead = std::make_unique<MemoryCoordinator>(tree_);
   dead->OnSession([](SessionEvent) {});
   dead->Dispatch(Milliseconds(0));
@@ -217,7 +217,7 @@ TEST_F(DiscoveryTest, ADeadProcessesNodeIsReplaced) {
   EXPECT_NE(tree_.Peek(NodePath())->data, "stale");
 }
 
-TEST_F(DiscoveryTest, AWithdrawnServerIsGoneForGood) {
+TEST_F(DiscoveryTest, AWithdrawnServerIsNotAnnouncedAgain) {
   Pass(Milliseconds(5000));
   Status withdrawn = Internal("not told");
   publisher_->Withdraw([&](Status status) { withdrawn = std::move(status); });
@@ -227,7 +227,7 @@ TEST_F(DiscoveryTest, AWithdrawnServerIsGoneForGood) {
   EXPECT_TRUE(seen_.entries.empty());
 }
 
-TEST_F(DiscoveryTest, WhoWithdrawsWithoutASessionIsToldOnce) {
+TEST_F(DiscoveryTest, WithdrawWithoutASessionReportsOnce) {
   struct Leaving final : ForwardingCoordinator {
     using ForwardingCoordinator::ForwardingCoordinator;
     int64_t session() const override { return gone ? 0 : ForwardingCoordinator::session(); }
@@ -237,7 +237,7 @@ TEST_F(DiscoveryTest, WhoWithdrawsWithoutASessionIsToldOnce) {
   publisher_ = std::make_unique<ProviderPublisher>(registry, entropy_, provider_);
   Pass(Milliseconds(5000));
   Report(ServerPhase::kReady);
-  publisher_->Tick(clock_.Boot());  // and a write is on its way
+  publisher_->Tick(clock_.Boot());  // with a pending write
   registry.gone = true;
   int told = 0;
   publisher_->Withdraw([&](const Status& status) {
@@ -249,14 +249,14 @@ TEST_F(DiscoveryTest, WhoWithdrawsWithoutASessionIsToldOnce) {
   publisher_.reset();
 }
 
-TEST_F(DiscoveryTest, AnswersToADestroyedPublisherFallSilent) {
+TEST_F(DiscoveryTest, AnswersToADestroyedPublisherAreDropped) {
   publisher_->Tick(clock_.Boot() + Milliseconds(60'000));
   publisher_ = std::make_unique<ProviderPublisher>(server_, entropy_, provider_);
   Pass(Milliseconds(5000));
   EXPECT_TRUE(publisher_->published());
 }
 
-TEST_F(DiscoveryTest, AnOperatorsWordStandsBesideTheServer) {
+TEST_F(DiscoveryTest, ReportsTheOperatorsSettingWithTheServer) {
   Pass(Milliseconds(5000));
   Put(std::string(kConfiguratorsPath), "");
   Put(std::string(kConfiguratorsPath) + "/" + UrlEncode(provider_.address),
@@ -265,7 +265,7 @@ TEST_F(DiscoveryTest, AnOperatorsWordStandsBesideTheServer) {
   EXPECT_EQ(seen_.entries.at(0).configurator, (Configurator{.weight = 7, .disabled = true}));
 }
 
-TEST_F(DiscoveryTest, ForeignNodesAreSkippedWithASentenceEach) {
+TEST_F(DiscoveryTest, SkipsForeignNodesWithASentenceEach) {
   Pass(Milliseconds(5000));
   Put(std::string(kProvidersPath) + "/garbage", "");
   Put(std::string(kProvidersPath) + "/" +

@@ -1,4 +1,4 @@
-// What servers say of what they have done of late.
+// The recent rates of servers.
 
 #include "registry/servers/pace.h"
 
@@ -21,13 +21,13 @@ namespace {
 const ServerPace kSome{
     .over = Milliseconds(5'000), .ids = 70, .calls = 9, .refused = 2, .p99_us = 64};
 
-TEST(ServerPaceTest, JsonGivesItBack) {
+TEST(ServerPaceTest, JsonReadsBackAsWritten) {
   EXPECT_EQ(*ParsePace(FormatPace(kSome)), kSome);
   const ServerPace idle{.over = Milliseconds(5'000)};
   EXPECT_EQ(*ParsePace(FormatPace(idle)), idle);
 }
 
-TEST(ServerPaceTest, WhatIsNoPaceIsRefused) {
+TEST(ServerPaceTest, RefusesInvalidRates) {
   for (const char* text :
        {"", "{}", R"({"over_ms":0,"ids":1,"calls":1,"refused":0})",
         R"({"over_ms":5,"ids":-1,"calls":1,"refused":0})", R"({"over_ms":5,"ids":1,"calls":1})"}) {
@@ -35,7 +35,7 @@ TEST(ServerPaceTest, WhatIsNoPaceIsRefused) {
   }
 }
 
-// What a server asks of the registry, counted.
+// Counts a server's requests to the registry.
 class Counting final : public ForwardingCoordinator {
  public:
   using ForwardingCoordinator::ForwardingCoordinator;
@@ -50,7 +50,7 @@ class Counting final : public ForwardingCoordinator {
   int64_t asked = 0;
 };
 
-// Servers that could say what they do, and whoever looks.
+// Servers that can publish their rates, and viewers.
 class PacePublisherTest : public testing::Test {
  protected:
   struct Server {
@@ -110,22 +110,22 @@ class PacePublisherTest : public testing::Test {
   std::deque<Server> servers_;
 };
 
-TEST_F(PacePublisherTest, NobodyLooksAndNothingIsWritten) {
+TEST_F(PacePublisherTest, WritesNothingWithoutAViewer) {
   Pass(PacePublisher::kEvery * 20);
   EXPECT_FALSE(Stands());
 }
 
-TEST_F(PacePublisherTest, SaysWhatItDoesWhileSomebodyLooks) {
+TEST_F(PacePublisherTest, PublishesRatesWhileAViewerExists) {
   Pass(PacePublisher::kEvery * 20);
   const BootMs begun = clock_.Boot();
   ASSERT_TRUE(operator_.Look().ok());
   Pass(PacePublisher::kEvery);
   ASSERT_TRUE(Stands());
-  EXPECT_LE(ParsePace(Stands()->data)->over, clock_.Boot() - begun) << "of before it was asked";
+  EXPECT_LE(ParsePace(Stands()->data)->over, clock_.Boot() - begun) << "only since the request";
   EXPECT_EQ(ParsePace(Stands()->data)->ids, kSome.ids);
 }
 
-TEST_F(PacePublisherTest, WhoeverIsIdleSaysSoAgainAndAgain) {
+TEST_F(PacePublisherTest, AnIdleServerKeepsPublishing) {
   ASSERT_TRUE(operator_.Look().ok());
   Pass(PacePublisher::kEvery * 2);
   ASSERT_TRUE(Stands());
@@ -134,23 +134,23 @@ TEST_F(PacePublisherTest, WhoeverIsIdleSaysSoAgainAndAgain) {
   EXPECT_GE(Stands()->stat.modified - before, PacePublisher::kEvery);
 }
 
-TEST_F(PacePublisherTest, FallsSilentWhenNobodyLooksAnyMore) {
+TEST_F(PacePublisherTest, StopsPublishingWithoutAViewer) {
   {
     Looker looker(*this);
     ASSERT_TRUE(looker.Look().ok());
     Pass(PacePublisher::kEvery * 2);
     ASSERT_TRUE(IsWanted());
   }
-  EXPECT_FALSE(IsWanted()) << "the sign outlives whoever looked";
+  EXPECT_FALSE(IsWanted()) << "the request outlives its viewer";
   const WallMs last = Stands()->stat.modified;
   Pass(PacePublisher::kEvery * 20);
   EXPECT_EQ(Stands()->stat.modified, last);
 }
 
-TEST_F(PacePublisherTest, OneOfTwoWhoLookGoesAndTheOtherIsStillTold) {
+TEST_F(PacePublisherTest, PublishesForTheOtherViewerWhenOneLeaves) {
   ASSERT_TRUE(operator_.Look().ok());
   std::optional<Looker> other(std::in_place, *this);
-  ASSERT_TRUE(other->Look().ok()) << "one sign is enough";
+  ASSERT_TRUE(other->Look().ok()) << "one request is enough";
   tree_.Expire(operator_.session.session());
   Pass(Milliseconds(0));
   ASSERT_TRUE(other->Look().ok());
@@ -160,7 +160,7 @@ TEST_F(PacePublisherTest, OneOfTwoWhoLookGoesAndTheOtherIsStillTold) {
   EXPECT_GT(Stands()->stat.modified, before);
 }
 
-TEST_F(PacePublisherTest, WhatItSaysGoesWithItsSessionAndComesBackWithTheNext) {
+TEST_F(PacePublisherTest, RatesEndWithTheSessionAndReturnWithTheNext) {
   ASSERT_TRUE(operator_.Look().ok());
   Pass(PacePublisher::kEvery * 2);
   tree_.Expire(servers_[0].session.session());
@@ -170,18 +170,18 @@ TEST_F(PacePublisherTest, WhatItSaysGoesWithItsSessionAndComesBackWithTheNext) {
   EXPECT_EQ(Stands()->stat.ephemeral_owner, servers_[0].session.session());
 }
 
-TEST_F(PacePublisherTest, AThousandServersOfWhichNobodyAsksCostNextToNothing) {
+TEST_F(PacePublisherTest, AThousandServersWithoutAViewerCauseLittleLoad) {
   constexpr int kServers = 1'000;
   while (servers_.size() < kServers) Start(Cat("h:", servers_.size() + 1));
   constexpr Milliseconds kMinutes{180'000};
   Pass(kMinutes);
   int64_t asked = 0;
   for (const Server& server : servers_) asked += server.registry.asked;
-  // One read in a recheck interval, where each would write nine times in it.
+  // One read in a recheck interval; with a viewer, each server writes nine times in it.
   EXPECT_LE(asked, kServers * (kMinutes / PacePublisher::kRecheckInterval + 1));
 }
 
-TEST_F(PacePublisherTest, ThoseWhoAreAskedInOneMomentDoNotAnswerInOne) {
+TEST_F(PacePublisherTest, ServersSpreadTheirFirstRates) {
   while (servers_.size() < 100) Start(Cat("h:", servers_.size() + 1));
   ASSERT_TRUE(operator_.Look().ok());
   Pass(PacePublisher::kEvery * 2);
@@ -193,7 +193,7 @@ TEST_F(PacePublisherTest, ThoseWhoAreAskedInOneMomentDoNotAnswerInOne) {
   EXPECT_GT(moments.size(), 20U);
 }
 
-TEST_F(PacePublisherTest, ACallForRatesWhereThereWasNeverAServerMakesNothing) {
+TEST_F(PacePublisherTest, ARequestForRatesWithoutServersCreatesNothing) {
   MemoryTree empty(clock_);
   MemoryCoordinator session(empty);
   BlockingCoordinator registry(session, clock_);
@@ -217,7 +217,7 @@ class ReadPacesTest : public PacePublisherTest {
   Audit audit_;
 };
 
-TEST_F(ReadPacesTest, ASilentServersWordAgesAndOneThatHasSaidNothingHasNone) {
+TEST_F(ReadPacesTest, ASilentServersRatesAgeAndAnUnheardServerHasNone) {
   Announce("silent:1", FormatPace(kSome));
   Announce("new:1", "");
   Announce("strange:1", "[]");
@@ -230,7 +230,7 @@ TEST_F(ReadPacesTest, ASilentServersWordAgesAndOneThatHasSaidNothingHasNone) {
   EXPECT_EQ(audit_.paces.at("silent:1").pace, kSome);
 }
 
-TEST_F(ReadPacesTest, WhatWasSaidToThoseWhoLookedBeforeDoesNotCount) {
+TEST_F(ReadPacesTest, IgnoresRatesForEarlierViewers) {
   Announce("serves:1", FormatPace(kSome));
   clock_.Advance(Milliseconds(3'600'000));
   tree_.Expire(operator_.session.session());
@@ -242,7 +242,7 @@ TEST_F(ReadPacesTest, WhatWasSaidToThoseWhoLookedBeforeDoesNotCount) {
   EXPECT_EQ(audit_.paces_wanted_at, clock_.Wall());
 }
 
-TEST_F(ReadPacesTest, WithoutTheSignNothingCounts) {
+TEST_F(ReadPacesTest, IgnoresRatesWithoutARequest) {
   Announce("serves:1", FormatPace(kSome));
   Write away = Write::Erase(std::string(kPacesWantedPath), Write::kAnyVersion);
   ASSERT_TRUE(operator_.registry.Multi({away}).status.ok());

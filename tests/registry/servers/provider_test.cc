@@ -27,7 +27,7 @@ ProviderReport SomeReport() {
           .clock_trouble = "the registry's clock is 1 h ahead"};
 }
 
-TEST(ProviderTest, NodeNameGivesTheProviderBack) {
+TEST(ProviderTest, NodeNameReadsBackAsWritten) {
   const std::string name = ProviderNodeName(SomeProvider());
   EXPECT_EQ(name.find('/'), std::string::npos);
   EXPECT_EQ(*ParseProviderNodeName(name), SomeProvider());
@@ -38,7 +38,7 @@ TEST(ProviderTest, NodeNameIsADubboProviderUrl) {
                   .starts_with("thrift%3A%2F%2F10.0.0.1%3A7609%2Ffirn.IdService%3Fapplication%3D"));
 }
 
-TEST(ProviderTest, UnknownParametersAreLeftToOthers) {
+TEST(ProviderTest, IgnoresUnknownParameters) {
   const auto provider = ParseProviderNodeName(
       "thrift%3A%2F%2Fh%3A1%2Ffirn.IdService%3Fdubbo%3D2.0.2%26rack%3D2%26methods%3Da%2Cb");
   ASSERT_TRUE(provider.ok()) << provider.status();
@@ -46,7 +46,7 @@ TEST(ProviderTest, UnknownParametersAreLeftToOthers) {
   EXPECT_EQ(provider->rack, 2u);
 }
 
-TEST(ProviderTest, ForeignNamesAreRefusedWithAReason) {
+TEST(ProviderTest, RefusesForeignNamesWithAReason) {
   const std::string long_name =
       "thrift%3A%2F%2Fh%3A1%2Ffirn.IdService%3Fa%3D" + std::string(5000, 'x');
   for (const std::string& name :
@@ -64,7 +64,7 @@ TEST(ProviderTest, ForeignNamesAreRefusedWithAReason) {
   }
 }
 
-TEST(ProviderReportTest, JsonGivesTheReportBack) {
+TEST(ProviderReportTest, JsonReadsBackAsWritten) {
   EXPECT_EQ(*ParseReport(FormatReport(SomeReport())), SomeReport());
   EXPECT_EQ(*ParseReport(FormatReport({})), ProviderReport{});
 }
@@ -78,21 +78,21 @@ TEST(ProviderReportTest, EachMachineIdHasItsOwnBound) {
   EXPECT_TRUE(ProviderReport{.bound = WallMs(7)}.Held().empty());
 }
 
-// A version from before servers had several goes by these two.
-TEST(ProviderReportTest, TheFirstStandsWhereItAlwaysStood) {
+// Versions from before servers had several machine ids read these two members.
+TEST(ProviderReportTest, TheFirstMachineIdKeepsItsMembers) {
   const std::string json = FormatReport(SomeReport());
   EXPECT_NE(json.find(R"("machine":5)"), std::string::npos) << json;
   EXPECT_NE(json.find(R"("bound_ms":1700000600000)"), std::string::npos) << json;
 }
 
-TEST(ProviderReportTest, TagsWithoutNumbersAreLeftOut) {
+TEST(ProviderReportTest, OmitsTagsWithoutNumbers) {
   ProviderReport report = SomeReport();
   const std::string without = FormatReport(report);
   report.high["idle"] = 0;
   EXPECT_EQ(FormatReport(report), without);
 }
 
-TEST(ProviderReportTest, TenThousandTagsFitAndNoneIsForgotten) {
+TEST(ProviderReportTest, TenThousandTagsFitAndEachHasALimit) {
   ProviderReport report = SomeReport();
   for (int i = 0; i < 10'000; ++i) {
     report.high["some.department/tag-" + std::to_string(i)] = int64_t{1} << (i % 50);
@@ -103,7 +103,7 @@ TEST(ProviderReportTest, TenThousandTagsFitAndNoneIsForgotten) {
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_GT(back->high.size(), 1000u);
   for (const auto& [tag, high] : report.high) {
-    // Named exactly, or known to be no higher than the lowest of those that are named.
+    // Listed exactly, or known to be at most the lowest of those that are listed.
     if (back->high.contains(tag)) {
       EXPECT_EQ(back->high.at(tag), high) << tag;
     }
@@ -123,14 +123,14 @@ TEST(ProviderReportTest, ManyRefusedTagsAreCutToAFewAndCounted) {
   for (const auto& [tag, why] : back->refused) EXPECT_EQ(why.size(), kRefusedBytesMax) << tag;
 }
 
-TEST(ProviderReportTest, EveryTornPrefixIsRefused) {
+TEST(ProviderReportTest, RefusesEveryTruncatedReport) {
   const std::string whole = FormatReport(SomeReport());
   for (size_t length = 0; length < whole.size(); ++length) {
     EXPECT_FALSE(ParseReport(whole.substr(0, length)).ok()) << length;
   }
 }
 
-TEST(ProviderReportTest, AbsurdDataIsRefusedWithAReason) {
+TEST(ProviderReportTest, RefusesInvalidDataWithAReason) {
   for (const char* json : {"[]",
                            "7",
                            "null",
@@ -157,8 +157,8 @@ TEST(ProviderReportTest, AbsurdDataIsRefusedWithAReason) {
   EXPECT_FALSE(ParseReport(std::string(100'000, '[')).ok());
 }
 
-// Whoever counts with skews takes their absolute value, and the least of all numbers has none.
-TEST(ProviderReportTest, EverySkewThatIsReadHasAnAbsoluteValue) {
+// Code that uses skews takes their absolute value, which the lowest 64-bit number does not have.
+TEST(ProviderReportTest, EveryParsedSkewHasAnAbsoluteValue) {
   const auto parsed = [](const std::string& skew) {
     return ParseReport(R"({"state":"serving","clock_skew_ms":)" + skew + "}");
   };
@@ -168,7 +168,7 @@ TEST(ProviderReportTest, EverySkewThatIsReadHasAnAbsoluteValue) {
   EXPECT_EQ(parsed("9223372036854775808").code(), Code::kCorrupt);
 }
 
-TEST(ConfiguratorTest, JsonGivesItBackAndAbsentMembersMeanTheDefault) {
+TEST(ConfiguratorTest, JsonReadsBackAndMissingMembersMeanTheDefault) {
   const Configurator odd{.weight = 7, .disabled = true};
   EXPECT_EQ(*ParseConfigurator(FormatConfigurator(odd)), odd);
   EXPECT_EQ(*ParseConfigurator("{}"), Configurator{});
@@ -176,7 +176,7 @@ TEST(ConfiguratorTest, JsonGivesItBackAndAbsentMembersMeanTheDefault) {
   EXPECT_EQ(FormatConfigurator(*ParseConfigurator(later)), later);
 }
 
-TEST(ConfiguratorTest, AbsurdDataIsRefused) {
+TEST(ConfiguratorTest, RefusesInvalidData) {
   for (const char* json : {"", "{", R"({"weight":-1})", R"({"weight":10001})", R"({"weight":"5"})",
                            R"({"disabled":1})"}) {
     EXPECT_FALSE(ParseConfigurator(json).ok()) << json;

@@ -19,7 +19,7 @@
 namespace firn {
 namespace {
 
-// What a client is told of a server.
+// A server as reported to clients.
 using Line = std::tuple<std::string, ServerPhase, int, bool>;
 
 std::vector<Line> LinesOf(const DirectorySnapshot& snapshot) {
@@ -31,7 +31,7 @@ std::vector<Line> LinesOf(const DirectorySnapshot& snapshot) {
   return lines;
 }
 
-// Answers are held back when a test says so, as those of a registry that is away.
+// Delays answers on request, like an unreachable registry.
 class Separable final : public ForwardingCoordinator {
  public:
   using ForwardingCoordinator::ForwardingCoordinator;
@@ -47,7 +47,7 @@ class Separable final : public ForwardingCoordinator {
   std::vector<ReadDone> refused;
 };
 
-// Some servers that announce themselves, an operator, and those who call the roll.
+// Some servers that announce themselves, an operator, and readers of the list.
 class ServerRollTest : public testing::Test {
  protected:
   static constexpr int kServers = 3;
@@ -103,7 +103,7 @@ class ServerRollTest : public testing::Test {
     server.publisher.Report(server.report);
   }
 
-  // One step of time; each of those who talk to the registry gets what was answered by then.
+  // One step of time; every client of the registry gets its pending answers.
   void Step() {
     clock_.Advance(Milliseconds(50));
     for (const auto& server : servers_) {
@@ -131,7 +131,7 @@ class ServerRollTest : public testing::Test {
   Reader one_{tree_}, two_{tree_};
 };
 
-TEST_F(ServerRollTest, TellsEveryoneTheSameListAndVersion) {
+TEST_F(ServerRollTest, ReportsTheSameListAndVersionToAll) {
   for (int i = 0; i < kServers; ++i) Report(i, ServerPhase::kReady);
   Pass(kLong);
   EXPECT_EQ(one_.lines.size(), 3u);
@@ -140,7 +140,7 @@ TEST_F(ServerRollTest, TellsEveryoneTheSameListAndVersion) {
   EXPECT_EQ(one_.version, two_.version);
 }
 
-TEST_F(ServerRollTest, WhatClientsAreToldRaisesTheVersionAndNothingElseDoes) {
+TEST_F(ServerRollTest, OnlyChangesThatClientsNeedRaiseTheVersion) {
   for (int i = 0; i < kServers; ++i) Report(i, ServerPhase::kReady);
   Pass(kLong);
   int64_t version = one_.version;
@@ -168,13 +168,13 @@ TEST_F(ServerRollTest, WhatClientsAreToldRaisesTheVersionAndNothingElseDoes) {
     Report(1, ServerPhase::kReady, WallMs(bound));
     Pass(Milliseconds(2'000));
   }
-  EXPECT_EQ(one_.version, version) << "bounds are moved all the time";
+  EXPECT_EQ(one_.version, version) << "bounds are raised continually";
   EXPECT_EQ(one_.told, told);
 }
 
-// Everything that clients are told changes at random, between any two answers that a reader gets:
-// whoever is told a version is told one and the same list.
-TEST_F(ServerRollTest, OneVersionIsOneList) {
+// All data reported to clients change at random, between any two answers to a reader: equal
+// versions mean equal lists.
+TEST_F(ServerRollTest, EqualVersionsMeanEqualLists) {
   std::map<int64_t, std::vector<Line>> lists;
   const auto check = [&](const Reader& reader) {
     if (reader.version == 0) return;
@@ -183,7 +183,7 @@ TEST_F(ServerRollTest, OneVersionIsOneList) {
   };
   constexpr int kSteps = 20'000;
   for (int step = 0; step < kSteps && !HasFailure(); ++step) {
-    // Bursts with rests, in which a list can be read.
+    // Bursts with pauses, in which a list can be read.
     if (step % 200 < 150 && entropy_.Below(4) == 0) {
       const int i = static_cast<int>(entropy_.Below(kServers));
       const uint64_t what = entropy_.Below(4);
@@ -206,12 +206,12 @@ TEST_F(ServerRollTest, OneVersionIsOneList) {
   EXPECT_GT(lists.size(), 100u) << "seed " << seed_;
 }
 
-TEST_F(ServerRollTest, ARegistryThatIsAwayChangesNothingAndConfirmsNothing) {
+TEST_F(ServerRollTest, AnUnreachableRegistryChangesAndConfirmsNothing) {
   for (int i = 0; i < kServers; ++i) Report(i, ServerPhase::kReady);
   Pass(kLong);
   ASSERT_TRUE(one_.roll.confirmed().has_value());
   EXPECT_GE(*one_.roll.confirmed(), clock_.Boot() - Milliseconds(2'000))
-      << "it is asked each second";
+      << "the registry is read every second";
   one_.registry.away = true;
   Pass(Milliseconds(1'000));
   const BootMs confirmed = *one_.roll.confirmed();
@@ -227,7 +227,7 @@ TEST_F(ServerRollTest, ARegistryThatIsAwayChangesNothingAndConfirmsNothing) {
   EXPECT_GT(*one_.roll.confirmed(), confirmed);
 }
 
-TEST_F(ServerRollTest, AnEmptyFolderReplacesNoList) {
+TEST_F(ServerRollTest, AnEmptyFolderDoesNotReplaceTheList) {
   Pass(kLong);
   for (const auto& server : servers_) tree_.Expire(server->session.session());
   for (auto& server : servers_) server.reset();
@@ -238,7 +238,7 @@ TEST_F(ServerRollTest, AnEmptyFolderReplacesNoList) {
   EXPECT_LT(*one_.roll.confirmed(), clock_.Boot() - Milliseconds(5'000)) << "nor is it confirmed";
 }
 
-TEST_F(ServerRollTest, ListsThatWerePutBackAreTold) {
+TEST_F(ServerRollTest, ReportsAListRestoredFromABackup) {
   for (int i = 0; i < kServers; ++i) Report(i, ServerPhase::kReady);
   Pass(kLong);
   const MemoryTree::Image image = tree_.Save();
