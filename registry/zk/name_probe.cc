@@ -35,7 +35,7 @@ NameProbe::NameProbe(const std::string& hosts, std::function<void()> wake)
         OnLookedUp(!found.empty());
       }) {}
 
-// Whoever waits for a session sees nothing else of it.
+// The log line is the only sign of the failure: there is just no session.
 void NameProbe::TellOfUnknown(const std::string& name) {
   const BootMs now = SystemClock().Boot();
   {
@@ -44,7 +44,7 @@ void NameProbe::TellOfUnknown(const std::string& name) {
     told_at_ = now;
   }
   LogWarning() << "the registry's server '" << name
-               << "' cannot be found: nobody knows an address of that name";
+               << "' cannot be resolved: the name has no address";
 }
 
 void NameProbe::OnLookedUp(bool found) {

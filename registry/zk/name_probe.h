@@ -11,20 +11,20 @@
 
 namespace firn {
 
-// Whether the names of ZooKeeper's servers can be looked up at this moment. The client library does
-// that whenever a handle is opened, on the thread that opens it, and the system's resolver may take
-// half a minute while name service is away. So they are looked up here first, on threads that
-// nobody waits for.
+// Checks whether the host names of ZooKeeper's servers can currently be resolved. The client
+// library resolves them whenever a handle is opened, on the thread that opens it. The system's
+// resolver may take half a minute while the name service is unreachable. So they are resolved here
+// first, on other threads.
 //
 // Used by one thread.
 class NameProbe {
  public:
-  // `hosts` is "host:port,host:port". `wake` is called on a thread of the probe's own whenever an
-  // answer is there; never after the destructor.
+  // `hosts` is "host:port,host:port". `wake` is called on a thread of the probe whenever a result
+  // is available; never after the destructor.
   NameProbe(const std::string& hosts, std::function<void()> wake);
 
-  // Whether all names were found; the next Ask looks again. Empty: that is being looked up, ask
-  // again after `wake`. Addresses need no looking up.
+  // Returns whether all names were resolved; the next Ask resolves them again. Empty: the lookup is
+  // running, ask again after `wake`. Addresses are not resolved.
   std::optional<bool> Ask();
 
   bool under_way() const { return under_way_; }
@@ -41,7 +41,7 @@ class NameProbe {
   size_t awaited_ = 0;  // names, under mutex_ as the next
   bool all_found_ = true;
   std::optional<BootMs> told_at_{};
-  NameLookup lookup_;  // last: it tells of what it found until it is destroyed
+  NameLookup lookup_;  // last: it reports results until it is destroyed
 };
 
 }  // namespace firn

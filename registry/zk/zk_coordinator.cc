@@ -36,8 +36,8 @@ ZkCoordinator::ZkCoordinator(ZkOptions options, const Clock& clock)
 
 ZkCoordinator::~ZkCoordinator() {
   if (!sentinel_.InChild()) return;
-  // In a forked child somebody may seem to wait for the inbox for ever, or to hold the lock of the
-  // names: whoever did so in the parent.
+  // In a forked child, the inbox may seem to have a waiting thread, and the lock of the names a
+  // holder: those of the parent.
   static_cast<void>(inbox_.release());
   static_cast<void>(names_.release());
 }
@@ -161,7 +161,7 @@ int ZkCoordinator::Dispatch(Milliseconds wait) {
   return delivered + Tend();
 }
 
-// What has to be done without an event.
+// Work that needs no event.
 int ZkCoordinator::Tend() {
   const BootMs now = clock_.Boot();
   if (handle_.zk == nullptr && now >= open_at_) OpenHandle(handle_, options_.session_time);
@@ -179,12 +179,11 @@ void ZkCoordinator::OpenHandle(Handle& handle, Milliseconds session_time) {
   open_at_ = clock_.Boot() + options_.reopen_after;
   if (!*named) return;
   const uint64_t number = ++last_handle_;
-  Result<std::unique_ptr<ZkHandle>> opened =
-      ZkHandle::Open({options_.hosts, session_time, options_.auth},
-                     [this, number](ZkHandle::Event event) {
-                       inbox_->Push({number, std::move(event)});
-                     });
-  if (!opened.ok()) return;  // tried again, whatever it was
+  Result<std::unique_ptr<ZkHandle>> opened = ZkHandle::Open(
+      {options_.hosts, session_time, options_.auth}, [this, number](ZkHandle::Event event) {
+        inbox_->Push({number, std::move(event)});
+      });
+  if (!opened.ok()) return;  // retried after any failure
   handle = {std::move(*opened), number};
 }
 
@@ -200,7 +199,7 @@ void ZkCoordinator::TendProbe(BootMs now) {
   OpenHandle(probe_, std::min(options_.session_time, kProbeSession));
 }
 
-// Closing a handle may wait for a silent server, so the same one is asked again.
+// Closing a handle may wait for a silent server, so the same handle retries the read.
 void ZkCoordinator::AskProbe(BootMs now) {
   probe_due_ = now + options_.time_limit;
   if (!probe_.zk->Sync(Absolute("/"), kProbeSync).ok()) RetryProbe(now);
@@ -208,14 +207,14 @@ void ZkCoordinator::AskProbe(BootMs now) {
 
 void ZkCoordinator::RetryProbe(BootMs now) { probe_due_ = now + options_.reopen_after; }
 
-// The next one begins without a past, so that no server refuses it.
+// The next handle starts without a past, so that no server refuses it.
 void ZkCoordinator::EndProbe() {
   probe_ = {};
   probe_due_.reset();
   give_up_at_.reset();
 }
 
-// `wait`, but not beyond the next thing that is due by time alone.
+// Returns `wait`, limited to the time of the next timed action.
 Milliseconds ZkCoordinator::Patience(Milliseconds wait) const {
   const BootMs now = clock_.Boot();
   const auto until = [&](BootMs due) { wait = std::clamp(due - now, Milliseconds(0), wait); };
@@ -238,12 +237,12 @@ int ZkCoordinator::TellOverdue() {
   const auto overdue = requests_.TakeDue(clock_.Boot());
   for (const auto& [token, done] : overdue) {
     watching_.erase(token);
-    AnswerLost(done, "ZooKeeper has not answered in time");
+    AnswerLost(done, "ZooKeeper did not answer in time");
   }
   return static_cast<int>(overdue.size());
 }
 
-// --- what the handles tell ----------------------------------------------------------------------
+// --- events of the handles ----------------------------------------------------------------------
 
 int ZkCoordinator::OnEvent(Tagged& tagged) {
   if (probe_.zk != nullptr && tagged.handle == probe_.number) return OnProbe(tagged);
@@ -287,8 +286,8 @@ int ZkCoordinator::OnProbe(Tagged& tagged) {
   } else if (auto* answered = std::get_if<Answered>(&tagged.event)) {
     if (const auto* read = std::get_if<Result<Node>>(&answered->answer)) return OnProbeRead(*read);
     const auto* synced = std::get_if<Status>(&answered->answer);
-    const bool sent = synced != nullptr && synced->ok() &&
-                      probe_.zk->Get(Absolute("/"), kProbeRead, 0).ok();
+    const bool sent =
+        synced != nullptr && synced->ok() && probe_.zk->Get(Absolute("/"), kProbeRead, 0).ok();
     if (!sent) RetryProbe(now);
   }
   return 0;
@@ -312,7 +311,7 @@ int ZkCoordinator::OnProbeRead(const Result<Node>& root) {
   return 0;
 }
 
-// Ends handle and session: everything asked is answered, and every watch lost.
+// Ends handle and session: all requests are answered, and all watches fire.
 int ZkCoordinator::LoseSession(const char* why, SessionEvent::Kind kind) {
   connected_ = false;
   session_ = 0;
@@ -340,14 +339,14 @@ int ZkCoordinator::TellAll(const WatchTable::Fired& fired) {
 int ZkCoordinator::OnAnswered(Answered& answered) {
   if (KeepWatching(answered.token, answered.answer)) return 0;
   const std::optional<AnyDone> done = requests_.Take(answered.token);
-  if (!done.has_value()) return 0;  // answered when its time was up
+  if (!done.has_value()) return 0;  // answered when its time limit passed
   Tell(*done, std::move(answered.answer));
   return 1;
 }
 
-// A read with a watch takes more than one request when the node is not there: a watch for its
-// creation is left by asking for its existence, and if it has come meanwhile, it is read again.
-// True when another request is under way; otherwise `answer` is the verb's.
+// A read with a watch takes more than one request if the node is missing: an existence request sets
+// the watch for its creation, and if the node was created meanwhile, it is read again.
+// True if another request was sent; otherwise `answer` is the answer to the read.
 bool ZkCoordinator::KeepWatching(Token token, Answer& answer) {
   constexpr int kRoundsMax = 5;
   const auto entry = watching_.find(token);
@@ -362,7 +361,7 @@ bool ZkCoordinator::KeepWatching(Token token, Answer& answer) {
   const bool absent = existence == nullptr && code == Code::kNotFound;
   const bool come = existence != nullptr && code == Code::kOk;
   if (absent || come) {
-    Status sent = Unavailable("the node comes and goes");
+    Status sent = Unavailable("the node was created and deleted during every attempt");
     if (++watching.rounds <= kRoundsMax) {
       sent = absent ? AskExistence(token, watching) : Ask(token, watching);
     }

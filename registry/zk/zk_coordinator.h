@@ -22,20 +22,20 @@ namespace firn {
 
 struct ZkOptions {
   std::string hosts;                  // "host:port,host:port"
-  std::string root;                   // where "/" lies: "/firn/<cluster>"
-  Milliseconds session_time{10'000};  // as asked for; the servers may change it
+  std::string root;                   // the path of "/": "/firn/<cluster>"
+  Milliseconds session_time{10'000};  // requested; the servers may change it
   Milliseconds time_limit{5'000};     // of every request
-  Milliseconds reopen_after{1'000};   // until a handle that could not be opened is tried again
-  std::string auth{};                 // "user:password"; empty: nodes are open to everybody
+  Milliseconds reopen_after{1'000};   // retry interval after a handle could not be opened
+  std::string auth{};                 // "user:password"; empty: every client may write the nodes
 };
 
 // A registry in ZooKeeper.
 //
-//  1. All that the client library tells is put into one inbox, with the number of the handle it
-//     comes from, and looked at in Dispatch. What an older handle tells is dropped: everything
-//     asked through it was answered when it was given up.
+//  1. All events of the client library go into one inbox, with the number of their handle, and are
+//     handled in Dispatch. Events of an older handle are dropped: its requests were answered when
+//     it was given up.
 //  2. A request that is not answered within the time limit is answered here: kUnknown or
-//     kUnavailable. Its late answer is dropped, but its effect may come.
+//     kUnavailable. Its late answer is dropped, but it may still take effect.
 //  3. After an expiry the handle is closed and another one opened at once.
 //  4. Two to four seconds after a disconnection a second handle connects and reads the root node.
 //     Servers whose data were wiped or put back refuse a client that has seen more than they have,
@@ -48,14 +48,15 @@ struct ZkOptions {
 //     opened only when their servers' names have just been found, as Dispatch must not wait for a
 //     name service that is away.
 //
-// With credentials, nodes are made so that their maker may do everything and everybody may read:
-// an audit needs no password, and data here are no secrets. Debian's client library has no TLS.
+// With credentials, only their owner may change the nodes that it creates, and every client may
+// read them: an audit needs no password, and the data are not secret. Debian's client library has
+// no TLS.
 //
-// In a forked child nothing works any more and the destructor closes nothing: session and
-// connection are the parent's.
+// In a forked child no verb works and the destructor closes nothing: session and connection belong
+// to the parent.
 class ZkCoordinator final : public Coordinator {
  public:
-  static constexpr size_t kPendingMax = 4096;  // more requests at once are refused: kUnavailable
+  static constexpr size_t kPendingMax = 4096;  // further requests are refused: kUnavailable
 
   // The second handle opens this long after a disconnection, plus a part of the spread that depends
   // on the session: a thousand servers that lost one ensemble do not come at once.
@@ -89,13 +90,13 @@ class ZkCoordinator final : public Coordinator {
     std::unique_ptr<ZkHandle> zk{};
     uint64_t number = 0;
   };
-  // A reading verb that wants a watch: ZooKeeper leaves one with a node that is not there only when
-  // asked for its existence.
+  // A read with a watch. On a missing node, ZooKeeper sets a watch only for an existence request.
+  //
   struct Watching {
     WatchKind kind;
     std::string path;
     Changed changed;
-    WatchTable::Id id = 0;  // of the watch asked for last
+    WatchTable::Id id = 0;  // of the watch requested last
     int rounds = 0;
   };
 
@@ -145,14 +146,14 @@ class ZkCoordinator final : public Coordinator {
   RequestTable requests_;
   std::unordered_map<Token, Watching> watching_;
   WatchTable watches_;
-  std::vector<std::pair<AnyDone, Status>> refused_;  // to be told in the next Dispatch
+  std::vector<std::pair<AnyDone, Status>> refused_;  // to be answered in the next Dispatch
 
   bool connected_ = false;
   int64_t session_ = 0;
   BootMs disconnected_since_;
   BootMs open_at_;
   std::optional<RootSeen> root_seen_;
-  std::optional<BootMs> probe_due_;  // when probe_ is asked again
+  std::optional<BootMs> probe_due_;   // when probe_ retries its read
   std::optional<BootMs> give_up_at_;  // the first handle's session, once probe_ has read the root
   uint64_t last_handle_ = 0;
 

@@ -15,7 +15,7 @@
 namespace firn {
 namespace {
 
-// Of a write: what it means for the tree. Everything that leaves the outcome open is unknown.
+// Status of a write. An error that leaves the outcome open is kUnknown.
 Status WriteStatus(int rc) {
   switch (rc) {
     case ZOK:
@@ -40,7 +40,7 @@ Status WriteStatus(int rc) {
   }
 }
 
-// Of a read: what is open is merely not there.
+// Status of a read: an open outcome is kUnavailable.
 Status ReadStatus(int rc) {
   Status status = WriteStatus(rc);
   return status.code() == Code::kUnknown ? Unavailable(status.message()) : status;
@@ -51,7 +51,8 @@ NodeStat FromStat(const Stat& stat) {
           std::max(stat.mzxid, stat.pzxid)};
 }
 
-// Everybody may read, so that an audit needs no password; with credentials nobody else may write.
+// Every client may read, so that an audit needs no password; with credentials only their owner may
+// write.
 const ACL_vector& Acl(bool with_credentials) {
   static char auth[] = "auth", world[] = "world", anyone[] = "anyone", empty[] = "";
   static ACL guarded[] = {{ZOO_PERM_ALL, {auth, empty}}, {ZOO_PERM_READ, {world, anyone}}};
@@ -59,19 +60,19 @@ const ACL_vector& Acl(bool with_credentials) {
   return with_credentials ? vector : ZOO_OPEN_ACL_UNSAFE;
 }
 
-// The library hands a pointer back; ours is a number, so that nothing has to live as long.
+// The library returns a context pointer; ours is a number, so that no object has to live as long.
 void* WatchContext(uint64_t watch) {
   return reinterpret_cast<void*>(watch);  // NOLINT(performance-no-int-to-ptr)
 }
 
 }  // namespace
 
-// What the library reads and writes until a request's completion has run.
+// The data that the library reads and writes until a request's completion has run.
 struct ZkHandle::Call {
   ZkHandle* handle;
   uint64_t token;
 
-  // Of a multi, one a write.
+  // Of a multi, one for each write.
   std::vector<Write> writes{};
   std::vector<zoo_op_t> ops{};
   std::vector<zoo_op_result_t> results{};
@@ -110,8 +111,8 @@ void ZkHandle::Call::Prepare() {
   }
 }
 
-// Only the return code says whether the multi was done. Which write failed shows by the first
-// result that is not 0; those before it say 0 though they were rolled back.
+// Only the return code shows whether the multi was applied. The first result that is not 0 is that
+// of the failed write; the results before it are 0 although those writes were rolled back.
 WriteOutcome ZkHandle::Call::Outcome(int rc, int64_t session) const {
   WriteOutcome outcome;
   outcome.status = WriteStatus(rc);
@@ -126,7 +127,7 @@ WriteOutcome ZkHandle::Call::Outcome(int rc, int64_t session) const {
     }
     return outcome;
   }
-  // A multi is one transaction: what one set says of it is true of the nodes created in it.
+  // A multi is one transaction: the zxid and time of a set also apply to the nodes created in it.
   const Stat* told = nullptr;
   outcome.stats.resize(writes.size());
   for (size_t i = 0; i < writes.size(); ++i) {
@@ -144,7 +145,7 @@ WriteOutcome ZkHandle::Call::Outcome(int rc, int64_t session) const {
   return outcome;
 }
 
-// The functions that the library calls, on its own threads.
+// The callbacks of the library, on its own threads.
 struct ZkHandle::Callbacks {
   static void OnEvent(zhandle_t* zh, int type, int state, const char* /*path*/, void* /*watch*/) {
     if (type != ZOO_SESSION_EVENT) return;
@@ -161,7 +162,7 @@ struct ZkHandle::Callbacks {
   }
 
   static void OnWatch(zhandle_t* zh, int type, int /*state*/, const char* /*path*/, void* watch) {
-    if (type == ZOO_SESSION_EVENT) return;  // watches are told of these too, and stay
+    if (type == ZOO_SESSION_EVENT) return;  // watches receive these too, and stay set
     const auto* handle = static_cast<const ZkHandle*>(zoo_get_context(zh));
     handle->sink_(Noticed{reinterpret_cast<uintptr_t>(watch)});
   }
@@ -203,7 +204,7 @@ struct ZkHandle::Callbacks {
   }
 
   static void OnAuth(int /*rc*/, const void* /*context*/) {}  // a failure shows as kDenied
-  static void OnLog(const char* /*message*/) {}               // states and answers say it all
+  static void OnLog(const char* /*message*/) {}               // states and answers suffice
 };
 
 // --- the handle ---------------------------------------------------------------------------------
@@ -249,7 +250,7 @@ std::unique_ptr<ZkHandle::Call> ZkHandle::TakeCall(const void* call) {
 Status ZkHandle::Sent(int rc, Call* call) {
   if (rc == ZOK) return {};
   TakeCall(call);
-  if (rc == ZBADARGUMENTS) return Invalid("ZooKeeper's client takes no such request");
+  if (rc == ZBADARGUMENTS) return Invalid("ZooKeeper's client library refused the request");
   return Unavailable(std::string("not sent to ZooKeeper: ") + zerror(rc));
 }
 

@@ -21,7 +21,7 @@ namespace {
 using Kind = SessionEvent::Kind;
 
 constexpr Milliseconds kSession{4000};
-constexpr Milliseconds kLongSession{20'000};  // where none may end on a busy machine
+constexpr Milliseconds kLongSession{20'000};  // must not expire on a busy machine
 constexpr Milliseconds kLimit{600};
 
 // A real ZooKeeper, a client on a bad network to it, and one that is connected directly.
@@ -53,7 +53,7 @@ class ZkCoordinatorTest : public testing::Test {
                                                   .auth = auth},
                                         SystemClock()));
   }
-  // The network heals; the connection that has lost bytes goes.
+  // Restores the network, and closes the connection that has lost bytes.
   void Heal() {
     client->events.clear();
     proxy->DropRequests(false);
@@ -125,7 +125,7 @@ TEST_F(ZkCoordinatorTest, AnAnswerAfterTheTimeLimitIsDropped) {
   EXPECT_EQ(answers, 1);
 }
 
-TEST_F(ZkCoordinatorTest, ASilentServerIsGivenUpInTime) {
+TEST_F(ZkCoordinatorTest, GivesUpASilentServerInTime) {
   Start();
   ConnectThroughProxy();
   zk->Stop(0);
@@ -136,7 +136,7 @@ TEST_F(ZkCoordinatorTest, ASilentServerIsGivenUpInTime) {
   EXPECT_TRUE(SetWhenItCan(*client, "3").ok());
 }
 
-TEST_F(ZkCoordinatorTest, ARepeatingClientWaitsForAConnection) {
+TEST_F(ZkCoordinatorTest, ARetryingClientWaitsForAConnection) {
   Start();
   ConnectThroughProxy();
   client->RepeatWhileDisconnected();
@@ -147,7 +147,7 @@ TEST_F(ZkCoordinatorTest, ARepeatingClientWaitsForAConnection) {
   EXPECT_EQ(client->Read("/")->data, "1");
 }
 
-TEST_F(ZkCoordinatorTest, WhileDisconnectedNothingIsSent) {
+TEST_F(ZkCoordinatorTest, SendsNothingWhileDisconnected) {
   Start();
   ConnectThroughProxy();
   proxy->Refuse(true);
@@ -161,7 +161,7 @@ TEST_F(ZkCoordinatorTest, WhileDisconnectedNothingIsSent) {
 
 // --- sessions -----------------------------------------------------------------------------------
 
-TEST_F(ZkCoordinatorTest, AShortCutKeepsTheSessionAndItsNodes) {
+TEST_F(ZkCoordinatorTest, AShortDisconnectionKeepsTheSessionAndItsNodes) {
   session_time = kLongSession;
   Start();
   ConnectThroughProxy();
@@ -176,7 +176,7 @@ TEST_F(ZkCoordinatorTest, AShortCutKeepsTheSessionAndItsNodes) {
   EXPECT_EQ(client->Read("/live")->stat.ephemeral_owner, session);
 }
 
-TEST_F(ZkCoordinatorTest, AnExpiredSessionIsReplacedAndItsWatchesTell) {
+TEST_F(ZkCoordinatorTest, AnExpiredSessionIsReplacedAndItsWatchesFire) {
   Start();
   ConnectThroughProxy();
   const int64_t session = (*client)->session();
@@ -191,7 +191,7 @@ TEST_F(ZkCoordinatorTest, AnExpiredSessionIsReplacedAndItsWatchesTell) {
   EXPECT_TRUE(client->Create("/live", "", Lifetime::kEphemeral).status.ok());
 }
 
-TEST_F(ZkCoordinatorTest, AChangeDuringACutIsTold) {
+TEST_F(ZkCoordinatorTest, ReportsAChangeDuringADisconnection) {
   Start();
   ConnectThroughProxy();
   ASSERT_TRUE(client->ReadAndWatch("/").ok());
@@ -215,20 +215,20 @@ TEST_F(ZkCoordinatorTest, AKilledLeaderCostsNoSession) {
   EXPECT_EQ(direct->Read("/live")->stat.ephemeral_owner, session);
 }
 
-TEST_F(ZkCoordinatorTest, AnEnsembleThatWasAwayIsFoundAgain) {
+TEST_F(ZkCoordinatorTest, ReconnectsToAnEnsembleAfterAnOutage) {
   Start(3);
   zk->KillAll();
   ASSERT_TRUE(direct->AwaitEvent(Kind::kDisconnected));
-  // They die one after another: the handle may be at the next one for a moment, and lose that, too.
+  // They die one after another: the handle may connect to the next one, and lose that, too.
   const Code code = direct->Set("/", "1", 0).status.code();
   EXPECT_TRUE(code == Code::kUnavailable || code == Code::kUnknown) << CodeName(code);
-  const BootMs long_enough = TestNow() + 2 * kSession + kSession;  // a second handle looks, too
+  const BootMs long_enough = TestNow() + 2 * kSession + kSession;  // a second handle connects, too
   ASSERT_TRUE(direct->Await([&] { return TestNow() >= long_enough; }));
   ASSERT_TRUE(zk->RestartAll().ok());
   EXPECT_TRUE(SetWhenItCan(*direct, "2").ok());
 }
 
-TEST_F(ZkCoordinatorTest, AWipedEnsembleIsSeenThroughASecondHandle) {
+TEST_F(ZkCoordinatorTest, DetectsAWipedEnsembleThroughASecondHandle) {
   Start();
   const int64_t session = (*direct)->session();
   ASSERT_TRUE(direct->ReadAndWatch("/").ok());
@@ -242,8 +242,8 @@ TEST_F(ZkCoordinatorTest, AWipedEnsembleIsSeenThroughASecondHandle) {
 }
 
 // The second handle's own session advances the restored server, which may then accept the first
-// handle again, in its old session: users look at the data after every reconnection.
-TEST_F(ZkCoordinatorTest, AnEnsemblePutBackIsSeenAfterAReconnection) {
+// handle again, in its old session: users check the data after every reconnection.
+TEST_F(ZkCoordinatorTest, DetectsARestoredEnsembleAfterAReconnection) {
   Start();
   ASSERT_TRUE(zk->SaveData().ok());
   ASSERT_TRUE(SetWhenItCan(*direct, "1").ok());
@@ -255,8 +255,8 @@ TEST_F(ZkCoordinatorTest, AnEnsemblePutBackIsSeenAfterAReconnection) {
   EXPECT_EQ(direct->Read("/")->data, "0");
 }
 
-// Two and a half of these sessions take longer than the test waits: only the second handle's look at
-// the root node tells that data were lost.
+// Two and a half of these sessions take longer than the test waits: only the second handle's look
+// at the root node tells that data were lost.
 TEST_F(ZkCoordinatorTest, ReportsAWipedRegistryLongBeforeALongSessionEnds) {
   session_time = kLongSession;
   Start();
@@ -281,7 +281,7 @@ TEST_F(ZkCoordinatorTest, ReportsAnOlderRootNodeLongBeforeALongSessionEnds) {
   EXPECT_EQ(direct->Read("/")->data, "0");
 }
 
-TEST_F(ZkCoordinatorTest, AServerThatComesBackWithItsDataKeepsTheSession) {
+TEST_F(ZkCoordinatorTest, AServerThatReturnsWithItsDataKeepsTheSession) {
   session_time = kLongSession;
   Start();
   ASSERT_TRUE(direct->ReadAndWatch("/").ok());
@@ -299,7 +299,7 @@ TEST_F(ZkCoordinatorTest, AServerThatComesBackWithItsDataKeepsTheSession) {
 
 // --- credentials and the end --------------------------------------------------------------------
 
-TEST_F(ZkCoordinatorTest, NodesOfOneUserAreReadByAllAndWrittenByHimAlone) {
+TEST_F(ZkCoordinatorTest, NodesOfOneUserAreReadableByAllAndWritableByTheirOwner) {
   Start();
   auto owner = Connect(zk->hosts(), "firn:secret");
   auto other = Connect(zk->hosts(), "firn:guess");
@@ -355,7 +355,7 @@ TEST_F(ZkCoordinatorTest, AForkedChildLeavesTheSessionToItsParent) {
   EXPECT_EQ(direct->Read("/live")->stat.ephemeral_owner, (*direct)->session());
 }
 
-TEST_F(ZkCoordinatorTest, AServerThatIsNotThereYetIsWaitedFor) {
+TEST_F(ZkCoordinatorTest, WaitsForAServerThatStartsLater) {
   Start();
   proxy->Refuse(true);
   client = Connect("127.0.0.1:" + std::to_string(proxy->port()));

@@ -1,4 +1,4 @@
-// A registry by names, while nobody answers for them: the C library's name service is this file.
+// A registry with host names that cannot be resolved: this file replaces the C library's resolver.
 
 #include <atomic>
 #include <memory>
@@ -17,11 +17,11 @@ namespace {
 
 constexpr const char* kName = "zk.firn.test";
 
-std::atomic<int> failure{0};  // what is said of kName; 0: it is this very host
+std::atomic<int> failure{0};  // the error for kName; 0: it is this host
 std::atomic<int> asked{0};
 std::atomic<bool> silent{false};  // no answer for as long as a resolver may take
 
-// Until it speaks again, or gives up.
+// Waits until it answers again, or gives up.
 void AwaitNameService() {
   constexpr firn::Milliseconds kResolverPatience{15'000};
   if (!firn::Eventually(kResolverPatience, [] { return !silent; })) silent = false;
@@ -46,7 +46,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
 namespace firn {
 namespace {
 
-// What the log says of the name, from the first test on.
+// Number of log lines about the name, from the first test on.
 std::atomic<int> said{0};
 
 void Hear(const LogEntry& entry) {
@@ -81,7 +81,7 @@ class ZkNameServiceTest : public testing::Test {
 
 class ZkNamesTest : public ZkNameServiceTest, public testing::WithParamInterface<int> {};
 
-TEST_P(ZkNamesTest, ANameThatIsNotResolvedIsAskedForAgain) {
+TEST_P(ZkNamesTest, RetriesANameThatIsNotResolved) {
   failure = GetParam();
   CoordinatorClient client = Make();
   EXPECT_TRUE(client.Await([] { return asked >= 3; })) << gai_strerror(GetParam());
@@ -89,28 +89,28 @@ TEST_P(ZkNamesTest, ANameThatIsNotResolvedIsAskedForAgain) {
   EXPECT_TRUE(client.AwaitSession());
 }
 
-TEST_F(ZkNameServiceTest, ANameThatIsNotResolvedIsToldAndNotEachTime) {
+TEST_F(ZkNameServiceTest, LogsAnUnresolvedNameButNotEachTime) {
   const int before = said;
   failure = EAI_NONAME;
   CoordinatorClient client = Make();
   EXPECT_TRUE(client.Await([] { return asked >= 3; }));
   EXPECT_GE(said, 1);
-  EXPECT_LT(said - before, asked) << "half a minute lies between two";
+  EXPECT_LT(said - before, asked) << "at most one in half a minute";
 }
 
-// Who dispatches also moves the limit of a held claim ahead.
-TEST_F(ZkNameServiceTest, NobodyWaitsInDispatchForANameServiceThatIsSilent) {
+// The dispatching thread also raises the limit of a held claim.
+TEST_F(ZkNameServiceTest, DispatchDoesNotWaitForASilentNameService) {
   silent = true;
   CoordinatorClient client = Make();
   int rounds = 0;
   EXPECT_TRUE(client.Await([&] { return asked > 0 && ++rounds > 20; }));
   EXPECT_TRUE(silent) << "it was waited for";
-  EXPECT_EQ(asked, 1) << "nobody asks again before there is an answer";
+  EXPECT_EQ(asked, 1) << "no second lookup before there is an answer";
   silent = false;
   EXPECT_TRUE(client.AwaitSession());
 }
 
-TEST_F(ZkNameServiceTest, ACoordinatorEndsWhileANameIsBeingLookedUp) {
+TEST_F(ZkNameServiceTest, ACoordinatorCanEndDuringANameLookup) {
   silent = true;
   {
     CoordinatorClient client = Make();
