@@ -11,40 +11,40 @@
 
 namespace firn {
 
-// The numbers of a directory registry's changes: one file has the last, and beside each node stands
-// the one that touched it or its children last (NodeStat::changed_zxid). Used under the directory's
-// lock by one thread.
+// The numbers of a directory registry's changes. One file contains the last number; a file beside
+// each node contains the number of the last change to the node or its children
+// (NodeStat::changed_zxid). Used under the directory's lock by one thread.
 //
-// Stamps are written before the change itself: one that fails has moved a number for nothing, which
-// does no harm. They are not synced, and may come back older when the machine fails. The clock then
-// keeps the numbers rising, and the file does when the clock steps back.
+// Stamps are written before the change itself: a failed change only wastes a number. They are not
+// synced, and may be older after a machine failure. Then the clock keeps the numbers rising; if the
+// clock steps back, the file does.
 class DirChanges {
  public:
-  // Opens a file for reading and writing, or makes it, as the registry's owner's.
+  // Opens or creates a file for reading and writing, as the registry's owner.
   using OpenFile = std::function<Result<UnsharedFile>(const std::string& path)>;
 
   explicit DirChanges(OpenFile open) : open_(std::move(open)) {}
 
-  // Before anything else: where the last number stands.
+  // Opens the file of the last number. Call it first.
   Status Start(const std::string& path);
 
-  // The last that was counted.
+  // The last counted number.
   uint64_t last() const;
 
-  // Begins another; its number, which nobody sees before it is counted.
+  // Begins a change and returns its number, which is visible only after Count.
   int64_t Begin(WallMs now);
   void Count();
 
-  // Marks a node's folder with the number that was begun. kNotFound: there is no such folder.
+  // Writes the begun number into a node's folder. kNotFound: there is no such folder.
   Status Stamp(const std::string& folder) const;
-  // 0: it was not changed since a program made it that kept no such numbers.
+  // 0: not changed since it was created by a program without such numbers.
   static int64_t StampOf(const std::string& folder);
   static void Erase(const std::string& folder);
 
  private:
   const OpenFile open_;
   UnsharedFile file_;
-  uint64_t number_ = 0;  // of the one under way
+  uint64_t number_ = 0;  // of the current change
 };
 
 }  // namespace firn

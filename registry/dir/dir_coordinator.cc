@@ -17,7 +17,7 @@ Result<std::unique_ptr<DirCoordinator>> DirCoordinator::Open(DirOptions options,
                                                              Entropy& entropy) {
   while (options.path.size() > 1 && options.path.back() == '/') options.path.pop_back();
   if (!options.path.starts_with('/') || options.path.size() == 1) {
-    return Invalid("a directory registry wants an absolute path, as in dir:///var/lib/firn");
+    return Invalid("a directory registry needs an absolute path, as in dir:///var/lib/firn");
   }
   FIRN_ASSIGN(std::unique_ptr<DirTree> tree, DirTree::Open(options, clock, entropy));
   return std::unique_ptr<DirCoordinator>(
@@ -101,7 +101,7 @@ int DirCoordinator::Dispatch(Milliseconds wait) {
     if (auto* answered = std::get_if<Answered>(&event)) {
       KeepWatching(answered->token, answered->answer);
       const std::optional<AnyDone> done = requests_.Take(answered->token);
-      if (!done.has_value()) continue;  // answered when its time was up
+      if (!done.has_value()) continue;  // answered when its time limit passed
       Tell(*done, std::move(answered->answer));
       ++delivered;
     } else {
@@ -113,7 +113,7 @@ int DirCoordinator::Dispatch(Milliseconds wait) {
   return delivered + TellOverdue();
 }
 
-// The session at first, and what was refused here.
+// Delivers the session event, once, and the refusals.
 int DirCoordinator::TellOwn() {
   int delivered = 0;
   if (!std::exchange(told_session_, true)) {
@@ -129,7 +129,7 @@ int DirCoordinator::TellOverdue() {
   const auto overdue = requests_.TakeDue(clock_.Boot());
   for (const auto& [token, done] : overdue) {
     watching_.erase(token);
-    AnswerLost(done, "the directory registry has not answered in time");
+    AnswerLost(done, "the directory registry did not answer in time");
   }
   return static_cast<int>(overdue.size());
 }

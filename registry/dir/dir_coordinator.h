@@ -20,21 +20,21 @@ namespace firn {
 
 class DirWorker;
 
-// A registry in a directory, for several processes of one host: what DirTree does, behind the
-// coordinator's contract. A thread of its own waits for lock and disk.
+// A registry in a directory, for several processes of one host: DirTree with the coordinator's
+// interface. A thread of its own waits for lock and disk.
 //
 // The session lasts as long as the process and this object: there is no expiry and no
-// disconnection, and an ephemeral node is gone as soon as anybody else looks after its owner's
-// death. Watches are polled: a notice may come kPollInterval late. A request that the disk or
-// somebody else's lock keeps beyond the time limit is answered as lost, and may still be done.
+// disconnection. After its owner's death, an ephemeral node disappears with the next access by any
+// process. Watches are polled: a notification may be kPollInterval late. A request that the disk or
+// another process's lock delays beyond the time limit is answered as lost, and may still be done.
 //
-// In a forked child nothing works any more; session and locks stay the parent's, and end with it.
+// In a forked child no verb works; session and locks belong to the parent, and end with it.
 class DirCoordinator final : public Coordinator {
  public:
   static constexpr Milliseconds kPollInterval{50};
-  static constexpr size_t kPendingMax = 4096;  // more requests at once are refused: kUnavailable
+  static constexpr size_t kPendingMax = 4096;  // further requests are refused: kUnavailable
 
-  // What DirTree::Open says; waits for the lock. `clock` and `entropy` must outlive this and be
+  // Fails like DirTree::Open; waits for the lock. `clock` and `entropy` must outlive this and be
   // thread-safe.
   static Result<std::unique_ptr<DirCoordinator>> Open(DirOptions options, const Clock& clock,
                                                       Entropy& entropy);
@@ -53,7 +53,7 @@ class DirCoordinator final : public Coordinator {
  private:
   using Token = RequestTable::Token;
   struct Watching {
-    WatchTable::Id node_id;      // for when the node is not there
+    WatchTable::Id node_id;      // used if the node is missing
     WatchTable::Id children_id;  // 0: of a read
     std::string path;
     Changed changed;
@@ -77,7 +77,7 @@ class DirCoordinator final : public Coordinator {
   RequestTable requests_;
   std::unordered_map<Token, Watching> watching_;
   WatchTable watches_;
-  std::vector<std::pair<AnyDone, Status>> refused_;  // to be told in the next Dispatch
+  std::vector<std::pair<AnyDone, Status>> refused_;  // to be answered in the next Dispatch
 
   std::unique_ptr<DirWorker> worker_;
 };

@@ -86,7 +86,7 @@ Result<bool> DirDraft::HasChildren(const std::string& path) {
     if (node.has_value() && drafted.size() > 1 && ParentOf(drafted) == path) return true;
   }
   const Result<std::vector<std::string>> names = names_(path);
-  if (names.code() == Code::kNotFound) return false;  // created by this very multi
+  if (names.code() == Code::kNotFound) return false;  // created by this multi
   if (!names.ok()) return names.status();
   for (const std::string& name : *names) {
     const auto drafted = over_.find(ChildPath(path, name));

@@ -12,11 +12,11 @@
 
 namespace firn {
 
-// What a multi makes of a directory's nodes, worked out before a file is touched: each write sees
-// the files and, over them, what the writes before it did. Thread-compatible; used under the
-// directory's lock and thrown away. A node that `load` calls damaged (kCorrupt) is replaced by a
-// set of no version, as another creation, and erased by an erase of none; nothing else is done to
-// it.
+// The effect of a multi on a directory's nodes, computed before any file is changed: each write
+// sees the files and the effects of the writes before it. Thread-compatible; used once, under the
+// directory's lock. A damaged node (`load` returns kCorrupt) can only be set or erased without a
+// version; a set replaces it as a new creation.
+//
 class DirDraft {
  public:
   using Load = std::function<Result<std::optional<Node>>(const std::string& path)>;
@@ -31,10 +31,10 @@ class DirDraft {
   DirDraft(Load load, Names names, Stamp stamp)
       : load_(std::move(load)), names_(std::move(names)), stamp_(stamp) {}
 
-  // The first failure as the tree's refusal; with ok, `stats` of every write.
+  // Returns the first failure as the tree's refusal, or the `stats` of every write.
   WriteOutcome Apply(const std::vector<Write>& writes);
 
-  // What has changed: nodes to be there, parents first, then nodes to be gone, children first.
+  // Returns the changes: nodes to write, parents first, then nodes to remove, children first.
   std::vector<NodeChange> Changes() const;
 
  private:
@@ -48,7 +48,7 @@ class DirDraft {
   const Load load_;
   const Names names_;
   const Stamp stamp_;
-  std::map<std::string, std::optional<Node>> over_;  // by path; empty: gone
+  std::map<std::string, std::optional<Node>> over_;  // by path; empty: removed
 };
 
 }  // namespace firn

@@ -42,7 +42,7 @@ Status MakeFolder(const std::string& path, const DirOwner& owner) {
   if (made.ok() && rename(draft.c_str(), path.c_str()) != 0) {
     made = FileFailure("rename", draft, errno);
   }
-  // Another process, which made it first, may have taken the draft away.
+  // Another process that created it first may have removed the draft.
   if (!made.ok() && lstat(path.c_str(), &there) != 0) return made;
   return SyncFolder(parent);
 }

@@ -16,7 +16,7 @@ constexpr std::string_view kJournalMagic = "firn-journal ";
 
 std::string Check(std::string_view bytes) { return ToHex(Fnv1a(bytes)); }
 
-// "key=" and its value off the front of `line`; nothing when another word is there.
+// Removes "key=" and its value from the front of `line`; empty if another word is there.
 std::optional<std::string_view> TakeWord(std::string_view& line, std::string_view key) {
   if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') return {};
   line.remove_prefix(key.size() + 1);
@@ -124,8 +124,8 @@ Result<NodeFile> ParseNode(std::string_view bytes) {
 
 // --- the journal --------------------------------------------------------------------------------
 
-// A line with the check of the rest; then for each node a line "put" or "erase" with the sizes of
-// path and bytes, followed by both.
+// A line with the checksum of the rest; then for each node a line "put" or "erase" with the sizes
+// of path and bytes, followed by both.
 std::string RenderJournal(const std::vector<NodeChange>& changes) {
   std::string body;
   for (const NodeChange& change : changes) {

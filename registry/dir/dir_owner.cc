@@ -26,20 +26,20 @@ std::string NameOfUser(uid_t user) {
   return entry == nullptr ? std::to_string(user) : std::string(entry->pw_name);
 }
 
-// Of a folder that was just made in `parent`.
+// Gives a new folder in `parent` to the parent's owner.
 Status GiveToOwnerOf(const std::string& parent, const std::string& folder) {
   if (geteuid() != 0) return {};
   struct stat info {};
-  if (stat(parent.c_str(), &info) != 0) return FileFailure("look at", parent, errno);
+  if (stat(parent.c_str(), &info) != 0) return FileFailure("stat", parent, errno);
   if (lchown(folder.c_str(), info.st_uid, info.st_gid) == 0) return {};
-  return FileFailure("give away", folder, errno);
+  return FileFailure("chown", folder, errno);
 }
 
 }  // namespace
 
 Result<DirOwner> OwnerIn(const std::string& folder) {
   struct stat info {};
-  if (stat(folder.c_str(), &info) != 0) return FileFailure("look at", folder, errno);
+  if (stat(folder.c_str(), &info) != 0) return FileFailure("stat", folder, errno);
   const DirOwner owner{{info.st_uid, info.st_gid}, info.st_mode & kPermissions};
   if (geteuid() == 0) return owner;
   const bool member = InGroup(info.st_gid);
@@ -47,8 +47,8 @@ Result<DirOwner> OwnerIn(const std::string& folder) {
     return DirOwner{{geteuid(), member ? info.st_gid : getegid()}, owner.mode};
   }
   const std::string user = NameOfUser(info.st_uid);
-  return Denied(folder + " belongs to user " + user + ", who could not write what is made here: " +
-                "run this as " + user + " or root, or let a common group write in it (chmod g+w)");
+  return Denied(folder + " belongs to user " + user + ", who could not write files created now; " +
+                "run this as " + user + " or root, or give a common group access (chmod g+w)");
 }
 
 Status MakeFolders(const std::string& path) {

@@ -9,9 +9,9 @@
 
 namespace firn {
 
-// Whose a directory registry is, and who may read it: the folder's owner, group and mode, which
-// every file and folder in it gets, whoever makes it. A node that root made and kept would be one
-// that the server, as another user, can never write again.
+// The owner, group and mode of a directory registry's folder. Every file and folder in it gets the
+// same, whichever user creates it. A node that belonged to root could never be written by a server
+// that runs as another user.
 struct DirOwner {
   FileOwner who;
   mode_t mode = 0;  // of the folder: the permission bits
@@ -20,13 +20,13 @@ struct DirOwner {
   mode_t file_mode() const { return mode & 0666; }
 };
 
-// What this process gives the files that it makes in the folder. kDenied, with the way out, where
-// the folder's owner could not write them: who is neither the owner nor root must share a group
-// that the mode lets write.
+// Returns the owner for files that this process creates in the folder. kDenied, with the remedy, if
+// the folder's owner could not write them: a user other than the owner and root must share a group
+// with write permission.
 Result<DirOwner> OwnerIn(const std::string& folder);
 
-// Makes the folders of a path that are not there. Made by root, each belongs to the owner of the
-// one that it is made in.
+// Creates the missing folders of a path. If root creates one, it belongs to the owner of its
+// parent.
 Status MakeFolders(const std::string& path);
 
 }  // namespace firn

@@ -21,8 +21,8 @@ constexpr size_t kIdentityBytesMax = 4096;
 Status CheckFileSystem(const std::string& path) {
   FIRN_ASSIGN(const std::string_view foreign, ForeignFileSystemAt(path));
   if (foreign.empty()) return {};
-  return Invalid(path + " lies on " + std::string(foreign) +
-                 ": a directory registry wants a file system of this host's own");
+  return Invalid(path + " is on " + std::string(foreign) +
+                 "; a directory registry needs a file system local to this host");
 }
 
 Result<DirIdentity> Identify(const std::string& path, const std::string& machine_id_file) {
@@ -52,9 +52,10 @@ Result<DirIdentity> ParseIdentity(const std::string& text) {
   };
   if (!number("format")) return Corrupt("its identity cannot be read");
   if (json["format"] < kFormat) {
-    return Invalid("it is a registry of Firn 0.1, whose data nobody reads any more: make another");
+    return Invalid("it is a registry of Firn 0.1, which is no longer supported; make a new one");
   }
-  if (json["format"] > kFormat) return Invalid("it is a newer Firn's registry: install that");
+  if (json["format"] > kFormat)
+    return Invalid("it is a newer Firn's registry; install that version");
   if (!number("device") || !number("inode") || !number("born_ns") || !json.contains("machine") ||
       !json["machine"].is_string()) {
     return Corrupt("its identity cannot be read");
@@ -64,15 +65,15 @@ Result<DirIdentity> ParseIdentity(const std::string& text) {
 
 namespace {
 
-// What differs; empty: nothing that counts.
+// Returns the relevant difference; empty: there is none.
 std::string DifferenceOf(const DirIdentity& recorded, const DirIdentity& now) {
   if (recorded.machine != now.machine) return "it was made on another machine";
   if (recorded.inode != now.inode) return "it is a copy: its inode differs";
   if (recorded.born_ns != now.born_ns) {
-    return "it is a copy in the original's place: it was made later";
+    return "it is a copy in the original's place, created later";
   }
   if (now.born_ns != kBirthUntold || recorded.device == now.device) return {};
-  return "its device differs, and its file system does not tell when it was made";
+  return "its device differs, and its file system has no birth times";
 }
 
 }  // namespace
@@ -81,8 +82,8 @@ Status CheckIdentity(const DirIdentity& recorded, const DirIdentity& now, const 
   const std::string differs = DifferenceOf(recorded, now);
   if (differs.empty()) return {};
   return Corrupt(path + " is not the directory that became a registry: " + differs +
-                 ". Two copies in use give the same ids twice. When this is certainly the only one "
-                 "in use, now and later, open it once as dir://" +
+                 ". Using two copies leads to duplicate ids; if this is the only one in use, now "
+                 "and later, open it once as dir://" +
                  path + "?adopt");
 }
 

@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kFileBytesMax = Coordinator::kRequestBytesMax + 8192;
 constexpr size_t kJournalBytesMax = 16 << 20;
 constexpr int kLockPollMs = 2;
-constexpr Milliseconds kLastPatience{250};  // of a session that ends
+constexpr Milliseconds kLastPatience{250};  // for the lock at the end of a session
 
 bool TryLock(int fd) {
   int result = 0;
@@ -37,7 +37,7 @@ std::string Below(std::string folder, std::string_view name) {
   return folder;
 }
 
-// A link to a folder is none: it might lead round in a circle.
+// A symbolic link does not count as a folder: it might lead in a circle.
 bool IsFolder(const std::string& path) {
   struct stat info {};
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
@@ -45,8 +45,8 @@ bool IsFolder(const std::string& path) {
 
 }  // namespace
 
-// Held while it lives. Only the process that took it lets it go: in a forked child the descriptor
-// is closed, and its number may be another file's.
+// Holds the tree's lock as long as the object lives. Only the process that took it releases it: in
+// a forked child the descriptor is closed, and its number may belong to another file.
 class DirTree::Lock {
  public:
   explicit Lock(DirTree& tree) : tree_(tree) {}
@@ -85,7 +85,7 @@ Status DirTree::Prepare() {
   FIRN_TRY(AwaitLock(Patience()));
   const Lock lock(*this);
   FIRN_TRY(CheckPlace());
-  // Held open, the folder's inode number is not given to another folder while this process lives.
+  // While the folder is open, its inode number cannot be reused for another folder.
   FIRN_ASSIGN(folder_, FileHandle::Open(options_.path, O_RDONLY | O_DIRECTORY));
   FIRN_ASSIGN(witness_, DirWitness::Stand(options_.path, identity_.inode));
   FIRN_TRY(OpenSession());
@@ -93,11 +93,11 @@ Status DirTree::Prepare() {
   return EndDeadSessions();
 }
 
-// A file that whoever comes first makes, the registry's owner's from then on.
+// Opens a file of the registry's owner; creates it if it is missing.
 Result<UnsharedFile> DirTree::OpenOwn(const std::string& path, int flags) const {
   FIRN_ASSIGN(UnsharedFile file, UnsharedFile::Open(path, flags));
   struct stat info {};
-  if (fstat(file.fd(), &info) != 0) return FileFailure("look at", path, errno);
+  if (fstat(file.fd(), &info) != 0) return FileFailure("stat", path, errno);
   if (info.st_uid == geteuid()) {
     FIRN_TRY(GiveFile(file.fd(), owner_.who, owner_.file_mode(), path));
   }
@@ -111,17 +111,18 @@ Status DirTree::CheckPlace() {
     const Result<DirIdentity> recorded = ParseIdentity(*text);
     Status same = recorded.ok() ? CheckIdentity(*recorded, identity_, options_.path)
                                 : recorded.status().WithContext(options_.path);
-    // Adopting one asks for its format all the same.
+    // With `adopt`, the format must match all the same.
     if (same.ok() || !options_.adopt || recorded.code() == Code::kInvalid) return same;
   } else if (text.code() != Code::kNotFound) {
     return text.status();
   } else if (!options_.adopt) {
     FIRN_ASSIGN(const std::vector<std::string> names, ListFolder(options_.path));
     if (names.size() > 1) {
-      return Corrupt(options_.path + " is not empty and has no .firn/identity: not a registry");
+      return Corrupt(options_.path +
+                     " is not a registry: it is not empty and has no .firn/identity");
     }
   }
-  // Also with `adopt`: its user says that the directory was moved, not that nothing else uses it.
+  // Also with `adopt`: it confirms that the directory was moved, not that no process uses it.
   if (const auto pid = DirWitness::StaleUser(options_.path, identity_.inode)) {
     return Conflict(Cat("process ", *pid, " still uses the registry that was at ", options_.path,
                         " before; end it first"));
@@ -160,8 +161,8 @@ Status DirTree::AwaitLock(Milliseconds patience) {
   return Unavailable("another process holds " + own_ + "/lock");
 }
 
-// Takes the lock and brings the tree into the state that everybody may see. Ok: the lock is held.
-// Never kNotFound, which would be taken for a node's absence.
+// Takes the lock, completes an interrupted multi and ends dead sessions. Ok: the lock is held.
+// Never returns kNotFound, which would be mistaken for a missing node.
 Status DirTree::Enter(Milliseconds patience) {
   FIRN_TRY(AwaitLock(patience));
   Status status = CheckReplaced();
@@ -188,7 +189,7 @@ Status DirTree::Recover() {
   const auto parsed = ParseJournal(*bytes);
   if (!parsed.ok()) {
     return Corrupt(own_ + "/journal: " + parsed.status().message() +
-                   ": a write was cut off; remove that file, then run firn restore");
+                   ": a write was interrupted; remove that file, then run firn restore");
   }
   const std::vector<NodeChange>& changes = *parsed;
   changes_.Begin(clock_.Wall());
@@ -247,7 +248,7 @@ bool DirTree::IsThere(const std::string& path) const {
   return lstat(Below(Folder(path), kNodeFile).c_str(), &info) == 0;
 }
 
-// The node, or nothing; needs the lock.
+// Reads a node, if it exists; needs the lock.
 Result<std::optional<Node>> DirTree::Load(const std::string& path) const {
   const std::string folder = Folder(path);
   Result<std::string> bytes = ReadFile(Below(folder, kNodeFile), kFileBytesMax);
@@ -260,7 +261,7 @@ Result<std::optional<Node>> DirTree::Load(const std::string& path) const {
   return std::optional<Node>(std::move(file->node));
 }
 
-// The children of a node, unsorted; needs the lock. What lies there and is no node is passed over.
+// Lists the children of a node, unsorted; needs the lock. Ignores entries that are not nodes.
 Result<std::vector<std::string>> DirTree::Names(const std::string& path) const {
   const std::string folder = Folder(path);
   FIRN_ASSIGN(const std::vector<std::string> entries, ListFolder(folder));
@@ -310,7 +311,7 @@ Result<uint64_t> DirTree::Changes() {
   return changes_.last();
 }
 
-// A parent that is not there is only just being made, or has gone when a change is repeated.
+// A missing parent is just being created, or was removed before the journal was repeated.
 Status DirTree::StampParentOf(const std::string& path) const {
   if (path.size() == 1) return {};
   Status stamped = changes_.Stamp(Folder(std::string(ParentOf(path))));
@@ -332,7 +333,7 @@ WriteOutcome DirTree::Multi(const std::vector<Write>& writes) {
   const std::vector<NodeChange> changes = draft.Changes();
   if (!outcome.status.ok() || changes.empty()) return outcome;
   changes_.Count();
-  // Here and not where files change: a node that is replaced by another creation is one file set.
+  // Here and not where files change: there, a re-created node is just a file that is replaced.
   for (const Write& write : writes) {
     if (write.kind != Write::Kind::kCreate) continue;
     Status stamped = StampParentOf(write.path);
@@ -359,7 +360,7 @@ Status DirTree::CommitByJournal(const std::vector<NodeChange>& changes, Replaced
   return RemoveFile(own_, "journal");
 }
 
-// Repeatable: the same file again, or gone again.
+// Repeatable: writes or removes the same file.
 Status DirTree::ApplyChange(const NodeChange& change, Replaced* replaced) {
   const std::string folder = Folder(change.path);
   const std::string parent = Folder(std::string(ParentOf(change.path)));
@@ -380,7 +381,7 @@ Status DirTree::ApplyChange(const NodeChange& change, Replaced* replaced) {
   FIRN_TRY(RemoveFile(folder, std::string(".") + kNodeFile + ".new"));
   DirChanges::Erase(folder);
   if (change.path.size() == 1) return {};
-  // A folder that somebody put something else into stays, and is no node.
+  // A folder with other contents stays, but is not a node any more.
   static_cast<void>(RemoveFolder(parent, FolderOfName(NameOf(change.path))));
   return {};
 }

@@ -25,62 +25,62 @@ namespace firn {
 struct DirOptions {
   std::string path;                // absolute
   Milliseconds time_limit{5'000};  // of every request
-  bool adopt = false;              // the directory was moved on purpose: record it anew
+  bool adopt = false;              // the directory was moved on purpose: record its new identity
   std::string machine_id_file = "/etc/machine-id";
 };
 
-// The nodes of a directory registry, with verbs that wait: for the directory's lock, for the disk.
+// The nodes of a directory registry. Its methods block: for the directory's lock and for the disk.
 //
 //     <path>/node, <path>/machines/0/7/node   the nodes, see dir_format.h
-//     <path>/.firn/lock         flock(2): who holds it is alone with the tree
-//     <path>/.firn/identity     which directory this is, see dir_place.h
-//     <path>/.firn/journal      a multi that is committed and not wholly done
-//     <path>/.firn/change       the number of the last change, for those who watch
-//     <path>/.../.changed       its number when it touched this node or its children
-//     <path>/.firn/sessions/N   locked by the process that session N belongs to
+//     <path>/.firn/lock         flock(2): its holder has exclusive access to the tree
+//     <path>/.firn/identity     the directory's identity, see dir_place.h
+//     <path>/.firn/journal      a multi that is committed but not complete
+//     <path>/.firn/change       the number of the last change, for watches
+//     <path>/.../.changed       the number of the last change to this node or its children
+//     <path>/.firn/sessions/N   locked by the process of session N
 //
-// Why a crash at any moment leaves each multi done or not done:
+// Why a multi is applied completely or not at all, despite a crash at any moment:
 //
-//  1. Everything happens under the lock, which the kernel drops when its holder dies.
-//  2. A multi that leaves one file another: one rename decides. It is synced before, its folder
-//     after, and only then is it answered.
-//  3. Any other: the journal, which holds the whole outcome, is put in place by one rename, synced
-//     before and after. From then on the multi is done: whoever takes the lock and finds a journal
-//     repeats it before anything else, and repeating it gives the same files. It is removed, and
-//     its removal synced, before the lock is let go; so no journal ever comes back over later
-//     writes.
-//  4. A failure before the deciding rename: nothing was done. From the rename on: kUnknown.
-//  5. A session lives as long as the lock on its file. Whoever takes the tree's lock and can lock
-//     another session's file erases that session's nodes before anything else.
-//  6. Both locks go with the process that took them: its forked children have no copy of the files.
+//  1. Everything happens under the lock, which the kernel releases when its holder dies.
+//  2. If a multi changes one file, one rename decides. The file is synced before, its folder after,
+//     and only then is the multi answered.
+//  3. Otherwise, the journal with the whole outcome is put in place by one rename, synced before
+//     and after. From then on the multi is done: a process that takes the lock and finds a journal
+//     repeats it first, and repeating it gives the same files. The journal is removed, and its
+//     removal synced, before the lock is released, so that an old journal never reappears after
+//     later writes.
+//  4. After a failure before the deciding rename, nothing was done. From the rename on: kUnknown.
+//  5. A session lives as long as the lock on its file. A process that takes the tree's lock and can
+//     lock another session's file erases that session's nodes first.
+//  6. Both locks end with the process that took them: forked children have no copy of the files.
 //
 // Owned by one thread, except Abort.
 class DirTree {
  public:
-  // Makes the directory, and a registry of it when it is empty. Refused: a network file system, a
-  // copy, a directory with something else in it, a new one where a process still works on another
-  // that was at the path before.
+  // Creates the directory, and makes it a registry if it is empty. Refuses a network file system, a
+  // copy, a directory with other contents, and a new directory if a process still uses an earlier
+  // one at the same path.
   static Result<std::unique_ptr<DirTree>> Open(const DirOptions& options, const Clock& clock,
                                                Entropy& entropy);
-  ~DirTree();  // ends the session; left to others when the lock is not to be had
+  ~DirTree();  // ends the session; if the lock is not available, the next process does
   DirTree(const DirTree&) = delete;
   DirTree& operator=(const DirTree&) = delete;
 
   int64_t session() const { return session_; }
 
-  // kUnavailable: the lock was not to be had in time, or the disk fails. kCorrupt: the node's file,
-  // which is named, is damaged, or the directory is not the one that was opened. A damaged node can
-  // be listed below, and set or erased where no version is asked for: what is set is another
+  // kUnavailable: the lock was not available in time, or the disk fails. kCorrupt: the node's file,
+  // which is named, is damaged, or the directory is not the one that was opened. The children of a
+  // damaged node can be listed. It can be set or erased without a version: a set makes a new
   // creation.
   Result<Node> Read(const std::string& path);
   Result<std::vector<std::string>> List(const std::string& path);
   Status Sync();
   WriteOutcome Multi(const std::vector<Write>& writes);
 
-  // A number that differs when something may have changed; ends dead sessions first.
+  // Ends dead sessions, then returns a number that differs if anything may have changed.
   Result<uint64_t> Changes();
 
-  // Makes a wait for the lock end with kUnavailable, now and for ever. Any thread.
+  // Makes every wait for the lock end with kUnavailable, now and later. Any thread.
   void Abort() { aborted_ = true; }
 
  private:
@@ -92,7 +92,7 @@ class DirTree {
   Result<UnsharedFile> OpenOwn(const std::string& path, int flags) const;
   Status CheckPlace();
   Status OpenSession();
-  // What is left of a request's time once the lock has been waited for is the disk's.
+  // The time to wait for the lock; the rest of a request's time limit is for the disk.
   Milliseconds Patience() const { return options_.time_limit * 3 / 4; }
   Status AwaitLock(Milliseconds patience);
   Status Enter(Milliseconds patience);

@@ -15,10 +15,10 @@
 namespace firn {
 namespace {
 
-constexpr int kNamesMax = 1000;  // of one process and directory
+constexpr int kNamesMax = 1000;  // for one process and directory
 
-// "firn-dir:<hash of the path>:", which all names of a path begin with: names are short, and paths
-// need not fit in one.
+// "firn-dir:<hash of the path>:", the prefix of all names for a path. A hash, since the length of
+// names is limited.
 std::string PrefixOf(const std::string& path) { return Cat("firn-dir:", Fnv1a(path), ":"); }
 
 }  // namespace

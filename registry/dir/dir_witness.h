@@ -12,22 +12,22 @@
 
 namespace firn {
 
-// Tells whether some process of this host still works on a directory that used to be at a path.
+// Detects whether a process of this host still uses a directory that was at a path before.
 //
-// A directory registry that is empty is either new, or the old one was deleted under processes that
-// go on issuing inside claims which the new one knows nothing of. An open socket with a name in the
-// kernel's abstract name space outlives every file, and goes with its process: each user of a
-// directory registry holds one, which carries path and inode.
+// An empty directory is either a new registry, or the old one was deleted while processes still
+// issue under claims that the new one does not contain. An open socket with a name in the kernel's
+// abstract namespace outlives every file and ends with its process: each user of a directory
+// registry has one, whose name contains path and inode.
 //
-// Seen are processes of this network name space only: containers that share a directory and no
-// network have to be stopped by whoever deletes it.
+// Only processes of the same network namespace are detected. Before you delete the directory, stop
+// containers that share it but have another network.
 class DirWitness {
  public:
-  // Stands for this process, as long as the object lives, for the directory now at `path`.
-  // kUnavailable when the kernel gives no socket.
+  // Marks the directory now at `path` as used by this process, as long as the object lives.
+  // kUnavailable if there is no socket.
   static Result<DirWitness> Stand(const std::string& path, uint64_t inode);
 
-  // A process that stands for another directory that was at `path` before.
+  // Returns a process that uses another directory that was at `path` before.
   static std::optional<pid_t> StaleUser(const std::string& path, uint64_t inode);
 
  private:

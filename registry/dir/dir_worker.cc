@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-// What a watch compares: two looks that differ mean that something has changed.
+// The state that a watch compares: different results mean that the node has changed.
 std::string Look(const Result<Node>& node) {
   if (!node.ok()) return node.code() == Code::kCorrupt ? "damaged" : "";
   return Cat(node->stat.created_zxid, ".", node->stat.version);
@@ -56,7 +56,7 @@ void DirWorker::Run() {
   }
 }
 
-// The next job; nothing when it is time to stop. Looks after the watches while it waits.
+// Returns the next job; empty at the end. Polls the watched nodes while it waits.
 std::optional<DirWorker::Job> DirWorker::Next() {
   std::unique_lock lock(mutex_);
   const auto something = [this] { return stopping_ || !jobs_.empty(); };
@@ -101,7 +101,7 @@ Answer DirWorker::Do(Job& job) {
   return Internal("no such job");
 }
 
-// An earlier watch of the same number keeps what it has seen: it fires at least as early.
+// An earlier watch with the same number keeps its state, so it fires at least as early.
 void DirWorker::LeaveWatch(WatchTable::Id id, WatchKind kind, const std::string& path,
                            std::string seen) {
   if (id == 0) return;

@@ -19,9 +19,9 @@
 
 namespace firn {
 
-// The thread on which a directory registry's verbs wait for lock and disk, one after another, and
-// which looks after the watched nodes in between. Ask is the control thread's; the answers are in
-// `inbox`, in the order of the jobs, each notice behind the answers that were read before it.
+// The thread on which a directory registry's requests wait for lock and disk, one after another. In
+// between it polls the watched nodes. The control thread calls Ask; the answers arrive in `inbox`,
+// in the order of the jobs, each notification after the answers that were read before it.
 class DirWorker {
  public:
   struct Job {
@@ -30,15 +30,15 @@ class DirWorker {
     Kind kind = Kind::kSync;
     std::string path{};
     std::vector<Write> writes{};
-    // Watches to leave with a read: 0 for none. A list of a node that is not there leaves
-    // `node_watch`, one of a node that is leaves `children_watch`.
+    // Watches to set; 0: none. A list of a missing node sets `node_watch`, a list of an existing
+    // one sets `children_watch`.
     WatchTable::Id node_watch = 0;
     WatchTable::Id children_watch = 0;
   };
   using Event = std::variant<Answered, Noticed>;
 
   DirWorker(std::unique_ptr<DirTree> tree, Milliseconds poll_interval);
-  ~DirWorker();  // what has not begun is not done
+  ~DirWorker();  // drops jobs that have not begun
   DirWorker(const DirWorker&) = delete;
   DirWorker& operator=(const DirWorker&) = delete;
 
@@ -50,7 +50,7 @@ class DirWorker {
   struct Watch {
     WatchKind kind;
     std::string path;
-    std::string seen;  // what the node looked like
+    std::string seen;  // the node's state, see Look
   };
 
   void Run();
@@ -66,7 +66,7 @@ class DirWorker {
   std::map<WatchTable::Id, Watch> watches_;
   uint64_t changes_seen_ = 0;
 
-  std::mutex mutex_;  // guards the two below
+  std::mutex mutex_;  // guards the next two members
   std::deque<Job> jobs_;
   bool stopping_ = false;
   std::condition_variable arrived_;

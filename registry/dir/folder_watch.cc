@@ -87,7 +87,7 @@ void FolderWatch::OnRead(const std::string& name, const Result<Node>& node) {
     stale_.erase(name);  // gone since the list was read
     Forget(name);
   } else if (node.code() == Code::kCorrupt) {
-    Keep(name, {});  // one that nobody can read hides itself and nothing else
+    Keep(name, {});  // an unreadable node hides only itself
   } else {
     stale_[name] = true;
     Failed();
@@ -109,7 +109,7 @@ void FolderWatch::Look(const std::string& name) {
   refresh_at_ = now_;
 }
 
-// The first notice of a burst says when all of it is read, so that no burst is too long to be seen.
+// The first notification of a burst sets the time of the read, so a long burst does not delay it.
 void FolderWatch::Noticed() {
   if (refresh_at_ <= now_) refresh_at_ = now_ + kMerge;
 }

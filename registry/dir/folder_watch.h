@@ -14,17 +14,18 @@ namespace firn {
 
 // A copy of one folder's nodes that follows the registry: providers, configurators, tags.
 //
-//  1. A notice makes only what it names be read again; all is read again every 30 to 60 s and in
-//     each new session, since a watch may be lost without a word.
-//  2. Notices are merged for 100 ms from the first one, so that a rolling restart is not a storm.
-//  3. `changed` is called when everything asked for has been answered and something differs since
-//     its last call; the first time also when the folder turns out to be empty or absent.
-//  4. A read that fails leaves the last good copy in place and is tried again after a second.
+//  1. A notification causes a new read of the node that it names. All nodes are read again every 30
+//     to 60 s and in each new session, since a watch may be lost silently.
+//  2. Notifications are merged for 100 ms from the first one, so that a rolling restart causes few
+//     reads.
+//  3. `changed` is called when all reads have been answered and the copy differs since its last
+//     call; the first time also if the folder is empty or missing.
+//  4. A failed read keeps the last good copy and is retried after a second.
 //
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.
 class FolderWatch {
  public:
-  static constexpr size_t kNodesMax = 10'000;  // what lies beyond is not looked at
+  static constexpr size_t kNodesMax = 10'000;  // further nodes are ignored
   static constexpr Milliseconds kMerge{100};
   static constexpr Milliseconds kRetry{1000};
   static constexpr Milliseconds kRereadMin{30'000};
@@ -32,13 +33,13 @@ class FolderWatch {
   FolderWatch(Coordinator& coordinator, Entropy& entropy, std::string path,
               std::function<void()> changed);
 
-  // Does what is due. Call every 50 ms or so.
+  // Does everything that is due. Call it about every 50 ms.
   void Tick(BootMs now);
 
-  // Reads one node again, which may be a new one, and calls `changed` even when nothing differs.
+  // Reads one node again, which may be new, and calls `changed` even if nothing differs.
   void Look(const std::string& name);
 
-  // The copy, by node name. Whole only once `changed` has been called.
+  // The copy, by node name. Complete only after the first call of `changed`.
   const std::map<std::string, Node>& nodes() const { return nodes_; }
   bool whole() const { return told_; }
   const std::string& path() const { return path_; }

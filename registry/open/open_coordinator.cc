@@ -28,7 +28,7 @@ bool IsPort(std::string_view text) {
   return port >= 1 && port <= 65535;
 }
 
-// "host" or "host:port" or "[v6]:port", with the port that is missing.
+// Parses "host", "host:port" or "[v6]:port", and adds a missing port.
 Result<std::string> ParseHost(std::string_view text) {
   const size_t bracket = text.rfind(']');
   const size_t colon = text.rfind(':');
@@ -38,7 +38,7 @@ Result<std::string> ParseHost(std::string_view text) {
   if (host.empty()) return Invalid("a host of the registry is empty");
   for (const char c : host) {
     if (IsControl(c) || c == ' ' || c == '@') {
-      return Invalid("a host of the registry has a character that hosts do not have");
+      return Invalid("a host of the registry has an invalid character");
     }
   }
   if (!has_port) return std::string(host) + ":2181";
@@ -74,7 +74,7 @@ Result<DirOptions> ParseDirPlace(std::string_view place) {
   const bool good = place.size() > 1 && place.front() == '/' && !HasControls(place) &&
                     place.find('?') == std::string_view::npos;
   if (!good) {
-    return Invalid("a directory registry wants an absolute path, as in dir:///var/lib/firn");
+    return Invalid("a directory registry needs an absolute path, as in dir:///var/lib/firn");
   }
   options.path = place;
   return options;
@@ -105,7 +105,7 @@ Result<std::unique_ptr<Coordinator>> OpenCoordinator(const std::string& text,
     FIRN_ASSIGN(auto coordinator, DirCoordinator::Open(std::move(dir), clock, entropy));
     return std::unique_ptr<Coordinator>(std::move(coordinator));
   }
-  return Invalid("no registry can be told from \"" + text + "\": " + std::string(kForms));
+  return Invalid("\"" + text + "\" is not a registry: " + std::string(kForms));
 }
 
 }  // namespace firn

@@ -14,7 +14,7 @@
 
 namespace firn {
 
-// How the registry that a text names is to be used.
+// Options for opening a registry.
 struct OpenOptions {
   std::string auth{};  // "user:password" for ZooKeeper; empty: none
   Milliseconds session_time{10'000};
@@ -27,13 +27,13 @@ struct OpenOptions {
 //   dir:///path                               a directory of this host
 //   dir:///path?adopt                         the same, moved there on purpose
 //
-// kInvalid with a sentence when the text is none of these; what DirCoordinator::Open says of a
-// directory; ZooKeeper is not contacted yet. `clock` and `entropy` must outlive the coordinator.
+// kInvalid with a sentence for any other text. A directory fails like DirCoordinator::Open;
+// ZooKeeper is not contacted yet. `clock` and `entropy` must outlive the coordinator.
 Result<std::unique_ptr<Coordinator>> OpenCoordinator(const std::string& text,
                                                      const OpenOptions& options, const Clock& clock,
                                                      Entropy& entropy);
 
-// OpenCoordinator, or what takes its place in a simulation.
+// OpenCoordinator, or its replacement in a simulation.
 using RegistryOpener = std::function<Result<std::unique_ptr<Coordinator>>(
     const std::string& text, const OpenOptions& options, const Clock& clock, Entropy& entropy)>;
 
@@ -43,8 +43,8 @@ Result<ZkOptions> ParseZkPlace(std::string_view place);
 // The part after "dir://". kInvalid with a sentence.
 Result<DirOptions> ParseDirPlace(std::string_view place);
 
-// "user:password" from the content of a credentials file: its first line. kInvalid when it has no
-// colon; the message does not show the content.
+// Returns "user:password" from the content of a credentials file: its first line. kInvalid if it
+// has no colon; the message does not contain the content.
 Result<std::string> ParseCredentials(std::string_view content);
 
 }  // namespace firn

@@ -1,4 +1,4 @@
-// One node's file is damaged: it is named, and all others are as good as ever.
+// One node's file is damaged: errors name it, and all other nodes are unaffected.
 
 #include <filesystem>
 #include <fstream>
@@ -39,7 +39,7 @@ class DirDamageTest : public testing::Test {
   void Damage(const std::string& path) { std::ofstream(FileOf(path)) << "firn-node half"; }
   Status Do(Write write) { return registry_.Multi({std::move(write)}).status; }
   void Use(Slot slot) {
-    const SlotRecord used{.nonce = Nonce(), .bound = WallMs(5), .owner = "somebody"};
+    const SlotRecord used{.nonce = Nonce(), .bound = WallMs(5), .owner = "another"};
     ASSERT_TRUE(Do(Write::Set(SlotPath(slot), FormatSlotRecord(used), Write::kAnyVersion)).ok());
   }
   Surveyed LookForSlots() {
@@ -65,7 +65,7 @@ class DirDamageTest : public testing::Test {
   BlockingCoordinator registry_{*coordinator_, SystemClock()};
 };
 
-TEST_F(DirDamageTest, AReadNamesTheFile) {
+TEST_F(DirDamageTest, AReadReturnsTheFilesName) {
   Damage("/machines/0/1");
   const Result<Node> read = registry_.Read("/machines/0/1");
   EXPECT_EQ(read.code(), Code::kCorrupt);
@@ -75,7 +75,7 @@ TEST_F(DirDamageTest, AReadNamesTheFile) {
   EXPECT_EQ(registry_.Read("/machines/0/2").code(), Code::kCorrupt);
 }
 
-TEST_F(DirDamageTest, SlotsAroundItAreClaimed) {
+TEST_F(DirDamageTest, ServersClaimOtherSlots) {
   Damage("/machines/0/1");
   const Surveyed survey = LookForSlots();
   EXPECT_THAT(survey.candidates,
@@ -84,7 +84,7 @@ TEST_F(DirDamageTest, SlotsAroundItAreClaimed) {
   EXPECT_THAT(survey.alarms, Contains(HasSubstr(FileOf("/machines/0/1"))));
 }
 
-TEST_F(DirDamageTest, ALiveNodeIsNoReasonNotToClaimItsSlot) {
+TEST_F(DirDamageTest, ADamagedLiveNodeDoesNotBlockItsSlot) {
   for (const uint32_t worker : {0u, 1u, 2u}) {
     Use({0, worker});
     const std::string live = LivePath({0, worker});
@@ -94,13 +94,13 @@ TEST_F(DirDamageTest, ALiveNodeIsNoReasonNotToClaimItsSlot) {
   EXPECT_EQ(LookForSlots().candidates.size(), 3u);
 }
 
-TEST_F(DirDamageTest, AFolderIsListedWhateverItsOwnNodeHolds) {
+TEST_F(DirDamageTest, ListsTheChildrenOfADamagedNode) {
   Damage("/machines/0");
   EXPECT_EQ(registry_.List("/machines/0")->size(), 3u);
   EXPECT_EQ(LookForSlots().candidates.size(), 3u);
 }
 
-TEST_F(DirDamageTest, WhoFollowsAFolderSeesTheOthers) {
+TEST_F(DirDamageTest, AFolderWatchSeesTheOtherNodes) {
   Damage("/machines/0/1");
   int told = 0;
   FolderWatch watch(*coordinator_, SystemEntropy(), "/machines/0", [&] { ++told; });
@@ -113,12 +113,12 @@ TEST_F(DirDamageTest, WhoFollowsAFolderSeesTheOthers) {
   EXPECT_EQ(watch.nodes().size(), 3u);
   EXPECT_THAT(watch.nodes().at("1").data, IsEmpty());
   told = 0;
-  ASSERT_TRUE(Do(Write::Set("/machines/0/1", "mended", Write::kAnyVersion)).ok());
-  EXPECT_TRUE(Eventually(kPatience, see)) << "that it was mended is no news";
-  EXPECT_EQ(watch.nodes().at("1").data, "mended");
+  ASSERT_TRUE(Do(Write::Set("/machines/0/1", "repaired", Write::kAnyVersion)).ok());
+  EXPECT_TRUE(Eventually(kPatience, see)) << "the repair is not reported yet";
+  EXPECT_EQ(watch.nodes().at("1").data, "repaired");
 }
 
-TEST_F(DirDamageTest, ItIsReplacedByAWriteOfNoVersionOnlyAndIsAnotherCreationThen) {
+TEST_F(DirDamageTest, OnlyAWriteWithoutAVersionReplacesItAsANewCreation) {
   const std::string path = "/machines/0/1";
   const NodeStat before = registry_.Read(path)->stat;
   Damage(path);
@@ -129,15 +129,15 @@ TEST_F(DirDamageTest, ItIsReplacedByAWriteOfNoVersionOnlyAndIsAnotherCreationThe
   }
   EXPECT_EQ(Do(Write::Check(path, Write::kAnyVersion)).code(), Code::kCorrupt);
   EXPECT_EQ(Do(Write::Create(path, "x", Lifetime::kPersistent)).code(), Code::kCorrupt);
-  EXPECT_TRUE(Do(Write::Set(path, "anew", Write::kAnyVersion)).ok());
-  EXPECT_EQ(registry_.Read(path)->data, "anew");
+  EXPECT_TRUE(Do(Write::Set(path, "new", Write::kAnyVersion)).ok());
+  EXPECT_EQ(registry_.Read(path)->data, "new");
   EXPECT_NE(registry_.Read(path)->stat.created_zxid, before.created_zxid);
   Damage(path);
   EXPECT_TRUE(Do(Write::Erase(path, Write::kAnyVersion)).ok());
   EXPECT_EQ(registry_.Read(path).code(), Code::kNotFound);
 }
 
-TEST_F(DirDamageTest, ASpoiltJournalIsNamed) {
+TEST_F(DirDamageTest, NamesADamagedJournal) {
   std::ofstream(place_ + "/.firn/journal") << "firn-journal 0123\nput 2 1\n/ax";
   EXPECT_THAT(registry_.Read("/").status().message(), HasSubstr(place_ + "/.firn/journal"));
 }

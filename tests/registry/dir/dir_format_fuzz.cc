@@ -7,8 +7,8 @@
 #include "registry/dir/dir_format.h"
 #include "registry/dir/dir_place.h"
 
-// Any bytes as a file of a directory registry: whatever is read comes out the same when it is
-// written.
+// Any bytes as a file of a directory registry: a value that parses is the same after writing and
+// parsing.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-TEST(DirFormatTest, NamesBecomeFoldersThatAreTakenForNothingElse) {
+TEST(DirFormatTest, NamesBecomeUnambiguousFolders) {
   const struct {
     const char* name;
     const char* folder;
@@ -34,13 +34,13 @@ TEST(DirFormatTest, LongNamesBecomeHashes) {
   EXPECT_EQ(NameOfFolder(folder), "");
 }
 
-TEST(DirFormatTest, FoldersThatNoNameMakesAreNone) {
+TEST(DirFormatTest, FoldersThatNoNameMapsToAreInvalid) {
   for (const char* folder : {"%", "%2", "%zz", "%61", "~0123", "%2e"}) {
     EXPECT_EQ(NameOfFolder(folder), "") << folder;
   }
 }
 
-TEST(DirFormatTest, NodesComeBackAsTheyWere) {
+TEST(DirFormatTest, NodesReadBackAsWritten) {
   const Node node{std::string("{}\n\0x", 5), {7, 123, WallMs(1'700'000'000'000), -5}};
   const Result<NodeFile> file = ParseNode(RenderNode("a name", node));
   ASSERT_TRUE(file.ok()) << file.status();
@@ -49,7 +49,7 @@ TEST(DirFormatTest, NodesComeBackAsTheyWere) {
   EXPECT_EQ(file->node.stat, node.stat);
 }
 
-TEST(DirFormatTest, EveryChangedOrMissingByteOfANodeIsFound) {
+TEST(DirFormatTest, DetectsEveryChangedOrMissingByteOfANode) {
   const std::string good = RenderNode("7", {"{\"bound\":12}", {3, 5, WallMs(9), 0}});
   for (size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
@@ -60,7 +60,7 @@ TEST(DirFormatTest, EveryChangedOrMissingByteOfANodeIsFound) {
   EXPECT_EQ(ParseNode(good + "x").code(), Code::kCorrupt);
 }
 
-TEST(DirFormatTest, JournalsComeBackAndEveryChangedByteIsFound) {
+TEST(DirFormatTest, JournalsReadBackAndEveryChangedByteIsDetected) {
   const std::vector<NodeChange> changes = {
       {"/", "bytes\nput 3 4\n"}, {"/a/b", ""}, {"/a/live", std::nullopt}};
   const std::string good = RenderJournal(changes);

@@ -1,4 +1,4 @@
-// A registry of one user in which root does something.
+// A registry of one user in which root creates nodes.
 
 #include <filesystem>
 #include <memory>
@@ -18,13 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uid_t kServer = 12'345;  // nobody's number here
+constexpr uid_t kServer = 12'345;  // an unused number here
 constexpr uid_t kStranger = 23'456;
 
 class DirOwnerTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "only root gives files to others";
+    if (geteuid() != 0) GTEST_SKIP() << "only root can change a file's owner";
     fs::permissions(folder_.path(), fs::perms(0755));
   }
 
@@ -50,7 +50,7 @@ class DirOwnerTest : public testing::Test {
     if (waitpid(child, &ending, 0) != child || !WIFEXITED(ending)) return -1;
     return WEXITSTATUS(ending);
   }
-  // 0: it can do everything that a server does there.
+  // 0: that user can do everything that a server does there.
   int ServeAs(uid_t user, gid_t group) {
     return As(user, group, [this] {
       auto tree = Open(place_);
@@ -60,7 +60,7 @@ class DirOwnerTest : public testing::Test {
       return Do(**tree, {Write::Erase("/tags/order/below", 0)}) ? 0 : 4;
     });
   }
-  // The registry's folder, as a package makes it, and what root does there.
+  // The registry's folder, as a package creates it, and the nodes that root creates.
   void MakeAsRoot(uid_t user, gid_t group, mode_t mode) {
     fs::create_directory(place_);
     ASSERT_EQ(chown(place_.c_str(), user, group), 0);
@@ -85,26 +85,26 @@ class DirOwnerTest : public testing::Test {
   const std::string place_ = folder_ / "registry";
 };
 
-TEST_F(DirOwnerTest, WhatRootMakesIsTheFoldersOwners) {
+TEST_F(DirOwnerTest, FilesThatRootCreatesBelongToTheFoldersOwner) {
   MakeAsRoot(kServer, kServer, 0750);
   ExpectAll(kServer, 0640, 0750);
   EXPECT_EQ(ServeAs(kServer, kServer), 0);
 }
 
-TEST_F(DirOwnerTest, ARegistryThatRootMakesInsideAUsersFolderIsThatUsers) {
+TEST_F(DirOwnerTest, ARegistryThatRootCreatesInAUsersFolderBelongsToThatUser) {
   ASSERT_EQ(chown(folder_.path().c_str(), kServer, kServer), 0);
   RootsWork();
   EXPECT_EQ(ServeAs(kServer, kServer), 0);
 }
 
-TEST_F(DirOwnerTest, ASessionThatRootLeftBehindIsEndedByTheServer) {
+TEST_F(DirOwnerTest, TheServerEndsASessionLeftBehindByRoot) {
   MakeAsRoot(kServer, kServer, 0755);
   EXPECT_EQ(As(0, 0,
                [this] {
                  auto tree = Open(place_);
                  const auto live = Write::Create("/live", "", Lifetime::kEphemeral);
                  if (!tree.ok() || !Do(**tree, {live})) return 1;
-                 _exit(0);  // as if killed: nothing is taken back
+                 _exit(0);  // as if killed: nothing is cleaned up
                }),
             0);
   EXPECT_EQ(As(kServer, kServer,
@@ -116,7 +116,7 @@ TEST_F(DirOwnerTest, ASessionThatRootLeftBehindIsEndedByTheServer) {
             0);
 }
 
-TEST_F(DirOwnerTest, AStrangerIsRefusedWithTheWayOut) {
+TEST_F(DirOwnerTest, RefusesAnotherUserWithARemedy) {
   MakeAsRoot(kServer, kServer, 0755);
   EXPECT_EQ(As(kStranger, kStranger,
                [this] {
@@ -130,7 +130,7 @@ TEST_F(DirOwnerTest, AStrangerIsRefusedWithTheWayOut) {
   ExpectAll(kServer, 0644, 0755);
 }
 
-TEST_F(DirOwnerTest, AGroupThatMayWriteTakesPart) {
+TEST_F(DirOwnerTest, AGroupWithWritePermissionIsAccepted) {
   MakeAsRoot(kServer, kServer, 0770);
   EXPECT_EQ(ServeAs(kStranger, kServer), 0);
   EXPECT_EQ(As(kServer, kServer,

@@ -13,7 +13,7 @@ DirIdentity Recorded() { return {2049, 77, 1'750'000'000'000'000'001, "abc"}; }
 
 // --- file systems --------------------------------------------------------------------------------
 
-TEST(CheckFileSystemTest, AsksTheFileSystemThatAPathLiesOn) {
+TEST(CheckFileSystemTest, ChecksTheFileSystemOfAPath) {
   const TempDir folder;
   EXPECT_TRUE(CheckFileSystem(folder / ".").ok());
   EXPECT_FALSE(CheckFileSystem(folder / "nothing").ok());
@@ -21,7 +21,7 @@ TEST(CheckFileSystemTest, AsksTheFileSystemThatAPathLiesOn) {
 
 // --- identity ------------------------------------------------------------------------------------
 
-TEST(DirIdentityTest, ComesBackAndNothingElseIsOne) {
+TEST(DirIdentityTest, ReadsBackAndRefusesOtherText) {
   DirIdentity odd{2049, 1ULL << 63, kBirthUntold, "abc \"def\""};
   EXPECT_EQ(*ParseIdentity(RenderIdentity(odd)), odd);
   EXPECT_EQ(*ParseIdentity(RenderIdentity(Recorded())), Recorded());
@@ -35,7 +35,7 @@ TEST(DirIdentityTest, ComesBackAndNothingElseIsOne) {
   }
 }
 
-TEST(DirIdentityTest, AnotherFormatIsRefusedByItsName) {
+TEST(DirIdentityTest, RefusesAnotherFormatByName) {
   const auto old = ParseIdentity(R"({"format":2,"device":1,"inode":2,"born_ns":3,"machine":""})");
   EXPECT_EQ(old.code(), Code::kInvalid);
   EXPECT_NE(old.status().message().find("Firn 0.1"), std::string::npos) << old.status();
@@ -44,7 +44,7 @@ TEST(DirIdentityTest, AnotherFormatIsRefusedByItsName) {
       ParseIdentity(R"({"format":3,"device":1,"inode":2,"born_ns":3,"machine":"","x":[1]})").ok());
 }
 
-TEST(DirIdentityTest, WhateverDiffersIsNamedTogetherWithTheWayOut) {
+TEST(DirIdentityTest, NamesTheDifferenceAndTheRemedy) {
   struct Row {
     DirIdentity now;
     const char* words;
@@ -52,12 +52,12 @@ TEST(DirIdentityTest, WhateverDiffersIsNamedTogetherWithTheWayOut) {
   const DirIdentity was = Recorded();
   const Row rows[] = {
       {{was.device, was.inode + 1, was.born_ns, was.machine}, "its inode differs"},
-      {{was.device, was.inode, was.born_ns + 1, was.machine}, "it was made later"},
-      {{was.device, was.inode, kBirthUntold, was.machine}, "it was made later"},
+      {{was.device, was.inode, was.born_ns + 1, was.machine}, "created later"},
+      {{was.device, was.inode, kBirthUntold, was.machine}, "created later"},
       {{was.device, was.inode, was.born_ns, ""}, "another machine"},
   };
   EXPECT_TRUE(CheckIdentity(was, was, "/r").ok());
-  // Mounted anew, an overlay, btrfs or ZFS has another device number.
+  // After another mount, an overlay, btrfs or ZFS has another device number.
   EXPECT_TRUE(CheckIdentity(was, {was.device + 1, was.inode, was.born_ns, was.machine}, "/r").ok());
   for (const Row& row : rows) {
     const Status refused = CheckIdentity(was, row.now, "/r");
@@ -67,14 +67,14 @@ TEST(DirIdentityTest, WhateverDiffersIsNamedTogetherWithTheWayOut) {
   }
 }
 
-TEST(DirIdentityTest, WithoutATimeOfBirthTheDeviceCounts) {
+TEST(DirIdentityTest, WithoutABirthTimeTheDeviceIsCompared) {
   const DirIdentity was{2049, 77, kBirthUntold, "abc"};
   EXPECT_TRUE(CheckIdentity(was, was, "/r").ok());
   const Status refused = CheckIdentity(was, {2050, 77, kBirthUntold, "abc"}, "/r");
   EXPECT_NE(refused.message().find("its device differs"), std::string::npos) << refused;
 }
 
-TEST(DirIdentityTest, OfADirectoryIsTheSameUntilItIsMadeAnew) {
+TEST(DirIdentityTest, IsStableUntilTheDirectoryIsRecreated) {
   const TempDir folder;
   const auto first = Identify(folder / ".", "/nowhere");
   const auto again = Identify(folder / ".", "/nowhere");

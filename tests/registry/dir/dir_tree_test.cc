@@ -62,9 +62,9 @@ class DirTreeTest : public testing::Test {
   std::string place = folder / "registry";
 };
 
-// --- which directory ----------------------------------------------------------------------------
+// --- the directory's identity -------------------------------------------------------------------
 
-TEST_F(DirTreeTest, NodesAreFilesThatOneCanRead) {
+TEST_F(DirTreeTest, NodesAreReadableFiles) {
   Made();
   std::ifstream file(place + "/a/node");
   std::string head, data;
@@ -74,7 +74,7 @@ TEST_F(DirTreeTest, NodesAreFilesThatOneCanRead) {
   EXPECT_EQ(data, "first");
 }
 
-TEST_F(DirTreeTest, ACopyIsRefusedUntilItIsAdopted) {
+TEST_F(DirTreeTest, RefusesACopyUntilItIsAdopted) {
   Made();
   const std::string copy = folder / "copy";
   fs::copy(place, copy, fs::copy_options::recursive);
@@ -87,7 +87,7 @@ TEST_F(DirTreeTest, ACopyIsRefusedUntilItIsAdopted) {
   EXPECT_TRUE(Refusal(Options(copy)).ok());
 }
 
-TEST_F(DirTreeTest, AdoptIsRefusedWhileAProcessUsesTheDeletedDirectory) {
+TEST_F(DirTreeTest, RefusesToAdoptWhileAProcessUsesTheDeletedDirectory) {
   auto user = Made();
   fs::remove_all(place);
   DirOptions adopt = Options(place);
@@ -99,18 +99,18 @@ TEST_F(DirTreeTest, AdoptIsRefusedWhileAProcessUsesTheDeletedDirectory) {
   EXPECT_TRUE(Refusal(adopt).ok());
 }
 
-// Its inode number may be the old one: on ext4 a deleted folder's is the next to be given out.
-TEST_F(DirTreeTest, ACopyThatTakesTheOriginalsPlaceIsRefused) {
+// Its inode number may be the old one: ext4 reuses a deleted folder's number first.
+TEST_F(DirTreeTest, RefusesACopyInTheOriginalsPlace) {
   Made();
   const Result<DirIdentity> original = Identify(place, "/nowhere");
-  if (original->born_ns == kBirthUntold) GTEST_SKIP() << "the file system does not tell births";
+  if (original->born_ns == kBirthUntold) GTEST_SKIP() << "the file system has no birth times";
   const std::string copy = folder / "copy";
   fs::copy(place, copy, fs::copy_options::recursive);
   fs::remove_all(place);
   fs::copy(copy, place, fs::copy_options::recursive);
   EXPECT_EQ(Refusal(Options(place)).code(), Code::kCorrupt);
 
-  // The same where the number is the old one for certain.
+  // The same with certainly the old number.
   fs::remove_all(place);
   Made();
   DirIdentity earlier = *Identify(place, Machine("this"));
@@ -119,13 +119,13 @@ TEST_F(DirTreeTest, ACopyThatTakesTheOriginalsPlaceIsRefused) {
   EXPECT_NE(Refusal(Options(place)).message().find("made later"), std::string::npos);
 }
 
-TEST_F(DirTreeTest, AMovedDirectoryIsTheSame) {
+TEST_F(DirTreeTest, AcceptsAMovedDirectory) {
   Made();
   fs::rename(place, folder / "elsewhere");
   EXPECT_TRUE(Refusal(Options(folder / "elsewhere")).ok());
 }
 
-TEST_F(DirTreeTest, AnotherMachineIsRefused) {
+TEST_F(DirTreeTest, RefusesAnotherMachine) {
   Made();
   std::ofstream(Machine("other")) << "other\n";
   DirOptions options = Options(place);
@@ -133,13 +133,13 @@ TEST_F(DirTreeTest, AnotherMachineIsRefused) {
   EXPECT_NE(Refusal(options).message().find("machine"), std::string::npos);
 }
 
-TEST_F(DirTreeTest, ADirectoryWithSomethingElseInItIsRefused) {
+TEST_F(DirTreeTest, RefusesADirectoryWithOtherContents) {
   fs::create_directories(place);
   WriteFile("letters.txt", "dear");
   EXPECT_EQ(Refusal(Options(place)).code(), Code::kCorrupt);
 }
 
-TEST_F(DirTreeTest, ALostOrSpoiltIdentityIsRefused) {
+TEST_F(DirTreeTest, RefusesAMissingOrDamagedIdentity) {
   Made();
   WriteFile(".firn/identity", "{}");
   EXPECT_EQ(Refusal(Options(place)).code(), Code::kCorrupt);
@@ -147,7 +147,7 @@ TEST_F(DirTreeTest, ALostOrSpoiltIdentityIsRefused) {
   EXPECT_EQ(Refusal(Options(place)).code(), Code::kCorrupt);
 }
 
-TEST_F(DirTreeTest, ReplacedUnderAnOpenTreeItIsNoLongerTrusted) {
+TEST_F(DirTreeTest, DoesNotTrustADirectoryReplacedWhileOpen) {
   auto tree = Made();
   fs::rename(place, folder / "away");
   EXPECT_EQ(tree->Read("/").code(), Code::kUnavailable);
@@ -161,7 +161,7 @@ TEST_F(DirTreeTest, ReplacedUnderAnOpenTreeItIsNoLongerTrusted) {
 
 // --- bad files ----------------------------------------------------------------------------------
 
-TEST_F(DirTreeTest, ASpoiltNodeIsCorruptAndHarmsNoOther) {
+TEST_F(DirTreeTest, ADamagedNodeIsCorruptAndDoesNotAffectOthers) {
   auto tree = Made();
   for (const std::string& bytes :
        {std::string(), std::string("firn-node "), std::string(1 << 20, 'x')}) {
@@ -174,7 +174,7 @@ TEST_F(DirTreeTest, ASpoiltNodeIsCorruptAndHarmsNoOther) {
   }
 }
 
-TEST_F(DirTreeTest, WhatIsNoNodeIsPassedOver) {
+TEST_F(DirTreeTest, IgnoresEntriesThatAreNotNodes) {
   auto tree = Made();
   fs::create_directories(place + "/empty");
   fs::create_directories(place + "/%zz");
@@ -189,7 +189,7 @@ TEST_F(DirTreeTest, WhatIsNoNodeIsPassedOver) {
   EXPECT_EQ(*Open()->List("/"), (std::vector<std::string>{"a", "empty"}));
 }
 
-TEST_F(DirTreeTest, AFolderThatHoldsMoreIsLeftBehindAndIsNoNode) {
+TEST_F(DirTreeTest, AFolderWithOtherContentsStaysButIsNotANode) {
   auto tree = Made();
   WriteFile("a/notes", "x");
   EXPECT_TRUE(tree->Multi({Write::Erase("/a", 0)}).status.ok());
@@ -207,19 +207,19 @@ TEST_F(DirTreeTest, AJournalIsRepeatedBeforeAnythingElse) {
                                             {"/none", std::nullopt}}));
   EXPECT_EQ(tree->Read("/a")->data, "second");
   NodeStat stat = tree->Read("/b")->stat;
-  EXPECT_GT(std::exchange(stat.changed_zxid, 0), 0) << "the repetition is a change of its own";
+  EXPECT_GT(std::exchange(stat.changed_zxid, 0), 0) << "the repetition counts as a change";
   EXPECT_EQ(stat, next.stat);
   EXPECT_FALSE(fs::exists(place + "/.firn/journal"));
 }
 
-TEST_F(DirTreeTest, ASpoiltJournalStopsEverything) {
+TEST_F(DirTreeTest, ADamagedJournalStopsEverything) {
   auto tree = Made();
   WriteFile(".firn/journal", "firn-journal 0123\nput 2 1\n/ax");
   EXPECT_EQ(tree->Read("/").code(), Code::kCorrupt);
   EXPECT_EQ(tree->Multi({Write::Set("/", "x", 0)}).status.code(), Code::kCorrupt);
 }
 
-// The child keeps "/a" and "/b" equal and counts in "/c", and says what has been acknowledged.
+// The child keeps "/a" and "/b" equal, counts in "/c", and reports acknowledged writes.
 [[noreturn]] void WriteForEver(DirTree& tree, int acknowledged) {
   for (int64_t n = tree.Read("/a")->stat.version;; ++n) {
     const std::string data = std::to_string(n);
@@ -231,7 +231,7 @@ TEST_F(DirTreeTest, ASpoiltJournalStopsEverything) {
   }
 }
 
-TEST_F(DirTreeTest, KilledAtAnyMomentAWriterLeavesAReadableTreeAndNoPartOfAMulti) {
+TEST_F(DirTreeTest, AKilledWriterLeavesAReadableTreeWithoutPartialMultis) {
   Made()->Multi({Create("/b", ""), Create("/c", "")});
   SeededEntropy entropy(TestSeed());
   constexpr int kRounds = 40;
@@ -277,9 +277,9 @@ TEST_F(DirTreeTest, KilledAtAnyMomentAWriterLeavesAReadableTreeAndNoPartOfAMulti
   WriteForEver(tree, acknowledged);
 }
 
-TEST_F(DirTreeTest, KilledWhileItsChildrenLiveAProcessLeavesNoLockSessionOrName) {
+TEST_F(DirTreeTest, AKilledProcessWithLiveChildrenLeavesNoLockSessionOrName) {
   Made()->Multi({Create("/b", ""), Create("/c", "")});
-  constexpr int kRounds = 8;  // a writer is within the lock nearly always
+  constexpr int kRounds = 8;  // a writer nearly always holds the lock
   for (int round = 0; round < kRounds; ++round) {
     int stay[2], pipe_ends[2];
     ASSERT_EQ(pipe2(stay, O_CLOEXEC) + pipe2(pipe_ends, O_CLOEXEC), 0);
@@ -292,8 +292,8 @@ TEST_F(DirTreeTest, KilledWhileItsChildrenLiveAProcessLeavesNoLockSessionOrName)
 
     const auto tree = DirTree::Open(Options(place), SystemClock(), SystemEntropy());
     ASSERT_TRUE(tree.ok()) << tree.status();
-    EXPECT_EQ((*tree)->List("/")->size(), 3u) << "its ephemeral nodes are there still";
-    EXPECT_EQ(DirWitness::StaleUser(place, 0), getpid()) << "its name is in use still";
+    EXPECT_EQ((*tree)->List("/")->size(), 3u) << "its ephemeral nodes still exist";
+    EXPECT_EQ(DirWitness::StaleUser(place, 0), getpid()) << "its name is still in use";
     const int64_t a = (*tree)->Read("/a")->stat.version, c = (*tree)->Read("/c")->stat.version;
     if (a > c) {
       ASSERT_TRUE((*tree)->Multi({Write::Set("/c", "", c)}).status.ok());
@@ -302,7 +302,7 @@ TEST_F(DirTreeTest, KilledWhileItsChildrenLiveAProcessLeavesNoLockSessionOrName)
   }
 }
 
-TEST_F(DirTreeTest, AFullDiskRefusesAndLeavesTheTreeAsItWas) {
+TEST_F(DirTreeTest, AFullDiskFailsWritesAndLeavesTheTreeUnchanged) {
   Made();
   const pid_t child = fork();
   if (child == 0) {
@@ -328,7 +328,7 @@ TEST_F(DirTreeTest, AFullDiskRefusesAndLeavesTheTreeAsItWas) {
 
 // --- locks --------------------------------------------------------------------------------------
 
-TEST_F(DirTreeTest, AHolderThatHangsMakesTheOthersSayUnavailable) {
+TEST_F(DirTreeTest, AHungLockHolderMakesOthersUnavailable) {
   auto tree = Made();
   const int held = open((place + "/.firn/lock").c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(flock(held, LOCK_EX), 0);

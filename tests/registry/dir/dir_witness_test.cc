@@ -13,16 +13,16 @@
 namespace firn {
 namespace {
 
-// Not a real directory: only the name counts.
+// Not a real directory: only the name matters.
 std::string SomePath() { return "/firn-witness-test/" + std::to_string(getpid()); }
 
-TEST(DirWitnessTest, SeesWhoStandsForAnotherDirectoryOfThePath) {
+TEST(DirWitnessTest, DetectsAUserOfAnotherDirectoryAtThePath) {
   const auto old_one = DirWitness::Stand(SomePath(), 7);
   ASSERT_TRUE(old_one.ok()) << old_one.status();
   EXPECT_EQ(DirWitness::StaleUser(SomePath(), 8), getpid());
 }
 
-TEST(DirWitnessTest, FellowUsersAndOtherPathsAreNoEvidence) {
+TEST(DirWitnessTest, IgnoresUsersOfTheSameDirectoryAndOfOtherPaths) {
   const auto fellow = DirWitness::Stand(SomePath(), 7);
   const auto second = DirWitness::Stand(SomePath(), 7);
   const auto elsewhere = DirWitness::Stand(SomePath() + "x", 9);
@@ -30,12 +30,12 @@ TEST(DirWitnessTest, FellowUsersAndOtherPathsAreNoEvidence) {
   EXPECT_EQ(DirWitness::StaleUser(SomePath(), 7), std::nullopt);
 }
 
-TEST(DirWitnessTest, GoesWithItsObject) {
+TEST(DirWitnessTest, EndsWithItsObject) {
   { const auto brief = DirWitness::Stand(SomePath(), 7); }
   EXPECT_EQ(DirWitness::StaleUser(SomePath(), 8), std::nullopt);
 }
 
-TEST(DirWitnessTest, ARegistryDeletedUnderALivingProcessIsNotMadeAnew) {
+TEST(DirWitnessTest, DoesNotRecreateARegistryDeletedUnderALiveProcess) {
   const TempDir folder;
   const std::string path = folder / "registry";
   auto living = DirCoordinator::Open({.path = path}, SystemClock(), SystemEntropy());

@@ -7,14 +7,14 @@
 namespace firn {
 namespace {
 
-TEST(OpenCoordinatorTest, HostsWithoutAPortGetZooKeepersOwn) {
+TEST(OpenCoordinatorTest, HostsWithoutAPortGetZooKeepersDefault) {
   const Result<ZkOptions> zk = ParseZkPlace("a,b:2182,[::1]:9,[fe80::1]/firn/main");
   ASSERT_TRUE(zk.ok()) << zk.status();
   EXPECT_EQ(zk->hosts, "a:2181,b:2182,[::1]:9,[fe80::1]:2181");
   EXPECT_EQ(zk->root, "/firn/main");
 }
 
-TEST(OpenCoordinatorTest, WhatNamesNoRegistryIsRefusedWithASentence) {
+TEST(OpenCoordinatorTest, RefusesAnInvalidRegistryWithASentence) {
   const struct {
     const char* text;
     const char* because;
@@ -45,13 +45,13 @@ TEST(OpenCoordinatorTest, WhatNamesNoRegistryIsRefusedWithASentence) {
   }
 }
 
-TEST(OpenCoordinatorTest, ADirectoryIsAdoptedOnlyWhenTold) {
+TEST(OpenCoordinatorTest, AdoptsADirectoryOnlyOnRequest) {
   EXPECT_FALSE(ParseDirPlace("/var/lib/firn")->adopt);
   EXPECT_TRUE(ParseDirPlace("/var/lib/firn?adopt")->adopt);
   EXPECT_EQ(ParseDirPlace("/var/lib/firn?adopt")->path, "/var/lib/firn");
 }
 
-TEST(OpenCoordinatorTest, CredentialsAreALineAndAreNotShownWhenWrong) {
+TEST(OpenCoordinatorTest, CredentialsAreOneLineAndAreNotShownInErrors) {
   EXPECT_EQ(*ParseCredentials("firn:se:cret\r\nmore"), "firn:se:cret");
   for (const char* bad : {"", "secret", ":secret", "firn:"}) {
     const Result<std::string> parsed = ParseCredentials(bad);
