@@ -29,7 +29,7 @@ bool BelievedClock::Hear(WallMs shown, Now asked, Now now) {
   };
   const bool stays = ahead_.has_value() && agrees(*ahead_);
   const bool confirmed = !shares_wall_ && agrees(now.wall.ms() - now.boot.ms());
-  // A first reading of a registry that has no clock but ours: nothing contradicts it.
+  // The first reading of a registry that shares this host's clock: nothing contradicts it.
   const bool first = !ahead_.has_value() && shares_wall_;
   if (stays || confirmed || first) {
     ahead_ = std::clamp(ahead_.value_or(low), low, high);

@@ -19,16 +19,17 @@ std::string ClockFault(const ClaimOptions& options, Now asked, WallMs registry, 
   const Layout& layout = options.layout;
   const WallMs wall = told.wall;
   if (wall < layout.epoch() || wall + kLayoutReserve > layout.end()) {
-    return Cat("the wall clock, ", wall.ms(), " ms, lies outside the layout's time");
+    return Cat("the local clock (", FormatRfc3339(wall), ") is outside the layout's time range");
   }
-  // Written between the two readings, if the clocks agree; how long ago tells the boot clock.
+  // If the clocks agree, the write lies between the two readings, by the boot clock's interval.
   const WallMs earliest = registry - options.skew_max;
   const WallMs latest = registry + options.skew_max;
   const bool agrees = registry == WallMs() || (asked.wall <= latest && wall >= earliest &&
                                                wall <= latest + (told.boot - asked.boot));
   if (agrees) return {};
-  return Cat("the wall clock shows ", wall.ms(), " ms and the registry's ", registry.ms(),
-             " ms: set the clock");
+  return Cat("the local clock is ", DurationText(std::chrono::abs(wall - registry)),
+             wall > registry ? " ahead of" : " behind", " the registry's (", FormatRfc3339(wall),
+             ", registry ", FormatRfc3339(registry), "); correct the clock");
 }
 
 std::string DurationText(Milliseconds length) {
@@ -45,9 +46,9 @@ std::string ClockTrouble(const BelievedClock& registry, BootMs now) {
   const bool ahead = registry.off() > Milliseconds(0);
   const std::string_view whose = registry.shares_wall() ? "this host's" : "the registry's";
   return Cat(whose, " clock is ", DurationText(std::chrono::abs(registry.off())),
-             ahead ? " ahead of" : " behind", " the time that this server carries (it shows ",
-             FormatRfc3339(registry.ShownAt(now)), "); bounds are set without it; ",
-             registry.shares_wall() ? "correct it, or start the server again if it is right"
+             ahead ? " ahead of" : " behind", " the time that this server relies on (it shows ",
+             FormatRfc3339(registry.ShownAt(now)), ") and is not used to set bounds; ",
+             registry.shares_wall() ? "correct it, or restart the server if it is right"
                                     : "correct the clock of the registry's leader");
 }
 
@@ -62,8 +63,8 @@ std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& me
                       const std::string& uuid) {
   if (!meta.ok()) return meta.status().message();
   if (!uuid.empty() && meta->uuid != uuid) {
-    return "this state folder belongs to the cluster " + uuid + ", but here is " + meta->uuid +
-           ": start with the --registry of that one, or with another --state_dir";
+    return "this state folder belongs to cluster " + uuid + ", but the registry has " + meta->uuid +
+           "; start with the --registry of the former, or with another --state_dir";
   }
   if (meta->layout != options.layout.text()) {
     return "the cluster's layout is " + meta->layout + ", not " + options.layout.text();
@@ -72,8 +73,8 @@ std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& me
   if (!split.ok()) return split.status().message();
   if (options.rack >= split->racks() || options.worker.value_or(0) >= split->workers()) {
     return Cat("the cluster has no rack ", options.rack,
-               options.worker ? Cat(" with a worker ", *options.worker) : std::string(),
-               ": it has ", split->racks(), " racks of ", split->workers());
+               options.worker ? Cat(", worker ", *options.worker) : std::string(), "; it has ",
+               split->racks(), " racks with ", split->workers(), " workers each");
   }
   if (meta->frozen) return "the cluster is frozen: " + meta->reason + "; run firn restore";
   if (version == kUnguardedVersion) return RestsUnguarded("the cluster's root node");

@@ -12,23 +12,23 @@
 
 namespace firn {
 
-// What a claim asks of the clocks and of the cluster before it takes a slot. Pure functions: the
-// fault as a sentence, empty when there is none.
+// Preconditions of a claim: the clocks and the cluster. Pure functions that return the fault as a
+// sentence, empty if there is none.
 
-// `asked` and `told`: our clocks before and after the registry's own showed `registry` (0: it has
-// none). The wall clock may have been set meanwhile: it is the later reading that has to be right.
+// `asked` and `told` are the local clocks before and after the registry's clock showed `registry`
+// (0: it has no clock). If the wall clock was set in between, the later reading has to be right.
 std::string ClockFault(const ClaimOptions& options, Now asked, WallMs registry, Now told);
 
 // A length of time in the unit that suits it: "35 s", "20 h", "300 days".
 std::string DurationText(Milliseconds length);
 
-// While the registry's clock is not believed: by how much it is off, as a sentence.
+// Returns by how much the registry's clock is wrong, as a sentence; empty while it is believed.
 std::string ClockTrouble(const BelievedClock& registry, BootMs now);
 
-// Hands what was heard of the registry's clock to the hooks.
+// Passes the last reading of the registry's clock, and the believed time, to the hooks.
 void TellClock(const BelievedClock& registry, Now now, const ClaimHooks& hooks);
 
-// `uuid`: of the cluster that this process belongs to; empty where it is not known.
+// `uuid` is the cluster that this process belongs to; empty if it is unknown.
 std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& meta, int64_t version,
                       const std::string& uuid);
 

@@ -12,7 +12,7 @@ Status ClaimOptions::Check() const {
     if (value <= Milliseconds(0)) faults.Add(std::string(name) + " must be more than 0");
   };
   positive(window, "the claim's window");
-  positive(session_timeout, "the session's time-out");
+  positive(session_timeout, "the session timeout");
   positive(skew_max, "the permitted skew");
   positive(release_wait, "the wait for a release");
   if (window > kPoisonAhead / 4) faults.Add("the claim's window must be at most 6 hours");

@@ -24,7 +24,7 @@ std::ostream& operator<<(std::ostream& out, ClaimState state) {
   return out << ClaimStateName(state);
 }
 
-// Every reason that wants it says so in these words.
+// Every reason that requires it contains these words.
 bool AsksForRestore(const ClaimStatus& status) {
   return status.reason.find("run firn restore") != std::string::npos;
 }

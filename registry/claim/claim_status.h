@@ -14,7 +14,7 @@
 
 namespace firn {
 
-// Where a keeper stands; the numbers are those of the rules in claim_keeper.h.
+// A keeper's state; the numbers are those of the rules in claim_keeper.h.
 enum class ClaimState {
   kSeeking = 1,
   kClaiming = 2,
@@ -28,10 +28,10 @@ enum class ClaimState {
 std::string_view ClaimStateName(ClaimState state);
 std::ostream& operator<<(std::ostream& out, ClaimState state);
 
-// What became of attempts to move a bound ahead.
+// Results of the attempts to raise a bound.
 struct RenewalCounts {
   uint64_t done = 0;
-  uint64_t failed = 0;  // outcomes that stayed unknown included
+  uint64_t failed = 0;  // including outcomes that stayed unknown
 
   RenewalCounts& operator+=(const RenewalCounts& other) {
     done += other.done;
@@ -40,33 +40,33 @@ struct RenewalCounts {
   }
 };
 
-// What a server shows of its machine id: in status, metrics, and its provider node.
+// A server's view of its machine id, for status, metrics and its provider node.
 struct ClaimStatus {
   ClaimState state = ClaimState::kSeeking;
   std::optional<Slot> slot{};          // while holding or lapsing
   std::optional<MachineId> machine{};  // the same as a number
   Nonce nonce;
-  WallMs bound;  // R; the highest ever held, while no claim is
-  WallMs limit;  // L; R where there is no grant file
-  // From the id clock to R, or to L when that can rise no more; 0 when reached.
+  WallMs bound;  // R; without a claim, the highest R ever held
+  WallMs limit;  // L; R if there is no grant file
+  // From the id clock to R, or to L if that cannot rise; 0 when reached.
   Milliseconds left{0};
   RenewalCounts renewals;     // of all claims since the process began
   bool connected = false;     // to the registry
-  int64_t session = 0;        // last one
+  int64_t session = 0;        // the latest session
   std::string uuid;           // of the cluster; empty until known
-  std::string reason;         // why it does not serve, or not for long; empty when all is well
-  std::string grant_trouble;  // why its grant is not on file as it should be, with the file's name
+  std::string reason;         // why it does not serve, or will stop soon; empty if it serves
+  std::string grant_trouble;  // why the grant cannot be written, with the file's name
   std::string clock_trouble;  // why the registry's clock is not believed, as a sentence
-  // How far that clock, as heard last, lies ahead of the time that is believed; 0: it is believed.
+  // How far that clock's last reading is ahead of the believed time; 0: it is believed.
   Milliseconds registry_clock_off{0};
-  Milliseconds retry_after{0};  // when it does not serve: when to ask again
+  Milliseconds retry_after{0};  // while it does not serve: when to retry
 };
 
-// Whether an operator has to put the cluster's data right before it can go on.
+// Whether the cluster needs `firn restore` before the server can claim or renew.
 bool AsksForRestore(const ClaimStatus& status);
 
-// Something that an operator may want to know. An alarm is a promise in danger or broken from
-// outside; the others are a claim's ordinary life.
+// An event for operators. An alarm means that a guarantee is, or may be, broken by an external
+// cause. The other kinds are normal operation.
 struct ClaimEvent {
   enum class Kind { kClaimed, kInherited, kOffline, kReleased, kLost, kRefused, kAlarm };
   Kind kind;
@@ -75,13 +75,13 @@ struct ClaimEvent {
 
 std::string_view ClaimEventName(ClaimEvent::Kind kind);
 
-// What a keeper tells its owner, on the control thread, inside Tick. Any may be empty; none may
-// call the keeper.
+// Callbacks of a keeper, called on the control thread inside Tick. Any may be empty; none may call
+// the keeper.
 struct ClaimHooks {
   std::function<void(const ClaimEvent&)> event{};
-  // What the registry's own clock showed, where it has one, at `now`.
+  // The registry's clock at `now`, if it has one.
   std::function<void(WallMs registry, Now now)> registry_clock{};
-  // Its time as it is believed at `now`, after each reading.
+  // The believed time at `now`, after each reading.
   std::function<void(WallMs registry, Now now)> believed_clock{};
 };
 

@@ -8,27 +8,27 @@
 
 namespace firn {
 
-// Whoever issues under a claim, as the keeper of the claim sees them: the issuing core's adaptor in
-// a server, an oracle in the simulation. All verbs are called on the control thread; issuing goes
-// on in other threads meanwhile, so an implementation has to be ready for both.
+// The issuer of ids, as a keeper sees it: an adaptor of the issuing core in a server, an oracle in
+// the simulation. All methods are called on the control thread while other threads issue ids, so an
+// implementation must be thread-safe.
 class ClaimUser {
  public:
   virtual ~ClaimUser() = default;
 
-  // A new claim: from now on issue under it, with a *new* sequencer, and carry the id clock to at
-  // least its first tick. Never called while another claim is adopted and not closed.
+  // Starts issuing under a new claim, with a *new* sequencer, and advances the id clock to at least
+  // the claim's first tick. Never called while another claim is adopted and not closed.
   virtual void Adopt(std::shared_ptr<Claim> claim) = 0;
 
-  // The id clock, and whatever reads it, is to show `time` at the moment `now`, earlier or later
-  // than it has shown. Never called while a claim is adopted, nor once an id was given out. Returns
-  // what the id clock shows.
+  // Sets the id clock to `time` at the moment `now`, forwards or backwards. Never called while a
+  // claim is adopted, nor after an id was issued. Returns
+  // the id clock's time.
   virtual WallMs SetIdClock(WallMs time, Now now) = 0;
 
-  // The highest tick used under the adopted claim; first_tick() - 1 when none was.
+  // Returns the highest tick used under the adopted claim; first_tick() - 1 if none was.
   virtual Tick Last() const = 0;
 
-  // Ends issuing under the adopted claim for ever: when it returns no thread issues under it, now
-  // or later. Returns what Last() will be from then on.
+  // Permanently ends issuing under the adopted claim. After it returns, no thread issues under that
+  // claim. Returns the final value of Last().
   virtual Tick Close() = 0;
 };
 

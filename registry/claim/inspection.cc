@@ -11,14 +11,14 @@ namespace {
 
 using Verdict = Finding::Verdict;
 
-// Settles the verdict: there is nothing more to judge.
+// Sets the final verdict. Always false.
 bool Is(Finding& finding, Verdict verdict, std::string reason) {
   finding.verdict = verdict;
   finding.reason = std::move(reason);
   return false;
 }
 
-// Fills what the record says; false when the verdict is settled by it alone.
+// Fills in the record. False if the record alone decides the verdict.
 bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optional<Node>& node) {
   if (!node.has_value()) return Is(finding, Verdict::kLost, "the slot's record is gone");
   finding.version = node->stat.version;
@@ -26,7 +26,7 @@ bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optiona
   finding.record_read = record.ok();
   if (record.ok()) finding.record = *record;
   if (node->stat.created_zxid != held.created_zxid) {
-    return Is(finding, Verdict::kForeign, "the slot's record was deleted and made anew");
+    return Is(finding, Verdict::kForeign, "the slot's record was deleted and re-created");
   }
   if (IsOlder(node->stat.version, held.version)) {
     return Is(finding, Verdict::kLost, "the slot's record is older than what was acknowledged");
@@ -34,13 +34,13 @@ bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optiona
   if (!record.ok()) return Is(finding, Verdict::kForeign, record.status().message());
   if (record->nonce != held.nonce) {
     return Is(finding, Verdict::kForeign,
-              record->nonce.zero() ? std::string("the slot was released by somebody else")
+              record->nonce.zero() ? std::string("the slot was released by another process")
                                    : "the slot is now claimed by " + record->owner);
   }
   if (!held.Knows(record->word)) {
     return Is(finding, Verdict::kTwin,
-              "a copy of this process runs elsewhere and has moved the same claim: its memory or "
-              "its machine was copied, or put back to an earlier state");
+              "a copy of this process runs elsewhere and has renewed the same claim: its memory or "
+              "its machine was copied, or restored to an earlier state");
   }
   if (record->bound < held.bound) {
     return Is(finding, Verdict::kLost, "the slot's bound is lower than what was acknowledged");
@@ -48,8 +48,8 @@ bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optiona
   return true;
 }
 
-// A restore that knew of our bound: whoever claims under its floor begins at or above that, and the
-// record shows no other holding.
+// A restore that took our bound into account: claims under its floor begin at or above that bound,
+// and the record shows no other holder below it.
 bool IsRestored(const Finding& finding, const Tenure::Terms& held) {
   const SlotRecord& record = finding.record;
   const bool others = finding.record_read && record.nonce != held.nonce;
@@ -69,12 +69,12 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
   }
   Result<ClusterMeta> cluster = ParseMeta(meta->data);
   if (cluster.code() == Code::kInvalid && ours && !IsOlder(meta->stat.version, held.meta_version)) {
-    // Of a format that this program does not speak: the cluster was upgraded.
+    // A format that this program does not support: the cluster was upgraded.
     Is(finding, Verdict::kMetaMoved, cluster.status().message());
     return finding;
   }
   if (!cluster.ok()) {
-    // Nobody can claim under it and nobody can freeze it: not a holder's business to go on.
+    // No server can claim under this root node or freeze it, so the holder has to stop.
     Is(finding, Verdict::kForeign, cluster.status().message());
     return finding;
   }
@@ -83,7 +83,7 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
   if (!ours && IsRestored(finding, held)) {
     Is(finding, Verdict::kRestored, "the cluster was restored");
   } else if (finding.meta->uuid != held.uuid) {
-    Is(finding, Verdict::kLost, "another cluster has taken this one's place");
+    Is(finding, Verdict::kLost, "another cluster has replaced this one");
   } else if (IsOlder(meta->stat.version, held.meta_version)) {
     Is(finding, Verdict::kLost, "the cluster's root node is older than what was acknowledged");
   } else if (ours && meta->stat.version != held.meta_version) {
@@ -111,15 +111,15 @@ Task<Finding> Inspect(Talk* talk, Tenure::Terms held) {
 
 namespace {
 
-// A slot's record after the freeze: what its holder must not see is somebody else's claim.
+// Judges a slot's record after the freeze: it must not contain another process's claim.
 Status JudgeFrozen(const Tenure::Terms& held, const std::optional<Node>& node) {
   if (!node.has_value()) return {};
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
-  // Of a record that went back the word did, too; of any other a foreign word is a twin's.
+  // An older record has an older word, too. In any other record, an unknown word is a twin's.
   const bool known = record.ok() && record->nonce == held.nonce &&
                      (IsOlder(node->stat.version, held.version) || held.Knows(record->word));
   if (known || (record.ok() && record->nonce.zero())) return {};
-  return Conflict("somebody else's claim is in the slot");
+  return Conflict("another process's claim is in the slot");
 }
 
 }  // namespace

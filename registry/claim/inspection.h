@@ -13,45 +13,45 @@
 
 namespace firn {
 
-// What reading meta and a slot's record tells the slot's holder.
+// A holder's conclusion from reading the root node and its slot's record.
 struct Finding {
   enum class Verdict {
-    kNoAnswer,   // nothing is known; ask again
-    kOurs,       // as we remember it, or moved on by our own late write: version() and bound count
-    kForeign,    // another's nonce or creation, or unreadable: stop
-    kTwin,       // our nonce, but a copy of this process has gone on with it: stop
-    kMetaMoved,  // ours, but the root node has changed since, or no write of the record can be
-                 // guarded: serve to R, never renew
-    kRestored,   // a restore put the floor at or above our bound and made the record anew, so that
-                 // nobody can share our times: serve to R, never renew or inherit
-    kLost,       // root node or record gone, another cluster's, or older than we remember
+    kNoAnswer,   // the reads failed; retry
+    kOurs,       // as remembered, or changed by our own late write: adopt version and bound
+    kForeign,    // a different nonce or creation, or unreadable: stop
+    kTwin,       // our nonce with an unknown word, so a copy of this process renewed it: stop
+    kMetaMoved,  // ours, but the root node has a newer version, or no write of the record can be
+                 // guarded: issue until R, never renew
+    kRestored,   // a restore set the floor at or above our bound and re-created the record, so no
+                 // other claim can overlap ours: issue until R, never renew or inherit
+    kLost,       // root node or record missing, of another cluster, or older than remembered
   };
 
   Verdict verdict = Verdict::kNoAnswer;
-  std::string reason{};  // in words; empty for kOurs
+  std::string reason{};  // as a sentence; empty for kOurs
   int64_t version = 0;   // of the record
-  SlotRecord record{};   // when it could be read
+  SlotRecord record{};   // if record_read
   bool record_read = false;
-  std::optional<ClusterMeta> meta{};  // when it could be read
+  std::optional<ClusterMeta> meta{};  // if it could be read
   WallMs meta_set_at{};               // by the registry's clock
-  int64_t live_session = 0;           // whose `live` is there; 0: nobody's
+  int64_t live_session = 0;           // the session that owns `live`; 0: there is no `live`
 };
 
-// Pure. `held` is what the holder was last acknowledged; the reads came after a sync.
+// Pure. `held` is the state acknowledged last; the reads must follow a sync.
 Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
               const std::optional<Node>& record);
 
-// Looks after a held slot: a sync, then meta, record and `live`.
+// Checks a held slot: a sync, then reads of the root node, the record and `live`.
 Task<Finding> Inspect(Talk* talk, Tenure::Terms held);
 
-// Stops all new claims of a cluster whose data went back in time, then looks at the holder's slot:
-// from then on nobody can come in whom the holder does not see. Ok: frozen, or restored since, or
-// not there, and nobody else's nonce is in the slot. kConflict: somebody else's is. Otherwise it
-// was not acknowledged.
+// Freezes a cluster whose data went back in time, so that no server can claim, and then reads the
+// holder's slot: a claim made before the freeze is visible there. Ok: no other nonce is in the
+// slot, and the cluster is frozen, was restored meanwhile, or is missing. kConflict: another nonce
+// is in the slot. Any other code: the outcome is unknown.
 //
-// A cluster that is not there cannot be frozen and need not be. One whose floor already lies at or
-// above the holder's bound has been restored since: nobody can claim what the holder still uses.
-// `why` stands in the cluster's root node for the operator.
+// A missing cluster cannot be frozen and need not be. A floor at or above the holder's bound shows
+// that the cluster was restored meanwhile: new claims begin above every time that the holder uses.
+// `why` is stored in the root node for the operator.
 inline constexpr int kFreezeTriesMax = 4;
 Task<Status> FreezeAndLook(Talk* talk, Tenure::Terms held, std::string why);
 

@@ -6,27 +6,27 @@
 
 namespace firn {
 
-// Keeps a machine id for this process and hands claims on it to those who issue: one that a
-// registry grants (ClaimKeeper), or one that an operator has given by hand (StaticKeeper).
+// Holds a machine id for this process and passes claims on it to the issuer. The machine id comes
+// from a registry (ClaimKeeper) or from an operator (StaticKeeper).
 //
 // A state machine: it reads no clock, owns no thread and never sleeps. Owned by the control thread.
 class Keeper {
  public:
   virtual ~Keeper() = default;
 
-  // What the coordinator's session handler was told. Taken note of; acted on in the next Tick.
+  // Records an event of the coordinator's session. The next Tick acts on it.
   virtual void OnSession(const SessionEvent& event) = 0;
 
-  // Does all that is due. Cheap when nothing is.
+  // Does everything that is due. Cheap if nothing is.
   virtual void Tick(const KeeperTime& now) = 0;
 
-  // The clean stop: closes the user at once. Tick until state() is kReleased. Called again:
+  // Stops cleanly: closes the user at once. Call Tick until state() is kReleased. Further calls do
   // nothing.
   virtual void Release(const KeeperTime& now) = 0;
 
   virtual ClaimState state() const = 0;
 
-  // A copy for others to keep; `now` tells how much time is left.
+  // Returns a copy; `now` is needed for the time left.
   virtual ClaimStatus status(const KeeperTime& now) const = 0;
 };
 

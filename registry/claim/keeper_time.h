@@ -5,7 +5,7 @@
 
 namespace firn {
 
-// What the time is for the keeper of a claim: read just before each call.
+// The time as passed to a keeper: read immediately before each call.
 struct KeeperTime {
   Now clocks;
   WallMs id_time;  // the id clock

@@ -56,7 +56,7 @@ SlotUpkeep::Doing SlotUpkeep::WhatIsDue() {
   if (new_session || fate_ != Fate::kHeld) return Doing::kNothing;
   if (now_.id_time >= tenure_.bound() && !releasing()) {
     fate_ = Fate::kGone;
-    reason_ = "its bound has passed before it could be renewed";
+    reason_ = "the bound passed before it could be renewed";
     return Doing::kNothing;
   }
   const bool due = now >= write_at_ || (live_.session != connected_in_ && failures_ == 0);
@@ -81,9 +81,9 @@ void SlotUpkeep::TellNews() {
 
 Task<> SlotUpkeep::Write() {
   const Nonce word = tenure_.WordToSend(entropy_);
-  // A release comes after the grant was made void.
+  // A release needs no grant: it was voided before.
   if (!releasing() && !keep_grant_()) {
-    reason_ = "the grant cannot be written, so nothing is renewed";
+    reason_ = "the claim is not renewed because the grant cannot be written";
     co_return Retry();
   }
   const SlotChange change = Change(word);
@@ -101,7 +101,7 @@ Task<> SlotUpkeep::Write() {
       co_return Retry();
     case SlotWritten::Outcome::kOther:
     case SlotWritten::Outcome::kUnknown:
-      // Nothing more is written before everything was looked at.
+      // Check the slot before the next write.
       looked_in_ = 0;
       inspect_at_ = now_.clocks.boot;
       break;
@@ -126,12 +126,12 @@ void SlotUpkeep::NoteRenewed(const SlotChange& change, const SlotWritten& writte
     ++counts_.done;
     return reason_.clear();
   }
-  // Another at once would bring no more.
+  // An immediate retry would not raise the bound further.
   ++counts_.failed;
   reason_ = Cat("the last renewal left the bound only ", DurationText(ahead),
-                " ahead: ids have come to ", FormatRfc3339(asked.from),
-                ", and no bound may lie more than a day ahead of the registry's clock; set the "
-                "local clock, and start the server again");
+                " ahead: ids have reached ", FormatRfc3339(asked.from),
+                ", and no bound may be more than a day ahead of the registry's clock; correct the "
+                "local clock, then restart the server");
 }
 
 void SlotUpkeep::HearClock(WallMs shown, Now asked) {
@@ -143,15 +143,15 @@ void SlotUpkeep::HearClock(WallMs shown, Now asked) {
   alarms_.push_back(ClockTrouble(registry_clock_, now_.clocks.boot));
 }
 
-// Where ids are, or will soon be, and where others count that they are: an id clock that stands
-// still (policy strict) would fall behind, and the slot look free.
+// The later of our ids' time and the cluster's time. With policy strict the id clock can stand
+// still; a bound counted from it would pass by the cluster's time, and the slot would look free.
 WallMs SlotUpkeep::NeededFrom() const {
   const WallMs from = std::max(now_.id_time, used_);
   const std::optional<WallMs> registry = registry_clock_.At(now_.clocks.boot);
   return registry.has_value() ? std::max(from, tenure_.terms().ClusterTimeAt(*registry)) : from;
 }
 
-// The registry's clock tells how far a bound may go; without it only a little.
+// The registry's clock limits the bound. Without a believed reading, NextWindow is short.
 WallMs SlotUpkeep::WantedBound() const {
   const WallMs ahead = NeededFrom() + NextWindow();
   const std::optional<WallMs> registry = registry_clock_.At(now_.clocks.boot);
@@ -184,7 +184,7 @@ SlotChange SlotUpkeep::Change(const Nonce& word) const {
           .ended = Ended()};
 }
 
-// A dead process's claim that was gone on with while the registry was away shows his name still.
+// After an offline start, the record still names the dead process whose claim was resumed.
 std::optional<PastHolder> SlotUpkeep::Ended() const {
   if (!predecessor_.has_value() || predecessor_->first == tenure_.terms().base) return std::nullopt;
   return predecessor_->Until(tenure_.terms().base);
@@ -199,7 +199,7 @@ Milliseconds SlotUpkeep::NextWindow() const {
 
 void SlotUpkeep::Retry() {
   if (!releasing()) ++counts_.failed;
-  // The first time at once.
+  // The first retry is immediate.
   write_at_ = now_.clocks.boot + (failures_ == 0 ? Milliseconds(0) : Pause());
   ++failures_;
 }
@@ -214,9 +214,9 @@ void SlotUpkeep::Release(WallMs bound, BootMs until) {
   release_until_ = until;
   write_at_ = BootMs();
   failures_ = 0;
-  // A renewal under way may still be applied; the version tells.
+  // A renewal in flight may still be applied; then the release fails on the version.
   if (doing_ == Doing::kWriting) task_ = {};
-  if (fate_ != Fate::kHeld) EndRelease("the claim could not be given back");
+  if (fate_ != Fate::kHeld) EndRelease("the claim could not be released");
 }
 
 void SlotUpkeep::EndRelease(std::string reason) {
@@ -224,7 +224,7 @@ void SlotUpkeep::EndRelease(std::string reason) {
   reason_ = std::move(reason);
 }
 
-// --- looking -------------------------------------------------------------------------------------
+// --- checks --------------------------------------------------------------------------------------
 
 Task<> SlotUpkeep::Look() {
   look_began_in_ = connected_in_;
@@ -246,7 +246,7 @@ Task<> SlotUpkeep::Look() {
     case Finding::Verdict::kMetaMoved:
       if (fate_ == Fate::kHeld) alarms_.push_back(finding.reason);
       fate_ = Fate::kLapsing;
-      // That it goes on shall be told soon, too.
+      // Notice the end of the freeze soon.
       if (finding.meta.has_value() && finding.meta->frozen) {
         inspect_at_ = now_.clocks.boot + kThawLook;
       }
@@ -256,7 +256,7 @@ Task<> SlotUpkeep::Look() {
       break;
     case Finding::Verdict::kLost:
       lost_ = true;
-      // Told once; until it is restored each look finds it again.
+      // Alarm once: every check finds the loss again until the cluster is restored.
       if (std::exchange(alarmed_, finding.reason) != finding.reason) {
         alarms_.push_back(finding.reason);
       }
@@ -272,17 +272,17 @@ void SlotUpkeep::NoteOurs(const Finding& finding) {
   tenure_.Renewed(finding.version, record.word, record.bound, record.others);
   predecessor_ = HolderIn(record);
   tenure_.LearnRoot(finding.meta->era, finding.meta->floor, finding.meta_set_at);
-  if (look_began_in_ != connected_in_) return;  // of another connection than the present one
+  if (look_began_in_ != connected_in_) return;  // read in an earlier connection
   looked_in_ = connected_in_;
   live_.present = finding.live_session != 0;
   live_.session = finding.live_session == connected_in_ ? connected_in_ : 0;
 }
 
-// The registry forgot the claim: nobody else may come in, or the holder stops.
+// The registry lost the claim: the holder stops unless the freeze keeps others out.
 Task<> SlotUpkeep::FreezeOut() {
   const Tenure::Terms held = tenure_.terms();
   const std::string why = Cat(options_.identity.owner, " holds ", SlotText(held.slot), " up to ",
-                              held.bound.ms(), " ms and found that ", reason_);
+                              FormatRfc3339(held.bound), " and found: ", reason_);
   Status safe = co_await FreezeAndLook(&talk_, held, why);
   fate_ = safe.ok() ? Fate::kLapsing : Fate::kGone;
   if (!safe.ok()) reason_ += "; " + safe.message();
@@ -291,18 +291,19 @@ Task<> SlotUpkeep::FreezeOut() {
   if (safe.ok()) inspect_at_ = now_.clocks.boot + kThawLook;
 }
 
-// Somebody else has the slot. Once our bound has passed he may claim it; before, and if he is a
-// copy of us, what both have used is out twice.
+// The slot has another holder, which is legitimate once our bound has passed. Before, or if it is a
+// copy of this process, ids that both have used are duplicated.
 void SlotUpkeep::AlarmOf(const Finding& finding) {
   const WallMs until = std::max(now_.id_time, used_);
   const bool twin = finding.verdict == Finding::Verdict::kTwin;
   if (until >= tenure_.bound() && !twin) return;
   const WallMs from =
       std::max(tenure_.terms().base, twin ? WallMs() : HolderIn(finding.record).first);
-  std::string text = Cat(SlotText(tenure_.terms().slot), ", held here up to ", tenure_.bound().ms(),
-                         " ms: ", finding.reason);
+  std::string text = Cat(SlotText(tenure_.terms().slot), ", held here until ",
+                         FormatRfc3339(tenure_.bound()), ": ", finding.reason);
   if (used_ >= from) {
-    text += Cat("; its ids of ", from.ms(), " to ", used_.ms(), " ms may be out twice");
+    text += Cat("; its ids from ", FormatRfc3339(from), " to ", FormatRfc3339(used_),
+                " may be duplicated");
   }
   alarms_.push_back(std::move(text));
 }

@@ -18,44 +18,45 @@
 
 namespace firn {
 
-// What the holder of a slot does about it in the registry: moves the bound ahead, keeps `live`
-// there, looks whether all is as it should be, and gives the slot back. One conversation at a time.
+// A holder's work on its slot in the registry: raises the bound, maintains `live`, checks that the
+// slot is intact, and releases it. One conversation at a time.
 //
-//  1. Nothing is written after a connection before everything was looked at: it may lead to a
-//     registry that forgot us, and whose numbers have come to be the remembered ones again.
-//  2. Renewed every twentieth of the window, from the remembered version; the window grows with the
-//     first renewals: 15 s at the claim, then 60 s, then the whole.
-//  3. A renewal that failed on meta or version, or whose outcome stays unknown: look, then decide.
-//  4. Looked at after every connection and every 30 to 60 s.
-//  5. Lost or rolled back: freeze, then say whether the holder may go on.
-//  6. A claim whose bound has passed, after a look, is not renewed but gone: since then others may
-//     have come, and have been forgotten by a registry that was rolled back. Whoever wants the slot
-//     again goes through all that is asked of a claim, the probation included.
-//  7. A release is a renewal with nonce zero and a lower bound; sent by Release only.
-//  8. What is sent from one version bears one word (SlotRecord::word), which is in the grant before
-//     it is sent. Our nonce with a word that is not ours is a copy of this process: stop.
-//  9. No bound is set more than a day ahead of the registry's clock, as it is believed
-//     (Tenure::Terms::CeilingAt, BelievedClock); before it is, by a short step only.
+//  1. After a connection, nothing is written until the slot has been checked: the registry may have
+//     lost the claim, and its version numbers may have reached the remembered ones again.
+//  2. Renews every twentieth of the window, from the remembered version. The window grows with the
+//     first renewals: 15 s at the claim, then 60 s, then the full window.
+//  3. A renewal that fails on the root node or the version, or whose outcome stays unknown, is
+//     followed by a check.
+//  4. Checks the slot after every connection and every 30 to 60 s.
+//  5. If the claim is lost or rolled back: freeze, then decide whether the holder may keep issuing.
+//  6. A claim whose bound has passed is not renewed, even if the check finds it intact: others may
+//     have claimed the slot since, and a rolled back registry may have forgotten them. The slot has
+//     to be claimed again with every check of a claim, the probation included.
+//  7. A release is a renewal with nonce zero and a lower bound. Only Release sends it.
+//  8. All writes from one version carry the same word (SlotRecord::word), which is in the grant
+//     before it is sent. Our nonce with an unknown word belongs to a copy of this process: stop.
+//  9. No bound is set more than a day ahead of the registry's believed clock (BelievedClock,
+//     Tenure::Terms::CeilingAt). Until a reading is believed, renewals use the first window only.
 // 10. A renewal after which the bound is less than half a window ahead counts as failed.
 //
 // Owned by the control thread.
 class SlotUpkeep {
  public:
-  // What has become of the claim.
+  // The state of the claim.
   enum class Fate {
-    kHeld,     // renewals go on
-    kLapsing,  // ours up to the bound, and not to be renewed
+    kHeld,     // renewed
+    kLapsing,  // ours up to the bound, never renewed
     kGone,     // stop at once; reason() says why
   };
 
-  // What the upkeep knows about `live` from the claim itself.
+  // The `live` node, as known from the claim.
   struct Live {
-    int64_t session = 0;   // ours belongs to it; 0: we have none
-    bool present = false;  // somebody's is there
+    int64_t session = 0;   // the session of our `live`; 0: we have none
+    bool present = false;  // the slot has a `live`, ours or another's
   };
 
-  // Puts the tenure's grant on file, with the word that is about to be sent. False: it is not
-  // there, so nothing may be sent.
+  // Writes the tenure's grant with the word that is about to be sent. If it returns false, nothing
+  // may be sent.
   using KeepGrant = std::function<bool()>;
 
   // The references, `tenure` included, must outlive the object.
@@ -65,22 +66,22 @@ class SlotUpkeep {
   void NoteRegistryClock(const BelievedClock& clock) { registry_clock_ = clock; }
   const BelievedClock& registry_clock() const { return registry_clock_; }
 
-  // `session` 0: not connected. `used` is the highest moment issued or about to be.
+  // `session` 0: not connected. `used` is the highest time issued, or about to be.
   void Tick(const KeeperTime& now, int64_t session, WallMs used);
 
-  // There was a connection anew, perhaps of the same session: registries that are put back from a
-  // backup may know sessions again, too.
+  // Requires a new check after a reconnection, also in the same session: a registry restored from a
+  // backup may contain the session.
   void LookAgain() { looked_in_ = look_began_in_ = 0; }
 
   Fate fate() const { return fate_; }
   const std::string& reason() const { return reason_; }
   RenewalCounts renewals() const { return counts_; }
-  // The cluster forgot this claim.
+  // Whether the registry lost this claim.
   bool lost() const { return lost_; }
 
-  // Gives the slot back with `bound`, which must lie above everything issued. Tick until released.
+  // Releases the slot with `bound`, which must be above everything issued. Tick until it has ended.
   void Release(WallMs bound, BootMs until);
-  // Acknowledged, not ours any more, or waited long enough.
+  // The release was acknowledged, the slot is no longer ours, or `until` has passed.
   bool release_ended() const { return release_ended_; }
 
  private:
@@ -89,10 +90,10 @@ class SlotUpkeep {
   Doing WhatIsDue();
   void Begin(Doing what);
   Task<> Write();
-  // What a renewal was sent with.
+  // The state when a renewal was sent.
   struct Asked {
     Now at;
-    WallMs from;  // as far as ids and the cluster had come
+    WallMs from;  // NeededFrom()
     Milliseconds window;
   };
   void NoteRenewed(const SlotChange& change, const SlotWritten& written, const Asked& asked);
@@ -119,21 +120,21 @@ class SlotUpkeep {
   Live live_;
   const KeepGrant keep_grant_;
   BelievedClock registry_clock_;
-  // For the hooks, which are called when no task runs.
+  // For the hooks, which are called while no task runs.
   std::vector<std::string> alarms_;
-  std::string alarmed_;  // of the loss that was found last
+  std::string alarmed_;  // the reason of the latest loss
   bool clock_is_news_ = false;
 
   Fate fate_ = Fate::kHeld;
   std::string reason_;
   bool lost_ = false;
-  std::optional<PastHolder> predecessor_;  // whom the record named when it was looked at last
+  std::optional<PastHolder> predecessor_;  // the record's holder at the latest check
   KeeperTime now_;
   WallMs used_;
   // Sessions; 0: none.
   int64_t connected_in_ = 0;
   int64_t look_began_in_ = 0;
-  int64_t looked_in_ = 0;  // everything was as it should be
+  int64_t looked_in_ = 0;  // the check found the slot intact
   BootMs inspect_at_;
   BootMs write_at_;
   int renewals_ = 0;

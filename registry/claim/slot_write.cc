@@ -16,7 +16,7 @@ constexpr int64_t kReadBackDelayMs = 100;
 
 SlotWritten Ended(Outcome outcome, std::string reason) { return {outcome, std::move(reason)}; }
 
-// A change as one multi, and where in it stands what.
+// A change as one multi, with the positions of its writes.
 struct Bundle {
   std::vector<Write> writes{};
   int set = 0;  // the record's last set
@@ -67,7 +67,7 @@ std::optional<Write> WriteOfPast(const SlotChange& change, const Result<Node>& p
 SlotWritten JudgeDone(const SlotChange& change, const NodeStat& stat) {
   if (!Follows(change.over.version, stat.version) ||
       stat.created_zxid != change.over.created_zxid) {
-    return Ended(Outcome::kOther, "the record that was set is another creation");
+    return Ended(Outcome::kOther, "the record was re-created before it was set");
   }
   return {.outcome = Outcome::kApplied,
           .version = stat.version,
@@ -79,7 +79,7 @@ SlotWritten JudgeDone(const SlotChange& change, const NodeStat& stat) {
 SlotWritten JudgeRefused(const Bundle& sent, const Written& answer) {
   const std::string& why = answer.status.message();
   if (answer.failed == sent.era) {
-    return Ended(Outcome::kOther, Cat("the cluster was made anew or restored: ", why));
+    return Ended(Outcome::kOther, Cat("the cluster was re-created or restored: ", why));
   }
   if (answer.failed == kMetaIndex) {
     return Ended(Outcome::kOther, Cat("the cluster's root node has changed: ", why));
@@ -98,7 +98,7 @@ bool SameCluster(const SlotChange& change, const std::optional<Node>& meta) {
          !cluster->frozen && cluster->floor <= change.record.since;
 }
 
-// 2. Nothing: it is not applied, and may be sent again.
+// 2. Empty: it is not applied, and may be sent again.
 std::optional<SlotWritten> JudgeReadBack(const SlotChange& change, const std::optional<Node>& meta,
                                          const std::optional<Node>& record) {
   if (!SameCluster(change, meta)) {
@@ -106,7 +106,7 @@ std::optional<SlotWritten> JudgeReadBack(const SlotChange& change, const std::op
   }
   if (!record.has_value() || record->stat.created_zxid != change.over.created_zxid ||
       IsOlder(record->stat.version, change.over.version)) {
-    return Ended(Outcome::kOther, "the slot's record is gone or another creation");
+    return Ended(Outcome::kOther, "the slot's record is gone or was re-created");
   }
   const Result<SlotRecord> stands = ParseSlotRecord(record->data);
   if (!stands.ok()) return Ended(Outcome::kOther, stands.status().message());
@@ -114,11 +114,11 @@ std::optional<SlotWritten> JudgeReadBack(const SlotChange& change, const std::op
     const bool as_read = stands->nonce == change.over.nonce && stands->word == change.over.word &&
                          stands->bound == change.over.bound;
     if (as_read) return std::nullopt;
-    return Ended(Outcome::kOther, "the slot's record is another's under the same version");
+    return Ended(Outcome::kOther, "the slot's record has other contents under the same version");
   }
   const bool ours = stands->nonce == change.record.nonce && stands->word == change.record.word;
   if (!ours || stands->bound < change.record.bound) {
-    return Ended(Outcome::kOther, "the slot's record is another's");
+    return Ended(Outcome::kOther, "the slot's record belongs to another process");
   }
   return SlotWritten{.outcome = Outcome::kApplied,
                      .version = record->stat.version,
@@ -127,7 +127,7 @@ std::optional<SlotWritten> JudgeReadBack(const SlotChange& change, const std::op
                      .registry_clock = record->stat.modified};
 }
 
-// Meta and record, however often it takes: `tries` counts for the whole conversation.
+// Reads root node and record, with retries; `tries` counts those of the whole conversation.
 Task<Result<Nodes>> ReadBack(Talk* talk, Entropy* entropy, Slot slot, int* tries) {
   const std::vector<std::string> paths{kMetaPath, SlotPath(slot)};
   for (;;) {
@@ -149,7 +149,7 @@ Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change) {
     Result<Node> past = co_await talk->Read(path);
     past_write = WriteOfPast(change, past);
   }
-  bool unknown = false;  // some send may have been applied, or may yet be
+  bool unknown = false;  // an earlier send may have been applied, or may still be
   int read_backs = 0;
   for (int sends = 0; sends < kSendsMax;) {
     if (talk->session() != change.session) {  // 3
@@ -169,7 +169,7 @@ Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change) {
         if (!unknown) co_return Ended(Outcome::kNotApplied, answer.status.message());
         break;
       case Written::Fate::kRefused:
-        // An earlier send may have done it all, and be why this one was refused.
+        // An earlier send may have been applied and have caused this refusal.
         if (unknown) break;
         if (answer.failed != bundle.past) co_return JudgeRefused(bundle, answer);
         past_write.reset();

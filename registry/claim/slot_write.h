@@ -14,61 +14,61 @@
 
 namespace firn {
 
-// A guarded change of one slot: check(meta at M) + set(record at V), whose holding ends with it,
-// what becomes of `live`, and check(era).
+// A guarded change of one slot: check(meta at M) + set(record at V), the entry for the holding that
+// it ends, the change of `live`, and check(era).
 struct SlotChange {
   enum class Live { kLeave, kCreate, kReplace, kErase };
 
-  int64_t session = 0;  // in which its maker read what it builds on
-  Tenure::Terms over;   // what he read or knows: M and era, V and Z, nonce, word and bound at V
-  SlotRecord record;    // what it becomes
+  int64_t session = 0;  // the session of the reads that the change is based on
+  Tenure::Terms over;   // the state read: M and era, V and Z, nonce, word and bound at V
+  SlotRecord record;    // the new record
   Live live = Live::kLeave;
   std::string endpoint;  // for the new `live`
-  // Whose name goes out of the record. It is added to the slot's past, which nothing hangs on: one
-  // that cannot be read or written is left as it is.
+  // The holder whose name the new record replaces. It is added to the slot's past, which is only
+  // informative: a past that cannot be read or written never fails the change.
   std::optional<PastHolder> ended{};
 };
 
-// What became of it.
+// The result of a change.
 struct SlotWritten {
   enum class Outcome {
     kApplied,
-    kNotApplied,   // refused before it was sent; a later try may do
-    kLiveExists,   // failed only because `live` is there
-    kLiveMissing,  // failed only because `live` is not there
-    kOther,        // meta, version, creation or nonce are not as the maker believed: look
-    kUnknown,      // nobody answers
+    kNotApplied,   // not sent; a later attempt may succeed
+    kLiveExists,   // failed only because `live` exists
+    kLiveMissing,  // failed only because `live` is missing
+    kOther,        // root node, version, creation or nonce differ from the state read: check
+    kUnknown,      // no answer
   };
 
   Outcome outcome = Outcome::kUnknown;
-  std::string reason{};  // why it is not applied, in words
-  // What stands in the record now, when it is applied.
+  std::string reason{};  // why it is not applied, as a sentence
+  // The record as stored, if the change was applied.
   int64_t version = 0;
   WallMs bound{};
-  std::string others{};     // what later versions have in it
-  WallMs registry_clock{};  // 0: not told
+  std::string others{};     // members of later versions
+  WallMs registry_clock{};  // 0: not known
 };
 
-// Sends one change and finds out what became of it. The conversation of claim, renewal and release.
+// Sends one change and determines its outcome. Used for claims, renewals and releases.
 //
 //  1. Ok, and the answer shows V's successor (node_version.h: versions wrap) and creation Z:
 //     applied.
-//  2. Unknown: read meta and record back, after a sync. Our nonce and word, a bound at least ours,
-//     creation Z, meta at M and a version above V: applied, and what was read is what counts. Still
-//     version V with the nonce, word and bound that the maker read there, in the same cluster, not
+//  2. Unknown: read root node and record back, after a sync. Our nonce and word, a bound at least
+//     ours, creation Z, the root node at M and a version above V: applied, and the values read are
+//     adopted. Still version V with the nonce, word and bound read before, in the same cluster, not
 //     frozen, with a floor that is not above the claim's base: the same bytes are sent again from
-//     V; whichever of the two arrives first wins, and both say the same. Anything else is somebody
-//     else's, and our own nonce with another word is a copy of this process.
-//  3. Sent only in the session in which its maker read meta and record. Another session may lead to
-//     a registry that was wiped and made anew, where the same numbers stand for something else.
-//     Reading back is safe in any: the nonce is random.
-//  4. Never read the new version and set again: that would write over whoever made it.
-//  5. M, V and Z alone prove nothing: in a tree that was wiped and made anew they come again. The
-//     era does not, so it is part of what is asked.
-//  6. Where a holding ends, the slot's past is read first. Whoever else added to it meanwhile has
-//     moved the record, too, so that V guards both.
+//     V; the first to arrive wins, and both are equal. Anything else belongs to another process;
+//     our own nonce with another word belongs to a copy of this process.
+//  3. Sent only in the session in which root node and record were read. Another session may reach a
+//     registry that was wiped and re-created, where the same numbers mean something else. Reading
+//     back is safe in any session: the nonce is random.
+//  4. Never reads the new version and sets again: that would overwrite another process's write.
+//  5. M, V and Z alone prove nothing: in a tree that was wiped and re-created they recur. The era
+//     does not, so every multi checks it.
+//  6. If a holding ends, the slot's past is read first. Any other addition to it also moves the
+//     record, so V guards both.
 //
-// Destroyed before its end, it may still be applied: a version above V that nobody uses.
+// If the task is destroyed before its end, the change may still be applied: an unused version.
 inline constexpr int kSendsMax = 3;
 inline constexpr int kReadBacksMax = 4;
 Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/time/civil_time.h"
 #include "registry/cluster/records.h"
 
 namespace firn {
@@ -11,7 +12,7 @@ namespace {
 
 constexpr auto kDurable = StateFolder::Durability::kDisk;
 constexpr Milliseconds kRetry{1'000};
-// One for all: there is one claim for ever.
+// The same in every grant: there is only one claim.
 constexpr Nonce kStaticNonce(0, 1);
 
 }  // namespace
@@ -67,8 +68,8 @@ Status StaticKeeper::Write(const Tenure& tenure, WallMs limit, const KeeperTime&
 Result<WallMs> StaticKeeper::FirstMoment(KeeperTime& now) {
   if (grant_file_.identity().file.born_ns == FileIdentity::kUntold) {
     return Invalid(
-        "the file system of the state folder does not tell when a file was made, so a copy of the "
-        "grant file could not be told from the original: use another one, such as ext4 or xfs");
+        "the state folder's file system has no file birth times, so a copy of the grant file "
+        "cannot be detected; use another file system, such as ext4 or xfs");
   }
   const Result<GrantFile::Found> found = grant_file_.Read();
   if (found.code() == Code::kNotFound) {
@@ -77,27 +78,27 @@ Result<WallMs> StaticKeeper::FirstMoment(KeeperTime& now) {
       return std::max(now.id_time, options_.layout.epoch());
     }
     return NotFound(
-        "there is no grant file that says what was used before: if this machine id was "
-        "never used, say --static_first_start");
+        "there is no grant file, so the ids used before are unknown; if this machine id was never "
+        "used, set --static_first_start");
   }
   if (found.code() == Code::kCorrupt) {
     return Corrupt(found.status().message() +
-                   ", so nobody knows what was used before: if no id of this machine id was ever "
-                   "given out, remove the grant file and say --static_first_start; otherwise give "
+                   ", so the ids used before are unknown: if no id of this machine id was ever "
+                   "issued, remove the grant file and set --static_first_start; otherwise give "
                    "this server another machine id");
   }
   if (!found.ok()) return found.status();
   FIRN_TRY(CheckIdentity(found->identity));
   if (found->grant.machine != options_.machine || found->grant.nonce != kStaticNonce) {
-    return Conflict(Cat("the grant file is of machine id ", found->grant.machine.value(), ", not ",
-                        options_.machine.value()));
+    return Conflict(Cat("the grant file belongs to machine id ", found->grant.machine.value(),
+                        ", not ", options_.machine.value()));
   }
   FIRN_TRY(FollowClock(*found, now));
-  // The id clock is carried to the first tick, so a base below it loses nothing.
+  // The id clock is advanced to the first tick, so a base below it skips nothing.
   return found->grant.limit + (found->damaged ? kAhead : Milliseconds(0));
 }
 
-// Nothing was given out yet, so the id clock may be set.
+// No id was issued yet, so the id clock may be set.
 Status StaticKeeper::FollowClock(const GrantFile::Found& found, KeeperTime& now) {
   const ClockPair& pair = found.grant.clocks;
   const bool same_boot = found.identity.boot_id == grant_file_.identity().boot_id;
@@ -108,9 +109,10 @@ Status StaticKeeper::FollowClock(const GrantFile::Found& found, KeeperTime& now)
   const WallMs wall = now.clocks.wall;
   const WallMs used = found.grant.limit;
   if (!options_.clock_ok && std::chrono::abs(wall - used) > kPoisonAhead) {
-    return Conflict(Cat("the wall clock shows ", wall.ms(),
-                        " ms, more than a day from where this machine id's ids have come to, ",
-                        used.ms(), " ms: set the clock, or say --static_clock_ok if it is right"));
+    return Conflict(Cat("the local clock (", FormatRfc3339(wall),
+                        ") is more than a day from this machine id's last ids (",
+                        FormatRfc3339(used),
+                        "); correct the clock, or set --static_clock_ok if it is right"));
   }
   now.id_time = user_.SetIdClock(wall, now.clocks);
   return {};
@@ -121,15 +123,15 @@ Status StaticKeeper::CheckIdentity(const GrantIdentity& recorded) const {
   if (options_.adopt) {
     if (hooks_.event) {
       hooks_.event({ClaimEvent::Kind::kInherited,
-                    "the grant file was moved here, by the operator's word: --static_adopt is for "
-                    "this one start"});
+                    "accepted a copied grant file because of --static_adopt; remove the flag "
+                    "before the next start"});
     }
     return {};
   }
   return Conflict(
-      "the grant file is a copy, or was put back from a backup: if it was moved here on purpose, "
-      "and no other server uses it or its original, say --static_adopt once; if it is older than "
-      "the original at its last use, ids would come twice");
+      "the grant file is a copy, or was restored from a backup; if it was moved here on purpose, "
+      "is as new as the original, and no other server uses either, set --static_adopt for one "
+      "start (a copy older than the original's last use leads to duplicate ids)");
 }
 
 void StaticKeeper::Push(const KeeperTime& now, firn::Tick last) {
@@ -149,8 +151,7 @@ void StaticKeeper::Push(const KeeperTime& now, firn::Tick last) {
   tenure_->claim()->Explain("the grant file on disk cannot be written");
   const bool known = !grant_trouble_.empty();
   reason_ = grant_trouble_ =
-      "the grant file cannot be written, nothing is issued beyond what it permits: " +
-      written.message();
+      "the grant file cannot be written, so issuing stops at its limit: " + written.message();
   if (!known && hooks_.event) hooks_.event({ClaimEvent::Kind::kAlarm, grant_trouble_});
 }
 
@@ -160,7 +161,7 @@ void StaticKeeper::Release(const KeeperTime& now) {
   state_ = ClaimState::kReleased;
   if (!held) return;
   const WallMs end = tenure_->BoundAfter(user_.Close());
-  // Nobody issues any more, so here L may fall: to just above what was used.
+  // Issuing has ended, so here L may fall: to just above the last id.
   Grant grant = tenure_->GrantUpTo(tenure_->limit(), PairAt(now));
   grant.limit = std::min(end, tenure_->limit());
   const Status written = grant_file_.Write(grant, kDurable);

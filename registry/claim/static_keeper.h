@@ -18,43 +18,43 @@ namespace firn {
 struct StaticKeeperOptions {
   Layout layout = Layout::Firn();
   MachineId machine;
-  bool first_start = false;  // the operator's word that this number was never used before
-  bool clock_ok = false;     // his word that the wall clock is right, far from L as it may be
-  bool adopt = false;        // his word that a grant file that is a copy is the only one in use
+  bool first_start = false;  // the operator confirms that this machine id was never used
+  bool clock_ok = false;     // the operator confirms the wall clock, however far it is from L
+  bool adopt = false;        // the operator confirms that a copied grant file is the only one used
   uint64_t time_namespace = kOnlyTimeNamespace;  // as in ClaimOptions
 };
 
-// Keeps a machine id that an operator has given to this server by hand: `static:<id>`. There is no
-// registry; that nobody else has the number is the operator's promise. Against this server's own
-// past the grant file guards alone, so here it is durable and outlives a reboot:
+// Holds a machine id that an operator assigned to this server: `static:<id>`. There is no registry:
+// the operator guarantees that no other server has the id. Only the grant file protects against the
+// server's own earlier runs, so it is durable and outlives a reboot:
 //
-//  1. L is written with fsync 3 s ahead, and moved on when half of that is left. Moved by more than
-//     3 s, as at a start or after a pause, it is written to both records.
-//  2. A start goes on at L. Within one boot the id clock goes by the grant's pair, whatever the
-//     wall clock says. After a reboot there is only the wall clock, and no second one to hold it
-//     against: more than a day from L it wants `clock_ok`. A missing grant file is refused, unless
-//     `first_start` says that there never was one; so is one of another machine id.
-//  3. A copy is refused, unless `adopt` says that it was moved on purpose and is the only one: then
-//     it counts as it is, L and all. Inode and time of birth tell it; the device's number does not,
-//     for an overlay, btrfs or ZFS has another one after each mount. Where the file system does not
-//     tell when a file was made, nothing is issued.
-//  4. A file with one damaged record: the good one may be the older, so 3 s more are left out.
+//  1. L is written with fsync 3 s ahead, and raised when half of that is left. If it is raised by
+//     more than 3 s, as at a start or after a pause, it is written to both records.
+//  2. A start resumes at L. Within one boot the id clock follows the grant's clock pair, whatever
+//     the wall clock shows. After a reboot only the wall clock is left: if it is more than a day
+//     from L, `clock_ok` is required. A missing grant file is refused unless `first_start` is set;
+//     a grant file of another machine id is refused.
+//  3. A copied grant file is refused unless `adopt` confirms that it was moved on purpose and is
+//     the only one; then its contents are used. Inode and birth time identify a copy. The device
+//     number does not: an overlay, btrfs or ZFS gets another one at each mount. On a file system
+//     without birth times nothing is issued.
+//  4. If one record is damaged, the good one may be the older, so 3 s more are skipped.
 //  5. The file is never removed or voided. While it cannot be written, issuing stops at L.
-//  6. A clean stop writes the exact end, so that the next start loses nothing.
+//  6. A clean stop writes the exact end, so that the next start skips nothing.
 //
-// Owned by the control thread; Tick may wait for the disk. In a forked child nothing is done.
+// Owned by the control thread; Tick may wait for the disk. Does nothing in a forked child.
 class StaticKeeper final : public Keeper {
  public:
-  // All references must outlive the keeper; `folder` has the lock.
+  // All references must outlive the keeper; `folder` must hold the lock.
   StaticKeeper(StaticKeeperOptions options, StateFolder& folder, ClaimUser& user,
                ClaimHooks hooks = {});
 
   void OnSession(const SessionEvent&) override {}
 
-  // The first one reads the file and begins, or refuses for good: status() says why.
+  // The first call reads the grant file and starts, or refuses permanently: status() says why.
   void Tick(const KeeperTime& now) override;
 
-  // Closes the user and writes the exact end. Done when it returns.
+  // Closes the user and writes the exact end, synchronously.
   void Release(const KeeperTime& now) override;
 
   ClaimState state() const override { return state_; }
@@ -64,7 +64,7 @@ class StaticKeeper final : public Keeper {
   static constexpr Milliseconds kAhead{3'000};
 
   void Begin(KeeperTime now);
-  // Where to go on, or why not; the id clock goes by the right time from then on.
+  // Returns the first time to use, or why there is none. Sets the id clock to the right time.
   Result<WallMs> FirstMoment(KeeperTime& now);
   Status FollowClock(const GrantFile::Found& found, KeeperTime& now);
   void Push(const KeeperTime& now, firn::Tick last);

@@ -13,13 +13,13 @@
 namespace firn {
 namespace {
 
-// A worker's number as a node's name: digits, no leading zero, one of the rack's.
+// Parses a node name as a worker of the rack: digits without a leading zero.
 std::optional<uint32_t> WorkerNamed(const std::string& name, uint32_t workers) {
   const auto worker = ParseIndex<uint32_t>(name);
   return worker.has_value() && *worker < workers ? worker : std::nullopt;
 }
 
-// Whether a failure says how one node is, and not how the registry is.
+// Whether a failure concerns one node only, and not the whole registry.
 bool TellsOfNode(Code code) { return code == Code::kNotFound || code == Code::kCorrupt; }
 
 std::string HowItStands(const SlotRecord& record, const SlotWish& wish) {
@@ -27,22 +27,22 @@ std::string HowItStands(const SlotRecord& record, const SlotWish& wish) {
   const std::string holder = Cat(record.owner, " (", record.host, ", process ", record.pid, ")");
   switch (FitnessOf(record, wish)) {
     case SlotFitness::kAhead:
-      if (record.nonce.zero()) return "was given back by " + holder + " and is free at " + until;
-      return "is held by " + holder + " until " + until + ", longer if that lives";
+      if (record.nonce.zero()) return "was released by " + holder + " and is free at " + until;
+      return "is held by " + holder + " until " + until + ", or longer if it is renewed";
     case SlotFitness::kPassed:
       return "is still live under " + holder + ", whose bound passed at " + until;
     case SlotFitness::kPoison:
-      return "has a bound more than a day ahead, " + until + ": firn restore takes it out of use";
+      return "has a bound more than a day ahead (" + until + "); firn restore retires it";
     case SlotFitness::kRetired:
       if (IsReserved(record)) return "is " + record.owner;
-      return "was taken out of use by firn restore for ever";
+      return "was permanently retired by firn restore";
     case SlotFitness::kNeverUsed:
       break;
   }
   return "is free";
 }
 
-// The first `count` in an order of our own.
+// Shuffles the first `count` items.
 template <typename Item>
 void ShuffleFirst(std::vector<Item>& items, size_t count, Entropy& entropy) {
   for (size_t i = std::min(count, items.size()); i > 1; --i) {
@@ -63,11 +63,11 @@ SlotFitness FitnessOf(const SlotRecord& record, const SlotWish& wish) {
 }
 
 std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish) {
-  const std::string name = "the wanted slot, " + SlotText(slot) + ", ";
+  const std::string name = "the requested slot (" + SlotText(slot) + ") ";
   if (node.code() == Code::kNotFound) {
     return Cat(name,
-               "has no record: the cluster was made with fewer workers, take a lower one, or make "
-               "more with firn restore --workers=",
+               "has no record because the cluster has fewer workers; choose a lower one, or add "
+               "workers with firn restore --workers=",
                slot.worker + 1);
   }
   if (!node.ok()) return name + "cannot be read: " + node.status().message();
@@ -78,7 +78,7 @@ std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish
 
 namespace {
 
-// One survey; lies in the frame of its task.
+// One survey; a local variable of its task.
 class Survey {
  public:
   Survey(Talk& talk, Entropy& entropy, const SlotWish& wish)
@@ -87,7 +87,7 @@ class Survey {
   Task<> LookAt(Slot slot);
   Task<> LookAtRack();
   bool found() const { return !found_.candidates.empty(); }
-  // One that was wanted or hinted was free but for its `live`, which nobody could tell.
+  // The requested or hinted slot is free by its record, but its `live` could not be read.
   bool cut_short() const { return unanswered_ && !passed_.empty(); }
   Surveyed Take();
 
@@ -108,7 +108,7 @@ class Survey {
   size_t ahead_ = 0;
   size_t live_ = 0;
   size_t unreadable_ = 0;
-  size_t kept_out_ = 0;  // reserved, or taken out of use for ever
+  size_t kept_out_ = 0;  // reserved or retired
   bool unanswered_ = false;
 };
 
@@ -142,7 +142,7 @@ Task<> Survey::LookAtRack() {
   if (found()) co_return;
   std::stable_sort(passed_.begin(), passed_.end(),
                    [](const auto& a, const auto& b) { return a.record.bound < b.record.bound; });
-  // Strictly the oldest first, everybody would try the same few.
+  // If all claimants took the oldest first, they would compete for the same few.
   ShuffleFirst(passed_, std::max(kSurveyBatch, passed_.size() / 2), entropy_);
   co_await TakePassed();
   found_.reason = WhyNone();
@@ -156,7 +156,7 @@ void Survey::Order(const std::vector<std::string>& names) {
   ShuffleFirst(slots_, slots_.size(), entropy_);
 }
 
-// The first of those whose bound has passed in which nobody else lives.
+// Takes the first slots whose bound has passed and that have no other live holder.
 Task<> Survey::TakePassed() {
   for (size_t from = 0; from < passed_.size() && !found(); from += kCandidatesMax) {
     std::vector<std::string> paths;
@@ -210,7 +210,7 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
       return;
     case SlotFitness::kPoison:
       found_.alarms.push_back(
-          Cat(SlotText(slot), " is skipped: its bound lies more than a day ahead"));
+          Cat(SlotText(slot), " is skipped: its bound is more than a day ahead"));
       return;
     case SlotFitness::kRetired:
       ++kept_out_;
@@ -229,10 +229,10 @@ bool Survey::Hindered(const SurveyedSlot& slot) const {
 
 std::string Survey::WhyNone() const {
   if (slots_.empty()) return Cat("rack ", wish_.rack, " has no slots");
-  return Cat(slots_.size(), " slots of rack ", wish_.rack, ": ", ahead_,
-             " held, or left by dead processes, up to a bound that lies ahead, ", live_,
-             " live beyond their bound, ", kept_out_, " reserved or out of use, ", unreadable_,
-             " unreadable");
+  return Cat("of ", slots_.size(), " slots of rack ", wish_.rack, ", ", ahead_,
+             " have a bound ahead (held, or left by dead processes), ", live_,
+             " are live past their bound, ", kept_out_, " are reserved or retired, ", unreadable_,
+             " are unreadable");
 }
 
 Surveyed Survey::Take() {

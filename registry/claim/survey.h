@@ -14,19 +14,19 @@
 
 namespace firn {
 
-// What a claimant looks for.
+// The slot that a claimant looks for.
 struct SlotWish {
   uint32_t rack = 0;
-  uint32_t workers = 0;              // of the rack
-  std::optional<uint32_t> worker{};  // this one or none
-  std::optional<Slot> hinted{};      // this one first
-  std::string owner;                 // who asks: its own dead session's `live` is no hindrance
-  WallMs now;                        // where the cluster's ids are by now
-  WallMs id_time;                    // where our own are: for slots that we had ourselves
-  Milliseconds released_ahead{0};    // how far ahead a released slot's bound may lie
+  uint32_t workers = 0;              // in the rack
+  std::optional<uint32_t> worker{};  // accept only this one
+  std::optional<Slot> hinted{};      // try this one first
+  std::string owner;                 // the claimant: a `live` of its own dead session is ignored
+  WallMs now;                        // the cluster's id time
+  WallMs id_time;                    // our id time, for slots that we held ourselves
+  Milliseconds released_ahead{0};    // how far ahead a released slot's bound may be
 };
 
-// A slot as it was read: what a claim of it starts from.
+// A slot as read: the starting point of a claim.
 struct SurveyedSlot {
   Slot slot;
   int64_t version = 0;
@@ -37,34 +37,34 @@ struct SurveyedSlot {
 
 enum class SlotFitness {
   kNeverUsed,
-  kPassed,   // its bound lies behind us, or it was released to just ahead of us
-  kAhead,    // its bound lies ahead: not touched, live or not
-  kPoison,   // so far ahead that somebody's clock was wrong
+  kPassed,   // its bound has passed, or it was released and its bound is at most a window ahead
+  kAhead,    // its bound is ahead: not touched, live or not
+  kPoison,   // its bound is more than a day ahead, so a clock was wrong
   kRetired,  // by an operator
 };
 
-// Pure: whether a slot may be claimed as far as its record says.
+// Pure: returns whether a slot may be claimed according to its record.
 SlotFitness FitnessOf(const SlotRecord& record, const SlotWish& wish);
 
-// Pure: why the one slot that was wanted is not to be had, by whom it is held and until when, from
-// what was read of it.
+// Pure: returns why the requested slot cannot be claimed, with its holder and bound, from its node
+// as read.
 std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish);
 
-// What a survey has found.
+// The result of a survey.
 struct Surveyed {
-  std::vector<SurveyedSlot> candidates{};  // what to try, best first
+  std::vector<SurveyedSlot> candidates{};  // slots to try, best first
   std::string reason{};                    // why there are none
-  std::optional<WallMs> earliest{};        // of the bounds that lie ahead
-  std::vector<std::string> alarms{};  // of slots that an operator should look at, a sentence each
+  std::optional<WallMs> earliest{};        // earliest of the bounds ahead
+  std::vector<std::string> alarms{};       // slots that need an operator, one sentence each
 };
 
-// Finds slots to claim: the hinted one when it is free; some never used, at random; else those
-// whose bound has passed, at random from the older half, and that are not live or have been beyond
-// their bound for long.
+// Finds slots to claim: the hinted one if it is free; otherwise unused ones, at random; otherwise
+// those whose bound has passed, at random from the older half, unless they are live and passed
+// their bound less than kLiveGrace ago.
 //
-// Reads 32 slots at a time in random order and stops at the first batch that holds one never used,
-// so that hundreds of servers that start at once neither read everything nor all want the same.
-// Records that cannot be read are skipped.
+// Reads 32 slots at a time in random order and stops at the first batch with an unused slot, so
+// that hundreds of servers that start together neither read everything nor try the same slots.
+// Skips records that cannot be read.
 Task<Surveyed> SurveySlots(Talk* talk, Entropy* entropy, SlotWish wish);
 
 inline constexpr size_t kSurveyBatch = 32;

@@ -82,13 +82,13 @@ void Tenure::RaiseLimit(WallMs limit) {
   if (limit > terms_.bound) Die("L beyond the bound");
   limit_ = limit;
   claim_->ExtendTo(limit);
-  claim_->Explain(limit == terms_.bound ? "the registry has not granted more"
-                                        : "the grant file has not been moved ahead in time");
+  claim_->Explain(limit == terms_.bound ? "the claim's bound has not been raised in the registry"
+                                        : "the grant file has not been extended in time");
 }
 
 WallMs Tenure::LimitFor(WallMs id_time, Tick last) const {
   const Layout& layout = claim_->layout();
-  // The first tick may begin some time after the base.
+  // The first tick may begin after the base.
   const WallMs used =
       std::max({id_time, layout.StartOf(claim_->first_tick()), layout.StartOf(last)});
   const WallMs ahead = layout.StartOf(layout.FirstTickFrom(used + kGrantAhead) + 1);

@@ -13,16 +13,16 @@
 namespace firn {
 namespace {
 
-// Of one multi, which has to be done within a coordinator's time limit: a directory syncs its disk
-// four times for each, and a busy disk takes some 50 ms for that.
+// Creates in one multi, which has to finish within the coordinator's time limit: a directory syncs
+// its disk four times for each, which takes about 50 ms on a busy disk.
 constexpr size_t kCreatesMax = 16;
-// More than interrupted deletions by hand can leave; the rest stands where nobody asks for it.
+// More than interrupted manual deletions can leave. Any further old eras are harmless.
 constexpr size_t kErasEndedMax = 64;
-// More than the clocks of a cluster may differ, when its first id is issued.
+// More than the clocks of a cluster may differ when its first id is issued.
 constexpr Milliseconds kBeforeFirstId{86'400'000};
 
-// Nodes to be made below one version of the root node, sent in portions; those already there are
-// left alone.
+// Nodes to be created below one version of the root node, sent in portions. Existing nodes are not
+// changed.
 class Creation {
  public:
   Creation(BlockingCoordinator& registry, const MetaAsRead& root)
@@ -34,11 +34,11 @@ class Creation {
     return creates_.size() < kCreatesMax ? Status() : Send();
   }
 
-  // Whether all that was added was sent.
+  // Whether all added nodes were sent.
   bool empty() const { return creates_.empty(); }
 
-  // All at once where none is there; else those that are missing, one by one. Each write of a
-  // portion is tried once more at most, so the loop is bounded.
+  // Creates all nodes at once if none exists, otherwise the missing ones one by one. Each write of
+  // a portion is retried at most once, so the loop is bounded.
   Status Send() {
     const std::vector<Write> creates = std::exchange(creates_, {});
     const WriteOutcome all = registry_.Multi(Guarded(creates));
@@ -58,7 +58,7 @@ class Creation {
     return writes;
   }
 
-  // Refused because of a node, not because of a guard.
+  // Whether a node, and not a guard, was the reason for the refusal.
   bool IsThere(const WriteOutcome& outcome) const {
     return outcome.status.code() == Code::kConflict &&
            outcome.failed >= static_cast<int>(guards_.size());
@@ -69,14 +69,14 @@ class Creation {
   std::vector<Write> creates_;
 };
 
-// Where the registry did not answer in time.
+// Adds the progress to the error if the registry did not answer in time.
 Status Interrupted(const Status& status, uint32_t made, uint32_t of) {
   if (status.code() != Code::kUnavailable && status.code() != Code::kUnknown) return status;
   return status.WithContext(
-      Cat(made, " of ", of, " machine ids are made, the same command makes the others"));
+      Cat(made, " of ", of, " machine ids are made; repeat the command to make the others"));
 }
 
-// What ends all eras that there are.
+// The writes that end all existing eras.
 Result<std::vector<Write>> EndOfEras(BlockingCoordinator& registry) {
   std::vector<Write> ends;
   const auto names = registry.List(kMetaPath);
@@ -126,13 +126,13 @@ Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
 }
 
 std::string WhyFrozen(const ClusterMeta& meta) {
-  if (meta.reason == kBeingMade) return "the cluster is half made: the same firn init completes it";
+  if (meta.reason == kBeingMade) return "the cluster is half made; repeat firn init to complete it";
   return "the cluster is frozen: " + meta.reason + "; run firn restore first";
 }
 
 Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
                         std::optional<uint32_t> workers, const SlotsMade& progress) {
-  if (!frozen.meta.frozen) return Invalid("records are made under a frozen root node only");
+  if (!frozen.meta.frozen) return Invalid("records are made only under a frozen root node");
   FIRN_ASSIGN(const Layout layout, Layout::Parse(frozen.meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, frozen.meta.rack_bits));
   const uint32_t per_rack = std::min(workers.value_or(split.workers()), split.workers());
@@ -171,7 +171,7 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
   if (!IsDefaultStrategy(plan.default_strategy)) {
     return Invalid("the default strategy must be snowflake or empty");
   }
-  if (!plan.uuid.empty() && !IsUuid(plan.uuid)) return Invalid("\"" + plan.uuid + "\" is no uuid");
+  if (!plan.uuid.empty() && !IsUuid(plan.uuid)) return Invalid("not a UUID: " + plan.uuid);
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(plan.layout, plan.rack_bits));
   FIRN_TRY(registry.PrepareRoot());
   ClusterMeta meta{.uuid = plan.uuid.empty() ? DrawUuid(entropy) : plan.uuid,
@@ -186,7 +186,7 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
   if (!made.ok() && made.code() != Code::kConflict) return made.status();
   FIRN_ASSIGN(MetaAsRead stands, ReadMeta(registry));
   if (stands.meta.reason != kBeingMade) {
-    return Conflict("there is a cluster here already: " + stands.meta.uuid);
+    return Conflict("the registry already has a cluster here: " + stands.meta.uuid);
   }
   FIRN_TRY(MakeMissingNodes(registry, stands, plan.workers, plan.progress));
   if (plan.last_look) FIRN_TRY(plan.last_look());

@@ -13,45 +13,45 @@
 
 namespace firn {
 
-// Told now and then how many slots stand, of how many.
+// Progress: called from time to time with the slots made, and their total.
 using SlotsMade = std::function<void(uint32_t made, uint32_t of)>;
 
-// What a cluster is made of.
+// The parameters of a new cluster.
 struct ClusterPlan {
   Layout layout = Layout::Firn();
   int rack_bits = 2;
-  std::optional<uint32_t> workers{};  // of each rack; all that the layout has, unless given
+  std::optional<uint32_t> workers{};  // of each rack; default: all that the layout has
   std::string uuid{};                 // of the lost cluster that this one continues; drawn if empty
   WallMs floor{};                     // no claim below it
-  std::string default_strategy{};     // as ClusterMeta has it
-  // Of a cluster that serves undefined tags: no id under these names is older. Unless given, a day
-  // before the cluster is made, by the registry's clock.
+  std::string default_strategy{};     // see ClusterMeta
+  // In a cluster that serves undefined tags: no id of such a tag is older. Default: a day before
+  // the cluster is made, by the registry's clock.
   WallMs ids_since{};
-  // Asked when all nodes are there and before anybody can claim: a refusal leaves the cluster half
+  // Called when all nodes exist and before any server can claim. A failure leaves the cluster half
   // made, as MakeCluster's own failures do.
   std::function<Status()> last_look{};
   SlotsMade progress{};
 };
 
-// Why the root node of a cluster that is not whole yet is frozen.
+// The reason in the frozen root node of an incomplete cluster.
 inline constexpr char kBeingMade[] = "the cluster is being made";
 
-// What whoever wants something changed under a frozen root node is told: why it is frozen, and what
-// thaws it.
+// Returns a sentence for operations that a frozen root node prevents: why it is frozen, and which
+// command unfreezes it.
 std::string WhyFrozen(const ClusterMeta& meta);
 
-// The tag that a cluster is made with, a plain snowflake tag like any other.
+// The tag of every new cluster, an ordinary snowflake tag.
 inline constexpr std::string_view kFirstTag = "default";
 
-// Makes a cluster where there is none: its root node, the clock node, a record for each slot, and
-// the tag `default`. The root node is frozen until everything is there, so a second call completes
-// what a first one left half done. kConflict: there is a whole one already. Blocks.
+// Makes a new cluster: its root node, the clock node, a record for each slot, and the tag
+// `default`. The root node is frozen until everything exists, so a second call completes an
+// interrupted one. kConflict: there is a complete cluster already. Blocks.
 //
-// Sharp edge: whether there really was no cluster before is the caller's to know; after a loss of
-// data the floor must lie above every bound that anybody may still hold (see restore.h).
+// Sharp edge: the caller must know that there was no cluster before. After a loss of data the floor
+// must be above every bound that a process may still hold (see restore.h).
 Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entropy& entropy);
 
-// The root node and its version, after a sync; kNotFound, kCorrupt or the registry's failure.
+// Returns the root node and its version, after a sync; kNotFound, kCorrupt or the registry's error.
 struct MetaAsRead {
   ClusterMeta meta;
   int64_t version = 0;
@@ -59,24 +59,24 @@ struct MetaAsRead {
 };
 Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry);
 
-// Makes the tag `default`, unless there is one: for whoever makes a cluster, or makes it anew.
-// kConflict: the root has changed.
+// Makes the tag `default` if it does not exist: for a new or re-created cluster.
+// kConflict: the root node has changed.
 Status MakeFirstTag(BlockingCoordinator& registry, const MetaAsRead& root);
 
-// Gives the root node new contents and an era of its own, which `meta` then tells; eras before it
-// end, so that nothing sent for them takes effect any more. `version` is the root node's as it was
-// read; without one it is made. The version it has now, or kConflict.
+// Writes the root node with a new era, which is stored in `meta`. Earlier eras end: writes sent in
+// them no longer take effect. `version` is the root node's version as read; without one, the node
+// is created. Returns the new version, or kConflict.
 Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
                          std::optional<int64_t> version, Entropy& entropy);
 
-// Gives the root node new contents within the era it was read in, and `stands` the new version.
+// Writes the root node within the era in which it was read, and updates the version in `stands`.
 Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands);
 
-// The part of it that makes what is missing below a root node; nothing that is there is changed. A
-// record made anew is a loss of data to whoever held it, so this works under a frozen root node
-// only, as it was read: kInvalid when it is not frozen, kConflict when it has changed meanwhile.
-// The floor above the lost record's bound must be in it already. Works in small portions, each with
-// the coordinator's whole time limit; whatever a failure leaves, the next call completes.
+// Makes the nodes that are missing below a root node; existing nodes are not changed. To a holder,
+// a re-created record is a loss of data, so this requires a frozen root node as it was read:
+// kInvalid if it is not frozen, kConflict if it has changed meanwhile. Its floor must already be
+// above the lost record's bound. Works in small portions, each with the coordinator's whole time
+// limit; the next call completes what a failed one left.
 Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
                         std::optional<uint32_t> workers, const SlotsMade& progress = {});
 

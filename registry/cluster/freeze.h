@@ -9,22 +9,22 @@
 
 namespace firn {
 
-// Why a cluster is to be frozen: its data went back in time.
+// A request to freeze a cluster whose data went back in time.
 struct FreezeOrder {
-  std::string why;  // stands in the root node, for the operator
-  // Whether the root node shows data that were restored since, or others than those.
+  std::string why;  // stored in the root node for the operator
+  // Whether the root node shows that the data were restored meanwhile, or are of another cluster.
   std::function<bool(const ClusterMeta&)> mended;
 };
 
 enum class Freeze {
-  kDone,      // by this order
-  kNeedless,  // somebody else has done it, or it is mended, or there is no cluster
-  kNotYet,    // somebody else has changed the root node, or nobody knows: it may be tried at once
+  kDone,      // frozen by this request
+  kNeedless,  // already frozen, restored meanwhile, or there is no cluster
+  kNotYet,    // the root node was changed meanwhile, or the outcome is unknown: retry at once
 };
 
-// Tries once to freeze a cluster: from the moment it is acknowledged nobody claims a machine id or
-// takes a range until an operator has restored it. A failure says why the root node could not be
-// read. While a cluster is being made it counts as not frozen: its maker thaws it without a look.
+// Tries once to freeze a cluster. After the acknowledgement no server claims a machine id or takes
+// a range until an operator has restored the cluster. A failure says why the root node could not be
+// read. A cluster that is being made counts as not frozen: its maker unfreezes it unconditionally.
 Task<Result<Freeze>> TryToFreeze(Talk* talk, FreezeOrder order);
 
 }  // namespace firn

@@ -12,13 +12,13 @@
 
 namespace firn {
 
-// A copy of the cluster's root node that follows the registry, for those who must know which
-// cluster it is and change nothing.
+// A read-only copy of the cluster's root node that follows the registry, for code that has to know
+// the cluster.
 //
-//  1. It is read in each new session, after each notice, and every 30 to 60 s anyway.
-//  2. `told` is called with each answer that differs from the one before: the meta, or why there is
-//     none (kNotFound, kCorrupt, kDenied).
-//  3. A registry that is away changes nothing: it is asked again after a second.
+//  1. It is read in each new session, after each notification, and every 30 to 60 s.
+//  2. `told` is called with each answer that differs from the previous one: the root node's
+//     contents, or why they cannot be read (kNotFound, kCorrupt, kDenied).
+//  3. An unreachable registry changes nothing: the read is retried after a second.
 //
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.
 class MetaWatch {
@@ -30,7 +30,7 @@ class MetaWatch {
 
   MetaWatch(Coordinator& coordinator, Entropy& entropy, Told told);
 
-  // Does what is due. Call every 50 ms or so.
+  // Does everything that is due. Call it about every 50 ms.
   void Tick(BootMs now);
 
  private:

@@ -12,7 +12,7 @@ constexpr size_t kHalf = Nonce::kTextBytes / 2;
 
 Nonce Nonce::Draw(Entropy& entropy) {
   Nonce drawn;
-  // Zero comes up once in 2^128; a source that gives nothing else is broken, and asked twice only.
+  // Zero has a probability of 2^-128. After two zeros the source of random numbers is broken.
   for (int i = 0; i < 2 && drawn.zero(); ++i) drawn = Nonce(entropy.Next(), entropy.Next());
   if (drawn.zero()) Die("the random numbers are all zero");
   return drawn;
@@ -21,7 +21,7 @@ Nonce Nonce::Draw(Entropy& entropy) {
 Result<Nonce> Nonce::Parse(std::string_view text) {
   Nonce nonce;
   if (text.size() != kTextBytes || !IsLowerHex(text)) {
-    return Corrupt("a nonce is 32 hexadecimal digits in lower case");
+    return Corrupt("a nonce consists of 32 lower-case hexadecimal digits");
   }
   nonce.high_ = ParseNumber<uint64_t>(text.substr(0, kHalf), 16).value();
   nonce.low_ = ParseNumber<uint64_t>(text.substr(kHalf), 16).value();

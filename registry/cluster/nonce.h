@@ -13,21 +13,21 @@ namespace firn {
 
 // 128 random bits that name one attempt to claim a slot. A value.
 //
-// Sharp edge: drawn anew for every attempt, never for every process. A process that lost a slot,
-// claimed it again and died before the answer would otherwise find "its" nonce in both the old
-// grant file and the new record, and go on below what others used in between.
+// Sharp edge: draw a nonce for every attempt, not for every process. Otherwise a process that lost
+// a slot, claimed it again and died before the answer would leave the same nonce in its old grant
+// file and in the new record, and its successor would resume below ids that others used meanwhile.
 class Nonce {
  public:
   static constexpr size_t kTextBytes = 32;
 
-  // Zero: no claim. A released or never used slot's record holds it.
+  // Zero: no claim. The record of a released or unused slot contains it.
   constexpr Nonce() = default;
   constexpr Nonce(uint64_t high, uint64_t low) : high_(high), low_(low) {}
 
-  // A new one; never zero.
+  // Returns a new nonce; never zero.
   static Nonce Draw(Entropy& entropy);
 
-  // 32 lower-case hexadecimal digits; anything else is kCorrupt.
+  // Accepts 32 lower-case hexadecimal digits; anything else is kCorrupt.
   static Result<Nonce> Parse(std::string_view text);
   std::string text() const;
 

@@ -25,7 +25,7 @@ std::string HolderText(const PastHolder& holder) {
       .Done();
 }
 
-// Members that are not asked for are somebody's who came later.
+// Other members belong to later versions and are ignored.
 bool TakeHolder(const Json& json, PastHolder& holder) {
   int64_t first = 0;
   int64_t end = 0;

@@ -13,16 +13,16 @@
 
 namespace firn {
 
-// Who held a slot, and which time of it: what tells years later which process issued an id. The
-// record tells its last holder, also once he has released it; those before him stand beside it,
-// added by the very write that puts another's name into the record:
+// The holders of a slot and their periods: shows years later which process issued an id. The record
+// names its last holder, also after a release. Earlier holders are stored next to it, added by the
+// write that puts another name into the record:
 //
 //   /machines/<rack>/<worker>/past   {"holders":[{"owner":..,"host":..,"pid":..,"first_ms":..,
 //                                     "end_ms":..}, ...]}                         oldest first
 //
-// Nothing hangs on it: whoever cannot read it begins a new one.
+// Nothing depends on it: a list that cannot be read is replaced by a new one.
 
-// One holding of a slot. Every id of it has its tick in [first, end).
+// One holding of a slot. The ticks of its ids are in [first, end).
 struct PastHolder {
   std::string owner;
   std::string host;
@@ -30,27 +30,27 @@ struct PastHolder {
   WallMs first;
   WallMs end;
 
-  // What is left of it when somebody goes on with the slot from `successor` on.
+  // Returns this holding, ended at `successor` if another process resumes or claims there.
   PastHolder Until(WallMs successor) const;
 
   friend bool operator==(const PastHolder&, const PastHolder&) = default;
 };
 
-// The holding that a record tells.
+// Returns the holding in a record.
 PastHolder HolderIn(const SlotRecord& record);
 
 // The last holdings of one slot. A value; thread-compatible.
 class PastHolders {
  public:
   static constexpr size_t kHoldersMax = 100;
-  static constexpr size_t kBytesMax = 128 << 10;  // of the text that is read
-  static constexpr size_t kValuesMax = 8192;        // the same, members and items of lists
+  static constexpr size_t kBytesMax = 128 << 10;  // of the text to parse
+  static constexpr size_t kValuesMax = 8192;      // members and list items of the text to parse
 
-  // kCorrupt, with a reason, for what is not exactly such an object.
+  // kCorrupt, with a reason, if the text is not exactly such an object.
   static Result<PastHolders> Parse(std::string_view json);
   std::string Text() const;
 
-  // The newest; the oldest beyond kHoldersMax is forgotten. A holding without time is left out.
+  // Adds the newest holding and drops the oldest beyond kHoldersMax. Ignores an empty holding.
   void Add(PastHolder holder);
 
   // Oldest first.

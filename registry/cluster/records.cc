@@ -14,15 +14,15 @@ namespace {
 constexpr int64_t kTimeMax = kRecordTimeMax.ms();
 constexpr size_t kUuidBytes = 36;
 
-// Looked at before anything else: another format may have other members.
+// Checked first: another format may have other members.
 Status CheckFormat(int64_t format) {
   if (format > ClusterMeta::kFormat) {
-    return Invalid(Cat("the cluster has gone on to format ", format, ", and this program speaks ",
-                       ClusterMeta::kFormat, ": install a newer Firn"));
+    return Invalid(Cat("the cluster uses format ", format, ", but this program supports only ",
+                       ClusterMeta::kFormat, "; install a newer Firn"));
   }
   if (format >= ClusterMeta::kFormatOldest) return {};
-  return Invalid(Cat("the cluster is one of Firn 0.1 (format ", format,
-                     "), whose data nobody reads any more: make another, elsewhere, with firn "
+  return Invalid(Cat("the cluster was made by Firn 0.1 (format ", format,
+                     "), which is no longer supported; make another one, elsewhere, with firn "
                      "init"));
 }
 
@@ -68,12 +68,12 @@ Result<ClusterMeta> ParseMeta(std::string_view json) {
       .Text("reason", meta.reason, ClusterMeta::kReasonBytesMax)
       .Others(meta.others);
   FIRN_TRY(read.status().WithContext(kNode));
-  if (!IsUuid(meta.uuid)) return Corrupt("the cluster's root node: \"uuid\" is none");
+  if (!IsUuid(meta.uuid)) return Corrupt("the cluster's root node: \"uuid\" is not a UUID");
   FIRN_ASSIGN(meta.era, Nonce::Parse(era));
   if (!IsDefaultStrategy(meta.default_strategy)) {
-    return Corrupt("the cluster's root node: \"default_strategy\" is none");
+    return Corrupt("the cluster's root node: \"default_strategy\" is not a known strategy");
   }
-  if (meta.era.zero()) return Corrupt("the cluster's root node: \"era\" is none");
+  if (meta.era.zero()) return Corrupt("the cluster's root node: \"era\" is zero");
   meta.rack_bits = static_cast<int>(rack_bits);
   meta.ids_since = WallMs(ids_since);
   meta.floor = WallMs(floor);
@@ -85,19 +85,19 @@ LedgerLimit LimitOf(const ClusterMeta& meta) {
   const Result<Layout> layout = Layout::Parse(meta.layout);
   if (meta.ids_since == WallMs() || !layout.ok()) {
     return {0,
-            "this cluster serves undefined tags, and its root node does not say since when; run "
+            "this cluster serves undefined tags, but the date of its first id is unknown; run "
             "firn restore --ids_since=DATE"};
   }
   const Tick first = std::clamp(layout->TickAt(meta.ids_since), Tick(0), layout->last_tick());
   const auto end = static_cast<int64_t>(layout->time().Place(static_cast<uint64_t>(first.count())));
   return {end, Cat("numbers must end below ", end,
-                   ": this cluster serves undefined tags, so its ids since ",
+                   ": this cluster serves undefined tags, so ids issued since ",
                    FormatRfc3339(meta.ids_since), " may be in use under any name")};
 }
 
 Status LedgerLimit::CheckEnd(int64_t to) const { return to <= end ? Status() : Invalid(why); }
 
-// Segment tags have ledgers, so somebody has to define each.
+// Segment tags have ledgers, so each must be defined.
 bool IsDefaultStrategy(std::string_view text) { return text.empty() || text == "snowflake"; }
 
 std::string FormatSlotRecord(const SlotRecord& record) {

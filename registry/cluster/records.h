@@ -10,8 +10,8 @@
 
 namespace firn {
 
-// What the registry's nodes hold, as values, and their one text form: a flat JSON object, so that
-// any tool that shows a node's data shows the record.
+// The contents of the registry's nodes, as values and as text: a flat JSON object, which any tool
+// that shows a node's data can display.
 //
 //   /                                {"format":2,"uuid":..,"era":"<32 hex>","layout":"firn",
 //                                     "rack_bits":2,"default_strategy":"","ids_since_ms":..,
@@ -23,45 +23,45 @@ namespace firn {
 //   /machines/<rack>/<worker>/live   {"endpoint":"10.1.2.3:7609","nonce":"<32 hex>",
 //                                     "format":2}                                      ephemeral
 //
-// Readers are strict: whatever lacks one of these members, or has one out of its range, is kCorrupt
-// with a reason. Members beside them are a later version's: they are not looked at, and stand in
-// `others`, so that they are written again with all else. Thread-compatible.
+// Readers are strict: a missing member, or one out of its range, makes the node kCorrupt, with a
+// reason. Other members belong to later versions: they are kept unread in `others`, and written
+// back with the rest. Thread-compatible.
 
-// More is not one of ours. Read limits, not write limits: what is written stays far below.
+// Larger nodes are not Firn's. Limits for reading; nodes that Firn writes are far smaller.
 inline constexpr size_t kRecordBytesMax = 8192;
 // Times in records lie between 1970 and the year 10000.
 inline constexpr WallMs kRecordTimeMax{253'402'300'800'000};
 
-// The cluster's root node. Its version guards every claim: any change of it ends renewals of the
-// claims that were made before.
+// The cluster's root node. Its version guards every claim: any change of the node ends the renewals
+// of earlier claims.
 struct ClusterMeta {
-  // What this program speaks. Format 1 was Firn 0.1's, and nobody's since.
+  // The formats that this program supports. Format 1 was that of Firn 0.1.
   static constexpr int64_t kFormatOldest = 2, kFormat = 2;
   static constexpr size_t kReasonBytesMax = 1000;
 
-  int64_t format = kFormat;  // what the cluster uses: raised by `firn upgrade`, never lowered
+  int64_t format = kFormat;  // the cluster's format: raised by `firn upgrade`, never lowered
   std::string uuid;
   Nonce era{};         // of these data: see EraPath
   std::string layout;  // Layout::text()
   int rack_bits = 2;
-  // How ids of tags that nobody has defined are made: "snowflake", or empty: there are none. Fixed
-  // when the cluster is made: where it is not empty, plain ids may be out under any name.
+  // The strategy of undefined tags: "snowflake", or empty if they are not served. Fixed when the
+  // cluster is made: if it is not empty, plain ids may have been issued under any name.
   std::string default_strategy{};
-  // No id under these names is older. Written where there is a default strategy; 0: unknown.
+  // No id of an undefined tag is older. Written if there is a default strategy; 0: unknown.
   WallMs ids_since{};
   WallMs floor;         // no claim begins below it
-  bool frozen = false;  // no claim begins at all
-  std::string reason;   // of the freeze, in words
+  bool frozen = false;  // no server may claim
+  std::string reason;   // of the freeze, as a sentence
   std::string others{};
 
   friend bool operator==(const ClusterMeta&, const ClusterMeta&) = default;
 };
 
-// A slot's record: who owns its time up to `bound`.
+// A slot's record: the holder, which owns the slot's time up to `bound`.
 struct SlotRecord {
-  Nonce nonce{};  // zero: nobody; what lies before `bound` is used up all the same
+  Nonce nonce{};  // zero: there is no holder, but the time below `bound` is used up
   // Drawn for every version that the holder writes from, so that a copy of a running process is
-  // told from itself. Whoever else rewrites the record leaves it as it is.
+  // recognised. Any other writer of the record leaves it unchanged.
   Nonce word{};
   WallMs bound{};
   std::string owner{};  // OwnerName::TextIn()
@@ -69,7 +69,7 @@ struct SlotRecord {
   std::string host{};
   int64_t pid = 0;
   std::string build{};
-  bool retired = false;  // by `firn restore`: never to be claimed again
+  bool retired = false;  // by `firn restore`: never claimed again
   std::string others{};
 
   bool never_used() const { return nonce.zero() && bound == WallMs(); }
@@ -77,35 +77,35 @@ struct SlotRecord {
   friend bool operator==(const SlotRecord&, const SlotRecord&) = default;
 };
 
-// The claim as others see it, for as long as its session lives.
+// The visible sign of a claim; it exists as long as the holder's session.
 struct LiveMark {
   std::string endpoint;
   Nonce nonce;
-  int64_t format = ClusterMeta::kFormat;  // the newest that its holder speaks
+  int64_t format = ClusterMeta::kFormat;  // the newest that its holder supports
 
   friend bool operator==(const LiveMark&, const LiveMark&) = default;
 };
 
-// Where the numbers of all ledgers of a cluster end, and why. In a cluster that serves undefined
-// tags, plain ids may be in use under any name, so numbers end below the first id of `ids_since`;
-// there are none while that is unknown.
+// The upper limit for the numbers of all ledgers of a cluster, and its reason. In a cluster that
+// serves undefined tags, plain ids may be in use under any name, so numbers end below the first id
+// of `ids_since`; while that is unknown, no numbers are issued.
 struct LedgerLimit {
   int64_t end = INT64_MAX;
   std::string why{};  // empty without a limit
 
-  // kInvalid, with the reason, for numbers that reach beyond it; `to` is the first one after them.
+  // kInvalid, with the reason, if the numbers exceed it; `to` is the first number after them.
   Status CheckEnd(int64_t to) const;
 };
 LedgerLimit LimitOf(const ClusterMeta& meta);
 
-// Whether undefined tags may be served so: "snowflake", or empty.
+// Whether the text is a strategy for undefined tags: "snowflake", or empty.
 bool IsDefaultStrategy(std::string_view text);
 
 std::string FormatMeta(const ClusterMeta& meta);
 std::string FormatSlotRecord(const SlotRecord& record);
 std::string FormatLiveMark(const LiveMark& mark);
 
-// kInvalid: a cluster of a format that this program does not speak; the sentence says which.
+// kInvalid: the cluster has a format that this program does not support; the message names it.
 Result<ClusterMeta> ParseMeta(std::string_view json);
 Result<SlotRecord> ParseSlotRecord(std::string_view json);
 Result<LiveMark> ParseLiveMark(std::string_view json);

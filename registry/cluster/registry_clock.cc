@@ -14,7 +14,7 @@ Result<WallMs> ReadRegistryClock(BlockingCoordinator& registry) {
         registry.Multi({Write::Create(kClockPath, "", Lifetime::kPersistent)});
     if (made.status.ok() || made.status.code() == Code::kConflict) told = set();
   }
-  if (!told.status.ok()) return told.status.WithContext("asking the registry for its time");
+  if (!told.status.ok()) return told.status.WithContext("reading the registry's clock");
   return told.stats.front().modified;
 }
 

@@ -6,8 +6,8 @@
 
 namespace firn {
 
-// What the registry's own clock shows: the moment at which a write of the clock node, which is made
-// when it is lost, was applied.
+// Returns the registry's time: that of a write of the clock node, which is created if it is
+// missing.
 Result<WallMs> ReadRegistryClock(BlockingCoordinator& registry);
 
 }  // namespace firn

@@ -7,8 +7,8 @@
 
 namespace firn {
 
-// A machine id that another system still uses is reserved: out of use as one that `firn restore`
-// has retired, so that no Firn claims it, however old. The record's owner says for whom.
+// A machine id that another system still uses is reserved. Its record is marked as retired, as by
+// `firn restore`, so that no version of Firn claims it. The record's owner names the system.
 inline constexpr std::string_view kReservedPrefix = "reserved: ";
 
 inline bool IsReserved(const SlotRecord& record) {

@@ -14,7 +14,7 @@ std::string LivePath(Slot slot) { return SlotPath(slot) + "/live"; }
 
 std::string EraPath(const Nonce& era) { return std::string("/") + kEraPrefix + era.text(); }
 
-// Nobody ever sets it.
+// The node is never set.
 Write EraCheck(const Nonce& era) { return Write::Check(EraPath(era), 0); }
 
 }  // namespace firn

@@ -10,8 +10,8 @@
 
 namespace firn {
 
-// The place in the registry that stands for one machine id: worker and rack, which RackSplit joins
-// to the number. A value.
+// The place of one machine id in the registry: rack and worker, which RackSplit combines into the
+// number. A value.
 struct Slot {
   uint32_t rack = 0;
   uint32_t worker = 0;
@@ -22,10 +22,10 @@ struct Slot {
   }
 };
 
-// "rack 1 worker 7", for sentences.
+// "rack 1 worker 7", for messages.
 std::string SlotText(Slot slot);
 
-// Where things are, below the cluster's root.
+// Paths below the cluster's root.
 inline constexpr const char* kMetaPath = "/";
 inline constexpr const char* kMachinesPath = "/machines";
 inline constexpr const char* kClockPath = "/clock";  // set to learn the registry's own time
@@ -33,11 +33,11 @@ std::string RackPath(uint32_t rack);
 std::string SlotPath(Slot slot);
 std::string LivePath(Slot slot);
 
-// Versions and creations are small numbers, and a registry that lost its data counts through them
-// again. The era does not come again: a name drawn at random whenever a cluster is made or
-// restored, which the root node tells and one empty node bears. So every multi that builds on what
-// was read asks for that node as well: it takes effect in no other data than it was made for, even
-// when its maker slept meanwhile and has not heard that his connection leads elsewhere now.
+// Versions and creations are small numbers, which recur in a registry that has lost its data. An
+// era never recurs: it is a random name, drawn whenever a cluster is made or restored, stored in
+// the root node and as the name of an empty node. Every multi that is based on earlier reads also
+// checks for that node. So it takes effect only in the data for which it was made, even if its
+// process slept meanwhile and has not noticed that its connection leads to other data.
 inline constexpr const char* kEraPrefix = "era-";  // of a name below the root node
 std::string EraPath(const Nonce& era);
 Write EraCheck(const Nonce& era);

@@ -73,11 +73,12 @@ Status Take(const Json& json, StandIn& value) {
   StandIn read;
   int64_t since = 0;
   const bool whole = json.is_object() && json.contains("store") && json.contains("picked");
-  if (!whole) return Invalid("is no object with a store and a number");
+  if (!whole) return Invalid("is not an object with a store and a number");
   FIRN_TRY(Take(json["store"], read.store));
   FIRN_TRY(Take(json["picked"], read.picked));
   if (json.contains("since_ms")) FIRN_TRY(Take(json["since_ms"], since));
-  if (!IsTagWord(read.store) || read.picked < 0 || since < 0) return Invalid("holds nonsense");
+  if (!IsTagWord(read.store) || read.picked < 0 || since < 0)
+    return Invalid("has a member out of its range");
   read.since = WallMs(since);
   value = std::move(read);
   return {};
@@ -106,7 +107,7 @@ void Put(std::string_view key, const Period& value, Json& json) {
 void Put(std::string_view key, const TagBuffer& value, Json& json) {
   json[std::string(key)] = value == TagBuffer::kNone ? "none" : "double";
 }
-// What was always so is not said, for the sake of those who read nodes of earlier versions.
+// The default is not written, so that nodes of earlier versions keep their text.
 void Put(std::string_view key, const StoreAway& value, Json& json) {
   if (value == StoreAway::kLedger) json[std::string(key)] = "ledger";
 }
@@ -120,7 +121,7 @@ void PutStandIn(const StandIn& value, Json& json) {
 
 // --- reading -------------------------------------------------------------------------------------
 
-// The fields of one object, and the faults on the way.
+// Reads the fields of one object and collects the faults.
 class Reader {
  public:
   explicit Reader(std::string_view name) { node_.tag.name = name; }
@@ -166,17 +167,17 @@ Result<TagNode> Reader::Finish() {
   if (const Status status = std::move(faults_).ToStatus(); !status.ok()) {
     return Corrupt(status.message());
   }
-  // An earlier version may have enabled it, which does not know the word.
+  // An earlier version, which does not know the member, may have enabled the tag.
   if (node_.tag.high > 0) node_.deleted = false;
   if (!others_.empty()) node_.others = JsonText(others_);
   return std::move(node_);
 }
 
-// Adds what a reader has put aside, but for members that the node has by now.
+// Adds the unknown members that a reader kept, except those that the node now has.
 Status PutOthers(const std::string& others, Json& json) {
   if (others.empty()) return {};
   const Result<Json> kept = ParseJson(others, kTagNodeBytesMax);
-  if (!kept.ok()) return Invalid("the members to keep: " + kept.status().message());
+  if (!kept.ok()) return Invalid("the members to preserve: " + kept.status().message());
   for (const auto& [key, value] : kept->items()) {
     if (!json.contains(key)) json[key] = value;
   }
@@ -205,7 +206,8 @@ Result<TagNode> ReadTagNode(std::string_view name, std::string_view data) {
 
 Result<std::string> WriteTagNode(const TagNode& node) {
   FIRN_TRY(CheckTag(node.tag));
-  if (node.returned < 0) return Invalid(Shown(node.tag.name) + " has given back less than nothing");
+  if (node.returned < 0)
+    return Invalid(Shown(node.tag.name) + " has a negative number of returned numbers");
   Json json = Json::object();
   for (const TagField& field : TagFields()) {
     if (!Concerns(field, node.tag)) continue;

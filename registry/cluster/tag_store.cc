@@ -14,7 +14,7 @@
 namespace firn {
 namespace {
 
-// In each multi the check of the root node comes first.
+// Each multi begins with the check of the root node.
 constexpr int kRootIndex = 0;
 
 std::string Quoted(std::string_view name) { return "tag '" + std::string(name) + "'"; }
@@ -23,8 +23,8 @@ Status MayBeObfuscated(const MetaAsRead& meta, const TagDefinition& tag) {
   if (meta.meta.default_strategy.empty() || !tag.HasPlugin("obfuscate")) return {};
   return Invalid(
       Quoted(tag.name) +
-      " cannot be obfuscated: this cluster serves tags that nobody has defined, so plain "
-      "ids may be out under its name");
+      " cannot be obfuscated: this cluster serves undefined tags, so plain ids may have been "
+      "issued under its name");
 }
 
 Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
@@ -33,7 +33,7 @@ Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
   return MayBeObfuscated(meta, tag);
 }
 
-// What lies in a later period would keep the tag from giving numbers until that has come.
+// A start in a later period would keep the tag from issuing numbers until then.
 Status MayStart(BlockingCoordinator& registry, const MetaAsRead& meta, const TagDefinition& tag) {
   if (tag.HasLedger()) {
     FIRN_TRY(LimitOf(meta.meta).CheckEnd(tag.NextBegin()).WithContext(Quoted(tag.name)));
@@ -44,12 +44,12 @@ Status MayStart(BlockingCoordinator& registry, const MetaAsRead& meta, const Tag
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   const int64_t period = numbers->PeriodAt(now, zone);
   if (numbers->PeriodOf(*tag.start) <= period) return {};
-  return Invalid(Cat(Quoted(tag.name), ": start: ", *tag.start, " is of a period to come: it is ",
-                     period, " in ", tag.zone));
+  return Invalid(Cat(Quoted(tag.name), ": start: ", *tag.start, " is in a future period; the ",
+                     "current one is ", period, " in ", tag.zone));
 }
 
-// A tag that is made where data were lost may have given the numbers below its start: its ledger
-// says so, or an edit could change their form, and lower the start.
+// A tag that is created after a loss of data may have issued the numbers below its start. The
+// ledger records that, or an edit could change their form and lower the start.
 TagDefinition WithLedgerAtStart(TagDefinition tag) {
   tag.high = tag.start.value_or(0);
   return tag;
@@ -83,7 +83,7 @@ Result<TagListing> TagStore::ReadAll() {
     } else if (stored.code() == Code::kCorrupt) {
       listing.faults.push_back(stored.status().message());
       listing.unreadable.push_back(*name);
-    } else if (stored.code() != Code::kNotFound) {  // that one went since it was listed
+    } else if (stored.code() != Code::kNotFound) {  // not found: deleted since it was listed
       return stored.status();
     }
   }
@@ -102,7 +102,7 @@ Result<StoredTag> TagStore::ReadTag(std::string_view name, const MetaAsRead& met
   return stored;
 }
 
-// Deleted ones as well.
+// Also returns deleted tags.
 Result<StoredTag> TagStore::ReadNode(std::string_view name, const MetaAsRead& meta) {
   const Result<Node> node = registry_.Read(TagPath(name));
   if (node.code() == Code::kNotFound) return NotFound("there is no " + Quoted(name));
@@ -119,12 +119,12 @@ Status TagStore::Create(const TagDefinition& tag) {
   const bool restored = meta.meta.floor > WallMs();
   if (restored && tag.HasLedger() && !tag.start) {
     return Invalid(Quoted(tag.name) +
-                   " needs an explicit start: this cluster has lost data once, and a tag of this "
-                   "name may have given numbers before; start=1 says that it has not");
+                   " needs an explicit start: this cluster has lost data, and a tag of this name "
+                   "may have issued numbers before; start=1 if it has not");
   }
   FIRN_TRY(MayStart(registry_, meta, tag));
   TagDefinition made = WithLedgerAtStart(tag);
-  if (!restored || made.high == 1) made.high = 0;  // no number was ever given
+  if (!restored || made.high == 1) made.high = 0;  // no number was ever issued
   const Result<StoredTag> before = ReadNode(tag.name, meta);
   if (before.ok() && before->node.deleted) {
     return Overwrite(*before, {std::move(made)}).WithContext("creating " + Quoted(tag.name));
@@ -160,7 +160,7 @@ Status TagStore::Edit(const StoredTag& read, const TagDefinition& after) {
   return done;
 }
 
-// `read` was read with a root that is not frozen, or the write does not come through.
+// The write fails unless `read` was read under a root node that was not frozen.
 Status TagStore::Put(const StoredTag& read, TagDefinition after) {
   after = WithLedgerOf(read.tag(), std::move(after));
   FIRN_TRY(CheckEdit(read.tag(), after));
@@ -180,7 +180,8 @@ Status TagStore::Delete(std::string_view name) {
     FIRN_TRY(MayWrite(meta, read.tag()));
     if (read.tag().MayHaveIssued()) {
       return Invalid("ids of " + Quoted(name) +
-                     " may be out, which another tag of that name would give again: disable it");
+                     " may have been issued, and a new tag of that name would repeat them; "
+                     "disable it instead");
     }
     TagNode node = read.node;
     node.tag.disabled = true;
@@ -192,7 +193,7 @@ Status TagStore::Delete(std::string_view name) {
   return done.WithContext("deleting " + Quoted(name));
 }
 
-// Puts `node` in the place of what was read, and of nothing else.
+// Replaces the node by `node` if it is still as it was read.
 Status TagStore::Overwrite(const StoredTag& read, const TagNode& node) {
   const std::string& name = node.tag.name;
   if (read.stat.version == kUnguardedVersion) {
@@ -207,14 +208,14 @@ Status TagStore::Overwrite(const StoredTag& read, const TagNode& node) {
 
   const Result<Node> now = registry_.Read(path);
   if (now.ok() && now->stat.created_zxid != read.stat.created_zxid) {
-    return Corrupt(Quoted(name) + " was made anew by hand while it was being changed");
+    return Corrupt(Quoted(name) + " was re-created by hand while it was being changed");
   }
   return {};
 }
 
 Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen) {
   const Result<StoredTag> there = ReadTag(tag.name, frozen);
-  if (there.code() == Code::kNotFound || there.code() == Code::kCorrupt) return {};  // to be made
+  if (there.code() == Code::kNotFound || there.code() == Code::kCorrupt) return {};  // see Remake
   if (!there.ok()) return there.status();
   if (FormOf(there->tag()) == FormOf(tag)) return {};
   TagNode reformed = there->node;
@@ -223,8 +224,7 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen) {
   if (!tag.HasLedger()) reformed.tag.start.reset();
   FIRN_TRY(CheckEdit(there->tag(), reformed.tag));
   FIRN_TRY(MayBeObfuscated(frozen, tag));
-  return Rewrite(*there, reformed)
-      .WithContext("putting the form of " + Quoted(tag.name) + " right");
+  return Rewrite(*there, reformed).WithContext("correcting the form of " + Quoted(tag.name));
 }
 
 Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen) {
@@ -243,18 +243,18 @@ Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen) {
                              : Write::Set(path, data, Write::kAnyVersion);
   return Send({Write::Check(kMetaPath, frozen.version), write, EraCheck(frozen.meta.era)}, path,
               data)
-      .WithContext("making " + Quoted(tag.name) + " anew");
+      .WithContext("re-creating " + Quoted(tag.name));
 }
 
 Status TagStore::Lift(const StoredTag& read, int64_t high) {
-  const bool rests = read.stat.version == kUnguardedVersion;  // it is moved on, too
+  const bool rests = read.stat.version == kUnguardedVersion;  // a write moves it to a usable one
   if (high <= read.tag().high && !rests) return {};
   TagNode lifted = read.node;
   lifted.tag.high = std::max(high, lifted.tag.high);
-  return Rewrite(read, lifted).WithContext("lifting the ledger of " + Quoted(read.tag().name));
+  return Rewrite(read, lifted).WithContext("raising the ledger of " + Quoted(read.tag().name));
 }
 
-// While the cluster is restored, whether or not its era's node is there.
+// Used during a restore, so it does not check for the era's node.
 Status TagStore::Rewrite(const StoredTag& read, const TagNode& node) {
   FIRN_ASSIGN(const std::string data, WriteTagNode(node));
   const std::string path = TagPath(read.tag().name);
@@ -266,10 +266,10 @@ Status TagStore::Rewrite(const StoredTag& read, const TagNode& node) {
 Status TagStore::EnsureFolder() {
   const WriteOutcome made =
       registry_.Multi({Write::Create(std::string(kTagsPath), "", Lifetime::kPersistent)});
-  // Whether an unknown outcome made it shows at the next write.
+  // If the outcome is unknown, the next write shows whether the folder exists.
   const bool there = made.status.ok() || made.status.code() == Code::kConflict ||
                      made.status.code() == Code::kUnknown;
-  return there ? Status() : made.status.WithContext("making the folder of tags");
+  return there ? Status() : made.status.WithContext("creating the folder of tags");
 }
 
 Status TagStore::Send(std::vector<Write> writes, const std::string& path, const std::string& data) {
@@ -277,17 +277,17 @@ Status TagStore::Send(std::vector<Write> writes, const std::string& path, const 
   const int last = static_cast<int>(writes.size()) - 1;
   const WriteOutcome outcome = registry_.Multi(std::move(writes));
   if (outcome.failed == kRootIndex || (with_era && outcome.failed == last)) {
-    return Conflict("the cluster's root has changed meanwhile; look again");
+    return Conflict("the cluster's root node has changed meanwhile; try again");
   }
   if (outcome.status.code() == Code::kConflict) {
-    return Conflict("somebody else has just written it; look again");
+    return Conflict("another process has just written it; try again");
   }
   if (outcome.status.code() != Code::kUnknown) return outcome.status;
 
   FIRN_TRY(registry_.Sync(path));
   const Result<Node> now = registry_.Read(path);
   if (now.ok() && now->data == data) return {};
-  return Unknown("no answer came, and the node does not show the change; look again");
+  return Unknown("no answer came, and the node does not show the change; try again");
 }
 
 }  // namespace firn

@@ -12,7 +12,7 @@
 
 namespace firn {
 
-// A tag's node as it was read, with everything that a write of it has to match.
+// A tag's node as read, with everything that a write of it has to match.
 struct StoredTag {
   TagNode node;
   NodeStat stat;
@@ -22,17 +22,17 @@ struct StoredTag {
   const TagDefinition& tag() const { return node.tag; }
 };
 
-// All tags of a cluster, and a sentence for each node that is not one.
+// All tags of a cluster, and a sentence for each node that is not a tag.
 struct TagListing {
   std::vector<StoredTag> tags;  // by node name
   std::vector<std::string> faults;
-  std::vector<std::string> unreadable{};  // tags among them, by name
+  std::vector<std::string> unreadable{};  // names of the tags among the faults
   std::vector<std::string> deleted{};     // names whose tags were deleted; not among `tags`
 };
 
 // The cluster's tags for commands: read, create, edit. Every write is one multi that also checks
-// meta at the version, and the era, under which the tag was read, so that nothing written for one
-// state of the cluster takes effect in another.
+// the root node's version and the era under which the tag was read, so that a write for one state
+// of the cluster never takes effect in another.
 //
 // Owned by one thread. Create and Replace refuse while the cluster is frozen.
 class TagStore {
@@ -43,43 +43,43 @@ class TagStore {
 
   Result<TagListing> ReadAll();
 
-  // kNotFound names the tag; one that was deleted is not there.
+  // kNotFound, with the tag's name, also for a deleted tag.
   Result<StoredTag> Read(std::string_view name);
 
-  // kConflict when there is a tag of the name already, disabled ones included. In a cluster that
-  // has been restored after a loss a tag with a ledger wants an explicit start: its old numbers may
-  // have been lost with the node. Unless that is 1, ids count as out, and their form is fixed.
-  // kInvalid for numbers beyond LimitOf.
+  // Creates a tag. kConflict if a tag of that name exists, disabled or not. In a cluster that was
+  // restored after a loss, a tag with a ledger requires an explicit start: its node may have been
+  // lost after numbers were issued. Unless the start is 1, ids count as issued, and their form is
+  // fixed. kInvalid for numbers beyond LimitOf.
   Status Create(const TagDefinition& tag);
 
-  // Puts `after` in the place of what was read; the ledger and members of later versions stay as
-  // they were. kInvalid when CheckEdit refuses, or a dated tag would start in a period to come;
-  // kConflict when the node or meta has moved since.
+  // Replaces the tag as read by `after`, except for the ledger and members of later versions.
+  // kInvalid if CheckEdit refuses, or if a dated tag would start in a future period;
+  // kConflict if the node or the root node has changed since.
   Status Replace(const StoredTag& read, TagDefinition after);
 
-  // Replace for people, whose edit stands whatever the ledger does meanwhile: a busy tag's node is
-  // written all the time. While only the ledger has moved it reads again and tries again, at most
+  // Replace for an operator's edit, which does not depend on the ledger. Ledger writes change a
+  // busy tag's node continually: if only the ledger has moved, re-reads and retries, at most
   // kEditTriesMax times.
   Status Edit(const StoredTag& read, const TagDefinition& after);
 
-  // Takes a tag away of which no number was ever given; its name is free for another one. kInvalid
-  // when ids may be out, whoever is about to take the first ones: either this or the ledger's move
-  // is done first, and the other one sees it.
+  // Deletes a tag of which no number was ever issued; its name can be used again. kInvalid if ids
+  // may have been issued. If a server takes the first range at the same time, the versions order
+  // the two writes, and the later one fails.
   Status Delete(std::string_view name);
 
-  // For `firn restore`, while the cluster is frozen under the root node that was read, before
-  // ledgers are lifted: a tag that is there in another form than `tag` becomes what `tag` says, but
-  // for ledger and start. kInvalid when CheckEdit refuses that, since ids may be out.
+  // For `firn restore`, while the cluster is frozen under the root node as read, before ledgers are
+  // lifted: gives an existing tag the form of `tag`, except for ledger and start. kInvalid if
+  // CheckEdit refuses the change because ids may have been issued.
   Status Reform(const TagDefinition& tag, const MetaAsRead& frozen);
 
-  // Likewise: makes a tag whose node is lost or does not read, as `tag` says it; one that is there
-  // goes on from `start` at least, and stays what it is otherwise.
+  // Likewise: re-creates a tag whose node is missing or unreadable, as `tag` defines it. An
+  // existing tag only has its ledger raised to `start` at least.
   Status Remake(const TagDefinition& tag, const MetaAsRead& frozen);
 
-  // Moves the tag's ledger up to `high`, after a loss of data or because somebody else has given
-  // numbers of the tag; lower changes nothing. For `firn restore` and `firn tags import` only; a
-  // frozen cluster permits it, and one whose era's node is missing: restoring mends both. kConflict
-  // as with Replace.
+  // Raises the tag's ledger to `high`, after a loss of data or because another system has issued
+  // numbers of the tag; never lowers it. For `firn restore` and `firn tags import` only. Works also
+  // in a frozen cluster and without the era's node, which a restore both repairs. kConflict as with
+  // Replace.
   Status Lift(const StoredTag& read, int64_t high);
 
  private:
@@ -90,9 +90,8 @@ class TagStore {
   Status Rewrite(const StoredTag& read, const TagNode& node);
   Status EnsureFolder();
 
-  // Sends the multi {check(meta), what gives `path` the data, check(era) or nothing}. An unknown
-  // outcome is read back: ok when the node then holds just these data in a version that the write
-  // could have made.
+  // Sends the multi {check(meta), writes that give `path` the data, optionally check(era)}. Reads
+  // back after an unknown outcome: ok if the node then contains exactly these data.
   Status Send(std::vector<Write> writes, const std::string& path, const std::string& data);
 
   BlockingCoordinator& registry_;

@@ -11,6 +11,7 @@
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 #include "common/id/rack_split.h"
+#include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/tag_store.h"
@@ -24,9 +25,9 @@ namespace {
 
 // Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
 //
-// Servers go on while it reads: a claim that is renewed between two reads looks as if the registry
-// had gone back. So servers' reports are read before the records that run ahead of them, and what
-// looks wrong is read once more before it counts.
+// Servers continue while it reads: a claim that is renewed between two reads looks as if the
+// registry had gone back in time. So servers' reports are read before the records, which are newer,
+// and an apparent fault is read once more before it counts.
 class Auditor {
  public:
   Auditor(BlockingCoordinator& registry, WallMs now) : registry_(registry), now_(now) {}
@@ -46,17 +47,17 @@ class Auditor {
 
  private:
   void Fault(std::string sentence) { audit_.faults.push_back(std::move(sentence)); }
-  // One that restoring puts right.
+  // Adds a fault that a restore repairs.
   void Loss(std::string sentence) {
     Fault(std::move(sentence));
     ++audit_.losses;
   }
-  // What is not there. While a cluster is being made that is no loss: it is still to come.
+  // Adds a missing node. While a cluster is being made, that is not a loss.
   void Missing(std::string sentence) {
     if (!half_made_) Loss(std::move(sentence));
   }
 
-  // A node; nothing when it is not there, or damaged, which is a loss.
+  // Reads a node; empty if it is missing, or damaged, which is a loss.
   Result<std::optional<Node>> Find(const std::string& path) {
     Result<Node> node = registry_.Read(path);
     if (node.ok()) return std::optional<Node>(std::move(node).value());
@@ -72,12 +73,12 @@ class Auditor {
   Status ReadRacks();
   Status ReadRack(uint32_t rack);
   void Keep(SlotLook look);
-  // Nothing when there is no record.
+  // Empty if there is no record.
   Result<std::optional<SlotLook>> LookAgain(Slot slot);
   Result<std::optional<SlotLook>> LookAt(Slot slot, const Result<Node>& record_node,
                                          const Result<Node>& live_node);
   Status ReadProviders();
-  // Nothing when it is not there; kCorrupt when it cannot be read.
+  // Empty if there is none; kCorrupt if it cannot be parsed.
   Result<std::optional<ProviderReport>> ReportOf(const std::string& node_name);
   Status ReadConfigurators();
   void CompareRacks();
@@ -110,7 +111,7 @@ Status Auditor::ReadRoot() {
     Loss("the cluster is frozen: " + meta.reason);
   }
   if (root->version == kUnguardedVersion) Loss(RestsUnguarded("the cluster's root node"));
-  if (meta.floor - now_ > kPoisonAhead) Fault("the floor lies more than a day ahead");
+  if (meta.floor - now_ > kPoisonAhead) Fault("the floor is more than a day ahead");
   const Result<Layout> layout = Layout::Parse(meta.layout);
   if (!layout.ok()) {
     Fault("the layout cannot be read: " + layout.status().message());
@@ -125,11 +126,11 @@ Status Auditor::ReadRoot() {
   audit_.meta_set_at = root->modified;
   const size_t before = audit_.losses;
   FIRN_ASSIGN(const auto clock, Find(kClockPath));
-  if (!clock && audit_.losses == before) Missing("the clock node is missing: nobody can claim");
+  if (!clock && audit_.losses == before) Missing("the clock node is missing; no server can claim");
   return {};
 }
 
-// What was sent for data that are lost takes effect where the node of their era is.
+// Writes sent before a loss of data take effect if the node of their era exists.
 Status Auditor::ReadEras(const Nonce& current) {
   FIRN_ASSIGN(const auto names, registry_.List(kMetaPath));
   bool there = false;
@@ -137,13 +138,13 @@ Status Auditor::ReadEras(const Nonce& current) {
     if (name.rfind(kEraPrefix, 0) != 0) continue;
     const bool is_current = "/" + name == EraPath(current);
     there |= is_current;
-    if (!is_current) Loss("the node of an era that is over is there still: run firn restore");
+    if (!is_current) Loss("the node of an earlier era still exists; run firn restore");
   }
-  if (!there) Missing("the node of the root node's era is missing: run firn restore");
+  if (!there) Missing("the node of the root node's era is missing; run firn restore");
   return {};
 }
 
-// They hold nothing; but nothing can be made below one that is damaged.
+// Folders have no data, but no node can be created below a damaged one.
 Status Auditor::ReadFolders() {
   for (const std::string_view folder :
        {std::string_view(kMachinesPath), kTagsPath, kServicePath, kProvidersPath}) {
@@ -162,7 +163,7 @@ Status Auditor::ReadRacks() {
     if (rack.has_value() && *rack < split_->racks()) {
       FIRN_TRY(ReadRack(*rack));
     } else {
-      Fault("a foreign node stands among the racks: " + Quoted(ChildPath(kMachinesPath, name)));
+      Fault("there is a foreign node among the racks: " + Quoted(ChildPath(kMachinesPath, name)));
     }
   }
   std::sort(audit_.slots.begin(), audit_.slots.end(),
@@ -178,7 +179,7 @@ Status Auditor::ReadRack(uint32_t rack) {
   for (const std::string& name : workers) {
     const auto worker = ParseIndex<uint32_t>(name);
     if (!worker.has_value() || *worker >= split_->workers()) {
-      Fault(Cat("a foreign node stands among the slots of rack ", rack, ": ",
+      Fault(Cat("there is a foreign node among the slots of rack ", rack, ": ",
                 Quoted(ChildPath(RackPath(rack), name))));
       continue;
     }
@@ -244,7 +245,7 @@ Status Auditor::ReadProviders() {
     FIRN_ASSIGN(const auto node, Find(std::string(kProvidersPath) + "/" + name));
     if (!node.has_value()) continue;
     if (node->stat.ephemeral_owner == 0) {
-      Fault(provider->address + ": its node is not ephemeral and will never go");
+      Fault(provider->address + ": its node is not ephemeral and will never disappear");
     }
     Result<ProviderReport> report = ParseReport(node->data);
     if (report.ok()) {
@@ -274,13 +275,13 @@ Status Auditor::ReadConfigurators() {
     const auto address = UrlDecode(name);
     const Status word = address.ok() ? ParseConfigurator(node->data).status() : address.status();
     if (word.ok()) continue;
-    Fault("the operator's word on " + Quoted(address.value_or(name)) +
-          " does not count: " + word.message());
+    Fault("the operator's setting for " + Quoted(address.value_or(name)) +
+          " is ignored: " + word.message());
   }
   return {};
 }
 
-// Whoever makes or restores a cluster gives each rack the same workers, from 0 on.
+// After creation or a restore, all racks have the same workers, from 0 on.
 void Auditor::CompareRacks() {
   std::map<uint32_t, std::set<uint32_t>> racks;
   uint32_t workers = 0;
@@ -289,14 +290,14 @@ void Auditor::CompareRacks() {
     workers = std::max(workers, slot.slot.worker + 1);
   }
   if (!split_.has_value()) return;
-  if (workers == 0) return Missing("there are no slots: run firn restore");
+  if (workers == 0) return Missing("there are no slots; run firn restore");
   for (uint32_t rack = 0; rack < split_->racks(); ++rack) {
     const std::set<uint32_t>& there = racks[rack];
     if (there.size() == workers) continue;
     uint32_t first = 0;
     while (there.count(first) != 0) ++first;
     Missing(Cat("rack ", rack, ": ", workers - there.size(), " of ", workers,
-                " records are missing, the first is worker ", first, "'s: run firn restore"));
+                " records are missing, the first is worker ", first, "'s; run firn restore"));
   }
 }
 
@@ -323,7 +324,7 @@ Status Auditor::CompareProviders() {
     for (const HeldMachine& held : audited.report.Held()) {
       const std::string& address = audited.provider.address;
       const auto [first, added] = seen.emplace(held.machine, address);
-      // Of one address, the other is what a killed process left behind until its session ends.
+      // With the same address, the other node is a killed process's, until its session ends.
       if (!added && first->second != address) {
         Fault(
             Cat(address, " and ", first->second, " both report machine id ", held.machine.value()));
@@ -334,14 +335,14 @@ Status Auditor::CompareProviders() {
   return {};
 }
 
-// What seems wrong is looked at again: it may have changed between the reads. A server that gave
-// its machine id back in the meantime reports nothing of it any more.
+// An apparent fault is read again: the nodes may have changed between the reads. A server that has
+// released its machine id meanwhile does not report it any more.
 Status Auditor::CompareHeld(const AuditedProvider& audited, const HeldMachine& held) {
   const std::string& address = audited.provider.address;
   AuditedSlot* const slot = SlotOf(held.machine);
   if (slot == nullptr) {
     Fault(
-        Cat(address, " reports machine id ", held.machine.value(), ", of which there is no slot"));
+        Cat(address, " reports machine id ", held.machine.value(), ", for which there is no slot"));
     return {};
   }
   slot->clock_skew_ms = audited.report.clock_skew_ms;
@@ -356,25 +357,24 @@ Status Auditor::CompareHeld(const AuditedProvider& audited, const HeldMachine& h
 
 bool Auditor::ClaimedByAnother(const std::string& address, WallMs bound,
                                const AuditedSlot& slot) const {
-  // Whoever claims from its bound on takes nothing from it.
+  // A claim that begins at or above its bound does not overlap.
   if (bound <= std::max(now_, slot.record.since)) return false;
   return slot.live.has_value() && slot.live->endpoint != address;
 }
 
 void Auditor::CompareAgain(const std::string& address, WallMs bound, const AuditedSlot& slot) {
   const std::string holds =
-      Cat(address, " holds machine id ", slot.machine.value(), " up to ", bound.ms(), " ms, ");
-  // The floor: restored since, above all that it may use.
+      Cat(address, " holds machine id ", slot.machine.value(), " until ", FormatRfc3339(bound));
+  // A floor above the bound: the cluster was restored, above all times that the server may use.
   if (bound > std::max(slot.record.bound, audit_.meta->floor)) {
-    Loss(Cat(holds, "but its record says ", slot.record.bound.ms(),
-             " ms: the registry went back in time"));
+    Loss(Cat(holds, ", but its record says ", FormatRfc3339(slot.record.bound),
+             ": the registry went back in time"));
   }
-  // It believes to hold it up to a bound that lies ahead: both may issue the same ids until it
-  // finds out.
+  // The server's own bound is ahead: until it notices, both may issue the same ids.
   if (ClaimedByAnother(address, bound, slot)) {
-    Fault(Cat(holds, "and ", slot.live->endpoint, " (", slot.record.owner,
-              ") has claimed it meanwhile, from ", slot.record.since.ms(),
-              " ms on: ids of the time between may have been given twice"));
+    Fault(Cat(holds, ", and ", slot.live->endpoint, " (", slot.record.owner,
+              ") has claimed it from ", FormatRfc3339(slot.record.since),
+              " on: ids of the time in between may be duplicated"));
   }
 }
 

@@ -19,19 +19,19 @@
 
 namespace firn {
 
-// A cluster as its registry shows it, and everything that is wrong with it, in words. A value, so
-// that a command can print it and a test can compare it.
+// A cluster as its registry shows it, and all its faults, as sentences. A value, which a command
+// can print and a test can compare.
 
-// How a slot stands.
+// The state of a slot.
 enum class SlotUse {
   kNeverUsed,
-  kHeld,        // live, and its bound lies ahead
-  kUnattended,  // not live, its bound lies ahead: its holder is gone, or cut off and still issuing
+  kHeld,        // live, and its bound is ahead
+  kUnattended,  // not live, its bound is ahead: its holder is dead, or cut off and still issuing
   kPassed,      // its bound has passed
   kReleased,
   kRetired,
   kReserved,  // for another system
-  kPoisoned,  // its bound lies more than a day ahead
+  kPoisoned,  // its bound is more than a day ahead
   kUnreadable,
 };
 
@@ -43,7 +43,7 @@ struct AuditedProvider {
   ProviderReport report;
 };
 
-// What a server has done of late, and how long before the newest of all such words it said so.
+// A server's recent rates, and how much older they are than the newest rates of any server.
 struct AuditedPace {
   ServerPace pace;
   Milliseconds age{0};
@@ -53,10 +53,10 @@ struct AuditedSlot {
   Slot slot;
   MachineId machine;
   SlotUse use = SlotUse::kUnreadable;
-  SlotRecord record;  // empty when unreadable
+  SlotRecord record;  // empty if unreadable
   int64_t version = 0;
   std::optional<LiveMark> live{};
-  std::optional<int64_t> clock_skew_ms{};  // as the server that has this machine id reports it
+  std::optional<int64_t> clock_skew_ms{};  // as reported by the server that holds the machine id
   std::vector<PastHolder> past{};          // oldest first; read by ReadPast only
 
   bool rests_unguarded() const { return version == kUnguardedVersion; }
@@ -66,40 +66,40 @@ struct Audit {
   std::optional<ClusterMeta> meta{};
   int64_t meta_version = 0;
   WallMs meta_set_at{};              // by the registry's clock
-  std::vector<AuditedSlot> slots{};  // by rack and worker; only what the tree holds
+  std::vector<AuditedSlot> slots{};  // by rack and worker; only slots that exist
   std::vector<AuditedProvider> providers{};
-  std::map<std::string, AuditedPace> paces{};  // by address; read by ReadPaces only, as the next
-  std::optional<WallMs> paces_wanted_at{};     // since when servers say it; empty: nobody asks
+  std::map<std::string, AuditedPace> paces{};  // by address; only ReadPaces fills it and the next
+  std::optional<WallMs> paces_wanted_at{};     // start of the request for rates; empty: none
   std::vector<TagDefinition> tags{};           // by name
-  std::vector<std::string> faults{};           // a sentence each; empty: nothing is wrong
-  std::vector<std::string> notes{};            // what one should know and nobody need mend
-  size_t losses = 0;  // of the faults: those that `firn restore` puts right
-  // Tags that servers report and that have no node, or none that can be read, and how far servers
-  // have seen each; 0: nobody says.
+  std::vector<std::string> faults{};           // one sentence each; empty: there are no faults
+  std::vector<std::string> notes{};            // information that requires no action
+  size_t losses = 0;                           // number of faults that `firn restore` repairs
+  // Tags that servers report and whose node is missing or unreadable, with the highest ledger that
+  // a server has seen; 0: unknown.
   std::map<std::string, int64_t> lost_tags{};
 
-  // Whether no claim of these data was ever made.
+  // Whether no slot was ever claimed.
   bool NeverUsed() const;
 };
 
-// Reads the whole tree as it is after a sync. Nodes that cannot be read are faults, not failures;
-// fails only when the registry does not answer. `now` decides what lies ahead. Blocks.
+// Reads the whole tree after a sync. Unreadable nodes are faults, not failures; fails only if the
+// registry does not answer. Bounds and floor are compared with `now`. Blocks.
 //
-// Reads node after node while servers go on; what looks wrong is read once more before it counts.
+// Reads node after node while servers continue; an apparent fault is read again before it counts.
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now);
 
-// Reads who held each slot before its holder of now: a node for each slot that was ever used. What
-// cannot be read is left empty, for nothing hangs on it. Fails when the registry does not answer.
+// Reads the past holders of each slot: one node for each slot that was ever used. Unreadable ones
+// are left empty, since nothing depends on them. Fails if the registry does not answer.
 // Blocks.
 Status ReadPast(BlockingCoordinator& registry, Audit& audit);
 
-// Asks the servers to say what they do, for as long as the session lasts. To be called again before
-// each reading: the sign may be that of another session, which has ended. kNotFound: there has
-// never been a server. Blocks.
+// Asks the servers to publish their rates as long as the session lasts. Call it again before each
+// ReadPaces: the request may be that of another session, which has ended. kNotFound: no server has
+// ever announced itself. Blocks.
 Status WantPaces(BlockingCoordinator& registry);
 
-// Likewise what each server that has announced itself has done of late, since it was asked. A
-// server that has not said it yet, or is older than such words, has none.
+// Reads the rates that the announced servers have published since the request. A server that has
+// not published yet, or whose version cannot, has none.
 Status ReadPaces(BlockingCoordinator& registry, Audit& audit);
 
 }  // namespace firn

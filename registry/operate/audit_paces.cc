@@ -16,7 +16,8 @@ Status WantPaces(BlockingCoordinator& registry) {
   return made.status.code() == Code::kConflict ? Status() : made.status;
 }
 
-// By the registry's own clock: every server that lives writes, so the newest word is of now.
+// Ages are by the registry's clock: every running server publishes, so the newest rates are
+// current.
 Status ReadPaces(BlockingCoordinator& registry, Audit& audit) {
   const Result<Node> sign = registry.Read(std::string(kPacesWantedPath));
   if (sign.code() == Code::kNotFound || sign.code() == Code::kCorrupt) return {};

@@ -9,25 +9,27 @@ namespace firn {
 namespace {
 
 constexpr int64_t kSkewAlarmMs = 1'000;
-// For a server that has just started it is no fault that it cannot issue yet.
+// In this time after its start, a server that cannot issue yet is not a fault.
 constexpr Milliseconds kStartPatience{5'000};
 
-// A registry's clock that the server does not believe says nothing about the server's own. Ids that
-// lead it were put ahead: by a restore's floor, or by a step of the clock that they did not follow.
+// A registry's clock that the server does not believe shows nothing about the server's own. Ids are
+// ahead of a right clock after a restore, because of the floor, or after a step that they did not
+// follow.
 void JudgeClock(const AuditedProvider& server, Audit& audit) {
   const auto& [provider, report] = server;
   const int64_t wall = report.wall_skew_ms.value_or(report.clock_skew_ms);
   if (!report.clock_trouble.empty()) {
     audit.faults.push_back(Cat(provider.address, ": ", report.clock_trouble));
   } else if (std::abs(wall) > kSkewAlarmMs) {
-    audit.faults.push_back(Cat(provider.address, ": its clock is off by ", wall, " ms: set it"));
+    audit.faults.push_back(
+        Cat(provider.address, ": its clock is off by ", wall, " ms; correct the clock"));
   } else if (std::abs(report.clock_skew_ms) > kSkewAlarmMs) {
     const bool restored = audit.meta && audit.meta->floor > WallMs();
     audit.notes.push_back(Cat(provider.address, ": its clock is right; its ids run ",
                               report.clock_skew_ms, " ms ahead of it, ",
-                              (restored ? "as the floor of the last firn restore or init demands"
-                                        : "since the clock was set back"),
-                              "; nothing is to be done"));
+                              (restored ? "because of the floor of the last firn restore or init"
+                                        : "because the clock was set back"),
+                              "; no action is needed"));
   }
 }
 
@@ -41,9 +43,9 @@ bool IsForeign(const AuditedProvider& server, const Audit& audit) {
 void JudgeForeign(const AuditedProvider& server, Audit& audit) {
   const auto& [provider, report] = server;
   audit.faults.push_back(provider.address + " cannot claim: its state folder belongs to cluster " +
-                         report.cluster + ", and here is " + audit.meta->uuid +
-                         ": give it an empty --state_dir, or, if this cluster was made by "
-                         "mistake in the place of a lost one, firn restore --uuid=" +
+                         report.cluster + ", but this is cluster " + audit.meta->uuid +
+                         "; give it an empty --state_dir, or, if this cluster replaced a lost one "
+                         "by mistake, run firn restore --uuid=" +
                          report.cluster);
 }
 

@@ -4,8 +4,8 @@
 
 namespace firn {
 
-// Adds to the audit what one server says of itself that is wrong, or worth knowing, whatever the
-// slots hold. Its root node must have been read.
+// Adds faults and notes from one server's report to the audit, independently of the slots. The
+// audit's root node must have been read.
 void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit);
 
 }  // namespace firn

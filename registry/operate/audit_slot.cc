@@ -27,19 +27,19 @@ void ReadLive(const Node& node, SlotLook& look) {
     look.faults.push_back("its live node cannot be read: " + live.status().message());
   }
   if (node.stat.ephemeral_owner == 0) {
-    look.faults.push_back("its live node is not ephemeral and will never go");
+    look.faults.push_back("its live node is not ephemeral and will never disappear");
   }
 }
 
-// What stands in one that was taken out of use is no matter any more.
+// The contents of a retired record do not matter any more.
 void JudgeRecord(SlotLook& look, WallMs floor) {
   const SlotRecord& record = look.slot.record;
   if (record.retired) return;
   if (look.slot.use == SlotUse::kPoisoned) {
-    look.faults.push_back("its bound lies more than a day ahead");
+    look.faults.push_back("its bound is more than a day ahead");
   }
   if (record.since > record.bound) look.faults.push_back("its claim begins beyond its bound");
-  // A restore puts the floor above every bound, and ends renewals of the claims made before it.
+  // A restore sets the floor above every bound, and ends renewals of earlier claims.
   if (record.since < floor && record.bound > floor) {
     look.faults.push_back("its claim began below the floor and reaches above it");
   }

@@ -10,13 +10,13 @@
 
 namespace firn {
 
-// What one look at a slot showed, and what is wrong with it, a sentence each.
+// A slot as read once, and its faults, one sentence each.
 struct SlotLook {
   AuditedSlot slot;
   std::vector<std::string> faults{};
 };
 
-// Pure. `slot` says which one; `floor` is the cluster's, and `now` decides what lies ahead.
+// Pure. `slot` identifies the slot; `floor` is the cluster's; bounds are compared with `now`.
 SlotLook LookAtSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
                     WallMs floor, WallMs now);
 

@@ -17,17 +17,17 @@ namespace {
 
 using TagsByName = std::map<std::string, const TagNode*>;
 
-// Nothing when the tag's ledger can be what the server saw, or has gone on above it.
+// Empty if the tag's ledger is, or has risen above, what the server saw.
 std::string FaultOf(const TagsByName& tags, const std::string& tag, int64_t seen) {
   const auto found = tags.find(tag);
-  if (found == tags.end()) return "reports numbers of tag " + Quoted(tag) + ", which is not there";
+  if (found == tags.end()) return "reports numbers of tag " + Quoted(tag) + ", which is missing";
   const TagNode& node = *found->second;
   if (node.ledger_sum() >= static_cast<uint64_t>(seen) || node.tag.NextBegin() >= seen) return {};
   return Cat("has seen the ledger of tag ", Quoted(tag), " at ", seen, ", but it is at ",
              node.tag.high, ": the registry went back in time");
 }
 
-// A day ahead of the cluster's clock is any zone's date, too.
+// The UTC date of a day ahead is at or after the current date of every time zone.
 std::string DatedAhead(const TagDefinition& tag, WallMs now) {
   const std::optional<DatedNumbers> numbers = tag.Dated();
   if (!numbers || tag.high <= 1) return {};
@@ -36,7 +36,7 @@ std::string DatedAhead(const TagDefinition& tag, WallMs now) {
   if (!numbers->IsPeriod(period) || period <= latest) return {};
   return Cat(
       "tag ", Quoted(tag.name), " has numbers dated ", period,
-      ", which lies ahead: a clock of the registry was wrong, and the date stays until then");
+      ", which is in the future: the registry's clock was wrong, and the date stays until then");
 }
 
 }  // namespace

@@ -8,11 +8,11 @@
 
 namespace firn {
 
-// Reads the cluster's tags and adds to the audit what is wrong with them: nodes that are no tags,
-// or rest where nothing can be guarded, and ledgers that lie below what a server reports to have
-// seen, and numbers dated later than `now`. Fails when the registry does not answer. Blocks.
+// Reads the cluster's tags and adds their faults to the audit: nodes that are not tags, or whose
+// version cannot be guarded; ledgers below the value that a server has seen; numbers dated later
+// than `now`. Fails if the registry does not answer. Blocks.
 //
-// The providers must be the older reading: servers go on meanwhile, and a ledger only rises.
+// The providers must be read before: servers continue meanwhile, and a ledger only rises.
 Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit);
 
 }  // namespace firn

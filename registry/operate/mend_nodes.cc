@@ -12,7 +12,7 @@ namespace {
 
 using Paths = std::vector<std::string>;
 
-// Nothing where there is no such folder.
+// Empty if there is no such folder.
 Result<Paths> ChildrenOf(BlockingCoordinator& registry, const std::string& folder) {
   const auto names = registry.List(folder);
   if (names.code() == Code::kNotFound) return Paths();
@@ -22,10 +22,10 @@ Result<Paths> ChildrenOf(BlockingCoordinator& registry, const std::string& folde
   return children;
 }
 
-// Folders, and nodes that hold nothing; what is among them and is none of ours becomes empty.
+// For folders and nodes without contents; a foreign node among them is emptied, too.
 Write Anew(const std::string& path) { return Write::Set(path, "", Write::kAnyVersion); }
 
-// What its maker makes again, and what is missed by nobody.
+// For nodes that their owners re-create, and nodes that are not needed.
 Write Away(const std::string& path) { return Write::Erase(path, Write::kAnyVersion); }
 
 Status Mend(BlockingCoordinator& registry, const Nonce& era, const Paths& paths,
@@ -34,7 +34,7 @@ Status Mend(BlockingCoordinator& registry, const Nonce& era, const Paths& paths,
   for (size_t i = 0; i < paths.size(); ++i) {
     if (nodes[i].code() != Code::kCorrupt) continue;
     FIRN_TRY(registry.Multi({mending(paths[i]), EraCheck(era)})
-                 .status.WithContext("mending " + paths[i]));
+                 .status.WithContext("repairing " + paths[i]));
     mended.push_back(paths[i]);
   }
   return {};

@@ -9,11 +9,11 @@
 
 namespace firn {
 
-// Puts right what a registry itself calls damaged (kCorrupt; a directory's files), so far as nobody
-// needs what stood there: folders and the clock's node are made anew; announcements (`live` and
-// provider nodes), whose makers make them again, lists of past holders and operators' words on
-// servers are taken away. Machine ids' records and tags are left to those who know what they may
-// have held. Under a frozen root node of this era. The paths of the nodes that it has mended.
+// Repairs nodes that a registry reports as damaged (kCorrupt; a directory's files), if their
+// contents are not needed. Folders and the clock node are emptied. Announcements (`live` and
+// provider nodes), which their owners re-create, lists of past holders and operators' settings for
+// servers are removed. Records of machine ids and tags are not changed: their contents matter.
+// Requires a frozen root node of this era. Returns the paths of the repaired nodes.
 // Blocks.
 Result<std::vector<std::string>> MendNodes(BlockingCoordinator& registry, const Nonce& era);
 

@@ -7,15 +7,15 @@
 
 namespace firn {
 
-// What operators are told, for programs: `firn ... --json` prints it, and a server's admin side
-// answers it. Pure functions.
+// Reports for operators as JSON: printed by `firn ... --json`, and returned by a server's admin
+// port. Pure functions.
 
-// Machine ids that were never used are left out unless they are asked for. Of those who held one
-// before, the last kPastShown.
+// Unused machine ids are omitted unless requested. Of the past holders, the last kPastShown are
+// included.
 inline constexpr size_t kPastShown = 5;
 Json AuditJson(const Audit& audit, bool unused_too);
 
-// Every field as text, as `firn tags` takes it, and how far the ledger has come.
+// Every field as text, as `firn tags` accepts it, and the ledger.
 Json TagJson(const TagDefinition& tag);
 
 Json IssuersJson(const Issuers& issuers);

@@ -13,7 +13,7 @@
 namespace firn {
 namespace {
 
-// Each write has to be done within a coordinator's time limit, also by a directory on a busy disk.
+// Each write has to finish within a coordinator's time limit, also in a directory on a busy disk.
 constexpr size_t kSlotsInOneWrite = 64;
 
 struct SlotAsRead {
@@ -46,8 +46,8 @@ Result<std::vector<SlotAsRead>> ReadSlots(BlockingCoordinator& registry,
   return read;
 }
 
-// Over the versions that were read: whoever claims one of them at the same time is first, or we
-// are.
+// Writes over the versions that were read: a concurrent claim of one of the slots either comes
+// first, and this write fails, or it fails itself.
 Status PutTogether(BlockingCoordinator& registry, const Nonce& era,
                    std::span<const SlotAsRead> slots) {
   std::vector<Write> writes;
@@ -57,7 +57,7 @@ Status PutTogether(BlockingCoordinator& registry, const Nonce& era,
     whose.resize(writes.size(), one.slot);
   }
   writes.push_back(EraCheck(era));
-  // Servers watch it, and read then which machine ids are reserved.
+  // Servers watch this node, and then read which machine ids are reserved.
   writes.push_back(Write::Set(kMachinesPath, "", Write::kAnyVersion));
   const WriteOutcome outcome = registry.Multi(std::move(writes));
   const auto failed = static_cast<size_t>(outcome.failed);
@@ -72,32 +72,32 @@ Status Put(BlockingCoordinator& registry, const Nonce& era, std::span<const Slot
     if (put.ok()) continue;
     return done == 0 ? put
                      : put.WithContext(Cat(done, " of ", slots.size(),
-                                           " are done, the same command does the others"));
+                                           " are done; repeat the command for the others"));
   }
   return {};
 }
 
 Status MayBeReserved(Slot slot, const SlotRecord& record) {
   if (IsReserved(record)) return {};
-  if (record.retired) return Conflict(SlotText(slot) + " is out of use for ever");
+  if (record.retired) return Conflict(SlotText(slot) + " is permanently retired");
   if (record.owner.empty() && record.nonce.zero()) return {};
-  return Conflict(Cat(SlotText(slot), " was claimed by ", record.owner, ", up to ",
+  return Conflict(Cat(SlotText(slot), " was claimed by ", record.owner, " until ",
                       FormatRfc3339(record.bound),
-                      ": the other system's ids of it may be the same as ours"));
+                      ", so the other system's ids may equal Firn's; reserve another one"));
 }
 
-// Those that are Firn's already are passed over, for an earlier run may have ended half way.
+// Slots that are not reserved are skipped, since an earlier call may have failed half way.
 Status MayBeReleased(const std::vector<SlotAsRead>& slots) {
   bool any = false;
   for (const SlotAsRead& one : slots) {
     any |= IsReserved(one.record);
     if (one.record.retired && !IsReserved(one.record)) {
-      return Conflict(SlotText(one.slot) + " is not reserved, but out of use for ever");
+      return Conflict(SlotText(one.slot) + " is not reserved, but permanently retired");
     }
   }
   if (any || slots.empty()) return {};
   return Conflict(SlotText(slots.front().slot) + " is not reserved" +
-                  (slots.size() > 1 ? ", nor are the others" : ""));
+                  (slots.size() > 1 ? ", and neither are the others" : ""));
 }
 
 Result<MetaAsRead> Unfrozen(BlockingCoordinator& registry) {
@@ -106,7 +106,7 @@ Result<MetaAsRead> Unfrozen(BlockingCoordinator& registry) {
   return Conflict(WhyFrozen(stands.meta));
 }
 
-// Setting the node is what tells the registry's own time.
+// Sets the clock node to read the registry's time.
 Result<WallMs> RegistryTime(BlockingCoordinator& registry) {
   FIRN_TRY(registry.Multi({Write::Set(kClockPath, "", Write::kAnyVersion)}).status);
   FIRN_ASSIGN(const Node clock, registry.Read(kClockPath));
@@ -118,7 +118,8 @@ Result<WallMs> RegistryTime(BlockingCoordinator& registry) {
 Status ReserveSlots(BlockingCoordinator& registry, const std::vector<Slot>& slots,
                     const std::string& what_for) {
   if (what_for.empty() || what_for.size() > kReservedForBytesMax) {
-    return Invalid(Cat("say in 1 to ", kReservedForBytesMax, " bytes for whom it is reserved"));
+    return Invalid(
+        Cat("the name of the other system must have 1 to ", kReservedForBytesMax, " bytes"));
   }
   FIRN_ASSIGN(const MetaAsRead stands, Unfrozen(registry));
   FIRN_ASSIGN(std::vector<SlotAsRead> all, ReadSlots(registry, slots));
@@ -141,7 +142,7 @@ Status ReleaseSlots(BlockingCoordinator& registry, const std::vector<Slot>& slot
   for (SlotAsRead& one : all) {
     one.record.retired = false;
     one.record.owner.clear();
-    // What lies below is used up, as below any bound.
+    // All times below are used up, as below any bound.
     one.record.bound = one.record.since = std::max(begin, one.record.bound);
   }
   return Put(registry, stands.meta.era, all);

@@ -11,19 +11,19 @@ namespace firn {
 
 inline constexpr size_t kReservedForBytesMax = 200;
 
-// Both name each slot once, look at all of them before they write any, and write many at once. A
-// run that ends half way says how many are done; the same call does the others. They block.
+// Both functions expect each slot once, check all slots before they write, and write many at once.
+// After a partial failure, which says how many are done, repeat the call. Both block.
 
-// Reserves each of them, `what_for` in words; one that is reserved already gets the new words.
-// kConflict, and nothing is done: a Firn server has ever held one, so its ids may be out up to the
-// bound and the other system's beside them; or it was retired. kNotFound: the cluster has no such
-// machine id.
+// Reserves the slots; `what_for` names the other system, and replaces an earlier name. kConflict,
+// and nothing is done: a Firn server has held one of them, so its ids up to the bound may equal the
+// other system's; or one was retired. kNotFound: the cluster has no such machine id.
+//
 Status ReserveSlots(BlockingCoordinator& registry, const std::vector<Slot>& slots,
                     const std::string& what_for);
 
-// Lets Firn claim them. Its ids of such a machine id begin `ahead` after now, the later of `now`
-// and the registry's clock: whatever the other system issued must lie below that, and it must have
-// stopped. Those that are Firn's already are passed over. kConflict: all of them are, or one was
+// Lets Firn claim the slots. Firn's ids of these machine ids begin `ahead` after now, the later of
+// `now` and the registry's clock. The other system must have stopped, and its ids must all be below
+// that. Slots that are not reserved are skipped. kConflict: none of them is reserved, or one was
 // retired.
 Status ReleaseSlots(BlockingCoordinator& registry, const std::vector<Slot>& slots, WallMs now,
                     Milliseconds ahead);

@@ -22,14 +22,14 @@ struct ReservedIds {
   friend bool operator==(const ReservedIds&, const ReservedIds&) = default;
 };
 
-// Reservations as one word of a command, `0-1=old%20system,7=x`, and back. kInvalid names the part
-// that is not a range with a name.
+// Converts reservations to one argument of a command, `0-1=old%20system,7=x`, and back. kInvalid
+// names the part that is not a range with a name.
 std::string ReservedWord(const std::vector<ReservedIds>& reserved);
 Result<std::vector<ReservedIds>> ParseReservedWord(std::string_view word);
 
-// What a cluster is made of besides its tags: the settings of its root node, and the machine ids
-// that no server may claim. A server keeps a copy in its state folder, so that the command that
-// re-creates a lost cluster contains all of it. A value.
+// The settings of a cluster besides its tags: those of its root node, and the machine ids that no
+// server may claim. A server keeps a copy in its state folder, so that the command that re-creates
+// a lost cluster contains all of them. A value.
 struct RootSettings {
   std::string uuid{};
   std::string layout{};
@@ -41,10 +41,10 @@ struct RootSettings {
   std::vector<ReservedIds> reserved{};  // in order
   std::vector<MachineId> retired{};     // in order; without the reserved ones
 
-  // Adds a machine id by its record; those that can be claimed change nothing. In order.
+  // Adds a machine id by its record, unless it can be claimed. Call in order.
   void Add(MachineId machine, const SlotRecord& record);
 
-  // Whether this is known to be an earlier state than `other`.
+  // Whether this is an earlier state than `other` of the same data.
   bool OlderThan(const RootSettings& other) const {
     return uuid == other.uuid && era == other.era && version < other.version;
   }
@@ -52,10 +52,10 @@ struct RootSettings {
   friend bool operator==(const RootSettings&, const RootSettings&) = default;
 };
 
-// The settings of a root node; machine ids are to be added.
+// Returns the settings of a root node, without machine ids.
 RootSettings SettingsOf(const ClusterMeta& meta, int64_t version);
 
-// The text in a state folder, one JSON object. kCorrupt: it does not read.
+// The text in a state folder, one JSON object. kCorrupt: it does not parse.
 std::string FormatRootSettings(const RootSettings& settings);
 Result<RootSettings> ParseRootSettings(std::string_view json);
 inline constexpr size_t kRootSettingsBytesMax = 4 << 20;

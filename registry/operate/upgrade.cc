@@ -12,7 +12,7 @@
 namespace firn {
 namespace {
 
-// Those that stand in the way, a few words each.
+// The programs that do not support the new format, as text.
 class Elders {
  public:
   Elders(BlockingCoordinator& registry, int64_t to) : registry_(registry), to_(to) {}
@@ -31,7 +31,7 @@ class Elders {
     return {};
   }
 
-  // Programs that issue without a server announce nothing but their claim.
+  // Programs that embed Firn without a server announce only their claim.
   Status AddHolders() {
     FIRN_ASSIGN(const auto racks, Children(std::string(kMachinesPath)));
     for (const std::string& rack : racks) {
@@ -43,8 +43,8 @@ class Elders {
 
   Status Verdict() const {
     if (elders_.empty()) return {};
-    return Conflict(Cat("these do not speak format ", to_, ": ", elders_,
-                        "; replace or stop them, and repeat"));
+    return Conflict(Cat("these programs do not support format ", to_, ": ", elders_,
+                        "; upgrade or stop them, then try again"));
   }
 
  private:
@@ -66,7 +66,7 @@ class Elders {
                 Find(std::string(kMachinesPath) + "/" + rack + "/" + worker + "/live"));
     if (!live) return {};
     const Result<LiveMark> mark = ParseLiveMark(*live);
-    Weigh((mark.ok() ? mark->endpoint : "somebody") + " in rack " + rack + " worker " + worker,
+    Weigh((mark.ok() ? mark->endpoint : "a holder") + " in rack " + rack + " worker " + worker,
           mark.ok() ? mark->format : 0);
     return {};
   }

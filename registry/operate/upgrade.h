@@ -8,17 +8,17 @@
 namespace firn {
 
 struct UpgradeReport {
-  int64_t from = 0;  // what the cluster used until now
-  int64_t to = 0;    // what it uses from now on; equal: nothing was done
+  int64_t from = 0;  // the cluster's previous format
+  int64_t to = 0;    // its new format; equal: nothing was done
 };
 
-// Has the cluster use format `to`, which its programs must all speak: from then on newer ones may
-// write what older ones would misread, and older ones claim nothing more. kConflict names every
-// server and every holder of a machine id that speaks less, and every one that cannot be read.
+// Raises the cluster's format to `to`, which all its programs must support. Afterwards newer
+// programs may write data that older ones would misread, and older ones cannot claim any more.
+// kConflict names every server and holder that does not support it, or whose node cannot be read.
 //
-// One that was away meanwhile is no danger: its claim is of the root node before, so it is never
-// renewed, and it is refused when it claims again. Claims of all others end as after any change of
-// the root node: served to their bound, and claimed anew. Blocks.
+// A program that was disconnected meanwhile does no harm: its claim belongs to the previous root
+// node, so it is never renewed, and a new claim is refused. All other claims end as after any
+// change of the root node: their holders issue up to the bound, then claim again. Blocks.
 Result<UpgradeReport> UpgradeCluster(BlockingCoordinator& registry,
                                      int64_t to = ClusterMeta::kFormat);
 

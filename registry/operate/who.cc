@@ -10,11 +10,11 @@
 namespace firn {
 namespace {
 
-// A slot as it stands, and as it stood.
+// The present and past holders of a slot.
 struct SlotStory {
   std::optional<SlotRecord> record;
   PastHolders past;
-  std::string trouble;  // what of it could not be read
+  std::string trouble;  // why it is incomplete
 };
 
 Result<SlotStory> ReadStory(BlockingCoordinator& registry, Slot slot) {
@@ -43,21 +43,21 @@ Result<SlotStory> ReadStory(BlockingCoordinator& registry, Slot slot) {
   return story;
 }
 
-// Whole ticks only are given out, so the id's tick lies in the holding from its begin to its end.
+// Only whole ticks are used, so the id's whole tick lies within one holding.
 bool Covers(const PastHolder& holder, WallMs tick, Milliseconds length) {
   return holder.first <= tick && tick + length <= holder.end;
 }
 
 std::string WhyUnknown(const SlotStory& story, WallMs tick) {
-  if (!story.trouble.empty()) return "not known: " + story.trouble;
+  if (!story.trouble.empty()) return "unknown: " + story.trouble;
   if (!story.record.has_value() || story.record->never_used()) {
-    return "not known: this cluster never gave that machine id to anybody";
+    return "unknown: no server of this cluster has ever claimed that machine id";
   }
-  if (tick >= story.record->bound) return "nobody yet: that time has not been granted";
+  if (tick >= story.record->bound) return "no process: that time has not been granted yet";
   const std::vector<PastHolder>& holders = story.past.holders();
   const WallMs from = holders.empty() ? story.record->since : holders.front().first;
-  if (tick < from) return "not known: what is remembered of that machine id begins later";
-  return "nobody: no process held that machine id at that time";
+  if (tick < from) return "unknown: the recorded holders of that machine id begin later";
+  return "no process: the machine id was not held at that time";
 }
 
 Issuers Judge(Explanation id, Slot slot, const SlotStory& story, Milliseconds tick_length) {

@@ -14,22 +14,22 @@
 
 namespace firn {
 
-// Which process issued an id, as far as the registry remembers: the holder of the id's slot at the
-// id's tick, now or before.
+// Finds the process that issued an id, from the registry: the present or past holder of the id's
+// slot at the id's tick.
 
-// What is said of one id.
+// The result for one id.
 struct Issuers {
   Explanation id;  // by the cluster's layout
   Slot slot;
-  // Who may have issued it: none, one, or several where their times cannot be told apart. Who
-  // stands in the record comes last.
+  // The holders that may have issued it: none, one, or several if their periods overlap. The one in
+  // the record is last.
   std::vector<PastHolder> holders;
   bool present = false;  // the last of them holds the slot now
-  std::string unknown;   // why, when there is none
+  std::string unknown;   // why there is none
 };
 
-// Looks up every id. kInvalid names the id that the cluster's layout cannot give; otherwise fails
-// only when there is no cluster or the registry does not answer. Blocks.
+// Looks up every id. kInvalid names the id that is impossible in the cluster's layout; otherwise
+// fails only if there is no cluster or the registry does not answer. Blocks.
 Result<std::vector<Issuers>> FindIssuers(BlockingCoordinator& registry,
                                          const std::vector<int64_t>& ids);
 

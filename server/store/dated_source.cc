@@ -14,7 +14,7 @@ void DatedSource::Take(const TagDefinition& tag, int64_t size, TakeDone done) {
   control_([this, tag, size, done = std::move(done)] {
     if (time_.IsFresh(clock_.Boot(), kFresh)) return Extend(tag, size, done);
     AskClock([this, tag, size, done](const Status& told) {
-      if (!told.ok()) return done(told.WithContext("asking the registry for its time"));
+      if (!told.ok()) return done(told.WithContext("reading the registry's clock"));
       Extend(tag, size, done);
     });
   });

@@ -82,7 +82,7 @@ TEST_F(ClockBackDrill, AnHourBackTheSameMachineIdContinuesWithoutTheRegistry) {
 TEST_F(ClockBackDrill, RefusesANewClaimWithAClockAnHourBack) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   Claimant& stranger = Launch("b", {.wall_clock_offset = kHourBack});
-  EXPECT_TRUE(Refuses(stranger, "set the clock"));
+  EXPECT_TRUE(Refuses(stranger, "correct the clock"));
   EXPECT_EQ(stranger.runs(), 0u);
 }
 

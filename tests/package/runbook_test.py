@@ -31,10 +31,10 @@ HANDED_ON = {
     "found.status()": "A file of the state folder", "hint.message()": "A file of the state folder",
     "kAlarm, written.message()": "A file of the state folder",
     "grant_trouble_": "the grant file cannot be written", "reason_}": "the grant file cannot be written",
-    "push_back(finding.reason)": "ms may be out twice", "std::move(text)": "ms may be out twice",
+    "push_back(finding.reason)": "may be duplicated", "std::move(text)": "may be duplicated",
     "ClockTrouble(": "The clock of the registry disagrees",
     "report.clock_trouble": "The clock of the registry disagrees",
-    "std::move(ahead)": "which lies ahead: a clock of the registry was wrong",
+    "std::move(ahead)": "which is in the future: the registry's clock was wrong",
     "<< sentence": "was lost or went back", '" " + fault': "has seen the ledger of tag",
 }
 PARTS = ("**Means**", "**Do**", "**Do not**", "**Wait**")

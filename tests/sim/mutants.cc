@@ -107,7 +107,7 @@ void SeamCoordinator::NoteShown(const std::string& path, const Result<Node>& nod
 }
 
 void SeamCoordinator::JudgeAlarm(const std::string& text) const {
-  if (text.find("may be out twice") == std::string::npos || !shown_record_.has_value()) return;
+  if (text.find("may be duplicated") == std::string::npos || !shown_record_.has_value()) return;
   const SlotRecord& record = *shown_record_;
   const bool others = record.nonce.zero() || record.since >= renewed_.bound;
   Require(!(others && record.nonce != renewed_.nonce && shown_uuid_ == own_uuid_ &&

@@ -189,7 +189,7 @@ const Finding kFindings[] = {
     {"ClockMissing", [](auto& c) { c.Erase(kClockPath); }, "the clock node is missing",
      "`firn restore"},
     {"EraThatIsOver", [](auto& c) { c.Create(EraPath(Nonce(9, 9)), ""); },
-     "the node of an era that is over is there still", "`firn restore"},
+     "the node of an earlier era still exists", "`firn restore"},
     {"EraMissing", [](auto& c) { c.Erase(EraPath(c.Meta().era)); },
      "the node of the root node's era is missing", "`firn restore"},
     {"RecordMissing",
@@ -202,7 +202,7 @@ const Finding kFindings[] = {
        c.Create("/machines/9", "");
        c.path_ = "/machines/9";
      },
-     "a foreign node stands among", "elete that node"},
+     "there is a foreign node among", "elete that node"},
     {"ForeignProvider",
      [](auto& c) {
        c.Announced(kProvidersPath, "rubbish", "");
@@ -214,13 +214,13 @@ const Finding kFindings[] = {
        c.Announced(kConfiguratorsPath, "h%3A1", R"({"weight":-1})");
        c.path_ = std::string(kConfiguratorsPath) + "/h%3A1";
      },
-     "does not count", "elete that node"},
+     "is ignored", "elete that node"},
     {"LiveForEver",
      [](auto& c) {
        c.Create(LivePath({1, 0}), FormatLiveMark({"a:1", Nonce()}));
        c.path_ = LivePath({1, 0});
      },
-     "is not ephemeral and will never go", "elete that node"},
+     "is not ephemeral and will never disappear", "elete that node"},
     {"LiveUnreadable",
      [](auto& c) {
        c.Create(LivePath({1, 0}), "rubbish");

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Milliseconds kSkewMax{10'000};
 
-// A reading that is taken in no time, at this wall and boot time.
+// An immediate reading at this wall and boot time.
 Now Clocks(WallMs wall, BootMs boot) { return {wall, boot}; }
 
 TEST(BelievedClockTest, CarriesTheLastBelievedReadingByTheBootClock) {
@@ -44,7 +44,7 @@ TEST(BelievedClockTest, FollowsAStepThatTheWallClockConfirms) {
   EXPECT_EQ(clock.At(BootMs(1'000)), kStart + kADay);
 }
 
-TEST(BelievedClockTest, AClockThatIsTheRegistrysOwnConfirmsNothing) {
+TEST(BelievedClockTest, ASharedWallClockConfirmsNothing) {
   BelievedClock clock(kSkewMax, true);
   clock.Confirm(kStart, BootMs(1'000));
   const Now now = Clocks(kStart + kADay, BootMs(1'000));
@@ -52,14 +52,14 @@ TEST(BelievedClockTest, AClockThatIsTheRegistrysOwnConfirmsNothing) {
   EXPECT_EQ(clock.off(), kADay);
 }
 
-TEST(BelievedClockTest, AnAnswerThatTookLongIsNoStep) {
+TEST(BelievedClockTest, ASlowAnswerIsNotAStep) {
   BelievedClock clock(kSkewMax, false);
   clock.Confirm(kStart, BootMs(1'000));
   const Milliseconds pause{900'000};
   const Now asked = Clocks(kStart, BootMs(1'000));
   const Now now = Clocks(kStart + pause, BootMs(1'000) + pause);
   EXPECT_TRUE(clock.Hear(kStart, asked, now));
-  EXPECT_EQ(clock.At(now.boot), kStart + pause) << "and it is not behind by that long";
+  EXPECT_EQ(clock.At(now.boot), kStart + pause) << "not behind by the pause";
 }
 
 // A holder, and a registry whose clock steps while the holder's is right.
@@ -86,7 +86,7 @@ class RegistryClockStepTest : public ClaimKeeperTest {
   std::unique_ptr<ClaimHost> host_;
 };
 
-TEST_F(RegistryClockStepTest, AHolderServesOnWhileTheRegistrysClockIsWrong) {
+TEST_F(RegistryClockStepTest, AHolderContinuesWhileTheRegistrysClockIsWrong) {
   for (const Milliseconds step : {-2 * kADay, 2 * kADay, 20 * kAnHour}) {
     MakeClusterWith(4);
     disk_ = {};
@@ -105,7 +105,7 @@ TEST_F(RegistryClockStepTest, AHolderServesOnWhileTheRegistrysClockIsWrong) {
     clock_.StepWall(-step);
     Pass(Milliseconds(60'000));
     EXPECT_EQ(host_->status().clock_trouble, "");
-    // Killed without its grant, it has its slot again once the bound has passed.
+    // Killed without its grant, it gets its slot again once the bound has passed.
     host_.reset();
     disk_ = {};
     StartHolder(Options());
@@ -113,7 +113,7 @@ TEST_F(RegistryClockStepTest, AHolderServesOnWhileTheRegistrysClockIsWrong) {
   }
 }
 
-TEST_F(RegistryClockStepTest, WithADirectoryAHolderServesOnWhileTheHostsClockIsWrong) {
+TEST_F(RegistryClockStepTest, WithADirectoryAHolderContinuesWhileTheHostsClockIsWrong) {
   for (const Milliseconds step : {-2 * kADay, 2 * kADay}) {
     MakeClusterWith(4);
     disk_ = {};
@@ -133,7 +133,7 @@ TEST_F(RegistryClockStepTest, WithADirectoryAHolderServesOnWhileTheHostsClockIsW
   }
 }
 
-TEST_F(RegistryClockStepTest, AStepThatBothClocksMakeIsFollowed) {
+TEST_F(RegistryClockStepTest, FollowsAStepOfBothClocks) {
   StartHolder(Options());
   clock_.StepWall(kAnHour);
   machine_->StepWall(kAnHour);
@@ -143,7 +143,7 @@ TEST_F(RegistryClockStepTest, AStepThatBothClocksMakeIsFollowed) {
   EXPECT_TRUE(Serves(*host_));
 }
 
-TEST_F(RegistryClockStepTest, AfterAnOfflineStartAWrongRegistryClockMovesNoBound) {
+TEST_F(RegistryClockStepTest, AfterAnOfflineStartAWrongRegistryClockDoesNotChangeTheBound) {
   StartHolder(Options());
   host_.reset();
   clock_.StepWall(2 * kADay);
@@ -158,11 +158,11 @@ TEST_F(RegistryClockStepTest, AfterAnOfflineStartAWrongRegistryClockMovesNoBound
   EXPECT_GT(host_->status().registry_clock_off, kADay);
 }
 
-TEST_F(RegistryClockStepTest, ARenewalThatLeavesLittleAheadHasFailedAndSaysWhy) {
+TEST_F(RegistryClockStepTest, ARenewalWithABoundBarelyAheadCountsAsFailedWithAReason) {
   ClaimOptions options = Options();
   options.window = 6 * kAnHour;
   StartHolder(options);
-  // A far jump is followed when it has stood for a while and nothing contradicts.
+  // A large step is followed once it has lasted for a while without contradiction.
   for (int jumps = 0; jumps < 4; ++jumps) {
     machine_->StepWall(kAnHour * 11 / 2);
     Pass(options.window / 10, Milliseconds(1'000));

@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-// Which slot a claimant takes, and by whose clock it is free.
+// Which slot a claimant takes, and which clock decides whether it is free.
 class ClaimChoiceTest : public ClaimKeeperTest {
  protected:
   std::unique_ptr<ClaimHost> Start(const std::string& name) {
@@ -28,7 +28,7 @@ class ClaimChoiceTest : public ClaimKeeperTest {
   std::list<MemoryDisk> disks_;
 };
 
-TEST_F(ClaimChoiceTest, AfterARestoreADeadHoldersSlotIsFreeOnceIdsThereHavePassedItsBound) {
+TEST_F(ClaimChoiceTest, AfterARestoreADeadHoldersSlotIsFreeOnceClusterTimePassesItsBound) {
   MakeClusterWith(1);
   LiftFloor(clock_.Wall() + kAnHour);
   auto holder = Start("a");
@@ -43,7 +43,7 @@ TEST_F(ClaimChoiceTest, AfterARestoreADeadHoldersSlotIsFreeOnceIdsThereHavePasse
   EXPECT_GE(heir->user().claim().first_tick(), Layout::Firn().FirstTickFrom(bound));
 }
 
-TEST_F(ClaimChoiceTest, SlotsOfOthersAreNotFreeToAnIdClockThatIsAhead) {
+TEST_F(ClaimChoiceTest, AnIdClockAheadDoesNotMakeOthersSlotsFree) {
   MakeClusterWith(1);
   auto holder = Start("a");
   Run(Milliseconds(100), *holder);
@@ -54,7 +54,7 @@ TEST_F(ClaimChoiceTest, SlotsOfOthersAreNotFreeToAnIdClockThatIsAhead) {
   EXPECT_FALSE(holder->Told(ClaimEvent::Kind::kLost));
 }
 
-TEST_F(ClaimChoiceTest, ItsOwnSlotIsFreeAsSoonAsItsOwnIdClockHasPassedTheBound) {
+TEST_F(ClaimChoiceTest, ItsOwnSlotIsFreeOnceItsOwnIdClockPassesTheBound) {
   MakeClusterWith(1);
   auto host = Start("a");
   Run(Milliseconds(100), *host);
@@ -68,7 +68,7 @@ TEST_F(ClaimChoiceTest, ItsOwnSlotIsFreeAsSoonAsItsOwnIdClockHasPassedTheBound) 
   EXPECT_TRUE(host->user().has_claim()) << host->status().reason;
 }
 
-TEST_F(ClaimChoiceTest, WhenTheHintedSlotIsTakenMeanwhileTheOthersAreLookedAt) {
+TEST_F(ClaimChoiceTest, TriesOtherSlotsWhenTheHintedSlotIsTakenMeanwhile) {
   auto host = Start("a");
   Run(Milliseconds(100), *host);
   const Slot hinted = *host->status().slot;

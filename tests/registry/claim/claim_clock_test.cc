@@ -4,13 +4,13 @@
 namespace firn {
 namespace {
 
-// What a claim makes of clocks that are wrong.
+// Claims with wrong clocks.
 class ClaimClockTest : public ClaimKeeperTest {
  protected:
-  // How far the ids of a host are from what the registry's clock shows.
+  // How far a host's ids are ahead of the registry's clock.
   Milliseconds Lead(ClaimHost& host) { return host.user().Time() - clock_.Wall(); }
 
-  // A host that is killed and started again, `off` the time, with the registry there or not.
+  // A host that is killed and restarted with a clock wrong by `off`, with or without the registry.
   std::unique_ptr<ClaimHost> StartAgain(Milliseconds off, bool connected, ClaimOptions options) {
     auto host = Start();
     Run(kAMoment, *host);
@@ -21,7 +21,7 @@ class ClaimClockTest : public ClaimKeeperTest {
     Pass(kAMoment, *host);
     return host;
   }
-  // Time passes for the registry and for a host with a clock of its own.
+  // Advances the registry's clock and that of a host with its own clock.
   void Pass(Milliseconds time, ClaimHost& host) {
     for (Milliseconds passed{0}; passed < time; passed += Milliseconds(10)) {
       clock_.Advance(Milliseconds(10));
@@ -33,7 +33,7 @@ class ClaimClockTest : public ClaimKeeperTest {
   std::optional<VirtualClock> machine_;
 };
 
-TEST_F(ClaimClockTest, AClockThatWasWrongBeforeTheClaimOnlyIsNotKept) {
+TEST_F(ClaimClockTest, AClockThatWasWrongOnlyBeforeTheClaimIsNotKept) {
   for (const Milliseconds off : {8 * kAnHour, 80 * 365 * kADay, -80 * kADay}) {
     MakeClusterWith(4);
     disk_ = {};
@@ -50,7 +50,7 @@ TEST_F(ClaimClockTest, AClockThatWasWrongBeforeTheClaimOnlyIsNotKept) {
   }
 }
 
-TEST_F(ClaimClockTest, AClockUnderWhichIdsWereGivenOutIsNotSetBack) {
+TEST_F(ClaimClockTest, TheIdClockIsNotSetBackAfterIdsWereIssued) {
   auto host = Start();
   Run(kAMoment, *host);
   const Step last = host->user().Take(1);
@@ -65,7 +65,7 @@ TEST_F(ClaimClockTest, AClockUnderWhichIdsWereGivenOutIsNotSetBack) {
   EXPECT_GT(host->user().Time(), before);
 }
 
-TEST_F(ClaimClockTest, WithinOneBootAGrantTellsTheTimeAndNotTheWallClock) {
+TEST_F(ClaimClockTest, WithinOneBootTheGrantDeterminesTheTime) {
   for (const bool connected : {true, false}) {
     for (const Milliseconds off : {2 * kADay, -2 * kADay}) {
       MakeClusterWith(4);
@@ -80,7 +80,7 @@ TEST_F(ClaimClockTest, WithinOneBootAGrantTellsTheTimeAndNotTheWallClock) {
   }
 }
 
-TEST_F(ClaimClockTest, WhereTheGrantDoesNotTellTheTimeTheWallClockIsChecked) {
+TEST_F(ClaimClockTest, ChecksTheWallClockIfTheGrantCannotDetermineTheTime) {
   ClaimOptions elsewhere = Options();
   elsewhere.time_namespace = 4'711;
   auto host = StartAgain(Milliseconds(0), true, elsewhere);
@@ -89,27 +89,27 @@ TEST_F(ClaimClockTest, WhereTheGrantDoesNotTellTheTimeTheWallClockIsChecked) {
 
   host = StartAgain(2 * kADay, true, elsewhere);
   EXPECT_FALSE(host->user().has_claim());
-  EXPECT_NE(host->status().reason.find("set the clock"), std::string::npos)
+  EXPECT_NE(host->status().reason.find("correct the clock"), std::string::npos)
       << host->status().reason;
   host.reset();
 
   host = StartAgain(2 * kADay, false, elsewhere);
-  EXPECT_FALSE(host->user().has_claim()) << "with nobody there to check it";
+  EXPECT_FALSE(host->user().has_claim()) << "no registry to check the clock";
 }
 
-TEST_F(ClaimClockTest, NoBoundIsSetMoreThanADayAheadOfTheRegistrysClock) {
+TEST_F(ClaimClockTest, SetsNoBoundMoreThanADayAheadOfTheRegistrysClock) {
   machine_.emplace(clock_.Wall(), clock_.Boot());
   auto host = std::make_unique<ClaimHost>(tree_, *machine_, disk_, Options(), ++seed_);
   Pass(kAMoment, *host);
   ASSERT_TRUE(Serves(*host));
   const Slot slot = *host->status().slot;
   machine_->StepWall(3 * kADay);
-  // A farther jump is believed when it has stood for a while and nobody contradicts.
+  // A larger step is believed once it has lasted for a while without contradiction.
   Pass(Milliseconds(60'000), *host);
   ASSERT_GT(Lead(*host), 2 * kADay);
   EXPECT_LE(RecordOf(slot.worker).bound, clock_.Wall() + kADay);
   EXPECT_FALSE(Serves(*host));
-  // Its ids have come so far that even with a right clock every claim would be poison.
+  // Its ids are so far ahead that every claim would be poison, even with a right clock.
   machine_->StepWall(-3 * kADay);
   Pass(Milliseconds(10'000), *host);
   EXPECT_FALSE(host->user().has_claim());
@@ -125,7 +125,7 @@ TEST_F(ClaimClockTest, NoBoundIsSetMoreThanADayAheadOfTheRegistrysClock) {
   EXPECT_TRUE(Serves(*host)) << host->status().reason;
 }
 
-TEST_F(ClaimClockTest, AfterARestoreNoClaimIssuesBeforeItsRootNodeHasStoodForAWhile) {
+TEST_F(ClaimClockTest, AfterARestoreNoClaimIssuesBeforeTheRestoreProbationEnds) {
   ClaimOptions options = Options();
   options.restore_probation = Milliseconds(10'000);
   for (const Milliseconds age : {Milliseconds(0), Milliseconds(7'000)}) {
@@ -145,7 +145,7 @@ TEST_F(ClaimClockTest, AfterARestoreNoClaimIssuesBeforeItsRootNodeHasStoodForAWh
   }
 }
 
-TEST_F(ClaimClockTest, OtherStartsDoNotWait) {
+TEST_F(ClaimClockTest, OtherStartsHaveNoRestoreProbation) {
   ClaimOptions options = Options();
   options.restore_probation = Milliseconds(10'000);
   auto host = Start(disk_, options);
@@ -160,21 +160,21 @@ TEST_F(ClaimClockTest, OtherStartsDoNotWait) {
   auto late = Start(other, options);
   Run(Milliseconds(100), *late);
   EXPECT_TRUE(Serves(*late)) << "restored a while ago";
-  // Who served under what was there before goes on to his bound, and then over without a gap.
+  // A holder from before the restore issues to its bound, then claims again without a gap.
   for (int i = 0; i < 100; ++i) {
     Run(Milliseconds(200), *host);
     ASSERT_TRUE(Serves(*host)) << host->status().reason;
   }
 }
 
-TEST_F(ClaimClockTest, AClockThatIsSetWrongWhileTheRegistrysIsAskedIsNotBelieved) {
+TEST_F(ClaimClockTest, RefusesAClockThatIsSetWrongDuringTheClockCheck) {
   auto host = Start();
   host->link().Script(Verb::kMulti, {Fate::Kind::kDone, {}, Milliseconds(2'000)});
   Run(Milliseconds(1'000), *host);
   clock_.StepWall(kAnHour);
   Run(Milliseconds(1'500), *host);
   EXPECT_FALSE(host->Told(ClaimEvent::Kind::kClaimed));
-  EXPECT_NE(host->status().reason.find("set the clock"), std::string::npos)
+  EXPECT_NE(host->status().reason.find("correct the clock"), std::string::npos)
       << host->status().reason;
   clock_.StepWall(-kAnHour);
   Run(Milliseconds(10'000), *host);
@@ -182,8 +182,8 @@ TEST_F(ClaimClockTest, AClockThatIsSetWrongWhileTheRegistrysIsAskedIsNotBelieved
   EXPECT_EQ(Lead(*host), Milliseconds(0));
 }
 
-// Between the comparison and the claim. The boot clock tells how far the registry's has come.
-TEST_F(ClaimClockTest, AClockThatIsSetWrongOnceItWasComparedMovesNoBound) {
+// Between the comparison and the claim. The boot clock carries the registry's time.
+TEST_F(ClaimClockTest, AClockSetWrongAfterTheClockCheckDoesNotChangeTheBound) {
   machine_.emplace(clock_.Wall(), clock_.Boot());
   ClaimHost host(tree_, *machine_, disk_, Options(), ++seed_);
   host.link().Script(Verb::kSync, {Fate::Kind::kDone, {}, Milliseconds(2'000)});
@@ -195,7 +195,7 @@ TEST_F(ClaimClockTest, AClockThatIsSetWrongOnceItWasComparedMovesNoBound) {
   EXPECT_LT(host.status().bound, clock_.Wall() + Milliseconds(60'000));
 }
 
-TEST_F(ClaimClockTest, AClockThatIsSetWrongOnceItWasComparedTakesNoSlotFromItsHolder) {
+TEST_F(ClaimClockTest, AClockSetWrongAfterTheClockCheckDoesNotMakeHeldSlotsFree) {
   MakeClusterWith(1);
   auto holder = Start();
   Run(kAMoment, *holder);
@@ -212,9 +212,9 @@ TEST_F(ClaimClockTest, AClockThatIsSetWrongOnceItWasComparedTakesNoSlotFromItsHo
   EXPECT_TRUE(Serves(*holder)) << holder->status().reason;
 }
 
-// Others count where the cluster's ids are by the floor and the time since. A clock of policy
-// strict stands still at the floor until the wall clock gets there.
-TEST_F(ClaimClockTest, AHolderWhoseIdClockStandsStillKeepsItsSlot) {
+// Others compute the cluster's time from the floor and the time since. With policy strict, an id
+// clock stands still at the floor until the wall clock reaches it.
+TEST_F(ClaimClockTest, AHolderWithAStoppedIdClockKeepsItsSlot) {
   MakeClusterWith(1);
   ClusterMeta meta = Meta();
   meta.floor = clock_.Wall() + kAnHour;

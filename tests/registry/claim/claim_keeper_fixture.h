@@ -34,7 +34,7 @@ class ClaimKeeperTest : public testing::Test {
   ClaimOptions Options(const std::string& name = "a") {
     ClaimOptions options;
     options.identity = {.owner = name, .endpoint = name + ":1", .host = name, .build = "test"};
-    options.restore_probation = {};  // a case of its own
+    options.restore_probation = {};  // tested separately
     return options;
   }
 
@@ -43,7 +43,7 @@ class ClaimKeeperTest : public testing::Test {
   }
   std::unique_ptr<ClaimHost> Start() { return Start(disk_, Options()); }
 
-  // Time passes in small steps while the hosts run; in larger ones when it is long.
+  // Advances the time in small steps while the hosts run; in larger ones if it is long.
   void Run(Milliseconds time, const std::vector<ClaimHost*>& hosts) {
     const Milliseconds step(time > Milliseconds(200'000) ? 50 : 5);
     for (Milliseconds passed{0}; passed < time; passed += step) {

@@ -1,5 +1,5 @@
-// What a keeper does when the registry lost data or repeats its numbers, and when its own process
-// did not get to the end of what it had begun.
+// A keeper after the registry lost data or repeats its numbers, and after its own process was
+// interrupted.
 
 #include "registry/claim/static_keeper.h"
 #include "registry/operate/restore.h"
@@ -33,7 +33,7 @@ class ClaimKeeperLossTest : public ClaimKeeperTest {
   MemoryDisk other_disk_;
 };
 
-TEST_F(ClaimKeeperLossTest, AnUnansweredRenewalIsNotRepeatedOverAStrangerWithTheSameNumbers) {
+TEST_F(ClaimKeeperLossTest, AnUnansweredRenewalIsNotRepeatedOverAForeignRecordWithTheSameNumbers) {
   MakeClusterWith(1);
   const auto before = tree_.Save();
   auto host = Start();
@@ -54,7 +54,7 @@ TEST_F(ClaimKeeperLossTest, AnUnansweredRenewalIsNotRepeatedOverAStrangerWithThe
   EXPECT_TRUE(Serves(*stranger));
 }
 
-TEST_F(ClaimKeeperLossTest, ASessionThatComesBackIsNotWrittenInBeforeALook) {
+TEST_F(ClaimKeeperLossTest, ChecksTheSlotBeforeAWriteAfterReconnectingInTheSameSession) {
   auto host = Start();
   Run(Milliseconds(10'000), *host);
   const Slot slot = *host->status().slot;
@@ -68,7 +68,7 @@ TEST_F(ClaimKeeperLossTest, ASessionThatComesBackIsNotWrittenInBeforeALook) {
   EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost));
 }
 
-TEST_F(ClaimKeeperLossTest, ABoundThatHasPassedIsNotRenewedButClaimedAnew) {
+TEST_F(ClaimKeeperLossTest, ClaimsAgainInsteadOfRenewingAPassedBound) {
   ClaimOptions options = Options();
   options.probation = Milliseconds(2'000);
   auto host = ClaimKeeperTest::Start(disk_, options);
@@ -87,7 +87,7 @@ TEST_F(ClaimKeeperLossTest, ABoundThatHasPassedIsNotRenewedButClaimedAnew) {
   EXPECT_NE(host->status().nonce, nonce);
 }
 
-TEST_F(ClaimKeeperLossTest, AHolderStoppedByALossOfDataLeavesNoPermission) {
+TEST_F(ClaimKeeperLossTest, AHolderStoppedByALossOfDataVoidsItsGrant) {
   MakeClusterWith(1);
   const auto before = tree_.Save();
   auto host = Start();
@@ -101,7 +101,7 @@ TEST_F(ClaimKeeperLossTest, AHolderStoppedByALossOfDataLeavesNoPermission) {
   EXPECT_FALSE(StartsOffline());
 }
 
-TEST_F(ClaimKeeperLossTest, AStopWhileAClaimLapsesLeavesNoPermission) {
+TEST_F(ClaimKeeperLossTest, AStopWhileAClaimLapsesVoidsTheGrant) {
   const auto before = tree_.Save();
   auto host = Start();
   Run(kAMoment, *host);
@@ -113,7 +113,7 @@ TEST_F(ClaimKeeperLossTest, AStopWhileAClaimLapsesLeavesNoPermission) {
   EXPECT_FALSE(StartsOffline());
 }
 
-TEST_F(ClaimKeeperLossTest, AGrantOfAStaticMachineIdIsNoneOfTheClusters) {
+TEST_F(ClaimKeeperLossTest, AGrantOfAStaticMachineIdIsNotInherited) {
   {
     MemoryStateFolder folder(disk_);
     SequencedUser user(clock_, {}, 1);
@@ -140,11 +140,11 @@ TEST_F(ClaimKeeperLossTest, AGrantOfAnotherClusterDoesNotFreezeThisOne) {
   EXPECT_FALSE(Meta().frozen) << Meta().reason;
 }
 
-TEST_F(ClaimKeeperLossTest, AConnectionLostBetweenTheAnswerAndTheNextTickIsLookedThrough) {
+TEST_F(ClaimKeeperLossTest, ChecksTheSlotIfTheConnectionIsLostBetweenAnswerAndTick) {
   auto host = Start();
   const auto in_claim = [&] { return host->keeper().state() == ClaimState::kClaiming; };
   while (!in_claim()) Run(Milliseconds(5), *host);
-  // Answers come in, until one has won; nobody ticks in between.
+  // Delivers answers until the attempt has won, without a tick in between.
   while (RecordOf(0).nonce.zero() && RecordOf(1).nonce.zero() && RecordOf(2).nonce.zero() &&
          RecordOf(3).nonce.zero()) {
     Run(Milliseconds(5), *host);
@@ -163,7 +163,7 @@ TEST_F(ClaimKeeperLossTest, AConnectionLostBetweenTheAnswerAndTheNextTickIsLooke
   EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost)) << host->status().reason;
 }
 
-TEST_F(ClaimKeeperLossTest, AGrantThatTheRegistryContradictsIsOfNoUseToALaterStartEither) {
+TEST_F(ClaimKeeperLossTest, AGrantThatTheRegistryContradictsIsVoidForLaterStarts) {
   const auto before = tree_.Save();
   auto host = Start();
   Run(kAMoment, *host);
@@ -177,13 +177,13 @@ TEST_F(ClaimKeeperLossTest, AGrantThatTheRegistryContradictsIsOfNoUseToALaterSta
   EXPECT_FALSE(StartsOffline());
 }
 
-TEST_F(ClaimKeeperLossTest, AnInheritWithoutAnAnswerIsForeignToTheOfflineStartAfterIt) {
+TEST_F(ClaimKeeperLossTest, AnUnansweredInheritIsForeignToALaterOfflineStart) {
   auto host = Start();
   Run(kAMoment, *host);
   const Slot slot = *host->status().slot;
   const Nonce held = RecordOf(slot.worker).nonce;
   host = Start();
-  // Its base is a limit that the offline start will have moved when it takes effect.
+  // Its base is a limit that the offline start has changed by the time it takes effect.
   host->link().Script(Verb::kMulti, {Fate::Kind::kLate, Milliseconds(6'000), {}});
   Run(Milliseconds(20), *host);
   host->link().Disconnect();
@@ -201,12 +201,12 @@ TEST_F(ClaimKeeperLossTest, AnInheritWithoutAnAnswerIsForeignToTheOfflineStartAf
   EXPECT_EQ(RecordOf(slot.worker), late);
 }
 
-TEST_F(ClaimKeeperLossTest, ADeadProcessesLateInheritIsForeignToTheOfflineStartAfterIt) {
+TEST_F(ClaimKeeperLossTest, ADeadProcessesLateInheritIsForeignToALaterOfflineStart) {
   auto host = Start();
   Run(kAMoment, *host);
   const Slot slot = *host->status().slot;
   host.reset();
-  // What the next process sends and dies; it arrives when a third one goes on offline.
+  // The next process sends an inherit and dies; it arrives after a third one has started offline.
   SlotRecord late = RecordOf(slot.worker);
   late.nonce = Nonce(5, 5);
   host = Start();
@@ -222,7 +222,7 @@ TEST_F(ClaimKeeperLossTest, ADeadProcessesLateInheritIsForeignToTheOfflineStartA
   EXPECT_EQ(RecordOf(slot.worker), late);
 }
 
-TEST_F(ClaimKeeperLossTest, AHolderThatComesBackAfterARestoreDoesNotFreezeAgain) {
+TEST_F(ClaimKeeperLossTest, AHolderThatReturnsAfterARestoreDoesNotFreezeAgain) {
   auto host = Start();
   Run(Milliseconds(2'000), *host);
   const auto backup = tree_.Save();
@@ -244,7 +244,7 @@ TEST_F(ClaimKeeperLossTest, AHolderThatComesBackAfterARestoreDoesNotFreezeAgain)
   EXPECT_GE(FirstMoment(*host), floor);
 }
 
-TEST_F(ClaimKeeperLossTest, AFloorBelowWhatTheHolderHoldsIsFrozenOnceMore) {
+TEST_F(ClaimKeeperLossTest, FreezesAgainIfTheFloorIsBelowTheHoldersBound) {
   auto host = Start();
   Run(Milliseconds(2'000), *host);
   const auto backup = tree_.Save();
@@ -260,7 +260,7 @@ TEST_F(ClaimKeeperLossTest, AFloorBelowWhatTheHolderHoldsIsFrozenOnceMore) {
   EXPECT_TRUE(Meta().frozen);
 }
 
-TEST_F(ClaimKeeperLossTest, ARestoreUnderARecordThatIsStillOursIsServedToTheBoundAndClaimedAnew) {
+TEST_F(ClaimKeeperLossTest, AfterARestoreWithItsRecordAHolderIssuesToTheBoundAndClaimsAgain) {
   auto host = Start();
   Run(Milliseconds(2'000), *host);
   const WallMs bound = host->status().bound;
@@ -275,11 +275,11 @@ TEST_F(ClaimKeeperLossTest, ARestoreUnderARecordThatIsStillOursIsServedToTheBoun
   EXPECT_GE(FirstMoment(*host), floor);
 }
 
-// A registry that was wiped and made anew, above all that was known, and used until its numbers
-// have come again; it keeps the session of a host that is stopped between reading and acting.
+// A registry that was wiped and re-created, above all that was known, and used until its numbers
+// recurred; it keeps the session of a host that is stopped between reading and acting.
 class RepeatedNumbersTest : public ClaimKeeperLossTest {
  protected:
-  // A stranger holds the only slot under the very versions of root node and record.
+  // Another process holds the only slot under the same versions of root node and record.
   void MakeAnewUnder(ClaimHost& stopped) {
     const ClusterMeta before = Meta();
     const int64_t version = tree_.Peek(SlotPath({0, 0}))->stat.version;
@@ -300,7 +300,7 @@ class RepeatedNumbersTest : public ClaimKeeperLossTest {
     stands_ = RecordOf(0);
     static_cast<void>(stopped);
   }
-  // The host has heard what had arrived, and has read its clocks; then it sleeps.
+  // The host has received the pending answers and has read its clocks; then it sleeps.
   void StopsInTheMidst(ClaimHost& host) {
     clock_.Advance(Milliseconds(5));
     host.link().Dispatch(Milliseconds(0));
@@ -311,7 +311,7 @@ class RepeatedNumbersTest : public ClaimKeeperLossTest {
   SlotRecord stands_;
 };
 
-TEST_F(RepeatedNumbersTest, AClaimantThatSleptOverThemClaimsNothingBelowTheFloor) {
+TEST_F(RepeatedNumbersTest, AClaimantThatSleptMeanwhileClaimsNothingBelowTheFloor) {
   for (int rounds = 1; rounds <= 12; ++rounds) {
     MakeClusterWith(1);
     MemoryDisk disk;
@@ -328,7 +328,7 @@ TEST_F(RepeatedNumbersTest, AClaimantThatSleptOverThemClaimsNothingBelowTheFloor
   }
 }
 
-TEST_F(RepeatedNumbersTest, AHolderThatSleptOverThemRenewsNothing) {
+TEST_F(RepeatedNumbersTest, AHolderThatSleptMeanwhileRenewsNothing) {
   for (int ms = 700; ms <= 800; ms += 5) {
     MakeClusterWith(1);
     MemoryDisk disk;
@@ -342,15 +342,15 @@ TEST_F(RepeatedNumbersTest, AHolderThatSleptOverThemRenewsNothing) {
   }
 }
 
-// Forgets at its end what it had told before.
+// Returns an earlier tick at its end than before.
 class ForgetfulUser final : public SequencedUser {
  public:
   using SequencedUser::SequencedUser;
   Tick Close() override { return SequencedUser::Close() - 1; }
 };
 
-TEST_F(ClaimKeeperLossTest, AUserThatForgetsWhatItIssuedEndsTheProcess) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a forked child would do nothing at all
+TEST_F(ClaimKeeperLossTest, AUserThatReportsAnEarlierLastTickEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a forked child would do nothing
   MemoryCoordinator link(tree_);
   MemoryStateFolder folder(disk_);
   ForgetfulUser user(clock_, {}, 1);

@@ -32,7 +32,7 @@ TEST_F(ClaimKeeperTest, RenewsWithAGrowingWindow) {
   EXPECT_GT(host->status().left, Milliseconds(560'000));
 }
 
-TEST_F(ClaimKeeperTest, ServesToTheBoundAndNotBeyondWhileTheRegistryIsAway) {
+TEST_F(ClaimKeeperTest, IssuesUpToTheBoundWhileTheRegistryIsUnreachable) {
   auto host = Start();
   Run(Milliseconds(100), *host);
   const WallMs bound = host->status().bound;
@@ -49,7 +49,7 @@ TEST_F(ClaimKeeperTest, ServesToTheBoundAndNotBeyondWhileTheRegistryIsAway) {
   EXPECT_EQ(*host->status().machine, machine);
 }
 
-TEST_F(ClaimKeeperTest, AKilledProcessInheritsItsMachineIdAboveWhatItUsed) {
+TEST_F(ClaimKeeperTest, AKilledProcessInheritsItsMachineIdAboveTheIdsUsed) {
   auto host = Start();
   Run(Milliseconds(500), *host);
   const MachineId machine = *host->status().machine;
@@ -65,7 +65,7 @@ TEST_F(ClaimKeeperTest, AKilledProcessInheritsItsMachineIdAboveWhatItUsed) {
   EXPECT_TRUE(Serves(*host));
 }
 
-TEST_F(ClaimKeeperTest, AKilledProcessGoesOnWithoutTheRegistry) {
+TEST_F(ClaimKeeperTest, AKilledProcessResumesWithoutTheRegistry) {
   auto host = Start();
   Run(Milliseconds(500), *host);
   const ClaimStatus before = host->status();
@@ -85,7 +85,7 @@ TEST_F(ClaimKeeperTest, AKilledProcessGoesOnWithoutTheRegistry) {
   EXPECT_EQ(tree_.Peek(LivePath(*before.slot))->stat.ephemeral_owner, host->session());
 }
 
-TEST_F(ClaimKeeperTest, AnOfflineStartCanBeForbidden) {
+TEST_F(ClaimKeeperTest, AnOfflineStartCanBeDisabled) {
   auto host = Start();
   Run(Milliseconds(500), *host);
   host.reset();
@@ -109,7 +109,7 @@ TEST_F(ClaimKeeperTest, ACopiedGrantFileIsNotTrusted) {
   EXPECT_TRUE(Serves(*host));
 }
 
-TEST_F(ClaimKeeperTest, ABackupOfTheGrantFilePutBackUnderItsInodeNumberIsNotTrusted) {
+TEST_F(ClaimKeeperTest, ABackupOfTheGrantFileRestoredUnderItsInodeNumberIsNotTrusted) {
   auto host = Start();
   Run(Milliseconds(500), *host);
   const std::string backup = disk_.grant;
@@ -140,7 +140,7 @@ TEST_F(ClaimKeeperTest, AGrantOfAnotherStateFolderIsNotTrusted) {
   EXPECT_TRUE(host->Told(ClaimEvent::Kind::kRefused));
 }
 
-TEST_F(ClaimKeeperTest, WithoutAPlaceForGrantsAKilledServerClaimsAnewAndSaysSo) {
+TEST_F(ClaimKeeperTest, WithoutAPlaceForGrantsAKilledServerClaimsAgainAndReportsIt) {
   disk_.has_grant = false;
   auto host = Start();
   Run(Milliseconds(500), *host);
@@ -156,7 +156,7 @@ TEST_F(ClaimKeeperTest, WithoutAPlaceForGrantsAKilledServerClaimsAnewAndSaysSo) 
   EXPECT_EQ(disk_.grant_writes, 0);
 }
 
-TEST_F(ClaimKeeperTest, AHintThatCannotBeKeptIsAnAlarmAndNoMore) {
+TEST_F(ClaimKeeperTest, AnUnwritableHintOnlyRaisesAnAlarm) {
   disk_.hint_writes_fail = true;
   auto host = Start();
   Run(Milliseconds(500), *host);
@@ -176,7 +176,7 @@ TEST_F(ClaimKeeperTest, AGrantFileFromBeforeARebootIsNotTrusted) {
   EXPECT_NE(*host->status().machine, machine);
 }
 
-TEST_F(ClaimKeeperTest, AnUnknownClaimIsRecognisedAsItsOwn) {
+TEST_F(ClaimKeeperTest, RecognisesItsOwnClaimAfterAnUnknownOutcome) {
   auto host = Start();
   host->link().Script(Verb::kMulti, {});
   host->link().Script(Verb::kMulti, kAnswerLost);
@@ -185,7 +185,7 @@ TEST_F(ClaimKeeperTest, AnUnknownClaimIsRecognisedAsItsOwn) {
   EXPECT_EQ(tree_.Peek(SlotPath(*host->status().slot))->stat.version, 1);
 }
 
-TEST_F(ClaimKeeperTest, AnUnknownRenewalIsAdopted) {
+TEST_F(ClaimKeeperTest, AdoptsARenewalAfterAnUnknownOutcome) {
   auto host = Start();
   Run(Milliseconds(100), *host);
   const WallMs bound = host->status().bound;
@@ -195,13 +195,13 @@ TEST_F(ClaimKeeperTest, AnUnknownRenewalIsAdopted) {
   EXPECT_EQ(RecordOf(host->status().slot->worker).bound, host->status().bound);
 }
 
-TEST_F(ClaimKeeperTest, AForeignNonceStopsItAtOnce) {
+TEST_F(ClaimKeeperTest, StopsAtOnceOnAForeignNonce) {
   auto host = Start();
   Run(Milliseconds(100), *host);
   const Slot slot = *host->status().slot;
   SlotRecord foreign = RecordOf(slot.worker);
   foreign.nonce = Nonce(6, 6);
-  foreign.owner = "somebody";
+  foreign.owner = "another";
   Write1(SlotPath(slot), FormatSlotRecord(foreign));
   Run(Milliseconds(1'500), *host);
   EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost));
@@ -210,7 +210,7 @@ TEST_F(ClaimKeeperTest, AForeignNonceStopsItAtOnce) {
   EXPECT_EQ(RecordOf(slot.worker), foreign);
 }
 
-TEST_F(ClaimKeeperTest, AReleasedSlotIsClaimedAgainAtOnceAboveWhatWasUsed) {
+TEST_F(ClaimKeeperTest, AReleasedSlotIsClaimedAgainAtOnceAboveTheIdsUsed) {
   auto host = Start();
   Run(Milliseconds(20'000), *host);
   ASSERT_TRUE(Serves(*host));
@@ -223,7 +223,7 @@ TEST_F(ClaimKeeperTest, AReleasedSlotIsClaimedAgainAtOnceAboveWhatWasUsed) {
   EXPECT_EQ(RecordOf(slot.worker).bound, Layout::Firn().StartOf(last + 1));
   EXPECT_TRUE(RecordOf(slot.worker).nonce.zero());
   EXPECT_FALSE(tree_.Peek(LivePath(slot)).has_value());
-  EXPECT_EQ(disk_.grant.find_first_not_of(' '), std::string::npos) << "the file is gone";
+  EXPECT_EQ(disk_.grant.find_first_not_of(' '), std::string::npos) << "the file is removed";
   host.reset();
   host = Start();
   Run(Milliseconds(50), *host);
@@ -232,7 +232,7 @@ TEST_F(ClaimKeeperTest, AReleasedSlotIsClaimedAgainAtOnceAboveWhatWasUsed) {
   EXPECT_GT(host->user().claim().first_tick(), last);
 }
 
-TEST_F(ClaimKeeperTest, AStopWithoutTheRegistryLeavesTheClaimToTheNextStart) {
+TEST_F(ClaimKeeperTest, AStopWithoutTheRegistryLetsTheNextStartResumeTheClaim) {
   auto host = Start();
   Run(Milliseconds(500), *host);
   const MachineId machine = *host->status().machine;
@@ -247,7 +247,7 @@ TEST_F(ClaimKeeperTest, AStopWithoutTheRegistryLeavesTheClaimToTheNextStart) {
   EXPECT_EQ(*host->status().machine, machine);
 }
 
-TEST_F(ClaimKeeperTest, AnExpiredSessionCostsNothingButANewLiveNode) {
+TEST_F(ClaimKeeperTest, AnExpiredSessionOnlyRecreatesTheLiveNode) {
   auto host = Start();
   Run(Milliseconds(5'000), *host);
   const ClaimStatus before = host->status();
@@ -262,7 +262,7 @@ TEST_F(ClaimKeeperTest, AnExpiredSessionCostsNothingButANewLiveNode) {
   EXPECT_EQ(live->stat.ephemeral_owner, host->session());
 }
 
-TEST_F(ClaimKeeperTest, ADeletedLiveNodeComesBack) {
+TEST_F(ClaimKeeperTest, ADeletedLiveNodeIsRecreated) {
   auto host = Start();
   Run(Milliseconds(100), *host);
   const Slot slot = *host->status().slot;

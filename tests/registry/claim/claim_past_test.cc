@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-// One slot, and processes that hold it one after another, each with a number of its own.
+// One slot, and numbered processes that hold it one after another.
 class ClaimPastTest : public ClaimKeeperTest {
  protected:
   void SetUp() override { MakeClusterWith(1); }
@@ -23,7 +23,7 @@ class ClaimPastTest : public ClaimKeeperTest {
     EXPECT_EQ(step.kind, Step::Kind::kTaken);
     return step.tick.count();
   }
-  // The processes that may have used a tick, as `firn who` says.
+  // The processes that may have used a tick, as `firn who` reports.
   std::vector<int64_t> Who(int64_t tick) {
     const auto id = Layout::Firn().Pack({.tick = Tick(tick), .machine = MachineId(0)});
     std::vector<int64_t> pids;
@@ -36,10 +36,10 @@ class ClaimPastTest : public ClaimKeeperTest {
   }
 };
 
-TEST_F(ClaimPastTest, EachTickLeadsToTheProcessThatUsedIt) {
+TEST_F(ClaimPastTest, FindsTheProcessThatUsedEachTick) {
   std::vector<int64_t> ticks(6);
   // 1 stops cleanly; 2 claims after it and is killed; 3 inherits and is killed; 4 starts while the
-  // registry is away, is killed before it comes back, and 5 inherits.
+  // registry is unreachable, is killed before it returns, and 5 inherits.
   auto host = StartAs(1);
   Run(Milliseconds(300), *host);
   ticks[1] = Tick1(*host);

@@ -11,7 +11,7 @@ class ClaimRestoredTest : public ClaimKeeperTest {
   MemoryDisk newcomers_disk_;
 };
 
-TEST_F(ClaimRestoredTest, AHolderOfARestoredClusterServesToItsBoundAndRaisesNoAlarm) {
+TEST_F(ClaimRestoredTest, AHolderOfARestoredClusterIssuesToItsBoundWithoutAnAlarm) {
   for (const bool taken : {false, true}) {
     MakeClusterWith(2);
     disk_ = newcomers_disk_ = {};
@@ -48,7 +48,7 @@ TEST_F(ClaimRestoredTest, AHolderOfARestoredClusterServesToItsBoundAndRaisesNoAl
   }
 }
 
-TEST_F(ClaimRestoredTest, ALossIsToldOnce) {
+TEST_F(ClaimRestoredTest, ReportsALossOnce) {
   auto host = Start();
   Run(Milliseconds(5'000), *host);
   tree_.Wipe();

@@ -1,5 +1,5 @@
-// Many want a machine id at one moment: in virtual time, where what it costs the registry can be
-// counted.
+// Many servers claim a machine id at the same time. Virtual time, so that the registry's load can
+// be counted.
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ class ClaimStormTest : public ClaimKeeperTest {
     return static_cast<size_t>(std::count_if(
         hosts_.begin(), hosts_.end(), [](const auto& host) { return host->user().has_claim(); }));
   }
-  // The time until everybody is served.
+  // The time until all claimants hold a machine id.
   Milliseconds RunUntilServed() {
     Milliseconds passed{0};
     for (; passed < kAtMost && Served() < hosts_.size(); passed += kStep) {
@@ -58,7 +58,7 @@ class ClaimStormTest : public ClaimKeeperTest {
   std::array<int64_t, 4> asked_{};
 };
 
-TEST_F(ClaimStormTest, AsManyAsThereAreSlotsThatWereNeverUsed) {
+TEST_F(ClaimStormTest, AsManyClaimantsAsUnusedSlots) {
   MakeClusterWith(256);
   StartCrowd(256);
   const Milliseconds time = RunUntilServed();
@@ -66,7 +66,7 @@ TEST_F(ClaimStormTest, AsManyAsThereAreSlotsThatWereNeverUsed) {
   EXPECT_EQ(Served(), hosts_.size());
 }
 
-TEST_F(ClaimStormTest, AsManyAsThereAreSlotsThatWereUsedLongAgo) {
+TEST_F(ClaimStormTest, AsManyClaimantsAsSlotsUsedLongAgo) {
   MakeClusterWith(64);
   for (uint32_t worker = 0; worker < 64; ++worker) {
     SlotRecord record{.nonce = Nonce(worker + 1, 1),

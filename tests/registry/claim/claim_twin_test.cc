@@ -5,8 +5,8 @@ namespace {
 
 constexpr Milliseconds kTwoRenewals{70'000};
 
-// A machine whose memory was copied while its server ran: the copy of the grant is as good as the
-// grant, and its process goes on where the other one was.
+// A machine whose memory was copied while its server ran: the copied grant is valid, and the copied
+// process continues where the original was.
 class ClaimTwinTest : public ClaimKeeperTest {
  protected:
   std::unique_ptr<ClaimHost> Copy() {
@@ -23,7 +23,7 @@ class ClaimTwinTest : public ClaimKeeperTest {
   MemoryDisk copy_;
 };
 
-TEST_F(ClaimTwinTest, ACopyOfARunningProcessIsFoundAtTheNextRenewal) {
+TEST_F(ClaimTwinTest, DetectsACopyOfARunningProcessAtTheNextRenewal) {
   auto host = Start();
   Run(Milliseconds(10'000), *host);
   const MachineId machine = *host->status().machine;
@@ -35,7 +35,7 @@ TEST_F(ClaimTwinTest, ACopyOfARunningProcessIsFoundAtTheNextRenewal) {
   Run(kTwoRenewals, {host.get(), twin.get()});
 
   EXPECT_NE(host->Told(ClaimEvent::Kind::kLost), twin->Told(ClaimEvent::Kind::kLost))
-      << "one of the two goes on";
+      << "one of the two continues";
   ClaimHost& stopped = host->Told(ClaimEvent::Kind::kLost) ? *host : *twin;
   EXPECT_NE(Alarm(stopped).find("rack 0 worker "), std::string::npos) << Alarm(stopped);
   EXPECT_NE(Alarm(stopped).find("copy"), std::string::npos) << Alarm(stopped);
@@ -45,7 +45,7 @@ TEST_F(ClaimTwinTest, ACopyOfARunningProcessIsFoundAtTheNextRenewal) {
   EXPECT_TRUE(Serves(*twin)) << "under another machine id";
 }
 
-TEST_F(ClaimTwinTest, AGrantThatACopyHasGoneOnWithIsNotInherited) {
+TEST_F(ClaimTwinTest, DoesNotInheritAGrantThatACopyHasUsed) {
   auto host = Start();
   Run(Milliseconds(10'000), *host);
   copy_ = disk_;
@@ -58,10 +58,10 @@ TEST_F(ClaimTwinTest, AGrantThatACopyHasGoneOnWithIsNotInherited) {
   EXPECT_FALSE(host->Told(ClaimEvent::Kind::kLost));
 }
 
-TEST_F(ClaimTwinTest, CopiesThatShareTheWordOnItsWayAreFoundOneVersionLater) {
+TEST_F(ClaimTwinTest, DetectsCopiesThatShareAPendingWordOneVersionLater) {
   auto host = Start();
   Run(Milliseconds(10'000), *host);
-  // The answer to its renewal takes a while; meanwhile its memory is copied.
+  // Its memory is copied while its renewal is unanswered.
   host->link().Script(Verb::kMulti, {Fate::Kind::kDone, {}, Milliseconds(2'000)});
   for (int i = 0; i < 10'000 && host->keeper().tenure()->terms().pending_word.zero(); ++i) {
     Run(Milliseconds(5), *host);
@@ -76,7 +76,7 @@ TEST_F(ClaimTwinTest, CopiesThatShareTheWordOnItsWayAreFoundOneVersionLater) {
   EXPECT_NE(*host->status().machine, *twin->status().machine);
 }
 
-TEST_F(ClaimTwinTest, ARenewalThatADeadProcessHadSentIsItsSuccessorsOwn) {
+TEST_F(ClaimTwinTest, ADeadProcessesLateRenewalBelongsToItsSuccessor) {
   for (const bool offline : {false, true}) {
     MakeClusterWith(4);
     disk_ = {};
@@ -101,7 +101,7 @@ TEST_F(ClaimTwinTest, ARenewalThatADeadProcessHadSentIsItsSuccessorsOwn) {
   }
 }
 
-TEST_F(ClaimTwinTest, TheWordIsOnFileBeforeItIsSent) {
+TEST_F(ClaimTwinTest, TheWordIsInTheGrantFileBeforeItIsSent) {
   auto host = Start();
   Run(Milliseconds(10'000), *host);
   disk_.grant_writes_fail = true;
@@ -115,24 +115,24 @@ TEST_F(ClaimTwinTest, TheWordIsOnFileBeforeItIsSent) {
   EXPECT_GT(RecordOf(host->status().slot->worker).bound, before.bound);
 }
 
-TEST_F(ClaimTwinTest, AnothersClaimOfAHeldSlotIsAnAlarm) {
+TEST_F(ClaimTwinTest, AForeignClaimOfAHeldSlotRaisesAnAlarm) {
   auto host = Start();
   Run(Milliseconds(10'000), *host);
   ASSERT_TRUE(Serves(*host));
   const Slot slot = *host->status().slot;
   SlotRecord foreign = RecordOf(slot.worker);
   foreign.nonce = Nonce(6, 6);
-  foreign.owner = "somebody";
+  foreign.owner = "another";
   foreign.since = clock_.Wall() - Milliseconds(1'000);
   Write1(SlotPath(slot), FormatSlotRecord(foreign));
   Run(kTwoRenewals, *host);
   EXPECT_NE(Alarm(*host).find(SlotText(slot)), std::string::npos) << Alarm(*host);
-  EXPECT_NE(Alarm(*host).find("somebody"), std::string::npos) << Alarm(*host);
+  EXPECT_NE(Alarm(*host).find("another"), std::string::npos) << Alarm(*host);
   EXPECT_NE(Alarm(*host).find(std::to_string(foreign.since.ms())), std::string::npos)
       << Alarm(*host);
 }
 
-TEST_F(ClaimTwinTest, AnothersClaimOfASlotWhoseBoundHasPassedIsNone) {
+TEST_F(ClaimTwinTest, AForeignClaimAfterTheBoundRaisesNoAlarm) {
   MakeClusterWith(1);
   auto host = Start();
   Run(Milliseconds(10'000), *host);

@@ -10,7 +10,7 @@ namespace {
 constexpr Milliseconds kManyRenewals{400'000};
 constexpr int64_t kFroms[] = {INT32_MAX - 4, INT32_MAX, -6, -3, -2};
 
-// A slot that has been written so often that its record's version comes round.
+// A slot that was written so often that its record's version wraps.
 class ClaimWrapTest : public ClaimKeeperTest {
  protected:
   void SetUp() override { Make(); }
@@ -28,7 +28,7 @@ class ClaimWrapTest : public ClaimKeeperTest {
   int64_t Version() { return tree_.Peek(SlotPath({0, 0}))->stat.version; }
 };
 
-TEST_F(ClaimWrapTest, AClaimIsMadeRenewedAndReleasedAcrossTheWrap) {
+TEST_F(ClaimWrapTest, ClaimsRenewsAndReleasesAcrossTheWrap) {
   for (const bool skips : {false, true}) {
     if (skips) tree_.SkipUnguarded();
     for (const int64_t from : kFroms) {
@@ -45,7 +45,7 @@ TEST_F(ClaimWrapTest, AClaimIsMadeRenewedAndReleasedAcrossTheWrap) {
   }
 }
 
-TEST_F(ClaimWrapTest, AClaimIsInheritedAcrossTheWrap) {
+TEST_F(ClaimWrapTest, InheritsAClaimAcrossTheWrap) {
   for (const int64_t from : kFroms) {
     for (int64_t sets = 0; sets < 8; ++sets) {
       Make();
@@ -61,7 +61,7 @@ TEST_F(ClaimWrapTest, AClaimIsInheritedAcrossTheWrap) {
   }
 }
 
-TEST_F(ClaimWrapTest, AnUnknownOutcomeIsReadBackAcrossTheWrap) {
+TEST_F(ClaimWrapTest, ReadsBackAnUnknownOutcomeAcrossTheWrap) {
   for (const int64_t from : kFroms) {
     Make();
     tree_.SetVersion(SlotPath({0, 0}), from);
@@ -77,7 +77,7 @@ TEST_F(ClaimWrapTest, AnUnknownOutcomeIsReadBackAcrossTheWrap) {
   }
 }
 
-TEST_F(ClaimWrapTest, ARecordThatWentBackAcrossTheWrapIsStillFound) {
+TEST_F(ClaimWrapTest, DetectsARecordThatWentBackAcrossTheWrap) {
   tree_.SetVersion(SlotPath({0, 0}), INT32_MAX);
   const auto before = tree_.Save();
   auto host = Start();
@@ -106,7 +106,7 @@ TEST_F(ClaimWrapTest, TheRootNodesVersionWrapsToo) {
   }
 }
 
-TEST_F(ClaimWrapTest, WhatRestsUnguardedIsForARestoreToMoveOn) {
+TEST_F(ClaimWrapTest, ARestoreMovesUnguardedNodesOn) {
   for (const std::string& path : {SlotPath({0, 0}), std::string(kMetaPath)}) {
     Make();
     tree_.SetVersion(path, -1);

@@ -20,8 +20,8 @@ constexpr Slot kSlot{0, 1};
 constexpr WallMs kBound{1'750'000'600'000};
 constexpr char kWhy[] = "the slot's bound is lower than what was acknowledged";
 
-// A holder of a slot up to kBound who has found that the registry went back in time, and what the
-// registry holds by then.
+// A holder of a slot up to kBound that has noticed that the registry went back in time, and the
+// registry's contents by then.
 class FreezeTest : public testing::Test {
  protected:
   FreezeTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_), registry_(link_) {
@@ -58,7 +58,7 @@ class FreezeTest : public testing::Test {
   }
   void PutNonce(Nonce nonce) { PutRecord(FormatSlotRecord({.nonce = nonce, .bound = kBound})); }
 
-  // What comes of it in half a minute.
+  // The result within half a minute.
   Code Run(std::string why = kWhy) {
     task_ = FreezeAndLook(&talk_, held_, std::move(why));
     talk_.Start(task_);
@@ -86,7 +86,7 @@ class FreezeTest : public testing::Test {
   Status ended_;
 };
 
-// --- what is frozen ------------------------------------------------------------------------------
+// --- frozen --------------------------------------------------------------------------------------
 
 TEST_F(FreezeTest, FreezesInTheSameEraAndSaysWhy) {
   const ClusterMeta before = Meta();
@@ -97,26 +97,26 @@ TEST_F(FreezeTest, FreezesInTheSameEraAndSaysWhy) {
   EXPECT_EQ(Meta(), frozen) << "nothing else changes";
 }
 
-TEST_F(FreezeTest, AReasonWithoutEndIsCut) {
+TEST_F(FreezeTest, ALongReasonIsTruncated) {
   EXPECT_EQ(Run(std::string(5'000, 'x')), Code::kOk);
   EXPECT_EQ(Meta().reason, std::string(ClusterMeta::kReasonBytesMax, 'x'));
 }
 
-// Whoever took this cluster's place gives out what the holder holds.
-TEST_F(FreezeTest, AClusterOfAnotherUuidIsFrozenToo) {
+// The cluster that replaced this one issues the ids that the holder holds.
+TEST_F(FreezeTest, FreezesAClusterWithAnotherUuid) {
   held_.uuid = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
   EXPECT_EQ(Run(), Code::kOk);
   EXPECT_TRUE(Meta().frozen);
 }
 
-TEST_F(FreezeTest, AFloorJustBelowTheHoldersBoundIsFrozen) {
+TEST_F(FreezeTest, FreezesIfTheFloorIsJustBelowTheHoldersBound) {
   Lift(kBound - kMs);
   EXPECT_EQ(Run(), Code::kOk);
   EXPECT_TRUE(Meta().frozen);
 }
 
-// Whoever makes it unfreezes it without a look at anybody.
-TEST_F(FreezeTest, AClusterThatIsBeingMadeIsFrozenForGood) {
+// Its maker would unfreeze it unconditionally.
+TEST_F(FreezeTest, FreezesAClusterThatIsBeingMade) {
   SetMeta([](ClusterMeta& meta) {
     meta.frozen = true;
     meta.reason = kBeingMade;
@@ -127,9 +127,9 @@ TEST_F(FreezeTest, AClusterThatIsBeingMadeIsFrozenForGood) {
   EXPECT_EQ(MetaVersion(), version + 1) << "its maker's next write is refused";
 }
 
-// --- what is not ---------------------------------------------------------------------------------
+// --- not frozen ----------------------------------------------------------------------------------
 
-TEST_F(FreezeTest, ARestoredClusterIsLeftAlone) {
+TEST_F(FreezeTest, DoesNotFreezeARestoredCluster) {
   for (const WallMs floor : {kBound, kBound + kMs}) {
     Lift(floor);
     const int64_t version = MetaVersion();
@@ -138,7 +138,7 @@ TEST_F(FreezeTest, ARestoredClusterIsLeftAlone) {
   }
 }
 
-TEST_F(FreezeTest, WhatSomebodyElseHasFrozenKeepsItsReason) {
+TEST_F(FreezeTest, AFrozenClusterKeepsItsReason) {
   SetMeta([](ClusterMeta& meta) {
     meta.frozen = true;
     meta.reason = "another's";
@@ -149,37 +149,37 @@ TEST_F(FreezeTest, WhatSomebodyElseHasFrozenKeepsItsReason) {
   EXPECT_EQ(MetaVersion(), version);
 }
 
-TEST_F(FreezeTest, WhereThereIsNoRootNodeNoneIsMade) {
+TEST_F(FreezeTest, DoesNotCreateAMissingRootNode) {
   tree_.Wipe();
   Dispatch();
   EXPECT_EQ(Run(), Code::kOk);
   EXPECT_FALSE(tree_.Peek(kMetaPath).has_value());
 }
 
-TEST_F(FreezeTest, ARootNodeThatCannotBeReadIsNotWrittenOver) {
+TEST_F(FreezeTest, DoesNotOverwriteAnUnreadableRootNode) {
   Do({Write::Set(kMetaPath, "rubbish", Write::kAnyVersion)});
   EXPECT_EQ(Run(), Code::kUnavailable);
   EXPECT_FALSE(ended_.message().empty());
   EXPECT_EQ(tree_.Peek(kMetaPath)->data, "rubbish");
 }
 
-// --- what happens between its look and its write -------------------------------------------------
+// --- changes between its read and its write ------------------------------------------------------
 
-TEST_F(FreezeTest, ARestoreThatCameFirstIsLeftAlone) {
+TEST_F(FreezeTest, DoesNotFreezeAfterAConcurrentRestore) {
   registry_.OnceAfterReading(kMetaPath, [&] { Lift(kBound); });
   EXPECT_EQ(Run(), Code::kOk);
   EXPECT_FALSE(Meta().frozen);
 }
 
-TEST_F(FreezeTest, AnyOtherChangeOfTheRootNodeIsKept) {
+TEST_F(FreezeTest, KeepsOtherConcurrentChangesOfTheRootNode) {
   registry_.OnceAfterReading(kMetaPath, [&] { Lift(kBound - kMs); });
   EXPECT_EQ(Run(), Code::kOk);
   EXPECT_TRUE(Meta().frozen);
   EXPECT_EQ(Meta().floor, kBound - kMs);
 }
 
-// The root node's version comes again in data that were made anew; the era does not.
-TEST_F(FreezeTest, AClusterMadeAnewUnderTheSameNumbersAndSessionIsLeftAlone) {
+// The root node's version recurs in re-created data; the era does not.
+TEST_F(FreezeTest, DoesNotFreezeARecreatedClusterWithTheSameNumbersAndSession) {
   const int64_t version = MetaVersion();
   registry_.OnceAfterReading(kMetaPath, [&] {
     tree_.Load({}, MemoryTree::Sessions::kStay);
@@ -193,7 +193,7 @@ TEST_F(FreezeTest, AClusterMadeAnewUnderTheSameNumbersAndSessionIsLeftAlone) {
   EXPECT_EQ(Meta().floor, kBound);
 }
 
-TEST_F(FreezeTest, WhatWasReadInAnotherSessionIsNotWritten) {
+TEST_F(FreezeTest, DoesNotWriteInAnotherSessionThanItRead) {
   const MemoryTree::Image whole = tree_.Save();
   registry_.OnceAfterReading(kMetaPath, [&] {
     tree_.Load(whole);
@@ -205,7 +205,7 @@ TEST_F(FreezeTest, WhatWasReadInAnotherSessionIsNotWritten) {
 
 // --- a registry that does not answer -------------------------------------------------------------
 
-TEST_F(FreezeTest, ALostWriteOrAnswerIsFoundOut) {
+TEST_F(FreezeTest, DeterminesTheOutcomeOfALostWriteOrAnswer) {
   for (const Fate::Kind kind : {Fate::Kind::kRequestLost, Fate::Kind::kAnswerLost}) {
     SetMeta([](ClusterMeta& meta) { meta.frozen = false; });
     link_.Script(Verb::kMulti, {kind, {}, Milliseconds(100)});
@@ -224,15 +224,15 @@ TEST_F(FreezeTest, GivesUpAfterAFewTries) {
   EXPECT_FALSE(Meta().frozen);
 }
 
-TEST_F(FreezeTest, WithoutAReadingNothingIsAcknowledged) {
+TEST_F(FreezeTest, AFailedReadIsNotAnAcknowledgement) {
   link_.Script(Verb::kRead, {Fate::Kind::kRefused, {}, {}});
   EXPECT_EQ(Run(), Code::kUnavailable);
   EXPECT_FALSE(Meta().frozen);
 }
 
-// --- the holder's slot, looked at afterwards -----------------------------------------------------
+// --- the check of the holder's slot --------------------------------------------------------------
 
-TEST_F(FreezeTest, TellsWhetherSomebodyElseIsInTheSlot) {
+TEST_F(FreezeTest, ReportsAnotherProcessesClaimInTheSlot) {
   struct Row {
     const char* what;
     std::string record;
@@ -251,17 +251,17 @@ TEST_F(FreezeTest, TellsWhetherSomebodyElseIsInTheSlot) {
     EXPECT_TRUE(Meta().frozen) << row.what;
   }
   Do({Write::Erase(SlotPath(kSlot), Write::kAnyVersion)});
-  EXPECT_EQ(Run(), Code::kOk) << "no record: nobody";
+  EXPECT_EQ(Run(), Code::kOk) << "no record, no holder";
 }
 
-// What matters is who is there once nobody can come in any more.
-TEST_F(FreezeTest, WhoCameInBeforeTheFreezeIsSeen) {
+// The slot counts as it is once no server can claim any more.
+TEST_F(FreezeTest, SeesAClaimMadeBeforeTheFreeze) {
   registry_.OnceAfterReading(kMetaPath, [&] { PutNonce(Nonce(3, 4)); });
   EXPECT_EQ(Run(), Code::kConflict);
   EXPECT_TRUE(Meta().frozen);
 }
 
-TEST_F(FreezeTest, ALookThatFailsIsNoWordThatTheSlotIsSafe) {
+TEST_F(FreezeTest, AFailedReadOfTheSlotIsNotSuccess) {
   link_.Script(Verb::kRead, {});
   link_.Script(Verb::kRead, {Fate::Kind::kRefused, {}, {}});
   EXPECT_EQ(Run(), Code::kUnavailable);

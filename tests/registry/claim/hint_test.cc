@@ -9,14 +9,14 @@ namespace {
 
 const Hint kHint{5, {1, 1}, "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1", "firn"};
 
-TEST(HintTest, GivesItselfBackAndIsReadableByEye) {
+TEST(HintTest, ReadsBackAndIsReadable) {
   const std::string text = FormatHint(kHint);
   EXPECT_EQ(*ParseHint(text), kHint);
   EXPECT_NE(text.find("\nworker=1\n"), std::string::npos) << text;
 }
 
-// To the byte what 0.1 wrote, and every later version: a server that is replaced finds its slot.
-TEST(HintTest, TheFileStaysAsItIs) {
+// Byte for byte as 0.1 and every later version wrote it: an upgraded server finds its slot.
+TEST(HintTest, TheFileFormatIsUnchanged) {
   const Hint hint{5, {2, 1}, kHint.uuid, "version:1=0 time:41 machine:10 sequence:12"};
   const std::string text =
       "# Firn: which machine id to try first. Holds no permission; safe to copy or delete.\n"
@@ -27,7 +27,7 @@ TEST(HintTest, TheFileStaysAsItIs) {
   EXPECT_EQ(*ParseHint(text), hint);
 }
 
-TEST(HintTest, WhatIsNotWholeIsRefused) {
+TEST(HintTest, RefusesAnIncompleteHint) {
   const std::string good = FormatHint(kHint);
   for (const std::string& text :
        {std::string(), std::string("\n\n"), good + "rack=2\n", good.substr(0, good.size() / 2),
@@ -37,11 +37,11 @@ TEST(HintTest, WhatIsNotWholeIsRefused) {
   }
 }
 
-TEST(HintTest, KeysOfALaterVersionArePassedOver) {
+TEST(HintTest, IgnoresKeysOfLaterVersions) {
   EXPECT_EQ(*ParseHint(FormatHint(kHint) + "colour=blue\n"), kHint);
 }
 
-TEST(HintTest, AnotherFormatIsRefusedByItsName) {
+TEST(HintTest, RefusesAnotherFormatByName) {
   std::string text = FormatHint(kHint);
   text.replace(text.find("format=2\n"), 9, "");
   const auto old = ParseHint(text);

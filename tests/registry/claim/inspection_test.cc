@@ -13,8 +13,8 @@ using Judgement = Finding::Verdict;
 constexpr char kUuid[] = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
 constexpr char kOtherUuid[] = "1f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
 
-// What a holder at version 5 of creation 3, under root version 2, may find; each case changes one
-// thing.
+// Findings of a holder at version 5 of creation 3, under root version 2; each case changes one
+// value.
 class JudgeTest : public testing::Test {
  protected:
   JudgeTest() {
@@ -33,7 +33,7 @@ class JudgeTest : public testing::Test {
     record_.nonce = ours_;
     record_.word = Nonce(5, 5);
     record_.bound = WallMs(100);
-    record_.owner = "somebody";
+    record_.owner = "another";
   }
 
   Finding Judged() const {
@@ -61,7 +61,7 @@ class JudgeTest : public testing::Test {
 
 TEST_F(JudgeTest, AsRememberedIsOurs) { EXPECT_EQ(Judged().verdict, Judgement::kOurs); }
 
-TEST_F(JudgeTest, OurOwnLateWriteIsOursWithItsVersionAndBound) {
+TEST_F(JudgeTest, AdoptsVersionAndBoundOfOurOwnLateWrite) {
   version_ = 7;
   record_.bound = WallMs(120);
   EXPECT_EQ(Judged().verdict, Judgement::kOurs);
@@ -69,10 +69,10 @@ TEST_F(JudgeTest, OurOwnLateWriteIsOursWithItsVersionAndBound) {
   EXPECT_EQ(Judged().record.bound, WallMs(120));
 }
 
-TEST_F(JudgeTest, OurNonceWithAWordOfNeitherVersionIsATwin) {
+TEST_F(JudgeTest, OurNonceWithAnUnknownWordIsATwin) {
   version_ = 6;
   record_.word = Nonce(6, 6);
-  EXPECT_EQ(Judged().verdict, Judgement::kOurs) << "what was on its way has arrived";
+  EXPECT_EQ(Judged().verdict, Judgement::kOurs) << "a pending write was applied";
   EXPECT_EQ(Judged().record.word, Nonce(6, 6));
   record_.word = Nonce(7, 7);
   EXPECT_EQ(Judged().verdict, Judgement::kTwin);
@@ -88,7 +88,7 @@ TEST_F(JudgeTest, AnOlderRecordIsLostWhateverItsWord) {
   EXPECT_EQ(Judged().verdict, Judgement::kLost);
 }
 
-TEST_F(JudgeTest, VersionsThatWrappedAreNewer) {
+TEST_F(JudgeTest, WrappedVersionsAreNewer) {
   held_.version = held_.meta_version = INT32_MAX;
   version_ = INT32_MIN;
   meta_version_ = INT32_MAX;
@@ -99,7 +99,7 @@ TEST_F(JudgeTest, VersionsThatWrappedAreNewer) {
   EXPECT_EQ(Judged().verdict, Judgement::kLost);
 }
 
-TEST_F(JudgeTest, ARecordWhereNothingCanBeGuardedIsNotRenewed) {
+TEST_F(JudgeTest, AnUnguardedRecordIsNotRenewed) {
   held_.version = -3;
   version_ = -1;
   EXPECT_EQ(Judged().verdict, Judgement::kMetaMoved);
@@ -110,7 +110,7 @@ TEST_F(JudgeTest, AnothersNonceIsForeign) {
   version_ = 6;
   record_.nonce = Nonce(9, 9);
   EXPECT_EQ(Judged().verdict, Judgement::kForeign);
-  EXPECT_NE(Judged().reason.find("somebody"), std::string::npos);
+  EXPECT_NE(Judged().reason.find("another"), std::string::npos);
 }
 
 TEST_F(JudgeTest, AnotherCreationIsForeign) {
@@ -118,7 +118,7 @@ TEST_F(JudgeTest, AnotherCreationIsForeign) {
   EXPECT_EQ(Judged().verdict, Judgement::kForeign);
 }
 
-TEST_F(JudgeTest, AfterARestoreThatKnewOurBoundARecordMadeAnewIsRestored) {
+TEST_F(JudgeTest, ARecordRecreatedAboveOurBoundIsRestored) {
   meta_.floor = held_.bound;
   created_ = 4;
   version_ = 0;
@@ -129,13 +129,13 @@ TEST_F(JudgeTest, AfterARestoreThatKnewOurBoundARecordMadeAnewIsRestored) {
     record_.nonce = Nonce(9, 9);
     record_.since = held_.bound;
     record_.bound = WallMs(120);
-    EXPECT_EQ(Judged().verdict, Judgement::kRestored) << "a newcomer that shares no time of ours";
+    EXPECT_EQ(Judged().verdict, Judgement::kRestored) << "a new claim that does not overlap ours";
     record_.since = WallMs(99);
     EXPECT_EQ(Judged().verdict, root == 1 ? Judgement::kLost : Judgement::kForeign);
   }
   record_ = {};
   meta_.floor = WallMs(99);
-  EXPECT_EQ(Judged().verdict, Judgement::kForeign) << "it did not know our bound";
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign) << "the restore did not include our bound";
   meta_.floor = held_.bound;
   meta_.uuid = kOtherUuid;
   EXPECT_EQ(Judged().verdict, Judgement::kLost);
@@ -144,7 +144,7 @@ TEST_F(JudgeTest, AfterARestoreThatKnewOurBoundARecordMadeAnewIsRestored) {
   EXPECT_EQ(Judged().verdict, Judgement::kForeign);
 }
 
-TEST_F(JudgeTest, AfterARestoreOurOwnRecordAndATwinsAreWhatTheyWere) {
+TEST_F(JudgeTest, AfterARestoreOurOwnRecordAndATwinsAreJudgedAsBefore) {
   meta_.floor = held_.bound;
   meta_version_ = 3;
   EXPECT_EQ(Judged().verdict, Judgement::kMetaMoved);
@@ -163,7 +163,7 @@ TEST_F(JudgeTest, AnUnreadableRootIsForeign) {
   EXPECT_EQ(Judged().verdict, Judgement::kForeign);
 }
 
-TEST_F(JudgeTest, UnderARootOfANewerFormatAClaimRunsOut) {
+TEST_F(JudgeTest, UnderARootNodeOfANewerFormatAClaimLapses) {
   meta_version_ = 3;
   root_data_ = FormatMeta(meta_);
   const std::string now = "\"format\":" + std::to_string(ClusterMeta::kFormat);
@@ -181,10 +181,10 @@ TEST_F(JudgeTest, ALaterRootVersionIsMetaMoved) {
   EXPECT_EQ(Judged().verdict, Judgement::kMetaMoved);
   record_.nonce = Nonce(9, 9);
   version_ = 6;
-  EXPECT_EQ(Judged().verdict, Judgement::kForeign) << "somebody else counts more";
+  EXPECT_EQ(Judged().verdict, Judgement::kForeign) << "a foreign claim takes precedence";
 }
 
-TEST_F(JudgeTest, WhatIsGoneOrOlderThanRememberedIsLost) {
+TEST_F(JudgeTest, MissingOrOlderThanRememberedIsLost) {
   root_there_ = false;
   EXPECT_EQ(Judged().verdict, Judgement::kLost);
   root_there_ = true;
@@ -204,7 +204,7 @@ TEST_F(JudgeTest, WhatIsGoneOrOlderThanRememberedIsLost) {
   EXPECT_EQ(Judged().verdict, Judgement::kLost);
 }
 
-TEST_F(JudgeTest, AnOlderRecordIsLostWhoseverItIs) {
+TEST_F(JudgeTest, AnOlderRecordIsLostWhoeverItsHolderIs) {
   version_ = 4;
   record_.nonce = Nonce(9, 9);
   EXPECT_EQ(Judged().verdict, Judgement::kLost);

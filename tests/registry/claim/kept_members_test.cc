@@ -1,4 +1,4 @@
-// A later version's members: whoever rewrites a node hands them on as they were.
+// Members of later versions: every writer of a node preserves them.
 
 #include "registry/operate/restore.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
@@ -16,7 +16,7 @@ class KeptMembersTest : public ClaimKeeperTest {
  protected:
   void SetUp() override { MakeClusterWith(1); }
 
-  // As a newer operator's tool writes it: nothing else is changed.
+  // As a newer tool writes it: nothing else is changed.
   void AddLater(const std::string& path) { Write1(path, WithLater(tree_.Peek(path)->data)); }
 
   bool HasLater(const std::string& path) {
@@ -51,7 +51,7 @@ TEST_F(KeptMembersTest, AnInheritedClaimKeepsThem) {
   EXPECT_TRUE(HasLater(SlotPath({0, 0})));
 }
 
-TEST_F(KeptMembersTest, AClaimGoneOnWithOfflineKeepsThem) {
+TEST_F(KeptMembersTest, AnOfflineStartKeepsThem) {
   AddLater(SlotPath({0, 0}));
   auto host = Start();
   Run(Milliseconds(500), *host);
@@ -67,7 +67,7 @@ TEST_F(KeptMembersTest, AClaimGoneOnWithOfflineKeepsThem) {
   EXPECT_TRUE(HasLater(SlotPath({0, 0})));
 }
 
-TEST_F(KeptMembersTest, ThoseThatAToolAddsUnderAHeldClaimAreFoundAndKept) {
+TEST_F(KeptMembersTest, KeepsMembersThatAToolAddsUnderAHeldClaim) {
   auto host = Start();
   Run(Milliseconds(100), *host);
   AddLater(SlotPath({0, 0}));

@@ -20,7 +20,7 @@ constexpr Slot kSlot{0, 0};
 constexpr WallMs kBound{1'750'000'010'000};
 using Outcome = SlotWritten::Outcome;
 
-// A change on its way.
+// A pending change.
 struct Writing {
   Writing(Coordinator& coordinator, Entropy& entropy, const SlotChange& change)
       : talk(coordinator), task(WriteSlot(&talk, &entropy, change)) {
@@ -32,8 +32,8 @@ struct Writing {
   SlotWritten ended{};
 };
 
-// A maker of changes whose writes can be lost, and a registry whose numbers can be made to come
-// again.
+// A writer whose writes can be lost, and a registry whose numbers can be made to
+// recur.
 class SlotWriteTest : public testing::Test {
  protected:
   SlotWriteTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_) {
@@ -67,7 +67,7 @@ class SlotWriteTest : public testing::Test {
     return {.nonce = Nonce(nonce, nonce), .bound = bound};
   }
 
-  // A change to a record of nonce 9, by a maker who has read what stands there now.
+  // A change to a record with nonce 9, based on the current record.
   SlotChange Change() {
     const Node meta = *tree_.Peek(kMetaPath);
     const Node node = *tree_.Peek(SlotPath(kSlot));
@@ -115,7 +115,7 @@ class SlotWriteTest : public testing::Test {
 
 constexpr Fate kLost{Fate::Kind::kRequestLost, {}, Milliseconds(100)};
 
-TEST_F(SlotWriteTest, ALostWriteIsSentAgainOverTheRecordThatItsMakerRead) {
+TEST_F(SlotWriteTest, ResendsALostWriteOverTheRecordThatWasRead) {
   Put(RecordOf(1, kBound));
   link_.Script(Verb::kMulti, kLost);
   Writing write(link_, entropy_, Change());
@@ -123,7 +123,7 @@ TEST_F(SlotWriteTest, ALostWriteIsSentAgainOverTheRecordThatItsMakerRead) {
   EXPECT_EQ(Stands(), Nonce(9, 9));
 }
 
-TEST_F(SlotWriteTest, NothingIsSentAgainUnderARootNodeThatWouldHaveRefusedTheClaim) {
+TEST_F(SlotWriteTest, DoesNotResendUnderARootNodeThatRefusesClaims) {
   const auto before = tree_.Save();
   const ClusterMeta meta = *ParseMeta(tree_.Peek(kMetaPath)->data);
   ClusterMeta frozen = meta;
@@ -145,7 +145,7 @@ TEST_F(SlotWriteTest, NothingIsSentAgainUnderARootNodeThatWouldHaveRefusedTheCla
   }
 }
 
-TEST_F(SlotWriteTest, OurNonceWithAnotherWordIsACopysAndNotOurs) {
+TEST_F(SlotWriteTest, OurNonceWithAnotherWordBelongsToACopy) {
   Put(RecordOf(1, kBound));
   link_.Script(Verb::kMulti, kLost);
   SlotChange change = Change();
@@ -161,7 +161,7 @@ TEST_F(SlotWriteTest, OurNonceWithAnotherWordIsACopysAndNotOurs) {
   EXPECT_EQ(Finish(write), Outcome::kOther);
 }
 
-TEST_F(SlotWriteTest, TheSameNumbersInAnotherEraAreRefused) {
+TEST_F(SlotWriteTest, RefusesTheSameNumbersInAnotherEra) {
   const SlotChange change = Change();
   tree_.Load({}, MemoryTree::Sessions::kStay);
   Make();
@@ -169,11 +169,11 @@ TEST_F(SlotWriteTest, TheSameNumbersInAnotherEraAreRefused) {
   ASSERT_EQ(tree_.Peek(SlotPath(kSlot))->stat.created_zxid, change.over.created_zxid);
   Writing write(link_, entropy_, change);
   EXPECT_EQ(Finish(write), Outcome::kOther);
-  EXPECT_EQ(write.ended.reason.find("the cluster was made anew"), 0u) << write.ended.reason;
+  EXPECT_EQ(write.ended.reason.find("the cluster was re-created"), 0u) << write.ended.reason;
   EXPECT_EQ(Stands(), Nonce());
 }
 
-TEST_F(SlotWriteTest, TheSameNumbersUnderAnotherRecordAreAnothers) {
+TEST_F(SlotWriteTest, TheSameNumbersWithAnotherRecordAreForeign) {
   const auto before = tree_.Save();
   for (const SlotRecord& others :
        {RecordOf(2, kBound), RecordOf(1, kBound + Milliseconds(1)), RecordOf(0, kBound)}) {
@@ -192,7 +192,7 @@ TEST_F(SlotWriteTest, TheSameNumbersUnderAnotherRecordAreAnothers) {
   }
 }
 
-TEST_F(SlotWriteTest, TheSameNumbersInAnotherClusterAreAnothers) {
+TEST_F(SlotWriteTest, TheSameNumbersInAnotherClusterAreForeign) {
   Put(RecordOf(1, kBound));
   link_.Script(Verb::kMulti, kLost);
   const SlotChange change = Change();
@@ -207,7 +207,7 @@ TEST_F(SlotWriteTest, TheSameNumbersInAnotherClusterAreAnothers) {
   EXPECT_EQ(Stands(), Nonce(1, 1));
 }
 
-TEST_F(SlotWriteTest, NothingIsSentAgainInANewSession) {
+TEST_F(SlotWriteTest, DoesNotResendInANewSession) {
   Put(RecordOf(1, kBound));
   link_.Script(Verb::kMulti, kLost);
   Writing write(link_, entropy_, Change());
@@ -216,7 +216,7 @@ TEST_F(SlotWriteTest, NothingIsSentAgainInANewSession) {
   EXPECT_EQ(Stands(), Nonce(1, 1));
 }
 
-TEST_F(SlotWriteTest, WhatWasAppliedIsRecognisedInANewSession) {
+TEST_F(SlotWriteTest, RecognisesAnAppliedWriteInANewSession) {
   Put(RecordOf(1, kBound));
   link_.Script(Verb::kMulti, {Fate::Kind::kAnswerLost, {}, Milliseconds(100)});
   Writing write(link_, entropy_, Change());
@@ -229,7 +229,7 @@ PastHolder Holding(const std::string& owner, int64_t seconds) {
           kBound + Milliseconds((seconds + 1) * 1'000)};
 }
 
-TEST_F(SlotWriteTest, AHoldingThatEndsIsAddedToThePastByTheSameWrite) {
+TEST_F(SlotWriteTest, TheSameWriteAddsAnEndedHoldingToThePast) {
   for (const char* owner : {"a", "b"}) {
     SlotChange change = Change();
     change.ended = Holding(owner, owner[0] - 'a');
@@ -239,7 +239,7 @@ TEST_F(SlotWriteTest, AHoldingThatEndsIsAddedToThePastByTheSameWrite) {
   EXPECT_EQ(Past(), (std::vector{Holding("a", 0), Holding("b", 1)}));
 }
 
-TEST_F(SlotWriteTest, AWriteThatIsRefusedAddsNothingToThePast) {
+TEST_F(SlotWriteTest, ARefusedWriteAddsNothingToThePast) {
   SlotChange change = Change();
   change.ended = Holding("a", 0);
   Put(RecordOf(1, kBound));
@@ -248,7 +248,7 @@ TEST_F(SlotWriteTest, AWriteThatIsRefusedAddsNothingToThePast) {
   EXPECT_FALSE(tree_.Peek(PastPath(kSlot)).has_value());
 }
 
-TEST_F(SlotWriteTest, AWriteThatIsSentAgainAddsToThePastOnce) {
+TEST_F(SlotWriteTest, AResentWriteAddsToThePastOnce) {
   for (const Fate::Kind fate : {Fate::Kind::kRequestLost, Fate::Kind::kAnswerLost}) {
     tree_.Wipe();
     Make();
@@ -262,7 +262,7 @@ TEST_F(SlotWriteTest, AWriteThatIsSentAgainAddsToThePastOnce) {
   }
 }
 
-TEST_F(SlotWriteTest, APastThatCannotBeReadIsBegunAnew) {
+TEST_F(SlotWriteTest, ReplacesAnUnreadablePast) {
   PutPast("scribble");
   SlotChange change = Change();
   change.ended = Holding("a", 0);
@@ -271,7 +271,7 @@ TEST_F(SlotWriteTest, APastThatCannotBeReadIsBegunAnew) {
   EXPECT_EQ(Past(), std::vector{Holding("a", 0)});
 }
 
-TEST_F(SlotWriteTest, APastThatGoesOrComesMeanwhileHindersNothing) {
+TEST_F(SlotWriteTest, APastThatIsDeletedOrCreatedMeanwhileDoesNotFailTheWrite) {
   for (const bool there : {true, false}) {
     tree_.Wipe();
     Make();
@@ -280,7 +280,7 @@ TEST_F(SlotWriteTest, APastThatGoesOrComesMeanwhileHindersNothing) {
     SlotChange change = Change();
     change.ended = Holding("a", 0);
     Writing write(link_, entropy_, change);
-    link_.Dispatch(Milliseconds(0));  // it has read the past, and has not sent yet
+    link_.Dispatch(Milliseconds(0));  // the past is read, the write is not sent yet
     if (there) {
       AsOperator([&](BlockingCoordinator& registry) {
         return registry.Multi({Write::Erase(PastPath(kSlot), Write::kAnyVersion)}).status;

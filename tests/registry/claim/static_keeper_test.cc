@@ -59,7 +59,7 @@ class StaticKeeperTest : public testing::Test {
   bool adopt_ = false;
 };
 
-TEST_F(StaticKeeperTest, AFirstStartHasToBeSaid) {
+TEST_F(StaticKeeperTest, AFirstStartRequiresItsFlag) {
   auto host = Start();
   EXPECT_FALSE(host->user.has_claim());
   EXPECT_NE(host->keeper.status(host->Time()).reason.find("--static_first_start"),
@@ -82,8 +82,8 @@ TEST_F(StaticKeeperTest, ServesAsLongAsTheFileCanBeWritten) {
   EXPECT_TRUE(host->Serves());
 }
 
-// As on a disk that takes no sync: nobody would find out from the log why nothing is issued.
-TEST_F(StaticKeeperTest, AStartThatCannotWriteSaysSoOnceAndBeginsWhenItCan) {
+// As on a disk that fails every sync: the log must say why nothing is issued.
+TEST_F(StaticKeeperTest, AStartThatCannotWriteReportsOnceAndStartsWhenItCan) {
   disk_.grant_writes_fail = true;
   auto host = Start(true);
   Run(Milliseconds(5'000), *host);
@@ -95,7 +95,7 @@ TEST_F(StaticKeeperTest, AStartThatCannotWriteSaysSoOnceAndBeginsWhenItCan) {
   EXPECT_TRUE(host->Serves());
 }
 
-TEST_F(StaticKeeperTest, ACrashAndARebootGoOnAboveWhatWasUsed) {
+TEST_F(StaticKeeperTest, AfterACrashOrARebootContinuesAboveTheIdsUsed) {
   auto host = Start(true);
   Run(Milliseconds(5'000), *host);
   ASSERT_TRUE(host->Serves());
@@ -109,7 +109,7 @@ TEST_F(StaticKeeperTest, ACrashAndARebootGoOnAboveWhatWasUsed) {
   EXPECT_GT(host->user.Last(), last);
 }
 
-TEST_F(StaticKeeperTest, WithinOneBootTheGrantTellsTheTimeAndNotTheWallClock) {
+TEST_F(StaticKeeperTest, WithinOneBootTheGrantSetsTheIdClock) {
   for (const Milliseconds off : {Milliseconds(48 * 3'600'000), Milliseconds(-48 * 3'600'000)}) {
     disk_ = {};
     auto host = Start(true);
@@ -123,7 +123,7 @@ TEST_F(StaticKeeperTest, WithinOneBootTheGrantTellsTheTimeAndNotTheWallClock) {
   }
 }
 
-TEST_F(StaticKeeperTest, AfterARebootAClockFarFromTheLastIdWantsTheOperatorsWord) {
+TEST_F(StaticKeeperTest, AfterARebootAClockFarFromTheLastIdRequiresConfirmation) {
   for (const Milliseconds off : {Milliseconds(25 * 3'600'000), Milliseconds(-25 * 3'600'000)}) {
     disk_ = {};
     auto host = Start(true);
@@ -189,7 +189,7 @@ TEST_F(StaticKeeperTest, ADamagedRecordCostsNoIdEitherRightAfterAStartOrAPause) 
   check("a pause ");
 }
 
-TEST_F(StaticKeeperTest, AFileSystemThatTellsNoTimeOfBirthIsRefused) {
+TEST_F(StaticKeeperTest, RefusesAFileSystemWithoutBirthTimes) {
   disk_.identity.file.born_ns = FileIdentity::kUntold;
   EXPECT_FALSE(Start(true)->user.has_claim());
   FileIdentity untold;
@@ -197,7 +197,7 @@ TEST_F(StaticKeeperTest, AFileSystemThatTellsNoTimeOfBirthIsRefused) {
   EXPECT_FALSE(untold.SameWhereverMounted(untold));
 }
 
-TEST_F(StaticKeeperTest, ACopyAndAnotherNumberAreRefused) {
+TEST_F(StaticKeeperTest, RefusesACopyAndAnotherMachineId) {
   Start(true).reset();
   EXPECT_FALSE(Start(true, 8)->user.has_claim());
   FileIdentity& self = disk_.identity.file;
@@ -216,7 +216,7 @@ TEST_F(StaticKeeperTest, AnotherDeviceNumberIsTheSameFile) {
   EXPECT_TRUE(Start()->user.has_claim());
 }
 
-TEST_F(StaticKeeperTest, AMovedFileIsTakenOverWithAllThatItSays) {
+TEST_F(StaticKeeperTest, AdoptsAMovedFileWithItsContents) {
   auto host = Start(true);
   Run(Milliseconds(5'000), *host);
   ASSERT_TRUE(host->Serves());
@@ -234,12 +234,12 @@ TEST_F(StaticKeeperTest, AMovedFileIsTakenOverWithAllThatItSays) {
   EXPECT_TRUE(Start()->user.has_claim()) << "once is enough";
 }
 
-TEST_F(StaticKeeperTest, RubbishIsRefusedEvenAsAFirstStart) {
+TEST_F(StaticKeeperTest, RefusesGarbageEvenAsAFirstStart) {
   disk_.grant.assign(StateFolder::kGrantBytes, 'x');
   const auto host = Start(true);
   EXPECT_FALSE(host->user.has_claim());
   const std::string reason = host->keeper.status(host->Time()).reason;
-  EXPECT_NE(reason.find("remove the grant file and say --static_first_start"), std::string::npos)
+  EXPECT_NE(reason.find("remove the grant file and set --static_first_start"), std::string::npos)
       << reason;
 }
 

@@ -41,7 +41,7 @@ TEST(SlotFitnessTest, DependsOnBoundNonceAndRetirement) {
   EXPECT_EQ(FitnessOf(retired, wish), SlotFitness::kRetired);
 }
 
-TEST(SlotFitnessTest, OnesOwnSlotIsComparedWithOnesOwnIdClock) {
+TEST(SlotFitnessTest, ComparesTheOwnSlotWithTheOwnIdClock) {
   SlotWish wish;
   wish.owner = "us";
   wish.now = kAsked;
@@ -97,7 +97,7 @@ class SurveyTest : public testing::Test {
   Surveyed surveyed_;
 };
 
-TEST_F(SurveyTest, SlotsNeverUsedComeAtRandom) {
+TEST_F(SurveyTest, UnusedSlotsComeInRandomOrder) {
   std::set<uint32_t> first;
   for (int i = 0; i < 20; ++i) first.insert(Run().candidates.at(0).slot.worker);
   EXPECT_GT(first.size(), 10u);
@@ -110,7 +110,7 @@ TEST_F(SurveyTest, TheHintedSlotComesFirst) {
   EXPECT_NE(Run().candidates.at(0).slot.worker, 42u);
 }
 
-TEST_F(SurveyTest, UsedSlotsComeAtRandomFromTheOlderHalf) {
+TEST_F(SurveyTest, UsedSlotsComeInRandomOrderFromTheOlderHalf) {
   for (uint32_t worker = 0; worker < 100; ++worker) {
     Put(worker, Used(kAsked - Milliseconds(100 - worker)));
   }
@@ -124,38 +124,38 @@ TEST_F(SurveyTest, UsedSlotsComeAtRandomFromTheOlderHalf) {
   EXPECT_GT(first.size(), 10u);
 }
 
-TEST_F(SurveyTest, ALiveSlotIsLeftAloneForAMinuteBeyondItsBound) {
+TEST_F(SurveyTest, SkipsALiveSlotForAMinuteAfterItsBound) {
   PutAll(kAsked - kLiveGrace + Milliseconds(1), true);
   EXPECT_TRUE(Run().candidates.empty());
-  EXPECT_NE(Run().reason.find("100 live beyond their bound"), std::string::npos) << Run().reason;
+  EXPECT_NE(Run().reason.find("100 are live past their bound"), std::string::npos) << Run().reason;
   wish_.now = kAsked + Milliseconds(1);
   EXPECT_FALSE(Run().candidates.empty());
 }
 
-TEST_F(SurveyTest, WhoFindsNoneIsToldOfThoseThatAreOutOfUse) {
+TEST_F(SurveyTest, CountsRetiredSlotsInTheReasonIfNoneIsFree) {
   PutAll(kAsked + Milliseconds(1));
   SlotRecord reserved = Used(kAsked);
   reserved.retired = true;
   for (uint32_t worker = 0; worker < 30; ++worker) Put(worker, reserved);
   EXPECT_TRUE(Run().candidates.empty());
-  EXPECT_NE(Run().reason.find("30 reserved or out of use"), std::string::npos) << Run().reason;
+  EXPECT_NE(Run().reason.find("30 are reserved or retired"), std::string::npos) << Run().reason;
 }
 
-TEST_F(SurveyTest, OnesOwnDeadSessionIsNoHindrance) {
+TEST_F(SurveyTest, IgnoresTheLiveNodeOfItsOwnDeadSession) {
   PutAll(kAsked - Milliseconds(1), true);
   wish_.owner = "them";
   EXPECT_FALSE(Run().candidates.empty());
 }
 
-TEST_F(SurveyTest, AllInUseTellsWhenTheEarliestBoundPasses) {
+TEST_F(SurveyTest, ReturnsTheEarliestBoundIfAllSlotsAreInUse) {
   PutAll(kAsked + Milliseconds(500));
   Put(3, Used(kAsked + Milliseconds(400)));
   EXPECT_TRUE(Run().candidates.empty());
   EXPECT_EQ(Run().earliest, kAsked + Milliseconds(400));
-  EXPECT_NE(Run().reason.find("100 held, or left by dead"), std::string::npos);
+  EXPECT_NE(Run().reason.find("100 have a bound ahead"), std::string::npos);
 }
 
-TEST_F(SurveyTest, ASlotWhereNothingCanBeGuardedIsSkippedAndAnAlarm) {
+TEST_F(SurveyTest, SkipsAnUnguardedSlotWithAnAlarm) {
   tree_.SetVersion(SlotPath({0, 7}), -1);
   wish_.hinted = Slot{0, 7};
   const Surveyed& survey = Run();
@@ -169,7 +169,7 @@ TEST_F(SurveyTest, ASlotWhereNothingCanBeGuardedIsSkippedAndAnAlarm) {
   EXPECT_NE(surveyed_.alarms[0].find("firn restore"), std::string::npos);
 }
 
-TEST_F(SurveyTest, AWantedWorkerIsTheOnlyCandidate) {
+TEST_F(SurveyTest, ARequestedWorkerIsTheOnlyCandidate) {
   wish_.worker = 9;
   EXPECT_EQ(Run().candidates.size(), 1u);
   EXPECT_EQ(Run().candidates.at(0).slot.worker, 9u);
@@ -177,8 +177,8 @@ TEST_F(SurveyTest, AWantedWorkerIsTheOnlyCandidate) {
   EXPECT_TRUE(Run().candidates.empty());
 }
 
-// By whom, and until when; or what to do.
-TEST_F(SurveyTest, AWantedWorkerThatIsNotToBeHadIsExplained) {
+// With its holder and bound, or a remedy.
+TEST_F(SurveyTest, ExplainsWhyARequestedWorkerIsNotFree) {
   SlotRecord held = Used(kAsked + Milliseconds(1));
   held.host = "far";
   held.pid = 4711;
@@ -188,11 +188,10 @@ TEST_F(SurveyTest, AWantedWorkerThatIsNotToBeHadIsExplained) {
   retired.retired = true;
   wish_.worker = 9;
   const std::pair<SlotRecord, const char*> rows[] = {
-      {held, "rack 0 worker 9, is held by them (far, process 4711) until 2025-06-15T15:06:40.001"},
-      {released,
-       "was given back by them (far, process 4711) and is free at 2025-06-15T15:06:40.001"},
+      {held, "(rack 0 worker 9) is held by them (far, process 4711) until 2025-06-15T15:06:40.001"},
+      {released, "was released by them (far, process 4711) and is free at 2025-06-15T15:06:40.001"},
       {poison, "more than a day ahead"},
-      {retired, "taken out of use"}};
+      {retired, "permanently retired"}};
   for (const auto& [record, words] : rows) {
     Put(9, record);
     EXPECT_NE(Run().reason.find(words), std::string::npos) << Run().reason;

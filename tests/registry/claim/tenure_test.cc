@@ -27,7 +27,7 @@ Tenure Make(const Layout& layout, Milliseconds window = kClaimWindowFirst) {
   return Tenure(TermsUpTo(kBase + window), layout);
 }
 
-TEST(TenureTest, PermitsNothingUntilItsLimitWasRaised) {
+TEST(TenureTest, PermitsNothingBeforeItsLimitIsRaised) {
   for (const Layout& layout : {Fine(), Coarse()}) {
     Tenure tenure = Make(layout);
     EXPECT_EQ(tenure.limit(), kBase);
@@ -35,8 +35,8 @@ TEST(TenureTest, PermitsNothingUntilItsLimitWasRaised) {
   }
 }
 
-// Whoever has used a tick up waits for the next one, and is not sent away.
-TEST(TenureTest, TheTickAfterTheOneInUseIsGrantedToo) {
+// A call that exhausts a tick waits for the next one and is not refused.
+TEST(TenureTest, GrantsTheTickAfterTheCurrentOneToo) {
   for (const Layout& layout : {Fine(), Coarse()}) {
     for (Milliseconds since_base{0}; since_base < Milliseconds(3'000);
          since_base += Milliseconds(7)) {
@@ -52,7 +52,7 @@ TEST(TenureTest, TheTickAfterTheOneInUseIsGrantedToo) {
   }
 }
 
-TEST(TenureTest, NoLimitIsBeyondTheBoundAndNoneFalls) {
+TEST(TenureTest, TheLimitNeverExceedsTheBoundAndNeverFalls) {
   for (const Layout& layout : {Fine(), Coarse()}) {
     Tenure tenure = Make(layout, Milliseconds(1'000));
     EXPECT_EQ(tenure.LimitFor(kBase + Milliseconds(5'000), Tick(0)), tenure.bound());
@@ -62,7 +62,7 @@ TEST(TenureTest, NoLimitIsBeyondTheBoundAndNoneFalls) {
   }
 }
 
-TEST(TenureTest, ARenewalMovesTheBoundAndNotTheLimit) {
+TEST(TenureTest, ARenewalRaisesTheBoundButNotTheLimit) {
   Tenure tenure = Make(Fine());
   tenure.RaiseLimit(kBase + Milliseconds(10));
   tenure.Renewed(8, Nonce(8, 8), kBase + kClaimWindowSecond, {});
@@ -71,14 +71,14 @@ TEST(TenureTest, ARenewalMovesTheBoundAndNotTheLimit) {
   EXPECT_EQ(tenure.terms().version, 8);
 }
 
-TEST(TenureTest, AGrantTellsWhatThePermittedLimitWillBe) {
+TEST(TenureTest, AGrantContainsTheFutureLimit) {
   const Tenure tenure = Make(Fine());
   const Grant grant = tenure.GrantUpTo(kBase + Milliseconds(300), {kBase, BootMs(9), 4});
   EXPECT_EQ(grant.limit, kBase + Milliseconds(300));
   EXPECT_EQ(grant.bound, tenure.bound());
   EXPECT_EQ(grant.nonce, tenure.terms().nonce);
   const Tenure::Terms inherited = Tenure::TermsOf(grant);
-  EXPECT_EQ(inherited.base, grant.limit) << "nothing that the process before may have used";
+  EXPECT_EQ(inherited.base, grant.limit) << "not below ids that the dead process may have used";
   EXPECT_EQ(inherited.bound, grant.bound);
   EXPECT_EQ(grant.clocks, (ClockPair{kBase, BootMs(9), 4}));
 }
@@ -88,18 +88,18 @@ TEST(TenureTest, AWordIsDrawnOncePerVersion) {
   SeededEntropy entropy(1);
   const Nonce word = tenure.WordToSend(entropy);
   EXPECT_FALSE(word.zero());
-  EXPECT_EQ(tenure.WordToSend(entropy), word) << "for all that is sent from that version";
+  EXPECT_EQ(tenure.WordToSend(entropy), word) << "the same for all writes from that version";
   EXPECT_EQ(tenure.GrantUpTo(tenure.limit(), {}).pending_word, word);
   EXPECT_TRUE(tenure.terms().Knows(word));
   tenure.Renewed(tenure.terms().version, tenure.terms().word, tenure.bound(), {});
-  EXPECT_EQ(tenure.WordToSend(entropy), word) << "looked at, not moved";
+  EXPECT_EQ(tenure.WordToSend(entropy), word) << "checked, not changed";
   tenure.Renewed(tenure.terms().version + 1, word, tenure.bound(), {});
   EXPECT_EQ(tenure.terms().word, word);
-  EXPECT_FALSE(tenure.terms().Knows(Nonce())) << "none is on its way";
+  EXPECT_FALSE(tenure.terms().Knows(Nonce())) << "no write is pending";
   EXPECT_NE(tenure.WordToSend(entropy), word);
 }
 
-TEST(TenureTest, AVersionThatWrapsHasNotGoneBack) {
+TEST(TenureTest, AWrappedVersionHasNotGoneBack) {
   Tenure::Terms terms = TermsUpTo(kBase + kClaimWindowFirst);
   terms.version = INT32_MAX;
   Tenure tenure(terms, Fine());
@@ -107,7 +107,7 @@ TEST(TenureTest, AVersionThatWrapsHasNotGoneBack) {
   EXPECT_EQ(tenure.terms().version, INT32_MIN);
 }
 
-TEST(TenureTest, ABoundsCeilingFollowsTheRegistryOrAFloorThatLeads) {
+TEST(TenureTest, TheCeilingFollowsTheRegistrysClockOrAFloorAheadOfIt) {
   Tenure::Terms terms;
   EXPECT_EQ(terms.CeilingAt(kBase), kBase + kPoisonAhead);
   terms.floor_set_at = kBase;
@@ -115,7 +115,7 @@ TEST(TenureTest, ABoundsCeilingFollowsTheRegistryOrAFloorThatLeads) {
   EXPECT_EQ(terms.CeilingAt(kBase + Milliseconds(7)), kBase + Milliseconds(57) + kPoisonAhead);
 }
 
-TEST(TenureTest, AReleaseGivesBackWhatWasNeverUsed) {
+TEST(TenureTest, AReleaseReturnsUnusedTime) {
   for (const Layout& layout : {Fine(), Coarse()}) {
     const Tenure tenure = Make(layout);
     const Tick first = tenure.claim()->first_tick();
@@ -124,7 +124,7 @@ TEST(TenureTest, AReleaseGivesBackWhatWasNeverUsed) {
   }
 }
 
-TEST(TenureDeathTest, WhatMayNotHappenEndsTheProcess) {
+TEST(TenureDeathTest, AViolatedInvariantEndsTheProcess) {
   Tenure tenure = Make(Fine());
   tenure.RaiseLimit(kBase + Milliseconds(10));
   EXPECT_DEATH(tenure.RaiseLimit(kBase + Milliseconds(9)), "L fell");

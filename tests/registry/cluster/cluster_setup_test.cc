@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint32_t kSlots = 1024;  // of the layout firn
 
-// A disk on which each node takes its time: what is too much for the time limit is answered as
-// unknown.
+// A slow disk, on which each node takes some time: a write that exceeds the time limit is answered
+// as unknown.
 class Slow final : public ForwardingCoordinator {
  public:
   using ForwardingCoordinator::ForwardingCoordinator;
@@ -36,7 +36,7 @@ class Slow final : public ForwardingCoordinator {
     return ForwardingCoordinator::Dispatch(wait);
   }
   size_t nodes_in_time = Coordinator::kWritesMax;
-  std::optional<int> multis_left{};  // that are done at all
+  std::optional<int> multis_left{};  // until the disk fails
 
  private:
   std::vector<WriteDone> unanswered_;
@@ -65,7 +65,7 @@ class ClusterSetupTest : public testing::Test {
   std::vector<std::pair<uint32_t, uint32_t>> told_;
 };
 
-TEST_F(ClusterSetupTest, NoWriteIsTooMuchForABusyDisk) {
+TEST_F(ClusterSetupTest, KeepsWritesSmallEnoughForABusyDisk) {
   disk_.nodes_in_time = 20;
   const Status made = Make();
   ASSERT_TRUE(made.ok()) << made;
@@ -77,23 +77,23 @@ TEST_F(ClusterSetupTest, NoWriteIsTooMuchForABusyDisk) {
   EXPECT_TRUE(reserved.ok()) << reserved;
 }
 
-TEST_F(ClusterSetupTest, TellsHowFarItIs) {
+TEST_F(ClusterSetupTest, ReportsProgress) {
   ASSERT_TRUE(Make().ok());
   ASSERT_GT(told_.size(), 10U);
   for (size_t i = 1; i < told_.size(); ++i) EXPECT_GT(told_[i].first, told_[i - 1].first);
   EXPECT_EQ(told_.back(), std::pair(kSlots, kSlots));
 }
 
-TEST_F(ClusterSetupTest, OneThatIsCutOffSaysWhatCompletesIt) {
+TEST_F(ClusterSetupTest, AnInterruptedCreationSaysHowToCompleteIt) {
   disk_.multis_left = 10;
   const Status cut_off = Make();
   EXPECT_EQ(cut_off.code(), Code::kUnknown);
   EXPECT_NE(
-      cut_off.message().find("of 1024 machine ids are made, the same command makes the others"),
+      cut_off.message().find("of 1024 machine ids are made; repeat the command to make the others"),
       std::string::npos)
       << cut_off;
   disk_.multis_left.reset();
-  const std::string way_out = "the cluster is half made: the same firn init completes it";
+  const std::string way_out = "the cluster is half made; repeat firn init to complete it";
   EXPECT_EQ(ReserveSlots(registry_, {{0, 0}}, "leaf").message(), way_out);
   EXPECT_EQ(Faults().front(), way_out);
   const Status completed = Make();
@@ -101,7 +101,7 @@ TEST_F(ClusterSetupTest, OneThatIsCutOffSaysWhatCompletesIt) {
   EXPECT_EQ(Faults(), std::vector<std::string>());
 }
 
-TEST_F(ClusterSetupTest, AClusterThatServesUndefinedTagsKnowsSinceWhen) {
+TEST_F(ClusterSetupTest, AClusterThatServesUndefinedTagsRecordsItsFirstDate) {
   const WallMs said(1'600'000'000'000), a_day_before = clock_.Wall() - Milliseconds(86'400'000);
   const auto since = [this](const ClusterPlan& plan) {
     MemoryTree tree(clock_);
@@ -112,7 +112,7 @@ TEST_F(ClusterSetupTest, AClusterThatServesUndefinedTagsKnowsSinceWhen) {
     EXPECT_TRUE(made.ok()) << made;
     return ReadMeta(registry)->meta.ids_since;
   };
-  EXPECT_EQ(since({.workers = 1}), WallMs()) << "it serves none";
+  EXPECT_EQ(since({.workers = 1}), WallMs()) << "it serves no undefined tags";
   EXPECT_EQ(since({.workers = 1, .default_strategy = "snowflake"}), a_day_before);
   EXPECT_EQ(since({.workers = 1, .default_strategy = "snowflake", .ids_since = said}), said);
 }

@@ -53,7 +53,7 @@ class MetaWatchTest : public testing::Test {
                    [this](const Result<ClusterMeta>& meta) { told_.push_back(meta); }};
 };
 
-TEST_F(MetaWatchTest, TellsTheMetaOnceItIsMade) {
+TEST_F(MetaWatchTest, ReportsTheRootNodeOnceItIsCreated) {
   Pass(Milliseconds(1000));
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_EQ(told_[0].code(), Code::kNotFound);
@@ -62,7 +62,7 @@ TEST_F(MetaWatchTest, TellsTheMetaOnceItIsMade) {
   EXPECT_EQ(told_[1].value(), meta_);
 }
 
-TEST_F(MetaWatchTest, TellsChangesAndNothingElse) {
+TEST_F(MetaWatchTest, ReportsOnlyChanges) {
   Make(meta_);
   Pass(Milliseconds(200'000));
   EXPECT_EQ(told_.size(), 1u);
@@ -76,7 +76,7 @@ TEST_F(MetaWatchTest, TellsChangesAndNothingElse) {
   EXPECT_EQ(told_[2].code(), Code::kCorrupt);
 }
 
-TEST_F(MetaWatchTest, ANewSessionReadsAnew) {
+TEST_F(MetaWatchTest, ReadsAgainInANewSession) {
   Make(meta_);
   tree_.Expire(client_.session());
   ClusterMeta other = meta_;

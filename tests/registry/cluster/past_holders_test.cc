@@ -36,21 +36,21 @@ TEST(PastHoldersTest, FitIntoANodeHoweverLongTheNames) {
   EXPECT_TRUE(PastHolders::Parse(past.Text()).ok());
 }
 
-TEST(PastHoldersTest, LeaveOutWhoHeldNoTime) {
+TEST(PastHoldersTest, OmitEmptyHoldings) {
   PastHolders past;
   past.Add(Holder(2000, 2000));
   past.Add(Holder(2000, 1000));
   EXPECT_TRUE(past.holders().empty());
 }
 
-TEST(PastHoldersTest, PassOverMembersThatCameLater) {
+TEST(PastHoldersTest, IgnoreMembersOfLaterVersions) {
   const auto past = PastHolders::Parse(
       R"({"format":3,"holders":[{"owner":"o","host":"h","pid":1,"first_ms":1,"end_ms":2,"x":[]}]})");
   ASSERT_TRUE(past.ok()) << past.status();
   EXPECT_EQ(past->holders().size(), 1u);
 }
 
-TEST(PastHoldersTest, RefuseWhatIsNoList) {
+TEST(PastHoldersTest, RefuseAnythingButAList) {
   for (const std::string text :
        {"", "[]", "{}", "{\"holders\":1}", "{\"holders\":[1]}", "{\"holders\":[{\"owner\":\"o\"}]}",
         R"({"holders":[{"owner":"o","host":"h","pid":-1,"first_ms":1,"end_ms":2}]})",

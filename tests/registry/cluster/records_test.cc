@@ -39,14 +39,14 @@ std::string With(std::string json, const std::string& what, const std::string& i
   return json.replace(at, what.size(), instead);
 }
 
-TEST(RecordsTest, EveryRecordGivesItselfBack) {
+TEST(RecordsTest, EveryRecordReadsBackAsWritten) {
   EXPECT_EQ(*ParseMeta(FormatMeta(SomeMeta())), SomeMeta());
   EXPECT_EQ(*ParseSlotRecord(FormatSlotRecord(SomeRecord())), SomeRecord());
   const LiveMark mark{"10.1.2.3:7609", Nonce(7, 8)};
   EXPECT_EQ(*ParseLiveMark(FormatLiveMark(mark)), mark);
 }
 
-TEST(RecordsTest, IsReadableByEye) {
+TEST(RecordsTest, IsReadableText) {
   EXPECT_EQ(FormatLiveMark({"h:1", Nonce(1, 2)}),
             R"({"endpoint":"h:1","nonce":"00000000000000010000000000000002","format":2})");
 }
@@ -59,7 +59,7 @@ TEST(RecordsTest, NeverUsedIsZeroNonceAndZeroBound) {
   EXPECT_FALSE(released.never_used());
 }
 
-TEST(RecordsTest, WhatIsWrittenReadsBackWhateverTheHostIsCalled) {
+TEST(RecordsTest, ReadsBackWithAnyHostName) {
   SlotRecord record = SomeRecord();
   record.host = std::string("a\nb\x7f\xff", 5);
   const auto read = ParseSlotRecord(FormatSlotRecord(record));
@@ -67,7 +67,7 @@ TEST(RecordsTest, WhatIsWrittenReadsBackWhateverTheHostIsCalled) {
   EXPECT_EQ(read->host, "a?b?\xef\xbf\xbd");
 }
 
-TEST(RecordsTest, ForeignAndDamagedRecordsAreRefusedWithAReason) {
+TEST(RecordsTest, RefusesForeignAndDamagedRecordsWithAReason) {
   const std::string good = FormatSlotRecord(SomeRecord());
   const std::vector<std::string> bad = {
       "",
@@ -125,7 +125,7 @@ TEST(RecordsTest, MembersOfALaterVersionAreKept) {
   EXPECT_EQ(*ParseLiveMark(with(FormatLiveMark(mark))), mark);
 }
 
-TEST(RecordsTest, MembersThatCannotBeWrittenAgainAreRefused) {
+TEST(RecordsTest, RefusesMembersThatCannotBePreserved) {
   const std::string good = FormatSlotRecord(SomeRecord());
   for (const std::string& member :
        {std::string(R"("x":1,"x":2)"), "\"x\":" + std::string(9, '[') + std::string(9, ']'),
@@ -136,8 +136,8 @@ TEST(RecordsTest, MembersThatCannotBeWrittenAgainAreRefused) {
   }
 }
 
-// Whatever else a format may have: it is looked at first.
-TEST(RecordsTest, MetaOfAnotherFormatIsRefusedByItsName) {
+// The format is checked first, whatever the other members are.
+TEST(RecordsTest, RefusesARootNodeOfAnotherFormatByName) {
   for (const std::string& json : {With(FormatMeta(SomeMeta()), "\"format\":2", "\"format\":1"),
                                   std::string(R"({"format":1})")}) {
     const auto old = ParseMeta(json);
@@ -149,7 +149,7 @@ TEST(RecordsTest, MetaOfAnotherFormatIsRefusedByItsName) {
   EXPECT_NE(newer.status().message().find("format 3"), std::string::npos) << newer.status();
 }
 
-TEST(RecordsTest, AnAbsurdMetaIsRefused) {
+TEST(RecordsTest, RefusesARootNodeWithInvalidValues) {
   const std::string good = FormatMeta(SomeMeta());
   EXPECT_FALSE(ParseMeta(With(good, "\"format\":2", "\"format\":0")).ok());
   EXPECT_FALSE(ParseMeta(With(good, "\"format\":2", "\"format\":\"2\"")).ok());
@@ -160,7 +160,7 @@ TEST(RecordsTest, AnAbsurdMetaIsRefused) {
   EXPECT_FALSE(ParseMeta(FormatSlotRecord(SomeRecord())).ok());
 }
 
-TEST(RecordsTest, UuidsAreOfTheUsualShape) {
+TEST(RecordsTest, UuidsHaveTheStandardForm) {
   SeededEntropy entropy(7);
   const std::string uuid = DrawUuid(entropy);
   EXPECT_TRUE(IsUuid(uuid)) << uuid;
@@ -169,7 +169,7 @@ TEST(RecordsTest, UuidsAreOfTheUsualShape) {
   EXPECT_FALSE(IsUuid("0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0fG"));
 }
 
-TEST(NonceTest, IsNeverZeroAndGivesItselfBack) {
+TEST(NonceTest, IsNeverZeroAndReadsBackAsWritten) {
   SeededEntropy entropy(1);
   const Nonce nonce = Nonce::Draw(entropy);
   EXPECT_FALSE(nonce.zero());
@@ -181,7 +181,7 @@ TEST(RecordsTest, NumbersEndBelowTheIdsOfUndefinedTags) {
   ClusterMeta meta = SomeMeta();
   EXPECT_EQ(LimitOf(meta).end, INT64_MAX) << "every tag is defined";
   meta.default_strategy = "snowflake";
-  EXPECT_EQ(LimitOf(meta).end, 0) << "it is not known since when ids are issued";
+  EXPECT_EQ(LimitOf(meta).end, 0) << "the date of the first ids is unknown";
   EXPECT_EQ(FormatMeta(meta).find("ids_since_ms"), std::string::npos);
   const Layout layout = Layout::Firn();
   meta.ids_since = layout.epoch() + Milliseconds(1'000);

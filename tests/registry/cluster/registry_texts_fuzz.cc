@@ -1,6 +1,6 @@
-// Any bytes as what a registry is told by strangers: names and reports of servers, an operator's
-// word on one, and the texts that say where a registry is and who asks. Refused with a reason that
-// may be printed, or read within the limits and written the same.
+// Any bytes as untrusted input to a registry: names and reports of servers, an operator's setting
+// for one, and the texts of a registry's address and credentials. Refused with a printable reason,
+// or read within the limits and written the same.
 
 #include <cstddef>
 #include <cstdint>
@@ -37,16 +37,16 @@ void TryProvider(std::string_view text) {
   const auto provider = firn::ParseProviderNodeName(text);
   if (!ReadsWell(provider)) return;
   Check(provider->rack < 1024 && provider->pid >= 0 && provider->since.ms() >= 0, "out of range");
-  Check(!provider->address.empty() && IsClean(provider->address), "an address that is none");
+  Check(!provider->address.empty() && IsClean(provider->address), "an invalid address");
   const std::string name = firn::ProviderNodeName(*provider);
   Check(name.find('/') == std::string::npos && firn::CheckPath("/" + name.substr(0, 1000)).ok(),
         "no name of a node");
   const auto again = firn::ParseProviderNodeName(name);
-  // What was barely escaped may grow beyond the limit.
+  // More escapes may exceed the limit.
   if (again.ok() || name.size() <= 4096) Check(*again == *provider, "another provider");
 }
 
-// Writing leaves tags out; whoever reads it must not think that they are lower than they were.
+// Writing omits tags; a reader must not assume lower ledgers for them.
 void TryReport(std::string_view text) {
   const auto report = firn::ParseReport(text);
   if (!ReadsWell(report)) return;
@@ -88,7 +88,7 @@ void TryPlaces(std::string_view text) {
   }
   const auto credentials = firn::ParseCredentials(text);
   if (ReadsWell(credentials)) {
-    Check(text.substr(0, credentials->size()) == *credentials, "somebody else's credentials");
+    Check(text.substr(0, credentials->size()) == *credentials, "other credentials");
     Check(IsClean(*credentials), "credentials of more than a line");
     Check(*firn::ParseCredentials(*credentials + "\n") == *credentials, "other credentials");
   } else {

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const firn::Result<firn::TagNode> node = firn::ReadTagNode("t", text);
   if (!node.ok()) return Check(firn::IsPrintableUtf8(node.status().message()), "not printable"), 0;
   const firn::Result<std::string> written = firn::WriteTagNode(*node);
-  if (!written.ok()) return 0;  // grew beyond the limit by its escapes
+  if (!written.ok()) return 0;  // its escapes exceed the limit
   Check(*firn::ReadTagNode("t", *written) == *node, "reads otherwise when written");
   return 0;
 }

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 Status Refusal(std::string_view data) { return ReadTagNode("order", data).status(); }
 
-TEST(TagNodeTest, ReadsAsTextThatPeopleUnderstand) {
+TEST(TagNodeTest, IsReadableText) {
   TagDefinition tag{.name = "order", .strategy = "segment"};
   tag.start = 100;
   tag.text = "{id:09}";
@@ -35,7 +35,7 @@ TEST(TagNodeTest, ASnowflakeNodeHasNoSegmentMembers) {
             R"({"strategy":"snowflake","disabled":false,"zone":"UTC","plugins":[],"high":0})");
 }
 
-TEST(TagNodeTest, WhatIsWrittenReadsTheSame) {
+TEST(TagNodeTest, ReadsBackAsWritten) {
   const uint64_t seed = 20261121;
   SeededEntropy entropy(seed);
   for (int i = 0; i < 2000; ++i) {
@@ -57,7 +57,7 @@ TEST(TagNodeTest, KeepsMembersOfLaterVersions) {
               HasSubstr(R"("high":1007,"quota":{"day":5},"new":[true,1.5]})"));
 }
 
-TEST(TagNodeTest, KeepsWhatLetsTheLedgerStandInForTheStore) {
+TEST(TagNodeTest, KeepsTheStandInState) {
   TagNode node{.tag = {.name = "order", .strategy = "segment", .store = "main"}};
   node.tag.when_store_is_away = StoreAway::kLedger;
   node.stand_in = {.store = "main", .picked = 3000, .since = WallMs(1'700'000'000'000)};
@@ -99,7 +99,7 @@ TEST(TagNodeTest, NamesEveryFault) {
             HasSubstr("prefetch_at: 100 is not within"), HasSubstr("high: is not a whole")));
 }
 
-TEST(TagNodeTest, HostileDataIsCorruptWithAReason) {
+TEST(TagNodeTest, InvalidDataIsCorruptWithAReason) {
   const std::pair<std::string, const char*> cases[] = {
       {"", "not JSON, from byte 1"},
       {"{", "not JSON"},

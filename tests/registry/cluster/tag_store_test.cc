@@ -41,7 +41,7 @@ class TagStoreTest : public testing::Test {
     return tag;
   }
 
-  // What a server does when it takes a range.
+  // Takes a range, as a server does.
   void MoveLedger(const std::string& name, int64_t high) {
     StoredTag stored = *store_.Read(name);
     stored.node.tag.high = high;
@@ -64,7 +64,7 @@ class TagStoreTest : public testing::Test {
   TagStore store_{registry_};
 };
 
-TEST_F(TagStoreTest, GivesBackWhatWasCreated) {
+TEST_F(TagStoreTest, ReadsBackWhatWasCreated) {
   ASSERT_TRUE(store_.Create(Segment("a/b c")).ok());
   EXPECT_EQ(store_.Read("a/b c")->tag(), Segment("a/b c"));
   ASSERT_EQ(store_.ReadAll()->tags.size(), 1u);
@@ -78,13 +78,13 @@ TEST_F(TagStoreTest, AnEditKeepsTheLedger) {
   const StoredTag read = *store_.Read("order");
   TagDefinition after = read.tag();
   after.step = 50;
-  after.high = 7;  // nobody's business
+  after.high = 7;  // ignored
   ASSERT_TRUE(store_.Replace(read, after).ok());
   EXPECT_EQ(store_.Read("order")->tag().high, 5001);
   EXPECT_EQ(store_.Read("order")->tag().step, 50);
 }
 
-TEST_F(TagStoreTest, AnEditOfTheStoreOrOfWhatIsDoneWithoutItEndsWhatTheStoreHasSaid) {
+TEST_F(TagStoreTest, AnEditOfTheStoreOrItsFallbackResetsTheStandIn) {
   TagDefinition tag = Segment("order");
   tag.store = "main";
   tag.when_store_is_away = StoreAway::kLedger;
@@ -103,7 +103,7 @@ TEST_F(TagStoreTest, AnEditOfTheStoreOrOfWhatIsDoneWithoutItEndsWhatTheStoreHasS
   EXPECT_EQ(after([](TagDefinition& to) { to.store = "other"; }), "");
 }
 
-TEST_F(TagStoreTest, AnEditOverAMovedLedgerIsRefused) {
+TEST_F(TagStoreTest, RefusesAReplacementAfterALedgerWrite) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   const StoredTag read = *store_.Read("order");
   MoveLedger("order", 5001);
@@ -111,7 +111,7 @@ TEST_F(TagStoreTest, AnEditOverAMovedLedgerIsRefused) {
   EXPECT_EQ(store_.Read("order")->tag().high, 5001);
 }
 
-TEST_F(TagStoreTest, AnEditOfPeopleGoesOnOverAMovedLedgerAndNothingElse) {
+TEST_F(TagStoreTest, AnOperatorsEditIsRetriedAfterALedgerWriteOnly) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   const StoredTag read = *store_.Read("order");
   TagDefinition after = read.tag();
@@ -123,14 +123,14 @@ TEST_F(TagStoreTest, AnEditOfPeopleGoesOnOverAMovedLedgerAndNothingElse) {
 
   TagDefinition other = after;
   other.step = 7;
-  EXPECT_EQ(store_.Edit(read, other).code(), Code::kConflict) << "somebody else has disabled it";
+  EXPECT_EQ(store_.Edit(read, other).code(), Code::kConflict) << "it was disabled meanwhile";
   const StoredTag now = *store_.Read("order");
   ChangeMeta(false, WallMs());
   EXPECT_EQ(store_.Edit(now, other).code(), Code::kConflict);
   EXPECT_EQ(store_.Read("order")->tag().step, after.step);
 }
 
-TEST_F(TagStoreTest, WhatTheFirstIdsFixIsFixedForAnEditThatTheyOvertake) {
+TEST_F(TagStoreTest, AnEditFailsIfTheFirstIdsFixTheFormMeanwhile) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   const StoredTag read = *store_.Read("order");
   TagDefinition after = read.tag();
@@ -140,7 +140,7 @@ TEST_F(TagStoreTest, WhatTheFirstIdsFixIsFixedForAnEditThatTheyOvertake) {
   EXPECT_EQ(store_.Read("order")->tag().text, "");
 }
 
-TEST_F(TagStoreTest, ATagWhoseLedgerMovesAllTheTimeCanBeDisabled) {
+TEST_F(TagStoreTest, ABusyTagCanBeDisabled) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   std::atomic<bool> going_on{true};
   std::thread server([&] {
@@ -164,7 +164,7 @@ TEST_F(TagStoreTest, ATagWhoseLedgerMovesAllTheTimeCanBeDisabled) {
   server.join();
 }
 
-TEST_F(TagStoreTest, ATagThatNeverIssuedIsDeletedAndItsNameFree) {
+TEST_F(TagStoreTest, DeletesAnUnusedTagAndFreesItsName) {
   TagDefinition tag = Segment("order");
   tag.text = "A{id}";
   ASSERT_TRUE(store_.Create(tag).ok());
@@ -173,7 +173,7 @@ TEST_F(TagStoreTest, ATagThatNeverIssuedIsDeletedAndItsNameFree) {
   EXPECT_TRUE(store_.ReadAll()->tags.empty());
   EXPECT_EQ(store_.ReadAll()->deleted, std::vector<std::string>{"order"});
   EXPECT_EQ(store_.Delete("order").code(), Code::kNotFound);
-  EXPECT_TRUE(registry_.Read(TagPath("order")).ok()) << "a node that is gone means lost data";
+  EXPECT_TRUE(registry_.Read(TagPath("order")).ok()) << "a missing node would mean lost data";
 
   ASSERT_TRUE(store_.Create({.name = "order", .strategy = "snowflake"}).ok());
   EXPECT_EQ(store_.Read("order")->tag().strategy, "snowflake");
@@ -181,7 +181,7 @@ TEST_F(TagStoreTest, ATagThatNeverIssuedIsDeletedAndItsNameFree) {
   EXPECT_EQ(store_.Create(tag).code(), Code::kConflict);
 }
 
-TEST_F(TagStoreTest, WhatMayHaveIssuedIsNotDeleted) {
+TEST_F(TagStoreTest, DoesNotDeleteATagThatMayHaveIssued) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   MoveLedger("order", 2);
   ASSERT_TRUE(store_.Create({.name = "user", .strategy = "snowflake"}).ok());
@@ -191,11 +191,11 @@ TEST_F(TagStoreTest, WhatMayHaveIssuedIsNotDeleted) {
   }
   ASSERT_TRUE(store_.Create(Segment("bill")).ok());
   ChangeMeta(true, {});
-  EXPECT_EQ(store_.Delete("bill").code(), Code::kConflict) << "nothing is taken away while frozen";
+  EXPECT_EQ(store_.Delete("bill").code(), Code::kConflict) << "nothing is deleted while frozen";
 }
 
-// A server takes the first range at every moment there is, as another thread.
-TEST_F(TagStoreTest, EitherADeletionOrTheFirstRangeIsDone) {
+// A server takes the first range at any moment, in another thread.
+TEST_F(TagStoreTest, EitherTheDeletionOrTheFirstRangeSucceeds) {
   MemoryCoordinator memory(tree_);
   BlockingCoordinator servers(memory, clock_);
   ASSERT_TRUE(servers.Connect(Milliseconds(1000)).ok());
@@ -217,7 +217,7 @@ TEST_F(TagStoreTest, EitherADeletionOrTheFirstRangeIsDone) {
   }
 }
 
-TEST_F(TagStoreTest, AnEditOfADeletedTagIsRefused) {
+TEST_F(TagStoreTest, RefusesAnEditOfADeletedTag) {
   TagDefinition tag = Segment("order");
   tag.disabled = true;
   ASSERT_TRUE(store_.Create(tag).ok());
@@ -228,8 +228,8 @@ TEST_F(TagStoreTest, AnEditOfADeletedTagIsRefused) {
   EXPECT_EQ(store_.ReadAll()->deleted.size(), 1u);
 }
 
-// A restore's word for a tag that stands as deleted in data that went back.
-TEST_F(TagStoreTest, ADeletedTagThatARestoreKnowsBetterIsThereAgain) {
+// A restore that specifies a tag which is deleted in data that went back.
+TEST_F(TagStoreTest, ARestoreCanRecreateADeletedTag) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   ASSERT_TRUE(store_.Delete("order").ok());
   ChangeMeta(true, {});
@@ -239,14 +239,14 @@ TEST_F(TagStoreTest, ADeletedTagThatARestoreKnowsBetterIsThereAgain) {
   EXPECT_EQ(store_.Read("order")->tag().high, 5001);
 }
 
-TEST_F(TagStoreTest, NothingWrittenForOneStateOfTheClusterTakesEffectInAnother) {
+TEST_F(TagStoreTest, AWriteForOneStateOfTheClusterFailsInAnother) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   const StoredTag read = *store_.Read("order");
   ChangeMeta(false, WallMs());
   EXPECT_EQ(store_.Replace(read, read.tag()).code(), Code::kConflict);
 }
 
-TEST_F(TagStoreTest, AFrozenClusterIsLeftAlone) {
+TEST_F(TagStoreTest, DoesNotChangeAFrozenCluster) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   ChangeMeta(true, WallMs());
   const Status refused = store_.Replace(*store_.Read("order"), Segment("order"));
@@ -255,7 +255,7 @@ TEST_F(TagStoreTest, AFrozenClusterIsLeftAlone) {
   EXPECT_EQ(store_.Create(Segment("user")).code(), Code::kConflict);
 }
 
-TEST_F(TagStoreTest, ARestoredClusterWantsAnExplicitStart) {
+TEST_F(TagStoreTest, ARestoredClusterRequiresAnExplicitStart) {
   ChangeMeta(false, WallMs(1'700'000'000'000));
   EXPECT_EQ(store_.Create(Segment("order")).code(), Code::kInvalid);
   TagDefinition with_start = Segment("order");
@@ -267,8 +267,8 @@ TEST_F(TagStoreTest, ARestoredClusterWantsAnExplicitStart) {
   EXPECT_TRUE(store_.Create(snowflake).ok());
 }
 
-// Its old ids had a form, and numbers up to its start.
-TEST_F(TagStoreTest, WhatMayBeOutOfATagThatWasMadeAfterALossIsFixed) {
+// Its old ids had this form, and numbers up to its start.
+TEST_F(TagStoreTest, ATagCreatedAfterALossHasAFixedForm) {
   ChangeMeta(false, WallMs(1'700'000'000'000));
   TagDefinition made = Segment("made");
   made.start = 5'000;
@@ -291,8 +291,8 @@ TEST_F(TagStoreTest, WhatMayBeOutOfATagThatWasMadeAfterALossIsFixed) {
   }
 }
 
-// Servers may have taken ranges of it without giving a number.
-TEST_F(TagStoreTest, ALostTagThatGoesOnFromOneHasItsForm) {
+// Servers may have taken ranges of it without issuing a number.
+TEST_F(TagStoreTest, ALostTagThatRestartsFromOneHasAFixedForm) {
   ChangeMeta(true, WallMs(1'700'000'000'000));
   TagDefinition lost = Segment("lost");
   lost.start = 1;
@@ -303,7 +303,7 @@ TEST_F(TagStoreTest, ALostTagThatGoesOnFromOneHasItsForm) {
   EXPECT_EQ(store_.Read("lost")->tag().NextBegin(), 1);
 }
 
-// A start of 1 says that the tag never had a number.
+// A start of 1 means that the tag never issued a number.
 TEST_F(TagStoreTest, AFreshTagOfARestoredClusterMayStillChangeItsForm) {
   ChangeMeta(false, WallMs(1'700'000'000'000));
   TagDefinition fresh = Segment("fresh");
@@ -313,7 +313,7 @@ TEST_F(TagStoreTest, AFreshTagOfARestoredClusterMayStillChangeItsForm) {
   EXPECT_TRUE(store_.Edit(*store_.Read("fresh"), fresh).ok());
 }
 
-TEST_F(TagStoreTest, ALedgerIsLiftedEvenInAFrozenClusterAndNeverLowered) {
+TEST_F(TagStoreTest, RaisesALedgerEvenInAFrozenClusterAndNeverLowersIt) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   MoveLedger("order", 5001);
   ChangeMeta(true, WallMs());
@@ -331,7 +331,7 @@ TEST_F(TagStoreTest, ForeignNodesAreNamedAndSkipped) {
   EXPECT_EQ(listing.faults.size(), 2u);
 }
 
-TEST_F(TagStoreTest, AFreshTagCannotBecomeObfuscatedWherePlainIdsMayBeOutUnderItsName) {
+TEST_F(TagStoreTest, ANewTagCannotBeObfuscatedIfPlainIdsMayHaveItsName) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   TagDefinition hidden = Segment("order");
   hidden.plugins = {"obfuscate"};

@@ -18,7 +18,7 @@ namespace firn {
 
 inline constexpr WallMs kNow{1'750'000'000'000};
 
-// A cluster in memory of four racks with three workers each, and whatever is done to it.
+// A cluster in memory of four racks with three workers each, and changes to it.
 class AuditTest : public testing::Test {
  public:
   void SetUp() override {
@@ -119,7 +119,7 @@ class AuditTest : public testing::Test {
     Put(std::string(kProvidersPath), "");
   }
   Audit Read() { return *ReadAudit(registry_, kNow); }
-  // An audit, while something happens right after the node was read.
+  // An audit with a change directly after the node is read.
   Audit ReadWhile(const std::string& path, std::function<void()> happens) {
     BusyCoordinator busy(coordinator_);
     busy.OnceAfterReading(path, std::move(happens));

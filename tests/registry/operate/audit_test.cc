@@ -20,7 +20,7 @@ TEST_F(AuditTest, ANewClusterHasNoFaults) {
   EXPECT_EQ(audit.slots[5].use, SlotUse::kNeverUsed);
 }
 
-TEST_F(AuditTest, ShowsHowEachSlotStands) {
+TEST_F(AuditTest, ShowsTheStateOfEachSlot) {
   Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(1));
   Live({0, 0}, Nonce(1, 1));
   Hold({0, 1}, Nonce(1, 2), kNow + Milliseconds(1));
@@ -34,7 +34,7 @@ TEST_F(AuditTest, ShowsHowEachSlotStands) {
   EXPECT_THAT(audit.faults, IsEmpty());
 }
 
-// One thing that is wrong in a cluster where all else is right, and the words that say so.
+// One fault in an otherwise healthy cluster, and its message.
 struct Damage {
   const char* name;
   void (*inflict)(AuditTest& cluster);
@@ -55,7 +55,7 @@ TEST_P(AuditFindsTest, ItAndNothingElse) {
 }
 
 const Damage kDamages[] = {
-    // The root node and what stands beside it.
+    // The root node and the nodes beside it.
     {"NoCluster", [](AuditTest& c) { c.LoseData(); }, "there is no cluster here"},
     {"RootUnreadable", [](AuditTest& c) { c.Put(kMetaPath, "rubbish"); }, "not JSON"},
     {"Frozen", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.frozen = true; }); }, "frozen"},
@@ -69,12 +69,13 @@ const Damage kDamages[] = {
        c.Erase(EraPath(c.Meta().era));
        c.EraseSlots(3);
      },
-     "the cluster is half made: the same firn init completes it"},
-    {"FloorFarAhead", [](AuditTest& c) { c.LiftFloor(kNow + kADay + kMs); }, "the floor lies more"},
+     "the cluster is half made; repeat firn init to complete it"},
+    {"FloorFarAhead", [](AuditTest& c) { c.LiftFloor(kNow + kADay + kMs); }, "the floor is more"},
     {"LayoutUnreadable", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.layout = "x"; }); },
      "the layout cannot be read"},
     {"EraMissing", [](AuditTest& c) { c.Erase(EraPath(c.Meta().era)); }, "era is missing"},
-    {"EraThatIsOver", [](AuditTest& c) { c.Put(EraPath(Nonce(9, 9)), ""); }, "era that is over"},
+    {"EarlierEraExists", [](AuditTest& c) { c.Put(EraPath(Nonce(9, 9)), ""); },
+     "earlier era still exists"},
     {"ClockMissing", [](AuditTest& c) { c.Erase(kClockPath); }, "clock node"},
     // The shape of the racks.
     {"HoleAmongWorkers",
@@ -121,7 +122,7 @@ const Damage kDamages[] = {
      },
      "begins beyond its bound"},
     {"RenewedPastARestore", [](AuditTest& c) { c.LiftFloor(kNow); }, "reaches above it"},
-    // What is live.
+    // Live nodes.
     {"LiveOfAnotherClaim",
      [](AuditTest& c) {
        c.Live({0, 0}, Nonce(1, 2));
@@ -136,7 +137,7 @@ const Damage kDamages[] = {
      [](AuditTest& c) {
        c.Put(LivePath({0, 0}), FormatLiveMark({"a:1", Nonce(1, 1)}));
      },
-     "will never go"},
+     "will never disappear"},
     {"LiveBeyondItsBound",
      [](AuditTest& c) {
        c.Hold({0, 1}, Nonce(1, 2), kNow - kMs);
@@ -149,7 +150,7 @@ const Damage kDamages[] = {
        c.Live({0, 1}, Nonce(1, 2));
      },
      "was retired and is live"},
-    // What servers say.
+    // Servers' reports.
     {"ProviderNameUnreadable",
      [](AuditTest& c) { c.Put(std::string(kProvidersPath) + "/rubbish", ""); },
      "a provider's name cannot be read: 'rubbish': "},
@@ -157,7 +158,7 @@ const Damage kDamages[] = {
      "h:1: its report cannot be read: is not JSON"},
     {"ProviderForEver",
      [](AuditTest& c) { c.AnnounceAs("h:1", R"({"state":"serving"})", Lifetime::kPersistent); },
-     "will never go"},
+     "will never disappear"},
     {"ClockOff", [](AuditTest& c) { c.Announce("h:1", 0, kNow + kMs, 1'001); }, "clock is off"},
     {"CannotClaim",
      [](AuditTest& c) {
@@ -210,7 +211,8 @@ const Damage kDamages[] = {
                                          .bound = kNow + kMs,
                                          .more = {{MachineId(1), kNow + kMs}}}));
      },
-     "h:1 holds machine id 1 up to 1750000000001 ms, but its record says 1750000000000 ms"},
+     "h:1 holds machine id 1 until 2025-06-15T15:06:40.001Z, but its record says 2025-06-15T15:06:"
+     "40.000Z: the registry went back in time"},
     {"TwoOfOneSecondMachine",
      [](AuditTest& c) {
        c.Announce("h:1", 0, kNow);
@@ -222,7 +224,7 @@ const Damage kDamages[] = {
        c.Live({0, 0}, Nonce(1, 1));
        c.Announce("h:1", 0, kNow + kMs);
      },
-     "h:1 holds machine id 0 up to 1750000000001 ms, and a:1 (a) has claimed it meanwhile"},
+     "h:1 holds machine id 0 until 2025-06-15T15:06:40.001Z, and a:1 (a) has claimed it from "},
     {"OfAnotherCluster",
      [](AuditTest& c) {
        c.AnnounceAs("h:1", R"({"state":"not_ready",)"
@@ -233,11 +235,11 @@ const Damage kDamages[] = {
      [](AuditTest& c) {
        c.AnnounceAs("h:1", R"({"state":"serving","clock_skew_ms":0,"wall_skew_ms":-1001})");
      },
-     "its clock is off by -1001 ms: set it"},
+     "its clock is off by -1001 ms; correct the clock"},
     {"OperatorsWordUnreadable", [](AuditTest& c) { c.Configure("h%3A1", R"({"weight":-1})"); },
-     "the operator's word on 'h:1' does not count"},
-    {"OperatorsWordOnNobody", [](AuditTest& c) { c.Configure("%", "{}"); }, "does not count"},
-    // Versions at which nothing can be guarded.
+     "the operator's setting for 'h:1' is ignored"},
+    {"SettingForNoServer", [](AuditTest& c) { c.Configure("%", "{}"); }, "is ignored"},
+    // Unguarded versions.
     {"RootRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(kMetaPath, -1); },
      "the cluster's root node rests at version -1, where no write can be guarded: run firn"},
     {"RecordRestsUnguarded",
@@ -252,13 +254,13 @@ const Damage kDamages[] = {
     {"LedgerBelowTheReported", [](AuditTest& c) { c.AnnounceHigh("order", 5'001); },
      "has seen the ledger of tag 'order' at 5001, but it is at 5000"},
     {"TagReportedAndGone", [](AuditTest& c) { c.AnnounceHigh("user", 1); },
-     "numbers of tag 'user', which is not there"},
+     "numbers of tag 'user', which is missing"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Damages, AuditFindsTest, testing::ValuesIn(kDamages),
                          [](const auto& of) { return std::string(of.param.name); });
 
-TEST_F(AuditTest, ClocksThatAreRightAreNotBlamedForIdsThatLead) {
+TEST_F(AuditTest, IdsAheadOfARightClockAreNotAFault) {
   MakeProvidersFolder();
   LiftFloor(kNow + kADay / 2);
   AnnounceAs("h:1", R"({"state":"serving","clock_skew_ms":277314,"wall_skew_ms":3})");
@@ -268,7 +270,7 @@ TEST_F(AuditTest, ClocksThatAreRightAreNotBlamedForIdsThatLead) {
                                              HasSubstr("277314 ms ahead"), HasSubstr("floor"))));
 }
 
-TEST_F(AuditTest, KnowsWhatOnlyARestorePutsRight) {
+TEST_F(AuditTest, CountsTheFaultsThatARestoreRepairs) {
   MakeProvidersFolder();
   MakeTag("order", 5'000);
   EXPECT_TRUE(Read().NeverUsed());
@@ -286,14 +288,14 @@ TEST_F(AuditTest, KnowsWhatOnlyARestorePutsRight) {
   EXPECT_FALSE(audit.NeverUsed());
 }
 
-// Nobody claims it any more, whatever stands in it.
-TEST_F(AuditTest, WhatIsRetiredIsNoFault) {
+// It cannot be claimed any more, whatever its contents.
+TEST_F(AuditTest, ARetiredRecordIsNotAFault) {
   Hold({0, 0}, Nonce(1, 1), kNow);
   PutRecord({0, 1}, {.nonce = Nonce(1, 1), .bound = kNow, .since = kNow + kMs, .retired = true});
   EXPECT_THAT(Read().faults, IsEmpty());
 }
 
-// --- what only looks wrong -----------------------------------------------------------------------
+// --- not a fault ---------------------------------------------------------------------------------
 
 TEST_F(AuditTest, ShowsTheSkewThatAServerReports) {
   MakeProvidersFolder();
@@ -303,7 +305,7 @@ TEST_F(AuditTest, ShowsTheSkewThatAServerReports) {
   EXPECT_THAT(Read().faults, IsEmpty());
 }
 
-TEST_F(AuditTest, EachMachineIdOfAServerIsHeldAgainstItsOwnRecord) {
+TEST_F(AuditTest, ComparesEachMachineIdOfAServerWithItsOwnRecord) {
   MakeProvidersFolder();
   Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(9));
   Hold({1, 0}, Nonce(1, 2), kNow + Milliseconds(5));
@@ -318,26 +320,26 @@ TEST_F(AuditTest, EachMachineIdOfAServerIsHeldAgainstItsOwnRecord) {
   EXPECT_EQ(audit.slots[3].clock_skew_ms, 17);
 }
 
-TEST_F(AuditTest, AClusterSmallerThanItsLayoutIsWhole) {
+TEST_F(AuditTest, AClusterSmallerThanItsLayoutIsComplete) {
   EraseSlotsOfWorker(2);
   EXPECT_THAT(Read().faults, IsEmpty());
 }
 
-// Its holder was cut off during the restore and goes on up to its bound.
-TEST_F(AuditTest, AClaimFromBeforeARestoreIsNoFault) {
+// Its holder was cut off during the restore and issues up to its bound.
+TEST_F(AuditTest, AClaimFromBeforeARestoreIsNotAFault) {
   Hold({0, 0}, Nonce(1, 1), kNow + kMs);
   LiftFloor(kNow + kMs);
   EXPECT_THAT(Read().faults, IsEmpty());
 }
 
-TEST_F(AuditTest, ATailThatWasGivenBackIsNoFault) {
+TEST_F(AuditTest, AReturnedTailIsNotAFault) {
   MakeProvidersFolder();
   MakeTag("order", 5'000, 100);
   AnnounceHigh("order", 5'100);
   EXPECT_THAT(Read().faults, IsEmpty());
 }
 
-TEST_F(AuditTest, WhatAKilledServerLeftBehindIsNoFault) {
+TEST_F(AuditTest, NodesOfAKilledServerAreNotAFault) {
   MakeProvidersFolder();
   Hold({0, 0}, Nonce(1, 1), kNow + Milliseconds(9));
   Announce("h:1", 0, kNow + Milliseconds(5));
@@ -347,7 +349,7 @@ TEST_F(AuditTest, WhatAKilledServerLeftBehindIsNoFault) {
   EXPECT_THAT(audit.faults, IsEmpty());
 }
 
-TEST_F(AuditTest, ARenewalBetweenItsReadsIsNoFault) {
+TEST_F(AuditTest, ARenewalBetweenItsReadsIsNotAFault) {
   MakeProvidersFolder();
   const Slot slot{0, 0};
   Hold(slot, Nonce(1, 1), kNow + Milliseconds(5));
@@ -359,7 +361,7 @@ TEST_F(AuditTest, ARenewalBetweenItsReadsIsNoFault) {
   EXPECT_THAT(audit.faults, IsEmpty());
 }
 
-TEST_F(AuditTest, AReleaseBetweenItsReadsIsNoFault) {
+TEST_F(AuditTest, AReleaseBetweenItsReadsIsNotAFault) {
   MakeProvidersFolder();
   const Slot slot{0, 0};
   Hold(slot, Nonce(1, 1), kNow + Milliseconds(9));
@@ -374,7 +376,7 @@ TEST_F(AuditTest, AReleaseBetweenItsReadsIsNoFault) {
   EXPECT_THAT(audit.faults, IsEmpty());
 }
 
-TEST_F(AuditTest, AnotherClaimBetweenItsReadsIsNoFault) {
+TEST_F(AuditTest, AnotherClaimBetweenItsReadsIsNotAFault) {
   const Slot slot{0, 0};
   Hold(slot, Nonce(1, 1), kNow + Milliseconds(5));
   Live(slot, Nonce(1, 1));

@@ -41,7 +41,7 @@ class ReserveTest : public ClaimKeeperTest {
   }
 };
 
-TEST_F(ReserveTest, NobodyEverClaimsIt) {
+TEST_F(ReserveTest, AReservedMachineIdIsNeverClaimed) {
   ASSERT_TRUE(Reserve({{0, 0}, {0, 1}, {0, 3}}).ok());
   auto first = Start();
   Run(Milliseconds(100), *first);
@@ -58,7 +58,7 @@ TEST_F(ReserveTest, NobodyEverClaimsIt) {
   }
 }
 
-TEST_F(ReserveTest, NorWhenItIsWantedByNumber) {
+TEST_F(ReserveTest, AReservedMachineIdIsNotClaimedOnRequest) {
   ASSERT_TRUE(Reserve({{0, 1}}).ok());
   ClaimOptions options = Options();
   options.worker = 1;
@@ -69,7 +69,7 @@ TEST_F(ReserveTest, NorWhenItIsWantedByNumber) {
       << host->status().reason;
 }
 
-TEST_F(ReserveTest, ReleasedItIsClaimedAboveWhatTheOtherSystemIssued) {
+TEST_F(ReserveTest, AReleasedMachineIdIsClaimedAboveTheOtherSystemsIds) {
   ASSERT_TRUE(Reserve({{0, 0}, {0, 1}, {0, 2}, {0, 3}}).ok());
   auto host = Start();
   Run(Milliseconds(5'000), *host);
@@ -83,17 +83,17 @@ TEST_F(ReserveTest, ReleasedItIsClaimedAboveWhatTheOtherSystemIssued) {
   EXPECT_TRUE(Look().faults.empty()) << Look().faults.front();
 }
 
-TEST_F(ReserveTest, ReleasedButNeverClaimedItMayBeReservedAgain) {
+TEST_F(ReserveTest, AReleasedUnclaimedMachineIdCanBeReservedAgain) {
   ASSERT_TRUE(Reserve({{0, 1}}).ok());
   ASSERT_TRUE(Release({{0, 1}}).ok());
   EXPECT_FALSE(IsReserved(RecordOf(1)));
   EXPECT_TRUE(Reserve({{0, 1}}, "vesta").ok());
   EXPECT_EQ(RecordOf(1).owner, "reserved: vesta");
-  EXPECT_TRUE(Reserve({{0, 1}}, "tinyid").ok()) << "it gets the new words";
+  EXPECT_TRUE(Reserve({{0, 1}}, "tinyid").ok()) << "it gets the new name";
   EXPECT_EQ(RecordOf(1).owner, "reserved: tinyid");
 }
 
-TEST_F(ReserveTest, WhatFirnEverHeldIsNotReserved) {
+TEST_F(ReserveTest, DoesNotReserveAMachineIdThatFirnHasHeld) {
   MakeClusterWith(1);
   auto host = Start();
   Run(Milliseconds(100), *host);
@@ -102,11 +102,11 @@ TEST_F(ReserveTest, WhatFirnEverHeldIsNotReserved) {
   EXPECT_NE(held.message().find("was claimed by a"), std::string::npos) << held;
   host.reset();
   clock_.Advance(Milliseconds(86'400'000));
-  EXPECT_EQ(Reserve({{0, 0}}).code(), Code::kConflict) << "its ids are out";
+  EXPECT_EQ(Reserve({{0, 0}}).code(), Code::kConflict) << "its ids were issued";
   EXPECT_FALSE(RecordOf(0).retired);
 }
 
-// Half of a default cluster, as a second region's machine ids are.
+// Half of a default cluster, like the machine ids of a second region.
 class ManyReservedTest : public ReserveTest {
  protected:
   static constexpr uint32_t kMany = 512;
@@ -116,8 +116,8 @@ class ManyReservedTest : public ReserveTest {
     for (uint32_t worker = 0; worker < kMany; ++worker) slots_.push_back({0, worker});
   }
 
-  // Reserves or releases all of them, and counts the writes. What becomes of these comes from
-  // `fates`, in order; what follows is done.
+  // Reserves or releases all of them, and counts the writes. `fates` are the outcomes of the first
+  // writes, in order; later ones are applied.
   Status All(bool reserve, const std::vector<Fate::Kind>& fates = {}) {
     writes_ = 0;
     auto memory = std::make_unique<MemoryCoordinator>(tree_);
@@ -142,16 +142,16 @@ class ManyReservedTest : public ReserveTest {
   int writes_ = 0;
 };
 
-TEST_F(ManyReservedTest, ManyGoInFewWrites) {
+TEST_F(ManyReservedTest, ReservesManyInFewWrites) {
   ASSERT_TRUE(All(true).ok());
   EXPECT_EQ(Reserved(), kMany);
   EXPECT_LE(writes_, 8);
   ASSERT_TRUE(All(false).ok());
   EXPECT_EQ(Reserved(), 0u);
-  EXPECT_LE(writes_, 9) << "one more asks for the registry's time";
+  EXPECT_LE(writes_, 9) << "one more reads the registry's time";
 }
 
-TEST_F(ManyReservedTest, WhatABrokenRunLeavesAnotherOneCompletes) {
+TEST_F(ManyReservedTest, ASecondRunCompletesAnInterruptedOne) {
   using enum Fate::Kind;
   for (const Fate::Kind broken : {kRefused, kRequestLost, kAnswerLost}) {
     for (const bool reserve : {true, false}) {
@@ -168,7 +168,7 @@ TEST_F(ManyReservedTest, WhatABrokenRunLeavesAnotherOneCompletes) {
   }
 }
 
-TEST_F(ManyReservedTest, WhereOneMayNotBeReservedNoneIs) {
+TEST_F(ManyReservedTest, ReservesNoneIfOneIsRefused) {
   SlotRecord retired;
   retired.retired = true;
   Write1(SlotPath({0, kMany - 1}), FormatSlotRecord(retired));
@@ -178,8 +178,8 @@ TEST_F(ManyReservedTest, WhereOneMayNotBeReservedNoneIs) {
   EXPECT_EQ(Reserved(), 0u);
 }
 
-TEST_F(ManyReservedTest, WhoeverClaimsOneMeanwhileIsNamed) {
-  // Between the reading and the writing, which a write that comes late stands for.
+TEST_F(ManyReservedTest, NamesASlotThatIsClaimedMeanwhile) {
+  // Between the read and the write, simulated by a late write.
   auto memory = std::make_unique<MemoryCoordinator>(tree_);
   FaultyCoordinator faulty(std::move(memory), clock_, [&](Verb verb) {
     if (verb == Verb::kMulti && writes_++ == 0) {
@@ -195,7 +195,7 @@ TEST_F(ManyReservedTest, WhoeverClaimsOneMeanwhileIsNamed) {
   EXPECT_EQ(Reserved(), 128u);
 }
 
-TEST_F(ReserveTest, MistakesAreTold) {
+TEST_F(ReserveTest, RefusesInvalidRequests) {
   EXPECT_EQ(Reserve({{0, 1}}, "").code(), Code::kInvalid);
   EXPECT_EQ(Reserve({{0, 4}}).code(), Code::kNotFound);
   EXPECT_EQ(Release({{0, 1}}).code(), Code::kConflict);
@@ -203,7 +203,7 @@ TEST_F(ReserveTest, MistakesAreTold) {
   retired.retired = true;
   Write1(SlotPath({0, 1}), FormatSlotRecord(retired));
   EXPECT_EQ(Reserve({{0, 1}}).code(), Code::kConflict);
-  EXPECT_EQ(Release({{0, 1}}).code(), Code::kConflict) << "a restore took it out of use";
+  EXPECT_EQ(Release({{0, 1}}).code(), Code::kConflict) << "a restore retired it";
   ClusterMeta meta = Meta();
   meta.frozen = true;
   meta.reason = "lost";
@@ -212,7 +212,7 @@ TEST_F(ReserveTest, MistakesAreTold) {
   EXPECT_EQ(Release({{0, 2}}).code(), Code::kConflict);
 }
 
-TEST_F(ReserveTest, ItOutlivesARestoreAndTheAuditShowsIt) {
+TEST_F(ReserveTest, AReservationSurvivesARestoreAndTheAuditShowsIt) {
   ASSERT_TRUE(Reserve({{0, 1}}).ok());
   AsOperator([&](BlockingCoordinator& registry) {
     ASSERT_TRUE(RestoreCluster(registry, {.now = clock_.Wall()}, entropy_).ok());

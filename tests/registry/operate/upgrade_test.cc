@@ -33,7 +33,7 @@ class UpgradeTest : public ClaimKeeperTest {
   std::string Root() { return tree_.Peek(kMetaPath)->data; }
 };
 
-TEST_F(UpgradeTest, RaisesTheFormatAndKeepsAllElse) {
+TEST_F(UpgradeTest, RaisesTheFormatAndKeepsEverythingElse) {
   ClusterMeta before = Meta();
   before.others = R"({"later":[1]})";
   Write1(kMetaPath, FormatMeta(before));
@@ -46,7 +46,7 @@ TEST_F(UpgradeTest, RaisesTheFormatAndKeepsAllElse) {
   EXPECT_EQ(Root(), FormatMeta(before));
 }
 
-TEST_F(UpgradeTest, WhatTheClusterUsesAlreadyChangesNothing) {
+TEST_F(UpgradeTest, TheCurrentFormatChangesNothing) {
   const int64_t version = tree_.Peek(kMetaPath)->stat.version;
   const auto report = Upgrade(ClusterMeta::kFormat);
   ASSERT_TRUE(report.ok()) << report.status();
@@ -78,8 +78,8 @@ TEST_F(UpgradeTest, NamesProgramsThatOnlyHoldAMachineId) {
       << report.status();
 }
 
-// The claim of one that was away is of the root node before: it runs out, and is not renewed.
-TEST_F(UpgradeTest, WhoeverSpeaksLessClaimsNothingMore) {
+// The claim of a disconnected program belongs to the previous root node: it lapses unrenewed.
+TEST_F(UpgradeTest, AProgramWithoutTheFormatCannotClaim) {
   auto host = Start();
   Run(Milliseconds(100), *host);
   const WallMs bound = host->status().bound;
@@ -92,7 +92,7 @@ TEST_F(UpgradeTest, WhoeverSpeaksLessClaimsNothingMore) {
       << host->status().reason;
 }
 
-TEST_F(UpgradeTest, AFrozenClusterIsRestoredFirst) {
+TEST_F(UpgradeTest, AFrozenClusterMustBeRestoredFirst) {
   ClusterMeta meta = Meta();
   meta.frozen = true;
   meta.reason = "lost";

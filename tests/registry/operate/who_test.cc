@@ -76,25 +76,25 @@ TEST_F(WhoTest, NamesPastHoldersUpToTheirLastTick) {
   EXPECT_FALSE(Who(2000).present);
 }
 
-TEST_F(WhoTest, SaysWhyNobodyIsNamed) {
-  EXPECT_THAT(Who(999).unknown, HasSubstr("begins later"));
-  EXPECT_THAT(Who(3500).unknown, HasSubstr("no process held"));
+TEST_F(WhoTest, SaysWhyNoHolderIsNamed) {
+  EXPECT_THAT(Who(999).unknown, HasSubstr("begin later"));
+  EXPECT_THAT(Who(3500).unknown, HasSubstr("was not held"));
   EXPECT_THAT(Who(5000).unknown, HasSubstr("has not been granted"));
-  EXPECT_THAT(Who(4000, {.rack = 1, .worker = 1}).unknown, HasSubstr("never gave"));
+  EXPECT_THAT(Who(4000, {.rack = 1, .worker = 1}).unknown, HasSubstr("has ever claimed"));
   EXPECT_THAT(Who(4000, {.rack = 1, .worker = 200}).unknown, HasSubstr("no record"));
 }
 
-TEST_F(WhoTest, GoesOnWithoutAPastThatCannotBeRead) {
+TEST_F(WhoTest, WorksWithoutAnUnreadablePast) {
   Put(Write::Set(PastPath(kSlot), "scribble", Write::kAnyVersion));
   EXPECT_EQ(Who(4500).holders.size(), 1u);
   EXPECT_THAT(Who(1500).unknown, HasSubstr("past"));
 }
 
-TEST_F(WhoTest, RefusesAnIdThatTheClusterCannotGive) {
+TEST_F(WhoTest, RefusesAnIdThatIsImpossibleInTheLayout) {
   EXPECT_EQ(FindIssuers(registry_, {-1}).code(), Code::kInvalid);
 }
 
-TEST_F(WhoTest, SaysThatThereIsNoCluster) {
+TEST_F(WhoTest, ReportsAMissingCluster) {
   tree_.Wipe();
   coordinator_.Dispatch(Milliseconds(0));
   EXPECT_EQ(FindIssuers(registry_, {1}).code(), Code::kNotFound);

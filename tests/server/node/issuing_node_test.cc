@@ -115,7 +115,7 @@ TEST_F(IssuingNodeTest, DropsAWallClockThatWasWrongOnlyBeforeTheClaim) {
   clock.off_ms = int64_t{80} * 365 * 86'400'000;
   const auto node = Make(clock, Options(), *OpenFolder());
   ASSERT_TRUE(Eventually(kPatience, [&] {
-    return node->status().claim.reason.find("set the clock") != std::string::npos ||
+    return node->status().claim.reason.find("correct the clock") != std::string::npos ||
            node->status().claim.reason.find("layout's time") != std::string::npos;
   })) << node->status().claim.reason;
   clock.off_ms = 0;

@@ -150,7 +150,7 @@ TEST_F(DatedNumbersProgramTest, AcceptsAStartOnTheCurrentDayAndRefusesAFutureOne
   EXPECT_EQ(Ids("order"), std::vector<int64_t>{Today() * 1'000'000 + 4'711});
   const Finished later = Tags({"set", "order", "start=99970101000001"});
   EXPECT_NE(later.exit_code, 0);
-  EXPECT_THAT(later.err, HasSubstr("of a period to come"));
+  EXPECT_THAT(later.err, HasSubstr("is in a future period"));
 }
 
 TEST_F(DatedNumbersProgramTest, AUsedUpDayReportsWhenTheNextOneBegins) {
