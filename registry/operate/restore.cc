@@ -6,6 +6,8 @@
 #include "common/base/cat.h"
 #include "common/base/parse.h"
 #include "common/id/rack_split.h"
+#include "common/time/civil_time.h"
+#include "registry/claim/claim_checks.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/reserved.h"
@@ -16,19 +18,20 @@ namespace firn {
 namespace {
 
 constexpr char kBeingRestored[] = "the cluster is being restored";
-// Stays until all is there, so that a later call, too, knows that there was nothing.
+// Stays until everything exists, so that a later call also knows that the cluster was lost. The
+// text is part of the registry's format: compared with nodes of other versions.
 constexpr char kBeingMadeAnew[] = "the cluster is being made anew";
 
 bool IsBeingMade(const ClusterMeta& meta) {
   return meta.frozen && (meta.reason == kBeingMade || meta.reason == kBeingMadeAnew);
 }
 
-// How far ids may have come, as it is gathered bound by bound.
+// The highest time that ids may have reached, collected bound by bound.
 class Frontier {
  public:
   explicit Frontier(WallMs start) : start_(start), highest_(start) {}
 
-  // False: so far ahead of all that is known for sure that somebody's clock was wrong.
+  // False: so far ahead of all certain bounds that a clock must have been wrong.
   bool Take(WallMs bound) {
     if (bound - start_ > kPoisonAhead) return false;
     highest_ = std::max(highest_, bound);
@@ -41,7 +44,7 @@ class Frontier {
   WallMs highest_;
 };
 
-// A root node where there is none, or in the place of one that says nothing.
+// Creates a root node, or replaces an unreadable one.
 Result<MetaAsRead> RootAnew(BlockingCoordinator& registry, const RestoreFacts& facts,
                             std::optional<int64_t> version, Entropy& entropy) {
   FIRN_TRY(registry.PrepareRoot());
@@ -57,7 +60,7 @@ Result<MetaAsRead> RootAnew(BlockingCoordinator& registry, const RestoreFacts& f
   return made;
 }
 
-// The root node, frozen, in an era of its own; made when it is not there.
+// Freezes the root node in a new era; creates it if it is missing.
 Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& facts,
                           Entropy& entropy, RestoreReport& report) {
   Result<MetaAsRead> stands = ReadMeta(registry);
@@ -65,7 +68,7 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
                       !facts.uuid.empty();
   report.root_made = others || stands.code() == Code::kNotFound || stands.code() == Code::kCorrupt;
   if (stands.code() == Code::kCorrupt && facts.uuid.empty()) {
-    return stands.status().WithContext("say whose data these are (--uuid, --layout)");
+    return stands.status().WithContext("specify the cluster (--uuid, --layout)");
   }
   if (report.root_made) {
     const bool absent = stands.code() == Code::kNotFound;
@@ -81,21 +84,21 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   return stands;
 }
 
-// The root node has just been set, so its time is the registry's own.
+// The root node has just been set, so its time is the registry's current time.
 Result<WallMs> LaterClock(BlockingCoordinator& registry, const RestoreFacts& facts) {
   FIRN_ASSIGN(const Node root, registry.Read(kMetaPath));
   const WallMs there = root.stat.modified;
   if (there == WallMs() || std::chrono::abs(facts.now - there) <= facts.clock_skew_max) {
     return std::max(facts.now, there);
   }
-  return Invalid(
-      Cat("it is ", facts.now.ms(), " ms here and ", there.ms(),
-          " ms at the registry: set the clock and repeat; the cluster stays frozen until "
-          "then"));
+  return Invalid(Cat("the local clock is ", DurationText(std::chrono::abs(facts.now - there)),
+                     facts.now > there ? " ahead of" : " behind", " the registry's (",
+                     FormatRfc3339(facts.now), ", registry ", FormatRfc3339(there),
+                     "); correct the clock and try again (the cluster stays frozen until then)"));
 }
 
-// Writes a slot's record over the version that was read. Its word stays: its holder may serve on,
-// and must know his own record.
+// Writes a slot's record over the version that was read. Its word stays, since its holder may
+// continue to issue and must recognise its record.
 Status Put(BlockingCoordinator& registry, const Nonce& era, Slot slot, const SlotRecord& record,
            int64_t version) {
   std::vector<Write> writes;
@@ -104,8 +107,8 @@ Status Put(BlockingCoordinator& registry, const Nonce& era, Slot slot, const Slo
   return registry.Multi(std::move(writes)).status;
 }
 
-// Takes the slot's bound into account, or the slot out of use; a record that rests where nothing
-// can be guarded is moved on.
+// Includes the slot's bound in the frontier, or retires the slot; moves a record at an unguarded
+// version to the next one.
 Status TakeSlot(BlockingCoordinator& registry, const Nonce& era, Slot slot, Frontier& frontier,
                 RestoreReport& report) {
   const Result<Node> node = registry.Read(SlotPath(slot));
@@ -122,7 +125,7 @@ Status TakeSlot(BlockingCoordinator& registry, const Nonce& era, Slot slot, Fron
   return Put(registry, era, slot, left, version);
 }
 
-// Takes machine ids out of use, however good their records look; those without one are in no use.
+// Retires machine ids, even if their records are plausible. Without a record, one is unused anyway.
 Status RetireNamed(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
                    const std::vector<MachineId>& machines, RestoreReport& report) {
   for (const MachineId machine : machines) {
@@ -139,7 +142,7 @@ Status RetireNamed(BlockingCoordinator& registry, const Nonce& era, const RackSp
   return {};
 }
 
-// Reserves machine ids again, claimed ones too: the other system uses them.
+// Reserves machine ids again, also claimed ones: the other system uses them.
 Status ReserveNamed(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
                     const ReservedIds& range, RestoreReport& report) {
   for (uint32_t id = range.first.value(); id <= range.last.value(); ++id) {
@@ -155,7 +158,7 @@ Status ReserveNamed(BlockingCoordinator& registry, const Nonce& era, const RackS
   return {};
 }
 
-// How many workers of each rack have records where these machine ids have.
+// The number of workers in each rack that includes all these machine ids.
 Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const RackSplit& split) {
   uint32_t workers = 0;
   for (const auto& [first, last, used_by] : reserved) {
@@ -167,7 +170,7 @@ Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const Rac
   return workers;
 }
 
-// The slots of bounds that are no measure, besides those that the operator names.
+// The machine ids of ignored bounds, and those that the operator names.
 std::vector<MachineId> ToBeRetired(const RestoreFacts& facts, const RestoreReport& report) {
   std::vector<MachineId> machines = facts.retired;
   for (const ReportedBound& bound : report.ignored) {
@@ -180,7 +183,7 @@ Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSpli
                  Frontier& frontier, RestoreReport& report) {
   for (uint32_t rack = 0; rack < split.racks(); ++rack) {
     const auto names = registry.List(RackPath(rack));
-    if (names.code() == Code::kNotFound) continue;  // lost as a whole
+    if (names.code() == Code::kNotFound) continue;  // the whole rack is lost
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {
       const auto worker = ParseIndex<uint32_t>(name);
@@ -217,7 +220,7 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   FIRN_TRY(TakeSlots(registry, stands.meta.era, split, frontier, report));
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
   FIRN_TRY(SetMeta(registry, stands));
-  // A cluster smaller than its layout stays so.
+  // A cluster smaller than its layout keeps its size.
   if (facts.workers.has_value() || report.workers == 0) {
     report.workers = std::min(facts.workers.value_or(split.workers()), split.workers());
   }

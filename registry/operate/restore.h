@@ -16,7 +16,7 @@
 
 namespace firn {
 
-// A bound that a server reports, and whose it is, where it says so.
+// A bound that a server reports, with its machine id if the server reports that.
 struct ReportedBound {
   WallMs bound;
   std::optional<MachineId> machine{};
@@ -24,83 +24,82 @@ struct ReportedBound {
   friend bool operator==(const ReportedBound&, const ReportedBound&) = default;
 };
 
-// What is known besides the tree itself when a registry lost data, or went back in time.
+// Facts for a restore besides the tree itself, after a registry lost data or went back in time.
 struct RestoreFacts {
-  WallMs now;                    // of the operator's machine
+  WallMs now;                    // by the operator's clock
   Milliseconds window{600'000};  // the largest --claim_window of any server
-  // The largest clock skew known, of id clocks too: after an earlier restore they run ahead of the
-  // wall clock by as much as the floor did. A holder may still learn of a bound that nobody has
-  // reported; it lies at most a window ahead of that holder's id clock.
+  // The largest known clock skew, also of id clocks: after an earlier restore they are ahead of the
+  // wall clock by as much as the floor was. A holder may still adopt a bound that was not reported;
+  // it is at most a window ahead of that holder's id clock.
   Milliseconds skew_max{10'000};
-  Milliseconds clock_skew_max{10'000};  // by which `now` may differ from the registry's clock
-  std::vector<ReportedBound> bounds{};  // that running servers report
-  std::vector<MachineId> retired{};     // to be taken out of use, by the operator's word
+  Milliseconds clock_skew_max{10'000};  // maximum difference between `now` and the registry's clock
+  std::vector<ReportedBound> bounds{};  // reported by running servers
+  std::vector<MachineId> retired{};     // to be retired, as the operator requests
   std::vector<ReservedIds> reserved{};  // for other systems; records are created for them
-  std::string uuid{};                   // of the cluster, for a tree that has no root node any more
+  std::string uuid{};                   // of the cluster, for a tree without a root node
   Layout layout = Layout::Firn();       // likewise
   int rack_bits = 2;                    // likewise
   std::string default_strategy{};       // likewise
-  // Since when ids are issued, as ClusterMeta has it, where the tree does not say so; an earlier
-  // moment than the tree's replaces that.
+  // See ClusterMeta; used if the tree has no such date, or a later one.
   WallMs ids_since{};
   bool NewIdsSince(const ClusterMeta& known) const {
     return ids_since != WallMs() && (known.ids_since == WallMs() || ids_since < known.ids_since);
   }
-  // Of each rack; unless given as many as the tree still has, or all where it has none.
+  // Of each rack. Default: as many as the tree still has, or all if it has none.
   std::optional<uint32_t> workers{};
-  // The cluster that is here instead of that of `uuid` was never used, and may go.
+  // The cluster that is here instead of that of `uuid` was never used, and may be replaced.
   bool replaces_unused = false;
-  // Puts the tags right while nobody can take anything: called under the frozen root node, once all
-  // else is done. What it refuses ends the restoring, and the cluster stays frozen.
+  // Restores the tags: called under the frozen root node, after all other steps. A failure ends the
+  // restore, and the cluster stays frozen.
   std::function<Status(const MetaAsRead& frozen)> tags{};
 };
 
-// Adds what a server says of itself, in its node or asked by hand: its bound, and its skew unless
-// that is absurd, for a node is data of strangers.
+// Adds a server's report, from its node or requested directly: its bound, and its skew unless
+// that is implausible, since a node is untrusted input.
 void AddReport(const ProviderReport& report, RestoreFacts& facts);
 
-// What was done.
+// The result of a restore.
 struct RestoreReport {
   std::string uuid;
   WallMs floor;
-  bool root_made = false;  // by this call, or by one before it that did not come to its end
-  uint32_t workers = 0;    // slots that each rack has now, up to the highest
-  // Their bounds were absurd, or reported so, or their records unreadable.
+  bool root_made = false;  // by this call, or by an earlier interrupted one
+  uint32_t workers = 0;    // slots in each rack, up to the highest
+  // Their bounds are implausible, in the tree or as reported, or their records unreadable.
   std::vector<Slot> retired{};
   // Now reserved, although a server of this cluster has claimed them.
   std::vector<Slot> reserved_late{};
-  std::vector<ReportedBound> ignored{};  // that were absurd: more than a day ahead
-  std::vector<std::string> mended{};     // paths of damaged nodes that were made anew or taken away
+  std::vector<ReportedBound> ignored{};  // implausible: more than a day ahead
+  std::vector<std::string> mended{};     // paths of damaged nodes that were emptied or removed
 };
 
-// Lifts the cluster's floor above everything that anybody may have used or may still hold: 3
-// windows above the highest of now with the largest skew added, the floor so far, every sane bound
-// in the tree and every one reported. Not above now alone: after an earlier restore all claims run
-// ahead of every clock, and a holder that nobody reaches may have renewed since. The skew is added
-// to now alone: it counts id clocks, so added to the floor, too, it would double with each restore
-// how far the cluster is ahead. Retires slots whose record is poison, makes missing ones, and lets
-// claims begin again, under a new version of the root node.
+// Raises the cluster's floor above every time that a process may have used or may still hold: 3
+// windows above the highest of now plus the largest skew, the previous floor, every plausible bound
+// in the tree and every reported one. Now alone is not sufficient: after an earlier restore all
+// claims are ahead of every clock, and an unreachable holder may have renewed since. The skew is
+// added to now only: it includes id clocks, so if it were added to the floor, too, each restore
+// would double how far the cluster is ahead. Retires slots whose record is poison, makes missing
+// ones, and permits claims again, under a new version of the root node.
 //
-//  1. Frozen in an era of its own: whoever read the root node before can write nothing more.
-//  2. Damaged nodes are mended. What there is goes into the floor, and the floor into the root
-//  node.
-//  3. Only then missing records are made, as long as nobody else changes the root node.
-//  4. The tags, as `facts.tags` says; then, in a cluster that is made anew, the tag `default`, as
-//  MakeCluster makes it. One that was defined otherwise is for `facts.tags` to make: servers that
-//  remember it refuse it in this form. Of a cluster that was there it is not guessed.
-//  5. Unfrozen.
+//  1. Freezes the cluster in a new era: writes based on earlier reads of the root node fail.
+//  2. Repairs damaged nodes. Computes the floor from the tree and writes it to the root
+//     node.
+//  3. Only then makes missing records, unless another process changes the root node.
+//  4. Restores the tags by `facts.tags`; then, in a re-created cluster, makes the tag `default` as
+//     MakeCluster does. If it was defined differently, `facts.tags` has to make it: servers that
+//     remember it refuse the plain form. In an existing cluster it is not guessed.
+//  5. Unfreezes the cluster.
 //
-// A root node that cannot be read is made anew like a lost one, by the uuid and layout of the
-// facts; so is that of another cluster, if the facts say that it was never used.
+// An unreadable root node is re-created like a lost one, from the uuid and layout of the facts; so
+// is that of another cluster, if the facts say that it was never used.
 //
-// A bound that is reported to lie more than a day ahead is no measure for the floor, but whoever
-// reports it may have issued up to there: its slot is retired, too.
+// A reported bound more than a day ahead does not raise the floor. But its server may have issued
+// up to it, so its slot is retired.
 //
-// kInvalid when `now` and the registry's own clock are too far apart: the floor stands on them. It
-// stands on the later one.
+// The floor is based on the later of `now` and the registry's clock. kInvalid if the two are too
+// far apart.
 //
-// Interrupted or refused, it leaves the cluster frozen and may be called again (each call lifts the
-// floor once more). Blocks.
+// If it is interrupted or refused, the cluster stays frozen, and it may be called again (each call
+// raises the floor once more). Blocks.
 Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
                                      Entropy& entropy);
 

@@ -19,7 +19,7 @@ bool IsPlain(char c) {
   return letter || std::string_view("%+,-./:=@_").find(c) != std::string_view::npos;
 }
 
-// As a shell reads it as one word.
+// Quotes the text so that a shell reads it as one word.
 std::string ShellWord(const std::string& word) {
   if (!word.empty() && std::all_of(word.begin(), word.end(), IsPlain)) return word;
   std::string quoted = "'";
@@ -35,14 +35,14 @@ void AddField(std::string_view key, std::string_view value, std::string& word) {
   word.append(",").append(key).append("=").append(UrlEncode(value));
 }
 
-// `start`: empty where nobody knows it.
+// `start` is empty if it is unknown.
 std::string WordOf(const TagDefinition& tag, std::optional<int64_t> start) {
   const bool known = !tag.strategy.empty();
   const bool segment = !known || tag.strategy == "segment";
   std::string word = EncodeTagName(tag.name) + "=" + (start ? std::to_string(*start) : "START");
   for (const TagField& field : TagFields()) {
     if (field.key == "start" || IsDefault(field, tag)) continue;
-    if (field.key == "strategy" && segment) continue;  // unless it is all that there is to say
+    if (field.key == "strategy" && segment) continue;  // added below if there are no other fields
     AddField(field.key, FieldText(field, tag), word);
   }
   for (const auto& [key, value] : tag.options) AddField(key, value, word);
@@ -52,7 +52,7 @@ std::string WordOf(const TagDefinition& tag, std::optional<int64_t> start) {
 
 Result<int64_t> ParseStart(std::string_view digits) {
   if (const auto start = ParseNumberWithin<int64_t>(digits, 0)) return *start;
-  return Invalid("the number that it goes on from is wanted, as in order=5001");
+  return Invalid("START must be a number above all that were issued, as in order=5001");
 }
 
 Result<TagDefinition> ParseWord(std::string_view word) {
@@ -71,7 +71,8 @@ Result<TagDefinition> ParseWord(std::string_view word) {
     FIRN_ASSIGN(const std::string value, UrlDecode(field.substr(at + 1)));
     FIRN_TRY(SetByKey(field.substr(0, at), value, tag));
   }
-  if (tag.HasLedger() && start == 0) return Invalid("a tag with a ledger starts from 1 on");
+  if (tag.HasLedger() && start == 0)
+    return Invalid("the start of a tag with a ledger must be at least 1");
   if (start > 0) tag.start = start;
   FIRN_TRY(CheckTag(tag));
   return tag;

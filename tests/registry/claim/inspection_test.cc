@@ -204,7 +204,7 @@ TEST_F(JudgeTest, MissingOrOlderThanRememberedIsLost) {
   EXPECT_EQ(Judged().verdict, Judgement::kLost);
 }
 
-TEST_F(JudgeTest, AnOlderRecordIsLostWhoeverItsHolderIs) {
+TEST_F(JudgeTest, AnOlderRecordOfAnyHolderIsLost) {
   version_ = 4;
   record_.nonce = Nonce(9, 9);
   EXPECT_EQ(Judged().verdict, Judgement::kLost);

@@ -17,7 +17,7 @@ TagDefinition Segment(const std::string& name, int64_t high) {
   return tag;
 }
 
-// As it comes back from its word, with `start` for the number that it goes on from.
+// The tag as parsed from its argument, with `start` as the next number.
 void ExpectReadBack(TagDefinition tag, int64_t start) {
   const std::string word = TagWord(tag);
   const Result<TagDefinition> read = ParseTagWord(word);
@@ -27,7 +27,7 @@ void ExpectReadBack(TagDefinition tag, int64_t start) {
   EXPECT_EQ(*read, tag) << word;
 }
 
-TEST(RestoreCommandTest, ATagIsOneWordThatReadsBack) {
+TEST(RestoreCommandTest, ATagIsOneArgumentThatReadsBack) {
   EXPECT_EQ(TagWord(Segment("order", 5'001)), "order=1005001,step=50,step_max=400");
   TagDefinition tag = Segment("a/b, c = 'd'", 7);
   tag.plugins = {"history", "mine"};
@@ -35,7 +35,7 @@ TEST(RestoreCommandTest, ATagIsOneWordThatReadsBack) {
   tag.options = {{"mine.word", "x,y=z%"}};
   tag.disabled = true;
   ExpectReadBack(tag, 1'000'007);
-  tag.start = 9'000;  // had been raised
+  tag.start = 9'000;  // the start was raised
   ExpectReadBack(tag, 1'009'000);
   TagDefinition clock;
   clock.name = "clock";
@@ -43,8 +43,8 @@ TEST(RestoreCommandTest, ATagIsOneWordThatReadsBack) {
   ExpectReadBack(clock, 0);
 }
 
-// A number alone is all that some know of a tag; whoever knows it says more.
-TEST(RestoreCommandTest, AWordTellsWhetherItSaysHowTheTagWasDefined) {
+// Some servers know only a number of a tag; others know its definition.
+TEST(RestoreCommandTest, DistinguishesANumberFromADefinition) {
   TagDefinition tag;
   tag.name = "order";
   tag.high = 7;
@@ -55,14 +55,14 @@ TEST(RestoreCommandTest, AWordTellsWhetherItSaysHowTheTagWasDefined) {
   ExpectReadBack(tag, 200'000'007);
 }
 
-TEST(RestoreCommandTest, ATagGoesOnTwoOfItsLargestRangesAboveAllThatIsKnown) {
+TEST(RestoreCommandTest, ATagContinuesTwoOfItsLargestRangesAboveTheHighestKnownNumber) {
   TagDefinition wide = Segment("wide", 1);
   wide.step_max = 1'000'000;
   EXPECT_EQ(*ParseTagWord(TagWord(wide))->start, 2'000'001);
   EXPECT_EQ(*ParseTagWord(TagWord(Segment("last", INT64_MAX - 5)))->start, INT64_MAX);
 }
 
-TEST(RestoreCommandTest, AWordThatIsNoTagIsNamed) {
+TEST(RestoreCommandTest, NamesAnInvalidArgument) {
   for (const char* word :
        {"", "order", "order=", "order=x", "order=-1", "order=0", "=5", "a b=5", "order=5,",
         "order=5,x", "order=5,colour=blue", "order=5,step=0", "order=5,step=%"}) {
@@ -72,13 +72,12 @@ TEST(RestoreCommandTest, AWordThatIsNoTagIsNamed) {
   }
 }
 
-// A number that is too low would be worse than none.
-TEST(RestoreCommandTest, WhoeverPastesIsAskedForANumberThatIsNotKnown) {
+// A number that is too low would be worse than a missing one.
+TEST(RestoreCommandTest, AnUnknownNumberIsAPlaceholderThatIsRefused) {
   const std::string command = RestoreCommand({.registry = "dir:///x", .unread = {Segment("o", 0)}});
   EXPECT_EQ(command, "firn restore --registry=dir:///x o=START,step=50,step_max=400");
   const auto refused = ParseTagWord("o=START,step=50,step_max=400");
-  EXPECT_NE(refused.status().message().find("the number that it goes on from is wanted"),
-            std::string::npos)
+  EXPECT_NE(refused.status().message().find("START must be a number"), std::string::npos)
       << refused.status();
 }
 
@@ -109,7 +108,7 @@ TEST(RestoreCommandTest, StatesThatThereIsNoDefaultStrategyAndNoReservation) {
             "--default_strategy= --reserve=");
 }
 
-TEST(RootSettingsTest, ReadsBackWhatItHasWritten) {
+TEST(RootSettingsTest, ReadsBackAsWritten) {
   RootSettings settings{.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
                         .layout = "firn",
                         .rack_bits = 2,
@@ -132,7 +131,7 @@ TEST(RootSettingsTest, ReadsBackWhatItHasWritten) {
   }
 }
 
-TEST(RestoreCommandTest, AShellReadsTheCommandAsItWasMeant) {
+TEST(RestoreCommandTest, QuotesTheCommandForAShell) {
   const RestoreWords words{.registry = "zk://h:2181/firn/shop",
                            .uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
                            .layout = "time:31s machine:10 sequence:22",

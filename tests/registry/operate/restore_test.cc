@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/time/civil_time.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/tag_store.h"
 #include "tests/support/registry/faulty_coordinator.h"
@@ -83,8 +84,6 @@ class RestoreTest : public testing::Test {
   std::optional<int> multis_left_{};
 };
 
-// Whoever is not reached may have renewed since his bound was seen, and after an earlier restore
-// runs ahead of every clock.
 TEST_F(RestoreTest, ReservesMachineIdsAgainAndCreatesTheirRecords) {
   tree_.Wipe();
   RestoreFacts facts = Facts();
@@ -114,7 +113,9 @@ TEST_F(RestoreTest, ReportsReservedMachineIdsThatAServerHasClaimed) {
   EXPECT_EQ(report->reserved_late, std::vector<Slot>({{0, 1}}));
 }
 
-TEST_F(RestoreTest, TheFloorLiesThreeWindowsAboveAllThatIsKnown) {
+// An unreachable holder may have renewed since its bound was read, and after an earlier restore it
+// is ahead of every clock.
+TEST_F(RestoreTest, TheFloorIsThreeWindowsAboveEveryKnownBound) {
   const WallMs ahead = kRestored + kAnHour;
   const WallMs want = ahead + 3 * kWindow;
   EXPECT_EQ(Restore()->floor, kRestored + 3 * kWindow + kSkew);
@@ -128,8 +129,8 @@ TEST_F(RestoreTest, TheFloorLiesThreeWindowsAboveAllThatIsKnown) {
   EXPECT_EQ(Restore()->floor, want);
 }
 
-// Its own lead over the clocks is a skew that the next one is told of.
-TEST_F(RestoreTest, ManyInARowDoNotRunAwayFromTheClocks) {
+// Each restore is given the previous floor's lead over the clocks as a skew.
+TEST_F(RestoreTest, RepeatedRestoresDoNotRaiseTheFloorWithoutLimit) {
   for (int times = 1; times <= 20; ++times) {
     const Milliseconds lead = std::max(Meta().meta.floor - kRestored, kSkew);
     const auto report = Restore({}, lead);
@@ -140,7 +141,7 @@ TEST_F(RestoreTest, ManyInARowDoNotRunAwayFromTheClocks) {
   }
 }
 
-TEST_F(RestoreTest, EndsTheEraThatWasAndAnyOtherThatIsThere) {
+TEST_F(RestoreTest, EndsThePreviousEraAndAllOthers) {
   const Nonce before = Meta().meta.era;
   const Nonce stray(8, 8);
   Write1(Write::Create(EraPath(stray), "", Lifetime::kPersistent));
@@ -152,13 +153,13 @@ TEST_F(RestoreTest, EndsTheEraThatWasAndAnyOtherThatIsThere) {
   EXPECT_FALSE(tree_.Peek(EraPath(stray)).has_value());
 }
 
-TEST_F(RestoreTest, MendsAClusterWhoseErasNodeIsMissing) {
+TEST_F(RestoreTest, RepairsAClusterWithoutItsErasNode) {
   Write1(Write::Erase(EraPath(Meta().meta.era), Write::kAnyVersion));
   ASSERT_TRUE(Restore().ok());
   EXPECT_TRUE(tree_.Peek(EraPath(Meta().meta.era)).has_value());
 }
 
-TEST_F(RestoreTest, ABoundOfAWrongClockIsNoMeasure) {
+TEST_F(RestoreTest, IgnoresABoundOfAWrongClock) {
   const WallMs absurd = kRestored + 30 * 24 * kAnHour;
   PutBound(absurd);
   const auto report = Restore({absurd});
@@ -167,16 +168,15 @@ TEST_F(RestoreTest, ABoundOfAWrongClockIsNoMeasure) {
   EXPECT_EQ(report->retired.size(), 1u);
 }
 
-TEST_F(RestoreTest, AnOperatorWhoseClockIsOffIsRefused) {
+TEST_F(RestoreTest, RefusesAnOperatorWithAWrongClock) {
   for (const Milliseconds off : {kSkew + kAnHour, -kSkew - kAnHour}) {
     Make({});
-    clock_.StepWall(off);  // the registry's
+    clock_.StepWall(off);  // the registry's clock
     const auto report = Restore();
     EXPECT_EQ(report.code(), Code::kInvalid);
-    EXPECT_NE(report.status().message().find(std::to_string(kRestored.ms())), std::string::npos);
-    EXPECT_NE(report.status().message().find(std::to_string((kRestored + off).ms())),
-              std::string::npos)
-        << report.status();
+    const std::string& told = report.status().message();
+    EXPECT_NE(told.find("(" + FormatRfc3339(kRestored)), std::string::npos) << told;
+    EXPECT_NE(told.find("registry " + FormatRfc3339(kRestored + off)), std::string::npos) << told;
     EXPECT_EQ(Meta().meta.floor, WallMs());
     EXPECT_TRUE(Meta().meta.frozen);
     clock_.StepWall(-off);
@@ -184,35 +184,35 @@ TEST_F(RestoreTest, AnOperatorWhoseClockIsOffIsRefused) {
   }
 }
 
-TEST_F(RestoreTest, TheLaterOfBothClocksCounts) {
+TEST_F(RestoreTest, UsesTheLaterOfBothClocks) {
   clock_.StepWall(kSkew / 2);
   EXPECT_EQ(Restore()->floor, kRestored + kSkew / 2 + 3 * kWindow + kSkew);
 }
 
-TEST_F(RestoreTest, BoundsThatAreNoMeasureAreNamed) {
+TEST_F(RestoreTest, NamesIgnoredBounds) {
   const WallMs absurd = kRestored + 30 * 24 * kAnHour;
   EXPECT_EQ(Restore({absurd, kRestored})->ignored, std::vector{ReportedBound{absurd}});
 }
 
-// Its holder may have issued up to there, whatever the tree has forgotten of it.
-TEST_F(RestoreTest, WhoeverReportsABoundThatIsNoMeasureLosesItsSlot) {
+// Its holder may have issued up to that bound, even if the tree has lost the record.
+TEST_F(RestoreTest, RetiresTheSlotOfAnIgnoredReportedBound) {
   RestoreFacts facts = Facts();
   facts.bounds = {{kRestored + 30 * 24 * kAnHour, MachineId(2)}, {kRestored, MachineId(3)}};
-  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));  // lost, and made anew
+  Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));  // lost, and re-created
   EXPECT_EQ(RestoreBy(facts)->retired, std::vector{(Slot{0, 2})});
   EXPECT_TRUE(RecordOf(2).retired);
   EXPECT_FALSE(RecordOf(3).retired);
   EXPECT_TRUE(RestoreBy(facts)->retired.empty()) << "once is enough";
 }
 
-TEST_F(RestoreTest, TheOperatorTakesSlotsOutOfUse) {
+TEST_F(RestoreTest, TheOperatorCanRetireSlots) {
   RestoreFacts facts = Facts();
   facts.retired = {MachineId(1), MachineId(900)};
   EXPECT_EQ(RestoreBy(facts)->retired, std::vector{(Slot{0, 1})});
   EXPECT_TRUE(RecordOf(1).retired);
 }
 
-TEST_F(RestoreTest, TagsArePutRightWhileNobodyCanTakeAnything) {
+TEST_F(RestoreTest, RestoresTagsWhileTheClusterIsFrozen) {
   RestoreFacts facts = Facts();
   facts.tags = [&](const MetaAsRead& frozen) -> Status {
     EXPECT_TRUE(Meta().meta.frozen);
@@ -227,7 +227,7 @@ TEST_F(RestoreTest, TagsArePutRightWhileNobodyCanTakeAnything) {
   EXPECT_FALSE(Meta().meta.frozen);
 }
 
-TEST_F(RestoreTest, ARootNodeThatCannotBeReadIsMadeAnewByTheOperatorsWord) {
+TEST_F(RestoreTest, RecreatesAnUnreadableRootNodeFromTheGivenFacts) {
   const std::string uuid = Meta().meta.uuid;
   PutBound(kRestored + kAnHour);
   Write1(Write::Set(kMetaPath, "rubbish", Write::kAnyVersion));
@@ -240,19 +240,19 @@ TEST_F(RestoreTest, ARootNodeThatCannotBeReadIsMadeAnewByTheOperatorsWord) {
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_TRUE(report->root_made);
   EXPECT_EQ(Meta().meta.uuid, uuid);
-  EXPECT_EQ(Meta().meta.floor, kRestored + kAnHour + 3 * kWindow) << "the records are there still";
+  EXPECT_EQ(Meta().meta.floor, kRestored + kAnHour + 3 * kWindow) << "the records still exist";
 }
 
-TEST_F(RestoreTest, ALostClusterTakesThePlaceOfAnUnusedOneOnlyWhenItIsSaid) {
+TEST_F(RestoreTest, ReplacesAnUnusedClusterOnlyOnRequest) {
   RestoreFacts facts = Facts();
   facts.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
   facts.replaces_unused = true;
   EXPECT_TRUE(RestoreBy(facts)->root_made);
   EXPECT_EQ(Meta().meta.uuid, facts.uuid);
-  EXPECT_FALSE(RestoreBy(facts)->root_made) << "it is there now";
+  EXPECT_FALSE(RestoreBy(facts)->root_made) << "the root node exists now";
 }
 
-TEST_F(RestoreTest, NoRecordIsMadeAnewBeforeTheFloorAndAHigherVersionAreThere) {
+TEST_F(RestoreTest, CreatesNoRecordBeforeTheFloorAndAHigherVersionAreWritten) {
   PutBound(kRestored + kAnHour);
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
   const auto damaged = tree_.Save();
@@ -275,7 +275,7 @@ TEST_F(RestoreTest, NoRecordIsMadeAnewBeforeTheFloorAndAHigherVersionAreThere) {
   EXPECT_TRUE(finished);
 }
 
-TEST_F(RestoreTest, AWipedTreeIsMadeAnewUnderAFloor) {
+TEST_F(RestoreTest, RecreatesAWipedTreeUnderAFloor) {
   tree_.Wipe();
   bool finished = false;
   for (int interrupted_after = 0; !finished && interrupted_after < 100; ++interrupted_after) {
@@ -292,7 +292,7 @@ TEST_F(RestoreTest, AWipedTreeIsMadeAnewUnderAFloor) {
   EXPECT_TRUE(finished);
 }
 
-TEST_F(RestoreTest, AClusterMadeAnewHasTheFirstTagHoweverOftenItWasInterrupted) {
+TEST_F(RestoreTest, ARecreatedClusterHasTheFirstTagAfterAnyInterruption) {
   bool finished = false;
   for (int interrupted_after = 0; !finished && interrupted_after < 100; ++interrupted_after) {
     tree_.Wipe();
@@ -307,7 +307,7 @@ TEST_F(RestoreTest, AClusterMadeAnewHasTheFirstTagHoweverOftenItWasInterrupted) 
   EXPECT_TRUE(finished);
 }
 
-TEST_F(RestoreTest, AFirstTagThatIsDefinedOtherwiseOrLostAloneIsNotGuessed) {
+TEST_F(RestoreTest, DoesNotGuessAFirstTagThatIsRedefinedOrLostAlone) {
   tree_.Wipe();
   RestoreFacts facts = Facts();
   const TagDefinition tag{.name = std::string(kFirstTag), .strategy = "segment", .start = 7};
@@ -322,7 +322,7 @@ TEST_F(RestoreTest, AFirstTagThatIsDefinedOtherwiseOrLostAloneIsNotGuessed) {
   EXPECT_FALSE(tree_.Peek(TagPath(kFirstTag)).has_value());
 }
 
-TEST_F(RestoreTest, AClusterSmallerThanItsLayoutStaysSoUnlessMoreAreAskedFor) {
+TEST_F(RestoreTest, KeepsTheNumberOfWorkersUnlessMoreAreRequested) {
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
   for (const std::optional<uint32_t> asked : {std::optional<uint32_t>(), std::optional(6u)}) {
     AsOperator([&](BlockingCoordinator& registry) {
@@ -338,12 +338,12 @@ TEST_F(RestoreTest, AClusterSmallerThanItsLayoutStaysSoUnlessMoreAreAskedFor) {
   }
 }
 
-TEST_F(RestoreTest, MissingNodesAreMadeOnlyUnderAFrozenRootNode) {
+TEST_F(RestoreTest, CreatesMissingNodesOnlyUnderAFrozenRootNode) {
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
   MetaAsRead stands = Meta();
   AsOperator([&](BlockingCoordinator& registry) {
     EXPECT_EQ(MakeMissingNodes(registry, stands, 4u).code(), Code::kInvalid);
-    // A root node that has changed since it was read is another's business.
+    // The root node has changed since it was read.
     stands.meta.frozen = true;
     --stands.version;
     EXPECT_EQ(MakeMissingNodes(registry, stands, 4u).code(), Code::kConflict);
@@ -351,13 +351,13 @@ TEST_F(RestoreTest, MissingNodesAreMadeOnlyUnderAFrozenRootNode) {
   EXPECT_FALSE(tree_.Peek(SlotPath({0, 2})).has_value());
 }
 
-TEST_F(RestoreTest, KeepsAndLearnsSinceWhenIdsAreIssued) {
+TEST_F(RestoreTest, KeepsOrAdoptsTheDateOfTheFirstIds) {
   tree_.Wipe();
   RestoreFacts facts = Facts();
   facts.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
   facts.default_strategy = "snowflake";
   ASSERT_TRUE(RestoreBy(facts).ok());
-  EXPECT_EQ(Meta().meta.ids_since, WallMs()) << "nobody has said it";
+  EXPECT_EQ(Meta().meta.ids_since, WallMs()) << "no date was given";
   facts.ids_since = kRestored - kAnHour;
   ASSERT_TRUE(RestoreBy(facts).ok());
   EXPECT_EQ(Meta().meta.ids_since, kRestored - kAnHour);
