@@ -165,7 +165,7 @@ TEST_F(FirnClusterTest, RefusesObfuscationIfUndefinedTagsAreServed) {
         Firn({"tags", "create", "order", strategy, "plugins=obfuscate", "obfuscate.width=9",
               "obfuscate.key=k1", "obfuscate.check=c6a13b"});
     EXPECT_EQ(refused.exit_code, 2);
-    EXPECT_NE(refused.err.find("plain ids may be out"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("plain ids may have been"), std::string::npos) << refused.err;
   }
   EXPECT_EQ(Firn({"tags", "create", "order"}).exit_code, 0);
 }

@@ -146,7 +146,7 @@ TEST_F(ClaimKeeperTest, WithoutAPlaceForGrantsAKilledServerClaimsAgainAndReports
   Run(Milliseconds(500), *host);
   EXPECT_TRUE(Serves(*host)) << host->status().reason;
   EXPECT_EQ(host->status().limit, host->status().bound);
-  EXPECT_NE(host->status().grant_trouble.find("no tmpfs"), std::string::npos);
+  EXPECT_NE(host->status().grant_trouble.find("not on a tmpfs"), std::string::npos);
   EXPECT_TRUE(host->Told(ClaimEvent::Kind::kRefused));
   host.reset();
   host = Start();

@@ -116,7 +116,7 @@ TEST_F(DirTreeTest, RefusesACopyInTheOriginalsPlace) {
   DirIdentity earlier = *Identify(place, Machine("this"));
   --earlier.born_ns;
   WriteFile(".firn/identity", RenderIdentity(earlier));
-  EXPECT_NE(Refusal(Options(place)).message().find("made later"), std::string::npos);
+  EXPECT_NE(Refusal(Options(place)).message().find("created later"), std::string::npos);
 }
 
 TEST_F(DirTreeTest, AcceptsAMovedDirectory) {
