@@ -16,7 +16,7 @@ namespace {
 // Creates in one multi, which has to finish within the coordinator's time limit: a directory syncs
 // its disk four times for each, which takes about 50 ms on a busy disk.
 constexpr size_t kCreatesMax = 16;
-// More than interrupted manual deletions can leave. Any further old eras are harmless.
+// More than interrupted manual deletions can leave. No process checks for the rest.
 constexpr size_t kErasEndedMax = 64;
 // More than the clocks of a cluster may differ when its first id is issued.
 constexpr Milliseconds kBeforeFirstId{86'400'000};

@@ -25,7 +25,7 @@ Status DirDraft::ApplyOne(const Write& write, NodeStat& stat) {
   if (write.kind == Write::Kind::kCheck) return {};
   if (write.kind == Write::Kind::kErase) {
     FIRN_ASSIGN(const bool children, HasChildren(write.path));
-    if (children) return Conflict("there are children of " + write.path);
+    if (children) return Conflict(write.path + " has children");
     over_[write.path] = std::nullopt;
     return {};
   }
@@ -42,13 +42,13 @@ Status DirDraft::Create(const Write& write, NodeStat& stat) {
   const std::string parent_path(ParentOf(write.path));
   if (!parent_path.empty()) {
     FIRN_ASSIGN(const std::optional<Node> parent, Find(parent_path));
-    if (!parent.has_value()) return NotFound("no parent of " + write.path);
+    if (!parent.has_value()) return NotFound("the parent of " + write.path + " does not exist");
     if (parent->stat.ephemeral_owner != 0) {
       return Invalid("the parent of " + write.path + " is ephemeral");
     }
   }
   FIRN_ASSIGN(const std::optional<Node> there, Find(write.path));
-  if (there.has_value()) return Conflict("there is a node " + write.path);
+  if (there.has_value()) return Conflict(write.path + " exists already");
   stat.created_zxid = stamp_.created_zxid;
   stat.changed_zxid = stamp_.changed_zxid;
   stat.modified = stamp_.now;
@@ -69,9 +69,9 @@ Result<Node> DirDraft::Guarded(const Write& write) {
   const bool replaces = write.kind != Write::Kind::kCheck && write.version == Write::kAnyVersion;
   if (found.code() == Code::kCorrupt && replaces) return Anew();
   FIRN_ASSIGN(std::optional<Node> node, std::move(found));
-  if (!node.has_value()) return NotFound("no node " + write.path);
+  if (!node.has_value()) return NotFound(write.path + " does not exist");
   if (write.version != Write::kAnyVersion && write.version != node->stat.version) {
-    return Conflict("another version of " + write.path);
+    return Conflict("the version of " + write.path + " differs");
   }
   return std::move(*node);
 }

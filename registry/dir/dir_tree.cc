@@ -151,7 +151,7 @@ DirTree::~DirTree() {
 // --- the lock -----------------------------------------------------------------------------------
 
 Status DirTree::AwaitLock(Milliseconds patience) {
-  if (sentinel_.InChild()) return Unavailable("a forked child has no part in " + options_.path);
+  if (sentinel_.InChild()) return Unavailable("a forked child cannot use " + options_.path);
   const int64_t tries = std::max<int64_t>(1, patience.count() / kLockPollMs);
   for (int64_t i = 0; i < tries && !aborted_; ++i) {
     if (TryLock(lock_.fd())) return {};
@@ -286,14 +286,14 @@ Result<Node> DirTree::Read(const std::string& path) {
   FIRN_TRY(Enter(Patience()));
   const Lock lock(*this);
   FIRN_ASSIGN(std::optional<Node> node, Load(path));
-  if (!node.has_value()) return NotFound("no node " + path);
+  if (!node.has_value()) return NotFound(path + " does not exist");
   return std::move(*node);
 }
 
 Result<std::vector<std::string>> DirTree::List(const std::string& path) {
   FIRN_TRY(Enter(Patience()));
   const Lock lock(*this);
-  if (!IsThere(path)) return NotFound("no node " + path);
+  if (!IsThere(path)) return NotFound(path + " does not exist");
   FIRN_ASSIGN(std::vector<std::string> names, Names(path));
   std::sort(names.begin(), names.end());
   return names;

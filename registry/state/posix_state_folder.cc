@@ -96,7 +96,7 @@ GrantIdentity PosixStateFolder::grant_identity() const {
 }
 
 Status PosixStateFolder::CheckOwner() const {
-  if (sentinel_.InChild()) return Denied("a forked child has no part in " + hint_path_);
+  if (sentinel_.InChild()) return Denied("a forked child cannot use " + hint_path_);
   return {};
 }
 

@@ -168,7 +168,7 @@ int ZkCoordinator::Tend() {
   TendProbe(now);
   int delivered = 0;
   if (give_up_at_ && now >= *give_up_at_) {
-    delivered += LoseSession("the session is given up", Kind::kExpired);
+    delivered += LoseSession("the session was given up", Kind::kExpired);
   }
   return delivered + TellRefused() + TellOverdue();
 }

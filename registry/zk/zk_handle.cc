@@ -21,11 +21,11 @@ Status WriteStatus(int rc) {
     case ZOK:
       return {};
     case ZNONODE:
-      return NotFound("no such node or parent");
+      return NotFound("the node or its parent does not exist");
     case ZBADVERSION:
-      return Conflict("another version");
+      return Conflict("the version differs");
     case ZNODEEXISTS:
-      return Conflict("the node is there already");
+      return Conflict("the node exists already");
     case ZNOTEMPTY:
       return Conflict("the node has children");
     case ZNOCHILDRENFOREPHEMERALS:

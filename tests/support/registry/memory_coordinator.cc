@@ -104,8 +104,9 @@ void MemoryCoordinator::Read(const std::string& path, ReadDone done, Changed cha
   Status ready = Ready(CheckPath(path));
   if (!ready.ok()) return Push(ReadAnswer{std::move(done), std::move(ready)});
   const Node* node = tree_.nodes_.Find(path);
-  Push(ReadAnswer{std::move(done), node != nullptr ? Result<Node>(*node)
-                                                   : Result<Node>(NotFound("no node " + path))});
+  Push(ReadAnswer{std::move(done), node != nullptr
+                                       ? Result<Node>(*node)
+                                       : Result<Node>(NotFound(path + " does not exist"))});
   if (changed) Watch(WatchKind::kNode, path, std::move(changed));
 }
 
@@ -118,7 +119,8 @@ void MemoryCoordinator::List(const std::string& path, ListDone done, Changed cha
     const WatchKind kind = names != nullptr ? WatchKind::kChildren : WatchKind::kNode;
     Watch(kind, path, std::move(changed));
   }
-  if (names == nullptr) return Push(ListAnswer{std::move(done), NotFound("no node " + path)});
+  if (names == nullptr)
+    return Push(ListAnswer{std::move(done), NotFound(path + " does not exist")});
   Push(ListAnswer{std::move(done), *names});
 }
 

@@ -55,9 +55,9 @@ Status NodeTree::ApplyOne(Write& write, WallMs now, int64_t session, NodeStat& s
 
 Result<NodeTree::Entries::iterator> NodeTree::Guarded(const Write& write) {
   const auto entry = entries_.find(write.path);
-  if (entry == entries_.end()) return NotFound("no node " + write.path);
+  if (entry == entries_.end()) return NotFound(write.path + " does not exist");
   if (write.version != Write::kAnyVersion && write.version != entry->second.node.stat.version) {
-    return Conflict("another version of " + write.path);
+    return Conflict("the version of " + write.path + " differs");
   }
   return entry;
 }
@@ -66,12 +66,12 @@ Status NodeTree::Create(Write& write, WallMs now, int64_t session, NodeStat& sta
   const std::string_view parent_path = ParentOf(write.path);
   if (!parent_path.empty()) {
     const Node* parent = Find(parent_path);
-    if (parent == nullptr) return NotFound("no parent of " + write.path);
+    if (parent == nullptr) return NotFound("the parent of " + write.path + " does not exist");
     if (parent->stat.ephemeral_owner != 0) {
       return Invalid("the parent of " + write.path + " is ephemeral");
     }
   }
-  if (Find(write.path) != nullptr) return Conflict("there is a node " + write.path);
+  if (Find(write.path) != nullptr) return Conflict(write.path + " exists already");
   stat.created_zxid = stat.changed_zxid = zxid_;
   stat.modified = now;
   stat.ephemeral_owner = write.lifetime == Lifetime::kEphemeral ? session : 0;
@@ -95,7 +95,7 @@ Status NodeTree::Set(Write& write, WallMs now, NodeStat& stat, Undo& undo) {
 
 Status NodeTree::Erase(const Write& write, Undo& undo) {
   FIRN_ASSIGN(const auto entry, Guarded(write));
-  if (!entry->second.children.empty()) return Conflict("there are children of " + write.path);
+  if (!entry->second.children.empty()) return Conflict(write.path + " has children");
   undo.before = std::move(entry->second.node);
   Remove(entry);
   SetChangedAt(ParentOf(write.path), zxid_);
