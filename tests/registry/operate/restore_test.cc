@@ -174,7 +174,7 @@ TEST_F(RestoreTest, RefusesAnOperatorWithAWrongClock) {
     clock_.StepWall(off);  // the registry's clock
     const auto report = Restore();
     EXPECT_EQ(report.code(), Code::kInvalid);
-    const std::string& told = report.status().message();
+    const std::string told = report.status().message();
     EXPECT_NE(told.find("(" + FormatRfc3339(kRestored)), std::string::npos) << told;
     EXPECT_NE(told.find("registry " + FormatRfc3339(kRestored + off)), std::string::npos) << told;
     EXPECT_EQ(Meta().meta.floor, WallMs());
