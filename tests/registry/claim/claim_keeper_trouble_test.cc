@@ -196,7 +196,7 @@ TEST_F(ClaimKeeperTest, ASeventeenthClaimantWaitsForOneOfSixteenSlots) {
   }
   EXPECT_EQ(machines.size(), 16u);
   ASSERT_NE(waiting, nullptr);
-  EXPECT_NE(waiting->status().reason.find("16 held, or left"), std::string::npos)
+  EXPECT_NE(waiting->status().reason.find("16 have a bound ahead"), std::string::npos)
       << waiting->status().reason;
   ClaimHost* leaving = all[0] == waiting ? all[1] : all[0];
   leaving->keeper().Release(leaving->Time());

@@ -19,8 +19,8 @@ TEST(OpenCoordinatorTest, RefusesAnInvalidRegistryWithASentence) {
     const char* text;
     const char* because;
   } table[] = {
-      {"", "no registry"},
-      {"zookeeper:2181", "no registry"},
+      {"", "not a registry"},
+      {"zookeeper:2181", "not a registry"},
       {"zk://", "names no cluster"},
       {"zk://a:2181", "names no cluster"},
       {"zk://a:2181/", "names no cluster"},

@@ -241,7 +241,7 @@ const Damage kDamages[] = {
     {"SettingForNoServer", [](AuditTest& c) { c.Configure("%", "{}"); }, "is ignored"},
     // Unguarded versions.
     {"RootRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(kMetaPath, -1); },
-     "the cluster's root node rests at version -1, where no write can be guarded: run firn"},
+     "the cluster's root node rests at version -1, where no write can be guarded; run firn"},
     {"RecordRestsUnguarded",
      [](AuditTest& c) {
        c.tree_.SetVersion(SlotPath({2, 1}), -1);
