@@ -14,14 +14,14 @@ namespace {
 
 template <typename Makers>
 Status Add(Makers& makers, std::string name, typename Makers::mapped_type maker) {
-  if (!IsTagWord(name)) return Invalid(Quoted(name) + " is no name that a tag can say");
+  if (!IsTagWord(name)) return Invalid(Quoted(name) + " is not a valid name: a tag could not use it");
   if (maker == nullptr) return Invalid(Cat("'", name, "' cannot be made: there is no maker"));
   if (makers.contains(name)) return Conflict("'" + name + "' is in the catalogue already");
   makers.emplace(std::move(name), std::move(maker));
   return {};
 }
 
-// Whatever a maker of a user's own does, it costs that tag and not the program.
+// A failure of a user's own factory affects only that tag, not the program.
 template <typename Maker>
 typename Maker::result_type MakeOne(const Maker& maker, const std::string& name,
                                     std::string_view kind, const TagDefinition& tag) {

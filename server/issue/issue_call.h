@@ -19,17 +19,17 @@ struct Binding;
 // How an attempt ended.
 enum class Verdict : uint8_t {
   kIssued,   // all ids are there
-  kWait,     // not yet: park the call, and ask again
-  kRefused,  // no, and asking the same again is pointless for now
+  kWait,     // not yet: park the call, and call again
+  kRefused,  // no, and repeating the same call is pointless for now
 };
 
-// One call for ids, from its first attempt to its end: what was asked for, and how far it has come.
-// Whoever asks makes it, keeps it while it waits, and brings it back unchanged, so a batch that got
-// a part goes on where it was. It may be used again for the next call, which then allocates
-// nothing. One thread at a time.
+// One call for ids, from its first attempt to its end: the request, and the progress. The caller
+// creates it, keeps it while it waits, and passes it again unchanged, so that a batch that got a
+// part continues where it was. It may be reused for the next call, which then allocates nothing.
+// One thread at a time.
 //
-// What it is begun with must live until Issuer::Issue has returned; a call that waits keeps the
-// tag's name itself and refers to the tag and to `client` only.
+// The request's memory must live until Issuer::Issue has returned; a waiting call copies the tag's
+// name and refers only to the tag and to `client`.
 class IssueCall {
  public:
   IssueCall() = default;
@@ -53,12 +53,12 @@ class IssueCall {
     ticket = 0;
   }
 
-  // --- for whoever asks -------------------------------------------------------------------------
+  // --- for the caller ---------------------------------------------------------------------------
 
   const Request& request() const { return request_; }
   bool waits() const { return waits_; }
   const Tag* tag() const { return tag_; }              // after kIssued
-  const Runs& runs() const { return runs_; }           // after kIssued; what is there so far
+  const Runs& runs() const { return runs_; }           // after kIssued; ids so far
   const Refusal& refusal() const { return refusal_; }  // after kRefused
   std::chrono::microseconds ask_again_in() const { return ask_again_in_; }  // after kWait
 
@@ -67,15 +67,15 @@ class IssueCall {
 
   // --- for the strategy -------------------------------------------------------------------------
 
-  int64_t missing() const { return missing_; }  // ids still wanted
+  int64_t missing() const { return missing_; }  // ids still needed
   Method method() const { return request_.method; }
 
-  // `run` is of no more than what is missing.
+  // `run` must not have more ids than are missing.
   void Add(IdRun run) {
     runs_.Add(run);
     missing_ -= run.count;
   }
-  // `otherwise` is the answer if the caller's patience ends.
+  // `otherwise` is the answer if the call times out.
   Verdict Wait(std::chrono::microseconds delay, Refusal otherwise) {
     ask_again_in_ = delay;
     refusal_ = std::move(otherwise);
@@ -86,8 +86,8 @@ class IssueCall {
     return Verdict::kRefused;
   }
 
-  // Its own notes on a call that waits. Segment: the latest fetch for which what is missing has
-  // been counted. Unbuffered: its number in the queue. 0: none.
+  // The strategy's own notes about a waiting call. Segment: the latest fetch in which the missing
+  // ids are counted. Unbuffered: its number in the queue. 0: none.
   uint64_t ticket = 0;
   uint64_t drops = 0;  // its count of drops when the first run was got
 
@@ -103,7 +103,7 @@ class IssueCall {
   const Binding* binding_ = nullptr;  // once its plugins have let it pass
   uint64_t sought_ = 0;               // the seeker's ticket
   bool waits_ = false;
-  std::shared_ptr<const std::string> name_;  // of a tag that is not known, once it has waited
+  std::shared_ptr<const std::string> name_;  // of an unknown tag, once the call has waited
 };
 
 }  // namespace firn

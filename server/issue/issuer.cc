@@ -17,9 +17,9 @@ constexpr int32_t kDrainingRetryMs = 1;  // at another server, at once
 constexpr int32_t kUnansweredRetryMs = 100;
 constexpr std::chrono::milliseconds kSeekAgain{2};
 
-// Comparing a name with a thousand others takes up to a millisecond of an IO thread: whoever asks
-// for nonsense all the time costs others a tenth of it at most. The first ones in a while all get
-// it.
+// Comparing a name with a thousand others takes up to a millisecond of an IO thread: a client that
+// keeps requesting unknown tags costs others at most a tenth of it. The first ones after a pause
+// all get a suggestion.
 constexpr int64_t kSuggestEveryMs = 10;
 constexpr int64_t kSuggestionsAtOnce = 20;
 
@@ -33,7 +33,7 @@ Refusal NoRuns() {
           0, false};
 }
 
-// Of this tag alone: others may be served well.
+// Applies to this tag alone: other tags may be served well.
 Refusal NobodyCanTell(std::string_view tag) {
   return {Reason::kStoreDown,
           "whether there is a tag " + Quoted(tag) + " is not known: the registry does not answer",
@@ -50,7 +50,7 @@ bool Issuer::MaySuggest() const {
   const int64_t now = clock_.Boot().ms();
   int64_t spent = suggested_until_ms_.load(std::memory_order_relaxed);
   if (spent > now + (kSuggestionsAtOnce - 1) * kSuggestEveryMs) return false;
-  // Whoever loses the race goes without.
+  // A thread that loses the race gets no suggestion.
   return suggested_until_ms_.compare_exchange_strong(spent, std::max(spent, now) + kSuggestEveryMs);
 }
 
@@ -75,7 +75,7 @@ Verdict Issuer::Issue(IssueCall& call) {
   const Verdict verdict = Attempt(call);
   const bool waited = std::exchange(call.waits_, verdict == Verdict::kWait);
   if (!call.waits_ || waited) return verdict;
-  // What it was begun with may go before it comes back.
+  // The request's memory may be freed before the call is continued.
   std::string_view& name = call.request_.tag;
   if (call.tag_ != nullptr && call.tag_->name() == name) {
     name = call.tag_->name();
@@ -105,7 +105,7 @@ Verdict Issuer::Attempt(IssueCall& call) {
   return verdict;
 }
 
-// Everything that is checked once per call. The call has a binding when it may go on.
+// Checks everything that is checked once per call. The call has a binding if it may continue.
 Verdict Issuer::Begin(IssueCall& call) {
   const Request& request = call.request_;
   if (call.tag_ == nullptr) call.tag_ = Resolve(request.tag);
@@ -123,7 +123,7 @@ Verdict Issuer::Begin(IssueCall& call) {
   return Verdict::kIssued;
 }
 
-// No tag is called unknown before its definition has been looked for since the call came.
+// A tag is called unknown only if its definition was looked up after the call arrived.
 Verdict Issuer::Seek(IssueCall& call) {
   using Found = TagSeeker::Found;
   const std::string_view name = call.request_.tag;
@@ -144,7 +144,7 @@ Verdict Issuer::Finish(IssueCall& call) {
   if (plugins.empty()) return Verdict::kIssued;
   auto refusal = plugins.After(call.request_, call.runs_);
   if (!refusal) return Verdict::kIssued;
-  call.binding_ = nullptr;  // the plugins have been told
+  call.binding_ = nullptr;  // the plugins have been notified
   return Refuse(call, *std::move(refusal));
 }
 
@@ -160,7 +160,7 @@ Verdict Issuer::Refuse(IssueCall& call, Refusal refusal) {
   if (binding != nullptr) binding->plugins.OnRefusal(call.request_, refusal);
   try {
     rejections_.OnRefusal(call.request_, refusal);
-  } catch (...) {  // as a plugin's own: the call has its refusal all the same
+  } catch (...) {  // as for a plugin: the call still has its refusal
   }
   return call.Refuse(std::move(refusal));
 }

@@ -15,8 +15,8 @@
 
 namespace firn {
 
-// From tags to ids: finds a tag's strategy, runs the tag's plugins around it, and turns whatever
-// goes wrong into a refusal. It does no I/O, makes no threads and never blocks.
+// From tags to ids: finds a tag's strategy, runs the tag's plugins around it, and turns every
+// failure into a refusal. It does no I/O, creates no threads and never blocks.
 //
 //   const Tag* tag = issuer.Resolve("order");
 //   if (int64_t id; tag != nullptr && issuer.TryOne(*tag, Method::kThrift, &id)) answer(id);
@@ -26,35 +26,35 @@ namespace firn {
 // Thread-safe. Set, Remove and SetDefault take a lock; everything else reads.
 class Issuer {
  public:
-  // Both must outlive this. `rejections` is told of every refusal that is answered; the clock says
-  // how often a tag that nobody knows is compared with those that are known.
+  // Both must outlive this. `rejections` is called for every refusal that is answered; the clock
+  // limits how often unknown tags are compared with known ones.
   explicit Issuer(RejectionHandler& rejections, const Clock& clock = SystemClock())
       : rejections_(rejections), clock_(clock) {}
 
   // --- tags, at any time -------------------------------------------------------------------------
 
-  // The tag is served like this from now on; calls on their way end as they began. Strategies are
-  // started before and closed afterwards by whoever made them: one may serve several tags.
+  // Defines the tag from now on; calls in progress end as they began. Strategies must be started
+  // before and closed afterwards by their creator: one may serve several tags.
   // kExhausted beyond TagTable's limits.
   Status Set(TagBinding binding);
 
-  // The tag is refused as unknown from now on. Nothing happens when it is.
+  // The tag is refused as unknown from now on. Does nothing if it is already.
   void Remove(std::string_view name);
 
-  // What serves tags that nobody has set; nothing: they are unknown.
+  // Sets what serves undefined tags; nullopt: they are unknown.
   void SetDefault(std::optional<TagBinding> binding) { table_.SetDefault(std::move(binding)); }
 
-  // Who is asked before a tag is refused as unknown; outlives this. Before serving.
+  // Is asked before a tag is refused as unknown; must outlive this. Call before serving.
   void SetSeeker(TagSeeker& seeker) { seeker_ = &seeker; }
 
   // --- calls ------------------------------------------------------------------------------------
 
-  // The tag's handle, good as long as the issuer, also when the tag is changed or removed. Null
-  // when nothing serves it: Issue then looks for it, and says so. Lock-free.
+  // The tag's handle, valid as long as the issuer, even if the tag is changed or removed. Null if
+  // nothing serves it: Issue then looks it up and reports the result. Lock-free.
   const Tag* Resolve(std::string_view name) const { return table_.Find(name); }
 
-  // The short way: one id of a tag without plugins. False, with no trace, whenever there is
-  // anything to explain, to wait for, or to run around it: then Issue.
+  // The fast path: one id of a tag without plugins. False, without an effect, whenever there is
+  // anything to explain, to wait for, or to run around it: then call Issue.
   bool TryOne(const Tag& tag, Method method, int64_t* id) const {
     const Binding* binding = tag.binding();
     if (binding == nullptr || draining_.load(std::memory_order_relaxed)) return false;
@@ -73,20 +73,20 @@ class Issuer {
     return binding->plain && binding->strategy->TryRun(method, want, run);
   }
 
-  // What a call for one id of this tag would be refused with at this moment, its plugins left out;
-  // empty when it would be served, perhaps after a wait. For those who ask whether to ask: nobody
-  // is told of a refusal, and nothing is taken.
+  // What a call for one id of this tag would be refused with now, without its plugins; empty if it
+  // would be served, perhaps after a wait. For readiness checks: it reports no refusal to the
+  // handler, and takes nothing.
   std::optional<Refusal> WhyNot(std::string_view tag) const;
 
-  // Begins the call, or goes on with it after a wait. kIssued: call.runs() are exactly the ids
-  // asked for. kWait: come back with the same call in call.ask_again_in(), or GiveUp. kRefused:
+  // Begins the call, or continues it after a wait. kIssued: call.runs() are exactly the requested
+  // ids. kWait: call again with the same call after call.ask_again_in(), or GiveUp. kRefused:
   // call.refusal() is the answer, and the call is over.
   Verdict Issue(IssueCall& call);
 
-  // The caller's patience with a waiting call has ended; the call is over. The answer.
+  // Ends a waiting call after its timeout. Returns the answer.
   const Refusal& GiveUp(IssueCall& call);
 
-  // From now on every call is refused with DRAINING; a waiting one too, when it comes back.
+  // From now on every call is refused with DRAINING; a waiting one at its next attempt.
   void Drain() { draining_.store(true); }
 
  private:

@@ -14,7 +14,7 @@ Refusal Broken(const Plugin& plugin, std::string_view how) {
   return {Reason::kInternal, Cat("plugin ", plugin.name(), " ", how), 0, false};
 }
 
-// Calls a verb of a plugin; whatever it throws becomes a refusal.
+// Calls a function of a plugin; an exception becomes a refusal.
 template <typename Verb>
 std::optional<Refusal> Guarded(const Plugin& plugin, Verb&& verb) {
   try {
@@ -83,7 +83,7 @@ void PluginChain::Tell(size_t count, const Request& request, const Refusal& refu
   for (size_t i = 0; i < count; ++i) {
     try {
       plugins_[i]->OnRefusal(request, refusal);
-    } catch (...) {  // the call is over and has its refusal; there is nobody left to tell
+    } catch (...) {  // the call is over and has its refusal: the exception has no receiver
     }
   }
 }

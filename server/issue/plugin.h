@@ -11,7 +11,7 @@
 
 namespace firn {
 
-// Something that is done around the calls of a tag. One object may serve many tags and a tag may
+// Code that runs before and after the calls of a tag. One object may serve many tags, and a tag may
 // have many plugins.
 //
 // Called by any number of threads at once; must not block: it runs in the thread that serves the
@@ -28,17 +28,17 @@ class Plugin {
   // Before ids are made, once per call, however often the call is parked. A refusal ends the call.
   virtual std::optional<Refusal> Before(const Request&) { return std::nullopt; }
 
-  // After all ids are there. May replace them (same number of ids, every run valid) or refuse: then
-  // they are lost, and the caller gets none of them.
+  // Runs when all ids are there. May replace them (same number of ids, every run valid) or refuse:
+  // then they are lost, and the caller gets none of them.
   virtual std::optional<Refusal> After(const Request&, Runs&) { return std::nullopt; }
 
-  // The call ended without ids though this plugin's Before had let it pass: whoever took something
-  // there gives it back here.
+  // The call ended without ids although this plugin's Before had let it pass: a plugin that took
+  // something there returns it here.
   virtual void OnRefusal(const Request&, const Refusal&) {}
 };
 
-// The plugins of one tag, in their order. Immutable, thread-safe. Whatever a plugin throws or
-// makes of the ids stays with the call in which it did so.
+// The plugins of one tag, in their order. Immutable, thread-safe. An exception of a plugin, or
+// invalid ids that it returns, affect only their call.
 class PluginChain {
  public:
   PluginChain() = default;
@@ -47,14 +47,14 @@ class PluginChain {
   bool empty() const { return plugins_.empty(); }
   size_t size() const { return plugins_.size(); }
 
-  // Runs every Before until one refuses; those that had let the call pass have then been told.
+  // Runs every Before until one refuses; then notifies those that had let the call pass.
   std::optional<Refusal> Before(const Request& request) const;
 
-  // Runs every After; a refusal, an exception or nonsense in `runs` ends it, clears `runs`, and
-  // every plugin has been told.
+  // Runs every After. A refusal, an exception or invalid `runs` end it, clear `runs`, and notify
+  // every plugin.
   std::optional<Refusal> After(const Request& request, Runs& runs) const;
 
-  // Tells every plugin.
+  // Notifies every plugin.
   void OnRefusal(const Request& request, const Refusal& refusal) const;
 
  private:

@@ -14,56 +14,56 @@ namespace firn {
 
 class RangeCursor;
 
-// How ids are made. One object may serve many tags (snowflake) or one (segment).
+// Makes ids. One object may serve many tags (snowflake) or one (segment).
 //
 // 1. TryOne and Issue are called by any number of threads at once and never block: no I/O, no
-//    sleep, no lock held over a wait. What has to come from elsewhere is fetched by somebody else's
-//    thread while the call is parked.
-// 2. An id is handed out once. Ids that a call has got and then not used are lost, never reused.
-// 3. A call that is refused before it has got an id leaves no trace.
-// 4. After Close() has returned nothing is issued, also not by calls that had begun before.
+//    sleep, no lock held over a wait. Another thread fetches what has to come from elsewhere,
+//    while the call is parked.
+// 2. An id is issued once. Ids that a call has got and then not used are lost, never reused.
+// 3. A call that is refused before it has got an id has no effect.
+// 4. After Close() has returned nothing is issued, not even by calls that had begun before.
 class Strategy {
  public:
   virtual ~Strategy() = default;
 
   virtual std::string_view name() const = 0;
 
-  // Makes it ready to be asked; whatever is missing then is answered by refusals, so an error here
-  // is one of configuration. Called once, before anything else.
+  // Prepares it for calls. Whatever is missing then is answered by refusals, so an error here is
+  // one of configuration. Called once, before anything else.
   virtual Status Start() = 0;
 
-  // The short way for one id: true and the id, or false with no trace, whatever the reason; Issue
-  // then says why, or has more luck. Must not throw, and allocates nothing, but for the rare call
-  // after which more numbers have to be fetched.
+  // The fast path for one id: true and the id, or false without an effect, for any reason; Issue
+  // then reports the reason, or succeeds. Must not throw, and allocates nothing, except in the rare
+  // call after which more numbers have to be fetched.
   virtual bool TryOne(Method method, int64_t* id) = 0;
 
-  // The same for up to `want` ids, which come as one run.
+  // The same for up to `want` ids, which form one run.
   virtual bool TryRun(Method method, int64_t /*want*/, IdRun* run) {
     run->count = run->stride = 1;
     return TryOne(method, &run->first);
   }
 
-  // What TryOne takes its id from, where that is all it does, so that a caller may take from there
-  // and is spared a virtual call. Null when it is not. Constant; lives as long as the strategy.
+  // What TryOne takes its id from, if it does nothing else, so that a caller may take from there
+  // without a virtual call. Null otherwise. Constant; lives as long as the strategy.
   virtual RangeCursor* cursor() { return nullptr; }
 
-  // Adds runs to `call` until nothing is missing. Exact: never more than was asked for.
+  // Adds runs to `call` until nothing is missing. Exact: never more than was requested.
   virtual Verdict Issue(IssueCall& call) = 0;
 
-  // What a call for one id would be refused with at this moment; empty when it would be served,
-  // perhaps after a wait. Takes nothing and asks nobody. Any thread.
+  // What a call for one id would be refused with now; empty if it would be served, perhaps after a
+  // wait. Takes nothing and calls nothing else. Any thread.
   virtual std::optional<Refusal> WhyNot() const { return std::nullopt; }
 
   // Whether its ids may be given as runs, which their callers keep for later.
   virtual bool gives_runs() const { return true; }
 
-  // The most ids that one call may ask for as runs; more is refused, never cut.
+  // Maximum ids per call as runs; a call for more is refused, never reduced.
   virtual int64_t count_max() const = 0;
 
   // Nothing is issued after it has returned. No I/O, may be called again, never undone.
   virtual void Close() = 0;
 
-  // Close, then hand back what can be handed back exactly. May wait for its own threads, up to a
+  // Close, then give back what can be given back exactly. May wait for its own threads, up to a
   // limit of its own; main's thread only.
   virtual void Stop() = 0;
 };

@@ -79,7 +79,7 @@ std::vector<Faulty> AllFaulty() {
   using Store = std::unique_ptr<RangeStore>;
   return {
       {{.plugins = {{"limit", plugin}}}, "own plugin: 'limit' is in the catalogue already"},
-      {{.plugins = {{"Limit 2", plugin}}}, "own plugin: 'Limit 2' is no name"},
+      {{.plugins = {{"Limit 2", plugin}}}, "own plugin: 'Limit 2' is not a valid name"},
       {{.plugins = {{"single", nullptr}}}, "own plugin: 'single' cannot be made"},
       {{.strategies = {{"dated", strategy}}}, "own strategy: 'dated' is in the catalogue already"},
       {{.strategies = {{"voucher", nullptr}}}, "own strategy: 'voucher' cannot be made"},

@@ -9,9 +9,9 @@
 
 namespace firn {
 
-// What the registry's own clock shows, carried by the boot clock since it was told last: the one
-// time that all servers of a cluster agree on. It follows that clock wherever it goes, back too,
-// and is behind it by no more than the telling took. Thread-safe.
+// The registry's own clock, extrapolated by the boot clock since its last reading: the one time
+// that all servers of a cluster agree on. It follows that clock wherever it goes, back too, and is
+// behind it by no more than the reading took. Thread-safe.
 class RegistryTime {
  public:
   // The registry showed `wall` in an answer that was read at `boot`.
@@ -20,13 +20,13 @@ class RegistryTime {
     ahead_ms_.store(wall.ms() - boot.ms(), std::memory_order_relaxed);
   }
 
-  // Nothing before the first telling.
+  // Empty before the first reading.
   std::optional<WallMs> At(BootMs boot) const {
     const int64_t ahead = ahead_ms_.load(std::memory_order_relaxed);
     return ahead == kUntold ? std::nullopt : std::optional(WallMs(boot.ms() + ahead));
   }
 
-  // Whether it was told within the last `age`.
+  // Whether it was read within the last `age`.
   bool IsFresh(BootMs now, Milliseconds age) const {
     return At(now) && now.ms() - noted_ms_.load(std::memory_order_relaxed) <= age.count();
   }
@@ -34,7 +34,7 @@ class RegistryTime {
  private:
   static constexpr int64_t kUntold = std::numeric_limits<int64_t>::min();
 
-  // Each says all by itself.
+  // Each is a complete value by itself.
   Atomic<int64_t> ahead_ms_{kUntold};
   Atomic<int64_t> noted_ms_{0};
 };

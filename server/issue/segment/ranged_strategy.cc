@@ -5,7 +5,7 @@
 namespace firn {
 namespace {
 
-// What a source may have back of these ranges, which rise: all that ends where the last one does.
+// The part of these rising ranges that can be given back: all that end where the last one does.
 Range TailOf(const std::vector<Range>& ranges) {
   Range tail;
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
@@ -53,7 +53,7 @@ std::optional<Refusal> RangedStrategy::WhyNot() const {
   return closed_ ? std::optional(ClosedNowLocked()) : WhyNotLocked(now);
 }
 
-// --- the talk with the source --------------------------------------------------------------------
+// --- requests to the source ----------------------------------------------------------------------
 
 void RangedStrategy::Tick(BootMs now) {
   if (sentinel_.InChild()) return;
@@ -109,9 +109,9 @@ Status RangedStrategy::TakeInLocked(Range range, BootMs now) {
   return KeepLocked(range, now);
 }
 
-// --- what the cluster says of the tag ------------------------------------------------------------
+// --- changes of the tag -------------------------------------------------------------------------
 
-// Somebody else may have given what lies below the tag's new start.
+// Another server may have issued the numbers below the tag's new start.
 void RangedStrategy::Adjust(const TagDefinition& tag) {
   const BootMs now = parts_.clock.Boot();
   const Lock lock(mutex_);
@@ -157,7 +157,7 @@ void RangedStrategy::Abandon() {
   Stop();
 }
 
-// Rules 4 and 5. Once, when nothing is in flight any more.
+// Rules 4 and 5. Called once, when nothing is in flight any more.
 void RangedStrategy::GiveBack(Lock lock) {
   const std::vector<Range> left = EmptyLocked();
   const Range tail = abandoned_ ? Range{} : TailOf(left);

@@ -21,40 +21,41 @@
 
 namespace firn {
 
-// What a strategy that lives on ranges is made of; everything outlives it, but `news`.
+// The parts of a strategy that uses ranges; all but `news` must outlive it.
 struct RangedParts {
   RangeSource& source;
   const Clock& clock;
   Entropy& entropy;
-  // Calls that wait may have more luck now. Called on the source's threads; may be empty.
+  // Waiting calls may succeed now. Called on the source's threads; may be empty.
   std::function<void()> news{};
 };
 
-// How a segment tag is doing here.
+// The state of a segment tag on this server.
 struct SegmentStatus {
   int64_t supply = 0;                       // numbers in memory
-  double per_second = 0;                    // given out, over the last seconds
-  std::optional<int64_t> supply_seconds{};  // at that pace; empty: nobody asks
-  int64_t step = 0;                         // what is asked for next
+  double per_second = 0;                    // issued, over the last seconds
+  std::optional<int64_t> supply_seconds{};  // at that rate; empty: there are no calls
+  int64_t step = 0;                         // size of the next request
   int64_t ranges = 0;                       // taken, ever
   int64_t failures = 0;                     // to take one, ever
-  int64_t wasted = 0;                       // numbers that were taken and will never be given out
-  std::string trouble{};                    // why no more come; empty: they do
+  int64_t wasted = 0;                       // numbers that were taken and will never be issued
+  std::string trouble{};                    // why no more arrive; empty: they do
   StoodIn stood_in{};                       // the tag's ledger, for its store
 };
 
-// One segment tag's strategy: what all kinds have in common is its talk with the source of its
-// ranges, and how it ends. What a kind keeps of a range, and how it gives numbers, it says itself;
-// what ends in Locked is called under the mutex. Thread-safe.
+// One segment tag's strategy. All kinds share the communication with the source of their ranges,
+// and how they end. Each kind defines what it keeps of a range and how it issues numbers; functions
+// whose names end in Locked are called under the mutex. Thread-safe.
 //
-//  1. One question is with the source at a time; a failed one is repeated by Tick (FetchGate).
-//  2. A range begins at or above the end of the one before, or is thrown away.
-//  3. What was in memory before a Drop, or lies below a `start` that was raised, is not given out
-//     after it, also not by a call that had got a part of it and waits for more: that one is
-//     refused.
-//  4. Closed, it gives nothing. Stopped, it gives back the unused tail of what it took, once
+//  1. One request to the source is in flight at a time; Tick repeats a failed one (FetchGate).
+//  2. A range begins at or above the end of the one before, or is discarded.
+//  3. Numbers that were in memory before a Drop, or lie below a `start` that was raised, are not
+//     issued after it, not even by a call that had got a part of them and waits for more: that call
+//     is refused.
+//  4. Closed, it issues nothing. Stopped, it gives back the unused tail of what it took, once
 //     nothing is in flight any more.
-//  5. Abandoned, it is stopped and gives nothing back: what it has is of another form than the tag.
+//  5. Abandoned, it is stopped and gives nothing back: its numbers are of another form than the
+//     tag.
 //  6. In a forked child it is closed.
 class RangedStrategy : public Strategy, public std::enable_shared_from_this<RangedStrategy> {
  public:
@@ -67,22 +68,22 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   void Close() final;
   void Stop() final;
 
-  // The tag is defined like this from now on; same name, form, store and buffer as before. Numbers
-  // below its start are not given out after it has returned.
+  // Changes the tag's definition; same name, form, store and buffer as before. Numbers below its
+  // start are not issued after it has returned.
   void Adjust(const TagDefinition& tag);
 
-  // Does what is due. Call every 10 ms or so.
+  // Does the work that is due. Call about every 10 ms.
   void Tick(BootMs now);
 
-  // The tag has another form now (FormOf): nothing is given out after it has returned, what is in
-  // memory is wasted, and calls that wait are told to come again. Never undone.
+  // The tag has another form now (FormOf): nothing is issued after it has returned, the numbers in
+  // memory are wasted, and waiting calls are asked to retry. Never undone.
   void Abandon();
 
-  // Numbers in memory may belong to others: none of them is given out after it has returned. It
-  // goes on with the next range that the source gives.
+  // Numbers in memory may belong to others: none of them is issued after it has returned. It
+  // continues with the next range that the source gives.
   void Drop(const std::string& why);
 
-  // After Stop: nothing is on its way any more.
+  // After Stop: nothing is in flight any more.
   bool settled() const;
 
   SegmentStatus status() const;
@@ -92,38 +93,38 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
 
   RangedStrategy(const TagDefinition& tag, RangedParts parts);
 
-  // --- what a kind says -------------------------------------------------------------------------
+  // --- defined by each kind ---------------------------------------------------------------------
 
   // Whether these can be numbers of one range of this tag.
   virtual bool IsRange(Range) const { return true; }
-  // A range has come that may be given out.
+  // A range has arrived that may be issued.
   virtual Status KeepLocked(Range range, BootMs now) = 0;
-  // None has come: what to tell callers of it.
+  // None has arrived: the answer for callers.
   virtual Status FailedLocked(Status why, BootMs) { return why; }
-  // How many numbers to ask for; 0: none after all.
+  // How many numbers to request; 0: none after all.
   virtual int64_t AskLocked(BootMs now) = 0;
-  // Does what is due; true when numbers are wanted before somebody asks for more.
+  // Does the work that is due; true if numbers are needed before the next call.
   virtual bool TickLocked(BootMs now) = 0;
-  // Whether the next question follows upon the answer at once.
+  // Whether the next request follows the answer at once.
   virtual bool HurriesLocked() const { return false; }
 
   virtual int64_t SupplyLocked() const = 0;
-  // Takes everything out of memory: the ranges in the order of their numbers.
+  // Removes everything from memory: returns the ranges in the order of their numbers.
   virtual std::vector<Range> EmptyLocked() = 0;
-  // Numbers below `start` go out of memory; how many those were.
+  // Removes numbers below `start` from memory; returns how many those were.
   virtual int64_t TrimLocked(int64_t start, BootMs now) = 0;
-  // Nothing may be given after it.
+  // Nothing may be issued after it.
   virtual void CloseLocked() {}
-  // Asked while it is open.
+  // Called only while it is open.
   virtual std::optional<Refusal> WhyNotLocked(BootMs now) const { return gate_.WhyNot(now); }
   virtual void DescribeLocked(SegmentStatus&) const {}
 
   // --- for the kinds ----------------------------------------------------------------------------
 
-  // When gate_ is open. Without the mutex afterwards, and the answer may have come.
+  // Call if gate_ is open. Releases the mutex; the answer may have arrived on return.
   void Fetch(Lock lock, BootMs now);
 
-  // Rule 3, for what a call has got. Call it before numbers are taken for it.
+  // Applies rule 3 to the numbers of a call. Call it before numbers are taken for it.
   bool IsStale(IssueCall& call) const;
   Verdict RefuseStaleLocked(IssueCall& call);
   Refusal ClosedNowLocked() const { return abandoned_ ? Redefined() : ClosedHere(); }
@@ -139,7 +140,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   const RangedParts parts_;
   const ForkSentinel sentinel_;
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards the members below
   std::shared_ptr<const TagDefinition> tag_;
   StepPolicy policy_;
   FetchGate gate_;
@@ -154,8 +155,8 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   void OnGivenBack(const Status& status, Range tail);
 
   int64_t taken_ = 0;  // numbers, ever
-  // What was asked for or got before a change of it is not used after it. Read before numbers are
-  // taken, changed after they went out of memory, under the mutex.
+  // What was requested or taken before a change of this is not used after it. Read before numbers
+  // are taken, changed after they were removed from memory, under the mutex.
   std::atomic<uint64_t> drops_{0};
   uint64_t asked_drops_ = 0;  // drops_ when the fetch in flight began
   bool stopped_ = false;

@@ -16,14 +16,14 @@ namespace firn {
 //
 //  1. Numbers come from the current range, one fetch_sub each (RangeCursor). The next range takes
 //     its place when it is used up.
-//  2. The call that takes the current range down to the tag's mark has the next one fetched; so
+//  2. A call that takes the current range down to the tag's mark causes a fetch of the next one; so
 //     does a call that finds nothing. A fetch's size is the policy's. Nothing is fetched before the
 //     first call.
 //  3. A call that finds nothing waits while a fetch is in flight or about to be, and is refused
-//     otherwise (FetchGate). Failed fetches are repeated also when nobody calls.
+//     otherwise (FetchGate). Failed fetches are repeated even without calls.
 class Segment final : public RangedStrategy, private LowWater {
  public:
-  // kUnavailable when there is no memory that a forked child would lose.
+  // kUnavailable if there is no memory that a forked child would lose.
   static Result<std::shared_ptr<Segment>> Make(const TagDefinition& tag, RangedParts parts);
 
   bool TryOne(Method, int64_t* id) override { return cursor_.TakeOne(id); }
@@ -49,13 +49,13 @@ class Segment final : public RangedStrategy, private LowWater {
   bool SwitchLocked(BootMs now);
 
   const std::unique_ptr<ForkCells> cells_;
-  RangeCursor cursor_;  // loaded and unloaded under the mutex, which guards all below
+  RangeCursor cursor_;  // loaded and unloaded under the mutex, which guards the members below
 
   std::optional<Range> next_;
   Range rest_;                       // of the current range, once closed
   int64_t mark_ = 1;                 // of the current range
   std::optional<BootMs> loaded_at_;  // the current range
-  bool asked_ = false;               // somebody wants numbers of this tag
+  bool asked_ = false;               // there was a call for numbers of this tag
 };
 
 }  // namespace firn

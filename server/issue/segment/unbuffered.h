@@ -10,24 +10,24 @@
 
 namespace firn {
 
-// Numbers of one tag that nobody holds in memory: every call waits for numbers that are taken from
-// the source after it has come (buffer = none). Where the source's ranges rise over the whole
-// cluster, so do the numbers, in real time: a call that begins after another has been answered,
-// at whatever server, gets larger ones.
+// Numbers of one tag without a buffer: every call waits for numbers that are taken from the source
+// after it has arrived (buffer = none). If the source's ranges rise over the whole cluster, so do
+// the numbers, in real time: a call that begins after another has been answered, at any server,
+// gets larger ones.
 //
-//  1. A call gets a ticket and waits. Calls that wait when the source has answered are asked for
-//     together, so a round trip serves as many as have come meanwhile.
-//  2. A range is cut up among the tickets for which it was taken, in their order, and no others.
-//     What a caller who has given up does not fetch is thrown away after kKeep. Those for whom
-//     nothing came ask again.
-//  3. When a range is too small for its tickets, the last ones stay and are asked for again.
-//  4. Closed, it throws away what waits to be fetched; nothing is given back.
+//  1. A call gets a ticket and waits. When the source has answered, the next request is for all
+//     calls that wait, so a round trip serves all that have arrived meanwhile.
+//  2. A range is divided among the tickets for which it was taken, in their order, and no others.
+//     Numbers that a caller who gave up does not fetch are discarded after kKeep. Tickets without
+//     numbers are requested again.
+//  3. If a range is too small for its tickets, the last ones remain and are requested again.
+//  4. Closed, it discards the numbers that wait to be fetched; nothing is given back.
 class Unbuffered final : public RangedStrategy {
  public:
   static constexpr Milliseconds kKeep{2'000};
   static constexpr size_t kTicketsMax = 100'000;  // that wait; more calls are refused
 
-  // kInvalid when the source does not permit it.
+  // kInvalid if the source does not permit it.
   static Result<std::shared_ptr<Unbuffered>> Make(const TagDefinition& tag, RangedParts parts);
 
   bool TryOne(Method, int64_t*) override { return false; }
@@ -64,8 +64,8 @@ class Unbuffered final : public RangedStrategy {
   // Under the mutex.
   std::deque<Ticket> waiting_;            // by number
   size_t asked_ = 0;                      // how many of them the fetch in flight is for
-  std::map<uint64_t, Portion> portions_;  // by ticket: to be fetched
-  uint64_t tickets_ = 0;                  // given out
+  std::map<uint64_t, Portion> portions_;  // by ticket: numbers that wait for their call
+  uint64_t tickets_ = 0;                  // last number of a ticket
 };
 
 }  // namespace firn

@@ -11,7 +11,7 @@
 
 namespace firn {
 
-// About a microsecond: long enough for the other side to take several turns in its own cache,
+// About a microsecond: long enough for the other thread to make several changes in its own cache,
 // and far below any tick.
 inline void PauseBriefly() {
   for (int i = 0; i < 64; ++i) PauseOnce();
@@ -30,12 +30,12 @@ class SpinLock {
   Atomic<bool> held_{false};
 };
 
-// What the three kinds have in common: the word in its cell, and how it ends.
+// Common parts of the three kinds: the word in its cell, and how it ends.
 //
-// The word says all there is, so taking from it needs no memory order. Two things do: the one who
-// closes it tells of what it did before (it put the next sequencer in place), and the one who finds
-// it closed looks for that. Whoever hands a sequencer to other threads tells them of the first
-// word, too. interleavings_test misses each order that is taken away.
+// The word contains the whole state, so taking from it needs no memory order. Two operations do:
+// the thread that closes it publishes what it did before (it put the next sequencer in place), and
+// a thread that finds it closed reads that. Code that hands a sequencer to other threads publishes
+// the first word, too. interleavings_test fails without any of these orders.
 template <typename Rules>
 class CellSequencer : public Sequencer {
  public:
@@ -83,8 +83,8 @@ class CellSequencer : public Sequencer {
   Tick last_;  // once closed; the closing thread's, so that Last needs no order either
 };
 
-// Lock-free: some thread always gets on. A thread that finds itself beaten pauses for a moment,
-// which lets the winner take several numbers while the cache line is on its side.
+// Lock-free: some thread always makes progress. A thread that loses a race pauses for a moment,
+// which lets the winner take several numbers while the cache line is in its cache.
 template <typename Rules>
 class AtomicSequencer final : public CellSequencer<Rules> {
   using Base = CellSequencer<Rules>;
@@ -108,8 +108,8 @@ class AtomicSequencer final : public CellSequencer<Rules> {
   Tick Close() override { return this->SwapInClosed(); }
 };
 
-// Under a lock. `closed` is looked at before locking, too: in a forked child nobody would ever
-// unlock what another thread of the parent had locked.
+// Under a lock. `closed` is checked before locking, too: in a forked child, a lock that another
+// thread of the parent held would never be released.
 template <typename Rules, typename Lock>
 class LockedSequencer final : public CellSequencer<Rules> {
   using Base = CellSequencer<Rules>;

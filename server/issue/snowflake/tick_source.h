@@ -31,19 +31,19 @@ class TickSource {
   }
   static constexpr Tick kStopped{INT64_MIN};
 
-  // The same from a new reading of the clocks. For whoever would wait otherwise. While another
-  // thread brings a reading, this may be ahead of what Current() says a moment later.
+  // The same from a new reading of the clocks, for a call that would wait otherwise. While another
+  // thread reads them, this may be ahead of what Current() returns a moment later.
   Tick Refresh();
 
   // From now on the current tick is at least `first`.
   void RaiseTo(Tick first);
 
-  // The id clock is to show `time` at `now`, and this with it. Only while nothing was given out: a
-  // thread that had asked just before may still have a tick from before it, which is good for
-  // nothing, since what is given out is held against a claim's end.
+  // Sets the id clock, and this, to `time` at `now`. Only while nothing was issued: a thread that
+  // had read the tick just before may still use an earlier one, which is harmless, since every id
+  // is checked against a claim's end.
   void Restart(WallMs time, Now now);
 
-  // About how long until the id clock reaches `tick`, as a hint when to look again. Never zero.
+  // About how long until the id clock reaches `tick`, as a hint when to retry. Never zero.
   std::chrono::microseconds Until(Tick tick) const;
 
   const IdClock& id_clock() const { return id_clock_; }
@@ -57,8 +57,8 @@ class TickSource {
   const Clock& clock_;
   const uint64_t fresh_cycles_;
 
-  // Written together a few thousand times a second at most, read by every call. The tick under the
-  // id clock's lock only, so that no thread brings an older one back.
+  // Written together, at most a few thousand times a second; read by every call. The tick is
+  // written only under the id clock's lock, so that no thread stores an older one.
   alignas(64) Atomic<uint64_t> read_at_{0};  // cycles, from before the clocks were read
   Atomic<int64_t> tick_{INT64_MIN};
 };
