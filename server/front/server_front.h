@@ -15,8 +15,8 @@
 #include "server/front/desk/cluster_view.h"
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/metrics.h"
-#include "server/front/desk/status_cache.h"
 #include "server/front/desk/server_view.h"
+#include "server/front/desk/status_cache.h"
 #include "server/front/http/http_handlers.h"
 #include "server/front/net/front_door.h"
 #include "server/issue/issuer.h"
@@ -29,23 +29,23 @@ struct ServerFrontOptions {
   std::optional<FrontDoorOptions> admin{};
   std::vector<std::string> admin_hosts{};  // names that the admin side answers to
   std::string default_tag = "default";
-  // Which names of client certificates may take ids of which tags, see TagRights; empty: all may.
+  // The rights of names in client certificates, see TagRights; empty: every client has all rights.
   std::string tls_names_file{};
-  TokenCheck tinyid_tokens{};  // empty: no token is asked for
-  // Adds what others have to say to /metrics. Any thread, may not block.
+  TokenCheck tinyid_tokens{};  // empty: no token is required
+  // Appends other parts' metrics to /metrics. Any thread, must not block.
   std::function<void(MetricsPage&)> more_metrics{};
   // For the admin side; null: it shows this server only. Must outlive the front.
   ClusterView* cluster = nullptr;
 };
 
-// When a client is to ask for the list of servers again: 50 ms for each connection of this server,
-// from 2 s to 60 s, give or take a fifth.
+// When a client must ask for the list of servers again: 50 ms for each connection of this server,
+// from 2 s to 60 s, with a random variation of a fifth.
 Milliseconds AskAgain(uint64_t connections, Entropy& entropy);
 
 // Both doors of a server, with everything behind them: the public one for Thrift and HTTP, the
-// admin one for those who run it. This is what a program puts before its issuer.
+// admin one for operators. A program places this in front of its issuer.
 //
-// Start, Shutdown and ReloadTls belong to whoever owns it; the rest is thread-safe.
+// Start, Shutdown and ReloadTls belong to its owner; the rest is thread-safe.
 class ServerFront {
  public:
   // All references must outlive it.
@@ -56,25 +56,25 @@ class ServerFront {
   ServerFront(const ServerFront&) = delete;
   ServerFront& operator=(const ServerFront&) = delete;
 
-  // Listens on both and serves. Fails with nothing left behind.
+  // Listens on both and serves. A failure leaves nothing behind.
   Status Start();
 
-  // After Start. The admin port is the public one where they are the same.
+  // Call after Start. The admin port equals the public one if they are the same.
   uint16_t port() const { return public_.port(); }
   uint16_t admin_port() const { return admin_ ? admin_->port() : port(); }
 
-  // Reads certificates and keys again, for new connections. A failure, such as an expired
-  // certificate, leaves those in use. Ok without TLS.
+  // Re-reads certificates and keys, for new connections. A failure, such as an expired certificate,
+  // leaves those in use. Ok without TLS.
   Status ReloadTls();
   // When the certificates in use expire.
   std::vector<CertificateReport> certificates() const;
   // Reads --tls_names_file again if it has changed. Any thread.
   Status LookAtRights();
 
-  // There may be ids for calls of this tag that wait.
+  // There may be ids for waiting calls of this tag.
   void WakeParked(std::string_view tag) { public_.WakeParked(backend_.issuer.Resolve(tag)); }
 
-  // As FrontDoor::Shutdown, of both; the admin door goes last.
+  // Like FrontDoor::Shutdown, for both; the admin door closes last.
   void Shutdown(Milliseconds patience);
 
   Totals totals() const { return public_.totals(); }  // of the public door
@@ -82,10 +82,10 @@ class ServerFront {
   std::string Metrics() const;  // what /metrics answers
 
  private:
-  // What one IO thread of the public door works with.
+  // Objects of one IO thread of the public door.
   struct Desk;
 
-  // What the admin side answers, added to what a door answers already.
+  // Adds the admin side's handlers to those of a door.
   void AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers);
   ProtocolSet PublicProtocols();
   ProtocolSet AdminProtocols();
@@ -97,8 +97,8 @@ class ServerFront {
   const StatusCache status_;
   const Backend backend_;
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Desk>> desks_;  // under mutex_; but for its counters an IO thread's
-  FrontDoor public_;                          // ends before what it works with
+  std::vector<std::unique_ptr<Desk>> desks_;  // under mutex_; an IO thread's, except its counters
+  FrontDoor public_;                          // ends before the members that it uses
   std::optional<FrontDoor> admin_;
 };
 

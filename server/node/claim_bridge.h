@@ -10,26 +10,26 @@
 
 namespace firn {
 
-// Whether the id clock may still be set, which several keepers of one process share: as long as
-// none of them has a claim, and no id was given out under any. Owned by the control thread.
+// Whether the id clock may still be set, shared by several keepers of one process: as long as none
+// of them has a claim, and no id was issued under any. Owned by the control thread.
 struct IdClockUse {
-  int adopted = 0;  // claims that are issued under now
+  int adopted = 0;  // claims that are in use now
   bool issued = false;
 
   bool begun() const { return adopted > 0 || issued; }
 };
 
-// Hands the keeper's claims to the snowflake strategy, and the strategy's last tick to the keeper.
+// Passes the keeper's claims to the snowflake strategy, and the strategy's last tick to the keeper.
 // Called on the control thread. All references must outlive it.
 class ClaimBridge final : public ClaimUser {
  public:
   ClaimBridge(Snowflake& snowflake, TickSource& ticks, IdClockUse& use)
       : snowflake_(snowflake), ticks_(ticks), use_(use) {}
 
-  // A claim that the strategy refuses is a defect or the end of its memory: it is never issued
-  // under, so the keeper holds it in vain, safely; the log says why.
+  // A claim that the strategy refuses is a defect or a lack of memory: no id is ever issued under
+  // it, so the keeper holds it without use, safely; the log reports the cause.
   void Adopt(std::shared_ptr<Claim> claim) override;
-  // Nothing, once the id clock is in use: this keeper cannot know of the others.
+  // Does nothing once the id clock is in use: this keeper cannot know of the others.
   WallMs SetIdClock(WallMs time, Now now) override;
   Tick Last() const override;
   Tick Close() override;
@@ -38,7 +38,7 @@ class ClaimBridge final : public ClaimUser {
   Snowflake& snowflake_;
   TickSource& ticks_;
   IdClockUse& use_;
-  Tick before_first_;  // what Last says while nothing has been used
+  Tick before_first_;  // what Last returns while nothing has been used
 };
 
 }  // namespace firn

@@ -22,7 +22,7 @@
 namespace firn {
 namespace {
 
-constexpr std::string_view kAddress = "127.0.0.1";  // nobody connects to it; it completes a name
+constexpr std::string_view kAddress = "127.0.0.1";  // never connected to; it completes a name
 
 std::string HostName() {
   std::array<char, 256> name{};
@@ -73,7 +73,7 @@ class EmbeddedNode final : public Embedded {
   const Layout& layout() const override { return node_->layout(); }
 
   void Close() override {
-    // Whoever comes second finds it closed. In a forked child the first may be a thread of before.
+    // A second caller finds it closed. In a forked child, the first may be a thread of the parent.
     std::unique_lock lock(closing_, std::defer_lock);
     if (!sentinel_.InChild()) lock.lock();
     node_->Stop();
@@ -87,7 +87,7 @@ class EmbeddedNode final : public Embedded {
     return call;
   }
 
-  const std::shared_ptr<History> history_;  // null: none is kept
+  const std::shared_ptr<History> history_;  // null: no history is written
   const std::unique_ptr<IssuingNode> node_;
   PatientCaller caller_;
   const ForkSentinel sentinel_;
@@ -110,7 +110,7 @@ IssuingNodeOptions NodeOptions(const EmbeddedOptions& options) {
   return node;
 }
 
-// Started; null where none is kept.
+// Returns a started history; null if none is configured.
 Result<std::shared_ptr<History>> KeepHistory(const EmbeddedOptions& options) {
   if (options.history_file.empty()) return std::shared_ptr<History>();
   auto history = std::make_shared<History>(

@@ -14,15 +14,15 @@
 
 namespace firn {
 
-// What a program has of its own, beside Firn's strategies, plugins and stores; for ServerMain
-// (server/server_main.h) and Embedded. Names are those that tag definitions use: a small letter,
-// then small letters, digits, dashes and underscores. One that is taken is a fault of the start.
+// A program's own strategies, plugins and stores, in addition to Firn's; for ServerMain
+// (server/server_main.h) and Embedded. Names are those in tag definitions: a lower-case letter,
+// then lower-case letters, digits, dashes and underscores. A name that is taken ends the start.
 //
-// Makers are called on the control thread, as each tag that names theirs begins to be served; an
+// Factories are called on the control thread, when a tag that names theirs begins to be served; an
 // error says why this program cannot serve that tag. One object may serve several tags; a strategy
-// is started before the first and stopped with the node. Stores are made once for each node that is
-// opened, and call themselves what they are called here. What a maker throws is an error like
-// others.
+// is started before the first and stopped with the node. Stores are created once for each node that
+// is opened, and must return the name that they have here. An exception of a factory is an error
+// like others.
 struct Extensions {
   using StrategyMaker = std::function<Result<std::shared_ptr<Strategy>>(const TagDefinition&)>;
   using PluginMaker = std::function<Result<std::shared_ptr<Plugin>>(const TagDefinition&)>;
@@ -31,7 +31,7 @@ struct Extensions {
   std::map<std::string, StrategyMaker> strategies{};
   std::map<std::string, PluginMaker> plugins{};
   std::map<std::string, StoreMaker> stores{};
-  std::shared_ptr<RejectionHandler> rejections{};  // null: refusals are lines in the log
+  std::shared_ptr<RejectionHandler> rejections{};  // null: refusals are logged
 };
 
 }  // namespace firn

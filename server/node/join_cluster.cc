@@ -13,16 +13,16 @@
 namespace firn {
 namespace {
 
-// How long a start waits for a session. Whoever remembers a cluster may go on without one.
+// How long a start waits for a session. A node that remembers a cluster may start without one.
 constexpr Milliseconds kConnectPatience{2'000};
 constexpr Milliseconds kConnectPatienceRemembered = ClaimOptions{}.offline_start_after;
 
 constexpr Milliseconds kAnswerPatience{5'000};
-// A new directory is a file for each slot, on a disk that may be busy.
+// A new directory has a file for each slot, on a disk that may be busy.
 constexpr Milliseconds kMakePatience{60'000};
 
 // How many machine ids of each rack a directory gets: all of them would be a thousand files, each
-// synced, for the few programs of one host. `firn init` makes as many as one likes.
+// synced, for the few programs of one host. `firn init` creates any number of them.
 constexpr uint32_t kLocalWorkers = 16;
 
 bool IsDirectory(const ClusterPlace& place) { return place.registry.starts_with("dir:"); }
@@ -37,8 +37,8 @@ Result<std::unique_ptr<Coordinator>> Open(const ClusterPlace& place, Millisecond
   return opened;
 }
 
-// What the folder's last claim was of. A spoilt hint means nothing, as in a claim; one of another
-// format says whose folder this is.
+// The folder's last claim. A damaged hint means nothing, as in a claim; a hint of another format
+// shows that the folder belongs to another version.
 Result<std::optional<Hint>> Remembered(StateFolder& folder) {
   const Result<std::string> text = folder.ReadHint();
   if (!text.ok()) return std::optional<Hint>();
@@ -47,7 +47,7 @@ Result<std::optional<Hint>> Remembered(StateFolder& folder) {
   return hint.ok() ? std::optional(*std::move(hint)) : std::nullopt;
 }
 
-// Through a coordinator of its own, which is as patient as the work is long.
+// Through a coordinator of its own, whose timeout fits the duration of the work.
 Status MakeLocalCluster(const ClusterPlace& place, const Clock& clock, Entropy& entropy) {
   FIRN_ASSIGN(const auto coordinator, Open(place, kMakePatience, clock, entropy));
   BlockingCoordinator registry(*coordinator, clock);
@@ -61,11 +61,11 @@ Status MakeLocalCluster(const ClusterPlace& place, const Clock& clock, Entropy& 
       .workers = std::min(std::max(kLocalWorkers, place.workers_min), split.workers()),
       .default_strategy = place.default_strategy};
   const Status made = MakeCluster(registry, plan, entropy);
-  // Another program may have been first.
+  // Another program may have created it first.
   return made.code() == Code::kConflict ? Status() : made;
 }
 
-// The root node of the cluster; kNotFound when there is none, kUnavailable when nobody answers.
+// The root node of the cluster; kNotFound if there is none, kUnavailable without an answer.
 Result<ClusterMeta> LookForCluster(BlockingCoordinator& registry, Milliseconds patience) {
   FIRN_TRY(registry.Connect(patience));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
@@ -82,13 +82,13 @@ Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {
           {.registry = place.registry, .uuid = remembered.uuid, .layout = remembered.layout}));
 }
 
-// Takes over the layout that is known, or refuses to be of another.
+// Takes over the known layout, or refuses a different one.
 Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
                 const std::optional<Hint>& remembered, JoinedCluster& joined) {
   if (remembered && remembered->uuid == meta.uuid && remembered->layout != meta.layout) {
     return Invalid("cluster " + meta.uuid + " has come back with the layout " + meta.layout +
                    ", but had " + remembered->layout +
-                   ": its new ids could be old ones; make it anew with firn restore --layout=" +
+                   ": its new ids could be old ones; re-create it with firn restore --layout=" +
                    remembered->layout);
   }
   if (place.layout && place.layout->text() != meta.layout) {
@@ -111,7 +111,7 @@ Layout BestGuess(const ClusterPlace& place, const std::optional<Hint>& remembere
   return remembered ? Layout::Parse(remembered->layout).value_or(Layout::Firn()) : Layout::Firn();
 }
 
-// How the machine id was split that the folder remembers; the layout's own way when that is open.
+// The split of the machine id that the folder remembers; the layout's own if it remembers none.
 RackSplit SplitGuess(const Layout& layout, const std::optional<Hint>& remembered) {
   const RackSplit usual = RackSplit::Default(layout);
   if (!remembered) return usual;
@@ -152,7 +152,7 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
   } else if (meta.code() == Code::kDenied || meta.code() == Code::kInvalid) {
     return meta.status().WithContext(place.registry);
   } else {
-    LogWarning() << place.registry << ": " << meta.status().message() << "; going on without it";
+    LogWarning() << place.registry << ": " << meta.status().message() << "; starting without it";
   }
   return joined;
 }

@@ -11,7 +11,7 @@ namespace {
 
 bool IsHeld(const ClaimStatus& claim) { return claim.machine.has_value(); }
 
-// The higher, the more of a claim it is.
+// The higher, the more complete the claim is.
 int RankOf(ClaimState state) {
   switch (state) {
     case ClaimState::kHolding:
@@ -45,7 +45,7 @@ MachineIds::MachineIds(size_t count, const MakeKeeper& make, IdClock& id_clock, 
     kept_.push_back(std::make_unique<Kept>(lanes.back(), ticks, use_));
     kept_.back()->keeper = make(i, kept_.back()->bridge);
   }
-  // The first by itself costs nothing on the way to it.
+  // A single machine id uses its lane directly, without indirection.
   strategy_ = lanes.front();
   if (count > 1) strategy_ = std::make_shared<SnowflakeLanes>(std::move(lanes));
 }
@@ -54,9 +54,9 @@ void MachineIds::OnSession(const SessionEvent& event) {
   for (const auto& one : kept_) one->keeper->OnSession(event);
 }
 
-// The first comes last: at a start each sets the id clock by its own grant, and whoever ran here
-// last had the first for sure, and perhaps not the others. Each reads the id clock anew, since the
-// one before may have set it.
+// The first comes last. At a start each sets the id clock by its own grant, and the previous
+// process certainly had the first machine id, but perhaps not the others. Each re-reads the id
+// clock, since the one before may have set it.
 void MachineIds::Tick(Now now) {
   for (size_t i = kept_.size(); i > 0; --i) {
     kept_[i - 1]->keeper->Tick({now, id_clock_.Advance(now)});

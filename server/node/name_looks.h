@@ -16,33 +16,33 @@
 
 namespace firn {
 
-// Looks in the registry for tags that calls name and nobody here knows: one that has just been made
-// may be on its way. Each call waits for a look that is sent after it has come; calls that wait
-// together for a name share one.
+// Looks up tags in the registry that calls name and that are unknown here: the definition of a new
+// tag may not have arrived yet. Each call waits for a reading that is sent after its arrival; calls
+// that wait together for a name share one.
 //
 // Owned by the control thread, but for Seek.
 class NameLooks final : public TagSeeker {
  public:
-  // So many names may be looked for in a second; beyond that, and without a registry that answers,
-  // a server says what it knows.
+  // Maximum number of names that are looked up per second. Beyond that, and without a registry that
+  // answers, a server answers with what it knows.
   static constexpr int kPerSecond = 100;
 
-  // `there` is told of a tag that was found, and that calls wait for until it is served.
+  // `there` is called for a tag that was found, and that calls wait for until it is served.
   NameLooks(Coordinator& coordinator, std::function<void(const std::string& tag)> there)
       : there_(std::move(there)), talk_(coordinator) {}
 
-  // Does what is due. Call every 50 ms or so.
+  // Does the work that is due. Call about every 50 ms.
   void Tick(BootMs now);
 
   Found Seek(std::string_view name, uint64_t& ticket) override;  // any thread
 
  private:
-  // Those for one name, numbered from 1.
+  // Readings for one name, numbered from 1.
   struct Looks {
-    uint64_t sent = 0;      // the look on its way, or the last one
-    uint64_t answered = 0;  // the last look that has ended
+    uint64_t sent = 0;      // the reading in flight, or the last one
+    uint64_t answered = 0;  // the last reading that has ended
     uint64_t wanted = 0;
-    Found found = Found::kUnanswered;  // by the last look
+    Found found = Found::kUnanswered;  // result of the last reading
     BootMs idle_since;
   };
 
@@ -52,9 +52,9 @@ class NameLooks final : public TagSeeker {
   const std::function<void(const std::string& tag)> there_;
   BootMs now_;
   Talk talk_;
-  std::map<std::string, Task<>> looking_;  // those on their way, or just ended
+  std::map<std::string, Task<>> looking_;  // readings in flight, or just ended
 
-  std::mutex mutex_;                                 // guards all below
+  std::mutex mutex_;                                 // guards the members below
   std::map<std::string, Looks, std::less<>> looks_;  // by name
   int left_ = kPerSecond;
   BootMs since_;

@@ -18,13 +18,13 @@ bool IsStatic(const NodePlace& place) { return place.registry.starts_with(kStati
 
 Layout StaticLayout(const NodePlace& place) { return place.layout.value_or(Layout::Firn()); }
 
-// What a folder's files begin with, of machine id `number`, counted from 0. The first one's are
-// those of a server that has but one, so that either goes on with what the other has left.
+// The prefix of a folder's files for machine id `number`, counted from 0. That of the first one is
+// also used by a server with only one, so that either resumes what the other has left.
 std::string StemOf(const OwnerName& owner, uint32_t number) {
   return number == 0 ? owner.file_stem() : Cat(owner.file_stem(), ".", number + 1);
 }
 
-// Of a machine id given by hand the grant is on disk, and one process of a host has it.
+// The grant of a static machine id is on disk, and only one process of a host may have it.
 Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place, std::string stem) {
   StatePlace state{.folder = place.state_dir,
                    .stem = std::move(stem),
@@ -40,13 +40,13 @@ Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place, std:
   return folder;
 }
 
-// How many of each rack a cluster needs that is made for this node: after a crash without a grant,
-// as many again until the bounds of the old ones have passed.
+// How many workers per rack a cluster needs that is created for this node: after a crash without a
+// grant, as many again until the bounds of the old ones have passed.
 uint32_t WorkersFor(const NodePlace& place, std::optional<uint32_t> worker) {
   return worker ? *worker + 1 : 2 * place.machine_ids;
 }
 
-// A machine id that is the operator's promise: there is no registry to ask.
+// A static machine id, which the operator assigns: there is no registry to ask.
 Result<std::unique_ptr<IssuingNode>> OpenStatic(const NodePlace& place, IssuingNodeOptions options,
                                                 const Clock& clock, Entropy& entropy,
                                                 std::unique_ptr<StateFolder> folder) {
@@ -120,7 +120,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePla
   options.claim.session_timeout = place.session_timeout;
   ClaimantIdentity& self = options.claim.identity;
   self.owner = owner.TextIn(ground.folder->grant_identity().lock, self.host);
-  // A directory's times are those of this very host, and agree with whatever its clock says.
+  // A directory's times are those of this very host, and agree with whatever its clock shows.
   options.id_clock.registry_has_clock = place.registry.starts_with("zk:");
   options.claim.registry_shares_clock = place.registry.starts_with("dir:");
   options.id_clock.registry_skew_max = options.claim.skew_max;
@@ -141,7 +141,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePla
                                                   .workers_min = WorkersFor(place, worker),
                                                   .open = std::move(ground.open)},
                                                  *ground.folder, clock, entropy));
-  // A guess must not refuse what the cluster has: then its keeper finds out.
+  // A guess must not refuse a rack that the cluster may have: its keeper will find out.
   if (cluster.known) FIRN_TRY(cluster.split.Join(worker.value_or(0), options.claim.rack).status());
   options.claim.layout = cluster.layout;
   options.split = cluster.split;

@@ -8,17 +8,17 @@
 
 namespace firn {
 
-// Whether clients should come, as a server says it of itself: whether it could issue now. A trouble
-// counts once it has stood for kStands, so that a claim that is lost and claimed again in a moment
-// sends nobody away; its end counts at once. Thread-compatible.
+// Whether clients should use this server: whether it could issue an id now. A fault counts after it
+// has lasted for kStands, so that a claim that is lost and soon claimed again turns no client away;
+// its end counts at once. Thread-compatible.
 class Readiness {
  public:
   static constexpr Milliseconds kStands{1'000};
 
-  // `refusal`: what a call would be answered now; empty: an id.
+  // `refusal`: the refusal that a call would get now; empty: it would get an id.
   void Note(const std::optional<Refusal>& refusal, BootMs now);
 
-  // Why it is not ready, in words; empty while it is. Before its first id nobody is.
+  // Why it is not ready; empty while it is. It is not ready before its first id.
   const std::optional<std::string>& why_not() const { return why_not_; }
 
  private:

@@ -9,25 +9,25 @@
 
 namespace firn::front {
 
-// What is known of the whole cluster about one thing.
+// What is known of the whole cluster about one subject.
 struct ClusterWord {
   std::shared_ptr<const std::string> json{};  // one object; null: nothing is known (yet)
   Milliseconds age{0};                        // since it was read
-  // Why there is nothing, or nothing newer. Ok: it is new, or on its way.
+  // Why there is nothing, or nothing newer. Ok: it is new, or being read.
   Status trouble{};
 };
 
-// What a server's admin side can say of the whole cluster. That takes reads of the registry, so an
-// answer may come later: whoever has asked in vain asks again. Thread-safe; never blocks.
+// A server's admin-side view of the whole cluster. It requires reads of the registry, so an answer
+// may come later: a caller without an answer asks again. Thread-safe; never blocks.
 class ClusterView {
  public:
   virtual ~ClusterView() = default;
 
-  // Its machine ids, servers, and everything that is wrong.
+  // Its machine ids, servers, and all faults.
   virtual ClusterWord Audit() = 0;
   // All its tags.
   virtual ClusterWord Tags() = 0;
-  // Which process issued an id. kInvalid: none of the cluster's.
+  // The process that issued an id. kInvalid: none of the cluster's.
   virtual ClusterWord Who(int64_t id) = 0;
 };
 

@@ -13,20 +13,20 @@
 
 namespace firn::front {
 
-// Where the requests of one door (Thrift, or HTTP) on one IO thread become ids. It knows how a
-// call waits: in what its connection keeps, and back again at the next attempt.
-// Used by one IO thread; allocates nothing for calls that do not wait.
+// Turns the requests of one protocol (Thrift, or HTTP) on one IO thread into ids. A call that waits
+// is stored with its connection, and continued at the next attempt. Used by one IO thread;
+// allocates nothing for calls that do not wait.
 class IdDesk {
  public:
-  // All must outlive it. An empty tag in a request means `default_tag`. `rights`, if there are any,
-  // are asked for each call; a call that meets them never goes the short way.
+  // All must outlive it. An empty tag in a request means `default_tag`. `rights`, if given, are
+  // checked for each call; a call that needs that check never uses the fast path.
   IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::string default_tag,
          TagRights* rights = nullptr);
 
-  // The handle of a tag, good as long as the issuer; null: nothing serves it.
+  // The handle of a tag, valid as long as the issuer; null: nothing serves it.
   const Tag* Resolve(std::string_view tag) const { return issuer_.Resolve(NameOf(tag)); }
 
-  // The short way for one id. Nothing, with no trace, when there is anything to say: then Ask.
+  // The fast path for one id. Nullopt, without an effect, if there is more to report: then Ask.
   std::optional<int64_t> One(const Tag* tag, const DoorCall& door) {
     int64_t id = 0;
     if (tag == nullptr || !MayBeShort(door)) return std::nullopt;
@@ -44,24 +44,24 @@ class IdDesk {
     return run;
   }
 
-  // Asks for `count` ids, or goes on with the call that is parked at the door. kIssued: call() has
-  // exactly those. kRefused: its refusal is the answer. kWait, unless this is the last attempt: it
-  // is parked at the door.
+  // Requests `count` ids, or continues the call that is parked at the door. kIssued: call() has
+  // exactly those. kRefused: its refusal is the answer. kWait, unless this is the last attempt: the
+  // call is parked at the door.
   Verdict Ask(std::string_view tag, int64_t count, Form form, DoorCall& door);
 
-  // Why this peer may not ask for ids of the tag, whether there is such a tag or not. Nothing: it may.
+  // Why this peer may not request ids of the tag, whether the tag exists or not. Empty: it may.
   std::optional<Refusal> WhyNotPermitted(std::string_view tag, const DoorCall& door);
 
-  // Counts a refusal that was found before anybody was asked, and makes it the answer.
+  // Counts a refusal that was found before the issuer was called, and makes it the answer.
   void Refuse(Refusal refusal);
 
-  // The one that was answered last.
+  // The last answered call.
   const IssueCall& call() const { return *call_; }
 
   std::string_view NameOf(std::string_view tag) const { return tag.empty() ? default_tag_ : tag; }
 
  private:
-  // Nothing is to be gone on with, and nobody is asked who may have what.
+  // No call is parked, and no rights are to be checked.
   bool MayBeShort(const DoorCall& door) const { return !door.parked && !rights_; }
   IssueCall& Fresh();
   Verdict Answer(Verdict verdict, DoorCall& door);
@@ -70,8 +70,8 @@ class IdDesk {
   DeskCounters& counters_;
   const Method method_;
   const std::string default_tag_;
-  std::optional<TagRights::Reader> rights_;  // none: everybody may take ids of all tags
-  std::shared_ptr<IssueCall> call_;          // used again for the next unless it is parked
+  std::optional<TagRights::Reader> rights_;  // none: every client may take ids of all tags
+  std::shared_ptr<IssueCall> call_;          // reused for the next call unless it is parked
 };
 
 }  // namespace firn::front

@@ -18,7 +18,7 @@ constexpr size_t kBytesMax = 1 << 20;
 constexpr std::string_view kAll = "*";
 constexpr std::string_view kBlank = " \t\r";
 
-// The next part of `text` up to one of `ends`, which goes, too.
+// Returns the next part of `text` up to one of `ends`, and removes both.
 std::string_view Cut(std::string_view& text, std::string_view ends) {
   const size_t at = std::min(text.find_first_of(ends), text.size());
   const std::string_view part = text.substr(0, at);
@@ -26,7 +26,7 @@ std::string_view Cut(std::string_view& text, std::string_view ends) {
   return part;
 }
 
-// Another file at its path, or another content, has another number, size or time.
+// Another file at its path, or another content, has another inode number, size or time.
 std::string StampOf(const std::string& path) {
   struct stat file {};
   if (stat(path.c_str(), &file) != 0) return "none";
@@ -56,7 +56,7 @@ Result<TagRights::Table> TagRights::Parse(std::string_view text) {
 }
 
 Status TagRights::Load() {
-  // Before it is read: whoever changes it meanwhile is noticed the next time.
+  // Taken before the file is read: a change during the reading is detected the next time.
   const std::string stamp = StampOf(file_);
   {
     const std::lock_guard lock(mutex_);
@@ -69,8 +69,8 @@ Status TagRights::Load() {
   FIRN_TRY(table.status().WithContext(file_));
   auto made = std::make_shared<const Table>(*std::move(table));
   const std::lock_guard lock(mutex_);
-  if (stamp != stamp_) return {};  // somebody else has begun to read it since, and has it newer
-  table_.swap(made);               // what was is freed without the mutex
+  if (stamp != stamp_) return {};  // another thread has begun to read a newer state since
+  table_.swap(made);               // the old table is freed without the mutex
   edition_.fetch_add(1, std::memory_order_release);
   return {};
 }

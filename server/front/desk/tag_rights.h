@@ -15,16 +15,16 @@
 
 namespace firn::front {
 
-// Which client may take ids of which tags, by the names on its certificate:
+// Decides which client may take ids of which tags, by the names in its certificate:
 //
 //     # NAME and TAG,TAG,... or * for all; a name without spaces, tags without commas
 //     shop.example    order,order item
 //     spiffe://x/etl  *
 //
 // Each of a certificate's names (its subjectAltName's DNS names and URIs, and its common name)
-// gives what its line says. A name without a line gives nothing.
+// grants what its line says. A name without a line grants nothing.
 //
-// Rights are looked up for every call, so a line that goes takes effect on connections that are
+// Rights are checked at every call, so removing a line also affects connections that are
 // open. Thread-safe.
 class TagRights {
   // The tags of each name; one that has "*" has all.
@@ -34,13 +34,13 @@ class TagRights {
  public:
   using Names = std::vector<std::string>;
 
-  // How one thread asks: threads share no lock, and write to nothing, unless the file has changed
-  // or somebody is refused. The rights must outlive it.
+  // One thread's access: threads share no lock and write nothing, unless the file has changed or a
+  // call is refused. The rights must outlive it.
   class Reader {
    public:
     explicit Reader(TagRights& rights) : rights_(&rights) {}
 
-    // Whether whoever has these names may; if not, it is counted under the first of them.
+    // Whether a client with these names may; if not, it is counted under the first of them.
     bool Permit(const Names& names, std::string_view tag);
 
    private:
@@ -51,8 +51,8 @@ class TagRights {
 
   explicit TagRights(std::string file) : file_(std::move(file)) {}
 
-  // Reads the file, if it is not as it was. kInvalid names the line at fault; whatever goes wrong
-  // leaves in force what was, and is told once for each state of the file.
+  // Reads the file if it has changed. kInvalid names the invalid line. Every failure leaves the
+  // earlier rights in force, and is reported once for each state of the file.
   Status Load();
 
   // How often each name was refused. Names beyond kNamesCounted count as "others".
@@ -66,8 +66,8 @@ class TagRights {
 
   const std::string file_;
   std::atomic<uint64_t> edition_ = 1;  // of table_: set under the mutex, after it
-  mutable std::mutex mutex_;           // guards all below
-  std::string stamp_;                  // of the file, when it was read last
+  mutable std::mutex mutex_;           // guards the members below
+  std::string stamp_;                  // of the file, at its last reading
   std::shared_ptr<const Table> table_ = std::make_shared<const Table>();
   std::map<std::string, uint64_t> refused_;
 };

@@ -11,14 +11,14 @@
 
 namespace firn::front {
 
-// What the handlers that ask for ids have in common: they differ in how they take a question and
-// in how they say yes and no.
+// Common parts of the handlers that request ids: they differ in how they parse a request and in the
+// form of their answers.
 class HttpAsker : public HttpHandler {
  public:
   HttpAsker(const Backend& backend, IdDesk& desk) : backend_(backend), desk_(desk) {}
 
  protected:
-  // Asks, and calls `yes(runs)` or No(refusal). A HEAD, which nobody can take ids from, takes none.
+  // Requests ids, and calls `yes(runs)` or No(refusal). A HEAD cannot carry ids, so it takes none.
   template <typename Yes>
   Outcome Ask(const HttpRequest& request, std::string_view tag, int64_t count, Form form,
               DoorCall& door, HttpAnswer& answer, Yes&& yes) {
@@ -37,7 +37,7 @@ class HttpAsker : public HttpHandler {
     return Outcome::kAnswered;
   }
 
-  // One id: as text and nothing else in the body.
+  // One id: the body consists of its text only.
   Outcome AskPlain(const HttpRequest& request, std::string_view tag, DoorCall& door,
                    HttpAnswer& answer) {
     if (request.head) return OnlyHead(tag, door, answer);
@@ -53,10 +53,10 @@ class HttpAsker : public HttpHandler {
                [&answer](const Runs& runs) { AppendNumber(answer.body, runs[0].first); });
   }
 
-  // The answer to a refusal, in this handler's own way.
+  // The answer to a refusal, in this handler's own form.
   virtual void No(const Refusal& refusal, HttpAnswer& answer) = 0;
 
-  // The request itself is at fault.
+  // The request itself is invalid.
   Outcome Bad(const Status& status, HttpAnswer& answer) {
     desk_.Refuse({Reason::kBadRequest, status.message(), 0, false});
     No(desk_.call().refusal(), answer);
@@ -71,7 +71,7 @@ class HttpAsker : public HttpHandler {
     return true;
   }
 
-  // Whether a GET would be served at this moment.
+  // Whether a GET would be served now.
   Outcome OnlyHead(std::string_view tag, const DoorCall& door, HttpAnswer& answer) {
     answer.no_store = true;
     answer.has_length = false;
@@ -85,7 +85,7 @@ class HttpAsker : public HttpHandler {
   IdDesk& desk_;
 };
 
-// The rest of a path behind `prefix`: one part, or more. Nothing when the path is another.
+// The rest of a path after `prefix`: one part, or more. Empty if the path has another prefix.
 inline std::optional<std::string_view> Behind(std::string_view prefix, std::string_view path) {
   if (!path.starts_with(prefix)) return std::nullopt;
   return path.substr(prefix.size());

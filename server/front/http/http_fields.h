@@ -13,8 +13,8 @@ namespace firn::front {
 // Numbers below it are exact in JavaScript.
 inline constexpr int64_t kExactInJavaScript = int64_t{1} << 53;
 
-// What ids, fields and ticks say, as JSON, for the parameters of a request. Nobody is asked for an
-// id. kInvalid: the request is at fault. Pure functions, but for the view of the backend.
+// The content of ids, fields and ticks as JSON, for the parameters of a request. No id is issued.
+// kInvalid: the request is invalid. Pure functions, except for the backend's view.
 
 // /v1/explain/{id}?layout=
 Result<std::string> ExplainAsJson(const Backend& backend, const HttpRequest& request,

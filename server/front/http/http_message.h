@@ -17,32 +17,32 @@ namespace firn::front {
 
 enum class HttpVerb : uint8_t { kGet, kPost, kOther };
 
-// One request, as far as Firn looks at it. Views into the connection's input: good for one call.
+// The parts of one request that Firn uses. Views into the connection's input: valid for one call.
 struct HttpRequest {
   static constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 
   HttpVerb verb = HttpVerb::kOther;
-  bool head = false;       // a GET whose answer's body is left out
-  bool options = false;    // whoever answers a verb that it does not know tells them
+  bool head = false;       // a GET whose answer's body is omitted
+  bool options = false;    // asks for the verbs that the path accepts
   std::string_view path;   // of the target, not decoded; "*" of OPTIONS
-  std::string_view query;  // behind the question mark
+  std::string_view query;  // after the question mark
   std::string_view content_type;
   std::string_view if_none_match;
   std::string_view body;
-  std::string_view host;        // with its port; empty: the peer names none
+  std::string_view host;        // with its port; empty: the peer sends none
   std::string_view admin_word;  // of the field X-Firn-Admin
   bool keep_alive = true;
   bool http_1_0 = false;
-  bool expects_continue = false;  // its body comes when the client has been told to go on
+  bool expects_continue = false;  // its body comes after a 100 Continue
 
-  // Whether the body is of a type, such as "application/json"; more may stand behind it.
+  // Whether the body is of a type, such as "application/json"; parameters may follow it.
   bool HasType(std::string_view type) const;
 
-  // The decoded value of a parameter, from the query or, in a POST, from a form's body. Empty when
-  // it is absent; kInvalid when it cannot be decoded.
+  // The decoded value of a parameter, from the query or, in a POST, from a form's body. Empty if it
+  // is absent; kInvalid if it cannot be decoded.
   Result<std::optional<std::string>> Parameter(std::string_view name) const;
 
-  // kInvalid when there is a parameter of another name, or one twice, or a body that is not read.
+  // kInvalid if a parameter has another name or is repeated, or if the body is not read.
   Status TakesOnly(std::initializer_list<std::string_view> names) const;
 
   // The same as a number: kInvalid unless it is one.
@@ -51,18 +51,18 @@ struct HttpRequest {
   Result<std::optional<uint64_t>> Unsigned(std::string_view name) const;
 };
 
-// What is answered. Kept and used again, so that its body need not allocate.
+// An answer. Reused, so that its body need not allocate.
 struct HttpAnswer {
   int status = 200;
   std::string_view content_type = kText;
   std::string body;
-  bool no_store = false;       // it carries ids: no cache may repeat it
-  bool has_length = true;      // false: it is for a HEAD, and its body was never made
+  bool no_store = false;       // it contains ids: no cache may store it
+  bool has_length = true;      // false: the answer to a HEAD, whose body was never created
   int32_t retry_after_ms = 0;  // 0: no advice
-  std::string_view allow;      // with status 405: GET and POST as far as they are; the rest follows
-  bool for_admins = false;     // pages of other sites may neither frame nor guess at it
-  const Tag* id_of = nullptr;  // set: the body is one id of this tag, got in the short way
-  std::string etag;            // names this very body, with its quotes; empty: nothing does
+  std::string_view allow;      // with status 405: GET and POST if permitted; the rest is added
+  bool for_admins = false;     // pages of other sites may neither frame it nor guess its content
+  const Tag* id_of = nullptr;  // set: the body is one id of this tag, got on the fast path
+  std::string etag;            // of this very body, with its quotes; empty: none
 
   static constexpr std::string_view kText = "text/plain; charset=utf-8";
   static constexpr std::string_view kJson = "application/json";
@@ -75,7 +75,7 @@ struct HttpAnswer {
 // Whether one of the tags of an If-None-Match is `etag`.
 bool MatchesEtag(std::string_view if_none_match, std::string_view etag);
 
-// Writes `answer` to `request`, and what becomes of the connection after it.
+// Writes `answer` to `request`, and returns whether the connection stays open.
 void AppendHttp(const HttpAnswer& answer, const HttpRequest& request, OutBuffer& out);
 
 // A piece of a path, with its %XX decoded.

@@ -6,7 +6,7 @@
 
 namespace firn::front {
 
-// The status that goes with a reason: 400 mend it, 404 no such tag, 409 used up, 429 too much,
+// The status of a reason: 400 invalid request, 404 no such tag, 409 exhausted, 429 too many,
 // 500 a defect, 503 not here or not now.
 int HttpStatusOf(Reason reason);
 
@@ -14,7 +14,7 @@ int HttpStatusOf(Reason reason);
 // its status and Retry-After.
 void AnswerRefusal(const Refusal& refusal, HttpAnswer& answer);
 
-// The request itself is at fault.
+// The request itself is invalid.
 inline void AnswerBad(const Status& status, HttpAnswer& answer) {
   AnswerRefusal({Reason::kBadRequest, status.message(), 0, false}, answer);
 }

@@ -12,9 +12,9 @@
 namespace firn::front {
 namespace {
 
-// Of RFC 3986's names those whose every character is one in whoever's eyes. Commas, percent signs
-// and the like stand in no name that can be looked up, and a comma is also what is left of two
-// Hosts that somebody has made one of.
+// Those names of RFC 3986 whose every character every parser reads as one. Commas, percent signs
+// and the like are in no name that can be resolved, and a comma is also the result of joining two
+// Host fields.
 bool IsName(std::string_view host) {
   const auto fits = [](char c) {
     return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||
@@ -27,13 +27,13 @@ bool IsIpv6(std::string_view host) {
   return host.find(':') != host.npos && IsIpAddress(std::string(host));
 }
 
-// What stands behind a host. A port may be left out behind its colon.
+// What follows a host. The port may be missing after its colon.
 bool IsColonAndPort(std::string_view text) {
   if (text.empty() || text == ":") return true;
   return text.front() == ':' && ParseNumber<uint16_t>(text.substr(1));
 }
 
-// "http://" at the front, with its length; 0: there is none.
+// Returns the length of "http://" at the front; 0: there is none.
 size_t SchemeLength(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     const bool fits = target.size() >= scheme.size();
@@ -69,7 +69,7 @@ std::optional<HttpTarget> ReadTarget(std::string_view text, bool options) {
   const size_t mark = text.find('?');
   target.path = text.substr(0, mark);
   if (mark != text.npos) target.query = text.substr(mark + 1);
-  // Without a path it is the root, and where OPTIONS asks for nothing else the server itself.
+  // Without a path it is the root, or for OPTIONS without a path the server itself.
   if (target.path.empty()) target.path = options && mark == text.npos ? "*" : "/";
   return target;
 }

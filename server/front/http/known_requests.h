@@ -10,20 +10,20 @@
 
 namespace firn::front {
 
-// Most requests on a connection are the bytes of one before. Where that one was answered with a
-// single id in the short way, the next is answered without being parsed: its tag is asked for an id
-// as always, and the id goes into the answer of before. What a tag, its plugins, the claim or a
-// drain have to say is never kept. One IO thread's.
+// Most requests on a connection repeat the bytes of an earlier one. If that one was answered with a
+// single id on the fast path, the next is answered without parsing: its tag is asked for an id as
+// always, and the id is written into the earlier answer. Refusals and decisions of a tag, its
+// plugins, the claim or a drain are never cached. Used by one IO thread.
 class KnownRequests {
  public:
   explicit KnownRequests(IdDesk& desk) : desk_(desk) {}
 
-  // Serves what stands at the front of `in`. Nothing, with no trace, when it is not known, or has
-  // more to be told than an id: then it has to be parsed.
+  // Serves the request at the front of `in`. Nullopt, without an effect, if it is not known, or its
+  // answer needs more than an id: then it must be parsed.
   std::optional<ServeStep> Serve(std::string_view in, const DoorCall& door, OutBuffer& out) const;
 
-  // `request` was answered by `answer`, which ends in an id of `tag` and leaves the connection
-  // open.
+  // Records that `request` was answered by `answer`, which ends in an id of `tag` and keeps the
+  // connection open.
   void Remember(std::string_view request, std::string_view answer, const Tag& tag);
 
  private:
@@ -31,7 +31,7 @@ class KnownRequests {
 
   struct Known {
     std::string request{};
-    std::string before_length{}, behind_length{};  // the answer's head, but for the body's length
+    std::string before_length{}, behind_length{};  // the answer's head without the body's length
     const Tag* tag = nullptr;
   };
 

@@ -13,16 +13,16 @@
 
 namespace firn::front {
 
-// Who has a place at a door: so many in all, and so many of one peer. A peer is an IPv4 address,
-// or the 64 bits of an IPv6 address that name a network: whoever has one such address has them
-// all. Any thread.
+// The connections of a door: a limit for all together, and one for each peer. A peer is an IPv4
+// address, or the 64 bits of an IPv6 address that name a network: a host with one such address has
+// them all. Any thread.
 class Places {
  public:
   explicit Places(const Limits& limits) : limits_(limits) {}
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  // A place that is taken. It is given back when this goes; the Places must outlive it.
+  // One connection's place. Its destructor gives it back; the Places must outlive it.
   class Place {
    public:
     Place() = default;
@@ -44,10 +44,10 @@ class Places {
     uint64_t peer_ = 0;
   };
 
-  // Empty: this peer has as many as it may.
+  // Empty: this peer has as many as permitted.
   std::optional<Place> Take(const boost::asio::ip::address& peer);
 
-  // More are in than may be: one has to go.
+  // More connections are in than permitted: one must be closed.
   bool overfull() const;
 
  private:

@@ -6,14 +6,14 @@
 
 namespace firn::front {
 
-// A peer whose first bytes are of no speech that is served here: mostly a client with one setting
-// wrong, who would otherwise see a closed connection and nothing else.
+// A peer whose first bytes belong to no supported protocol: usually a client with a wrong setting,
+// which would otherwise only see a closed connection.
 
-// What it seems to speak, for the log: "Redis".
+// The protocol that it seems to use, for the log: "Redis".
 std::string_view SpeechOfStranger(std::string_view first);
 
-// Appends what it can read, where that is known: Thrift without frames is told, in its own form,
-// that there have to be frames.
+// Appends an answer in its own protocol, if that is known: Thrift without frames gets an exception
+// that says that frames are required.
 void TellStranger(std::string_view first, OutBuffer& out);
 
 }  // namespace firn::front

@@ -56,8 +56,8 @@ class ThriftProtocol final : public Protocol {
   }
 
  private:
-  // The same request again, and those behind it that are the same, in one go. None, with no trace,
-  // where there is more to be told than an id.
+  // The same request again, and equal ones after it, together. None, without an effect, if an
+  // answer needs more than an id.
   ServeStep AnswerKnown(const KnownCall& known, std::string_view in, const DoorCall& call,
                         OutBuffer& out) {
     const size_t calls = known_.CountLike(known, in, call.together);
@@ -82,7 +82,7 @@ class ThriftProtocol final : public Protocol {
     } catch (const ServeStep& parked) {
       return parked;
     } catch (const std::exception&) {
-      // A coding keeps track of where in a message it is, and has now lost it.
+      // A coding tracks its position in a message, and has now lost it.
       Renew();
       return ServeStep::Close(CloseCause::kBadFrame);
     }
