@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "common/base/cat.h"
+#include "common/tag/obfuscated_end.h"
 #include "registry/claim/claim_options.h"
 #include "registry/operate/restore_command.h"
 #include "server/plugins/built_in.h"
@@ -194,6 +195,15 @@ Status NodeView::Say(bool offline) {
   operators_.Say(offline);
   LOG(INFO) << (offline ? "taken offline: clients are told to go elsewhere" : "online again");
   return {};
+}
+
+WallMs NodeView::ids_end() const {
+  WallMs end = layout().end();
+  const std::shared_lock lock(mutex_);
+  for (const auto& [name, tag] : tags_) {
+    end = std::min(end, ObfuscatedEnd(tag.definition, layout()).value_or(end));
+  }
+  return end;
 }
 
 void NodeView::OnTag(const TagDefinition& tag) {

@@ -37,6 +37,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   std::optional<MachineId> machine() const override { return node_.status().claim.machine; }
   const Layout& layout() const override { return node_.layout(); }
   RackSplit rack_split() const override { return split_; }
+  WallMs ids_end() const override;
   WallMs wall() const override { return clock_.Wall(); }
   front::ShownServers servers() const override { return listing_.Shown(); }
 

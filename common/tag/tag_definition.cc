@@ -153,7 +153,8 @@ void FaultList::CheckPlugins() {
   const std::string_view check = tag_.obfuscate_check;
   if (check.size() != 6 || !IsLowerHex(check)) {
     Add("obfuscate.check",
-        "must be the 6 hexadecimal digits, in small letters, by which servers know the key");
+        "must be 6 lower-case hexadecimal digits that identify the key; `firn tags` computes them "
+        "with --key_dir");
   }
 }
 

@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/id/layout.h"
+#include "common/json/json.h"
+#include "common/tag/obfuscated_end.h"
 #include "common/tag/tag_diff.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/records.h"
@@ -33,6 +36,13 @@ Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
   return MayBeObfuscated(meta, tag);
 }
 
+Status HoldsIds(BlockingCoordinator& registry, const MetaAsRead& meta, const TagDefinition& tag) {
+  const Result<Layout> layout = Layout::Parse(meta.meta.layout);
+  if (!layout.ok() || !ObfuscatedEnd(tag, *layout)) return {};
+  FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
+  return CheckObfuscatedEnd(tag, *layout, now);
+}
+
 // A start in a later period would keep the tag from issuing numbers until then.
 Status MayStart(BlockingCoordinator& registry, const MetaAsRead& meta, const TagDefinition& tag) {
   if (tag.HasLedger()) {
@@ -55,6 +65,20 @@ TagDefinition WithLedgerAtStart(TagDefinition tag) {
   return tag;
 }
 
+// Among the members that versions keep without knowing them.
+constexpr const char* kRetired = "retired";
+
+void MarkRetired(TagNode& node, bool retired) {
+  Json others = Json::object();
+  if (const auto kept = ParseJson(node.others, kTagNodeBytesMax); kept.ok()) others = *kept;
+  if (retired) {
+    others[kRetired] = true;
+  } else {
+    others.erase(kRetired);
+  }
+  node.others = others.empty() ? "" : JsonText(others);
+}
+
 bool OnlyLedgerMoved(const StoredTag& before, const StoredTag& now) {
   return before.stat.created_zxid == now.stat.created_zxid &&
          before.meta_version == now.meta_version && before.node.others == now.node.others &&
@@ -62,6 +86,12 @@ bool OnlyLedgerMoved(const StoredTag& before, const StoredTag& now) {
 }
 
 }  // namespace
+
+bool IsRetired(const TagNode& node) {
+  if (!node.tag.disabled || node.others.empty()) return false;
+  const auto others = ParseJson(node.others, kTagNodeBytesMax);
+  return others.ok() && others->contains(kRetired);
+}
 
 Result<TagListing> TagStore::ReadAll() {
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
@@ -123,6 +153,7 @@ Status TagStore::Create(const TagDefinition& tag) {
                    "may have issued numbers before; start=1 if it has not");
   }
   FIRN_TRY(MayStart(registry_, meta, tag));
+  FIRN_TRY(HoldsIds(registry_, meta, tag));
   TagDefinition made = WithLedgerAtStart(tag);
   if (!restored || made.high == 1) made.high = 0;  // no number was ever issued
   const Result<StoredTag> before = ReadNode(tag.name, meta);
@@ -145,6 +176,7 @@ Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
   FIRN_TRY(MayWrite(meta, after));
   const bool starts = after.start != read.tag().start || !read.tag().HasLedger();
   if (starts) FIRN_TRY(MayStart(registry_, meta, after));
+  if (FormOf(after) != FormOf(read.tag())) FIRN_TRY(HoldsIds(registry_, meta, after));
   return Put(read, std::move(after));
 }
 
@@ -166,6 +198,7 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
   FIRN_TRY(CheckEdit(read.tag(), after));
   TagNode node = read.node;
   node.tag = after;
+  if (!after.disabled) MarkRetired(node, false);
   const bool same_store = after.store == read.tag().store;
   if (!same_store || after.when_store_is_away != StoreAway::kLedger) node.stand_in = {};
   return Overwrite(read, node).WithContext("changing " + Quoted(after.name));
@@ -181,7 +214,7 @@ Status TagStore::Delete(std::string_view name) {
     if (read.tag().MayHaveIssued()) {
       return Invalid("ids of " + Quoted(name) +
                      " may have been issued, and a new tag of that name would repeat them; "
-                     "disable it instead");
+                     "retire it instead");
     }
     TagNode node = read.node;
     node.tag.disabled = true;
@@ -191,6 +224,22 @@ Status TagStore::Delete(std::string_view name) {
     if (done.code() != Code::kConflict) break;
   }
   return done.WithContext("deleting " + Quoted(name));
+}
+
+Status TagStore::Retire(std::string_view name) {
+  FIRN_TRY(CheckTagName(name));
+  Status done;
+  for (int tries = 0; tries < kEditTriesMax; ++tries) {
+    FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
+    FIRN_ASSIGN(const StoredTag read, ReadTag(name, meta));
+    FIRN_TRY(MayWrite(meta, read.tag()));
+    TagNode node = read.node;
+    node.tag.disabled = true;
+    MarkRetired(node, true);
+    done = Overwrite(read, node);
+    if (done.code() != Code::kConflict) break;
+  }
+  return done.WithContext("retiring " + Quoted(name));
 }
 
 // Replaces the node by `node` if it is still as it was read.

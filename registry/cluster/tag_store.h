@@ -22,6 +22,9 @@ struct StoredTag {
   const TagDefinition& tag() const { return node.tag; }
 };
 
+// Whether the tag was retired (TagStore::Retire).
+bool IsRetired(const TagNode& node);
+
 // All tags of a cluster, and a sentence for each node that is not a tag.
 struct TagListing {
   std::vector<StoredTag> tags;  // by node name
@@ -49,7 +52,8 @@ class TagStore {
   // Creates a tag. kConflict if a tag of that name exists, disabled or not. In a cluster that was
   // restored after a loss, a tag with a ledger requires an explicit start: its node may have been
   // lost after numbers were issued. Unless the start is 1, ids count as issued, and their form is
-  // fixed. kInvalid for numbers beyond LimitOf.
+  // fixed. kInvalid for numbers beyond LimitOf, and for an obfuscated tag that cannot hold the
+  // layout's ids for a year (CheckObfuscatedEnd).
   Status Create(const TagDefinition& tag);
 
   // Replaces the tag as read by `after`, except for the ledger and members of later versions.
@@ -66,6 +70,11 @@ class TagStore {
   // may have been issued. If a server takes the first range at the same time, the versions order
   // the two writes, and the later one fails.
   Status Delete(std::string_view name);
+
+  // Disables a tag, which may have issued ids, for good and marks it as retired. An edit that
+  // enables it takes the mark away. Servers need not know the mark: it only hides the tag from
+  // people.
+  Status Retire(std::string_view name);
 
   // For `firn restore`, while the cluster is frozen under the root node as read, before ledgers are
   // lifted: gives an existing tag the form of `tag`, except for ledger and start. kInvalid if

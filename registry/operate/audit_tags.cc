@@ -7,6 +7,8 @@
 
 #include "common/base/cat.h"
 #include "common/base/quote.h"
+#include "common/id/layout.h"
+#include "common/tag/obfuscated_end.h"
 #include "common/text/dated_numbers.h"
 #include "common/text/time_zone.h"
 #include "registry/cluster/tag_store.h"
@@ -39,6 +41,14 @@ std::string DatedAhead(const TagDefinition& tag, WallMs now) {
       ", which is in the future: the registry's clock was wrong, and the date stays until then");
 }
 
+void NoteObfuscatedEnd(const TagDefinition& tag, const Layout& layout, WallMs now, Audit& audit) {
+  const std::optional<WallMs> end = ObfuscatedEnd(tag, layout);
+  std::string note = ObfuscatedEndNote(tag, layout, now);
+  if (note.empty()) return;
+  const bool soon = *end - now < kObfuscatedLeast;
+  (soon ? audit.faults : audit.notes).push_back(std::move(note));
+}
+
 }  // namespace
 
 Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit) {
@@ -46,6 +56,7 @@ Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit) {
   audit.faults.insert(audit.faults.end(), listing.faults.begin(), listing.faults.end());
   audit.losses += listing.faults.size();
   for (const std::string& tag : listing.unreadable) audit.lost_tags.emplace(tag, 0);
+  const Result<Layout> layout = Layout::Parse(audit.meta ? audit.meta->layout : "");
   TagsByName tags;
   for (const StoredTag& stored : listing.tags) {
     const std::string& name = stored.tag().name;
@@ -54,6 +65,7 @@ Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit) {
     if (std::string ahead = DatedAhead(stored.tag(), now); !ahead.empty()) {
       audit.faults.push_back(std::move(ahead));
     }
+    if (layout.ok()) NoteObfuscatedEnd(stored.tag(), *layout, now, audit);
     if (stored.stat.version != kUnguardedVersion) continue;
     audit.faults.push_back(RestsUnguarded("the node of tag " + Quoted(name)));
     ++audit.losses;

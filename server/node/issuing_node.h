@@ -117,7 +117,10 @@ class IssuingNode {
   // `served` is told, on the control thread, of each tag of the registry that is served from then
   // on; before Start.
   void OnTagServed(std::function<void(const TagDefinition&)> served) {
-    follower_.OnServed(std::move(served));
+    follower_.OnServed([this, served = std::move(served)](const TagDefinition& tag) {
+      layout_end_.Note(tag);
+      served(tag);
+    });
   }
   // `deleted` likewise of each of them that was deleted.
   void OnTagDeleted(std::function<void(const std::string& tag)> deleted) {

@@ -1,8 +1,10 @@
 #include "server/plugins/obfuscate.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -133,8 +135,10 @@ Result<std::shared_ptr<ObfuscatePlugin>> ObfuscatePlugin::Make(
     std::shared_ptr<const BlockCipher> cipher, std::string_view tag, int64_t width) {
   if (width < kWidthLeast || width > kWidthMost) return Invalid("obfuscate: no such width");
   FIRN_ASSIGN(Ff1 ff1, Ff1::Make(std::move(cipher), 10, static_cast<int>(width), tag));
-  const auto size = static_cast<int64_t>(ff1.left_size() * ff1.right_size());
-  return std::shared_ptr<ObfuscatePlugin>(new ObfuscatePlugin(std::move(ff1), size));
+  const uint64_t last = ff1.left_size() * ff1.right_size() - 1;
+  constexpr uint64_t kLastId = std::numeric_limits<int64_t>::max();
+  const auto most = static_cast<int64_t>(std::min(last, kLastId));
+  return std::shared_ptr<ObfuscatePlugin>(new ObfuscatePlugin(std::move(ff1), most));
 }
 
 std::optional<Refusal> ObfuscatePlugin::Before(const Request& request) {
@@ -148,8 +152,10 @@ std::optional<Refusal> ObfuscatePlugin::After(const Request&, Runs& runs) {
   Batch batch;
   bool ok = true;
   const auto flush = [&] {
-    ok = ok && ff1_.Encrypt(batch.strings());
-    for (const Ff1::Halves& string : batch.strings()) hidden.Add({Join(string), 1, 1});
+    ok = ok && Permute(batch.strings());
+    for (const Ff1::Halves& string : batch.strings()) {
+      hidden.Add({static_cast<int64_t>(Join(string)), 1, 1});
+    }
     batch.Clear();
   };
   runs.ForEach([&](int64_t id) {
@@ -165,15 +171,28 @@ std::optional<Refusal> ObfuscatePlugin::After(const Request&, Runs& runs) {
 Result<int64_t> ObfuscatePlugin::Hide(int64_t id) const {
   FIRN_TRY(CheckRange(id));
   Ff1::Halves string = Split(id);
-  if (!ff1_.Encrypt({&string, 1})) return Internal(CipherFailed().message);
-  return Join(string);
+  if (!Permute({&string, 1})) return Internal(CipherFailed().message);
+  return static_cast<int64_t>(Join(string));
 }
 
 Result<int64_t> ObfuscatePlugin::Reveal(int64_t shown) const {
   FIRN_TRY(CheckRange(shown));
   Ff1::Halves string = Split(shown);
-  if (!ff1_.Decrypt({&string, 1})) return Internal(CipherFailed().message);
-  return Join(string);
+  do {
+    if (!ff1_.Decrypt({&string, 1})) return Internal(CipherFailed().message);
+  } while (Join(string) > static_cast<uint64_t>(most_));
+  return static_cast<int64_t>(Join(string));
+}
+
+// Encrypts each of them until it is an id: with a width of 19 one of 13 is not at first.
+bool ObfuscatePlugin::Permute(std::span<Ff1::Halves> strings) const {
+  if (!ff1_.Encrypt(strings)) return false;
+  for (Ff1::Halves& string : strings) {
+    while (Join(string) > static_cast<uint64_t>(most_)) {
+      if (!ff1_.Encrypt({&string, 1})) return false;
+    }
+  }
+  return true;
 }
 
 bool ObfuscatePlugin::Holds(const Runs& runs) const {
@@ -184,8 +203,8 @@ bool ObfuscatePlugin::Holds(const Runs& runs) const {
 }
 
 Status ObfuscatePlugin::CheckRange(int64_t id) const {
-  if (id >= 0 && id < size_) return {};
-  return Invalid(Cat("the id is not below ", size_));
+  if (id >= 0 && id <= most_) return {};
+  return Invalid(Cat("the id is above ", most_, " or negative"));
 }
 
 Ff1::Halves ObfuscatePlugin::Split(int64_t id) const {
@@ -193,8 +212,8 @@ Ff1::Halves ObfuscatePlugin::Split(int64_t id) const {
   return {number / ff1_.right_size(), number % ff1_.right_size()};
 }
 
-int64_t ObfuscatePlugin::Join(const Ff1::Halves& halves) const {
-  return static_cast<int64_t>(halves.left * ff1_.right_size() + halves.right);
+uint64_t ObfuscatePlugin::Join(const Ff1::Halves& halves) const {
+  return halves.left * ff1_.right_size() + halves.right;
 }
 
 Refusal ObfuscatePlugin::TooLarge() const {

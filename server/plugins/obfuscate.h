@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,10 +25,12 @@ std::string KeyCheck(const BlockCipher& cipher);
 // Replaces each id by another one, so that ids reveal neither how many there are nor which comes
 // next. The key reverses it.
 //
-// 1. The ids below 10^width are permuted among themselves, by FF1 with AES under the tag's key. So
-//    an id that is not issued twice is not shown twice.
+// 1. The ids below 10^width, or with a width of 19 all ids, are permuted among themselves, by FF1
+//    with AES under the tag's key. So an id that is not issued twice is not shown twice. FF1
+//    permutes all numbers of 19 digits: a number beyond 63 bits is encrypted again until it is an
+//    id (cycle walking).
 // 2. The tweak is the tag's name: two tags under one key are permuted differently.
-// 3. An id at or above 10^width ends the call with EXHAUSTED: it is never shown as it is.
+// 3. An id above that ends the call with EXHAUSTED: it is never shown as it is.
 // 4. Calls that ask for runs are refused: permuted ids do not form any.
 // 5. Width, key and name decide what an id looks like; the tag's definition pins all three.
 //
@@ -38,7 +41,7 @@ class ObfuscatePlugin final : public Plugin {
  public:
   static constexpr int kOrder = 900;  // last: plugins that ran before have seen the ids as issued
   static constexpr int kWidthLeast = 6;
-  static constexpr int kWidthMost = 18;
+  static constexpr int kWidthMost = 19;  // all ids
 
   static Result<std::shared_ptr<ObfuscatePlugin>> Make(std::shared_ptr<const BlockCipher> cipher,
                                                        std::string_view tag, int64_t width);
@@ -52,20 +55,21 @@ class ObfuscatePlugin final : public Plugin {
   Result<int64_t> Hide(int64_t id) const;
   Result<int64_t> Reveal(int64_t shown) const;
 
-  // 10^width: the number of ids there are.
-  int64_t size() const { return size_; }
+  // The largest id that is permuted.
+  int64_t most() const { return most_; }
 
  private:
-  ObfuscatePlugin(Ff1 ff1, int64_t size) : ff1_(std::move(ff1)), size_(size) {}
+  ObfuscatePlugin(Ff1 ff1, int64_t most) : ff1_(std::move(ff1)), most_(most) {}
 
   bool Holds(const Runs& runs) const;
   Status CheckRange(int64_t id) const;
   Ff1::Halves Split(int64_t id) const;
-  int64_t Join(const Ff1::Halves& halves) const;
+  uint64_t Join(const Ff1::Halves& halves) const;
+  bool Permute(std::span<Ff1::Halves> strings) const;
   Refusal TooLarge() const;
 
   const Ff1 ff1_;
-  const int64_t size_;
+  const int64_t most_;
 };
 
 }  // namespace firn

@@ -245,7 +245,7 @@ TEST_F(FirnClusterTest, DeletesAndRecreatesAnUnusedTag) {
 
   const Finished used = Firn({"tags", "delete", "default"});
   EXPECT_EQ(used.exit_code, 2);
-  EXPECT_NE(used.err.find("disable it"), std::string::npos) << used.err;
+  EXPECT_NE(used.err.find("retire it"), std::string::npos) << used.err;
 }
 
 TEST_F(FirnClusterTest, HelpListsEveryTagKey) {

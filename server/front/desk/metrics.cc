@@ -209,8 +209,9 @@ void Describe(const ServerView& view, MetricsPage& page) {
   DescribeRefused(report, page);
   page.Gauge("firn_cluster_frozen", "1 while the cluster waits for firn restore.",
              report.frozen ? 1 : 0);
-  page.Gauge("firn_layout_days_left", "Until the layout's time field has run out.",
-             static_cast<double>((view.layout().end() - report.wall).count()) / kMsPerDay);
+  page.Gauge("firn_layout_days_left",
+             "Until the layout's time field has run out, or ids outgrow an obfuscated tag's width.",
+             static_cast<double>((view.ids_end() - report.wall).count()) / kMsPerDay);
 }
 
 }  // namespace firn::front

@@ -103,6 +103,8 @@ class ServerView {
   // Of the cluster; the same for the server's whole life.
   virtual const Layout& layout() const = 0;
   virtual RackSplit rack_split() const = 0;
+  // When the first of its tags has no more ids: the layout's end, or earlier.
+  virtual WallMs ids_end() const { return layout().end(); }
 
   virtual WallMs wall() const = 0;
 

@@ -1,6 +1,7 @@
 #include "server/issue/snowflake/layout_end.h"
 
 #include "common/base/cat.h"
+#include "common/tag/obfuscated_end.h"
 
 namespace firn {
 namespace {
@@ -11,13 +12,33 @@ constexpr Milliseconds kDay = std::chrono::hours(24);
 
 int64_t DaysLeft(const Layout& layout, WallMs now) { return (layout.end() - now) / kDay; }
 
+void LayoutEndWatch::Note(const TagDefinition& tag) {
+  const std::optional<WallMs> end = ObfuscatedEnd(tag, layout_);
+  if (end && *end < layout_.end()) {
+    tags_[tag.name] = *end;
+  } else {
+    tags_.erase(tag.name);
+  }
+}
+
 std::optional<std::string> LayoutEndWatch::Check(Now now) {
-  const int64_t days = DaysLeft(layout_, now.wall);
-  if (days >= kWarnDays) return std::nullopt;
   if (warned_ && now.boot - *warned_ < kDay) return std::nullopt;
+  std::string warning;
+  const int64_t days = DaysLeft(layout_, now.wall);
+  if (days < kWarnDays) {
+    warning = Cat("layout ", layout_.text(), " runs out in ", days,
+                  " days; from then on no id can be made in it");
+  }
+  for (const auto& [tag, end] : tags_) {
+    const int64_t left = (end - now.wall) / kDay;
+    if (left >= kWarnDays) continue;
+    warning +=
+        Cat(warning.empty() ? "" : "; ", "ids of tag '", tag, "' outgrow its obfuscate.width in ",
+            left, " days; from then on its calls are refused");
+  }
+  if (warning.empty()) return std::nullopt;
   warned_ = now.boot;
-  return Cat("layout ", layout_.text(), " runs out in ", days,
-             " days; from then on no id can be made in it");
+  return warning;
 }
 
 }  // namespace firn

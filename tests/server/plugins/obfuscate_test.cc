@@ -55,18 +55,33 @@ TEST(ObfuscateTest, RevealIsTheInverseAtEveryWidth) {
   const uint64_t seed = TestSeed();
   SCOPED_TRACE(SeedText(seed));
   SeededEntropy entropy(seed);
-  for (int64_t width = 6; width <= 18; ++width) {
+  for (int64_t width = 6; width <= 19; ++width) {
     const auto plugin = Make(width);
-    std::vector<int64_t> ids = {0, 1, plugin->size() - 2, plugin->size() - 1};
+    std::vector<int64_t> ids = {0, 1, plugin->most() - 1, plugin->most()};
     for (int i = 0; i < 200; ++i) {
-      ids.push_back(static_cast<int64_t>(entropy.Below(static_cast<uint64_t>(plugin->size()))));
+      ids.push_back(static_cast<int64_t>(entropy.Below(static_cast<uint64_t>(plugin->most()))));
     }
     for (const int64_t id : ids) {
       const int64_t shown = *plugin->Hide(id);
       ASSERT_GE(shown, 0);
-      ASSERT_LT(shown, plugin->size());
+      ASSERT_LE(shown, plugin->most());
       ASSERT_EQ(*plugin->Reveal(shown), id) << "width " << width;
     }
+  }
+}
+
+// FF1 permutes more numbers than there are ids.
+TEST(ObfuscateTest, Width19ShowsEveryIdAsAnIdAlsoInBatches) {
+  const auto plugin = Make(19);
+  EXPECT_EQ(plugin->most(), std::numeric_limits<int64_t>::max());
+  const int64_t first = plugin->most() - 2'000;
+  const auto shown = Shown(*plugin, Of({{first, 2'001, 1}}));
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  for (size_t i = 0; i < shown->size(); ++i) {
+    const int64_t id = first + static_cast<int64_t>(i);
+    ASSERT_GE((*shown)[i], 0);
+    ASSERT_EQ((*shown)[i], *plugin->Hide(id));
+    ASSERT_EQ(*plugin->Reveal((*shown)[i]), id);
   }
 }
 
@@ -122,7 +137,7 @@ TEST(ObfuscateTest, RefusesKeysOfOtherSizes) {
 
 TEST(ObfuscateTest, RefusesWidthsOutsideTheRange) {
   EXPECT_EQ(ObfuscatePlugin::Make(Cipher(), "t", 5).code(), Code::kInvalid);
-  EXPECT_EQ(ObfuscatePlugin::Make(Cipher(), "t", 19).code(), Code::kInvalid);
+  EXPECT_EQ(ObfuscatePlugin::Make(Cipher(), "t", 20).code(), Code::kInvalid);
 }
 
 TEST(ObfuscateTest, ManyThreadsShareOneKey) {

@@ -44,7 +44,7 @@ constexpr std::array kZones = {"UTC",
 
 void Obfuscate(TagDefinition& tag) {
   tag.plugins = {"obfuscate"};
-  tag.obfuscate_width = 18;
+  tag.obfuscate_width = 19;
   tag.obfuscate_key = "k1";
   tag.obfuscate_check = "c6a13b";
 }

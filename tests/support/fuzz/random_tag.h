@@ -64,7 +64,7 @@ inline TagDefinition RandomTag(Entropy& entropy) {
   }
   if (coin() && tag.strategy != "dated") {
     tag.plugins.push_back("obfuscate");
-    tag.obfuscate_width = 6 + static_cast<int64_t>(entropy.Below(13));
+    tag.obfuscate_width = 6 + static_cast<int64_t>(entropy.Below(14));
     tag.obfuscate_key = "k2026";
     tag.obfuscate_check = "c6a13b";
   }
