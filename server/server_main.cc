@@ -30,16 +30,24 @@ namespace {
 
 constexpr Milliseconds kExpiresSoon{30LL * 24 * 3600 * 1000};
 
-// Logs the certificates that have expired or soon will: clients refuse a server with an expired one.
+// Logs the certificates that have expired or soon will.
 void WarnOfCertificates(const ServerProgram& server) {
   const WallMs now = SystemClock().Wall();
-  for (const front::CertificateReport& one : server.certificates()) {
-    if (one.expiry <= now) {
-      LOG(ERROR) << "the TLS certificate of the " << one.door << " port expired at "
-                 << FormatRfc3339(one.expiry) << "; clients will refuse it";
-    } else if (one.expiry - now < kExpiresSoon) {
-      LOG(WARNING) << "the TLS certificate of the " << one.door << " port expires at "
-                   << FormatRfc3339(one.expiry);
+  for (const auto& [door, expiry] : server.certificates()) {
+    const std::string end = Cat(" of the ", door, " port expires at ");
+    if (expiry.certificate <= now) {
+      LOG(ERROR) << "the TLS certificate of the " << door << " port expired at "
+                 << FormatRfc3339(expiry.certificate) << "; clients will refuse it";
+    } else if (expiry.certificate - now < kExpiresSoon) {
+      LOG(WARNING) << "the TLS certificate" << end << FormatRfc3339(expiry.certificate);
+    }
+    if (!expiry.client_ca) continue;
+    if (*expiry.client_ca <= now) {
+      LOG(ERROR) << "a client authority's certificate of the " << door << " port expired at "
+                 << FormatRfc3339(*expiry.client_ca)
+                 << "; clients whose certificates it signed are refused";
+    } else if (*expiry.client_ca - now < kExpiresSoon) {
+      LOG(WARNING) << "a client authority's certificate" << end << FormatRfc3339(*expiry.client_ca);
     }
   }
 }
@@ -48,7 +56,9 @@ std::string CertificateDates(const ServerProgram& server) {
   std::string dates;
   for (const front::CertificateReport& one : server.certificates()) {
     dates += Cat(dates.empty() ? " (" : ", ", one.door, " port: valid until ",
-                 FormatRfc3339(one.expiry));
+                 FormatRfc3339(one.expiry.certificate));
+    if (!one.expiry.client_ca) continue;
+    dates += Cat(", client authority until ", FormatRfc3339(*one.expiry.client_ca));
   }
   return dates.empty() ? dates : dates + ")";
 }
@@ -66,7 +76,9 @@ void Reload(ServerProgram& server) {
 // True when it is asked to end; false when it has to be opened again.
 bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
   constexpr Milliseconds kLook{200};
+  FreedInBulk freed;
   for (std::string shown; !server.misguessed();) {
+    freed.Look(server.connection_bytes(), SystemClock().Boot());
     if (std::string readiness = server.Readiness(); readiness != shown) {
       shown = std::move(readiness);
       NotifyServiceManager("STATUS=" + shown);
@@ -74,9 +86,7 @@ bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
     const std::optional<int> signal = signals.Next(kLook);
     if (signal == SIGHUP) {
       Reload(server);
-  FreedInBulk freed;
     } else if (signal) {
-    freed.Look(server.connection_bytes(), SystemClock().Boot());
       return true;
     }
   }

@@ -35,7 +35,8 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
       rights_(options_.tls_names_file.empty()
                   ? nullptr
                   : std::make_unique<TagRights>(options_.tls_names_file)),
-      status_(view, [this] { return sums(); }, clock),
+      status_(
+          view, [this] { return sums(); }, clock),
       backend_{issuer,
                view,
                options_.listen.limits,
@@ -87,19 +88,19 @@ Status ServerFront::LookAtRights() {
 
 std::vector<CertificateReport> ServerFront::certificates() const {
   std::vector<CertificateReport> reports;
-  const auto add = [&reports](const char* door, std::optional<WallMs> expiry) {
+  const auto add = [&reports](const char* door, std::optional<TlsExpiry> expiry) {
     if (expiry) reports.push_back({door, *expiry});
   };
-  add("public", public_.certificate_expiry());
-  if (admin_) add("admin", admin_->certificate_expiry());
+  add("public", public_.tls_expiry());
+  if (admin_) add("admin", admin_->tls_expiry());
   return reports;
 }
 
 std::string ServerFront::Metrics() const {
   MetricsPage page;
   const WallMs now = clock_.Wall();
-  Describe(public_.totals(), "public", public_.certificate_expiry(), now, page);
-  if (admin_) Describe(admin_->totals(), "admin", admin_->certificate_expiry(), now, page);
+  Describe(public_.totals(), "public", public_.tls_expiry(), now, page);
+  if (admin_) Describe(admin_->totals(), "admin", admin_->tls_expiry(), now, page);
   Describe(sums(), page);
   if (rights_ != nullptr) {
     for (const auto& [name, times] : rights_->refused()) {

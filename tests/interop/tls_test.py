@@ -129,6 +129,10 @@ class TlsTest(unittest.TestCase):
         seconds = re.search(r'^firn_tls_certificate_expiry_seconds{door="public"} (.*)$',
                             self.admin("/metrics", str), re.MULTILINE)
         self.assertAlmostEqual(float(seconds[1]), shown["expires_in_s"], delta=3600)
+        self.assertGreater(shown["client_ca_expires_in_s"], 86400)
+        seconds = re.search(r'^firn_tls_client_ca_expiry_seconds{door="public"} (.*)$',
+                            self.admin("/metrics", str), re.MULTILINE)
+        self.assertAlmostEqual(float(seconds[1]), shown["client_ca_expires_in_s"], delta=3600)
         self.use("good")
 
     def admin(self, path, read):

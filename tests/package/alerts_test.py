@@ -108,6 +108,12 @@ CASES = {
         {f'firn_history_runs_total{{{HERE},outcome="lost"}}': "0x10 4x10"},
         {f'firn_history_runs_total{{{HERE},outcome="written"}}': "0+4x20",
          f'firn_history_runs_total{{{HERE},outcome="dropped"}}': "4x20"}),
+    "FirnClientCaExpiring": (
+        {f'firn_tls_client_ca_expiry_seconds{{{HERE},door="public"}}': "1000000x20"},
+        {f'firn_tls_client_ca_expiry_seconds{{{HERE},door="public"}}': "3000000x20"}),
+    "FirnClientCaExpiresThisWeek": (
+        {f'firn_tls_client_ca_expiry_seconds{{{HERE},door="admin"}}': "-60x20"},
+        {f'firn_tls_client_ca_expiry_seconds{{{HERE},door="admin"}}': "2700000x20"}),
     "FirnCrowded": (
         {f'firn_accept_failures_total{{{HERE},door="public"}}': "0x10 4x10"},
         {f'firn_accept_failures_total{{{HERE},door="public"}}': "4x20"}),

@@ -29,7 +29,7 @@ CLUSTER = os.path.join(ROOT, "tools/cluster")
 
 # Series that these servers do not have: of certificates (tests/interop/tls_test.py reads them) and of refused tags
 # (server_states_test.py).
-ABSENT = {"firn_tls_certificate_expiry_seconds", "firn_tag_refused"}
+ABSENT = {"firn_tls_certificate_expiry_seconds", "firn_tls_client_ca_expiry_seconds", "firn_tag_refused"}
 
 
 def queries():

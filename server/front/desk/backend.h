@@ -11,14 +11,15 @@
 #include "server/front/desk/status_cache.h"
 #include "server/front/desk/tag_rights.h"
 #include "server/front/net/limits.h"
+#include "server/front/net/tls_expiry.h"
 #include "server/issue/issuer.h"
 
 namespace firn::front {
 
-// The TLS certificate of a door: "public" or "admin".
+// When the certificates of a door expire: "public" or "admin".
 struct CertificateReport {
   const char* door;
-  WallMs expiry;
+  TlsExpiry expiry;
 };
 
 // What the handlers of a front door work with; all of it outlives them. Thread-safe.

@@ -82,13 +82,21 @@ std::string MetricsPage::Text() const {
   return prometheus::TextSerializer().Serialize(all);
 }
 
-void Describe(const Totals& totals, const std::string& door, std::optional<WallMs> expiry,
+void Describe(const Totals& totals, const std::string& door, std::optional<TlsExpiry> expiry,
               WallMs now, MetricsPage& page) {
   const MetricsPage::Labels labels{{"door", door}};
+  const auto seconds_to = [now](WallMs end) {
+    return static_cast<double>((end - now).count()) / 1000;
+  };
   if (expiry) {
     page.Gauge("firn_tls_certificate_expiry_seconds",
                "Time until the server's TLS certificate expires; negative once it has.",
-               static_cast<double>((*expiry - now).count()) / 1000, labels);
+               seconds_to(expiry->certificate), labels);
+  }
+  if (expiry && expiry->client_ca) {
+    page.Gauge("firn_tls_client_ca_expiry_seconds",
+               "Time until the first client authority's certificate expires; negative once it has.",
+               seconds_to(*expiry->client_ca), labels);
   }
   page.Gauge("firn_connections", "Open connections.", static_cast<double>(totals.open()), labels);
   page.Counter("firn_connections_accepted_total", "Connections that came in.", totals.accepted,

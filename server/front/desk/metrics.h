@@ -12,6 +12,7 @@
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/server_view.h"
 #include "server/front/net/counters.h"
+#include "server/front/net/tls_expiry.h"
 
 namespace firn::front {
 
@@ -40,8 +41,8 @@ class MetricsPage {
   std::unique_ptr<Families> families_;
 };
 
-// What a listener has done, and when its certificate expires; `door` names it ("public", "admin").
-void Describe(const Totals& totals, const std::string& door, std::optional<WallMs> expiry,
+// What a listener has done, and when its certificates expire; `door` names it ("public", "admin").
+void Describe(const Totals& totals, const std::string& door, std::optional<TlsExpiry> expiry,
               WallMs now, MetricsPage& page);
 
 // Calls, ids by tag, and refusals by reason, of the whole server.

@@ -86,9 +86,14 @@ Json MachinesJson(const ServerReport& report, const RackSplit& split) {
 Json CertificatesJson(const std::vector<CertificateReport>& certificates, WallMs now) {
   Json json = Json::array();
   for (const CertificateReport& one : certificates) {
-    json.push_back({{"door", one.door},
-                    {"expires", FormatRfc3339(one.expiry)},
-                    {"expires_in_s", (one.expiry - now).count() / 1000}});
+    Json shown{{"door", one.door},
+               {"expires", FormatRfc3339(one.expiry.certificate)},
+               {"expires_in_s", (one.expiry.certificate - now).count() / 1000}};
+    if (const std::optional<WallMs> end = one.expiry.client_ca) {
+      shown["client_ca_expires"] = FormatRfc3339(*end);
+      shown["client_ca_expires_in_s"] = (*end - now).count() / 1000;
+    }
+    json.push_back(std::move(shown));
   }
   return json;
 }

@@ -66,6 +66,16 @@ std::vector<std::string> NamesOn(X509& certificate) {
 
 WallMs ExpiryOf(const X509& certificate) { return TimeOf(X509_get0_notAfter(&certificate)); }
 
+std::vector<const X509*> AuthoritiesOf(const SSL_CTX& context) {
+  std::vector<const X509*> authorities;
+  const auto* const loaded = X509_STORE_get0_objects(SSL_CTX_get_cert_store(&context));
+  for (int i = 0; i < sk_X509_OBJECT_num(loaded); ++i) {
+    const X509* const one = X509_OBJECT_get0_X509(sk_X509_OBJECT_value(loaded, i));
+    if (one != nullptr) authorities.push_back(one);
+  }
+  return authorities;
+}
+
 Status CheckValidNow(const X509& certificate, const std::string& file) {
   const ASN1_TIME* const begin = X509_get0_notBefore(&certificate);
   const ASN1_TIME* const end = X509_get0_notAfter(&certificate);

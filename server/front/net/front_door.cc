@@ -64,7 +64,7 @@ void FrontDoor::Shutdown(Milliseconds patience) {
 
 Status FrontDoor::ReloadTls() { return tls_ ? tls_->Reload() : Status(); }
 
-std::optional<WallMs> FrontDoor::certificate_expiry() const {
+std::optional<TlsExpiry> FrontDoor::tls_expiry() const {
   return tls_ ? std::optional(tls_->expiry()) : std::nullopt;
 }
 

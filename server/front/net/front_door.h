@@ -14,6 +14,7 @@
 #include "server/front/net/limits.h"
 #include "server/front/net/places.h"
 #include "server/front/net/protocol.h"
+#include "server/front/net/tls_expiry.h"
 
 namespace firn::front {
 
@@ -60,12 +61,12 @@ class FrontDoor {
   // Listens and serves. Fails, with nothing left behind, when the address is taken or not ours.
   Status Start();
 
-  // Reads the TLS files again, for new connections. kInvalid names the file at fault, also one with a
-  // certificate that has expired, and leaves in force what is. Ok without TLS.
+  // Reads the TLS files again, for new connections. kInvalid names the file at fault, also one with
+  // a certificate that has expired, and leaves in force what is. Ok without TLS.
   Status ReloadTls();
 
-  // The time at which the certificate in use ends; none without TLS.
-  std::optional<WallMs> certificate_expiry() const;
+  // When the certificates in use expire; none without TLS.
+  std::optional<TlsExpiry> tls_expiry() const;
 
   // The port it listens on, after Start.
   uint16_t port() const { return port_; }

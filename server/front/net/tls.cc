@@ -1,9 +1,11 @@
 #include "server/front/net/tls.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/ssl/context.hpp>
 #include <fcntl.h>
@@ -56,6 +58,17 @@ void PermitResuming(SSL_CTX* context) {
   SSL_CTX_set_session_ticket_cb(context, nullptr, OnTicket, nullptr);
 }
 
+// An authority that was replaced may stay in the file, so that its last clients are accepted: only
+// when none is left is every client refused.
+Status CheckOneValidNow(const std::vector<const X509*>& authorities, const std::string& file) {
+  Status fault = Invalid(file + ": contains no certificate");
+  for (const X509* one : authorities) {
+    fault = CheckValidNow(*one, file);
+    if (fault.ok()) break;
+  }
+  return fault;
+}
+
 }  // namespace
 
 Tls::~Tls() = default;
@@ -63,7 +76,7 @@ Tls::~Tls() = default;
 Status Tls::Load() { return Read(false); }
 Status Tls::Reload() { return Read(true); }
 
-WallMs Tls::expiry() const {
+TlsExpiry Tls::expiry() const {
   const std::lock_guard lock(mutex_);
   return expiry_;
 }
@@ -93,11 +106,19 @@ Status Tls::Read(bool must_be_valid) {
   const X509* const certificate = SSL_CTX_get0_certificate(context->native_handle());
   if (certificate == nullptr) return Invalid(files_.cert + ": contains no certificate");
   if (must_be_valid) FIRN_TRY(CheckValidNow(*certificate, files_.cert));
+  TlsExpiry expiry{ExpiryOf(*certificate)};
+  if (!files_.client_ca.empty()) {
+    const std::vector<const X509*> authorities = AuthoritiesOf(*context->native_handle());
+    if (must_be_valid) FIRN_TRY(CheckOneValidNow(authorities, files_.client_ca));
+    for (const X509* one : authorities) {
+      expiry.client_ca = std::min(expiry.client_ca.value_or(ExpiryOf(*one)), ExpiryOf(*one));
+    }
+  }
   // An idle connection keeps no record's buffers: 34 KiB each.
   SSL_CTX_set_mode(context->native_handle(), SSL_MODE_RELEASE_BUFFERS);
   std::lock_guard lock(mutex_);
   context_ = std::move(context);
-  expiry_ = ExpiryOf(*certificate);
+  expiry_ = expiry;
   return {};
 }
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "common/base/status.h"
-#include "common/base/units.h"
 #include "server/front/net/front_door.h"
 #include "server/front/net/plain_wire.h"
+#include "server/front/net/tls_expiry.h"
 #include "server/front/net/wire.h"
 
 namespace boost::asio::ssl {
@@ -29,12 +29,13 @@ class Tls {
   // was. To be called once before Wrap.
   Status Load();
 
-  // Load, which also refuses a certificate that has expired or is not valid yet. (A start does not:
-  // the wall clock may be wrong, and a server that runs says so.)
+  // Load, which also refuses a certificate that has expired or is not valid yet, and client
+  // authorities of which none is valid. (A start does not: the wall clock may be wrong, and a
+  // server that runs says so.)
   Status Reload();
 
-  // The time at which the server's certificate in use ends. After Load.
-  WallMs expiry() const;
+  // When the certificates in use expire. After Load.
+  TlsExpiry expiry() const;
 
   // A wire that agrees upon encryption before its first read. Takes the socket, which is open.
   std::unique_ptr<Wire> Wrap(TcpSocket socket) const;
@@ -47,7 +48,7 @@ class Tls {
   const TlsFiles files_;
   mutable std::mutex mutex_;
   std::shared_ptr<Context> context_;  // under mutex_
-  WallMs expiry_;                     // under mutex_
+  TlsExpiry expiry_;                  // under mutex_
 };
 
 }  // namespace firn::front

@@ -1,5 +1,6 @@
 #include "server/front/net/tls.h"
 
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,9 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 
 #include "tests/server/front/issuing_fixture.h"
 #include "tests/server/front/raw_peer.h"
@@ -166,6 +170,68 @@ TEST_F(TlsTest, LoadsNewFilesOnReloadAndKeepsTheOldOnesIfInvalid) {
   EXPECT_EQ(status.code(), Code::kInvalid);
   EXPECT_NE(status.message().find(files.key), std::string::npos) << status;
   EXPECT_EQ(Ask(ours_), 2);
+}
+
+// An authority's certificate that is valid from and until so many seconds from now.
+std::string AuthorityPem(long begin_s, long end_s) {
+  EVP_PKEY* const key = EVP_EC_gen("P-256");
+  X509* const made = X509_new();
+  const auto* const name = reinterpret_cast<const unsigned char*>("another");
+  X509_NAME_add_entry_by_NID(X509_get_subject_name(made), NID_commonName, MBSTRING_UTF8, name, -1,
+                             -1, 0);
+  X509_set_issuer_name(made, X509_get_subject_name(made));
+  X509_gmtime_adj(X509_getm_notBefore(made), begin_s);
+  X509_gmtime_adj(X509_getm_notAfter(made), end_s);
+  X509_set_pubkey(made, key);
+  X509_sign(made, key, EVP_sha256());
+  BIO* const out = BIO_new(BIO_s_mem());
+  PEM_write_bio_X509(out, made);
+  const char* text = nullptr;
+  const auto size = static_cast<size_t>(BIO_get_mem_data(out, &text));
+  std::string pem(text, size);
+  BIO_free(out);
+  X509_free(made);
+  EVP_PKEY_free(key);
+  return pem;
+}
+
+TEST_F(TlsTest, ReportsTheClientAuthorityThatExpiresFirst) {
+  constexpr long kDay = 86'400;
+  TempDir dir;
+  TlsFiles files = ServerFiles();
+  Open(files);
+  EXPECT_EQ(door_->tls_expiry()->client_ca, std::nullopt) << "clients need no certificate";
+
+  files.client_ca = dir / "ca";
+  const auto use = [&](const std::string& more) {
+    std::ofstream(files.client_ca) << std::ifstream(ours_->File("ca.crt")).rdbuf() << more;
+  };
+  use(AuthorityPem(-kDay, kDay / 4));
+  Open(files);
+  const auto left = [&] { return *door_->tls_expiry()->client_ca - SystemClock().Wall(); };
+  EXPECT_GT(left(), Milliseconds(0));
+  EXPECT_LE(left(), Milliseconds(1000 * kDay / 4));
+
+  use(AuthorityPem(-kDay, -kDay / 2));
+  EXPECT_TRUE(door_->ReloadTls().ok()) << "the other authority is valid";
+  EXPECT_LT(left(), Milliseconds(0));
+  EXPECT_NE(Ask(ours_), std::nullopt);
+}
+
+TEST_F(TlsTest, RefusesToLoadClientAuthoritiesOfWhichNoneIsValid) {
+  constexpr long kDay = 86'400;
+  TempDir dir;
+  TlsFiles files = ServerFiles();
+  files.client_ca = dir / "ca";
+  std::ofstream(files.client_ca) << std::ifstream(ours_->File("ca.crt")).rdbuf();
+  Open(files);
+  const WallMs before = *door_->tls_expiry()->client_ca;
+  std::ofstream(files.client_ca) << AuthorityPem(-2 * kDay, -kDay) << AuthorityPem(kDay, 2 * kDay);
+  const Status status = door_->ReloadTls();
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  EXPECT_NE(status.message().find(files.client_ca), std::string::npos) << status;
+  EXPECT_EQ(door_->tls_expiry()->client_ca, before);
+  EXPECT_NE(Ask(ours_), std::nullopt);
 }
 
 TEST_F(TlsTest, ServesClientsThatResumeTheirSession) {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+
+#include "common/base/units.h"
+
+namespace firn::front {
+
+// When the certificates that a door uses expire.
+struct TlsExpiry {
+  WallMs certificate;                    // the server's own
+  std::optional<WallMs> client_ca = {};  // of several authorities, the first; empty: clients need
+                                         // no certificate
+};
+
+}  // namespace firn::front
