@@ -34,7 +34,8 @@ class RangeSource {
   virtual ~RangeSource() = default;
 
   // A range of at least one number and at most `size`. A failure gives none, and what may have
-  // been set aside for it is lost: kUnavailable, kUnknown: try later; kExhausted: there are no
+  // been set aside for it is lost: kUnavailable, kUnknown: try later; kConflict: other servers
+  // were faster, so callers are refused as overloaded; kExhausted: there are no
   // more numbers; the others: somebody has to look.
   virtual void Take(const TagDefinition& tag, int64_t size, TakeDone done) = 0;
 
