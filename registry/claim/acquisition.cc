@@ -5,6 +5,7 @@
 
 #include "common/base/cat.h"
 #include "registry/claim/claim_checks.h"
+#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {
@@ -48,6 +49,8 @@ Task<Result<Acquisition::Won>> Acquisition::Acquire() {
   }
   Status root = co_await ReadRoot();
   if (!root.ok()) co_return root;
+  Status slot = co_await CheckHintedSlot();
+  if (!slot.ok()) co_return slot;
   Result<Won> won = co_await TakeFreeSlot();
   if (!won.ok() || Probation() == Milliseconds(0)) co_return won;
   const Won claim = *won;
@@ -169,16 +172,55 @@ Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   root_.uuid = meta->uuid;
   root_.floor = meta->floor;
   root_.floor_set_at = node->stat.modified;
+  const std::optional<Hint>& hint = wish_.hint;
+  const bool same_era = hint && hint->uuid == meta->uuid && hint->era == meta->era;
+  if (same_era && IsOlder(node->stat.version, hint->root_version)) {
+    wish_.floor = std::max(wish_.floor, hint->last);
+    const WallMs above = std::max(hint->last, root_.floor + Milliseconds(1));
+    std::string why = Cat("its root node is older than the one that ", options_.identity.owner,
+                          " read before it was stopped");
+    co_return co_await FreezeBehind(above, why);
+  }
   if (root_.floor >= wish_.floor) co_return Status();
-  // The cluster forgot a claim of this process, and nobody has lifted the floor above it.
-  Tenure::Terms held;
-  held.bound = wish_.floor;
-  const std::string why =
+  // The cluster forgot a claim of this server, and no restore has lifted the floor above it.
+  std::string why =
       Cat("it forgot a claim of ", options_.identity.owner, " up to ", wish_.floor.ms(), " ms");
-  // Frozen or not, nothing is claimed here.
+  const WallMs floor = wish_.floor;
+  co_return co_await FreezeBehind(floor, why);
+}
+
+// Compares the registry with the ids that this server issued in its slot before it was stopped.
+Task<Status> Acquisition::CheckHintedSlot() {
+  const std::optional<Hint>& hint = wish_.hint;
+  if (!hint || hint->era.zero() || hint->uuid != root_.uuid) co_return Status();
+  const bool same_era = hint->era == root_.era;
+  if (!same_era && root_.floor >= hint->last) co_return Status();
+  const std::vector<std::string> slot{SlotPath(hint->slot)};
+  Result<Nodes> nodes = co_await talk_.ReadSynced(slot);
+  if (nodes.code() == Code::kCorrupt) co_return Status();  // no server can claim it
+  if (!nodes.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
+  const std::optional<Node>& node = nodes->front();
+  if (node.has_value()) {
+    const Result<SlotRecord> record = ParseSlotRecord(node->data);
+    const bool covered = record.ok() && same_era && record->bound >= hint->last;
+    if (!record.ok() || record->retired || covered) co_return Status();
+  }
+  const std::string low = same_era ? "the bound of " + SlotText(hint->slot) : "its floor";
+  std::string why = Cat(low, " is lower than the ids that ", options_.identity.owner,
+                        " issued up to ", hint->last.ms(), " ms");
+  const WallMs last = hint->last;
+  wish_.floor = std::max(wish_.floor, last);
+  co_return co_await FreezeBehind(last, why);
+}
+
+// Freezes a cluster whose data went back, unless its floor is at or above `floor_needed`: then it
+// was restored since. Nothing is claimed either way.
+Task<Status> Acquisition::FreezeBehind(WallMs floor_needed, std::string why) {
+  Tenure::Terms held;
+  held.bound = floor_needed;
   Status frozen = co_await FreezeAndLook(&talk_, held, why);
   static_cast<void>(frozen);
-  co_return Refuse("the registry went back in time: run firn restore", kRetryLater);
+  co_return Refuse("the registry went back in time: " + why + "; run firn restore", kRetryLater);
 }
 
 // --- 4: the attempt ------------------------------------------------------------------------------

@@ -29,6 +29,10 @@ namespace firn {
 //  2. Set the clock node: its mtime and our wall clock must agree. An id clock under which nothing
 //     was given out is set to that reading.
 //  3. Read meta after a sync: there, readable, ours, not frozen, floor not below what we once held.
+//     The hint says what the data showed before this process started. Within its era neither the
+//     root node's version nor the bound of its slot falls. In another era the floor is not below
+//     the last id time, unless the slot is retired. Otherwise the data were put back while this
+//     server was stopped: freeze.
 //  4. Survey the rack, then try the candidates one by one, each with a nonce of its own:
 //     base = max(id clock, the record's bound, floor); bound = base + probation + the first
 //     window, at most a day ahead of the registry's clock (Tenure::Terms::CeilingAt).
@@ -94,6 +98,8 @@ class Acquisition {
   Task<Status> CheckClock();
   Task<Status> ReadRoot();
   Task<Status> TakeRoot(std::optional<Node> node);
+  Task<Status> CheckHintedSlot();
+  Task<Status> FreezeBehind(WallMs floor_needed, std::string why);
   Task<Result<Won>> TakeFreeSlot();
   Task<Result<Won>> Attempt(SlotChange change);
   Task<Result<Won>> OutlastProbation(Won won);

@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "registry/claim/claim_checks.h"
 
 namespace firn {
 namespace {
 
 constexpr Milliseconds kPushInterval{50};
+constexpr Milliseconds kHintInterval{60'000};
 constexpr auto kVolatile = StateFolder::Durability::kPageCache;
 constexpr char kStuckFile[] = "the grant file in memory can be neither written nor removed";
 
@@ -187,15 +189,26 @@ void ClaimKeeper::Begin(Tenure::Terms terms, SlotUpkeep::Live live) {
   state_ = ClaimState::kHolding;
   // On file before the first id; a file that cannot be written leaves L at the base.
   RaiseLimit(tenure_->LimitFor(now_.id_time, tenure_->claim()->first_tick() - 1));
+  seen_ = tenure_->claim()->first_tick() - 1;
   KeepHint();
   user_.Adopt(tenure_->claim());
-  seen_ = tenure_->claim()->first_tick() - 1;
   push_at_ = now_.clocks.boot + kPushInterval;
 }
 
+// What the registry showed is kept beside the slot: a later start compares it (Acquisition).
 void ClaimKeeper::KeepHint() {
   const Tenure::Terms& terms = tenure_->terms();
-  const Hint hint{terms.machine.value(), terms.slot, terms.uuid, options_.layout.text()};
+  Hint hint{terms.machine.value(), terms.slot, terms.uuid, options_.layout.text()};
+  hint.era = terms.era;
+  hint.root_version = terms.meta_version;
+  hint.last = options_.layout.StartOf(seen_);
+  const bool same = hint_.has_value() && hint_->uuid == hint.uuid && hint_->slot == hint.slot;
+  if (same) hint.last = std::max(hint.last, hint_->last);
+  if (same && hint.era.zero()) {  // started without the registry, which was not read since
+    hint.era = hint_->era;
+    hint.root_version = hint_->root_version;
+  }
+  keep_hint_at_ = now_.clocks.boot + kHintInterval;
   if (hint_ == hint) return;
   folder_.KeepHint(FormatHint(hint));
   hint_ = hint;
@@ -213,6 +226,7 @@ void ClaimKeeper::Hold() {
     push_at_ = now_.clocks.boot + kPushInterval;
     RaiseLimit(tenure_->LimitFor(now_.id_time, last));
   }
+  if (now_.clocks.boot >= keep_hint_at_) KeepHint();
   upkeep_->Tick(now_, session_, layout.StartOf(last));
   highest_bound_ = std::max(highest_bound_, tenure_->bound());
   if (upkeep_->lost()) lost_up_to_ = std::max(lost_up_to_, tenure_->bound());
@@ -306,7 +320,8 @@ void ClaimKeeper::Release(const KeeperTime& now) {
   state_ = ClaimState::kReleased;
   reason_ = "it was stopped";
   if (!tenure_.has_value()) return;
-  const auto last = CloseUser();
+  const auto last = seen_ = CloseUser();
+  KeepHint();
   // Its cluster has moved on, perhaps without it: no later start goes on inside it.
   if (!held && VoidGrant()) ForgetGrant();
   // Nothing can be given back: the file stays, for the next start to go on.

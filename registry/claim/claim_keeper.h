@@ -129,8 +129,9 @@ class ClaimKeeper final : public Keeper {
   RenewalCounts renewals_;  // of claims that have ended
   firn::Tick seen_;         // the highest Last() of the present claim's user
   BootMs push_at_;
-  bool has_file_;       // there is a grant file that must be written before L rises
-  bool stuck_ = false;  // it can be neither written nor removed, so L stays where it is
+  BootMs keep_hint_at_;  // with the last id time
+  bool has_file_;        // there is a grant file that must be written before L rises
+  bool stuck_ = false;   // it can be neither written nor removed, so L stays where it is
   std::string grant_trouble_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
@@ -18,6 +20,9 @@ constexpr char kWorker[] = "worker";
 constexpr char kRack[] = "rack";
 constexpr char kCluster[] = "cluster";
 constexpr char kLayout[] = "layout";
+constexpr char kEra[] = "era";
+constexpr char kRootVersion[] = "rootVersion";
+constexpr char kLast[] = "lastMs";
 constexpr size_t kLayoutBytesMax = 255;
 constexpr uint32_t kNumberMax = 65535;
 
@@ -66,6 +71,19 @@ bool ReadNumber(const Settings& settings, std::string_view key, uint32_t& value)
   return number.has_value();
 }
 
+// True as well where nothing is recorded.
+bool ReadEra(const Settings& settings, Hint& hint) {
+  if (!settings.contains(kEra)) return true;
+  const Result<Nonce> era = Nonce::Parse(Find(settings, kEra));
+  const auto version = ParseNumber<int64_t>(Find(settings, kRootVersion));
+  const auto last = ParseNumberWithin<int64_t>(Find(settings, kLast), 0, kRecordTimeMax.ms());
+  if (!era.ok() || !version || !last) return false;
+  hint.era = *era;
+  hint.root_version = *version;
+  hint.last = WallMs(*last);
+  return true;
+}
+
 Status CheckFormat(const Settings& settings) {
   uint32_t format = 0;
   const bool told = ReadNumber(settings, kFormatKey, format);
@@ -83,14 +101,18 @@ Status CheckFormat(const Settings& settings) {
 }  // namespace
 
 std::string FormatHint(const Hint& hint) {
-  return Cat(
-      "# Firn: which machine id to try first. Holds no permission; safe to copy or delete.\n",
-      kFormatKey, "=", kHintFormat, "\n",       //
-      kMachine, "=", hint.machine, "\n",        //
-      kWorker, "=", hint.slot.worker, "\n",     //
-      kRack, "=", hint.slot.rack, "\n",         //
-      kCluster, "=", Escaped(hint.uuid), "\n",  //
-      kLayout, "=", Escaped(hint.layout), "\n");
+  std::string text =
+      Cat("# Firn: which machine id to try first. Holds no permission; safe to copy or delete.\n",
+          kFormatKey, "=", kHintFormat, "\n",       //
+          kMachine, "=", hint.machine, "\n",        //
+          kWorker, "=", hint.slot.worker, "\n",     //
+          kRack, "=", hint.slot.rack, "\n",         //
+          kCluster, "=", Escaped(hint.uuid), "\n",  //
+          kLayout, "=", Escaped(hint.layout), "\n");
+  if (hint.era.zero()) return text;
+  return Cat(std::move(text), kEra, "=", hint.era.text(), "\n",  //
+             kRootVersion, "=", hint.root_version, "\n",         //
+             kLast, "=", hint.last.ms(), "\n");
 }
 
 Result<Hint> ParseHint(std::string_view text) {
@@ -109,7 +131,9 @@ Result<Hint> ParseHint(std::string_view text) {
                     ReadNumber(settings, kRack, hint.slot.rack) && IsUuid(hint.uuid) &&
                     !hint.layout.empty() && hint.layout.size() <= kLayoutBytesMax &&
                     IsPrintableUtf8(hint.layout);
-  if (!good) return Corrupt("the hint file holds something absurd, or not everything");
+  if (!good || !ReadEra(settings, hint)) {
+    return Corrupt("the hint file holds something absurd, or not everything");
+  }
   return hint;
 }
 

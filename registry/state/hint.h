@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "common/base/status.h"
+#include "common/base/units.h"
+#include "registry/cluster/nonce.h"
 #include "registry/cluster/slot.h"
 #include "registry/state/state_folder.h"
 
@@ -17,6 +20,11 @@ struct Hint {
   Slot slot;
   std::string uuid;    // of the cluster
   std::string layout;  // Layout::text()
+  // The registry's data as this server read them last. Data of the same era that show an older root
+  // version, or a lower bound of the slot than `last`, were put back from a backup.
+  Nonce era{};               // zero: not recorded
+  int64_t root_version = 0;  // of the root node, within the era
+  WallMs last{};             // the highest id time issued in the slot, at most a minute ago
 
   friend bool operator==(const Hint&, const Hint&) = default;
 };
@@ -30,6 +38,9 @@ struct Hint {
 //   rack=1
 //   cluster=6f1b...
 //   layout=firn
+//   era=9e10...              these three only where the era is recorded
+//   rootVersion=3
+//   lastMs=1795582362773
 inline constexpr uint32_t kHintFormat = 2;
 std::string FormatHint(const Hint& hint);
 

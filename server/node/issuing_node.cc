@@ -82,6 +82,8 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
   follower_.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
     segments_.Saw(tag, node);
   });
+  follower_.OnRemembered(
+      [this](const std::string& tag, const TagNode& node) { segments_.Remember(tag, node); });
   segments_.OnRedefined([this](const std::string& tag) { follower_.Redefined(tag); });
   if (kept_ != nullptr) kept_->SetControl(ToControl());
   if (!options.given) issuer_.SetSeeker(follower_.seeker());
@@ -211,6 +213,7 @@ Status IssuingNode::WaitUntilServing(Milliseconds patience) const {
 void IssuingNode::Stop() {
   if (std::exchange(stopped_, true)) return;
   issuer_.Drain();
+  stopping_ = true;
   if (!loop_.Run([this] { machine_ids_.Release(clock_.Read()); })) return;  // a forked child
   if (loop_.by_hand()) {
     segments_.Stop();
@@ -218,13 +221,13 @@ void IssuingNode::Stop() {
   }
   const BootMs give_up = clock_.Boot() + options_.claim.release_wait;
   segments_.StopAll(options_.claim.release_wait);
-  while (status().claim.state != ClaimState::kReleased && clock_.Boot() < give_up) SleepFor(kPoll);
+  while (!has_stopped() && clock_.Boot() < give_up) SleepFor(kPoll);
   loop_.Stop();
   own_strategies_.Stop();
 }
 
 bool IssuingNode::has_stopped() const {
-  return segments_.settled() && status().claim.state == ClaimState::kReleased;
+  return segments_.settled() && status().claim.state == ClaimState::kReleased && ledgers_kept_;
 }
 
 IssuingNodeStatus IssuingNode::status() const {
@@ -237,6 +240,11 @@ void IssuingNode::Tick(Now now) {
   segments_.Tick(now.boot);
   follower_.Tick(now.boot);
   follower_.RaiseHighest(segments_.ledger().TakeNews());
+  for (const auto& [tag, ledger] : segments_.ledger().TakeLedgers()) {
+    follower_.NoteLedger(tag, ledger.first, ledger.second);
+  }
+  // A range that was given back leaves high + returned as it was: the order does not matter.
+  if (stopping_ && segments_.settled()) ledgers_kept_ = follower_.KeptLedgers();
   if (const auto warning = layout_end_.Check(now)) LogWarning() << *warning;
   for (const auto& tick : ticks_) tick(now);
   Show({now, id_clock_.Last()});

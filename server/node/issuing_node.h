@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -190,6 +191,9 @@ class IssuingNode {
   Readiness ready_, serving_;
   std::optional<MetaWatch> guess_watch_;  // until a machine id is held
   bool misguessed_ = false;
+
+  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> ledgers_kept_ = false;  // in the memory, after the stop
 
   mutable std::mutex status_mutex_;
   IssuingNodeStatus status_;  // under status_mutex_; as of the last tick

@@ -67,6 +67,28 @@ Status Replace(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+bool KnownLedgers::Note(const std::string& tag, int64_t high, int64_t returned) {
+  const At read{high, returned};
+  At& known = ledgers_[tag];
+  const auto sum = [](const At& at) {
+    return static_cast<uint64_t>(at.high) + static_cast<uint64_t>(at.returned);
+  };
+  const bool fell = sum(read) < sum(known) && high < known.high;
+  if (known == read || fell) return false;
+  known = read;
+  return true;
+}
+
+KnownTags KnownLedgers::In(KnownTags tags) const {
+  for (const auto& [name, ledger] : ledgers_) {
+    const auto known = tags.tags.find(name);
+    if (known == tags.tags.end() || !known->second.node.tag.HasLedger()) continue;
+    known->second.node.tag.high = ledger.high;
+    known->second.node.returned = ledger.returned;
+  }
+  return tags;
+}
+
 std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags) {
   std::string text(kFirstWords);
   text += uuid + " ";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -12,7 +13,8 @@
 
 namespace firn {
 
-// A tag as it was read last. Of its ledger only whether it has moved: `high` is 0 or 1.
+// A tag as it was read last. In memory its ledger says only whether it has moved: `high` is 0 or 1.
+// In the file `high` and `returned` are the ledger's own, at most a minute old.
 struct KnownTag {
   enum class State {
     kFine,
@@ -32,6 +34,28 @@ struct KnownTags {
   std::map<std::string, KnownTag> tags{};  // by name
 
   friend bool operator==(const KnownTags&, const KnownTags&) = default;
+};
+
+// The ledgers of a cluster's tags, as one server knows them. What never falls in a registry that
+// loses nothing is high + returned. A reading in which it has fallen changes nothing here, unless
+// it continues above everything known.
+class KnownLedgers {
+ public:
+  // True when the reading is news.
+  bool Note(const std::string& tag, int64_t high, int64_t returned);
+
+  // `tags` with these ledgers in their nodes.
+  KnownTags In(KnownTags tags) const;
+
+ private:
+  struct At {
+    int64_t high = 0;
+    int64_t returned = 0;
+
+    friend bool operator==(const At&, const At&) = default;
+  };
+
+  std::map<std::string, At> ledgers_{};
 };
 
 // The text that is kept of cluster `uuid`, and back. kCorrupt: it is another cluster's, or not

@@ -71,6 +71,9 @@ class SegmentTags {
   // A reading of a tag's node; nothing: it has gone.
   void Saw(const std::string& tag, const std::optional<TagNode>& node);
 
+  // The node as it was when this server was stopped.
+  void Remember(const std::string& tag, const TagNode& node) { ledger_.Remember(tag, node); }
+
   void Tick(BootMs now);
 
   // Closes all strategies, those that are made later too, and begins to give back what can be.

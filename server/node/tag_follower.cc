@@ -66,6 +66,7 @@ void TagFollower::Tick(BootMs now) {
     served_.LookForNumbers();
   }
   if (unkept_ && !keeping_ && now - *unkept_ >= kKeepAgain) Keep();
+  if (ledgers_due_ && memory_ != nullptr && now >= *ledgers_due_) Keep();
 }
 
 void TagFollower::Redefined(const std::string& tag) {
@@ -228,6 +229,9 @@ KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& ta
   } else if (tag->tag.disabled) {
     served_.Refuse(name, TagState::kDisabled, "the tag is disabled");
   }
+  if (known.state == KnownTag::State::kFine && tag->tag.HasLedger()) {
+    NoteLedger(name, tag->tag.high, tag->returned);
+  }
   return known;
 }
 
@@ -281,7 +285,15 @@ void TagFollower::LoadKept() {
   const Result<KnownTags> kept = memory_->Read(root_.uuid());
   if (kept.ok()) {
     kept_ = *kept;
-    known_.tags.insert(kept->tags.begin(), kept->tags.end());
+    for (auto& [name, known] : kept_->tags) {
+      const TagNode& node = known.node;
+      if (node.tag.HasLedger()) {
+        ledgers_.Note(name, node.tag.high, node.returned);
+        if (on_remembered_ && node.tag.high > 0) on_remembered_(name, node);
+      }
+      known.node = WithoutLedger(node, KnownTag());
+    }
+    known_.tags.insert(kept_->tags.begin(), kept_->tags.end());
   } else if (kept.code() != Code::kNotFound) {
     LogWarning() << "the tags that were kept cannot be gone by: " << kept.status();
   }
@@ -305,10 +317,23 @@ void TagFollower::KeepThenServe() {
   Keep();
 }
 
+void TagFollower::NoteLedger(const std::string& name, int64_t high, int64_t returned) {
+  if (ledgers_.Note(name, high, returned) && !ledgers_due_) ledgers_due_ = now_ + kKeepLedgersEvery;
+}
+
+bool TagFollower::KeptLedgers() {
+  if (memory_ == nullptr || root_.uuid().empty()) return true;
+  if (keeping_) return false;
+  const bool due = ledgers_due_ || (unkept_ && !std::exchange(kept_at_stop_, true));
+  if (due) Keep();
+  return !due;
+}
+
 // Comes back to what waits for it.
 void TagFollower::Keep() {
   if (std::exchange(keeping_, true)) return;
-  memory_->Keep(root_.uuid(), known_,
+  ledgers_due_.reset();
+  memory_->Keep(root_.uuid(), ledgers_.In(known_),
                 [this, tags = known_](const Status& kept) { OnKept(tags, kept); });
 }
 

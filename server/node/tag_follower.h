@@ -59,6 +59,9 @@ class TagFollower {
   static constexpr Milliseconds kPatienceWithSession{5'000};
   // After this a memory that could not keep the tags is asked again.
   static constexpr Milliseconds kKeepAgain{60'000};
+  // Ledgers that have moved are written to the memory this often. What a crash loses of them is a
+  // limit of what a later start notices.
+  static constexpr Milliseconds kKeepLedgersEvery{60'000};
 
   // All references must outlive it. `uuid`: of the cluster, when it is known already; `memory`:
   // null when nothing is kept.
@@ -74,6 +77,13 @@ class TagFollower {
   // that have gone. Before the first Tick.
   using Saw = std::function<void(const std::string& tag, const std::optional<TagNode>& node)>;
   void OnSeen(Saw saw) { on_seen_ = std::move(saw); }
+
+  // Calls `remembered` with each tag's node as the memory holds it, ledger included, before the tag
+  // is served. A registry that shows less was put back while this server was stopped. Before the
+  // first Tick.
+  void OnRemembered(std::function<void(const std::string& tag, const TagNode& node)> remembered) {
+    on_remembered_ = std::move(remembered);
+  }
 
   // `deleted` is told of each tag that nobody has defined any more. Before the first Tick.
   void OnDeleted(std::function<void(const std::string& tag)> deleted) {
@@ -99,6 +109,13 @@ class TagFollower {
 
   // Ledgers that this server has moved itself, before the registry has told of it.
   void RaiseHighest(const Ledgers& higher);
+
+  // A tag's ledger as this server has moved it, before the watch shows it.
+  void NoteLedger(const std::string& name, int64_t high, int64_t returned);
+
+  // Writes the ledgers to the memory at a clean stop. Call it repeatedly until it returns true:
+  // they are durable, or the memory failed once more.
+  bool KeptLedgers();
 
   // Whether the cluster is, as its root node was read last.
   bool frozen() const { return root_.meta() && root_.meta()->frozen; }
@@ -149,6 +166,7 @@ class TagFollower {
   TagMemory* const memory_;
   std::function<void(const std::string& tag)> on_deleted_;
   Saw on_seen_;
+  std::function<void(const std::string& tag, const TagNode& node)> on_remembered_;
 
   KnownRoot root_;
   // Nodes by name, as text and as what it says: of thousands, mostly one has moved.
@@ -156,8 +174,12 @@ class TagFollower {
   KnownTags known_;                  // as read last, lost ones included
   std::optional<KnownTags> kept_{};  // as in the memory, or as it could not keep them
   std::optional<BootMs> unkept_{};   // since when it could not
-  bool loaded_ = false;              // from there, once
+  KnownLedgers ledgers_{};
+  // When ledgers that the memory does not hold yet are written.
+  std::optional<BootMs> ledgers_due_{};
+  bool loaded_ = false;  // from there, once
   bool keeping_ = false;
+  bool kept_at_stop_ = false;  // what could not be kept before was tried once more
   bool whole_ = false;
   std::set<std::string> deleted_;  // that are forgotten
   ServedTags served_;

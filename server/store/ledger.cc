@@ -29,11 +29,6 @@ Milliseconds PauseAfter(int tries, int64_t session) {
   return Milliseconds(static_cast<int64_t>(dice.Below(uint64_t{1} << std::min(tries, kPauseBits))));
 }
 
-// Whether the tag's current definition lets its ledger stand in for that store.
-bool StandsInFor(const TagDefinition& tag, const std::string& store) {
-  return tag.when_store_is_away == StoreAway::kLedger && tag.store == store;
-}
-
 std::string Named(const std::string& tag) { return "the ledger of tag '" + tag + "'"; }
 
 }  // namespace
@@ -137,9 +132,15 @@ void Ledger::Saw(const std::string& tag, const std::optional<TagNode>& node) {
   if (!looks) Queue(tag, {.kind = Errand::Kind::kLook, .done = [](const Result<Range>&) {}});
 }
 
+void Ledger::Remember(const std::string& tag, const TagNode& node) {
+  Page& page = PageOf(tag);
+  if (page.Fits(node)) page.See(node);
+}
+
 void Ledger::See(Page& page, const TagNode& node) {
   page.See(node);
   news_[page.tag] = page.seen->high;
+  ledgers_[page.tag] = {node.tag.high, node.returned};
 }
 
 Ledger::Page& Ledger::PageOf(const std::string& tag) {
@@ -268,6 +269,7 @@ Status Ledger::JudgeNode(Page& page, const Nonce& era, const Node& node) {
   auto read = ReadTagNode(page.tag, node.data);
   if (!read.ok()) return read.status().WithContext(Named(page.tag));
   if (!page.Fits(*read)) {
+    news_[page.tag] = page.seen->high;
     return Lost(page, era, Cat("it is at ", read->tag.high, " and was at ", page.seen->high));
   }
   See(page, *read);

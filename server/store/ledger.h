@@ -127,9 +127,17 @@ class Ledger {
   // was missing. If it suggests a loss (rule 6), the node is first read again after a sync.
   void Saw(const std::string& tag, const std::optional<TagNode>& node);
 
+  // Takes over the tag's node as this server knew it before it was stopped: rule 6 holds across the
+  // stop. TakeNews returns its `high` only once the registry shows less.
+  void Remember(const std::string& tag, const TagNode& node);
+
   // Returns the ledgers that were set or seen here since the last call: all ranges that this server
   // has used lie below them, from the moment at which they may be used.
   std::map<std::string, int64_t> TakeNews() { return std::exchange(news_, {}); }
+
+  // Returns high and returned of each node that was read or set here since the last call.
+  using Ledgers = std::map<std::string, std::pair<int64_t, int64_t>>;
+  Ledgers TakeLedgers() { return std::exchange(ledgers_, {}); }
 
  private:
   struct Errand;
@@ -158,6 +166,7 @@ class Ledger {
   const LedgerHooks hooks_;
   std::map<std::string, std::unique_ptr<Page>> pages_;  // by tag
   std::map<std::string, int64_t> news_;                 // as TakeNews returns them
+  Ledgers ledgers_;                                     // as TakeLedgers returns them
   // Calls of hooks and of callers' functions, in order: they are made when no task runs.
   std::deque<std::function<void()>> calls_;
   Nonce freezing_;  // the era that the freeze applies to

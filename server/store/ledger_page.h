@@ -75,4 +75,9 @@ struct Ledger::Page {
   std::optional<std::string> cluster{};  // uuid of the first reading
 };
 
+// Whether the tag's current definition lets its ledger stand in for that store.
+inline bool StandsInFor(const TagDefinition& tag, const std::string& store) {
+  return tag.when_store_is_away == StoreAway::kLedger && tag.store == store;
+}
+
 }  // namespace firn

@@ -27,6 +27,20 @@ TEST(HintTest, TheFileFormatIsUnchanged) {
   EXPECT_EQ(*ParseHint(text), hint);
 }
 
+TEST(HintTest, KeepsTheEraTheRootVersionAndTheLastIdTime) {
+  Hint hint = kHint;
+  hint.era = Nonce(1, 2);
+  hint.root_version = -7;
+  hint.last = WallMs(1'795'582'362'773);
+  const std::string text = FormatHint(hint);
+  EXPECT_EQ(*ParseHint(text), hint);
+  for (const char* key : {"\nera=", "\nrootVersion=", "\nlastMs="}) {
+    std::string spoilt = text;
+    spoilt.insert(spoilt.find(key) + std::string(key).size(), "x");
+    EXPECT_EQ(ParseHint(spoilt).code(), Code::kCorrupt) << spoilt;
+  }
+}
+
 TEST(HintTest, RefusesAnIncompleteHint) {
   const std::string good = FormatHint(kHint);
   for (const std::string& text :

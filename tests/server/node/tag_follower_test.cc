@@ -1,5 +1,12 @@
 #include "server/node/tag_follower.h"
 
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "tests/server/node/tag_follower_rig.h"
@@ -321,6 +328,57 @@ TEST_F(TagFollowerTest, ServesUndefinedTagsIfTheClusterPermitsThem) {
   EXPECT_NE(Ask("order"), "issued");
   Pass(Milliseconds(1'000));
   EXPECT_EQ(Ask("order"), "issued") << "by the cached definitions";
+}
+
+TEST_F(TagFollowerTest, LedgersAreKeptOnceAMinuteAndRememberedAtAStart) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  const auto move = [this](int64_t high, int64_t returned) {
+    StoredTag stored = *store_.Read("order");
+    stored.node.tag.high = high;
+    stored.node.returned = returned;
+    const std::string data = *WriteTagNode(stored.node);
+    ASSERT_TRUE(
+        operator_.Multi({Write::Set(TagPath("order"), data, stored.stat.version)}).status.ok());
+    Pass(Milliseconds(200));
+  };
+  const auto kept = [this] {
+    const std::string& text = memory_.files.at(UuidOf());
+    const TagNode node = ParseKnownTags(UuidOf(), text)->tags.at("order").node;
+    return std::pair(node.tag.high, node.returned);
+  };
+  move(5001, 0);
+  Pass(TagFollower::kKeepLedgersEvery);
+  EXPECT_EQ(kept(), std::pair(int64_t{5001}, int64_t{0}));
+  move(4001, 1000);
+  EXPECT_EQ(kept(), std::pair(int64_t{5001}, int64_t{0})) << "not yet";
+  while (!follower_->KeptLedgers()) Pass(Milliseconds(50));
+  EXPECT_EQ(kept(), std::pair(int64_t{4001}, int64_t{1000})) << "at a clean stop";
+
+  Start();
+  std::map<std::string, uint64_t> remembered;
+  follower_->OnRemembered(
+      [&](const std::string& tag, const TagNode& node) { remembered[tag] = node.ledger_sum(); });
+  Pass(Milliseconds(200));
+  EXPECT_EQ(remembered, (std::map<std::string, uint64_t>{{"order", 5001}}));
+}
+
+TEST_F(TagFollowerTest, ATagDeletedWhileTheServerWasStoppedIsNotReportedAsMissing) {
+  ASSERT_TRUE(store_.Create(Tag("unused", "segment")).ok());
+  Pass(Milliseconds(200));
+  while (!follower_->KeptLedgers()) Pass(Milliseconds(50));
+  follower_.reset();
+  ASSERT_TRUE(store_.Delete("unused").ok());
+  Start();
+  std::set<std::string> remembered, missing;
+  follower_->OnRemembered([&](const std::string& tag, const TagNode&) { remembered.insert(tag); });
+  follower_->OnSeen([&](const std::string& tag, const std::optional<TagNode>& node) {
+    if (!node) missing.insert(tag);
+  });
+  Pass(Milliseconds(500));
+  EXPECT_TRUE(remembered.empty());
+  EXPECT_TRUE(missing.empty());
+  EXPECT_FALSE(follower_->lost()->contains("unused"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tests/sim/node/node_disk.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "registry/claim/claim_options.h"
@@ -91,7 +92,11 @@ Status NodeFolder::RemoveGrant() {
 Result<std::string> NodeFolder::ReadHint() {
   const bool forgets = mutant_ == NodeMutant::kHintForgotten;
   if (forgets || !disk_.hint.has_value()) return NotFound("no hint");
-  return *disk_.hint;
+  if (mutant_ != NodeMutant::kPutBackIgnored) return *disk_.hint;
+  Result<Hint> hint = ParseHint(*disk_.hint);
+  if (!hint.ok()) return *disk_.hint;
+  hint->era = Nonce();
+  return FormatHint(*hint);
 }
 
 void NodeFolder::KeepHint(std::string text) {
@@ -102,8 +107,14 @@ Result<KnownTags> NodeMemory::Read(const std::string& uuid) {
   const auto text = disk_.tags.find(uuid);
   if (text == disk_.tags.end()) return NotFound("nothing kept");
   Result<KnownTags> known = ParseKnownTags(uuid, text->second);
-  if (!known.ok() || mutant_ != NodeMutant::kFormNotKept) return known;
-  for (auto& [name, tag] : known->tags) tag.node.tag.text.clear();
+  if (!known.ok()) return known;
+  for (auto& [name, tag] : known->tags) {
+    TagNode& node = tag.node;
+    if (mutant_ == NodeMutant::kFormNotKept) node.tag.text.clear();
+    if (mutant_ != NodeMutant::kPutBackIgnored) continue;
+    node.tag.high = std::min<int64_t>(node.tag.high, 1);
+    node.returned = 0;
+  }
   return known;
 }
 

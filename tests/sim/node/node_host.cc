@@ -222,6 +222,18 @@ std::string NodeHost::Status() const {
          ", not ready: " + status.why_not_ready.value_or("it is");
 }
 
+std::optional<ProviderReport> NodeHost::Report() const {
+  if (!up()) return std::nullopt;
+  const IssuingNodeStatus status = process_->node->status();
+  ProviderReport report{.bound = status.claim.bound,
+                        .clock_skew_ms = status.id_clock.skew.count(),
+                        .high = *status.highest};
+  for (const ClaimStatus& claim : status.claims) {
+    if (claim.machine) report.more.push_back({*claim.machine, claim.bound});
+  }
+  return report;
+}
+
 void NodeHost::Trace(const std::string& what) const {
   if (shared_.trace) shared_.Trace(name_ + " " + what);
 }

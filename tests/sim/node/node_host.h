@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/time/entropy.h"
+#include "registry/servers/provider.h"
 #include "server/node/issuing_node.h"
 #include "server/node/open_node.h"
 #include "tests/sim/node/node_disk.h"
@@ -104,6 +105,8 @@ class NodeHost {
   // Tags that have served a call since the last request.
   size_t TagsServed() { return std::exchange(served_, {}).size(); }
   std::string Status() const;
+  // What its process reports to an operator; nothing: none runs.
+  std::optional<ProviderReport> Report() const;
 
   // For its first machine id, and for any of them.
   NodeDisk& disk() { return disks_.front(); }

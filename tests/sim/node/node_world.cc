@@ -60,6 +60,12 @@ void NodeWorld::DrawSizes() {
   if (!shared_.is_static && several) shared_.machine_ids_max = 2 + dice_.Below(3);
   wanted_steps_ = 1'000 + below(6'000);
   fault_every_ = 20 + dice_.Below(300);
+  const bool puts_back = shared_.mutant == NodeMutant::kNone
+                             ? OneIn(3)
+                             : shared_.mutant == NodeMutant::kPutBackIgnored;
+  if (puts_back && !shared_.is_static && !shared_.is_directory) {
+    put_back_at_ = 1 + dice_.Below(static_cast<uint64_t>(wanted_steps_));
+  }
   shared_.strict = OneIn(10);
   shared_.window = Milliseconds(OneIn(2) ? 20'000 : 60'000);
   shared_.cuts_one_in = OneIn(2) ? 0 : 1 + dice_.Below(8);
@@ -114,12 +120,17 @@ void NodeWorld::MakeTags(BlockingCoordinator& registry) {
   numbers.step_max = numbers.step * 8;
   if (OneIn(2)) numbers.text = "n{id:04}";
   const TagDefinition probe{.name = "probe", .strategy = "snowflake"};
-  if (!store.Create(numbers).ok() || !store.Create(probe).ok()) Die("no tags");
-  oracle_.Define(numbers, numbers.text.empty() ? "0" : "n0000");
+  if (!store.Create(probe).ok()) Die("no probe");
   oracle_.Define(probe, "0");
   shared_.probe = "probe";
-  shared_.tags = {"default", "numbers", "probe", "never"};
-  served_tags_ = tag.disabled ? 2 : 3;
+  shared_.tags = {"default", "probe", "never"};
+  served_tags_ = tag.disabled ? 1 : 2;
+  // With a ledger that moves, definitions are kept again within a minute.
+  if (shared_.mutant == NodeMutant::kFullDiskUntold) return;
+  if (!store.Create(numbers).ok()) Die("no numbers");
+  oracle_.Define(numbers, numbers.text.empty() ? "0" : "n0000");
+  shared_.tags.emplace_back("numbers");
+  ++served_tags_;
 }
 
 std::string NodeWorld::text() const {
@@ -140,6 +151,11 @@ void NodeWorld::Run() {
 void NodeWorld::Step() {
   ++steps_;
   PassTime();
+  if (put_back_at_ != 0 && steps_ >= put_back_at_) {
+    put_back_at_ = 0;
+    return PutBackRegistry();
+  }
+  if (put_back_ && OneIn(100) && Frozen()) Restore();
   if (OneIn(fault_every_)) return Strike();
   NodeHost& host = AnyHost();
   if (host.paused_until > clock_.Boot()) return;
@@ -221,7 +237,9 @@ void NodeWorld::DemandService() {
       host->Serve();
       host->Serve();
     }
-    if (round % kRoundsALook == 0 && AllServe()) return;
+    if (round % kRoundsALook != 0) continue;
+    if (put_back_ && Frozen()) Restore();
+    if (AllServe()) return;
   }
   std::string states;
   for (const auto& host : hosts_) states += "\n  " + host->Status();

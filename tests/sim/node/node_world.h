@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,13 @@ class NodeWorld {
   void Boot(NodeHost& host);
   void SetOutage(bool outage);
 
+  // --- an older registry (node_put_back.cc) -----------------------------------------------------
+  void PutBackRegistry();
+  int64_t LedgerHigh() const;
+  bool Frozen() const;
+  bool Rounds(int rounds, bool serve, const std::function<bool()>& ended);
+  void Restore();
+
   bool AllServe();
   void DemandService();
 
@@ -76,6 +84,8 @@ class NodeWorld {
   size_t served_tags_ = 0;  // tags that each host must serve in the end
   std::vector<std::unique_ptr<NodeHost>> hosts_;
   bool outage_ = false;
+  uint64_t put_back_at_ = 0;  // the step at which the registry is put back; 0: never
+  bool put_back_ = false;     // it was, so the cluster may be frozen
   bool passing_ = false;
   uint64_t steps_ = 0;
 };

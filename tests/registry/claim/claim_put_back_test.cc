@@ -1,0 +1,129 @@
+// A server that starts where the registry's data were put back from a backup while it was stopped.
+// Its hint says what the data showed before.
+
+#include "registry/operate/restore.h"
+#include "tests/registry/claim/claim_keeper_fixture.h"
+
+namespace firn {
+namespace {
+
+class ClaimPutBackTest : public ClaimKeeperTest {
+ protected:
+  // A server that issues for a while and stops cleanly. Where it came to.
+  WallMs IssueAndStop() {
+    auto host = Start();
+    Run(Milliseconds(10'000), *host);
+    EXPECT_TRUE(Serves(*host));
+    const uint32_t worker = host->status().slot->worker;
+    host->keeper().Release(host->Time());
+    Run(kAMoment, *host);
+    return RecordOf(worker).bound;
+  }
+  bool ServesWithin(ClaimHost& host, Milliseconds time) {
+    Run(time, host);
+    return host.status().state == ClaimState::kHolding && Serves(host);
+  }
+  void Restore() {
+    AsOperator([&](BlockingCoordinator& registry) {
+      ASSERT_TRUE(RestoreCluster(registry, {.now = clock_.Wall()}, entropy_).ok());
+    });
+  }
+};
+
+TEST_F(ClaimPutBackTest, StartsAgainWhereNothingWasPutBack) {
+  IssueAndStop();
+  auto host = Start();
+  EXPECT_TRUE(ServesWithin(*host, kAMoment));
+  EXPECT_FALSE(Meta().frozen);
+}
+
+TEST_F(ClaimPutBackTest, FreezesTheClusterWhenTheBoundOfItsSlotIsLowerThanItsIds) {
+  const auto before = tree_.Save();
+  IssueAndStop();
+  tree_.Load(before);
+  auto host = Start();
+  EXPECT_FALSE(ServesWithin(*host, Milliseconds(10'000)));
+  EXPECT_TRUE(Meta().frozen);
+  EXPECT_TRUE(AsksForRestore(host->status())) << host->status().reason;
+  Restore();
+  EXPECT_TRUE(ServesWithin(*host, Milliseconds(10'000))) << host->status().reason;
+}
+
+TEST_F(ClaimPutBackTest, FreezesTheClusterWhenTheRootNodeIsOlderInItsEra) {
+  Write1(kMetaPath, FormatMeta(Meta()));
+  const int64_t version = tree_.Peek(kMetaPath)->stat.version;
+  IssueAndStop();
+  tree_.SetVersion(kMetaPath, version - 1);
+  auto host = Start();
+  EXPECT_FALSE(ServesWithin(*host, Milliseconds(10'000)));
+  EXPECT_TRUE(Meta().frozen);
+  Restore();
+  EXPECT_TRUE(ServesWithin(*host, Milliseconds(10'000))) << host->status().reason;
+}
+
+TEST_F(ClaimPutBackTest, FreezesAnotherEraWhoseFloorIsBelowItsIds) {
+  const WallMs last = IssueAndStop();
+  AsOperator([&](BlockingCoordinator& registry) {
+    MetaAsRead read = *ReadMeta(registry);
+    read.meta.floor = last - Milliseconds(5'000);
+    ASSERT_TRUE(BeginEra(registry, read.meta, read.version, entropy_).ok());
+  });
+  auto host = Start();
+  EXPECT_FALSE(ServesWithin(*host, Milliseconds(10'000)));
+  EXPECT_TRUE(Meta().frozen);
+  Restore();
+  EXPECT_TRUE(ServesWithin(*host, Milliseconds(10'000))) << host->status().reason;
+}
+
+TEST_F(ClaimPutBackTest, FreezesTheClusterWhenTheRecordOfItsSlotIsMissing) {
+  auto host = Start();
+  Run(Milliseconds(10'000), *host);
+  const Slot slot = *host->status().slot;
+  host->keeper().Release(host->Time());
+  Run(kAMoment, *host);
+  AsOperator([&](BlockingCoordinator& registry) {
+    const std::vector<Write> erase{Write::Erase(SlotPath(slot), Write::kAnyVersion)};
+    ASSERT_TRUE(registry.Multi(erase).status.ok());
+  });
+  host = Start();
+  EXPECT_FALSE(ServesWithin(*host, Milliseconds(10'000)));
+  EXPECT_TRUE(Meta().frozen);
+}
+
+// A restore that retired the machine id need not put the floor above its ids.
+TEST_F(ClaimPutBackTest, StartsInAnotherEraThatRetiredItsSlot) {
+  const WallMs last = IssueAndStop();
+  SlotRecord record = RecordOf(0);
+  uint32_t worker = 0;
+  while (record.bound != last) record = RecordOf(++worker);
+  record.retired = true;
+  Write1(SlotPath({0, worker}), FormatSlotRecord(record));
+  AsOperator([&](BlockingCoordinator& registry) {
+    MetaAsRead read = *ReadMeta(registry);
+    read.meta.floor = last - Milliseconds(5'000);
+    ASSERT_TRUE(BeginEra(registry, read.meta, read.version, entropy_).ok());
+  });
+  auto host = Start();
+  EXPECT_TRUE(ServesWithin(*host, Milliseconds(10'000))) << host->status().reason;
+  EXPECT_FALSE(Meta().frozen);
+  EXPECT_NE(host->status().slot->worker, worker);
+}
+
+// A crash loses what was issued since the last minute, and no more.
+TEST_F(ClaimPutBackTest, AKilledServerKnowsTheIdsOfAMinuteAgo) {
+  const auto before = tree_.Save();
+  auto host = Start();
+  Run(Milliseconds(10'000), *host);
+  ASSERT_TRUE(Serves(*host));
+  Run(Milliseconds(61'000), *host);
+  host.reset();
+  disk_.identity.boot_id = "boot-2";
+  tree_.Load(before);
+  clock_.Advance(Milliseconds(900'000));
+  host = Start();
+  EXPECT_FALSE(ServesWithin(*host, Milliseconds(10'000)));
+  EXPECT_TRUE(Meta().frozen);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,68 @@
+// A ledger whose server was stopped while the registry's data were put back from a backup.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/store/ledger_rig.h"
+
+namespace firn {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class LedgerPutBackTest : public testing::Test {
+ protected:
+  // The node of a tag with a ledger at `high`, as a state folder holds it.
+  static TagNode Kept(int64_t high, int64_t returned = 0) {
+    TagNode node{.tag = LedgerTag(), .returned = returned};
+    node.tag.high = high;
+    return node;
+  }
+
+  LedgerCluster cluster_;
+};
+
+TEST_F(LedgerPutBackTest, FreezesTheClusterBeforeItTakesARangeBelowWhatWasKept) {
+  ASSERT_TRUE(LedgerHost(cluster_).Extend(10).ok());
+  LedgerHost host(cluster_);
+  host.ledger().Remember("order", Kept(101));
+  EXPECT_THAT(host.ledger().TakeNews(), IsEmpty()) << "nothing was read in this life";
+  EXPECT_FALSE(host.Extend(10).ok());
+  EXPECT_TRUE(host.Until([&] { return cluster_.frozen(); }));
+  EXPECT_EQ(cluster_.High("order"), 11);
+  EXPECT_THAT(host.ledger().TakeNews(), ElementsAre(Pair("order", 101))) << "for firn restore";
+}
+
+// `firn tags delete` refuses a tag whose numbers are out, so the node was lost.
+TEST_F(LedgerPutBackTest, FreezesTheClusterWhenTheNodeOfAKeptTagIsMissing) {
+  cluster_.Erase("order");
+  LedgerHost host(cluster_);
+  host.ledger().Remember("order", Kept(101));
+  host.ledger().Saw("order", std::nullopt);
+  EXPECT_TRUE(host.Until([&] { return cluster_.frozen(); }));
+}
+
+TEST_F(LedgerPutBackTest, CountsWhatWasGivenBack) {
+  {
+    LedgerHost before(cluster_);
+    ASSERT_TRUE(before.Extend(100).ok());
+    ASSERT_TRUE(before.GiveBack({11, 101}).ok());
+  }
+  LedgerHost host(cluster_);
+  host.ledger().Remember("order", Kept(101));
+  EXPECT_EQ(*host.Extend(10), (Range{11, 21}));
+  EXPECT_FALSE(cluster_.frozen());
+}
+
+TEST_F(LedgerPutBackTest, GoesOnWhereTheLedgerWasRestoredAboveWhatWasKept) {
+  cluster_.Edit("order", [](TagNode& node) { node.tag.high = 101; });
+  LedgerHost host(cluster_);
+  host.ledger().Remember("order", Kept(101, 5'000));
+  EXPECT_EQ(*host.Extend(10), (Range{101, 111}));
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,103 @@
+// The whole cluster is stopped, its registry is put back to an older copy, and servers start on
+// that.
+
+#include <algorithm>
+#include <utility>
+
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/operate/restore.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "tests/sim/node/node_world.h"
+#include "tests/sim/violation.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kRound{50};
+constexpr int kServingRounds = 200;
+constexpr int kQuietRounds = 40;
+constexpr int kStopRounds = 1'200;
+constexpr int kFreezeRounds = 1'200;
+
+constexpr char kNumbers[] = "numbers";
+
+}  // namespace
+
+int64_t NodeWorld::LedgerHigh() const {
+  return ReadTagNode(kNumbers, tree_.Peek(TagPath(kNumbers))->data)->tag.high;
+}
+
+bool NodeWorld::Frozen() const { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; }
+
+// Until `ended`, or so many rounds of all hosts.
+bool NodeWorld::Rounds(int rounds, bool serve, const std::function<bool()>& ended) {
+  for (int i = 0; i < rounds && !ended(); ++i) {
+    ++steps_;
+    clock_.Advance(kRound);
+    ExpireSessions();
+    for (const auto& host : hosts_) {
+      host->RunGhost();
+      host->Round();
+      if (serve) host->Serve();
+    }
+  }
+  return ended();
+}
+
+// Every server knows the ledger as it was after the copy was made, and stops cleanly. A copy whose
+// ledger lies above all numbers that were issued later, since ranges were given back, is harmless.
+void NodeWorld::PutBackRegistry() {
+  const FaultRates rates = shared_.rates;
+  const uint64_t cuts_one_in = shared_.cuts_one_in;
+  DemandService();
+  const MemoryTree::Image copy = tree_.Save();
+  const int64_t saved = LedgerHigh();
+  const auto never = [] { return false; };
+  Rounds(kServingRounds, true, never);
+  Rounds(kQuietRounds, false, never);
+  for (const auto& host : hosts_) host->Stop();
+  const auto all_down = [this] {
+    return std::ranges::none_of(hosts_, [](const auto& host) { return host->up(); });
+  };
+  Require(Rounds(kStopRounds, false, all_down), 6, "a server does not stop");
+  if (LedgerHigh() > saved) {
+    shared_.Trace("the registry is put back");
+    tree_.Load(copy);
+    put_back_ = true;
+    Rounds(kFreezeRounds, true, [this] {
+      if (OneIn(20)) AnyHost().Start(true);
+      return Frozen();
+    });
+    const bool ignored = shared_.mutant == NodeMutant::kPutBackIgnored;
+    Require(ignored || Frozen(), 9, "a registry that was put back does not freeze the cluster");
+  }
+  shared_.rates = rates;
+  shared_.cuts_one_in = cuts_one_in;
+}
+
+void NodeWorld::Restore() {
+  registry_clock_.SetRight();  // as the runbook says: the floor depends on it
+  MemoryCoordinator memory(tree_);
+  BlockingCoordinator registry(memory, clock_);
+  RestoreFacts facts{.now = clock_.Wall(), .window = shared_.window};
+  int64_t high = 0;
+  for (const auto& host : hosts_) {
+    const std::optional<ProviderReport> report = host->Report();
+    if (!report) continue;
+    AddReport(*report, facts);
+    high = std::max(high, report->HighOf(kNumbers));
+  }
+  facts.tags = [&](const MetaAsRead&) {
+    StoredTag stored = *TagStore(registry).Read(kNumbers);
+    stored.node.tag.high = std::max(stored.node.tag.high, high);
+    const std::string data = *WriteTagNode(stored.node);
+    return registry.Multi({Write::Set(TagPath(kNumbers), data, stored.stat.version)}).status;
+  };
+  const bool restored =
+      registry.Connect(Milliseconds(0)).ok() && RestoreCluster(registry, facts, dice_).ok();
+  shared_.Trace(restored ? "the cluster is restored" : "the cluster is not restored");
+}
+
+}  // namespace firn
