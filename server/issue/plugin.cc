@@ -27,7 +27,7 @@ std::optional<Refusal> Guarded(const Plugin& plugin, Verb&& verb) {
   } catch (const std::exception& e) {
     return Broken(plugin, Cat("threw: ", e.what()));
   } catch (...) {
-    return Broken(plugin, "threw something that is no exception");
+    return Broken(plugin, "threw something that is not a std::exception");
   }
 }
 

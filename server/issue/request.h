@@ -17,7 +17,7 @@ struct Request {
   int64_t count = 1;
   Form form = Form::kNumbers;
   Method method = Method::kEmbedded;
-  std::string_view client{};  // who asks, for logs and histories: an address, or empty
+  std::string_view client{};  // the peer's address, for logs and histories, or empty
 };
 
 }  // namespace firn

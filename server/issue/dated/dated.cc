@@ -15,7 +15,7 @@ constexpr Milliseconds kRetryMost = std::chrono::hours(24);
 
 Result<std::shared_ptr<Dated>> Dated::Make(const TagDefinition& tag, RangedParts parts,
                                            const RegistryTime& time) {
-  if (!tag.Dated()) return Invalid("tag '" + tag.name + "' is no dated tag");
+  if (!tag.Dated()) return Invalid("tag '" + tag.name + "' is not a dated tag");
   FIRN_ASSIGN(TimeZone zone, TimeZone::Load(tag.zone));
   return std::shared_ptr<Dated>(new Dated(tag, std::move(parts), time, std::move(zone)));
 }
@@ -226,7 +226,7 @@ Status Dated::KeepLocked(Range range, BootMs now) {
     return Corrupt("the source gave numbers before the registry's time was known");
   }
   next_ = Held{range, numbers_.EndOf(numbers_.PeriodOf(range.begin), *time, zone_)};
-  // It came too late, and nobody knows by how much: so no grace is left of its period.
+  // It came late by an unknown time, so its period gets no grace.
   used_up_until_.reset();
   if (next_->end > *time) return {};
   WasteLocked(next_);

@@ -36,15 +36,15 @@ namespace firn {
 //     one is fetched after a pause, so that a late source does not use up the numbers of a day.
 class Dated final : public RangedStrategy {
  public:
-  // kNotFound and kInvalid: there is no such zone here, or the tag is no dated one. `time` outlives
-  // it; without any telling nothing is given.
+  // kNotFound and kInvalid: the zone is unknown here, or the tag is not dated. `time` must outlive
+  // it; until it has read the registry's clock, no number is issued.
   static Result<std::shared_ptr<Dated>> Make(const TagDefinition& tag, RangedParts parts,
                                              const RegistryTime& time);
 
   std::string_view name() const override { return "dated"; }
   bool TryOne(Method method, int64_t* id) override;
   Verdict Issue(IssueCall& call) override;
-  // Whoever keeps a run for later would give the day's numbers on another day.
+  // A client that stores a run would use the day's numbers on another day.
   bool gives_runs() const override { return false; }
 
  private:

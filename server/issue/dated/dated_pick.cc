@@ -14,7 +14,7 @@ Result<int64_t> PeriodBelow(int64_t next, const TagDefinition& tag, const DatedN
   if (next <= 1) return 0;
   const int64_t period = numbers.PeriodOf(next - 1);
   if (numbers.IsPeriod(period)) return period;
-  return Invalid(Cat("tag '", tag.name, "' is at ", next, ", which is no date and count"));
+  return Invalid(Cat("tag '", tag.name, "' is at ", next, ", which is not a date and a count"));
 }
 
 struct Dispute {
@@ -44,7 +44,7 @@ bool LeapsTooFar(const DatedNumbers& numbers, int64_t from, int64_t to) {
 Result<Range> PickDated(const TagDefinition& tag, int64_t size, WallMs now,
                         std::optional<WallMs> local) {
   const std::optional<DatedNumbers> numbers = tag.Dated();
-  if (!numbers) return Invalid("tag '" + tag.name + "' is no dated tag");
+  if (!numbers) return Invalid("tag '" + tag.name + "' is not a dated tag");
   if (size < 1) return Invalid("a range needs a size");
   FIRN_ASSIGN(const TimeZone zone, TimeZone::Load(tag.zone));
   const int64_t today = numbers->PeriodAt(now, zone);

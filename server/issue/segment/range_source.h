@@ -19,13 +19,13 @@ struct StoodIn {
   int64_t numbers = 0;
 };
 
-// Where a segment strategy gets its ranges: what it is given may be used at once, all of it, by
-// nobody else. In a cluster that means that the tag's ledger covers it already.
+// Where a segment strategy gets its ranges. A range may be used at once and completely, and belongs
+// to this caller only: in a cluster, the tag's ledger covers it already.
 //
-// Thread-safe. Nothing blocks: answers come later, on a thread of the source's, and never inside
-// the call that asked. Every call is answered exactly once, within the source's own time limits,
-// unless the source goes first: then some answers are dropped. Callers keep one Take of a tag in
-// flight.
+// Thread-safe. Nothing blocks: answers come later, on a thread of the source, and never inside the
+// requesting call. Every call is answered exactly once, within the source's own time limits, unless
+// the source is destroyed first: then some answers are dropped. Callers have at most one Take of a
+// tag in progress.
 class RangeSource {
  public:
   using TakeDone = std::function<void(Result<Range>)>;
@@ -33,15 +33,15 @@ class RangeSource {
 
   virtual ~RangeSource() = default;
 
-  // A range of at least one number and at most `size`. A failure gives none, and what may have
-  // been set aside for it is lost: kUnavailable, kUnknown: try later; kConflict: other servers
-  // were faster, so callers are refused as overloaded; kExhausted: there are no
-  // more numbers; the others: somebody has to look.
+  // Returns a range of at least one number and at most `size`. A failure returns none, and numbers
+  // that were reserved for it are lost: kUnavailable, kUnknown: try later; kConflict: other servers
+  // were faster, so callers are refused as overloaded; kExhausted: there are no more numbers; the
+  // others: an operator must act.
   virtual void Take(const TagDefinition& tag, int64_t size, TakeDone done) = 0;
 
-  // Gives back the unused tail of what was taken last; ok only when it ends exactly where the
-  // tag's numbers have got to, so that it will be given out again with nothing in between. A
-  // failure means that the tail is wasted, which harms nobody.
+  // Gives back the unused tail of the range taken last; ok only if it ends exactly at the tag's
+  // next number, so that it will be issued again without a gap. After a failure the tail is
+  // wasted, which is harmless.
   virtual void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) = 0;
 
   // The tag's ledger went back, or its numbers came from another source until now: nothing that

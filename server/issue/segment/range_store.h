@@ -18,13 +18,13 @@ struct LedgerWord {
                                     // this the ledger has picked; empty: they end where it begins
 };
 
-// Who picks a tag's next range: a database, memory, a class of a user's own. It decides where
-// numbers come from, never whether they may be used: that is the tag's ledger's business, so a
-// store that goes back in time wastes numbers and repeats none.
+// Picks a tag's next range: a database, memory, or a user's own class. It determines where numbers
+// come from, never whether they may be used: the tag's ledger decides that, so a store that goes
+// back in time wastes numbers and repeats none.
 //
-// Every call comes from one thread, the store's own, and may block it for as long as the store's
-// own time-outs say; it must end. Connections are made when they are needed and made again after a
-// failure; nothing is sent twice.
+// Every call comes from one thread, the store's own, and may block it up to the store's own
+// time-outs; it must end. Connections are opened when needed and reopened after a failure; no
+// request is sent twice.
 class RangeStore {
  public:
   virtual ~RangeStore() = default;
@@ -44,20 +44,20 @@ class RangeStore {
   // What it has refused, for whatever reason, is not that.
   virtual bool away() const { return false; }
 
-  // Whether the store can serve the tag: it knows it, or can take it in, and its numbers fit.
-  // kInvalid, kNotFound or kDenied say what an operator has to mend; kUnavailable: nobody can tell.
+  // Whether the store can serve the tag: it has the tag, or can add it, and its numbers fit.
+  // kInvalid, kNotFound, kDenied: what an operator must correct; kUnavailable: not known now.
   virtual Status Check(const TagDefinition& tag) = 0;
 
-  // The next range: begin >= at_least, at most `size` numbers and at least one, and nothing of it
-  // was given out before by a store that did not lose data. Durable when it returns.
+  // Returns the next range: begin >= at_least, at most `size` numbers and at least one. A store
+  // that did not lose data has returned no part of it before. Durable when it returns.
   //
-  // `at_least` is the tag's ledger (or its start): a store whose own counter lies below has gone
-  // back in time or has never heard of the tag, and must jump over the difference.
+  // `at_least` is the tag's ledger (or its start): a store whose own counter is lower has gone back
+  // in time or does not know the tag yet, and must skip the difference.
   //
-  // An error gives no range. The counter may have moved all the same; such a range is lost and is
-  // never asked for again. kUnavailable, kUnknown: the store is away, or nobody knows what it did.
+  // An error returns no range. The counter may still have moved; such a range is lost and never
+  // requested again. kUnavailable: the store is unreachable; kUnknown: its effect is unknown.
   // kExhausted: at the end of 63 bits, or of what the store can count. kInvalid, kNotFound,
-  // kCorrupt, kDenied: an operator has to look.
+  // kCorrupt, kDenied: an operator must act.
   virtual Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) = 0;
 };
 

@@ -80,7 +80,7 @@ Status Unbuffered::KeepLocked(Range range, BootMs now) {
   return {};
 }
 
-// Who still wants numbers comes again, with another ticket.
+// Callers that still want numbers return with another ticket.
 Status Unbuffered::FailedLocked(Status why, BootMs) {
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(asked_));
   asked_ = 0;
