@@ -22,7 +22,7 @@ void LogEvent(const std::string& who, const ClaimEvent& event) {
   if (event.kind == ClaimEvent::Kind::kAlarm) {
     LogError() << who << event.text;
   } else if (event.kind == ClaimEvent::Kind::kRefused) {
-    // The server cannot claim a machine id: nobody who looks for warnings may miss it.
+    // The server cannot claim a machine id: a search for warnings must find it.
     LogWarning() << who << ClaimEventName(event.kind) << ": " << event.text;
   } else {
     LogInfo() << who << ClaimEventName(event.kind) << ": " << event.text;
@@ -96,8 +96,8 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
   }
   registry.OnSession([this](const SessionEvent& event) { machine_ids_.OnSession(event); });
   status_.claim.uuid = options.cluster_uuid;
-  // Whoever joined the cluster on this coordinator has been told already. Its session() alone would
-  // not say whether the connection was lost right behind the last answer.
+  // JoinCluster used up this coordinator's session event. Its session() alone would not show
+  // whether the connection was lost directly after the last answer.
   if (options.session != 0) {
     machine_ids_.OnSession({.kind = SessionEvent::Kind::kConnected, .session = options.session});
   }
@@ -251,7 +251,7 @@ void IssuingNode::Tick(Now now) {
   CheckGuess(now.boot);
 }
 
-// What was guessed and claimed under is no guess any more.
+// Once a machine id is held under a correct guess, the watch ends.
 void IssuingNode::CheckGuess(BootMs now) {
   if (!guess_watch_) return;
   if (!misguessed_ && machine_ids_.holds()) return guess_watch_.reset();

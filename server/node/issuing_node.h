@@ -64,8 +64,8 @@ struct IssuingNodeStatus {
   // The guess was wrong, and no machine id was ever held: another node has to take this one's
   // place, made of what the registry says by now.
   bool misguessed = false;
-  bool frozen = false;      // the cluster is: nobody claims, and segment tags take no ranges
-  bool tags_known = false;  // read from the registry, or gone by as they were kept
+  bool frozen = false;      // the cluster is: no server claims, and segment tags take no ranges
+  bool tags_known = false;  // read from the registry, or from the cached definitions
   // Why the registry's tags do not count (TagFollower, rule 5a); empty: they do.
   std::string root_trouble{};
   // Why a call that names no tag would be refused. While the default tag is disabled:
@@ -115,8 +115,8 @@ class IssuingNode {
   // `tick` is called on the control thread after the node's own; before Start.
   void AddTick(std::function<void(Now)> tick) { ticks_.push_back(std::move(tick)); }
 
-  // `served` is told, on the control thread, of each tag of the registry that is served from then
-  // on; before Start.
+  // `served` is called, on the control thread, for each tag of the registry that begins to be
+  // served; set it before Start.
   void OnTagServed(std::function<void(const TagDefinition&)> served) {
     follower_.OnServed([this, served = std::move(served)](const TagDefinition& tag) {
       layout_end_.Note(tag);

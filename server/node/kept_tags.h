@@ -18,7 +18,7 @@ namespace firn {
 struct KnownTag {
   enum class State {
     kFine,
-    kUnreadable,  // there is a node of that name, which nobody can make sense of
+    kUnreadable,  // there is a node of that name, which cannot be parsed
     kLost,        // the registry had it once and has it no more
   };
 
@@ -73,7 +73,7 @@ class TagMemory {
  public:
   virtual ~TagMemory() = default;
 
-  // What was kept last of the cluster; kNotFound, or why it cannot be gone by.
+  // Returns the last stored tags of the cluster; kNotFound, or why they cannot be used.
   virtual Result<KnownTags> Read(const std::string& uuid) = 0;
 
   // `done` is called on the control thread, later: ok once the tags are durable; otherwise they
@@ -86,8 +86,8 @@ class TagMemory {
 };
 
 // In a state folder, one file for each cluster: <stem>.<uuid>.tags. Written on a thread of its own,
-// since a disk may stall. What cannot be written is removed: an old definition is no better than
-// none.
+// since a disk may stall. If the new content cannot be written, the file is removed: an old
+// definition is not better than none.
 //
 // Read, Keep: one thread. Stop before the control thread ends.
 class KeptTags final : public TagMemory {

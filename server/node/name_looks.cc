@@ -25,7 +25,7 @@ TagSeeker::Found NameLooks::Seek(std::string_view name, uint64_t& ticket) {
     looks = looks_.emplace(name, Looks{}).first;
   }
   Looks& wanted = looks->second;
-  ticket = wanted.sent + 1;  // one that is on its way may have been answered before the call came
+  ticket = wanted.sent + 1;  // a look in progress may have been answered before the call came
   if (wanted.wanted >= ticket) return Found::kLooking;
   if (left_ == 0) return Found::kNothing;
   --left_;

@@ -54,12 +54,12 @@ class SegmentTags {
   Ledger& ledger() { return ledger_; }
   const PostToControl& control() const { return control_; }
 
-  // `news` is told, on any thread, when calls of a tag that wait may have more luck.
+  // `news` is called, on any thread, when waiting calls of a tag may succeed.
   using News = std::function<void(const std::string& tag)>;
   void OnNews(News news) { news_ = std::move(news); }
 
-  // `redefined` is told, on the control thread, of a tag whose definition has to be read again: the
-  // ledger has seen it in another form.
+  // `redefined` is called, on the control thread, for a tag whose definition must be read again:
+  // the ledger has found it in another form.
   void OnRedefined(std::function<void(const std::string& tag)> redefined) {
     redefined_ = std::move(redefined);
   }

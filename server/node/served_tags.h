@@ -42,10 +42,10 @@ using RefusedTags = std::map<std::string, RefusedTag>;
 // or key that it lacks) is refused, never served in part. Owned by the control thread.
 class ServedTags {
  public:
-  // Both must outlive it. Until a default is set every tag is refused: nobody has read it yet.
+  // Both must outlive it. Until a default is set every tag is refused: it is not read yet.
   ServedTags(const Catalogue& catalogue, Issuer& issuer);
 
-  // `served` is told of each definition that is served from then on.
+  // `served` is called for each definition that begins to be served.
   void OnServed(std::function<void(const TagDefinition&)> served) {
     on_served_ = std::move(served);
   }
@@ -64,10 +64,10 @@ class ServedTags {
   std::shared_ptr<const RefusedTags> refused();
   bool knows(const std::string& name) const { return served_.contains(name) || refuses(name); }
 
-  // What serves the tag has closed: it is made anew when the tag is served next.
+  // The tag's strategy has closed: it is re-created when the tag is served next.
   void Renew(const std::string& name) { served_.erase(name); }
 
-  // How names that nobody has defined are served; an empty strategy: they are unknown.
+  // Sets how undefined names are served; an empty strategy: they are unknown.
   void ServeDefault(const std::string& strategy);
   // Refuses every name without a definition, until ServeDefault.
   void RefuseDefault(std::string why);

@@ -235,7 +235,7 @@ KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& ta
   return known;
 }
 
-// Whoever knows that ids may be out knows that data were lost.
+// If ids may have been issued, the missing node is a loss of data, not a deletion.
 bool TagFollower::IsDeleted(const std::string& name, const Result<TagNode>& tag) const {
   if (!tag.ok() || !tag->deleted) return false;
   const auto known = known_.tags.find(name);
@@ -295,7 +295,7 @@ void TagFollower::LoadKept() {
     }
     known_.tags.insert(kept_->tags.begin(), kept_->tags.end());
   } else if (kept.code() != Code::kNotFound) {
-    LogWarning() << "the tags that were kept cannot be gone by: " << kept.status();
+    LogWarning() << "the cached tag definitions cannot be used: " << kept.status();
   }
 }
 

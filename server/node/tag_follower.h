@@ -29,27 +29,27 @@ namespace firn {
 
 // Makes an issuer serve the tags that the registry defines, and follow their changes.
 //
-//  1. Until the definitions have been read every tag is refused with NOT_READY. A start that does
-//     not reach the registry goes by those that were kept when they were read last.
-//  2. What is served is kept first, where there is a memory; what is to be refused is so at once.
-//     What cannot be kept is served all the same, and kept once that is possible again.
-//  3. A tag that this program cannot serve, one whose node does not read, and a disabled one are
+//  1. Until the definitions have been read every tag is refused with NOT_READY. A start without
+//     the registry uses the definitions that were cached at the last reading.
+//  2. If there is a cache, a definition is stored there before it is served; a refusal applies at
+//     once. If storing fails, the tag is served anyway, and stored when that is possible again.
+//  3. A tag that this program cannot serve, one whose node is unreadable, and a disabled one are
 //     refused with the reason.
-//  4. What cannot be read any more, because the registry is away, goes on as it was.
-//  5. A tag whose node has gone, or was kept and is not there, is lost: it is refused, with an
-//     alarm. Only a defect or a loss of data takes nodes away, and its numbers may be given out by
-//     somebody else from now on. So is one that has come back in another form (FormOf) although ids
-//     of the old form may be out, which no edit can do.
-//     A tag that was deleted, of which nothing was ever issued, is one that nobody has defined.
+//  4. While the registry is unreachable, tags are served as before.
+//  5. A tag whose node has disappeared, or is cached but missing, is lost: it is refused, with an
+//     alarm. Only a defect or a loss of data removes nodes, and another server may issue its
+//     numbers from now on. A tag that returns in another form (FormOf) although ids of the old
+//     form may have been issued, which no edit can do, is lost, too.
+//     A deleted tag of which nothing was ever issued counts as undefined.
 //     A definition counts as new, changed or lost only after the root node and the tag's own node
-//     have been read behind one sync, and the root node is whole (KnownRoot).
+//     have been read after one sync, and the root node is whole (KnownRoot).
 //  5a. Under any other root node nothing is taken from the tree: known tags without a ledger are
-//     served as before, for the claim covers their ids; names without a definition are refused. So
-//     are tags with a ledger, unless the cluster is merely frozen: then their ledgers do not move.
-//  6. Names that nobody has defined are served by the cluster's default strategy, or are unknown;
-//     before one is called unknown its node is looked for once, after the call came (NameLooks).
+//     served as before, since the claim covers their ids; undefined names are refused. So are tags
+//     with a ledger, unless the cluster is merely frozen: then their ledgers do not move.
+//  6. Undefined names are served by the cluster's default strategy, or are unknown; before a name
+//     is reported as unknown its node is read once, after the call came (NameLooks).
 //
-// Owned by the control thread, but for its seeker.
+// Owned by the control thread, except its seeker.
 class TagFollower {
  public:
   using Ledgers = std::map<std::string, int64_t>;
@@ -68,13 +68,13 @@ class TagFollower {
   TagFollower(Coordinator& coordinator, Entropy& entropy, const Catalogue& catalogue,
               Issuer& issuer, std::string uuid = {}, TagMemory* memory = nullptr);
 
-  // `served` is told of each definition that is served from then on. Before the first Tick.
+  // `served` is called for each definition that begins to be served. Set before the first Tick.
   void OnServed(std::function<void(const TagDefinition&)> served) {
     served_.OnServed(std::move(served));
   }
 
-  // `saw` is told of each reading of a tag's node, also of those that are not served, and of nodes
-  // that have gone. Before the first Tick.
+  // `saw` is called for each reading of a tag's node, also for tags that are not served, and for
+  // nodes that have disappeared. Set before the first Tick.
   using Saw = std::function<void(const std::string& tag, const std::optional<TagNode>& node)>;
   void OnSeen(Saw saw) { on_seen_ = std::move(saw); }
 
@@ -99,8 +99,8 @@ class TagFollower {
   // For the issuer: who looks for names that are not known here.
   TagSeeker& seeker() { return looks_; }
 
-  // The highest ledger seen of each tag: what `firn restore` lifts ledgers above. Another object
-  // after each reading that changed it, so that whoever holds one may look at it in any thread.
+  // The highest ledger seen of each tag: `firn restore` raises ledgers above it. A reading that
+  // changes it creates a new object, so a holder may use its object in any thread.
   std::shared_ptr<const Ledgers> highest() const { return highest_; }
 
   // The tags that are lost (rule 5), as they were known last. Another object after each change.
