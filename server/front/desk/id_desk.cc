@@ -24,7 +24,7 @@ std::string NoRight(const TagRights::Names& names, std::string_view tag) {
 
 }  // namespace
 
-// One that is parked is given up when its connection ends.
+// A parked call is abandoned when its connection ends.
 IssueCall& IdDesk::Fresh() {
   if (!call_) {
     call_ = {new IssueCall, [&issuer = issuer_](IssueCall* call) {

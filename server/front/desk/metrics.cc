@@ -164,7 +164,7 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
   page.Counter("firn_renewals_total", renewals, report.renewals_failed, {{"outcome", "failed"}});
 }
 
-// One has no label, several are told apart by their numbers.
+// A single one has no label; several are labelled with their numbers.
 void DescribeMachines(const std::vector<MachineReport>& machines, MetricsPage& page) {
   uint64_t held = 0;
   for (size_t i = 0; i < machines.size(); ++i) {

@@ -20,7 +20,7 @@ struct TagReport {
   std::string strategy;
   std::optional<int64_t> high{};            // segment: all below it has been given to servers
   std::optional<int64_t> supply{};          // segment: numbers that this server holds in memory
-  std::optional<int64_t> supply_seconds{};  // ... and how long they last; empty: nobody asks
+  std::optional<int64_t> supply_seconds{};  // ... and how long they last; empty: no demand
   std::optional<int64_t> step{};            // segment: how many are asked for next
   std::string trouble{};                    // segment: why no more come; empty: they do
   // Segment: since when its ledger picks its ranges, the store being away; empty: it does not. And
@@ -75,7 +75,7 @@ struct ServerReport {
   WallMs wall;                               // its clock now
   WallMs started;
   RegistryReport registry{};
-  bool frozen = false;            // the cluster is, until somebody has run firn restore
+  bool frozen = false;            // the cluster is, until an operator runs firn restore
   std::string sequencer;          // of snowflake ids: atomic, mutex or spin
   std::vector<TagReport> tags{};  // at most kTagsMax
   std::vector<RefusedTagReport> refused_tags{};  // at most kTagsMax
@@ -108,7 +108,7 @@ class ServerView {
 
   virtual WallMs wall() const = 0;
 
-  // Which servers the cluster has; none are known where nobody looks.
+  // The servers of the cluster; none are known where they are not read.
   virtual ShownServers servers() const { return {}; }
 };
 
@@ -117,8 +117,8 @@ class ServerControl {
  public:
   virtual ~ServerControl() = default;
 
-  // Tells clients to go elsewhere, and to come back. kUnavailable while the server is on its way
-  // out or the registry cannot be told.
+  // Tells clients to use other servers, and to return. kUnavailable while the server is stopping or
+  // the registry cannot be written.
   virtual Status GoOffline() = 0;
   virtual Status GoOnline() = 0;
 };

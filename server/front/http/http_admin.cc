@@ -196,7 +196,7 @@ class AdminHandler final : public HttpHandler {
 
   void Health(HttpAnswer& answer) { answer.SetText(200, "ok\n"); }
 
-  // The first line is the state; why it is not READY follows where nobody has asked for it.
+  // The first line is the state; of NOT_READY the second is the reason.
   Outcome IsReady(const HttpRequest& request, HttpAnswer& answer) const {
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
     const Status known = request.TakesOnly({"tag"});

@@ -130,10 +130,10 @@ class RequestParser final : public http::basic_parser<true> {
     return FaultOfPlace();
   }
 
-  // A target with a host says it better than Host does (RFC 9112, 3.2.2), but who stands before us
-  // may have gone by Host, so they have to say the same. An empty Host is what a client sends that
-  // knows of no host (3.2), and then the address that it came to has to do (3.3): whoever asks by
-  // a path may leave it at that.
+  // A host in the target takes precedence over Host (RFC 9112, 3.2.2), but a proxy in front of us
+  // may have used Host, so they must be equal. An empty Host is sent by a client without a host
+  // name (3.2); then the address that it connected to is used (3.3), which is permitted if the
+  // target is a path.
   std::string_view FaultOfPlace() const {
     if (!target_) return "the target is neither a path nor http://host/path";
     const std::string_view host = request_.host;

@@ -84,7 +84,7 @@ class HttpProtocol final : public Protocol {
     return true;
   }
 
-  // Whoever has refused the verb has said which there are. "*" is the server itself.
+  // The handler that refused the verb has set the permitted ones. "*" is the server itself.
   void TellOptions() {
     constexpr std::string_view kAll = "GET, POST";
     if (request_.path == "*") answer_.allow = kAll;

@@ -51,8 +51,8 @@ class Buffer {
 };
 
 // Bytes on their way out: grows at its end, is taken from its front.
-// Sharp edge: views of it end with the next Append. Whoever sends from it after it returns takes
-// the buffer itself (Wire::Write).
+// Sharp edge: the next Append invalidates views of it. An operation that sends from it after the
+// call returns takes the buffer itself (Wire::Write).
 class OutBuffer : public Buffer {
  public:
   void Append(const void* bytes, size_t n) {
@@ -96,7 +96,7 @@ class OutBuffer : public Buffer {
 };
 
 // Bytes that have arrived and are not served yet.
-// Sharp edge: whoever reads into its room after it returns takes the buffer itself (Wire::Read).
+// Sharp edge: a read that ends after the call returns takes the buffer itself (Wire::Read).
 class InBuffer : public Buffer {
  public:
   // Room for the next read, at least one byte; `whole` is how long the request at the front is

@@ -29,7 +29,7 @@ struct IoShare {
   OutBuffer output = OutBuffer();
   // A boot clock that is read a few times a second.
   int64_t coarse_ms = clock.Boot().ms();
-  // Takes a line for people about a peer that speaks nothing that is served. Empty: nobody does.
+  // Takes a log line about a peer that uses no supported protocol. Empty: such lines are dropped.
   std::function<void(const std::string&)> log{};
   int64_t log_again_ms = 0;  // not before
 
@@ -42,7 +42,7 @@ struct IoShare {
 class ConnectionHost {
  public:
   // Calls ReadMore() of it when this turn's other connections have been served: by then the next
-  // request has often arrived, and asking the kernel in vain is saved.
+  // request has often arrived, which saves a fruitless system call.
   virtual void ReadLater(Connection& connection) = 0;
   // Calls Resume() of it at the end of the turn.
   virtual void ResumeLater(Connection& connection) = 0;
@@ -178,7 +178,7 @@ class Connection final {
     size_t served = 0;
   };
 
-  // Serves what can be served, sends the answers, and arranges how it goes on.
+  // Serves what can be served, sends the answers, and arranges the next step.
   void Pump();
   Turn ServeAll(OutBuffer& out, int64_t begin_us);
   ServeStep ServeOne(OutBuffer& out);

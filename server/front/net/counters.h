@@ -71,7 +71,7 @@ struct alignas(64) LoopCounters {
   Count accepted;
   Count accept_failed;  // times that the listener waited for descriptors or memory
   Count requests;       // complete ones that were served
-  Count parked;         // those that had to wait for ids
+  Count parked;         // requests that had to wait for ids
   Count output_paused;  // times that reading stopped because answers were not read
   Count yielded;        // times that a connection had served its turn's requests
   Count bytes_in;

@@ -45,7 +45,7 @@ struct FrontDoorOptions {
 // a second server of the same user in as well. Start looks for one first, but two servers that
 // start at the same moment can miss each other: hold a lock of your own.
 //
-// Thread-safe but for Start and Shutdown, which belong to whoever owns it.
+// Thread-safe except Start and Shutdown, which belong to its owner.
 class FrontDoor {
  public:
   // Makes the protocols of one IO thread; called once for each, in Start.

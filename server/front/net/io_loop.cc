@@ -265,7 +265,7 @@ void IoLoop::ResumeDueAt(int64_t at_us) {
   }));
 }
 
-// Those that wait for a store that is away are not tried whenever another tag has news.
+// Calls that wait for an unreachable store are not retried at news of another tag.
 void IoLoop::ResumeDue() {
   const int64_t now = share_.exact_us();
   std::erase_if(parked_, [&](Connection* connection) {
@@ -289,7 +289,7 @@ void IoLoop::SweepSoon() {
 void IoLoop::Sweep() {
   share_.coarse_ms = share_.exact_ms();
   const bool overdue = drain_until_ms_ && share_.coarse_ms >= *drain_until_ms_;
-  // From the back: one that goes is replaced by one that has been looked at.
+  // From the back: a removed connection is replaced by one that was visited already.
   for (size_t i = connections_.size(); i-- > 0;) {
     if (overdue) {
       connections_[i]->Close(CloseCause::kShutdown);

@@ -37,8 +37,8 @@ struct LoopSetting {
 // protocols. Everything runs in Run(), but for the verbs that say otherwise.
 //
 // A turn is what happens between two waits for the kernel: the connections with news are served
-// one after another, then those that were served are read again, then those that had more than a
-// turn's worth go on.
+// one after another, then those that were served are read again, then those with more requests
+// than one turn serves are continued.
 class IoLoop final : private ConnectionHost {
  public:
   IoLoop(const LoopSetting& setting, ProtocolSet protocols);
@@ -48,7 +48,7 @@ class IoLoop final : private ConnectionHost {
   // address is taken, or not one of this machine. A port 0 in `at` becomes the real one.
   Status Listen(boost::asio::ip::tcp::endpoint& at, bool share);
 
-  // Ok when nobody listens at `at`, who may or may not share it. A port 0 becomes a free one.
+  // Ok if no socket listens at `at`, shared or not. A port 0 becomes a free one.
   static Status Probe(boost::asio::ip::tcp::endpoint& at);
 
   // Serves until Drain has come to its end. To be called once, by the loop's own thread.

@@ -39,7 +39,7 @@ struct ServeStep {
     return {.kind = Kind::kServed, .bytes = consumed, .requests = requests};
   }
   static ServeStep NeedMore(size_t whole = 0) { return {.kind = Kind::kNeedMore, .bytes = whole}; }
-  // As NeedMore, of a peer that sends the rest when it is told to go on, or tired of waiting.
+  // As NeedMore, of a peer that sends the rest after a 100 Continue, or after a timeout.
   static ServeStep NeedMoreOfOneWhoWaits(size_t whole) {
     return {.kind = Kind::kNeedMore, .peer_waits = true, .bytes = whole};
   }
@@ -58,7 +58,7 @@ struct ServeStep {
 
 // What a connection keeps of its calls.
 struct DoorCall {
-  // Who asks: an address with a port.
+  // The peer's address with its port.
   std::string client{};
   // What a parked call waits for, as FrontDoor::WakeParked names it. Null: nothing that is named.
   const void* waits_for = nullptr;
@@ -68,11 +68,11 @@ struct DoorCall {
   size_t together = 1;
   // The number of the server report that was sent last; 0: none.
   uint64_t report = 0;
-  // The request has waited long enough: answer it now, kPark is no answer.
+  // The request has waited long enough: answer it now; kPark is not permitted.
   bool last = false;
-  // Empty at the first try. A protocol that answers kPark leaves here what it needs to go on with,
+  // Empty at the first try. A protocol that answers kPark stores here what it needs to continue,
   // and finds it at the next try; any other answer leaves it empty. Destroyed with the connection,
-  // if it ends first.
+  // if that ends first.
   std::shared_ptr<IssueCall> parked{};
 };
 
@@ -100,11 +100,11 @@ class Protocol {
   // now, so `in` need not be parsed from its start again.
   virtual bool MayBeWhole(std::string_view /*in*/, HalfRead& /*read*/) const { return true; }
 
-  // The request at the front of the input is not whole, and there is no room for more of it:
-  // appends what the peer is told.
+  // The request at the front of the input is incomplete, and there is no room for more of it:
+  // appends the answer to the peer.
   virtual CloseCause TooLong(OutBuffer& /*out*/) { return CloseCause::kFrameTooLarge; }
 
-  // What tells a waiting peer to go on; sent once for each request that says so.
+  // The bytes of a "100 Continue"; sent once for each request that waits for it.
   virtual std::string_view go_on() const { return {}; }
 };
 

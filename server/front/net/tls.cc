@@ -32,9 +32,9 @@ Status Named(const std::string& file, const error_code& error) {
   return Invalid(file + ": " + error.message());
 }
 
-// A session is resumed by the ticket that the client keeps, its certificate in it, as it was found
-// good. What may have changed since is the time: a client whose certificate has ended meanwhile
-// shows it again, and is told.
+// A session is resumed by the ticket that the client stores, which contains its certificate,
+// already verified. Only the time may have changed since: a client whose certificate has expired
+// meanwhile must present it again, and gets the error.
 SSL_TICKET_RETURN OnTicket(SSL*, SSL_SESSION* session, const unsigned char*, size_t,
                            SSL_TICKET_STATUS status, void*) {
   if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) {
@@ -47,10 +47,10 @@ SSL_TICKET_RETURN OnTicket(SSL*, SSL_SESSION* session, const unsigned char*, siz
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-// Every context draws keys of its own for its tickets, so that none is good beyond a reload: what
-// was found good by other files is looked at again.
+// Every context draws its own keys for its tickets, so that none is valid beyond a reload: what
+// was verified with other files is verified again.
 void PermitResuming(SSL_CTX* context) {
-  constexpr std::string_view kName = "firn";  // without one, OpenSSL ends whoever resumes
+  constexpr std::string_view kName = "firn";  // without one, OpenSSL rejects resumption
   SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>(kName.data()),
                                  kName.size());
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // the tickets are with the clients
@@ -83,7 +83,7 @@ TlsExpiry Tls::expiry() const {
 
 Status Tls::Read(bool must_be_valid) {
   for (const std::string& path : {files_.cert, files_.client_ca}) {
-    // OpenSSL would wait for whoever holds a FIFO's other end.
+    // OpenSSL would block on a FIFO until its other end is opened.
     if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
   }
   FIRN_TRY(CheckSecretFile(files_.key));

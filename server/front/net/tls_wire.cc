@@ -35,11 +35,11 @@ std::vector<std::string> NamesShownBy(SSL* peer) {
   return shown == nullptr ? std::vector<std::string>() : NamesOn(*shown);
 }
 
-// OpenSSL moves bytes in memory only: what has come is given to it, what it has sealed lies in
-// `sealed_`, and the socket is ours. So an answer that fits into the socket goes at once.
+// OpenSSL moves bytes in memory only: it is given the received bytes, its encrypted output is in
+// `sealed_`, and the socket is ours. So an answer that fits into the socket is sent at once.
 //
-// At most one read and one write are under way, as for all wires. A handshake is a read; what it
-// has to send, and does not fit into the socket, is sent before it goes on.
+// At most one read and one write are in progress, as for all wires. A handshake is a read; output
+// of it that does not fit into the socket is sent before it continues.
 class TlsWire final : public AsioWire {
  public:
   TlsWire(TcpSocket accepted, SSL_CTX* context)
@@ -63,7 +63,7 @@ class TlsWire final : public AsioWire {
     while (gone < bytes.size() && sealed_.empty()) {
       of_write_ = Seal(bytes.substr(gone));
       SendSealed();
-      if (of_write_ == 0 || !sealed_.empty()) break;  // the next Write goes on with these
+      if (of_write_ == 0 || !sealed_.empty()) break;  // the next Write continues with these
       gone += std::exchange(of_write_, 0);
     }
     return gone;

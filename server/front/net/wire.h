@@ -9,12 +9,12 @@ namespace firn::front {
 
 class Connection;
 
-// A connection's bytes: plain TCP, or TLS over it. At most one read and one write are under way at
-// a time. Owned by the connection, which ends it only when both have been answered; used by one IO
+// A connection's bytes: plain TCP, or TLS over it. At most one read and one write are in progress
+// at a time. Owned by the connection, which ends it only after both answers; used by one IO
 // thread.
 //
 // A buffer that is being read into or written from belongs to the wire: Read and Write take it, so
-// nobody else can touch, move or free its bytes before the answer.
+// no other code can touch, move or free its bytes before the answer.
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -31,8 +31,8 @@ class Wire {
   // beginning of the next Write: some of it may be encrypted already.
   virtual size_t WriteNow(std::string_view bytes) = 0;
 
-  // Takes what is in `bytes`, which is not empty, and sends all of it. Leaves `bytes` empty, with
-  // the memory of a write before, so that two buffers take turns and none is made anew.
+  // Takes the content of `bytes`, which is not empty, and sends all of it. Leaves `bytes` empty,
+  // with the memory of an earlier write, so that two buffers alternate without new allocations.
   virtual void Write(OutBuffer& bytes) = 0;
 
   // Tells the peer that nothing more will come, after what was written.
