@@ -16,7 +16,7 @@ namespace firn {
 
 // TLS settings of the load generator. Each of its connections makes a full handshake.
 struct LoadTls {
-  std::string ca{};    // who must have signed the server's certificate; empty: it is not looked at
+  std::string ca{};    // the required issuer of the server's certificate; empty: no check
   std::string cert{};  // to show to servers that want one, PEM
   std::string key{};   // its private key
   std::string name{};  // what the server's certificate must be for; empty: the address

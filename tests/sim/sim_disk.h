@@ -76,7 +76,7 @@ class SimStateFolder final : public StateFolder {
   void Releasing() { releasing_ = true; }
 
   Status has_grant() const override {
-    return disk_.no_grant ? Unavailable("there is no tmpfs") : Status();
+    return disk_.no_grant ? Unavailable("no tmpfs available") : Status();
   }
   GrantIdentity grant_identity() const override { return identity_; }
   Result<std::string> ReadGrant() override;

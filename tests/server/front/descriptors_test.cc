@@ -47,7 +47,7 @@ TEST_F(DescriptorsTest, CountsWhatIsFree) {
   }
 }
 
-TEST_F(DescriptorsTest, ALowNumberIsNoSpareRoom) {
+TEST_F(DescriptorsTest, ALowNumberDoesNotCountAsSpareRoom) {
   while (Open() >= 0) EXPECT_EQ(LeavesSpare(open_.back(), 4), open_.size() <= 6);
   CloseLowest();
   EXPECT_FALSE(LeavesSpare(Open(), 4)) << "nine of ten are in use, and the lowest again";

@@ -46,7 +46,7 @@ class NodeFolder final : public StateFolder {
   NodeFolder(NodeDisk& disk, const bool& dead, NodeMutant mutant);
 
   Status has_grant() const override {
-    return disk_.no_grant ? Unavailable("there is no tmpfs") : Status();
+    return disk_.no_grant ? Unavailable("no tmpfs available") : Status();
   }
   GrantIdentity grant_identity() const override { return identity_; }
   Result<std::string> ReadGrant() override;

@@ -82,7 +82,7 @@ TEST_F(HttpPiecesTest, ParsesTinyChunksAFewTimesOnly) {
   EXPECT_LT(http_->parsed, 4 * request.size());
 }
 
-TEST_F(HttpPiecesTest, AnEmptyLineInAChunkIsNoEnd) {
+TEST_F(HttpPiecesTest, AnEmptyLineInAChunkDoesNotEndTheBody) {
   std::string body = "count=3&x=";
   while (body.size() < 40'000) body += "\r\n\r\n";
   const std::string request = Chunked(body, 64);
