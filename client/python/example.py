@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes ids in every way, and says what happens to servers meanwhile.
+"""Takes ids with every kind of call, and prints events about servers.
 
     example.py firn://127.0.0.1:7609 [TAG]
 """
@@ -24,7 +24,7 @@ def main(servers: str, tag: str = "") -> int:
                 print(attempt)
             return 1
 
-    # Four threads, and ids that are fetched ahead of need.
+    # Four threads with prefetched ids.
     with firn.Client(servers, deadline_ms=2000,
                      local_ranges=[firn.LocalTag.snowflake(tag)]) as client:
         ids = []

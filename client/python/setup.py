@@ -1,4 +1,4 @@
-"""Makes the stubs in firn/wire from the contract, where it is at hand; a source package brings them."""
+"""Generates the stubs in firn/wire from the contract, if it exists; a source package contains them."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The cases of cases.json, played: scripted servers, one client behind a driver, what must come of it."""
+"""Runs the cases of cases.json with scripted servers and a client behind a driver."""
 
 import json
 import math
@@ -22,11 +22,11 @@ STATES = ("open", "half_closed")  # of now, and not since `mark`
 
 
 class Red(Exception):
-    """A client does not do what its row says."""
+    """A client's behaviour differs from its row."""
 
 
 class Driver:
-    """One process of a language's driver; a thread of this one asks at a time."""
+    """A process of a language's driver; used by one thread at a time."""
 
     def __init__(self, command, log):
         self.process = programs.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
@@ -59,7 +59,7 @@ class Driver:
 
 
 class Play:
-    """One case, with servers and a client of its own."""
+    """One case, with its own servers and client."""
 
     def __init__(self, case, driver, authorities, folder):
         self.case, self.driver, self.folder = case, driver, folder
@@ -108,7 +108,7 @@ class Play:
         if fault and (answer.get("kind") != "invalid" or fault not in answer["failure"]):
             raise Red(f"the options were taken: {answer}")
 
-    # --- what servers do --------------------------------------------------------------------------
+    # --- servers ----------------------------------------------------------------------------------
 
     def named(self, names):
         if "kept" in names:
@@ -138,7 +138,7 @@ class Play:
             server.list = (self.list_version, told.get("ask_again_ms", 100), entries)
 
     def do_leave(self, whose):
-        """One of those that the client keeps to, or one of the others, leaves the list."""
+        """Removes a server from the list: one that the client uses, or another one."""
         going = next(name for name in self.listed if (name in self.kept) == (whose == "kept"))
         self.do_list({"of": [name for name in self.listed if name != going],
                       "version": self.list_version + 1})
@@ -173,7 +173,7 @@ class Play:
         _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, ({"none": 3, "enough": 1024}[what], most))
 
-    # --- what is seen -----------------------------------------------------------------------------
+    # --- comparisons ------------------------------------------------------------------------------
 
     def counters(self):
         now = {}
@@ -193,7 +193,7 @@ class Play:
                      if not key.endswith(STATES)}
 
     def amiss(self, wanted):
-        """What is not yet as it should be, in a sentence."""
+        """A sentence about the first difference, or None."""
         now = self.counters()
         for key, want in wanted.items():
             if key == "event":
@@ -225,7 +225,7 @@ class Play:
     # --- a large cluster ----------------------------------------------------------------------------
 
     def asked(self, calls):
-        """The servers that the client asks, once it has the list that they tell."""
+        """The servers that the client uses, after it got their list."""
         self.do_view({name: "fit" if name in self.listed else None for name in self.case["may_list"]})
         before = self.counters()
         self.take(self.driver.ask("id", tag="order", times=calls), {"answered": calls})
@@ -234,15 +234,15 @@ class Play:
                 if now[name + ".requests"] > before[name + ".requests"]]
 
     def do_keeps(self, said):
-        """The client asks so many servers and no others; some are those of the last time."""
+        """Checks that the client uses that many servers, some of them the same as last time."""
         before, self.kept = self.kept, self.asked(120)
         stay = len(set(before) & set(self.kept))
         if len(self.kept) != said["to"] or stay < said.get("of_before", 0):
             raise Red(f"it keeps to {self.kept}; before: {before}")
 
     def do_clients(self, said):
-        """Clients one after the other, of which each keeps to half of the servers: at no server are all
-        of them, or none. Thirty of sixty are expected; five would be six standard deviations off."""
+        """Starts sixty clients one after another, each of which uses half of the servers. Every server must
+        be used by some of them, but not by all: 30 are expected, and 5 would be 6 standard deviations off."""
         clients, keepers = 60, dict.fromkeys(self.listed, 0)
         for _ in range(clients):
             self.driver.ask("close")
@@ -284,7 +284,7 @@ class Play:
         self.take(answer, step)
 
     def do_runs_out(self, said):
-        """Calls, slower than a client takes notice, fail for the reason before so many were answered."""
+        """Makes slow calls until one fails; it must fail for the reason, before `most` were answered."""
         for _ in range(said["most"]):
             answer = self.driver.ask("id", tag=said["tag"])
             self.take(answer, {"failed": 1, "reason": said["reason"]} if answer["failed"] else {})
@@ -294,7 +294,7 @@ class Play:
         raise Red(f"{said['most']} calls were answered")
 
     def until(self, verb, words, step):
-        """Calls until something has come about; all of them are answered, unless one is waited for."""
+        """Calls until the condition holds. All calls must be answered, unless the condition is an answer."""
         anyhow = step["until"] == "answered"
         deadline = time.monotonic() + PATIENCE_S
         while True:
@@ -309,7 +309,7 @@ class Play:
                 raise Red(f"after {PATIENCE_S} s of calls: {why}")
 
     def when(self, said):
-        """Does something while a call is under way."""
+        """Acts during a call."""
         def work():
             deadline = time.monotonic() + PATIENCE_S
             if "seconds" in said:
@@ -325,7 +325,7 @@ class Play:
         return helper
 
     def take(self, answer, step):
-        """Compares an answer with what the step says of it; no id may come twice in a case."""
+        """Compares an answer with the step's keys. No id may be issued twice in a case."""
         ids = answer.get("ids", [])
         if len(set(ids)) < len(ids) or self.given.intersection(ids):
             raise Red("an id was given twice")
@@ -357,9 +357,9 @@ def told(answer):
 
 
 def play_all(cases, command, authorities, folder, drivers=4):
-    """What came of each case, in their order: a sentence, or None where the client did as it should."""
+    """Runs the cases; returns for each one, in order, its fault or None."""
     ends = ["no driver played it"] * len(cases)
-    # Those that wait long begin first.
+    # Starts cases with long waits first.
     queue = iter(sorted(range(len(cases)), key=lambda at: not cases[at].get("first")))
     lock = threading.Lock()
 
@@ -376,7 +376,8 @@ def play_all(cases, command, authorities, folder, drivers=4):
                     ends[at] = None
                 except Red as why:
                     ends[at] = str(why)
-                # What is left of a red case; a JVM without descriptors finds no random numbers later.
+                # Ends the driver after a failed case, and after one without descriptors, from which a JVM
+                # does not recover.
                 if ends[at] or any("descriptors" in step for step in cases[at]["steps"]):
                     driver.process.kill()
                     driver.end()

@@ -1,4 +1,4 @@
-// Takes ids in every way, and says what happens to servers meanwhile.
+// Takes ids with every kind of call, and prints events about servers.
 //
 //	go run ./example firn://127.0.0.1:7609 [TAG]
 package main
@@ -59,7 +59,7 @@ func run(servers, tag string) error {
 	}
 	fmt.Println("text:", text)
 
-	// Four goroutines, and ids that are fetched ahead of need.
+	// Four goroutines with prefetched ids.
 	var group sync.WaitGroup
 	for i := 0; i < 4; i++ {
 		group.Add(1)

@@ -5,7 +5,7 @@ import io.firn.LocalTag;
 import io.firn.Options;
 import java.util.List;
 
-/** Takes ids in every way, and says what happens to servers meanwhile.
+/** Takes ids with every kind of call, and prints events about servers.
  *
  * <p>java Example firn://127.0.0.1:7609 [TAG] */
 public final class Example {
@@ -18,7 +18,7 @@ public final class Example {
       System.out.println("ten: " + client.nextIds(tag, 10));
       System.out.println("text: " + client.nextText(tag));
 
-      // Four threads, and ids that are fetched ahead of need.
+      // Four threads with prefetched ids.
       Thread[] threads = new Thread[4];
       for (int i = 0; i < threads.length; i++) {
         threads[i] = new Thread(() -> takeMany(client, tag));
