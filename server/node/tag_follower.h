@@ -78,14 +78,14 @@ class TagFollower {
   using Saw = std::function<void(const std::string& tag, const std::optional<TagNode>& node)>;
   void OnSeen(Saw saw) { on_seen_ = std::move(saw); }
 
-  // Calls `remembered` with each tag's node as the memory holds it, ledger included, before the tag
-  // is served. A registry that shows less was put back while this server was stopped. Before the
-  // first Tick.
+  // `remembered` is called with each tag's node from the cache, including its ledger, before the
+  // tag is served. A registry with a lower ledger was put back while this server was stopped. Set
+  // before the first Tick.
   void OnRemembered(std::function<void(const std::string& tag, const TagNode& node)> remembered) {
     on_remembered_ = std::move(remembered);
   }
 
-  // `deleted` is told of each tag that nobody has defined any more. Before the first Tick.
+  // `deleted` is called for each tag that is undefined from now on. Set before the first Tick.
   void OnDeleted(std::function<void(const std::string& tag)> deleted) {
     on_deleted_ = std::move(deleted);
   }
