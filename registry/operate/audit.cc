@@ -92,6 +92,8 @@ class Auditor {
   BlockingCoordinator& registry_;
   const WallMs now_;
   Audit audit_;
+  std::vector<int64_t> created_;           // when each provider's node was, by the registry's order
+  std::map<std::string, int64_t> latest_;  // ... the last of each address
   std::optional<RackSplit> split_;
   bool half_made_ = false;
 };
@@ -250,6 +252,9 @@ Status Auditor::ReadProviders() {
     Result<ProviderReport> report = ParseReport(node->data);
     if (report.ok()) {
       audit_.providers.push_back({*provider, *std::move(report)});
+      int64_t& latest = latest_[provider->address];
+      latest = std::max(latest, node->stat.created_zxid);
+      created_.push_back(node->stat.created_zxid);
     } else {
       Fault(provider->address + ": its report cannot be read: " + report.status().message());
     }
@@ -319,8 +324,10 @@ AuditedSlot* Auditor::SlotOf(MachineId machine) {
 
 Status Auditor::CompareProviders() {
   std::map<MachineId, std::string> seen;
-  for (const AuditedProvider& audited : audit_.providers) {
-    JudgeServer(audited, now_, audit_);
+  for (size_t i = 0; i < audit_.providers.size(); ++i) {
+    const AuditedProvider& audited = audit_.providers[i];
+    // A killed process's report stays until its session ends, and may contradict its successor's.
+    if (created_[i] == latest_[audited.provider.address]) JudgeServer(audited, now_, audit_);
     for (const HeldMachine& held : audited.report.Held()) {
       const std::string& address = audited.provider.address;
       const auto [first, added] = seen.emplace(held.machine, address);

@@ -6,7 +6,6 @@
 namespace firn {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -260,16 +259,6 @@ const Damage kDamages[] = {
 INSTANTIATE_TEST_SUITE_P(Damages, AuditFindsTest, testing::ValuesIn(kDamages),
                          [](const auto& of) { return std::string(of.param.name); });
 
-TEST_F(AuditTest, IdsAheadOfARightClockAreNotAFault) {
-  MakeProvidersFolder();
-  LiftFloor(kNow + kADay / 2);
-  AnnounceAs("h:1", R"({"state":"serving","clock_skew_ms":277314,"wall_skew_ms":3})");
-  const Audit audit = Read();
-  EXPECT_THAT(audit.faults, IsEmpty());
-  EXPECT_THAT(audit.notes, ElementsAre(AllOf(HasSubstr("h:1: its clock is right"),
-                                             HasSubstr("277314 ms ahead"), HasSubstr("floor"))));
-}
-
 TEST_F(AuditTest, CountsTheFaultsThatARestoreRepairs) {
   MakeProvidersFolder();
   MakeTag("order", 5'000);
@@ -296,14 +285,6 @@ TEST_F(AuditTest, ARetiredRecordIsNotAFault) {
 }
 
 // --- not a fault ---------------------------------------------------------------------------------
-
-TEST_F(AuditTest, ShowsTheSkewThatAServerReports) {
-  MakeProvidersFolder();
-  Hold({0, 0}, Nonce(1, 1), kNow + kMs);
-  Announce("h:1", 0, kNow + kMs, 17);
-  EXPECT_EQ(Read().slots[0].clock_skew_ms, 17);
-  EXPECT_THAT(Read().faults, IsEmpty());
-}
 
 TEST_F(AuditTest, ComparesEachMachineIdOfAServerWithItsOwnRecord) {
   MakeProvidersFolder();
