@@ -1,6 +1,10 @@
 // Calls to a simulated node, and the checks of it after each of its rounds.
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "server/node/readiness.h"
@@ -13,6 +17,28 @@ namespace {
 constexpr size_t kCallsMax = 8;
 constexpr uint64_t kIdsMax = 12;  // of one call
 constexpr Milliseconds kGoesOnWithin{5'000};
+
+// A tag that is refused as missing.
+class GoneTag final : public Strategy {
+ public:
+  std::string_view name() const override { return "gone"; }
+  Status Start() override { return {}; }
+  bool TryOne(Method, int64_t*) override { return false; }
+  Verdict Issue(IssueCall& call) override { return call.Refuse(why_); }
+  std::optional<Refusal> WhyNot() const override { return why_; }
+  int64_t count_max() const override { return INT64_MAX; }
+  void Close() override {}
+  void Stop() override {}
+
+ private:
+  const Refusal why_{Reason::kInternal, "the tag's node is missing"};
+};
+
+// The claim covers a plain tag: its definition cannot be missing.
+bool IsGone(const Refusal& refusal) {
+  return refusal.reason == Reason::kInternal || refusal.reason == Reason::kUnknownTag ||
+         refusal.message.find("root node") != std::string::npos;
+}
 
 }  // namespace
 
@@ -108,10 +134,16 @@ bool NodeHost::SaysReady(const IssuingNodeStatus& status) const {
 void NodeHost::JudgeReadiness(const IssuingNodeStatus& status) {
   const std::unique_ptr<Call> call = NewCall(shared_.probe, 1);
   const bool ready = SaysReady(status);
+  if (shared_.mutant == NodeMutant::kLostRootStopsAll && !status.root_trouble.empty()) {
+    TagBinding gone{.name = shared_.probe, .strategy = std::make_shared<GoneTag>(), .plugins = {}};
+    if (!process_->node->issuer().Set(std::move(gone)).ok()) Die("no refused tag");
+  }
   const BootMs now = shared_.clock.Boot();
   auto& since = process_->refused_since;
   switch (Try(*call)) {
     case Verdict::kRefused:
+      Require(status.root_trouble.empty() || !status.tags_known || !IsGone(call->issue.refusal()),
+              10, "it refuses a plain tag because the root node is missing");
       if (!since.has_value()) since = now;
       return Require(!ready || now - *since < Readiness::kStands, 5,
                      "it reports that it is ready, but issues no id");

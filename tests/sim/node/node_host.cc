@@ -44,6 +44,7 @@ IssuingNodeOptions NodeHost::Options() {
   options.claim.window = shared_.window;
   options.id_clock.policy = shared_.strict ? ClockPolicy::kStrict : ClockPolicy::kRun;
   options.virtual_time = true;
+  options.default_tag = shared_.probe;  // readiness is judged by calls for it
   return options;
 }
 

@@ -22,6 +22,7 @@ enum class NodeMutant {
   kGrantNotSynced,      // disk of a static host: a reboot loses the last writes
   kPairUnheard,         // disk of a static host: a grant does not tell the time
   kPutBackIgnored,      // disk: a start does not know what the registry showed before it
+  kLostRootStopsAll,    // reader: every tag is refused while the registry has no root node
   kMountIsAnotherFile,  // disk of a static host: another device number means another file
 };
 
@@ -32,7 +33,7 @@ struct NodeMutantName {
   bool is_static;  // for hosts with static machine ids
 };
 
-inline constexpr std::array<NodeMutantName, 14> kNodeMutants = {{
+inline constexpr std::array<NodeMutantName, 15> kNodeMutants = {{
     {NodeMutant::kNoVersionCheck, "no-version-check", 1, false},
     {NodeMutant::kLostUnheard, "lost-unheard", 4, false},
     {NodeMutant::kBackUnheard, "back-unheard", 6, false},
@@ -41,6 +42,7 @@ inline constexpr std::array<NodeMutantName, 14> kNodeMutants = {{
     {NodeMutant::kFullDiskUntold, "full-disk-untold", 6, false},
     {NodeMutant::kHintForgotten, "hint-forgotten", 7, false},
     {NodeMutant::kReadyByClaim, "ready-by-claim", 5, false},
+    {NodeMutant::kLostRootStopsAll, "lost-root-stops-all", 10, false},
     {NodeMutant::kGrantShared, "grant-shared", 1, false},
     {NodeMutant::kPutBackIgnored, "put-back-ignored", 1, false},
     {NodeMutant::kCopyTrusted, "copy-trusted", 3, true},

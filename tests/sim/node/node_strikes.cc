@@ -86,6 +86,9 @@ void NodeWorld::StrikeRegistry(NodeHost& host) {
   // A directory's clock is the host's.
   if (!shared_.is_directory && OneIn(6)) return StrikeRegistryClock();
   if (outage_ || OneIn(4)) return SetOutage(!outage_);
+  const bool restores = put_back_ || put_back_at_ != 0;  // needs a whole registry
+  const bool late = steps_ > static_cast<uint64_t>(wanted_steps_) / 2;
+  if (!shared_.is_directory && !lost_ && !restores && late && OneIn(4)) return LoseRegistry();
   if (OneIn(2)) return tree_.Expire(host.session());
   host.Disconnect();
   if (OneIn(2)) shared_.ExpireLater(host.session());
@@ -111,6 +114,14 @@ void NodeWorld::SetOutage(bool outage) {
   outage_ = outage;
   shared_.Trace(outage ? "the registry goes away" : "the registry is back");
   for (const auto& host : hosts_) outage ? host->Disconnect() : host->Reconnect();
+}
+
+// The registry comes back empty, and stays so: an operator would have to restore the cluster. A
+// directory is left out: its servers would create another cluster.
+void NodeWorld::LoseRegistry() {
+  shared_.Trace("the registry is empty");
+  lost_ = true;
+  tree_.Wipe();
 }
 
 void NodeWorld::StrikeStatic(NodeHost& host) {

@@ -145,7 +145,7 @@ std::string NodeWorld::text() const {
 void NodeWorld::Run() {
   for (const auto& host : hosts_) host->Start(!OneIn(6));
   while (steps_ < static_cast<uint64_t>(wanted_steps_)) Step();
-  DemandService();
+  if (!lost_) DemandService();
 }
 
 void NodeWorld::Step() {

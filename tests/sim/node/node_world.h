@@ -53,6 +53,7 @@ class NodeWorld {
   void Copy(NodeHost& host);
   void Boot(NodeHost& host);
   void SetOutage(bool outage);
+  void LoseRegistry();
 
   // --- an older registry (node_put_back.cc) -----------------------------------------------------
   void PutBackRegistry();
@@ -86,6 +87,7 @@ class NodeWorld {
   bool outage_ = false;
   uint64_t put_back_at_ = 0;  // the step at which the registry is put back; 0: never
   bool put_back_ = false;     // it was, so the cluster may be frozen
+  bool lost_ = false;         // the registry came back empty
   bool passing_ = false;
   uint64_t steps_ = 0;
 };
