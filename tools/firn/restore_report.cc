@@ -4,6 +4,7 @@
 
 #include "common/base/cat.h"
 #include "common/time/civil_time.h"
+#include "registry/claim/claim_checks.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/tag_store.h"
 #include "tools/firn/flag_words.h"
@@ -49,10 +50,11 @@ void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Out
                      " running servers, ", said, " bounds from --bound_ms\n");
   output.json["servers"] = audit.providers.size();
   for (const auto& [provider, told] : audit.providers) {
-    if (std::chrono::abs(Milliseconds(told.clock_skew_ms)) <= kPoisonAhead) continue;
+    const Milliseconds skew = std::chrono::abs(Milliseconds(told.clock_skew_ms));
+    if (skew <= kPoisonAhead) continue;
     output.wrong = true;
     output.text += Cat("WRONG: ", provider.address, " reports that its clock is off by ",
-                       told.clock_skew_ms, " ms; the floor ignores it\n");
+                       DurationText(skew), "; the floor ignores it\n");
   }
   auto& ignored = output.json["ignored_bounds_ms"] = Json::array();
   for (const auto& [bound, machine] : report.ignored) {
