@@ -1,9 +1,9 @@
-/* After all trouble has ended service returns: a host holds a claim that the registry knows, with a
+/* After the end of all faults service returns: a host holds a claim that the registry knows, with a
  * tick to issue, unless the horizon or the versions of this small world are used up.
  *
- * From that moment on nothing fails, and each host and the operator have their turn again and again;
- * what they do with it is what their rules allow. So no fairness has to be assumed: a run in which
- * service never returns is one in which the rules do not lead there.
+ * From that moment on nothing fails, and each host and the operator take turns repeatedly, doing
+ * what their rules allow. So no fairness has to be assumed: if service never returns in a run, the
+ * rules do not lead there.
  */
 #ifdef LIVENESS
 bit calm;
@@ -15,7 +15,7 @@ bit calm;
 #define USED_UP \
   (slot[0].bound + WINDOW > TICKS || meta.floor + WINDOW > TICKS || !MORE_VERSIONS(0))
 
-/* What it holds is no more its own, or it cannot be given back: the process claims anew. */
+/* Its claim is lost, or cannot be released: the process claims again. */
 inline LetsGo(h) {
   d_step {
     !meta.missing && !LOST && !meta.frozen &&

@@ -7,10 +7,10 @@
  *
  * A configuration is chosen by -D: HOSTS, SLOTS, WINDOW (ticks that a claim reserves), TICKS (the
  * horizon), VERSIONS (the highest record version, when data may be lost), LOSSES, and the kinds of
- * trouble: WITH_LATE, WITH_RELEASE, WITH_COPY, WITH_REBOOT, WITH_DISK, WITH_GAPS, WITH_ROLLBACK,
- * WITH_WIPE, WITH_STAY, WITH_DELETE, WITH_DEVICE, WITH_TWINS. With -DLIVENESS all trouble ends at some
+ * faults: WITH_LATE, WITH_RELEASE, WITH_COPY, WITH_REBOOT, WITH_DISK, WITH_GAPS, WITH_ROLLBACK,
+ * WITH_WIPE, WITH_STAY, WITH_DELETE, WITH_DEVICE, WITH_TWINS. With -DLIVENESS all faults end at some
  * moment, and service has to return. A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves invariant 1 as
- * the only assertion. README.md says what each stands for, and what is left out.
+ * the only assertion. README.md explains each of them, and the omissions.
  */
 
 #ifndef HOSTS

@@ -1,6 +1,6 @@
-/* The grant file: the permission to go on inside a dead process's claim.
+/* The grant file: the permission to resume a dead process's claim.
  *
- * 1. It is ours only in its own inode and in the boot that wrote it.
+ * 1. It is valid only in its own inode and in the boot that wrote it.
  * 2. It names the claim before the claim's first id, and L before the ids below it.
  * 3. L never falls under one claim.
  */
@@ -72,7 +72,7 @@ inline WriteGrant(h) {
   KeepWords(h);
 }
 
-/* The claim's bound or version moved; L stays where it is: rule 3. */
+/* The claim's bound or version changed; L stays the same: rule 3. */
 inline RewriteGrant(h) {
   if
   :: FILE_NAMES_CLAIM(h) ->
@@ -87,8 +87,8 @@ inline RewriteGrant(h) {
   fi
 }
 
-/* L is pushed ahead just before the tick that needs it: the tightest fence that rule 2 allows, so
- * the most that a successor may issue. */
+/* L is raised just before the tick that needs it: the tightest limit that rule 2 allows, so a
+ * successor may issue the most. */
 inline PushL(h, t) {
   if
   :: FILE_NAMES_CLAIM(h) && file[h].L <= t -> file[h].L = t + 1

@@ -1,9 +1,9 @@
-/* A host: at most one process (the lock on the grant file sees to that), and its grant file.
+/* A host: at most one process (because of the lock on the grant file), and its grant file.
  *
  * 1. IDLE stands for "no process" and for "a process without a claim" alike.
  * 2. ASKING has read a slot and chosen a nonce. WAITING has sent a set and has no answer.
  *    SERVING holds a claim. CLOSED drained it and has not yet sent the release.
- * 3. Leaving a phase forgets everything but the file.
+ * 3. When a phase ends, only the file is kept.
  */
 
 #define IDLE 0
@@ -52,7 +52,7 @@ typedef Grant {
 #ifdef REMEMBERS_FIRST_L
   byte first_L;   /* what the disk may still hold after a reboot: nothing is synced */
 #endif
-  bit copied;     /* lies in another inode than the one it names */
+  bit copied;     /* is in another inode than the one it names */
   bit older_boot; /* names another boot than this one */
 };
 
@@ -63,7 +63,7 @@ byte n;    /* scratch */
 byte ask_from, ask_upto; /* scratch: the stamps that an attempt asks for */
 byte taken; /* scratch */
 
-/* More nonces than there are places to remember one. */
+/* More nonces than variables that store one. */
 #ifdef WITH_TWINS
 #define NONCES (4 * SLOTS + 7 * HOSTS + 4)
 #else
@@ -101,8 +101,8 @@ inline ProcessEnds(h) {
 #endif
 }
 
-/* n becomes a nonce that nothing in the world remembers: as good as a new one, and the number of
- * attempts in a run needs no limit. */
+/* n becomes a nonce that no variable stores: equivalent to a new one, so the number of attempts in
+ * a run needs no limit. */
 inline DrawNonce() {
   n = 0;
   do
@@ -145,8 +145,8 @@ inline DrawNonce() {
   taken = 0;
 }
 
-/* Ends every event. Nonces are only ever compared, so the numbers that stand for them may be handed
- * out anew in the order of the places that hold them: one state instead of all its permutations. */
+/* Ends every event. Nonces are only compared, so they can be renumbered in the order of the
+ * variables that store them: one state instead of all its permutations. */
 #ifdef RENUMBERS
 byte renumbered[NONCES]; /* scratch */
 

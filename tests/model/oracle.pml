@@ -1,7 +1,7 @@
-/* Knows every tick that was ever issued, and asserts the invariants. Nobody else reads it.
+/* Records every tick that was ever issued, and asserts the invariants. No host reads it.
  *
- * Invariants 1-7 of registry/README.md; each assertion names its own. With -DONLY_UNIQUE all but
- * invariant 1 are silent: that is how the mutants are judged, by a duplicate and nothing less.
+ * Invariants 1-7 of registry/claim/WHY-IT-HOLDS.md; each assertion has its number. -DONLY_UNIQUE
+ * disables all but invariant 1: the mutants are judged only by a duplicate.
  */
 
 #ifdef ONLY_UNIQUE
@@ -10,8 +10,8 @@
 #define HOLDS(x) assert(x)
 #endif
 
-/* Two running copies of one holder are found, not prevented: below what both were granted by the
- * words that they shared a tick may come twice. */
+/* Two running copies of one holder are detected, not prevented: ticks below the bound of the words
+ * that they share may be issued twice. */
 #ifdef WITH_TWINS
 byte twins_upto;
 bit twinned;
@@ -24,7 +24,7 @@ bit twinned;
 
 #define UNIQUE(s, t) (((issued[s] >> (t)) & 1) == 0)
 
-/* Not an invariant: -DPROBE=number asks whether a place is ever reached; the answer must be yes. */
+/* Not an invariant: -DPROBE=number tests whether a state is ever reached; it must be. */
 #ifndef PROBE
 #define PROBE 0
 #endif

@@ -1,32 +1,32 @@
-/* The registry: one record a slot, the meta node, and the one write that may still be on its way.
+/* The registry: one record for each slot, the meta node, and the one pending write.
  *
  * 1. A slot changes only by a versioned set that also checks the meta node's version and the era of
- *    the data, in one step. Numbers come again in other data, eras never do.
- * 2. A set on its way survives the host that sent it, not the data it was sent to: a lost data set
- *    ends every session. WITH_STAY: neither ends, and nobody hears of the loss before he writes.
- * 3. Between a loss and the freeze (or the restore) nothing is set. That is the page's own limit of
- *    what is promised, and this is the only place that assumes it.
+ *    the data, in one step. Numbers recur in other data, eras never do.
+ * 2. A pending set survives the host that sent it, but not the data it was sent to: a loss of data
+ *    ends every session. WITH_STAY: neither ends, and no host notices the loss before it writes.
+ * 3. Between a loss and the freeze (or the restore) nothing is set. The README lists this as a
+ *    limitation, and this is the only place that assumes it.
  */
 
 typedef Record {
-  byte nonce; /* 0: nobody's */
-  byte bound; /* stamps below it are given away */
+  byte nonce; /* 0: no holder */
+  byte bound; /* ticks below it are used up */
   byte ver;   /* of the node: +1 at each set */
-  byte czxid; /* of the node: another one when it is made anew */
+  byte czxid; /* of the node: changes when it is re-created */
 #ifdef WITH_TWINS
-  byte word; /* of its last writer's: tells copies of one holder apart */
+  byte word; /* of its last writer: distinguishes copies of one holder */
 #endif
 };
 
 typedef Meta {
   byte ver;
   byte floor;
-  byte era;  /* of the data: drawn anew by each restore */
+  byte era;  /* of the data: drawn by each restore */
   bit frozen;
   bit missing;
 };
 
-/* A set that was sent; `nonce` 0 gives the slot back. */
+/* A set that was sent; `nonce` 0 releases the slot. */
 typedef Write {
   byte slot;
   byte nonce;
@@ -82,9 +82,9 @@ byte losses;       /* so far; at most LOSSES */
 #define REACHABLE (!LOST && !meta.missing)
 #define WOULD_TAKE(s, v, m, e) (VERSION_IS(s, v) && META_IS(m) && ERA_IS(e))
 
-/* Without a loss of data, versions are only ever compared with the slot's present one. So it stays
- * 1 for ever and what others remember becomes 0: the same runs, and no limit on the number of sets.
- * With a loss the numbers are real, because a number may come again: that is what is asked. */
+/* Without a loss of data, versions are only compared with the slot's current one. So that stays 1,
+ * and the versions that others remember become 0: the same runs, without a limit on the number of
+ * sets. With a loss the numbers are real, because a number may recur: that is under test. */
 #ifdef WITH_LOSS
 #define MORE_VERSIONS(s) (slot[s].ver < VERSIONS)
 #else
@@ -113,7 +113,7 @@ inline MoveVersion(s_) {
 #endif
 #if !defined(MUTANT_NO_VERSION_CHECK) && !defined(WITH_DELETE)
   if
-  :: late.slot == s_ -> ForgetLate() /* its version will not come back while its session lives */
+  :: late.slot == s_ -> ForgetLate() /* its version does not recur while its session lives */
   :: else
   fi;
 #endif
@@ -136,7 +136,7 @@ inline TakeSet(s_, nonce_, bound_, word_) {
 #endif
 byte word; /* scratch */
 
-/* A second write without an answer means that the first was lost: one is enough to hurt. */
+/* A second write without an answer means that the first was lost: one is sufficient. */
 inline SendLate(s_, nonce_, bound_, v_, m_, e_, word_) {
   late.slot = s_;
   late.nonce = nonce_;
@@ -175,7 +175,7 @@ inline TakeLate() {
   ask_upto = 0;
 }
 
-/* A write without an answer may arrive at any time, or never; the version decides, as ever. */
+/* A write without an answer may arrive at any time, or never; the version decides, as always. */
 inline LateWriteArrives() {
   d_step {
     late.on_its_way && REACHABLE && WOULD_TAKE(late.slot, late.ver, late.meta_ver, late.era) &&
@@ -188,7 +188,7 @@ inline LateWriteArrives() {
   }
 }
 
-/* Where sessions end with the data nobody can tell one era from another: all are 0 there. */
+/* If sessions end with the data, no host can distinguish eras: all are 0. */
 inline BeginEra() {
 #ifdef WITH_STAY
   eras++;

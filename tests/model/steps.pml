@@ -1,4 +1,4 @@
-/* What a host does by the rules: claim, inherit, issue, renew, release. */
+/* A host's steps according to the rules: claim, inherit, issue, renew, release. */
 
 inline AtLeast(variable, value) {
   if
@@ -28,7 +28,7 @@ inline AtLeast(variable, value) {
 #define FILE_KNOWS_WORD(h) (true)
 #endif
 
-/* One for each version that is written from: kept, and on file, before it is sent. */
+/* One for each version that is written from; in the grant file before it is sent. */
 inline DrawsWord(h) {
 #ifdef WITH_TWINS
   if
@@ -289,7 +289,7 @@ inline RenewalIsAnswered(h) {
   }
 }
 
-/* Nothing changes for the host: it may try again from the same version, or read back. */
+/* Nothing changes for the host: it may retry from the same version, or read back. */
 inline RenewalIsNotAnswered(h) {
   d_step {
     MAY_RENEW(h) && !meta.missing ->
@@ -316,7 +316,7 @@ inline RenewalIsNotAnswered(h) {
   (NONCE_IS_MINE(h) && WORD_IS_MINE(host, h) && slot[host[h].slot].czxid == host[h].czxid &&        \
    slot[host[h].slot].ver >= host[h].ver && meta.ver == host[h].meta_ver)
 
-/* Finding a stranger's nonce ends the claim: that is no other state than after Crashes. */
+/* A foreign nonce ends the claim: the state is the same as after Crashes. */
 inline ReadsBackItsClaim(h) {
   d_step {
     host[h].phase == SERVING && !meta.missing && RECORD_IS_MINE(h) &&

@@ -1,6 +1,6 @@
-/* What happens to hosts, files and the registry's data. */
+/* Faults of hosts, files and the registry's data. */
 
-/* Also stands for: stopping at once, giving a claim up, a kill -9 between any two steps. */
+/* Also represents: stopping at once, giving up a claim, a kill -9 between any two steps. */
 inline Crashes(h) {
   d_step {
     host[h].phase != IDLE ->
@@ -11,7 +11,7 @@ inline Crashes(h) {
 }
 
 #ifdef WITH_REBOOT
-/* The grant file comes back as the disk had it: with an older L. */
+/* The grant file returns as the disk had it: with an older L. */
 inline Reboots(h) {
   d_step {
     file[h].nonce != 0 && !file[h].older_boot ->
@@ -25,9 +25,9 @@ inline Reboots(h) {
 #endif
 
 #ifdef WITH_DEVICE
-/* The file system is lost and mounted again within one boot, and what was written last is gone: the
- * grant is of this boot and lies where it lay. One that lives in memory knows nothing of it; there
- * the process's end is all. */
+/* The file system is lost and mounted again within one boot, without the last writes: the grant is
+ * of this boot and in its inode. A grant in memory is not affected; then only the process ends.
+ */
 inline DeviceIsLost(h) {
   d_step {
     host[h].phase != IDLE ->
@@ -42,7 +42,7 @@ inline DeviceIsLost(h) {
 #endif
 
 #ifdef WITH_TWINS
-/* A machine is copied with all its memory, grant and lock, and both run on. */
+/* A machine is copied with all its memory, grant and lock, and both copies run. */
 inline IsTwinned(source, target) {
   d_step {
     !twinned && (host[source].phase != IDLE || file[source].nonce != 0) &&
@@ -53,7 +53,7 @@ inline IsTwinned(source, target) {
     AtLeast(twins_upto, file[source].bound);
     if
     :: host[source].phase == SERVING && host[source].pending != 0 || file[source].pending != 0 ->
-       twins_upto = twins_upto + WINDOW /* both may find the write that is under way, as their own */
+       twins_upto = twins_upto + WINDOW /* both may recognise the pending write as their own */
     :: else
     fi;
     CopyFile(source, target);
@@ -81,7 +81,7 @@ inline CopyHost(source, target) {
 }
 #endif
 
-/* Full or broken disk: the holder removes the file and goes on without. */
+/* Full or broken disk: the holder removes the file and continues without it. */
 inline LosesItsFile(h) {
   d_step {
     file[h].nonce != 0 ->
@@ -110,7 +110,7 @@ inline CopyFile(source, target) {
 #endif
 }
 
-/* Taken at any time; used, if ever, when the original has moved on. */
+/* Taken at any time; used, if at all, after the original has changed. */
 inline FileIsCopied(source, target) {
   d_step {
     file[source].nonce != 0 && !file[source].copied && host[target].phase == IDLE ->
@@ -219,7 +219,7 @@ inline MakeAnew(s) {
   slot[s].ver = 1;
 }
 
-/* The same first steps in an empty registry end in the same numbers, czxid included. */
+/* The same first steps in an empty registry lead to the same numbers, including czxid. */
 inline IsWiped() {
   d_step {
     losses < LOSSES ->
@@ -242,7 +242,7 @@ inline IsWiped() {
   }
 }
 
-/* By hand; the ensemble and its sessions live on. */
+/* By hand; the ensemble and its sessions continue. */
 inline RecordIsDeleted() {
   d_step {
     losses < LOSSES ->
@@ -258,7 +258,7 @@ inline RecordIsDeleted() {
 }
 
 /* A holder whose record is older than it remembers, or another node, sets `frozen`; but not when
- * the floor lies at or above its bound: then a restore has seen to its stamps, and a freeze would
+ * the floor is at or above its bound: then a restore has covered its ticks, and a freeze would
  * stop a healthy cluster again. */
 #ifdef MUTANT_FREEZES_AGAIN
 #define FLOOR_COVERS(h) (false)
