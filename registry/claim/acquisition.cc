@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
 #include "registry/seam/node_version.h"
 
@@ -41,7 +42,7 @@ Task<Result<Acquisition::Won>> Acquisition::Acquire() {
   if (wish_.grant.has_value()) {
     Result<Won> inherited = co_await Inherit();
     if (wish_.grant.has_value()) co_return inherited;
-    // The registry has shown that it is of no use.
+    // The registry has contradicted the grant.
     if (!registry_clock_.At(now_.clocks.boot).has_value()) {
       Status clock = co_await CheckClock();
       if (!clock.ok()) co_return clock;
@@ -59,18 +60,18 @@ Task<Result<Acquisition::Won>> Acquisition::Acquire() {
 
 // --- 1: inherit ----------------------------------------------------------------------------------
 
-// Without a grant afterwards: it is of no use any more.
+// If it resets the wish's grant, the grant cannot be used any more.
 Task<Result<Acquisition::Won>> Acquisition::Inherit() {
   const Slot slot = wish_.grant->slot;
   const std::vector<std::string> paths{kMetaPath, SlotPath(slot), LivePath(slot)};
-  Result<Won> won = Conflict("the grant is of no use");
+  Result<Won> won = Conflict("the grant cannot be used");
   for (int tries = 0; tries < kInheritsMax; ++tries) {
     session_ = talk_.session();
     Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
     if (nodes.code() == Code::kCorrupt) {
-      // Nobody can claim over a damaged record, and restoring retires it.
-      alarms_.push_back(Cat("the claim of ", SlotText(slot),
-                            " cannot be gone on with: ", nodes.status().message()));
+      // No server can claim over a damaged record, and a restore retires it.
+      alarms_.push_back(
+          Cat("cannot resume the claim of ", SlotText(slot), ": ", nodes.status().message()));
       break;
     }
     if (!nodes.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
@@ -97,20 +98,20 @@ Task<Result<Acquisition::Won>> Acquisition::Inherit() {
   co_return won;
 }
 
-// Ours still, as the registry shows it. Notes what else there is to say.
+// Whether the registry still shows our claim. Otherwise notes an alarm if an operator should know.
 bool Acquisition::MayInherit(const Finding& finding) {
   const std::string& of = wish_.grant->uuid;
   const std::string slot = SlotText(wish_.grant->slot);
   if (finding.meta.has_value() && finding.meta->uuid != of && wish_.uuid != of) {
-    // What a dead process used in one cluster is no matter to another.
-    alarms_.push_back(Cat("the grant file is of cluster ", of, ", and here is ", finding.meta->uuid,
-                          ": claiming anew"));
+    // Ids that a dead process used in one cluster do not matter in another.
+    alarms_.push_back(Cat("the grant file belongs to cluster ", of, ", but the registry has ",
+                          finding.meta->uuid, "; claiming a machine id there"));
   } else if (finding.verdict == Finding::Verdict::kLost) {
     alarms_.push_back(Cat("a claim of ", slot, " was lost: ", finding.reason));
     wish_.floor = std::max(wish_.floor, wish_.grant->bound);
   }
   if (finding.verdict == Finding::Verdict::kTwin) {
-    alarms_.push_back(Cat(slot, " is not gone on with: ", finding.reason));
+    alarms_.push_back(Cat("cannot resume the claim of ", slot, ": ", finding.reason));
   }
   return finding.verdict == Finding::Verdict::kOurs;
 }
@@ -124,10 +125,10 @@ Task<Status> Acquisition::CheckClock() {
   Written answer = co_await talk_.Multi(writes);
   const Status& status = answer.status;
   if (status.code() == Code::kNotFound) {
-    co_return Refuse("there is no cluster here, or it is not whole: " + HowToMake(), kRetryLater);
+    co_return Refuse("there is no cluster here, or it is incomplete; " + HowToMake(), kRetryLater);
   }
   if (status.code() == Code::kDenied) {
-    co_return Refuse(status.message() + ": start again with the right --registry_auth_file",
+    co_return Refuse(status.message() + "; restart with the right --registry_auth_file",
                      kRetryLater);
   }
   if (answer.fate != Written::Fate::kDone) {
@@ -158,10 +159,10 @@ Task<Status> Acquisition::ReadRoot() {
   co_return co_await TakeRoot(root);
 }
 
-// Goes on under this root node, or refuses to.
+// Adopts this root node for the claim, or refuses it.
 Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   if (!node.has_value()) {
-    co_return Refuse("there is no cluster here: " + HowToMake(), kRetryLater);
+    co_return Refuse("there is no cluster here; " + HowToMake(), kRetryLater);
   }
   const Result<ClusterMeta> meta = ParseMeta(node->data);
   std::string fault = MetaFault(options_, meta, node->stat.version, wish_.uuid);
@@ -184,7 +185,7 @@ Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   if (root_.floor >= wish_.floor) co_return Status();
   // The cluster forgot a claim of this server, and no restore has lifted the floor above it.
   std::string why =
-      Cat("it forgot a claim of ", options_.identity.owner, " up to ", wish_.floor.ms(), " ms");
+      Cat("it lost a claim of ", options_.identity.owner, " until ", FormatRfc3339(wish_.floor));
   const WallMs floor = wish_.floor;
   co_return co_await FreezeBehind(floor, why);
 }
@@ -207,7 +208,7 @@ Task<Status> Acquisition::CheckHintedSlot() {
   }
   const std::string low = same_era ? "the bound of " + SlotText(hint->slot) : "its floor";
   std::string why = Cat(low, " is lower than the ids that ", options_.identity.owner,
-                        " issued up to ", hint->last.ms(), " ms");
+                        " issued until ", FormatRfc3339(hint->last));
   const WallMs last = hint->last;
   wish_.floor = std::max(wish_.floor, last);
   co_return co_await FreezeBehind(last, why);
@@ -243,7 +244,7 @@ Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
       lost = won.status().message();
     }
   }
-  co_return Refuse("every slot that was free has changed meanwhile: " + lost, kRetrySoon);
+  co_return Refuse("every free slot was claimed meanwhile: " + lost, kRetrySoon);
 }
 
 SlotWish Acquisition::WhatToLookFor(std::optional<Slot> hinted) const {
@@ -266,14 +267,14 @@ Status Acquisition::NoneFree(const Surveyed& surveyed, WallMs now) {
 
 Result<SlotChange> Acquisition::Claiming(const SurveyedSlot& found) {
   const WallMs base = std::max({now_.id_time, found.record.bound, root_.floor});
-  // Its probation must not use it up, nor may others find it passed, who count by the cluster's
-  // time: an id clock that stands still (policy strict) lies behind it.
+  // The probation must not use the claim up, and the bound must not have passed by the cluster's
+  // time, which others use: an id clock that stands still (policy strict) is behind it.
   const WallMs bound = std::max(base, ClusterTime()) + Probation() + FirstWindow();
   if (IsTooFarAhead(bound)) {
-    return Refuse(Cat("the ids of this server have come to ", base.ms(),
-                      " ms, more than a day ahead of the registry's clock, ",
-                      registry_clock_.At(now_.clocks.boot)->ms(),
-                      " ms: set the clock, and start the server again"),
+    return Refuse(Cat("the ids of this server have reached ", FormatRfc3339(base),
+                      ", more than a day ahead of the registry's clock (",
+                      FormatRfc3339(*registry_clock_.At(now_.clocks.boot)),
+                      "); correct the clock, then restart the server"),
                   kRetryLater);
   }
   return ChangeOf(found, base, bound);
@@ -305,11 +306,12 @@ SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs 
           .ended = HolderIn(found.record).Until(base)};
 }
 
-// kConflict: somebody else was faster. What fails only on `live` is sent again, under another
+// kConflict: another claimant was faster. A write that fails only on `live` is resent with another
 // nonce; any other failure is a refusal.
 Task<Result<Acquisition::Won>> Acquisition::Attempt(SlotChange change) {
   for (int tries = 0;; ++tries) {
-    if (connection_lost_) co_return Refuse("the connection was lost meanwhile", kRetrySoon);
+    if (connection_lost_)
+      co_return Refuse("the connection was lost during the attempt", kRetrySoon);
     const Now asked = now_.clocks;
     SlotWritten written = co_await WriteSlot(&talk_, &entropy_, change);
     switch (written.outcome) {
@@ -353,7 +355,7 @@ Task<Result<Acquisition::Won>> Acquisition::OutlastProbation(Won won) {
   Finding finding = co_await Inspect(&talk_, won.terms);
   const bool ours = finding.verdict == Finding::Verdict::kOurs;
   if (ours && finding.version == won.terms.version) co_return won;
-  co_return Refuse("the claim did not outlast its probation: " + finding.reason, kRetrySoon);
+  co_return Refuse("the claim was lost during its probation: " + finding.reason, kRetrySoon);
 }
 
 Milliseconds Acquisition::Probation() const {
@@ -363,15 +365,15 @@ Milliseconds Acquisition::Probation() const {
   return std::max(options_.probation, options_.restore_probation - age);
 }
 
-// --- what it goes by -----------------------------------------------------------------------------
+// --- clocks --------------------------------------------------------------------------------------
 
-// By the registry's clock: our id clock may be far ahead of everybody's, and so may our wall clock
-// if it was set since the two were compared; slots that others hold would look free.
+// By the registry's clock: our id clock may be far ahead of all others, and so may our wall clock
+// if it was set since the check; slots that others hold would look free.
 WallMs Acquisition::ClusterTime() const {
   return root_.ClusterTimeAt(registry_clock_.At(now_.clocks.boot).value_or(now_.clocks.wall));
 }
 
-// Made without the uuid that this process knows, a cluster would be a strange one to it.
+// A cluster made without the uuid that this process knows would be foreign to it.
 std::string Acquisition::HowToMake() const {
   if (wish_.uuid.empty()) return "run firn init, or firn restore if its data were lost";
   return "its data were lost, run firn restore --uuid=" + wish_.uuid;

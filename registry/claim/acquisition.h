@@ -20,43 +20,44 @@
 
 namespace firn {
 
-// One try to get a claim, from the first question to the last answer. Acquire, in acquisition.cc,
-// shows it in order:
+// One attempt to get a claim, from the first request to the last answer. Acquire, in
+// acquisition.cc, shows the steps in order:
 //
-//  1. With a grant of our own: read meta and the record. Still the grant's nonce, word, creation
-//     and meta: inherit, that is, set it under a fresh nonce, with base L. Otherwise the grant is
-//     of no use. Where it does not tell the time, 2 comes first.
-//  2. Set the clock node: its mtime and our wall clock must agree. An id clock under which nothing
-//     was given out is set to that reading.
-//  3. Read meta after a sync: there, readable, ours, not frozen, floor not below what we once held.
+//  1. With a grant of our own: read the root node and the record. If both still have the grant's
+//     nonce, word, creation and root version: inherit, that is, set the record under a new nonce,
+//     with base L. Otherwise drop the grant. If the grant's clock pair is not valid, 2 comes first.
+//  2. Set the clock node: its mtime and our wall clock must agree. If no id was issued yet, the id
+//     clock is set to that reading.
+//  3. Read the root node after a sync: it must be present, readable, of our cluster and not frozen,
+//     with a floor at or above every bound of ours that the cluster has lost.
 //     The hint says what the data showed before this process started. Within its era neither the
 //     root node's version nor the bound of its slot falls. In another era the floor is not below
 //     the last id time, unless the slot is retired. Otherwise the data were put back while this
 //     server was stopped: freeze.
-//  4. Survey the rack, then try the candidates one by one, each with a nonce of its own:
+//  4. Survey the rack, then try the candidates one by one, each with a new nonce:
 //     base = max(id clock, the record's bound, floor); bound = base + probation + the first
 //     window, at most a day ahead of the registry's clock (Tenure::Terms::CeilingAt).
-//  5. Wait out the probation and look again. There is one without being asked for while a restored
-//     root node is younger than ClaimOptions::restore_probation.
+//  5. Wait out the probation and check the slot. While a restored root node is younger than
+//     ClaimOptions::restore_probation, there is always a probation.
 //
-// All of it within one connection: the next one may lead to a registry that was wiped and made
-// anew.
+// All of it happens within one connection: the next one may lead to a registry that was wiped and
+// re-created.
 //
-// An error found on the way is final for this try: nothing turns a refusal into a start. Owned by
-// the control thread.
+// Every error is final for this attempt: a refusal never becomes a start. Owned by the control
+// thread.
 class Acquisition {
  public:
-  static constexpr int kInheritsMax = 3;  // a dead predecessor's late write may come in between
+  static constexpr int kInheritsMax = 3;  // a dead predecessor's late write may intervene
   static constexpr int kLiveTriesMax = 3;
-  static constexpr int kSurveysMax = 4;  // when others were faster at all that the last one found
+  static constexpr int kSurveysMax = 4;  // repeated if others took all candidates
 
   struct Wish {
     std::optional<Grant> grant{};   // ours: checked against file, boot and inode
-    bool grant_tells_time = false;  // and the id clock goes by it
+    bool grant_tells_time = false;  // its clock pair has set the id clock
     std::optional<Hint> hint{};
-    std::string uuid{};  // the cluster's, where it is known
-    WallMs floor{};      // no claim under a meta whose floor is lower
-    // Told the wall time that has just been found right; what the id clock shows from now on.
+    std::string uuid{};  // the cluster's, if it is known
+    WallMs floor{};      // no claim under a root node with a lower floor
+    // Called with a wall time that has just been checked; returns the id clock's time.
     std::function<WallMs(WallMs checked)> on_clock_checked{};
   };
 
@@ -70,26 +71,27 @@ class Acquisition {
   Acquisition(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy, Wish wish,
               const KeeperTime& now);
 
-  // Goes on with what has arrived and is due.
+  // Continues with the answers that have arrived and everything that is due.
   void Tick(const KeeperTime& now);
 
-  // There was a connection anew, perhaps of the same session. Only what was sent is followed up.
+  // Notes a reconnection, even in the same session. Only the outcome of writes already sent is
+  // still determined.
   void LoseConnection() { connection_lost_ = true; }
   bool connection_lost() const { return connection_lost_; }
 
   bool ended() const { return acquire_.done(); }
-  // When ended, once: the claim, or why there is none.
+  // Returns, once, after the end: the claim, or why there is none.
   Result<Won> Take() { return acquire_.Take(); }
-  // When refused: when to try again.
+  // After a refusal: when to retry.
   Milliseconds retry_after() const { return retry_after_; }
-  // False: the registry has shown that the wish's grant, if there was one, is of no use any more.
+  // Whether the wish has a grant that the registry has not contradicted.
   bool keeps_grant() const { return wish_.grant.has_value(); }
 
-  // What an operator should know, in sentences.
+  // Alarms for operators, as sentences.
   const std::vector<std::string>& alarms() const { return alarms_; }
-  // What this try heard of the registry's own clock.
+  // The registry's clock, as read in this attempt.
   const BelievedClock& registry_clock() const { return registry_clock_; }
-  // The cluster lost a claim of ours up to here.
+  // The highest bound of ours that the cluster has lost.
   WallMs lost_up_to() const { return wish_.floor; }
 
  private:
@@ -128,9 +130,9 @@ class Acquisition {
   std::vector<std::string> alarms_;
   BelievedClock registry_clock_;
 
-  int64_t session_ = 0;  // in which the root node was read
+  int64_t session_ = 0;  // the session in which the root node was read
   bool connection_lost_ = false;
-  Tenure::Terms root_;  // as far as the root node goes
+  Tenure::Terms root_;  // the members that come from the root node
   std::optional<RackSplit> split_;
   Task<Result<Won>> acquire_;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
 
 namespace firn {
@@ -72,8 +73,8 @@ void ClaimKeeper::LoadFiles() {
 
 void ClaimKeeper::LoadGrant() {
   if (!has_file_) {
-    grant_trouble_ =
-        "no grant is kept, a killed server claims anew: " + folder_.has_grant().message();
+    grant_trouble_ = "no grant file, so the server cannot resume its claim after a crash: " +
+                     folder_.has_grant().message();
     return Tell(ClaimEvent::Kind::kRefused, grant_trouble_);
   }
   const Result<GrantFile::Found> found = grant_file_.Read();
@@ -84,21 +85,21 @@ void ClaimKeeper::LoadGrant() {
   const Grant& grant = found->grant;
   std::string fault;
   if (found->damaged) {
-    // The good record may be the older one, and its L too low.
+    // The valid record may be the older one, and its L too low.
     fault = "the grant file is damaged";
   } else if (found->identity.boot_id != grant_file_.identity().boot_id) {
     fault = "the grant file is from before the last boot";
   } else if (found->identity != grant_file_.identity()) {
-    fault = "the grant file is a copy, or was put back from a backup";
+    fault = "the grant file is a copy, or was restored from a backup";
   } else if (grant.uuid.empty()) {
-    fault = "the grant file is of a machine id that was given by hand, in no cluster";
+    fault = "the grant file belongs to a static machine id, without a cluster";
   } else if (grant.limit > grant.bound) {
     fault = "the grant file contradicts itself";
   } else if (grant.slot.rack != options_.rack ||
              options_.worker.value_or(grant.slot.worker) != grant.slot.worker) {
-    fault = "the grant file is of another slot than the wanted one";
+    fault = "the grant file belongs to another slot than the requested one";
   }
-  if (!fault.empty()) return Tell(ClaimEvent::Kind::kRefused, fault + ": claiming anew");
+  if (!fault.empty()) return Tell(ClaimEvent::Kind::kRefused, fault + "; making a new claim");
   grant_ = grant;
   highest_bound_ = grant.bound;
   grant_tells_time_ = grant.clocks.Tells(now_.clocks.boot, options_.time_namespace);
@@ -106,12 +107,12 @@ void ClaimKeeper::LoadGrant() {
     SetIdClock(grant.clocks.TimeAt(now_.clocks.boot));
   } else {
     Tell(ClaimEvent::Kind::kRefused,
-         "the grant was written in another time namespace, so it does not tell the time here: "
-         "it is gone on with only once the registry's clock has been asked");
+         "the grant was written in another time namespace, so its clock is not valid here; "
+         "the claim is resumed only after a check of the registry's clock");
   }
 }
 
-// Only while nothing was given out under it: afterwards it never goes back.
+// Only before the first id: afterwards the id clock never goes back.
 WallMs ClaimKeeper::SetIdClock(WallMs time) {
   if (!issued_) now_.id_time = user_.SetIdClock(time, now_.clocks);
   return now_.id_time;
@@ -132,19 +133,19 @@ void ClaimKeeper::Seek() {
   state_ = ClaimState::kClaiming;
 }
 
-// Also after an attempt to inherit whose outcome is unknown: what lies in [L, R) is ours whoever
-// holds the slot now. Not once the registry has told that the grant is of no use.
+// Also after an attempt to inherit whose outcome is unknown: the times in [L, R) are ours,
+// whichever process holds the slot now. Not after the registry has contradicted the grant.
 bool ClaimKeeper::StartOffline() {
   if (session_ != 0 || !grant_.has_value() || !options_.offline_start) return false;
   if (now_.clocks.boot < unreached_since_ + options_.offline_start_after) return false;
-  // Ids of another layout would not fit those of before.
+  // Ids of another layout would not be compatible with the earlier ones.
   const bool known =
       hint_.has_value() && hint_->uuid == grant_->uuid && hint_->layout == options_.layout.text();
-  // Without the registry nobody would notice that the wall clock is wrong.
+  // Without the registry, a wrong wall clock would not be noticed.
   if (!known || !grant_tells_time_ || grant_->limit >= grant_->bound) return false;
   Begin(Tenure::TermsOf(*grant_), {});
   Tell(ClaimEvent::Kind::kOffline,
-       "the registry is away: going on inside the old claim of " + SlotText(tenure_->terms().slot));
+       "the registry is unreachable; resumed the claim of " + SlotText(tenure_->terms().slot));
   return true;
 }
 
@@ -187,7 +188,7 @@ void ClaimKeeper::Begin(Tenure::Terms terms, SlotUpkeep::Live live) {
       options_, coordinator_, entropy_, hooks_, *tenure_, live,
       [this] { return KeepGrant(tenure_->limit()); }, now_.clocks.boot);
   state_ = ClaimState::kHolding;
-  // On file before the first id; a file that cannot be written leaves L at the base.
+  // Written before the first id; if the file cannot be written, L stays at the base.
   RaiseLimit(tenure_->LimitFor(now_.id_time, tenure_->claim()->first_tick() - 1));
   seen_ = tenure_->claim()->first_tick() - 1;
   KeepHint();
@@ -243,7 +244,7 @@ void ClaimKeeper::RaiseLimit(WallMs limit) {
   if (KeepGrant(limit)) tenure_->RaiseLimit(has_file_ ? limit : tenure_->bound());
 }
 
-// False: an older permission stands there and cannot be taken away.
+// False: the file contains an older permission and cannot be removed.
 bool ClaimKeeper::KeepGrant(WallMs limit) {
   if (!has_file_) return true;
   const ClockPair clocks{now_.id_time, now_.clocks.boot, options_.time_namespace};
@@ -260,7 +261,7 @@ bool ClaimKeeper::KeepGrant(WallMs limit) {
   grant_trouble_ = "the grant file cannot be written: " + written.message();
   if (stuck_) {
     grant_trouble_ +=
-        "; nor be removed, so nothing is issued beyond what it permits: " + removed.message();
+        "; it cannot be removed either, so issuing stops at its limit: " + removed.message();
     tenure_->claim()->Explain(kStuckFile);
   }
   if (!known) Tell(ClaimEvent::Kind::kAlarm, grant_trouble_);
@@ -270,9 +271,9 @@ bool ClaimKeeper::KeepGrant(WallMs limit) {
 void ClaimKeeper::Close(std::string why) {
   const auto last = CloseUser();
   VoidGrant();
-  Tell(ClaimEvent::Kind::kLost,
-       Cat(SlotText(tenure_->terms().slot), ": ", why, "; last ",
-           options_.layout.StartOf(last).ms(), " ms, bound ", tenure_->bound().ms(), " ms"));
+  Tell(ClaimEvent::Kind::kLost, Cat(SlotText(tenure_->terms().slot), ": ", why, "; last id time ",
+                                    FormatRfc3339(options_.layout.StartOf(last)), ", bound ",
+                                    FormatRfc3339(tenure_->bound())));
   renewals_ += upkeep_->renewals();
   upkeep_.reset();
   tenure_.reset();
@@ -281,15 +282,15 @@ void ClaimKeeper::Close(std::string why) {
   state_ = ClaimState::kSeeking;
 }
 
-// The bound of a release stands on what this returns.
+// The bound of a release depends on the result.
 firn::Tick ClaimKeeper::CloseUser() {
   const auto last = user_.Close();
   issued_ = issued_ || last >= tenure_->claim()->first_tick();
-  if (last < seen_) Die("the last tick of a closed claim lies below what it had told before");
+  if (last < seen_) Die("the last tick of a closed claim is below an earlier report");
   return last;
 }
 
-// False: a permission stays on file that nobody may use, and an operator is told.
+// False: an unusable permission stays in the file, and an alarm is raised.
 bool ClaimKeeper::VoidGrant() {
   if (!has_file_) return true;
   const Status voided = grant_file_.Void(kVolatile);
@@ -303,8 +304,8 @@ bool ClaimKeeper::VoidGrant() {
   return false;
 }
 
-// One that is void, once this process makes no claim any more: nobody has the file but us, and a
-// later start goes by one that is missing as by one that is void.
+// Removes a void grant file when this process makes no further claim: only this process uses the
+// file, and to a later start a missing file equals a void one.
 void ClaimKeeper::ForgetGrant() {
   if (has_file_) has_file_ = !grant_file_.Remove().ok();
 }
@@ -322,11 +323,11 @@ void ClaimKeeper::Release(const KeeperTime& now) {
   if (!tenure_.has_value()) return;
   const auto last = seen_ = CloseUser();
   KeepHint();
-  // Its cluster has moved on, perhaps without it: no later start goes on inside it.
+  // The cluster has changed and may have lost the claim: no later start may resume it.
   if (!held && VoidGrant()) ForgetGrant();
-  // Nothing can be given back: the file stays, for the next start to go on.
+  // The slot cannot be released: the file stays, so that the next start can resume the claim.
   if (!held || session_ == 0) return;
-  // What is still permitted here must not be given to others.
+  // Times that the grant still permits must not be released to others.
   if (!VoidGrant()) return;
   state_ = ClaimState::kReleasing;
   upkeep_->Release(tenure_->BoundAfter(last), now.clocks.boot + options_.release_wait);
@@ -342,7 +343,7 @@ void ClaimKeeper::FinishRelease() {
            (upkeep_->reason().empty() ? std::string() : ": " + upkeep_->reason()));
 }
 
-// --- what others see -----------------------------------------------------------------------------
+// --- events and status ---------------------------------------------------------------------------
 
 void ClaimKeeper::Tell(ClaimEvent::Kind kind, std::string text) const {
   if (hooks_.event) hooks_.event({kind, std::move(text)});
@@ -366,7 +367,7 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   shown.grant_trouble = grant_trouble_;
   if (!tenure_.has_value() || state_ == ClaimState::kReleased) {
     shown.retry_after = std::max(retry_at_ - now.clocks.boot, Milliseconds(0));
-    if (session_ == 0) shown.reason += "; the registry is not reached";
+    if (session_ == 0) shown.reason += "; the registry is unreachable";
     return shown;
   }
   shown.slot = tenure_->terms().slot;
@@ -378,7 +379,7 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   if (!upkeep_->reason().empty()) shown.reason = upkeep_->reason();
   shown.registry_clock_off = upkeep_->registry_clock().off();
   shown.clock_trouble = ClockTrouble(upkeep_->registry_clock(), now.clocks.boot);
-  if (session_ == 0) shown.reason = "the registry is not reached";
+  if (session_ == 0) shown.reason = "the registry is unreachable";
   if (shown.left == Milliseconds(0)) shown.reason += "; the bound is reached";
   if (stuck_) {
     shown.reason = grant_trouble_;

@@ -28,7 +28,7 @@ constexpr uint32_t kNumberMax = 65535;
 
 using Settings = std::map<std::string, std::string, std::less<>>;
 
-// The characters that Java's properties, which the file is, want escaped in such values as ours.
+// The characters that must be escaped in such values of a Java properties file.
 std::string Escaped(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -90,12 +90,12 @@ Status CheckFormat(const Settings& settings) {
   if (told && format == kHintFormat) return {};
   if (told && format > kHintFormat) {
     return Invalid(
-        "a newer Firn has used this state folder: install it again, or give this one a "
-        "folder of its own");
+        "a newer Firn has used this state folder; install that version again, or use another "
+        "--state_dir");
   }
   return Invalid(
-      "this state folder is one of Firn 0.1, whose state nobody reads any more: give "
-      "this one a folder of its own");
+      "this state folder was written by Firn 0.1, which is no longer supported; use another "
+      "--state_dir");
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ std::string FormatHint(const Hint& hint) {
 Result<Hint> ParseHint(std::string_view text) {
   if (text.size() > StateFolder::kHintBytesMax) return Corrupt("the hint file is too long");
   FIRN_ASSIGN(const Settings settings, ReadSettings(text));
-  // Only what is a hint for sure can be one of another format.
+  // Only a file that is certainly a hint can have another format.
   if (!settings.contains(kMachine) || !settings.contains(kCluster)) {
     return Corrupt("the hint file lacks a key");
   }
@@ -132,7 +132,7 @@ Result<Hint> ParseHint(std::string_view text) {
                     !hint.layout.empty() && hint.layout.size() <= kLayoutBytesMax &&
                     IsPrintableUtf8(hint.layout);
   if (!good || !ReadEra(settings, hint)) {
-    return Corrupt("the hint file holds something absurd, or not everything");
+    return Corrupt("the hint file lacks a key or has an invalid value");
   }
   return hint;
 }

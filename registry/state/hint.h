@@ -12,11 +12,11 @@
 
 namespace firn {
 
-// Which slot a server held last, so that machines keep their ids. It carries no permission at all:
-// a copied, old or invented hint only decides what is tried first, and whose cluster this folder
+// The slot that a server held last, so that machines keep their ids. It contains no permission: a
+// copied, old or invented hint only affects which slot is tried first, and which cluster the folder
 // belongs to.
 struct Hint {
-  uint32_t machine = 0;  // for the reader's eye; worker and rack decide
+  uint32_t machine = 0;  // for human readers; worker and rack decide
   Slot slot;
   std::string uuid;    // of the cluster
   std::string layout;  // Layout::text()
@@ -29,7 +29,7 @@ struct Hint {
   friend bool operator==(const Hint&, const Hint&) = default;
 };
 
-// The file's text, Java properties that any editor shows, with \ before a : or = in a value:
+// The file's text: Java properties, with \ before a : or = in a value:
 //
 //   # Firn: which machine id to try first. Holds no permission; safe to copy or delete.
 //   format=2
@@ -44,8 +44,8 @@ struct Hint {
 inline constexpr uint32_t kHintFormat = 2;
 std::string FormatHint(const Hint& hint);
 
-// Keys that it does not know are a later version's, and passed over. kInvalid with a sentence: of
-// another format. kCorrupt with a reason when something is missing, twice or absurd.
+// Ignores unknown keys, which belong to later versions. kInvalid with a sentence: another format.
+// kCorrupt with a reason: a key is missing, duplicated or has an invalid value.
 Result<Hint> ParseHint(std::string_view text);
 
 }  // namespace firn

@@ -113,7 +113,7 @@ TEST_F(ClaimClockTest, SetsNoBoundMoreThanADayAheadOfTheRegistrysClock) {
   machine_->StepWall(-3 * kADay);
   Pass(Milliseconds(10'000), *host);
   EXPECT_FALSE(host->user().has_claim());
-  EXPECT_NE(host->status().reason.find("start the server again"), std::string::npos)
+  EXPECT_NE(host->status().reason.find("restart the server"), std::string::npos)
       << host->status().reason;
   for (uint32_t worker = 0; worker < 4; ++worker) {
     EXPECT_LE(RecordOf(worker).bound, clock_.Wall() + kADay);

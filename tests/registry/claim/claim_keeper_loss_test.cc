@@ -365,7 +365,7 @@ TEST_F(ClaimKeeperLossTest, AUserThatReportsAnEarlierLastTickEndsTheProcess) {
   }
   ASSERT_EQ(keeper.state(), ClaimState::kHolding);
   keeper.Tick(now());
-  EXPECT_DEATH(keeper.Release(now()), "below what it had told");
+  EXPECT_DEATH(keeper.Release(now()), "below an earlier report");
 }
 
 }  // namespace
