@@ -244,7 +244,7 @@ Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
       lost = won.status().message();
     }
   }
-  co_return Refuse("every free slot was claimed meanwhile: " + lost, kRetrySoon);
+  co_return Refuse("every free slot changed meanwhile: " + lost, kRetrySoon);
 }
 
 SlotWish Acquisition::WhatToLookFor(std::optional<Slot> hinted) const {
@@ -355,7 +355,7 @@ Task<Result<Acquisition::Won>> Acquisition::OutlastProbation(Won won) {
   Finding finding = co_await Inspect(&talk_, won.terms);
   const bool ours = finding.verdict == Finding::Verdict::kOurs;
   if (ours && finding.version == won.terms.version) co_return won;
-  co_return Refuse("the claim was lost during its probation: " + finding.reason, kRetrySoon);
+  co_return Refuse("the claim did not survive its probation: " + finding.reason, kRetrySoon);
 }
 
 Milliseconds Acquisition::Probation() const {
