@@ -156,6 +156,9 @@ TEST_F(FirnDrillTest, NamesWhatIsMissing) {
   EXPECT_NE(roomless.err.find("could not be run, for the reasons above: kill-server"),
             std::string::npos)
       << roomless.err;
+  const Finished both = run({"run", "kill-server", "restart-server"});
+  EXPECT_EQ(both.exit_code, 3);
+  EXPECT_NE(both.err.find("kill-server, restart-server"), std::string::npos) << both.err;
   EXPECT_EQ(run({"run", "burn-server"}).exit_code, 2);
   EXPECT_EQ(run({"run"}).exit_code, 2);
   EXPECT_EQ(run({"watch", "--for=ages"}).exit_code, 2);

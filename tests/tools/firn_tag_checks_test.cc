@@ -1,5 +1,7 @@
 // Tests checks of `firn tags` that depend on the cluster or on this host.
 
+#include "registry/cluster/records.h"
+#include "registry/cluster/slot.h"
 #include "tests/tools/firn_cluster_fixture.h"
 
 namespace firn {
@@ -37,6 +39,86 @@ TEST_F(FirnClusterTest, RefusesTimeZonesThatDoNotLoad) {
   }
   EXPECT_EQ(Firn({"tags", "set", "day", "zone=Europe/Berln", "--force"}).exit_code, 0);
   EXPECT_EQ(Firn({"tags", "set", "day", "step=7"}).exit_code, 0) << "its zone stays as it was";
+}
+
+// The key of NIST's first sample.
+TEST_F(FirnClusterTest, ComputesTheCheckOfAnObfuscatedTagFromItsKey) {
+  Init();
+  const std::string key_file = folder_ / "k1.key";
+  std::ofstream(key_file) << "2b7e151628aed2a6abf7158809cf4f3c\n";
+  std::filesystem::permissions(key_file, std::filesystem::perms::owner_read);
+  const std::vector<std::string> create{
+      "tags", "create", "order", "plugins=obfuscate", "obfuscate.width=8", "obfuscate.key=k1"};
+  const Finished without = Firn(create);
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_NE(without.err.find("--key_dir"), std::string::npos) << without.err;
+  std::vector<std::string> with = create;
+  with.push_back("--key_dir=" + folder_.path().string());
+  EXPECT_EQ(Firn(with).exit_code, 0);
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("obfuscate.check"), "7df76b");
+}
+
+TEST_F(FirnClusterTest, RefusesALedgerInPlaceOfATieredStore) {
+  Init();
+  Announce({.phase = ServerPhase::kReady, .stores = {{"main", false}, {"tier", true}}});
+  EXPECT_EQ(Firn({"tags", "create", "a", "store=main", "when_store_is_away=ledger"}).exit_code, 0);
+  EXPECT_EQ(Firn({"tags", "create", "b", "store=tier"}).exit_code, 0);
+  for (const char* verb : {"create", "set"}) {
+    const std::string tag = verb == std::string("set") ? "b" : "c";
+    const Finished refused = Firn({"tags", verb, tag, "store=tier", "when_store_is_away=ledger"});
+    EXPECT_EQ(refused.exit_code, 2) << verb;
+    EXPECT_NE(refused.err.find("is tiered"), std::string::npos) << refused.err;
+  }
+}
+
+TEST_F(FirnClusterTest, NotesWhatIsUnexpectedOfATag) {
+  Init();
+  const auto create = [&](const std::string& name, std::vector<std::string> settings) {
+    settings.insert(settings.begin(), {"tags", "create", name});
+    return Firn(settings);
+  };
+  const auto hidden = [](const std::string& width) {
+    return std::vector<std::string>{"strategy=snowflake", "plugins=obfuscate", "obfuscate.key=k1",
+                                    "obfuscate.check=c6a13b", "obfuscate.width=" + width};
+  };
+  EXPECT_EQ(create("narrow", hidden("12")).exit_code, 2);
+  const Finished ends = create("ends", hidden("18"));
+  EXPECT_EQ(ends.exit_code, 0) << ends.err;
+  EXPECT_NE(ends.out.find("NOTE: tag 'ends'"), std::string::npos) << ends.out;
+  EXPECT_NE(Firn({"audit"}).out.find("NOTE: tag 'ends'"), std::string::npos);
+  EXPECT_EQ(create("wide", hidden("19")).out.find("NOTE"), std::string::npos);
+  const Finished dated = create("slip", {"text={date:%y%m%d}{id}"});
+  EXPECT_NE(dated.out.find("strategy=dated"), std::string::npos) << dated.out;
+  const AnyJson who = FirnJson({"who", "20261125000002"}).at(0);
+  EXPECT_TRUE(who.contains("note")) << who;
+}
+
+TEST_F(FirnClusterTest, HidesRetiredTagsUntilTheyAreEnabled) {
+  Init();
+  EXPECT_EQ(FirnJson({"tags", "retire", "default"}).at("done"), true);
+  const Finished list = Firn({"tags", "list"});
+  EXPECT_EQ(list.out.find("default"), std::string::npos) << list.out;
+  EXPECT_NE(list.out.find("1 retired"), std::string::npos) << list.out;
+  EXPECT_NE(Firn({"tags", "list", "--all"}).out.find("retired"), std::string::npos);
+  EXPECT_EQ(FirnJson({"tags", "show", "default"}).at(0).at("disabled"), "true");
+  EXPECT_EQ(Firn({"tags", "set", "default", "disabled=false"}).exit_code, 0);
+  EXPECT_NE(Firn({"tags", "list"}).out.find("default"), std::string::npos);
+}
+
+TEST_F(FirnClusterTest, AuditShowsTheAddressOfAnOwner) {
+  Init();
+  const auto show = [&](const std::string& owner) {
+    Break(SlotPath({0, 0}), FormatSlotRecord({.nonce = Nonce(1, 1),
+                                              .bound = SystemClock().Wall() - Milliseconds(1'000),
+                                              .owner = owner}));
+    return Firn({"audit"}).out;
+  };
+  EXPECT_NE(show("firn.7609.2130706433.9e107d9d372bb682").find("firn 127.0.0.1:7609"),
+            std::string::npos);
+  EXPECT_NE(
+      show("my.app.80.00000000000000000000000000000001.9e107d9d372bb682").find("my.app [::1]:80"),
+      std::string::npos);
+  EXPECT_NE(show("else 10.0.0.5").find("else 10.0.0.5"), std::string::npos);
 }
 
 }  // namespace

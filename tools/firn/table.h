@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace firn {
@@ -18,5 +19,9 @@ class Table {
  private:
   std::vector<std::vector<std::string>> rows_;
 };
+
+// An owner of a machine id as a cell shows it: "firn 127.0.0.1:7609" for
+// "firn.7609.2130706433.9e107d9d372bb682". Whatever has another form stays as it is.
+std::string OwnerForPeople(std::string_view owner);
 
 }  // namespace firn

@@ -10,6 +10,10 @@
 #include "common/base/cat.h"
 #include "common/base/near_names.h"
 #include "common/base/quote.h"
+#include "common/id/layout.h"
+#include "common/tag/obfuscated_end.h"
+#include "common/time/clock.h"
+#include "registry/cluster/cluster_setup.h"
 #include "registry/servers/provider.h"
 
 namespace firn {
@@ -65,15 +69,22 @@ Result<std::vector<ProviderReport>> ReadReports(BlockingCoordinator& registry) {
 
 Status CheckStore(const std::vector<ProviderReport>& reports, const TagDefinition& tag) {
   if (tag.strategy != "segment" || tag.disabled) return {};
-  bool has = false;
+  bool has = false, stands_in = false;
+  const bool by_ledger = tag.when_store_is_away == StoreAway::kLedger;
   for (const ProviderReport& report : reports) {
     const auto store = report.stores.find(tag.store);
     if (store == report.stores.end()) continue;
     has = true;
+    // A store that permits no buffer is tiered, and no ledger can stand in for it.
+    stands_in |= !store->second;
+    if (by_ledger && store->second) continue;
     if (store->second || tag.buffer == TagBuffer::kDouble) return {};
   }
   if (reports.empty()) return {};
   const std::string context = "tag " + Quoted(tag.name) + ": store " + Quoted(tag.store);
+  if (has && by_ledger && !stands_in) {
+    return Invalid(context + " is tiered, so when_store_is_away = ledger is not possible");
+  }
   if (has) return Invalid(context + " does not permit buffer = none, according to the servers");
   std::set<std::string_view> known;
   for (const ProviderReport& report : reports) {
@@ -84,6 +95,14 @@ Status CheckStore(const std::vector<ProviderReport>& reports, const TagDefinitio
   const std::vector<std::string_view> all(known.begin(), known.end());
   return Invalid(Cat(context, " is not configured on any running server; they have: ", names,
                      DidYouMean(tag.store, all)));
+}
+
+// A date in the text does not make a tag a dated one.
+std::string DateNote(const TagDefinition& tag) {
+  if (tag.strategy != "segment" || tag.text.find("{date") == std::string::npos) return {};
+  return Cat("tag '", tag.name,
+             "': its numbers do not begin again with the date in its text; strategy=dated makes a "
+             "tag whose counter does");
 }
 
 }  // namespace
@@ -114,7 +133,7 @@ Status CheckStores(BlockingCoordinator& registry, const std::vector<StoredTag>& 
         std::any_of(present.begin(), present.end(), [&tag](const StoredTag& stored) {
           const TagDefinition& before = stored.tag();
           return before.name == tag.name && before.store == tag.store &&
-                 before.buffer == tag.buffer;
+                 before.buffer == tag.buffer && before.when_store_is_away == tag.when_store_is_away;
         });
     if (!as_before) FIRN_TRY(CheckStore(reports, tag));
   }
@@ -152,6 +171,22 @@ Result<Output> PutTags(TagStore& store, const TagListing& present,
     done.push_back(tag.name);
   }
   return Done(std::move(output));
+}
+
+Status AddTagNotes(BlockingCoordinator& registry, const std::vector<TagDefinition>& tags,
+                   Output& output) {
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(meta.meta.layout));
+  output.json["notes"] = Json::array();
+  const WallMs now = SystemClock().Wall();
+  for (const TagDefinition& tag : tags) {
+    for (const std::string& note : {DateNote(tag), ObfuscatedEndNote(tag, layout, now)}) {
+      if (note.empty()) continue;
+      output.json["notes"].push_back(note);
+      output.text += "NOTE: " + note + "\n";
+    }
+  }
+  return {};
 }
 
 }  // namespace firn

@@ -27,4 +27,9 @@ Status CheckStores(BlockingCoordinator& registry, const std::vector<StoredTag>& 
 Result<Output> PutTags(TagStore& store, const TagListing& present,
                        const std::vector<TagDefinition>& tags, bool dry_run);
 
+// Adds what people may not expect of these tags to the output of a verb that defines them: a
+// sentence each under "notes", and as NOTE in the text. Reads the cluster's layout. Blocks.
+Status AddTagNotes(BlockingCoordinator& registry, const std::vector<TagDefinition>& tags,
+                   Output& output);
+
 }  // namespace firn

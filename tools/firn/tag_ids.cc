@@ -22,6 +22,15 @@ Result<int64_t> ShownId(const TagDefinition& tag, const Layout& layout, std::str
   return id;
 }
 
+Status FillKeyCheck(const std::string& key_dir, TagDefinition& tag) {
+  const bool missing = tag.HasPlugin("obfuscate") && tag.obfuscate_check.empty();
+  if (!missing || key_dir.empty() || tag.obfuscate_key.empty()) return {};
+  FIRN_ASSIGN(const std::shared_ptr<const BlockCipher> cipher,
+              KeyRing(key_dir).Cipher(tag.obfuscate_key));
+  tag.obfuscate_check = KeyCheck(*cipher);
+  return {};
+}
+
 Result<int64_t> PlainId(const TagDefinition& tag, int64_t shown, const std::string& key_dir) {
   if (!tag.HasPlugin("obfuscate")) return shown;
   const std::string who = "tag " + Quoted(tag.name);

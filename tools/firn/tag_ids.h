@@ -20,4 +20,8 @@ Result<int64_t> ShownId(const TagDefinition& tag, const Layout& layout, std::str
 // folder `key_dir` as on servers: kDenied without the folder, kInvalid if the key there differs.
 Result<int64_t> PlainId(const TagDefinition& tag, int64_t shown, const std::string& key_dir);
 
+// Sets the obfuscate.check of an obfuscated tag that has none, from its key in `key_dir`. Does
+// nothing for other tags, and without a folder.
+Status FillKeyCheck(const std::string& key_dir, TagDefinition& tag);
+
 }  // namespace firn

@@ -29,7 +29,7 @@ constexpr KeyWords kWords[] = {
     {"store", "store that provides ranges: registry, or a store of the servers"},
     {"start", "lowest number that may be issued"},
     {"step", "size of the smallest range"},
-    {"step_max", "size of the largest range"},
+    {"step_max", "size of the largest range; `firn restore` skips at least twice as many numbers"},
     {"hold_minutes", "a range that is used up within this time makes the next one larger"},
     {"prefetch_at", "percentage of a range that is used before the next one is fetched"},
     {"buffer", "double, or none: each number is fetched from the store"},
@@ -41,14 +41,16 @@ constexpr KeyWords kWords[] = {
      "time that a period is continued after its end while the registry is unreachable, in seconds"},
     {"text",
      "template of ids as text, such as \"{date:%y%m%d}{id:09}\"; {id:base36}, base62, base32, "
-     "fields"},
+     "fields; of dated tags \"{period}-{count}\" or \"{date:%y%m%d}{count}\""},
     {"zone", "time zone of the template's date, and of periods; dated tags may change it"},
     {"plugins", "limit, rate, history, obfuscate, separated by commas"},
     {"limit.per_second", "maximum ids per second"},
     {"limit.burst", "maximum ids at once; 0: as many as per second"},
-    {"obfuscate.width", "number of decimal digits of the shown number"},
+    {"obfuscate.width",
+     "number of decimal digits of the shown number; 19 holds every id, as snowflake tags need"},
     {"obfuscate.key", "name of the key in the servers' --key_dir"},
-    {"obfuscate.check", "6 hexadecimal digits that identify the key"},
+    {"obfuscate.check",
+     "6 hexadecimal digits that identify the key; computed from it with --key_dir"},
 };
 
 std::string WordsOf(const TagField& field) {

@@ -8,6 +8,7 @@
 #include "common/base/cat.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
+#include "registry/claim/claim_checks.h"
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
 #include "tools/firn/registry_session.h"
@@ -15,7 +16,7 @@
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_bool(all, false, "Include machine ids that were never used.");
+DEFINE_bool(all, false, "Include machine ids that were never used, or retired tags.");
 DEFINE_bool(watch, false, "Repeat until interrupted.");
 
 namespace firn {
@@ -30,6 +31,12 @@ std::string Distance(WallMs t, WallMs now) {
   if (seconds >= 60) text = Cat(seconds / 60 % 60, "m ", text);
   if (seconds >= 3600) text = Cat(seconds / 3600, "h ", text);
   return t > now ? "in " + text : text + " ago";
+}
+
+// "1 h ahead" or "20 ms behind": how a clock lies to the registry's.
+std::string SkewText(Milliseconds skew) {
+  if (skew == Milliseconds(0)) return "none";
+  return DurationText(std::chrono::abs(skew)) + (skew > Milliseconds(0) ? " ahead" : " behind");
 }
 
 // Returns the command that repairs the losses; empty if there are none, or only servers know the
@@ -78,10 +85,10 @@ std::string AuditText(const Audit& audit, WallMs now) {
     const bool bounded = slot.record.bound > WallMs();
     table.Add({std::to_string(slot.machine.value()), std::to_string(slot.slot.worker),
                std::to_string(slot.slot.rack), std::string(SlotUseName(slot.use)),
-               slot.record.owner.empty() ? "-" : slot.record.owner,
+               slot.record.owner.empty() ? "-" : OwnerForPeople(slot.record.owner),
                slot.record.host.empty() ? "-" : slot.record.host,
                bounded ? Distance(slot.record.bound, now) : "-",
-               slot.clock_skew_ms ? Cat(*slot.clock_skew_ms, " ms") : "-",
+               slot.clock_skew_ms ? SkewText(Milliseconds(*slot.clock_skew_ms)) : "-",
                slot.record.nonce.text().substr(0, 8)});
   }
   text += table.Text();

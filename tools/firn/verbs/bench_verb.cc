@@ -11,7 +11,8 @@
 #include "tools/firn/client_session.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_int32(threads, 1, "Number of threads that call and wait for the answer.");
+DEFINE_int32(threads, 0,
+             "Number of threads that call and wait for the answer. 0: the verb's default.");
 DEFINE_int32(depth, 0, "Number of asynchronous calls in flight, instead of --threads.");
 DEFINE_int32(connections, 2, "Number of connections to each server.");
 DEFINE_int32(batch, 1, "Number of ids per call.");
@@ -26,6 +27,8 @@ DECLARE_double(rate);
 
 namespace firn {
 namespace {
+
+constexpr int kBenchThreads = 1;  // unless --threads says otherwise
 
 Result<ClientOptions> OptionsFor(const std::string& tag) {
   ClientOptions options;
@@ -107,7 +110,7 @@ Result<Output> RunBench(const std::vector<std::string>& words) {
   // The first call discovers the servers; it fails if there is no cluster.
   FIRN_TRY(client->GetId(tag).status().WithContext("the first call"));
   const ClientLoadPlan plan{.tag = tag,
-                            .threads = FLAGS_threads,
+                            .threads = FLAGS_threads > 0 ? FLAGS_threads : kBenchThreads,
                             .depth = FLAGS_depth,
                             .batch = FLAGS_batch,
                             .rate = FLAGS_rate,
@@ -129,16 +132,17 @@ Result<Output> RunBench(const std::vector<std::string>& words) {
 }  // namespace
 
 Verb BenchVerb() {
-  return {.name = "bench",
-          .arguments = "[TAG]",
-          .summary = "generates load through the client library: rate, latency, duplicates",
-          .details =
-              "Each thread calls again as soon as its call is answered. With --rate, all threads\n"
-              "together make that many calls per second, and a call's latency counts from the\n"
-              "time at which it was due. Exit code 1 if a call failed or an id was issued twice.\n",
-          .flags = {"threads", "depth", "connections", "batch", "rate", "seconds", "warmup_ms",
-                    "local", "ids_max", "ids_file", FIRN_CLIENT_FLAGS},
-          .run = RunBench};
+  return {
+      .name = "bench",
+      .arguments = "[TAG]",
+      .summary = "generates load through the client library: rate, latency, duplicates",
+      .details =
+          "By default one thread calls again as soon as it is answered. With --rate, all threads\n"
+          "together make that many calls per second, and a call's latency counts from the\n"
+          "time at which it was due. Exit code 1 if a call failed or an id was issued twice.\n",
+      .flags = {"threads", "depth", "connections", "batch", "rate", "seconds", "warmup_ms", "local",
+                "ids_max", "ids_file", FIRN_CLIENT_FLAGS},
+      .run = RunBench};
 }
 
 }  // namespace firn

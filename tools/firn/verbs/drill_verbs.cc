@@ -60,9 +60,18 @@ Result<Output> RunRun(const Words& words) {
                      .quiet = FLAGS_json};
   Output output{.json = Json::array(), .text = {}};
   Table table({"SCENARIO", "VERDICT"});
-  std::string undone;
+  std::string undone, reasons;
   for (const DrillScenario& scenario : chosen) {
-    FIRN_ASSIGN(const int code, RunDrill(scenario, how));
+    const Result<int> ended = RunDrill(scenario, how);
+    // A scenario that is not built does not stop the others.
+    if (ended.code() == Code::kNotFound && chosen.size() > 1) {
+      output.json.push_back({{"scenario", scenario.name}, {"why", ended.status().message()}});
+      table.Add({std::string(scenario.name), "could not be run"});
+      undone.append(undone.empty() ? "" : ", ").append(scenario.name);
+      reasons += ended.status().message() + "\n";
+      continue;
+    }
+    FIRN_ASSIGN(const int code, ended);
     const bool done = code != kNotDone || !scenario.whole;
     const std::string verdict = code == 0 ? "every promise was kept" : Cat("BROKEN, exit ", code);
     output.json.push_back({{"scenario", scenario.name}, {"kept", code == 0}, {"exit", code}});
@@ -70,9 +79,9 @@ Result<Output> RunRun(const Words& words) {
     output.wrong |= done && code != 0;
     if (!done) undone.append(undone.empty() ? "" : ", ").append(scenario.name);
   }
-  output.text = table.Text();
+  output.text = table.Text() + reasons;
   if (output.wrong || undone.empty()) return output;
-  return Unavailable("could not be run, for the reasons above: " + undone);
+  return Unavailable(output.text + "could not be run, for the reasons above: " + undone);
 }
 
 }  // namespace

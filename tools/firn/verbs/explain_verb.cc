@@ -109,13 +109,6 @@ Result<Reader> OpenReader() {
   return reader;
 }
 
-// Adds a note below the id that was added last.
-void AddNote(Output& output, const std::string& note) {
-  if (note.empty()) return;
-  output.json.back()["note"] = note;
-  output.text += "  NOTE: " + note + "\n";
-}
-
 // Adds an id of a segment or dated tag. It contains no time; a dated id contains its period.
 Status AddNumber(Output& output, int64_t id, const TagDefinition& tag) {
   Json json{{"id", std::to_string(id)}, {"tag", tag.name}, {"number", id}};
@@ -150,20 +143,12 @@ bool IsOfFirstDays(const Explanation& e, WallMs now) {
 
 // Adds a note if the date may be wrong.
 void AddNotes(Output& output, const Explanation& e, const Reader& reader) {
-  const WallMs now = SystemClock().Wall();
-  std::string note;
-  const auto add = [&note](const std::string& word) { note += (note.empty() ? "" : "; ") + word; };
+  std::string note = TimeNote(e, SystemClock().Wall());
   if (reader.guessed) {
-    add("read with layout " + e.layout +
-        ", because no cluster is named; use --registry, --servers or --layout");
-  }
-  if (e.time > now + kAhead) {
-    add("that time is in the future: this is an id of another layout, of a segment tag, or an "
-        "obfuscated id (--tag)");
-  }
-  if (IsOfFirstDays(e, now)) {
-    add("that is when the layout's time begins: this looks like a number of a segment or dated "
-        "tag (--tag)");
+    const std::string guess =
+        "read with layout " + e.layout +
+        ", because no cluster is named; use --registry, --servers or --layout";
+    note = note.empty() ? guess : guess + "; " + note;
   }
   AddNote(output, note);
 }
@@ -210,6 +195,24 @@ Result<Output> RunReveal(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::string TimeNote(const Explanation& e, WallMs now) {
+  if (e.time > now + kAhead) {
+    return "that time is in the future: this is an id of another layout, of a segment tag, or an "
+           "obfuscated id (firn explain --tag)";
+  }
+  if (IsOfFirstDays(e, now)) {
+    return "that is when the layout's time begins: this looks like a number of a segment or dated "
+           "tag (firn explain --tag)";
+  }
+  return {};
+}
+
+void AddNote(Output& output, const std::string& note) {
+  if (note.empty()) return;
+  output.json.back()["note"] = note;
+  output.text += "  NOTE: " + note + "\n";
+}
 
 Result<LayoutChoice> ChosenLayout() {
   FIRN_ASSIGN(const Layout layout, Layout::Parse(FLAGS_layout));

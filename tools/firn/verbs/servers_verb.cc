@@ -87,6 +87,9 @@ std::string_view PhaseWord(ServerPhase phase) {
   return "unknown";
 }
 
+// A list of addresses says nothing of racks.
+bool RacksAreKnown() { return !ChosenServers().starts_with("list://"); }
+
 void AddServer(const KnownServer& server, const Probe& probe, Table& table, Output& output) {
   // Clients treat a weight of 0 like offline.
   const bool out = server.disabled || server.weight <= 0;
@@ -94,13 +97,14 @@ void AddServer(const KnownServer& server, const Probe& probe, Table& table, Outp
   output.wrong |= !probe.answers || server.phase == ServerPhase::kNotReady;
   char ms[32] = "-";
   if (probe.answers) std::snprintf(ms, sizeof ms, "%.2f ms", probe.ms);
-  table.Add({server.address, std::to_string(server.rack), std::to_string(server.weight),
-             server.disabled ? "offline" : "online", std::string(PhaseWord(server.phase)),
-             probe.answers ? "answers" : "SILENT", ms, wanted && probe.answers ? "yes" : "no"});
-  Json json{{"address", server.address},        {"rack", server.rack},
-            {"weight", server.weight},          {"offline", server.disabled},
-            {"phase", PhaseWord(server.phase)}, {"answers", probe.answers},
-            {"asked", wanted && probe.answers}};
+  table.Add({server.address, RacksAreKnown() ? std::to_string(server.rack) : "-",
+             std::to_string(server.weight), server.disabled ? "offline" : "online",
+             std::string(PhaseWord(server.phase)), probe.answers ? "answers" : "SILENT", ms,
+             wanted && probe.answers ? "yes" : "no"});
+  Json json{{"address", server.address},  {"weight", server.weight},
+            {"offline", server.disabled}, {"phase", PhaseWord(server.phase)},
+            {"answers", probe.answers},   {"asked", wanted && probe.answers}};
+  if (RacksAreKnown()) json["rack"] = server.rack;
   if (probe.answers) json["latency_ms"] = probe.ms;
   if (!probe.answers) json["why"] = probe.why;
   output.json["servers"].push_back(std::move(json));

@@ -17,17 +17,25 @@
 #include "tools/firn/registry_session.h"
 #include "tools/firn/table.h"
 #include "tools/firn/tag_changes.h"
+#include "tools/firn/tag_ids.h"
 #include "tools/firn/tag_keys.h"
 #include "tools/firn/verbs/verbs.h"
 
 DEFINE_bool(dry_run, false, "Show what would change, and change nothing.");
 
+DECLARE_bool(all);
 DECLARE_bool(force);
+DECLARE_string(key_dir);
 
 namespace firn {
 namespace {
 
 using Words = std::vector<std::string>;
+
+std::string StateWord(const TagNode& node) {
+  if (IsRetired(node)) return "retired";
+  return node.tag.disabled ? "disabled" : "enabled";
+}
 
 Result<Output> RunListTags(const Words& words) {
   if (!words.empty()) return Invalid("list takes no arguments");
@@ -38,15 +46,21 @@ Result<Output> RunListTags(const Words& words) {
   output.json["faults"] = listing.faults;
   output.wrong = !listing.faults.empty();
   Table table({"TAG", "STRATEGY", "STORE", "STEP", "HIGH", "PLUGINS", "STATE"});
+  size_t hidden = 0;
   for (const StoredTag& stored : listing.tags) {
     const TagDefinition& tag = stored.tag();
+    if (IsRetired(stored.node) && !FLAGS_all) {
+      ++hidden;
+      continue;
+    }
     const bool segment = tag.HasLedger();
     output.json["tags"].push_back(TagJson(tag));
     table.Add({tag.name, tag.strategy, segment ? tag.store : "-",
                segment ? std::to_string(tag.step) : "-", segment ? std::to_string(tag.high) : "-",
-               FieldText(*FindTagField("plugins"), tag), tag.disabled ? "disabled" : "enabled"});
+               FieldText(*FindTagField("plugins"), tag), StateWord(stored.node)});
   }
   output.text = table.Text();
+  if (hidden > 0) output.text += Cat(hidden, " retired tags are hidden (--all)\n");
   for (const std::string& fault : listing.faults) output.text += "WRONG: " + fault + "\n";
   return output;
 }
@@ -94,6 +108,7 @@ Result<Output> RunCreate(const Words& words) {
   tag.name = words.front();
   tag.strategy = "segment";
   FIRN_TRY(SetFields({words.begin() + 1, words.end()}, tag));
+  FIRN_TRY(FillKeyCheck(FLAGS_key_dir, tag));
   FIRN_TRY(CheckTag(tag));
   if (!FLAGS_force) FIRN_TRY(CheckNames(tag));
   Output output = ShowChanges(DiffTags({}, {tag}));
@@ -101,6 +116,7 @@ Result<Output> RunCreate(const Words& words) {
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_TRY(CheckStores(session.registry(), {}, {tag}));
   FIRN_TRY(TagStore(session.registry()).Create(tag));
+  FIRN_TRY(AddTagNotes(session.registry(), {tag}, output));
   return Done(std::move(output));
 }
 
@@ -125,10 +141,12 @@ Result<Output> Edit(const std::string& name, const Words& settings) {
   FIRN_ASSIGN(const StoredTag stored, store.Read(name));
   TagDefinition after = stored.tag();
   FIRN_TRY(SetFields(settings, after));
+  FIRN_TRY(FillKeyCheck(FLAGS_key_dir, after));
   if (!FLAGS_force) FIRN_TRY(CheckNewNames({stored}, {after}));
   Output output = ShowChanges(DiffTags({stored.tag()}, {after}));
   FIRN_TRY(CheckEdit(stored.tag(), after));
   FIRN_TRY(CheckStores(session.registry(), {stored}, {after}));
+  FIRN_TRY(AddTagNotes(session.registry(), {after}, output));
   if (FLAGS_dry_run || after == stored.tag()) return output;
   FIRN_TRY(store.Edit(stored, after));
   return Done(std::move(output));
@@ -142,6 +160,14 @@ Result<Output> RunSet(const Words& words) {
 Result<Output> RunDisable(const Words& words) {
   if (words.size() != 1) return Invalid("disable requires one tag");
   return Edit(words.front(), {"disabled=true"});
+}
+
+Result<Output> RunRetire(const Words& words) {
+  if (words.size() != 1) return Invalid("retire requires one tag");
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_TRY(TagStore(session.registry()).Retire(words.front()));
+  return Output{.json = {{"tag", words.front()}, {"done", true}},
+                .text = Cat("tag ", words.front(), " is retired: it issues no more ids\n")};
 }
 
 Result<Output> RunDelete(const Words& words) {
@@ -181,14 +207,18 @@ Result<Output> RunApply(const Words& words) {
   KeepStarts(listing.tags, ini.tags);
   if (!FLAGS_force) FIRN_TRY(CheckNewNames(listing.tags, ini.tags));
   FIRN_TRY(CheckStores(session.registry(), listing.tags, ini.tags));
-  return PutTags(store, listing, ini.tags, FLAGS_dry_run);
+  FIRN_ASSIGN(Output output, PutTags(store, listing, ini.tags, FLAGS_dry_run));
+  FIRN_TRY(AddTagNotes(session.registry(), ini.tags, output));
+  return output;
 }
 
 }  // namespace
 
 Verb TagsVerb() {
   static const std::string& keys = *new std::string(DescribeTagKeys());
-  Verb list{.name = "list", .summary = "lists all tags", .flags = {FIRN_REGISTRY_FLAGS}};
+  Verb list{.name = "list",
+            .summary = "lists all tags, retired ones with --all",
+            .flags = {FIRN_REGISTRY_FLAGS, "all"}};
   list.run = RunListTags;
   Verb show{.name = "show",
             .arguments = "TAG...",
@@ -208,31 +238,40 @@ Verb TagsVerb() {
               .arguments = "TAG [KEY=VALUE...]",
               .summary = "creates a tag, with strategy=segment unless given",
               .details = keys,
-              .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force"}};
+              .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force", "key_dir"}};
   create.run = RunCreate;
   Verb set{.name = "set",
            .arguments = "TAG KEY=VALUE...",
            .summary = "changes fields of a tag",
            .details = keys,
-           .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force"}};
+           .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "force", "key_dir"}};
   set.run = RunSet;
   Verb disable{.name = "disable",
                .arguments = "TAG",
                .summary = "stops a tag; set TAG disabled=false resumes above its used numbers",
                .flags = {FIRN_REGISTRY_FLAGS, "dry_run"}};
   disable.run = RunDisable;
+  Verb retire{.name = "retire",
+              .arguments = "TAG",
+              .summary = "stops a tag for good and hides it from `list`",
+              .details =
+                  "For a tag that has issued ids, which cannot be deleted: another tag of its name "
+                  "would issue\nthem again. `set TAG disabled=false` undoes it.\n",
+              .flags = {FIRN_REGISTRY_FLAGS}};
+  retire.run = RunRetire;
   Verb remove{.name = "delete",
               .arguments = "TAG",
               .summary = "deletes a tag that has never issued a number",
               .details =
-                  "Refuses a tag that may have issued ids; use disable. A deleted tag may be "
+                  "Refuses a tag that may have issued ids; use retire. A deleted tag may be "
                   "created again,\nalso in another form.\n",
               .flags = {FIRN_REGISTRY_FLAGS}};
   remove.run = RunDelete;
   return {.name = "tags",
           .summary = "the cluster's tags",
           .below = {std::move(list), std::move(show), std::move(apply), std::move(create),
-                    std::move(set), std::move(disable), std::move(remove), TagsImportVerb()}};
+                    std::move(set), std::move(disable), std::move(retire), std::move(remove),
+                    TagsImportVerb()}};
 }
 
 }  // namespace firn

@@ -3,18 +3,21 @@
 
 #include "common/base/cat.h"
 #include "common/time/civil_time.h"
+#include "common/time/clock.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/who.h"
 #include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
+#include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
 
 namespace firn {
 namespace {
 
 std::string HolderText(const PastHolder& holder, bool present) {
-  return Cat("    ", holder.owner, " on ", (holder.host.empty() ? "an unnamed host" : holder.host),
-             ", pid ", holder.pid, ", which held it from ", FormatRfc3339(holder.first),
+  return Cat("    ", OwnerForPeople(holder.owner), " on ",
+             (holder.host.empty() ? "an unnamed host" : holder.host), ", pid ", holder.pid,
+             ", which held it from ", FormatRfc3339(holder.first),
              (present ? " and may use it until " : " until "), FormatRfc3339(holder.end), "\n");
 }
 
@@ -28,6 +31,7 @@ void Add(Output& output, const Issuers& issuers) {
   }
   if (!issuers.unknown.empty()) output.text += "  " + issuers.unknown + "\n";
   output.json.push_back(IssuersJson(issuers));
+  AddNote(output, TimeNote(id, SystemClock().Wall()));
 }
 
 Result<Output> RunWho(const std::vector<std::string>& words) {
