@@ -191,6 +191,21 @@ TEST_F(SegmentTest, RefusesWhenBothRangesAreEmptyAndTheStoreIsUnreachable) {
   EXPECT_TRUE(call_.runs().empty());
 }
 
+// The store answers: other servers were faster.
+TEST_F(SegmentTest, RefusesAsOverloadedWhileOtherServersTakeAllRanges) {
+  Fill();
+  Use(99);
+  for (int i = 0; i < 12; ++i) {
+    source_.Fail(Conflict("other servers took all"));
+    if (i < 11) {
+      while (source_.questions.empty()) Pass(Milliseconds(10));
+    }
+  }
+  ASSERT_EQ(Ask(), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded);
+  EXPECT_GT(call_.refusal().retry_after_ms, 0);
+}
+
 TEST_F(SegmentTest, ASilentStoreCountsAsUnreachableAfterATimeout) {
   Fill();
   Use(99);
