@@ -139,11 +139,11 @@ class ContractTest(unittest.TestCase):
 
     def test_serves_twitters_old_clients(self):
         client = self.client(service=TwitterSnowflake)
-        self.assertEqual(client.get_worker_id(), 3)
-        self.assertEqual(client.get_datacenter_id(), 1)
         self.assertLess(abs(client.get_timestamp() - time.time() * 1000), 60_000)
         ids = [client.get_id("snowflake-client-1") for _ in range(10)]
         self.assertEqual(ids, sorted(set(ids)))
+        self.assertEqual(client.get_worker_id(), ids[0] >> 12 & 31)
+        self.assertEqual(client.get_datacenter_id(), ids[0] >> 17 & 31)
         with self.assertRaises(TApplicationException):
             client.get_id("1-starts-with-a-digit")
         self.assertGreater(client.get_id("a"), ids[-1])
