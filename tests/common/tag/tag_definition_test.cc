@@ -120,7 +120,7 @@ TEST(TagDefinitionTest, NamesTheFieldOfEachFault) {
       {"limit.per_second", [](auto& t) { t.limit_per_second = 5; }},
       {"limit.burst", [](auto& t) { t.limit_burst = 5; }},
       {"obfuscate.width", [](auto& t) { t = Obfuscated(), t.obfuscate_width = 5; }},
-      {"obfuscate.width", [](auto& t) { t = Obfuscated(), t.obfuscate_width = 19; }},
+      {"obfuscate.width", [](auto& t) { t = Obfuscated(), t.obfuscate_width = 20; }},
       {"obfuscate.key", [](auto& t) { t = Obfuscated(), t.obfuscate_key = ""; }},
       {"obfuscate.key", [](auto& t) { t = Obfuscated(), t.obfuscate_key = "../k"; }},
       {"obfuscate.key", [](auto& t) { t.obfuscate_key = "k1"; }},
