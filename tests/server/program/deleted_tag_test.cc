@@ -119,7 +119,7 @@ TEST_P(DeletedTagTest, IsUnknownAndCanBeCreatedAgainInAnotherForm) {
 
   const Finished used = Tags({"delete", "order"});
   EXPECT_EQ(used.exit_code, 2) << used.out;
-  EXPECT_THAT(used.err, HasSubstr("disable it"));
+  EXPECT_THAT(used.err, HasSubstr("retire it"));
   EXPECT_THAT(NextText(), HasSubstr("\"B3\""));
 }
 
