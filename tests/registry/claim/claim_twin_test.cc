@@ -128,8 +128,7 @@ TEST_F(ClaimTwinTest, AForeignClaimOfAHeldSlotRaisesAnAlarm) {
   Run(kTwoRenewals, *host);
   EXPECT_NE(Alarm(*host).find(SlotText(slot)), std::string::npos) << Alarm(*host);
   EXPECT_NE(Alarm(*host).find("another"), std::string::npos) << Alarm(*host);
-  EXPECT_NE(Alarm(*host).find(std::to_string(foreign.since.ms())), std::string::npos)
-      << Alarm(*host);
+  EXPECT_NE(Alarm(*host).find(FormatRfc3339(foreign.since)), std::string::npos) << Alarm(*host);
 }
 
 TEST_F(ClaimTwinTest, AForeignClaimAfterTheBoundRaisesNoAlarm) {
