@@ -203,8 +203,9 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
   }
   const std::string_view in = in_.view();
   if (in.size() < front_.whole) return ServeStep::NeedMore(front_.whole);
-  const bool guess = front_.whole == 0 && front_.read.parsed != 0;
+  const bool guess = front_.whole == 0 && front_.read.parsed != 0 && !front_.may_be_whole;
   if (guess && !protocol_->MayBeWhole(in, front_.read)) return ServeStep::NeedMore();
+  front_.may_be_whole = true;  // also when it is served again after it was parked
   call_.last = parked_ && io_.exact_ms() >= parked_->until_ms;
   const ServeStep step = protocol_->Serve(in, call_, out);
   return step.kind == ServeStep::Kind::kNeedMore ? NotWhole(step) : step;
@@ -222,6 +223,7 @@ ServeStep Connection::TurnAway(OutBuffer& out) {
 }
 
 ServeStep Connection::NotWhole(ServeStep step) {
+  front_.may_be_whole = false;
   front_.read.parsed = in_.size();
   front_.parsed_in_vain += in_.size();
   const bool too_often = front_.parsed_in_vain > kParsedInVainMax * RequestBytesMax();
