@@ -323,7 +323,7 @@ class ContainersTest(unittest.TestCase):
         address = "172.28.0.31"
         subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
         with open(os.path.join(ROOT, "tools/package/k8s.yaml")) as file:
-            made = re.search(r"^# once: (firn init .*)$", file.read(), re.MULTILINE)[1]
+            made = re.search(r"^# (firn init .*)$", file.read(), re.MULTILINE)[1]
         self.assertEqual(0, self.started(
             tool, made.split() + ["--default_strategy=snowflake"]).wait(), self.logs())
         environment = {variable["name"]: variable.get("value", address)
