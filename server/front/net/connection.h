@@ -162,7 +162,7 @@ class Connection final {
   struct Front {
     size_t whole = 0;  // its length, where known
     HalfRead read{};
-    bool may_be_whole = false;  // its protocol says so, and it was not parsed in vain since
+    bool may_be_whole = false;  // as its protocol found, and no parsing has failed since
     size_t parsed_in_vain = 0;  // bytes of it, of all such attempts together
     bool told_to_go_on = false;
     std::optional<int64_t> since_ms{};  // when it began
