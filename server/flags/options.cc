@@ -207,8 +207,9 @@ void WantRegistry(FlagFaults& faults, const ServerOptions& options) {
   const auto want = [&faults](const char* flag, const std::string& host) {
     if (host.empty() || IsLoopback(host)) return false;
     faults.Add("registry",
-               Cat("is not given, and by --", flag, " others reach this server: name ",
-                   "the cluster's, or say --embedded, and this host is a cluster of ", "its own"));
+               Cat("is required, because other hosts reach this server through --", flag,
+                   "; set it to the cluster's registry, or set --embedded to run this host as a ",
+                   "cluster of its own"));
     return true;
   };
   if (want("listen", options.listen.host) || want("advertise", options.advertise.host)) return;

@@ -1,6 +1,5 @@
 // The speed of ids in memory compared with its floors, all in one run. Run it alone on the machine:
 //   build/release/bin/local_ranges_bench
-// client/README.md explains each line.
 
 #include <atomic>
 #include <memory>

@@ -127,7 +127,7 @@ int RunCommand(const Verb& root, std::string_view version, int argc, const char*
   }
   if (!verb->run) {
     if (!line->words.empty()) {
-      return Fail(Invalid("there is no verb '" + line->words.front() + "' here"), path);
+      return Fail(Invalid("unknown command '" + line->words.front() + "'"), path);
     }
     std::cerr << HelpOf(*verb, path);
     return static_cast<int>(Exit::kUsage);

@@ -111,7 +111,7 @@ void AddServer(const KnownServer& server, const Probe& probe, Table& table, Outp
 }
 
 Result<Output> RunServers(const Words& words) {
-  if (!words.empty()) return Invalid("there is no verb '" + words.front() + "' here");
+  if (!words.empty()) return Invalid("unknown command '" + words.front() + "'");
   FIRN_ASSIGN(const auto client, OpenClient());
   FIRN_ASSIGN(const ClusterView view, AwaitServers(*client));
   Output output;
