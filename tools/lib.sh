@@ -112,11 +112,12 @@ junit_results() {
 }
 
 # beyond_excuse FILE NAME: whether the failed test's output contains a failure that load on the machine
-# cannot cause: an id issued twice, or a sanitizer's report. "duplicates 0" is not a failure.
+# cannot cause: an id issued twice, or a sanitizer's report. Neither "duplicates 0" is such a failure, nor
+# the alarm of a server whose machine id another process claims, which some drills cause.
 beyond_excuse() {
   awk -v name="$2" '
     /^\t<testcase / { inside = index($0, " name=\"" name "\"") }
-    { gsub(/duplicates(&quot;:|":)? 0,/, "") }
+    { gsub(/duplicates(&quot;:|":)? 0,|may be duplicated/, "") }
     inside && /twice|[Dd]uplicate|Sanitizer|runtime error/ { found = 1 }
     END { exit !found }' "$1"
 }

@@ -72,7 +72,10 @@ TEST_F(LossDrill, ProbationPreventsAClaimInTheGapFromIssuing) {
   holder.process().Pause();
   ASSERT_TRUE(ensemble().RestoreData().ok());
   EXPECT_TRUE(RecordOf(machine).never_used());
-  Claimant& intruder = Launch("intruder", Options(Milliseconds(20'000)));
+  // A lost session would begin its probation anew.
+  ClaimantOptions on_probation = Options(Milliseconds(20'000));
+  on_probation.session = 4 * kShort;
+  Claimant& intruder = Launch("intruder", on_probation);
   ASSERT_TRUE(Waits(intruder, "claimed", [&] { return !RecordOf(machine).nonce.zero(); }));
   const BootMs resumed = TestNow();
   holder.process().Resume();

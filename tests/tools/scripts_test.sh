@@ -54,18 +54,20 @@ set_tests_properties(skips PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(hangs PROPERTIES TIMEOUT 1)
 add_test(NAME unsafe COMMAND sh -c "echo 2 ids came twice; exit 1")
 add_test(NAME counted COMMAND sh -c "echo '\"duplicates\": 0, duplicates 0, stall 5 ms'; exit 1")
+add_test(NAME alarmed COMMAND sh -c "echo 'its ids from 12:00:00Z to 12:00:01Z may be duplicated'; exit 1")
 add_test(NAME doubles COMMAND sh -c "echo ids 10, duplicates 7, stall 5 ms; exit 1")
 PROJECT
 cmake -S "$work" -B "$work/build" >/dev/null
 ctest --test-dir "$work/build" --output-junit "$work/junit.xml" >/dev/null 2>&1 || true
 expect "each outcome is counted as what it is" \
-  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe|failed counted|failed doubles" \
+  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe|failed counted|failed alarmed|failed doubles" \
   "$(junit_results "$work/junit.xml" | paste -sd '|')"
 excused() { beyond_excuse "$work/junit.xml" "$1" && echo no || echo yes; }
 expect "a test that fails beside others may be run again" yes "$(excused bad)"
 expect "one that saw an id twice is not run until it passes" no "$(excused unsafe)"
 expect "nor one that counted some" no "$(excused doubles)"
 expect "one that counted none may be" yes "$(excused counted)"
+expect "as may one whose server raised an alarm" yes "$(excused alarmed)"
 
 expect "a test that passes only by itself counts as passed" yes \
   "$(FIRN_STRICT='' excused_when_alone && echo yes)"

@@ -267,13 +267,18 @@ TEST_F(DirTreeTest, AKilledWriterLeavesAReadableTreeWithoutPartialMultis) {
 }
 
 // A writer that has forked a child, as servers do that fork before they serve; the child lives
-// until the writing ends of `stay` are closed.
+// until the writing ends of `stay` are closed. A child closes its copies of unshared files when it
+// first runs, so the writer waits for that.
 [[noreturn]] void WriteWithAChild(DirTree& tree, int acknowledged, const int (&stay)[2]) {
+  int runs[2];
+  if (pipe2(runs, O_CLOEXEC) != 0) _exit(2);
+  char none = 0;
   if (fork() == 0) {
     close(stay[1]);
-    char none = 0;
+    if (write(runs[1], "r", 1) != 1) _exit(1);
     _exit(read(stay[0], &none, 1) == 0 ? 0 : 1);
   }
+  if (read(runs[0], &none, 1) != 1) _exit(2);
   WriteForEver(tree, acknowledged);
 }
 
