@@ -111,6 +111,16 @@ junit_results() {
     /^\t\t<skipped / { print (/SKIP_/ ? "skipped" : "failed"), name }' "$1"
 }
 
+# skipped_cases LOG: prints "TEST CASE" for each case that a GoogleTest program of ctest's log skipped itself.
+# Prints nothing if there is no log.
+skipped_cases() {
+  [[ -f $1 ]] || return 0
+  awk '
+    /^[0-9]+\/[0-9]+ Testing: / { test = $3 }
+    # "[  SKIPPED ] CASE (5 ms)" is repeated without the time, and counted, at the end of the output.
+    /^\[  SKIPPED \] .*\([0-9]+ ms\)$/ { print test, $4 }' "$1" | sed 's/,$//' | sort -u
+}
+
 # beyond_excuse FILE NAME: whether the failed test's output contains a failure that load on the machine
 # cannot cause: an id issued twice, or a sanitizer's report. Neither "duplicates 0" is such a failure, nor
 # the alarm of a server whose machine id another process claims, which some drills cause.

@@ -17,7 +17,7 @@ expect() {  # expect WHAT WANTED GOT
 # call SCRIPT ARGUMENT...: from another folder and by a relative name, as people do.
 call() { (cd "$root/tests" && "../tools/$1" "${@:2}"); }
 
-for script in setup build test run cluster format check versions; do
+for script in setup build test run cluster format release-check versions; do
   said=$(call "$script" --help)
   expect "$script --help names its script" yes "$([[ $said == *"tools/$script"* ]] && echo yes)"
   code=0
@@ -63,6 +63,22 @@ expect "each outcome is counted as what it is" \
   "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe|failed counted|failed alarmed|failed doubles" \
   "$(junit_results "$work/junit.xml" | paste -sd '|')"
 excused() { beyond_excuse "$work/junit.xml" "$1" && echo no || echo yes; }
+cat >"$work/LastTest.log" <<'LOG'
+1/2 Testing: door_test_tls
+[  SKIPPED ] DoorTest.Opens (0 ms)
+[       OK ] DoorTest.Closes (3 ms)
+[  SKIPPED ] Codings/DoorTest.Counts/Binary (12 ms)
+[  SKIPPED ] 2 tests, listed below:
+[  SKIPPED ] DoorTest.Opens
+[  SKIPPED ] Codings/DoorTest.Counts/Binary, where GetParam() = 4-byte object <00-00 00-80>
+2/2 Testing: door_test_twice
+[  SKIPPED ] DoorTest.Opens (0 ms)
+LOG
+expect "each case that a program skips is counted once for its test" \
+  "door_test_tls Codings/DoorTest.Counts/Binary|door_test_tls DoorTest.Opens|door_test_twice DoorTest.Opens" \
+  "$(skipped_cases "$work/LastTest.log" | paste -sd '|')"
+expect "no log lists no case" "" "$(skipped_cases "$work/none.log")"
+
 expect "a test that fails beside others may be run again" yes "$(excused bad)"
 expect "one that saw an id twice is not run until it passes" no "$(excused unsafe)"
 expect "nor one that counted some" no "$(excused doubles)"

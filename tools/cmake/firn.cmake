@@ -26,7 +26,7 @@ option(FIRN_PRECOMPILED "Precompile standard headers, and GoogleTest's for tests
 
 # The files of a library or program compiled some at a time, which reads their headers once: half of
 # their time. So files of one folder share their nameless namespaces. That each file stands by itself
-# is seen by tools/check, which looks at them one by one.
+# is seen by tools/release-check, which compiles them one by one.
 option(FIRN_UNITY "Compile the files of a library or program some at a time" OFF)
 
 if(FIRN_SANITIZE)

@@ -104,9 +104,11 @@ list(JOIN FIRN_DEPENDS ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS)
 string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", firn-thrift (= ${PROJECT_VERSION})")
 include(CPack)
 
-# Builds what installing takes and nothing else; ./tools/test does so before it tries that tree.
+# Builds only what is installed; ./tools/test does so before it tests the installed tree.
 get_property(programs GLOBAL PROPERTY FIRN_INSTALLED_PROGRAMS)
 add_custom_target(firn_installed DEPENDS ${installed} ${programs})
 if(FIRN_TESTS AND CMAKE_BUILD_TYPE STREQUAL Release AND NOT FIRN_SANITIZE)
-  add_dependencies(firn_core_tests firn_installed)
+  foreach(tests firn_default_tests firn_tests firn_script_programs)
+    add_dependencies(${tests} firn_installed)
+  endforeach()
 endif()

@@ -1,20 +1,29 @@
-# How tests, fuzz targets and benchmarks are built and named to ctest.
+# Functions that build tests, fuzz targets and benchmarks, and register them with ctest.
 #
 # Labels say what a test is (unit, contract, property, fuzz, sim, model, drill, interop, hostile,
-# bench) and where it runs:
-#   release   in release builds only: simulations and measurements, which sanitizers make too slow
-#   tsan      under the thread sanitizer too; a tsan build holds no other tests
-#   slow      not with ./tools/test --quick
-#   wide      not with ./tools/test --core: what stands around Firn itself
-#   later     nor these: they came when the first whole Firn stood
-# The target `firn_tests` builds what ./tools/test runs in a build tree: in dev all of it, in
-# release what is labelled release, in tsan all of it. `firn_core_tests` builds what --core runs.
+# bench), and its properties:
+#   slow      takes long, or would without the build's sanitizers
+#   external  requires packages, images or toolchains of other languages
+#   browser   requires a browser
+#   root      is skipped, at least in part, without root's rights
+#   release   runs in release builds only, because sanitizers make it too slow
+#   tsan      runs under the thread sanitizer as well; a tsan build has no other tests
+#   default   runs in ./tools/test without arguments; firn_add_test adds this label
+#
+# Three targets build what runs in a build tree:
+#   firn_default_tests    the tests labelled default
+#   firn_tests            the tests of ./tools/test --all: in release builds those labelled release, in
+#                         other builds all
+#   firn_script_programs  the programs that tests written as scripts start
 
-set(FIRN_TEST_LABELS
-  unit contract property fuzz sim model drill interop hostile bench slow wide later tsan release)
-add_custom_target(firn_core_tests)
+set(FIRN_TEST_LABELS unit contract property fuzz sim model drill interop hostile bench
+  slow external browser root tsan release)
+# ./tools/test without arguments excludes these kinds of tests, except for a few.
+set(FIRN_NOT_DEFAULT drill interop external browser slow model sim bench)
+set(FIRN_DEFAULT_ANYWAY restart_drill_test failover_drill_test cpp_conformance_test)
+add_custom_target(firn_default_tests)
 add_custom_target(firn_tests)
-add_dependencies(firn_tests firn_core_tests)
+add_custom_target(firn_script_programs)
 
 if(FIRN_PRECOMPILED)
   find_package(GTest REQUIRED)
@@ -48,10 +57,21 @@ macro(firn_only_where_it_belongs labels)
   endif()
 endmacro()
 
+# Sets `out` to whether ./tools/test without arguments runs the test.
+function(firn_test_is_default out name labels)
+  set(is_default ON)
+  foreach(label IN LISTS labels)
+    if(label IN_LIST FIRN_NOT_DEFAULT AND NOT name IN_LIST FIRN_DEFAULT_ANYWAY)
+      set(is_default OFF)
+    endif()
+  endforeach()
+  set(${out} ${is_default} PARENT_SCOPE)
+endfunction()
+
 # firn_add_test(NAME COMMAND ... [PROGRAM target] [LABELS ...] [TIMEOUT seconds])
-# Names a test to ctest. PROGRAM is the target that it needs. The time limit is two minutes by default.
-# tools/guard runs the command, ends it at its limit, and fails it when it leaves a process behind;
-# ctest's own limit is for a guard that hangs.
+# Registers a test with ctest. PROGRAM is the target that it requires. The time limit is two minutes by
+# default. tools/guard runs the command, ends it at its limit, and fails it when it leaves a process
+# behind; ctest's own limit is for a guard that hangs.
 function(firn_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM;TIMEOUT" "COMMAND;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
@@ -64,37 +84,42 @@ function(firn_add_test name)
   if(TARGET ${program})
     set(program $<TARGET_FILE:${program}>)
   endif()
+  firn_test_is_default(is_default ${name} "${arg_LABELS}")
+  if(is_default)
+    list(APPEND arg_LABELS default)
+  endif()
   math(EXPR last_resort "${arg_TIMEOUT} + 120")
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/guard --with-parent
     --name ${name} --limit ${arg_TIMEOUT} -- ${program} ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${last_resort} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
     COST ${arg_TIMEOUT})  # what may take long begins first
-  if(arg_PROGRAM AND (release IN_LIST arg_LABELS OR NOT CMAKE_BUILD_TYPE STREQUAL Release))
-    if(wide IN_LIST arg_LABELS OR later IN_LIST arg_LABELS)
-      add_dependencies(firn_tests ${arg_PROGRAM})
-    else()
-      add_dependencies(firn_core_tests ${arg_PROGRAM})
-    endif()
+  if(NOT arg_PROGRAM)
+    return()
+  endif()
+  if(is_default)
+    add_dependencies(firn_default_tests ${arg_PROGRAM})
+  endif()
+  if(release IN_LIST arg_LABELS OR NOT CMAKE_BUILD_TYPE STREQUAL Release)
+    add_dependencies(firn_tests ${arg_PROGRAM})
+  endif()
+  if(NOT program MATCHES "TARGET_FILE")
+    add_dependencies(firn_script_programs ${arg_PROGRAM})
   endif()
 endfunction()
 
 # firn_test(NAME SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT seconds] [NEEDS ...] [ALONE])
 # One ctest case: the GoogleTest cases of these files. They are compiled into the program of their
-# folder, whose name is FIRN_TEST_PROGRAM, and which runs the cases of the files that it is given; those
-# labelled later share another. A program of their own they are where there is no such name, ALONE, and
-# when they are labelled release or wide, as not every build wants them. NEEDS are the programs that they
-# start.
+# folder, whose name is FIRN_TEST_PROGRAM, and which runs the cases of the files that its arguments name.
+# They are a program of their own without that name, with ALONE, and with the label release, because not
+# every build has them. NEEDS are the programs that they start.
 function(firn_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE" "TIMEOUT" "SOURCES;LINK;LABELS;NEEDS")
   firn_only_where_it_belongs("${arg_LABELS}")
   set(program ${name})
   set(files)
-  if(FIRN_TEST_PROGRAM AND NOT arg_ALONE AND NOT "${arg_LABELS}" MATCHES "release|wide")
+  if(FIRN_TEST_PROGRAM AND NOT arg_ALONE AND NOT release IN_LIST arg_LABELS)
     set(program ${FIRN_TEST_PROGRAM})
-    if(later IN_LIST arg_LABELS)
-      string(APPEND program _later)
-    endif()
     set(files ${arg_SOURCES})
     list(FILTER files INCLUDE REGEX "_test\\.cc$")
   endif()

@@ -14,7 +14,7 @@
 namespace firn::client {
 namespace {
 
-constexpr int kCalls = 4'000;
+constexpr int kCallsOfAThread = 4'000;
 constexpr uint64_t kServers = 12;
 
 ServerList SomeServers(Entropy& entropy) {
@@ -43,7 +43,7 @@ class FleetStressTest : public testing::TestWithParam<Balancing> {
 
   void CallAround(uint64_t seed) {
     SeededEntropy entropy(seed);
-    for (int i = 0; i < kCalls; ++i) {
+    for (int i = 0; i < kCallsOfAThread; ++i) {
       std::vector<ServerPtr> tried;
       while (tried.size() < 3) {
         const ServerPtr server = fleet_.Pick("order", tried, clock_.BootMicros());
