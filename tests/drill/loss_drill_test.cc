@@ -72,7 +72,7 @@ TEST_F(LossDrill, ProbationPreventsAClaimInTheGapFromIssuing) {
   holder.process().Pause();
   ASSERT_TRUE(ensemble().RestoreData().ok());
   EXPECT_TRUE(RecordOf(machine).never_used());
-  // A lost session would begin its probation anew.
+  // If it lost its session, its probation would restart.
   ClaimantOptions on_probation = Options(Milliseconds(20'000));
   on_probation.session = 4 * kShort;
   Claimant& intruder = Launch("intruder", on_probation);
