@@ -17,19 +17,13 @@ ROOT, BIN = (os.path.abspath(path) for path in sys.argv[1:3])
 sys.path[:0] = [os.path.join(ROOT, "tests/conformance"), sys.argv[3]]
 import builds  # noqa: E402
 from machine import await_true, in_a_network_of_its_own, programs, skip_unless  # noqa: E402
-from pages_test import module_proxy  # noqa: E402
+from pages_test import blocks, module_proxy  # noqa: E402
 
 PATIENCE_S = 1000
 # Retries a program, because a client's own timeouts may be too short on a busy machine.
 TRIED = 'tried() { local i; for i in {1..20}; do "$@" && return; done; return 1; }\n'
 PROGRAM = re.compile(r"^(build/ids/cpp|build/ids/venv/bin/python |go run |java )", re.MULTILINE)
 FIRST = "./tools/run"
-
-
-def blocks(text):
-    """The indented blocks of a page, unindented."""
-    found = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
-    return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in found]
 
 
 def text_of(path):

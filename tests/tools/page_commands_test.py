@@ -8,6 +8,9 @@ of a page run one after the other in an empty folder, in which the repository's 
 clone has them. Addresses of the pages become free ones of this machine, and `zk://zk1,zk2,zk3/...` a real
 ZooKeeper's. Verbs, flags and files that a command names must exist, also where the command stands in a
 sentence, and also when it is not run here.
+
+The commands of a transcript follow a "$ " and run in one shell. Each must print the lines that follow it on the
+page; a date in them stands for any day.
 """
 
 import os
@@ -37,6 +40,8 @@ IN_A_SENTENCE = re.compile(r"`((?:\./)?(?:tools/[\w/]+|firn|firn-server) [^`]+)`
 LIST = "page_commands.txt"
 PATIENCE_S = 120
 TRY_LATER = 3  # an exit code of firn
+DATE = re.compile(r"20\d{6}(?=-?\d{6})")
+END = "--- end of a command ---"
 
 
 def pages(root):
@@ -71,6 +76,17 @@ def commands(text):
         if PROGRAMS.match(line):
             found.append(line)
     return found
+
+
+def steps_of(text):
+    """[(command, the lines that it prints)] of a transcript."""
+    steps = []
+    for line in text.splitlines():
+        if line.startswith("    $ "):
+            steps.append((line[6:], []))
+        elif line.startswith("    ") and steps:
+            steps[-1][1].append(line[4:])
+    return steps
 
 
 def rows(path):
@@ -199,6 +215,19 @@ class Place:
                               env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, timeout=PATIENCE_S, check=False)
 
+    def replay(self, text):
+        """Runs a transcript on free ports. Returns the printed lines of each command that has ended."""
+        for port in set(re.findall(r"127\.0\.0\.1:(\d+)", text)):
+            text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{programs.free_port()}")
+        script = "set -m\n" + "".join(f"{command}\necho '{END}'\n" for command, _ in steps_of(text))
+        shell = programs.start(["bash", "-c", script + "kill %% 2>/dev/null; wait\n"], cwd=self.folder,
+                               env=self.environment, text=True, stdout=subprocess.PIPE)
+        try:
+            printed, _ = shell.communicate(timeout=2 * PATIENCE_S)
+        finally:
+            programs.end(shell)
+        return [part.splitlines() for part in printed.replace(END + "\n", END).split(END)[:-1]]
+
     def serve(self, command):
         """Starts a server with the page's command on free ports. Returns its log when it is ready, or
         has ended."""
@@ -266,8 +295,9 @@ class PageCommandsTest(unittest.TestCase):
                                stdout=subprocess.PIPE, text=True, check=True).stdout
         for page, of_page in self.rows.items():
             for command, how in of_page.items():
-                self.assertIn(how[0], ("run", "serve", "test", "words"), f"{page}: {command}")
-                self.assertGreater(len(how), 1 if how[0] != "serve" else 0, f"{page}: {command}: why?")
+                self.assertIn(how[0], ("run", "serve", "replay", "test", "words"), f"{page}: {command}")
+                self.assertGreater(len(how), 0 if how[0] in ("serve", "replay") else 1,
+                                   f"{page}: {command}: why?")
                 if how[0] == "test":
                     self.assertIn(f"({how[1]}", lists, f"{page}: {command}")
 
@@ -301,6 +331,24 @@ class PageCommandsTest(unittest.TestCase):
             finally:
                 place.end()
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def test_transcripts_print_what_the_page_shows(self):
+        for page, of_page in self.rows.items():
+            if any(how[0] == "replay" for how in of_page.values()):
+                with self.subTest(page=page):
+                    days, shown, printed = self.replayed(self.text[page])
+                    if days > 1 and shown != printed:  # midnight came
+                        _, shown, printed = self.replayed(self.text[page])
+                    self.assertEqual(shown, printed)
+
+    def replayed(self, text):
+        """How many dates a transcript printed; its lines on the page, and those printed, with the page's date."""
+        with tempfile.TemporaryDirectory(prefix="firn-pages-") as folder:
+            printed = Place(self.root, self.programs, folder).replay(text)
+        shown = [lines for _, lines in steps_of(text)]
+        (day,) = set(DATE.findall(str(shown)))
+        days = set(DATE.findall(str(printed)))
+        return len(days), shown, [[DATE.sub(day, line) for line in lines] for lines in printed]
 
     @staticmethod
     def tried(place, command, code):
