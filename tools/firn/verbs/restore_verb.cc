@@ -333,20 +333,19 @@ Verb RestoreVerb() {
       .arguments = "[TAG=START[,KEY=VALUE...]]...",
       .summary = "lifts a cluster that lost data above everything that may have been issued",
       .details =
-          "For a registry that was wiped, rolled back or restored from a backup. While the "
-          "cluster\n"
-          "is frozen, it lifts every tag's ledger, sets the floor of machine ids, retires "
-          "poisoned\n"
-          "slots and repairs damaged nodes; then it permits claims again. An argument defines a\n"
-          "tag whose node is lost, or whose last edit is lost: its next number, and its fields.\n"
-          "Running servers print the whole command in their log and as `trouble` in /v1/status:\n"
-          "paste it. Repeating the command without new facts changes nothing.\n"
+          "For a registry that was wiped, rolled back or restored from a backup. While the\n"
+          "cluster is frozen, it lifts every tag's ledger, sets the floor of machine ids,\n"
+          "retires poisoned slots and repairs damaged nodes; then it permits claims again. An\n"
+          "argument defines a tag whose node is lost, or whose last edit is lost: its next\n"
+          "number, and its fields. Running servers print the whole command in their log and as\n"
+          "`trouble` in /v1/status: paste it. Repeating the command without new facts changes\n"
+          "nothing.\n"
           "If the root node is lost, give --uuid, because servers refuse another cluster. The\n"
-          "re-created cluster has the tag default, as after firn init, unless an argument defines\n"
-          "it. A wiped registry has also lost the servers' reports: pass the bounds in /v1/status\n"
-          "of servers that still run with --bound_ms. After an earlier restore ids run ahead of\n"
-          "all clocks: pass that restore's floor plus the time since then, too, and the largest\n"
-          "clock error in any alarm with --skew_max_ms.\n"
+          "re-created cluster has the tag default, as after firn init, unless an argument\n"
+          "defines it. A wiped registry has also lost the servers' reports: pass the bounds in\n"
+          "/v1/status of servers that still run with --bound_ms. After an earlier restore ids\n"
+          "run ahead of all clocks: pass that restore's floor plus the time since then, too,\n"
+          "and the largest clock error in any alarm with --skew_max_ms.\n"
           "Programs that embed Firn report nothing: only the gap, and the servers' reports of\n"
           "their ranges, cover them. Pass what users' records show of a tag with --tag_high.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "uuid", "default_strategy", "ids_since", "layout", "rack_bits",
