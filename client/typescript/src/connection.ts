@@ -1,0 +1,334 @@
+import type * as net from 'node:net';
+import { performance } from 'node:perf_hooks';
+
+import { Alarm } from './alarm.js';
+import { type Answered, type Ask, askStatus, readAnswer, type ServerStatus, writeAsk } from './asks.js';
+import { FrameSplitter, FrameWriter } from './codec.js';
+import { dial, type Names } from './dial.js';
+import { type Failure, failed, spoke } from './errors.js';
+import { IdCheck } from './layout.js';
+import { splitAddress } from './options.js';
+import { isNetworkError, type TlsFiles, tlsFailure } from './tls.js';
+
+/** A request on a connection. */
+export interface Pending {
+  readonly ask: Ask<unknown>;
+  /** The call has ended: the request is not sent if it still waits for the connection to open. */
+  abandoned: boolean;
+  /** Called once, with the answer or a failure. */
+  ended(outcome: Answered<unknown>, now: number): void;
+  /** The answer is late, though others on the connection arrive; `ended` is still called. */
+  isLate(now: number): void;
+}
+
+/** What a connection needs from its client. */
+export interface ConnectionHost {
+  readonly names: Names;
+  readonly attemptLimitMs: number;
+  /** Returns a failure unless the server is of this cluster. */
+  admit(status: ServerStatus): Failure | undefined;
+  /** The connection is usable; `failure`: it ended before it was. */
+  opened(connection: Connection, failure: Failure | undefined, now: number): void;
+  /** The server sent an answer that no call waits for. */
+  unasked(connection: Connection, failure: Failure, now: number): void;
+  closedBy(connection: Connection): void;
+}
+
+interface Waiting {
+  readonly pending: Pending;
+  readonly pooled: boolean; // the connection was open before the request came
+  readonly sequence: number;
+  watched: number;
+  late: boolean;
+}
+
+type Phase = 'connecting' | 'agreeing' | 'checking' | 'open' | 'closed';
+
+const TLS_ALERT = 0x15;
+
+/**
+ * A connection to one server with many requests in flight; the server answers in their order. It first asks for
+ * the server's status. Any failure closes it and ends all requests on it: the first one reports the failure, the
+ * others share it.
+ */
+export class Connection {
+  status: ServerStatus | undefined;
+  private phase: Phase = 'connecting';
+  private socket: net.Socket | undefined;
+  private giveUp: (() => void) | undefined;
+  private readonly splitter = new FrameSplitter();
+  private readonly out = new FrameWriter();
+  private queue: Waiting[] = [];
+  private head = 0;
+  private sequence = 0;
+  private statusSequence = 0;
+  private heardAt = -Infinity; // when the last answer came
+  private check: IdCheck | undefined;
+  private flushing = false;
+  private leftOver = false; // its server has left the list
+  private openAlarm: Alarm | undefined;
+  private watchAlarm: Alarm | undefined;
+
+  constructor(readonly address: string, private readonly tls: TlsFiles | undefined,
+              private readonly host: ConnectionHost) {}
+
+  get idle(): boolean {
+    return this.queue.length === this.head;
+  }
+
+  get opening(): boolean {
+    return this.phase !== 'open' && this.phase !== 'closed';
+  }
+
+  /** The failure of waiting here without an answer. */
+  silence(): Failure {
+    if (this.phase === 'connecting') return failed('connect timeout', '');
+    return this.phase === 'agreeing' ? failed('connect timeout', 'in the TLS handshake') : failed('timeout', '');
+  }
+
+  /** Begins to connect. `ConnectionHost.opened` is called later. */
+  open(): void {
+    const limit = this.host.attemptLimitMs;
+    this.openAlarm = new Alarm(performance.now() + limit, () => {
+      if (this.opening) this.close(this.silence());
+    }, false);
+    const { host, port } = splitAddress(this.address)!;
+    const start = (addresses: readonly string[]): void => {
+      if (this.phase !== 'connecting') return;
+      this.giveUp = dial(addresses, port, limit, (result) => {
+        this.giveUp = undefined;
+        if ('end' in result && 'detail' in result) {
+          this.host.names.failed(host, performance.now());
+          this.close(result);
+        } else {
+          this.connected(result, host);
+        }
+      });
+    };
+    // Never within this call, so that a caller can add its request first.
+    void Promise.resolve(this.host.names.of(host, performance.now()))
+      .then(start)
+      .catch((fault: unknown) => this.close(failed('unreachable', String((fault as Error)?.message ?? fault))));
+  }
+
+  private connected(plain: net.Socket, host: string): void {
+    let socket = plain;
+    if (this.tls) {
+      this.phase = 'agreeing';
+      try {
+        const secure = this.tls.begin(plain, host);
+        socket = secure;
+        secure.once('secureConnect', () => this.askForStatus());
+      } catch (fault) {
+        plain.on('error', () => undefined);
+        plain.destroy();
+        return this.close(failed('unreachable', `TLS: ${(fault as Error).message}`));
+      }
+    }
+    this.socket = socket;
+    // Calls in progress keep the process alive by their timers, and an idle connection does not.
+    socket.unref();
+    socket.on('data', (chunk: Buffer) => this.received(chunk));
+    socket.on('error', (fault) => this.close(this.failureOf(fault)));
+    socket.on('close', () => this.close(this.failureOf(undefined)));
+    socket.on('end', () => this.close(this.failureOf(undefined)));
+    if (!this.tls) this.askForStatus();
+  }
+
+  private askForStatus(): void {
+    if (this.phase === 'closed') return;
+    this.phase = 'checking';
+    this.statusSequence = ++this.sequence;
+    writeAsk(askStatus, this.statusSequence, this.out);
+    this.flush();
+  }
+
+  private failureOf(fault: NodeJS.ErrnoException | undefined): Failure {
+    if (this.phase === 'agreeing') {
+      return fault ? tlsFailure(fault) : failed('unreachable', 'the connection ended in the TLS handshake');
+    }
+    if (fault && this.tls && !isNetworkError(fault)) return tlsFailure(fault);
+    const text = fault ? fault.message : 'the server closed the connection';
+    const rest = this.splitter.rest;
+    if (rest > 0) return failed('closed', `${text}, after ${rest} bytes of an answer`);
+    if (this.phase !== 'checking') return failed('closed', text);
+    return failed('closed', `${text}, at the first word: it may speak TLS, or require a certificate`);
+  }
+
+  // --- requests -------------------------------------------------------------------------------------
+
+  /** Sends a request, when the connection is open and the current turn of the event loop ends. */
+  send(pending: Pending, now: number): void {
+    const pooled = this.phase === 'open';
+    this.sequence = (this.sequence + 1) & 0x7fff_ffff;
+    this.queue.push({ pending, pooled, sequence: this.sequence, watched: now, late: false });
+    if (!pooled) return;
+    writeAsk(pending.ask, this.sequence, this.out);
+    this.flushSoon();
+    this.watch(now + this.host.attemptLimitMs);
+  }
+
+  private flushSoon(): void {
+    if (this.flushing) return;
+    this.flushing = true;
+    setImmediate(this.flushNow);
+  }
+
+  private readonly flushNow = (): void => {
+    this.flushing = false;
+    if (this.phase === 'open') this.flush();
+  };
+
+  private flush(): void {
+    const socket = this.socket!;
+    if (this.out.size === 0) return;
+    socket.write(this.out.written());
+    this.out.clear(socket.writableLength > 0);
+  }
+
+  private isOpen(now: number): void {
+    this.openAlarm?.cancel();
+    this.phase = 'open';
+    const wanted = this.queue.filter((one) => !one.pending.abandoned);
+    const dropped = this.queue.filter((one) => one.pending.abandoned);
+    this.queue = wanted;
+    for (const one of wanted) {
+      one.watched = now;
+      writeAsk(one.pending.ask, one.sequence, this.out);
+    }
+    this.flush();
+    if (wanted.length > 0) this.watch(now + this.host.attemptLimitMs);
+    this.host.opened(this, undefined, now);
+    for (const one of dropped) one.pending.ended({ failure: { ...this.silence(), shared: true } }, now);
+  }
+
+  // --- answers --------------------------------------------------------------------------------------
+
+  private received(chunk: Buffer): void {
+    if (this.phase === 'closed') return;
+    const now = performance.now();
+    const speaksTls = this.phase === 'checking' && chunk[0] === TLS_ALERT && chunk[1] === 3;
+    const whole = this.splitter.receive(chunk, (frame) => {
+      this.heardAt = now;
+      if (this.phase === 'checking') this.takeStatus(frame, now);
+      else this.takeAnswer(frame, now);
+      return this.phase !== 'closed';
+    });
+    if (whole) return;
+    const first = this.phase === 'checking';
+    this.closeBroken(undefined, failed(first ? 'wrong service' : 'broken',
+                                       speaksTls ? 'it speaks TLS' : 'it does not speak Thrift'), now);
+  }
+
+  private takeStatus(frame: Buffer, now: number): void {
+    const outcome = readAnswer(askStatus, this.statusSequence, frame);
+    if ('failure' in outcome) return this.close(failed('wrong service', outcome.failure.detail));
+    const status = outcome.answer;
+    const failure = this.host.admit(status);
+    if (failure) return this.close(failure);
+    const timed = status.tags.filter((one) => one.strategy === 'snowflake' && one.asIssued).map((one) => one.tag);
+    this.check = new IdCheck(status.layout, new Set(timed), Number(status.wallMs), now);
+    this.status = status;
+    this.isOpen(now);
+  }
+
+  private takeAnswer(frame: Buffer, now: number): void {
+    const first = this.queue[this.head];
+    if (!first) {
+      const failure = failed('broken', 'an answer came to no call');
+      this.host.unasked(this, failure, now);
+      return this.close(failure);
+    }
+    this.head++;
+    if (this.head === this.queue.length) {
+      this.queue.length = this.head = 0;
+    } else if (this.head === 1024) {
+      this.queue.splice(0, this.head);
+      this.head = 0;
+    }
+    const { ask } = first.pending;
+    const outcome = readAnswer(ask, first.sequence, frame);
+    if ('answer' in outcome) {
+      const fault = ask.givesIds ? this.check!.faultOf(ask.tag, ask.idsOf(outcome.answer), now) : '';
+      if (fault) return this.closeBroken(first, failed('broken', fault), now);
+    } else if (!spoke(outcome.failure)) {
+      return this.closeBroken(first, outcome.failure, now);
+    }
+    first.pending.ended(outcome, now);
+    if (this.idle && this.phase === 'open' && this.leftOver) this.close(failed('closed', ''));
+  }
+
+  /** The server has left the list: the connection is closed when its requests have ended. */
+  leave(): void {
+    this.leftOver = true;
+    if (this.idle) this.close(failed('closed', ''));
+  }
+
+  // --- the end --------------------------------------------------------------------------------------
+
+  /** Closes the connection when no answer has arrived for the time of an attempt. */
+  private watch(at: number): void {
+    this.watchAlarm ??= new Alarm(at, () => {
+      this.watchAlarm = undefined;
+      this.checkSilence(performance.now());
+    }, false);
+  }
+
+  private checkSilence(now: number): void {
+    if (this.phase !== 'open' || this.idle) return;
+    const limit = this.host.attemptLimitMs;
+    const late: Waiting[] = [];
+    let oldest = Infinity;
+    for (let i = this.head; i < this.queue.length; i++) {
+      const one = this.queue[i]!;
+      if (now - one.watched >= limit) {
+        if (this.heardAt <= one.watched) return this.close(this.silence());
+        one.watched = now;
+        if (!one.late) late.push(one);
+        one.late = true;
+      }
+      oldest = Math.min(oldest, one.watched);
+    }
+    this.watch(oldest + limit);
+    for (const one of late) one.pending.isLate(now);
+  }
+
+  private closeBroken(first: Waiting | undefined, failure: Failure, now: number): void {
+    if (!first) return this.close(failure);
+    const rest = this.end();
+    first.pending.ended({ failure }, now);
+    // The server is quarantined for this answer already.
+    this.endAll(rest, failed('closed', 'another answer was invalid'), true, now);
+  }
+
+  /** Closes the connection and ends all requests on it. */
+  close(why: Failure): void {
+    if (this.phase === 'closed') return;
+    const now = performance.now();
+    const wasOpening = this.opening;
+    const whole = why.end === 'closed' && this.splitter.rest === 0;
+    const rest = this.end();
+    if (wasOpening) this.host.opened(this, why, now);
+    this.endAll(rest, why, false, now, whole);
+  }
+
+  private end(): Waiting[] {
+    this.phase = 'closed';
+    this.openAlarm?.cancel();
+    this.watchAlarm?.cancel();
+    this.giveUp?.();
+    this.socket?.destroy();
+    const rest = this.queue.slice(this.head);
+    this.queue = [];
+    this.head = 0;
+    this.host.closedBy(this);
+    return rest;
+  }
+
+  private endAll(all: Waiting[], why: Failure, shared: boolean, now: number, whole = false): void {
+    for (const [at, one] of all.entries()) {
+      const failure = { ...why, shared: shared || why.shared || at > 0, stale: whole && one.pooled };
+      one.pending.ended({ failure }, now);
+    }
+  }
+}

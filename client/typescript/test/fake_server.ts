@@ -1,0 +1,98 @@
+// A server in this process, whose answers a test decides.
+
+import * as net from 'node:net';
+
+import { FrameSplitter, Type } from '../src/codec.js';
+
+export interface Request {
+  readonly method: string;
+  readonly sequence: number;
+  readonly socket: net.Socket;
+}
+
+const EPOCH_MS = 1_704_067_200_000;
+
+const i16 = (value: number): Buffer => Buffer.from([value >> 8, value & 255]);
+const i32 = (value: number): Buffer => Buffer.from([value >>> 24, (value >> 16) & 255, (value >> 8) & 255, value & 255]);
+const i64 = (value: bigint): Buffer => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(value);
+  return bytes;
+};
+const text = (value: string): Buffer => Buffer.concat([i32(Buffer.byteLength(value)), Buffer.from(value)]);
+const field = (type: number, number: number, value: Buffer): Buffer => Buffer.concat([Buffer.from([type]), i16(number), value]);
+
+/** The frame of a successful answer. */
+export function answer(request: Request, type: number, value: Buffer): Buffer {
+  const body = Buffer.concat([
+    i32(0x8001_0002 | 0), text(request.method), i32(request.sequence), field(type, 0, value), Buffer.from([0]),
+  ]);
+  return Buffer.concat([i32(body.length), body]);
+}
+
+function status(): Buffer {
+  return Buffer.concat([
+    field(Type.STRING, 1, text('11111111-2222-3333-4444-555555555555')), field(Type.STRING, 5, text('firn')),
+    field(Type.I32, 7, i32(2)), field(Type.I64, 10, i64(BigInt(Date.now()))), Buffer.from([0]),
+  ]);
+}
+
+let lastId = BigInt(Date.now() - EPOCH_MS) << 22n;
+
+export class FakeServer {
+  /** Requests for ids that have arrived. */
+  readonly requests: Request[] = [];
+  /** Answers a request for ids; may be replaced. */
+  answers: (request: Request) => void = (request) => this.give(request);
+  chunks = 0;
+  readonly sockets = new Set<net.Socket>();
+  private readonly server = net.createServer((socket) => this.serve(socket));
+
+  async start(): Promise<this> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${(this.server.address() as net.AddressInfo).port}`;
+  }
+
+  give(request: Request): void {
+    lastId++;
+    const ids = Buffer.concat([Buffer.from([Type.STRUCT]), i32(1), field(Type.I64, 1, i64(lastId)),
+                               field(Type.I32, 2, i32(128)), field(Type.I64, 3, i64(1n)), Buffer.from([0])]);
+    if (request.method === 'getRuns') {
+      lastId += 128n;
+      request.socket.write(answer(request, Type.LIST, ids));
+    } else {
+      request.socket.write(answer(request, Type.I64, i64(lastId)));
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private serve(socket: net.Socket): void {
+    const splitter = new FrameSplitter();
+    this.sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => this.sockets.delete(socket));
+    socket.on('data', (chunk) => {
+      this.chunks++;
+      splitter.receive(chunk, (frame) => {
+        const length = frame.readInt32BE(4);
+        const method = frame.toString('latin1', 8, 8 + length);
+        const request = { method, sequence: frame.readInt32BE(8 + length), socket };
+        if (method === 'status') {
+          socket.write(answer(request, Type.STRUCT, status()));
+        } else {
+          this.requests.push(request);
+          this.answers(request);
+        }
+        return true;
+      });
+    });
+  }
+}
