@@ -1,6 +1,7 @@
 """Builds the clients under test as a user would: from copies, without network access."""
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -10,14 +11,18 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 DRIVERS = os.path.join(HERE, "drivers")
-sys.path.insert(0, os.path.join(ROOT, "tools"))
+sys.path[:0] = [os.path.join(ROOT, "tools"), os.path.join(ROOT, "tests", "interop")]
+import npm
 
 JARS = ["/usr/share/java/" + name + ".jar"
         for name in ("thrift", "slf4j-api", "slf4j-nop", "geronimo-annotation-1.3-spec")]
 # Short programs: the optimizing just-in-time compiler would take more time than it saves.
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 GO_LEAST = (1, 19)
+NODE_LEAST = (20,)
 GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"
+NODE_PACKAGES = os.path.join(ROOT, "build", "typescript", "node_modules")
+COMPILER = os.path.join(NODE_PACKAGES, "typescript", "bin", "tsc")
 
 # Planted faults: file of the client, text there, its replacement, the row that must fail.
 PLANTS = {
@@ -28,6 +33,8 @@ PLANTS = {
              "ids.size() == count ?", "too few ids, or a duplicate"),
     "go": ("ask.go", "if len(ids) != count {", "if len(ids) > count {",
            "too few ids, or a duplicate"),
+    "typescript": ("src/asks.ts", "if (ids.length !== count) return", "if (ids.length > count) return",
+                   "too few ids, or a duplicate"),
 }
 
 
@@ -117,6 +124,28 @@ def build_java(client, folder, of):
     return ["java", *quick, "-cp", ":".join([driver, jar, *JARS]), of.capitalize()]
 
 
+def build_typescript(client, folder, of, check=("--noCheck", "--declaration", "false", "--declarationMap", "false")):
+    """The modules of the client, and a program that imports it by its name. The types are checked only in a test of
+    its own, where `check` is empty."""
+    with open(os.path.join(client, "package.json")) as file:
+        name = json.load(file)["name"]
+    os.symlink(node_packages(), os.path.join(folder, "node_modules"))
+    run("node", COMPILER, *check, cwd=client)
+    program = os.path.join(folder, "driver")
+    shutil.copytree(os.path.join(DRIVERS, "typescript"), program)
+    modules = os.path.join(program, "node_modules")
+    os.makedirs(os.path.dirname(os.path.join(modules, name)))
+    os.symlink(client, os.path.join(modules, name))
+    run("node", COMPILER, *check, cwd=program)
+    return ["node", os.path.join(program, of + ".js")]
+
+
+def node_packages():
+    """The development packages of the TypeScript client, which are installed once; their folder."""
+    npm.install(os.path.join(ROOT, "client", "typescript"), os.path.dirname(NODE_PACKAGES))
+    return NODE_PACKAGES
+
+
 def javac(release, out, path, *folders):
     sources = [os.path.join(at, name) for folder in folders
                for at, _, names in os.walk(folder) for name in names if name.endswith(".java")]
@@ -157,17 +186,20 @@ def parsed(by):
 
 def missing(*chosen, more=()):
     """The missing packages for the languages and `more`; empty if none is missing."""
-    needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS)}
+    needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS),
+             "typescript": ("node", "npm")}
     tools = ["thrift", *more, *(tool for one in chosen for tool in needs.get(one, ()))]
     lacking = [tool for tool in tools if not shutil.which(tool) and not os.path.exists(tool)]
-    if "go" in chosen and "go" not in lacking and go_version() < GO_LEAST:
+    if "go" in chosen and "go" not in lacking and version("go", "version") < GO_LEAST:
         lacking.append(f"go {'.'.join(map(str, GO_LEAST))} or newer")
+    if "typescript" in chosen and "node" not in lacking and version("node", "--version") < NODE_LEAST:
+        lacking.append(f"node {NODE_LEAST[0]} or newer")
     return lacking
 
 
-def go_version():
-    found = re.search(r"go(\d+)\.(\d+)", run("go", "version"))
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+def version(*command):
+    """The first two numbers of what a program prints as its version."""
+    return tuple(map(int, re.search(r"(\d+)\.(\d+)", run(*command)).groups()))
 
 
 def build(language, folder, planted=False, of="driver"):

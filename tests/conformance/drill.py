@@ -104,7 +104,7 @@ class Drill:
             self.await_all_listed()
 
     def cut_off(self):
-        """The member and its session are well, and whoever is not on its machine gets nothing from it."""
+        """The member and its session are healthy, but clients get nothing from it."""
         member, wire = self.servers.members[0], cluster.Wire(self.servers.members[0].port)
         member.drain()
         member.start("--advertise=" + wire.address)

@@ -57,7 +57,7 @@ def functions(text):
 
 def faults_of(root):
     faults = []
-    for path in cpp.files_below(root, ".h", ".cc", ".py", ".sh", ".cmake", "CMakeLists.txt"):
+    for path in cpp.files_below(root, ".h", ".cc", ".ts", ".py", ".sh", ".cmake", "CMakeLists.txt"):
         text = cpp.read(root, path)
         lines = text.count("\n")
         if lines > FILE_LINES_MAX:

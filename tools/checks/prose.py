@@ -29,7 +29,7 @@ PATTERNS = [(what, re.compile(pattern, re.IGNORECASE)) for what, pattern in WORD
 ALLOWED = 125
 
 PAGES = (".md", ".html")
-SOURCES = (".h", ".cc", ".py", ".go", ".java", ".thrift", ".sh", ".yml", ".yaml", ".service", ".flags")
+SOURCES = (".h", ".cc", ".py", ".go", ".java", ".ts", ".thrift", ".sh", ".yml", ".yaml", ".service", ".flags")
 GENERATED = ("client/go/internal/wire/",)
 COMMENT = r"(?:[ \t]*(?://|#)[^\n]*\n?)+|/\*.*?\*/|\"\"\".*?\"\"\""
 LITERAL = r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*'
