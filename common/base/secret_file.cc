@@ -77,7 +77,7 @@ Result<std::string> Read(const std::string& path) {
   text.resize(static_cast<size_t>(size));
   if (text.size() <= kSecretFileBytesMax) return text;
   explicit_bzero(text.data(), text.size());
-  return Invalid(Cat("is larger than ", kSecretFileBytesMax, " bytes"));
+  return Invalid(Cat("is larger than the maximum of ", kSecretFileBytesMax, " bytes"));
 }
 
 }  // namespace

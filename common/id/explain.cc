@@ -15,7 +15,8 @@ T ValueOr(Result<T> result, T otherwise, Faults& faults) {
 }
 
 Result<Tick> TickFrom(const ComposeRequest& request, const Layout& layout, Tick otherwise) {
-  if (request.tick && request.time) return Invalid("time is given as a tick and as a moment");
+  if (request.tick && request.time)
+    return Invalid("the time is given twice, as a tick and as a date; give one of them");
   if (request.time) return TickOfTime(layout, *request.time);
   // Pack compares it with the field.
   return request.tick ? Tick(*request.tick) : otherwise;
@@ -28,7 +29,8 @@ Result<MachineId> MachineFrom(const ComposeRequest& request, const Layout& layou
                       request.rack.value_or(split.RackOf(otherwise)));
   }
   if (request.worker || request.rack) {
-    return Invalid("the machine is given as one number and as worker or rack");
+    return Invalid(
+        "the machine is given twice, as a machine id and as a worker or rack; give one of them");
   }
   if (!layout.machine().Holds(*request.machine)) {
     return Invalid(Cat("machine ", *request.machine, " is not in 0..", layout.machine().max()));

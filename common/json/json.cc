@@ -24,7 +24,7 @@ class Builder final : public Json::json_sax_t {
   bool number_unsigned(Json::number_unsigned_t value) override { return Add(value); }
   bool number_float(Json::number_float_t value, const std::string&) override { return Add(value); }
   bool string(std::string& value) override { return Add(std::move(value)); }
-  bool binary(Json::binary_t&) override { return Refuse("is not JSON"); }
+  bool binary(Json::binary_t&) override { return Refuse("is not valid JSON"); }
 
   bool start_object(size_t) override { return Open(Json::object()); }
   bool key(std::string& name) override {
@@ -47,13 +47,13 @@ class Builder final : public Json::json_sax_t {
   bool parse_error(size_t byte, const std::string&,
                    const nlohmann::detail::exception& error) override {
     constexpr int kNumberOverflow = 406;
-    return Refuse(error.id == kNumberOverflow ? "is JSON with a number out of range"
-                                              : Cat("is not JSON, from byte ", byte));
+    return Refuse(error.id == kNumberOverflow ? "has a number that is out of range"
+                                              : Cat("is not valid JSON: error at byte ", byte));
   }
 
   Result<Json> Done() && {
     if (!fault_.empty()) return Corrupt(fault_);
-    if (repeated_) return Corrupt("has a member twice");
+    if (repeated_) return Corrupt("has a duplicate member");
     if (!root_.is_object()) return Corrupt("is not a JSON object");
     return std::move(root_);
   }

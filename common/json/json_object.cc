@@ -45,7 +45,7 @@ JsonReader& JsonReader::Text(std::string_view name, std::string& to, size_t byte
   if (member == nullptr) return *this;
   const auto* text = member->get_ptr<const std::string*>();
   if (text == nullptr) {
-    Fault(name, "is not a text");
+    Fault(name, "must be a string");
   } else if (text->size() > bytes_max) {
     Fault(name, "is too long");
   } else if (std::any_of(text->begin(), text->end(), IsControl)) {
@@ -76,7 +76,7 @@ JsonReader& JsonReader::Flag(std::string_view name, bool& to) {
   if (member->is_boolean()) {
     to = member->get<bool>();
   } else {
-    Fault(name, "is neither true nor false");
+    Fault(name, "must be true or false");
   }
   return *this;
 }

@@ -126,7 +126,7 @@ Status FromText(std::string_view text, const TagField& field, std::optional<int6
 
 Status FromText(std::string_view text, const TagField&, bool& value) {
   if (text != "true" && text != "false") {
-    return Invalid(Quoted(text) + " is neither true nor false");
+    return Invalid("must be true or false, not " + Quoted(text));
   }
   value = text == "true";
   return {};
@@ -134,7 +134,7 @@ Status FromText(std::string_view text, const TagField&, bool& value) {
 
 Status FromText(std::string_view text, const TagField&, TagBuffer& value) {
   if (text != "double" && text != "none") {
-    return Invalid(Quoted(text) + " is neither double nor none");
+    return Invalid("must be double or none, not " + Quoted(text));
   }
   value = text == "none" ? TagBuffer::kNone : TagBuffer::kDouble;
   return {};
@@ -142,7 +142,7 @@ Status FromText(std::string_view text, const TagField&, TagBuffer& value) {
 
 Status FromText(std::string_view text, const TagField&, StoreAway& value) {
   if (text != "refuse" && text != "ledger") {
-    return Invalid(Quoted(text) + " is neither refuse nor ledger");
+    return Invalid("must be refuse or ledger, not " + Quoted(text));
   }
   value = text == "ledger" ? StoreAway::kLedger : StoreAway::kRefuse;
   return {};
@@ -150,7 +150,7 @@ Status FromText(std::string_view text, const TagField&, StoreAway& value) {
 
 Status FromText(std::string_view text, const TagField&, Period& value) {
   const std::optional<Period> named = PeriodNamed(text);
-  if (!named) return Invalid(Quoted(text) + " is neither day, month nor year");
+  if (!named) return Invalid("must be day, month or year, not " + Quoted(text));
   value = *named;
   return {};
 }
@@ -160,7 +160,7 @@ Status FromText(std::string_view text, const TagField&, std::vector<std::string>
   while (!Trimmed(text).empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     items.emplace_back(Trimmed(text.substr(0, comma)));
-    if (items.back().empty()) return Invalid("the list has an empty place");
+    if (items.back().empty()) return Invalid("the list has an empty item");
     const bool last = comma == text.size();
     text.remove_prefix(last ? comma : comma + 1);
     if (!last && Trimmed(text).empty()) return Invalid("the list ends with a comma");

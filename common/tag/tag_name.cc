@@ -36,7 +36,7 @@ Result<std::string> FromBase64Form(std::string_view digits) {
   int count = 0;
   for (const char c : digits) {
     const size_t digit = kBase64Url.find(c);
-    if (digit == kBase64Url.npos) return Invalid("not base64url");
+    if (digit == kBase64Url.npos) return Invalid("contains a character that is not base64url");
     bits = (bits << 6) | static_cast<uint32_t>(digit);
     count += 6;
     if (count < 8) continue;
@@ -49,12 +49,12 @@ Result<std::string> FromBase64Form(std::string_view digits) {
 }  // namespace
 
 Status CheckTagName(std::string_view name) {
-  if (name.empty()) return Invalid("a tag's name is empty");
+  if (name.empty()) return Invalid("the tag's name is empty");
   if (name.size() > kTagNameMax) {
-    return Invalid(Cat("a tag's name has ", name.size(), " bytes, more than ", kTagNameMax));
+    return Invalid(Cat("the tag's name has ", name.size(), " bytes; the maximum is ", kTagNameMax));
   }
   if (!IsPrintableUtf8(name)) {
-    return Invalid("a tag's name is not UTF-8, or has a control character");
+    return Invalid("the tag's name is not valid UTF-8 or contains a control character");
   }
   if (name.front() == ' ' || name.back() == ' ') {
     return Invalid("the tag's name \"" + std::string(name) + "\" begins or ends with a space");

@@ -192,8 +192,7 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
   }
   if (node->stat.version == kUnguardedVersion) {
     ++unreadable_;
-    found_.alarms.push_back(
-        Cat("a slot is skipped: ", RestsUnguarded(Cat("the record of ", SlotText(slot)))));
+    found_.alarms.push_back(Cat(SlotText(slot), " is skipped: ", RestsUnguarded("its record")));
     return;
   }
   const SurveyedSlot surveyed{slot, node->stat.version, node->stat.created_zxid, *record, false};

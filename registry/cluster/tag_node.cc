@@ -24,7 +24,7 @@ constexpr std::string_view kDeleted = "deleted";
 // --- values --------------------------------------------------------------------------------------
 
 Status Take(const Json& json, std::string& value) {
-  if (!json.is_string()) return Invalid("is not a text");
+  if (!json.is_string()) return Invalid("must be a string");
   value = json.get<std::string>();
   return {};
 }
@@ -44,25 +44,25 @@ Status Take(const Json& json, std::optional<int64_t>& value) {
 }
 
 Status Take(const Json& json, bool& value) {
-  if (!json.is_boolean()) return Invalid("is neither true nor false");
+  if (!json.is_boolean()) return Invalid("must be true or false");
   value = json.get<bool>();
   return {};
 }
 
 Status Take(const Json& json, TagBuffer& value) {
-  if (json != "double" && json != "none") return Invalid("is neither double nor none");
+  if (json != "double" && json != "none") return Invalid("must be double or none");
   value = json == "none" ? TagBuffer::kNone : TagBuffer::kDouble;
   return {};
 }
 
 Status Take(const Json& json, StoreAway& value) {
-  if (json != "refuse" && json != "ledger") return Invalid("is neither refuse nor ledger");
+  if (json != "refuse" && json != "ledger") return Invalid("must be refuse or ledger");
   value = json == "ledger" ? StoreAway::kLedger : StoreAway::kRefuse;
   return {};
 }
 
 Status Take(const Json& json, std::vector<std::string>& value) {
-  if (!json.is_array()) return Invalid("is not a list");
+  if (!json.is_array()) return Invalid("must be a list");
   std::vector<std::string> items;
   for (const Json& item : json) FIRN_TRY(Take(item, items.emplace_back()));
   value = std::move(items);
@@ -73,12 +73,12 @@ Status Take(const Json& json, StandIn& value) {
   StandIn read;
   int64_t since = 0;
   const bool whole = json.is_object() && json.contains("store") && json.contains("picked");
-  if (!whole) return Invalid("is not an object with a store and a number");
+  if (!whole) return Invalid("must be an object with \"store\" and \"picked\"");
   FIRN_TRY(Take(json["store"], read.store));
   FIRN_TRY(Take(json["picked"], read.picked));
   if (json.contains("since_ms")) FIRN_TRY(Take(json["since_ms"], since));
   if (!IsTagWord(read.store) || read.picked < 0 || since < 0)
-    return Invalid("has a member out of its range");
+    return Invalid("has a member that is out of range");
   read.since = WallMs(since);
   value = std::move(read);
   return {};
@@ -86,7 +86,7 @@ Status Take(const Json& json, StandIn& value) {
 
 Status Take(const Json& json, Period& value) {
   const auto named = json.is_string() ? PeriodNamed(json.get<std::string>()) : std::nullopt;
-  if (!named) return Invalid("is neither day, month nor year");
+  if (!named) return Invalid("must be day, month or year");
   value = *named;
   return {};
 }
@@ -177,7 +177,8 @@ Result<TagNode> Reader::Finish() {
 Status PutOthers(const std::string& others, Json& json) {
   if (others.empty()) return {};
   const Result<Json> kept = ParseJson(others, kTagNodeBytesMax);
-  if (!kept.ok()) return Invalid("the members to preserve: " + kept.status().message());
+  if (!kept.ok())
+    return Invalid("cannot parse the members of a later version: " + kept.status().message());
   for (const auto& [key, value] : kept->items()) {
     if (!json.contains(key)) json[key] = value;
   }

@@ -31,7 +31,8 @@ Status MayBeObfuscated(const MetaAsRead& meta, const TagDefinition& tag) {
 }
 
 Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
-  if (meta.meta.frozen) return Conflict("the cluster is frozen: " + meta.meta.reason);
+  if (meta.meta.frozen)
+    return Conflict("the cluster is frozen: " + meta.meta.reason + "; run firn restore");
   if (meta.version == kUnguardedVersion) return Conflict(RestsUnguarded("the cluster's root node"));
   return MayBeObfuscated(meta, tag);
 }
@@ -128,14 +129,15 @@ Result<StoredTag> TagStore::Read(std::string_view name) {
 
 Result<StoredTag> TagStore::ReadTag(std::string_view name, const MetaAsRead& meta) {
   Result<StoredTag> stored = ReadNode(name, meta);
-  if (stored.ok() && stored->node.deleted) return NotFound("there is no " + Quoted(name));
+  if (stored.ok() && stored->node.deleted)
+    return NotFound("tag " + Quoted(name) + " does not exist");
   return stored;
 }
 
 // Also returns deleted tags.
 Result<StoredTag> TagStore::ReadNode(std::string_view name, const MetaAsRead& meta) {
   const Result<Node> node = registry_.Read(TagPath(name));
-  if (node.code() == Code::kNotFound) return NotFound("there is no " + Quoted(name));
+  if (node.code() == Code::kNotFound) return NotFound("tag " + Quoted(name) + " does not exist");
   if (!node.ok()) return node.status().WithContext("reading " + Quoted(name));
   Result<TagNode> tag = ReadTagNode(name, node->data);
   if (!tag.ok()) return tag.status().WithContext(Quoted(name));

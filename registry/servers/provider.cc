@@ -81,7 +81,7 @@ Status TakeStores(const Json* member, std::map<std::string, bool>& stores) {
   if (member == nullptr) return {};
   if (!member->is_object()) return Corrupt("stores is not an object");
   for (const auto& [store, unbuffered] : member->items()) {
-    if (!unbuffered.is_boolean()) return Corrupt("a store is neither true nor false");
+    if (!unbuffered.is_boolean()) return Corrupt("a member of stores must be true or false");
     stores.emplace(store, unbuffered.get<bool>());
   }
   return {};

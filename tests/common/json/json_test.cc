@@ -27,13 +27,13 @@ TEST(JsonTest, ReadsAndWritesOneObjectInItsOrder) {
 
 TEST(JsonTest, RefusesAnythingButOneObjectWithAReason) {
   const std::pair<std::string, std::string> cases[] = {
-      {"", "is not JSON, from byte 1"},
-      {"{", "is not JSON, from byte 2"},
-      {"{\"a\":1} x", "is not JSON, from byte 9"},
-      {"{\"a\":1}{}", "is not JSON, from byte 8"},
-      {"{\"a\":1,}", "is not JSON, from byte 8"},
-      {"{\"a\":\"\n\"}", "is not JSON, from byte 7"},
-      {"{\"a\":\"\xff\"}", "is not JSON, from byte 7"},
+      {"", "is not valid JSON: error at byte 1"},
+      {"{", "is not valid JSON: error at byte 2"},
+      {"{\"a\":1} x", "is not valid JSON: error at byte 9"},
+      {"{\"a\":1}{}", "is not valid JSON: error at byte 8"},
+      {"{\"a\":1,}", "is not valid JSON: error at byte 8"},
+      {"{\"a\":\"\n\"}", "is not valid JSON: error at byte 7"},
+      {"{\"a\":\"\xff\"}", "is not valid JSON: error at byte 7"},
       {"{\"a\":1e999}", "is JSON with a number out of range"},
       {"[]", "is not a JSON object"},
       {"7", "is not a JSON object"},
@@ -48,7 +48,7 @@ TEST(JsonTest, RefusesAnythingButOneObjectWithAReason) {
 TEST(JsonTest, RefusesDuplicateMembersAtAnyDepth) {
   for (const char* text : {R"({"a":1,"a":1})", R"({"a":1,"b":2,"a":[]})", R"({"a":{"b":1,"b":2}})",
                            R"({"a":[{},{"b":{"c":1,"d":1,"c":1}}]})"}) {
-    EXPECT_EQ(ParseJson(text, 100).status(), Corrupt("has a member twice")) << text;
+    EXPECT_EQ(ParseJson(text, 100).status(), Corrupt("has a duplicate member")) << text;
   }
   EXPECT_TRUE(ParseJson(R"({"a":{"a":[{"a":1},{"a":1}],"b":1},"b":1})", 100).ok());
 }
@@ -72,7 +72,7 @@ TEST(JsonTest, ParsingStopsAtTheFirstValueBeyondTheLimit) {
     EXPECT_EQ(ParseJson(text, 100, values - 1).status(),
               Corrupt("has more than " + std::to_string(values - 1) + " values"))
         << text;
-    EXPECT_NE(ParseJson(text, 100, values).status().message().find("is not JSON"),
+    EXPECT_NE(ParseJson(text, 100, values).status().message().find("is not valid JSON"),
               std::string::npos)
         << text;
   }
@@ -159,7 +159,7 @@ TEST(JsonObjectTest, ReadsBackWhatItWritesForAnyBytes) {
 TEST(JsonObjectTest, ReportsTheFirstFault) {
   const std::pair<std::string, std::string> cases[] = {
       {R"({})", "\"text\" is missing"},
-      {R"({"text":1})", "\"text\" is not a text"},
+      {R"({"text":1})", "\"text\" must be a string"},
       {R"({"text":"abcde"})", "\"text\" is too long"},
       {R"({"text":"a\u0000"})", "\"text\" has a control character"},
       {R"({"text":"\u007f"})", "\"text\" has a control character"},
@@ -169,10 +169,10 @@ TEST(JsonObjectTest, ReportsTheFirstFault) {
        "\"number\" is not a whole number of 63 bits"},
       {R"({"text":"","number":8,"flag":1})", "\"number\" is out of range"},
       {R"({"text":"","number":-2})", "\"number\" is out of range"},
-      {R"({"text":"","number":0,"flag":0})", "\"flag\" is neither true nor false"},
+      {R"({"text":"","number":0,"flag":0})", "\"flag\" must be true or false"},
       {R"({"text":"","number":0,"flag":true,"x":")" + std::string(4096, 'x') + "\"}",
        "a later version has added too much to it"},
-      {R"({"text":"","number":0)", "is not JSON, from byte 22"},
+      {R"({"text":"","number":0)", "is not valid JSON: error at byte 22"},
   };
   for (const auto& [json, reason] : cases) EXPECT_EQ(Read(json).status(), Corrupt(reason)) << json;
 }

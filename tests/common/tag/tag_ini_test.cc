@@ -104,7 +104,7 @@ TEST(TagIniTest, ReportsEveryFaultWithItsLine) {
                           "10: [order] store: has no value",
                           "11: [order] text: the closing quote is missing",
                           "12: [order] zone: something follows the closing quote",
-                          "13: [order] plugins: the list has an empty place",
+                          "13: [order] plugins: the list has an empty item",
                           "14: the closing bracket of [name] is missing",
                           "16: [bill] strategy: missing; say snowflake, segment or dated",
                           "17: [bill] step_max: 10 is below the step of 1000",

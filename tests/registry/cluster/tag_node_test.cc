@@ -93,24 +93,24 @@ TEST(TagNodeTest, NamesEveryFault) {
       Refusal(R"({"strategy":7,"step":"10","disabled":0,"plugins":["a",1],"buffer":"x",)"
               R"("prefetch_at":100,"high":1.5})")
           .message(),
-      AllOf(HasSubstr("strategy: is not a text"), HasSubstr("step: is not a whole number"),
-            HasSubstr("disabled: is neither"), HasSubstr("plugins: is not a text"),
-            HasSubstr("buffer: is neither double nor none"),
+      AllOf(HasSubstr("strategy: must be a string"), HasSubstr("step: is not a whole number"),
+            HasSubstr("disabled: must be true or false"), HasSubstr("plugins: must be a string"),
+            HasSubstr("buffer: must be double or none"),
             HasSubstr("prefetch_at: 100 is not within"), HasSubstr("high: is not a whole")));
 }
 
 TEST(TagNodeTest, InvalidDataIsCorruptWithAReason) {
   const std::pair<std::string, const char*> cases[] = {
-      {"", "not JSON, from byte 1"},
-      {"{", "not JSON"},
-      {R"({"strategy":"segment","high":7)", "not JSON"},
-      {R"({"strategy":"segment","high":7} x)", "not JSON"},
+      {"", "not valid JSON: error at byte 1"},
+      {"{", "not valid JSON"},
+      {R"({"strategy":"segment","high":7)", "not valid JSON"},
+      {R"({"strategy":"segment","high":7} x)", "not valid JSON"},
       {"[]", "not a JSON object"},
       {"7", "not a JSON object"},
       {"null", "not a JSON object"},
-      {std::string("\0", 1), "not JSON"},
-      {"{\"strategy\":\"seg\xFFment\",\"high\":7}", "not JSON"},
-      {R"({"strategy":"segment","high":7,"high":1})", "a member twice"},
+      {std::string("\0", 1), "not valid JSON"},
+      {"{\"strategy\":\"seg\xFFment\",\"high\":7}", "not valid JSON"},
+      {R"({"strategy":"segment","high":7,"high":1})", "a duplicate member"},
       {R"({"strategy":"segment","high":9223372036854775808})", "high: is not a whole number"},
       {R"({"strategy":"segment","high":-1})", "high: -1 is negative"},
       {R"({"strategy":"segment","high":1e3})", "high: is not a whole number"},

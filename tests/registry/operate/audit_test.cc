@@ -56,7 +56,7 @@ TEST_P(AuditFindsTest, ItAndNothingElse) {
 const Damage kDamages[] = {
     // The root node and the nodes beside it.
     {"NoCluster", [](AuditTest& c) { c.LoseData(); }, "there is no cluster here"},
-    {"RootUnreadable", [](AuditTest& c) { c.Put(kMetaPath, "rubbish"); }, "not JSON"},
+    {"RootUnreadable", [](AuditTest& c) { c.Put(kMetaPath, "rubbish"); }, "not valid JSON"},
     {"Frozen", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.frozen = true; }); }, "frozen"},
     {"HalfMade",
      [](AuditTest& c) {
@@ -104,7 +104,7 @@ const Damage kDamages[] = {
      [](AuditTest& c) {
        c.Put(SlotPath({0, 2}), "rubbish");
      },
-     "not JSON"},
+     "not valid JSON"},
     {"Poison",
      [](AuditTest& c) {
        c.Hold({0, 1}, Nonce(1, 2), kNow + kADay + kMs);
@@ -154,7 +154,7 @@ const Damage kDamages[] = {
      [](AuditTest& c) { c.Put(std::string(kProvidersPath) + "/rubbish", ""); },
      "a provider's name cannot be read: 'rubbish': "},
     {"ReportUnreadable", [](AuditTest& c) { c.AnnounceAs("h:1", "rubbish"); },
-     "h:1: its report cannot be read: is not JSON"},
+     "h:1: its report cannot be read: is not valid JSON"},
     {"ProviderForEver",
      [](AuditTest& c) { c.AnnounceAs("h:1", R"({"state":"serving"})", Lifetime::kPersistent); },
      "will never disappear"},
