@@ -80,7 +80,8 @@ front::ClusterWord ClusterLooker::Who(int64_t id) {
   }
   if (std::find(questions_.begin(), questions_.end(), id) != questions_.end()) return {};
   if (questions_.size() == limits_.questions_max) {
-    return {.trouble = Unavailable("too many requests for the issuer of an id; try again")};
+    return {.trouble = Unavailable(Cat("the issuers of ", limits_.questions_max,
+                                       " other ids are being looked up; try again"))};
   }
   questions_.push_back(id);
   asked_.notify_one();

@@ -191,7 +191,7 @@ uint64_t NodeView::version() const {
 }
 
 Status NodeView::Say(bool offline) {
-  if (draining_) return Unavailable("the server is on its way out");
+  if (draining_) return Unavailable("the server is shutting down");
   operators_.Say(offline);
   LOG(INFO) << (offline ? "taken offline: clients are told to go elsewhere" : "online again");
   return {};

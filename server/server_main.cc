@@ -58,7 +58,7 @@ std::string CertificateDates(const ServerProgram& server) {
     dates += Cat(dates.empty() ? " (" : ", ", one.door, " port: valid until ",
                  FormatRfc3339(one.expiry.certificate));
     if (!one.expiry.client_ca) continue;
-    dates += Cat(", client authority until ", FormatRfc3339(*one.expiry.client_ca));
+    dates += Cat(", client authority valid until ", FormatRfc3339(*one.expiry.client_ca));
   }
   return dates.empty() ? dates : dates + ")";
 }

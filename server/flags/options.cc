@@ -188,11 +188,13 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
     options.advertise = faults.Take("advertise", Endpoint::Parse(FLAGS_advertise), listen);
   }
   if (IsAnyAddress(options.advertise.host)) {
-    faults.Add(FLAGS_advertise.empty() ? "listen" : "advertise",
-               options.advertise.host + " leads clients nowhere: --advertise an address that does");
+    faults.Add(
+        FLAGS_advertise.empty() ? "listen" : "advertise",
+        options.advertise.host +
+            " is not an address that clients can connect to; set --advertise to one that is");
   }
   if (listen.port == 0 || options.advertise.port == 0) {
-    faults.Add("listen", "needs a port: the server is known by it");
+    faults.Add("listen", "requires a port other than 0: the address identifies the server");
   }
 }
 

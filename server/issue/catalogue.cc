@@ -14,8 +14,9 @@ namespace {
 
 template <typename Makers>
 Status Add(Makers& makers, std::string name, typename Makers::mapped_type maker) {
-  if (!IsTagWord(name)) return Invalid(Quoted(name) + " is not a valid name: a tag could not use it");
-  if (maker == nullptr) return Invalid(Cat("'", name, "' cannot be made: there is no maker"));
+  if (!IsTagWord(name))
+    return Invalid(Quoted(name) + " is not a valid name: a tag could not use it");
+  if (maker == nullptr) return Invalid(Cat("'", name, "' cannot be made: its maker is null"));
   if (makers.contains(name)) return Conflict("'" + name + "' is in the catalogue already");
   makers.emplace(std::move(name), std::move(maker));
   return {};

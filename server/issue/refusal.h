@@ -8,7 +8,7 @@
 
 namespace firn {
 
-// A typed "no". A call that ends with one has given no id.
+// A refused call, which has issued no id.
 struct Refusal {
   Reason reason = Reason::kInternal;
   std::string message;         // a sentence for a person

@@ -9,6 +9,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
+#include "common/base/quote.h"
 #include "common/log/log.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/records.h"
@@ -37,11 +38,13 @@ std::string DataOf(const KnownTag& tag) {
 
 Status ParseLine(std::string_view line, KnownTags& tags) {
   std::string_view name, state;
-  if (!TakeUpTo(' ', line, name) || !TakeUpTo(' ', line, state)) return Corrupt("half a line");
+  if (!TakeUpTo(' ', line, name) || !TakeUpTo(' ', line, state))
+    return Corrupt("a line ends before the tag's state");
   FIRN_ASSIGN(const std::string tag, DecodeTagName(name));
   KnownTag known;
   for (size_t i = 0; i <= kStates.size(); ++i) {
-    if (i == kStates.size()) return Corrupt("a tag in a state that there is not");
+    if (i == kStates.size())
+      return Corrupt(Cat("tag ", Quoted(tag), " has the unknown state ", Quoted(state)));
     if (kStates[i] != state) continue;
     known.state = static_cast<KnownTag::State>(i);
     break;
@@ -49,9 +52,10 @@ Status ParseLine(std::string_view line, KnownTags& tags) {
   if (!line.empty()) {
     FIRN_ASSIGN(known.node, ReadTagNode(tag, line));
   } else if (known.state == KnownTag::State::kFine) {
-    return Corrupt("a tag without its definition");
+    return Corrupt(Cat("tag ", Quoted(tag), " has no definition"));
   }
-  return tags.tags.emplace(tag, std::move(known)).second ? Status() : Corrupt("a tag twice");
+  if (tags.tags.emplace(tag, std::move(known)).second) return {};
+  return Corrupt(Cat("tag ", Quoted(tag), " is listed twice"));
 }
 
 Status Replace(const std::string& path, const std::string& text) {
@@ -106,17 +110,18 @@ Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text)
   KnownTags tags;
   std::string_view line;
   if (!TakeUpTo('\n', text, line) || !line.starts_with(kFirstWords))
-    return Corrupt("no first line");
+    return Corrupt(Cat("its first line does not begin with '", kFirstWords, "'"));
   line.remove_prefix(kFirstWords.size());
   std::string_view whose;
-  if (!TakeUpTo(' ', line, whose) || whose != uuid) return Corrupt("it is another cluster's");
+  if (!TakeUpTo(' ', line, whose) || whose != uuid) return Corrupt("it belongs to another cluster");
   if (line != kNoStrategy) tags.default_strategy = line;
-  if (!IsDefaultStrategy(tags.default_strategy)) return Corrupt("no such default strategy");
+  if (!IsDefaultStrategy(tags.default_strategy))
+    return Corrupt(Cat("its default strategy ", Quoted(line), " is unknown"));
   while (TakeUpTo('\n', text, line)) {
     if (line == Cat("end ", tags.tags.size()) && text.empty()) return tags;
     FIRN_TRY(ParseLine(line, tags));
   }
-  return Corrupt("it has no end");
+  return Corrupt("its last line is missing or does not match the number of tags");
 }
 
 Result<KnownTags> KeptTags::Read(const std::string& uuid) {

@@ -12,15 +12,15 @@ namespace firn {
 namespace {
 
 Result<std::unique_ptr<RangeStore>> Made(const Extensions::StoreMaker& maker) {
-  if (maker == nullptr) return Invalid("there is no maker");
+  if (maker == nullptr) return Invalid("its maker is null");
   try {
     std::unique_ptr<RangeStore> store = maker();
-    if (store == nullptr) return Invalid("it was not made");
+    if (store == nullptr) return Invalid("its maker returned null");
     return store;
   } catch (const std::exception& e) {
-    return Invalid(Cat("making it threw: ", e.what()));
+    return Invalid(Cat("its maker threw: ", e.what()));
   } catch (...) {
-    return Invalid("making it threw");
+    return Invalid("its maker threw");
   }
 }
 
@@ -28,9 +28,13 @@ Result<std::unique_ptr<RangeStore>> Made(const Extensions::StoreMaker& maker) {
 
 Result<std::unique_ptr<RangeStore>> MakeOwnStore(const std::string& name,
                                                  const Extensions::StoreMaker& maker) {
-  if (!IsTagWord(name)) return Invalid("it has a name that no tag can say");
+  if (!IsTagWord(name)) {
+    return Invalid("a store's name begins with a-z and contains only a-z, 0-9, '_' and '-'");
+  }
   FIRN_ASSIGN(std::unique_ptr<RangeStore> store, Made(maker));
-  if (store->name() != name) return Invalid(Cat("it calls itself '", store->name(), "'"));
+  if (store->name() != name) {
+    return Invalid(Cat("its name() returns '", store->name(), "'; use one name"));
+  }
   return store;
 }
 

@@ -253,7 +253,7 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
   FIRN_TRY(JudgeNode(page, meta->era, *node));
   if (meta->frozen) {
     page.known.reset();
-    return Unavailable("the cluster is frozen: " + meta->reason);
+    return Unavailable("the cluster is frozen: " + meta->reason + "; run firn restore");
   }
   page.cluster = std::move(meta->uuid);
   page.known->root_version = root->stat.version;

@@ -83,13 +83,13 @@ std::vector<Faulty> AllFaulty() {
       {{.plugins = {{"single", nullptr}}}, "own plugin: 'single' cannot be made"},
       {{.strategies = {{"dated", strategy}}}, "own strategy: 'dated' is in the catalogue already"},
       {{.strategies = {{"voucher", nullptr}}}, "own strategy: 'voucher' cannot be made"},
-      {{.stores = {{"own", memory}}}, "own store 'own': it calls itself 'memory'"},
-      {{.stores = {{"My store", memory}}}, "own store 'My store': it has a name that no tag"},
-      {{.stores = {{"own", nullptr}}}, "own store 'own': there is no maker"},
-      {{.stores = {{"own", [] { return Store(); }}}}, "own store 'own': it was not made"},
+      {{.stores = {{"own", memory}}}, "own store 'own': its name() returns 'memory'"},
+      {{.stores = {{"My store", memory}}}, "own store 'My store': a store's name begins with a-z"},
+      {{.stores = {{"own", nullptr}}}, "own store 'own': its maker is null"},
+      {{.stores = {{"own", [] { return Store(); }}}}, "own store 'own': its maker returned null"},
       {{.stores = {{"own", []() -> Store { throw std::runtime_error("no disk"); }}}},
-       "own store 'own': making it threw: no disk"},
-      {{.stores = {{"own", []() -> Store { throw 1; }}}}, "own store 'own': making it threw"},
+       "own store 'own': its maker threw: no disk"},
+      {{.stores = {{"own", []() -> Store { throw 1; }}}}, "own store 'own': its maker threw"},
   };
 }
 

@@ -49,7 +49,7 @@ TEST(ServerMainTest, APartThatCannotBeCreatedEndsTheStartWithAMessage) {
                    Cat("--listen=127.0.0.1:", FreePort()), "--admin_listen=127.0.0.1:0"},
                   Own())),
               testing::ExitedWithCode(1),
-              "firn-server: this program's own store 'memory': making it threw");
+              "firn-server: this program's own store 'memory': its maker threw");
 }
 
 }  // namespace

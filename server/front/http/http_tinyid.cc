@@ -81,7 +81,9 @@ class TinyidHandler final : public HttpAsker {
     FIRN_ASSIGN(const auto count, request.Number("batchSize"));
     if (!tag || tag->empty()) return Invalid("bizType is missing");
     const int64_t most = backend_.limits.list_ids_max;
-    if (count.value_or(1) > most) return Invalid(Cat("batchSize is at most ", most));
+    if (count.value_or(1) > most) {
+      return Invalid(Cat("batchSize is ", count.value_or(1), "; the maximum is ", most));
+    }
     return Wish{*tag, token.value_or(""), segment ? kSegmentIds : count.value_or(1)};
   }
 

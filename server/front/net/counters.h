@@ -13,7 +13,7 @@ namespace firn::front {
 enum class CloseCause : uint8_t {
   kPeer,             // the other side closed it, or asked for it
   kPeerBroke,        // reset, or lost
-  kShutdown,         // this server is on its way out
+  kShutdown,         // this server is shutting down
   kTooMany,          // more connections than allowed
   kTooManyOfPeer,    // the same, of its address
   kUnknownProtocol,  // the first bytes are neither Thrift framed nor HTTP
