@@ -51,7 +51,7 @@ enum class ServerFitness : uint8_t {
   kFailing,     // failed too often, where half of the servers are out already; asked after fit ones
   kResting,     // failed too often, or said that it cannot for now; asked when no fit one is left
   kDisabled,    // an operator has taken it out
-  kDraining,    // on its way out
+  kDraining,    // shutting down
   kQuarantined  // speaks nonsense: asked only while fewer than half of the servers are fit; or is
                 // not this cluster's IdService: never asked
 };

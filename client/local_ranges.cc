@@ -24,14 +24,14 @@ constexpr int64_t kSegmentFetchMax = 10'000'000;
 Status CheckTags(const std::vector<LocalTag>& tags) {
   Faults faults;
   if (tags.size() > kTagsMax) {
-    faults.Add(Cat("local_ranges has ", tags.size(), " tags, more than ", kTagsMax));
+    faults.Add(Cat("local_ranges lists ", tags.size(), " tags; the maximum is ", kTagsMax));
   }
   std::map<std::string_view, int> times;
   for (const LocalTag& tag : tags) {
-    if (++times[tag.tag] == 2) faults.Add(Cat("local_ranges names '", tag.tag, "' twice"));
+    if (++times[tag.tag] == 2) faults.Add(Cat("local_ranges lists tag '", tag.tag, "' twice"));
     if (tag.tag.size() > kTagNameMax) {
-      faults.Add(
-          Cat("a tag of local_ranges has ", tag.tag.size(), " bytes, more than ", kTagNameMax));
+      faults.Add(Cat("a tag's name in local_ranges has ", tag.tag.size(), " bytes; the maximum is ",
+                     kTagNameMax));
     }
   }
   return std::move(faults).ToStatus();

@@ -13,13 +13,13 @@ void ClusterCheck::Learn(const ClusterIdentity& identity) {
 }
 
 std::optional<std::string> ClusterCheck::FaultOf(const ServerFacts& facts) {
-  if (facts.layout.empty()) return "it does not say how its ids are laid out";
+  if (facts.layout.empty()) return "its status does not name a layout";
   if (!known_.uuid.empty() && facts.cluster_uuid != known_.uuid) {
-    return Cat("it is of the cluster ", Quoted(facts.cluster_uuid), ", this is ",
+    return Cat("it belongs to cluster ", Quoted(facts.cluster_uuid), ", not to ",
                Quoted(known_.uuid));
   }
   if (!known_.layout.empty() && facts.layout != known_.layout) {
-    return Cat("its layout is ", Quoted(facts.layout), ", the cluster's is ",
+    return Cat("its layout is ", Quoted(facts.layout), ", but the cluster's is ",
                Quoted(known_.layout));
   }
   known_.uuid = facts.cluster_uuid;

@@ -93,7 +93,7 @@ func faultOfIDs(ids []int64, count int) string {
 	seen := make(map[int64]bool, count)
 	for _, id := range ids {
 		if seen[id] {
-			return "one answer has an id twice"
+			return "its answer contains an id twice"
 		}
 		seen[id] = true
 	}
@@ -110,7 +110,7 @@ func readRuns(runs []*wire.IdRun, count int) (ends []int64, fault string) {
 		}
 		steps := int64(run.Count) - 1
 		if run.First > 0 && steps > 0 && run.Stride > (math.MaxInt64-run.First)/steps {
-			return ends, "a run goes beyond what an id can be"
+			return ends, "a run exceeds the largest 64-bit id"
 		}
 		last = run.First + steps*run.Stride
 		got += int64(run.Count)

@@ -148,7 +148,7 @@ std::optional<std::string> FaultOf(const std::vector<int64_t>& ids, int64_t coun
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice == sorted.end()) return std::nullopt;
-  return Cat("one answer has the id ", *twice, " twice");
+  return Cat("its answer contains id ", *twice, " twice");
 }
 
 std::optional<std::string> FaultOf(const std::vector<IdRun>& runs, int64_t count) {
@@ -156,12 +156,12 @@ std::optional<std::string> FaultOf(const std::vector<IdRun>& runs, int64_t count
   for (const IdRun& run : runs) {
     if (run.count < 1 || run.stride < 1) return "a run is empty or does not ascend";
     if (&run != &runs.front() && run.first <= last) {
-      return Cat("a run begins at ", run.first, ", the one before it ends at ", last);
+      return Cat("a run begins at ", run.first, ", but the run before it ends at ", last);
     }
     if (__builtin_mul_overflow(run.count - 1, run.stride, &span) ||
         __builtin_add_overflow(run.first, span, &last) ||
         __builtin_add_overflow(got, run.count, &got)) {
-      return "a run goes beyond what an id can be";
+      return "a run exceeds the largest 64-bit id";
     }
   }
   if (got != count) return WrongCount(got, count);

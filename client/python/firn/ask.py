@@ -29,7 +29,7 @@ class Ask(NamedTuple):
         if self.method == "getIds":
             if len(answer) != self.count:
                 return f"it gave {len(answer)} ids, not {self.count}"
-            return None if len(set(answer)) == self.count else "one answer has an id twice"
+            return None if len(set(answer)) == self.count else "its answer contains an id twice"
         return self._fault_of_runs(answer) if self.method == "getRuns" else None
 
     def _fault_of_runs(self, runs: Any) -> Optional[str]:
@@ -39,7 +39,7 @@ class Ask(NamedTuple):
                 return "a run is empty, or does not ascend"
             got, last = got + run.count, run.first + (run.count - 1) * run.stride
             if last > _MOST:
-                return "a run goes beyond what an id can be"
+                return "a run exceeds the largest 64-bit id"
         return None if got == self.count else f"its runs hold {got} ids, not {self.count}"
 
     def numbers(self, answer: Any) -> list[int]:

@@ -112,7 +112,7 @@ TEST_F(LocalRangesTest, NamesTagsThatCannotHaveASupply) {
   tags.push_back(LocalTag::Segment(std::string(70'000, 'x')));
   Make(tags);
   EXPECT_EQ(supply_->status().code(), Code::kInvalid);
-  for (const char* fault : {"66 tags, more than 64", "'order7' twice", "70000 bytes"}) {
+  for (const char* fault : {"66 tags; the maximum is 64", "'order7' twice", "70000 bytes"}) {
     EXPECT_NE(supply_->status().message().find(fault), std::string::npos) << supply_->status();
   }
   EXPECT_EQ(Take("order1"), 0);

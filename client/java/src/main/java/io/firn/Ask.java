@@ -102,7 +102,7 @@ final class Ask<T> {
     if (ids.size() != count) {
       return "it gave " + ids.size() + " ids, not " + count;
     }
-    return new HashSet<>(ids).size() == count ? null : "one answer has an id twice";
+    return new HashSet<>(ids).size() == count ? null : "its answer contains an id twice";
   }
 
   private static String faultOfRuns(List<IdRun> runs, long count) {
@@ -115,7 +115,7 @@ final class Ask<T> {
       try {
         Math.addExact(run.first, Math.multiplyExact(run.count - 1L, run.stride));
       } catch (ArithmeticException beyond) {
-        return "a run goes beyond what an id can be";
+        return "a run exceeds the largest 64-bit id";
       }
       got += run.count;
       before = run;
