@@ -152,11 +152,11 @@ class AsyncLoad {
 };
 
 Status Check(const ClientLoadPlan& plan) {
-  if (plan.depth > 0 && plan.rate > 0) return Invalid("a rate is for threads, not for a depth");
-  if (plan.threads < 1 || plan.threads > 1000) return Invalid("threads: 1 to 1000");
-  if (plan.depth < 0 || plan.depth > 100'000) return Invalid("depth: 0 to 100000");
-  if (plan.batch < 1 || plan.batch > 100'000) return Invalid("batch: 1 to 100000");
-  if (plan.rate < 0 || plan.rate > 1e9) return Invalid("rate: 0 to 1000000000");
+  if (plan.depth > 0 && plan.rate > 0) return Invalid("--rate and --depth exclude each other");
+  if (plan.threads < 1 || plan.threads > 1000) return Invalid("--threads must be 1 to 1000");
+  if (plan.depth < 0 || plan.depth > 100'000) return Invalid("--depth must be 0 to 100000");
+  if (plan.batch < 1 || plan.batch > 100'000) return Invalid("--batch must be 1 to 100000");
+  if (plan.rate < 0 || plan.rate > 1e9) return Invalid("--rate must be 0 to 1000000000");
   if (plan.measure_ms < 1 || plan.warmup_ms < 0) return Invalid("nothing would be measured");
   return {};
 }

@@ -19,9 +19,11 @@ Json LiftOne(TagStore& store, const StoredTag& stored, std::optional<int64_t> re
   status = store.Lift(stored, high);
   text += Cat("tag ", tag.name, " continues at ", high, "\n");
   if (!reported) {
-    text += Cat("WARNING: no server reports the ledger of tag ", tag.name, ": lifted by ", gap,
-                " above the registry's value; if more numbers may be in use, raise the tag's "
-                "start\n");
+    text += Cat("WARNING: no server reports the ledger of tag ", tag.name, ", so it was raised by ",
+                gap,
+                " above the registry's value; if higher numbers may have been issued, raise it "
+                "further: firn tags set ",
+                tag.name, " start=NUMBER\n");
   }
   return {{"tag", tag.name},
           {"high", std::to_string(high)},

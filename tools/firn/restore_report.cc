@@ -38,7 +38,7 @@ void WarnOfUnknown(const RestoreReport& report, bool lost, Output& output) {
   const auto warn = [&](const char* flag, const char* consequence) {
     if (IsSaid(flag)) return;
     unknown.push_back(flag);
-    output.text += Cat("WARNING: --", flag, " was not given: ", consequence, "\n");
+    output.text += Cat("WARNING: --", flag, " is not set: ", consequence, "\n");
   };
   warn("rack_bits", "the layout's default is used");
   warn("default_strategy", "undefined tags are refused");
@@ -61,9 +61,9 @@ void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Out
     output.wrong = true;
     ignored.push_back(bound.ms());
     output.text += Cat("WRONG: the bound ", FormatRfc3339(bound),
-                       " lies more than a day ahead; the floor ignores it; ",
+                       " is more than a day ahead, so the floor ignores it; ",
                        (machine ? Cat("machine id ", machine->value(), " is retired")
-                                : "name its machine id with --retire"),
+                                : "run the command again with --retire and its machine id"),
                        "\n");
   }
 }

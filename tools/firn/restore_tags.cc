@@ -34,7 +34,7 @@ Status Remake(TagStore& store, TagDefinition tag, const MetaAsRead& frozen,
   }
   FIRN_TRY(store.Remake(tag, frozen));
   output.text += "tag " + tag.name + " exists";
-  output.text += tag.start ? Cat(" and continues at ", *tag.start, " or above\n") : "\n";
+  output.text += tag.start ? Cat("; its next number is ", *tag.start, " or higher\n") : "\n";
   return {};
 }
 

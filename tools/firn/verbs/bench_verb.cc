@@ -1,12 +1,14 @@
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <gflags/gflags.h>
 
 #include "client/local_ranges.h"
+#include "common/base/cat.h"
+#include "common/base/files.h"
 #include "tools/bench/client_load.h"
 #include "tools/firn/client_session.h"
 #include "tools/firn/verbs/verbs.h"
@@ -95,10 +97,16 @@ Json ReportJson(const ClientLoadReport& report, uint64_t duplicates) {
 
 // Writes the ids to a file, so that several runs can be checked for duplicates together.
 Status WriteIds(const std::vector<int64_t>& ids, const std::string& path) {
-  std::ofstream file(path);
-  for (const int64_t id : ids) file << id << '\n';
-  file.close();
-  return file ? Status() : Unavailable("cannot write " + path);
+  constexpr size_t kPieceBytes = 1 << 16;
+  FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path, O_WRONLY | O_CREAT | O_TRUNC));
+  std::string piece;
+  for (const int64_t id : ids) {
+    piece += Cat(id, "\n");
+    if (piece.size() < kPieceBytes) continue;
+    FIRN_TRY(WriteAll(file.fd(), piece, path));
+    piece.clear();
+  }
+  return WriteAll(file.fd(), piece, path);
 }
 
 Result<Output> RunBench(const std::vector<std::string>& words) {

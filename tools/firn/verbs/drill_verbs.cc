@@ -73,7 +73,8 @@ Result<Output> RunRun(const Words& words) {
     }
     FIRN_ASSIGN(const int code, ended);
     const bool done = code != kNotDone || !scenario.whole;
-    const std::string verdict = code == 0 ? "every promise was kept" : Cat("BROKEN, exit ", code);
+    const std::string verdict =
+        code == 0 ? "every promise was kept" : Cat("a promise was broken (exit code ", code, ")");
     output.json.push_back({{"scenario", scenario.name}, {"kept", code == 0}, {"exit", code}});
     table.Add({std::string(scenario.name), done ? verdict : "could not be run"});
     output.wrong |= done && code != 0;

@@ -1,16 +1,17 @@
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <gflags/gflags.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "common/base/cat.h"
+#include "common/base/files.h"
 #include "common/base/parse.h"
 #include "common/time/clock.h"
 #include "registry/operate/audit.h"
@@ -157,12 +158,13 @@ std::vector<std::string> AuditFaults() {
 
 std::vector<std::string> Broken(const DrillRecord& record, uint64_t duplicates) {
   std::vector<std::string> broken;
-  if (duplicates > 0) broken.push_back(Cat("ids that were issued twice: ", duplicates));
+  if (duplicates > 0) broken.push_back(Cat(duplicates, " ids were issued more than once"));
   if (record.out_of_order() > 0) {
-    broken.push_back(Cat("ids below those of earlier seconds: ", record.out_of_order()));
+    broken.push_back(Cat(record.out_of_order(), " ids are lower than an id of an earlier second"));
   }
   if (record.failed() > FLAGS_failed_max)
-    broken.push_back(Cat("calls that failed: ", record.failed()));
+    broken.push_back(
+        Cat(record.failed(), " calls failed, more than --failed_max=", FLAGS_failed_max));
   if (record.ids() == 0) broken.push_back("no call was answered with an id");
   if (!record.kept_all()) broken.push_back("not all ids were checked; raise --ids_max");
   for (const std::string& fault : AuditFaults()) broken.push_back("firn audit: " + fault);
@@ -214,10 +216,10 @@ Json VerdictJson(const DrillRecord& record, uint64_t duplicates) {
 
 std::string VerdictText(const DrillRecord& record, uint64_t duplicates,
                         const std::vector<std::string>& broken) {
-  std::string text =
-      Cat("ids           ", record.ids(), ", ", duplicates, " of them twice\n", "order         ",
-          record.out_of_order(), " of ", record.judged(), " below those of earlier seconds\n",
-          "calls failed  ", record.failed(), " of ", record.calls(), "\n");
+  std::string text = Cat("ids           ", record.ids(), ", ", duplicates, " duplicates\n",
+                         "order         ", record.out_of_order(), " of ", record.judged(),
+                         " lower than an id of an earlier second\n", "calls failed  ",
+                         record.failed(), " of ", record.calls(), "\n");
   for (const auto& [why, seconds] : record.reasons()) {
     text += Cat("              in ", seconds, " seconds: ", why, "\n");
   }
@@ -235,10 +237,8 @@ std::string VerdictText(const DrillRecord& record, uint64_t duplicates,
 }
 
 Status Save(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file ? Status() : Unavailable("cannot write " + path);
+  FIRN_ASSIGN(const FileHandle file, FileHandle::Open(path, O_WRONLY | O_CREAT | O_TRUNC));
+  return WriteAll(file.fd(), text, path);
 }
 
 Result<Output> RunWatch(const std::vector<std::string>& words) {

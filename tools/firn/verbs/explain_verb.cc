@@ -127,8 +127,8 @@ Status AddNumber(Output& output, int64_t id, const TagDefinition& tag) {
   output.text += Cat(id, "  a number of tag ", tag.name, " (", tag.strategy, "): ", what, "\n");
   const bool beyond = tag.HasLedger() && id >= tag.NextBegin();
   AddNote(output, !beyond ? ""
-                          : Cat("it lies above the tag's ledger, ", tag.NextBegin(),
-                                ", so it has not been issued"));
+                          : Cat("it has not been issued: the tag's next range begins at ",
+                                tag.NextBegin()));
   return {};
 }
 

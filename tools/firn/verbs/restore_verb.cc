@@ -128,7 +128,8 @@ Result<ProviderReport> SaidHighs() {
     const Result<std::string> tag = DecodeTagName(word.substr(0, equals));
     const std::string_view digits = word.substr(std::min(equals + 1, word.size()));
     const auto number = ParseNumberWithin<int64_t>(digits, 1, INT64_MAX - 1);
-    if (!tag.ok() || !number) return Invalid(Cat("--tag_high: '", word, "' is not tag=number"));
+    if (!tag.ok() || !number)
+      return Invalid(Cat("--tag_high: '", word, "' is not TAG=NUMBER, with a number above 0"));
     int64_t& high = said.high[*tag];
     high = std::max(high, *number + 1);
   }
@@ -138,7 +139,8 @@ Result<ProviderReport> SaidHighs() {
 // Gathers the facts for a restore from the flags, the registry and the running servers' reports.
 Result<RestoreFacts> GatherFacts(const Audit& audit) {
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
-  if (!FLAGS_uuid.empty() && !IsUuid(FLAGS_uuid)) return Invalid("--uuid: not a uuid");
+  if (!FLAGS_uuid.empty() && !IsUuid(FLAGS_uuid))
+    return Invalid(Cat("--uuid: '", FLAGS_uuid, "' is not a UUID"));
   const bool others = !FLAGS_uuid.empty() && audit.meta && audit.meta->uuid != FLAGS_uuid;
   const bool unused = audit.meta && audit.meta->floor == WallMs() && audit.NeverUsed();
   if (others && !unused) {

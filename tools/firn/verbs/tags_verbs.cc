@@ -153,17 +153,17 @@ Result<Output> Edit(const std::string& name, const Words& settings) {
 }
 
 Result<Output> RunSet(const Words& words) {
-  if (words.size() < 2) return Invalid("set requires a tag and key=value");
+  if (words.size() < 2) return Invalid("set requires a tag and at least one KEY=VALUE");
   return Edit(words.front(), {words.begin() + 1, words.end()});
 }
 
 Result<Output> RunDisable(const Words& words) {
-  if (words.size() != 1) return Invalid("disable requires one tag");
+  if (words.size() != 1) return Invalid("disable requires exactly one tag");
   return Edit(words.front(), {"disabled=true"});
 }
 
 Result<Output> RunRetire(const Words& words) {
-  if (words.size() != 1) return Invalid("retire requires one tag");
+  if (words.size() != 1) return Invalid("retire requires exactly one tag");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_TRY(TagStore(session.registry()).Retire(words.front()));
   return Output{.json = {{"tag", words.front()}, {"done", true}},
@@ -171,7 +171,7 @@ Result<Output> RunRetire(const Words& words) {
 }
 
 Result<Output> RunDelete(const Words& words) {
-  if (words.size() != 1) return Invalid("delete requires one tag");
+  if (words.size() != 1) return Invalid("delete requires exactly one tag");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   FIRN_TRY(TagStore(session.registry()).Delete(words.front()));
   return Output{.json = {{"tag", words.front()}, {"done", true}},
@@ -199,7 +199,7 @@ void KeepStarts(const std::vector<StoredTag>& present, std::vector<TagDefinition
 }
 
 Result<Output> RunApply(const Words& words) {
-  if (words.size() != 1) return Invalid("apply requires one file");
+  if (words.size() != 1) return Invalid("apply requires exactly one file");
   FIRN_ASSIGN(TagIni ini, ReadIniFile(words.front()));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
