@@ -189,7 +189,7 @@ class ConsoleTest(unittest.TestCase):
             self.await_listed(slow, 39)
             slow.process.send_signal(signal.SIGSTOP)
             # Which of the two depends on how long reports have been requested.
-            self.row_at_last(slow, r"(serving\s+39\s+not said yet"
+            self.row_at_last(slow, r"(serving\s+39\s+no report yet"
                                    r"|silent for \d+ s\s+39(\s+–){4})\s+3\b")
             slow.process.send_signal(signal.SIGCONT)
             self.row_at_last(slow, r"serving\s+39\s+0\s+0\s+0\s+no calls")
