@@ -19,25 +19,25 @@ namespace js firn.wire
 
 // ---- refusals ---------------------------------------------------------------------------------
 
-// Why a call was answered with a "no". It names the remedy; the message names the details.
+// Why a server refused a call. It tells a program what to do; the message gives the details.
 enum Reason {
-  BAD_REQUEST = 1,   // mend the request; no server will answer it
+  BAD_REQUEST = 1,   // the request is invalid; every server will refuse it
   UNKNOWN_TAG = 2,   // the cluster has no such tag; the message names the known ones that come near
-  NOT_READY = 3,     // this server may not issue yet, or no longer: it holds no machine id
-  CLOCK = 4,         // this server's clock is behind what it has issued, or not to be trusted
-  OVERLOADED = 5,    // more is asked of this server than it can give now
-  EXHAUSTED = 6,     // there are no more ids of this kind, and waiting brings none
-  DRAINING = 7,      // this server is on its way out
+  NOT_READY = 3,     // this server cannot issue these ids yet, or no longer: it holds no machine id
+  CLOCK = 4,         // this server's clock is behind its latest id, or is wrong
+  OVERLOADED = 5,    // more was requested than this server can issue now
+  EXHAUSTED = 6,     // no more ids of this kind exist, and a retry will not change that
+  DRAINING = 7,      // this server is shutting down
   REJECTED = 8,      // a rule of the tag forbids it, such as its rate limit
-  STORE_DOWN = 9,    // the store of the tag's ranges does not answer, and its supply is used up
-  INTERNAL = 10      // a defect of the server; its log says more
+  STORE_DOWN = 9,    // the store of the tag's ranges does not respond, and no numbers are in memory
+  INTERNAL = 10      // a defect of the server; its log has the details
 }
 
-// A typed "no". Nothing was issued by the call that it answers: ids are given whole or not at all.
+// A refused call. It has issued nothing: a call returns all of its ids or none.
 exception Refusal {
   1: Reason reason,
   2: string message,                  // one sentence, for a person
-  3: i32 retry_after_ms,              // how long to wait before asking again; 0: no advice
+  3: i32 retry_after_ms,              // how long to wait before a retry; 0: no advice
   4: bool another_server_may_help     // false: every server would refuse this request
 }
 
@@ -50,23 +50,23 @@ struct IdRun {
   3: i64 stride                       // at least 1
 }
 
-// An id taken apart.
+// The fields of an id.
 struct IdFields {
   1: i64 id,
   2: i64 time_ms,                     // the moment at which the id's tick begins
   3: string time_text,                // the same moment in RFC 3339: 2024-05-17T09:30:00.125Z
-  4: i64 ticks,                       // the time field as it stands in the id
+  4: i64 ticks,                       // the time field of the id, unchanged
   5: i32 machine,                     // worker << rack bits | rack
   6: i32 worker,
   7: i32 rack,
   8: i64 sequence,
-  9: string layout,                   // what it was read by: a name, or a custom layout's text
+  9: string layout,                   // the layout used: a name, or a custom layout's text
   10: optional i32 version,           // these three only where the layout has such a field
   11: optional i32 type,
   12: optional i32 method
 }
 
-// An id to be put together. Absent fields are 0, except where another default is given.
+// The fields of an id to compose. Absent fields are 0, except where another default is given.
 struct ComposeRequest {
   1: optional string layout,          // absent: the layout of the cluster
   2: optional i64 time_ms,            // give this or `ticks`; both or neither is BAD_REQUEST
@@ -75,7 +75,7 @@ struct ComposeRequest {
   5: optional i32 worker,
   6: optional i32 rack,
   7: optional i64 sequence,
-  8: optional i32 version,            // absent: what the layout says; BAD_REQUEST where it has none
+  8: optional i32 version,            // absent: the layout's value; BAD_REQUEST if it has no field
   9: optional i32 type,
   10: optional i32 method
 }
@@ -85,8 +85,8 @@ struct ComposeRequest {
 enum ServerState {
   NOT_READY = 1,   // no machine id: snowflake tags are refused, segment tags are served
   READY = 2,
-  OFFLINE = 3,     // taken out by an operator: still serves, clients are told to go elsewhere
-  DRAINING = 4     // on its way out
+  OFFLINE = 3,     // taken out by an operator: still serves, but clients should use other servers
+  DRAINING = 4     // shutting down
 }
 
 struct TagStatus {
@@ -99,8 +99,8 @@ struct TagStatus {
                                       // "snowflake" can be read by the layout; absent: unknown
 }
 
-// Who answers, and how it is. A client compares `cluster_uuid` and `layout` with what it was
-// configured for, before it takes an id: an address may have passed to another cluster.
+// The state of the server that answers. Before a client accepts an id, it compares `cluster_uuid`
+// and `layout` with its configuration: another cluster may use the address now.
 struct ServerStatus {
   1: string cluster_uuid,             // made once with the cluster, never reused; "static" where
                                       // machine ids are given by hand; empty: not known yet
@@ -110,11 +110,11 @@ struct ServerStatus {
   5: string layout,                   // a name, or the canonical text of a custom layout
   6: i32 rack_bits,                   // how many low bits of a machine id name the rack
   7: ServerState state,
-  8: optional i32 machine,            // absent: it holds none
+  8: optional i32 machine,            // absent: the server holds no machine id
   9: optional i64 bound_ms,           // it issues nothing at or after this moment, unless renewed
   10: i64 wall_ms,                    // its wall clock when it wrote this answer
   11: optional i64 clock_skew_ms,     // its clock ahead of the registry's; absent: unknown
-  12: i64 layout_ends_ms,             // the moment at which the layout's time field has run out
+  12: i64 layout_ends_ms,             // the time at which the layout's time field overflows
   13: i64 started_ms,
   14: list<TagStatus> tags,           // those that it serves or has served, at most 1000
   15: string version,                 // of the program, such as 1.2.0
@@ -129,13 +129,13 @@ struct ServerStatus {
 struct ServerEntry {
   1: string address,                  // host:port
   2: i32 rack,
-  3: i32 weight,                      // its share of the calls: 100 is usual, 0 asks for none
+  3: i32 weight,                      // its share of the calls: 100 is usual, 0 is none
   4: bool online,                     // false: an operator has taken it out
   5: ServerState state,
   6: bool tls                         // calls to it must use TLS
 }
 
-// Every server of the cluster, from the memory of the one that answers.
+// Every server of the cluster, as last read by the server that answers.
 struct ServerList {
   1: string cluster_uuid,
   2: string application,
@@ -143,7 +143,7 @@ struct ServerList {
                                       // shows the same list; 0: nothing has been read yet
   4: optional list<ServerEntry> servers,  // absent: still those of `known_version`
   5: i32 age_ms,                      // how long ago the registry last confirmed it
-  6: i32 ask_again_ms                 // when to ask again; sooner where a call met trouble
+  6: i32 ask_again_ms                 // when to request the list again; sooner if a call fails
 }
 
 // ---- Twitter's service ------------------------------------------------------------------------
@@ -182,10 +182,9 @@ service Snowflake {
 // ---- Firn's service ---------------------------------------------------------------------------
 
 // A tag is the business key that ids are for; an empty one is the server's default tag. Ids of one
-// call are in ascending order, unless the tag obfuscates them. After a time-out close the
-// connection: generated clients do not compare sequence ids and would take the late answer for the
-// next one. Asking again is safe; the ids that were lost on the way are never issued to anyone
-// else.
+// call are in ascending order, unless the tag obfuscates them. After a timeout, close the
+// connection: generated clients do not compare sequence ids and would take the late answer for that
+// of the next call. A retry is safe: ids of a lost answer are never issued again.
 service IdService extends Snowflake {
   i64 getId(1: string tag) throws (1: Refusal refusal),
 
@@ -199,8 +198,8 @@ service IdService extends Snowflake {
   // One id in the text form that the tag is configured for; decimal unless it says otherwise.
   string getText(1: string tag) throws (1: Refusal refusal),
 
-  // The fields of an id, by a layout's name or text; an empty one means the cluster's. Nobody is
-  // asked whether the id was ever issued.
+  // The fields of an id, by a layout's name or text; an empty one means the cluster's. The server
+  // does not check whether the id was ever issued.
   IdFields explain(1: i64 id, 2: string layout) throws (1: Refusal refusal),
 
   // The id that has these fields, for tests and for range queries by time. It is not issued: a
@@ -213,10 +212,10 @@ service IdService extends Snowflake {
 
   ServerStatus status() throws (1: Refusal refusal),
 
-  // Which servers there are. Clients that ask for it need not follow the registry: any one server is
-  // enough to find all. `known_version` is the version of the list that the caller has, 0 for none;
-  // where that is still the version, the answer leaves the entries out. NOT_READY: this server has
-  // not read the list yet. An older server knows no such method: keep to the addresses at hand.
+  // The servers of the cluster, so that a client needs only the address of one server and no
+  // registry. `known_version` is the version of the list that the caller has, 0 for none; if it is
+  // still current, the answer omits the entries. NOT_READY: this server has not read the list yet.
+  // A server that is too old for this method fails the call: keep the addresses that you have.
   ServerList servers(1: i64 known_version) throws (1: Refusal refusal),
 
   // Answers while the process lives, ready or not.
