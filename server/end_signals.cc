@@ -39,7 +39,7 @@ void EndSignals::Watch() {
       // A start reads everything anyway, and an end nothing more.
       if (phase_ == Phase::kServing) waiting_.push_back(signal);
     } else if (phase_ == Phase::kStarting) {
-      std::fputs("firn-server: ended while it started, as it was asked to\n", stderr);
+      std::fputs("firn-server: stopped by a signal during its start\n", stderr);
       _exit(0);
     } else if (phase_ == Phase::kEnding) {
       _exit(1);

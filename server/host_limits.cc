@@ -66,7 +66,7 @@ Status AllowDescriptors(const front::Limits& limits) {
   setrlimit(RLIMIT_NOFILE, &allowed);
   if (allowed.rlim_cur < kLeastDescriptors) {
     return Invalid(Cat("this process may have ", allowed.rlim_cur,
-                       " open files (ulimit -n), it needs ", kLeastDescriptors,
+                       " open files (ulimit -n); it requires ", kLeastDescriptors,
                        " and one for each connection"));
   }
   LOG_IF(WARNING, allowed.rlim_cur < wanted)

@@ -300,10 +300,11 @@ void NodeView::AddMetrics(const std::string& tag, const SegmentStatus& segment,
   page.Gauge("firn_segment_per_second", "Numbers given out, over some seconds.", segment.per_second,
              labels);
   if (segment.supply_seconds) {
-    page.Gauge("firn_segment_supply_seconds", "How long the numbers in memory last at that pace.",
+    page.Gauge("firn_segment_supply_seconds",
+               "Time for which the numbers in memory last at that rate, in seconds.",
                static_cast<double>(*segment.supply_seconds), labels);
   }
-  page.Gauge("firn_segment_step", "How many numbers are asked for next.",
+  page.Gauge("firn_segment_step", "Size of the next range, in numbers.",
              static_cast<double>(segment.step), labels);
   page.Counter("firn_segment_ranges_total", "Ranges taken.", static_cast<uint64_t>(segment.ranges),
                labels);

@@ -208,7 +208,7 @@ func (c *call) failure(ctx context.Context, why string) error {
 		told.cause = context.DeadlineExceeded // the context's own timer may fire a moment later
 	}
 	if c.alone && len(c.attempts) == 0 && ctx.Err() == nil {
-		told.Sentence = "no provider: no server is known that may be asked"
+		told.Sentence = "no provider: no usable server is known"
 		c.engine.fleet.tell("no server", "", told.Sentence)
 	}
 	if c.last != nil {

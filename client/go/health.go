@@ -30,7 +30,7 @@ func (h *health) ill() bool {
 
 func (h *health) resting() bool { return h.out && h.rests }
 
-// answered: a call went well, on a server that is neither ill nor out.
+// answered records a successful call to a server that is in use.
 func (h *health) answered() {
 	h.inARow = 0
 	h.window = h.window << 1 & (1<<illWindow - 1)

@@ -123,12 +123,12 @@ func (c *idCheck) faultOf(tag string, ids []int64) string {
 			continue
 		}
 		if uint64(id)&c.layout.fixedMask != c.layout.fixedBits {
-			return fmt.Sprintf("no id of the cluster is %d: a bit that never changes differs", id)
+			return fmt.Sprintf("%d cannot be an id of this cluster: a bit that all its ids share differs", id)
 		}
 		ticks := int64(uint64(id) >> c.layout.timeShift & c.layout.timeMask)
 		ahead := c.layout.epochMs + ticks*c.layout.tickMs - c.wallMs - time.Since(c.saidAt).Milliseconds()
 		if ahead > slackMs || ahead < -slackMs {
-			return fmt.Sprintf("no id of the cluster is %d: its time is more than a day off", id)
+			return fmt.Sprintf("%d cannot be an id of this cluster: its time is more than a day from the clock", id)
 		}
 	}
 	return ""

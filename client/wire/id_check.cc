@@ -47,7 +47,7 @@ std::optional<std::string> IdCheck::FaultOf(const Ask& ask, const Reply& reply, 
 
 std::optional<std::string> IdCheck::FaultOf(int64_t id, bool timed, Micros now) const {
   const auto fault = [id](const std::string& why) {
-    return Cat("no id of the cluster is ", id, why);
+    return Cat(id, " cannot be an id of this cluster", why);
   };
   if (!CanBe(id)) return fault("");
   if (!timed) return std::nullopt;

@@ -178,7 +178,7 @@ std::string TlsTalk::Refusal() const {
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return Cat("its certificate is of no authority in ", credentials_->ca, ": ", said);
+      return Cat("its certificate is not signed by an authority in ", credentials_->ca, ": ", said);
     default:
       return Cat("its certificate: ", said);
   }
@@ -188,7 +188,7 @@ std::string TlsTalk::Refusal() const {
   const char* const named = ERR_reason_error_string(last);
   const std::string_view word = named == nullptr ? "it broke" : named;
   if (!IsAboutOwnCertificate(reason)) return Cat("TLS: ", word);
-  if (credentials_->cert.empty()) return Cat("it wants a certificate of this client: ", word);
+  if (credentials_->cert.empty()) return Cat("it requires a client certificate: ", word);
   return Cat("it refuses the certificate ", credentials_->cert, ": ", word);
 }
 

@@ -168,7 +168,7 @@ class LayoutParser {
     const auto ticks_to_end = static_cast<uint64_t>((kCalendarEnd - epoch_).count() / tick_ms_);
     if (time.max() < ticks_to_end) return;
     faults_.Add(Cat("time has ", time.width,
-                    " bits, which go on after the year 9999: there are no dates to show them"));
+                    " bits, which last beyond the year 9999; later dates cannot be shown"));
   }
 
   std::array<Field, Layout::kFieldsMax> fields_{};

@@ -84,7 +84,7 @@ void FaultList::CheckStandIn() {
   if (tag_.store == "registry") {
     Add("when_store_is_away", "with store = registry the ledger is the store; name a database");
   } else if (tag_.buffer == TagBuffer::kNone) {
-    Add("when_store_is_away", "the ledger stands in for a store with buffer = double only");
+    Add("when_store_is_away", "ledger requires buffer = double");
   }
 }
 
@@ -124,7 +124,7 @@ void FaultList::CheckDated() {
   const bool dated = numbers->IsPeriod(numbers->PeriodOf(start)) ||
                      numbers->IsPeriod(numbers->PeriodOf(start - 1));
   if (start != 1 && !dated) {
-    Add("start", Cat(start, " is not a number of such a tag, which begins with a date; example: ",
+    Add("start", Cat(start, " is not a number of a dated tag, which begins with a date; example: ",
                      numbers->First(numbers->PeriodAt(kShown, TimeZone::Utc()))));
   }
 }
@@ -258,7 +258,7 @@ Status CheckEdit(const TagDefinition& before, const TagDefinition& after) {
     faults.push_back({"name", "cannot change, it was \"" + before.name + "\""});
   }
   if (after.high != before.high) {
-    faults.push_back({"high", Cat("moved by ledger writes only, it was ", before.high)});
+    faults.push_back({"high", Cat("cannot be set, only servers raise it; it is ", before.high)});
   }
   if (after.start != before.start && after.start && *after.start < before.high) {
     faults.push_back({"start", Cat(*after.start, " would change nothing: numbers below ",

@@ -100,7 +100,7 @@ void Parser::Set(const std::string& key, const std::string& value) {
   } else if (IsOptionKey(key)) {
     tag_->options[key] = value;
   } else if (key == "high") {
-    status = Invalid("moved by ledger writes only; `start` raises where numbers begin");
+    status = Invalid("cannot be set, only servers raise it; use start to raise the next number");
   } else {
     status = Invalid("no such setting");
   }

@@ -64,8 +64,8 @@ bool AllDigits(std::string_view text) {
 }
 
 Status DoesNotFit(std::string_view text, size_t at) {
-  return Invalid(Cat("position ", at + 1, " of ", Quoted(text),
-                     " is not what the tag's template writes there"));
+  return Invalid(
+      Cat("position ", at + 1, " of ", Quoted(text), " does not match the tag's template"));
 }
 
 }  // namespace

@@ -59,9 +59,9 @@ class TextTemplateParser {
       if (ids_ == 0) faults_.Add("no {id}: the text would repeat");
       if (ids_ > 1) faults_.Add("{id} more than once");
     } else if (!template_.dated_) {
-      faults_.Add("{period} and {count} are of dated tags only");
+      faults_.Add("{period} and {count} require a dated tag");
     } else if (ids_ > 0) {
-      faults_.Add("{id} beside {period} and {count}, which are all of it");
+      faults_.Add("{id} cannot be combined with {period} and {count}, which contain all of it");
     } else if (periods_ != 1 || counts_ != 1) {
       faults_.Add(
           "{period} and {count} go together, once each, or {count} and a date that determines the "

@@ -73,7 +73,7 @@ class Creation {
 Status Interrupted(const Status& status, uint32_t made, uint32_t of) {
   if (status.code() != Code::kUnavailable && status.code() != Code::kUnknown) return status;
   return status.WithContext(
-      Cat(made, " of ", of, " machine ids are made; repeat the command to make the others"));
+      Cat(made, " of ", of, " machine ids are created; repeat the command to create the others"));
 }
 
 // The writes that end all existing eras.

@@ -17,7 +17,7 @@ Result<std::unique_ptr<DirCoordinator>> DirCoordinator::Open(DirOptions options,
                                                              Entropy& entropy) {
   while (options.path.size() > 1 && options.path.back() == '/') options.path.pop_back();
   if (!options.path.starts_with('/') || options.path.size() == 1) {
-    return Invalid("a directory registry needs an absolute path, as in dir:///var/lib/firn");
+    return Invalid("a directory registry requires an absolute path, as in dir:///var/lib/firn");
   }
   FIRN_ASSIGN(std::unique_ptr<DirTree> tree, DirTree::Open(options, clock, entropy));
   return std::unique_ptr<DirCoordinator>(

@@ -125,7 +125,7 @@ Status DirTree::CheckPlace() {
   // Also with `adopt`: it confirms that the directory was moved, not that no process uses it.
   if (const auto pid = DirWitness::StaleUser(options_.path, identity_.inode)) {
     return Conflict(Cat("process ", *pid, " still uses the registry that was at ", options_.path,
-                        " before; end it first"));
+                        " earlier; stop this process first"));
   }
   Replaced replaced;
   return ReplaceFile(own_, "identity", RenderIdentity(identity_), owner_, &replaced);

@@ -74,7 +74,7 @@ Result<DirOptions> ParseDirPlace(std::string_view place) {
   const bool good = place.size() > 1 && place.front() == '/' && !HasControls(place) &&
                     place.find('?') == std::string_view::npos;
   if (!good) {
-    return Invalid("a directory registry needs an absolute path, as in dir:///var/lib/firn");
+    return Invalid("a directory registry requires an absolute path, as in dir:///var/lib/firn");
   }
   options.path = place;
   return options;

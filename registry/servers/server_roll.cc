@@ -61,7 +61,7 @@ Task<Result<ServerRoll::Seen>> ServerRoll::Look() {
   if (!after.ok()) co_return after.status();
   // The ZooKeeper server of another session may be behind the previous one.
   if (talk_.session() != session) co_return Unavailable("the session has ended");
-  if (*after != seen.marks) co_return Conflict("it has changed meanwhile");
+  if (*after != seen.marks) co_return Conflict("the list of servers changed while it was read");
   co_return seen;
 }
 

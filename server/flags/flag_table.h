@@ -93,7 +93,7 @@
          "Delay between the claim of a machine id and its first id, in milliseconds.")             \
   NUMBER(int32, restore_probation_ms, node.claim.restore_probation, 0, 600'000,                    \
          "Time after `firn restore` in which new claims issue no ids, in milliseconds, so that "   \
-         "a holder that the restore forgot can object.")                                           \
+         "a holder that the restore did not know is noticed.")                                     \
   SWITCH(offline_start, node.claim.offline_start,                                                  \
          "Resume the last claim at a start while the registry is unreachable.")                    \
   TEXT(grant_dir, place.grant_dir,                                                                 \

@@ -105,9 +105,9 @@ void CheckFolder(FlagFaults& faults, const char* flag, std::string folder, int m
   if (folder.empty()) folder = ".";
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
-    faults.Add(flag, "wants the folder " + folder + ", which is not there");
+    faults.Add(flag, "requires the folder " + folder + ", which does not exist");
   } else if (access(folder.c_str(), mode) != 0) {
-    faults.Add(flag, "wants the folder " + folder + ", which this user may not use");
+    faults.Add(flag, "requires the folder " + folder + ", which this user cannot access");
   }
 }
 

@@ -24,12 +24,13 @@ constexpr int64_t kSuggestEveryMs = 10;
 constexpr int64_t kSuggestionsAtOnce = 20;
 
 Refusal Draining() {
-  return {Reason::kDraining, "this server is going away", kDrainingRetryMs, true};
+  return {Reason::kDraining, "this server is shutting down", kDrainingRetryMs, true};
 }
 
 Refusal NoRuns() {
   return {Reason::kBadRequest,
-          "this tag gives no runs, since its numbers are of the present day: ask for single ones",
+          "this tag gives no runs, because its numbers must be of the current period; request "
+          "single numbers",
           0, false};
 }
 

@@ -90,7 +90,7 @@ Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {
   const std::string told =
       "the state folder " + place.state_dir + " lies on " + std::string(foreign);
   if (IsStatic(place)) {
-    return Invalid(told + ": a machine id given by hand wants a file system of this host's own");
+    return Invalid(told + ": a machine id that is assigned by hand requires a local file system");
   }
   LogWarning() << told << ": while that is away a start waits for it, and the machine id may be "
                << "another one after it";

@@ -12,10 +12,11 @@ namespace firn {
 namespace {
 
 constexpr char kGone[] =
-    "the tag's node has gone from the registry: data were lost. Run firn restore with the words "
-    "that this server's log and /v1/status show";
+    "the tag's node is missing from the registry, so data were lost; run firn restore with the "
+    "arguments that this server's log and /v1/status show";
 constexpr char kOtherForm[] =
-    "the tag has come back in another form, which no edit can do: data were lost. Make another tag";
+    "the tag has another form than before, which no edit can cause, so data were lost; create "
+    "another tag";
 
 constexpr Milliseconds kLookAgain{1'000};
 constexpr Milliseconds kLookForNumbers{1'000};

@@ -19,8 +19,8 @@ Status CheckKey(const TagDefinition& tag, const BlockCipher& cipher) {
   const std::string check = KeyCheck(cipher);
   if (check.empty()) return Internal("the cipher of the plugin obfuscate failed");
   if (tag.obfuscate_check == check) return {};
-  return Denied(Cat("the key ", tag.obfuscate_key, " of this server is another one: its check is ",
-                    check, ", the tag's ", tag.obfuscate_check));
+  return Denied(Cat("this server's key ", tag.obfuscate_key, " is not the tag's key: its check is ",
+                    check, ", obfuscate.check of the tag is ", tag.obfuscate_check));
 }
 
 }  // namespace

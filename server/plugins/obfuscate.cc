@@ -121,7 +121,7 @@ class Batch {
 
 Result<std::shared_ptr<const BlockCipher>> MakeAes(const SecretKey& key) {
   auto aes = std::make_shared<const Aes>(key);
-  if (!aes->ok()) return Internal("OpenSSL gives no AES for a key of this size");
+  if (!aes->ok()) return Internal("OpenSSL has no AES cipher for a key of this size");
   return std::shared_ptr<const BlockCipher>(std::move(aes));
 }
 

@@ -156,7 +156,8 @@ TEST_F(ClientTlsTest, IgnoresTheCommonName) {
 TEST_F(ClientTlsTest, RefusesACertificateOfAnUntrustedAuthority) {
   ASSERT_NO_FATAL_FAILURE(Serve(Shown("server")));
   const std::string said = FailureOf(Believing(*theirs_));
-  EXPECT_TRUE(Says(said, "its certificate is of no authority in " + theirs_->File("ca.crt")))
+  EXPECT_TRUE(
+      Says(said, "its certificate is not signed by an authority in " + theirs_->File("ca.crt")))
       << said;
   EXPECT_TRUE(Says(FailureOf(TlsOptions()), "of no authority in this machine"));
 }
@@ -186,7 +187,7 @@ TEST_F(ClientTlsTest, PresentsItsCertificateToServersThatRequireOne) {
   ASSERT_NO_FATAL_FAILURE(Serve(Strict()));
   EXPECT_EQ(FailureOf(As(*ours_)), "it went well");
   std::string said = FailureOf(Believing(*ours_));
-  EXPECT_TRUE(Says(said, "it wants a certificate of this client")) << said;
+  EXPECT_TRUE(Says(said, "it requires a client certificate")) << said;
   said = FailureOf(As(*theirs_));
   EXPECT_TRUE(Says(said, "it refuses the certificate " + theirs_->File("client.crt"))) << said;
 }

@@ -97,14 +97,14 @@ TEST_F(FirnTlsTest, UsesTlsIfFlagsOrTheListRequireIt) {
   // The list marks the server as TLS; this host does not know its authority.
   const Finished unknown = Firn({"next", "--registry=" + registry_, "--deadline_ms=5000"});
   EXPECT_EQ(unknown.exit_code, 3);
-  EXPECT_NE(unknown.err.find("its certificate is of no authority in this machine"),
+  EXPECT_NE(unknown.err.find("its certificate is not signed by an authority in this machine"),
             std::string::npos)
       << unknown.err;
 
   const Finished bare =
       Firn({"next", "--servers=list://" + address_, "--tls_ca=" + ours_.File("ca.crt")});
   EXPECT_EQ(bare.exit_code, 3);
-  EXPECT_NE(bare.err.find("it wants a certificate of this client"), std::string::npos) << bare.err;
+  EXPECT_NE(bare.err.find("it requires a client certificate"), std::string::npos) << bare.err;
 
   const Finished half = Firn({"next", "--servers=list://" + address_, "--tls_cert=x"});
   EXPECT_EQ(half.exit_code, 2);

@@ -21,7 +21,7 @@ class Ask(NamedTuple):
         return (self.tag, self.count) if self.method in ("getIds", "getRuns") else (self.tag,)
 
     def fault_of(self, answer: Any) -> Optional[str]:
-        """A sentence if the answer has a wrong number of ids, or an id twice."""
+        """Returns what is wrong with the answer, such as a duplicate id, or None."""
         if self.method == "getText":
             if not answer:
                 return "its text is empty"

@@ -164,7 +164,7 @@ class Call:
     def _failure(self, why: str) -> FirnError:
         last = self._last
         if self._found_nobody and not self._attempts:
-            why = "no provider: no server is known that may be asked"
+            why = "no provider: no usable server is known"
             self._fleet.tell("no server", "", why)
         if self._attempts_made > _ATTEMPTS_KEPT:
             why += f"; the last {_ATTEMPTS_KEPT} of {self._attempts_made} attempts:"

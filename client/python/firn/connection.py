@@ -172,7 +172,7 @@ class Connection:
             more = self._socket.recv(max(size - len(data), _READ_AT_ONCE))
             if not more:
                 if data:
-                    raise AttemptFailed(End.CLOSED, "in the midst of an answer")
+                    raise AttemptFailed(End.CLOSED, "in the middle of an answer")
                 raise ConnectionError("before an answer")
             data += more
         return data

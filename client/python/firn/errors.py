@@ -41,7 +41,7 @@ class End(enum.Enum):
 
 @dataclass(frozen=True)
 class Attempt:
-    """An attempt of a call at one server."""
+    """One attempt of a call, at one server."""
 
     server: str
     end: End

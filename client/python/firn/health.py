@@ -55,7 +55,7 @@ class Health:
         return self.out and self._rests
 
     def answered(self) -> None:
-        """A call went well, on a server that is neither ill nor out."""
+        """Records a successful call to a server that is in use."""
         self._in_a_row = 0
         self._window = self._window << 1 & ((1 << _WINDOW) - 1)
 

@@ -59,13 +59,13 @@ class Layout:
         """A sentence if a server whose clock shows `wall_ms` cannot have issued these ids, which contain a time."""
         mask, fixed = self.fixed_mask, self.fixed_bits
         for number in [one for one in numbers if one & mask != fixed]:
-            return f"no id of the cluster is {number}: a bit that is the same in all differs"
+            return f"{number} cannot be an id of this cluster: a bit that all its ids share differs"
         shift, time_mask = self.time_shift, self.time_mask
         ticks = [one >> shift & time_mask for one in numbers]
         for tick in (min(ticks), max(ticks)):
             if abs(self.epoch_ms + tick * self.tick_ms - wall_ms) > _SLACK_MS:
                 number = numbers[ticks.index(tick)]
-                return f"no id of the cluster is {number}: its time is more than a day from the clock"
+                return f"{number} cannot be an id of this cluster: its time is more than a day from the clock"
         return None
 
 

@@ -35,7 +35,7 @@ std::string AdminGuard::WhyNot(const HttpRequest& request) const {
 
 std::string AdminGuard::WhyNotChange(const HttpRequest& request) const {
   if (request.admin_word == "1") return {};
-  return "a change wants the header X-Firn-Admin: 1, which pages of other sites cannot send";
+  return "a change requires the header X-Firn-Admin: 1, which pages of other sites cannot send";
 }
 
 }  // namespace firn::front

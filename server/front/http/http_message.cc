@@ -69,7 +69,7 @@ Status CheckNames(std::string_view pairs, std::initializer_list<std::string_view
     if (pair.empty()) continue;
     const std::string_view name = pair.substr(0, pair.find('='));
     const auto known = std::find(names.begin(), names.end(), name);
-    if (known == names.end()) return Invalid("there is no parameter " + Quoted(name) + " here");
+    if (known == names.end()) return Invalid("unknown parameter " + Quoted(name));
     const uint64_t bit = uint64_t{1} << (known - names.begin());
     if ((seen & bit) != 0) return Invalid(Cat(name, " is given twice"));
     seen |= bit;
@@ -107,9 +107,10 @@ bool HttpRequest::HasType(std::string_view type) const {
 }
 
 Status HttpRequest::TakesOnly(std::initializer_list<std::string_view> names) const {
-  if (!body.empty() && verb != HttpVerb::kPost) return Invalid("a body is read of a POST only");
+  if (!body.empty() && verb != HttpVerb::kPost)
+    return Invalid("only a POST request can have a body");
   if (!body.empty() && !HasType(kForm)) {
-    return Invalid(Cat("the Content-Type of a body is application/json or ", kForm));
+    return Invalid(Cat("the Content-Type of the body must be application/json or ", kForm));
   }
   uint64_t seen = 0;
   FIRN_TRY(CheckNames(query, names, seen));

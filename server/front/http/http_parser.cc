@@ -126,7 +126,7 @@ class RequestParser final : public http::basic_parser<true> {
     if (encodings_ != 0 && request_.http_1_0) return "HTTP/1.0 has no Transfer-Encoding";
     if (encodings_ != 0 && has_length_) return "Content-Length beside Transfer-Encoding";
     if (hosts_ > 1) return "more than one Host";
-    if (hosts_ == 0 && !request_.http_1_0) return "HTTP/1.1 wants a Host";
+    if (hosts_ == 0 && !request_.http_1_0) return "HTTP/1.1 requires a Host header";
     return FaultOfPlace();
   }
 

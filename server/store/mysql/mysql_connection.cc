@@ -264,7 +264,8 @@ Result<MysqlConnection::Answer> MysqlConnection::Execute(const std::string& sql,
   }
   const unsigned int number = statement->error();
   if (!done)
-    return Fail(number, number != 0 ? mysql_stmt_error(handle) : "more than was asked for");
+    return Fail(number,
+                number != 0 ? mysql_stmt_error(handle) : "the answer is larger than expected");
   mysql_stmt_free_result(handle);
   return answer;
 }

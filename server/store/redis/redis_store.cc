@@ -94,7 +94,8 @@ Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, in
   FIRN_ASSIGN(const int64_t begin, RedisNumber(answer[1]));
   FIRN_ASSIGN(const int64_t end, RedisNumber(answer[2]));
   if (begin < at_least || end <= begin || end - begin > size) {
-    return Corrupt("the answer [" + answer[1] + ", " + answer[2] + ") is not what was asked for");
+    return Corrupt("the answer [" + answer[1] + ", " + answer[2] +
+                   ") is not a range of the requested size");
   }
   // Above its start a tag has a ledger, and this store has given the numbers up to it.
   if (at_least > tag.start.value_or(1) && RedisNumber(answer[3]).value_or(0) < at_least) {

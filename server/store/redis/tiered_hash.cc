@@ -196,7 +196,8 @@ Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::
   FIRN_ASSIGN(const int64_t lasts_ms, RedisNumber(answer[5]));
   taken.lasts = Milliseconds(lasts_ms);
   if (taken.range.size() < 0 || taken.range.size() > size) {
-    return Corrupt("the answer [" + answer[1] + ", " + answer[2] + ") is not what was asked for");
+    return Corrupt("the answer [" + answer[1] + ", " + answer[2] +
+                   ") is not a range of the requested size");
   }
   return taken;
 }
@@ -226,7 +227,7 @@ Result<TieredHash::Fenced> TieredHash::Fence(const TagDefinition& tag, const std
               Run(FenceScript(), tag,
                   {cluster, FormOf(tag), std::to_string(least), std::to_string(patience.count())}));
   if (answer.size() == 2 && answer[0] == "brought") {
-    return Conflict("a server is bringing numbers");
+    return Conflict("another server is refilling the hash");
   }
   if (answer.size() != 3 || answer[0] != "ok") return Refusal(answer);
   Fenced fenced{.connection = connection};

@@ -144,7 +144,7 @@ void TieredSource::OnTaken(const std::shared_ptr<Errand>& errand, const TieredHa
     return errand->done(Exhausted("Redis counts to 2^53 only"));
   }
   if (!taken.bring) {
-    return errand->done(Conflict("store " + name_ + ": another server is bringing numbers"));
+    return errand->done(Conflict("store " + name_ + ": another server is refilling the hash"));
   }
   Bring(errand, size, [this, errand](const Status& brought) {
     // Another server's segment serves as well.

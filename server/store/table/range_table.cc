@@ -143,11 +143,11 @@ Result<Range> RangeTable::RangeAfter(const SqlConnection::Answer& answer, int64_
 
 Result<Range> RangeTable::RangeAt(uint64_t row, int64_t size, int64_t at_least) const {
   if (row > uint64_t{kMost} || static_cast<int64_t>(row) < size) {
-    return Corrupt(Cat("the answer is ", row, ", which cannot be the end of a range"));
+    return Corrupt(Cat("the database returned ", row, ", which cannot be the end of a range"));
   }
   const int64_t begin = BeginAfter(static_cast<int64_t>(row) - size);
   if (begin < at_least) {
-    return Corrupt(Cat("the answer is ", row, ", below what has been used"));
+    return Corrupt(Cat("the database returned ", row, ", which is below numbers that were used"));
   }
   return Range{.begin = begin, .end = begin + size};
 }

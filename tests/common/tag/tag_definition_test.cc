@@ -303,8 +303,10 @@ TEST_F(TagEditTest, RefusesAStartThatLowersTheNextNumber) {
 }
 
 TEST_F(TagEditTest, RefusesAnEditOfTheLedger) {
-  EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 4999; }), HasSubstr("high: moved by"));
-  EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 5001; }), HasSubstr("high: moved by"));
+  EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 4999; }),
+              HasSubstr("high: cannot be set"));
+  EXPECT_THAT(Said(5000, Segment(), [](auto& t) { t.high = 5001; }),
+              HasSubstr("high: cannot be set"));
 }
 
 TEST_F(TagEditTest, NamesEveryFaultAtOnce) {

@@ -100,7 +100,7 @@ TEST(TagIniTest, ReportsEveryFaultWithItsLine) {
                           "6: [order] prefetch_at: 100 is not within 1 and 99",
                           "7: [order] stpe: no such setting",
                           "8: neither [tag], nor key = value, nor a comment",
-                          HasSubstr("9: [order] high: moved by ledger writes only"),
+                          HasSubstr("9: [order] high: cannot be set, only servers raise it"),
                           "10: [order] store: has no value",
                           "11: [order] text: the closing quote is missing",
                           "12: [order] zone: something follows the closing quote",

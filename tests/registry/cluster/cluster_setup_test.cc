@@ -88,9 +88,9 @@ TEST_F(ClusterSetupTest, AnInterruptedCreationSaysHowToCompleteIt) {
   disk_.multis_left = 10;
   const Status cut_off = Make();
   EXPECT_EQ(cut_off.code(), Code::kUnknown);
-  EXPECT_NE(
-      cut_off.message().find("of 1024 machine ids are made; repeat the command to make the others"),
-      std::string::npos)
+  EXPECT_NE(cut_off.message().find(
+                "of 1024 machine ids are created; repeat the command to create the others"),
+            std::string::npos)
       << cut_off;
   disk_.multis_left.reset();
   const std::string way_out = "the cluster is half made; repeat firn init to complete it";

@@ -165,7 +165,7 @@ TEST_F(HttpProtocolTest, RequiresOneHostInHttp11) {
   ExpectRefused("GET /genid HTTP/1.1\r\n\r\n", 400, CloseCause::kBadHttp);
   ExpectRefused("GET /genid HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400, CloseCause::kBadHttp);
   EXPECT_EQ(http_.Raw("GET /genid HTTP/1.0\r\n\r\n").status(), 200);
-  EXPECT_EQ(http_.Raw("GET /genid HTTP/1.1\r\n\r\n").body, "HTTP/1.1 wants a Host\n");
+  EXPECT_EQ(http_.Raw("GET /genid HTTP/1.1\r\n\r\n").body, "HTTP/1.1 requires a Host header\n");
 }
 
 TEST_F(HttpProtocolTest, RefusesHeadersBeyondTheLimitBeforeTheyEnd) {

@@ -87,7 +87,7 @@ TEST_F(HttpReadingTest, RequiresTheTargetsHostToEqualHost) {
     ExpectBad(Request("GET " + std::string(target) + " HTTP/1.0", "Host: a\r\n"),
               "Host is another one");
   }
-  ExpectBad(Request("GET http://a/genid HTTP/1.1", ""), "wants a Host");
+  ExpectBad(Request("GET http://a/genid HTTP/1.1", ""), "requires a Host header");
   ExpectBad(Request("GET http://a/genid HTTP/1.1", "Host: a\r\nHost: a\r\n"), "more than one Host");
 }
 

@@ -196,7 +196,7 @@ final class Call<T> {
   private FirnException failure(String why) {
     String sentence = why;
     if (foundNobody && attempts.isEmpty()) {
-      sentence = "no provider: no server is known that may be asked";
+      sentence = "no provider: no usable server is known";
       fleet.tell("no server", "", sentence);
     }
     return new FirnException(FirnException.Kind.UNAVAILABLE, sentence,

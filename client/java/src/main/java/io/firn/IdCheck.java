@@ -50,11 +50,11 @@ final class IdCheck {
       return null;
     }
     if ((id & fixedMask) != fixedBits) {
-      return "no id of the cluster is " + id + ": a bit that is the same in all differs";
+      return id + " cannot be an id of this cluster: a bit that all its ids share differs";
     }
     long at = epochMs + (id >>> timeShift & timeMask) * tickMs;
     boolean near = Math.abs(at - offsetMs - System.nanoTime() / 1_000_000) <= SLACK_MS;
-    return near ? null : "no id of the cluster is " + id + ": its time is more than a day off";
+    return near ? null : id + " cannot be an id of this cluster: its time is more than a day from the clock";
   }
 
   private boolean read(String layout) {

@@ -56,7 +56,7 @@ public final class Tls {
       secure.setSSLParameters(parameters);
       return secure;
     } catch (GeneralSecurityException fault) {
-      throw new IOException("the files of TLS: " + fault.getMessage(), fault);
+      throw new IOException("cannot use the TLS files: " + fault.getMessage(), fault);
     }
   }
 
