@@ -89,8 +89,8 @@ TEST(ComposeTest, IsTheInverseOfExplainInEveryLayout) {
 TEST(ComposeTest, NamesEveryInvalidField) {
   const Layout& firn = Layout::Firn();
   const std::pair<ComposeRequest, std::vector<std::string>> cases[] = {
-      {{.tick = 1, .time = firn.epoch()}, {"a tick and as a moment"}},
-      {{.machine = 1, .rack = 0}, {"as one number and as worker or rack"}},
+      {{.tick = 1, .time = firn.epoch()}, {"a tick and as a date"}},
+      {{.machine = 1, .rack = 0}, {"as a machine id and as a worker or rack"}},
       {{.machine = uint64_t{1} << 32}, {"machine 4294967296 is not in 0..1023"}},
       {{.tick = -1, .worker = 256, .rack = 4, .sequence = 4096, .method = 1},
        {"time -1", "worker 256", "rack 4", "sequence 4096", "no method"}},

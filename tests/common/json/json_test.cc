@@ -34,7 +34,7 @@ TEST(JsonTest, RefusesAnythingButOneObjectWithAReason) {
       {"{\"a\":1,}", "is not valid JSON: error at byte 8"},
       {"{\"a\":\"\n\"}", "is not valid JSON: error at byte 7"},
       {"{\"a\":\"\xff\"}", "is not valid JSON: error at byte 7"},
-      {"{\"a\":1e999}", "is JSON with a number out of range"},
+      {"{\"a\":1e999}", "has a number that is out of range"},
       {"[]", "is not a JSON object"},
       {"7", "is not a JSON object"},
       {"null", "is not a JSON object"},

@@ -64,7 +64,8 @@ TEST(TextTemplateTest, ADatedNumberIsItsPeriodAndItsCount) {
        {"{period}", "{count}", "{period}{count}{count}", "{period}{count}{id}"}) {
     EXPECT_FALSE(made(text).ok()) << text;
   }
-  EXPECT_THAT(TextTemplate::Parse("{period}{count}").status().message(), HasSubstr("dated tags"));
+  EXPECT_THAT(TextTemplate::Parse("{period}{count}").status().message(),
+              HasSubstr("require a dated tag"));
 }
 
 TEST(TextTemplateTest, DatesStandForThePeriodOfACount) {
@@ -125,7 +126,7 @@ TEST(TextTemplateTest, DatesThatDoNotDetermineThePeriodAreRefused) {
   EXPECT_THAT(why("{date:%y%m%d}{count}{id}"), HasSubstr("{count} once"));
   EXPECT_THAT(why("{count:06}"), HasSubstr("of dated tags, {period} or {count}"));
   EXPECT_THAT(TextTemplate::Parse("{date:%y%m%d}{count}").status().message(),
-              HasSubstr("dated tags"));
+              HasSubstr("require a dated tag"));
 }
 
 // Of one layout: its first and last fields, and any between.

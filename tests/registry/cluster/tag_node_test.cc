@@ -114,7 +114,7 @@ TEST(TagNodeTest, InvalidDataIsCorruptWithAReason) {
       {R"({"strategy":"segment","high":9223372036854775808})", "high: is not a whole number"},
       {R"({"strategy":"segment","high":-1})", "high: -1 is negative"},
       {R"({"strategy":"segment","high":1e3})", "high: is not a whole number"},
-      {R"({"strategy":"segment","high":1e999})", "number out of range"},
+      {R"({"strategy":"segment","high":1e999})", "number that is out of range"},
       {R"({"strategy":"segment","high":7,"step":0})", "step: 0 is not within"},
       {R"({"strategy":"a\u0000b","high":7})", "strategy: not the name"},
       {R"({"strategy":"segment","high":7,"text":"\u001b[2J"})",
