@@ -276,7 +276,7 @@ function faultOfIds(ids: readonly bigint[], count: number): string {
   for (let i = 1; i < ids.length; i++) {
     if (ids[i]! > ids[i - 1]!) continue;
     // Only an obfuscated tag's ids do not ascend.
-    return new Set(ids).size === count ? '' : 'one answer has an id twice';
+    return new Set(ids).size === count ? '' : 'its answer contains an id twice';
   }
   return '';
 }
@@ -288,7 +288,7 @@ function faultOfRuns(runs: readonly Run[], count: number): string {
   for (const run of runs) {
     if (run.count < 1 || run.stride < 1n || run.first <= last) return 'a run is empty, or does not ascend';
     last = run.first + BigInt(run.count - 1) * run.stride;
-    if (last >= 1n << 63n) return 'a run goes beyond what an id can be';
+    if (last >= 1n << 63n) return 'a run exceeds the largest 64-bit id';
     got += run.count;
   }
   return got === count ? '' : `its runs hold ${got} ids, not ${count}`;

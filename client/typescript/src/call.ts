@@ -298,7 +298,7 @@ export class Call<T> {
     if (this.engine.closed) {
       [kind, text] = ['closed', 'the client was closed'];
     } else if (this.alone && this.attempts.length === 0) {
-      text = 'no server is known that may be asked';
+      text = 'no usable server is known';
       this.engine.fleet.tell('no server', '', text);
     }
     this.reject(new FirnError(kind, text, {

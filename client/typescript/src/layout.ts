@@ -79,11 +79,11 @@ export class IdCheck {
       if (!timed) continue;
       const bits = id < 0n ? BigInt.asUintN(64, id) : id;
       if ((bits & layout.fixedMask) !== layout.fixedBits) {
-        return `no id of the cluster is ${id}: a bit that never changes differs`;
+        return `${id} cannot be an id of this cluster: a bit that all its ids share differs`;
       }
       const ticks = Number((bits >> layout.timeShift) & layout.timeMask);
       if (Math.abs(layout.epochMs + ticks * layout.tickMs - serverMs) > SLACK_MS) {
-        return `no id of the cluster is ${id}: its time is more than a day off`;
+        return `${id} cannot be an id of this cluster: its time is more than a day from the clock`;
       }
     }
     return '';
