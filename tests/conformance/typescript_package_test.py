@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+"""Packs the TypeScript client, installs the package into an empty project, and uses it as a user would.
+
+    typescript_package_test.py FIRN_SERVER FIRN
+
+The project takes ids from three real servers, each of which is killed and restarted. Exit 77 when something is not
+installed, or npm's registry cannot be reached.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+import threading
+import unittest
+
+import builds
+import cluster
+import interop
+import npm
+
+SAMPLES = os.path.join(builds.HERE, "samples", "typescript")
+STRICT = ("--strict", "--noEmit", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "es2022",
+          "--module", "node16", "--moduleResolution", "node16")
+TRIES = 20
+ANSWERS = 3  # lines of the program, each after 1000 ids
+
+
+class PackageTest(unittest.TestCase):
+    program = firn = folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        packing = builds.new(cls.folder, "packing")
+        client = builds.copy("typescript", packing, planted=False)
+        os.symlink(builds.node_packages(), os.path.join(packing, "node_modules"))
+        name, = json.loads(npm.run_npm(client, "pack", "--json", "--ignore-scripts=false"))
+        cls.name, cls.package = name["name"], os.path.join(client, name["filename"])
+        cls.project = builds.new(cls.folder, "project")
+        with open(os.path.join(cls.project, "package.json"), "w") as file:
+            json.dump({"name": "project", "version": "1.0.0", "private": True}, file)
+        npm.run_npm(cls.project, "install", "--offline", cls.package)
+        for sample in os.listdir(SAMPLES):
+            shutil.copy(os.path.join(SAMPLES, sample), cls.project)
+
+    def test_package_has_what_a_package_needs(self):
+        with tarfile.open(self.package) as packed:
+            names = {name.removeprefix("package/") for name in packed.getnames()}
+        for name in ("package.json", "README.md", "CHANGELOG.md", "LICENSE", "dist/esm/index.js", "dist/esm/index.d.ts",
+                     "dist/cjs/index.js", "dist/cjs/index.d.ts", "dist/cjs/package.json", "dist/esm/prometheus.js"):
+            self.assertIn(name, names)
+        self.assertEqual([name for name in names if "test" in name], [])
+        with open(os.path.join(self.project, "node_modules", self.name, "package.json")) as file:
+            self.assertNotIn("dependencies", json.load(file))
+        self.assertEqual(os.listdir(os.path.join(self.project, "node_modules", self.name.split("/")[0])), ["firn-client"])
+
+    def test_publint_finds_nothing(self):
+        said = builds.run("node", os.path.join(builds.NODE_PACKAGES, "publint", "src", "cli.js"), "run", self.package,
+                          "--strict")
+        self.assertIn("All good!", said)
+
+    def test_types_are_strict(self):
+        for name in ("@types", "undici-types", "prom-client"):  # a TypeScript project has installed them
+            os.symlink(os.path.join(builds.NODE_PACKAGES, name), os.path.join(self.project, "node_modules", name))
+        builds.run("node", builds.COMPILER, *STRICT, "types.mts", "types.cts", cwd=self.project)
+
+    def test_modules_take_ids_while_servers_are_killed(self):
+        registry = f"dir://{self.folder}/registry"
+        builds.run(self.firn, "init", "--brand_new", "--force", "--workers=16", "--registry=" + registry)
+        members = []
+        try:
+            for name in "abc":
+                members.append(cluster.Member(self.program, os.path.join(self.folder, name), registry))
+            self.await_all(members)
+            servers = "firn://" + ",".join(one.address for one in members[:2])
+            said = builds.run("node", "first.cjs", servers, cwd=self.project)
+            self.assertEqual(said, "bigint function true\n")
+            self.run_first_lines_of_the_page(members[0].address)
+            self.take_ids(members, servers)
+        finally:
+            for one in members:
+                cluster.programs.end(one.process)
+
+    def run_first_lines_of_the_page(self, address):
+        with open(os.path.join(builds.ROOT, "client", "typescript", "README.md")) as page:
+            lines = "".join(re.findall(r"(?m)^(?:    .*\n|\n(?=    ))+", page.read())[1])
+        with open(os.path.join(self.project, "page.mjs"), "w") as file:
+            file.write(lines.replace("127.0.0.1:7609", address).replace("'order'", "'default'"))
+        for _ in range(TRIES):  # the page's deadline is short for a busy machine
+            done = subprocess.run(["node", "page.mjs"], cwd=self.project, capture_output=True, text=True)
+            if "the deadline has passed" not in done.stderr:
+                break
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(set(re.findall(r"\b(\d{15,19})n\b", done.stdout))), 101, done.stdout)
+
+    def take_ids(self, members, servers):
+        ids = cluster.programs.start(["node", "ids.mjs", servers], cwd=self.project, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True)
+        watch = threading.Timer(cluster.PATIENCE_S * 3, ids.kill)
+        watch.start()
+
+        def more():
+            for _ in range(ANSWERS):
+                self.assertRegex(ids.stdout.readline(), r"^answered \d+$")
+
+        try:
+            more()
+            for one in members:
+                one.signal(signal.SIGKILL)
+                one.process.wait()
+                more()
+                one.start()
+                self.await_all(members)
+                more()
+            ids.stdin.close()
+            said = ids.stdout.read()
+            self.assertEqual(ids.wait(cluster.PATIENCE_S), 0)
+            self.assertTrue(said.endswith("duplicates 0\n"), said)
+        finally:
+            watch.cancel()
+            cluster.programs.end(ids)
+            ids.stdout.close()
+
+    @staticmethod
+    def await_all(members):
+        addresses = {one.address for one in members}
+        for one in members:
+            one.await_ready()
+            cluster.patiently("a server is not listed", lambda of=one: addresses <= of.listed())
+
+
+if __name__ == "__main__":
+    if lacking := builds.missing("typescript"):
+        interop.skip(f"not installed: {', '.join(lacking)}")
+    interop.main(PackageTest, "node", "firn")
