@@ -10,7 +10,7 @@
 
 #include "common/base/status.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/task.h"
+#include "registry/seam/task_runner.h"
 
 namespace firn {
 

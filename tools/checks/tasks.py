@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that coroutines use only forms that g++ 12 compiles correctly (registry/seam/task.h):
+"""Checks that coroutines use only forms that g++ 12 compiles correctly (common/task/task.h):
 `co_await` only as `T x = co_await F(names);`, `co_await F(names);` or `co_return co_await F(names);`,
 no lambda that is a coroutine, no task with a parameter by reference, no over-aligned local.
 

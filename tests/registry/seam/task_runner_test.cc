@@ -1,4 +1,4 @@
-#include "registry/seam/task.h"
+#include "registry/seam/task_runner.h"
 
 #include <memory>
 #include <optional>
@@ -21,9 +21,9 @@ using Log = std::vector<std::string>;
 
 // A registry that can delay answers, and tasks that log what they see. All strings are too long for
 // the small-string buffer, so that the sanitizer detects a double destruction.
-class TaskTest : public testing::Test {
+class TaskRunnerTest : public testing::Test {
  protected:
-  TaskTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_), talk_(link_) {
+  TaskRunnerTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_), talk_(link_) {
     link_.Dispatch(kNow);
     Task<> made = Make("/", "the root node, which is long enough to be allocated somewhere");
     talk_.Start(made);
@@ -115,7 +115,7 @@ class TaskTest : public testing::Test {
   Log log_;
 };
 
-TEST_F(TaskTest, DoesNothingBeforeItIsStarted) {
+TEST_F(TaskRunnerTest, DoesNothingBeforeItIsStarted) {
   {
     const Task<> never = Show("a", "/");
     Round();
@@ -128,7 +128,7 @@ TEST_F(TaskTest, DoesNothingBeforeItIsStarted) {
   EXPECT_EQ(Told(), Log{"a asks"});
 }
 
-TEST_F(TaskTest, ResumesInTheTickAndNotInTheAnswer) {
+TEST_F(TaskRunnerTest, ResumesInTheTickAndNotInTheAnswer) {
   Task<> task = Show("a", "/");
   talk_.Start(task);
   link_.Dispatch(kNow);
@@ -138,7 +138,7 @@ TEST_F(TaskTest, ResumesInTheTickAndNotInTheAnswer) {
   EXPECT_TRUE(task.done());
 }
 
-TEST_F(TaskTest, ResumesInTheOrderOfTheAnswers) {
+TEST_F(TaskRunnerTest, ResumesInTheOrderOfTheAnswers) {
   link_.Script(Verb::kRead, {Fate::Kind::kDone, {}, Milliseconds(5)});
   Task<> slow = Show("slow", "/");
   Task<> fast = Show("fast", "/");
@@ -153,7 +153,7 @@ TEST_F(TaskTest, ResumesInTheOrderOfTheAnswers) {
   EXPECT_EQ(Told(), (Log{"fast: the root node", "none: not found", "slow: the root node"}));
 }
 
-TEST_F(TaskTest, ResumesAnswersBeforeTimers) {
+TEST_F(TaskRunnerTest, ResumesAnswersBeforeTimers) {
   Task<> sleeper = Sleep("sleep", clock_.Boot() + Milliseconds(1));
   Task<> asker = Show("a", "/");
   talk_.Start(sleeper);
@@ -163,7 +163,7 @@ TEST_F(TaskTest, ResumesAnswersBeforeTimers) {
   EXPECT_EQ(Told(), (Log{"a: the root node", "sleep is over"}));
 }
 
-TEST_F(TaskTest, AWaitEndsAtItsTimeAndNotBefore) {
+TEST_F(TaskRunnerTest, AWaitEndsAtItsTimeAndNotBefore) {
   Task<> sleeper = Sleep("sleep", clock_.Boot() + Milliseconds(10));
   talk_.Start(sleeper);
   Round(Milliseconds(9));
@@ -175,7 +175,7 @@ TEST_F(TaskTest, AWaitEndsAtItsTimeAndNotBefore) {
   EXPECT_EQ(Told(), Log{"past is over"});
 }
 
-TEST_F(TaskTest, AwaitingATaskThatNeverWaitsContinuesAtOnceWithoutNesting) {
+TEST_F(TaskRunnerTest, AwaitingATaskThatNeverWaitsContinuesAtOnceWithoutNesting) {
   int count = 0;
   Task<> task = CountDeep(&count);
   talk_.Start(task);
@@ -185,7 +185,7 @@ TEST_F(TaskTest, AwaitingATaskThatNeverWaitsContinuesAtOnceWithoutNesting) {
   EXPECT_EQ(deep.Take(), 10'000);
 }
 
-TEST_F(TaskTest, ADestroyedTaskGetsNoAnswer) {
+TEST_F(TaskRunnerTest, ADestroyedTaskGetsNoAnswer) {
   for (const bool answered : {false, true}) {
     std::optional<Task<>> gone(Show("gone", "/"));
     Task<> stays = Show("stays", "/");
@@ -199,7 +199,7 @@ TEST_F(TaskTest, ADestroyedTaskGetsNoAnswer) {
   }
 }
 
-TEST_F(TaskTest, ADestroyedTaskDoesNotWakeUp) {
+TEST_F(TaskRunnerTest, ADestroyedTaskDoesNotWakeUp) {
   std::optional<Task<>> gone(Sleep("gone", clock_.Boot() + Milliseconds(5)));
   talk_.Start(*gone);
   gone.reset();
@@ -207,7 +207,7 @@ TEST_F(TaskTest, ADestroyedTaskDoesNotWakeUp) {
   EXPECT_EQ(Told(), Log{});
 }
 
-TEST_F(TaskTest, AReplacedTaskDropsItsAnswers) {
+TEST_F(TaskRunnerTest, AReplacedTaskDropsItsAnswers) {
   Task<> task = Show("first", "/");
   talk_.Start(task);
   task = Show("second", "/");
@@ -217,7 +217,7 @@ TEST_F(TaskTest, AReplacedTaskDropsItsAnswers) {
   EXPECT_EQ(Told(), Log{"second: the root node"});
 }
 
-TEST_F(TaskTest, AnAnswerAfterTheRunnersEndIsDropped) {
+TEST_F(TaskRunnerTest, AnAnswerAfterTheRunnersEndIsDropped) {
   auto talk = std::make_unique<Talk>(link_);
   std::optional<Task<>> task(ReadBy(talk.get(), "/"));
   talk->Start(*task);
@@ -226,7 +226,7 @@ TEST_F(TaskTest, AnAnswerAfterTheRunnersEndIsDropped) {
   link_.Dispatch(kNow);
 }
 
-TEST_F(TaskTest, ALostConnectionAnswersPendingRequests) {
+TEST_F(TaskRunnerTest, ALostConnectionAnswersPendingRequests) {
   for (const Verb verb : {Verb::kRead, Verb::kMulti}) {
     link_.Script(verb, {Fate::Kind::kDone, {}, Milliseconds(50)});
   }
@@ -240,7 +240,7 @@ TEST_F(TaskTest, ALostConnectionAnswersPendingRequests) {
   EXPECT_EQ(write.Take().fate, Written::Fate::kUnknown) << "it had been sent";
 }
 
-TEST_F(TaskTest, DistinguishesTheFatesOfAWrite) {
+TEST_F(TaskRunnerTest, DistinguishesTheFatesOfAWrite) {
   using Kind = Written::Fate;
   const std::vector<Write> writes{Write::Check("/", 0),
                                   Write::Create("/x", "x", Lifetime::kPersistent)};
@@ -260,7 +260,7 @@ TEST_F(TaskTest, DistinguishesTheFatesOfAWrite) {
   EXPECT_EQ(fate().fate, Kind::kNotSent);
 }
 
-TEST_F(TaskTest, ALostConnectionEndsCurrentWaitsAndAStopEndsAllWaits) {
+TEST_F(TaskRunnerTest, ALostConnectionEndsCurrentWaitsAndAStopEndsAllWaits) {
   const BootMs later = clock_.Boot() + Milliseconds(1'000);
   Task<> first = Sleep("first", later);
   talk_.Start(first);
@@ -279,7 +279,7 @@ TEST_F(TaskTest, ALostConnectionEndsCurrentWaitsAndAStopEndsAllWaits) {
   EXPECT_EQ(Told(), (Log{"second is stopped", "third is stopped"}));
 }
 
-TEST_F(TaskTest, AReadInAnEndedSessionFails) {
+TEST_F(TaskRunnerTest, AReadInAnEndedSessionFails) {
   Task<Result<Nodes>> reading = talk_.ReadSynced({"/", "/nothing"});
   talk_.Start(reading);
   Round();
@@ -296,7 +296,7 @@ TEST_F(TaskTest, AReadInAnEndedSessionFails) {
 
 // --- what ends the process -----------------------------------------------------------------------
 
-TEST_F(TaskTest, DestroyingATaskInsideItselfEndsTheProcess) {
+TEST_F(TaskRunnerTest, DestroyingATaskInsideItselfEndsTheProcess) {
   std::optional<Task<>> task(Show("a", "/"));
   EXPECT_DEATH(
       {
@@ -308,12 +308,12 @@ TEST_F(TaskTest, DestroyingATaskInsideItselfEndsTheProcess) {
       "a task was destroyed while tasks run");
 }
 
-TEST_F(TaskTest, ResumingInsideAResumeEndsTheProcess) {
+TEST_F(TaskRunnerTest, ResumingInsideAResumeEndsTheProcess) {
   Task<> nested = Nest();
   EXPECT_DEATH(talk_.Start(nested), "a task was resumed inside another");
 }
 
-TEST_F(TaskTest, AnExceptionLeavesThroughTheTickAndEndsTheRunner) {
+TEST_F(TaskRunnerTest, AnExceptionLeavesThroughTheTickAndEndsTheRunner) {
   std::optional<Task<>> parent(AwaitThrow());
   std::optional<Task<>> other(Show("other", "/"));
   talk_.Start(*other);

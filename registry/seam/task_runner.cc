@@ -1,25 +1,8 @@
-#include "registry/seam/task.h"
+#include "registry/seam/task_runner.h"
 
 #include <algorithm>
 
 namespace firn {
-
-void TaskRunner::DieInATask() const {
-  if (running()) Die("a task was resumed inside another");
-}
-
-void TaskRunner::Run(std::coroutine_handle<> task) {
-  DieInATask();
-  if (state_ == State::kFailed) Die("a task was resumed after an exception had ended one");
-  state_ = State::kRunning;
-  try {
-    for (next_ = task; next_;) std::exchange(next_, {}).resume();
-  } catch (...) {
-    state_ = State::kFailed;
-    throw;
-  }
-  state_ = State::kIdle;
-}
 
 void TaskRunner::Tick(BootMs now) {
   DieInATask();
@@ -39,7 +22,7 @@ void TaskRunner::RunReady() {
     for (const auto& wait : std::exchange(ready_, {})) {
       // The frame owns the wait, and may end in this resume.
       const std::coroutine_handle<> task = wait.expired() ? nullptr : wait.lock()->task;
-      if (task) Run(task);
+      if (task) Resume(task);
     }
   }
 }
