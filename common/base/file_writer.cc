@@ -42,7 +42,11 @@ FileWriter::~FileWriter() {
   const bool ended =
       shared_->changed.wait_for(lock, kEndPatience, [this] { return shared_->ended; });
   lock.unlock();
-  ended ? thread_.join() : thread_.detach();
+  if (ended) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
 }
 
 void FileWriter::Replace(const std::string& path, std::string bytes) {

@@ -50,9 +50,11 @@ bool Parser::Line(std::string_view text) {
     case IniLine::Kind::kNothing:
       return true;
     case IniLine::Kind::kNeither:
-      return Fault("neither [tag], nor key = value, nor a comment"), true;
+      Fault("neither [tag], nor key = value, nor a comment");
+      return true;
     case IniLine::Kind::kSetting:
-      return Setting(line.key, std::move(line.text)), true;
+      Setting(line.key, std::move(line.text));
+      return true;
     case IniLine::Kind::kSection:
       break;
   }

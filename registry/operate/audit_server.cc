@@ -75,7 +75,8 @@ void JudgeTags(const AuditedProvider& server, Audit& audit) {
 void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
   JudgeClock(server, audit);
   JudgeTags(server, audit);
-  IsForeign(server, audit) ? JudgeForeign(server, audit) : JudgeRefusals(server, now, audit);
+  if (IsForeign(server, audit)) return JudgeForeign(server, audit);
+  JudgeRefusals(server, now, audit);
 }
 
 }  // namespace firn

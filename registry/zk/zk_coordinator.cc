@@ -282,7 +282,11 @@ int ZkCoordinator::OnState(const SessionEvent& state) {
 int ZkCoordinator::OnProbe(Tagged& tagged) {
   const BootMs now = clock_.Boot();
   if (const auto* state = std::get_if<SessionEvent>(&tagged.event)) {
-    state->kind == Kind::kConnected ? AskProbe(now) : EndProbe();
+    if (state->kind == Kind::kConnected) {
+      AskProbe(now);
+    } else {
+      EndProbe();
+    }
   } else if (auto* answered = std::get_if<Answered>(&tagged.event)) {
     if (const auto* read = std::get_if<Result<Node>>(&answered->answer)) return OnProbeRead(*read);
     const auto* synced = std::get_if<Status>(&answered->answer);

@@ -61,7 +61,11 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
   FIRN_ASSIGN(std::shared_ptr<RangedStrategy> made, MakeStrategy(tag, *source));
   if (served.strategy) {
     const bool redefined = served.form != FormOf(tag);
-    redefined ? served.strategy->Abandon() : served.strategy->Stop();
+    if (redefined) {
+      served.strategy->Abandon();
+    } else {
+      served.strategy->Stop();
+    }
     served.ending.push_back(std::move(served.strategy));
     source->Distrust(tag.name);  // what it has from earlier may lie far below
   }

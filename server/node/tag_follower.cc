@@ -351,9 +351,9 @@ void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
 
 void TagFollower::ServeAll(const std::string& default_strategy) {
   ServeTags();
-  root_.why_not().empty() ? served_.ServeDefault(default_strategy)
-                          : served_.RefuseDefault(root_.why_not());
   whole_ = true;
+  if (root_.why_not().empty()) return served_.ServeDefault(default_strategy);
+  served_.RefuseDefault(root_.why_not());
 }
 
 // All but those whose definition has not been kept yet.
@@ -364,9 +364,11 @@ void TagFollower::ServeTags() {
       if (kept == kept_->tags.end() || kept->second != known) continue;
     }
     const TagDefinition& tag = known.node.tag;
-    if (known.state == KnownTag::State::kFine && !tag.disabled) {
-      root_.lost() && tag.HasLedger() ? served_.Refuse(name, TagState::kNoRoot, root_.why_not())
-                                      : served_.Serve(tag);
+    const bool fine = known.state == KnownTag::State::kFine && !tag.disabled;
+    if (fine && root_.lost() && tag.HasLedger()) {
+      served_.Refuse(name, TagState::kNoRoot, root_.why_not());
+    } else if (fine) {
+      served_.Serve(tag);
     } else if (!served_.refuses(name)) {
       RefuseByKept(name, known.state);
     }

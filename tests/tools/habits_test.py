@@ -61,7 +61,7 @@ class HabitsTest(checks_test.Tree):
     def test_catches_a_comma_that_joins_statements(self):
         for line in ("f(), g();", "if (a) f(1, 2), g();", "return f(), true;", "a = 1, b = 2;",
                      "++a, --b;", "else x.y = 1, z();", "post([this] { f(), g(); });",
-                     "case 1: f(a), g();"):
+                     "case 1: f(a), g();", "switch (a) { case Kind::kA: return f(), true; }"):
             self.assert_caught(line, "comma")
         for line in ("int a = 1, b = 2;", "const int64_t shares = x, found = f(a, b);",
                      "std::map<int, int> a, b;", "f(a, b);", "x = {1, 2};", "f({a, b}, c);",
@@ -69,6 +69,15 @@ class HabitsTest(checks_test.Tree):
                      "A::A(int a, int b) : a_(a), b_{b} { f(); }", "enum class E { kA, kB };",
                      "template <typename A, typename B> void f(A, B);",
                      "friend bool operator==(const A&, const A&) = default;"):
+            self.assert_clean(line)
+
+    def test_catches_a_choice_in_place_of_an_if(self):
+        for line in ("ok ? f() : g();", "if (a) ok ? f() : g();", "for (;;) a == b ? x = 1 : x = 2;",
+                     "switch (a) { case Kind::kA: b ? f() : g(); }", "post([this] { a_ ? f() : g(); });"):
+            self.assert_caught(line, "place of an if")
+        for line in ("x = ok ? f() : g();", "const int x = a == b ? 1 : 2;", "return a ? f() : g();",
+                     "out << (a ? 1 : 2);", "out += a ? 1 : 2;", "f(a ? 1 : 2);", "throw a ? b : c;",
+                     "co_return a ? f() : g();"):
             self.assert_clean(line)
 
     def test_catches_a_default_beside_enumerators(self):

@@ -3,7 +3,7 @@
 
     tools/checks/habits.py [ROOT]
 
-Two statements joined by a comma, a ?: within another, a case that falls through, and a `default:`
+Two statements joined by a comma, a ?: within another or in place of an if, a case that falls through, and a `default:`
 that keeps the compiler from naming a forgotten enumerator. Also second implementations of shared
 functions: parsing numbers, joining text, hexadecimal digits, hashes, forks. In tests, too: comment
 dividers on two lines.
@@ -17,6 +17,7 @@ import cpp
 NOT_YET = {
     "choice": ("common/id/text_form.h",),
     "comma": ("common/base/units.h",),
+    "branch": ("client/call/pipeline.cc", "client/fleet/fleet_upkeep.cc"),
 }
 
 # Shared functions: name, regex of a second implementation, what to use, permitted files. Comments are
@@ -42,8 +43,9 @@ COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 TEMPLATE = re.compile(r"<[^<>;(){}]*>")
 LIST = re.compile(r"(?<=[(,{=])\s*\{[^{};]*\}")
-HEAD = re.compile(r"^(?:(?:if|for|while|switch)\s*(?:constexpr\s*)?\(\)|else|do|case\b[^:]*:(?!:)|"
+HEAD = re.compile(r"^(?:(?:if|for|while|switch)\s*(?:constexpr\s*)?\(\)|else|do|case\b(?:[^:]|::)*:(?!:)|"
                   r"default\s*:|(?:public|private|protected)\s*:)\s*")
+VALUE = re.compile(r"(?<![=!<>])=(?!=)|<<|\b(?:co_)?(?:return|yield)\b|\bthrow\b")
 TWO_WORDS = re.compile(r"[\w\]>*&]\s+[*&]*\w")
 ACTS = re.compile(r"[()=]|\+\+|--")
 
@@ -96,6 +98,15 @@ def statements(code):
             depth += 1
 
 
+def branches(code):
+    """Offsets of statements that use a ?: in place of an if, because they do not use its value."""
+    for offset, text in statements(code):
+        while HEAD.match(text):
+            text = HEAD.sub("", text, count=1)
+        if "?" in text and not VALUE.search(text.split("?")[0]):
+            yield offset
+
+
 def comma_statements(code):
     """Offsets of statements that join two by a comma."""
     while LIST.search(code):
@@ -134,6 +145,7 @@ def blind_switches(code):
 
 SHAPES = (
     ("choice", nested_choices, "a ?: within another"),
+    ("branch", branches, "a ?: in place of an if"),
     ("comma", comma_statements, "two statements joined by a comma"),
     ("default", blind_switches, "a default: keeps the compiler from naming a forgotten enumerator"),
 )

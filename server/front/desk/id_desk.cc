@@ -51,7 +51,11 @@ Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, DoorCall& do
   } else {
     const Request request{NameOf(tag), count, form, method_, door.client};
     const Tag* known = issuer_.Resolve(request.tag);
-    known != nullptr ? Fresh().Begin(*known, request) : Fresh().Begin(request);
+    if (known != nullptr) {
+      Fresh().Begin(*known, request);
+    } else {
+      Fresh().Begin(request);
+    }
   }
   return Answer(issuer_.Issue(*call_), door);
 }

@@ -222,7 +222,7 @@ Result<std::string> DecodePathPart(std::string_view part) {
   if (part.find('%') == std::string_view::npos) return std::string(part);
   // In a path, unlike in a query, a plus is a plus.
   std::string exact;
-  for (const char c : part) c == '+' ? exact += "%2B" : exact += c;
+  for (const char c : part) exact += c == '+' ? std::string_view("%2B") : std::string_view(&c, 1);
   return UrlDecode(exact);
 }
 

@@ -101,7 +101,11 @@ class TinyidHandler final : public HttpAsker {
 
   void Write(const Runs& runs, bool segment, std::string& out) const {
     if (!simple_) out += "{\"data\":";
-    segment ? WriteSegment(ToSegment(Longest(runs)), out) : WriteIds(runs, out);
+    if (segment) {
+      WriteSegment(ToSegment(Longest(runs)), out);
+    } else {
+      WriteIds(runs, out);
+    }
     if (!simple_) out += Cat(",\"code\":", kOk, ",\"message\":\"\"}");
   }
 

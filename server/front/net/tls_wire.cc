@@ -104,7 +104,8 @@ class TlsWire final : public AsioWire {
       came_.Filled(n);
       BIO_write(to_ssl_, came_.view().data(), static_cast<int>(came_.size()));
       came_.Clear();
-      agreed_ ? Open() : Agree();
+      if (agreed_) return Open();
+      Agree();
     });
   }
 
@@ -125,7 +126,8 @@ class TlsWire final : public AsioWire {
     SendSome(sealed_.view(), [this](const Error& error, size_t n) {
       if (error) return connection().OnHandshakeFailed();
       sealed_.Consume(n);
-      sealed_.empty() ? Agree() : SendAndAgree();
+      if (!sealed_.empty()) return SendAndAgree();
+      Agree();
     });
   }
 
