@@ -7,7 +7,7 @@
 #include "common/id/explain.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
-#include "tools/firn/id_words.h"
+#include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
 
 namespace firn {

@@ -18,8 +18,8 @@
 #include "tools/firn/client_session.h"
 #include "tools/firn/drill/drill_record.h"
 #include "tools/firn/flag_words.h"
-#include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
+#include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
 
 DEFINE_string(for, "", "Duration: 90s, 10m or 1h. Empty: until Ctrl-C.");

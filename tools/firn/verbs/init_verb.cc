@@ -10,9 +10,9 @@
 #include "registry/cluster/cluster_setup.h"
 #include "registry/servers/provider.h"
 #include "tools/firn/flag_words.h"
-#include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore_steps.h"
+#include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
 
 DECLARE_string(default_strategy);

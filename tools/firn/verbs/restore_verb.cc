@@ -19,11 +19,11 @@
 #include "registry/operate/restore.h"
 #include "registry/operate/restore_command.h"
 #include "tools/firn/flag_words.h"
-#include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore_report.h"
 #include "tools/firn/restore_steps.h"
 #include "tools/firn/restore_tags.h"
+#include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
 
 DEFINE_string(default_strategy, "",

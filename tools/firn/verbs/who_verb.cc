@@ -6,9 +6,9 @@
 #include "common/time/clock.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/who.h"
-#include "tools/firn/id_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/table.h"
+#include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
 
 namespace firn {

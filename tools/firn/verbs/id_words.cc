@@ -1,0 +1,93 @@
+#include "tools/firn/verbs/id_words.h"
+
+#include <gflags/gflags.h>
+
+#include "common/id/text_form.h"
+#include "tools/firn/flag_words.h"
+#include "tools/firn/tag_ids.h"
+
+DEFINE_string(layout, "firn", "Layout of the ids: a preset, or a text such as 'time:41 ...'.");
+DEFINE_int32(rack_bits, -1,
+             "Number of machine id bits that name the rack. -1: the layout's default.");
+DEFINE_string(form, "decimal", "Notation of the ids: decimal, base62, base36 or base32.");
+DEFINE_string(key_dir, "", "Folder with the keys of obfuscated tags, as on the servers.");
+
+namespace firn {
+namespace {
+
+Result<Base> BaseOfForm(const std::string& name) {
+  if (name == "decimal") return Base::kDecimal;
+  if (const auto base = BaseNamed(name)) return *base;
+  return Invalid("--form must be decimal, base62, base36 or base32, not '" + name + "'");
+}
+
+// An issued id's time is never this far ahead of now, not even after a restore.
+constexpr Milliseconds kAhead{3'600'000};
+constexpr Milliseconds kFirstDays = std::chrono::days(31);
+
+// Returns whether the time is in the first month of the layout and long ago. Small numbers, such as
+// those of segment tags, are read as such times.
+bool IsOfFirstDays(const Explanation& e, WallMs now) {
+  const auto layout = Layout::Parse(e.layout);
+  if (!layout.ok()) return false;
+  const WallMs end = layout->epoch() + kFirstDays;
+  return e.time < end && end + kFirstDays < now;
+}
+
+}  // namespace
+
+std::string TimeNote(const Explanation& e, WallMs now) {
+  if (e.time > now + kAhead) {
+    return "that time is in the future: this is an id of another layout, of a segment tag, or an "
+           "obfuscated id (firn explain --tag)";
+  }
+  if (IsOfFirstDays(e, now)) {
+    return "that is when the layout's time begins: this looks like a number of a segment or dated "
+           "tag (firn explain --tag)";
+  }
+  return {};
+}
+
+void AddNote(Output& output, const std::string& note) {
+  if (note.empty()) return;
+  output.json.back()["note"] = note;
+  output.text += "  NOTE: " + note + "\n";
+}
+
+Result<LayoutChoice> ChosenLayout() {
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(FLAGS_layout));
+  if (FLAGS_rack_bits < 0) return LayoutChoice{layout, RackSplit::Default(layout)};
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, FLAGS_rack_bits));
+  return LayoutChoice{layout, split};
+}
+
+Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words) {
+  if (words.empty()) return Invalid("name at least one id");
+  FIRN_ASSIGN(const Base base, BaseOfForm(FLAGS_form));
+  std::vector<int64_t> ids;
+  for (const std::string& word : words) {
+    const Result<int64_t> id = ParseId(base, word);
+    if (!id.ok()) return id.status().WithContext("'" + word + "'");
+    ids.push_back(*id);
+  }
+  return ids;
+}
+
+Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& layout,
+                                      const std::vector<std::string>& words) {
+  std::vector<int64_t> ids;
+  if (IsSaid("form")) {
+    FIRN_ASSIGN(ids, IdsIn(words));
+  } else {
+    for (const std::string& word : words) {
+      FIRN_ASSIGN(const int64_t id, ShownId(tag, layout, word));
+      ids.push_back(id);
+    }
+  }
+  for (int64_t& id : ids) {
+    FIRN_ASSIGN(id, PlainId(tag, id, FLAGS_key_dir));
+  }
+  return ids;
+}
+
+}  // namespace firn
