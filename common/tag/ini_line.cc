@@ -112,6 +112,16 @@ std::string WriteIniSetting(std::string_view key, const std::string& value) {
   return std::string(key) + " = " + (plain ? value : Quote(value)) + "\n";
 }
 
+void LineFaults::Add(int line, std::string what) {
+  if (faults_.size() < kMost) faults_.push_back({line, std::move(what)});
+}
+
+std::vector<LineFault> LineFaults::Take() && {
+  std::stable_sort(faults_.begin(), faults_.end(),
+                   [](const LineFault& a, const LineFault& b) { return a.line < b.line; });
+  return std::move(faults_);
+}
+
 Status StatusOf(const std::vector<LineFault>& faults) {
   std::string all;
   for (const LineFault& fault : faults) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -44,6 +45,19 @@ struct LineFault {
   std::string what;  // a sentence that names section and key, if any
 
   friend bool operator==(const LineFault&, const LineFault&) = default;
+};
+
+// Collects the faults of a file. Thread-compatible.
+class LineFaults {
+ public:
+  static constexpr size_t kMost = 100;  // later ones are dropped
+
+  void Add(int line, std::string what);
+  // Returns the faults, sorted by line.
+  std::vector<LineFault> Take() &&;
+
+ private:
+  std::vector<LineFault> faults_;
 };
 
 // Ok, or kInvalid with a line of text for each fault: "line 3: ...".

@@ -1,6 +1,5 @@
 #include "common/tag/tag_ini.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,7 +16,7 @@ class Parser {
  public:
   // Returns whether to continue: false after the maximum number of tags.
   bool Line(std::string_view text);
-  void Fault(std::string what) { FaultAt(line_, std::move(what)); }
+  void Fault(std::string what) { faults_.Add(line_, std::move(what)); }
   TagIni Take();
 
  private:
@@ -25,9 +24,6 @@ class Parser {
   void EndSection();
   void Setting(const std::string& key, Result<std::string> value);
   void Set(const std::string& key, const std::string& value);
-  void FaultAt(int line, std::string what) {
-    if (faults_.size() < kTagIniFaultsMax) faults_.push_back({line, std::move(what)});
-  }
   std::string Where() const {
     return tag_ && !tag_->name.empty() && IsPrintableUtf8(tag_->name) ? "[" + tag_->name + "] "
                                                                       : "";
@@ -35,7 +31,7 @@ class Parser {
 
   int line_ = 0;
   std::vector<TagDefinition> tags_;
-  std::vector<LineFault> faults_;
+  LineFaults faults_;
   std::map<std::string, int> sections_;  // name to line
 
   std::optional<TagDefinition> tag_;  // the section being read
@@ -117,8 +113,8 @@ void Parser::EndSection() {
   for (const TagFault& fault : FaultsOf(*tag_)) {
     if (faulty_.contains(fault.field)) continue;
     const auto line = keys_.find(fault.field);
-    FaultAt(line != keys_.end() ? line->second : keys_["name"],
-            Where() + fault.field + ": " + fault.what);
+    faults_.Add(line != keys_.end() ? line->second : keys_["name"],
+                Where() + fault.field + ": " + fault.what);
   }
   tags_.push_back(*std::move(tag_));
   tag_.reset();
@@ -126,9 +122,7 @@ void Parser::EndSection() {
 
 TagIni Parser::Take() {
   EndSection();
-  std::stable_sort(faults_.begin(), faults_.end(),
-                   [](const LineFault& a, const LineFault& b) { return a.line < b.line; });
-  return {std::move(tags_), std::move(faults_)};
+  return {std::move(tags_), std::move(faults_).Take()};
 }
 
 }  // namespace

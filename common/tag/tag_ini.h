@@ -31,11 +31,10 @@ namespace firn {
 
 inline constexpr size_t kTagIniBytesMax = 1 << 20;
 inline constexpr size_t kTagIniTagsMax = 10'000;
-inline constexpr size_t kTagIniFaultsMax = 100;
 
 struct TagIni {
   std::vector<TagDefinition> tags;  // in the file's order; use them only if there are no faults
-  std::vector<LineFault> faults;    // sorted by line; at most kTagIniFaultsMax
+  std::vector<LineFault> faults;    // sorted by line; at most LineFaults::kMost
 
   Status status() const { return StatusOf(faults); }
 };

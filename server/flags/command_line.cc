@@ -4,12 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include <fcntl.h>
 #include <gflags/gflags.h>
 
 #include "common/base/cat.h"
+#include "common/base/faults.h"
 #include "common/base/files.h"
 #include "common/base/quote.h"
 #include "server/flags/comma_parts.h"
@@ -20,9 +21,6 @@ namespace {
 constexpr int kDepthMax = 8;  // of files that name files
 constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr std::string_view kFile = "flagfile";
-
-// Faults, each a sentence.
-using Faults = std::vector<std::string>;
 
 void CheckFiles(std::string_view names, int depth, Faults& faults);
 
@@ -68,10 +66,10 @@ void CheckLine(std::string_view line, const std::string& where, int depth, Fault
   line = line.substr(begin, line.find_last_not_of(kBlank) + 1 - begin);
   const Result<Word> word = FlagIn(line);
   if (!word.ok()) {
-    faults.push_back(where + ": " + word.status().message());
+    faults.Add(where + ": " + word.status().message());
   } else if (!word->value) {
-    faults.push_back(Cat(where, ": ", Quoted("--" + word->name), " has no value: write --",
-                         word->name, "=..."));
+    faults.Add(
+        Cat(where, ": ", Quoted("--" + word->name), " has no value: write --", word->name, "=..."));
   } else if (word->name == kFile) {
     CheckFiles(*word->value, depth + 1, faults);
   }
@@ -81,7 +79,7 @@ void CheckFile(const std::string& path, int depth, Faults& faults) {
   // A FIFO would keep its reader waiting for ever.
   const Status regular = OpenRegular(path, O_RDONLY).status();
   if (!regular.ok()) {
-    faults.push_back("--flagfile: " + regular.message());
+    faults.Add("--flagfile: " + regular.message());
     return;
   }
   std::ifstream file(path);
@@ -90,13 +88,13 @@ void CheckFile(const std::string& path, int depth, Faults& faults) {
     ++number;
     CheckLine(line, Cat(path, ":", number), depth, faults);
   }
-  if (file.bad()) faults.push_back("--flagfile: cannot read " + path);
+  if (file.bad()) faults.Add("--flagfile: cannot read " + path);
 }
 
 // Several files, separated by commas.
 void CheckFiles(std::string_view names, int depth, Faults& faults) {
   if (depth > kDepthMax) {
-    faults.push_back("--flagfile: files that name files without end");
+    faults.Add("--flagfile: files that name files without end");
     return;
   }
   for (const std::string& name : CommaParts(std::string(names))) CheckFile(name, depth, faults);
@@ -109,19 +107,17 @@ Status CheckCommandLine(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     Result<Word> word = FlagIn(argv[i]);
     if (!word.ok()) {
-      faults.push_back(word.status().message());
+      faults.Add(word.status().message());
       continue;
     }
     if (!word->value && ++i < argc) word->value = argv[i];
     if (!word->value) {
-      faults.push_back(Quoted("--" + word->name) + " has no value");
+      faults.Add(Quoted("--" + word->name) + " has no value");
     } else if (word->name == kFile) {
       CheckFiles(*word->value, 1, faults);
     }
   }
-  std::string text;
-  for (const std::string& fault : faults) text += (text.empty() ? "" : "; ") + fault;
-  return faults.empty() ? Status() : Invalid(text);
+  return std::move(faults).ToStatus();
 }
 
 }  // namespace firn

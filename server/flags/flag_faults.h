@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/faults.h"
 #include "common/base/status.h"
 
 namespace firn {
 
-// Takes values out of results, and remembers what was wrong with the others.
+// Takes the values of flags, and collects the faults of invalid ones.
 class FlagFaults {
  public:
   template <typename T>
@@ -31,13 +32,11 @@ class FlagFaults {
     }
     return std::clamp(value, least, most);
   }
-  void Add(const char* flag, const std::string& what) {
-    all_ += Cat(all_.empty() ? "" : "; ", "--", flag, " ", what);
-  }
-  Status status() const { return all_.empty() ? Status() : Invalid(all_); }
+  void Add(const char* flag, const std::string& what) { all_.Add(Cat("--", flag, " ", what)); }
+  Status ToStatus() && { return std::move(all_).ToStatus(); }
 
  private:
-  std::string all_;
+  Faults all_;
 };
 
 }  // namespace firn

@@ -290,7 +290,7 @@ Result<ServerOptions> ReadServerOptions() {
                                  .host = HostName(),
                                  .pid = getpid(),
                                  .build = ServerBuild()};
-  FIRN_TRY(faults.status());
+  FIRN_TRY(std::move(faults).ToStatus());
   return options;
 }
 

@@ -22,21 +22,6 @@ const std::set<std::string, std::less<>>& ReservedNames() {
   return names;
 }
 
-class FaultList {
- public:
-  void Add(int line, std::string what) {
-    if (faults_.size() < kStoreFaultsMax) faults_.push_back({line, std::move(what)});
-  }
-  std::vector<LineFault> Take() {
-    std::stable_sort(faults_.begin(), faults_.end(),
-                     [](const LineFault& a, const LineFault& b) { return a.line < b.line; });
-    return std::move(faults_);
-  }
-
- private:
-  std::vector<LineFault> faults_;
-};
-
 struct Setting {
   std::string value;
   int line = 0;
@@ -46,7 +31,7 @@ struct Setting {
 // left over are none.
 class Section {
  public:
-  Section(std::string name, int line, FaultList& faults)
+  Section(std::string name, int line, LineFaults& faults)
       : name_(std::move(name)), line_(line), faults_(faults) {}
 
   const std::string& name() const { return name_; }
@@ -79,7 +64,7 @@ class Section {
 
   const std::string name_;
   const int line_;
-  FaultList& faults_;
+  LineFaults& faults_;
   std::map<std::string, Setting> settings_;
   std::map<std::string, int> lines_;  // of those taken out
 };
@@ -174,7 +159,7 @@ class Parser {
 
   int line_ = 0;
   bool any_section_ = false;
-  FaultList faults_;
+  LineFaults faults_;
   std::optional<Section> section_;
   std::map<std::string, int> lines_;  // of sections, by name
   StoresIni ini_;
@@ -266,7 +251,7 @@ void Parser::CheckTiers(const StoreDefinition& store) {
 StoresIni Parser::Take() {
   Close();
   for (const StoreDefinition& store : ini_.stores) CheckTiers(store);
-  ini_.faults = faults_.Take();
+  ini_.faults = std::move(faults_).Take();
   return std::move(ini_);
 }
 

@@ -51,7 +51,7 @@ struct StoreDefinition {
 
 struct StoresIni {
   std::vector<StoreDefinition> stores;  // in the file's order; to be used only without faults
-  std::vector<LineFault> faults;        // by line; at most kStoreFaultsMax
+  std::vector<LineFault> faults;        // by line; at most LineFaults::kMost
 
   // Null when there is none of that name.
   const StoreDefinition* Find(std::string_view name) const;
@@ -62,7 +62,6 @@ struct StoresIni {
 
 inline constexpr size_t kStoresIniBytesMax = 1 << 20;
 inline constexpr size_t kStoresMax = 100;
-inline constexpr size_t kStoreFaultsMax = 100;
 
 // Never fails as a whole: whatever is wrong becomes a fault of its line.
 StoresIni ParseStoresIni(std::string_view text);

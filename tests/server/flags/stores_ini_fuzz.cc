@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const firn::StoresIni ini = firn::ParseStoresIni(text);
-  if (ini.faults.size() > firn::kStoreFaultsMax) firn::Die("too many faults");
+  if (ini.faults.size() > firn::LineFaults::kMost) firn::Die("too many faults");
   for (const firn::LineFault& fault : ini.faults) {
     if (fault.line < 1 || !firn::IsPrintableUtf8(fault.what)) firn::Die("no sentence of a line");
   }

@@ -141,7 +141,7 @@ TEST(StoresIniTest, ATieredStoreUsesTheRegistryByDefault) {
 TEST(StoresIniTest, RefusesHostileTextWithBoundedWork) {
   std::string many;
   for (int i = 0; i < 1000; ++i) many += "[a" + std::to_string(i) + "]\nkind = nothing\n";
-  EXPECT_EQ(ParseStoresIni(many).faults.size(), kStoreFaultsMax);
+  EXPECT_EQ(ParseStoresIni(many).faults.size(), LineFaults::kMost);
   EXPECT_EQ(ParseStoresIni(std::string(kStoresIniBytesMax + 1, '[')).faults.size(), 1u);
   EXPECT_THAT(Faults("[a]\nk\x01 = 1\n"), ElementsAre(HasSubstr("1: [a] kind"), HasSubstr("2: ")));
 }
