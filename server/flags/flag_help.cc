@@ -37,7 +37,8 @@ const std::vector<FlagGroup>& FlagGroups() {
 #define FIRN_FIRST(flag, ...) groups.back().flags.emplace_back(#flag);
   static const auto& all = *new std::vector<FlagGroup>([] {
     std::vector<FlagGroup> groups;
-    FIRN_FLAGS(FIRN_GROUP, FIRN_SECOND, FIRN_SECOND, FIRN_FIRST, FIRN_FIRST, FIRN_SECOND, FIRN_FIRST)
+    FIRN_FLAGS(FIRN_GROUP, FIRN_SECOND, FIRN_SECOND, FIRN_FIRST, FIRN_FIRST, FIRN_SECOND,
+               FIRN_FIRST)
     return groups;
   }());
   return all;

@@ -5,8 +5,8 @@
 
 namespace firn {
 
-// A titled group of firn-server's flags, as --help prints them: the most used first. --helpfull prints the
-// libraries' flags as well.
+// A titled group of firn-server's flags, as --help prints them: the most used first. --helpfull
+// prints the libraries' flags as well.
 struct FlagGroup {
   const char* title;
   std::vector<std::string> flags;

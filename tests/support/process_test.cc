@@ -4,9 +4,8 @@
 #include <set>
 #include <string>
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/support/temp_dir.h"
 

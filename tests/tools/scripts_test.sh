@@ -27,6 +27,10 @@ for script in setup build test run cluster format release-check versions; do
   expect "$script does nothing before it refuses" 0 "$(wc -l <"$work/out")"
 done
 
+for check in $(sed -n 's/^  for check in \(.*\); do$/\1/p' "$root/tools/release-check"); do
+  expect "release-check can run tools/checks/$check.py" yes "$([[ -x $root/tools/checks/$check.py ]] && echo yes)"
+done
+
 # shellcheck source=tools/lib.sh
 source "$root/tools/lib.sh"
 
