@@ -171,7 +171,7 @@ export class Connection {
   private flushSoon(): void {
     if (this.flushing) return;
     this.flushing = true;
-    setImmediate(this.flushNow);
+    process.nextTick(this.flushNow); // after all promises that the last answers have settled
   }
 
   private readonly flushNow = (): void => {

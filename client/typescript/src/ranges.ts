@@ -4,6 +4,7 @@ import { askRuns, type Run } from './asks.js';
 import type { Engine } from './engine.js';
 import { FirnError } from './errors.js';
 import type { LocalTag } from './options.js';
+import type { Counters } from './view.js';
 
 const FIRST_FETCH = 128;
 const TOO_MANY_FOR_MS = 60_000;
@@ -53,24 +54,27 @@ export class Supply {
   private late = 0;
   private fetching: Promise<void> | undefined;
 
-  constructor(private readonly tag: LocalTag, private readonly engine: Engine) {}
+  private readonly maxAgeMs: number;
+  private readonly counters: Counters;
+
+  constructor(private readonly tag: LocalTag, private readonly engine: Engine) {
+    this.maxAgeMs = tag.maxAgeMs;
+    this.counters = engine.counters;
+  }
 
   /** Returns an id from memory; undefined if there is none. Fetches the next ids in time. */
   take(): bigint | undefined {
-    const { inUse } = this;
-    if (inUse.left > this.enough && this.tag.maxAgeMs === 0) {
-      this.engine.counters.localTaken++;
-      return inUse.take();
-    }
-    if (!this.prepare(1)) return undefined;
-    this.engine.counters.localTaken++;
+    const { inUse, maxAgeMs } = this;
+    const fresh = maxAgeMs === 0 || performance.now() - inUse.askedAt <= maxAgeMs;
+    if (!(fresh && inUse.left > this.enough) && !this.prepare(1)) return undefined;
+    this.counters.localTaken++;
     return this.inUse.take();
   }
 
   /** Returns ids of one buffer, in ascending order; undefined if it holds fewer. */
   takeMany(count: number): bigint[] | undefined {
     if (!this.prepare(count)) return undefined;
-    this.engine.counters.localTaken += count;
+    this.counters.localTaken += count;
     const { inUse } = this;
     return Array.from({ length: count }, () => inUse.take());
   }
@@ -107,12 +111,12 @@ export class Supply {
     this.starved ||= this.inUse.left === 0;
     this.fetchIfLow(now);
     if (this.inUse.left >= count) return true;
-    this.engine.counters.localMissed += count;
+    this.counters.localMissed += count;
     return false;
   }
 
   private unlessAged(buffer: RunBuffer, now: number): RunBuffer {
-    const { maxAgeMs } = this.tag;
+    const { maxAgeMs } = this;
     return buffer.left > 0 && maxAgeMs > 0 && now - buffer.askedAt > maxAgeMs ? EMPTY : buffer;
   }
 
