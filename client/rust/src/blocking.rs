@@ -1,0 +1,142 @@
+//! A client for programs without a Tokio runtime. Its calls block the thread.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+use crate::error::{Error, ErrorKind};
+use crate::options::Options;
+use crate::server::SeenServer;
+
+/// Takes ids from a cluster of Firn servers; every call blocks, at most until its deadline.
+///
+/// Create one client, and clone it for every thread; clones share their connections. A runtime on a thread of the
+/// client's own drives connections and background work. Must not be used on a thread of an asynchronous runtime; use
+/// [`crate::Client`] there.
+///
+/// ```no_run
+/// let client = firn_client::blocking::Client::new("firn://127.0.0.1:7609")?;
+/// println!("{}", client.next_id("order")?);
+/// # Ok::<(), firn_client::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    client: crate::Client, // before the thread, so that it is closed first
+    thread: Arc<RuntimeThread>,
+}
+
+impl Client {
+    /// Creates a client with default options. See [`Client::with_options`].
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Client::with_options`] does.
+    pub fn new(servers: &str) -> Result<Client, Error> {
+        Client::with_options(servers, Options::default())
+    }
+
+    /// Creates a client as [`crate::Client::with_options`] does.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`ErrorKind::Invalid`] if the servers or the options are invalid, and with
+    /// [`ErrorKind::Unavailable`] if the thread cannot be started.
+    pub fn with_options(servers: &str, options: Options) -> Result<Client, Error> {
+        options.check(servers)?;
+        let thread = RuntimeThread::start().map_err(|fault| {
+            Error::new(ErrorKind::Unavailable, format!("cannot start the client's thread: {fault}"))
+        })?;
+        let entered = thread.runtime.enter();
+        let client = crate::Client::with_options(servers, options)?;
+        drop(entered);
+        Ok(Client { client, thread: Arc::new(thread) })
+    }
+
+    /// Returns a clone whose calls have this deadline.
+    #[must_use]
+    pub fn within(&self, deadline: Duration) -> Client {
+        Client { client: self.client.within(deadline), thread: Arc::clone(&self.thread) }
+    }
+
+    /// Returns one id; from memory, if [`Options::local_range`] names the tag.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`crate::Client::next_id`] does.
+    pub fn next_id(&self, tag: &str) -> Result<i64, Error> {
+        match self.client.try_local(tag) {
+            Some(id) => Ok(id),
+            None => self.thread.runtime.block_on(self.client.next_id(tag)),
+        }
+    }
+
+    /// Returns exactly `count` ids, 1 to 100 000; in ascending order, unless the tag is obfuscated.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`crate::Client::next_id`] does.
+    pub fn next_ids(&self, tag: &str, count: usize) -> Result<Vec<i64>, Error> {
+        self.thread.runtime.block_on(self.client.next_ids(tag, count))
+    }
+
+    /// Returns one id in the text form of its tag.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`crate::Client::next_id`] does.
+    pub fn next_text(&self, tag: &str) -> Result<String, Error> {
+        self.thread.runtime.block_on(self.client.next_text(tag))
+    }
+
+    /// Returns the servers as this client sees them, in the order of their addresses.
+    pub fn servers(&self) -> Vec<SeenServer> {
+        self.client.servers()
+    }
+
+    /// Closes the client and its clones. Does not wait: calls in progress end with [`ErrorKind::Closed`], as do later
+    /// ones.
+    pub fn close(&self) {
+        self.client.close();
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.client.fmt(f)
+    }
+}
+
+/// A thread that drives a runtime until this is dropped.
+struct RuntimeThread {
+    runtime: Handle,
+    ending: Option<oneshot::Sender<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl RuntimeThread {
+    fn start() -> std::io::Result<RuntimeThread> {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+        let handle = runtime.handle().clone();
+        let (ending, ended) = oneshot::channel::<()>();
+        let thread = std::thread::Builder::new().name("firn-client".to_owned()).spawn(move || {
+            let _ = runtime.block_on(ended);
+            runtime.shutdown_background(); // a name may still be looked up
+        })?;
+        Ok(RuntimeThread { runtime: handle, ending: Some(ending), thread: Mutex::new(Some(thread)) })
+    }
+}
+
+impl Drop for RuntimeThread {
+    fn drop(&mut self) {
+        drop(self.ending.take());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A callback may drop the last client on the client's own thread, which cannot wait for itself.
+        if let Some(thread) = thread.filter(|one| one.thread().id() != std::thread::current().id()) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The failover of one call.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::futures::Notified;
+use tokio::time::{sleep, timeout_at};
+
+use crate::engine::Engine;
+use crate::error::{Attempt, End, Error, ErrorKind, Failure, Reason};
+use crate::fleet::Picked;
+use crate::options::EventKind;
+use crate::random;
+use crate::wire::{Answer, Ask};
+
+const CONNECTS_MAX: usize = 16;
+const ATTEMPTS_KEPT: usize = 32;
+const ROUNDS_MAX: usize = 100;
+const OVERLOAD_PAUSE: Duration = Duration::from_millis(10);
+
+/// One call. It tries each server once, and sends at most `attempts_max` requests. A refusal that another server
+/// would repeat ends it. If all reachable servers are overloaded, it waits for the shortest advised time and starts
+/// again, if the deadline permits. If no server is left, or all are unreachable, silent or draining, it waits for
+/// news of servers, or for the time of an attempt, and tries all of them once more. No attempt starts at or after
+/// the deadline.
+pub(crate) struct Call<'a> {
+    engine: &'a Engine,
+    ask: Ask<'a>,
+    until: Instant,
+    attempts: Vec<Attempt>,
+    dropped: usize, // earlier attempts
+    asking: Option<(String, Instant)>,
+    reason: Option<Reason>, // of the last failure, as its advice
+    retry_after: Duration,
+    sent: usize,
+    alone: bool,   // no server could be asked
+    paid: bool,    // the next request uses the retry budget
+    rounds: usize, // that ended because all servers were overloaded
+    round: Round,
+}
+
+/// The servers that were tried since the call began, or since it waited for all of them.
+#[derive(Default)]
+struct Round {
+    tried: Vec<u64>,
+    unreached: usize,
+    overloaded: usize,
+    lost: usize,
+    advice: Duration,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(engine: &'a Engine, ask: Ask<'a>, until: Instant) -> Call<'a> {
+        Call {
+            engine,
+            ask,
+            until,
+            attempts: Vec::new(),
+            dropped: 0,
+            asking: None,
+            reason: None,
+            retry_after: Duration::ZERO,
+            sent: 0,
+            alone: false,
+            paid: false,
+            rounds: 0,
+            round: Round::default(),
+        }
+    }
+
+    pub(crate) async fn run(&mut self) -> Result<Answer, Error> {
+        let fleet = Arc::clone(&self.engine.fleet);
+        fleet.call_begins();
+        let mut waited = false;
+        loop {
+            let news = fleet.news.notified(); // counts from here, so that none is lost until the call waits
+            if let Some(why) = self.over() {
+                return Err(self.failure(why));
+            }
+            let Some(picked) = self.pick(waited) else {
+                waited = self.wait(news).await.map_err(|why| self.failure(why))?;
+                continue;
+            };
+            waited = false;
+            if self.paid && !fleet.take_retry() {
+                return Err(self.failure("the retry budget is exhausted"));
+            }
+            let failure = match self.ask_one(&picked).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) if failure.paused => continue,
+                Err(failure) => failure,
+            };
+            if self.ends_with(&picked, &failure) {
+                let error = Error::new(ErrorKind::Refused, failure.detail);
+                let advice = Some(failure.retry_after).filter(|advice| !advice.is_zero());
+                return Err(error.with_refusal(failure.reason, advice).with_attempts(self.take_attempts()));
+            }
+            if self.engine.options.failfast {
+                return Err(self.failure("the first server failed"));
+            }
+        }
+    }
+
+    /// Returns the error of a call that was in progress when the client was closed.
+    pub(crate) fn closed(&mut self) -> Error {
+        if let Some((server, began)) = self.asking.take() {
+            self.keep(server, began.elapsed(), &Failure::new(End::ConnClosed, "the client was closed"));
+        }
+        Error::new(ErrorKind::Closed, "the client was closed").with_attempts(self.take_attempts())
+    }
+
+    fn pick(&mut self, waited: bool) -> Option<Picked> {
+        if self.sent >= self.engine.options.attempts_max {
+            return None;
+        }
+        let picked = self.engine.fleet.pick(self.ask.tag(), &self.round.tried);
+        if picked.is_none() && waited {
+            self.round = Round::default();
+            return self.engine.fleet.pick(self.ask.tag(), &[]);
+        }
+        picked
+    }
+
+    /// Asks the server. Tries again on a new connection if an idle one turns out to be closed.
+    async fn ask_one(&mut self, picked: &Picked) -> Result<Answer, Failure> {
+        match self.timed(picked, false).await {
+            Err(failure) if failure.stale && Instant::now() < self.until => self.timed(picked, true).await,
+            outcome => outcome,
+        }
+    }
+
+    async fn timed(&mut self, picked: &Picked, fresh: bool) -> Result<Answer, Failure> {
+        let (server, tag, began) = (&*picked.server, self.ask.tag(), Instant::now());
+        self.asking = Some((server.address.clone(), began));
+        let outcome = self.engine.attempt(server, &self.ask, fresh, self.until, &self.round.tried).await;
+        self.asking = None;
+        match &outcome {
+            Ok(_) => self.engine.fleet.answered(server, tag, false),
+            Err(failure) if failure.paused => {}
+            Err(failure) => {
+                let took = began.elapsed();
+                self.keep(server.address.clone(), took, failure);
+                // A timeout after too little time says nothing about the server's health.
+                let late = matches!(failure.end, End::Timeout | End::ConnectTimeout);
+                if !(late && 2 * took < self.engine.options.attempt_limit) {
+                    self.engine.fleet.failed(server, tag, failure);
+                }
+            }
+        }
+        outcome
+    }
+
+    fn keep(&mut self, server: String, took: Duration, failure: &Failure) {
+        crate::meter::attempt_failed(failure.end);
+        if self.attempts.len() == ATTEMPTS_KEPT {
+            self.attempts.remove(0);
+            self.dropped += 1;
+        }
+        let (end, reason, detail) = (failure.end, failure.reason, failure.detail.clone());
+        self.attempts.push(Attempt { server, end, reason, took, detail });
+    }
+
+    /// Records the outcome of an attempt, and returns whether it ends the call.
+    fn ends_with(&mut self, picked: &Picked, failure: &Failure) -> bool {
+        use Reason::*;
+        self.reason = failure.reason;
+        self.retry_after = failure.retry_after;
+        let elsewhere = match failure.reason {
+            Some(NotReady | Clock | Overloaded | Draining | StoreDown) => true,
+            Some(Internal | Exhausted) => failure.another_may_help,
+            _ => false,
+        };
+        if failure.end == End::Refused && !elsewhere {
+            return true;
+        }
+        let round = &mut self.round;
+        round.tried.push(picked.server.id);
+        self.paid = !failure.unsent();
+        if failure.unsent() {
+            round.unreached += 1;
+        } else {
+            self.sent += 1;
+        }
+        let silent = matches!(failure.end, End::Timeout | End::ConnClosed);
+        round.lost += usize::from(silent || failure.unsent() || failure.reason == Some(Draining));
+        if failure.reason == Some(Overloaded) {
+            let advice = failure.retry_after.max(OVERLOAD_PAUSE);
+            round.advice = if round.overloaded == 0 { advice } else { advice.min(round.advice) };
+            round.overloaded += 1;
+        }
+        false
+    }
+
+    /// Waits for an event that may help. Returns whether that may be news of servers, or why it does not wait.
+    async fn wait(&mut self, news: Notified<'_>) -> Result<bool, &'static str> {
+        let mut news = pin!(news);
+        let may_send = self.sent < self.engine.options.attempts_max;
+        if let Some(at) = self.engine.fleet.paused_until(&self.round.tried).filter(|_| may_send) {
+            let _ = timeout_at(at.min(self.until).into(), &mut news).await;
+            return Ok(false);
+        }
+        let (round, tried) = (&self.round, self.round.tried.len());
+        self.alone |= tried == 0;
+        if round.overloaded > 0 && round.overloaded + round.unreached == tried {
+            let room = self.until.saturating_duration_since(Instant::now()).saturating_sub(round.advice);
+            self.rounds += 1;
+            if room.is_zero() || self.rounds == ROUNDS_MAX {
+                return Err("all servers are overloaded");
+            }
+            // Adds up to half of the time at random, so that clients do not return together.
+            sleep(round.advice + random::up_to(round.advice.min(room) / 2)).await;
+            self.sent = 0;
+            self.round = Round::default();
+            return Ok(false);
+        }
+        let lost = round.lost == tried && self.engine.fleet.lists_change;
+        if !(tried == 0 || lost) || !may_send {
+            return Err("no other server is left to ask");
+        }
+        let limit = Instant::now() + self.engine.options.attempt_limit;
+        let _ = timeout_at(limit.min(self.until).into(), &mut news).await;
+        Ok(true)
+    }
+
+    fn over(&self) -> Option<&'static str> {
+        if Instant::now() >= self.until {
+            return Some("the deadline has passed");
+        }
+        (self.round.unreached >= CONNECTS_MAX).then_some("too many servers are out of reach")
+    }
+
+    fn failure(&mut self, why: &str) -> Error {
+        let mut message = why.to_owned();
+        if self.dropped > 0 {
+            let all = ATTEMPTS_KEPT + self.dropped;
+            message += &format!("; the last {ATTEMPTS_KEPT} of {all} attempts:");
+        }
+        if self.alone && self.attempts.is_empty() {
+            message = "no server is known that may be asked".to_owned();
+            self.engine.fleet.tell(EventKind::NoServer, "", &message);
+        }
+        let advice = Some(self.retry_after).filter(|advice| !advice.is_zero());
+        Error::new(ErrorKind::Unavailable, message)
+            .with_refusal(self.reason, advice)
+            .with_attempts(self.take_attempts())
+    }
+
+    fn take_attempts(&mut self) -> Vec<Attempt> {
+        std::mem::take(&mut self.attempts)
+    }
+}

@@ -1,0 +1,177 @@
+//! The asynchronous client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::options::Options;
+use crate::server::SeenServer;
+use crate::wire::{Answer, Ask};
+
+const TAG_MAX: usize = 128; // bytes
+const COUNT_MAX: usize = 100_000;
+
+/// Takes ids from a cluster of Firn servers.
+///
+/// Create one client, and clone it for every task; clones share their connections. A call ends by its deadline, with
+/// ids or with an [`Error`] that lists every attempt. A call whose future is dropped ends at once. The client is
+/// closed when its last clone is dropped.
+///
+/// Calls must be awaited on a Tokio runtime with IO and time enabled, and background tasks run on the one on which
+/// the client was created.
+#[derive(Clone)]
+pub struct Client {
+    owner: Arc<Owner>,
+    deadline: Duration,
+}
+
+/// Closes the engine when the last client is dropped; background tasks hold the engine itself.
+struct Owner {
+    engine: Arc<Engine>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.engine.close();
+    }
+}
+
+impl Client {
+    /// Creates a client with default options. See [`Client::with_options`].
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Client::with_options`] does.
+    pub fn new(servers: &str) -> Result<Client, Error> {
+        Client::with_options(servers, Options::default())
+    }
+
+    /// Creates a client of `firn://seed,seed`, which discovers all servers through any of these, or of
+    /// `list://host:port,host:port`, which names all of them. Does not wait for a server.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`ErrorKind::Invalid`] if the servers or the options are invalid, and outside a Tokio runtime. The
+    /// error names every fault.
+    pub fn with_options(servers: &str, options: Options) -> Result<Client, Error> {
+        let seeds = options.check(servers)?;
+        let runtime = Handle::try_current().map_err(|_| {
+            let text = "no Tokio runtime is running; create the client in one, or use firn_client::blocking";
+            Error::new(ErrorKind::Invalid, text)
+        })?;
+        let deadline = options.deadline;
+        let engine = Engine::start(options, seeds, runtime);
+        Ok(Client { owner: Arc::new(Owner { engine }), deadline })
+    }
+
+    /// Returns a clone whose calls have this deadline:
+    ///
+    /// ```no_run
+    /// # async fn f(client: firn_client::Client) -> Result<(), firn_client::Error> {
+    /// let id = client.within(std::time::Duration::from_millis(50)).next_id("order").await?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn within(&self, deadline: Duration) -> Client {
+        Client { owner: Arc::clone(&self.owner), deadline }
+    }
+
+    /// Returns one id; from memory, if [`Options::local_range`] names the tag. An empty tag is the servers' default.
+    ///
+    /// # Errors
+    ///
+    /// Fails if every server would refuse ([`ErrorKind::Refused`]), if no server answers by the deadline
+    /// ([`ErrorKind::Unavailable`]), or if the client was closed ([`ErrorKind::Closed`]).
+    pub async fn next_id(&self, tag: &str) -> Result<i64, Error> {
+        let engine = &self.owner.engine;
+        if let Some(supply) = engine.supply(tag).filter(|_| !engine.is_closed()) {
+            if let Some(id) = supply.try_take(engine) {
+                return Ok(id);
+            }
+            let began = Instant::now();
+            if let Some(Some(id)) = engine.until_closed(supply.take(engine, self.deadline / 4)).await {
+                return Ok(id);
+            }
+            return self.one(tag, began + self.deadline).await;
+        }
+        self.one(tag, Instant::now() + self.deadline).await
+    }
+
+    async fn one(&self, tag: &str, until: Instant) -> Result<i64, Error> {
+        match self.call(Ask::Id { tag }, until).await? {
+            Answer::Id(id) => Ok(id),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Returns exactly `count` ids, 1 to 100 000; in ascending order, unless the tag is obfuscated.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Client::next_id`] does.
+    pub async fn next_ids(&self, tag: &str, count: usize) -> Result<Vec<i64>, Error> {
+        let wire_count = i32::try_from(count).ok().filter(|_| (1..=COUNT_MAX).contains(&count));
+        let Some(wire_count) = wire_count else {
+            return Err(Error::bad_request(format!("{count} ids are not 1 to {COUNT_MAX}")));
+        };
+        match self.call(Ask::Ids { tag, count: wire_count }, Instant::now() + self.deadline).await? {
+            Answer::Ids(ids) => Ok(ids),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Returns one id in the text form of its tag.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Client::next_id`] does.
+    pub async fn next_text(&self, tag: &str) -> Result<String, Error> {
+        match self.call(Ask::Text { tag }, Instant::now() + self.deadline).await? {
+            Answer::Text(text) => Ok(text),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Returns the servers as this client sees them, in the order of their addresses.
+    pub fn servers(&self) -> Vec<SeenServer> {
+        self.owner.engine.fleet.view()
+    }
+
+    /// Closes the client and its clones. Does not wait: calls in progress end with [`ErrorKind::Closed`], as do later
+    /// ones.
+    pub fn close(&self) {
+        self.owner.engine.close();
+    }
+
+    /// Returns an id from memory without waiting.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn try_local(&self, tag: &str) -> Option<i64> {
+        let engine = &self.owner.engine;
+        engine.supply(tag).filter(|_| !engine.is_closed())?.try_take(engine)
+    }
+
+    async fn call(&self, ask: Ask<'_>, until: Instant) -> Result<Answer, Error> {
+        if ask.tag().len() > TAG_MAX {
+            return Err(Error::bad_request(format!("a tag has at most {TAG_MAX} bytes")));
+        }
+        if self.owner.engine.is_closed() {
+            return Err(Error::closed());
+        }
+        self.owner.engine.call(ask, until).await
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
+}
+
+/// The codec returns the type of answer that was asked for.
+fn unexpected() -> Error {
+    Error::new(ErrorKind::Unavailable, "the answer has another type than the call")
+}

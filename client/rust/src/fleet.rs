@@ -1,0 +1,357 @@
+//! The servers: which exist, which are fit, and which one a call asks next.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, Semaphore};
+
+use crate::choice;
+use crate::connection::Connection;
+use crate::health::RetryBudget;
+use crate::meter;
+use crate::options::{split_address, Event, EventKind, OnEvent, Options, Seeds};
+use crate::random;
+use crate::server::{Fitness, Member, SeenServer, Server};
+use crate::wire::{Entry, ServerList};
+
+const OFFERED_LEAST: usize = 3; // where fewer are fit, all servers are offered
+const CHECKS_MAX: usize = 16; // idle connections of one server that are checked at a time
+
+/// All servers, and what calls and probes found out about them.
+pub(crate) struct Fleet {
+    pub(crate) lists_change: bool,
+    pub(crate) rack: Option<i32>,
+    pub(crate) servers_max: usize,
+    /// Drawn at random: decides which servers of a large cluster this client uses.
+    pub(crate) name: String,
+    seeds: Vec<String>,
+    connections_max: usize,
+    tls: bool,
+    on_event: Option<OnEvent>,
+    /// Notifies calls that servers were added or became healthy.
+    pub(crate) news: Notify,
+    /// Notifies the upkeep that a call failed, so that a newer list may help.
+    pub(crate) trouble: Notify,
+    state: Mutex<State>,
+}
+
+/// What the fleet's mutex guards.
+pub(crate) struct State {
+    pub(crate) uuid: String,
+    pub(crate) layout: String,
+    pub(crate) version: i64,
+    pub(crate) own_numbers: HashSet<String>, // tags that need no machine id
+    pub(crate) budget: RetryBudget,
+    slots: Vec<Option<Member>>,
+    by_address: BTreeMap<String, usize>,
+    subset: Vec<usize>, // slots of the servers that the client uses
+    next_id: u64,
+}
+
+impl State {
+    pub(crate) fn member(&mut self, server: &Server) -> Option<&mut Member> {
+        self.slots.get_mut(server.slot)?.as_mut().filter(|member| member.server.id == server.id)
+    }
+
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
+        self.slots.iter().flatten()
+    }
+
+    pub(crate) fn members_mut(&mut self) -> impl Iterator<Item = &mut Member> {
+        self.slots.iter_mut().flatten()
+    }
+
+    pub(crate) fn needs_machine(&self, tag: &str) -> bool {
+        self.own_numbers.is_empty() || !self.own_numbers.contains(tag)
+    }
+
+    /// Returns whether fewer than half of the servers are fit.
+    fn panics(&self, now: Instant) -> bool {
+        let (mut members, mut fit) = (0, 0);
+        for one in self.members().filter(|one| one.online && !one.foreign && !one.last_resort) {
+            members += 1;
+            fit += usize::from(one.fitness("", false, now) == Fitness::Fit);
+        }
+        fit * 2 < members
+    }
+
+    /// Returns whether one more server may be ejected or quarantined: never more than half of the enabled ones are.
+    pub(crate) fn may_leave(&self, leaving: &Server) -> bool {
+        let (mut members, mut out) = (0, 0);
+        for one in self.members().filter(|one| one.online && !one.foreign) {
+            members += 1;
+            let counts = one.server.id != leaving.id && (one.health.is_ejected() || one.quarantined);
+            out += usize::from(counts);
+        }
+        (out + 1) * 2 <= members
+    }
+
+    /// Returns the fittest of the servers, and how fit they are. Quarantined ones are among them only while fewer
+    /// than half of the servers are fit, and foreign ones never.
+    fn offer<'a>(
+        &'a self,
+        servers: impl Iterator<Item = &'a Member>,
+        tag: &str,
+        tried: &[u64],
+        now: Instant,
+    ) -> (Fitness, Vec<&'a Member>) {
+        let (mut best, mut offered) = (Fitness::Quarantined, Vec::new());
+        let needs_machine = self.needs_machine(tag);
+        for one in servers {
+            if tried.contains(&one.server.id) || !one.may_serve(now) {
+                continue;
+            }
+            let mut fitness = one.fitness(tag, needs_machine, now);
+            if fitness == Fitness::Quarantined {
+                if one.foreign || !self.panics(now) {
+                    continue;
+                }
+                fitness = Fitness::Resting;
+            }
+            if fitness < best {
+                best = fitness;
+                offered.clear();
+            }
+            if fitness == best {
+                offered.push(one);
+            }
+        }
+        (best, offered)
+    }
+}
+
+impl Fleet {
+    pub(crate) fn new(options: &Options, seeds: Seeds) -> Fleet {
+        let fleet = Fleet {
+            lists_change: seeds.lists_change,
+            rack: options.rack,
+            servers_max: options.servers_max,
+            name: format!("{:x}", random::bits()),
+            seeds: seeds.addresses,
+            connections_max: options.connections_max,
+            tls: options.uses_tls(),
+            on_event: options.on_event.clone(),
+            news: Notify::new(),
+            trouble: Notify::new(),
+            state: Mutex::new(State {
+                uuid: options.cluster_uuid.clone().unwrap_or_default(),
+                layout: String::new(),
+                version: 0,
+                own_numbers: HashSet::new(),
+                budget: RetryBudget::default(),
+                slots: Vec::new(),
+                by_address: BTreeMap::new(),
+                subset: Vec::new(),
+                next_id: 0,
+            }),
+        };
+        let mut state = fleet.lock();
+        for seed in &fleet.seeds {
+            fleet.member_at(&mut state, seed);
+        }
+        fleet.choose(&mut state);
+        drop(state);
+        fleet
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the slot of the server at the address, which is added if it is new.
+    fn member_at(&self, state: &mut State, address: &str) -> usize {
+        if let Some(slot) = state.by_address.get(address) {
+            return *slot;
+        }
+        let slot = state.slots.iter().position(Option::is_none).unwrap_or_else(|| {
+            state.slots.push(None);
+            state.slots.len() - 1
+        });
+        state.next_id += 1;
+        let server = Arc::new(Server {
+            id: state.next_id,
+            slot,
+            address: address.to_owned(),
+            room: Arc::new(Semaphore::new(self.connections_max)),
+        });
+        state.slots[slot] = Some(Member::new(server, self.tls));
+        state.by_address.insert(address.to_owned(), slot);
+        slot
+    }
+
+    /// Applies a list if it is newer, or if a server answered that is called only as the last resort.
+    pub(crate) fn apply(&self, list: &ServerList, told_by: &Server) {
+        let mut gone = Vec::new();
+        let mut state = self.lock();
+        let by_last_resort = state.member(told_by).is_some_and(|one| one.last_resort);
+        let lower = list.version < state.version && !by_last_resort;
+        if list.servers.is_empty() || list.version == state.version || lower {
+            return;
+        }
+        let mut listed = HashSet::new();
+        for entry in &list.servers {
+            if split_address(&entry.address).is_some() {
+                let slot = self.member_at(&mut state, &entry.address);
+                self.merge(state.slots[slot].as_mut(), entry);
+                listed.insert(slot);
+            }
+        }
+        for seed in &self.seeds {
+            let slot = self.member_at(&mut state, seed);
+            if listed.insert(slot) {
+                if let Some(member) = state.slots[slot].as_mut() {
+                    member.last_resort = true;
+                }
+            }
+        }
+        for slot in 0..state.slots.len() {
+            if !listed.contains(&slot) {
+                gone.extend(state.slots[slot].take());
+            }
+        }
+        state.by_address.retain(|_, slot| listed.contains(slot));
+        state.version = list.version;
+        self.choose(&mut state);
+        drop(state);
+        drop(gone); // closes the connections without the mutex
+        self.news.notify_waiters();
+        self.tell(EventKind::List, "", &format!("{} servers", list.servers.len()));
+    }
+
+    fn merge(&self, member: Option<&mut Member>, entry: &Entry) {
+        let Some(one) = member else { return };
+        one.rack = entry.rack;
+        one.weight = entry.weight;
+        one.online = entry.online;
+        one.state = entry.state;
+        one.tls = entry.tls || self.tls;
+        one.last_resort = false;
+        one.draining = false;
+        one.quarantined = false;
+        one.foreign = false;
+        one.closed_until.clear();
+    }
+
+    fn choose(&self, state: &mut State) {
+        let members = state.members().filter(|one| !one.last_resort);
+        let candidates = members.map(|one| choice::Candidate {
+            slot: one.server.slot,
+            score: choice::score(&self.name, &one.server.address, one.share()),
+            rack: one.rack,
+        });
+        state.subset = choice::subset(candidates.collect(), self.servers_max, self.rack);
+    }
+
+    /// Returns a server that is not among `tried`: of the fittest, those of the own rack first, two at random by
+    /// weight, of which the second is taken if it is clearly less busy. It counts as busy until it is dropped.
+    pub(crate) fn pick(self: &Arc<Fleet>, tag: &str, tried: &[u64]) -> Option<Picked> {
+        let now = Instant::now();
+        let mut state = self.lock();
+        let subset = state.subset.iter().filter_map(|slot| state.slots[*slot].as_ref());
+        let (best, mut offered) = state.offer(subset, tag, tried, now);
+        let few = offered.len() < OFFERED_LEAST && offered.len() < state.subset.len();
+        if best > Fitness::Fit || few {
+            offered = state.offer(state.members(), tag, tried, now).1;
+        }
+        if let Some(rack) = self.rack {
+            if offered.iter().any(|one| one.rack == rack) {
+                offered.retain(|one| one.rack == rack);
+            }
+        }
+        let server = Arc::clone(&choice::less_busy(&offered)?.server);
+        if let Some(member) = state.member(&server) {
+            member.in_flight += 1;
+        }
+        drop(state);
+        Some(Picked { fleet: Arc::clone(self), server })
+    }
+
+    /// Returns whether a server that is neither this one nor tried is fitter for the tag.
+    pub(crate) fn has_fitter(&self, than: &Server, tag: &str, tried: &[u64]) -> bool {
+        let now = Instant::now();
+        let mut state = self.lock();
+        let needs_machine = state.needs_machine(tag);
+        let Some(fitness) = state.member(than).map(|one| one.fitness(tag, needs_machine, now)) else {
+            return true; // it has left the list
+        };
+        let fitter = state.members().any(|one| {
+            one.server.id != than.id
+                && !tried.contains(&one.server.id)
+                && one.fitness(tag, needs_machine, now) < fitness
+        });
+        fitter
+    }
+
+    pub(crate) fn view(&self) -> Vec<SeenServer> {
+        let now = Instant::now();
+        let state = self.lock();
+        state.by_address.values().filter_map(|slot| state.slots[*slot].as_ref()).map(|one| one.seen(now)).collect()
+    }
+
+    /// Takes the connection to the server that was used last.
+    pub(crate) fn take_idle(&self, server: &Server) -> Option<Connection> {
+        self.lock().member(server)?.idle.pop()
+    }
+
+    /// Keeps a connection for the next call, if the server is still listed.
+    pub(crate) fn put_idle(&self, server: &Server, mut connection: Connection) {
+        connection.idle_since = Instant::now();
+        let mut state = self.lock();
+        match state.member(server) {
+            Some(member) => member.idle.push(connection),
+            None => drop(state), // before the connection
+        }
+    }
+
+    /// Drops idle connections that their servers have closed: nothing else would notice. Checks the oldest ones
+    /// that are idle for that time; calls use the youngest.
+    pub(crate) fn drop_closed(&self, idle: Duration) {
+        let (now, mut closed) = (Instant::now(), Vec::new());
+        let mut state = self.lock();
+        for member in state.members_mut() {
+            let old = member.idle.iter().take_while(|one| now.duration_since(one.idle_since) > idle);
+            let mut checked = old.count().min(CHECKS_MAX);
+            while checked > 0 {
+                checked -= 1;
+                if member.idle[checked].is_over() {
+                    closed.push(member.idle.remove(checked));
+                } else {
+                    member.idle[checked].idle_since = now;
+                }
+            }
+            member.idle.sort_by_key(|one| one.idle_since);
+        }
+        drop(state);
+    }
+
+    pub(crate) fn drop_all_idle(&self) {
+        let mut closed = Vec::new();
+        let mut state = self.lock();
+        for member in state.members_mut() {
+            closed.append(&mut member.idle);
+        }
+        drop(state);
+    }
+
+    pub(crate) fn tell(&self, kind: EventKind, server: &str, detail: &str) {
+        meter::event(kind);
+        if let Some(on_event) = &self.on_event {
+            on_event(Event { kind, server: server.to_owned(), detail: detail.to_owned() });
+        }
+    }
+}
+
+/// A server that a call asks.
+pub(crate) struct Picked {
+    fleet: Arc<Fleet>,
+    pub(crate) server: Arc<Server>,
+}
+
+impl Drop for Picked {
+    fn drop(&mut self) {
+        if let Some(member) = self.fleet.lock().member(&self.server) {
+            member.in_flight = member.in_flight.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! One server as the fleet knows it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use crate::connection::Connection;
+use crate::health::{Backoff, Health};
+use crate::random;
+use crate::wire::State;
+
+pub(crate) const PROBE_AGAIN: Duration = Duration::from_secs(30);
+const PROBE_FIRST: Duration = Duration::from_secs(1);
+const LONGEST_QUARANTINE: Duration = Duration::from_secs(300);
+const TAGS_REMEMBERED: usize = 1000;
+
+/// Whether, and why not, a server is called. Calls use the earlier ones first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Fitness {
+    /// The server is healthy.
+    Fit,
+    /// The server failed too often while half of the servers were out already.
+    Failing,
+    /// The server is ejected, because it failed too often or reported that it cannot issue for now.
+    Resting,
+    /// An operator has disabled the server.
+    Disabled,
+    /// The server is shutting down.
+    Draining,
+    /// A seed that the list does not contain.
+    LastResort,
+    /// The server sent invalid answers, or is of another cluster.
+    Quarantined,
+}
+
+impl Fitness {
+    /// Returns the fitness in words, such as `last resort`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fitness::Fit => "fit",
+            Fitness::Failing => "failing",
+            Fitness::Resting => "resting",
+            Fitness::Disabled => "disabled",
+            Fitness::Draining => "draining",
+            Fitness::LastResort => "last resort",
+            Fitness::Quarantined => "quarantined",
+        }
+    }
+}
+
+impl fmt::Display for Fitness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One server as the client sees it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SeenServer {
+    /// The address, `host:port`.
+    pub address: String,
+    /// The rack, from the list of servers.
+    pub rack: i32,
+    /// The server's share of the calls; 100 is usual.
+    pub weight: i32,
+    /// Whether, and why not, the server is called.
+    pub fitness: Fitness,
+    /// The cause in a sentence; empty if the server is fit.
+    pub why: String,
+    /// Calls in progress.
+    pub in_flight: u32,
+}
+
+/// The part of a server that calls share without the fleet's mutex.
+pub(crate) struct Server {
+    pub(crate) id: u64,
+    pub(crate) slot: usize,
+    pub(crate) address: String,
+    /// A permit for each call that uses a connection.
+    pub(crate) room: Arc<Semaphore>,
+}
+
+/// The part that the fleet's mutex guards.
+pub(crate) struct Member {
+    pub(crate) server: Arc<Server>,
+    pub(crate) rack: i32,
+    pub(crate) weight: i32,
+    pub(crate) online: bool,
+    pub(crate) tls: bool,
+    pub(crate) state: State,
+    pub(crate) last_resort: bool,
+    pub(crate) in_flight: u32,
+    pub(crate) health: Health,
+    pub(crate) why: String,
+    pub(crate) not_ready_until: Option<Instant>,
+    down_until: HashMap<String, Instant>, // by tag: the store is down
+    pub(crate) closed_until: HashMap<String, Instant>, // by tag: draining
+    pub(crate) draining: bool,
+    pub(crate) quarantined: bool,
+    /// Quarantined, as a server of another cluster or service.
+    pub(crate) foreign: bool,
+    quarantine: Backoff, // between two probes of a quarantined server
+    unseen: Backoff,     // of any other server
+    /// No call opens a connection before this time.
+    pub(crate) connect_at: Option<Instant>,
+    /// The last connection could not be opened.
+    pub(crate) dial_failed: bool,
+    pub(crate) dial_pause: Backoff,
+    /// When the next probe is due.
+    pub(crate) probe_at: Option<Instant>,
+    pub(crate) idle: Vec<Connection>,
+}
+
+impl Member {
+    pub(crate) fn new(server: Arc<Server>, tls: bool) -> Member {
+        Member {
+            server,
+            rack: 0,
+            weight: 100,
+            online: true,
+            tls,
+            state: State::READY,
+            last_resort: false,
+            in_flight: 0,
+            health: Health::default(),
+            why: String::new(),
+            not_ready_until: None,
+            down_until: HashMap::new(),
+            closed_until: HashMap::new(),
+            draining: false,
+            quarantined: false,
+            foreign: false,
+            quarantine: Backoff::default(),
+            unseen: Backoff::default(),
+            connect_at: None,
+            dial_failed: false,
+            dial_pause: Backoff::default(),
+            probe_at: None,
+            idle: Vec::new(),
+        }
+    }
+
+    pub(crate) fn fitness(&self, tag: &str, needs_machine: bool, now: Instant) -> Fitness {
+        let not_ready = self.state == State::NOT_READY || is_before(now, self.not_ready_until);
+        let leaves = matches!(self.state, State::DRAINING | State::OFFLINE);
+        if self.quarantined {
+            Fitness::Quarantined
+        } else if self.last_resort {
+            Fitness::LastResort
+        } else if self.draining || leaves || is_before(now, until_of(&self.closed_until, tag)) {
+            Fitness::Draining
+        } else if !self.online || self.weight <= 0 {
+            Fitness::Disabled
+        } else if self.health.is_ejected()
+            || (not_ready && needs_machine)
+            || is_before(now, until_of(&self.down_until, tag))
+        {
+            Fitness::Resting
+        } else if self.health.fails() || self.health.out {
+            Fitness::Failing
+        } else {
+            Fitness::Fit
+        }
+    }
+
+    /// Returns whether a call has, or may open, a connection to the server.
+    pub(crate) fn may_serve(&self, now: Instant) -> bool {
+        !is_before(now, self.connect_at) || !self.idle.is_empty()
+    }
+
+    pub(crate) fn share(&self) -> f64 {
+        f64::from(self.weight.max(1))
+    }
+
+    /// Begins a pause between two probes.
+    pub(crate) fn until_next_probe(&mut self, now: Instant) -> Duration {
+        if self.quarantined && !self.foreign {
+            return self.quarantine.next(now, PROBE_AGAIN, LONGEST_QUARANTINE);
+        }
+        self.unseen.next(now, PROBE_FIRST, PROBE_AGAIN)
+    }
+
+    pub(crate) fn store_is_down(&mut self, tag: &str, until: Instant) {
+        remember(&mut self.down_until, tag, until);
+    }
+
+    pub(crate) fn drains(&mut self, tag: &str, until: Instant) {
+        remember(&mut self.closed_until, tag, until);
+    }
+
+    pub(crate) fn seen(&self, now: Instant) -> SeenServer {
+        let fitness = self.fitness("", true, now);
+        SeenServer {
+            address: self.server.address.clone(),
+            rack: self.rack,
+            weight: self.weight,
+            fitness,
+            why: if fitness == Fitness::Fit { String::new() } else { self.why.clone() },
+            in_flight: self.in_flight,
+        }
+    }
+}
+
+pub(crate) fn is_before(now: Instant, time: Option<Instant>) -> bool {
+    time.is_some_and(|time| now < time)
+}
+
+fn until_of(times: &HashMap<String, Instant>, tag: &str) -> Option<Instant> {
+    if times.is_empty() {
+        return None; // the usual case, without a hash
+    }
+    times.get(tag).copied()
+}
+
+fn remember(times: &mut HashMap<String, Instant>, tag: &str, until: Instant) {
+    if times.len() >= TAGS_REMEMBERED {
+        times.clear();
+    }
+    times.insert(tag.to_owned(), until);
+}
+
+/// Returns up to half as long again, so that clients do not return together.
+pub(crate) fn at_least(advice: Duration) -> Duration {
+    advice + random::up_to(advice / 2)
+}

@@ -1,0 +1,489 @@
+//! The calls and answers of `firn.thrift` in Thrift's framed binary protocol. Every length is compared with the
+//! bytes that are there before memory is allocated for it.
+
+use crate::error::{End, Failure, Reason};
+
+/// The longest frame that is accepted.
+const FRAME_MAX: usize = 16 << 20;
+const VERSION: u32 = 0x8001_0000;
+const CALL: u8 = 1;
+const REPLY: u8 = 2;
+const EXCEPTION: u8 = 3;
+const UNKNOWN_METHOD: i32 = 1;
+const DEPTH_MAX: usize = 32;
+
+const STOP: u8 = 0;
+const BOOL: u8 = 2;
+const BYTE: u8 = 3;
+const DOUBLE: u8 = 4;
+const I16: u8 = 6;
+const I32: u8 = 8;
+const I64: u8 = 10;
+const STRING: u8 = 11;
+const STRUCT: u8 = 12;
+const MAP: u8 = 13;
+const SET: u8 = 14;
+const LIST: u8 = 15;
+
+/// A method of the wire contract with its arguments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ask<'a> {
+    Id { tag: &'a str },
+    Ids { tag: &'a str, count: i32 },
+    Runs { tag: &'a str, count: i64 },
+    Text { tag: &'a str },
+    Status,
+    Servers { known: i64 },
+}
+
+impl<'a> Ask<'a> {
+    pub(crate) fn method(&self) -> &'static str {
+        match self {
+            Ask::Id { .. } => "getId",
+            Ask::Ids { .. } => "getIds",
+            Ask::Runs { .. } => "getRuns",
+            Ask::Text { .. } => "getText",
+            Ask::Status => "status",
+            Ask::Servers { .. } => "servers",
+        }
+    }
+
+    pub(crate) fn tag(&self) -> &'a str {
+        match self {
+            Ask::Id { tag } | Ask::Ids { tag, .. } | Ask::Runs { tag, .. } | Ask::Text { tag } => tag,
+            Ask::Status | Ask::Servers { .. } => "",
+        }
+    }
+
+    /// Returns how many ids are asked for.
+    pub(crate) fn count(&self) -> i64 {
+        match *self {
+            Ask::Ids { count, .. } => i64::from(count),
+            Ask::Runs { count, .. } => count,
+            _ => 1,
+        }
+    }
+
+    /// Appends the request with its frame's length to `out`.
+    pub(crate) fn write(&self, sequence: i32, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend([0; 4]);
+        out.extend((VERSION | u32::from(CALL)).to_be_bytes());
+        write_string(self.method(), out);
+        out.extend(sequence.to_be_bytes());
+        match *self {
+            Ask::Id { tag } | Ask::Text { tag } => write_tag(tag, out),
+            Ask::Ids { tag, count } => {
+                write_tag(tag, out);
+                write_field(I32, 2, &count.to_be_bytes(), out);
+            }
+            Ask::Runs { tag, count } => {
+                write_tag(tag, out);
+                write_field(I64, 2, &count.to_be_bytes(), out);
+            }
+            Ask::Servers { known } => write_field(I64, 1, &known.to_be_bytes(), out),
+            Ask::Status => {}
+        }
+        out.push(STOP);
+        let size = (out.len() - start - 4) as u32;
+        out[start..start + 4].copy_from_slice(&size.to_be_bytes());
+    }
+}
+
+fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.extend((text.len() as u32).to_be_bytes());
+    out.extend(text.as_bytes());
+}
+
+fn write_field(kind: u8, id: i16, value: &[u8], out: &mut Vec<u8>) {
+    out.push(kind);
+    out.extend(id.to_be_bytes());
+    out.extend(value);
+}
+
+fn write_tag(tag: &str, out: &mut Vec<u8>) {
+    write_field(STRING, 1, &[], out);
+    write_string(tag, out);
+}
+
+/// Ids in compact form: `first`, `first + stride`, ...
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) first: i64,
+    pub(crate) count: i32,
+    pub(crate) stride: i64,
+}
+
+/// The state of a server; the numbers are those of the contract, and 0 is an absent or unknown state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State(pub(crate) i32);
+
+impl State {
+    pub(crate) const NOT_READY: State = State(1);
+    pub(crate) const READY: State = State(2);
+    pub(crate) const OFFLINE: State = State(3);
+    pub(crate) const DRAINING: State = State(4);
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TagStatus {
+    pub(crate) tag: String,
+    pub(crate) strategy: String,
+    pub(crate) as_issued: bool,
+}
+
+/// What a client needs of a server's status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(crate) cluster_uuid: String,
+    pub(crate) layout: String,
+    pub(crate) state: State,
+    pub(crate) wall_ms: i64,
+    pub(crate) tags: Vec<TagStatus>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) address: String,
+    pub(crate) rack: i32,
+    pub(crate) weight: i32,
+    pub(crate) online: bool,
+    pub(crate) state: State,
+    pub(crate) tls: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerList {
+    pub(crate) version: i64,
+    pub(crate) servers: Vec<Entry>,
+    pub(crate) ask_again_ms: i32,
+}
+
+/// The result of a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Id(i64),
+    Ids(Vec<i64>),
+    Runs(Vec<Run>),
+    Text(String),
+    Status(Status),
+    Servers(ServerList),
+}
+
+/// A frame that does not follow the protocol, and why.
+#[derive(Debug)]
+pub(crate) struct Malformed(&'static str);
+
+type Parsed<T> = Result<T, Malformed>;
+
+/// Returns the size of the frame that begins with these bytes, without its length. None: more bytes must come.
+pub(crate) fn frame_size(input: &[u8]) -> Result<Option<usize>, Failure> {
+    let Some(head) = input.get(..4) else { return Ok(None) };
+    if head[..2] == [0x15, 3] {
+        return Err(Failure::new(End::Broken, "it speaks TLS"));
+    }
+    match u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize {
+        size if (1..=FRAME_MAX).contains(&size) => Ok(Some(size)),
+        _ => Err(Failure::new(End::Broken, "it does not speak Thrift")),
+    }
+}
+
+/// Reads the answer to `ask` from a frame without its length.
+pub(crate) fn read_answer(frame: &[u8], ask: &Ask<'_>, sequence: i32) -> Result<Answer, Failure> {
+    match parse_answer(frame, ask, sequence) {
+        Ok(outcome) => outcome,
+        Err(Malformed(why)) => Err(Failure::new(End::Broken, format!("its answer cannot be read: {why}"))),
+    }
+}
+
+fn parse_answer(frame: &[u8], ask: &Ask<'_>, sequence: i32) -> Parsed<Result<Answer, Failure>> {
+    let mut reader = Reader { rest: frame };
+    let version = reader.i32()? as u32;
+    if version & 0xffff_ff00 != VERSION {
+        return Err(Malformed("its protocol version is unknown"));
+    }
+    let (kind, name, got_sequence) = (version as u8, reader.bytes()?, reader.i32()?);
+    if !matches!(kind, REPLY | EXCEPTION) || got_sequence != sequence {
+        return Ok(Err(Failure::new(End::Broken, "it answers something that was not asked")));
+    }
+    if kind == EXCEPTION {
+        return reader.exception().map(Err);
+    }
+    if name != ask.method().as_bytes() {
+        return Ok(Err(Failure::new(End::Broken, "it answers something that was not asked")));
+    }
+    let (mut success, mut refusal) = (None, None);
+    reader.fields(|reader, id, kind| {
+        match (id, kind) {
+            (0, _) => success = reader.success(ask, kind)?,
+            (1, STRUCT) => refusal = Some(reader.refusal()?),
+            _ => reader.skip(kind, 0)?,
+        }
+        Ok(())
+    })?;
+    Ok(match (refusal, success) {
+        (Some(refusal), _) => Err(refusal),
+        (None, Some(answer)) => Ok(answer),
+        (None, None) => Err(Failure::new(End::Broken, "its answer contains neither a result nor a refusal")),
+    })
+}
+
+/// Reads values from the front of a frame.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Parsed<&'a [u8]> {
+        if count > self.rest.len() {
+            return Err(Malformed("a value is longer than its frame"));
+        }
+        let (taken, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Parsed<[u8; N]> {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(self.take(N)?);
+        Ok(bytes)
+    }
+
+    fn u8(&mut self) -> Parsed<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    fn i32(&mut self) -> Parsed<i32> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    fn i64(&mut self) -> Parsed<i64> {
+        self.array().map(i64::from_be_bytes)
+    }
+
+    fn size(&mut self) -> Parsed<usize> {
+        usize::try_from(self.i32()?).map_err(|_| Malformed("a length is negative"))
+    }
+
+    fn bytes(&mut self) -> Parsed<&'a [u8]> {
+        let size = self.size()?;
+        self.take(size)
+    }
+
+    fn string(&mut self) -> Parsed<String> {
+        self.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Reads a container's number of elements, which the frame must be able to hold.
+    fn count(&mut self, element_bytes: usize) -> Parsed<usize> {
+        let count = self.size()?;
+        if count > self.rest.len() / element_bytes.max(1) {
+            return Err(Malformed("a list has more elements than its frame can hold"));
+        }
+        Ok(count)
+    }
+
+    /// Calls `field` with the id and type of each field of a struct. It must read or skip the value.
+    fn fields(&mut self, mut field: impl FnMut(&mut Self, i16, u8) -> Parsed<()>) -> Parsed<()> {
+        loop {
+            let kind = self.u8()?;
+            if kind == STOP {
+                return Ok(());
+            }
+            let id = self.array().map(i16::from_be_bytes)?;
+            field(self, id, kind)?;
+        }
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> Parsed<()> {
+        if depth > DEPTH_MAX {
+            return Err(Malformed("its values are nested too deeply"));
+        }
+        match kind {
+            STRING => self.bytes().map(drop),
+            STRUCT => self.fields(|reader, _, kind| reader.skip(kind, depth + 1)),
+            LIST | SET => {
+                let kind = self.u8()?;
+                let count = self.count(least_bytes(kind)?)?;
+                (0..count).try_for_each(|_| self.skip(kind, depth + 1))
+            }
+            MAP => {
+                let (key, value) = (self.u8()?, self.u8()?);
+                let count = self.size()?;
+                if count == 0 {
+                    return Ok(()); // the types of an empty map may be 0
+                }
+                if count > self.rest.len() / (least_bytes(key)? + least_bytes(value)?) {
+                    return Err(Malformed("a map has more elements than its frame can hold"));
+                }
+                (0..count).try_for_each(|_| {
+                    self.skip(key, depth + 1)?;
+                    self.skip(value, depth + 1)
+                })
+            }
+            _ => self.take(least_bytes(kind)?).map(drop),
+        }
+    }
+
+    /// Reads a list of structs.
+    fn structs<T>(&mut self, mut element: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        if self.u8()? != STRUCT {
+            return Err(Malformed("a list has elements of another type"));
+        }
+        let count = self.count(1)?;
+        // An element can take more memory than bytes of the frame, so memory grows with what was read.
+        let mut elements = Vec::with_capacity(count.min(64));
+        for _ in 0..count {
+            elements.push(element(self)?);
+        }
+        Ok(elements)
+    }
+
+    /// Reads a method's result; None if it has a type that the contract does not give it.
+    fn success(&mut self, ask: &Ask<'_>, kind: u8) -> Parsed<Option<Answer>> {
+        Ok(Some(match (ask, kind) {
+            (Ask::Id { .. }, I64) => Answer::Id(self.i64()?),
+            (Ask::Ids { .. }, LIST) => Answer::Ids(self.ids()?),
+            (Ask::Runs { .. }, LIST) => Answer::Runs(self.structs(Reader::run)?),
+            (Ask::Text { .. }, STRING) => Answer::Text(self.string()?),
+            (Ask::Status, STRUCT) => Answer::Status(self.status()?),
+            (Ask::Servers { .. }, STRUCT) => Answer::Servers(self.server_list()?),
+            _ => return self.skip(kind, 0).map(|()| None),
+        }))
+    }
+
+    fn ids(&mut self) -> Parsed<Vec<i64>> {
+        if self.u8()? != I64 {
+            return Err(Malformed("a list has elements of another type"));
+        }
+        let count = self.count(8)?;
+        let bytes = self.take(8 * count)?;
+        Ok(bytes.chunks_exact(8).map(|id| id.iter().fold(0, |value, byte| value << 8 | i64::from(*byte))).collect())
+    }
+
+    fn run(&mut self) -> Parsed<Run> {
+        let mut run = Run::default();
+        self.fields(|reader, id, kind| {
+            match (id, kind) {
+                (1, I64) => run.first = reader.i64()?,
+                (2, I32) => run.count = reader.i32()?,
+                (3, I64) => run.stride = reader.i64()?,
+                _ => reader.skip(kind, 0)?,
+            }
+            Ok(())
+        })?;
+        Ok(run)
+    }
+
+    fn status(&mut self) -> Parsed<Status> {
+        let mut status = Status::default();
+        self.fields(|reader, id, kind| {
+            match (id, kind) {
+                (1, STRING) => status.cluster_uuid = reader.string()?,
+                (5, STRING) => status.layout = reader.string()?,
+                (7, I32) => status.state = State(reader.i32()?),
+                (10, I64) => status.wall_ms = reader.i64()?,
+                (14, LIST) => status.tags = reader.structs(Reader::tag_status)?,
+                _ => reader.skip(kind, 0)?,
+            }
+            Ok(())
+        })?;
+        Ok(status)
+    }
+
+    fn tag_status(&mut self) -> Parsed<TagStatus> {
+        let mut tag = TagStatus::default();
+        self.fields(|reader, id, kind| {
+            match (id, kind) {
+                (1, STRING) => tag.tag = reader.string()?,
+                (2, STRING) => tag.strategy = reader.string()?,
+                (6, BOOL) => tag.as_issued = reader.u8()? != 0,
+                _ => reader.skip(kind, 0)?,
+            }
+            Ok(())
+        })?;
+        Ok(tag)
+    }
+
+    fn server_list(&mut self) -> Parsed<ServerList> {
+        let mut list = ServerList::default();
+        self.fields(|reader, id, kind| {
+            match (id, kind) {
+                (3, I64) => list.version = reader.i64()?,
+                (4, LIST) => list.servers = reader.structs(Reader::entry)?,
+                (6, I32) => list.ask_again_ms = reader.i32()?,
+                _ => reader.skip(kind, 0)?,
+            }
+            Ok(())
+        })?;
+        Ok(list)
+    }
+
+    fn entry(&mut self) -> Parsed<Entry> {
+        let mut entry = Entry::default();
+        self.fields(|reader, id, kind| {
+            match (id, kind) {
+                (1, STRING) => entry.address = reader.string()?,
+                (2, I32) => entry.rack = reader.i32()?,
+                (3, I32) => entry.weight = reader.i32()?,
+                (4, BOOL) => entry.online = reader.u8()? != 0,
+                (5, I32) => entry.state = State(reader.i32()?),
+                (6, BOOL) => entry.tls = reader.u8()? != 0,
+                _ => reader.skip(kind, 0)?,
+            }
+            Ok(())
+        })?;
+        Ok(entry)
+    }
+
+    fn refusal(&mut self) -> Parsed<Failure> {
+        let (mut reason, mut message, mut retry_after_ms, mut another) = (0, String::new(), 0, false);
+        self.fields(|reader, id, kind| {
+            match (id, kind) {
+                (1, I32) => reason = reader.i32()?,
+                (2, STRING) => message = reader.string()?,
+                (3, I32) => retry_after_ms = reader.i32()?,
+                (4, BOOL) => another = reader.u8()? != 0,
+                _ => reader.skip(kind, 0)?,
+            }
+            Ok(())
+        })?;
+        let mut failure = Failure::refused(Reason::from_wire(reason), &message);
+        failure.retry_after = std::time::Duration::from_millis(u64::try_from(retry_after_ms).unwrap_or(0));
+        failure.another_may_help = another;
+        Ok(failure)
+    }
+
+    /// Reads a TApplicationException.
+    fn exception(&mut self) -> Parsed<Failure> {
+        let (mut message, mut code) = (String::new(), 0);
+        self.fields(|reader, id, kind| {
+            match (id, kind) {
+                (1, STRING) => message = reader.string()?,
+                (2, I32) => code = reader.i32()?,
+                _ => reader.skip(kind, 0)?,
+            }
+            Ok(())
+        })?;
+        let lacks_method = code == UNKNOWN_METHOD;
+        let end = if lacks_method { End::WrongService } else { End::Broken };
+        Ok(Failure { lacks_method, ..Failure::new(end, format!("it does not know the method: {message}")) })
+    }
+}
+
+/// Returns the least number of bytes that a value of the type takes.
+fn least_bytes(kind: u8) -> Parsed<usize> {
+    Ok(match kind {
+        BOOL | BYTE | STRUCT => 1,
+        I16 => 2,
+        I32 | STRING => 4,
+        LIST | SET => 5,
+        MAP => 6,
+        DOUBLE | I64 => 8,
+        _ => return Err(Malformed("it has a value of an unknown type")),
+    })
+}
+
+#[cfg(test)]
+#[path = "wire_tests.rs"]
+mod tests;

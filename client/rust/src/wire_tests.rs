@@ -1,0 +1,151 @@
+//! The frames of tests/contract/frames.json, which all hand-written codecs share. FIRN_FRAMES is its path.
+
+use serde_json::{json, Value};
+
+use super::*;
+use crate::layout::IdCheck;
+
+/// None in a packed crate, which does not contain the frames.
+fn frames() -> Option<Value> {
+    let given = std::env::var("FIRN_FRAMES").ok();
+    let path = given
+        .clone()
+        .unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/contract/frames.json").into());
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Some(serde_json::from_str(&text).unwrap()),
+        Err(fault) => {
+            assert!(given.is_none(), "{path}: {fault}");
+            eprintln!("not checked: {path}: {fault}");
+            None
+        }
+    }
+}
+
+fn frames_of(kind: &str) -> Vec<Value> {
+    frames().map(|frames| frames[kind].as_array().unwrap().clone()).unwrap_or_default()
+}
+
+fn bytes_of(one: &Value) -> Vec<u8> {
+    let hex = one["frame"].as_str().unwrap();
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+fn ask_of(one: &Value) -> Ask<'_> {
+    let arguments = &one["arguments"];
+    let tag = arguments["tag"].as_str().unwrap_or_default();
+    let count = arguments["count"].as_i64().unwrap_or_default();
+    match one["method"].as_str().unwrap() {
+        "getId" => Ask::Id { tag },
+        "getIds" => Ask::Ids { tag, count: count.try_into().unwrap() },
+        "getRuns" => Ask::Runs { tag, count },
+        "getText" => Ask::Text { tag },
+        "status" => Ask::Status,
+        "servers" => Ask::Servers { known: number(&arguments["known_version"]) },
+        other => panic!("no call of {other}"),
+    }
+}
+
+/// Numbers that JavaScript would round are text.
+fn number(value: &Value) -> i64 {
+    value.as_str().map_or(value.as_i64().unwrap_or_default(), |text| text.parse().unwrap())
+}
+
+fn sequence_of(one: &Value) -> i32 {
+    one["sequence"].as_i64().unwrap().try_into().unwrap()
+}
+
+/// Returns a result as frames.json has it.
+fn told(answer: &Answer) -> Value {
+    match answer {
+        Answer::Id(id) => json!(id.to_string()),
+        Answer::Ids(ids) => ids.iter().map(|id| json!(id.to_string())).collect(),
+        Answer::Runs(runs) => {
+            runs.iter().map(|run| json!([run.first.to_string(), run.count, run.stride.to_string()])).collect()
+        }
+        Answer::Text(text) => json!(text),
+        Answer::Status(status) => json!({
+            "cluster_uuid": status.cluster_uuid, "layout": status.layout, "state": status.state.0,
+            "wall_ms": status.wall_ms.to_string(),
+            "tags": status.tags.iter().map(|one| {
+                json!({"tag": one.tag, "strategy": one.strategy, "as_issued": one.as_issued})
+            }).collect::<Value>(),
+        }),
+        Answer::Servers(list) => json!({
+            "version": list.version.to_string(), "ask_again_ms": list.ask_again_ms,
+            "servers": list.servers.iter().map(|one| {
+                json!({"address": one.address, "rack": one.rack, "weight": one.weight, "online": one.online,
+                       "state": one.state.0, "tls": one.tls})
+            }).collect::<Value>(),
+        }),
+    }
+}
+
+/// Returns what a connection makes of these bytes, as frames.json has it.
+fn outcome(one: &Value, bytes: &[u8]) -> Value {
+    let size = match frame_size(bytes) {
+        Err(failure) => return json!({"broken": failure.end == End::Broken}),
+        Ok(size) => size.filter(|size| bytes.len() >= 4 + size),
+    };
+    let Some(size) = size else { return json!({"incomplete": true}) };
+    let ask = ask_of(one);
+    match read_answer(&bytes[4..4 + size], &ask, sequence_of(one)) {
+        Ok(answer) => match IdCheck::new(&Status::default()).fault_of(&answer, &ask) {
+            Some(_) => json!({"broken": true}),
+            None => json!({"answer": told(&answer)}),
+        },
+        Err(failure) if failure.lacks_method => json!({"lacks_method": true}),
+        Err(failure) if failure.end == End::Refused => json!({"refusal": {
+            "reason": failure.reason.unwrap() as i32, "message": failure.detail,
+            "retry_after_ms": failure.retry_after.as_millis() as u64,
+            "another_server_may_help": failure.another_may_help,
+        }}),
+        Err(failure) => json!({"broken": failure.end == End::Broken}),
+    }
+}
+
+#[test]
+fn writes_the_requests() {
+    for one in frames_of("requests") {
+        let mut out = Vec::new();
+        ask_of(&one).write(sequence_of(&one), &mut out);
+        assert_eq!(out, bytes_of(&one), "{}", one["case"]);
+    }
+}
+
+#[test]
+fn reads_the_answers() {
+    for mut one in frames_of("answers") {
+        let got = outcome(&one, &bytes_of(&one));
+        let fields = one.as_object_mut().unwrap();
+        let case = fields.remove("case");
+        let wanted = fields.clone().into_iter();
+        let wanted =
+            wanted.filter(|(key, _)| !["method", "sequence", "arguments", "frame"].contains(&key.as_str()));
+        assert_eq!(got, Value::Object(wanted.collect()), "{case:?}");
+    }
+}
+
+#[test]
+fn reads_no_further_than_the_end_of_a_frame() {
+    for one in frames_of("answers") {
+        let (bytes, ask) = (bytes_of(&one), ask_of(&one));
+        for end in 4..bytes.len() {
+            let outcome = read_answer(&bytes[4..end], &ask, sequence_of(&one));
+            assert!(outcome.is_err(), "{} cut at {end}", one["case"]);
+        }
+    }
+}
+
+#[test]
+fn survives_every_changed_byte() {
+    for one in frames_of("answers") {
+        let (bytes, ask) = (bytes_of(&one), ask_of(&one));
+        for at in 4..bytes.len() {
+            for value in [0, 1, 0x0b, 0x0c, 0x0f, 0x7f, 0x80, 0xff] {
+                let mut changed = bytes.clone();
+                changed[at] = value;
+                let _ = read_answer(&changed[4..], &ask, sequence_of(&one)); // must return
+            }
+        }
+    }
+}
