@@ -1,6 +1,8 @@
 """Builds the clients under test as a user would: from copies, without network access."""
 
 import argparse
+import contextlib
+import fcntl
 import json
 import os
 import re
@@ -20,9 +22,14 @@ JARS = ["/usr/share/java/" + name + ".jar"
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 GO_LEAST = (1, 19)
 NODE_LEAST = (20,)
+RUST_LEAST = (1, 75)
 GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"
 NODE_PACKAGES = os.path.join(ROOT, "build", "typescript", "node_modules")
 COMPILER = os.path.join(NODE_PACKAGES, "typescript", "bin", "tsc")
+
+# Cargo's words when it cannot fetch a crate.
+UNREACHABLE = ("Could not resolve host", "Could not connect", "Connection refused", "Timeout was reached",
+               "failed to download from", "spurious network error", "failed to fetch")
 
 # Planted faults: file of the client, text there, its replacement, the row that must fail.
 PLANTS = {
@@ -35,6 +42,8 @@ PLANTS = {
            "too few ids, or a duplicate"),
     "typescript": ("src/asks.ts", "if (ids.length !== count) return", "if (ids.length > count) return",
                    "too few ids, or a duplicate"),
+    "rust": ("src/layout.rs", "if ids.len() as i64 != count {", "if ids.len() as i64 > count {",
+             "too few ids, or a duplicate"),
 }
 
 
@@ -52,6 +61,13 @@ def copy(language, folder, planted):
         with open(os.path.join(client, name), "w") as file:
             file.write(text.replace(before, after))
     return client
+
+
+def planted_in(client, language):
+    """Returns whether the copy has the planted fault."""
+    name, _, after, _ = PLANTS[language]
+    with open(os.path.join(client, name)) as file:
+        return after in file.read()
 
 
 def run(*command, **options):
@@ -153,6 +169,47 @@ def javac(release, out, path, *folders):
         "-Xlint:none", "-encoding", "UTF-8", "-cp", ":".join(path), "-d", out, *sources)
 
 
+def build_rust(client, folder, of):
+    """As an example of the client's package. The crates that it needs are compiled once below build/, because
+    compiling them takes a minute."""
+    with rust_place() as place:
+        # The same path each time, because cargo compares it. A copy with a planted fault has its own: cargo
+        # would not notice that a file is older again.
+        package = os.path.join(place, "planted" if planted_in(client, "rust") else "package")
+        shutil.rmtree(package, ignore_errors=True)
+        shutil.copytree(client, package)
+        shutil.copy(os.path.join(DRIVERS, "rust", of + ".rs"), os.path.join(package, "examples"))
+        profile = ["--release"] if of == "rates" else []
+        cargo("build", "--locked", "--all-features", "--example", of, *profile, cwd=package)
+        built = os.path.join(place, "target", "release" if profile else "debug", "examples", of)
+        return [shutil.copy(built, os.path.join(folder, of))]
+
+
+@contextlib.contextmanager
+def rust_place():
+    """The folder of cargo's output, which is this program's alone meanwhile."""
+    place = os.path.join(ROOT, "build", "rust")
+    os.makedirs(place, exist_ok=True)
+    with open(os.path.join(place, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield place
+
+
+def cargo(*arguments, cwd):
+    """Runs cargo with its output below build/. Exits as skipped if it needs a crate and reaches no registry."""
+    environment = {**os.environ, "CARGO_TARGET_DIR": os.path.join(ROOT, "build", "rust", "target"),
+                   "CARGO_INCREMENTAL": "0", "CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_NET_RETRY": "1",
+                   "CARGO_BUILD_JOBS": "1", "CARGO_TERM_COLOR": "never"}
+    done = subprocess.run(["cargo", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, cwd=cwd, env=environment)
+    if done.returncode and (cause := next((one for one in UNREACHABLE if one in done.stdout), None)):
+        print(f"skipped: cargo reaches no registry ({cause})")
+        sys.exit(77)
+    if done.returncode:
+        raise SystemExit(f"cargo {' '.join(arguments)} failed:\n{done.stdout}")
+    return done.stdout
+
+
 def go_environment(folder):
     """An environment without network access, which reuses earlier compilations."""
     return {**os.environ, "GOPROXY": "off", "GOFLAGS": "-mod=mod -trimpath", "GOTOOLCHAIN": "local",
@@ -187,13 +244,16 @@ def parsed(by):
 def missing(*chosen, more=()):
     """The missing packages for the languages and `more`; empty if none is missing."""
     needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS),
-             "typescript": ("node", "npm")}
+             "typescript": ("node", "npm"),
+             "rust": ("cargo", "rustc")}
     tools = ["thrift", *more, *(tool for one in chosen for tool in needs.get(one, ()))]
     lacking = [tool for tool in tools if not shutil.which(tool) and not os.path.exists(tool)]
     if "go" in chosen and "go" not in lacking and version("go", "version") < GO_LEAST:
         lacking.append(f"go {'.'.join(map(str, GO_LEAST))} or newer")
     if "typescript" in chosen and "node" not in lacking and version("node", "--version") < NODE_LEAST:
         lacking.append(f"node {NODE_LEAST[0]} or newer")
+    if "rust" in chosen and "rustc" not in lacking and version("rustc", "--version") < RUST_LEAST:
+        lacking.append(f"Rust {'.'.join(map(str, RUST_LEAST))} or newer")
     return lacking
 
 

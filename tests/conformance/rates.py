@@ -4,8 +4,8 @@
     rates.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--seconds S] [--threads N,...]
 
 Every program asks the same firn-server on this machine, one after the other: one id a call, batches of
-100, and ids ahead of need, which are taken from memory. LANGUAGE is python, go, java, or cpp, whose program
-is built already: --driver conformance_rates; `all` are these four. A bare stub has a connection for
+100, and ids ahead of need, which are taken from memory. LANGUAGE is python, go, java, typescript, rust, or cpp, whose
+program is built already: --driver conformance_rates; `all` are these six. A bare stub has a connection for
 each thread. The server has a layout whose milliseconds are not used up by them. Exit 77 when something
 is not installed.
 """

@@ -16,7 +16,7 @@ import case_list
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 CASES = os.path.join(HERE, "cases.json")
-LANGUAGES = ("cpp", "python", "go", "java", "typescript")
+LANGUAGES = ("cpp", "python", "go", "java", "typescript", "rust")
 
 
 def rows(text):

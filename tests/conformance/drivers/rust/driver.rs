@@ -1,0 +1,293 @@
+//! The Rust client, controlled by standard input and output as ../../README.md describes. Built as an example of
+//! the client's package.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, Write as _};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use firn_client::{Client, Error, ErrorKind, Event, LocalTag, Options, Tls};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+type Words = HashMap<String, String>;
+
+fn number<T: std::str::FromStr>(words: &Words, key: &str) -> Option<T> {
+    words.get(key).and_then(|value| value.parse().ok())
+}
+
+fn duration(words: &Words, key: &str) -> Option<Duration> {
+    number(words, key).map(Duration::from_millis)
+}
+
+fn tag(words: &Words) -> String {
+    words.get("tag").cloned().unwrap_or_default()
+}
+
+/// Quotes a string for JSON.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for one in text.chars() {
+        match one {
+            '"' | '\\' => out.extend(['\\', one]),
+            one if u32::from(one) < 32 => write!(out, "\\u{:04x}", u32::from(one)).unwrap(),
+            one => out.push(one),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn list(items: impl IntoIterator<Item = String>) -> String {
+    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(","))
+}
+
+fn object<K: AsRef<str>>(fields: impl IntoIterator<Item = (K, String)>) -> String {
+    let fields = fields.into_iter().map(|(key, value)| format!("{}:{value}", quoted(key.as_ref())));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+}
+
+/// Returns the fields that describe a failed call.
+fn told(error: &Error) -> Vec<(&'static str, String)> {
+    let attempts = error.attempts().iter().map(|one| {
+        let reason = one.reason.map_or("", |reason| reason.name());
+        object([("server", quoted(&one.server)), ("end", quoted(one.end.name())), ("reason", quoted(reason))])
+    });
+    vec![
+        ("kind", quoted(error.kind().name())),
+        ("failure", quoted(&error.to_string())),
+        ("reason", quoted(error.reason().map_or("", |reason| reason.name()))),
+        ("retry_after_ms", error.retry_after().map_or(0, |time| time.as_millis()).to_string()),
+        ("attempts", list(attempts)),
+    ]
+}
+
+/// The outcome of some calls.
+#[derive(Default)]
+struct Outcome {
+    answered: usize,
+    failed: usize,
+    ids: Vec<i64>,
+    first: Option<Error>,
+    longest: Duration,
+}
+
+impl Outcome {
+    fn add(&mut self, result: Result<Vec<i64>, Error>) {
+        match result {
+            Ok(ids) => {
+                self.answered += 1;
+                self.ids.extend(ids);
+            }
+            Err(error) => {
+                self.failed += 1;
+                self.first.get_or_insert(error);
+            }
+        }
+    }
+
+    fn merge(&mut self, other: Outcome) {
+        self.answered += other.answered;
+        self.failed += other.failed;
+        self.ids.extend(other.ids);
+        self.first = self.first.take().or(other.first);
+        self.longest = self.longest.max(other.longest);
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        let mut fields = self.first.as_ref().map(told).unwrap_or_default();
+        fields.push(("answered", self.answered.to_string()));
+        fields.push(("failed", self.failed.to_string()));
+        fields
+    }
+}
+
+/// Calls without end; their ids are written to a file.
+struct Load {
+    file: String,
+    ending: Arc<AtomicBool>,
+    workers: Vec<(Arc<AtomicU64>, JoinHandle<Outcome>)>,
+}
+
+struct Driver {
+    runtime: Runtime,
+    events: Arc<Mutex<Vec<&'static str>>>,
+    client: Option<Client>,
+    load: Option<Load>,
+}
+
+impl Driver {
+    fn open(&mut self, words: &Words) -> String {
+        let _entered = self.runtime.enter();
+        self.events = Arc::default();
+        let events = Arc::clone(&self.events);
+        let mut options = Options::new()
+            .failfast(words.get("on_failure").is_some_and(|value| value == "failfast"))
+            .on_event(move |event: Event| events.lock().unwrap().push(event.kind.name()));
+        if let Some(uuid) = words.get("cluster_uuid") {
+            options = options.cluster_uuid(uuid);
+        }
+        if let Some(rack) = number(words, "rack") {
+            options = options.rack(rack);
+        }
+        if let Some(time) = duration(words, "deadline_ms") {
+            options = options.deadline(time);
+        }
+        if let Some(time) = duration(words, "attempt_limit_ms") {
+            options = options.attempt_limit(time);
+        }
+        if let Some(most) = number(words, "attempts_max") {
+            options = options.attempts_max(most);
+        }
+        if let Some(most) = number(words, "connections_max") {
+            options = options.connections_max(most);
+        }
+        if let Some(most) = number(words, "servers_max") {
+            options = options.servers_max(most);
+        }
+        if let Some(tag) = words.get("segment") {
+            options = options.local_range(LocalTag::segment(tag));
+        }
+        if let Some(tag) = words.get("snowflake") {
+            options = options.local_range(LocalTag::snowflake(tag));
+        }
+        if let Some(ca) = words.get("tls_ca") {
+            let mut tls = Tls::new().ca(ca);
+            if let (Some(cert), Some(key)) = (words.get("tls_cert"), words.get("tls_key")) {
+                tls = tls.identity(cert, key);
+            }
+            if let Some(name) = words.get("tls_name") {
+                tls = tls.name(name);
+            }
+            options = options.tls(tls);
+        }
+        match Client::with_options(&words["servers"], options) {
+            Ok(client) => {
+                self.client = Some(client);
+                object::<&str>([])
+            }
+            Err(error) => object(told(&error)),
+        }
+    }
+
+    fn client(&self, words: &Words) -> Client {
+        let client = self.client.as_ref().expect("no client is open");
+        duration(words, "deadline_ms").map_or_else(|| client.clone(), |time| client.within(time))
+    }
+
+    fn call(&self, verb: &str, words: &Words) -> String {
+        let (times, count) = (number(words, "times").unwrap_or(1), number(words, "count").unwrap_or(1));
+        let tasks: Vec<_> = (0..number(words, "threads").unwrap_or(1))
+            .map(|_| {
+                let (client, verb, tag) = (self.client(words), verb.to_owned(), tag(words));
+                self.runtime.spawn(async move {
+                    let mut outcome = Outcome::default();
+                    for _ in 0..times {
+                        outcome.add(match verb.as_str() {
+                            "ids" => client.next_ids(&tag, count).await,
+                            "text" => client.next_text(&tag).await.map(|text| vec![text.parse().unwrap_or(0)]),
+                            _ => client.next_id(&tag).await.map(|id| vec![id]),
+                        });
+                    }
+                    outcome
+                })
+            })
+            .collect();
+        let mut all = Outcome::default();
+        for task in tasks {
+            all.merge(self.runtime.block_on(task).expect("a call panicked"));
+        }
+        let mut fields = all.fields();
+        fields.push(("ids", list(all.ids.iter().map(i64::to_string))));
+        object(fields)
+    }
+
+    fn view(&self) -> String {
+        let servers = self.client.as_ref().expect("no client is open").servers();
+        let servers = servers.iter().map(|one| (one.address.as_str(), quoted(one.fitness.name())));
+        object([("servers", object(servers))])
+    }
+
+    fn start(&mut self, words: &Words) -> String {
+        let ending = Arc::new(AtomicBool::new(false));
+        let workers = (0..number(words, "threads").unwrap_or(4)).map(|_| {
+            let (client, tag, calls) = (self.client(words), tag(words), Arc::new(AtomicU64::new(0)));
+            let (counted, ending) = (Arc::clone(&calls), Arc::clone(&ending));
+            let task = self.runtime.spawn(async move {
+                let mut outcome = Outcome::default();
+                let closed = |one: &Outcome| one.first.as_ref().is_some_and(|e| e.kind() == ErrorKind::Closed);
+                while !ending.load(Ordering::Relaxed) && !closed(&outcome) {
+                    let began = Instant::now();
+                    let result = client.next_id(&tag).await;
+                    outcome.longest = outcome.longest.max(began.elapsed());
+                    outcome.add(result.map(|id| vec![id]));
+                    counted.fetch_add(1, Ordering::Relaxed);
+                }
+                outcome
+            });
+            (calls, task)
+        });
+        let workers = workers.collect();
+        self.load = Some(Load { file: words["file"].clone(), ending, workers });
+        object::<&str>([])
+    }
+
+    fn so_far(&self) -> String {
+        let load = self.load.as_ref().expect("no load runs");
+        let least = load.workers.iter().map(|(calls, _)| calls.load(Ordering::Relaxed)).min();
+        object([("calls", least.unwrap_or(0).to_string())])
+    }
+
+    fn stop(&mut self) -> String {
+        let load = self.load.take().expect("no load runs");
+        load.ending.store(true, Ordering::Relaxed);
+        let mut all = Outcome::default();
+        for (_, task) in load.workers {
+            all.merge(self.runtime.block_on(task).expect("a call panicked"));
+        }
+        let mut file = std::io::BufWriter::new(std::fs::File::create(load.file).expect("the file cannot be made"));
+        for id in &all.ids {
+            writeln!(file, "{id}").expect("the file cannot be written");
+        }
+        file.flush().expect("the file cannot be written");
+        let mut fields = all.fields();
+        fields.push(("longest_us", all.longest.as_micros().to_string()));
+        object(fields)
+    }
+
+    fn act(&mut self, verb: &str, words: &Words) -> String {
+        match verb {
+            "open" => self.open(words),
+            "view" => self.view(),
+            "seen" => {
+                let events = self.events.lock().unwrap().clone();
+                object([("events", list(events.iter().map(|kind| quoted(kind))))])
+            }
+            "start" => self.start(words),
+            "so_far" => self.so_far(),
+            "stop" => self.stop(),
+            "close" => {
+                if let Some(client) = &self.client {
+                    client.close();
+                }
+                object::<&str>([])
+            }
+            _ => self.call(verb, words),
+        }
+    }
+}
+
+fn main() {
+    let runtime = Runtime::new().expect("no runtime");
+    let mut driver = Driver { runtime, events: Arc::default(), client: None, load: None };
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("no line");
+        let mut parts = line.split_whitespace();
+        let verb = parts.next().unwrap_or_default();
+        let words = parts.filter_map(|word| word.split_once('='));
+        let words = words.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        println!("{}", driver.act(verb, &words));
+    }
+}

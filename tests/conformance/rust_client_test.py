@@ -1,0 +1,40 @@
+#!/usr/bin/python3
+"""Builds the Rust client in every combination of its features that matters, and runs its own tests.
+
+    rust_client_test.py
+
+Format and lints are checked, if rustfmt and clippy are installed. Exit 77 when Rust is not installed, is too old, or
+cannot fetch a crate.
+"""
+
+import os
+import shutil
+import sys
+
+import builds
+
+CLIENT = os.path.join(builds.ROOT, "client", "rust")
+FRAMES = os.path.join(builds.ROOT, "tests", "contract", "frames.json")
+DRIVERS = os.path.join(builds.DRIVERS, "rust")
+
+
+def main():
+    if lacking := builds.missing("rust"):
+        print(f"skipped: not installed: {', '.join(lacking)}")
+        sys.exit(77)
+    os.environ["FIRN_FRAMES"] = os.path.abspath(FRAMES)
+    print(builds.cargo("test", "--locked", "--all-features", cwd=CLIENT))
+    builds.cargo("check", "--locked", "--no-default-features", cwd=CLIENT)
+    if shutil.which("cargo-clippy"):
+        for features in ("--all-features", "--no-default-features"):
+            print(builds.cargo("clippy", "--locked", "--all-targets", features, "--", "-D", "warnings", cwd=CLIENT))
+    if shutil.which("rustfmt"):
+        sources = [os.path.join(DRIVERS, name) for name in sorted(os.listdir(DRIVERS))]
+        builds.cargo("fmt", "--check", cwd=CLIENT)
+        builds.run("rustfmt", "--check", "--edition", "2021", "--config-path", CLIENT, *sources)
+    os.environ["RUSTDOCFLAGS"] = "-D warnings"
+    builds.cargo("doc", "--locked", "--all-features", "--no-deps", cwd=CLIENT)
+
+
+if __name__ == "__main__":
+    main()
