@@ -1,15 +1,16 @@
 #!/usr/bin/python3
-"""Builds the Rust client in every combination of its features that matters, and runs its own tests.
+"""Runs the Rust client's own tests, checks its format, lints and documentation, and compiles the programs of
+drivers/rust, which other tests use.
 
     rust_client_test.py
 
-Format and lints are checked, if rustfmt and clippy are installed. Exit 77 when Rust is not installed, is too old, or
-cannot fetch a crate.
+Exit 77 when Rust is not installed, is too old, or cannot fetch a crate.
 """
 
 import os
 import shutil
 import sys
+import tempfile
 
 import builds
 
@@ -32,6 +33,12 @@ def main():
         sources = [os.path.join(DRIVERS, name) for name in sorted(os.listdir(DRIVERS))]
         builds.cargo("fmt", "--check", cwd=CLIENT)
         builds.run("rustfmt", "--check", "--edition", "2021", "--config-path", CLIENT, *sources)
+    folder = tempfile.mkdtemp(prefix="firn-rust-client-")
+    try:
+        for of in "driver", "rates":
+            builds.build("rust", builds.new(folder, of), of=of)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     os.environ["RUSTDOCFLAGS"] = "-D warnings"
     builds.cargo("doc", "--locked", "--all-features", "--no-deps", cwd=CLIENT)
 
