@@ -8,7 +8,6 @@
 
 #include "common/base/cat.h"
 #include "common/tag/obfuscated_end.h"
-#include "registry/claim/claim_options.h"
 #include "registry/operate/restore_command.h"
 #include "server/plugins/built_in.h"
 
@@ -66,11 +65,12 @@ front::RegistryReport RegistryOf(const IssuingNodeStatus& status) {
 }  // namespace
 
 NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, OperatorWord& operators,
-                   const ServerListing& listing, const Clock& clock)
+                   const ServerListing& listing, const RootKeeper& root, const Clock& clock)
     : options_(options),
       node_(node),
       operators_(operators),
       listing_(listing),
+      root_(root),
       clock_(clock),
       split_(node.split()),
       started_(clock.Wall()) {}
@@ -228,26 +228,19 @@ std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
                      .uuid = claim.uuid,
                      .layout = std::string(layout().text()),
                      .rack_bits = split_.rack_bits()};
-  for (const ClaimStatus& one : status.claims) {
-    const bool absurd = one.bound - clock_.Wall() > kPoisonAhead;
-    if (absurd && one.machine) {
-      words.retired.push_back(*one.machine);
-    } else if (!absurd && one.bound > WallMs()) {
-      words.bound = std::max(words.bound.value_or(one.bound), one.bound);
+  const std::shared_ptr<const RootSettings> root = root_.settings();
+  if (root && root->uuid == claim.uuid) AddSettings(*root, words);
+  KnownCluster known{.highest = *status.highest, .tags = *status.lost, .now = clock_.Wall()};
+  for (const ClaimStatus& one : status.claims) known.bounds.emplace_back(one.machine, one.bound);
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [name, tag] : tags_) {
+      if (!tag.definition.name.empty()) known.tags.emplace(name, tag.definition);
     }
   }
-  // What was kept says how a tag was defined, and not how far it has come.
-  const auto add = [&](TagDefinition tag) {
-    const auto high = status.highest->find(tag.name);
-    const bool read = high != status.highest->end();
-    if (read) tag.high = std::max(tag.high, high->second);
-    (read || !tag.HasLedger() ? words.tags : words.unread).push_back(std::move(tag));
-  };
-  for (const auto& [name, tag] : *status.lost) add(tag);
-  const std::shared_lock lock(mutex_);
-  for (const auto& [name, tag] : tags_) {
-    if (!tag.definition.name.empty() && !status.lost->contains(name)) add(tag.definition);
-  }
+  // After a start in which the registry had lost the tags already.
+  if (!status.tags_known) known.tags.insert(root_.kept_tags()->begin(), root_.kept_tags()->end());
+  AddKnown(known, words);
   return RestoreCommand(words);
 }
 

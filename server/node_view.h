@@ -15,6 +15,7 @@
 #include "server/front/desk/server_view.h"
 #include "server/node/issuing_node.h"
 #include "server/operator_word.h"
+#include "server/root_keeper.h"
 #include "server/server_listing.h"
 
 namespace firn {
@@ -28,7 +29,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
  public:
   // All references must outlive it.
   NodeView(const ServerOptions& options, const IssuingNode& node, OperatorWord& operators,
-           const ServerListing& listing, const Clock& clock);
+           const ServerListing& listing, const RootKeeper& root, const Clock& clock);
 
   front::ServerReport Report() const override;
   uint64_t version() const override;
@@ -87,6 +88,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   const IssuingNode& node_;
   OperatorWord& operators_;
   const ServerListing& listing_;
+  const RootKeeper& root_;
   const Clock& clock_;
   const RackSplit split_;
   const WallMs started_;

@@ -53,6 +53,12 @@ Provider ProviderOf(const ServerOptions& options, const Clock& clock) {
           .build = ServerBuild()};
 }
 
+// What the files of the state folder begin with; empty where no registry has settings.
+std::string KeptStem(const ServerOptions& options) {
+  if (options.place.registry.starts_with("static:")) return {};
+  return options.place.state_dir + "/" + options.owner.file_stem();
+}
+
 // Where no registry knows it.
 std::optional<front::ListedServer> Alone(const ServerOptions& options) {
   if (!options.place.registry.starts_with("static:")) return std::nullopt;
@@ -80,7 +86,8 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
       node_(std::move(node)),
       operators_(node_->loop().coordinator(), entropy, options_.advertise.ToString()),
       listing_(node_->loop().coordinator(), options_.application, Alone(options_), clock),
-      view_(options_, *node_, operators_, listing_, clock),
+      root_(node_->loop().coordinator(), entropy, KeptStem(options_)),
+      view_(options_, *node_, operators_, listing_, root_, clock),
       publisher_(node_->loop().coordinator(), entropy, ProviderOf(options_, clock)),
       pace_(clock.Boot()),
       pace_publisher_(
@@ -175,6 +182,7 @@ void ServerProgram::Publish(Now now) {
   operators_.Tick(now.boot);
   // A new phase is written at once; the rest once per interval.
   const ServerPhase phase = view_.announced();
+  root_.Tick(now.boot, node_->status().claim.uuid);
   listing_.Tick(now, node_->status().claim.uuid, phase);
   if (phase != told_phase_ || now.boot - told_at_ >= ProviderPublisher::kReportInterval) {
     publisher_.Report(view_.ForProviders());
@@ -192,7 +200,12 @@ void ServerProgram::TellWayOut(BootMs now) {
   if (now < tell_way_out_at_) return;
   const std::string command = view_.WayOut();
   if (command.empty()) return;
-  LOG(ERROR) << "the cluster's data have to be put right by\n  " << command;
+  const std::shared_ptr<const RootSettings> root = root_.settings();
+  const std::string source =
+      root ? Cat(" (root node version ", root->version, " of era ", root->era.text(),
+                 "; where servers print different settings, use those of the highest version)")
+           : "";
+  LOG(ERROR) << "the cluster's data have to be put right by" << source << "\n  " << command;
   tell_way_out_at_ = now + kTellWayOutEvery;
 }
 

@@ -20,6 +20,7 @@
 #include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"
 #include "server/plugins/rate.h"
+#include "server/root_keeper.h"
 #include "server/server_listing.h"
 
 namespace firn {
@@ -85,6 +86,7 @@ class ServerProgram {
   const std::unique_ptr<IssuingNode> node_;
   OperatorWord operators_;  // used on the node's control thread, like the next member
   ServerListing listing_;
+  RootKeeper root_;
   NodeView view_;
   ProviderPublisher publisher_;  // used on the node's control thread, with its last report
   PaceMeter pace_;               // likewise, like the next member

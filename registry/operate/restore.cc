@@ -160,11 +160,9 @@ Status ReserveNamed(BlockingCoordinator& registry, const Nonce& era, const RackS
 
 // The number of workers in each rack that includes all these machine ids.
 Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const RackSplit& split) {
+  FIRN_TRY(CheckReserved(reserved, split));
   uint32_t workers = 0;
   for (const auto& [first, last, used_by] : reserved) {
-    if (last.value() >= split.workers() * split.racks()) {
-      return Invalid(Cat("machine id ", last.value(), " is not in this layout"));
-    }
     workers = std::max(workers, split.WorkerOf(last) + 1);
   }
   return workers;

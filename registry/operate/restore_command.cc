@@ -9,6 +9,7 @@
 #include "common/base/url_encoding.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_name.h"
+#include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 
 namespace firn {
@@ -117,6 +118,7 @@ void AddSettings(const RootSettings& settings, RestoreWords& words) {
   words.layout = settings.layout;
   words.rack_bits = settings.rack_bits;
   words.default_strategy = settings.default_strategy;
+  words.ids_since = settings.ids_since;
   words.reserved = settings.reserved;
   words.retired.insert(words.retired.end(), settings.retired.begin(), settings.retired.end());
 }
@@ -150,6 +152,9 @@ std::string RestoreCommand(const RestoreWords& words) {
   if (words.rack_bits) AddFlag("rack_bits", std::to_string(*words.rack_bits), command);
   if (words.default_strategy) {
     command += " " + ShellWord("--default_strategy=" + *words.default_strategy);
+  }
+  if (words.ids_since != WallMs()) {
+    AddFlag("ids_since", FormatRfc3339(words.ids_since), command);
   }
   if (words.reserved) command += " " + ShellWord("--reserve=" + ReservedWord(*words.reserved));
   if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), command);

@@ -9,6 +9,7 @@
 #include "common/base/url_encoding.h"
 #include "common/json/json_object.h"
 #include "registry/cluster/reserved.h"
+#include "registry/operate/reserve.h"
 
 namespace firn {
 namespace {
@@ -53,6 +54,19 @@ Result<std::vector<ReservedIds>> ParseReservedWord(std::string_view word) {
   return reserved;
 }
 
+Status CheckReserved(const std::vector<ReservedIds>& reserved, const RackSplit& split) {
+  for (const auto& [first, last, used_by] : reserved) {
+    if (last.value() >= split.workers() * split.racks()) {
+      return Invalid(Cat("machine id ", last.value(), " is not in this layout"));
+    }
+    if (used_by.size() > kReservedForBytesMax) {
+      return Invalid(Cat("the name of the system that uses machine id ", first.value(),
+                         " is longer than ", kReservedForBytesMax, " bytes"));
+    }
+  }
+  return {};
+}
+
 void RootSettings::Add(MachineId machine, const SlotRecord& record) {
   if (!record.retired) return;
   if (!IsReserved(record)) return retired.push_back(machine);
@@ -70,6 +84,7 @@ RootSettings SettingsOf(const ClusterMeta& meta, int64_t version) {
           .layout = meta.layout,
           .rack_bits = meta.rack_bits,
           .default_strategy = meta.default_strategy,
+          .ids_since = meta.ids_since,
           .era = meta.era,
           .version = version,
           .floor = meta.floor};
@@ -85,6 +100,7 @@ std::string FormatRootSettings(const RootSettings& settings) {
       .Text("layout", settings.layout)
       .Number("rack_bits", settings.rack_bits)
       .Text("default_strategy", settings.default_strategy)
+      .Number("ids_since_ms", settings.ids_since.ms())
       .Text("era", settings.era.text())
       .Number("root_version", settings.version)
       .Number("floor_ms", settings.floor.ms())
@@ -96,12 +112,13 @@ std::string FormatRootSettings(const RootSettings& settings) {
 Result<RootSettings> ParseRootSettings(std::string_view json) {
   RootSettings settings;
   std::string era, reserved, retired;
-  int64_t rack_bits = 0, floor = 0;
+  int64_t rack_bits = 0, ids_since = 0, floor = 0;
   JsonReader read(json, kRootSettingsBytesMax);
   read.Text("uuid", settings.uuid)
       .Text("layout", settings.layout)
       .Number("rack_bits", rack_bits, 0, 16)
       .Text("default_strategy", settings.default_strategy)
+      .Number("ids_since_ms", ids_since, 0, kRecordTimeMax.ms())
       .Text("era", era)
       .Number("root_version", settings.version, INT64_MIN)
       .Number("floor_ms", floor, 0, kRecordTimeMax.ms())
@@ -111,6 +128,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
   if (!IsUuid(settings.uuid)) return Corrupt("\"uuid\" is not a UUID");
   FIRN_ASSIGN(settings.era, Nonce::Parse(era));
   settings.rack_bits = static_cast<int>(rack_bits);
+  settings.ids_since = WallMs(ids_since);
   settings.floor = WallMs(floor);
   const Result<std::vector<ReservedIds>> ranges = ParseReservedWord(reserved);
   if (!ranges.ok()) return Corrupt(ranges.status().message());

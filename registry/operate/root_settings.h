@@ -8,6 +8,7 @@
 
 #include "common/base/status.h"
 #include "common/base/units.h"
+#include "common/id/rack_split.h"
 #include "registry/cluster/nonce.h"
 #include "registry/cluster/records.h"
 
@@ -27,6 +28,9 @@ struct ReservedIds {
 std::string ReservedWord(const std::vector<ReservedIds>& reserved);
 Result<std::vector<ReservedIds>> ParseReservedWord(std::string_view word);
 
+// kInvalid names a range that the layout does not have, or a name of a system that no record holds.
+Status CheckReserved(const std::vector<ReservedIds>& reserved, const RackSplit& split);
+
 // The settings of a cluster besides its tags: those of its root node, and the machine ids that no
 // server may claim. A server keeps a copy in its state folder, so that the command that re-creates
 // a lost cluster contains all of them. A value.
@@ -35,6 +39,7 @@ struct RootSettings {
   std::string layout{};
   int rack_bits = 0;
   std::string default_strategy{};
+  WallMs ids_since{};  // 0: not recorded
   Nonce era{};
   int64_t version = 0;  // of the root node, within the era
   WallMs floor{};

@@ -6,9 +6,9 @@
 #include "common/log/log.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/cluster_setup.h"
-#include "registry/operate/restore_command.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/state/hint.h"
+#include "server/node/kept_root.h"
 
 namespace firn {
 namespace {
@@ -75,11 +75,10 @@ Result<ClusterMeta> LookForCluster(BlockingCoordinator& registry, Milliseconds p
 bool IsHalfMade(const Result<ClusterMeta>& meta) { return meta.ok() && meta->frozen; }
 
 Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {
-  return Conflict(
-      "there is no cluster at " + place.registry + ", but the state folder remembers " +
-      "cluster " + remembered.uuid + ": if its data are lost, run\n  " +
-      RestoreCommand(
-          {.registry = place.registry, .uuid = remembered.uuid, .layout = remembered.layout}));
+  return Conflict("there is no cluster at " + place.registry + ", but the state folder remembers " +
+                  "cluster " + remembered.uuid + ": if its data are lost, run\n  " +
+                  CommandFromFolder(place.kept_stem, remembered.uuid,
+                                    {.registry = place.registry, .layout = remembered.layout}));
 }
 
 // Takes over the known layout, or refuses a different one.

@@ -24,6 +24,7 @@ struct ClusterPlace {
   std::optional<Layout> layout{};  // empty: the cluster's, or `firn` for a new one
   std::string default_strategy{};  // of undefined tags, for a new cluster
   uint32_t workers_min = 0;        // of each rack, for a new cluster
+  std::string kept_stem{};         // of ReadKeptRoot
   RegistryOpener open = OpenCoordinator;
 };
 

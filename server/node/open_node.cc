@@ -24,6 +24,11 @@ std::string StemOf(const OwnerName& owner, uint32_t number) {
   return number == 0 ? owner.file_stem() : Cat(owner.file_stem(), ".", number + 1);
 }
 
+// What the names of files that belong to all machine ids begin with.
+std::string StemIn(const NodePlace& place, const OwnerName& owner) {
+  return place.state_dir + "/" + owner.file_stem();
+}
+
 // The grant of a static machine id is on disk, and only one process of a host may have it.
 Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place, std::string stem) {
   StatePlace state{.folder = place.state_dir,
@@ -109,7 +114,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
     ground.more_folders.push_back(std::move(more));
   }
   if (!IsStatic(place)) {
-    ground.kept = std::make_unique<KeptTags>(place.state_dir + "/" + owner.file_stem());
+    ground.kept = std::make_unique<KeptTags>(StemIn(place, owner));
   }
   return OpenNodeOn(std::move(ground), place, owner, std::move(options), clock, entropy);
 }
@@ -139,6 +144,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePla
                                                   .layout = place.layout,
                                                   .default_strategy = place.default_strategy,
                                                   .workers_min = WorkersFor(place, worker),
+                                                  .kept_stem = StemIn(place, owner),
                                                   .open = std::move(ground.open)},
                                                  *ground.folder, clock, entropy));
   // A guess must not refuse a rack that the cluster may have: its keeper will find out.

@@ -271,6 +271,16 @@ TEST_F(FirnRestoreTest, RefusesNegativeGapsAndWindows) {
   EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").get<bool>());
 }
 
+TEST_F(FirnRestoreTest, RefusesReservationsThatTheLayoutLacksBeforeItWritesAnything) {
+  Init();
+  const auto cluster = [this] { return FirnJson({"audit"}).at("cluster"); };
+  const AnyJson before = cluster();
+  for (const std::string word : {"9999=old", "0-1024=old", "1", "1=" + std::string(201, 'x')}) {
+    EXPECT_EQ(Firn({"restore", "--workers=4", "--reserve=" + word}).exit_code, 2) << word;
+    EXPECT_EQ(cluster(), before) << word;
+  }
+}
+
 TEST_F(FirnRestoreTest, LiftsLedgersThatAReportHadNoRoomToName) {
   Init();
   for (const char* tag : {"big", "small"}) {

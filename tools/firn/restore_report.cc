@@ -25,7 +25,8 @@ void TellDone(const RestoreReport& report, Output& output) {
   for (const std::string& path : report.mended) output.text += "repaired " + path + "\n";
 }
 
-void WarnOfUnknown(const RestoreReport& report, bool lost, Output& output) {
+void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& default_strategy,
+                   Output& output) {
   for (const Slot& slot : report.reserved_late) {
     output.wrong = true;
     output.text +=
@@ -42,6 +43,9 @@ void WarnOfUnknown(const RestoreReport& report, bool lost, Output& output) {
   };
   warn("rack_bits", "the layout's default is used");
   warn("default_strategy", "undefined tags are refused");
+  if (!default_strategy.empty()) {
+    warn("ids_since", "segment and dated tags issue nothing until it is");
+  }
   warn("reserve", "servers claim every machine id, including those that another system uses");
 }
 

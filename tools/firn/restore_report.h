@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
@@ -15,7 +16,8 @@ void TellDone(const RestoreReport& report, Output& output);
 
 // Warns of flags that were not given although the cluster is re-created, so that it may lack
 // a setting of the lost cluster. `lost`: the command named the lost cluster.
-void WarnOfUnknown(const RestoreReport& report, bool lost, Output& output);
+void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& default_strategy,
+                   Output& output);
 
 // Adds what the restore knew. `said` is the number of bounds in --bound_ms.
 void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output);

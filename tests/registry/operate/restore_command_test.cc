@@ -88,6 +88,7 @@ TEST(RestoreCommandTest, ContainsTheSettingsOfTheRootNode) {
        .layout = "firn",
        .rack_bits = 3,
        .default_strategy = "snowflake",
+       .ids_since = WallMs(1'795'582'362'773),
        .reserved = {{MachineId(0), MachineId(1), "old, 'a'"}, {MachineId(4), MachineId(4), "b"}},
        .retired = {MachineId(7)}},
       words);
@@ -97,7 +98,8 @@ TEST(RestoreCommandTest, ContainsTheSettingsOfTheRootNode) {
   EXPECT_EQ(RestoreCommand(words),
             "firn restore --registry=dir:///x --uuid=6f1b0c7e-1f3a-4c55-9d0e-0123456789ab "
             "--layout=firn --rack_bits=3 --default_strategy=snowflake "
-            "--reserve=0-1=old%2C+%27a%27,4=b --bound_ms=1000 --retire=7");
+            "--ids_since=2026-11-25T04:52:42.773Z --reserve=0-1=old%2C+%27a%27,4=b --bound_ms=1000 "
+            "--retire=7");
 }
 
 TEST(RestoreCommandTest, StatesThatThereIsNoDefaultStrategyAndNoReservation) {
@@ -113,6 +115,7 @@ TEST(RootSettingsTest, ReadsBackAsWritten) {
                         .layout = "firn",
                         .rack_bits = 2,
                         .default_strategy = "snowflake",
+                        .ids_since = WallMs(16),
                         .era = Nonce(1, 2),
                         .version = -5,
                         .floor = WallMs(17)};
@@ -129,6 +132,16 @@ TEST(RootSettingsTest, ReadsBackAsWritten) {
   for (const char* bad : {"1", "1=", "2-1=x", "x=y", "1=%", ",", "1=a,,2=b"}) {
     EXPECT_EQ(ParseReservedWord(bad).code(), Code::kInvalid) << bad;
   }
+}
+
+TEST(RootSettingsTest, RefusesReservationsThatNoRecordCanHold) {
+  const RackSplit split = *RackSplit::Make(Layout::Firn(), 2);
+  const auto check = [&](uint32_t last, size_t name_bytes) {
+    return CheckReserved({{MachineId(0), MachineId(last), std::string(name_bytes, 'x')}}, split);
+  };
+  EXPECT_TRUE(check(1'023, 200).ok());
+  EXPECT_EQ(check(1'024, 200).code(), Code::kInvalid);
+  EXPECT_EQ(check(1'023, 201).code(), Code::kInvalid);
 }
 
 TEST(RestoreCommandTest, QuotesTheCommandForAShell) {

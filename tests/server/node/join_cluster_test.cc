@@ -1,6 +1,7 @@
 #include "server/node/join_cluster.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include "registry/open/open_coordinator.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/state/hint.h"
+#include "server/node/kept_root.h"
 #include "tests/support/process.h"
 #include "tests/support/registry/memory_state_folder.h"
 #include "tests/support/temp_dir.h"
@@ -115,6 +117,28 @@ TEST_F(JoinClusterTest, DoesNotRecreateALostDirectoryOfARememberedCluster) {
   for (const char* word : {kUuid, "firn restore"}) {
     EXPECT_NE(refused.status().message().find(word), std::string::npos) << refused.status();
   }
+}
+
+TEST_F(JoinClusterTest, PrintsTheCompleteRestoreCommandOfALostDirectory) {
+  Remember(Layout::Firn());
+  ClusterPlace place = Directory();
+  place.kept_stem = dir_ / "state";
+  const RootSettings settings{.uuid = kUuid,
+                              .layout = "firn",
+                              .rack_bits = 4,
+                              .default_strategy = "snowflake",
+                              .reserved = {{MachineId(0), MachineId(1), "old system"}},
+                              .retired = {MachineId(7)}};
+  ASSERT_TRUE(WriteKeptRoot(place.kept_stem, settings).ok());
+  KnownTags tags;
+  tags.tags["clock"].node.tag.strategy = "snowflake";
+  tags.tags["clock"].node.tag.name = "clock";
+  std::ofstream(place.kept_stem + "." + kUuid + ".tags") << FormatKnownTags(kUuid, tags);
+  const auto refused = Join(place);
+  const std::string expected = "firn restore --registry=" + place.registry + " --uuid=" + kUuid +
+                               " --layout=firn --rack_bits=4 --default_strategy=snowflake"
+                               " --reserve=0-1=old+system --retire=7 clock=0,strategy=snowflake";
+  EXPECT_NE(refused.status().message().find(expected), std::string::npos) << refused.status();
 }
 
 TEST_F(JoinClusterTest, RefusesAStateFolderOfAnotherFormat) {

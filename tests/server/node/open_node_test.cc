@@ -126,7 +126,8 @@ TEST_F(OpenNodeTest, ANodeAtItsBoundIsNotReady) {
                         .application = "test",
                         .key_dir = {}};
   const ServerListing listing(node->loop().coordinator(), "test", std::nullopt, clock_);
-  NodeView view(options, *node, operators, listing, clock_);
+  const RootKeeper root(node->loop().coordinator(), SystemEntropy(), "");
+  NodeView view(options, *node, operators, listing, root, clock_);
   // Each change shows in the version, by which answers about the server are cached.
   std::set<uint64_t> versions{view.version()};
   view.OnTag({.name = "order", .strategy = "snowflake"});

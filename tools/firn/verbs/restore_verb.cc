@@ -136,6 +136,13 @@ Result<ProviderReport> SaidHighs() {
   return said;
 }
 
+// The machine ids of the cluster as it will be.
+Result<RackSplit> SplitOf(const Audit& audit, bool replaced, const LayoutChoice& choice) {
+  if (!audit.meta || replaced) return choice.split;
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(audit.meta->layout));
+  return RackSplit::Make(layout, audit.meta->rack_bits);
+}
+
 // Gathers the facts for a restore from the flags, the registry and the running servers' reports.
 Result<RestoreFacts> GatherFacts(const Audit& audit) {
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
@@ -155,6 +162,8 @@ Result<RestoreFacts> GatherFacts(const Audit& audit) {
   FIRN_ASSIGN(std::vector<MachineId> retired, SaidRetired());
   Result<std::vector<ReservedIds>> reserved = ParseReservedWord(FLAGS_reserve);
   if (!reserved.ok()) return reserved.status().WithContext("--reserve");
+  FIRN_ASSIGN(const RackSplit split, SplitOf(audit, others, choice));
+  FIRN_TRY(CheckReserved(*reserved, split).WithContext("--reserve"));
   RestoreFacts facts{.now = SystemClock().Wall(),
                      .window = Milliseconds(FLAGS_claim_window_ms),
                      .skew_max = Milliseconds(FLAGS_skew_max_ms),
@@ -294,6 +303,7 @@ std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tag
     words.layout = audit.meta->layout;
     words.rack_bits = audit.meta->rack_bits;
     words.default_strategy = audit.meta->default_strategy;
+    words.ids_since = audit.meta->ids_since;
   }
   words.tags = std::move(tags);
   return RestoreCommand(words);
@@ -320,7 +330,7 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& wor
   };
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
   TellDone(report, output);
-  WarnOfUnknown(report, !FLAGS_uuid.empty(), output);
+  WarnOfUnknown(report, !FLAGS_uuid.empty(), FLAGS_default_strategy, output);
   TellKnown(audit, facts.bounds.size() - audit.providers.size(), report, output);
   const std::string floor = FormatRfc3339(report.floor);
   output.text += "cluster " + report.uuid + (report.root_made ? " re-created" : " restored") +

@@ -1,0 +1,52 @@
+#include "server/node/kept_root.h"
+
+#include <utility>
+
+#include <fcntl.h>
+
+#include "common/base/files.h"
+
+namespace firn {
+namespace {
+
+std::string PathOf(const std::string& stem, const std::string& uuid) {
+  return stem + "." + uuid + ".root";
+}
+
+}  // namespace
+
+Result<RootSettings> ReadKeptRoot(const std::string& stem, const std::string& uuid) {
+  const std::string path = PathOf(stem, uuid);
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kRootSettingsBytesMax, O_NOFOLLOW));
+  Result<RootSettings> settings = ParseRootSettings(text);
+  if (!settings.ok()) return settings.status().WithContext(path);
+  if (settings->uuid != uuid) return Corrupt(path + ": it is of another cluster");
+  return settings;
+}
+
+Status WriteKeptRoot(const std::string& stem, const RootSettings& settings) {
+  const std::string path = PathOf(stem, settings.uuid);
+  return ReplaceFile(path, {.path = path + ".new"}, FormatRootSettings(settings));
+}
+
+std::map<std::string, TagDefinition> ReadKeptDefinitions(const std::string& stem,
+                                                         const std::string& uuid) {
+  std::map<std::string, TagDefinition> definitions;
+  const Result<KnownTags> kept = KeptTags(stem).Read(uuid);
+  if (!kept.ok()) return definitions;
+  for (const auto& [name, known] : kept->tags) {
+    if (!known.node.tag.strategy.empty()) definitions.emplace(name, known.node.tag);
+  }
+  return definitions;
+}
+
+std::string CommandFromFolder(const std::string& stem, const std::string& uuid,
+                              RestoreWords words) {
+  words.uuid = uuid;
+  const Result<RootSettings> settings = ReadKeptRoot(stem, uuid);
+  if (settings.ok()) AddSettings(*settings, words);
+  AddKnown({.tags = ReadKeptDefinitions(stem, uuid)}, words);
+  return RestoreCommand(words);
+}
+
+}  // namespace firn

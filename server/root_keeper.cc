@@ -1,0 +1,142 @@
+#include "server/root_keeper.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <glog/logging.h>
+
+#include "common/base/cat.h"
+#include "common/base/parse.h"
+#include "common/id/rack_split.h"
+#include "registry/cluster/slot.h"
+
+namespace firn {
+namespace {
+
+constexpr size_t kBatch = 32;
+
+}  // namespace
+
+RootKeeper::RootKeeper(Coordinator& coordinator, Entropy& entropy, std::string stem)
+    : entropy_(entropy), stem_(std::move(stem)), talk_(coordinator) {}
+
+void RootKeeper::Tick(BootMs now, const std::string& uuid) {
+  talk_.Tick(now);
+  if (uuid.empty() || stem_.empty()) return;
+  if (std::exchange(uuid_, uuid) != uuid) Load();
+  const bool new_session = std::exchange(session_, talk_.session()) != talk_.session();
+  if (new_session) whole_ = false;
+  if (session_ == 0 || task_.busy()) return;
+  stale_ |= new_session || now >= reread_at_;
+  if (!stale_ || (!new_session && now < not_before_)) return;
+  stale_ = false;
+  const auto spread = static_cast<uint64_t>(kRereadMin.count());
+  reread_at_ = now + kRereadMin + Milliseconds(static_cast<int64_t>(entropy_.Below(spread)));
+  not_before_ = now + kRetry;
+  task_ = Look();
+  talk_.Start(task_);
+}
+
+std::shared_ptr<const RootSettings> RootKeeper::settings() const {
+  const std::scoped_lock lock(mutex_);
+  return settings_;
+}
+
+std::shared_ptr<const RootKeeper::Definitions> RootKeeper::kept_tags() const {
+  const std::scoped_lock lock(mutex_);
+  return kept_tags_;
+}
+
+void RootKeeper::Load() {
+  Result<RootSettings> kept = ReadKeptRoot(stem_, uuid_);
+  LOG_IF(WARNING, !kept.ok() && kept.code() != Code::kNotFound)
+      << "kept root settings are unusable: " << kept.status();
+  auto tags = std::make_shared<const Definitions>(ReadKeptDefinitions(stem_, uuid_));
+  const std::scoped_lock lock(mutex_);
+  settings_ = kept.ok() ? std::make_shared<const RootSettings>(*std::move(kept)) : nullptr;
+  kept_tags_ = std::move(tags);
+}
+
+Task<> RootKeeper::Look() {
+  const auto notice = [this] { stale_ = true; };
+  const std::string root_path = kMetaPath, machines_path = kMachinesPath;
+  Result<Node> root = co_await talk_.Read(root_path, notice);
+  Result<Node> machines = co_await talk_.Read(machines_path, notice);
+  const Result<ClusterMeta> meta = root.ok() ? ParseMeta(root->data) : root.status();
+  if (!meta.ok() || !machines.ok() || meta->frozen || meta->uuid != uuid_) {
+    stale_ |= root.code() == Code::kUnavailable || machines.code() == Code::kUnavailable;
+    co_return;
+  }
+  RootSettings seen = SettingsOf(*meta, root->stat.version);
+  const std::shared_ptr<const RootSettings> known = settings();
+  const bool same = known && known->era == seen.era && known->version == seen.version &&
+                    machines_version_ == machines->stat.version;
+  if (same && whole_ && talk_.now() < read_all_at_) co_return;
+  Result<RootSettings> all = co_await ReadAll(seen);
+  if (!all.ok()) {
+    stale_ |= all.code() == Code::kUnavailable;
+    co_return;
+  }
+  Result<Node> again = co_await talk_.Read(root_path);
+  if (!again.ok() || again->stat != root->stat) {
+    stale_ |= again.code() == Code::kUnavailable;  // of a change there is a notice
+    co_return;
+  }
+  whole_ = true;
+  machines_version_ = machines->stat.version;
+  read_all_at_ = talk_.now() + kReadAllEvery;
+  Take(*std::move(all));
+}
+
+Task<Result<RootSettings>> RootKeeper::ReadAll(RootSettings settings) {
+  const Result<Layout> layout = Layout::Parse(settings.layout);
+  if (!layout.ok()) co_return layout.status();
+  const Result<RackSplit> split = RackSplit::Make(*layout, settings.rack_bits);
+  if (!split.ok()) co_return split.status();
+  std::map<MachineId, std::string> paths;
+  for (uint32_t rack = 0; rack < split->racks(); ++rack) {
+    const std::string path = RackPath(rack);
+    Result<std::vector<std::string>> names = co_await talk_.List(path);
+    if (!names.ok()) co_return names.status();
+    for (const std::string& name : *names) {
+      const auto worker = ParseIndex<uint32_t>(name);
+      if (!worker || *worker >= split->workers()) continue;
+      const Result<MachineId> machine = split->Join(*worker, rack);
+      if (machine.ok()) paths.emplace(*machine, SlotPath({rack, *worker}));
+    }
+  }
+  for (auto from = paths.begin(); from != paths.end();) {
+    std::vector<MachineId> machines;
+    std::vector<std::string> batch;
+    for (; from != paths.end() && batch.size() < kBatch; ++from) {
+      machines.push_back(from->first);
+      batch.push_back(from->second);
+    }
+    Readings read = co_await talk_.ReadAll(batch);
+    std::ranges::sort(read, {}, &Reading::which);
+    for (const auto& [which, node] : read) {
+      if (!node.ok() && node.code() != Code::kCorrupt) co_return node.status();
+      const Result<SlotRecord> record = node.ok() ? ParseSlotRecord(node->data) : node.status();
+      if (record.ok()) settings.Add(machines[which], *record);
+    }
+  }
+  co_return settings;
+}
+
+void RootKeeper::Take(RootSettings settings) {
+  const std::shared_ptr<const RootSettings> known = this->settings();
+  if (known && (*known == settings || settings.OlderThan(*known))) return;
+  const auto next = std::make_shared<const RootSettings>(std::move(settings));
+  {
+    const std::scoped_lock lock(mutex_);
+    settings_ = next;
+  }
+  const bool posted = thread_.Post([stem = stem_, next] {
+    const Status kept = WriteKeptRoot(stem, *next);
+    LOG_IF(ERROR, !kept.ok()) << "root settings are not kept: " << kept;
+  });
+  LOG_IF(ERROR, !posted) << "root settings are not kept: the queue is full";
+}
+
+}  // namespace firn

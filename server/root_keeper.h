@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "common/time/entropy.h"
+#include "registry/operate/root_settings.h"
+#include "registry/seam/talk.h"
+#include "server/node/kept_root.h"
+#include "server/store/store_thread.h"
+
+namespace firn {
+
+// What a server knows of its cluster besides the tags it serves, for the restore command that it
+// prints: the root node's settings, and the reserved and retired machine ids. Kept in the state
+// folder, so that a server that starts after the registry's data were lost prints them as well.
+//
+//  1. It reads the root node and the node above the racks in each new session, after each notice,
+//     and every 30 to 60 s. Where one of them has changed, and every hour, it reads the
+//     record of every machine id.
+//  2. A reading counts only if all of it succeeded, and the root node was the same before and
+//     after it, is not frozen and is of this cluster. So lost data replace nothing.
+//  3. A root node that is older than the known one of the same era replaces nothing either.
+//
+// Owned by the control thread, but for those marked thread-safe.
+class RootKeeper {
+ public:
+  static constexpr Milliseconds kRetry{1'000};
+  static constexpr Milliseconds kRereadMin{30'000};
+  static constexpr Milliseconds kReadAllEvery{3'600'000};
+
+  // `stem`: as of ReadKeptRoot; empty: nothing is kept. The references must outlive it.
+  RootKeeper(Coordinator& coordinator, Entropy& entropy, std::string stem);
+
+  // Does what is due. `uuid`: the cluster, empty while it is unknown.
+  void Tick(BootMs now, const std::string& uuid);
+
+  // Thread-safe; null while nothing is known.
+  std::shared_ptr<const RootSettings> settings() const;
+  // The tags that the state folder had at the start. Thread-safe; never null.
+  using Definitions = std::map<std::string, TagDefinition>;
+  std::shared_ptr<const Definitions> kept_tags() const;
+
+ private:
+  Task<> Look();
+  Task<Result<RootSettings>> ReadAll(RootSettings settings);
+  void Load();
+  void Take(RootSettings settings);
+
+  Entropy& entropy_;
+  const std::string stem_;
+  std::string uuid_;
+  int64_t session_ = 0;
+  bool stale_ = true;
+  bool whole_ = false;  // every record was read in this session
+  int64_t machines_version_ = 0;
+  BootMs not_before_, reread_at_, read_all_at_;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const RootSettings> settings_;                                    // under mutex_
+  std::shared_ptr<const Definitions> kept_tags_ = std::make_shared<Definitions>();  // likewise
+
+  StoreThread thread_;  // writes the file
+  Talk talk_;           // outlives the task
+  Task<> task_;
+};
+
+}  // namespace firn

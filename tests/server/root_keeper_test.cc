@@ -1,0 +1,119 @@
+#include "server/root_keeper.h"
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "registry/cluster/cluster_setup.h"
+#include "registry/operate/reserve.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "tests/support/process.h"
+#include "tests/support/registry/memory_coordinator.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+constexpr WallMs kIdsSince{1'600'000'000'000};
+constexpr Milliseconds kAMoment{500};
+
+// A cluster in memory, its operator, and a server that keeps the root node's settings.
+class RootKeeperTest : public testing::Test {
+ protected:
+  RootKeeperTest() {
+    EXPECT_TRUE(operator_.Connect(Milliseconds(0)).ok());
+    const ClusterPlan plan{.workers = 4, .default_strategy = "snowflake", .ids_since = kIdsSince};
+    EXPECT_TRUE(MakeCluster(operator_, plan, entropy_).ok());
+    uuid_ = ReadMeta(operator_)->meta.uuid;
+    server_.OnSession([](SessionEvent) {});
+    Start();
+  }
+
+  void Start() {
+    keeper_.reset();
+    keeper_ = std::make_unique<RootKeeper>(server_, entropy_, dir_ / "state");
+  }
+  void Pass(Milliseconds d) {
+    for (const BootMs until = clock_.Boot() + d; clock_.Boot() < until;) {
+      clock_.Advance(Milliseconds(50));
+      while (server_.Dispatch(Milliseconds(0)) > 0) {
+      }
+      keeper_->Tick(clock_.Boot(), uuid_);
+    }
+  }
+  RootSettings Settings() {
+    const auto settings = keeper_->settings();
+    return settings ? *settings : RootSettings();
+  }
+  bool IsOnDisk(const RootSettings& settings) {
+    return Eventually(kPatience, [&] {
+      const Result<RootSettings> kept = ReadKeptRoot(dir_ / "state", uuid_);
+      return kept.ok() && *kept == settings;
+    });
+  }
+  // Another version of the root node, as an edit of it makes.
+  void SetRoot(bool frozen) {
+    MetaAsRead read = *ReadMeta(operator_);
+    read.meta.frozen = frozen;
+    ASSERT_TRUE(SetMeta(operator_, read).ok());
+  }
+
+  TempDir dir_;
+  VirtualClock clock_{WallMs(1'700'000'000'000)};
+  SeededEntropy entropy_{7};
+  MemoryTree tree_{clock_};
+  MemoryCoordinator operators_{tree_}, server_{tree_};
+  BlockingCoordinator operator_{operators_, clock_};
+  std::string uuid_;
+  std::unique_ptr<RootKeeper> keeper_;
+};
+
+TEST_F(RootKeeperTest, KeepsSettingsAndReservationsForAStartAfterALoss) {
+  Pass(kAMoment);
+  EXPECT_EQ(Settings().default_strategy, "snowflake");
+  EXPECT_EQ(Settings().ids_since, kIdsSince);
+  EXPECT_TRUE(Settings().reserved.empty());
+  ASSERT_TRUE(ReserveSlots(operator_, {{0, 2}}, "an old system").ok());
+  Pass(RootKeeper::kRetry + kAMoment);
+  ASSERT_EQ(Settings().reserved.size(), 1u);
+  EXPECT_EQ(Settings().reserved.front().used_by, "an old system");
+  const RootSettings before = Settings();
+  ASSERT_TRUE(IsOnDisk(before));
+  tree_.Wipe();
+  Start();
+  Pass(kAMoment);
+  EXPECT_EQ(Settings(), before);
+}
+
+TEST_F(RootKeeperTest, AnOlderOrFrozenRootNodeReplacesNothing) {
+  Pass(kAMoment);
+  const MemoryTree::Image older = tree_.Save();
+  ASSERT_TRUE(ReserveSlots(operator_, {{0, 2}}, "an old system").ok());
+  SetRoot(/*frozen=*/false);
+  Pass(RootKeeper::kRetry + kAMoment);
+  const RootSettings before = Settings();
+  ASSERT_EQ(before.reserved.size(), 1u);
+  ASSERT_TRUE(IsOnDisk(before));
+  tree_.Load(older);
+  Pass(2 * RootKeeper::kRetry);
+  EXPECT_EQ(Settings(), before);
+  Start();
+  Pass(2 * RootKeeper::kRetry);
+  EXPECT_EQ(Settings(), before) << "the state folder's";
+}
+
+TEST_F(RootKeeperTest, ReadsAgainWhenAFrozenClusterIsRestored) {
+  Pass(kAMoment);
+  const RootSettings before = Settings();
+  SetRoot(/*frozen=*/true);
+  Pass(2 * RootKeeper::kRetry);
+  EXPECT_EQ(Settings(), before);
+  SetRoot(/*frozen=*/false);
+  Pass(2 * RootKeeper::kRetry);
+  EXPECT_EQ(Settings().version, before.version + 2);
+}
+
+}  // namespace
+}  // namespace firn
