@@ -227,7 +227,8 @@ std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
                      .auth_file = options_.credentials_file,
                      .uuid = claim.uuid,
                      .layout = std::string(layout().text()),
-                     .rack_bits = split_.rack_bits()};
+                     .rack_bits = split_.rack_bits(),
+                     .window = options_.node.claim.window};
   const std::shared_ptr<const RootSettings> root = root_.settings();
   if (root && root->uuid == claim.uuid) AddSettings(*root, words);
   KnownCluster known{.highest = *status.highest, .tags = *status.lost, .now = clock_.Wall()};
@@ -238,8 +239,7 @@ std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
       if (!tag.definition.name.empty()) known.tags.emplace(name, tag.definition);
     }
   }
-  // After a start in which the registry had lost the tags already.
-  if (!status.tags_known) known.tags.insert(root_.kept_tags()->begin(), root_.kept_tags()->end());
+  AddKept(*root_.kept(), root.get(), /*tags_lost=*/!status.tags_known, known);
   AddKnown(known, words);
   return RestoreCommand(words);
 }

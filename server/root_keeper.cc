@@ -28,9 +28,9 @@ void RootKeeper::Tick(BootMs now, const std::string& uuid) {
   const bool new_session = std::exchange(session_, talk_.session()) != talk_.session();
   if (new_session) whole_ = false;
   if (session_ == 0 || task_.busy()) return;
-  stale_ |= new_session || now >= reread_at_;
-  if (!stale_ || (!new_session && now < not_before_)) return;
-  stale_ = false;
+  *stale_ |= new_session || now >= reread_at_;
+  if (!*stale_ || (!new_session && now < not_before_)) return;
+  *stale_ = false;
   const auto spread = static_cast<uint64_t>(kRereadMin.count());
   reread_at_ = now + kRereadMin + Milliseconds(static_cast<int64_t>(entropy_.Below(spread)));
   not_before_ = now + kRetry;
@@ -43,44 +43,48 @@ std::shared_ptr<const RootSettings> RootKeeper::settings() const {
   return settings_;
 }
 
-std::shared_ptr<const RootKeeper::Definitions> RootKeeper::kept_tags() const {
+std::shared_ptr<const KeptCluster> RootKeeper::kept() const {
   const std::scoped_lock lock(mutex_);
-  return kept_tags_;
+  return kept_;
 }
 
 void RootKeeper::Load() {
-  Result<RootSettings> kept = ReadKeptRoot(stem_, uuid_);
-  LOG_IF(WARNING, !kept.ok() && kept.code() != Code::kNotFound)
-      << "kept root settings are unusable: " << kept.status();
-  auto tags = std::make_shared<const Definitions>(ReadKeptDefinitions(stem_, uuid_));
+  auto kept = std::make_shared<const KeptCluster>(ReadKeptCluster(stem_, uuid_));
   const std::scoped_lock lock(mutex_);
-  settings_ = kept.ok() ? std::make_shared<const RootSettings>(*std::move(kept)) : nullptr;
-  kept_tags_ = std::move(tags);
+  settings_ = kept->root ? std::make_shared<const RootSettings>(*kept->root) : nullptr;
+  kept_ = std::move(kept);
 }
 
 Task<> RootKeeper::Look() {
-  const auto notice = [this] { stale_ = true; };
+  const auto notice = [stale = stale_] { *stale = true; };
   const std::string root_path = kMetaPath, machines_path = kMachinesPath;
   Result<Node> root = co_await talk_.Read(root_path, notice);
   Result<Node> machines = co_await talk_.Read(machines_path, notice);
   const Result<ClusterMeta> meta = root.ok() ? ParseMeta(root->data) : root.status();
   if (!meta.ok() || !machines.ok() || meta->frozen || meta->uuid != uuid_) {
-    stale_ |= root.code() == Code::kUnavailable || machines.code() == Code::kUnavailable;
+    *stale_ |= root.code() == Code::kUnavailable || machines.code() == Code::kUnavailable;
+    co_return;
+  }
+  const std::string era_path = EraPath(meta->era);
+  Result<Node> era = co_await talk_.Read(era_path);
+  if (!era.ok()) {
+    *stale_ |= era.code() == Code::kUnavailable;
     co_return;
   }
   RootSettings seen = SettingsOf(*meta, root->stat.version);
+  seen.era_began = era->stat.modified;  // the node is never set
   const std::shared_ptr<const RootSettings> known = settings();
   const bool same = known && known->era == seen.era && known->version == seen.version &&
                     machines_version_ == machines->stat.version;
   if (same && whole_ && talk_.now() < read_all_at_) co_return;
   Result<RootSettings> all = co_await ReadAll(seen);
   if (!all.ok()) {
-    stale_ |= all.code() == Code::kUnavailable;
+    *stale_ |= all.code() == Code::kUnavailable;
     co_return;
   }
   Result<Node> again = co_await talk_.Read(root_path);
   if (!again.ok() || again->stat != root->stat) {
-    stale_ |= again.code() == Code::kUnavailable;  // of a change there is a notice
+    *stale_ |= again.code() == Code::kUnavailable;  // of a change there is a notice
     co_return;
   }
   whole_ = true;
@@ -102,6 +106,7 @@ Task<Result<RootSettings>> RootKeeper::ReadAll(RootSettings settings) {
     for (const std::string& name : *names) {
       const auto worker = ParseIndex<uint32_t>(name);
       if (!worker || *worker >= split->workers()) continue;
+      settings.workers = std::max(settings.workers, *worker + 1);
       const Result<MachineId> machine = split->Join(*worker, rack);
       if (machine.ok()) paths.emplace(*machine, SlotPath({rack, *worker}));
     }
@@ -126,17 +131,19 @@ Task<Result<RootSettings>> RootKeeper::ReadAll(RootSettings settings) {
 
 void RootKeeper::Take(RootSettings settings) {
   const std::shared_ptr<const RootSettings> known = this->settings();
-  if (known && (*known == settings || settings.OlderThan(*known))) return;
+  const bool is_known = known && (*known == settings ? !unsaved_ : settings.OlderThan(*known));
+  if (is_known) return;
   const auto next = std::make_shared<const RootSettings>(std::move(settings));
   {
     const std::scoped_lock lock(mutex_);
     settings_ = next;
   }
-  const bool posted = thread_.Post([stem = stem_, next] {
-    const Status kept = WriteKeptRoot(stem, *next);
-    LOG_IF(ERROR, !kept.ok()) << "root settings are not kept: " << kept;
+  const bool posted = thread_.Post([this, next] {
+    const Status saved = WriteKeptRoot(stem_, *next);
+    LOG_IF(ERROR, !saved.ok()) << "the root node's settings cannot be saved: " << saved;
+    unsaved_ = !saved.ok();
   });
-  LOG_IF(ERROR, !posted) << "root settings are not kept: the queue is full";
+  if (!posted) unsaved_ = true;
 }
 
 }  // namespace firn

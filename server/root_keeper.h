@@ -1,6 +1,6 @@
 #pragma once
 
-#include <map>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +24,7 @@ namespace firn {
 //  2. A reading counts only if all of it succeeded, and the root node was the same before and
 //     after it, is not frozen and is of this cluster. So lost data replace nothing.
 //  3. A root node that is older than the known one of the same era replaces nothing either.
+//  4. A file that cannot be written is written again after an hour at most.
 //
 // Owned by the control thread, but for those marked thread-safe.
 class RootKeeper {
@@ -40,9 +41,8 @@ class RootKeeper {
 
   // Thread-safe; null while nothing is known.
   std::shared_ptr<const RootSettings> settings() const;
-  // The tags that the state folder had at the start. Thread-safe; never null.
-  using Definitions = std::map<std::string, TagDefinition>;
-  std::shared_ptr<const Definitions> kept_tags() const;
+  // The state folder's contents at the start. Thread-safe; never null.
+  std::shared_ptr<const KeptCluster> kept() const;
 
  private:
   Task<> Look();
@@ -54,16 +54,19 @@ class RootKeeper {
   const std::string stem_;
   std::string uuid_;
   int64_t session_ = 0;
-  bool stale_ = true;
+  // Shared with watches, whose notices may come after this object has ended.
+  const std::shared_ptr<bool> stale_ = std::make_shared<bool>(true);
   bool whole_ = false;  // every record was read in this session
   int64_t machines_version_ = 0;
   BootMs not_before_, reread_at_, read_all_at_;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const RootSettings> settings_;                                    // under mutex_
-  std::shared_ptr<const Definitions> kept_tags_ = std::make_shared<Definitions>();  // likewise
+  std::shared_ptr<const RootSettings> settings_;                               // under mutex_
+  std::shared_ptr<const KeptCluster> kept_ = std::make_shared<KeptCluster>();  // likewise
 
-  StoreThread thread_;  // writes the file
+  std::atomic<bool> unsaved_{false};  // the file is older than settings_
+
+  StoreThread thread_;  // writes the file; ends before what it works with
   Talk talk_;           // outlives the task
   Task<> task_;
 };

@@ -36,11 +36,17 @@ void AddField(std::string_view key, std::string_view value, std::string& word) {
   word.append(",").append(key).append("=").append(UrlEncode(value));
 }
 
+// Stands for the number of a tag of which only lower numbers are known.
+std::string StartAbove(const TagDefinition& tag) {
+  return tag.high > 1 ? Cat("START_ABOVE_", tag.high - 1) : "START";
+}
+
 // `start` is empty if it is unknown.
 std::string WordOf(const TagDefinition& tag, std::optional<int64_t> start) {
   const bool known = !tag.strategy.empty();
   const bool segment = !known || tag.strategy == "segment";
-  std::string word = EncodeTagName(tag.name) + "=" + (start ? std::to_string(*start) : "START");
+  std::string word =
+      EncodeTagName(tag.name) + "=" + (start ? std::to_string(*start) : StartAbove(tag));
   for (const TagField& field : TagFields()) {
     if (field.key == "start" || IsDefault(field, tag)) continue;
     if (field.key == "strategy" && segment) continue;  // added below if there are no other fields
@@ -117,6 +123,7 @@ void AddSettings(const RootSettings& settings, RestoreWords& words) {
   words.uuid = settings.uuid;
   words.layout = settings.layout;
   words.rack_bits = settings.rack_bits;
+  words.workers = settings.workers;
   words.default_strategy = settings.default_strategy;
   words.ids_since = settings.ids_since;
   words.reserved = settings.reserved;
@@ -150,6 +157,10 @@ std::string RestoreCommand(const RestoreWords& words) {
   AddFlag("uuid", words.uuid, command);
   AddFlag("layout", words.layout, command);
   if (words.rack_bits) AddFlag("rack_bits", std::to_string(*words.rack_bits), command);
+  if (words.workers > 0) AddFlag("workers", std::to_string(words.workers), command);
+  if (words.window > ClaimOptions().window) {
+    AddFlag("claim_window_ms", std::to_string(words.window.count()), command);
+  }
   if (words.default_strategy) {
     command += " " + ShellWord("--default_strategy=" + *words.default_strategy);
   }

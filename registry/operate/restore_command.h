@@ -23,13 +23,17 @@ namespace firn {
 //
 // A tag is one argument, TAG=START and the fields that differ from a new definition, names and
 // values encoded as in paths and URLs. START is the next number that it may issue; 0: a tag without
-// numbers. Without fields, the argument is only a number and does not define the tag.
+// numbers. Without fields, the argument is only a number and does not define the tag. A START that
+// is not known is printed as such, or as START_ABOVE_5000 where 5000 were issued at least: the
+// command refuses both.
 struct RestoreWords {
   std::string registry;
   std::string auth_file{};  // empty: not needed
   std::string uuid{};
   std::string layout{};
   std::optional<int> rack_bits{};
+  uint32_t workers = 0;   // machine ids of each rack; 0: unknown
+  Milliseconds window{};  // the largest of a claim; 0: the default
   // Not set: unknown. An empty strategy, or an empty list, is printed, so that the command shows
   // that there is none.
   std::optional<std::string> default_strategy{};
@@ -38,16 +42,19 @@ struct RestoreWords {
   std::optional<WallMs> bound{};        // the highest that may have been used
   std::vector<MachineId> retired{};     // before the loss, or because their bounds are implausible
   std::vector<TagDefinition> tags{};    // lost tags; `high` is the highest value each may have had
-  std::vector<TagDefinition> unread{};  // likewise, but `high` is unknown
+  std::vector<TagDefinition> unread{};  // likewise, but `high` may be too low
 };
 
 // Copies all of `settings`; adds their retired machine ids.
 void AddSettings(const RootSettings& settings, RestoreWords& words);
 
+// Times that ids may have reached, each of a machine id if that is known.
+using Bounds = std::vector<std::pair<std::optional<MachineId>, WallMs>>;
+
 // A server's own knowledge of its cluster, which it prints after the registry has lost data.
 struct KnownCluster {
-  std::vector<std::pair<std::optional<MachineId>, WallMs>> bounds{};  // of its machine ids
-  std::map<std::string, int64_t> highest{};                           // of the ledgers it has read
+  Bounds bounds{};                           // of its machine ids
+  std::map<std::string, int64_t> highest{};  // of the ledgers it has read
   std::map<std::string, TagDefinition> tags{};
   WallMs now{};
 };
@@ -57,7 +64,7 @@ struct KnownCluster {
 void AddKnown(const KnownCluster& known, RestoreWords& words);
 
 // Returns the whole command, quoted for a shell. Every tag starts GapOf beyond its `high`. An
-// unknown number is printed as START, which the command refuses until the operator replaces it.
+// unknown number is printed as START, until the operator replaces it.
 std::string RestoreCommand(const RestoreWords& words);
 
 // Converts a tag to its argument (only a number for a tag without a strategy), and an argument to a

@@ -79,6 +79,11 @@ void RootSettings::Add(MachineId machine, const SlotRecord& record) {
   }
 }
 
+WallMs RootSettings::IdsBy(WallMs now) const {
+  if (floor == WallMs() || era_began == WallMs()) return floor;
+  return floor + std::max(Milliseconds(0), now - era_began);
+}
+
 RootSettings SettingsOf(const ClusterMeta& meta, int64_t version) {
   return {.uuid = meta.uuid,
           .layout = meta.layout,
@@ -99,11 +104,13 @@ std::string FormatRootSettings(const RootSettings& settings) {
       .Text("uuid", settings.uuid)
       .Text("layout", settings.layout)
       .Number("rack_bits", settings.rack_bits)
+      .Number("workers", settings.workers)
       .Text("default_strategy", settings.default_strategy)
       .Number("ids_since_ms", settings.ids_since.ms())
       .Text("era", settings.era.text())
       .Number("root_version", settings.version)
       .Number("floor_ms", settings.floor.ms())
+      .Number("era_began_ms", settings.era_began.ms())
       .Text("reserved", ReservedWord(settings.reserved))
       .Text("retired", retired)
       .Done();
@@ -112,24 +119,28 @@ std::string FormatRootSettings(const RootSettings& settings) {
 Result<RootSettings> ParseRootSettings(std::string_view json) {
   RootSettings settings;
   std::string era, reserved, retired;
-  int64_t rack_bits = 0, ids_since = 0, floor = 0;
+  int64_t rack_bits = 0, workers = 0, ids_since = 0, floor = 0, era_began = 0;
   JsonReader read(json, kRootSettingsBytesMax);
   read.Text("uuid", settings.uuid)
       .Text("layout", settings.layout)
       .Number("rack_bits", rack_bits, 0, 16)
+      .Number("workers", workers, 0, kMachineMax + 1)
       .Text("default_strategy", settings.default_strategy)
       .Number("ids_since_ms", ids_since, 0, kRecordTimeMax.ms())
       .Text("era", era)
       .Number("root_version", settings.version, INT64_MIN)
       .Number("floor_ms", floor, 0, kRecordTimeMax.ms())
+      .Number("era_began_ms", era_began, 0, kRecordTimeMax.ms())
       .Text("reserved", reserved, kRootSettingsBytesMax)
       .Text("retired", retired, kRootSettingsBytesMax);
   FIRN_TRY(read.status());
   if (!IsUuid(settings.uuid)) return Corrupt("\"uuid\" is not a UUID");
   FIRN_ASSIGN(settings.era, Nonce::Parse(era));
   settings.rack_bits = static_cast<int>(rack_bits);
+  settings.workers = static_cast<uint32_t>(workers);
   settings.ids_since = WallMs(ids_since);
   settings.floor = WallMs(floor);
+  settings.era_began = WallMs(era_began);
   const Result<std::vector<ReservedIds>> ranges = ParseReservedWord(reserved);
   if (!ranges.ok()) return Corrupt(ranges.status().message());
   settings.reserved = *ranges;

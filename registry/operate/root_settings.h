@@ -38,11 +38,13 @@ struct RootSettings {
   std::string uuid{};
   std::string layout{};
   int rack_bits = 0;
+  uint32_t workers = 0;  // machine ids of each rack; 0: not recorded
   std::string default_strategy{};
   WallMs ids_since{};  // 0: not recorded
   Nonce era{};
   int64_t version = 0;  // of the root node, within the era
   WallMs floor{};
+  WallMs era_began{};                   // by the registry's clock; 0: not recorded
   std::vector<ReservedIds> reserved{};  // in order
   std::vector<MachineId> retired{};     // in order; without the reserved ones
 
@@ -53,6 +55,10 @@ struct RootSettings {
   bool OlderThan(const RootSettings& other) const {
     return uuid == other.uuid && era == other.era && version < other.version;
   }
+
+  // Returns the time that ids may have reached by `now`: after a restore, id clocks start at the
+  // floor, ahead of the wall clock, and stay ahead. 0: ids are not ahead.
+  WallMs IdsBy(WallMs now) const;
 
   friend bool operator==(const RootSettings&, const RootSettings&) = default;
 };

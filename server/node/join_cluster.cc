@@ -74,11 +74,14 @@ Result<ClusterMeta> LookForCluster(BlockingCoordinator& registry, Milliseconds p
 
 bool IsHalfMade(const Result<ClusterMeta>& meta) { return meta.ok() && meta->frozen; }
 
-Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {
-  return Conflict("there is no cluster at " + place.registry + ", but the state folder remembers " +
-                  "cluster " + remembered.uuid + ": if its data are lost, run\n  " +
-                  CommandFromFolder(place.kept_stem, remembered.uuid,
-                                    {.registry = place.registry, .layout = remembered.layout}));
+Status RefuseLost(const ClusterPlace& place, const Hint& remembered, WallMs now) {
+  return Conflict(
+      "there is no cluster at " + place.registry + ", but the state folder remembers " +
+      "cluster " + remembered.uuid + ": if its data are lost, run\n  " +
+      CommandFromFolder(
+          place.kept_stem, remembered.uuid,
+          {.registry = place.registry, .layout = remembered.layout, .window = place.claim_window},
+          now));
 }
 
 // Takes over the known layout, or refuses a different one.
@@ -136,7 +139,7 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
   BlockingCoordinator registry(*coordinator, clock);
   auto meta = LookForCluster(registry, patience);
   if (IsDirectory(place) && (meta.code() == Code::kNotFound || IsHalfMade(meta))) {
-    if (remembered && !meta.ok()) return RefuseLost(place, *remembered);
+    if (remembered && !meta.ok()) return RefuseLost(place, *remembered, clock.Wall());
     if (!remembered) {
       FIRN_TRY(MakeLocalCluster(place, clock, entropy));
       meta = LookForCluster(registry, patience);

@@ -24,7 +24,8 @@ struct ClusterPlace {
   std::optional<Layout> layout{};  // empty: the cluster's, or `firn` for a new one
   std::string default_strategy{};  // of undefined tags, for a new cluster
   uint32_t workers_min = 0;        // of each rack, for a new cluster
-  std::string kept_stem{};         // of ReadKeptRoot
+  std::string kept_stem{};         // of ReadKeptCluster
+  Milliseconds claim_window{};     // for the restore command that is printed
   RegistryOpener open = OpenCoordinator;
 };
 

@@ -1,16 +1,45 @@
 #include "server/node/kept_root.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fcntl.h>
 
+#include "common/base/cat.h"
 #include "common/base/files.h"
+#include "common/log/log.h"
+#include "registry/state/hint.h"
+#include "server/node/open_node.h"
 
 namespace firn {
 namespace {
 
+constexpr size_t kHintBytesMax = 64 << 10;
+
 std::string PathOf(const std::string& stem, const std::string& uuid) {
   return stem + "." + uuid + ".root";
+}
+
+std::map<std::string, TagDefinition> ReadDefinitions(const std::string& stem,
+                                                     const std::string& uuid) {
+  std::map<std::string, TagDefinition> definitions;
+  const Result<KnownTags> kept = KeptTags(stem).Read(uuid);
+  if (!kept.ok()) return definitions;
+  for (const auto& [name, known] : kept->tags) {
+    if (!known.node.tag.strategy.empty()) definitions.emplace(name, known.node.tag);
+  }
+  return definitions;
+}
+
+Bounds ReadLast(const std::string& stem, const std::string& uuid) {
+  Bounds last;
+  for (uint32_t number = 1; number <= kMachineIdsMax; ++number) {
+    const std::string path = number == 1 ? stem : Cat(stem, ".", number);
+    const auto text = ReadRegularFile(path + ".properties", kHintBytesMax, O_NOFOLLOW);
+    const Result<Hint> hint = text.ok() ? ParseHint(*text) : text.status();
+    if (hint.ok() && hint->uuid == uuid) last.emplace_back(MachineId(hint->machine), hint->last);
+  }
+  return last;
 }
 
 }  // namespace
@@ -29,23 +58,38 @@ Status WriteKeptRoot(const std::string& stem, const RootSettings& settings) {
   return ReplaceFile(path, {.path = path + ".new"}, FormatRootSettings(settings));
 }
 
-std::map<std::string, TagDefinition> ReadKeptDefinitions(const std::string& stem,
-                                                         const std::string& uuid) {
-  std::map<std::string, TagDefinition> definitions;
-  const Result<KnownTags> kept = KeptTags(stem).Read(uuid);
-  if (!kept.ok()) return definitions;
-  for (const auto& [name, known] : kept->tags) {
-    if (!known.node.tag.strategy.empty()) definitions.emplace(name, known.node.tag);
+KeptCluster ReadKeptCluster(const std::string& stem, const std::string& uuid) {
+  KeptCluster kept{.tags = ReadDefinitions(stem, uuid), .last = ReadLast(stem, uuid)};
+  Result<RootSettings> root = ReadKeptRoot(stem, uuid);
+  if (root.ok()) {
+    kept.root = *std::move(root);
+  } else if (root.code() != Code::kNotFound) {
+    LogWarning() << "the saved settings of the root node are unusable: " << root.status();
   }
-  return definitions;
+  return kept;
 }
 
-std::string CommandFromFolder(const std::string& stem, const std::string& uuid,
-                              RestoreWords words) {
+void AddKept(const KeptCluster& kept, const RootSettings* root, bool tags_lost,
+             KnownCluster& known) {
+  const auto held = [](const auto& bound) { return bound.second > WallMs(); };
+  if (std::ranges::none_of(known.bounds, held)) {
+    known.bounds = kept.last;
+    if (root != nullptr) known.bounds.emplace_back(std::nullopt, root->IdsBy(known.now));
+  }
+  for (const auto& [name, saved] : kept.tags) {
+    const auto tag = tags_lost ? known.tags.emplace(name, saved).first : known.tags.find(name);
+    if (tag != known.tags.end()) tag->second.high = std::max(tag->second.high, saved.high);
+  }
+}
+
+std::string CommandFromFolder(const std::string& stem, const std::string& uuid, RestoreWords words,
+                              WallMs now) {
   words.uuid = uuid;
-  const Result<RootSettings> settings = ReadKeptRoot(stem, uuid);
-  if (settings.ok()) AddSettings(*settings, words);
-  AddKnown({.tags = ReadKeptDefinitions(stem, uuid)}, words);
+  const KeptCluster kept = ReadKeptCluster(stem, uuid);
+  KnownCluster known{.now = now};
+  if (kept.root) AddSettings(*kept.root, words);
+  AddKept(kept, kept.root ? &*kept.root : nullptr, /*tags_lost=*/true, known);
+  AddKnown(known, words);
   return RestoreCommand(words);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
@@ -10,21 +11,33 @@
 
 namespace firn {
 
-// The settings of the root node in a state folder, one file for each cluster: <stem>.<uuid>.root.
-// Only printed commands use them: no claim and no id depends on this file.
+// What a state folder contains about one cluster. Only printed commands use it: no claim and no id
+// depends on it.
+struct KeptCluster {
+  std::optional<RootSettings> root{};           // <stem>.<uuid>.root
+  std::map<std::string, TagDefinition> tags{};  // with the ledgers as they were saved last
+  Bounds last{};  // the highest id time of each machine id that the server held last
+};
 
-// kNotFound, or why it cannot be used. `stem`: the folder and the first part of the file's name.
+// Reads what there is; logs why an existing file of the root node's settings is unusable. `stem`:
+// the folder and the first part of the files' names. Blocks.
+KeptCluster ReadKeptCluster(const std::string& stem, const std::string& uuid);
+
+// kNotFound, or why the file cannot be used.
 Result<RootSettings> ReadKeptRoot(const std::string& stem, const std::string& uuid);
 
 // Replaces the file; the settings name the cluster. Blocks.
 Status WriteKeptRoot(const std::string& stem, const RootSettings& settings);
 
-// The restore command of cluster `uuid`, from the state folder alone; `words` has the registry and
-// what is known otherwise, which the folder's settings replace.
-std::string CommandFromFolder(const std::string& stem, const std::string& uuid, RestoreWords words);
+// Adds to `known` what a server without a claim cannot know otherwise: the bounds. `root` is the
+// newest known; null: none. A tag that `known` contains gets the saved ledger if that is higher.
+// Other tags are added if `tags_lost`.
+void AddKept(const KeptCluster& kept, const RootSettings* root, bool tags_lost,
+             KnownCluster& known);
 
-// The definitions in the state folder; empty where there are none.
-std::map<std::string, TagDefinition> ReadKeptDefinitions(const std::string& stem,
-                                                         const std::string& uuid);
+// Returns the restore command of cluster `uuid`, from the state folder alone. `words` contains the
+// registry and whatever else is known, which the folder's settings replace.
+std::string CommandFromFolder(const std::string& stem, const std::string& uuid, RestoreWords words,
+                              WallMs now);
 
 }  // namespace firn

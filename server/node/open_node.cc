@@ -145,6 +145,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePla
                                                   .default_strategy = place.default_strategy,
                                                   .workers_min = WorkersFor(place, worker),
                                                   .kept_stem = StemIn(place, owner),
+                                                  .claim_window = options.claim.window,
                                                   .open = std::move(ground.open)},
                                                  *ground.folder, clock, entropy));
   // A guess must not refuse a rack that the cluster may have: its keeper will find out.

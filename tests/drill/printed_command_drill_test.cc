@@ -7,8 +7,10 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <regex>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -26,11 +28,13 @@ class PrintedCommandDrill : public Drill {
     ASSERT_TRUE(started.ok()) << started.status();
     zookeeper_ = *std::move(started);
     registry_ = "zk://" + zookeeper_->hosts() + kClusterPath;
-    Run({"init", "--brand-new", "--workers=8", "--rack_bits=3", "--default_strategy=snowflake"});
+    Run({"init", "--brand-new", "--force", "--workers=8", "--rack_bits=3",
+         "--default_strategy=snowflake"});
     Run({"machines", "reserve", "0-9", "--reserved_for=the old system, part 'a'"});
     Run({"machines", "reserve", "12", "--reserved_for=another"});
     Run({"restore", "--retire=15"});
     Run({"tags", "create", "limited", "strategy=snowflake", "plugins=rate"});
+    Run({"tags", "create", "order", "strategy=segment", "start=1", "step=10", "hold_minutes=7"});
   }
   void StartServer() {
     server_ = std::make_unique<RunningServer>(
@@ -41,7 +45,8 @@ class PrintedCommandDrill : public Drill {
   }
   // The settings in the server's state folder.
   std::string Kept() {
-    for (const auto& entry : std::filesystem::directory_iterator(folder("server"))) {
+    std::error_code missing;
+    for (const auto& entry : std::filesystem::directory_iterator(folder("server"), missing)) {
       if (entry.path().extension() != ".root") continue;
       std::ostringstream text;
       text << std::ifstream(entry.path()).rdbuf();
@@ -64,7 +69,7 @@ class PrintedCommandDrill : public Drill {
     std::string uuid, layout, default_strategy;
     int rack_bits = 0;
     std::map<int64_t, std::string> out_of_use{};  // by machine id
-    nlohmann::json tags{};
+    nlohmann::json tags{};                        // without ledgers
 
     friend bool operator==(const Existing&, const Existing&) = default;
   };
@@ -77,10 +82,34 @@ class PrintedCommandDrill : public Drill {
     for (const auto& slot : Json({"machines", "list"})) {
       const std::string use = slot.at("use");
       if (use != "reserved" && use != "retired") continue;
-      existing.out_of_use[slot.at("machine")] = use == "reserved" ? slot.at("owner") : use;
+      existing.out_of_use[slot.at("machine")] =
+          use == "reserved" ? slot.at("owner").get<std::string>() : use;
     }
-    existing.tags = Json({"tags", "show", "limited"});
+    existing.tags = Json({"tags", "show", "limited", "order"});
+    for (auto& tag : existing.tags) {
+      for (const char* ledger : {"high", "start"}) tag.erase(ledger);
+    }
     return existing;
+  }
+  // The time that ids of any machine id may have reached.
+  WallMs HighestBound() {
+    int64_t highest = Meta().floor.ms();
+    const nlohmann::json audit = Json({"audit"});
+    for (const auto& slot : audit.at("machines")) {
+      highest = std::max(highest, slot.at("bound_ms").get<int64_t>());
+    }
+    return WallMs(highest);
+  }
+  // Takes numbers of the tag `order`, so that its ledger moves.
+  void TakeNumbers(int count) {
+    for (int i = 0; i < count; ++i) {
+      RunningServer::Answer answer;
+      ASSERT_TRUE(Eventually(kPatience, [&] {
+        answer = server_->Get("/api/segment/get/order");
+        return answer.status == 200;
+      })) << answer.body;
+      taken_ = std::max<int64_t>(taken_, std::stoll(answer.body));
+    }
   }
 
   std::string Printed() {
@@ -88,7 +117,7 @@ class PrintedCommandDrill : public Drill {
     EXPECT_TRUE(Eventually(3 * kPatience, [&] {
       const auto status = nlohmann::json::parse(server_->Admin("/v1/status").body, nullptr, false);
       const std::string trouble = status.is_object() ? status.value("trouble", "") : "";
-      const size_t at = trouble.find("firn restore --");
+      const size_t at = trouble.rfind("firn restore --");
       if (at == std::string::npos) return false;
       command = trouble.substr(at);
       return true;
@@ -96,11 +125,22 @@ class PrintedCommandDrill : public Drill {
     return command;
   }
   // Pastes it into a shell in which `firn` is the program of this build.
-  void PasteAndCompare(const std::string& command, const Existing& before) {
-    const std::string program = BuiltProgram("firn");
-    const Finished pasted = RunToEnd(
-        {"/bin/sh", "-c",
-         "PATH=" + std::filesystem::path(program).parent_path().string() + ":$PATH\n" + command});
+  static Finished Paste(const std::string& command) {
+    const std::string programs = std::filesystem::path(BuiltProgram("firn")).parent_path();
+    return RunToEnd({"/bin/sh", "-c", "PATH=" + programs + ":$PATH\n" + command});
+  }
+  // Replaces the number that the server cannot know; until then the command changes nothing.
+  std::string WithNumbers(const std::string& command) {
+    const std::regex start("START(_ABOVE_[0-9]+)?");
+    if (!std::regex_search(command, start)) return command;
+    const Finished refused = Paste(command);
+    EXPECT_EQ(refused.exit_code, 2) << refused.out << refused.err;
+    EXPECT_FALSE(ReadNode(kMetaPath).ok());
+    return std::regex_replace(command, start, std::to_string(taken_ + 1));
+  }
+  void PasteAndCompare(const std::string& printed, const Existing& before, WallMs bound) {
+    const std::string command = WithNumbers(printed);
+    const Finished pasted = Paste(command);
     EXPECT_EQ(pasted.exit_code, 0) << command << "\n" << pasted.out << pasted.err;
     EXPECT_EQ(pasted.out.find("WARNING: --"), std::string::npos) << pasted.out;
     const Existing after = Read();
@@ -110,13 +150,18 @@ class PrintedCommandDrill : public Drill {
     EXPECT_EQ(after.default_strategy, before.default_strategy) << command;
     EXPECT_EQ(after.out_of_use, before.out_of_use) << command;
     EXPECT_EQ(after.tags, before.tags) << command;
+    EXPECT_GE(Meta().floor, bound) << command;
     EXPECT_TRUE(Eventually(3 * kPatience, [&] {
       return server_->Admin("/readyz").status == 200 &&
              server_->Get("/v1/ids/limited?count=1").status == 200 &&
              server_->Get("/v1/ids/undefined?count=1").status == 200;
     })) << server_->log();
+    const int64_t taken = std::exchange(taken_, 0);
+    ASSERT_NO_FATAL_FAILURE(TakeNumbers(1));
+    EXPECT_GT(taken_, taken) << command;
   }
 
+  int64_t taken_ = 0;  // the highest number
   std::unique_ptr<ZooKeeper> zookeeper_;
   std::unique_ptr<RunningServer> server_;
 };
@@ -125,10 +170,13 @@ TEST_F(PrintedCommandDrill, ARunningServerPrintsACompleteCommand) {
   ASSERT_NO_FATAL_FAILURE(StartCluster());
   ASSERT_NO_FATAL_FAILURE(StartServer());
   ASSERT_TRUE(server_->BecomesReady()) << server_->log();
+  ASSERT_NO_FATAL_FAILURE(TakeNumbers(25));
   const Existing before = Read();
+  const WallMs bound = HighestBound();
   ASSERT_EQ(before.out_of_use.size(), 12u);
+  ASSERT_EQ(before.tags.size(), 2u);
   ASSERT_TRUE(zookeeper_->Wipe().ok());
-  PasteAndCompare(Printed(), before);
+  PasteAndCompare(Printed(), before, bound);
 }
 
 TEST_F(PrintedCommandDrill, AServerStartedAfterTheLossPrintsACompleteCommand) {
@@ -136,12 +184,16 @@ TEST_F(PrintedCommandDrill, AServerStartedAfterTheLossPrintsACompleteCommand) {
   ASSERT_NO_FATAL_FAILURE(StartServer());
   ASSERT_TRUE(server_->BecomesReady()) << server_->log();
   ASSERT_TRUE(server_->KeepsItsHint());
+  ASSERT_NO_FATAL_FAILURE(TakeNumbers(25));
   const Existing before = Read();
+  const WallMs bound = HighestBound();
   server_->process().Signal(SIGTERM);
   ASSERT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
   ASSERT_TRUE(zookeeper_->Wipe().ok());
   server_->StartAgain();
-  PasteAndCompare(Printed(), before);
+  const std::string command = Printed();
+  EXPECT_NE(command.find(" order=START_ABOVE_"), command.npos) << command;
+  PasteAndCompare(command, before, bound);
 }
 
 }  // namespace

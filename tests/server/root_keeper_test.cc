@@ -17,6 +17,7 @@ namespace firn {
 namespace {
 
 constexpr WallMs kIdsSince{1'600'000'000'000};
+constexpr WallMs kBegan{1'700'000'000'000};
 constexpr Milliseconds kAMoment{500};
 
 // A cluster in memory, its operator, and a server that keeps the root node's settings.
@@ -61,7 +62,7 @@ class RootKeeperTest : public testing::Test {
   }
 
   TempDir dir_;
-  VirtualClock clock_{WallMs(1'700'000'000'000)};
+  VirtualClock clock_{kBegan};
   SeededEntropy entropy_{7};
   MemoryTree tree_{clock_};
   MemoryCoordinator operators_{tree_}, server_{tree_};
@@ -74,6 +75,8 @@ TEST_F(RootKeeperTest, KeepsSettingsAndReservationsForAStartAfterALoss) {
   Pass(kAMoment);
   EXPECT_EQ(Settings().default_strategy, "snowflake");
   EXPECT_EQ(Settings().ids_since, kIdsSince);
+  EXPECT_EQ(Settings().workers, 4u);
+  EXPECT_EQ(Settings().era_began, kBegan);
   EXPECT_TRUE(Settings().reserved.empty());
   ASSERT_TRUE(ReserveSlots(operator_, {{0, 2}}, "an old system").ok());
   Pass(RootKeeper::kRetry + kAMoment);

@@ -275,7 +275,8 @@ TEST_F(FirnRestoreTest, RefusesReservationsThatTheLayoutLacksBeforeItWritesAnyth
   Init();
   const auto cluster = [this] { return FirnJson({"audit"}).at("cluster"); };
   const AnyJson before = cluster();
-  for (const std::string word : {"9999=old", "0-1024=old", "1", "1=" + std::string(201, 'x')}) {
+  for (const std::string& word :
+       std::vector<std::string>{"9999=old", "0-1024=old", "1", "1=" + std::string(201, 'x')}) {
     EXPECT_EQ(Firn({"restore", "--workers=4", "--reserve=" + word}).exit_code, 2) << word;
     EXPECT_EQ(cluster(), before) << word;
   }

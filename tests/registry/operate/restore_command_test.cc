@@ -76,6 +76,10 @@ TEST(RestoreCommandTest, NamesAnInvalidArgument) {
 TEST(RestoreCommandTest, AnUnknownNumberIsAPlaceholderThatIsRefused) {
   const std::string command = RestoreCommand({.registry = "dir:///x", .unread = {Segment("o", 0)}});
   EXPECT_EQ(command, "firn restore --registry=dir:///x o=START,step=50,step_max=400");
+  const std::string above =
+      RestoreCommand({.registry = "dir:///x", .unread = {Segment("o", 5'001)}});
+  EXPECT_EQ(above, "firn restore --registry=dir:///x o=START_ABOVE_5000,step=50,step_max=400");
+  EXPECT_EQ(ParseTagWord("o=START_ABOVE_5000,step=50").code(), Code::kInvalid);
   const auto refused = ParseTagWord("o=START,step=50,step_max=400");
   EXPECT_NE(refused.status().message().find("START must be a number"), std::string::npos)
       << refused.status();
@@ -87,6 +91,7 @@ TEST(RestoreCommandTest, ContainsTheSettingsOfTheRootNode) {
       {.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
        .layout = "firn",
        .rack_bits = 3,
+       .workers = 16,
        .default_strategy = "snowflake",
        .ids_since = WallMs(1'795'582'362'773),
        .reserved = {{MachineId(0), MachineId(1), "old, 'a'"}, {MachineId(4), MachineId(4), "b"}},
@@ -97,7 +102,7 @@ TEST(RestoreCommandTest, ContainsTheSettingsOfTheRootNode) {
            words);
   EXPECT_EQ(RestoreCommand(words),
             "firn restore --registry=dir:///x --uuid=6f1b0c7e-1f3a-4c55-9d0e-0123456789ab "
-            "--layout=firn --rack_bits=3 --default_strategy=snowflake "
+            "--layout=firn --rack_bits=3 --workers=16 --default_strategy=snowflake "
             "--ids_since=2026-11-25T04:52:42.773Z --reserve=0-1=old%2C+%27a%27,4=b --bound_ms=1000 "
             "--retire=7");
 }
@@ -114,11 +119,13 @@ TEST(RootSettingsTest, ReadsBackAsWritten) {
   RootSettings settings{.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
                         .layout = "firn",
                         .rack_bits = 2,
+                        .workers = 256,
                         .default_strategy = "snowflake",
                         .ids_since = WallMs(16),
                         .era = Nonce(1, 2),
                         .version = -5,
-                        .floor = WallMs(17)};
+                        .floor = WallMs(17),
+                        .era_began = WallMs(18)};
   settings.Add(MachineId(0), {.owner = "reserved: x, y=%", .retired = true});
   settings.Add(MachineId(1), {.owner = "reserved: x, y=%", .retired = true});
   settings.Add(MachineId(2), {.owner = "firn.7609", .retired = true});
@@ -142,6 +149,22 @@ TEST(RootSettingsTest, RefusesReservationsThatNoRecordCanHold) {
   EXPECT_TRUE(check(1'023, 200).ok());
   EXPECT_EQ(check(1'024, 200).code(), Code::kInvalid);
   EXPECT_EQ(check(1'023, 201).code(), Code::kInvalid);
+}
+
+// After a restore ids are ahead of the wall clock, and stay so.
+TEST(RootSettingsTest, IdsAreAsFarAheadAsTheyStartedAfterTheRestore) {
+  EXPECT_EQ(RootSettings().IdsBy(WallMs(5'000)), WallMs());
+  const RootSettings restored{.floor = WallMs(4'000), .era_began = WallMs(1'000)};
+  EXPECT_EQ(restored.IdsBy(WallMs(6'000)), WallMs(9'000));
+  EXPECT_EQ(restored.IdsBy(WallMs(500)), WallMs(4'000));
+}
+
+TEST(RestoreCommandTest, ContainsAClaimWindowThatIsLongerThanUsual) {
+  const auto with = [](int64_t ms) {
+    return RestoreCommand({.registry = "dir:///x", .window = Milliseconds(ms)});
+  };
+  EXPECT_EQ(with(600'000), "firn restore --registry=dir:///x");
+  EXPECT_EQ(with(600'001), "firn restore --registry=dir:///x --claim_window_ms=600001");
 }
 
 TEST(RestoreCommandTest, QuotesTheCommandForAShell) {

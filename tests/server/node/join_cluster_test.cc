@@ -126,6 +126,7 @@ TEST_F(JoinClusterTest, PrintsTheCompleteRestoreCommandOfALostDirectory) {
   const RootSettings settings{.uuid = kUuid,
                               .layout = "firn",
                               .rack_bits = 4,
+                              .workers = 32,
                               .default_strategy = "snowflake",
                               .reserved = {{MachineId(0), MachineId(1), "old system"}},
                               .retired = {MachineId(7)}};
@@ -133,11 +134,23 @@ TEST_F(JoinClusterTest, PrintsTheCompleteRestoreCommandOfALostDirectory) {
   KnownTags tags;
   tags.tags["clock"].node.tag.strategy = "snowflake";
   tags.tags["clock"].node.tag.name = "clock";
+  tags.tags["order"].node.tag.strategy = "segment";
+  tags.tags["order"].node.tag.name = "order";
+  tags.tags["order"].node.tag.high = 5'001;
   std::ofstream(place.kept_stem + "." + kUuid + ".tags") << FormatKnownTags(kUuid, tags);
+  const Hint hint{.slot = {},
+                  .uuid = kUuid,
+                  .layout = "firn",
+                  .era = Nonce(1, 2),
+                  .last = WallMs(1'700'000'000'000)};
+  std::ofstream(place.kept_stem + ".2.properties") << FormatHint(hint);
   const auto refused = Join(place);
-  const std::string expected = "firn restore --registry=" + place.registry + " --uuid=" + kUuid +
-                               " --layout=firn --rack_bits=4 --default_strategy=snowflake"
-                               " --reserve=0-1=old+system --retire=7 clock=0,strategy=snowflake";
+  const std::string expected =
+      "firn restore --registry=" + place.registry + " --uuid=" + kUuid +
+      " --layout=firn --rack_bits=4 --workers=32 --default_strategy=snowflake"
+      " --reserve=0-1=old+system --bound_ms=1700000000000 --retire=7"
+      " clock=0,strategy=snowflake"
+      " order=START_ABOVE_5000,strategy=segment";
   EXPECT_NE(refused.status().message().find(expected), std::string::npos) << refused.status();
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <regex>
 #include <set>
 #include <string>
 #include <utility>
@@ -75,9 +76,8 @@ class PutBackRegistryTest : public testing::Test {
     EXPECT_NE(Firn({"audit"}).exit_code, 0);
     // Restored as the server prints it, it continues above everything that it issued. A server that
     // has not read the ledger asks for the number, which the operator takes from users' records.
-    if (const size_t at = command.find("START"); at != command.npos) {
-      command.replace(at, 5, std::to_string(*issued_.rbegin() + 1));
-    }
+    command = std::regex_replace(command, std::regex("START(_ABOVE_[0-9]+)?"),
+                                 std::to_string(*issued_.rbegin() + 1));
     const std::string programs = fs::path(BuiltProgram("firn")).parent_path();
     const Finished restored = RunToEnd(
         {"/bin/sh", "-c", "PATH=" + programs + ":$PATH\n" + command + " --timeout_ms=30000"});

@@ -63,7 +63,7 @@ std::string WayOutText(const Audit& audit) {
   if (!audit.lost_tags.empty()) {
     text +=
         "Add the other fields of the tags as they were: servers' logs and /v1/status list "
-        "them. Raise a START if more numbers may have been issued.\n";
+        "them. Raise a number if more numbers may have been issued.\n";
   }
   return text;
 }
