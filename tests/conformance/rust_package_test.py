@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+"""Packs the Rust client, and uses the unpacked package in an empty project, as a user would.
+
+    rust_package_test.py FIRN_SERVER FIRN
+
+The project runs the program of the client's page, its example, and the drill's load while three servers are killed and
+paused in turn. Exit 77 when something is not installed.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tarfile
+import tempfile
+
+import builds
+import cluster
+
+MUST_HAVE = {"Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "CHANGELOG.md", "src/lib.rs", "examples/ids.rs"}
+MAY_HAVE = re.compile(r"src/\w+\.rs|Cargo\.toml\.orig")
+
+
+def packed(folder, place):
+    """Packs a copy of the client; the folder of the unpacked package, below `place`."""
+    client = builds.copy("rust", folder, planted=False)
+    builds.cargo("package", "--locked", "--no-verify", cwd=client)
+    with open(os.path.join(client, "Cargo.toml")) as file:
+        name = "firn-client-" + re.search(r'^version = "(.*)"', file.read(), re.MULTILINE)[1]
+    unpacked = os.path.join(place, name)
+    shutil.rmtree(unpacked, ignore_errors=True)
+    with tarfile.open(os.path.join(place, "target", "package", name + ".crate")) as package:
+        package.extractall(place)
+    files = {os.path.relpath(os.path.join(at, name), unpacked)
+             for at, _, names in os.walk(unpacked) for name in names}
+    if lacking := MUST_HAVE - files:
+        raise SystemExit(f"the package lacks {lacking}")
+    if more := [name for name in files - MUST_HAVE if not MAY_HAVE.fullmatch(name)]:
+        raise SystemExit(f"the package has {more}")
+    for name in files:  # a package has one time for all versions, by which cargo would recognise no change
+        os.utime(os.path.join(unpacked, name))
+    return unpacked
+
+
+def project(place, unpacked, server):
+    """An empty project that needs the package; its programs ask the server. Its folder."""
+    with open(os.path.join(unpacked, "README.md")) as page:
+        manifest, first = re.findall(r"```(?:toml|rust)\n(.*?)```", page.read(), re.DOTALL)[:2]
+    dependencies = re.sub(r"firn-client = .*", f'firn-client = {{ path = "{unpacked}", features = '
+                          '["blocking", "metrics", "tls"] }', manifest)
+    made = os.path.join(place, "project")
+    shutil.rmtree(made, ignore_errors=True)
+    programs = builds.new(made, "src", "bin")
+    with open(os.path.join(made, "Cargo.toml"), "w") as file:
+        file.write('[package]\nname = "project"\nversion = "0.0.0"\nedition = "2021"\n\n' + dependencies)
+    with open(os.path.join(programs, "first.rs"), "w") as file:
+        file.write(first.replace("127.0.0.1:7609", server).replace('"order"', '"default"'))
+    shutil.copy(os.path.join(unpacked, "examples", "ids.rs"), programs)
+    shutil.copy(os.path.join(builds.DRIVERS, "rust", "driver.rs"), programs)
+    # The versions of crates that the tests have already.
+    shutil.copy(os.path.join(unpacked, "Cargo.lock"), made)
+    return made
+
+
+def programs_of(folder, server):
+    """Builds the project; the folder of its programs."""
+    with builds.rust_place() as place:
+        builds.cargo("build", cwd=project(place, packed(folder, place), server))
+        for name in "first", "ids", "driver":
+            shutil.copy(os.path.join(place, "target", "debug", name), folder)
+    return folder
+
+
+def ids_in(text, at_least):
+    ids = re.findall(r"\b\d{15,19}\b", text)
+    if len(set(ids)) != len(ids) or len(ids) < at_least:
+        raise SystemExit(f"these are not {at_least} different ids:\n{text}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("server")
+    parser.add_argument("firn")
+    said = parser.parse_args()
+    if lacking := builds.missing("rust", more=("java", "/usr/share/java/zookeeper.jar")):
+        print(f"skipped: not installed: {', '.join(lacking)}")
+        sys.exit(77)
+    folder = tempfile.mkdtemp(prefix="firn-rust-package-")
+    try:
+        builds.run("thrift", "--gen", "py", "-out", folder,
+                   os.path.join(builds.ROOT, "thrift", "firn.thrift"))
+        sys.path[:0] = [folder]
+        import cases
+        import drill
+        with cluster.Cluster(said.server, said.firn, builds.new(folder, "servers")) as servers:
+            programs = programs_of(folder, servers.members[0].address)
+            ids_in(builds.run(os.path.join(programs, "first")), 101)
+            print(builds.run(os.path.join(programs, "ids"), "firn://" + servers.members[0].address, "default"))
+            play = drill.Drill(servers, [os.path.join(programs, "driver")], drill.GENEROUS, folder, cases)
+            play.rounds = 1
+            for scenario in "quiet", "killed", "storm":
+                play.play(scenario)
+            play.end()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if play.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
