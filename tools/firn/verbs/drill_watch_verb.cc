@@ -74,25 +74,47 @@ std::string LineTyped(bool& open) {
   return line;
 }
 
+struct WatchOptions {
+  std::string tag;
+  int threads = kThreads;
+  double rate = kRate;  // calls per second
+  size_t ids_max = 0;   // ids that are checked
+  int64_t for_ms = 0;   // 0: until a signal
+  bool quiet = false;   // prints nothing before the verdict
+};
+
+Result<WatchOptions> OptionsOf(const std::vector<std::string>& words) {
+  if (words.size() > 1) return Invalid("name one tag, or none for the servers' default tag");
+  if (FLAGS_rate < 0 || FLAGS_rate > kRateMax) return Invalid(Cat("--rate must be 0 to ", 10'000));
+  if (FLAGS_ids_max < 1) return Invalid("--ids_max must be 1 or more");
+  WatchOptions options{.tag = words.empty() ? "" : words.front(),
+                       .ids_max = static_cast<size_t>(FLAGS_ids_max),
+                       .quiet = FLAGS_json};
+  if (FLAGS_threads > 0) options.threads = FLAGS_threads;
+  if (FLAGS_rate > 0) options.rate = FLAGS_rate;
+  FIRN_ASSIGN(options.for_ms, MsOf(FLAGS_for));
+  return options;
+}
+
 class Watch {
  public:
-  Watch(Client& client, const Layout& layout, std::string tag)
-      : client_(client), record_(layout, static_cast<size_t>(FLAGS_ids_max)) {
-    plan_.tag = std::move(tag);
-    plan_.threads = FLAGS_threads > 0 ? FLAGS_threads : kThreads;
-    plan_.rate = FLAGS_rate > 0 ? FLAGS_rate : kRate;
+  Watch(Client& client, const Layout& layout, const WatchOptions& options)
+      : client_(client), options_(options), record_(layout, options.ids_max) {
+    plan_.tag = options.tag;
+    plan_.threads = options.threads;
+    plan_.rate = options.rate;
     plan_.warmup_ms = 0;
     plan_.measure_ms = 1'000;
     // Each thread has room for all calls of a second.
     plan_.ids_max = (static_cast<size_t>(plan_.rate) + 16) * static_cast<size_t>(plan_.threads);
   }
 
-  Status Run(int64_t for_ms) {
+  Status Run() {
     const int64_t begun = SteadyNs();
     bool typing = true;
     while (ended == 0) {
       const double at_s = static_cast<double>(SteadyNs() - begun) / 1e9;
-      if (for_ms > 0 && at_s * 1000 >= static_cast<double>(for_ms)) break;
+      if (options_.for_ms > 0 && at_s * 1000 >= static_cast<double>(options_.for_ms)) break;
       if (const std::string line = LineTyped(typing); !line.empty()) Mark(at_s, line);
       MarkServers(at_s);
       FIRN_ASSIGN(const ClientLoadReport report, RunClientLoad(client_, plan_, SteadyNs));
@@ -109,7 +131,7 @@ class Watch {
  private:
   void Mark(double at_s, const std::string& what) {
     record_.Mark(at_s, what);
-    if (!FLAGS_json) std::cout << "  " << what << "\n";
+    if (!options_.quiet) std::cout << "  " << what << "\n";
   }
   // Marks what changed in the client's list of servers since the last call.
   void MarkServers(double at_s) {
@@ -129,7 +151,7 @@ class Watch {
     servers_ = std::move(now);
   }
   void Tell() const {
-    if (FLAGS_json) return;
+    if (options_.quiet) return;
     const DrillSecond& second = record_.seconds().back();
     char line[160];
     std::snprintf(
@@ -141,6 +163,7 @@ class Watch {
   }
 
   Client& client_;
+  const WatchOptions options_;
   ClientLoadPlan plan_;
   DrillRecord record_;
   std::map<std::string, std::string> servers_;
@@ -156,15 +179,15 @@ std::vector<std::string> AuditFaults() {
   return audit.ok() ? audit->faults : std::vector{std::string(audit.status().message())};
 }
 
-std::vector<std::string> Broken(const DrillRecord& record, uint64_t duplicates) {
+std::vector<std::string> Broken(const DrillRecord& record, uint64_t duplicates,
+                                uint64_t failed_max) {
   std::vector<std::string> broken;
   if (duplicates > 0) broken.push_back(Cat(duplicates, " ids were issued more than once"));
   if (record.out_of_order() > 0) {
     broken.push_back(Cat(record.out_of_order(), " ids are lower than an id of an earlier second"));
   }
-  if (record.failed() > FLAGS_failed_max)
-    broken.push_back(
-        Cat(record.failed(), " calls failed, more than --failed_max=", FLAGS_failed_max));
+  if (record.failed() > failed_max)
+    broken.push_back(Cat(record.failed(), " calls failed, more than --failed_max=", failed_max));
   if (record.ids() == 0) broken.push_back("no call was answered with an id");
   if (!record.kept_all()) broken.push_back("not all ids were checked; raise --ids_max");
   for (const std::string& fault : AuditFaults()) broken.push_back("firn audit: " + fault);
@@ -242,20 +265,16 @@ Status Save(const std::string& path, const std::string& text) {
 }
 
 Result<Output> RunWatch(const std::vector<std::string>& words) {
-  if (words.size() > 1) return Invalid("name one tag, or none for the servers' default tag");
-  if (FLAGS_rate < 0 || FLAGS_rate > kRateMax) return Invalid(Cat("--rate must be 0 to ", 10'000));
-  if (FLAGS_ids_max < 1) return Invalid("--ids_max must be 1 or more");
-  FIRN_ASSIGN(const int64_t for_ms, MsOf(FLAGS_for));
+  FIRN_ASSIGN(const WatchOptions options, OptionsOf(words));
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
   FIRN_ASSIGN(const auto client, OpenClient());
-  const std::string tag = words.empty() ? "" : words.front();
-  FIRN_TRY(client->GetId(tag).status().WithContext("the first call"));
+  FIRN_TRY(client->GetId(options.tag).status().WithContext("the first call"));
   EndAtSignals();
-  Watch watch(*client, choice.layout, tag);
-  FIRN_TRY(watch.Run(for_ms));
+  Watch watch(*client, choice.layout, options);
+  FIRN_TRY(watch.Run());
   DrillRecord& record = watch.record();
   const uint64_t duplicates = record.CountDuplicates();
-  const std::vector<std::string> broken = Broken(record, duplicates);
+  const std::vector<std::string> broken = Broken(record, duplicates, FLAGS_failed_max);
   if (!FLAGS_svg.empty()) {
     const std::string title =
         Cat(broken.empty() ? "Every promise was kept" : "BROKEN", ": ", record.ids(), " ids, ",
