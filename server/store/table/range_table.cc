@@ -122,6 +122,19 @@ std::string RangeTable::AdvanceSql(RowUse use) const {
              mysql ? "" : " RETURNING max_id");
 }
 
+std::string RangeTable::InsertText(std::string_view tag, int64_t number, int64_t step) const {
+  std::string literal;
+  for (const char c : tag) {
+    literal += c;
+    if (c == '\'' || (c == '\\' && dialect_ == SqlDialect::kMysql)) literal += c;
+  }
+  const bool tinyid = form_ == TableForm::kTinyid;
+  return Cat("INSERT INTO ", name_,
+             tinyid ? " (biz_type, begin_id, max_id, step)" : " (biz_tag, max_id, step)",
+             " VALUES ('", literal, "', ", number, tinyid ? Cat(", ", number) : "", ", ", step,
+             ")");
+}
+
 std::vector<SqlConnection::Parameter> RangeTable::AdvanceParameters(const Advance& advance) {
   std::vector<SqlConnection::Parameter> all{advance.least, advance.size};
   if (advance.use == RowUse::kOwned) all.emplace_back(advance.cluster);

@@ -83,11 +83,12 @@ Status TableStore::Check(const TagDefinition& tag) {
   FIRN_TRY(Connect());
   FIRN_ASSIGN(const auto row, ReadRow(tag));
   const bool to_be_made = table_.form() == TableForm::kFirn && tag.high == 0;
-  return row || to_be_made ? Status() : NoRow();
+  return row || to_be_made ? Status() : NoRow(tag, tag.NextBegin());
 }
 
-Status TableStore::NoRow() const {
-  return NotFound("there is no row of this tag in " + table_.name());
+Status TableStore::NoRow(const TagDefinition& tag, int64_t at_least) const {
+  return NotFound(Cat("there is no row of this tag in ", table_.name(), "; create it: ",
+                      table_.InsertText(tag.name, table_.RowBefore(at_least), tag.step)));
 }
 
 Result<std::optional<RangeTable::State>> TableStore::ReadRow(const TagDefinition& tag) {
@@ -107,7 +108,7 @@ Result<RangeTable::State> TableStore::ReadOrMakeRow(const TagDefinition& tag,
     FIRN_TRY(Execute(table_.insert(), {tag.name, wanted.row_least, wanted.size}).status());
     FIRN_ASSIGN(row, ReadRow(tag));
   }
-  return row ? Result<RangeTable::State>(*row) : NoRow();
+  return row ? Result<RangeTable::State>(*row) : NoRow(tag, wanted.at_least);
 }
 
 Result<RowUse> TableStore::UseOf(const TagDefinition& tag, const RangeTable::State& row) const {

@@ -69,7 +69,8 @@ class TableStore final : public RangeStore {
   // Returns nullopt if there is no row.
   Result<std::optional<RangeTable::State>> ReadRow(const TagDefinition& tag);
   Result<RangeTable::State> ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted);
-  Status NoRow() const;
+  // `at_least`: where the row's first range must begin.
+  Status NoRow(const TagDefinition& tag, int64_t at_least) const;
   // Returns how the row may be moved for this cluster's tag, if at all.
   Result<RowUse> UseOf(const TagDefinition& tag, const RangeTable::State& row) const;
   Result<Range> MoveRow(const TagDefinition& tag, const Wanted& wanted, RowUse use);

@@ -80,6 +80,20 @@ TEST_P(TableStoreTest, CreatesAMissingRowOnlyWithoutALedger) {
   EXPECT_EQ(store_->Advance(tag_, 1, 10).value_or({}), (Range{1, 11}));
 }
 
+TEST_P(TableStoreTest, NamesTheStatementThatCreatesAMissingRow) {
+  for (const TableForm form : {TableForm::kLeaf, TableForm::kTinyid}) {
+    CreateTable(form);
+    tag_.name = "it's";
+    tag_.start = 501;
+    const std::string why = store_->Check(tag_).message();
+    const size_t at = why.find("INSERT INTO");
+    ASSERT_NE(at, std::string::npos) << why;
+    ASSERT_EQ(server_->Run(why.substr(at)), Status());
+    EXPECT_EQ(store_->Check(tag_), Status());
+    EXPECT_EQ(store_->Advance(tag_, 501, 10).value_or({}), (Range{501, 511}));
+  }
+}
+
 TEST_P(TableStoreTest, CreatesNoRowsInTablesOfLeafAndTinyid) {
   for (const TableForm form : {TableForm::kLeaf, TableForm::kTinyid}) {
     CreateTable(form);
