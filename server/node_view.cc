@@ -278,6 +278,12 @@ ProviderReport NodeView::ForProviders() const {
   if (IsUuid(status.claim.uuid)) report.cluster = status.claim.uuid;
   report.high = *status.highest;
   report.stores = node_.segments().stores();
+  report.stand_ins = node_.segments().stand_ins();
+  report.strategies = node_.catalogue().StrategyNames();
+  report.plugins = node_.catalogue().PluginNames();
+  // In the catalogue, these two refuse every tag without what their flags name.
+  if (options_.history.path.empty()) report.plugins.erase("history");
+  if (options_.key_dir.empty()) report.plugins.erase("obfuscate");
   return report;
 }
 

@@ -87,6 +87,16 @@ Status TakeStores(const Json* member, std::map<std::string, bool>& stores) {
   return {};
 }
 
+Status TakeNames(const Json* member, std::set<std::string>& names) {
+  if (member == nullptr) return {};
+  if (!member->is_array()) return Corrupt("a list of names is not an array");
+  for (const Json& name : *member) {
+    if (!name.is_string()) return Corrupt("a name is not a string");
+    names.insert(name.get<std::string>());
+  }
+  return {};
+}
+
 Status TakeRefused(const Json* member, std::map<std::string, std::string>& refused) {
   if (member == nullptr) return {};
   if (!member->is_object()) return Corrupt("refused is not an object");
@@ -235,6 +245,9 @@ std::string FormatReport(const ProviderReport& report) {
   if (Json high = HighestOf(report.high, others); !high.empty()) object["high"] = std::move(high);
   if (others > 0) object["high_others"] = others;
   if (!report.stores.empty()) object["stores"] = report.stores;
+  if (!report.stand_ins.empty()) object["stand_ins"] = report.stand_ins;
+  if (!report.plugins.empty()) object["plugins"] = report.plugins;
+  if (!report.strategies.empty()) object["strategies"] = report.strategies;
   AddRefused(report, object);
   if (!report.clock_trouble.empty()) {
     object["clock_trouble"] = report.clock_trouble.substr(0, kReasonBytesMax);
@@ -272,6 +285,9 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(read.status());
   FIRN_TRY(TakeHigh(read.Find("high"), report.high));
   FIRN_TRY(TakeStores(read.Find("stores"), report.stores));
+  FIRN_TRY(TakeNames(read.Find("stand_ins"), report.stand_ins));
+  FIRN_TRY(TakeNames(read.Find("plugins"), report.plugins));
+  FIRN_TRY(TakeNames(read.Find("strategies"), report.strategies));
   FIRN_TRY(TakeMore(read.Find("more"), report.more));
   FIRN_TRY(TakeRefused(read.Find("refused"), report.refused));
   if (const Json* why = read.Find("clock_trouble"); why != nullptr && why->is_string()) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,11 @@ struct ProviderReport {
   int64_t high_others = 0;                // the same for tags that are not in `high`
   // Its stores of segment tags, and whether each permits `buffer = none`.
   std::map<std::string, bool> stores{};
+  // What tags may use on it: stores for which the ledger may stand in, plugins and strategies.
+  // `strategies` is empty in the reports of versions that publish none of the three.
+  std::set<std::string> stand_ins{};
+  std::set<std::string> plugins{};
+  std::set<std::string> strategies{};
   // Tags that it refuses, each with the state and the reason. No more than kRefusedMax are written,
   // and each reason is cut at kRefusedBytesMax; `refused_others` counts the tags left out.
   std::map<std::string, std::string> refused{};

@@ -38,6 +38,13 @@ typename Maker::result_type MakeOne(const Maker& maker, const std::string& name,
 }
 
 template <typename Makers>
+std::set<std::string> NamesIn(const Makers& makers) {
+  std::set<std::string> names;
+  for (const auto& [name, maker] : makers) names.insert(name);
+  return names;
+}
+
+template <typename Makers>
 auto Make(const Makers& makers, const std::string& name, std::string_view kind,
           const TagDefinition& tag) -> typename Makers::mapped_type::result_type {
   const auto maker = makers.find(name);
@@ -80,5 +87,9 @@ Result<TagBinding> Catalogue::Bind(const TagDefinition& tag) const {
   binding.strategy = *std::move(strategy);
   return binding;
 }
+
+std::set<std::string> Catalogue::StrategyNames() const { return NamesIn(strategies_); }
+
+std::set<std::string> Catalogue::PluginNames() const { return NamesIn(plugins_); }
 
 }  // namespace firn

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "common/base/status.h"
@@ -34,6 +35,9 @@ class Catalogue {
   // How the tag is to be served here, with its strategy and plugins made but not started. kNotFound
   // for a strategy, plugin or zone that this program lacks: the tag must then not be served at all.
   Result<TagBinding> Bind(const TagDefinition& tag) const;
+
+  std::set<std::string> StrategyNames() const;
+  std::set<std::string> PluginNames() const;
 
  private:
   const Layout layout_;

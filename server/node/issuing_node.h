@@ -107,6 +107,7 @@ class IssuingNode {
 
   // Plugins and strategies beside the built-in ones go in here, before Start.
   Catalogue& catalogue() { return catalogue_; }
+  const Catalogue& catalogue() const { return catalogue_; }
 
   // Stores beside `registry` go in here, before Start.
   SegmentTags& segments() { return segments_; }

@@ -243,4 +243,12 @@ std::map<std::string, bool> SegmentTags::stores() const {
   return stores;
 }
 
+std::set<std::string> SegmentTags::stand_ins() const {
+  std::set<std::string> stores;
+  for (const auto& [name, source] : sources_) {
+    if (source->permits_stand_in()) stores.insert(name);
+  }
+  return stores;
+}
+
 }  // namespace firn

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,8 @@ class SegmentTags {
 
   // The stores there are, and whether each permits tags without a buffer. Once all are added.
   std::map<std::string, bool> stores() const;
+  // Returns the stores for which the ledger may stand in.
+  std::set<std::string> stand_ins() const;
 
  private:
   struct Served {

@@ -188,6 +188,7 @@ TEST_F(FirnClusterTest, RefusesTagsThatNoServerCanServe) {
   }
   EXPECT_EQ(Firn({"tags", "create", "user", "store=cash"}).exit_code, 2)
       << "no server has that store";
+  EXPECT_EQ(Firn({"tags", "create", "user", "store=cash", "--force"}).exit_code, 0);
   EXPECT_EQ(Firn({"tags", "set", "early", "step=7"}).exit_code, 0) << "its store stays as it was";
   EXPECT_EQ(Firn({"tags", "set", "order", "store=tier", "buffer=none"}).exit_code, 0);
 }

@@ -121,5 +121,27 @@ TEST_F(FirnClusterTest, AuditShowsTheAddressOfAnOwner) {
   EXPECT_NE(show("else 10.0.0.5").find("else 10.0.0.5"), std::string::npos);
 }
 
+TEST_F(FirnClusterTest, RefusesWhatOneOfTheRunningServersLacks) {
+  Init();
+  Announce({.phase = ServerPhase::kReady,
+            .stores = {{"registry", true}, {"cache", false}, {"leaf", false}},
+            .stand_ins = {"cache"},
+            .plugins = {"limit", "rate"},
+            .strategies = {"dated", "segment", "snowflake"}});
+  const auto refuses = [this](const std::vector<std::string>& call, const std::string& why) {
+    const Finished refused = Firn(call);
+    EXPECT_EQ(refused.exit_code, 2) << refused.out;
+    EXPECT_NE(refused.err.find("would refuse it"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find(why), std::string::npos) << refused.err;
+  };
+  refuses({"tags", "create", "order", "plugins=history"}, "plugin 'history' is not available");
+  refuses({"tags", "create", "order", "store=leaf", "when_store_is_away=ledger"},
+          "store 'leaf' does not permit when_store_is_away = ledger");
+  EXPECT_EQ(Firn({"tags", "create", "order", "plugins=limit", "limit.per_second=9"}).exit_code, 0);
+  refuses({"tags", "set", "order", "plugins=limit,history"}, "plugin 'history' is not available");
+  EXPECT_EQ(Firn({"tags", "set", "order", "plugins=limit,history", "--force"}).exit_code, 0);
+  EXPECT_EQ(Firn({"tags", "set", "order", "step=7"}).exit_code, 0) << "its plugins stay";
+}
+
 }  // namespace
 }  // namespace firn

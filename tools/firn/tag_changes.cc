@@ -52,49 +52,73 @@ Status Stopped(const Status& why, const std::string& diff, const std::vector<std
   return why.WithContext(diff + so_far + "\nnot done: " + at + " and all after it");
 }
 
+struct Reporting {
+  std::string address;
+  ProviderReport report;
+};
+
 // Returns the reports of running servers that list their stores.
-Result<std::vector<ProviderReport>> ReadReports(BlockingCoordinator& registry) {
-  std::vector<ProviderReport> reports;
+Result<std::vector<Reporting>> ReadReports(BlockingCoordinator& registry) {
+  std::vector<Reporting> reports;
   const auto names = registry.List(std::string(kProvidersPath));
   if (names.code() == Code::kNotFound) return reports;
   if (!names.ok()) return names.status().WithContext("listing the servers");
   for (const std::string& name : *names) {
+    const auto provider = ParseProviderNodeName(name);
     const auto node = registry.Read(std::string(kProvidersPath) + "/" + name);
-    if (!node.ok()) continue;  // the server has just stopped
+    if (!provider.ok() || !node.ok()) continue;  // foreign, or the server has just stopped
     auto report = ParseReport(node->data);
-    if (report.ok() && !report->stores.empty()) reports.push_back(*std::move(report));
+    if (!report.ok() || report->stores.empty()) continue;
+    reports.push_back({provider->address, *std::move(report)});
   }
   return reports;
 }
 
-Status CheckStore(const std::vector<ProviderReport>& reports, const TagDefinition& tag) {
-  if (tag.strategy != "segment" || tag.disabled) return {};
-  bool has = false, stands_in = false;
-  const bool by_ledger = tag.when_store_is_away == StoreAway::kLedger;
-  for (const ProviderReport& report : reports) {
-    const auto store = report.stores.find(tag.store);
-    if (store == report.stores.end()) continue;
-    has = true;
-    // A store that permits no buffer is tiered, and no ledger can stand in for it.
-    stands_in |= !store->second;
-    if (by_ledger && store->second) continue;
-    if (store->second || tag.buffer == TagBuffer::kDouble) return {};
+std::string NamesOf(const std::set<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += Cat(all.empty() ? "" : ", ", name);
+  return all;
+}
+
+// `names`: empty where the server's version does not report them.
+Status CheckName(std::string_view what, const std::string& name,
+                 const std::set<std::string>& names) {
+  if (names.empty() || names.contains(name)) return {};
+  return Invalid(Cat(what, " ", Quoted(name), " is not available, only ", NamesOf(names)));
+}
+
+Status CheckStore(const ProviderReport& report, const TagDefinition& tag) {
+  if (tag.strategy != "segment") return {};
+  const std::string store = "store " + Quoted(tag.store);
+  const auto found = report.stores.find(tag.store);
+  if (found == report.stores.end()) {
+    std::set<std::string> known;
+    for (const auto& [name, permits_no_buffer] : report.stores) known.insert(name);
+    const std::vector<std::string_view> all(known.begin(), known.end());
+    return Invalid(
+        Cat(store, " is not configured, only ", NamesOf(known), DidYouMean(tag.store, all)));
   }
-  if (reports.empty()) return {};
-  const std::string context = "tag " + Quoted(tag.name) + ": store " + Quoted(tag.store);
-  if (has && by_ledger && !stands_in) {
-    return Invalid(context + " is tiered, so when_store_is_away = ledger is not possible");
+  if (!found->second && tag.buffer == TagBuffer::kNone) {
+    return Invalid(store + " does not permit buffer = none");
   }
-  if (has) return Invalid(context + " does not permit buffer = none, according to the servers");
-  std::set<std::string_view> known;
-  for (const ProviderReport& report : reports) {
-    for (const auto& [store, permits_no_buffer] : report.stores) known.insert(store);
+  if (tag.when_store_is_away != StoreAway::kLedger) return {};
+  // A store with numbers for tags without a buffer is tiered. Older versions report only that.
+  if (found->second) {
+    return Invalid(store + " is tiered, so when_store_is_away = ledger is not possible");
   }
-  std::string names;
-  for (const std::string_view store : known) names += Cat(names.empty() ? "" : ", ", store);
-  const std::vector<std::string_view> all(known.begin(), known.end());
-  return Invalid(Cat(context, " is not configured on any running server; they have: ", names,
-                     DidYouMean(tag.store, all)));
+  const bool reports_stand_ins = !report.strategies.empty();
+  if (reports_stand_ins && !report.stand_ins.contains(tag.store)) {
+    return Invalid(store + " does not permit when_store_is_away = ledger");
+  }
+  return {};
+}
+
+Status CheckTagOn(const ProviderReport& report, const TagDefinition& tag) {
+  FIRN_TRY(CheckName("strategy", tag.strategy, report.strategies));
+  for (const std::string& plugin : tag.plugins) {
+    FIRN_TRY(CheckName("plugin", plugin, report.plugins));
+  }
+  return CheckStore(report, tag);
 }
 
 // A date in the text does not make a tag a dated one.
@@ -125,17 +149,25 @@ Result<Output> Done(Output output) {
   return output;
 }
 
-Status CheckStores(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
-                   const std::vector<TagDefinition>& tags) {
-  FIRN_ASSIGN(const std::vector<ProviderReport> reports, ReadReports(registry));
+Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
+                     const std::vector<TagDefinition>& tags) {
+  FIRN_ASSIGN(const std::vector<Reporting> reports, ReadReports(registry));
   for (const TagDefinition& tag : tags) {
     const bool as_before =
         std::any_of(present.begin(), present.end(), [&tag](const StoredTag& stored) {
           const TagDefinition& before = stored.tag();
           return before.name == tag.name && before.store == tag.store &&
-                 before.buffer == tag.buffer && before.when_store_is_away == tag.when_store_is_away;
+                 before.buffer == tag.buffer && before.strategy == tag.strategy &&
+                 before.plugins == tag.plugins && before.disabled == tag.disabled &&
+                 before.when_store_is_away == tag.when_store_is_away;
         });
-    if (!as_before) FIRN_TRY(CheckStore(reports, tag));
+    if (as_before || tag.disabled) continue;
+    for (const auto& [address, report] : reports) {
+      const Status servable = CheckTagOn(report, tag);
+      if (servable.ok()) continue;
+      return Invalid(Cat("tag ", Quoted(tag.name), ": server ", address,
+                         " would refuse it: ", servable.message(), "; --force skips this check"));
+    }
   }
   return {};
 }

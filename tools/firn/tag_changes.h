@@ -14,11 +14,11 @@ namespace firn {
 Output ShowChanges(const std::vector<TagChange>& changes);
 Result<Output> Done(Output output);
 
-// Returns kInvalid for a tag that no running server could serve: no server has its store, or the
-// store does not permit `buffer = none`. Skips tags whose store and buffer are those in `present`.
-// Ok if no server runs. Blocks.
-Status CheckStores(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
-                   const std::vector<TagDefinition>& tags);
+// Returns kInvalid for a tag that a running server would refuse: the server lacks its store, plugin
+// or strategy, or the store does not permit `buffer = none` or `when_store_is_away = ledger`. Skips
+// tags for which `present` has the same. Ok if no server runs. Blocks.
+Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
+                     const std::vector<TagDefinition>& tags);
 
 // Creates or edits `tags` in the cluster. Refuses all of them, before the first write, if one
 // change is not permitted; with `dry_run` only returns the changes. Other tags stay as they are. If

@@ -69,7 +69,7 @@ class RangeTable {
   static std::vector<SqlConnection::Parameter> AdvanceParameters(const Advance& advance);
   // INSERT with (tag, number, step); does nothing if the row exists. Firn's own table only.
   const std::string& insert() const { return insert_; }
-  // The statement by which an operator creates a tag's row, for messages.
+  // Returns the statement with which an operator creates a tag's row, for messages.
   std::string InsertText(std::string_view tag, int64_t number, int64_t step) const;
 
   // The row's number before a range that begins at `begin`, and the reverse.

@@ -22,6 +22,9 @@ ProviderReport SomeReport() {
           .clock_skew_ms = -17,
           .high = {{"order", 1000}, {"a \"tag\"/\xc3\xbc", 9007199254740993}},
           .stores = {{"registry", true}, {"cache", false}},
+          .stand_ins = {"cache"},
+          .plugins = {"limit", "rate"},
+          .strategies = {"dated", "segment", "snowflake"},
           .refused = {{"order", "unsupported: there is no store 'main' here"}},
           .refused_others = 3,
           .clock_trouble = "the registry's clock is 1 h ahead"};

@@ -1,5 +1,6 @@
 #include "server/issue/catalogue.h"
 
+#include <set>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
@@ -63,6 +64,11 @@ TEST_F(CatalogueTest, RefusesATagWhoseStrategyItLacks) {
   EXPECT_EQ(binding.code(), Code::kNotFound);
   EXPECT_THAT(binding.status().message(),
               HasSubstr("no strategy 'segment' here; there is: counting"));
+}
+
+TEST_F(CatalogueTest, ListsItsStrategiesAndPlugins) {
+  EXPECT_EQ(catalogue_.StrategyNames(), std::set<std::string>{"counting"});
+  EXPECT_EQ(catalogue_.PluginNames(), std::set<std::string>{"spy"});
 }
 
 TEST_F(CatalogueTest, RefusesATagWhosePluginItLacks) {

@@ -13,6 +13,7 @@
 #include "tools/firn/verbs/verbs.h"
 
 DECLARE_bool(dry_run);
+DECLARE_bool(force);
 DEFINE_string(from, "leaf", "Origin of the tags: leaf or tinyid.");
 DEFINE_string(table, "", "Table to read. Empty: leaf_alloc, or tiny_id_info.");
 DEFINE_string(store, "registry", "Store that provides the tags' ranges from now on.");
@@ -70,7 +71,7 @@ Result<Output> RunImport(const std::vector<std::string>& words) {
   std::vector<TagDefinition> present;
   for (const StoredTag& stored : listing.tags) present.push_back(stored.tag());
   const std::vector<TagDefinition> raised = RaiseTags(present, import.tags);
-  FIRN_TRY(CheckStores(session.registry(), listing.tags, raised));
+  if (!FLAGS_force) FIRN_TRY(CheckServable(session.registry(), listing.tags, raised));
   FIRN_ASSIGN(Output output, PutTags(store, listing, raised, FLAGS_dry_run));
   output.json["faults"] = import.faults;
   output.wrong = !import.faults.empty();
@@ -91,7 +92,7 @@ Verb TagsImportVerb() {
           "Tinyid tag.\nThe databases are only read. With --store=registry, stop the servers of "
           "Leaf or Tinyid first:\nthey ignore the cluster's ledger.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "dry_run", "from", "table", "store", "credentials_file",
-                "skip_faulty"}};
+                "skip_faulty", "force"}};
   import.run = RunImport;
   return import;
 }

@@ -114,7 +114,7 @@ Result<Output> RunCreate(const Words& words) {
   Output output = ShowChanges(DiffTags({}, {tag}));
   if (FLAGS_dry_run) return output;
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
-  FIRN_TRY(CheckStores(session.registry(), {}, {tag}));
+  if (!FLAGS_force) FIRN_TRY(CheckServable(session.registry(), {}, {tag}));
   FIRN_TRY(TagStore(session.registry()).Create(tag));
   FIRN_TRY(AddTagNotes(session.registry(), {tag}, output));
   return Done(std::move(output));
@@ -145,7 +145,7 @@ Result<Output> Edit(const std::string& name, const Words& settings) {
   if (!FLAGS_force) FIRN_TRY(CheckNewNames({stored}, {after}));
   Output output = ShowChanges(DiffTags({stored.tag()}, {after}));
   FIRN_TRY(CheckEdit(stored.tag(), after));
-  FIRN_TRY(CheckStores(session.registry(), {stored}, {after}));
+  if (!FLAGS_force) FIRN_TRY(CheckServable(session.registry(), {stored}, {after}));
   FIRN_TRY(AddTagNotes(session.registry(), {after}, output));
   if (FLAGS_dry_run || after == stored.tag()) return output;
   FIRN_TRY(store.Edit(stored, after));
@@ -206,7 +206,7 @@ Result<Output> RunApply(const Words& words) {
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   KeepStarts(listing.tags, ini.tags);
   if (!FLAGS_force) FIRN_TRY(CheckNewNames(listing.tags, ini.tags));
-  FIRN_TRY(CheckStores(session.registry(), listing.tags, ini.tags));
+  if (!FLAGS_force) FIRN_TRY(CheckServable(session.registry(), listing.tags, ini.tags));
   FIRN_ASSIGN(Output output, PutTags(store, listing, ini.tags, FLAGS_dry_run));
   FIRN_TRY(AddTagNotes(session.registry(), ini.tags, output));
   return output;
