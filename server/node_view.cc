@@ -155,6 +155,8 @@ std::vector<front::TagReport> NodeView::TagReports(const IssuingNodeStatus& stat
   for (front::TagReport& shown : reports) {
     const auto high = status.highest->find(shown.tag);
     if (high != status.highest->end() && high->second > 0) shown.high = high->second;
+    const auto outdated = status.outdated->find(shown.tag);
+    if (outdated != status.outdated->end()) shown.outdated = outdated->second;
     const std::optional<SegmentStatus> segment = node_.segments().status(shown.tag);
     if (!segment) continue;
     shown.supply = segment->supply;
@@ -177,6 +179,8 @@ uint64_t NodeView::version() const {
   };
   mix(static_cast<uint64_t>(PhaseOf(status, status.why_not_ready)));
   for (const auto& [tag, refused] : *status.refused) mix(std::hash<std::string>()(tag));
+  mix(status.outdated->size());
+  for (const auto& [tag, why] : *status.outdated) mix(std::hash<std::string>()(tag));
   mix(std::hash<std::string>()(status.claim.uuid));
   mix(TroubleOf(status).empty());  // its text may count seconds
   mix(status.claim.connected);
@@ -264,6 +268,7 @@ ProviderReport NodeView::ForProviders() const {
     if (refused.state == TagState::kDisabled) continue;  // its definition says so
     report.refused.emplace(tag, Cat(TagStateName(refused.state), ": ", refused.why));
   }
+  report.outdated = *status.outdated;
   report.bound = status.claim.bound;
   for (const ClaimStatus& claim : status.claims) {
     if (!claim.machine) continue;
@@ -288,6 +293,11 @@ ProviderReport NodeView::ForProviders() const {
 }
 
 void NodeView::AddMetrics(front::MetricsPage& page) const {
+  const auto outdated = node_.status().outdated;
+  for (const auto& [tag, why] : *outdated) {
+    page.Gauge("firn_tag_outdated", "1 for each tag that is served by an earlier definition.", 1,
+               {{"tag", tag}});
+  }
   for (const auto& [tag, segment] : node_.segments().status()) AddMetrics(tag, segment, page);
 }
 

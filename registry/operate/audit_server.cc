@@ -65,6 +65,10 @@ void JudgeTags(const AuditedProvider& server, Audit& audit) {
   for (const auto& [tag, why] : report.refused) {
     audit.faults.push_back(Cat(provider.address, " refuses tag ", Quoted(tag), ": ", why));
   }
+  for (const auto& [tag, why] : report.outdated) {
+    audit.faults.push_back(
+        Cat(provider.address, " serves an earlier definition of tag ", Quoted(tag), ": ", why));
+  }
   if (report.refused_others == 0) return;
   audit.faults.push_back(Cat(provider.address, " refuses ", report.refused_others,
                              " more tags; its /v1/status lists them"));

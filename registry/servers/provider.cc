@@ -97,28 +97,31 @@ Status TakeNames(const Json* member, std::set<std::string>& names) {
   return {};
 }
 
-Status TakeRefused(const Json* member, std::map<std::string, std::string>& refused) {
+using Reasons = std::map<std::string, std::string>;  // by tag
+
+Status TakeReasons(const Json* member, Reasons& reasons) {
   if (member == nullptr) return {};
-  if (!member->is_object()) return Corrupt("refused is not an object");
+  if (!member->is_object()) return Corrupt("the reasons by tag are not an object");
   for (const auto& [tag, why] : member->items()) {
-    if (!why.is_string()) return Corrupt("a refused tag has no reason");
-    refused.emplace(tag, why.get<std::string>());
+    if (!why.is_string()) return Corrupt("a tag's reason is not a string");
+    reasons.emplace(tag, why.get<std::string>());
   }
   return {};
 }
 
-void AddRefused(const ProviderReport& report, Json& object) {
-  int64_t others = report.refused_others;
-  Json refused = Json::object();
-  for (const auto& [tag, why] : report.refused) {
-    if (refused.size() == kRefusedMax) {
+// Returns how many were left out.
+int64_t AddReasons(const char* key, const Reasons& reasons, Json& object) {
+  int64_t others = 0;
+  Json written = Json::object();
+  for (const auto& [tag, why] : reasons) {
+    if (written.size() == kRefusedMax) {
       ++others;
     } else {
-      refused[tag] = why.substr(0, kRefusedBytesMax);
+      written[tag] = why.substr(0, kRefusedBytesMax);
     }
   }
-  if (!refused.empty()) object["refused"] = std::move(refused);
-  if (others > 0) object["refused_others"] = others;
+  if (!written.empty()) object[key] = std::move(written);
+  return others;
 }
 
 Status TakeMore(const Json* member, std::vector<HeldMachine>& more) {
@@ -248,7 +251,10 @@ std::string FormatReport(const ProviderReport& report) {
   if (!report.stand_ins.empty()) object["stand_ins"] = report.stand_ins;
   if (!report.plugins.empty()) object["plugins"] = report.plugins;
   if (!report.strategies.empty()) object["strategies"] = report.strategies;
-  AddRefused(report, object);
+  const int64_t refused_others =
+      report.refused_others + AddReasons("refused", report.refused, object);
+  if (refused_others > 0) object["refused_others"] = refused_others;
+  AddReasons("outdated", report.outdated, object);
   if (!report.clock_trouble.empty()) {
     object["clock_trouble"] = report.clock_trouble.substr(0, kReasonBytesMax);
   }
@@ -289,7 +295,8 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(TakeNames(read.Find("plugins"), report.plugins));
   FIRN_TRY(TakeNames(read.Find("strategies"), report.strategies));
   FIRN_TRY(TakeMore(read.Find("more"), report.more));
-  FIRN_TRY(TakeRefused(read.Find("refused"), report.refused));
+  FIRN_TRY(TakeReasons(read.Find("refused"), report.refused));
+  FIRN_TRY(TakeReasons(read.Find("outdated"), report.outdated));
   if (const Json* why = read.Find("clock_trouble"); why != nullptr && why->is_string()) {
     report.clock_trouble = why->get<std::string>();
   }

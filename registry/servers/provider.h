@@ -78,6 +78,9 @@ struct ProviderReport {
   // and each reason is cut at kRefusedBytesMax; `refused_others` counts the tags left out.
   std::map<std::string, std::string> refused{};
   int64_t refused_others = 0;
+  // Tags that it serves by an earlier definition, each with what keeps it from serving the present
+  // one. Bounded as `refused` is; the rest is left out.
+  std::map<std::string, std::string> outdated{};
   std::string clock_trouble{};  // why it does not believe the registry's clock; empty: it does
 
   // All machine ids that it holds.

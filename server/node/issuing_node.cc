@@ -299,6 +299,7 @@ void IssuingNode::Show(const KeeperTime& time) {
                          .tags_known = options_.given.has_value() || follower_.whole(),
                          .root_trouble = follower_.root_trouble(),
                          .refused = follower_.refused(),
+                         .outdated = follower_.outdated(),
                          .highest = follower_.highest(),
                          .lost = follower_.lost()};
   ready_.Note(WhyNotReady(seen), time.clocks.boot);

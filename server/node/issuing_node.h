@@ -75,6 +75,8 @@ struct IssuingNodeStatus {
   std::optional<std::string> why_not_serving = "it has just started";
   // Tags whose calls are refused; never null.
   std::shared_ptr<const RefusedTags> refused = std::make_shared<RefusedTags>();
+  // Tags that are served by an earlier definition, and why; never null.
+  std::shared_ptr<const OutdatedTags> outdated = std::make_shared<OutdatedTags>();
   // Ledger of each tag, as far as this node has seen; never null.
   std::shared_ptr<const TagFollower::Ledgers> highest = std::make_shared<TagFollower::Ledgers>();
   // Tags that the registry has lost, as they were known last; never null.

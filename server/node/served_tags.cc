@@ -33,20 +33,16 @@ std::shared_ptr<Strategy> Refusing(Refusal refusal) {
   return std::make_shared<RefusingStrategy>(std::move(refusal));
 }
 
-Reason ReasonOf(TagState state) {
-  switch (state) {
-    case TagState::kDisabled:
-      return Reason::kRejected;
-    case TagState::kUnreadable:
-    case TagState::kLost:
-      return Reason::kInternal;
-    case TagState::kNoNumbers:
-      return Reason::kStoreDown;
-    case TagState::kUnsupported:
-    case TagState::kNoRoot:
-      break;
-  }
-  return Reason::kNotReady;
+// Whether nothing but the sizes of ranges and `buffer` differs. The same numbers may be issued
+// under both definitions. Any other field determines where numbers come from, how they look, or
+// whether they may be issued at all.
+bool DifferInSupplyOnly(const TagDefinition& before, TagDefinition after) {
+  after.step = before.step;
+  after.step_max = before.step_max;
+  after.hold_minutes = before.hold_minutes;
+  after.prefetch_at = before.prefetch_at;
+  after.buffer = before.buffer;
+  return before == after;
 }
 
 // For a name without a definition.
@@ -76,6 +72,22 @@ std::string_view TagStateName(TagState state) {
   return "unknown";
 }
 
+Reason ServedTags::ReasonOf(TagState state) {
+  switch (state) {
+    case TagState::kDisabled:
+      return Reason::kRejected;
+    case TagState::kUnreadable:
+    case TagState::kLost:
+      return Reason::kInternal;
+    case TagState::kNoNumbers:
+      return Reason::kStoreDown;
+    case TagState::kUnsupported:
+    case TagState::kNoRoot:
+      break;
+  }
+  return Reason::kNotReady;
+}
+
 ServedTags::ServedTags(const Catalogue& catalogue, Issuer& issuer)
     : catalogue_(catalogue), issuer_(issuer) {
   RefuseDefault("this server has not read the tags' definitions yet");
@@ -84,19 +96,45 @@ ServedTags::ServedTags(const Catalogue& catalogue, Issuer& issuer)
 void ServedTags::Serve(TagDefinition tag) {
   tag.high = 0;
   const auto served = served_.find(tag.name);
-  if (served != served_.end() && served->second == tag) return;
+  if (served != served_.end() && served->second == tag) return NoteOutdated(tag.name, {});
   Result<TagBinding> binding = catalogue_.Bind(tag);
   Status set = binding.status();
+  // A definition that cannot be bound has changed nothing of what serves the tag.
+  if (!set.ok() && served != served_.end() && DifferInSupplyOnly(served->second, tag)) {
+    return NoteOutdated(tag.name, set.message());
+  }
   if (set.ok()) set = issuer_.Set(*std::move(binding));
-  if (!set.ok()) return Refuse(tag.name, TagState::kUnsupported, set.message());
+  // kInvalid: the definition contradicts itself or the kind of its store, on every server.
+  if (!set.ok()) {
+    return Refuse(tag.name, TagState::kUnsupported, set.message(), set.code() != Code::kInvalid);
+  }
+  NoteOutdated(tag.name, {});
   LogInfo() << "serving tag " << tag.name << " (" << tag.strategy << ")";
   if (refused_.erase(tag.name) > 0) shown_.reset();
   if (on_served_) on_served_(tag);
   served_[tag.name] = std::move(tag);
 }
 
-void ServedTags::Refuse(const std::string& name, TagState state, std::string why) {
+void ServedTags::NoteOutdated(const std::string& name, const std::string& why) {
+  const auto before = outdated_->find(name);
+  const bool was = before != outdated_->end();
+  if (was ? before->second == why : why.empty()) return;
+  OutdatedTags after = *outdated_;
+  if (why.empty()) {
+    after.erase(name);
+    LogInfo() << "tag " << name << " is no longer served by an earlier definition";
+  } else {
+    after.insert_or_assign(name, why);
+    LogError() << "tag " << name
+               << " is served by an earlier definition until this server restarts: " << why;
+  }
+  outdated_ = std::make_shared<const OutdatedTags>(std::move(after));
+}
+
+void ServedTags::Refuse(const std::string& name, TagState state, std::string why,
+                        bool another_may_help) {
   served_.erase(name);
+  NoteOutdated(name, {});
   const auto before = refused_.find(name);
   if (before != refused_.end() && before->second.why == why) return;
   const Reason reason = ReasonOf(state);
@@ -106,7 +144,7 @@ void ServedTags::Refuse(const std::string& name, TagState state, std::string why
   const Refusal refusal{.reason = reason,
                         .message = "tag '" + name + "': " + why,
                         .retry_after_ms = 0,
-                        .another_server_may_help = reason == Reason::kNotReady};
+                        .another_server_may_help = another_may_help};
   const Status set = issuer_.Set({.name = name, .strategy = Refusing(refusal), .plugins = {}});
   if (!set.ok()) LogError() << "tag " << name << " cannot be refused with its reason: " << set;
   if (!set.ok()) issuer_.Remove(name);
@@ -160,6 +198,7 @@ void ServedTags::RefuseDefault(std::string why) {
 
 void ServedTags::Forget(const std::string& name, const std::string& strategy) {
   served_.erase(name);
+  NoteOutdated(name, {});
   if (refused_.erase(name) > 0) shown_.reset();
   Result<TagBinding> binding = BindUndefined(catalogue_, strategy);
   if (strategy.empty() || !binding.ok()) return issuer_.Remove(name);

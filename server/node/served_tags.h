@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/id/reason.h"
 #include "common/tag/tag_definition.h"
@@ -37,9 +38,15 @@ struct RefusedTag {
 };
 using RefusedTags = std::map<std::string, RefusedTag>;
 
+// Tags that are served by an earlier definition, each with what keeps this server from serving the
+// present one.
+using OutdatedTags = std::map<std::string, std::string>;
+
 // What an issuer does about each tag, in step with its definition: it serves the tag, or refuses it
 // with the reason, which is logged once. A tag that this program cannot serve (a strategy, plugin
-// or key that it lacks) is refused, never served in part. Owned by the control thread.
+// or key that it lacks) is refused, never served in part. One exception: a served tag in which only
+// the sizes of ranges or `buffer` have changed keeps its earlier definition, with an alarm. Its
+// numbers are right under both, so a mistaken edit must not stop it. Owned by the control thread.
 class ServedTags {
  public:
   // Both must outlive it. Until a default is set every tag is refused: it is not read yet.
@@ -51,7 +58,9 @@ class ServedTags {
   }
 
   void Serve(TagDefinition tag);
-  void Refuse(const std::string& name, TagState state, std::string why);
+  void Refuse(const std::string& name, TagState state, std::string why) {
+    Refuse(name, state, std::move(why), ReasonOf(state) == Reason::kNotReady);
+  }
   bool refuses(const std::string& name) const { return refused_.contains(name); }
 
   // Notes which of the served tags with numbers have none. A tag counts as refused at the second
@@ -62,10 +71,15 @@ class ServedTags {
 
   // All tags whose calls are refused. Never null; another object after each change.
   std::shared_ptr<const RefusedTags> refused();
+  // Never null; another object after each change.
+  std::shared_ptr<const OutdatedTags> outdated() const { return outdated_; }
   bool knows(const std::string& name) const { return served_.contains(name) || refuses(name); }
 
   // The tag's strategy has closed: it is re-created when the tag is served next.
-  void Renew(const std::string& name) { served_.erase(name); }
+  void Renew(const std::string& name) {
+    served_.erase(name);
+    NoteOutdated(name, {});
+  }
 
   // Sets how undefined names are served; an empty strategy: they are unknown.
   void ServeDefault(const std::string& strategy);
@@ -75,6 +89,11 @@ class ServedTags {
   void Forget(const std::string& name, const std::string& strategy);
 
  private:
+  static Reason ReasonOf(TagState state);
+  void Refuse(const std::string& name, TagState state, std::string why, bool another_may_help);
+  // Empty: the tag is served by its present definition, or not served.
+  void NoteOutdated(const std::string& name, const std::string& why);
+
   const Catalogue& catalogue_;
   Issuer& issuer_;
   std::function<void(const TagDefinition&)> on_served_;
@@ -83,6 +102,7 @@ class ServedTags {
   RefusedTags empty_;                            // without numbers, at the last look
   RefusedTags no_numbers_;                       // ... and at the one before
   bool gives_numbers_ = false;
+  std::shared_ptr<const OutdatedTags> outdated_ = std::make_shared<OutdatedTags>();
   std::shared_ptr<const RefusedTags> shown_{};  // null: to be made
   std::optional<std::string> default_{};        // as served
 };

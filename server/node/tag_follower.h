@@ -34,7 +34,8 @@ namespace firn {
 //  2. If there is a cache, a definition is stored there before it is served; a refusal applies at
 //     once. If storing fails, the tag is served anyway, and stored when that is possible again.
 //  3. A tag that this program cannot serve, one whose node is unreadable, and a disabled one are
-//     refused with the reason.
+//     refused with the reason. After an edit of only the sizes of ranges or `buffer` that it cannot
+//     serve, a tag keeps its earlier definition (ServedTags).
 //  4. While the registry is unreachable, tags are served as before.
 //  5. A tag whose node has disappeared, or is cached but missing, is lost: it is refused, with an
 //     alarm. Only a defect or a loss of data removes nodes, and another server may issue its
@@ -125,6 +126,7 @@ class TagFollower {
 
   // The tags that are refused here, and why. Another object after each change.
   std::shared_ptr<const RefusedTags> refused() { return served_.refused(); }
+  std::shared_ptr<const OutdatedTags> outdated() const { return served_.outdated(); }
   // Whether a tag that needs no claim gave ids a second ago.
   bool gives_numbers() const { return served_.gives_numbers(); }
 

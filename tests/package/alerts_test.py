@@ -84,6 +84,9 @@ CASES = {
     "FirnTagRefused": (
         {f'firn_tag_refused{{{HERE},tag="order",state="unsupported"}}': "1x20"},
         {f'firn_tag_refused{{{HERE},tag="order",state="disabled"}}': "1x20"}),
+    "FirnTagOutdated": (
+        {f'firn_tag_outdated{{{HERE},tag="order"}}': "1x20"},
+        {f'firn_tag_refused{{{HERE},tag="order",state="unsupported"}}': "1x20"}),
     "FirnSupplyShort": (
         {f'firn_segment_supply_seconds{{{HERE},tag="t"}}': "4x20",
          f'firn_segment_per_second{{{HERE},tag="t"}}': "90x20"},

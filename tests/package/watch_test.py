@@ -27,10 +27,10 @@ PACKAGE = os.path.join(ROOT, "tools/package")
 CLUSTER = os.path.join(ROOT, "tools/cluster")
 
 
-# Series that these servers do not have: of certificates (tests/interop/tls_test.py reads them), of refused tags
-# (server_states_test.py) and of a history file.
+# Series that these servers do not have: of certificates (tests/interop/tls_test.py reads them), of refused and
+# outdated tags (server_states_test.py, edited_tag_test.cc) and of a history file.
 ABSENT = {"firn_tls_certificate_expiry_seconds", "firn_tls_client_ca_expiry_seconds", "firn_tag_refused",
-          "firn_history_runs_total"}
+          "firn_tag_outdated", "firn_history_runs_total"}
 
 
 def queries():

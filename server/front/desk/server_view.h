@@ -23,6 +23,8 @@ struct TagReport {
   std::optional<int64_t> supply_seconds{};  // ... and how long they last; empty: no demand
   std::optional<int64_t> step{};            // segment: how many are asked for next
   std::string trouble{};                    // segment: why no more come; empty: they do
+  // Why it is served by an earlier definition; empty: by the present one.
+  std::string outdated{};
   // Segment: since when its ledger picks its ranges, the store being away; empty: it does not. And
   // how many numbers it has ever picked here.
   std::optional<WallMs> ledger_since{};

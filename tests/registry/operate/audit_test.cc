@@ -170,6 +170,12 @@ const Damage kDamages[] = {
                                          .refused = {{"order", "unsupported: no store 'main'"}}}));
      },
      "h:1 refuses tag 'order': unsupported: no store 'main'"},
+    {"ServingServerKeepsEarlierDefinition",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady,
+                                         .outdated = {{"order", "no buffer = none"}}}));
+     },
+     "h:1 serves an earlier definition of tag 'order': no buffer = none"},
     {"ServingServerWithoutMachineId",
      [](AuditTest& c) {
        c.AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady, .reason = "no free slot"}));

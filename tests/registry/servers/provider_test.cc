@@ -27,6 +27,7 @@ ProviderReport SomeReport() {
           .strategies = {"dated", "segment", "snowflake"},
           .refused = {{"order", "unsupported: there is no store 'main' here"}},
           .refused_others = 3,
+          .outdated = {{"user", "store 'main' does not permit buffer = none"}},
           .clock_trouble = "the registry's clock is 1 h ahead"};
 }
 

@@ -43,6 +43,7 @@ class FixedView final : public ServerView {
                            .supply_seconds = 30,
                            .step = 1'000,
                            .trouble = "the store is away",
+                           .outdated = "no buffer = none",
                            .ledger_since = wall(),
                            .ledger_numbers = 7});
     report.refused_tags = refused_tags_;

@@ -100,7 +100,9 @@ class SegmentTagsRig : public testing::Test {
       const Tag* tag = node.issuer().Resolve(name);
       if (tag == nullptr) return false;
       IssueCall call(*tag, {.tag = name});
-      return node.issuer().Issue(call) == Verdict::kRefused && call.refusal().reason == reason;
+      if (node.issuer().Issue(call) != Verdict::kRefused) return false;
+      refused_ = call.refusal();
+      return refused_.reason == reason;
     });
   }
 

@@ -190,8 +190,28 @@ TEST_F(SegmentTagsTest, RefusesAnUnknownStoreAndABufferThatItDoesNotPermit) {
   auto node = Make();
   ASSERT_TRUE(node->segments().AddStore(std::make_unique<MemoryStore>()).ok());
   ASSERT_TRUE(node->Start().ok());
+  const auto refuses_for_good = [&] {  // not only until the definitions are read
+    return Refuses(*node, Reason::kNotReady, "user") && !refused_.another_server_may_help;
+  };
+  EXPECT_TRUE(Eventually(kTagPatience, refuses_for_good));
   EXPECT_TRUE(Refuses(*node, Reason::kNotReady));
-  EXPECT_TRUE(Refuses(*node, Reason::kNotReady, "user"));
+  EXPECT_TRUE(refused_.another_server_may_help) << "it may have the store";
+}
+
+TEST_F(SegmentTagsTest, KeepsItsNumbersAfterAnEditToABufferThatTheStoreDoesNotPermit) {
+  Create({.name = "order", .strategy = {}, .store = "memory"});
+  auto node = Make();
+  ASSERT_TRUE(node->segments().AddStore(std::make_unique<MemoryStore>()).ok());
+  ASSERT_TRUE(node->Start().ok());
+  EXPECT_EQ(Take(*node), 1);
+  const auto outdated = [&] { return node->status().outdated->contains("order"); };
+  Edit("order", [](TagDefinition& tag) { tag.buffer = TagBuffer::kNone; });
+  EXPECT_TRUE(Eventually(kTagPatience, outdated));
+  EXPECT_EQ(Take(*node), 2);
+  for (int i = 3; i <= 3'000; ++i) ASSERT_EQ(Take(*node), i) << "further ranges come";
+  Edit("order", [](TagDefinition& tag) { tag.buffer = TagBuffer::kDouble; });
+  EXPECT_TRUE(Eventually(kTagPatience, [&] { return !outdated(); }));
+  EXPECT_EQ(Take(*node), 3'001);
 }
 
 TEST_F(SegmentTagsTest, RefusesToStandInForAStoreThatDoesNotRecordItsOwner) {
@@ -202,6 +222,7 @@ TEST_F(SegmentTagsTest, RefusesToStandInForAStoreThatDoesNotRecordItsOwner) {
   EXPECT_EQ(Take(*node), 1);
   Edit("order", [](TagDefinition& tag) { tag.when_store_is_away = StoreAway::kLedger; });
   EXPECT_TRUE(Refuses(*node, Reason::kNotReady));
+  EXPECT_FALSE(refused_.another_server_may_help);
 }
 
 TEST_F(SegmentTagsTest, NumbersRiseOverTheClusterWithoutABuffer) {

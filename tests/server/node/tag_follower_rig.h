@@ -79,12 +79,14 @@ class TagFollowerRig : public testing::Test {
   TagFollowerRig() {
     EXPECT_TRUE(operator_.Connect(Milliseconds(1000)).ok());
     EXPECT_TRUE(MakeCluster(operator_, {}, entropy_).ok());
-    const auto make = [this](const TagDefinition&) -> Result<std::shared_ptr<Strategy>> {
+    const auto make = [this](const TagDefinition& tag) -> Result<std::shared_ptr<Strategy>> {
+      if (unservable_ && unservable_(tag)) return Status(why_unservable_);
       ++made_;
       return std::shared_ptr<Strategy>(std::make_shared<Counting>(why_not_));
     };
     EXPECT_TRUE(catalogue_.AddStrategy("snowflake", make).ok());
     EXPECT_TRUE(catalogue_.AddStrategy("segment", make).ok());
+    EXPECT_TRUE(catalogue_.AddStrategy("dated", make).ok());
     server_.OnSession([](SessionEvent) {});
     Start();
   }
@@ -147,8 +149,9 @@ class TagFollowerRig : public testing::Test {
         break;
     }
     const Refusal& why = call.refusal();
-    EXPECT_EQ(why.another_server_may_help,
-              why.reason == Reason::kNotReady || why.reason == Reason::kStoreDown);
+    another_may_help_ = why.another_server_may_help;
+    EXPECT_TRUE(!another_may_help_ || why.reason == Reason::kNotReady ||
+                why.reason == Reason::kStoreDown);
     return why.reason == Reason::kUnknownTag ? "unknown" : why.message;
   }
   std::string Ask(const std::string& name) {
@@ -179,6 +182,9 @@ class TagFollowerRig : public testing::Test {
   Catalogue catalogue_;
   int made_ = 0;
   std::optional<Refusal> why_not_{};  // of all tags
+  std::function<bool(const TagDefinition&)> unservable_{};
+  Status why_unservable_ = Invalid("store 'main' does not permit it");
+  bool another_may_help_ = false;  // according to the last refusal
   std::unique_ptr<TagFollower> follower_;
 };
 

@@ -157,10 +157,12 @@ TEST_F(HttpAdminTest, StatusContainsWhatAnOperatorNeedsFirst) {
   EXPECT_EQ(json["layout"], "firn");
   EXPECT_EQ(json["tags"][0]["issued"], 7);
   EXPECT_FALSE(json["tags"][0].contains("trouble"));
+  EXPECT_FALSE(json["tags"][0].contains("outdated"));
   EXPECT_EQ(json["tags"][1]["supply"], 300);
   EXPECT_EQ(json["tags"][1]["supply_seconds"], 30);
   EXPECT_EQ(json["tags"][1]["step"], 1'000);
   EXPECT_EQ(json["tags"][1]["trouble"], "the store is away");
+  EXPECT_EQ(json["tags"][1]["outdated"], "no buffer = none");
   EXPECT_EQ(json["tags"][1]["ledger_since"], "2025-01-01T00:00:00.000Z");
   EXPECT_EQ(json["tags"][1]["ledger_numbers"], 7);
   EXPECT_EQ(json["refused"]["CLOCK"], 1);
