@@ -122,7 +122,8 @@ export class Call<T> {
     const { server } = asking;
     server.inFlight--;
     if ('answer' in outcome) {
-      this.engine.rules.answered(server, this.ask.tag, this.ask.givesIds, now);
+      // A late answer does not make up for its timeout: a server that is always late is ejected.
+      if (!asking.late) this.engine.rules.answered(server, this.ask.tag, this.ask.givesIds, now);
       if (!this.finished) this.succeed(outcome.answer as T);
       return;
     }
@@ -131,7 +132,7 @@ export class Call<T> {
     // A timeout after too little time says nothing about the server's health.
     const short = (failure.end === 'timeout' || failure.end === 'connect timeout') &&
       2 * tookMs < this.engine.settings.attemptLimitMs;
-    if (!failure.shared && !short && !this.engine.closed) {
+    if (!failure.shared && !short && !asking.late && !this.engine.closed) {
       this.engine.count(failure);
       this.engine.rules.failed(server, this.ask.tag, failure, now);
     }

@@ -20,6 +20,7 @@ export class TlsFiles {
     const name = this.said.name ?? host;
     const options: tls.ConnectionOptions = {
       socket,
+      rejectUnauthorized: true, // whatever the environment says
       secureContext: this.current(),
       checkServerIdentity: (_, certificate) => identityFault(name, certificate),
     };

@@ -87,6 +87,8 @@ export class FakeServer {
         const request = { method, sequence: frame.readInt32BE(8 + length), socket };
         if (method === 'status') {
           socket.write(answer(request, Type.STRUCT, status()));
+        } else if (method === 'servers') { // a list that is unchanged
+          socket.write(answer(request, Type.STRUCT, Buffer.concat([field(Type.I32, 6, i32(100)), Buffer.from([0])])));
         } else {
           this.requests.push(request);
           this.answers(request);
