@@ -122,7 +122,7 @@ front::ServerReport NodeView::Report() const {
   report.registry = RegistryOf(status);
   report.frozen = status.frozen || AsksForRestore(status.claim);
   report.sequencer = NameOf(options_.node.snowflake.sequencer.kind);
-  if (const std::string command = WayOut(status); !command.empty()) {
+  if (const std::string command = RepairCommand(status); !command.empty()) {
     report.registry.trouble += ": " + command;
   }
   report.wall = clock_.Wall();
@@ -222,9 +222,9 @@ void NodeView::OnTagDeleted(const std::string& tag) {
   ++tags_changed_;
 }
 
-std::string NodeView::WayOut() const { return WayOut(node_.status()); }
+std::string NodeView::RepairCommand() const { return RepairCommand(node_.status()); }
 
-std::string NodeView::WayOut(const IssuingNodeStatus& status) const {
+std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   const ClaimStatus& claim = status.claim;
   if (!AsksForRestore(claim) || claim.uuid.empty()) return {};
   RestoreWords words{.registry = options_.place.registry,

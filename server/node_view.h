@@ -58,7 +58,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
 
   // Returns the complete command that repairs the cluster's data, for an operator to paste; empty
   // if no repair is needed.
-  std::string WayOut() const;
+  std::string RepairCommand() const;
 
   // Returns the contents of the provider node; the cost grows with the number of tags.
   ProviderReport ForProviders() const;
@@ -82,7 +82,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   std::string ReasonOf(const IssuingNodeStatus& status, ServerPhase announced) const;
   bool IsAsking(const IssuingNodeStatus& status) const;
   Status Say(bool offline);
-  std::string WayOut(const IssuingNodeStatus& status) const;
+  std::string RepairCommand(const IssuingNodeStatus& status) const;
 
   const ServerOptions& options_;
   const IssuingNode& node_;

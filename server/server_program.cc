@@ -19,7 +19,7 @@ namespace {
 
 constexpr Milliseconds kWithdrawPatience{1000};
 constexpr Milliseconds kPoll{10};
-constexpr Milliseconds kTellWayOutEvery{60'000};
+constexpr Milliseconds kLogRestoreEvery{60'000};
 constexpr Milliseconds kLookAtRightsEvery{1'000};
 
 // Takes as long for a wrong secret as for one that differs in its last byte only.
@@ -192,13 +192,13 @@ void ServerProgram::Publish(Now now) {
   publisher_.Tick(now.boot);
   // Activity is requested only of servers on the list.
   if (publisher_.published()) pace_publisher_.Tick(now.boot);
-  TellWayOut(now.boot);
+  LogRestoreCommand(now.boot);
 }
 
 // Logged once a minute, because its numbers change constantly.
-void ServerProgram::TellWayOut(BootMs now) {
-  if (now < tell_way_out_at_) return;
-  const std::string command = view_.WayOut();
+void ServerProgram::LogRestoreCommand(BootMs now) {
+  if (now < log_restore_at_) return;
+  const std::string command = view_.RepairCommand();
   if (command.empty()) return;
   const std::shared_ptr<const RootSettings> root = root_.settings();
   const std::string source =
@@ -206,7 +206,7 @@ void ServerProgram::TellWayOut(BootMs now) {
                  "; where servers print different settings, use those of the highest version)")
            : "";
   LOG(ERROR) << "the cluster's data have to be put right by" << source << "\n  " << command;
-  tell_way_out_at_ = now + kTellWayOutEvery;
+  log_restore_at_ = now + kLogRestoreEvery;
 }
 
 void ServerProgram::Withdraw() {

@@ -72,7 +72,7 @@ class ServerProgram {
   Status AddPlugins();
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
-  void TellWayOut(BootMs now);
+  void LogRestoreCommand(BootMs now);
   void LookAtRights(BootMs now);
   // Waits briefly until the registry confirms that the provider node is deleted.
   void Withdraw();
@@ -93,7 +93,7 @@ class ServerProgram {
   PacePublisher pace_publisher_;
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
-  BootMs tell_way_out_at_, look_at_rights_at_;
+  BootMs log_restore_at_, look_at_rights_at_;
   ClusterLooker cluster_;
   front::ServerFront front_;
 };
