@@ -55,7 +55,7 @@ bool ServersAreNamed() { return !NamedServers().empty(); }
 
 std::string ChosenServers() { return ServersAreNamed() ? NamedServers() : ChosenRegistry(); }
 
-Status WithWayOut(const Status& why) {
+Status WithHint(const Status& why) {
   if (why.code() != Code::kUnavailable && why.code() != Code::kNotFound) return why;
   return {why.code(), why.message() +
                           ". Is a server running? `firn-server` starts one on this host; use it "

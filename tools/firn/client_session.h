@@ -24,7 +24,7 @@ std::optional<TlsOptions> ChosenTls();
 Result<std::unique_ptr<Client>> OpenClient(ClientOptions options = {});
 
 // Returns `why`, with a hint to start a server if the failure may mean that none runs.
-Status WithWayOut(const Status& why);
+Status WithHint(const Status& why);
 
 // The flags that OpenClient reads, for a verb's list.
 #define FIRN_CLIENT_FLAGS                                                                   \

@@ -41,7 +41,7 @@ std::string SkewText(Milliseconds skew) {
 
 // Returns the command that repairs the losses; empty if there are none, or only servers know the
 // uuid.
-std::string WayOut(const Audit& audit) {
+std::string RepairCommand(const Audit& audit) {
   if (audit.losses == 0 || !audit.meta) return {};
   std::vector<TagDefinition> tags;
   for (const auto& [name, seen] : audit.lost_tags) {
@@ -52,9 +52,9 @@ std::string WayOut(const Audit& audit) {
   return RestoreCommandFor(audit, std::move(tags));
 }
 
-std::string WayOutText(const Audit& audit) {
+std::string RepairText(const Audit& audit) {
   if (audit.losses == 0) return {};
-  const std::string command = WayOut(audit);
+  const std::string command = RepairCommand(audit);
   if (command.empty()) {
     return "The log of a running server, and `trouble` in its /v1/status, contain the whole "
            "firn restore command.\n";
@@ -94,7 +94,7 @@ std::string AuditText(const Audit& audit, WallMs now) {
   text += table.Text();
   if (unused > 0) text += Cat(unused, " machine ids were never used\n");
   for (const std::string& fault : audit.faults) text += "WRONG: " + fault + "\n";
-  text += WayOutText(audit);
+  text += RepairText(audit);
   for (const std::string& note : audit.notes) text += "NOTE: " + note + "\n";
   if (audit.faults.empty()) text += "nothing is wrong\n";
   return text;
@@ -106,7 +106,8 @@ Result<Output> Look(BlockingCoordinator& registry) {
   Output output{.json = AuditJson(audit, FLAGS_all),
                 .text = AuditText(audit, now),
                 .wrong = !audit.faults.empty()};
-  if (const std::string command = WayOut(audit); !command.empty()) output.json["restore"] = command;
+  if (const std::string command = RepairCommand(audit); !command.empty())
+    output.json["restore"] = command;
   return output;
 }
 

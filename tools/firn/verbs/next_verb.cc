@@ -84,14 +84,14 @@ Result<Output> RunNext(const Words& words) {
   if (FLAGS_n < 1 || FLAGS_n > kIdsMax) return Invalid(Cat("-n must be 1 to ", kIdsMax));
   if (FLAGS_watch && FLAGS_text) return Invalid("--watch prints no ids; omit --text");
   const auto opened = OpenClient();
-  if (!opened.ok()) return WithWayOut(opened.status());
+  if (!opened.ok()) return WithHint(opened.status());
   const std::unique_ptr<Client>& client = *opened;
   if (FLAGS_watch) return Watch(*client, tag);
 
   Words ids;
   Status taken;
   while (taken.ok() && ids.size() < static_cast<size_t>(FLAGS_n)) taken = Take(*client, tag, ids);
-  if (taken.code() == Code::kUnavailable && !Reached(*client)) taken = WithWayOut(taken);
+  if (taken.code() == Code::kUnavailable && !Reached(*client)) taken = WithHint(taken);
   if (!taken.ok()) taken = taken.WithContext(tag.empty() ? "the default tag" : tag);
   if (ids.empty()) return taken;
   // Print the ids that were taken: the servers will not issue them again.
