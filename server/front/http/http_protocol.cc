@@ -59,7 +59,7 @@ class HttpProtocol final : public Protocol {
     answer_.Clear();
     if (!Find(door)) return ServeStep::Park(door.parked->ask_again_in());
     const size_t before = out.size();
-    if (request_.options) TellOptions();
+    if (request_.options) AnswerOptions();
     AppendHttp(answer_, request_, out);
     if (!request_.keep_alive) return ServeStep::Close(CloseCause::kPeer);
     if (answer_.id_of != nullptr && known_ && !request_.head) {
@@ -85,7 +85,7 @@ class HttpProtocol final : public Protocol {
   }
 
   // The handler that refused the verb has set the permitted ones. "*" is the server itself.
-  void TellOptions() {
+  void AnswerOptions() {
     constexpr std::string_view kAll = "GET, POST";
     if (request_.path == "*") answer_.allow = kAll;
     if (answer_.allow.empty()) return;

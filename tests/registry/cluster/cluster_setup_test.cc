@@ -93,9 +93,9 @@ TEST_F(ClusterSetupTest, AnInterruptedCreationSaysHowToCompleteIt) {
             std::string::npos)
       << cut_off;
   disk_.multis_left.reset();
-  const std::string way_out = "the cluster is half made; repeat firn init to complete it";
-  EXPECT_EQ(ReserveSlots(registry_, {{0, 0}}, "leaf").message(), way_out);
-  EXPECT_EQ(Faults().front(), way_out);
+  const std::string remedy = "the cluster is half made; repeat firn init to complete it";
+  EXPECT_EQ(ReserveSlots(registry_, {{0, 0}}, "leaf").message(), remedy);
+  EXPECT_EQ(Faults().front(), remedy);
   const Status completed = Make();
   EXPECT_TRUE(completed.ok()) << completed;
   EXPECT_EQ(Faults(), std::vector<std::string>());
