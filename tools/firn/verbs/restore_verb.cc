@@ -118,7 +118,7 @@ Result<std::vector<SaidTag>> SaidTags(const Words& words) {
 }
 
 // Returns --tag_high in the form of a server's report.
-Result<ProviderReport> SaidHighs() {
+Result<ProviderReport> TagHighsFromFlag() {
   ProviderReport said;
   std::string_view rest = FLAGS_tag_high;
   while (!rest.empty()) {
@@ -314,7 +314,7 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& wor
   FIRN_ASSIGN(const std::vector<SaidTag> tags, SaidTags(words));
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, SystemClock().Wall()));
   FIRN_ASSIGN(RestoreFacts facts, GatherFacts(audit));
-  FIRN_ASSIGN(const ProviderReport said, SaidHighs());
+  FIRN_ASSIGN(const ProviderReport said, TagHighsFromFlag());
   FIRN_TRY(CheckLostTags(audit, tags));
   const bool same_ids = !audit.meta || !facts.NewIdsSince(*audit.meta);
   if (!FLAGS_again && same_ids && FloorCovers(audit, facts)) {
