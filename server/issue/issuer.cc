@@ -35,7 +35,7 @@ Refusal NoRuns() {
 }
 
 // Applies to this tag alone: other tags may be served well.
-Refusal NobodyCanTell(std::string_view tag) {
+Refusal RegistryUnavailable(std::string_view tag) {
   return {Reason::kStoreDown,
           "whether there is a tag " + Quoted(tag) + " is not known: the registry does not answer",
           kUnansweredRetryMs, true};
@@ -131,9 +131,9 @@ Verdict Issuer::Seek(IssueCall& call) {
   call.tag_ = nullptr;
   switch (seeker_ != nullptr ? seeker_->Seek(name, call.sought_) : Found::kNothing) {
     case Found::kLooking:
-      return call.Wait(kSeekAgain, NobodyCanTell(name));
+      return call.Wait(kSeekAgain, RegistryUnavailable(name));
     case Found::kUnanswered:
-      return Refuse(call, NobodyCanTell(name));
+      return Refuse(call, RegistryUnavailable(name));
     case Found::kNothing:
       break;
   }

@@ -29,7 +29,7 @@ class HttpProtocol final : public Protocol {
     const HttpParsed parsed = ParseHttp(in, limits_, chunks_, request_);
     switch (parsed.kind) {
       case HttpParsed::Kind::kNeedMore:
-        if (request_.expects_continue) return ServeStep::NeedMoreOfOneWhoWaits(parsed.bytes);
+        if (request_.expects_continue) return ServeStep::NeedMoreAfterContinue(parsed.bytes);
         return ServeStep::NeedMore(parsed.bytes);
       case HttpParsed::Kind::kWhole:
         return ServeWhole(in.substr(0, parsed.bytes), door, out);

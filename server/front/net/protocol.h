@@ -40,7 +40,7 @@ struct ServeStep {
   }
   static ServeStep NeedMore(size_t whole = 0) { return {.kind = Kind::kNeedMore, .bytes = whole}; }
   // As NeedMore, of a peer that sends the rest after a 100 Continue, or after a timeout.
-  static ServeStep NeedMoreOfOneWhoWaits(size_t whole) {
+  static ServeStep NeedMoreAfterContinue(size_t whole) {
     return {.kind = Kind::kNeedMore, .peer_waits = true, .bytes = whole};
   }
   static ServeStep Park(std::chrono::microseconds again) {

@@ -21,7 +21,7 @@ class LineProtocol final : public Protocol {
   ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) override {
     const size_t end = in.find('\n');
     if (in.substr(0, end).starts_with("HOW") && end == std::string_view::npos) {
-      return ServeStep::NeedMoreOfOneWhoWaits(0);
+      return ServeStep::NeedMoreAfterContinue(0);
     }
     if (end == std::string_view::npos) {
       ++looks;
