@@ -10,7 +10,7 @@
 #include "common/time/entropy.h"
 #include "registry/servers/pace_publisher.h"
 #include "registry/servers/provider_publisher.h"
-#include "server/cluster_looker.h"
+#include "server/cluster_reader.h"
 #include "server/flags/options.h"
 #include "server/front/server_front.h"
 #include "server/node/issuing_node.h"
@@ -94,7 +94,7 @@ class ServerProgram {
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
   BootMs log_restore_at_, look_at_rights_at_;
-  ClusterLooker cluster_;
+  ClusterReader cluster_;
   front::ServerFront front_;
 };
 

@@ -1,4 +1,4 @@
-#include "server/cluster_looker.h"
+#include "server/cluster_reader.h"
 
 #include <atomic>
 #include <cerrno>
@@ -22,8 +22,8 @@ using AnyJson = nlohmann::json;
 
 constexpr Milliseconds kNever{3'600'000};
 
-// A cluster in a real directory, and a ClusterLooker that reads it.
-class ClusterLookerTest : public testing::Test {
+// A cluster in a real directory, and a ClusterReader that reads it.
+class ClusterReaderTest : public testing::Test {
  protected:
   void SetUp() override {
     auto coordinator = OpenCoordinator(place_, {}, SystemClock(), SystemEntropy());
@@ -41,8 +41,8 @@ class ClusterLookerTest : public testing::Test {
     tag.start = 7;
     ASSERT_TRUE(TagStore(*registry_).Create(tag).ok());
   }
-  void LookWith(ClusterLooker::Limits limits) {
-    looker_.emplace(ClusterLooker::Place{place_, ""}, limits, SystemClock(), SystemEntropy(),
+  void ReadWith(ClusterReader::Limits limits) {
+    reader_.emplace(ClusterReader::Place{place_, ""}, limits, SystemClock(), SystemEntropy(),
                     [this](const auto& text, const auto& options, const auto& clock,
                            auto& entropy) -> Result<std::unique_ptr<Coordinator>> {
                       ++opened_;
@@ -62,11 +62,11 @@ class ClusterLookerTest : public testing::Test {
     return word;
   }
   AnyJson Audit() {
-    const auto word = Answer([&] { return looker_->Audit(); });
+    const auto word = Answer([&] { return reader_->Audit(); });
     return word.json == nullptr ? AnyJson::object() : AnyJson::parse(*word.json);
   }
   AnyJson Tags() {
-    const auto word = Answer([&] { return looker_->Tags(); });
+    const auto word = Answer([&] { return reader_->Tags(); });
     return word.json == nullptr ? AnyJson::object() : AnyJson::parse(*word.json).at("tags");
   }
 
@@ -76,12 +76,12 @@ class ClusterLookerTest : public testing::Test {
   std::unique_ptr<BlockingCoordinator> registry_;
   std::atomic<int> opened_{0};
   std::atomic<bool> away_{false}, no_threads_{false};
-  std::optional<ClusterLooker> looker_;  // ends before the members that it uses
+  std::optional<ClusterReader> reader_;  // ends before the members that it uses
 };
 
-TEST_F(ClusterLookerTest, ReturnsTheClusterAndItsTags) {
-  LookWith({});
-  EXPECT_EQ(looker_->Audit().json, nullptr) << "the call must not wait for the registry";
+TEST_F(ClusterReaderTest, ReturnsTheClusterAndItsTags) {
+  ReadWith({});
+  EXPECT_EQ(reader_->Audit().json, nullptr) << "the call must not wait for the registry";
   const AnyJson audit = Audit();
   EXPECT_EQ(audit.at("faults"), AnyJson::array());
   EXPECT_EQ(audit.at("slots"), 16);
@@ -94,34 +94,34 @@ TEST_F(ClusterLookerTest, ReturnsTheClusterAndItsTags) {
   EXPECT_EQ(tags[1].at("next"), "7");
 }
 
-TEST_F(ClusterLookerTest, OpensNoSessionBeforeTheFirstRequest) {
-  LookWith({});
-  looker_->Stop();
+TEST_F(ClusterReaderTest, OpensNoSessionBeforeTheFirstRequest) {
+  ReadWith({});
+  reader_->Stop();
   EXPECT_EQ(opened_, 0);
-  EXPECT_EQ(looker_->Audit().json, nullptr) << "it must not run after Stop";
+  EXPECT_EQ(reader_->Audit().json, nullptr) << "it must not run after Stop";
 }
 
-TEST_F(ClusterLookerTest, ReadsOnlyAsOftenAsPermitted) {
-  LookWith({.look_every = kNever});
+TEST_F(ClusterReaderTest, ReadsOnlyAsOftenAsPermitted) {
+  ReadWith({.read_every = kNever});
   ASSERT_EQ(Tags().size(), 2U);
   MakeTag("user");
   // Later questions are answered later, so a read would have been due before the last one.
   for (int i = 0; i < 20; ++i) {
     ASSERT_EQ(Tags().size(), 2U);
-    Answer([&] { return looker_->Who(int64_t{i} << 22); });
+    Answer([&] { return reader_->Who(int64_t{i} << 22); });
   }
   EXPECT_EQ(opened_, 1) << "one session serves all reads";
 }
 
-TEST_F(ClusterLookerTest, ReadsAgainWhileRequestsContinue) {
-  LookWith({.look_every = Milliseconds(0)});
+TEST_F(ClusterReaderTest, ReadsAgainWhileRequestsContinue) {
+  ReadWith({.read_every = Milliseconds(0)});
   ASSERT_EQ(Tags().size(), 2U);
   MakeTag("user");
   EXPECT_TRUE(Eventually(kPatience, [&] { return Tags().size() == 3; }));
 }
 
-TEST_F(ClusterLookerTest, ClosesItsSessionWithoutRequests) {
-  LookWith({.look_every = Milliseconds(0), .idle = Milliseconds(0)});
+TEST_F(ClusterReaderTest, ClosesItsSessionWithoutRequests) {
+  ReadWith({.read_every = Milliseconds(0), .idle = Milliseconds(0)});
   Audit();
   EXPECT_TRUE(Eventually(kPatience, [&] {
     Audit();
@@ -129,66 +129,66 @@ TEST_F(ClusterLookerTest, ClosesItsSessionWithoutRequests) {
   }));
 }
 
-TEST_F(ClusterLookerTest, RequestsServersActivityOnlyWhileItIsRead) {
-  LookWith({.look_every = Milliseconds(0)});
+TEST_F(ClusterReaderTest, RequestsServersActivityOnlyWhileItIsRead) {
+  ReadWith({.read_every = Milliseconds(0)});
   EXPECT_FALSE(Audit().contains("paces_wanted_ms")) << "there is no server to ask";
   Write folder = Write::Create(std::string(kServicePath), "", Lifetime::kPersistent);
   ASSERT_TRUE(registry_->Multi({folder}).status.ok());
   EXPECT_TRUE(Eventually(kPatience, [&] { return Audit().contains("paces_wanted_ms"); }));
   const std::string sign(kPacesWantedPath);
   EXPECT_TRUE(registry_->Read(sign).ok());
-  looker_->Stop();
+  reader_->Stop();
   EXPECT_TRUE(
       Eventually(kPatience, [&] { return registry_->Read(sign).code() == Code::kNotFound; }));
 }
 
-TEST_F(ClusterLookerTest, KeepsItsLastReadingWhileTheRegistryIsUnreachable) {
-  LookWith({.look_every = Milliseconds(0), .idle = Milliseconds(0)});
+TEST_F(ClusterReaderTest, KeepsItsLastReadingWhileTheRegistryIsUnreachable) {
+  ReadWith({.read_every = Milliseconds(0), .idle = Milliseconds(0)});
   Audit();
   away_ = true;
-  EXPECT_TRUE(Eventually(kPatience, [&] { return !looker_->Audit().trouble.ok(); }));
-  EXPECT_EQ(looker_->Audit().trouble.message(), "the registry is away");
-  EXPECT_NE(looker_->Audit().json, nullptr);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return !reader_->Audit().trouble.ok(); }));
+  EXPECT_EQ(reader_->Audit().trouble.message(), "the registry is away");
+  EXPECT_NE(reader_->Audit().json, nullptr);
   away_ = false;
-  EXPECT_TRUE(Eventually(kPatience, [&] { return looker_->Audit().trouble.ok(); }));
+  EXPECT_TRUE(Eventually(kPatience, [&] { return reader_->Audit().trouble.ok(); }));
 }
 
-TEST_F(ClusterLookerTest, ReportsAHostThatRefusesItThreads) {
+TEST_F(ClusterReaderTest, ReportsAHostThatRefusesItThreads) {
   no_threads_ = true;
-  LookWith({});
-  const auto word = Answer([&] { return looker_->Audit(); });
+  ReadWith({});
+  const auto word = Answer([&] { return reader_->Audit(); });
   EXPECT_EQ(word.trouble.code(), Code::kUnavailable) << word.trouble;
   no_threads_ = false;
-  EXPECT_TRUE(Eventually(kPatience, [&] { return looker_->Audit().json != nullptr; }));
+  EXPECT_TRUE(Eventually(kPatience, [&] { return reader_->Audit().json != nullptr; }));
 }
 
-TEST_F(ClusterLookerTest, ReportsHowLongItWaitedForAnUnreachableRegistry) {
+TEST_F(ClusterReaderTest, ReportsHowLongItWaitedForAnUnreachableRegistry) {
   place_ = "zk://127.0.0.1:1/firn/missing";
-  LookWith({.patience = Milliseconds(250)});
-  const auto word = Answer([&] { return looker_->Audit(); });
+  ReadWith({.patience = Milliseconds(250)});
+  const auto word = Answer([&] { return reader_->Audit(); });
   EXPECT_EQ(word.trouble.message(), "no connection to the registry within 250 ms");
 }
 
-TEST_F(ClusterLookerTest, ReturnsTheIssuerOfAnId) {
-  LookWith({});
-  const auto nobody = Answer([&] { return looker_->Who(4'194'304); });
+TEST_F(ClusterReaderTest, ReturnsTheIssuerOfAnId) {
+  ReadWith({});
+  const auto nobody = Answer([&] { return reader_->Who(4'194'304); });
   ASSERT_NE(nobody.json, nullptr) << nobody.trouble.message();
   EXPECT_EQ(AnyJson::parse(*nobody.json).at("known"), false);
-  const auto none = Answer([&] { return looker_->Who(-1); });
+  const auto none = Answer([&] { return reader_->Who(-1); });
   EXPECT_EQ(none.trouble.code(), Code::kInvalid) << none.trouble.message();
 }
 
-TEST_F(ClusterLookerTest, RefusesRequestsBeyondItsLimit) {
-  LookWith({.question_every = kNever, .questions_max = 2});
-  ASSERT_NE(Answer([&] { return looker_->Who(1 << 22); }).json, nullptr);
-  EXPECT_TRUE(looker_->Who(2 << 22).trouble.ok());
-  EXPECT_TRUE(looker_->Who(3 << 22).trouble.ok());
-  EXPECT_TRUE(looker_->Who(3 << 22).trouble.ok()) << "this question is already queued";
-  EXPECT_EQ(looker_->Who(4 << 22).trouble.code(), Code::kUnavailable);
+TEST_F(ClusterReaderTest, RefusesRequestsBeyondItsLimit) {
+  ReadWith({.question_every = kNever, .questions_max = 2});
+  ASSERT_NE(Answer([&] { return reader_->Who(1 << 22); }).json, nullptr);
+  EXPECT_TRUE(reader_->Who(2 << 22).trouble.ok());
+  EXPECT_TRUE(reader_->Who(3 << 22).trouble.ok());
+  EXPECT_TRUE(reader_->Who(3 << 22).trouble.ok()) << "this question is already queued";
+  EXPECT_EQ(reader_->Who(4 << 22).trouble.code(), Code::kUnavailable);
 }
 
-TEST_F(ClusterLookerTest, ReportsThatAStaticServerHasNoRegistry) {
-  ClusterLooker alone({.registry = "static:7", .credentials = ""}, {}, SystemClock(),
+TEST_F(ClusterReaderTest, ReportsThatAStaticServerHasNoRegistry) {
+  ClusterReader alone({.registry = "static:7", .credentials = ""}, {}, SystemClock(),
                       SystemEntropy());
   EXPECT_EQ(alone.Audit().trouble.code(), Code::kUnavailable);
   EXPECT_EQ(alone.Who(1).trouble.code(), Code::kUnavailable);

@@ -26,10 +26,10 @@ namespace firn {
 // requests it for as long as its session lasts, so the first read does not show it yet.
 //
 // However many requests come, the registry is read only as often as Limits permit. Thread-safe.
-class ClusterLooker final : public front::ClusterView {
+class ClusterReader final : public front::ClusterView {
  public:
   struct Limits {
-    Milliseconds look_every{5'000};  // between reads, which also take at most a tenth of the time
+    Milliseconds read_every{5'000};  // between reads, which also take at most a tenth of the time
     Milliseconds question_every{100};
     size_t questions_max = 16;     // that wait
     Milliseconds keep{10'000};     // time for which an answer is kept
@@ -42,9 +42,9 @@ class ClusterLooker final : public front::ClusterView {
   };
 
   // `clock` and `entropy` must outlive it.
-  ClusterLooker(Place place, Limits limits, const Clock& clock, Entropy& entropy,
+  ClusterReader(Place place, Limits limits, const Clock& clock, Entropy& entropy,
                 RegistryOpener open = OpenCoordinator);
-  ~ClusterLooker() override;  // stops
+  ~ClusterReader() override;  // stops
 
   front::ClusterWord Audit() override;
   front::ClusterWord Tags() override;
@@ -55,7 +55,7 @@ class ClusterLooker final : public front::ClusterView {
 
  private:
   using Text = std::shared_ptr<const std::string>;
-  struct Look {
+  struct Snapshot {
     Text audit, tags;
     BootMs at;
   };
@@ -73,9 +73,9 @@ class ClusterLooker final : public front::ClusterView {
 
   // All of these are called with the lock; those that read release it meanwhile.
   Status Begin();  // fails if there is no registry to read
-  front::ClusterWord Shown(Text Look::*text);
+  front::ClusterWord Shown(Text Snapshot::*text);
   bool DoOne(std::unique_lock<std::mutex>& lock);
-  void LookOnce(std::unique_lock<std::mutex>& lock);
+  void ReadOnce(std::unique_lock<std::mutex>& lock);
   void AnswerOne(std::unique_lock<std::mutex>& lock);
   void ForgetAnswers(BootMs now);
 
@@ -83,7 +83,7 @@ class ClusterLooker final : public front::ClusterView {
   // On the thread, without the lock.
   Result<std::unique_ptr<Coordinator>> OpenRegistry();
   Status OpenSession();
-  Result<Look> ReadLook();
+  Result<Snapshot> ReadSnapshot();
   Result<std::string> ReadWho(int64_t id);
 
   const Place place_;
@@ -97,12 +97,12 @@ class ClusterLooker final : public front::ClusterView {
   std::condition_variable asked_;
   std::thread thread_;
   bool going_on_ = true;
-  bool look_wanted_ = false;
+  bool read_wanted_ = false;
   BootMs asked_at_;
-  BootMs look_from_;  // earliest time of the next read
+  BootMs next_read_;  // earliest time of the next read
   BootMs question_from_;
-  Look look_;
-  Status look_trouble_;
+  Snapshot snapshot_;
+  Status read_trouble_;
   std::deque<int64_t> questions_;
   std::map<int64_t, Answer> answers_;
 };

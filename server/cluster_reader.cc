@@ -1,4 +1,4 @@
-#include "server/cluster_looker.h"
+#include "server/cluster_reader.h"
 
 #include <algorithm>
 #include <chrono>
@@ -38,7 +38,7 @@ Json TagsJson(const Audit& audit) {
 
 }  // namespace
 
-ClusterLooker::ClusterLooker(Place place, Limits limits, const Clock& clock, Entropy& entropy,
+ClusterReader::ClusterReader(Place place, Limits limits, const Clock& clock, Entropy& entropy,
                              RegistryOpener open)
     : place_(std::move(place)),
       limits_(limits),
@@ -46,9 +46,9 @@ ClusterLooker::ClusterLooker(Place place, Limits limits, const Clock& clock, Ent
       entropy_(entropy),
       open_(std::move(open)) {}
 
-ClusterLooker::~ClusterLooker() { Stop(); }
+ClusterReader::~ClusterReader() { Stop(); }
 
-void ClusterLooker::Stop() {
+void ClusterReader::Stop() {
   {
     const std::lock_guard lock(mutex_);
     going_on_ = false;
@@ -59,17 +59,17 @@ void ClusterLooker::Stop() {
 
 // --- those who ask -------------------------------------------------------------------------------
 
-front::ClusterWord ClusterLooker::Audit() {
+front::ClusterWord ClusterReader::Audit() {
   const std::lock_guard lock(mutex_);
-  return Shown(&Look::audit);
+  return Shown(&Snapshot::audit);
 }
 
-front::ClusterWord ClusterLooker::Tags() {
+front::ClusterWord ClusterReader::Tags() {
   const std::lock_guard lock(mutex_);
-  return Shown(&Look::tags);
+  return Shown(&Snapshot::tags);
 }
 
-front::ClusterWord ClusterLooker::Who(int64_t id) {
+front::ClusterWord ClusterReader::Who(int64_t id) {
   const std::lock_guard lock(mutex_);
   if (Status can = Begin(); !can.ok()) return {.trouble = std::move(can)};
   const BootMs now = clock_.Boot();
@@ -88,16 +88,16 @@ front::ClusterWord ClusterLooker::Who(int64_t id) {
   return {};
 }
 
-front::ClusterWord ClusterLooker::Shown(Text Look::*text) {
+front::ClusterWord ClusterReader::Shown(Text Snapshot::*text) {
   if (Status can = Begin(); !can.ok()) return {.trouble = std::move(can)};
-  look_wanted_ = true;
+  read_wanted_ = true;
   asked_.notify_one();
-  front::ClusterWord word{.json = look_.*text, .trouble = look_trouble_};
-  if (word.json != nullptr) word.age = clock_.Boot() - look_.at;
+  front::ClusterWord word{.json = snapshot_.*text, .trouble = read_trouble_};
+  if (word.json != nullptr) word.age = clock_.Boot() - snapshot_.at;
   return word;
 }
 
-Status ClusterLooker::Begin() {
+Status ClusterReader::Begin() {
   if (place_.registry.starts_with(kStaticRegistry)) {
     return Unavailable("machine ids are assigned by hand: there is no registry to read");
   }
@@ -111,13 +111,13 @@ Status ClusterLooker::Begin() {
   return {};
 }
 
-void ClusterLooker::ForgetAnswers(BootMs now) {
+void ClusterReader::ForgetAnswers(BootMs now) {
   std::erase_if(answers_, [&](const auto& kept) { return now - kept.second.at >= limits_.keep; });
 }
 
 // --- the thread ----------------------------------------------------------------------------------
 
-void ClusterLooker::Loop() {
+void ClusterReader::Loop() {
   std::unique_lock lock(mutex_);
   while (going_on_) {
     if (!DoOne(lock)) asked_.wait_for(lock, kTurn);
@@ -126,12 +126,12 @@ void ClusterLooker::Loop() {
 }
 
 // Returns false if there is nothing to do now.
-bool ClusterLooker::DoOne(std::unique_lock<std::mutex>& lock) {
+bool ClusterReader::DoOne(std::unique_lock<std::mutex>& lock) {
   const BootMs now = clock_.Boot();
   if (!questions_.empty() && now >= question_from_) {
     AnswerOne(lock);
-  } else if (look_wanted_ && now >= look_from_) {
-    LookOnce(lock);
+  } else if (read_wanted_ && now >= next_read_) {
+    ReadOnce(lock);
   } else if (session_ != nullptr && now - asked_at_ >= limits_.idle) {
     session_.reset();
   } else {
@@ -140,19 +140,19 @@ bool ClusterLooker::DoOne(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-void ClusterLooker::LookOnce(std::unique_lock<std::mutex>& lock) {
+void ClusterReader::ReadOnce(std::unique_lock<std::mutex>& lock) {
   const BootMs begun = clock_.Boot();
   lock.unlock();
-  Result<Look> look = ReadLook();
+  Result<Snapshot> snapshot = ReadSnapshot();
   lock.lock();
   const BootMs now = clock_.Boot();
-  look_wanted_ = false;
-  look_from_ = now + std::max(limits_.look_every, (now - begun) * (kPartOfTime - 1));
-  look_trouble_ = look.status();
-  if (look.ok()) look_ = *std::move(look);
+  read_wanted_ = false;
+  next_read_ = now + std::max(limits_.read_every, (now - begun) * (kPartOfTime - 1));
+  read_trouble_ = snapshot.status();
+  if (snapshot.ok()) snapshot_ = *std::move(snapshot);
 }
 
-void ClusterLooker::AnswerOne(std::unique_lock<std::mutex>& lock) {
+void ClusterReader::AnswerOne(std::unique_lock<std::mutex>& lock) {
   const int64_t id = questions_.front();
   lock.unlock();
   Result<std::string> json = ReadWho(id);
@@ -166,7 +166,7 @@ void ClusterLooker::AnswerOne(std::unique_lock<std::mutex>& lock) {
 }
 
 // A server that gets no more threads has no page about its cluster, and serves ids.
-Result<std::unique_ptr<Coordinator>> ClusterLooker::OpenRegistry() {
+Result<std::unique_ptr<Coordinator>> ClusterReader::OpenRegistry() {
   try {
     return open_(place_.registry, {.auth = place_.credentials, .time_limit = kReadLimit}, clock_,
                  entropy_);
@@ -176,7 +176,7 @@ Result<std::unique_ptr<Coordinator>> ClusterLooker::OpenRegistry() {
 }
 
 // A failed session is discarded: the next read opens another.
-Status ClusterLooker::OpenSession() {
+Status ClusterReader::OpenSession() {
   if (session_ != nullptr) return {};
   FIRN_ASSIGN(auto coordinator, OpenRegistry());
   auto session = std::make_unique<Session>();
@@ -197,7 +197,7 @@ Status ClusterLooker::OpenSession() {
   return {};
 }
 
-Result<ClusterLooker::Look> ClusterLooker::ReadLook() {
+Result<ClusterReader::Snapshot> ClusterReader::ReadSnapshot() {
   FIRN_TRY(OpenSession());
   const Now now = clock_.Read();
   // A registry that does not accept writes can still be read.
@@ -220,10 +220,10 @@ Result<ClusterLooker::Look> ClusterLooker::ReadLook() {
   said["slots"] = audit->slots.size();
   said["at_ms"] = now.wall.ms();
   const Json tags{{"tags", TagsJson(*audit)}, {"at_ms", now.wall.ms()}};
-  return Look{.audit = TextOf(said), .tags = TextOf(tags), .at = now.boot};
+  return Snapshot{.audit = TextOf(said), .tags = TextOf(tags), .at = now.boot};
 }
 
-Result<std::string> ClusterLooker::ReadWho(int64_t id) {
+Result<std::string> ClusterReader::ReadWho(int64_t id) {
   FIRN_TRY(OpenSession());
   const auto found = FindIssuers(*session_->registry, {id});
   if (found.ok()) return JsonText(IssuersJson(found->front()));
