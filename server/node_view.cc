@@ -64,8 +64,9 @@ front::RegistryReport RegistryOf(const IssuingNodeStatus& status) {
 
 }  // namespace
 
-NodeView::NodeView(const ServerOptions& options, const IssuingNode& node, OperatorWord& operators,
-                   const ServerListing& listing, const RootKeeper& root, const Clock& clock)
+NodeView::NodeView(const ServerOptions& options, const IssuingNode& node,
+                   OperatorSetting& operators, const ServerListing& listing, const RootKeeper& root,
+                   const Clock& clock)
     : options_(options),
       node_(node),
       operators_(operators),
@@ -194,9 +195,9 @@ uint64_t NodeView::version() const {
   return version;
 }
 
-Status NodeView::Say(bool offline) {
+Status NodeView::SetOffline(bool offline) {
   if (draining_) return Unavailable("the server is shutting down");
-  operators_.Say(offline);
+  operators_.Set(offline);
   LOG(INFO) << (offline ? "taken offline: clients are told to go elsewhere" : "online again");
   return {};
 }

@@ -14,7 +14,7 @@
 #include "server/front/desk/metrics.h"
 #include "server/front/desk/server_view.h"
 #include "server/node/issuing_node.h"
-#include "server/operator_word.h"
+#include "server/operator_setting.h"
 #include "server/root_keeper.h"
 #include "server/server_listing.h"
 
@@ -28,7 +28,7 @@ namespace firn {
 class NodeView final : public front::ServerView, public front::ServerControl {
  public:
   // All references must outlive it.
-  NodeView(const ServerOptions& options, const IssuingNode& node, OperatorWord& operators,
+  NodeView(const ServerOptions& options, const IssuingNode& node, OperatorSetting& operators,
            const ServerListing& listing, const RootKeeper& root, const Clock& clock);
 
   front::ServerReport Report() const override;
@@ -46,8 +46,8 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   ServerPhase announced() const;
 
   // Takes effect at once; written to the registry as soon as it can be reached.
-  Status GoOffline() override { return Say(true); }
-  Status GoOnline() override { return Say(false); }
+  Status GoOffline() override { return SetOffline(true); }
+  Status GoOnline() override { return SetOffline(false); }
 
   // Marks the server as draining from now on.
   void Drain() { draining_ = true; }
@@ -81,12 +81,12 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   std::vector<front::TagReport> TagReports(const IssuingNodeStatus& status) const;
   std::string ReasonOf(const IssuingNodeStatus& status, ServerPhase announced) const;
   bool IsAsking(const IssuingNodeStatus& status) const;
-  Status Say(bool offline);
+  Status SetOffline(bool offline);
   std::string RepairCommand(const IssuingNodeStatus& status) const;
 
   const ServerOptions& options_;
   const IssuingNode& node_;
-  OperatorWord& operators_;
+  OperatorSetting& operators_;
   const ServerListing& listing_;
   const RootKeeper& root_;
   const Clock& clock_;

@@ -15,7 +15,7 @@
 #include "server/front/server_front.h"
 #include "server/node/issuing_node.h"
 #include "server/node_view.h"
-#include "server/operator_word.h"
+#include "server/operator_setting.h"
 #include "server/pace_meter.h"
 #include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"
@@ -84,7 +84,7 @@ class ServerProgram {
   const std::shared_ptr<RateBoard> rates_ = std::make_shared<RateBoard>();
   std::shared_ptr<History> history_;  // null: none is written
   const std::unique_ptr<IssuingNode> node_;
-  OperatorWord operators_;  // used on the node's control thread, like the next member
+  OperatorSetting operators_;  // used on the node's control thread, like the next member
   ServerListing listing_;
   RootKeeper root_;
   NodeView view_;

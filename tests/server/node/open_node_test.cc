@@ -118,7 +118,7 @@ TEST_F(OpenNodeTest, RefusesARackThatTheClusterLacks) {
 TEST_F(OpenNodeTest, ANodeAtItsBoundIsNotReady) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 2}));
   const auto node = Serving();
-  OperatorWord operators(node->loop().coordinator(), SystemEntropy(), "127.0.0.1:7609");
+  OperatorSetting operators(node->loop().coordinator(), SystemEntropy(), "127.0.0.1:7609");
   ServerOptions options{.place = {},
                         .listen = {},
                         .advertise = {},

@@ -1,4 +1,4 @@
-#include "server/operator_word.h"
+#include "server/operator_setting.h"
 
 #include <utility>
 #include <vector>
@@ -11,77 +11,78 @@
 
 namespace firn {
 
-OperatorWord::OperatorWord(Coordinator& coordinator, Entropy& entropy, std::string_view address)
+OperatorSetting::OperatorSetting(Coordinator& coordinator, Entropy& entropy,
+                                 std::string_view address)
     : coordinator_(coordinator),
       entropy_(entropy),
       address_(address),
       path_(ChildPath(kConfiguratorsPath, address)),
       folder_(coordinator, entropy, std::string(kConfiguratorsPath), [this] { OnFolder(); }) {}
 
-void OperatorWord::Say(bool offline) {
+void OperatorSetting::Set(bool offline) {
   const std::scoped_lock lock(mutex_);
-  said_ = offline;
+  pending_ = offline;
   offline_ = offline;
 }
 
-bool OperatorWord::offline() const {
+bool OperatorSetting::offline() const {
   const std::scoped_lock lock(mutex_);
   return offline_;
 }
 
-bool OperatorWord::known() const {
+bool OperatorSetting::known() const {
   const std::scoped_lock lock(mutex_);
   return known_;
 }
 
-const Node* OperatorWord::Stands() const {
+const Node* OperatorSetting::StoredNode() const {
   for (const auto& [name, node] : folder_.nodes()) {
     if (UrlDecode(name).value_or("") == address_) return &node;
   }
   return nullptr;
 }
 
-void OperatorWord::OnFolder() {
-  const Node* node = Stands();
+void OperatorSetting::OnFolder() {
+  const Node* node = StoredNode();
   const bool seen =
       written_version_ && node != nullptr && !IsOlder(node->stat.version, *written_version_);
   if (seen) written_version_.reset();
-  Configurator stands;
+  Configurator stored;
   if (node != nullptr) {
     const auto read = ParseConfigurator(node->data);
     LOG_IF(WARNING, !read.ok()) << path_ << ": " << read.status();
-    stands = read.value_or({});
+    stored = read.value_or({});
   }
   const std::scoped_lock lock(mutex_);
-  if (seen && said_ == sent_) said_.reset();
+  if (seen && pending_ == sent_) pending_.reset();
   known_ = true;
-  if (said_ || offline_ == stands.disabled) return;
-  offline_ = stands.disabled;
+  if (pending_ || offline_ == stored.disabled) return;
+  offline_ = stored.disabled;
   LOG(INFO) << "the registry has this server " << (offline_ ? "offline" : "online");
 }
 
-void OperatorWord::Tick(BootMs now) {
+void OperatorSetting::Tick(BootMs now) {
   now_ = now;
   folder_.Tick(now);
   if (busy_ || now < not_before_ || coordinator_.session() == 0 || !folder_.whole()) return;
   if (written_version_ && now - written_at_ < kSeenWithin) return;
-  std::optional<bool> said;
+  std::optional<bool> pending;
   {
     const std::scoped_lock lock(mutex_);
-    if (written_version_ && said_ == sent_) said_.reset();
-    said = said_;
+    if (written_version_ && pending_ == sent_) pending_.reset();
+    pending = pending_;
   }
   written_version_.reset();
-  if (said) Send(*said);
+  if (pending) Send(*pending);
 }
 
-void OperatorWord::Send(bool offline) {
-  const Node* node = Stands();
+void OperatorSetting::Send(bool offline) {
+  const Node* node = StoredNode();
   Configurator wanted;
   if (node != nullptr) wanted = ParseConfigurator(node->data).value_or({});
   if (wanted.disabled == offline) {
     const std::scoped_lock lock(mutex_);
-    if (said_ == offline) said_.reset();
+    if (pending_ == offline) pending_.reset();
     return;
   }
   wanted.disabled = offline;
@@ -98,22 +99,22 @@ void OperatorWord::Send(bool offline) {
                      guard_.Bind([this](const WriteOutcome& outcome) { OnWritten(outcome); }));
 }
 
-void OperatorWord::OnWritten(const WriteOutcome& outcome) {
+void OperatorSetting::OnWritten(const WriteOutcome& outcome) {
   busy_ = false;
   if (outcome.status.ok()) {
     written_version_ = outcome.stats.back().version;
     written_at_ = now_;
     return;
   }
-  if (outcome.status.code() != Code::kNotFound) return TryAgainSoon();
+  if (outcome.status.code() != Code::kNotFound) return RetrySoon();
   busy_ = true;
   EnsureParents(coordinator_, path_, guard_.Bind([this](const Status& status) {
     busy_ = false;
-    if (!status.ok()) TryAgainSoon();
+    if (!status.ok()) RetrySoon();
   }));
 }
 
-void OperatorWord::TryAgainSoon() {
+void OperatorSetting::RetrySoon() {
   not_before_ = now_ + Milliseconds(static_cast<int64_t>(entropy_.Below(kRetryMax.count())));
 }
 

@@ -24,18 +24,18 @@ namespace firn {
 //  3. Only `disabled` is changed, never the weight. Online is not written if there is no node.
 //  4. Without a registry, a setting made here lasts as long as the process.
 //
-// Say, offline and known may be called by any thread; the rest belongs to the control thread. May
+// Set, offline and known may be called by any thread; the rest belongs to the control thread. May
 // be destroyed at any time; later answers are dropped.
-class OperatorWord {
+class OperatorSetting {
  public:
   static constexpr Milliseconds kRetryMax{1'000};
   // After this time a write counts as seen, even without a notification of it.
   static constexpr Milliseconds kSeenWithin{60'000};
 
   // `address` is the one that clients connect to.
-  OperatorWord(Coordinator& coordinator, Entropy& entropy, std::string_view address);
+  OperatorSetting(Coordinator& coordinator, Entropy& entropy, std::string_view address);
 
-  void Say(bool offline);
+  void Set(bool offline);
   bool offline() const;
 
   // Returns false until the registry has been read for the first time.
@@ -46,10 +46,10 @@ class OperatorWord {
 
  private:
   void OnFolder();
-  const Node* Stands() const;
+  const Node* StoredNode() const;
   void Send(bool offline);
   void OnWritten(const WriteOutcome& outcome);
-  void TryAgainSoon();
+  void RetrySoon();
 
   Coordinator& coordinator_;
   Entropy& entropy_;
@@ -61,7 +61,7 @@ class OperatorWord {
   BootMs now_, not_before_, written_at_;
 
   mutable std::mutex mutex_;  // guards the members below
-  std::optional<bool> said_{};
+  std::optional<bool> pending_{};
   bool offline_ = false;
   bool known_ = false;
 

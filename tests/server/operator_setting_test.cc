@@ -1,4 +1,4 @@
-#include "server/operator_word.h"
+#include "server/operator_setting.h"
 
 #include <memory>
 
@@ -12,12 +12,12 @@ namespace firn {
 namespace {
 
 // One server's setting in a registry in memory, and an operator who reads the registry.
-class OperatorWordTest : public testing::Test {
+class OperatorSettingTest : public testing::Test {
  protected:
   static constexpr const char* kAddress = "10.0.0.7:7609";
   static constexpr const char* kPath = "/firn.IdService/configurators/10.0.0.7:7609";
 
-  OperatorWordTest() {
+  OperatorSettingTest() {
     operator_.OnSession([](SessionEvent) {});
     Put("/", "{}");
     Start();
@@ -25,16 +25,16 @@ class OperatorWordTest : public testing::Test {
 
   // Starts another process of the same server.
   void Start() {
-    word_.reset();
+    setting_.reset();
     server_ = std::make_unique<MemoryCoordinator>(tree_);
     server_->OnSession([](SessionEvent) {});
-    word_ = std::make_unique<OperatorWord>(*server_, entropy_, kAddress);
+    setting_ = std::make_unique<OperatorSetting>(*server_, entropy_, kAddress);
   }
 
   void Pass(Milliseconds d) {
     for (const BootMs until = clock_.Boot() + d; clock_.Boot() < until;) {
       clock_.Advance(Milliseconds(50));
-      word_->Tick(clock_.Boot());
+      setting_->Tick(clock_.Boot());
       while (server_->Dispatch(Milliseconds(0)) + operator_.Dispatch(Milliseconds(0)) > 0) {
       }
     }
@@ -64,103 +64,103 @@ class OperatorWordTest : public testing::Test {
   MemoryTree tree_{clock_};
   MemoryCoordinator operator_{tree_};
   std::unique_ptr<MemoryCoordinator> server_;
-  std::unique_ptr<OperatorWord> word_;
+  std::unique_ptr<OperatorSetting> setting_;
 };
 
-TEST_F(OperatorWordTest, WritesNothingForOnline) {
-  EXPECT_FALSE(word_->known());
+TEST_F(OperatorSettingTest, WritesNothingForOnline) {
+  EXPECT_FALSE(setting_->known());
   Pass(Milliseconds(500));
-  EXPECT_TRUE(word_->known());
-  EXPECT_FALSE(word_->offline());
-  word_->Say(false);
+  EXPECT_TRUE(setting_->known());
+  EXPECT_FALSE(setting_->offline());
+  setting_->Set(false);
   Pass(Milliseconds(5000));
   EXPECT_FALSE(Stands());
 }
 
-TEST_F(OperatorWordTest, ASettingAppliesAtOnceAndIsWritten) {
-  word_->Say(true);
-  EXPECT_TRUE(word_->offline());
+TEST_F(OperatorSettingTest, ASettingAppliesAtOnceAndIsWritten) {
+  setting_->Set(true);
+  EXPECT_TRUE(setting_->offline());
   Pass(Milliseconds(5000));
-  EXPECT_TRUE(word_->offline());
+  EXPECT_TRUE(setting_->offline());
   ASSERT_TRUE(Stands());
   EXPECT_TRUE(Stands()->disabled);
 }
 
-TEST_F(OperatorWordTest, SurvivesTheProcess) {
-  word_->Say(true);
+TEST_F(OperatorSettingTest, SurvivesTheProcess) {
+  setting_->Set(true);
   Pass(Milliseconds(5000));
   Start();
-  EXPECT_FALSE(word_->known());
+  EXPECT_FALSE(setting_->known());
   Pass(Milliseconds(500));
-  EXPECT_TRUE(word_->known());
-  EXPECT_TRUE(word_->offline());
-  word_->Say(false);
+  EXPECT_TRUE(setting_->known());
+  EXPECT_TRUE(setting_->offline());
+  setting_->Set(false);
   Pass(Milliseconds(5000));
   EXPECT_FALSE(Stands()->disabled);
 }
 
-TEST_F(OperatorWordTest, FollowsChangesInTheRegistry) {
+TEST_F(OperatorSettingTest, FollowsChangesInTheRegistry) {
   PutWord({.disabled = true});
   Pass(Milliseconds(500));
-  EXPECT_TRUE(word_->offline());
+  EXPECT_TRUE(setting_->offline());
   Write(Write::Set(kPath, FormatConfigurator({}), Write::kAnyVersion));
   Pass(Milliseconds(500));
-  EXPECT_FALSE(word_->offline());
+  EXPECT_FALSE(setting_->offline());
   Write(Write::Set(kPath, FormatConfigurator({.disabled = true}), Write::kAnyVersion));
   Pass(Milliseconds(500));
   Write(Write::Erase(kPath, Write::kAnyVersion));
   Pass(Milliseconds(500));
-  EXPECT_FALSE(word_->offline());
+  EXPECT_FALSE(setting_->offline());
 }
 
-TEST_F(OperatorWordTest, TheLastSettingApplies) {
+TEST_F(OperatorSettingTest, TheLastSettingApplies) {
   PutWord({.weight = 50});
   Pass(Milliseconds(500));
-  word_->Say(true);
+  setting_->Set(true);
   Pass(Milliseconds(100));
-  word_->Say(false);
+  setting_->Set(false);
   Pass(Milliseconds(5000));
-  EXPECT_FALSE(word_->offline());
+  EXPECT_FALSE(setting_->offline());
   EXPECT_FALSE(Stands()->disabled);
   Write(Write::Set(kPath, FormatConfigurator({.disabled = true}), Write::kAnyVersion));
   Pass(Milliseconds(500));
-  EXPECT_TRUE(word_->offline()) << "once written, the registry's setting applies again";
+  EXPECT_TRUE(setting_->offline()) << "once written, the registry's setting applies again";
 }
 
-TEST_F(OperatorWordTest, KeepsTheWeight) {
+TEST_F(OperatorSettingTest, KeepsTheWeight) {
   PutWord({.weight = 30});
   Pass(Milliseconds(500));
-  word_->Say(true);
+  setting_->Set(true);
   Pass(Milliseconds(5000));
   EXPECT_EQ(Stands(), (Configurator{.weight = 30, .disabled = true}));
 }
 
-TEST_F(OperatorWordTest, NeverLeavesANodeAtTheUnguardedVersion) {
+TEST_F(OperatorSettingTest, NeverLeavesANodeAtTheUnguardedVersion) {
   PutWord({.weight = 30});
   tree_.SetVersion(kPath, -2);
   Pass(Milliseconds(500));
   for (const bool offline : {true, false}) {
-    word_->Say(offline);
+    setting_->Set(offline);
     Pass(Milliseconds(5000));
     EXPECT_EQ(Stands(), (Configurator{.weight = 30, .disabled = offline}));
     EXPECT_GE(tree_.Peek(kPath)->stat.version, 0);
   }
 }
 
-TEST_F(OperatorWordTest, IgnoresSettingsOfOtherServers) {
+TEST_F(OperatorSettingTest, IgnoresSettingsOfOtherServers) {
   for (const auto path : {kServicePath, kConfiguratorsPath}) Put(std::string(path), "");
   Put("/firn.IdService/configurators/10.0.0.8:7609", FormatConfigurator({.disabled = true}));
   Pass(Milliseconds(500));
-  EXPECT_TRUE(word_->known());
-  EXPECT_FALSE(word_->offline());
+  EXPECT_TRUE(setting_->known());
+  EXPECT_FALSE(setting_->offline());
 }
 
-TEST_F(OperatorWordTest, IgnoresAnInvalidSetting) {
+TEST_F(OperatorSettingTest, IgnoresAnInvalidSetting) {
   for (const auto path : {kServicePath, kConfiguratorsPath}) Put(std::string(path), "");
   Put(kPath, "off, please");
   Pass(Milliseconds(500));
-  EXPECT_FALSE(word_->offline());
-  word_->Say(true);
+  EXPECT_FALSE(setting_->offline());
+  setting_->Set(true);
   Pass(Milliseconds(5000));
   EXPECT_TRUE(Stands()->disabled);
 }
