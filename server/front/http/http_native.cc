@@ -116,49 +116,49 @@ class NativeHandler final : public HttpAsker {
     return Outcome::kAnswered;
   }
 
-  struct Wish {
+  struct Parameters {
     std::string tag;
     int64_t count = 1;
     Form form = Form::kNumbers;
   };
-  Result<Wish> ReadWish(const HttpRequest& request, std::string_view tag) const;
+  Result<Parameters> ReadParameters(const HttpRequest& request, std::string_view tag) const;
   Outcome Ids(const HttpRequest& request, std::string_view tag, DoorCall& door, HttpAnswer& answer);
-  void Write(const Wish& wish, const Runs& runs, std::string& out) const;
+  void Write(const Parameters& parameters, const Runs& runs, std::string& out) const;
 };
 
-Result<NativeHandler::Wish> NativeHandler::ReadWish(const HttpRequest& request,
-                                                    std::string_view tag) const {
-  Wish wish;
-  FIRN_ASSIGN(wish.tag, DecodePathPart(tag));
-  if (request.query.empty() && request.body.empty()) return wish;
+Result<NativeHandler::Parameters> NativeHandler::ReadParameters(const HttpRequest& request,
+                                                                std::string_view tag) const {
+  Parameters parameters;
+  FIRN_ASSIGN(parameters.tag, DecodePathPart(tag));
+  if (request.query.empty() && request.body.empty()) return parameters;
   FIRN_TRY(request.TakesOnly({"count", "form"}));
   FIRN_ASSIGN(const auto count, request.Number("count"));
   FIRN_ASSIGN(const auto form, request.Parameter("form"));
-  wish.count = count.value_or(1);
+  parameters.count = count.value_or(1);
   const std::string name = form.value_or("number");
   if (name == "text") {
-    wish.form = Form::kText;
+    parameters.form = Form::kText;
   } else if (name == "runs") {
-    wish.form = Form::kRuns;
+    parameters.form = Form::kRuns;
   } else if (name != "number") {
     return Invalid("form is '" + name + "', it may be number, text or runs");
   }
   const Limits& limits = backend_.limits;
-  const bool list = wish.form != Form::kRuns;
+  const bool list = parameters.form != Form::kRuns;
   const int64_t most = list ? limits.list_ids_max : limits.runs_ids_max;
-  if (wish.count < 1 || wish.count > most) {
-    return Invalid(Cat("count is ", wish.count, list ? ", a list" : ", a call", " has 1 to ", most,
-                       " ids", list ? "; more come with form=runs" : ""));
+  if (parameters.count < 1 || parameters.count > most) {
+    return Invalid(Cat("count is ", parameters.count, list ? ", a list" : ", a call", " has 1 to ",
+                       most, " ids", list ? "; more come with form=runs" : ""));
   }
-  return wish;
+  return parameters;
 }
 
 NativeHandler::Outcome NativeHandler::Ids(const HttpRequest& request, std::string_view tag,
                                           DoorCall& door, HttpAnswer& answer) {
   if (WrongVerb(request, answer)) return Outcome::kAnswered;
-  const auto wish = ReadWish(request, tag);
-  if (!wish.ok()) return Bad(wish.status(), answer);
-  const Wish& asked = *wish;
+  const auto parameters = ReadParameters(request, tag);
+  if (!parameters.ok()) return Bad(parameters.status(), answer);
+  const Parameters& asked = *parameters;
   return Ask(request, asked.tag, asked.count, asked.form, door, answer, [&](const Runs& runs) {
     answer.content_type = HttpAnswer::kJson;
     answer.body += "{\"tag\":";
@@ -169,9 +169,9 @@ NativeHandler::Outcome NativeHandler::Ids(const HttpRequest& request, std::strin
   });
 }
 
-void NativeHandler::Write(const Wish& wish, const Runs& runs, std::string& out) const {
-  if (wish.form == Form::kNumbers) return AppendIds(runs, out);
-  if (wish.form == Form::kRuns) return AppendRuns(runs, out);
+void NativeHandler::Write(const Parameters& parameters, const Runs& runs, std::string& out) const {
+  if (parameters.form == Form::kNumbers) return AppendIds(runs, out);
+  if (parameters.form == Form::kRuns) return AppendRuns(runs, out);
   char before = '[';
   std::string text;
   const WallMs now = backend_.view.wall();

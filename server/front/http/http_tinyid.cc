@@ -61,21 +61,21 @@ class TinyidHandler final : public HttpAsker {
     if (WrongVerb(request, answer)) return Outcome::kAnswered;
     answer.content_type = simple_ ? HttpAnswer::kText : HttpAnswer::kJson;
 
-    const auto wish = ReadWish(request, segment);
-    if (!wish.ok()) return Bad(wish.status(), answer);
-    if (!Allowed(*wish)) return Fail(kTokenError, kTokenMessage, answer);
-    return Ask(request, wish.value_or({}).tag, wish.value_or({}).count,
+    const auto parameters = ReadParameters(request, segment);
+    if (!parameters.ok()) return Bad(parameters.status(), answer);
+    if (!Allowed(*parameters)) return Fail(kTokenError, kTokenMessage, answer);
+    return Ask(request, parameters.value_or({}).tag, parameters.value_or({}).count,
                segment ? Form::kRuns : Form::kNumbers, door, answer,
                [&](const Runs& runs) { Write(runs, segment, answer.body); });
   }
 
  private:
-  struct Wish {
+  struct Parameters {
     std::string tag, token;
     int64_t count = 1;
   };
 
-  Result<Wish> ReadWish(const HttpRequest& request, bool segment) const {
+  Result<Parameters> ReadParameters(const HttpRequest& request, bool segment) const {
     FIRN_ASSIGN(const auto tag, request.Parameter("bizType"));
     FIRN_ASSIGN(const auto token, request.Parameter("token"));
     FIRN_ASSIGN(const auto count, request.Number("batchSize"));
@@ -84,10 +84,12 @@ class TinyidHandler final : public HttpAsker {
     if (count.value_or(1) > most) {
       return Invalid(Cat("batchSize is ", count.value_or(1), "; the maximum is ", most));
     }
-    return Wish{*tag, token.value_or(""), segment ? kSegmentIds : count.value_or(1)};
+    return Parameters{*tag, token.value_or(""), segment ? kSegmentIds : count.value_or(1)};
   }
 
-  bool Allowed(const Wish& wish) const { return !tokens_ || tokens_(wish.token, wish.tag); }
+  bool Allowed(const Parameters& parameters) const {
+    return !tokens_ || tokens_(parameters.token, parameters.tag);
+  }
 
   // Tinyid answers trouble with status 200: a code in the JSON form, nothing in the simple one.
   void No(const Refusal& refusal, HttpAnswer& answer) override {
