@@ -231,10 +231,10 @@ Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
   std::optional<Slot> hinted = may_hint ? std::optional(wish_.hint->slot) : std::nullopt;
   std::string lost;
   for (int surveys = 0; surveys < kSurveysMax; ++surveys) {
-    const SlotWish wish = WhatToLookFor(std::exchange(hinted, std::nullopt));
-    Surveyed surveyed = co_await SurveySlots(&talk_, &entropy_, wish);
+    const SlotQuery query = MakeQuery(std::exchange(hinted, std::nullopt));
+    Surveyed surveyed = co_await SurveySlots(&talk_, &entropy_, query);
     alarms_.insert(alarms_.end(), surveyed.alarms.begin(), surveyed.alarms.end());
-    if (surveyed.candidates.empty()) co_return NoneFree(surveyed, wish.now);
+    if (surveyed.candidates.empty()) co_return NoneFree(surveyed, query.now);
     for (const SurveyedSlot& found : surveyed.candidates) {
       const Result<SlotChange> claiming = Claiming(found);
       if (!claiming.ok()) co_return claiming.status();
@@ -247,7 +247,7 @@ Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
   co_return Refuse("every free slot changed meanwhile: " + lost, kRetrySoon);
 }
 
-SlotWish Acquisition::WhatToLookFor(std::optional<Slot> hinted) const {
+SlotQuery Acquisition::MakeQuery(std::optional<Slot> hinted) const {
   return {.rack = options_.rack,
           .workers = split_->workers(),
           .worker = options_.worker,

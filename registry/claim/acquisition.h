@@ -107,7 +107,7 @@ class Acquisition {
   Task<Result<Won>> OutlastProbation(Won won);
 
   bool MayInherit(const Finding& finding);
-  SlotWish WhatToLookFor(std::optional<Slot> hinted) const;
+  SlotQuery MakeQuery(std::optional<Slot> hinted) const;
   Result<SlotChange> Claiming(const SurveyedSlot& found);
   SlotChange ChangeOf(const SurveyedSlot& found, WallMs base, WallMs bound);
   Won WonBy(const SlotChange& change, const SlotWritten& written, Now asked);

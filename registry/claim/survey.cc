@@ -22,10 +22,10 @@ std::optional<uint32_t> WorkerNamed(const std::string& name, uint32_t workers) {
 // Whether a failure concerns one node only, and not the whole registry.
 bool TellsOfNode(Code code) { return code == Code::kNotFound || code == Code::kCorrupt; }
 
-std::string HowItStands(const SlotRecord& record, const SlotWish& wish) {
+std::string Describe(const SlotRecord& record, const SlotQuery& query) {
   const std::string until = FormatRfc3339(record.bound);
   const std::string holder = Cat(record.owner, " (", record.host, ", process ", record.pid, ")");
-  switch (FitnessOf(record, wish)) {
+  switch (FitnessOf(record, query)) {
     case SlotFitness::kAhead:
       if (record.nonce.zero()) return "was released by " + holder + " and is free at " + until;
       return "is held by " + holder + " until " + until + ", or longer if it is renewed";
@@ -52,17 +52,17 @@ void ShuffleFirst(std::vector<Item>& items, size_t count, Entropy& entropy) {
 
 }  // namespace
 
-SlotFitness FitnessOf(const SlotRecord& record, const SlotWish& wish) {
+SlotFitness FitnessOf(const SlotRecord& record, const SlotQuery& query) {
   if (record.retired) return SlotFitness::kRetired;
   if (record.never_used()) return SlotFitness::kNeverUsed;
-  const WallMs now = record.owner == wish.owner ? std::max(wish.now, wish.id_time) : wish.now;
+  const WallMs now = record.owner == query.owner ? std::max(query.now, query.id_time) : query.now;
   if (record.bound <= now) return SlotFitness::kPassed;
   if (record.bound - now > kPoisonAhead) return SlotFitness::kPoison;
-  const bool released = record.nonce.zero() && record.bound - now <= wish.released_ahead;
+  const bool released = record.nonce.zero() && record.bound - now <= query.released_ahead;
   return released ? SlotFitness::kPassed : SlotFitness::kAhead;
 }
 
-std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish) {
+std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotQuery& query) {
   const std::string name = "the requested slot (" + SlotText(slot) + ") ";
   if (node.code() == Code::kNotFound) {
     return Cat(name,
@@ -73,7 +73,7 @@ std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish
   if (!node.ok()) return name + "cannot be read: " + node.status().message();
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
   if (!record.ok()) return name + "cannot be read: " + record.status().message();
-  return name + HowItStands(*record, wish);
+  return name + Describe(*record, query);
 }
 
 namespace {
@@ -81,8 +81,8 @@ namespace {
 // One survey; a local variable of its task.
 class Survey {
  public:
-  Survey(Talk& talk, Entropy& entropy, const SlotWish& wish)
-      : talk_(talk), entropy_(entropy), wish_(wish) {}
+  Survey(Talk& talk, Entropy& entropy, const SlotQuery& query)
+      : talk_(talk), entropy_(entropy), query_(query) {}
 
   Task<> LookAt(Slot slot);
   Task<> LookAtRack();
@@ -101,7 +101,7 @@ class Survey {
 
   Talk& talk_;
   Entropy& entropy_;
-  const SlotWish& wish_;
+  const SlotQuery& query_;
   Surveyed found_;
   std::vector<Slot> slots_;  // of the rack, in the order of reading
   std::vector<SurveyedSlot> passed_;
@@ -116,7 +116,7 @@ Task<> Survey::LookAt(Slot slot) {
   const std::string path = SlotPath(slot);
   Result<Node> node = co_await talk_.Read(path);
   Keep(slot, node);
-  if (wish_.worker.has_value()) found_.reason = WhyNotFree(slot, node, wish_);
+  if (query_.worker.has_value()) found_.reason = WhyNotFree(slot, node, query_);
   co_await TakePassed();
 }
 
@@ -124,7 +124,7 @@ Task<> Survey::LookAtRack() {
   passed_.clear();
   ahead_ = live_ = unreadable_ = kept_out_ = 0;
   found_.alarms.clear();
-  const std::string rack = RackPath(wish_.rack);
+  const std::string rack = RackPath(query_.rack);
   Result<std::vector<std::string>> names = co_await talk_.List(rack);
   if (!names.ok()) {
     found_.reason = Cat("the rack's slots cannot be listed: ", names.status().message());
@@ -150,8 +150,8 @@ Task<> Survey::LookAtRack() {
 
 void Survey::Order(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    const auto worker = WorkerNamed(name, wish_.workers);
-    if (worker.has_value()) slots_.push_back({wish_.rack, *worker});
+    const auto worker = WorkerNamed(name, query_.workers);
+    if (worker.has_value()) slots_.push_back({query_.rack, *worker});
   }
   ShuffleFirst(slots_, slots_.size(), entropy_);
 }
@@ -196,7 +196,7 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
     return;
   }
   const SurveyedSlot surveyed{slot, node->stat.version, node->stat.created_zxid, *record, false};
-  switch (FitnessOf(*record, wish_)) {
+  switch (FitnessOf(*record, query_)) {
     case SlotFitness::kNeverUsed:
       if (found_.candidates.size() < kCandidatesMax) found_.candidates.push_back(surveyed);
       return;
@@ -222,13 +222,13 @@ void Survey::Skip(Slot slot, const Status& why) {
 }
 
 bool Survey::Hindered(const SurveyedSlot& slot) const {
-  return slot.live && slot.record.owner != wish_.owner &&
-         wish_.now - slot.record.bound < kLiveGrace;
+  return slot.live && slot.record.owner != query_.owner &&
+         query_.now - slot.record.bound < kLiveGrace;
 }
 
 std::string Survey::WhyNone() const {
-  if (slots_.empty()) return Cat("rack ", wish_.rack, " has no slots");
-  return Cat("of ", slots_.size(), " slots of rack ", wish_.rack, ", ", ahead_,
+  if (slots_.empty()) return Cat("rack ", query_.rack, " has no slots");
+  return Cat("of ", slots_.size(), " slots of rack ", query_.rack, ", ", ahead_,
              " have a bound ahead (held, or left by dead processes), ", live_,
              " are live past their bound, ", kept_out_, " are reserved or retired, ", unreadable_,
              " are unreadable");
@@ -241,11 +241,11 @@ Surveyed Survey::Take() {
 
 }  // namespace
 
-Task<Surveyed> SurveySlots(Talk* talk, Entropy* entropy, SlotWish wish) {
-  Survey survey(*talk, *entropy, wish);
-  const bool only_one = wish.worker.has_value();
-  if (only_one || wish.hinted.has_value()) {
-    const Slot first = only_one ? Slot{wish.rack, *wish.worker} : *wish.hinted;
+Task<Surveyed> SurveySlots(Talk* talk, Entropy* entropy, SlotQuery query) {
+  Survey survey(*talk, *entropy, query);
+  const bool only_one = query.worker.has_value();
+  if (only_one || query.hinted.has_value()) {
+    const Slot first = only_one ? Slot{query.rack, *query.worker} : *query.hinted;
     co_await survey.LookAt(first);
     if (only_one || survey.found() || survey.cut_short()) co_return survey.Take();
   }

@@ -14,8 +14,8 @@
 
 namespace firn {
 
-// The slot that a claimant looks for.
-struct SlotWish {
+// The criteria for a slot to claim.
+struct SlotQuery {
   uint32_t rack = 0;
   uint32_t workers = 0;              // in the rack
   std::optional<uint32_t> worker{};  // accept only this one
@@ -44,11 +44,11 @@ enum class SlotFitness {
 };
 
 // Pure: returns whether a slot may be claimed according to its record.
-SlotFitness FitnessOf(const SlotRecord& record, const SlotWish& wish);
+SlotFitness FitnessOf(const SlotRecord& record, const SlotQuery& query);
 
 // Pure: returns why the requested slot cannot be claimed, with its holder and bound, from its node
 // as read.
-std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotWish& wish);
+std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotQuery& query);
 
 // The result of a survey.
 struct Surveyed {
@@ -65,7 +65,7 @@ struct Surveyed {
 // Reads 32 slots at a time in random order and stops at the first batch with an unused slot, so
 // that hundreds of servers that start together neither read everything nor try the same slots.
 // Skips records that cannot be read.
-Task<Surveyed> SurveySlots(Talk* talk, Entropy* entropy, SlotWish wish);
+Task<Surveyed> SurveySlots(Talk* talk, Entropy* entropy, SlotQuery query);
 
 inline constexpr size_t kSurveyBatch = 32;
 inline constexpr size_t kCandidatesMax = 8;

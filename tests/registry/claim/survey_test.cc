@@ -26,30 +26,30 @@ SlotRecord Used(WallMs bound, Nonce nonce = Nonce(1, 1)) {
 }
 
 TEST(SlotFitnessTest, DependsOnBoundNonceAndRetirement) {
-  SlotWish wish;
-  wish.now = kAsked;
-  wish.released_ahead = Milliseconds(1'000);
-  EXPECT_EQ(FitnessOf({}, wish), SlotFitness::kNeverUsed);
-  EXPECT_EQ(FitnessOf(Used(kAsked), wish), SlotFitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1)), wish), SlotFitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1'000), Nonce()), wish), SlotFitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1'001), Nonce()), wish), SlotFitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kAsked + kPoisonAhead), wish), SlotFitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kAsked + kPoisonAhead + Milliseconds(1)), wish), SlotFitness::kPoison);
+  SlotQuery query;
+  query.now = kAsked;
+  query.released_ahead = Milliseconds(1'000);
+  EXPECT_EQ(FitnessOf({}, query), SlotFitness::kNeverUsed);
+  EXPECT_EQ(FitnessOf(Used(kAsked), query), SlotFitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1)), query), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1'000), Nonce()), query), SlotFitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1'001), Nonce()), query), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kAsked + kPoisonAhead), query), SlotFitness::kAhead);
+  EXPECT_EQ(FitnessOf(Used(kAsked + kPoisonAhead + Milliseconds(1)), query), SlotFitness::kPoison);
   SlotRecord retired;
   retired.retired = true;
-  EXPECT_EQ(FitnessOf(retired, wish), SlotFitness::kRetired);
+  EXPECT_EQ(FitnessOf(retired, query), SlotFitness::kRetired);
 }
 
 TEST(SlotFitnessTest, ComparesTheOwnSlotWithTheOwnIdClock) {
-  SlotWish wish;
-  wish.owner = "us";
-  wish.now = kAsked;
-  wish.id_time = kAsked + Milliseconds(5'000);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'000)), wish), SlotFitness::kAhead);
-  wish.owner = "them";
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'000)), wish), SlotFitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'001)), wish), SlotFitness::kAhead);
+  SlotQuery query;
+  query.owner = "us";
+  query.now = kAsked;
+  query.id_time = kAsked + Milliseconds(5'000);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'000)), query), SlotFitness::kAhead);
+  query.owner = "them";
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'000)), query), SlotFitness::kPassed);
+  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'001)), query), SlotFitness::kAhead);
 }
 
 class SurveyTest : public testing::Test {
@@ -57,9 +57,9 @@ class SurveyTest : public testing::Test {
   void SetUp() override {
     ASSERT_TRUE(registry_.Connect(Milliseconds(0)).ok());
     ASSERT_TRUE(MakeCluster(registry_, {.rack_bits = 0, .workers = 100}, entropy_).ok());
-    wish_.workers = 1'024;
-    wish_.owner = "us";
-    wish_.now = kAsked;
+    query_.workers = 1'024;
+    query_.owner = "us";
+    query_.now = kAsked;
   }
 
   void Put(uint32_t worker, const SlotRecord& record, bool live = false) {
@@ -78,7 +78,7 @@ class SurveyTest : public testing::Test {
 
   const Surveyed& Run() {
     Talk talk(coordinator_);
-    Task<Surveyed> task = SurveySlots(&talk, &entropy_, wish_);
+    Task<Surveyed> task = SurveySlots(&talk, &entropy_, query_);
     talk.Start(task);
     for (int i = 0; i < 100 && task.busy(); ++i) {
       coordinator_.Dispatch(Milliseconds(0));
@@ -93,7 +93,7 @@ class SurveyTest : public testing::Test {
   MemoryCoordinator coordinator_{tree_};
   BlockingCoordinator registry_{coordinator_, clock_};
   SeededEntropy entropy_{5};
-  SlotWish wish_;
+  SlotQuery query_;
   Surveyed surveyed_;
 };
 
@@ -104,7 +104,7 @@ TEST_F(SurveyTest, UnusedSlotsComeInRandomOrder) {
 }
 
 TEST_F(SurveyTest, TheHintedSlotComesFirst) {
-  wish_.hinted = Slot{0, 42};
+  query_.hinted = Slot{0, 42};
   EXPECT_EQ(Run().candidates.at(0).slot.worker, 42u);
   Put(42, Used(kAsked + Milliseconds(1)));
   EXPECT_NE(Run().candidates.at(0).slot.worker, 42u);
@@ -128,7 +128,7 @@ TEST_F(SurveyTest, SkipsALiveSlotForAMinuteAfterItsBound) {
   PutAll(kAsked - kLiveGrace + Milliseconds(1), true);
   EXPECT_TRUE(Run().candidates.empty());
   EXPECT_NE(Run().reason.find("100 are live past their bound"), std::string::npos) << Run().reason;
-  wish_.now = kAsked + Milliseconds(1);
+  query_.now = kAsked + Milliseconds(1);
   EXPECT_FALSE(Run().candidates.empty());
 }
 
@@ -143,7 +143,7 @@ TEST_F(SurveyTest, CountsRetiredSlotsInTheReasonIfNoneIsFree) {
 
 TEST_F(SurveyTest, IgnoresTheLiveNodeOfItsOwnDeadSession) {
   PutAll(kAsked - Milliseconds(1), true);
-  wish_.owner = "them";
+  query_.owner = "them";
   EXPECT_FALSE(Run().candidates.empty());
 }
 
@@ -157,12 +157,12 @@ TEST_F(SurveyTest, ReturnsTheEarliestBoundIfAllSlotsAreInUse) {
 
 TEST_F(SurveyTest, SkipsAnUnguardedSlotWithAnAlarm) {
   tree_.SetVersion(SlotPath({0, 7}), -1);
-  wish_.hinted = Slot{0, 7};
+  query_.hinted = Slot{0, 7};
   const Surveyed& survey = Run();
   ASSERT_FALSE(survey.candidates.empty());
   for (const SurveyedSlot& found : survey.candidates) EXPECT_NE(found.slot.worker, 7u);
-  wish_.hinted.reset();
-  wish_.worker = 7;
+  query_.hinted.reset();
+  query_.worker = 7;
   Run();
   EXPECT_TRUE(surveyed_.candidates.empty());
   ASSERT_EQ(surveyed_.alarms.size(), 1u);
@@ -170,7 +170,7 @@ TEST_F(SurveyTest, SkipsAnUnguardedSlotWithAnAlarm) {
 }
 
 TEST_F(SurveyTest, ARequestedWorkerIsTheOnlyCandidate) {
-  wish_.worker = 9;
+  query_.worker = 9;
   EXPECT_EQ(Run().candidates.size(), 1u);
   EXPECT_EQ(Run().candidates.at(0).slot.worker, 9u);
   Put(9, Used(kAsked + Milliseconds(1)));
@@ -186,7 +186,7 @@ TEST_F(SurveyTest, ExplainsWhyARequestedWorkerIsNotFree) {
   released.nonce = Nonce();
   poison.bound = kAsked + 2 * kPoisonAhead;
   retired.retired = true;
-  wish_.worker = 9;
+  query_.worker = 9;
   const std::pair<SlotRecord, const char*> rows[] = {
       {held, "(rack 0 worker 9) is held by them (far, process 4711) until 2025-06-15T15:06:40.001"},
       {released, "was released by them (far, process 4711) and is free at 2025-06-15T15:06:40.001"},
@@ -198,7 +198,7 @@ TEST_F(SurveyTest, ExplainsWhyARequestedWorkerIsNotFree) {
   }
   Put(9, Used(kAsked - Milliseconds(1)), true);
   EXPECT_NE(Run().reason.find("still live under them"), std::string::npos) << Run().reason;
-  wish_.worker = 100;
+  query_.worker = 100;
   EXPECT_NE(Run().reason.find("firn restore --workers=101"), std::string::npos) << Run().reason;
 }
 

@@ -43,7 +43,7 @@ class DirDamageTest : public testing::Test {
     ASSERT_TRUE(Do(Write::Set(SlotPath(slot), FormatSlotRecord(used), Write::kAnyVersion)).ok());
   }
   Surveyed LookForSlots() {
-    SlotWish wish;
+    SlotQuery wish;
     wish.workers = 3;
     wish.owner = "me";
     wish.now = WallMs(1'000'000);
