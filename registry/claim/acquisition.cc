@@ -18,10 +18,10 @@ constexpr Milliseconds kRetryMax{5'000};
 }  // namespace
 
 Acquisition::Acquisition(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy,
-                         Wish wish, const KeeperTime& now)
+                         Input input, const KeeperTime& now)
     : options_(options),
       entropy_(entropy),
-      wish_(std::move(wish)),
+      input_(std::move(input)),
       now_(now),
       talk_(coordinator),
       registry_clock_(options.skew_max, options.registry_shares_clock),
@@ -35,13 +35,13 @@ void Acquisition::Tick(const KeeperTime& now) {
 }
 
 Task<Result<Acquisition::Won>> Acquisition::Acquire() {
-  if (!wish_.grant.has_value() || !wish_.grant_tells_time) {
+  if (!input_.grant.has_value() || !input_.grant_tells_time) {
     Status clock = co_await CheckClock();
     if (!clock.ok()) co_return clock;
   }
-  if (wish_.grant.has_value()) {
+  if (input_.grant.has_value()) {
     Result<Won> inherited = co_await Inherit();
-    if (wish_.grant.has_value()) co_return inherited;
+    if (input_.grant.has_value()) co_return inherited;
     // The registry has contradicted the grant.
     if (!registry_clock_.At(now_.clocks.boot).has_value()) {
       Status clock = co_await CheckClock();
@@ -60,9 +60,9 @@ Task<Result<Acquisition::Won>> Acquisition::Acquire() {
 
 // --- 1: inherit ----------------------------------------------------------------------------------
 
-// If it resets the wish's grant, the grant cannot be used any more.
+// If it resets the input's grant, the grant cannot be used any more.
 Task<Result<Acquisition::Won>> Acquisition::Inherit() {
-  const Slot slot = wish_.grant->slot;
+  const Slot slot = input_.grant->slot;
   const std::vector<std::string> paths{kMetaPath, SlotPath(slot), LivePath(slot)};
   Result<Won> won = Conflict("the grant cannot be used");
   for (int tries = 0; tries < kInheritsMax; ++tries) {
@@ -75,40 +75,40 @@ Task<Result<Acquisition::Won>> Acquisition::Inherit() {
       break;
     }
     if (!nodes.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
-    const Finding finding = Judge(Tenure::TermsOf(*wish_.grant), (*nodes)[0], (*nodes)[1]);
+    const Finding finding = Judge(Tenure::TermsOf(*input_.grant), (*nodes)[0], (*nodes)[1]);
     if (!MayInherit(finding)) break;
     const std::optional<Node>& meta = (*nodes)[0];
     Status root = co_await TakeRoot(meta);
     if (!root.ok()) co_return root;
-    const WallMs ahead = std::max(now_.id_time, wish_.grant->limit) + FirstWindow();
+    const WallMs ahead = std::max(now_.id_time, input_.grant->limit) + FirstWindow();
     if (IsTooFarAhead(ahead)) {
       alarms_.push_back("the grant's ids are more than a day ahead of the registry's clock");
       break;
     }
-    const SurveyedSlot ours{slot, finding.version, wish_.grant->created_zxid, finding.record,
+    const SurveyedSlot ours{slot, finding.version, input_.grant->created_zxid, finding.record,
                             (*nodes)[2].has_value()};
     const WallMs bound = std::max(finding.record.bound, ahead);
-    const SlotChange change = ChangeOf(ours, wish_.grant->limit, bound);
+    const SlotChange change = ChangeOf(ours, input_.grant->limit, bound);
     Result<Won> tried = co_await Attempt(change);
     if (tried.ok()) tried->inherited = true;
     won = std::move(tried);
     if (won.code() != Code::kConflict) co_return won;
   }
-  wish_.grant.reset();
+  input_.grant.reset();
   co_return won;
 }
 
 // Whether the registry still shows our claim. Otherwise notes an alarm if an operator should know.
 bool Acquisition::MayInherit(const Finding& finding) {
-  const std::string& of = wish_.grant->uuid;
-  const std::string slot = SlotText(wish_.grant->slot);
-  if (finding.meta.has_value() && finding.meta->uuid != of && wish_.uuid != of) {
+  const std::string& of = input_.grant->uuid;
+  const std::string slot = SlotText(input_.grant->slot);
+  if (finding.meta.has_value() && finding.meta->uuid != of && input_.uuid != of) {
     // Ids that a dead process used in one cluster do not matter in another.
     alarms_.push_back(Cat("the grant file belongs to cluster ", of, ", but the registry has ",
                           finding.meta->uuid, "; claiming a machine id there"));
   } else if (finding.verdict == Finding::Verdict::kLost) {
     alarms_.push_back(Cat("a claim of ", slot, " was lost: ", finding.reason));
-    wish_.floor = std::max(wish_.floor, wish_.grant->bound);
+    input_.floor = std::max(input_.floor, input_.grant->bound);
   }
   if (finding.verdict == Finding::Verdict::kTwin) {
     alarms_.push_back(Cat("cannot resume the claim of ", slot, ": ", finding.reason));
@@ -141,7 +141,7 @@ Task<Status> Acquisition::CheckClock() {
     co_return Refuse(std::move(fault), kRetryLater);
   }
   if (shown != WallMs()) registry_clock_.Confirm(shown, now_.clocks.boot);
-  if (wish_.on_clock_checked) now_.id_time = wish_.on_clock_checked(now_.clocks.wall);
+  if (input_.on_clock_checked) now_.id_time = input_.on_clock_checked(now_.clocks.wall);
   co_return Status();
 }
 
@@ -165,7 +165,7 @@ Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
     co_return Refuse("there is no cluster here; " + HowToMake(), kRetryLater);
   }
   const Result<ClusterMeta> meta = ParseMeta(node->data);
-  std::string fault = MetaFault(options_, meta, node->stat.version, wish_.uuid);
+  std::string fault = MetaFault(options_, meta, node->stat.version, input_.uuid);
   if (!fault.empty()) co_return Refuse(std::move(fault), kRetryLater);
   split_ = *RackSplit::Make(options_.layout, meta->rack_bits);
   root_.meta_version = node->stat.version;
@@ -173,26 +173,26 @@ Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   root_.uuid = meta->uuid;
   root_.floor = meta->floor;
   root_.floor_set_at = node->stat.modified;
-  const std::optional<Hint>& hint = wish_.hint;
+  const std::optional<Hint>& hint = input_.hint;
   const bool same_era = hint && hint->uuid == meta->uuid && hint->era == meta->era;
   if (same_era && IsOlder(node->stat.version, hint->root_version)) {
-    wish_.floor = std::max(wish_.floor, hint->last);
+    input_.floor = std::max(input_.floor, hint->last);
     const WallMs above = std::max(hint->last, root_.floor + Milliseconds(1));
     std::string why = Cat("its root node is older than the one that ", options_.identity.owner,
                           " read before it was stopped");
     co_return co_await FreezeBehind(above, why);
   }
-  if (root_.floor >= wish_.floor) co_return Status();
+  if (root_.floor >= input_.floor) co_return Status();
   // The cluster forgot a claim of this server, and no restore has lifted the floor above it.
   std::string why =
-      Cat("it lost a claim of ", options_.identity.owner, " until ", FormatRfc3339(wish_.floor));
-  const WallMs floor = wish_.floor;
+      Cat("it lost a claim of ", options_.identity.owner, " until ", FormatRfc3339(input_.floor));
+  const WallMs floor = input_.floor;
   co_return co_await FreezeBehind(floor, why);
 }
 
 // Compares the registry with the ids that this server issued in its slot before it was stopped.
 Task<Status> Acquisition::CheckHintedSlot() {
-  const std::optional<Hint>& hint = wish_.hint;
+  const std::optional<Hint>& hint = input_.hint;
   if (!hint || hint->era.zero() || hint->uuid != root_.uuid) co_return Status();
   const bool same_era = hint->era == root_.era;
   if (!same_era && root_.floor >= hint->last) co_return Status();
@@ -210,7 +210,7 @@ Task<Status> Acquisition::CheckHintedSlot() {
   std::string why = Cat(low, " is lower than the ids that ", options_.identity.owner,
                         " issued until ", FormatRfc3339(hint->last));
   const WallMs last = hint->last;
-  wish_.floor = std::max(wish_.floor, last);
+  input_.floor = std::max(input_.floor, last);
   co_return co_await FreezeBehind(last, why);
 }
 
@@ -227,8 +227,8 @@ Task<Status> Acquisition::FreezeBehind(WallMs floor_needed, std::string why) {
 // --- 4: the attempt ------------------------------------------------------------------------------
 
 Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
-  const bool may_hint = wish_.hint.has_value() && wish_.hint->slot.rack == options_.rack;
-  std::optional<Slot> hinted = may_hint ? std::optional(wish_.hint->slot) : std::nullopt;
+  const bool may_hint = input_.hint.has_value() && input_.hint->slot.rack == options_.rack;
+  std::optional<Slot> hinted = may_hint ? std::optional(input_.hint->slot) : std::nullopt;
   std::string lost;
   for (int surveys = 0; surveys < kSurveysMax; ++surveys) {
     const SlotQuery query = MakeQuery(std::exchange(hinted, std::nullopt));
@@ -375,8 +375,8 @@ WallMs Acquisition::ClusterTime() const {
 
 // A cluster made without the uuid that this process knows would be foreign to it.
 std::string Acquisition::HowToMake() const {
-  if (wish_.uuid.empty()) return "run firn init, or firn restore if its data were lost";
-  return "its data were lost, run firn restore --uuid=" + wish_.uuid;
+  if (input_.uuid.empty()) return "run firn init, or firn restore if its data were lost";
+  return "its data were lost, run firn restore --uuid=" + input_.uuid;
 }
 
 bool Acquisition::IsTooFarAhead(WallMs bound) const {

@@ -51,7 +51,7 @@ class Acquisition {
   static constexpr int kLiveTriesMax = 3;
   static constexpr int kSurveysMax = 4;  // repeated if others took all candidates
 
-  struct Wish {
+  struct Input {
     std::optional<Grant> grant{};   // ours: checked against file, boot and inode
     bool grant_tells_time = false;  // its clock pair has set the id clock
     std::optional<Hint> hint{};
@@ -68,7 +68,7 @@ class Acquisition {
   };
 
   // `options` must outlive the object.
-  Acquisition(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy, Wish wish,
+  Acquisition(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy, Input input,
               const KeeperTime& now);
 
   // Continues with the answers that have arrived and everything that is due.
@@ -84,15 +84,15 @@ class Acquisition {
   Result<Won> Take() { return acquire_.Take(); }
   // After a refusal: when to retry.
   Milliseconds retry_after() const { return retry_after_; }
-  // Whether the wish has a grant that the registry has not contradicted.
-  bool keeps_grant() const { return wish_.grant.has_value(); }
+  // Whether the input has a grant that the registry has not contradicted.
+  bool keeps_grant() const { return input_.grant.has_value(); }
 
   // Alarms for operators, as sentences.
   const std::vector<std::string>& alarms() const { return alarms_; }
   // The registry's clock, as read in this attempt.
   const BelievedClock& registry_clock() const { return registry_clock_; }
   // The highest bound of ours that the cluster has lost.
-  WallMs lost_up_to() const { return wish_.floor; }
+  WallMs lost_up_to() const { return input_.floor; }
 
  private:
   Task<Result<Won>> Acquire();
@@ -122,7 +122,7 @@ class Acquisition {
 
   const ClaimOptions& options_;
   Entropy& entropy_;
-  Wish wish_;
+  Input input_;
   KeeperTime now_;
   Talk talk_;
 

@@ -123,12 +123,12 @@ void ClaimKeeper::Seek() {
   if (session_ == 0 || now_.clocks.boot < retry_at_) return;
   acquisition_ = std::make_unique<Acquisition>(
       options_, coordinator_, entropy_,
-      Acquisition::Wish{.grant = grant_,
-                        .grant_tells_time = grant_tells_time_,
-                        .hint = hint_,
-                        .uuid = uuid_,
-                        .floor = lost_up_to_,
-                        .on_clock_checked = [this](WallMs wall) { return SetIdClock(wall); }},
+      Acquisition::Input{.grant = grant_,
+                         .grant_tells_time = grant_tells_time_,
+                         .hint = hint_,
+                         .uuid = uuid_,
+                         .floor = lost_up_to_,
+                         .on_clock_checked = [this](WallMs wall) { return SetIdClock(wall); }},
       now_);
   state_ = ClaimState::kClaiming;
 }
