@@ -43,12 +43,12 @@ class DirDamageTest : public testing::Test {
     ASSERT_TRUE(Do(Write::Set(SlotPath(slot), FormatSlotRecord(used), Write::kAnyVersion)).ok());
   }
   Surveyed LookForSlots() {
-    SlotQuery wish;
-    wish.workers = 3;
-    wish.owner = "me";
-    wish.now = WallMs(1'000'000);
+    SlotQuery query;
+    query.workers = 3;
+    query.owner = "me";
+    query.now = WallMs(1'000'000);
     Talk talk(*coordinator_);
-    Task<Surveyed> survey = SurveySlots(&talk, &SystemEntropy(), wish);
+    Task<Surveyed> survey = SurveySlots(&talk, &SystemEntropy(), query);
     talk.Start(survey);
     EXPECT_TRUE(Eventually(kPatience, [&] {
       coordinator_->Dispatch(Milliseconds(1));

@@ -70,8 +70,8 @@ class PacePublisherTest : public testing::Test {
     Counting registry{session};
     PacePublisher publisher;
   };
-  struct Looker {
-    explicit Looker(PacePublisherTest& test) : session(test.tree_), registry(session, test.clock_) {
+  struct Reader {
+    explicit Reader(PacePublisherTest& test) : session(test.tree_), registry(session, test.clock_) {
       EXPECT_TRUE(registry.Connect(Milliseconds(0)).ok());
     }
     Status Look() { return WantPaces(registry); }
@@ -106,7 +106,7 @@ class PacePublisherTest : public testing::Test {
   VirtualClock clock_{WallMs(1'700'000'000'000)};
   MemoryTree tree_{clock_};
   SeededEntropy entropy_{1};
-  Looker operator_{*this};
+  Reader operator_{*this};
   std::deque<Server> servers_;
 };
 
@@ -136,8 +136,8 @@ TEST_F(PacePublisherTest, AnIdleServerKeepsPublishing) {
 
 TEST_F(PacePublisherTest, StopsPublishingWithoutAViewer) {
   {
-    Looker looker(*this);
-    ASSERT_TRUE(looker.Look().ok());
+    Reader reader(*this);
+    ASSERT_TRUE(reader.Look().ok());
     Pass(PacePublisher::kEvery * 2);
     ASSERT_TRUE(IsWanted());
   }
@@ -149,7 +149,7 @@ TEST_F(PacePublisherTest, StopsPublishingWithoutAViewer) {
 
 TEST_F(PacePublisherTest, PublishesForTheOtherViewerWhenOneLeaves) {
   ASSERT_TRUE(operator_.Look().ok());
-  std::optional<Looker> other(std::in_place, *this);
+  std::optional<Reader> other(std::in_place, *this);
   ASSERT_TRUE(other->Look().ok()) << "one request is enough";
   tree_.Expire(operator_.session.session());
   Pass(Milliseconds(0));
