@@ -134,11 +134,11 @@ class WatchTest(unittest.TestCase):
         await_true("a cluster at work", lambda: self.values("sum(firn_ready)") == [3] and
                    self.values("sum(rate(firn_ids_total[15s]))")[0] > 100)
         with open(path, "w") as page:
-            page.write("# What the dashboard's queries bring\n\n"
-                       "As `tests/package/watch_test.py` asked them of a real Prometheus, which "
-                       "scraped three\nservers under a load of some hundred calls a second; the "
-                       "machine was busy with other things.\n\n"
-                       "| panel | query | series | the first of them |\n|---|---|---|---|\n")
+            page.write("# Results of the dashboard's queries\n\n"
+                       "`tests/package/watch_test.py` sent these queries to a real Prometheus. It "
+                       "scraped three servers\nunder a load of about a hundred calls a second, on "
+                       "a busy machine.\n\n"
+                       "| panel | query | series | first values |\n|---|---|---|---|\n")
             for title, query in queries():
                 values = self.values(query)
                 shown = ", ".join(f"{value:.4g}" for value in values[:3])
