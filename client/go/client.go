@@ -61,7 +61,7 @@ func (c *Client) NextID(ctx context.Context, tag string) (int64, error) {
 func (c *Client) NextIDs(ctx context.Context, tag string, count int) ([]int64, error) {
 	if count < 1 || count > countMax {
 		return nil, &Error{Kind: Refused, Reason: BadRequest,
-			Sentence: fmt.Sprintf("%d ids are not 1 to %d", count, countMax)}
+			Sentence: fmt.Sprintf("count is %d; it must be 1 to %d", count, countMax)}
 	}
 	got, fault := c.call(ctx, askIDs(tag, count), c.engine.deadlineOf(ctx))
 	if fault != nil {

@@ -225,7 +225,7 @@ Result<TextTemplate> TextTemplate::Parse(std::string_view text, TimeZone zone,
   if (text.size() > kTextMax) {
     return Invalid(Cat("a template has at most ", kTextMax, " bytes"));
   }
-  if (!IsPrintableUtf8(text)) return Invalid("a template is printable UTF-8");
+  if (!IsPrintableUtf8(text)) return Invalid("a template must be printable UTF-8");
   return TextTemplateParser(std::move(zone), dated, layout).Parse(text.empty() ? "{id}" : text);
 }
 

@@ -60,7 +60,7 @@ class Client:
     def next_ids(self, tag: str, count: int, deadline_ms: Optional[int] = None) -> list[int]:
         """Returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated."""
         if not 1 <= count <= _COUNT_MAX:
-            raise Refused(f"{count} ids are not 1 to {_COUNT_MAX}", (), Reason.BAD_REQUEST)
+            raise Refused(f"count is {count}; it must be 1 to {_COUNT_MAX}", (), Reason.BAD_REQUEST)
         answer = self._call(self._of_this_process(), Ask("getIds", tag, count), deadline_ms)
         return list(answer)
 

@@ -172,11 +172,12 @@ void DescribeMachines(const std::vector<MachineReport>& machines, MetricsPage& p
     ++held;
     MetricsPage::Labels labels;
     if (machines.size() > 1) labels = {{"claim", std::to_string(i + 1)}};
-    page.Gauge("firn_machine_id", "A machine id that is held.", machines[i].machine->value(),
-               labels);
+    page.Gauge("firn_machine_id", "A machine id that the server holds.",
+               machines[i].machine->value(), labels);
   }
-  page.Gauge("firn_machine_ids_held", "How many machine ids are held.", static_cast<double>(held));
-  page.Gauge("firn_machine_ids_wanted", "How many there should be.",
+  page.Gauge("firn_machine_ids_held", "Machine ids that the server holds.",
+             static_cast<double>(held));
+  page.Gauge("firn_machine_ids_wanted", "Machine ids that the server should hold (--machine_ids).",
              static_cast<double>(machines.size()));
 }
 

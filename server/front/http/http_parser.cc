@@ -140,7 +140,7 @@ class RequestParser final : public http::basic_parser<true> {
     if (!host.empty() && !IsHostAndPort(host)) return "Host is not a host, with a port or without";
     const bool named_twice = hosts_ != 0 && !target_->authority.empty();
     if (named_twice && !boost::beast::iequals(ToBeast(host), ToBeast(target_->authority))) {
-      return "Host is another one than the target's";
+      return "the Host header differs from the host of the request target";
     }
     return {};
   }

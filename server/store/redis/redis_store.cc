@@ -39,7 +39,7 @@ return {'ok', text(begin), text(begin + take), row[1] or ''}
 )";
 
 Status Refusal(const std::vector<std::string>& answer, int64_t at_least) {
-  if (answer.size() < 2) return Internal("the script's answer makes no sense");
+  if (answer.size() < 2) return Internal("the Redis script returned an unexpected answer");
   const std::string& word = answer[0];
   if (word == "end") return Exhausted("Redis counts to 2^53 only");
   if (word == "tiered")

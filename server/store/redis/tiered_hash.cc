@@ -130,7 +130,7 @@ const std::string& FenceScript() {
 }
 
 Status Refusal(const std::vector<std::string>& answer) {
-  if (answer.size() < 2) return Internal("the script's answer makes no sense");
+  if (answer.size() < 2) return Internal("the Redis script returned an unexpected answer");
   if (answer[0] == "foreign") {
     return Invalid("its hash belongs to cluster " + Quoted(answer[1]) +
                    "; give each cluster a prefix of its own, or delete the hash if that cluster "
@@ -213,9 +213,9 @@ Result<TieredHash::Filled> TieredHash::Fill(const TagDefinition& tag, const std:
     return Filled{.thrown_away = thrown_away, .was_empty = answer[2] == "1"};
   }
   if (answer.size() != 2) return Refusal(answer);
-  if (answer[0] == "full") return Conflict("another server has brought numbers");
+  if (answer[0] == "full") return Conflict("another server has refilled the hash");
   if (answer[0] != "below") return Refusal(answer);
-  return Conflict("a segment up to " + answer[1] + " is there already");
+  return Conflict("the hash already contains a segment up to " + answer[1]);
 }
 
 Result<TieredHash::Fenced> TieredHash::Fence(const TagDefinition& tag, const std::string& cluster,

@@ -124,7 +124,7 @@ Result<RowUse> TableStore::UseOf(const TagDefinition& tag, const RangeTable::Sta
                       "; once that cluster takes no more numbers from it, set cluster to ''"));
   }
   if (!stands_in) return RowUse::kShared;
-  return word_.cluster.empty() ? Result<RowUse>(Internal("the cluster is not known"))
+  return word_.cluster.empty() ? Result<RowUse>(Internal("the cluster's uuid is not known yet"))
                                : RowUse::kOwned;
 }
 

@@ -21,7 +21,7 @@ DEFINE_bool(brand_new, false,
             "No server has ever issued ids in a cluster of this name, so start without a floor. "
             "--nobrand_new: one may have; start above everything that may be in use, as firn "
             "restore does.");
-DEFINE_bool(force, false, "Proceed where a refusal names this flag.");
+DEFINE_bool(force, false, "Continue although a check failed whose message names --force.");
 
 namespace firn {
 namespace {

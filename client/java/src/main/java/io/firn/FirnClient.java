@@ -52,7 +52,7 @@ public final class FirnClient implements AutoCloseable {
   /** Returns `count` ids, within the call's own deadline. */
   public List<Long> nextIds(String tag, int count, long deadlineMs) throws FirnException {
     if (count < 1 || count > COUNT_MAX) {
-      throw badRequest(count + " ids are not 1 to " + COUNT_MAX);
+      throw badRequest("count is " + count + "; it must be 1 to " + COUNT_MAX);
     }
     return call(Ask.ids(tag, count), deadlineMs);
   }
