@@ -4,7 +4,7 @@
     rates.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--seconds S] [--threads N,...]
 
 Every program asks the same firn-server on this machine, one after the other: one id a call, batches of
-100, and ids ahead of need, which are taken from memory. LANGUAGE is python, go, java, typescript, rust, or cpp, whose
+100, and prefetched ids, which are taken from memory. LANGUAGE is python, go, java, typescript, rust, or cpp, whose
 program is built already: --driver conformance_rates; `all` are these six. A bare stub has a connection for
 each thread. The server has a layout whose milliseconds are not used up by them. Exit 77 when something
 is not installed.
@@ -23,8 +23,8 @@ sys.path.insert(0, os.path.join(builds.HERE, "..", "interop"))
 import interop
 
 ROWS = (("one id a call", "bare single", "single"), ("batches of 100", "bare batch", "batch"),
-        ("ahead of need, ids of time", None, "ahead snowflake"),
-        ("ahead of need, a segment", None, "ahead segment"))
+        ("prefetched snowflake ids", None, "ahead snowflake"),
+        ("prefetched segment numbers", None, "ahead segment"))
 WIDE = "time:41 machine:4 sequence:18"
 
 

@@ -27,10 +27,10 @@ from transcript import Transcript
 MADE, BIN, ROOT = sys.argv[1:4]
 CLUSTER = os.path.join(ROOT, "tools/cluster")
 PAGE = os.path.join(ROOT, "tools/package/LIFE.md")
-HEAD = """# The packages' life
+HEAD = """# Life cycle of the packages
 
-As `tests/package/life_test.py` has seen it: a machine of its own, Debian 12 with a real systemd, `.deb`
-files of the release build. Each run of that test does the same, and finds each line again but for numbers."""
+A transcript of `tests/package/life_test.py`, on a machine of its own with Debian 12, a real systemd, and the `.deb`
+files of the release build. Each run of the test repeats the commands and compares each line, except for numbers."""
 FLAGS = "/etc/firn/firn-server.flags"
 NEXT = ("firn", "next", "--servers=list://127.0.0.1:7609")
 # dpkg's messages about Firn's packages.
