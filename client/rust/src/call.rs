@@ -237,7 +237,7 @@ impl<'a> Call<'a> {
             message += &format!("; the last {ATTEMPTS_KEPT} of {all} attempts:");
         }
         if self.alone && self.attempts.is_empty() {
-            message = "no server is known that may be asked".to_owned();
+            message = "no usable server is known".to_owned();
             self.engine.fleet.tell(EventKind::NoServer, "", &message);
         }
         let advice = Some(self.retry_after).filter(|advice| !advice.is_zero());

@@ -116,7 +116,7 @@ impl Client {
     pub async fn next_ids(&self, tag: &str, count: usize) -> Result<Vec<i64>, Error> {
         let wire_count = i32::try_from(count).ok().filter(|_| (1..=COUNT_MAX).contains(&count));
         let Some(wire_count) = wire_count else {
-            return Err(Error::bad_request(format!("{count} ids are not 1 to {COUNT_MAX}")));
+            return Err(Error::bad_request(format!("count is {count}; it must be 1 to {COUNT_MAX}")));
         };
         match self.call(Ask::Ids { tag, count: wire_count }, Instant::now() + self.deadline).await? {
             Answer::Ids(ids) => Ok(ids),

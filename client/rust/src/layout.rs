@@ -167,13 +167,15 @@ impl IdCheck {
         }
         let layout = layout.filter(|_| self.timed.contains(tag))?;
         if id as u64 & layout.fixed_mask != layout.fixed_bits {
-            return Some(format!("no id of the cluster is {id}: a bit that never changes differs"));
+            return Some(format!("{id} cannot be an id of this cluster: a bit that all its ids share differs"));
         }
         let ticks = id as u64 >> layout.time_shift & layout.time_mask;
         let now_ms = i128::from(self.wall_ms) + self.at.elapsed().as_millis() as i128;
         let time_ms = i128::from(layout.epoch_ms) + i128::from(ticks) * i128::from(layout.tick_ms);
         if (time_ms - now_ms).abs() > SLACK_MS {
-            return Some(format!("no id of the cluster is {id}: its time is more than a day off"));
+            return Some(format!(
+                "{id} cannot be an id of this cluster: its time is more than a day from the clock"
+            ));
         }
         None
     }
@@ -187,7 +189,7 @@ fn fault_of_ids(ids: &[i64], count: i64) -> Option<String> {
     let ascending = ids.windows(2).all(|pair| pair[0] < pair[1]);
     let mut seen = HashSet::with_capacity(if ascending { 0 } else { ids.len() });
     if !ascending && !ids.iter().all(|id| seen.insert(*id)) {
-        return Some("one answer has an id twice".to_owned());
+        return Some("its answer contains an id twice".to_owned());
     }
     None
 }
