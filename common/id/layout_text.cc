@@ -130,7 +130,7 @@ class LayoutParser {
     }
     if (epoch_ < WallMs(0) || epoch_ >= Layout::kEpochEnd) {
       epoch_ = Layout::kDefaultEpoch;
-      faults_.Add(quoted + ": an epoch lies in the years 1970 to 2099");
+      faults_.Add(quoted + ": the epoch must be in the years 1970 to 2099");
     }
   }
 

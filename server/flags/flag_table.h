@@ -79,7 +79,7 @@
   NUMBER(int32, clock_jump_max_ms, node.id_clock.jump_max, 0, 3'600'000,                           \
          "Maximum lead of the wall clock that ids follow at once, in milliseconds.")               \
   NUMBER(int32, clock_alarm_ms, node.id_clock.alarm, 1, kDayMs,                                    \
-         "Difference of the wall clock from the time of ids that raises an alarm, in "             \
+         "Difference between the wall clock and the time in ids at which an alarm is raised, in "  \
          "milliseconds.")                                                                          \
   NUMBER(int32, zk_skew_max_ms, node.claim.skew_max, 1, 600'000,                                   \
          "Maximum difference between the local clock and ZooKeeper's clock at which a machine id " \

@@ -133,7 +133,8 @@ std::string KeyCheck(const BlockCipher& cipher) {
 
 Result<std::shared_ptr<ObfuscatePlugin>> ObfuscatePlugin::Make(
     std::shared_ptr<const BlockCipher> cipher, std::string_view tag, int64_t width) {
-  if (width < kWidthLeast || width > kWidthMost) return Invalid("obfuscate: no such width");
+  if (width < kWidthLeast || width > kWidthMost)
+    return Invalid(Cat("obfuscate.width must be ", kWidthLeast, " to ", kWidthMost));
   FIRN_ASSIGN(Ff1 ff1, Ff1::Make(std::move(cipher), 10, static_cast<int>(width), tag));
   const uint64_t last = ff1.left_size() * ff1.right_size() - 1;
   constexpr uint64_t kLastId = std::numeric_limits<int64_t>::max();

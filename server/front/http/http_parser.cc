@@ -103,7 +103,7 @@ class RequestParser final : public http::basic_parser<true> {
   // A line's end alone would be the chunk's header's end to some.
   void on_chunk_header_impl(uint64_t, BeastView extension, error_code& error) override {
     if (std::any_of(extension.begin(), extension.end(), IsControl)) {
-      Refuse("a control character beside a chunk's length", error);
+      Refuse("the line with a chunk's length has a control character", error);
     }
   }
   size_t on_chunk_body_impl(uint64_t, BeastView body, error_code&) override {
@@ -124,7 +124,8 @@ class RequestParser final : public http::basic_parser<true> {
       return "Transfer-Encoding may be chunked, and nothing else";
     }
     if (encodings_ != 0 && request_.http_1_0) return "HTTP/1.0 has no Transfer-Encoding";
-    if (encodings_ != 0 && has_length_) return "Content-Length beside Transfer-Encoding";
+    if (encodings_ != 0 && has_length_)
+      return "the request has both Content-Length and Transfer-Encoding";
     if (hosts_ > 1) return "more than one Host";
     if (hosts_ == 0 && !request_.http_1_0) return "HTTP/1.1 requires a Host header";
     return FaultOfPlace();

@@ -98,7 +98,7 @@ Status RangedStrategy::TakeInLocked(Range range, BootMs now) {
   if (range.empty() || range.begin < end_) {
     return Corrupt("the source gave numbers that had been given before");
   }
-  if (!IsRange(range)) return Corrupt("the source gave numbers that make no range of this tag");
+  if (!IsRange(range)) return Corrupt("the source returned a range that is invalid for this tag");
   end_ = range.end;
   taken_ += range.size();
   ++counts_.ranges;
