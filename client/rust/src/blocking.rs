@@ -1,21 +1,24 @@
 //! A client for programs without a Tokio runtime. Its calls block the thread.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use crate::error::{Error, ErrorKind};
+use crate::connection::Connection;
+use crate::error::{End, Error, ErrorKind, Failure};
 use crate::options::Options;
 use crate::server::SeenServer;
 
 /// Takes ids from a cluster of Firn servers; every call blocks, at most until its deadline.
 ///
 /// Create one client, and clone it for every thread; clones share their connections. A runtime on a thread of the
-/// client's own drives connections and background work. Must not be used on a thread of an asynchronous runtime; use
+/// client's own opens connections and does background work; a call itself writes and reads on its caller's thread,
+/// except by TLS. Must not be used on a thread of an asynchronous runtime; use
 /// [`crate::Client`] there.
 ///
 /// ```no_run
@@ -51,7 +54,7 @@ impl Client {
             Error::new(ErrorKind::Unavailable, format!("cannot start the client's thread: {fault}"))
         })?;
         let entered = thread.runtime.enter();
-        let client = crate::Client::with_options(servers, options)?;
+        let client = crate::Client::with_options(servers, options)?.blocking();
         drop(entered);
         Ok(Client { client, thread: Arc::new(thread) })
     }
@@ -107,6 +110,39 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.client.fmt(f)
+    }
+}
+
+/// The sockets of connections on which blocking calls read. They end when the client is closed.
+#[derive(Default)]
+pub(crate) struct Sockets(Mutex<Vec<Weak<TcpStream>>>);
+
+impl Sockets {
+    /// Makes a new connection block. Fails if the client was closed meanwhile.
+    pub(crate) fn block(
+        &self,
+        connection: Connection,
+        limit: Duration,
+        is_closed: impl Fn() -> bool,
+    ) -> Result<Connection, Failure> {
+        let (connection, socket) =
+            connection.into_blocking(limit).map_err(|fault| Failure::new(End::Unreachable, fault.to_string()))?;
+        if let Some(socket) = socket {
+            let mut sockets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            sockets.retain(|one| one.strong_count() > 0);
+            sockets.push(Arc::downgrade(&socket));
+            if is_closed() {
+                return Err(Failure::new(End::ConnClosed, "the client was closed"));
+            }
+        }
+        Ok(connection)
+    }
+
+    /// Ends all reads.
+    pub(crate) fn end(&self) {
+        for socket in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade) {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
     }
 }
 

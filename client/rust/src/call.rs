@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::futures::Notified;
 use tokio::time::{sleep, timeout_at};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, How, Mode};
 use crate::error::{Attempt, End, Error, ErrorKind, Failure, Reason};
 use crate::fleet::Picked;
 use crate::options::EventKind;
 use crate::random;
+use crate::server::Server;
 use crate::wire::{Answer, Ask};
 
 const CONNECTS_MAX: usize = 16;
@@ -28,9 +29,10 @@ pub(crate) struct Call<'a> {
     engine: &'a Engine,
     ask: Ask<'a>,
     until: Instant,
+    mode: Mode,
     attempts: Vec<Attempt>,
     dropped: usize, // earlier attempts
-    asking: Option<(String, Instant)>,
+    asking: Option<(Arc<Server>, Instant)>,
     reason: Option<Reason>, // of the last failure, as its advice
     retry_after: Duration,
     sent: usize,
@@ -51,11 +53,12 @@ struct Round {
 }
 
 impl<'a> Call<'a> {
-    pub(crate) fn new(engine: &'a Engine, ask: Ask<'a>, until: Instant) -> Call<'a> {
+    pub(crate) fn new(engine: &'a Engine, ask: Ask<'a>, until: Instant, mode: Mode) -> Call<'a> {
         Call {
             engine,
             ask,
             until,
+            mode,
             attempts: Vec::new(),
             dropped: 0,
             asking: None,
@@ -75,6 +78,9 @@ impl<'a> Call<'a> {
         let mut waited = false;
         loop {
             let news = fleet.news.notified(); // counts from here, so that none is lost until the call waits
+            if self.engine.is_closed() {
+                return Err(self.closed()); // it ends the reads of blocking calls
+            }
             if let Some(why) = self.over() {
                 return Err(self.failure(why));
             }
@@ -105,7 +111,11 @@ impl<'a> Call<'a> {
     /// Returns the error of a call that was in progress when the client was closed.
     pub(crate) fn closed(&mut self) -> Error {
         if let Some((server, began)) = self.asking.take() {
-            self.keep(server, began.elapsed(), &Failure::new(End::ConnClosed, "the client was closed"));
+            self.keep(
+                server.address.clone(),
+                began.elapsed(),
+                &Failure::new(End::ConnClosed, "the client was closed"),
+            );
         }
         Error::new(ErrorKind::Closed, "the client was closed").with_attempts(self.take_attempts())
     }
@@ -114,10 +124,10 @@ impl<'a> Call<'a> {
         if self.sent >= self.engine.options.attempts_max {
             return None;
         }
-        let picked = self.engine.fleet.pick(self.ask.tag(), &self.round.tried);
+        let picked = self.engine.fleet.pick(self.ask.tag(), &self.round.tried, self.mode);
         if picked.is_none() && waited {
             self.round = Round::default();
-            return self.engine.fleet.pick(self.ask.tag(), &[]);
+            return self.engine.fleet.pick(self.ask.tag(), &[], self.mode);
         }
         picked
     }
@@ -125,15 +135,20 @@ impl<'a> Call<'a> {
     /// Asks the server. Tries again on a new connection if an idle one turns out to be closed.
     async fn ask_one(&mut self, picked: &Picked) -> Result<Answer, Failure> {
         match self.timed(picked, false).await {
-            Err(failure) if failure.stale && Instant::now() < self.until => self.timed(picked, true).await,
+            Err(failure) if failure.stale && self.may_retry() => self.timed(picked, true).await,
             outcome => outcome,
         }
     }
 
+    fn may_retry(&self) -> bool {
+        Instant::now() < self.until && !self.engine.is_closed()
+    }
+
     async fn timed(&mut self, picked: &Picked, fresh: bool) -> Result<Answer, Failure> {
+        let how = How { mode: self.mode, fresh };
         let (server, tag, began) = (&*picked.server, self.ask.tag(), Instant::now());
-        self.asking = Some((server.address.clone(), began));
-        let outcome = self.engine.attempt(server, &self.ask, fresh, self.until, &self.round.tried).await;
+        self.asking = Some((Arc::clone(&picked.server), began));
+        let outcome = self.engine.attempt(server, &self.ask, how, self.until, &self.round.tried).await;
         self.asking = None;
         match &outcome {
             Ok(_) => self.engine.fleet.answered(server, tag, false),
@@ -196,7 +211,7 @@ impl<'a> Call<'a> {
     async fn wait(&mut self, news: Notified<'_>) -> Result<bool, &'static str> {
         let mut news = pin!(news);
         let may_send = self.sent < self.engine.options.attempts_max;
-        if let Some(at) = self.engine.fleet.paused_until(&self.round.tried).filter(|_| may_send) {
+        if let Some(at) = self.engine.fleet.paused_until(&self.round.tried, self.mode).filter(|_| may_send) {
             let _ = timeout_at(at.min(self.until).into(), &mut news).await;
             return Ok(false);
         }

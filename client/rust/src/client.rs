@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Mode};
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
 use crate::server::SeenServer;
@@ -27,6 +27,7 @@ const COUNT_MAX: usize = 100_000;
 pub struct Client {
     owner: Arc<Owner>,
     deadline: Duration,
+    mode: Mode,
 }
 
 /// Closes the engine when the last client is dropped; background tasks hold the engine itself.
@@ -65,7 +66,7 @@ impl Client {
         })?;
         let deadline = options.deadline;
         let engine = Engine::start(options, seeds, runtime);
-        Ok(Client { owner: Arc::new(Owner { engine }), deadline })
+        Ok(Client { owner: Arc::new(Owner { engine }), deadline, mode: Mode::Async })
     }
 
     /// Returns a clone whose calls have this deadline:
@@ -77,7 +78,7 @@ impl Client {
     /// ```
     #[must_use]
     pub fn within(&self, deadline: Duration) -> Client {
-        Client { owner: Arc::clone(&self.owner), deadline }
+        Client { owner: Arc::clone(&self.owner), deadline, mode: self.mode }
     }
 
     /// Returns one id; from memory, if [`Options::local_range`] names the tag. An empty tag is the servers' default.
@@ -147,6 +148,12 @@ impl Client {
         self.owner.engine.close();
     }
 
+    /// Returns a client whose calls may block their thread.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn blocking(self) -> Client {
+        Client { mode: Mode::Blocking, ..self }
+    }
+
     /// Returns an id from memory without waiting.
     #[cfg(feature = "blocking")]
     pub(crate) fn try_local(&self, tag: &str) -> Option<i64> {
@@ -161,7 +168,7 @@ impl Client {
         if self.owner.engine.is_closed() {
             return Err(Error::closed());
         }
-        self.owner.engine.call(ask, until).await
+        self.owner.engine.call(ask, until, self.mode).await
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::io;
 use std::pin::Pin;
+#[cfg(feature = "blocking")]
+use std::sync::Arc;
 use std::task::{Context, Poll};
+#[cfg(feature = "blocking")]
+use std::time::Duration;
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -21,14 +25,37 @@ pub(crate) enum Stream {
     Plain(TcpStream),
     #[cfg(feature = "tls")]
     Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
+    /// Reads and writes block the thread, at most until the timeouts of the socket. Only for blocking calls, which
+    /// then need no other thread to wake them.
+    #[cfg(feature = "blocking")]
+    Blocking(Arc<std::net::TcpStream>),
 }
 
 impl Stream {
-    fn tcp(&self) -> &TcpStream {
+    /// Reads without waiting.
+    fn try_read(&self) -> io::Result<usize> {
         match self {
-            Stream::Plain(stream) => stream,
+            Stream::Plain(stream) => stream.try_read(&mut [0]),
             #[cfg(feature = "tls")]
-            Stream::Tls(stream) => stream.get_ref().0,
+            Stream::Tls(stream) => stream.get_ref().0.try_read(&mut [0]),
+            #[cfg(feature = "blocking")]
+            Stream::Blocking(stream) => {
+                stream.set_nonblocking(true)?;
+                let unread = stream.peek(&mut [0]);
+                stream.set_nonblocking(false)?;
+                unread
+            }
+        }
+    }
+}
+
+/// Repeats a blocking read or write that a signal interrupted.
+#[cfg(feature = "blocking")]
+fn uninterrupted<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match act() {
+            Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
         }
     }
 }
@@ -39,6 +66,11 @@ impl AsyncRead for Stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, buf),
+            #[cfg(feature = "blocking")]
+            Stream::Blocking(stream) => {
+                let read = uninterrupted(|| io::Read::read(&mut &**stream, buf.initialize_unfilled()));
+                Poll::Ready(read.map(|count| buf.advance(count)))
+            }
         }
     }
 }
@@ -49,6 +81,8 @@ impl AsyncWrite for Stream {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_write(cx, buf),
+            #[cfg(feature = "blocking")]
+            Stream::Blocking(stream) => Poll::Ready(uninterrupted(|| io::Write::write(&mut &**stream, buf))),
         }
     }
 
@@ -57,6 +91,8 @@ impl AsyncWrite for Stream {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
+            #[cfg(feature = "blocking")]
+            Stream::Blocking(_) => Poll::Ready(Ok(())),
         }
     }
 
@@ -65,6 +101,8 @@ impl AsyncWrite for Stream {
             Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
+            #[cfg(feature = "blocking")]
+            Stream::Blocking(_) => Poll::Ready(Ok(())),
         }
     }
 }
@@ -100,17 +138,49 @@ impl Connection {
         self.check = Some(IdCheck::new(status));
     }
 
+    /// Returns whether only blocking calls may use the connection.
+    pub(crate) fn is_blocking(&self) -> bool {
+        match self.stream {
+            #[cfg(feature = "blocking")]
+            Stream::Blocking(_) => true,
+            _ => false,
+        }
+    }
+
+    #[cfg(feature = "blocking")]
+    pub(crate) fn is_tls(&self) -> bool {
+        !matches!(self.stream, Stream::Plain(_) | Stream::Blocking(_))
+    }
+
+    /// Makes reads and writes block, except by TLS. Returns the socket as well, by which another thread can end them.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn into_blocking(
+        self,
+        limit: Duration,
+    ) -> io::Result<(Connection, Option<Arc<std::net::TcpStream>>)> {
+        match self.stream {
+            Stream::Plain(stream) => {
+                let stream = Arc::new(stream.into_std()?);
+                stream.set_nonblocking(false)?;
+                stream.set_write_timeout(Some(limit))?;
+                let socket = Arc::clone(&stream);
+                Ok((Connection { stream: Stream::Blocking(stream), ..self }, Some(socket)))
+            }
+            _ => Ok((self, None)),
+        }
+    }
+
     /// Returns whether the server has closed the connection, or sent bytes without a request. Only for an idle
     /// connection.
     pub(crate) fn is_over(&self) -> bool {
-        let unread = self.stream.tcp().try_read(&mut [0]);
+        let unread = self.stream.try_read();
         !self.input.is_empty() || !matches!(unread, Err(fault) if fault.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Sends the request and reads the answer.
     pub(crate) async fn call(&mut self, ask: &Ask<'_>, until: Instant) -> Result<Answer, Failure> {
         self.sequence = self.sequence.wrapping_add(1);
-        let size = match timeout_at(until.into(), self.exchange(ask)).await {
+        let size = match timeout_at(until.into(), self.exchange(ask, until)).await {
             Err(_) => return Err(Failure::new(End::Timeout, "")),
             Ok(size) => size?,
         };
@@ -125,7 +195,7 @@ impl Connection {
     }
 
     /// Sends the request and receives a whole frame; returns its size without the length before it.
-    async fn exchange(&mut self, ask: &Ask<'_>) -> Result<usize, Failure> {
+    async fn exchange(&mut self, ask: &Ask<'_>, until: Instant) -> Result<usize, Failure> {
         self.output.clear();
         ask.write(self.sequence, &mut self.output);
         let sent = async {
@@ -139,8 +209,22 @@ impl Connection {
                 return Ok(size);
             }
             let stale = self.used && self.input.is_empty();
+            self.limit_reads(until)?;
             self.receive(4 + size.unwrap_or(0)).await.map_err(|failure| Failure { stale, ..failure })?;
         }
+    }
+
+    /// Limits the time of a read that blocks.
+    fn limit_reads(&self, _until: Instant) -> Result<(), Failure> {
+        #[cfg(feature = "blocking")]
+        if let Stream::Blocking(stream) = &self.stream {
+            let left = _until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Failure::new(End::Timeout, ""));
+            }
+            return stream.set_read_timeout(Some(left)).map_err(|fault| read_failure(&fault));
+        }
+        Ok(())
     }
 
     /// Reads once. Reserves memory for `wanted` bytes in all, but little beyond what has arrived.
@@ -164,6 +248,10 @@ impl Connection {
 }
 
 fn read_failure(fault: &io::Error) -> Failure {
+    // A blocking read or write that reaches its limit fails with either, depending on the system.
+    if matches!(fault.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) {
+        return Failure::new(End::Timeout, "");
+    }
     match crate::dial::tls_fault(fault) {
         Some(text) => Failure::new(End::WrongService, text),
         None => Failure::new(End::ConnClosed, fault.to_string()),
@@ -173,7 +261,7 @@ fn read_failure(fault: &io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::time::Duration as Time;
     use tokio::net::TcpListener;
 
     /// Returns a connection to a server that answers one request after the other with these bytes.
@@ -192,7 +280,7 @@ mod tests {
     }
 
     fn soon() -> Instant {
-        Instant::now() + Duration::from_millis(300)
+        Instant::now() + Time::from_millis(300)
     }
 
     fn reply(sequence: u8, id: u8) -> Vec<u8> {
@@ -225,7 +313,7 @@ mod tests {
             peer
         };
         let mut connection = Connection::new(Stream::Plain(stream));
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Time::from_secs(20);
         let (answer, _peer) = tokio::join!(connection.call(&ASK, until), drip);
         assert_eq!(answer.unwrap(), Answer::Id(7));
     }

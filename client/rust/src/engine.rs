@@ -29,6 +29,35 @@ pub(crate) struct Engine {
     runtime: Handle,
     closed: AtomicBool,
     closing: Notify,
+    #[cfg(feature = "blocking")]
+    sockets: crate::blocking::Sockets,
+}
+
+/// How a call waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Async,
+    #[cfg(feature = "blocking")]
+    Blocking,
+}
+
+/// How an attempt gets its connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    pub(crate) mode: Mode,
+    /// A new connection, although one may be idle.
+    pub(crate) fresh: bool,
+}
+
+impl Mode {
+    pub(crate) fn may_use(self, connection: &Connection) -> bool {
+        match self {
+            Mode::Async => !connection.is_blocking(),
+            // Others could be made to block, but are left to background work.
+            #[cfg(feature = "blocking")]
+            Mode::Blocking => connection.is_blocking() || connection.is_tls(),
+        }
+    }
 }
 
 impl Engine {
@@ -42,6 +71,8 @@ impl Engine {
             runtime,
             closed: AtomicBool::new(false),
             closing: Notify::new(),
+            #[cfg(feature = "blocking")]
+            sockets: crate::blocking::Sockets::default(),
         });
         engine.spawn(upkeep::run(Arc::clone(&engine)));
         engine
@@ -51,6 +82,8 @@ impl Engine {
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.closing.notify_waiters();
+        #[cfg(feature = "blocking")]
+        self.sockets.end();
         self.fleet.drop_all_idle();
     }
 
@@ -85,9 +118,9 @@ impl Engine {
     }
 
     /// Calls until the deadline.
-    pub(crate) async fn call(&self, ask: Ask<'_>, until: Instant) -> Result<Answer, Error> {
+    pub(crate) async fn call(&self, ask: Ask<'_>, until: Instant, mode: Mode) -> Result<Answer, Error> {
         let mut timer = meter::CallTimer::start();
-        let mut call = Call::new(self, ask, until);
+        let mut call = Call::new(self, ask, until, mode);
         let outcome = match self.until_closed(call.run()).await {
             Some(outcome) => outcome,
             None => Err(call.closed()),
@@ -102,7 +135,7 @@ impl Engine {
         &self,
         server: &Server,
         ask: &Ask<'_>,
-        fresh: bool,
+        how: How,
         deadline: Instant,
         tried: &[u64],
     ) -> Result<Answer, Failure> {
@@ -119,16 +152,16 @@ impl Engine {
             }
         };
         let until = deadline.min(Instant::now() + self.options.attempt_limit);
-        let mut connection = self.take(server, fresh, until).await?;
+        let mut connection = self.take(server, how, until).await?;
         let outcome = connection.call(ask, until).await;
         self.put(server, connection, &outcome);
         outcome
     }
 
     /// Returns the connection that was used last, or a new one.
-    pub(crate) async fn take(&self, server: &Server, fresh: bool, until: Instant) -> Result<Connection, Failure> {
-        if !fresh {
-            if let Some(connection) = self.fleet.take_idle(server) {
+    pub(crate) async fn take(&self, server: &Server, how: How, until: Instant) -> Result<Connection, Failure> {
+        if !how.fresh {
+            if let Some(connection) = self.fleet.take_idle(server, how.mode) {
                 return Ok(connection);
             }
         }
@@ -136,7 +169,12 @@ impl Engine {
             let failure = Failure::new(End::NoRoom, "a connection to it has just failed");
             return Err(Failure { paused: true, ..failure });
         }
-        self.connect(server, until).await.map(|(connection, _)| connection)
+        let (connection, _) = self.connect(server, until).await?;
+        match how.mode {
+            Mode::Async => Ok(connection),
+            #[cfg(feature = "blocking")]
+            Mode::Blocking => self.sockets.block(connection, self.options.attempt_limit, || self.is_closed()),
+        }
     }
 
     /// Keeps the connection for the next call after a valid answer.

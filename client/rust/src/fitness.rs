@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::engine::Mode;
 use crate::error::{End, Failure, Reason};
 use crate::fleet::{Fleet, State};
 use crate::health::{Health, FAILURES_IN_A_ROW};
@@ -240,11 +241,11 @@ impl Fleet {
     }
 
     /// Returns when the first server that is not tried may be connected to again. None: no server is in backoff.
-    pub(crate) fn paused_until(&self, tried: &[u64]) -> Option<Instant> {
+    pub(crate) fn paused_until(&self, tried: &[u64], mode: Mode) -> Option<Instant> {
         let now = Instant::now();
         let state = self.lock();
         let paused = state.members().filter(|one| !tried.contains(&one.server.id) && !one.foreign);
-        paused.filter(|one| !one.may_serve(now)).filter_map(|one| one.connect_at).min()
+        paused.filter(|one| !one.may_serve(mode, now)).filter_map(|one| one.connect_at).min()
     }
 
     pub(crate) fn call_begins(&self) {

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::choice;
 use crate::connection::Connection;
+use crate::engine::Mode;
 use crate::health::RetryBudget;
 use crate::meter;
 use crate::options::{split_address, Event, EventKind, OnEvent, Options, Seeds};
@@ -94,12 +95,13 @@ impl State {
         servers: impl Iterator<Item = &'a Member>,
         tag: &str,
         tried: &[u64],
+        mode: Mode,
         now: Instant,
     ) -> (Fitness, Vec<&'a Member>) {
         let (mut best, mut offered) = (Fitness::Quarantined, Vec::new());
         let needs_machine = self.needs_machine(tag);
         for one in servers {
-            if tried.contains(&one.server.id) || !one.may_serve(now) {
+            if tried.contains(&one.server.id) || !one.may_serve(mode, now) {
                 continue;
             }
             let mut fitness = one.fitness(tag, needs_machine, now);
@@ -245,14 +247,14 @@ impl Fleet {
 
     /// Returns a server that is not among `tried`: of the fittest, those of the own rack first, two at random by
     /// weight, of which the second is taken if it is clearly less busy. It counts as busy until it is dropped.
-    pub(crate) fn pick(self: &Arc<Fleet>, tag: &str, tried: &[u64]) -> Option<Picked> {
+    pub(crate) fn pick(self: &Arc<Fleet>, tag: &str, tried: &[u64], mode: Mode) -> Option<Picked> {
         let now = Instant::now();
         let mut state = self.lock();
         let subset = state.subset.iter().filter_map(|slot| state.slots[*slot].as_ref());
-        let (best, mut offered) = state.offer(subset, tag, tried, now);
+        let (best, mut offered) = state.offer(subset, tag, tried, mode, now);
         let few = offered.len() < OFFERED_LEAST && offered.len() < state.subset.len();
         if best > Fitness::Fit || few {
-            offered = state.offer(state.members(), tag, tried, now).1;
+            offered = state.offer(state.members(), tag, tried, mode, now).1;
         }
         if let Some(rack) = self.rack {
             if offered.iter().any(|one| one.rack == rack) {
@@ -289,9 +291,12 @@ impl Fleet {
         state.by_address.values().filter_map(|slot| state.slots[*slot].as_ref()).map(|one| one.seen(now)).collect()
     }
 
-    /// Takes the connection to the server that was used last.
-    pub(crate) fn take_idle(&self, server: &Server) -> Option<Connection> {
-        self.lock().member(server)?.idle.pop()
+    /// Takes the connection to the server that was used last, of those that the caller can use.
+    pub(crate) fn take_idle(&self, server: &Server, mode: Mode) -> Option<Connection> {
+        let mut state = self.lock();
+        let idle = &mut state.member(server)?.idle;
+        let last = idle.iter().rposition(|one| mode.may_use(one))?;
+        Some(idle.remove(last))
     }
 
     /// Keeps a connection for the next call, if the server is still listed.

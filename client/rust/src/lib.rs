@@ -30,6 +30,7 @@ pub mod blocking;
 mod call;
 mod choice;
 mod client;
+mod codec;
 mod connection;
 mod dial;
 mod engine;

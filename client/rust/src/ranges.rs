@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Mode};
 use crate::error::{Error, ErrorKind, Reason};
 use crate::meter;
 use crate::options::LocalTag;
@@ -171,7 +171,7 @@ impl Supply {
 
     async fn fetch(self: Arc<Supply>, engine: Arc<Engine>, count: u32, asked_at: Instant) {
         let ask = Ask::Runs { tag: &self.options.tag, count: i64::from(count) };
-        let outcome = engine.call(ask, asked_at + engine.options.deadline).await;
+        let outcome = engine.call(ask, asked_at + engine.options.deadline, Mode::Async).await;
         let now = Instant::now();
         let mut shared = locked(&self.shared);
         match outcome {

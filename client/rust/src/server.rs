@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 use crate::connection::Connection;
+use crate::engine::Mode;
 use crate::health::{Backoff, Health};
 use crate::random;
 use crate::wire::State;
@@ -169,8 +170,8 @@ impl Member {
     }
 
     /// Returns whether a call has, or may open, a connection to the server.
-    pub(crate) fn may_serve(&self, now: Instant) -> bool {
-        !is_before(now, self.connect_at) || !self.idle.is_empty()
+    pub(crate) fn may_serve(&self, mode: Mode, now: Instant) -> bool {
+        !is_before(now, self.connect_at) || self.idle.iter().any(|one| mode.may_use(one))
     }
 
     pub(crate) fn share(&self) -> f64 {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, How, Mode};
 use crate::error::{End, Failure};
 use crate::random;
 use crate::server::Server;
@@ -54,7 +54,7 @@ async fn probe(engine: Arc<Engine>, server: Arc<Server>) {
 
 /// Asks any server for its list, and returns when to ask again.
 async fn ask_list(engine: &Engine) -> Duration {
-    let Some(picked) = engine.fleet.pick("", &[]) else { return NO_LIST_YET };
+    let Some(picked) = engine.fleet.pick("", &[], Mode::Async) else { return NO_LIST_YET };
     ask_list_of(engine, &picked.server).await.unwrap_or_else(|failure| {
         engine.fleet.failed(&picked.server, "", &failure);
         NO_LIST_YET
@@ -63,7 +63,7 @@ async fn ask_list(engine: &Engine) -> Duration {
 
 async fn ask_list_of(engine: &Engine, server: &Server) -> Result<Duration, Failure> {
     let until = Instant::now() + engine.options.attempt_limit;
-    let mut connection = engine.take(server, false, until).await?;
+    let mut connection = engine.take(server, How { mode: Mode::Async, fresh: false }, until).await?;
     let known = engine.fleet.lock().version;
     let outcome = connection.call(&Ask::Servers { known }, until).await;
     engine.put(server, connection, &outcome);

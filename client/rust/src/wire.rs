@@ -1,6 +1,6 @@
-//! The calls and answers of `firn.thrift` in Thrift's framed binary protocol. Every length is compared with the
-//! bytes that are there before memory is allocated for it.
+//! The calls and answers of `firn.thrift` in Thrift's framed binary protocol.
 
+use crate::codec::*;
 use crate::error::{End, Failure, Reason};
 
 /// The longest frame that is accepted.
@@ -10,21 +10,6 @@ const CALL: u8 = 1;
 const REPLY: u8 = 2;
 const EXCEPTION: u8 = 3;
 const UNKNOWN_METHOD: i32 = 1;
-const DEPTH_MAX: usize = 32;
-
-const STOP: u8 = 0;
-const BOOL: u8 = 2;
-const BYTE: u8 = 3;
-const DOUBLE: u8 = 4;
-const I16: u8 = 6;
-const I32: u8 = 8;
-const I64: u8 = 10;
-const STRING: u8 = 11;
-const STRUCT: u8 = 12;
-const MAP: u8 = 13;
-const SET: u8 = 14;
-const LIST: u8 = 15;
-
 /// A method of the wire contract with its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ask<'a> {
@@ -88,17 +73,6 @@ impl<'a> Ask<'a> {
         let size = (out.len() - start - 4) as u32;
         out[start..start + 4].copy_from_slice(&size.to_be_bytes());
     }
-}
-
-fn write_string(text: &str, out: &mut Vec<u8>) {
-    out.extend((text.len() as u32).to_be_bytes());
-    out.extend(text.as_bytes());
-}
-
-fn write_field(kind: u8, id: i16, value: &[u8], out: &mut Vec<u8>) {
-    out.push(kind);
-    out.extend(id.to_be_bytes());
-    out.extend(value);
 }
 
 fn write_tag(tag: &str, out: &mut Vec<u8>) {
@@ -170,12 +144,6 @@ pub(crate) enum Answer {
     Servers(ServerList),
 }
 
-/// A frame that does not follow the protocol, and why.
-#[derive(Debug)]
-pub(crate) struct Malformed(&'static str);
-
-type Parsed<T> = Result<T, Malformed>;
-
 /// Returns the size of the frame that begins with these bytes, without its length. None: more bytes must come.
 pub(crate) fn frame_size(input: &[u8]) -> Result<Option<usize>, Failure> {
     let Some(head) = input.get(..4) else { return Ok(None) };
@@ -228,117 +196,7 @@ fn parse_answer(frame: &[u8], ask: &Ask<'_>, sequence: i32) -> Parsed<Result<Ans
     })
 }
 
-/// Reads values from the front of a frame.
-struct Reader<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Parsed<&'a [u8]> {
-        if count > self.rest.len() {
-            return Err(Malformed("a value is longer than its frame"));
-        }
-        let (taken, rest) = self.rest.split_at(count);
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Parsed<[u8; N]> {
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(self.take(N)?);
-        Ok(bytes)
-    }
-
-    fn u8(&mut self) -> Parsed<u8> {
-        self.array::<1>().map(|[byte]| byte)
-    }
-
-    fn i32(&mut self) -> Parsed<i32> {
-        self.array().map(i32::from_be_bytes)
-    }
-
-    fn i64(&mut self) -> Parsed<i64> {
-        self.array().map(i64::from_be_bytes)
-    }
-
-    fn size(&mut self) -> Parsed<usize> {
-        usize::try_from(self.i32()?).map_err(|_| Malformed("a length is negative"))
-    }
-
-    fn bytes(&mut self) -> Parsed<&'a [u8]> {
-        let size = self.size()?;
-        self.take(size)
-    }
-
-    fn string(&mut self) -> Parsed<String> {
-        self.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-    }
-
-    /// Reads a container's number of elements, which the frame must be able to hold.
-    fn count(&mut self, element_bytes: usize) -> Parsed<usize> {
-        let count = self.size()?;
-        if count > self.rest.len() / element_bytes.max(1) {
-            return Err(Malformed("a list has more elements than its frame can hold"));
-        }
-        Ok(count)
-    }
-
-    /// Calls `field` with the id and type of each field of a struct. It must read or skip the value.
-    fn fields(&mut self, mut field: impl FnMut(&mut Self, i16, u8) -> Parsed<()>) -> Parsed<()> {
-        loop {
-            let kind = self.u8()?;
-            if kind == STOP {
-                return Ok(());
-            }
-            let id = self.array().map(i16::from_be_bytes)?;
-            field(self, id, kind)?;
-        }
-    }
-
-    fn skip(&mut self, kind: u8, depth: usize) -> Parsed<()> {
-        if depth > DEPTH_MAX {
-            return Err(Malformed("its values are nested too deeply"));
-        }
-        match kind {
-            STRING => self.bytes().map(drop),
-            STRUCT => self.fields(|reader, _, kind| reader.skip(kind, depth + 1)),
-            LIST | SET => {
-                let kind = self.u8()?;
-                let count = self.count(least_bytes(kind)?)?;
-                (0..count).try_for_each(|_| self.skip(kind, depth + 1))
-            }
-            MAP => {
-                let (key, value) = (self.u8()?, self.u8()?);
-                let count = self.size()?;
-                if count == 0 {
-                    return Ok(()); // the types of an empty map may be 0
-                }
-                if count > self.rest.len() / (least_bytes(key)? + least_bytes(value)?) {
-                    return Err(Malformed("a map has more elements than its frame can hold"));
-                }
-                (0..count).try_for_each(|_| {
-                    self.skip(key, depth + 1)?;
-                    self.skip(value, depth + 1)
-                })
-            }
-            _ => self.take(least_bytes(kind)?).map(drop),
-        }
-    }
-
-    /// Reads a list of structs.
-    fn structs<T>(&mut self, mut element: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        if self.u8()? != STRUCT {
-            return Err(Malformed("a list has elements of another type"));
-        }
-        let count = self.count(1)?;
-        // An element can take more memory than bytes of the frame, so memory grows with what was read.
-        let mut elements = Vec::with_capacity(count.min(64));
-        for _ in 0..count {
-            elements.push(element(self)?);
-        }
-        Ok(elements)
-    }
-
+impl Reader<'_> {
     /// Reads a method's result; None if it has a type that the contract does not give it.
     fn success(&mut self, ask: &Ask<'_>, kind: u8) -> Parsed<Option<Answer>> {
         Ok(Some(match (ask, kind) {
@@ -469,19 +327,6 @@ impl<'a> Reader<'a> {
         let end = if lacks_method { End::WrongService } else { End::Broken };
         Ok(Failure { lacks_method, ..Failure::new(end, format!("it does not know the method: {message}")) })
     }
-}
-
-/// Returns the least number of bytes that a value of the type takes.
-fn least_bytes(kind: u8) -> Parsed<usize> {
-    Ok(match kind {
-        BOOL | BYTE | STRUCT => 1,
-        I16 => 2,
-        I32 | STRING => 4,
-        LIST | SET => 5,
-        MAP => 6,
-        DOUBLE | I64 => 8,
-        _ => return Err(Malformed("it has a value of an unknown type")),
-    })
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ struct Server {
     gate: Arc<Semaphore>,
     asked: Arc<AtomicUsize>,
     open: Arc<AtomicUsize>,
+    drop: Arc<tokio::sync::Notify>, // closes all connections
 }
 
 fn field(kind: u8, id: u8, value: &[u8]) -> Vec<u8> {
@@ -34,7 +35,9 @@ impl Server {
             gate: Arc::new(Semaphore::new(permits)),
             asked: Arc::default(),
             open: Arc::default(),
+            drop: Arc::default(),
         };
+        let drop = Arc::clone(&server.drop);
         let (gate, asked, open) = (Arc::clone(&server.gate), Arc::clone(&server.asked), Arc::clone(&server.open));
         tokio::spawn(async move {
             let ids = Arc::new(AtomicUsize::new(1));
@@ -42,9 +45,13 @@ impl Server {
                 let (peer, _) = listener.accept().await.unwrap();
                 let (gate, asked, open, ids) =
                     (Arc::clone(&gate), Arc::clone(&asked), Arc::clone(&open), Arc::clone(&ids));
+                let drop = Arc::clone(&drop);
                 tokio::spawn(async move {
                     open.fetch_add(1, Ordering::SeqCst);
-                    let _ = serve(peer, &gate, &asked, &ids).await;
+                    tokio::select! {
+                        _ = serve(peer, &gate, &asked, &ids) => {}
+                        () = drop.notified() => {}
+                    }
                     open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
@@ -242,6 +249,48 @@ mod blocking {
         assert_eq!(ids.len(), 200);
         drop(client);
         runtime.block_on(until("a connection stays open", || server.open.load(Ordering::SeqCst) == 0));
+    }
+
+    #[test]
+    fn a_closed_client_ends_a_blocked_read() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let server = runtime.block_on(Server::start(1));
+        let client = Client::with_options(&server.url(), patient()).unwrap();
+        client.next_id("count").unwrap();
+        let blocked = std::thread::spawn({
+            let client = client.clone();
+            move || client.next_id("count")
+        });
+        runtime.block_on(until("no request was sent", || server.asked.load(Ordering::SeqCst) == 2));
+        client.close();
+        let error = blocked.join().unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.attempts().len()), (ErrorKind::Closed, 1), "{error}");
+    }
+
+    #[test]
+    fn a_late_answer_is_given_to_no_other_call() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let server = runtime.block_on(Server::start(1));
+        let client = Client::with_options(&server.url(), patient()).unwrap();
+        let first = client.next_id("count").unwrap();
+        assert!(client.within(Duration::from_millis(20)).next_id("count").is_err());
+        server.gate.add_permits(10);
+        let next = client.next_id("count").unwrap();
+        assert!(next > first, "{next} after {first}");
+        let open = || server.open.load(Ordering::SeqCst) == 1;
+        runtime.block_on(until("the connection of the late answer stays open", open));
+    }
+
+    #[test]
+    fn a_call_fails_over_when_its_server_has_closed_an_idle_connection() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let server = runtime.block_on(Server::start(10));
+        let client = Client::with_options(&server.url(), patient()).unwrap();
+        client.next_id("count").unwrap();
+        server.drop.notify_waiters();
+        runtime.block_on(until("a connection stays open", || server.open.load(Ordering::SeqCst) == 0));
+        client.next_id("count").unwrap();
+        assert_eq!(client.servers()[0].fitness, firn_client::Fitness::Fit);
     }
 
     #[test]

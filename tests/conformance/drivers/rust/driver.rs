@@ -1,5 +1,5 @@
 //! The Rust client, controlled by standard input and output as ../../README.md describes. Built as an example of
-//! the client's package.
+//! the client's package. With FIRN_CLIENT=blocking in the environment it is the blocking client.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use firn_client::{Client, Error, ErrorKind, Event, LocalTag, Options, Tls};
+use firn_client::{blocking, Client, Error, ErrorKind, Event, LocalTag, Options, Tls};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
@@ -64,6 +64,61 @@ fn told(error: &Error) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// One of the two clients.
+#[derive(Clone)]
+enum Either {
+    Async(Client),
+    Blocking(blocking::Client),
+}
+
+/// What a call asks for.
+#[derive(Clone)]
+struct Call {
+    client: Either,
+    verb: String,
+    tag: String,
+    count: usize,
+}
+
+impl Call {
+    /// Calls until `done` says so after a call, on a task or on a thread.
+    fn repeat(
+        self,
+        runtime: &Runtime,
+        mut done: impl FnMut(&Outcome) -> bool + Send + 'static,
+    ) -> JoinHandle<Outcome> {
+        let (verb, tag, count) = (self.verb, self.tag, self.count);
+        let number = |text: String| vec![text.parse().unwrap_or(0)];
+        let mut outcome = Outcome::default();
+        match self.client {
+            Either::Async(client) => runtime.spawn(async move {
+                while !done(&outcome) {
+                    let began = Instant::now();
+                    let result = match verb.as_str() {
+                        "ids" => client.next_ids(&tag, count).await,
+                        "text" => client.next_text(&tag).await.map(number),
+                        _ => client.next_id(&tag).await.map(|id| vec![id]),
+                    };
+                    outcome.add(result, began.elapsed());
+                }
+                outcome
+            }),
+            Either::Blocking(client) => runtime.spawn_blocking(move || {
+                while !done(&outcome) {
+                    let began = Instant::now();
+                    let result = match verb.as_str() {
+                        "ids" => client.next_ids(&tag, count),
+                        "text" => client.next_text(&tag).map(number),
+                        _ => client.next_id(&tag).map(|id| vec![id]),
+                    };
+                    outcome.add(result, began.elapsed());
+                }
+                outcome
+            }),
+        }
+    }
+}
+
 /// The outcome of some calls.
 #[derive(Default)]
 struct Outcome {
@@ -75,7 +130,8 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn add(&mut self, result: Result<Vec<i64>, Error>) {
+    fn add(&mut self, result: Result<Vec<i64>, Error>, took: Duration) {
+        self.longest = self.longest.max(took);
         match result {
             Ok(ids) => {
                 self.answered += 1;
@@ -114,7 +170,7 @@ struct Load {
 struct Driver {
     runtime: Runtime,
     events: Arc<Mutex<Vec<&'static str>>>,
-    client: Option<Client>,
+    client: Option<Either>,
     load: Option<Load>,
 }
 
@@ -163,7 +219,12 @@ impl Driver {
             }
             options = options.tls(tls);
         }
-        match Client::with_options(&words["servers"], options) {
+        let made = if std::env::var("FIRN_CLIENT").is_ok_and(|which| which == "blocking") {
+            blocking::Client::with_options(&words["servers"], options).map(Either::Blocking)
+        } else {
+            Client::with_options(&words["servers"], options).map(Either::Async)
+        };
+        match made {
             Ok(client) => {
                 self.client = Some(client);
                 object::<&str>([])
@@ -172,27 +233,21 @@ impl Driver {
         }
     }
 
-    fn client(&self, words: &Words) -> Client {
-        let client = self.client.as_ref().expect("no client is open");
-        duration(words, "deadline_ms").map_or_else(|| client.clone(), |time| client.within(time))
+    fn call_of(&self, verb: &str, words: &Words) -> Call {
+        let client = match (self.client.as_ref().expect("no client is open"), duration(words, "deadline_ms")) {
+            (client, None) => client.clone(),
+            (Either::Async(client), Some(time)) => Either::Async(client.within(time)),
+            (Either::Blocking(client), Some(time)) => Either::Blocking(client.within(time)),
+        };
+        Call { client, verb: verb.to_owned(), tag: tag(words), count: number(words, "count").unwrap_or(1) }
     }
 
     fn call(&self, verb: &str, words: &Words) -> String {
-        let (times, count) = (number(words, "times").unwrap_or(1), number(words, "count").unwrap_or(1));
+        let times = number(words, "times").unwrap_or(1);
         let tasks: Vec<_> = (0..number(words, "threads").unwrap_or(1))
             .map(|_| {
-                let (client, verb, tag) = (self.client(words), verb.to_owned(), tag(words));
-                self.runtime.spawn(async move {
-                    let mut outcome = Outcome::default();
-                    for _ in 0..times {
-                        outcome.add(match verb.as_str() {
-                            "ids" => client.next_ids(&tag, count).await,
-                            "text" => client.next_text(&tag).await.map(|text| vec![text.parse().unwrap_or(0)]),
-                            _ => client.next_id(&tag).await.map(|id| vec![id]),
-                        });
-                    }
-                    outcome
-                })
+                let done = move |so_far: &Outcome| so_far.answered + so_far.failed >= times;
+                self.call_of(verb, words).repeat(&self.runtime, done)
             })
             .collect();
         let mut all = Outcome::default();
@@ -205,7 +260,10 @@ impl Driver {
     }
 
     fn view(&self) -> String {
-        let servers = self.client.as_ref().expect("no client is open").servers();
+        let servers = match self.client.as_ref().expect("no client is open") {
+            Either::Async(client) => client.servers(),
+            Either::Blocking(client) => client.servers(),
+        };
         let servers = servers.iter().map(|one| (one.address.as_str(), quoted(one.fitness.name())));
         object([("servers", object(servers))])
     }
@@ -213,19 +271,12 @@ impl Driver {
     fn start(&mut self, words: &Words) -> String {
         let ending = Arc::new(AtomicBool::new(false));
         let workers = (0..number(words, "threads").unwrap_or(4)).map(|_| {
-            let (client, tag, calls) = (self.client(words), tag(words), Arc::new(AtomicU64::new(0)));
+            let calls = Arc::new(AtomicU64::new(0));
             let (counted, ending) = (Arc::clone(&calls), Arc::clone(&ending));
-            let task = self.runtime.spawn(async move {
-                let mut outcome = Outcome::default();
-                let closed = |one: &Outcome| one.first.as_ref().is_some_and(|e| e.kind() == ErrorKind::Closed);
-                while !ending.load(Ordering::Relaxed) && !closed(&outcome) {
-                    let began = Instant::now();
-                    let result = client.next_id(&tag).await;
-                    outcome.longest = outcome.longest.max(began.elapsed());
-                    outcome.add(result.map(|id| vec![id]));
-                    counted.fetch_add(1, Ordering::Relaxed);
-                }
-                outcome
+            let task = self.call_of("id", words).repeat(&self.runtime, move |so_far| {
+                counted.store((so_far.answered + so_far.failed) as u64, Ordering::Relaxed);
+                let closed = so_far.first.as_ref().is_some_and(|error| error.kind() == ErrorKind::Closed);
+                closed || ending.load(Ordering::Relaxed)
             });
             (calls, task)
         });
@@ -269,8 +320,10 @@ impl Driver {
             "so_far" => self.so_far(),
             "stop" => self.stop(),
             "close" => {
-                if let Some(client) = &self.client {
-                    client.close();
+                match &self.client {
+                    Some(Either::Async(client)) => client.close(),
+                    Some(Either::Blocking(client)) => client.close(),
+                    None => {}
                 }
                 object::<&str>([])
             }
