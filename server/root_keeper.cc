@@ -19,13 +19,14 @@ constexpr size_t kBatch = 32;
 }  // namespace
 
 RootKeeper::RootKeeper(Coordinator& coordinator, Entropy& entropy, std::string stem)
-    : entropy_(entropy), stem_(std::move(stem)), talk_(coordinator) {}
+    : entropy_(entropy), stem_(std::move(stem)), async_registry_(coordinator) {}
 
 void RootKeeper::Tick(BootMs now, const std::string& uuid) {
-  talk_.Tick(now);
+  async_registry_.Tick(now);
   if (uuid.empty() || stem_.empty()) return;
   if (std::exchange(uuid_, uuid) != uuid) Load();
-  const bool new_session = std::exchange(session_, talk_.session()) != talk_.session();
+  const bool new_session =
+      std::exchange(session_, async_registry_.session()) != async_registry_.session();
   if (new_session) whole_ = false;
   if (session_ == 0 || task_.busy()) return;
   *stale_ |= new_session || now >= reread_at_;
@@ -35,7 +36,7 @@ void RootKeeper::Tick(BootMs now, const std::string& uuid) {
   reread_at_ = now + kRereadMin + Milliseconds(static_cast<int64_t>(entropy_.Below(spread)));
   not_before_ = now + kRetry;
   task_ = Look();
-  talk_.Start(task_);
+  async_registry_.Start(task_);
 }
 
 std::shared_ptr<const RootSettings> RootKeeper::settings() const {
@@ -58,15 +59,15 @@ void RootKeeper::Load() {
 Task<> RootKeeper::Look() {
   const auto notice = [stale = stale_] { *stale = true; };
   const std::string root_path = kMetaPath, machines_path = kMachinesPath;
-  Result<Node> root = co_await talk_.Read(root_path, notice);
-  Result<Node> machines = co_await talk_.Read(machines_path, notice);
+  Result<Node> root = co_await async_registry_.Read(root_path, notice);
+  Result<Node> machines = co_await async_registry_.Read(machines_path, notice);
   const Result<ClusterMeta> meta = root.ok() ? ParseMeta(root->data) : root.status();
   if (!meta.ok() || !machines.ok() || meta->frozen || meta->uuid != uuid_) {
     *stale_ |= root.code() == Code::kUnavailable || machines.code() == Code::kUnavailable;
     co_return;
   }
   const std::string era_path = EraPath(meta->era);
-  Result<Node> era = co_await talk_.Read(era_path);
+  Result<Node> era = co_await async_registry_.Read(era_path);
   if (!era.ok()) {
     *stale_ |= era.code() == Code::kUnavailable;
     co_return;
@@ -76,20 +77,20 @@ Task<> RootKeeper::Look() {
   const std::shared_ptr<const RootSettings> known = settings();
   const bool same = known && known->era == seen.era && known->version == seen.version &&
                     machines_version_ == machines->stat.version;
-  if (same && whole_ && talk_.now() < read_all_at_) co_return;
+  if (same && whole_ && async_registry_.now() < read_all_at_) co_return;
   Result<RootSettings> all = co_await ReadAll(seen);
   if (!all.ok()) {
     *stale_ |= all.code() == Code::kUnavailable;
     co_return;
   }
-  Result<Node> again = co_await talk_.Read(root_path);
+  Result<Node> again = co_await async_registry_.Read(root_path);
   if (!again.ok() || again->stat != root->stat) {
     *stale_ |= again.code() == Code::kUnavailable;  // of a change there is a notice
     co_return;
   }
   whole_ = true;
   machines_version_ = machines->stat.version;
-  read_all_at_ = talk_.now() + kReadAllEvery;
+  read_all_at_ = async_registry_.now() + kReadAllEvery;
   Take(*std::move(all));
 }
 
@@ -101,7 +102,7 @@ Task<Result<RootSettings>> RootKeeper::ReadAll(RootSettings settings) {
   std::map<MachineId, std::string> paths;
   for (uint32_t rack = 0; rack < split->racks(); ++rack) {
     const std::string path = RackPath(rack);
-    Result<std::vector<std::string>> names = co_await talk_.List(path);
+    Result<std::vector<std::string>> names = co_await async_registry_.List(path);
     if (!names.ok()) co_return names.status();
     for (const std::string& name : *names) {
       const auto worker = ParseIndex<uint32_t>(name);
@@ -118,7 +119,7 @@ Task<Result<RootSettings>> RootKeeper::ReadAll(RootSettings settings) {
       machines.push_back(from->first);
       batch.push_back(from->second);
     }
-    Readings read = co_await talk_.ReadAll(batch);
+    Readings read = co_await async_registry_.ReadAll(batch);
     std::ranges::sort(read, {}, &Reading::which);
     for (const auto& [which, node] : read) {
       if (!node.ok() && node.code() != Code::kCorrupt) co_return node.status();

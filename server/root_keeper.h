@@ -8,7 +8,7 @@
 
 #include "common/time/entropy.h"
 #include "registry/operate/root_settings.h"
-#include "registry/seam/talk.h"
+#include "registry/seam/async_registry.h"
 #include "server/node/kept_root.h"
 #include "server/store/store_thread.h"
 
@@ -66,8 +66,8 @@ class RootKeeper {
 
   std::atomic<bool> unsaved_{false};  // the file is older than settings_
 
-  StoreThread thread_;  // writes the file; ends before what it works with
-  Talk talk_;           // outlives the task
+  StoreThread thread_;            // writes the file; ends before what it works with
+  AsyncRegistry async_registry_;  // outlives the task
   Task<> task_;
 };
 

@@ -23,15 +23,15 @@ Acquisition::Acquisition(const ClaimOptions& options, Coordinator& coordinator, 
       entropy_(entropy),
       input_(std::move(input)),
       now_(now),
-      talk_(coordinator),
+      async_registry_(coordinator),
       registry_clock_(options.skew_max, options.registry_shares_clock),
       acquire_(Acquire()) {
-  talk_.Start(acquire_);
+  async_registry_.Start(acquire_);
 }
 
 void Acquisition::Tick(const KeeperTime& now) {
   now_ = now;
-  talk_.Tick(now.clocks.boot);
+  async_registry_.Tick(now.clocks.boot);
 }
 
 Task<Result<Acquisition::Won>> Acquisition::Acquire() {
@@ -66,8 +66,8 @@ Task<Result<Acquisition::Won>> Acquisition::Inherit() {
   const std::vector<std::string> paths{kMetaPath, SlotPath(slot), LivePath(slot)};
   Result<Won> won = Conflict("the grant cannot be used");
   for (int tries = 0; tries < kInheritsMax; ++tries) {
-    session_ = talk_.session();
-    Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
+    session_ = async_registry_.session();
+    Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
     if (nodes.code() == Code::kCorrupt) {
       // No server can claim over a damaged record, and a restore retires it.
       alarms_.push_back(
@@ -122,7 +122,7 @@ Task<Status> Acquisition::CheckClock() {
   const Now asked_at = now_.clocks;
   const std::vector<Write> writes{
       Write::Set(kClockPath, options_.identity.owner, Write::kAnyVersion)};
-  Written answer = co_await talk_.Multi(writes);
+  Written answer = co_await async_registry_.Multi(writes);
   const Status& status = answer.status;
   if (status.code() == Code::kNotFound) {
     co_return Refuse("there is no cluster here, or it is incomplete; " + HowToMake(), kRetryLater);
@@ -148,9 +148,9 @@ Task<Status> Acquisition::CheckClock() {
 // --- 3: meta -------------------------------------------------------------------------------------
 
 Task<Status> Acquisition::ReadRoot() {
-  session_ = talk_.session();
+  session_ = async_registry_.session();
   const std::vector<std::string> paths{kMetaPath};
-  Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
+  Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
   if (nodes.code() == Code::kCorrupt) {
     co_return Refuse(nodes.status().message() + "; " + HowToMake(), kRetryLater);
   }
@@ -197,7 +197,7 @@ Task<Status> Acquisition::CheckHintedSlot() {
   const bool same_era = hint->era == root_.era;
   if (!same_era && root_.floor >= hint->last) co_return Status();
   const std::vector<std::string> slot{SlotPath(hint->slot)};
-  Result<Nodes> nodes = co_await talk_.ReadSynced(slot);
+  Result<Nodes> nodes = co_await async_registry_.ReadSynced(slot);
   if (nodes.code() == Code::kCorrupt) co_return Status();  // no server can claim it
   if (!nodes.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
   const std::optional<Node>& node = nodes->front();
@@ -219,7 +219,7 @@ Task<Status> Acquisition::CheckHintedSlot() {
 Task<Status> Acquisition::FreezeBehind(WallMs floor_needed, std::string why) {
   Tenure::Terms held;
   held.bound = floor_needed;
-  Status frozen = co_await FreezeAndLook(&talk_, held, why);
+  Status frozen = co_await FreezeAndLook(&async_registry_, held, why);
   static_cast<void>(frozen);
   co_return Refuse("the registry went back in time: " + why + "; run firn restore", kRetryLater);
 }
@@ -232,7 +232,7 @@ Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
   std::string lost;
   for (int surveys = 0; surveys < kSurveysMax; ++surveys) {
     const SlotQuery query = MakeQuery(std::exchange(hinted, std::nullopt));
-    Surveyed surveyed = co_await SurveySlots(&talk_, &entropy_, query);
+    Surveyed surveyed = co_await SurveySlots(&async_registry_, &entropy_, query);
     alarms_.insert(alarms_.end(), surveyed.alarms.begin(), surveyed.alarms.end());
     if (surveyed.candidates.empty()) co_return NoneFree(surveyed, query.now);
     for (const SurveyedSlot& found : surveyed.candidates) {
@@ -313,7 +313,7 @@ Task<Result<Acquisition::Won>> Acquisition::Attempt(SlotChange change) {
     if (connection_lost_)
       co_return Refuse("the connection was lost during the attempt", kRetrySoon);
     const Now asked = now_.clocks;
-    SlotWritten written = co_await WriteSlot(&talk_, &entropy_, change);
+    SlotWritten written = co_await WriteSlot(&async_registry_, &entropy_, change);
     switch (written.outcome) {
       case SlotWritten::Outcome::kApplied:
         co_return WonBy(change, written, asked);
@@ -351,8 +351,8 @@ Acquisition::Won Acquisition::WonBy(const SlotChange& change, const SlotWritten&
 
 Task<Result<Acquisition::Won>> Acquisition::OutlastProbation(Won won) {
   const BootMs end = now_.clocks.boot + Probation();
-  co_await talk_.Until(end);
-  Finding finding = co_await Inspect(&talk_, won.terms);
+  co_await async_registry_.Until(end);
+  Finding finding = co_await Inspect(&async_registry_, won.terms);
   const bool ours = finding.verdict == Finding::Verdict::kOurs;
   if (ours && finding.version == won.terms.version) co_return won;
   co_return Refuse("the claim did not survive its probation: " + finding.reason, kRetrySoon);

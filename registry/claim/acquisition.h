@@ -15,7 +15,7 @@
 #include "registry/claim/slot_write.h"
 #include "registry/claim/survey.h"
 #include "registry/claim/tenure.h"
-#include "registry/seam/talk.h"
+#include "registry/seam/async_registry.h"
 #include "registry/state/hint.h"
 
 namespace firn {
@@ -124,7 +124,7 @@ class Acquisition {
   Entropy& entropy_;
   Input input_;
   KeeperTime now_;
-  Talk talk_;
+  AsyncRegistry async_registry_;
 
   Milliseconds retry_after_{0};
   std::vector<std::string> alarms_;

@@ -99,9 +99,9 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
   return finding;
 }
 
-Task<Finding> Inspect(Talk* talk, Tenure::Terms held) {
+Task<Finding> Inspect(AsyncRegistry* registry, Tenure::Terms held) {
   const std::vector<std::string> paths{kMetaPath, SlotPath(held.slot), LivePath(held.slot)};
-  Result<Nodes> nodes = co_await talk->ReadSynced(paths);
+  Result<Nodes> nodes = co_await registry->ReadSynced(paths);
   if (!nodes.ok()) co_return Finding{.reason = nodes.status().message()};
   Finding finding = Judge(held, (*nodes)[0], (*nodes)[1]);
   const std::optional<Node>& live = (*nodes)[2];
@@ -124,18 +124,18 @@ Status JudgeFrozen(const Tenure::Terms& held, const std::optional<Node>& node) {
 
 }  // namespace
 
-Task<Status> FreezeAndLook(Talk* talk, Tenure::Terms held, std::string why) {
+Task<Status> FreezeAndLook(AsyncRegistry* registry, Tenure::Terms held, std::string why) {
   const FreezeOrder order{std::move(why), [bound = held.bound](const ClusterMeta& meta) {
                             return meta.floor >= bound;
                           }};
   for (int tries = 1;; ++tries) {
-    Result<Freeze> frozen = co_await TryToFreeze(talk, order);
+    Result<Freeze> frozen = co_await TryToFreeze(registry, order);
     if (!frozen.ok()) co_return Unavailable(frozen.status().message());
     if (*frozen != Freeze::kNotYet) break;
     if (tries == kFreezeTriesMax) co_return Unavailable("the freeze was not acknowledged");
   }
   const std::vector<std::string> slot{SlotPath(held.slot)};
-  Result<Nodes> nodes = co_await talk->ReadSynced(slot);
+  Result<Nodes> nodes = co_await registry->ReadSynced(slot);
   if (!nodes.ok()) co_return nodes.status();
   co_return JudgeFrozen(held, nodes->front());
 }

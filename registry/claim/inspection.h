@@ -8,8 +8,8 @@
 #include "registry/claim/tenure.h"
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
+#include "registry/seam/async_registry.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/talk.h"
 
 namespace firn {
 
@@ -42,7 +42,7 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
               const std::optional<Node>& record);
 
 // Checks a held slot: a sync, then reads of the root node, the record and `live`.
-Task<Finding> Inspect(Talk* talk, Tenure::Terms held);
+Task<Finding> Inspect(AsyncRegistry* registry, Tenure::Terms held);
 
 // Freezes a cluster whose data went back in time, so that no server can claim, and then reads the
 // holder's slot: a claim made before the freeze is visible there. Ok: no other nonce is in the
@@ -53,6 +53,6 @@ Task<Finding> Inspect(Talk* talk, Tenure::Terms held);
 // that the cluster was restored meanwhile: new claims begin above every time that the holder uses.
 // `why` is stored in the root node for the operator.
 inline constexpr int kFreezeTriesMax = 4;
-Task<Status> FreezeAndLook(Talk* talk, Tenure::Terms held, std::string why);
+Task<Status> FreezeAndLook(AsyncRegistry* registry, Tenure::Terms held, std::string why);
 
 }  // namespace firn

@@ -31,13 +31,13 @@ SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, En
       looked_in_(live.session),
       inspect_at_(now + Milliseconds(kInspectMinMs)),
       write_at_(now + kClaimWindowFirst / kRenewalsPerWindow),
-      talk_(coordinator) {}
+      async_registry_(coordinator) {}
 
 void SlotUpkeep::Tick(const KeeperTime& now, int64_t session, WallMs used) {
   now_ = now;
   connected_in_ = session;
   used_ = used;
-  talk_.Tick(now.clocks.boot);
+  async_registry_.Tick(now.clocks.boot);
   if (!task_.busy()) doing_ = Doing::kNothing;
   if (releasing() && !release_ended_ && now.clocks.boot >= release_until_) {
     EndRelease("the release was not acknowledged in time");
@@ -67,7 +67,7 @@ void SlotUpkeep::Begin(Doing what) {
   doing_ = what;
   if (what == Doing::kNothing) return;
   task_ = what == Doing::kWriting ? Write() : Look();
-  talk_.Start(task_);
+  async_registry_.Start(task_);
 }
 
 void SlotUpkeep::TellNews() {
@@ -88,7 +88,7 @@ Task<> SlotUpkeep::Write() {
   }
   const SlotChange change = Change(word);
   const Asked asked{now_.clocks, NeededFrom(), NextWindow()};
-  SlotWritten written = co_await WriteSlot(&talk_, &entropy_, change);
+  SlotWritten written = co_await WriteSlot(&async_registry_, &entropy_, change);
   switch (written.outcome) {
     case SlotWritten::Outcome::kApplied:
       if (releasing()) co_return EndRelease({});
@@ -230,7 +230,7 @@ Task<> SlotUpkeep::Look() {
   look_began_in_ = connected_in_;
   inspect_at_ = now_.clocks.boot + Milliseconds(kInspectMinMs + entropy_.Below(kInspectMinMs));
   const Tenure::Terms held = tenure_.terms();
-  Finding finding = co_await Inspect(&talk_, held);
+  Finding finding = co_await Inspect(&async_registry_, held);
   switch (finding.verdict) {
     case Finding::Verdict::kNoAnswer:
       inspect_at_ = now_.clocks.boot + Pause();
@@ -283,7 +283,7 @@ Task<> SlotUpkeep::FreezeOut() {
   const Tenure::Terms held = tenure_.terms();
   const std::string why = Cat(options_.identity.owner, " holds ", SlotText(held.slot), " up to ",
                               FormatRfc3339(held.bound), " and found: ", reason_);
-  Status safe = co_await FreezeAndLook(&talk_, held, why);
+  Status safe = co_await FreezeAndLook(&async_registry_, held, why);
   fate_ = safe.ok() ? Fate::kLapsing : Fate::kGone;
   if (!safe.ok()) reason_ += "; " + safe.message();
   reason_ += "; run firn restore";

@@ -14,7 +14,7 @@
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/slot_write.h"
 #include "registry/claim/tenure.h"
-#include "registry/seam/talk.h"
+#include "registry/seam/async_registry.h"
 
 namespace firn {
 
@@ -145,7 +145,7 @@ class SlotUpkeep {
   BootMs release_until_;
   bool release_ended_ = false;
 
-  Talk talk_;
+  AsyncRegistry async_registry_;
   Doing doing_ = Doing::kNothing;
   Task<> task_;
 };

@@ -128,37 +128,37 @@ std::optional<SlotWritten> JudgeReadBack(const SlotChange& change, const std::op
 }
 
 // Reads root node and record, with retries; `tries` counts those of the whole conversation.
-Task<Result<Nodes>> ReadBack(Talk* talk, Entropy* entropy, Slot slot, int* tries) {
+Task<Result<Nodes>> ReadBack(AsyncRegistry* registry, Entropy* entropy, Slot slot, int* tries) {
   const std::vector<std::string> paths{kMetaPath, SlotPath(slot)};
   for (;;) {
     ++*tries;
-    Result<Nodes> nodes = co_await talk->ReadSynced(paths);
+    Result<Nodes> nodes = co_await registry->ReadSynced(paths);
     if (nodes.ok() || *tries >= kReadBacksMax) co_return nodes;
     const auto delay_ms = static_cast<uint64_t>(kReadBackDelayMs << *tries);
-    const BootMs later = talk->now() + Milliseconds(delay_ms / 2 + entropy->Below(delay_ms));
-    co_await talk->Until(later);
+    const BootMs later = registry->now() + Milliseconds(delay_ms / 2 + entropy->Below(delay_ms));
+    co_await registry->Until(later);
   }
 }
 
 }  // namespace
 
-Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change) {
+Task<SlotWritten> WriteSlot(AsyncRegistry* registry, Entropy* entropy, SlotChange change) {
   std::optional<Write> past_write;
   if (change.ended.has_value() && change.ended->first < change.ended->end) {
     const std::string path = PastPath(change.over.slot);
-    Result<Node> past = co_await talk->Read(path);
+    Result<Node> past = co_await registry->Read(path);
     past_write = WriteOfPast(change, past);
   }
   bool unknown = false;  // an earlier send may have been applied, or may still be
   int read_backs = 0;
   for (int sends = 0; sends < kSendsMax;) {
-    if (talk->session() != change.session) {  // 3
+    if (registry->session() != change.session) {  // 3
       co_return Ended(unknown ? Outcome::kUnknown : Outcome::kNotApplied,
                       "the session has changed");
     }
     ++sends;
     const Bundle bundle = BundleOf(change, past_write);
-    Written answer = co_await talk->Multi(bundle.writes);
+    Written answer = co_await registry->Multi(bundle.writes);
     switch (answer.fate) {
       case Written::Fate::kDone:
         co_return JudgeDone(change, answer.stats.at(static_cast<size_t>(bundle.set)));
@@ -175,7 +175,7 @@ Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change) {
         past_write.reset();
         continue;
     }
-    Result<Nodes> nodes = co_await ReadBack(talk, entropy, change.over.slot, &read_backs);
+    Result<Nodes> nodes = co_await ReadBack(registry, entropy, change.over.slot, &read_backs);
     if (!nodes.ok()) co_return Ended(Outcome::kUnknown, "no answer");
     std::optional<SlotWritten> ended = JudgeReadBack(change, (*nodes)[0], (*nodes)[1]);
     if (ended.has_value()) co_return *std::move(ended);

@@ -10,7 +10,7 @@
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
-#include "registry/seam/talk.h"
+#include "registry/seam/async_registry.h"
 
 namespace firn {
 
@@ -71,6 +71,6 @@ struct SlotWritten {
 // If the task is destroyed before its end, the change may still be applied: an unused version.
 inline constexpr int kSendsMax = 3;
 inline constexpr int kReadBacksMax = 4;
-Task<SlotWritten> WriteSlot(Talk* talk, Entropy* entropy, SlotChange change);
+Task<SlotWritten> WriteSlot(AsyncRegistry* registry, Entropy* entropy, SlotChange change);
 
 }  // namespace firn

@@ -81,8 +81,8 @@ namespace {
 // One survey; a local variable of its task.
 class Survey {
  public:
-  Survey(Talk& talk, Entropy& entropy, const SlotQuery& query)
-      : talk_(talk), entropy_(entropy), query_(query) {}
+  Survey(AsyncRegistry& registry, Entropy& entropy, const SlotQuery& query)
+      : async_registry_(registry), entropy_(entropy), query_(query) {}
 
   Task<> LookAt(Slot slot);
   Task<> LookAtRack();
@@ -99,7 +99,7 @@ class Survey {
   bool Hindered(const SurveyedSlot& slot) const;
   std::string WhyNone() const;
 
-  Talk& talk_;
+  AsyncRegistry& async_registry_;
   Entropy& entropy_;
   const SlotQuery& query_;
   Surveyed found_;
@@ -114,7 +114,7 @@ class Survey {
 
 Task<> Survey::LookAt(Slot slot) {
   const std::string path = SlotPath(slot);
-  Result<Node> node = co_await talk_.Read(path);
+  Result<Node> node = co_await async_registry_.Read(path);
   Keep(slot, node);
   if (query_.worker.has_value()) found_.reason = WhyNotFree(slot, node, query_);
   co_await TakePassed();
@@ -125,7 +125,7 @@ Task<> Survey::LookAtRack() {
   ahead_ = live_ = unreadable_ = kept_out_ = 0;
   found_.alarms.clear();
   const std::string rack = RackPath(query_.rack);
-  Result<std::vector<std::string>> names = co_await talk_.List(rack);
+  Result<std::vector<std::string>> names = co_await async_registry_.List(rack);
   if (!names.ok()) {
     found_.reason = Cat("the rack's slots cannot be listed: ", names.status().message());
     co_return;
@@ -136,7 +136,7 @@ Task<> Survey::LookAtRack() {
     for (size_t i = from; i < std::min(slots_.size(), from + kSurveyBatch); ++i) {
       paths.push_back(SlotPath(slots_[i]));
     }
-    Readings batch = co_await talk_.ReadAll(paths);
+    Readings batch = co_await async_registry_.ReadAll(paths);
     for (const auto& [which, node] : batch) Keep(slots_[from + which], node);
   }
   if (found()) co_return;
@@ -162,7 +162,7 @@ Task<> Survey::TakePassed() {
     std::vector<std::string> paths;
     const size_t end = std::min(passed_.size(), from + kCandidatesMax);
     for (size_t i = from; i < end; ++i) paths.push_back(LivePath(passed_[i].slot));
-    Readings lives = co_await talk_.ReadAll(paths);
+    Readings lives = co_await async_registry_.ReadAll(paths);
     for (const auto& [which, node] : lives) {
       passed_[from + which].live = node.ok() || node.code() == Code::kCorrupt;
       unanswered_ |= !node.ok() && !TellsOfNode(node.code());
@@ -241,8 +241,8 @@ Surveyed Survey::Take() {
 
 }  // namespace
 
-Task<Surveyed> SurveySlots(Talk* talk, Entropy* entropy, SlotQuery query) {
-  Survey survey(*talk, *entropy, query);
+Task<Surveyed> SurveySlots(AsyncRegistry* registry, Entropy* entropy, SlotQuery query) {
+  Survey survey(*registry, *entropy, query);
   const bool only_one = query.worker.has_value();
   if (only_one || query.hinted.has_value()) {
     const Slot first = only_one ? Slot{query.rack, *query.worker} : *query.hinted;

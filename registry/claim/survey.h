@@ -9,8 +9,8 @@
 #include "common/time/entropy.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
+#include "registry/seam/async_registry.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/talk.h"
 
 namespace firn {
 
@@ -65,7 +65,7 @@ struct Surveyed {
 // Reads 32 slots at a time in random order and stops at the first batch with an unused slot, so
 // that hundreds of servers that start together neither read everything nor try the same slots.
 // Skips records that cannot be read.
-Task<Surveyed> SurveySlots(Talk* talk, Entropy* entropy, SlotQuery query);
+Task<Surveyed> SurveySlots(AsyncRegistry* registry, Entropy* entropy, SlotQuery query);
 
 inline constexpr size_t kSurveyBatch = 32;
 inline constexpr size_t kCandidatesMax = 8;

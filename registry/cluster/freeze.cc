@@ -9,9 +9,9 @@
 
 namespace firn {
 
-Task<Result<Freeze>> TryToFreeze(Talk* talk, FreezeOrder order) {
+Task<Result<Freeze>> TryToFreeze(AsyncRegistry* registry, FreezeOrder order) {
   const std::vector<std::string> root{kMetaPath};
-  Result<Nodes> nodes = co_await talk->ReadSynced(root);
+  Result<Nodes> nodes = co_await registry->ReadSynced(root);
   if (!nodes.ok()) co_return nodes.status();
   const std::optional<Node>& node = nodes->front();
   if (!node.has_value()) co_return Freeze::kNeedless;
@@ -24,7 +24,7 @@ Task<Result<Freeze>> TryToFreeze(Talk* talk, FreezeOrder order) {
   std::vector<Write> writes;
   AddSet(writes, kMetaPath, FormatMeta(*meta), node->stat.version);
   writes.push_back(EraCheck(meta->era));
-  Written set = co_await talk->Multi(writes);
+  Written set = co_await registry->Multi(writes);
   co_return set.fate == Written::Fate::kDone ? Freeze::kDone : Freeze::kNotYet;
 }
 

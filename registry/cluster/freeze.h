@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 #include "registry/cluster/records.h"
-#include "registry/seam/talk.h"
+#include "registry/seam/async_registry.h"
 
 namespace firn {
 
@@ -25,6 +25,6 @@ enum class Freeze {
 // Tries once to freeze a cluster. After the acknowledgement no server claims a machine id or takes
 // a range until an operator has restored the cluster. A failure says why the root node could not be
 // read. A cluster that is being made counts as not frozen: its maker unfreezes it unconditionally.
-Task<Result<Freeze>> TryToFreeze(Talk* talk, FreezeOrder order);
+Task<Result<Freeze>> TryToFreeze(AsyncRegistry* registry, FreezeOrder order);
 
 }  // namespace firn

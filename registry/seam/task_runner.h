@@ -11,7 +11,7 @@
 namespace firn {
 
 // Conversations with the registry as tasks (common/task/task.h): a protocol that waits for answers,
-// written from top to bottom. Talk, in talk.h, adds the requests to a registry.
+// written from top to bottom. AsyncRegistry, in async_registry.h, adds the requests to a registry.
 //
 //  1. An answer does not resume a task but marks it ready. Tick resumes ready tasks in the order of
 //     their answers, then those whose time has come, until none is left.

@@ -12,7 +12,7 @@ ProviderPublisher::ProviderPublisher(Coordinator& coordinator, Entropy& entropy,
     : entropy_(entropy),
       path_(Cat(kProvidersPath, "/", ProviderNodeName(provider))),
       wanted_(FormatReport(report_)),
-      talk_(coordinator) {}
+      async_registry_(coordinator) {}
 
 void ProviderPublisher::Report(const ProviderReport& report) {
   if (report == report_) return;
@@ -23,7 +23,7 @@ void ProviderPublisher::Report(const ProviderReport& report) {
 void ProviderPublisher::Withdraw(std::function<void(Status)> done) {
   withdrawing_ = true;
   withdrawn_ = std::move(done);
-  if (talk_.session() == 0) {
+  if (async_registry_.session() == 0) {
     task_ = {};
     published_ = false;
     gone_ = Unavailable("the provider node cannot be deleted without a session");
@@ -34,9 +34,9 @@ void ProviderPublisher::Withdraw(std::function<void(Status)> done) {
 }
 
 void ProviderPublisher::Tick(BootMs now) {
-  talk_.Tick(now);
-  if (talk_.session() != session_) {
-    session_ = talk_.session();
+  async_registry_.Tick(now);
+  if (async_registry_.session() != session_) {
+    session_ = async_registry_.session();
     published_ = false;
     look_ = true;
   }
@@ -47,7 +47,7 @@ void ProviderPublisher::Tick(BootMs now) {
 
 void ProviderPublisher::Begin(Task<> task) {
   task_ = std::move(task);
-  talk_.Start(task_);
+  async_registry_.Start(task_);
 }
 
 void ProviderPublisher::TellWithdrawn() {
@@ -56,7 +56,7 @@ void ProviderPublisher::TellWithdrawn() {
 
 Task<> ProviderPublisher::DoWhatIsDue() {
   if (withdrawing_) co_return co_await Erase();
-  const BootMs now = talk_.now();
+  const BootMs now = async_registry_.now();
   if (now - last_look_ >= kRecheckInterval) look_ = true;
   if (look_ && now >= not_before_) co_return co_await Look();
   if (look_ || !WriteIsDue()) co_return;
@@ -79,14 +79,14 @@ bool ProviderPublisher::PhaseStands() const {
 
 bool ProviderPublisher::WriteIsDue() const {
   if (wanted_ == held_) return false;
-  return !PhaseStands() || talk_.now() - last_write_ >= kReportInterval;
+  return !PhaseStands() || async_registry_.now() - last_write_ >= kReportInterval;
 }
 
 Task<> ProviderPublisher::Look() {
   look_ = false;
-  last_look_ = talk_.now();
+  last_look_ = async_registry_.now();
   const Coordinator::Changed changed = guard_.Bind([this] { look_ = true; });
-  Result<Node> node = co_await talk_.Read(path_, changed);
+  Result<Node> node = co_await async_registry_.Read(path_, changed);
   if (withdrawing_) co_return;
   if (node.ok() && node->stat.ephemeral_owner == session_) {
     held_ = node->data;
@@ -109,10 +109,10 @@ Task<> ProviderPublisher::Look() {
 }
 
 Task<> ProviderPublisher::Send(std::vector<Write> writes) {
-  last_write_ = talk_.now();
+  last_write_ = async_registry_.now();
   held_ = wanted_;
   held_phase_ = report_.phase;
-  Written written = co_await talk_.Multi(writes);
+  Written written = co_await async_registry_.Multi(writes);
   published_ = written.fate == Written::Fate::kDone;
   if (published_) {
     held_version_ = written.stats.back().version;
@@ -129,13 +129,13 @@ Task<> ProviderPublisher::MakeParents() {
   for (const std::string_view path : {kServicePath, kProvidersPath}) {
     const std::vector<Write> writes{Write::Create(std::string(path), "", Lifetime::kPersistent)};
     // The next read shows whether it was created.
-    co_await talk_.Multi(writes);
+    co_await async_registry_.Multi(writes);
   }
 }
 
 Task<> ProviderPublisher::Erase() {
   const std::vector<Write> writes{Write::Erase(path_, Write::kAnyVersion)};
-  Written written = co_await talk_.Multi(writes);
+  Written written = co_await async_registry_.Multi(writes);
   published_ = false;
   const bool erased =
       written.fate == Written::Fate::kDone || written.status.code() == Code::kNotFound;
@@ -145,7 +145,7 @@ Task<> ProviderPublisher::Erase() {
 void ProviderPublisher::LookAgainSoon() {
   look_ = true;
   const auto pause_ms = static_cast<int64_t>(entropy_.Below(kRetryMax.count()));
-  not_before_ = talk_.now() + Milliseconds(pause_ms);
+  not_before_ = async_registry_.now() + Milliseconds(pause_ms);
 }
 
 }  // namespace firn

@@ -7,9 +7,9 @@
 
 #include "common/base/units.h"
 #include "common/time/entropy.h"
+#include "registry/seam/async_registry.h"
 #include "registry/seam/callback_guard.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/talk.h"
 #include "registry/servers/provider.h"
 
 namespace firn {
@@ -86,7 +86,7 @@ class ProviderPublisher {
   std::optional<Status> gone_;             // the outcome
 
   CallbackGuard guard_;  // for the watch
-  Talk talk_;
+  AsyncRegistry async_registry_;
   Task<> task_;  // one conversation at a time
 };
 

@@ -24,13 +24,13 @@ std::vector<std::string> ServerRoll::Marks::Words() const {
 }
 
 void ServerRoll::Tick(BootMs now) {
-  talk_.Tick(now);
+  async_registry_.Tick(now);
   if (look_.done()) Take(look_.Take());
-  if (look_.busy() || talk_.session() == 0 || now < look_at_) return;
+  if (look_.busy() || async_registry_.session() == 0 || now < look_at_) return;
   const auto words = static_cast<int64_t>(marks_ ? marks_->words.size() : 0);
   look_at_ = now + std::max(kLookEvery, kLookEveryWord * words);
   look_ = Look();
-  talk_.Start(look_);
+  async_registry_.Start(look_);
 }
 
 void ServerRoll::Take(const Result<Seen>& seen) {
@@ -43,8 +43,8 @@ void ServerRoll::Take(const Result<Seen>& seen) {
 }
 
 Task<Result<ServerRoll::Seen>> ServerRoll::Look() {
-  const int64_t session = talk_.session();
-  Seen seen{talk_.now()};
+  const int64_t session = async_registry_.session();
+  Seen seen{async_registry_.now()};
   std::vector<std::string> words;
   if (marks_) {
     words = marks_->Words();
@@ -55,12 +55,12 @@ Task<Result<ServerRoll::Seen>> ServerRoll::Look() {
   Result<Seen> read = co_await ReadAll();
   if (!read.ok()) co_return read;
   seen = *std::move(read);
-  seen.asked_at = talk_.now();
+  seen.asked_at = async_registry_.now();
   words = seen.marks.Words();
   Result<Marks> after = co_await ReadMarks(words);
   if (!after.ok()) co_return after.status();
   // The ZooKeeper server of another session may be behind the previous one.
-  if (talk_.session() != session) co_return Unavailable("the session has ended");
+  if (async_registry_.session() != session) co_return Unavailable("the session has ended");
   if (*after != seen.marks) co_return Conflict("the list of servers changed while it was read");
   co_return seen;
 }
@@ -71,7 +71,7 @@ Task<Result<ServerRoll::Seen>> ServerRoll::ReadAll() {
   if (!servers.ok()) co_return servers.status();
   Result<Folder> words = co_await ReadFolder(words_path);
   if (!words.ok()) co_return words.status();
-  Seen seen{talk_.now()};
+  Seen seen{async_registry_.now()};
   seen.marks = Marks(servers->changed, *words);
   seen.snapshot = ReadDirectory(servers->nodes, words->nodes);
   co_return seen;
@@ -92,7 +92,7 @@ Task<Result<ServerRoll::Folder>> ServerRoll::ReadFolder(std::string path) {
   // Read before the names: a change in between then counts as not seen.
   Result<Folder> before = co_await ReadNodes(path, none);
   if (!before.ok()) co_return before;
-  Result<std::vector<std::string>> names = co_await talk_.List(path);
+  Result<std::vector<std::string>> names = co_await async_registry_.List(path);
   if (names.code() == Code::kNotFound) co_return Folder();
   if (!names.ok()) co_return names.status();
   std::vector<std::string> some = *std::move(names);
@@ -110,7 +110,7 @@ Task<Result<ServerRoll::Folder>> ServerRoll::ReadNodes(std::string path,
   size_t next = 0;
   std::vector<std::string> paths{path};
   while (!paths.empty()) {
-    Readings readings = co_await talk_.ReadAll(paths);
+    Readings readings = co_await async_registry_.ReadAll(paths);
     for (Reading& reading : readings) {
       const std::string& read = paths[reading.which];
       const Code code = reading.node.code();

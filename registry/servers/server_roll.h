@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/base/units.h"
+#include "registry/seam/async_registry.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/talk.h"
 #include "registry/servers/directory.h"
 
 namespace firn {
@@ -39,7 +39,8 @@ class ServerRoll {
   // Called with each list that differs from the previous one, and with each new version.
   using Told = std::function<void(int64_t version, const DirectorySnapshot&)>;
 
-  ServerRoll(Coordinator& coordinator, Told told) : talk_(coordinator), told_(std::move(told)) {}
+  ServerRoll(Coordinator& coordinator, Told told)
+      : async_registry_(coordinator), told_(std::move(told)) {}
 
   // Does everything that is due. Call it about every 50 ms.
   void Tick(BootMs now);
@@ -78,7 +79,7 @@ class ServerRoll {
   Task<Result<Folder>> ReadNodes(std::string path, std::vector<std::string> names);
   void Take(const Result<Seen>& seen);
 
-  Talk talk_;  // outlives the task
+  AsyncRegistry async_registry_;  // outlives the task
   const Told told_;
   std::optional<Marks> marks_;  // of the list reported last
   std::optional<BootMs> confirmed_;

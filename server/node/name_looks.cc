@@ -35,19 +35,19 @@ TagSeeker::Found NameLooks::Seek(std::string_view name, uint64_t& ticket) {
 
 void NameLooks::Tick(BootMs now) {
   now_ = now;
-  talk_.Tick(now);
+  async_registry_.Tick(now);
   const std::vector<std::string> names = TakeWanted();
   std::erase_if(looking_, [](const auto& look) { return !look.second.busy(); });
   for (const std::string& name : names) {
     Task<>& look = looking_[name] = Look(name);
-    talk_.Start(look);
+    async_registry_.Start(look);
   }
 }
 
 std::vector<std::string> NameLooks::TakeWanted() {
   std::vector<std::string> names;
   const std::lock_guard lock(mutex_);
-  reachable_ = talk_.session() != 0;
+  reachable_ = async_registry_.session() != 0;
   if (now_ - since_ >= kSecond) {
     since_ = now_;
     left_ = kPerSecond;
@@ -66,7 +66,7 @@ std::vector<std::string> NameLooks::TakeWanted() {
 
 Task<> NameLooks::Look(std::string name) {
   const std::vector<std::string> paths{TagPath(name)};
-  Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
+  Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
   bool there = nodes.ok() && nodes->front().has_value();
   if (there) there = !ReadTagNode(name, nodes->front()->data).value_or({}).deleted;
   if (there) there_(name);

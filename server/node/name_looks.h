@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/base/units.h"
+#include "registry/seam/async_registry.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/talk.h"
 #include "server/issue/tag_seeker.h"
 
 namespace firn {
@@ -29,7 +29,7 @@ class NameLooks final : public TagSeeker {
 
   // `there` is called for a tag that was found, and that calls wait for until it is served.
   NameLooks(Coordinator& coordinator, std::function<void(const std::string& tag)> there)
-      : there_(std::move(there)), talk_(coordinator) {}
+      : there_(std::move(there)), async_registry_(coordinator) {}
 
   // Does the work that is due. Call about every 50 ms.
   void Tick(BootMs now);
@@ -51,7 +51,7 @@ class NameLooks final : public TagSeeker {
 
   const std::function<void(const std::string& tag)> there_;
   BootMs now_;
-  Talk talk_;
+  AsyncRegistry async_registry_;
   std::map<std::string, Task<>> looking_;  // readings in flight, or just ended
 
   std::mutex mutex_;                                 // guards the members below

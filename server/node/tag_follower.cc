@@ -47,7 +47,7 @@ TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catal
       meta_(coordinator, entropy, [this](const Result<ClusterMeta>&) { WantLook(); }),
       watch_(coordinator, entropy, std::string(kTagsPath), [this] { Follow(); }),
       looks_(coordinator, [this](const std::string& tag) { watch_.Look(EncodeTagName(tag)); }),
-      talk_(coordinator) {}
+      async_registry_(coordinator) {}
 
 void TagFollower::Tick(BootMs now) {
   now_ = now;
@@ -55,11 +55,11 @@ void TagFollower::Tick(BootMs now) {
   meta_.Tick(now);
   watch_.Tick(now);
   looks_.Tick(now);
-  talk_.Tick(now);
-  if (look_wanted_ && !look_.busy() && talk_.session() != 0 && now >= look_at_) {
+  async_registry_.Tick(now);
+  if (look_wanted_ && !look_.busy() && async_registry_.session() != 0 && now >= look_at_) {
     look_wanted_ = false;
     look_ = Look();
-    talk_.Start(look_);
+    async_registry_.Start(look_);
   }
   if (!whole_) GoByKept();
   if (now >= look_for_numbers_at_) {
@@ -80,7 +80,7 @@ void TagFollower::Redefined(const std::string& tag) {
 // Reads the root node, and the tags that seem to have changed, behind one sync.
 Task<> TagFollower::Look() {
   const std::vector<std::string> root{kMetaPath};
-  Result<Nodes> read = co_await talk_.ReadSynced(root);
+  Result<Nodes> read = co_await async_registry_.ReadSynced(root);
   if (!read.ok()) co_return LookLater();
   NoteRoot(read->front());
   if (!root_.whole()) co_return Distrust();
@@ -91,7 +91,7 @@ Task<> TagFollower::Look() {
     std::vector<std::string> paths;
     for (const std::string& name : doubted) paths.push_back(TagPath(name));
     paths.emplace_back(kMetaPath);
-    Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
+    Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
     if (!nodes.ok()) co_return LookLater();
     NoteRoot(nodes->back());
     if (!root_.whole()) co_return Distrust();

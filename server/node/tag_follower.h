@@ -16,8 +16,8 @@
 #include "registry/cluster/meta_watch.h"
 #include "registry/cluster/tag_node.h"
 #include "registry/dir/folder_watch.h"
+#include "registry/seam/async_registry.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/talk.h"
 #include "server/issue/catalogue.h"
 #include "server/issue/issuer.h"
 #include "server/node/kept_tags.h"
@@ -195,7 +195,7 @@ class TagFollower {
   bool look_wanted_ = false;
   BootMs look_at_;  // not before
   BootMs look_for_numbers_at_;
-  Talk talk_;
+  AsyncRegistry async_registry_;
   Task<> look_;  // of rule 5
 };
 

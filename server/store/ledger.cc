@@ -34,12 +34,12 @@ std::string Named(const std::string& tag) { return "the ledger of tag '" + tag +
 }  // namespace
 
 Ledger::Ledger(Coordinator& coordinator, LedgerHooks hooks)
-    : hooks_(std::move(hooks)), talk_(coordinator) {}
+    : hooks_(std::move(hooks)), async_registry_(coordinator) {}
 
 Ledger::~Ledger() = default;
 
 void Ledger::Tick(BootMs now) {
-  talk_.Tick(now);
+  async_registry_.Tick(now);
   TellNews();
 }
 
@@ -158,7 +158,7 @@ void Ledger::Queue(const std::string& tag, Errand errand) {
   page.errands.push_back(std::move(errand));
   if (page.work.busy()) return;
   page.work = Work(&page);
-  talk_.Start(page.work);
+  async_registry_.Start(page.work);
   TellNews();
 }
 
@@ -192,7 +192,7 @@ Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
     std::vector<Write> writes{Write::Check(kMetaPath, sent.root_version)};
     const size_t set = AddSet(writes, TagPath(page->tag), *data, sent.version);
     writes.push_back(EraCheck(sent.era));
-    Written written = co_await talk_.Multi(writes);
+    Written written = co_await async_registry_.Multi(writes);
     switch (written.fate) {
       case Written::Fate::kDone:
         co_return Moved(*page, std::move(sent), written.stats.at(set), move->range);
@@ -207,19 +207,20 @@ Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
     }
     // Nothing was done: another server has changed the root or the node (rule 4).
     page->known.reset();
-    const BootMs later = talk_.now() + PauseAfter(tries, sent.session);
-    co_await talk_.Until(later);
+    const BootMs later = async_registry_.now() + PauseAfter(tries, sent.session);
+    co_await async_registry_.Until(later);
   }
   co_return Unavailable(Named(page->tag) + " changed during every attempt; try again");
 }
 
 // Reads the root and the node until the page knows them in this session.
 Task<Status> Ledger::Read(Page* page) {
-  if (page->known && page->known->session != talk_.session()) page->known.reset();  // rule 5
+  if (page->known && page->known->session != async_registry_.session())
+    page->known.reset();  // rule 5
   const std::vector<std::string> paths{kMetaPath, TagPath(page->tag)};
   while (!page->known) {
     page->overtaken = false;
-    Result<Nodes> nodes = co_await talk_.ReadSynced(paths);
+    Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
     if (!nodes.ok()) co_return nodes.status().WithContext("reading " + Named(page->tag));
     // Older than what was seen meanwhile, so it shows no loss: it is read again.
     if (page->overtaken && !page->Fits((*nodes)[kNodeIndex])) continue;
@@ -276,7 +277,7 @@ Status Ledger::JudgeNode(Page& page, const Nonce& era, const Node& node) {
   page.known = Known{.node = *std::move(read),
                      .version = node.stat.version,
                      .created_zxid = node.stat.created_zxid,
-                     .session = talk_.session()};
+                     .session = async_registry_.session()};
   return {};
 }
 
@@ -373,7 +374,7 @@ void Ledger::BeginFreeze(const Nonce& era, std::string why) {
   if (freeze_.busy() && freezing_ == era) return;
   freezing_ = era;
   freeze_ = FreezeOut(era, std::move(why));
-  talk_.Start(freeze_);
+  async_registry_.Start(freeze_);
 }
 
 // Retries until this server or another has frozen the cluster, or until the data of that era are
@@ -382,8 +383,8 @@ void Ledger::BeginFreeze(const Nonce& era, std::string why) {
 Task<> Ledger::FreezeOut(Nonce era, std::string why) {
   const FreezeOrder order{why, [era](const ClusterMeta& meta) { return meta.era != era; }};
   for (;;) {
-    const BootMs again = talk_.now() + kFreezeRetry;
-    Result<Freeze> frozen = co_await TryToFreeze(&talk_, order);
+    const BootMs again = async_registry_.now() + kFreezeRetry;
+    Result<Freeze> frozen = co_await TryToFreeze(&async_registry_, order);
     if (frozen.code() == Code::kCorrupt) {
       LogError() << "the cluster cannot be frozen: its root node is unreadable: "
                  << frozen.status();
@@ -392,7 +393,7 @@ Task<> Ledger::FreezeOut(Nonce era, std::string why) {
       if (*frozen == Freeze::kDone) LogError() << "the cluster is frozen: " << why;
       co_return;
     }
-    co_await talk_.Until(again);
+    co_await async_registry_.Until(again);
   }
 }
 

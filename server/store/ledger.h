@@ -14,8 +14,8 @@
 #include "common/base/units.h"
 #include "registry/cluster/nonce.h"
 #include "registry/cluster/tag_node.h"
+#include "registry/seam/async_registry.h"
 #include "registry/seam/coordinator.h"
-#include "registry/seam/talk.h"
 #include "server/issue/range.h"
 
 namespace firn {
@@ -170,7 +170,7 @@ class Ledger {
   // Calls of hooks and of callers' functions, in order: they are made when no task runs.
   std::deque<std::function<void()>> calls_;
   Nonce freezing_;  // the era that the freeze applies to
-  Talk talk_;
+  AsyncRegistry async_registry_;
   Task<> freeze_;
 };
 

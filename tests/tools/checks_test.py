@@ -353,9 +353,9 @@ class TasksTest(Tree):
         self.assertEqual(self.exit_code("tasks"), 1)
 
     def test_the_forms_pass(self):
-        for body in ("co_await F();", "co_await talk_.Multi(writes);", "int x = co_await F(a, b);",
-                     "const std::vector<Result<Node>> x = co_await talk->ReadAll(found.paths);",
-                     "co_return co_await F(&talk_, now);", "if (a) co_return co_await F(a);",
+        for body in ("co_await F();", "co_await async_registry_.Multi(writes);", "int x = co_await F(a, b);",
+                     "const std::vector<Result<Node>> x = co_await async_registry->ReadAll(found.paths);",
+                     "co_return co_await F(&async_registry_, now);", "if (a) co_return co_await F(a);",
                      "switch (a) {\n case Kind::kOne:\n co_await F();\n}",
                      "for (int i = 0; i < 3; ++i) {\n T x = co_await F(i);\n}",
                      "return [a] { return a; }();", "co_return a + 1;", "// co_await what(1)"):
@@ -380,7 +380,7 @@ class TasksTest(Tree):
         for head in ("Task<> F(const std::string& a)", "Task<Result<Node>> C::F(int a, T&& b)",
                      "Task<> F(std::string_view a)", "Task<std::vector<Result<T>>> F(T& a)"):
             self.assertEqual(len(self.faults_in("co_return;", head)), 1, head)
-        for head in ("Task<> F(Talk* talk, std::string a)", "Task<> F(Function<bool(const T&)> f)"):
+        for head in ("Task<> F(AsyncRegistry* registry, std::string a)", "Task<> F(Function<bool(const T&)> f)"):
             self.assertEqual(self.faults_in("co_return;", head), [], head)
         self.assertEqual(self.faults_in("", "void Start(Task<T>& task, const T& a)"), [])
 

@@ -60,12 +60,12 @@ class FreezeTest : public testing::Test {
 
   // The result within half a minute.
   Code Run(std::string why = kWhy) {
-    task_ = FreezeAndLook(&talk_, held_, std::move(why));
-    talk_.Start(task_);
+    task_ = FreezeAndLook(&async_registry_, held_, std::move(why));
+    async_registry_.Start(task_);
     for (int i = 0; i < 600 && task_.busy(); ++i) {
       clock_.Advance(Milliseconds(50));
       Dispatch();
-      talk_.Tick(clock_.Boot());
+      async_registry_.Tick(clock_.Boot());
     }
     ended_ = task_.Take();
     return ended_.code();
@@ -81,7 +81,7 @@ class FreezeTest : public testing::Test {
   FaultyCoordinator link_;
   BusyCoordinator registry_;
   Tenure::Terms held_;
-  Talk talk_{registry_};
+  AsyncRegistry async_registry_{registry_};
   Task<Status> task_;
   Status ended_;
 };

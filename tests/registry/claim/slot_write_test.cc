@@ -23,11 +23,11 @@ using Outcome = SlotWritten::Outcome;
 // A pending change.
 struct Writing {
   Writing(Coordinator& coordinator, Entropy& entropy, const SlotChange& change)
-      : talk(coordinator), task(WriteSlot(&talk, &entropy, change)) {
-    talk.Start(task);
+      : async_registry(coordinator), task(WriteSlot(&async_registry, &entropy, change)) {
+    async_registry.Start(task);
   }
 
-  Talk talk;
+  AsyncRegistry async_registry;
   Task<SlotWritten> task;
   SlotWritten ended{};
 };
@@ -91,7 +91,7 @@ class SlotWriteTest : public testing::Test {
     for (int i = 0; i < 1'000 && write.task.busy(); ++i) {
       clock_.Advance(Milliseconds(5));
       link_.Dispatch(Milliseconds(0));
-      write.talk.Tick(clock_.Boot());
+      write.async_registry.Tick(clock_.Boot());
     }
     write.ended = write.task.Take();
     return write.ended.outcome;

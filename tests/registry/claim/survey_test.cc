@@ -77,12 +77,12 @@ class SurveyTest : public testing::Test {
   }
 
   const Surveyed& Run() {
-    Talk talk(coordinator_);
-    Task<Surveyed> task = SurveySlots(&talk, &entropy_, query_);
-    talk.Start(task);
+    AsyncRegistry async_registry(coordinator_);
+    Task<Surveyed> task = SurveySlots(&async_registry, &entropy_, query_);
+    async_registry.Start(task);
     for (int i = 0; i < 100 && task.busy(); ++i) {
       coordinator_.Dispatch(Milliseconds(0));
-      talk.Tick(clock_.Boot());
+      async_registry.Tick(clock_.Boot());
     }
     surveyed_ = task.Take();
     return surveyed_;

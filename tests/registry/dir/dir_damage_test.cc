@@ -47,12 +47,12 @@ class DirDamageTest : public testing::Test {
     query.workers = 3;
     query.owner = "me";
     query.now = WallMs(1'000'000);
-    Talk talk(*coordinator_);
-    Task<Surveyed> survey = SurveySlots(&talk, &SystemEntropy(), query);
-    talk.Start(survey);
+    AsyncRegistry async_registry(*coordinator_);
+    Task<Surveyed> survey = SurveySlots(&async_registry, &SystemEntropy(), query);
+    async_registry.Start(survey);
     EXPECT_TRUE(Eventually(kPatience, [&] {
       coordinator_->Dispatch(Milliseconds(1));
-      talk.Tick(SystemClock().Boot());
+      async_registry.Tick(SystemClock().Boot());
       return survey.done();
     }));
     return survey.Take();

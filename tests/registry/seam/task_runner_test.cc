@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/seam/talk.h"
+#include "registry/seam/async_registry.h"
 #include "tests/support/registry/faulty_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
@@ -23,10 +23,11 @@ using Log = std::vector<std::string>;
 // the small-string buffer, so that the sanitizer detects a double destruction.
 class TaskRunnerTest : public testing::Test {
  protected:
-  TaskRunnerTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_), talk_(link_) {
+  TaskRunnerTest()
+      : link_(std::make_unique<MemoryCoordinator>(tree_), clock_), async_registry_(link_) {
     link_.Dispatch(kNow);
     Task<> made = Make("/", "the root node, which is long enough to be allocated somewhere");
-    talk_.Start(made);
+    async_registry_.Start(made);
     Round();
     Told();
   }
@@ -34,18 +35,18 @@ class TaskRunnerTest : public testing::Test {
   void Round(Milliseconds passed = Milliseconds(1)) {
     clock_.Advance(passed);
     link_.Dispatch(kNow);
-    talk_.Tick(clock_.Boot());
+    async_registry_.Tick(clock_.Boot());
   }
   void Note(std::string what) { log_.push_back(std::move(what)); }
   Log Told() { return std::exchange(log_, {}); }
 
   Task<> Make(std::string path, std::string data) {
     const std::vector<Write> writes{Write::Create(path, data, Lifetime::kPersistent)};
-    Written written = co_await talk_.Multi(writes);
+    Written written = co_await async_registry_.Multi(writes);
     Note(written.fate == Written::Fate::kDone ? "made " + path : written.status.message());
   }
   Task<std::string> DataOf(std::string path) {
-    Result<Node> node = co_await talk_.Read(path);
+    Result<Node> node = co_await async_registry_.Read(path);
     co_return node.ok() ? node->data : std::string(CodeName(node.code()));
   }
   Task<> Show(std::string name, std::string path) {
@@ -54,7 +55,7 @@ class TaskRunnerTest : public testing::Test {
     Note(name + ": " + data.substr(0, 13));
   }
   Task<> Sleep(std::string name, BootMs until) {
-    Waited waited = co_await talk_.Until(until);
+    Waited waited = co_await async_registry_.Until(until);
     switch (waited) {
       case Waited::kOver:
         co_return Note(name + " is over");
@@ -80,11 +81,11 @@ class TaskRunnerTest : public testing::Test {
   }
 
   Task<Written> Send(std::vector<Write> writes) {
-    Written written = co_await talk_.Multi(writes);
+    Written written = co_await async_registry_.Multi(writes);
     co_return written;
   }
-  Task<> ReadBy(Talk* talk, std::string path) {
-    Result<Node> node = co_await talk->Read(path);
+  Task<> ReadBy(AsyncRegistry* async_registry, std::string path) {
+    Result<Node> node = co_await async_registry->Read(path);
     Note(node.ok() ? node->data : "nothing");
   }
   Task<> Kill(std::optional<Task<>>* other) {
@@ -92,7 +93,7 @@ class TaskRunnerTest : public testing::Test {
     co_return;
   }
   Task<> Nest() {
-    talk_.Tick(talk_.now());
+    async_registry_.Tick(async_registry_.now());
     co_return;
   }
   Task<std::string> Throw(std::string path) {
@@ -111,7 +112,7 @@ class TaskRunnerTest : public testing::Test {
   VirtualClock clock_{WallMs(1'750'000'000'000)};
   MemoryTree tree_{clock_};
   FaultyCoordinator link_;
-  Talk talk_;
+  AsyncRegistry async_registry_;
   Log log_;
 };
 
@@ -123,17 +124,17 @@ TEST_F(TaskRunnerTest, DoesNothingBeforeItIsStarted) {
   EXPECT_EQ(Told(), (Log{}));
   Task<> later = Show("a", "/");
   EXPECT_FALSE(later.busy());
-  talk_.Start(later);
+  async_registry_.Start(later);
   EXPECT_TRUE(later.busy());
   EXPECT_EQ(Told(), Log{"a asks"});
 }
 
 TEST_F(TaskRunnerTest, ResumesInTheTickAndNotInTheAnswer) {
   Task<> task = Show("a", "/");
-  talk_.Start(task);
+  async_registry_.Start(task);
   link_.Dispatch(kNow);
   EXPECT_EQ(Told(), Log{"a asks"});
-  talk_.Tick(clock_.Boot());
+  async_registry_.Tick(clock_.Boot());
   EXPECT_EQ(Told(), Log{"a: the root node"});
   EXPECT_TRUE(task.done());
 }
@@ -143,21 +144,21 @@ TEST_F(TaskRunnerTest, ResumesInTheOrderOfTheAnswers) {
   Task<> slow = Show("slow", "/");
   Task<> fast = Show("fast", "/");
   Task<> none = Show("none", "/nothing");
-  for (Task<>* task : {&slow, &fast, &none}) talk_.Start(*task);
+  for (Task<>* task : {&slow, &fast, &none}) async_registry_.Start(*task);
   Told();
   clock_.Advance(Milliseconds(4));
   link_.Dispatch(kNow);
   clock_.Advance(Milliseconds(5));
   link_.Dispatch(kNow);
-  talk_.Tick(clock_.Boot());
+  async_registry_.Tick(clock_.Boot());
   EXPECT_EQ(Told(), (Log{"fast: the root node", "none: not found", "slow: the root node"}));
 }
 
 TEST_F(TaskRunnerTest, ResumesAnswersBeforeTimers) {
   Task<> sleeper = Sleep("sleep", clock_.Boot() + Milliseconds(1));
   Task<> asker = Show("a", "/");
-  talk_.Start(sleeper);
-  talk_.Start(asker);
+  async_registry_.Start(sleeper);
+  async_registry_.Start(asker);
   Told();
   Round(Milliseconds(1));
   EXPECT_EQ(Told(), (Log{"a: the root node", "sleep is over"}));
@@ -165,23 +166,23 @@ TEST_F(TaskRunnerTest, ResumesAnswersBeforeTimers) {
 
 TEST_F(TaskRunnerTest, AWaitEndsAtItsTimeAndNotBefore) {
   Task<> sleeper = Sleep("sleep", clock_.Boot() + Milliseconds(10));
-  talk_.Start(sleeper);
+  async_registry_.Start(sleeper);
   Round(Milliseconds(9));
   EXPECT_EQ(Told(), Log{});
   Round(Milliseconds(1));
   EXPECT_EQ(Told(), Log{"sleep is over"});
   Task<> past = Sleep("past", clock_.Boot());
-  talk_.Start(past);
+  async_registry_.Start(past);
   EXPECT_EQ(Told(), Log{"past is over"});
 }
 
 TEST_F(TaskRunnerTest, AwaitingATaskThatNeverWaitsContinuesAtOnceWithoutNesting) {
   int count = 0;
   Task<> task = CountDeep(&count);
-  talk_.Start(task);
+  async_registry_.Start(task);
   EXPECT_EQ(count, 200'000);
   Task<int> deep = Deep(10'000);
-  talk_.Start(deep);
+  async_registry_.Start(deep);
   EXPECT_EQ(deep.Take(), 10'000);
 }
 
@@ -189,8 +190,8 @@ TEST_F(TaskRunnerTest, ADestroyedTaskGetsNoAnswer) {
   for (const bool answered : {false, true}) {
     std::optional<Task<>> gone(Show("gone", "/"));
     Task<> stays = Show("stays", "/");
-    talk_.Start(*gone);
-    talk_.Start(stays);
+    async_registry_.Start(*gone);
+    async_registry_.Start(stays);
     Told();
     if (answered) link_.Dispatch(kNow);
     gone.reset();
@@ -201,7 +202,7 @@ TEST_F(TaskRunnerTest, ADestroyedTaskGetsNoAnswer) {
 
 TEST_F(TaskRunnerTest, ADestroyedTaskDoesNotWakeUp) {
   std::optional<Task<>> gone(Sleep("gone", clock_.Boot() + Milliseconds(5)));
-  talk_.Start(*gone);
+  async_registry_.Start(*gone);
   gone.reset();
   Round(Milliseconds(10));
   EXPECT_EQ(Told(), Log{});
@@ -209,20 +210,20 @@ TEST_F(TaskRunnerTest, ADestroyedTaskDoesNotWakeUp) {
 
 TEST_F(TaskRunnerTest, AReplacedTaskDropsItsAnswers) {
   Task<> task = Show("first", "/");
-  talk_.Start(task);
+  async_registry_.Start(task);
   task = Show("second", "/");
-  talk_.Start(task);
+  async_registry_.Start(task);
   Told();
   Round();
   EXPECT_EQ(Told(), Log{"second: the root node"});
 }
 
 TEST_F(TaskRunnerTest, AnAnswerAfterTheRunnersEndIsDropped) {
-  auto talk = std::make_unique<Talk>(link_);
-  std::optional<Task<>> task(ReadBy(talk.get(), "/"));
-  talk->Start(*task);
+  auto async_registry = std::make_unique<AsyncRegistry>(link_);
+  std::optional<Task<>> task(ReadBy(async_registry.get(), "/"));
+  async_registry->Start(*task);
   task.reset();
-  talk.reset();
+  async_registry.reset();
   link_.Dispatch(kNow);
 }
 
@@ -232,8 +233,8 @@ TEST_F(TaskRunnerTest, ALostConnectionAnswersPendingRequests) {
   }
   Task<std::string> read = DataOf("/");
   Task<Written> write = Send({Write::Create("/x", "x", Lifetime::kPersistent)});
-  talk_.Start(read);
-  talk_.Start(write);
+  async_registry_.Start(read);
+  async_registry_.Start(write);
   link_.Disconnect();
   Round();
   EXPECT_EQ(read.Take(), CodeName(Code::kUnavailable));
@@ -246,7 +247,7 @@ TEST_F(TaskRunnerTest, DistinguishesTheFatesOfAWrite) {
                                   Write::Create("/x", "x", Lifetime::kPersistent)};
   const auto fate = [&] {
     Task<Written> sent = Send(writes);
-    talk_.Start(sent);
+    async_registry_.Start(sent);
     for (int i = 0; i < 10 && sent.busy(); ++i) Round(Milliseconds(100));
     return sent.Take();
   };
@@ -263,32 +264,32 @@ TEST_F(TaskRunnerTest, DistinguishesTheFatesOfAWrite) {
 TEST_F(TaskRunnerTest, ALostConnectionEndsCurrentWaitsAndAStopEndsAllWaits) {
   const BootMs later = clock_.Boot() + Milliseconds(1'000);
   Task<> first = Sleep("first", later);
-  talk_.Start(first);
-  talk_.LoseConnection();
+  async_registry_.Start(first);
+  async_registry_.LoseConnection();
   EXPECT_EQ(Told(), Log{}) << "it ends in the next tick";
   Round();
   EXPECT_EQ(Told(), Log{"first is cut short"});
   Task<> second = Sleep("second", later);
-  talk_.Start(second);
+  async_registry_.Start(second);
   Round();
   EXPECT_EQ(Told(), Log{});
-  talk_.Stop();
+  async_registry_.Stop();
   Round();
   Task<> third = Sleep("third", later);
-  talk_.Start(third);
+  async_registry_.Start(third);
   EXPECT_EQ(Told(), (Log{"second is stopped", "third is stopped"}));
 }
 
 TEST_F(TaskRunnerTest, AReadInAnEndedSessionFails) {
-  Task<Result<Nodes>> reading = talk_.ReadSynced({"/", "/nothing"});
-  talk_.Start(reading);
+  Task<Result<Nodes>> reading = async_registry_.ReadSynced({"/", "/nothing"});
+  async_registry_.Start(reading);
   Round();
   const Result<Nodes> nodes = reading.Take();
   ASSERT_TRUE(nodes.ok());
   EXPECT_TRUE(nodes->front().has_value());
   EXPECT_FALSE(nodes->back().has_value());
-  reading = talk_.ReadSynced({"/"});
-  talk_.Start(reading);
+  reading = async_registry_.ReadSynced({"/"});
+  async_registry_.Start(reading);
   tree_.Expire(link_.session());
   Round();
   EXPECT_EQ(reading.Take().code(), Code::kUnavailable);
@@ -301,8 +302,8 @@ TEST_F(TaskRunnerTest, DestroyingATaskInsideItselfEndsTheProcess) {
   EXPECT_DEATH(
       {
         Task<> killer = Kill(&task);
-        talk_.Start(*task);
-        talk_.Start(killer);
+        async_registry_.Start(*task);
+        async_registry_.Start(killer);
         Round();
       },
       "a task was destroyed while tasks run");
@@ -310,20 +311,20 @@ TEST_F(TaskRunnerTest, DestroyingATaskInsideItselfEndsTheProcess) {
 
 TEST_F(TaskRunnerTest, ResumingInsideAResumeEndsTheProcess) {
   Task<> nested = Nest();
-  EXPECT_DEATH(talk_.Start(nested), "a task was resumed inside another");
+  EXPECT_DEATH(async_registry_.Start(nested), "a task was resumed inside another");
 }
 
 TEST_F(TaskRunnerTest, AnExceptionLeavesThroughTheTickAndEndsTheRunner) {
   std::optional<Task<>> parent(AwaitThrow());
   std::optional<Task<>> other(Show("other", "/"));
-  talk_.Start(*other);
-  talk_.Start(*parent);
+  async_registry_.Start(*other);
+  async_registry_.Start(*parent);
   Told();
   EXPECT_THROW(Round(), std::runtime_error);
   EXPECT_DEATH(
       {
         Task<> next = Show("next", "/");
-        talk_.Start(next);
+        async_registry_.Start(next);
       },
       "after an exception");
   parent.reset();

@@ -59,13 +59,13 @@ class [[nodiscard]] Asked {
   std::shared_ptr<Question> question_ = std::make_shared<Question>();
 };
 
-// Runs tasks that use a registry. Every verb sends its request when it is called, in the order of
-// the calls, and ends with the coordinator's answer: kUnavailable, or an unknown fate, if the
-// connection is lost. A task that is destroyed meanwhile gets no answer.
-// Owned by the control thread.
-class Talk final : public TaskRunner {
+// Runs tasks that use a registry, and sends their requests. Every verb sends its request when it is
+// called, in the order of the calls, and ends with the coordinator's answer: kUnavailable, or an
+// unknown fate, if the connection is lost. A task that is destroyed meanwhile gets no answer. Owned
+// by the control thread.
+class AsyncRegistry final : public TaskRunner {
  public:
-  explicit Talk(Coordinator& coordinator) : coordinator_(coordinator) {}
+  explicit AsyncRegistry(Coordinator& coordinator) : coordinator_(coordinator) {}
 
   int64_t session() const { return coordinator_.session(); }
 
@@ -85,7 +85,7 @@ class Talk final : public TaskRunner {
 
  private:
   template <typename Answer>
-  auto Tell(const Asked<Answer>& asked);
+  auto Deliver(const Asked<Answer>& asked);
   Asked<Result<Nodes>> SyncAndReadAll(const std::vector<std::string>& paths);
 
   Coordinator& coordinator_;

@@ -1,4 +1,4 @@
-#include "registry/seam/talk.h"
+#include "registry/seam/async_registry.h"
 
 namespace firn {
 namespace {
@@ -15,7 +15,7 @@ Written Sorted(WriteOutcome outcome) {
 
 // Returns the callback for an answer.
 template <typename Answer>
-auto Talk::Tell(const Asked<Answer>& asked) {
+auto AsyncRegistry::Deliver(const Asked<Answer>& asked) {
   return [this, waiting = asked.question()](Answer answer) {
     const auto question = waiting.lock();
     if (question == nullptr) return;
@@ -24,45 +24,46 @@ auto Talk::Tell(const Asked<Answer>& asked) {
   };
 }
 
-Asked<Result<Node>> Talk::Read(const std::string& path, Coordinator::Changed changed) {
+Asked<Result<Node>> AsyncRegistry::Read(const std::string& path, Coordinator::Changed changed) {
   Asked<Result<Node>> asked;
-  coordinator_.Read(path, Tell(asked), std::move(changed));
+  coordinator_.Read(path, Deliver(asked), std::move(changed));
   return asked;
 }
 
-Asked<Result<std::vector<std::string>>> Talk::List(const std::string& path) {
+Asked<Result<std::vector<std::string>>> AsyncRegistry::List(const std::string& path) {
   Asked<Result<std::vector<std::string>>> asked;
-  coordinator_.List(path, Tell(asked));
+  coordinator_.List(path, Deliver(asked));
   return asked;
 }
 
-Asked<Status> Talk::Sync(const std::string& path) {
+Asked<Status> AsyncRegistry::Sync(const std::string& path) {
   Asked<Status> asked;
-  coordinator_.Sync(path, Tell(asked));
+  coordinator_.Sync(path, Deliver(asked));
   return asked;
 }
 
-Asked<Written> Talk::Multi(const std::vector<Write>& writes) {
+Asked<Written> AsyncRegistry::Multi(const std::vector<Write>& writes) {
   Asked<Written> asked;
-  coordinator_.Multi(
-      writes, [tell = Tell(asked)](WriteOutcome outcome) { tell(Sorted(std::move(outcome))); });
+  coordinator_.Multi(writes, [deliver = Deliver(asked)](WriteOutcome outcome) {
+    deliver(Sorted(std::move(outcome)));
+  });
   return asked;
 }
 
-Asked<Readings> Talk::ReadAll(const std::vector<std::string>& paths) {
+Asked<Readings> AsyncRegistry::ReadAll(const std::vector<std::string>& paths) {
   Asked<Readings> asked;
   const auto all = std::make_shared<Readings>();
   for (size_t i = 0; i < paths.size(); ++i) {
     coordinator_.Read(paths[i],
-                      [all, i, wanted = paths.size(), tell = Tell(asked)](Result<Node> node) {
+                      [all, i, wanted = paths.size(), deliver = Deliver(asked)](Result<Node> node) {
                         all->push_back({i, std::move(node)});
-                        if (all->size() == wanted) tell(std::move(*all));
+                        if (all->size() == wanted) deliver(std::move(*all));
                       });
   }
   return asked;
 }
 
-Asked<Result<Nodes>> Talk::SyncAndReadAll(const std::vector<std::string>& paths) {
+Asked<Result<Nodes>> AsyncRegistry::SyncAndReadAll(const std::vector<std::string>& paths) {
   struct Gathering {
     size_t awaited;
     Nodes nodes;
@@ -70,10 +71,10 @@ Asked<Result<Nodes>> Talk::SyncAndReadAll(const std::vector<std::string>& paths)
   };
   Asked<Result<Nodes>> asked;
   const auto all = std::make_shared<Gathering>(Gathering{paths.size() + 1, Nodes(paths.size())});
-  const auto arrived = [all, tell = Tell(asked)](Status failure) {
+  const auto arrived = [all, deliver = Deliver(asked)](Status failure) {
     if (!failure.ok()) all->failure = std::move(failure);
     if (--all->awaited != 0) return;
-    tell(all->failure.ok() ? Result<Nodes>(std::move(all->nodes)) : all->failure);
+    deliver(all->failure.ok() ? Result<Nodes>(std::move(all->nodes)) : all->failure);
   };
   coordinator_.Sync("/", arrived);
   for (size_t i = 0; i < paths.size(); ++i) {
@@ -86,7 +87,7 @@ Asked<Result<Nodes>> Talk::SyncAndReadAll(const std::vector<std::string>& paths)
   return asked;
 }
 
-Task<Result<Nodes>> Talk::ReadSynced(std::vector<std::string> paths) {
+Task<Result<Nodes>> AsyncRegistry::ReadSynced(std::vector<std::string> paths) {
   const int64_t session = coordinator_.session();
   Result<Nodes> nodes = co_await SyncAndReadAll(paths);
   if (coordinator_.session() != session) co_return Unavailable("the session has ended");
