@@ -219,7 +219,7 @@ Task<Status> Acquisition::CheckHintedSlot() {
 Task<Status> Acquisition::FreezeBehind(WallMs floor_needed, std::string why) {
   Tenure::Terms held;
   held.bound = floor_needed;
-  Status frozen = co_await FreezeAndLook(&async_registry_, held, why);
+  Status frozen = co_await FreezeAndInspect(&async_registry_, held, why);
   static_cast<void>(frozen);
   co_return Refuse("the registry went back in time: " + why + "; run firn restore", kRetryLater);
 }

@@ -124,7 +124,7 @@ Status JudgeFrozen(const Tenure::Terms& held, const std::optional<Node>& node) {
 
 }  // namespace
 
-Task<Status> FreezeAndLook(AsyncRegistry* registry, Tenure::Terms held, std::string why) {
+Task<Status> FreezeAndInspect(AsyncRegistry* registry, Tenure::Terms held, std::string why) {
   const FreezeOrder order{std::move(why), [bound = held.bound](const ClusterMeta& meta) {
                             return meta.floor >= bound;
                           }};

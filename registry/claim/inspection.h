@@ -53,6 +53,6 @@ Task<Finding> Inspect(AsyncRegistry* registry, Tenure::Terms held);
 // that the cluster was restored meanwhile: new claims begin above every time that the holder uses.
 // `why` is stored in the root node for the operator.
 inline constexpr int kFreezeTriesMax = 4;
-Task<Status> FreezeAndLook(AsyncRegistry* registry, Tenure::Terms held, std::string why);
+Task<Status> FreezeAndInspect(AsyncRegistry* registry, Tenure::Terms held, std::string why);
 
 }  // namespace firn

@@ -283,7 +283,7 @@ Task<> SlotUpkeep::FreezeOut() {
   const Tenure::Terms held = tenure_.terms();
   const std::string why = Cat(options_.identity.owner, " holds ", SlotText(held.slot), " up to ",
                               FormatRfc3339(held.bound), " and found: ", reason_);
-  Status safe = co_await FreezeAndLook(&async_registry_, held, why);
+  Status safe = co_await FreezeAndInspect(&async_registry_, held, why);
   fate_ = safe.ok() ? Fate::kLapsing : Fate::kGone;
   if (!safe.ok()) reason_ += "; " + safe.message();
   reason_ += "; run firn restore";

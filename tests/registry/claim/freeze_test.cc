@@ -60,7 +60,7 @@ class FreezeTest : public testing::Test {
 
   // The result within half a minute.
   Code Run(std::string why = kWhy) {
-    task_ = FreezeAndLook(&async_registry_, held_, std::move(why));
+    task_ = FreezeAndInspect(&async_registry_, held_, std::move(why));
     async_registry_.Start(task_);
     for (int i = 0; i < 600 && task_.busy(); ++i) {
       clock_.Advance(Milliseconds(50));
