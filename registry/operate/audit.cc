@@ -230,7 +230,7 @@ Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot, const Result<Node>& r
     FIRN_TRY(live_node.status());
     live = *live_node;
   }
-  return std::optional(LookAtSlot(audited, *record_node, live, audit_.meta->floor, now_));
+  return std::optional(InspectSlot(audited, *record_node, live, audit_.meta->floor, now_));
 }
 
 Status Auditor::ReadProviders() {

@@ -83,8 +83,8 @@ std::string_view SlotUseName(SlotUse use) {
   return "unknown";
 }
 
-SlotLook LookAtSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
-                    WallMs floor, WallMs now) {
+SlotLook InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
+                     WallMs floor, WallMs now) {
   SlotLook look{.slot = std::move(slot)};
   look.slot.version = record.stat.version;
   if (look.slot.rests_unguarded()) look.faults.push_back(RestsUnguarded("its record"));

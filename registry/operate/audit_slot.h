@@ -17,7 +17,7 @@ struct SlotLook {
 };
 
 // Pure. `slot` identifies the slot; `floor` is the cluster's; bounds are compared with `now`.
-SlotLook LookAtSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
-                    WallMs floor, WallMs now);
+SlotLook InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
+                     WallMs floor, WallMs now);
 
 }  // namespace firn

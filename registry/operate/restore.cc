@@ -45,8 +45,8 @@ class Frontier {
 };
 
 // Creates a root node, or replaces an unreadable one.
-Result<MetaAsRead> RootAnew(BlockingCoordinator& registry, const RestoreFacts& facts,
-                            std::optional<int64_t> version, Entropy& entropy) {
+Result<MetaAsRead> RecreateRoot(BlockingCoordinator& registry, const RestoreFacts& facts,
+                                std::optional<int64_t> version, Entropy& entropy) {
   FIRN_TRY(registry.PrepareRoot());
   MetaAsRead made{.meta = {.uuid = facts.uuid.empty() ? DrawUuid(entropy) : facts.uuid,
                            .layout = facts.layout.text(),
@@ -73,7 +73,7 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   if (report.root_made) {
     const bool absent = stands.code() == Code::kNotFound;
     const auto over = absent ? std::nullopt : std::optional(Write::kAnyVersion);
-    return RootAnew(registry, facts, others ? std::optional(stands->version) : over, entropy);
+    return RecreateRoot(registry, facts, others ? std::optional(stands->version) : over, entropy);
   }
   if (!stands.ok()) return stands;
   report.root_made = IsBeingMade(stands->meta);
