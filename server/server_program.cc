@@ -20,7 +20,7 @@ namespace {
 constexpr Milliseconds kWithdrawPatience{1000};
 constexpr Milliseconds kPoll{10};
 constexpr Milliseconds kLogRestoreEvery{60'000};
-constexpr Milliseconds kLookAtRightsEvery{1'000};
+constexpr Milliseconds kRefreshRightsEvery{1'000};
 
 // Takes as long for a wrong secret as for one that differs in its last byte only.
 bool IsSameSecret(std::string_view a, std::string_view b) {
@@ -170,15 +170,15 @@ Status ServerProgram::Start() {
   return {};
 }
 
-void ServerProgram::LookAtRights(BootMs now) {
-  if (now < look_at_rights_at_) return;
-  look_at_rights_at_ = now + kLookAtRightsEvery;
-  const Status looked = front_.LookAtRights();
+void ServerProgram::RefreshRights(BootMs now) {
+  if (now < refresh_rights_at_) return;
+  refresh_rights_at_ = now + kRefreshRightsEvery;
+  const Status looked = front_.RefreshRights();
   LOG_IF(ERROR, !looked.ok()) << looked << "; the rights read before stay in force";
 }
 
 void ServerProgram::Publish(Now now) {
-  LookAtRights(now.boot);
+  RefreshRights(now.boot);
   operators_.Tick(now.boot);
   // A new phase is written at once; the rest once per interval.
   const ServerPhase phase = view_.announced();

@@ -73,7 +73,7 @@ class ServerProgram {
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
   void LogRestoreCommand(BootMs now);
-  void LookAtRights(BootMs now);
+  void RefreshRights(BootMs now);
   // Waits briefly until the registry confirms that the provider node is deleted.
   void Withdraw();
   void LetClientsLeave() const;
@@ -93,7 +93,7 @@ class ServerProgram {
   PacePublisher pace_publisher_;
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
-  BootMs log_restore_at_, look_at_rights_at_;
+  BootMs log_restore_at_, refresh_rights_at_;
   ClusterReader cluster_;
   front::ServerFront front_;
 };

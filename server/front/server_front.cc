@@ -53,7 +53,7 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
 ServerFront::~ServerFront() = default;
 
 Status ServerFront::Start() {
-  FIRN_TRY(LookAtRights());
+  FIRN_TRY(RefreshRights());
   FIRN_TRY(public_.Start().WithContext("public port"));
   if (!admin_) return {};
   Status started = admin_->Start().WithContext("admin port");
@@ -79,10 +79,10 @@ DeskCounters::Sums ServerFront::sums() const {
 Status ServerFront::ReloadTls() {
   Status reloaded = public_.ReloadTls();
   if (reloaded.ok() && admin_) reloaded = admin_->ReloadTls();
-  return reloaded.ok() ? LookAtRights() : reloaded;
+  return reloaded.ok() ? RefreshRights() : reloaded;
 }
 
-Status ServerFront::LookAtRights() {
+Status ServerFront::RefreshRights() {
   return rights_ == nullptr ? Status() : rights_->Load().WithContext("--tls_names_file");
 }
 

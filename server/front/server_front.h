@@ -69,7 +69,7 @@ class ServerFront {
   // When the certificates in use expire.
   std::vector<CertificateReport> certificates() const;
   // Reads --tls_names_file again if it has changed. Any thread.
-  Status LookAtRights();
+  Status RefreshRights();
 
   // There may be ids for waiting calls of this tag.
   void WakeParked(std::string_view tag) { public_.WakeParked(backend_.issuer.Resolve(tag)); }
