@@ -65,7 +65,7 @@ class Load {
   Status Send(Lane& lane, size_t count, int64_t now);
   // Sends as many requests as there were answers, on the same connection or on a new one.
   Status GoOn(Lane& lane, size_t count, int64_t now);
-  Status DialAnew(Lane& lane, int64_t now);
+  Status Reconnect(Lane& lane, int64_t now);
   Status OnNews(Lane& lane);
   Status Receive(Lane& lane);
   // Removes the complete answers from the front of `bytes`; returns how many there were.
@@ -143,11 +143,11 @@ Status Load::Send(Lane& lane, size_t count, int64_t now) {
 }
 
 Status Load::GoOn(Lane& lane, size_t count, int64_t now) {
-  return plan_.dial_anew ? DialAnew(lane, now) : Send(lane, count, now);
+  return plan_.dial_anew ? Reconnect(lane, now) : Send(lane, count, now);
 }
 
 // What waits for the handshake counts as in flight from now on.
-Status Load::DialAnew(Lane& lane, int64_t now) {
+Status Load::Reconnect(Lane& lane, int64_t now) {
   lane.link.EndAbruptly();
   FIRN_ASSIGN(lane.link, Dial());
   FIRN_TRY(Join(lane));
