@@ -1,7 +1,6 @@
 #include "client/engine.h"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -43,11 +42,11 @@ Status CheckOptions(const ClientOptions& options) {
   return std::move(faults).ToStatus();
 }
 
-AsyncCaller::Options CallerOptions(const ClientOptions& options, bool upkeep) {
+Caller::Options CallerOptions(const ClientOptions& options, bool upkeep) {
   return {.limits = {.on_failure = options.on_failure,
                      .attempts_max = options.attempts_max,
-                     .attempt_limit = options.attempt_limit},
-          .hedge_after = options.hedge_after,
+                     .attempt_limit = options.attempt_limit,
+                     .hedge_after = options.hedge_after},
           .connections = static_cast<size_t>(std::max(options.connections, 1)),
           .upkeep = upkeep};
 }
@@ -166,38 +165,21 @@ Status Engine::Refusal(const Ask& ask) {
   return {};
 }
 
-namespace {
-
-// The result of a call, which the IO thread stores for the thread that sleeps on `ended`.
-struct Handover {
-  Status status;
-  Reply reply;
-  std::atomic<int> ended = 0;
-};
-
-}  // namespace
-
 Result<Reply> Engine::Call(Ask ask, Micros deadline, CallReport* report) {
   if (report != nullptr) *report = {};
   FIRN_TRY(Refusal(ask));
-  // The IO thread still uses it after the caller has woken up.
-  const auto handover = std::make_shared<Handover>();
-  blocking_->Start(std::move(ask), deadline, report, [handover](Status status, Reply& reply) {
-    handover->status = std::move(status);
-    if (handover->status.ok()) handover->reply = std::move(reply);
-    handover->ended.store(1, std::memory_order_release);
-    handover->ended.notify_one();
-  });
-  handover->ended.wait(0, std::memory_order_acquire);
-  FIRN_TRY(std::move(handover->status));
-  return std::move(handover->reply);
+  const CallPtr call = blocking_->Start(std::move(ask), deadline, report, nullptr);
+  call->AwaitEnd();
+  FIRN_TRY(std::move(call->status()));
+  return std::move(call->reply);
 }
 
-void Engine::Start(Ask ask, const CallOptions& call, AsyncCall::Done done) {
+void Engine::Start(Ask ask, const CallOptions& call, CallDone done) {
   if (call.report != nullptr) *call.report = {};
   Status refusal = Refusal(ask);
   if (refusal.ok()) {
-    return async_->Start(std::move(ask), DeadlineOf(call), call.report, std::move(done));
+    async_->Start(std::move(ask), DeadlineOf(call), call.report, std::move(done));
+    return;
   }
   Reply none;
   if (!async_) return done(std::move(refusal), none);

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "client/call/async_caller.h"
+#include "client/call/caller.h"
 #include "client/client_options.h"
 #include "client/fleet/fleet.h"
 #include "client/local_supply.h"
@@ -45,7 +45,7 @@ class Engine final : public RangeFetcher {
 
   Result<Reply> Call(Ask ask, Micros deadline, CallReport* report);
   // `done` runs later on the thread of callbacks, or inside this call if there is no such thread.
-  void Start(Ask ask, const CallOptions& call, AsyncCall::Done done);
+  void Start(Ask ask, const CallOptions& call, CallDone done);
   // Calls `done` on that thread without asking a server.
   void Answer(std::function<void()> done) { async_->Post(std::move(done)); }
 
@@ -73,8 +73,8 @@ class Engine final : public RangeFetcher {
   TlsContext tls_;
   Fleet fleet_;
   // Empty if the process lacks descriptors or threads for them, which status() reports.
-  std::optional<AsyncCaller> blocking_;  // blocking calls, and fetches: no callback delays them
-  std::optional<AsyncCaller> async_;     // calls with callbacks, which run on its IO thread
+  std::optional<Caller> blocking_;  // blocking calls, and fetches: no callback delays them
+  std::optional<Caller> async_;     // calls with callbacks, which run on its IO thread
   std::unique_ptr<ServerSource> source_;
   std::unique_ptr<LocalSupply> local_;
 };

@@ -8,7 +8,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
 
-#include "client/call/async_caller.h"
 #include "common/base/cat.h"
 
 namespace firn::client {
@@ -22,56 +21,47 @@ constexpr std::string_view kTlsAlert = "\x15\x03";
 
 }  // namespace
 
-Pipeline::Pipeline(asio::io_context& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds,
-                   AsyncCaller& caller, ServerPtr server)
-    : fleet_(fleet),
+Pipeline::Pipeline(IoThread& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds, Owner& owner,
+                   ServerPtr server, Micros limit)
+    : io_(io),
+      fleet_(fleet),
       tls_(tls),
       fds_(fds),
-      caller_(caller),
+      owner_(owner),
       server_(std::move(server)),
-      socket_(io.get_executor()),
-      connector_(std::make_shared<Connector>(io, fds)),
-      open_timer_(io.get_executor()),
+      limit_(limit),
+      socket_(io.context().get_executor()),
+      connector_(std::make_shared<Connector>(io.context(), fds)),
+      timer_(io.context().get_executor()),
       in_(kReadBytes, '\0') {}
 
 Pipeline::~Pipeline() { CloseSocket(socket_, fds_); }
 
 // --- opening ------------------------------------------------------------------------------------
 
-void Pipeline::Open(std::vector<Address> addresses, Micros within, Checked checked) {
+void Pipeline::Open(std::vector<Address> addresses, Checked checked) {
   checked_ = std::move(checked);
-  AwaitEndOfOpening(within);
-  connector_->Start(std::move(addresses), within,
+  ArmTimer(limit_);
+  connector_->Start(std::move(addresses), limit_,
                     [self = shared_from_this()](Connector::Result result) {
                       self->OnConnected(std::move(result));
                     });
 }
 
-void Pipeline::AwaitEndOfOpening(Micros within) {
-  open_timer_.expires_after(within);
-  open_timer_.async_wait([self = shared_from_this()](const error_code& error) {
-    if (error || !self->opening()) return;
-    self->caller_.BeginTurn();
-    self->Close(self->Silence());
-    self->caller_.EndTurn();
-  });
-}
-
 void Pipeline::OnConnected(Connector::Result result) {
-  caller_.BeginTurn();
+  const IoThread::Turn turn(io_);
   if (result.socket == nullptr) {
     if (result.own_fault) fleet_.Count(&ClientCounters::own_faults);
-    fleet_.Dialled(*server_, std::nullopt, result.led_nowhere, caller_.now());
+    fleet_.Dialled(*server_, std::nullopt, result.led_nowhere, io_.now());
     Outcome failed = Outcome::Of(AttemptEnd::kUnreachable, "connect: " + result.error.message());
     failed.shared_blame = result.own_fault;
     Close(std::move(failed));
   } else {
     socket_ = std::move(*result.socket);
-    fleet_.Dialled(*server_, result.address, result.led_nowhere, caller_.now());
+    fleet_.Dialled(*server_, result.address, result.led_nowhere, io_.now());
     server_->tls ? Agree(result.address) : AskForStatus();
     if (phase_ != Phase::kClosed) Read();
   }
-  caller_.EndTurn();
 }
 
 void Pipeline::Agree(const Address& address) {
@@ -95,29 +85,32 @@ void Pipeline::AskForStatus() {
 
 void Pipeline::TakeStatus(std::string_view frame) {
   constexpr auto kStatus = Ask::Method::kStatus;
-  Reply reply;
-  Outcome asked = talk_.Read(frame, {.method = kStatus}, status_sequence_, caller_.now(), reply);
-  Outcome admitted = fleet_.Admit(std::move(asked), reply.facts);
+  Outcome asked = talk_.Read(frame, {.method = kStatus}, status_sequence_, io_.now(), reply_);
+  Outcome admitted = fleet_.Admit(std::move(asked), reply_.facts);
   if (!admitted.answered()) return Close(std::move(admitted));
-  talk_.Know(reply.facts, caller_.now());
-  EndChecking(admitted, reply.facts);
+  talk_.Know(reply_.facts, io_.now());
+  EndChecking(admitted, reply_.facts);
 }
 
 void Pipeline::EndChecking(const Outcome& outcome, const ServerFacts& facts) {
-  open_timer_.cancel();
   if (outcome.answered()) {
     phase_ = Phase::kOpen;
-    caller_.FlushLater(*this);
+    io_.FlushLater(shared_from_this());
   }
   if (const Checked checked = std::exchange(checked_, nullptr)) checked(outcome, facts);
 }
 
-// --- calls --------------------------------------------------------------------------------------
+// --- requests -----------------------------------------------------------------------------------
 
-void Pipeline::Send(const AsyncCallPtr& call, uint32_t number) {
-  const int32_t sequence = talk_.Append(call->ask, out_);
-  waiting_.push_back({sequence, call, number, phase_ == Phase::kOpen});
-  if (!std::exchange(flush_asked_, true)) caller_.FlushLater(*this);
+void Pipeline::Send(RequestPtr request, size_t attempt) {
+  const int32_t sequence = talk_.Append(request->ask, out_);
+  waiting_.push_back({.sequence = sequence,
+                      .request = std::move(request),
+                      .attempt = attempt,
+                      .began = io_.now(),
+                      .pooled = phase_ == Phase::kOpen});
+  if (!timer_armed_) ArmTimer(limit_);
+  if (!std::exchange(flush_asked_, true)) io_.FlushLater(shared_from_this());
 }
 
 void Pipeline::Flush() {
@@ -168,7 +161,15 @@ void Pipeline::Read() {
 
 void Pipeline::OnRead(const error_code& error, size_t n) {
   if (phase_ == Phase::kClosed) return;
-  caller_.BeginTurn();
+  {
+    const IoThread::Turn turn(io_);
+    TakeBytes(error, n);
+  }
+  // What the answers led to was sent before the next answer is read.
+  if (phase_ != Phase::kClosed) Read();
+}
+
+void Pipeline::TakeBytes(const error_code& error, size_t n) {
   if (error) {
     Close(ClosedBy(error));
   } else if (sealing_ != nullptr) {
@@ -177,9 +178,6 @@ void Pipeline::OnRead(const error_code& error, size_t n) {
     held_ += n;
     TakeAnswers();
   }
-  // What the answers led to is sent before the next answer is looked for.
-  caller_.EndTurn();
-  if (phase_ != Phase::kClosed) Read();
 }
 
 Outcome Pipeline::ClosedBy(const error_code& error) const {
@@ -232,7 +230,7 @@ void Pipeline::TakeAnswers() {
     }
     const std::string_view frame = all.substr(at, *length);
     at += *length;
-    heard_at_ = caller_.now();
+    heard_at_ = io_.now();
     if (phase_ == Phase::kChecking) {
       TakeStatus(frame);
     } else {
@@ -243,20 +241,21 @@ void Pipeline::TakeAnswers() {
 
 void Pipeline::TakeAnswer(std::string_view frame) {
   if (waiting_.empty()) {
-    // Nonsense, though no call has come to grief by it.
+    // Invalid, although no request failed by it.
     const Outcome unasked = Outcome::Of(AttemptEnd::kBroken, "an answer came to no call");
     fleet_.Borrow(*server_);
-    fleet_.Done(*server_, {}, unasked, Micros(0), caller_.now());
+    fleet_.Done(*server_, {}, unasked, Micros(0), io_.now());
     return Close(unasked);
   }
   const Waiting first = std::move(waiting_.front());
   waiting_.pop_front();
-  Outcome outcome = talk_.Read(frame, first.call->ask, first.sequence, caller_.now(), reply_);
-  outcome.without_ids = !first.call->ask.WantsIds();
+  Request& request = *first.request;
+  Reply& reply = request.settled ? reply_ : request.reply;
+  Outcome outcome = talk_.Read(frame, request.ask, first.sequence, io_.now(), reply);
+  outcome.without_ids = !request.ask.WantsIds();
   const bool nonsense = !outcome.spoke();
   Outcome closing = nonsense ? outcome : Outcome();
-  caller_.OnEnded(first.call, first.number, std::move(outcome), reply_);
-  if (phase_ == Phase::kClosed) return;
+  End(first, std::move(outcome));
   if (!nonsense && left_over()) return Close(Outcome::Of(AttemptEnd::kAbandoned, {}));
   if (!nonsense) return;
   // The others are not to blame the server for the same thing again: it is in quarantine by now.
@@ -273,24 +272,78 @@ void Pipeline::Close(Outcome why) {
   const bool was_opening = opening();
   const bool unsaid = phase_ == Phase::kChecking && !why.spoke() && !why.blameless();
   if (phase_ == Phase::kAgreeing && sealing_ != nullptr && !why.blameless()) {
-    fleet_.Dialled(*server_, std::nullopt, {&sealing_->address, 1}, caller_.now());
+    fleet_.Dialled(*server_, std::nullopt, {&sealing_->address, 1}, io_.now());
   } else if (unsaid || why.end == AttemptEnd::kConnectTimeout) {
-    fleet_.Dialled(*server_, std::nullopt, {}, caller_.now());
+    fleet_.Dialled(*server_, std::nullopt, {}, io_.now());
   }
   phase_ = Phase::kClosed;
   connector_->Stop();
   CloseSocket(socket_, fds_);
-  caller_.OnClosed(*this);
+  timer_.cancel();
+  owner_.OnClosed(*this);
   if (was_opening) EndChecking(why, {});
   std::deque<Waiting> ended;
   ended.swap(waiting_);
-  Reply reply;
   for (const Waiting& one : ended) {
     Outcome outcome = why;
     outcome.was_pooled = one.pooled;
-    caller_.OnEnded(one.call, one.number, std::move(outcome), reply);
+    End(one, std::move(outcome));
     why.shared_blame = true;
   }
+}
+
+void Pipeline::End(const Waiting& waiting, Outcome outcome) {
+  Request& request = *waiting.request;
+  if (!waiting.late) {
+    fleet_.Done(*server_, request.ask.tag, outcome, io_.now() - waiting.began, io_.now());
+  }
+  if (request.settled) {
+    if (outcome.answered()) fleet_.Count(&ClientCounters::unclaimed);
+    return;
+  }
+  request.settled = outcome.answered();
+  request.OnOutcome(waiting.attempt, std::move(outcome), /*last=*/true);
+}
+
+// --- time ---------------------------------------------------------------------------------------
+
+void Pipeline::ArmTimer(Micros within) {
+  timer_armed_ = true;
+  timer_.expires_after(within);
+  timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error && self->phase_ != Phase::kClosed) self->OnTimer();
+  });
+}
+
+void Pipeline::OnTimer() {
+  const IoThread::Turn turn(io_);
+  timer_armed_ = false;
+  if (opening()) return Close(Silence());
+  CheckSilence();
+}
+
+void Pipeline::CheckSilence() {
+  if (waiting_.empty()) return;
+  const Micros now = io_.now();
+  Micros next = std::max(heard_at_, waiting_.front().began) + limit_;
+  if (now >= next) return Close(Silence());
+  for (Waiting& one : waiting_) {
+    if (one.timed) continue;
+    if (now < one.began + limit_) {
+      next = std::min(next, one.began + limit_);
+      break;
+    }
+    one.timed = true;
+    if (!one.request->settled) ReportLate(one);
+  }
+  ArmTimer(next - now);
+}
+
+void Pipeline::ReportLate(Waiting& waiting) {
+  waiting.late = true;
+  fleet_.Count(&ClientCounters::in_line);
+  fleet_.Done(*server_, waiting.request->ask.tag, Silence(), io_.now() - waiting.began, io_.now());
+  waiting.request->OnOutcome(waiting.attempt, Silence(), /*last=*/false);
 }
 
 }  // namespace firn::client

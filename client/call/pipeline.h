@@ -7,11 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/io_context.hpp>
-
-#include "client/call/async_call.h"
 #include "client/call/connector.h"
+#include "client/call/io_thread.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/server.h"
 #include "client/wire/ask.h"
@@ -22,86 +19,118 @@
 
 namespace firn::client {
 
-class AsyncCaller;
+// A request to a server, until a call has its answer. Pipelines keep it alive until the server has
+// answered, because an answer can only be read with its request.
+class Request {
+ public:
+  explicit Request(Ask what) : ask(std::move(what)) {}
+  virtual ~Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
 
-// One connection to one server, with many calls in flight at a time: the server answers them in the
-// order of their coming. It owns the socket and the bytes in both directions, and knows of calls
-// only which of them waits for the next answer; what an end means for a call, its AsyncCaller
-// decides.
+  // The outcome of the attempt with this number. `last`: false if the answer may still come. Called
+  // within a turn, and not after `settled`. Marks a job ready and does nothing else.
+  virtual void OnOutcome(size_t attempt, Outcome outcome, bool last) = 0;
+
+  const Ask ask;
+  Reply reply{};         // set by the first attempt that is answered
+  bool settled = false;  // it was answered, or its call has ended
+};
+
+using RequestPtr = std::shared_ptr<Request>;
+
+// One connection to one server, with many requests in flight at a time: the server answers them in
+// the order of their arrival. It owns the socket and the bytes in both directions, reports each
+// outcome to the fleet, and to its request unless that is settled. It knows nothing of calls.
 //
-//  1. It connects, to whichever address is the first to take it (Connector), agrees upon encryption
-//     where the server is spoken to by TLS, then asks for the server's status; calls wait until
-//     that shows that the server is of this cluster. All must be done within the time that Open was
-//     given.
-//  2. Each answer must carry the sequence id of the oldest call in flight.
-//  3. When anything goes wrong the connection is closed and every call on it ends. The first to end
-//     bears the blame, the others share it. A call that ends sooner than its answer comes, at its
-//     deadline for instance, harms nobody: the answer is read like any other, and meets nobody.
+//  1. It connects, to whichever address is the first to accept (Connector), negotiates encryption
+//     if the server is used with TLS, then asks for the server's status. Requests wait until that
+//     shows that the server is of this cluster. All of this must be done within one attempt's time.
+//  2. Each answer must carry the sequence id of the oldest request in flight.
+//  3. If nothing arrives for an attempt's time while requests are in flight, it is closed. If
+//     answers to others arrive, a request that has waited that long is late: the fleet and the
+//     request are told, and its answer is still accepted.
+//  4. When anything fails the connection is closed and every request on it ends. The first to end
+//     bears the blame, the others share it. A request that is settled sooner than its answer
+//     arrives harms no other: the answer is read like any other, and its ids are lost.
 //
 // Used by one IO thread; kept alive by its own operations until they have ended.
 //
-// Sharp edge: Close, and any answer, call the caller, which may send on this pipeline, close it, or
-// let go of it before the call returns. Whoever goes on after either looks at the phase again.
-class Pipeline final : public std::enable_shared_from_this<Pipeline> {
+// Sharp edge: `checked` may close the pipeline. Code that continues after it examines the phase
+// again.
+class Pipeline final : public IoThread::Output, public std::enable_shared_from_this<Pipeline> {
  public:
+  // The owner of a pipeline.
+  class Owner {
+   public:
+    // It cannot be used any more.
+    virtual void OnClosed(Pipeline& pipeline) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
   using Checked = std::function<void(const Outcome&, const ServerFacts&)>;
 
-  Pipeline(boost::asio::io_context& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds,
-           AsyncCaller& caller, ServerPtr server);
+  // `limit` is an attempt's time.
+  Pipeline(IoThread& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds, Owner& owner,
+           ServerPtr server, Micros limit);
   ~Pipeline();
 
-  // Call once, first: begins to connect, to whichever of the addresses is the first. `checked` is
-  // told once, when this has led to a server of the cluster or to nothing; may be null.
-  void Open(std::vector<Address> addresses, Micros within, Checked checked);
+  // Call once, first: connects to whichever of the addresses is the first to accept. `checked` is
+  // called once, when this has led to a server of the cluster or has failed; may be null.
+  void Open(std::vector<Address> addresses, Checked checked);
 
-  // Puts a call at the end; the caller hears of asking `number` once, with OnEnded. It leaves with
-  // the next Flush, or as soon as the server was found good. Not after Close.
-  void Send(const AsyncCallPtr& call, uint32_t number);
-  // Gives the socket what was sent since the last time.
-  void Flush();
+  // Appends a request, as its attempt of this number. It leaves with the next Flush, or as soon as
+  // the server's status is good. Not after Close.
+  void Send(RequestPtr request, size_t attempt);
+  void Flush() override;
 
-  // Ends it and every call on it, inside this call. `why` is what became of the oldest one.
+  // Ends it and every request on it. `why` is the outcome of the oldest one.
   void Close(Outcome why);
 
   const ServerPtr& server() const { return server_; }
   bool opening() const { return !connected() || phase_ == Phase::kChecking; }
   bool connected() const { return phase_ != Phase::kConnecting && phase_ != Phase::kAgreeing; }
   size_t in_flight() const { return waiting_.size(); }
-  // When the last answer came, whoever asked for it.
-  Micros heard_at() const { return heard_at_; }
-  // What it is to wait here in vain.
+  // Outcome of a timeout on this connection.
   Outcome Silence() const {
     return Outcome::Of(connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout,
                        phase_ == Phase::kAgreeing ? "in the TLS handshake" : "");
   }
-  // Nobody uses it, and nobody will.
+  // Its server has left the list, and no request is in flight.
   bool left_over() const { return waiting_.empty() && !server_->listed; }
 
  private:
   enum class Phase : uint8_t { kConnecting, kAgreeing, kChecking, kOpen, kClosed };
   struct Waiting {
     int32_t sequence;
-    AsyncCallPtr call;
-    uint32_t number;
-    bool pooled;  // the connection was open before the call came
+    RequestPtr request;
+    size_t attempt;
+    Micros began;
+    bool pooled;         // the connection was open before
+    bool timed = false;  // it has waited for an attempt's time
+    bool late = false;   // its time-out was reported; no other outcome is
   };
   struct Sealing {
     std::unique_ptr<TlsTalk> talk;
     Address address;   // of the server
     std::string came;  // room for what comes encrypted
   };
-  using Executor = boost::asio::io_context::executor_type;
   using Socket = Connector::Socket;
-  using Timer = boost::asio::basic_waitable_timer<
-      std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
-  void AwaitEndOfOpening(Micros within);
+  // Arms the timer, for the first moment at which rule 1 or 3 may apply.
+  void ArmTimer(Micros within);
+  void OnTimer();
+  void CheckSilence();
+  void ReportLate(Waiting& waiting);
   void OnConnected(Connector::Result result);
   // Begins to agree upon encryption.
   void Agree(const Address& address);
   void AskForStatus();
   void Read();
   void OnRead(const boost::system::error_code& error, size_t n);
+  void TakeBytes(const boost::system::error_code& error, size_t n);
   Outcome ClosedBy(const boost::system::error_code& error) const;
   // Takes what came encrypted.
   void TakeSealed(std::string_view bytes);
@@ -114,15 +143,20 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   void WriteSealed();
   void WriteAsIs(std::string& bytes);
   void EndChecking(const Outcome& outcome, const ServerFacts& facts);
+  // Reports the outcome to the fleet, and to the request unless that is settled.
+  void End(const Waiting& waiting, Outcome outcome);
 
+  IoThread& io_;
   Fleet& fleet_;
   TlsContext& tls_;
   CloseOnFork& fds_;
-  AsyncCaller& caller_;
+  Owner& owner_;
   const ServerPtr server_;
+  const Micros limit_;
   Socket socket_;
   const std::shared_ptr<Connector> connector_;
-  Timer open_timer_;
+  IoThread::Timer timer_;
+  bool timer_armed_ = false;
   Checked checked_;
   Phase phase_ = Phase::kConnecting;
   std::unique_ptr<Sealing> sealing_;  // null: it is spoken to without encryption
@@ -134,8 +168,10 @@ class Pipeline final : public std::enable_shared_from_this<Pipeline> {
   std::string writing_;          // given to the socket, which has not taken all of it
   std::string in_;
   size_t held_ = 0;  // bytes of in_ that have come
-  Reply reply_;      // the answer at hand; kept, as it is costly to make
+  Reply reply_;      // of settled requests, and of status
   bool flush_asked_ = false;
 };
+
+using PipelinePtr = std::shared_ptr<Pipeline>;
 
 }  // namespace firn::client

@@ -14,7 +14,7 @@
 namespace firn::client {
 
 // The outcome of one attempt: the result for the caller's report, and the facts that the client
-// needs to continue. Created by the Pipeline, which owns the connection. CallPlan derives from it
+// needs to continue. Created by the Pipeline, which owns the connection. Call derives from it
 // whether and where to retry, Fleet the server's health. A value, thread-compatible.
 //
 // Sharp edge: a default-constructed outcome is a success; create failures with Of().

@@ -68,6 +68,17 @@ TEST(ThreadsDeathTest, WhatACallbackThrowsEndsTheProgram) {
   EXPECT_DEATH(call(), "thrown by a callback");
 }
 
+TEST(ThreadsDeathTest, DestroyingAClientInItsOwnCallbackEndsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto call = [] {
+    ClientRig rig(1);
+    std::promise<void> never;
+    rig.client().GetId("order", [&rig](const Result<int64_t>&) { rig.DropClient(); });
+    never.get_future().wait_for(kPatience);
+  };
+  EXPECT_DEATH(call(), "a client was destroyed in one of its own callbacks");
+}
+
 // All callbacks of a client, and where they ran.
 class CallbacksElsewhereTest : public testing::Test {
  protected:

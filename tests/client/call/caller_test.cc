@@ -1,6 +1,6 @@
 // The IO thread's turns, under a clock that stands still until a test moves it.
 
-#include "client/call/async_caller.h"
+#include "client/call/caller.h"
 
 #include <atomic>
 #include <cstdint>
@@ -31,7 +31,7 @@ class WatchedClock final : public Clock {
   mutable std::atomic<int> looks_ = 0;
 };
 
-class AsyncCallerTest : public testing::Test {
+class CallerTest : public testing::Test {
  protected:
   // A call that has an hour.
   void Start() {
@@ -47,11 +47,11 @@ class AsyncCallerTest : public testing::Test {
   TlsContext tls_{{}};
   CloseOnFork fds_;
   std::atomic<int> ended_ = 0;
-  AsyncCaller caller_{fleet_, tls_, {}, clock_, fds_};
+  Caller caller_{fleet_, tls_, {}, clock_, fds_};
 };
 
 // When the turn is over the call's time is, too.
-TEST_F(AsyncCallerTest, ALongTurnPutsOffNoDeadline) {
+TEST_F(CallerTest, ALongTurnPutsOffNoDeadline) {
   caller_.Post([this] {
     Start();
     clock_.Advance(kAnHour);
@@ -59,8 +59,8 @@ TEST_F(AsyncCallerTest, ALongTurnPutsOffNoDeadline) {
   AwaitEnded(1);
 }
 
-TEST_F(AsyncCallerTest, HoweverManyWaitForServersTheyEndTogether) {
-  constexpr int kMany = AsyncCaller::kCallsMax;
+TEST_F(CallerTest, HoweverManyWaitForServersTheyEndTogether) {
+  constexpr int kMany = Caller::kCallsMax;
   caller_.Post([this] {
     for (int i = 0; i < kMany; ++i) Start();
     clock_.Advance(kAnHour);
@@ -68,7 +68,7 @@ TEST_F(AsyncCallerTest, HoweverManyWaitForServersTheyEndTogether) {
   AwaitEnded(kMany);
 }
 
-TEST_F(AsyncCallerTest, NewsThatNobodyHasHeardYetIsNotToldAgain) {
+TEST_F(CallerTest, NewsThatNobodyHasHeardYetIsNotToldAgain) {
   std::promise<void> go_on, all;
   caller_.Post([&go_on] { go_on.get_future().wait(); });
   for (int i = 0; i < 1'000; ++i) caller_.OnNews();

@@ -1,0 +1,214 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/call/io_thread.h"
+#include "client/call/pipeline.h"
+#include "client/call_report.h"
+#include "client/client_options.h"
+#include "client/fleet/fleet.h"
+#include "client/wire/ask.h"
+#include "client/wire/outcome.h"
+#include "common/base/status.h"
+#include "common/time/micros.h"
+
+namespace firn::client {
+
+class Call;
+
+// Called once, on the IO thread. The reply is set if the status is ok, and may be moved from.
+using CallDone = std::function<void(Status, Reply&)>;
+
+struct CallLimits {
+  FailureMode on_failure = FailureMode::kFailover;
+  int attempts_max = 3;
+  Micros attempt_limit{80'000};
+  std::optional<Micros> hedge_after{};
+};
+
+// What calls use: their thread's jobs, the fleet, and a way to send a request.
+class CallHost {
+ public:
+  CallHost(JobQueue& its_jobs, Fleet& its_fleet, const CallLimits& its_limits)
+      : jobs(its_jobs), fleet(its_fleet), limits(its_limits) {}
+
+  // Sends the request as attempt `attempt` of the call, and returns its connection, which reports
+  // the outcome later. nullopt: no connection to this server may be opened yet.
+  virtual std::optional<PipelinePtr> Send(const std::shared_ptr<Call>& call, size_t attempt,
+                                          const ServerPtr& server, bool fresh) = 0;
+
+  JobQueue& jobs;
+  Fleet& fleet;
+  const CallLimits limits;
+  std::atomic<size_t> calls = 0;       // in progress
+  std::atomic<bool> stopping = false;  // calls end
+
+ protected:
+  ~CallHost() = default;
+};
+
+// What a call has waited for.
+struct CallEvent {
+  enum class Kind : uint8_t {
+    kOutcome,  // of its attempt number `attempt`
+    kHedge,    // the time to ask a second server
+    kTime,     // a backoff is over, or news of servers, the deadline or the end of the client
+  };
+  Kind kind = Kind::kTime;
+  size_t attempt = 0;
+};
+
+// One call: the record that its caller and its IO thread share, and the state of its failover.
+// RunCall, in call.cc, is the call itself.
+//
+//  1. Each server is asked once. Only if an idle connection turns out to be closed is the same
+//     server asked once more, on a fresh one.
+//  2. At most attempts_max requests are sent, and as many again in each round of rule 5.
+//     Connections that cannot be opened are not counted; there are at most kConnectsMax before the
+//     call ends.
+//  3. Every request but the first uses the fleet's retry budget, except the repeated one of rule 1,
+//     those that follow a connection that could not be opened, and those of calls that lost their
+//     connection to another call's time-out, if Fleet::MayMove permits it.
+//  4. A refusal that another server would repeat ends the call, and so does any failure with
+//     kFailfast.
+//  5. If no more may be asked, and all that could be reached are overloaded, the call waits for the
+//     shortest advised time plus up to half of it, if the deadline permits. Then it begins a new
+//     round; there are at most kRoundsMax.
+//  6. If no server is left, the call waits for news of servers; also if all were unreachable,
+//     silent or draining, and lists may change. Servers of a newer list are asked first, then all
+//     once more. If one was silent or unreachable, the call also retries after the time of an
+//     attempt, because that server may be back without any news.
+//  7. No attempt starts at or after the deadline.
+//
+// Attempts are entries of a table. An ended call forgets them; their pipelines still report to the
+// fleet what becomes of them.
+//
+// Made on any thread; used by the IO thread until it has ended, and then by its caller.
+class Call final : public Request,
+                   public Job,
+                   public PooledTask,
+                   public std::enable_shared_from_this<Call> {
+ public:
+  static constexpr size_t kConnectsMax = 16;
+  static constexpr int kRoundsMax = 100;
+
+  // Without `done`, the caller waits with AwaitEnd. `report` may be null.
+  Call(CallHost& host, Ask what, Micros deadline, CallReport* report, CallDone done);
+
+  // Blocks until the call has ended; status and reply are then the caller's.
+  void AwaitEnd() const { ended_.wait(0, std::memory_order_acquire); }
+  Status& status() { return status_; }
+  Micros deadline() const { return deadline_; }
+
+  // Ends it with this status, instead of running it.
+  void Refuse(Status status);
+  FramePool& frames() override { return host_.jobs.frames(); }
+  // News of servers.
+  void OnNews();
+
+  void OnOutcome(size_t attempt, Outcome outcome, bool last) override;
+  Task<> Run() override;
+  void AfterEnd() override;
+
+ private:
+  friend Task<> RunCall(Call* call);
+  friend class NextEvent;
+  static constexpr Micros kOverloadPause{10'000};  // when the servers give no advice
+
+  struct Attempt {
+    ServerPtr server{};  // null: the entry is free
+    Micros began{0};
+    PipelinePtr pipeline{};            // null in tests
+    bool late = false;                 // it has had its time; its answer is still accepted
+    bool ended = false;                // `outcome` is the last
+    std::optional<Outcome> outcome{};  // that the call has not seen yet
+  };
+
+  // What to do while no attempt can be answered in time.
+  struct Step {
+    enum class Kind : uint8_t { kSend, kWait, kEnd };
+    Kind kind = Kind::kEnd;
+    ServerPtr server{};
+    bool fresh = false;     // kSend: on a new connection
+    bool for_news = false;  // kWait: ends with news of servers
+    Micros until{0};
+    std::string_view why{};  // kEnd
+  };
+
+  Step NextStep();
+  Step NoneLeft();
+  // All of this round is over: waits for another one, or ends for the reason `why`.
+  Step RoundOver(std::string_view why);
+  void BeginRound();
+  ServerPtr PickAnother();
+
+  // If no connection may be opened yet, sets the server aside until one may.
+  void Send(const Step& step);
+  void Pause(const Step& step);
+  void Hedge();
+  bool HasOutcome() const;
+  CallEvent TakeEvent();
+  // Learns from the outcome of an attempt. True if it is the call's answer.
+  bool Heed(size_t at);
+  void HeedFailure(const Attempt& attempt, const Outcome& outcome);
+  void Tell(const Attempt& attempt, const Outcome& outcome);
+
+  void EndWithAnswer();
+  void EndAtDeadline();
+  void EndStopped();
+  void EndWith(Status status);
+  void EndFailed(std::string_view why);
+
+  Micros now() const { return host_.jobs.now(); }
+  bool MaySend() const;
+  Micros NextTime() const;
+  size_t FreeEntry() const;
+  bool AnyInTime() const;
+  bool AnyUnderWay() const;
+  // Reports attempts under way as `end`; without it, as timed out.
+  void LeaveAttempts(std::optional<AttemptEnd> end);
+
+  CallHost& host_;
+  const Micros deadline_;
+  CallReport* const report_;
+  CallDone done_;
+  std::atomic<int> ended_ = 0;  // an int, which a futex can wait for directly
+  Status status_;
+
+  std::array<Attempt, 3> attempts_{};
+  Micros pause_until_{0};
+  bool pause_for_news_ = false;
+  Micros hedge_at_ = Micros::max();
+  bool hedge_set_ = false;
+
+  std::vector<CallAttempt> told_;  // for the report
+  std::vector<ServerPtr> tried_;   // in this round
+  std::vector<ServerPtr> set_aside_;
+  Micros set_aside_until_{0};
+  int sent_ = 0;  // since the last round of rule 5 began
+  int rounds_ = 1;
+  bool free_next_ = true;         // the next request uses no budget
+  bool final_ = false;            // the last outcome ends the call
+  bool repeated_ = false;         // rule 1 was used for the current server
+  ServerPtr again_;               // rule 1: to be asked once more
+  size_t overloaded_ = 0;         // of this round's servers
+  size_t unreached_ = 0;          // of them: no connection could be opened
+  size_t silent_ = 0;             // of them: reached, and without an answer
+  size_t lost_ = 0;               // of them, those that only a newer list makes up for
+  bool waited_for_news_ = false;  // when this round had no server left
+  Micros shortest_advice_{0};
+  Outcome last_{};
+};
+
+using CallPtr = std::shared_ptr<Call>;
+
+}  // namespace firn::client

@@ -1,0 +1,53 @@
+#include "client/call/caller.h"
+
+#include <memory>
+
+namespace firn::client {
+
+Caller::Caller(Fleet& fleet, TlsContext& tls, const Options& options, const Clock& clock,
+               CloseOnFork& fds)
+    : io_(clock),
+      connections_(io_, fleet, tls, clock, fds, options.limits.attempt_limit, options.connections),
+      host_(*this, fleet, options.limits) {
+  if (options.upkeep) io_.Post([this] { connections_.StartUpkeep(); });
+  io_.Run();
+}
+
+void Caller::Stop() {
+  io_.Post([this] {
+    host_.stopping = true;
+    for (const JobPtr& job : io_.jobs().jobs()) io_.jobs().MarkReady(*job);
+  });
+  io_.Stop([this] { connections_.CloseAll(); });
+}
+
+CallPtr Caller::Start(Ask ask, Micros deadline, CallReport* report, CallDone done) {
+  auto call = std::make_shared<Call>(host_, std::move(ask), deadline, report, std::move(done));
+  if (host_.stopping) return call;
+  if (++host_.calls > kCallsMax) {
+    Post([call] { call->Refuse(Unavailable("too many asynchronous calls are under way")); });
+    return call;
+  }
+  host_.fleet.CountCall();
+  io_.Start(call);
+  return call;
+}
+
+std::optional<PipelinePtr> Caller::Host::Send(const CallPtr& call, size_t attempt,
+                                              const ServerPtr& server, bool fresh) {
+  auto pipeline = caller_.connections_.To(server, fresh);
+  if (pipeline == nullptr) return std::nullopt;
+  pipeline->Send(call, attempt);
+  return pipeline;
+}
+
+void Caller::OnNews() {
+  if (has_news_.exchange(true)) return;
+  Post([this] {
+    has_news_ = false;
+    connections_.CloseUnlisted();
+    for (const JobPtr& job : io_.jobs().jobs()) static_cast<Call&>(*job).OnNews();
+  });
+}
+
+}  // namespace firn::client

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "client/call/call.h"
+#include "client/call/connections.h"
+#include "client/call/io_thread.h"
+#include "client/fleet/fleet.h"
+#include "client/wire/tls_context.h"
+#include "common/base/fork.h"
+#include "common/time/clock.h"
+
+namespace firn::client {
+
+// Makes calls on an IO thread of its own.
+class Caller final {
+ public:
+  static constexpr size_t kCallsMax = 1 << 17;  // in progress; more are refused
+
+  struct Options {
+    CallLimits limits{};
+    size_t connections = 2;  // to one server
+    bool upkeep = false;     // also probes servers and looks up names
+  };
+
+  // Starts the IO thread.
+  Caller(Fleet& fleet, TlsContext& tls, const Options& options, const Clock& clock,
+         CloseOnFork& fds);
+  ~Caller() { Stop(); }
+
+  // Ends every call in progress with kUnavailable, then the thread. Calls that are started
+  // afterwards, in callbacks for instance, are dropped. Not on the IO thread.
+  void Stop();
+
+  // Any thread. `done` runs once, on the IO thread, never inside this function. Without it, wait
+  // for the end of the returned call.
+  CallPtr Start(Ask ask, Micros deadline, CallReport* report, CallDone done);
+
+  // Runs `task` on the IO thread. Any thread.
+  void Post(std::function<void()> task) { io_.Post(std::move(task)); }
+
+  // Any thread: calls that wait for servers retry, and connections to servers that have left the
+  // list are closed when the calls on them have ended.
+  void OnNews();
+
+ private:
+  class Host final : public CallHost {
+   public:
+    Host(Caller& caller, Fleet& its_fleet, const CallLimits& its_limits)
+        : CallHost(caller.io_.jobs(), its_fleet, its_limits), caller_(caller) {}
+    std::optional<PipelinePtr> Send(const CallPtr& call, size_t attempt, const ServerPtr& server,
+                                    bool fresh) override;
+
+   private:
+    Caller& caller_;
+  };
+
+  IoThread io_;
+  Connections connections_;
+  Host host_;
+  std::atomic<bool> has_news_ = false;  // that the IO thread has not seen yet
+};
+
+}  // namespace firn::client

@@ -1,0 +1,114 @@
+#include "client/call/connections.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace firn::client {
+namespace {
+
+Outcome Abandoned() { return Outcome::Of(AttemptEnd::kAbandoned, {}); }
+
+}  // namespace
+
+Connections::Connections(IoThread& io, Fleet& fleet, TlsContext& tls, const Clock& clock,
+                         CloseOnFork& fds, Micros limit, size_t most)
+    : io_(io),
+      fleet_(fleet),
+      tls_(tls),
+      clock_(clock),
+      fds_(fds),
+      limit_(limit),
+      most_(most),
+      upkeep_timer_(io.context().get_executor()),
+      names_([&fleet](const std::string& name, const std::vector<Address>& found) {
+        fleet.Resolved(name, found);
+      }) {}
+
+PipelinePtr Connections::To(const ServerPtr& server, bool fresh) {
+  Pipelines& open = pipelines_[server->number];
+  const PipelinePtr* least = nullptr;
+  for (const auto& pipeline : open) {
+    if (fresh && !pipeline->opening()) continue;
+    if (pipeline->in_flight() == 0) return pipeline;
+    if (least == nullptr || pipeline->in_flight() < (*least)->in_flight()) least = &pipeline;
+  }
+  const bool may_open = io_.now() >= server->connect_at.load();
+  if (least != nullptr && (!may_open || open.size() >= most_)) return *least;
+  return may_open ? Open(server, open, nullptr) : nullptr;
+}
+
+PipelinePtr Connections::Open(const ServerPtr& server, Pipelines& among,
+                              Pipeline::Checked checked) {
+  Pipeline::Owner& owner = *this;
+  auto pipeline = std::make_shared<Pipeline>(io_, fleet_, tls_, fds_, owner, server, limit_);
+  among.push_back(pipeline);
+  pipeline->Open(fleet_.AddressesInTurn(*server), std::move(checked));
+  return pipeline;
+}
+
+void Connections::CloseUnlisted() {
+  Pipelines unlisted;
+  for (const auto& [number, pipelines] : pipelines_) {
+    std::copy_if(pipelines.begin(), pipelines.end(), std::back_inserter(unlisted),
+                 [](const auto& pipeline) { return pipeline->left_over(); });
+  }
+  for (const auto& pipeline : unlisted) pipeline->Close(Abandoned());
+}
+
+void Connections::CloseAll() {
+  stopped_ = true;
+  upkeep_timer_.cancel();
+  names_.Stop();
+  Pipelines all = probes_;
+  for (const auto& [number, pipelines] : pipelines_) {
+    all.insert(all.end(), pipelines.begin(), pipelines.end());
+  }
+  for (const auto& pipeline : all) pipeline->Close(Abandoned());
+}
+
+void Connections::OnClosed(Pipeline& pipeline) {
+  const auto is_it = [&](const auto& one) { return one.get() == &pipeline; };
+  std::erase_if(probes_, is_it);
+  const auto found = pipelines_.find(pipeline.server()->number);
+  if (found == pipelines_.end()) return;
+  std::erase_if(found->second, is_it);
+  if (found->second.empty()) pipelines_.erase(found);
+}
+
+// --- upkeep -------------------------------------------------------------------------------------
+
+void Connections::StartUpkeep() {
+  DoUpkeep();
+  upkeep_timer_.expires_after(kUpkeepInterval);
+  upkeep_timer_.async_wait([this](const boost::system::error_code& error) {
+    // A timer that has expired cannot be cancelled any more.
+    if (error || stopped_) return;
+    const IoThread::Turn turn(io_);
+    StartUpkeep();
+  });
+}
+
+void Connections::DoUpkeep() {
+  const Micros now = clock_.BootMicros();
+  for (const ServerPtr& server : fleet_.TakeUnresolved(now)) {
+    names_.Start(server->name, server->endpoint);
+  }
+  for (const ServerPtr& server : fleet_.TakeProbes(now)) Probe(server);
+}
+
+// Keeps the connection if calls may have one more, and closes it after the probe otherwise.
+void Connections::Probe(const ServerPtr& server) {
+  Pipelines& open = pipelines_[server->number];
+  const bool keep = open.size() < most_;
+  const auto of_probe = std::make_shared<std::weak_ptr<Pipeline>>();
+  *of_probe =
+      Open(server, keep ? open : probes_,
+           [this, server, keep, of_probe](const Outcome& outcome, const ServerFacts& facts) {
+             fleet_.Probed(*server, outcome, facts, clock_.BootMicros());
+             const auto pipeline = of_probe->lock();
+             if (!keep && pipeline != nullptr) pipeline->Close(Abandoned());
+           });
+}
+
+}  // namespace firn::client

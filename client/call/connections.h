@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "client/call/io_thread.h"
+#include "client/call/pipeline.h"
+#include "client/fleet/fleet.h"
+#include "client/wire/tls_context.h"
+#include "common/base/fork.h"
+#include "common/net/name_lookup.h"
+#include "common/time/clock.h"
+
+namespace firn::client {
+
+// The connections of one IO thread to all servers, and the background work that no call waits for:
+// probes of servers that are not healthy, and name lookups. Used by the IO thread.
+class Connections final : private Pipeline::Owner {
+ public:
+  static constexpr Micros kUpkeepInterval{100'000};
+
+  // `limit`: an attempt's time. `most`: connections to one server.
+  Connections(IoThread& io, Fleet& fleet, TlsContext& tls, const Clock& clock, CloseOnFork& fds,
+              Micros limit, size_t most);
+
+  // Returns the connection to this server with the fewest requests in flight, or opens one. Null:
+  // there is none, and none may be opened yet. `fresh`: not one that has been open.
+  PipelinePtr To(const ServerPtr& server, bool fresh);
+
+  // Closes connections to servers that have left the list.
+  void CloseUnlisted();
+
+  // Probes servers and looks up names, now and at each interval.
+  void StartUpkeep();
+
+  // Ends the upkeep and all connections.
+  void CloseAll();
+
+ private:
+  using Pipelines = std::vector<PipelinePtr>;
+
+  void OnClosed(Pipeline& pipeline) override;
+  PipelinePtr Open(const ServerPtr& server, Pipelines& among, Pipeline::Checked checked);
+  void Probe(const ServerPtr& server);
+  void DoUpkeep();
+
+  IoThread& io_;
+  Fleet& fleet_;
+  TlsContext& tls_;
+  const Clock& clock_;
+  CloseOnFork& fds_;
+  const Micros limit_;
+  const size_t most_;
+  std::unordered_map<uint64_t, Pipelines> pipelines_;  // by the server's number
+  Pipelines probes_;                                   // beside those
+  IoThread::Timer upkeep_timer_;
+  NameLookup names_;
+  bool stopped_ = false;
+};
+
+}  // namespace firn::client

@@ -1,0 +1,196 @@
+#include "client/call/io_thread.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "common/base/no_signals.h"
+#include "common/base/status.h"
+
+namespace firn::client {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+// --- jobs ---------------------------------------------------------------------------------------
+
+JobQueue::~JobQueue() {
+  // A job may live longer than the queue; its frame must not.
+  for (const JobPtr& job : jobs_) job->task_ = {};
+}
+
+void JobQueue::Add(JobPtr job) {
+  Job& added = *job;
+  added.place_ = jobs_.size();
+  jobs_.push_back(std::move(job));
+  added.task_ = added.Run();
+  Start(added.task_);
+  EndIfDone(added);
+}
+
+void JobQueue::Tick(Micros now) {
+  now_ = now;
+  while (true) {
+    while (!ready_.empty()) {
+      resuming_.swap(ready_);
+      for (Job* const job : resuming_) {
+        job->ready_ = false;
+        Continue(*job);
+      }
+      resuming_.clear();
+    }
+    if (first_due() > now) return;
+    Continue(*timers_.front());
+  }
+}
+
+void JobQueue::MarkReady(Job& job) {
+  if (!std::exchange(job.ready_, true)) ready_.push_back(&job);
+}
+
+void JobQueue::Suspend(Job& job, std::coroutine_handle<> task, Micros until) {
+  job.waiting_ = task;
+  job.until_ = until;
+  timers_.push_back(&job);
+  Sift(timers_.size() - 1);
+}
+
+void JobQueue::Continue(Job& job) {
+  if (!job.waiting_) return;
+  Cancel(job);
+  Resume(std::exchange(job.waiting_, {}));
+  EndIfDone(job);
+}
+
+void JobQueue::EndIfDone(Job& job) {
+  if (!job.task_.done()) return;
+  job.task_ = {};
+  ended_.push_back(std::move(jobs_[job.place_]));
+  if (job.place_ + 1 != jobs_.size()) {
+    jobs_[job.place_] = std::move(jobs_.back());
+    jobs_[job.place_]->place_ = job.place_;
+  }
+  jobs_.pop_back();
+}
+
+void JobQueue::Cancel(Job& job) {
+  const size_t at = std::exchange(job.timer_, Job::kNone);
+  Job* const last = timers_.back();
+  timers_.pop_back();
+  if (last == &job) return;
+  timers_[at] = last;
+  Sift(at);
+}
+
+void JobQueue::Sift(size_t at) {
+  Job* const job = timers_[at];
+  const auto sooner = [this](const Job* a, size_t b) { return a->until_ < timers_[b]->until_; };
+  for (; at > 0 && sooner(job, (at - 1) / 2); at = (at - 1) / 2) Put(at, timers_[(at - 1) / 2]);
+  while (true) {
+    size_t child = 2 * at + 1;
+    if (child >= timers_.size()) break;
+    if (child + 1 < timers_.size() && sooner(timers_[child + 1], child)) ++child;
+    if (job->until_ <= timers_[child]->until_) break;
+    Put(at, timers_[child]);
+    at = child;
+  }
+  Put(at, job);
+}
+
+void JobQueue::Put(size_t at, Job* job) {
+  timers_[at] = job;
+  job->timer_ = at;
+}
+
+// --- the thread ---------------------------------------------------------------------------------
+
+IoThread::IoThread(const Clock& clock)
+    : clock_(clock), work_(context_.get_executor()), timer_(context_.get_executor()) {}
+
+IoThread::~IoThread() {
+  if (thread_.joinable()) Stop([] {});
+}
+
+void IoThread::Run() {
+  thread_ = ThreadWithoutSignals([this] { context_.run(); });
+}
+
+void IoThread::Stop(std::function<void()> last) {
+  if (!thread_.joinable()) return;
+  if (OnThread()) Die("a client was destroyed in one of its own callbacks");
+  Post([this, last = std::move(last)] {
+    last();
+    timer_.cancel();
+    work_.reset();
+  });
+  thread_.join();
+}
+
+void IoThread::Post(std::function<void()> task) {
+  asio::post(context_, [this, task = std::move(task)] {
+    const Turn turn(*this);
+    task();
+  });
+}
+
+void IoThread::Start(JobPtr job) {
+  // A callback's job starts when the turn ends: callbacks must not nest.
+  if (OnThread() && turns_ > 0) return new_.push_back(std::move(job));
+  {
+    const std::lock_guard lock(mutex_);
+    inbox_.push_back(std::move(job));
+    if (has_mail_.exchange(true)) return;
+  }
+  Post([] {});
+}
+
+void IoThread::BeginTurn() {
+  if (turns_++ == 0) jobs_.SetNow(clock_.BootMicros());
+}
+
+void IoThread::EndTurn() {
+  if (turns_ > 1) {
+    --turns_;
+    return;
+  }
+  jobs_.Tick(now());
+  jobs_.TakeEnded(ended_);
+  for (const JobPtr& job : ended_) job->AfterEnd();
+  ended_.clear();
+  StartNew();
+  if (jobs_.any_ended()) Post([] {});
+  flushing_.swap(to_flush_);
+  for (const auto& output : flushing_) output->Flush();
+  flushing_.clear();
+  ArmTimer();
+  turns_ = 0;
+}
+
+void IoThread::StartNew() {
+  if (has_mail_) {
+    const std::lock_guard lock(mutex_);
+    new_.insert(new_.end(), std::make_move_iterator(inbox_.begin()),
+                std::make_move_iterator(inbox_.end()));
+    inbox_.clear();
+    has_mail_ = false;
+  }
+  starting_.swap(new_);
+  for (JobPtr& job : starting_) jobs_.Add(std::move(job));
+  starting_.clear();
+}
+
+void IoThread::ArmTimer() {
+  if (jobs_.first_due() >= armed_for_) return;
+  armed_for_ = jobs_.first_due();
+  // The turn may have taken its time.
+  timer_.expires_after(std::max(armed_for_ - clock_.BootMicros(), Micros(0)));
+  timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    armed_for_ = Micros::max();
+    const Turn turn(*this);
+  });
+}
+
+}  // namespace firn::client
