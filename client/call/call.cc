@@ -4,28 +4,10 @@
 #include <coroutine>
 #include <string>
 
+#include "client/fleet/refusals.h"
+
 namespace firn::client {
 namespace {
-
-bool AnotherMayHelp(const Outcome& outcome) {
-  if (!outcome.refusal) return false;
-  switch (*outcome.refusal) {
-    case Reason::kNotReady:
-    case Reason::kClock:
-    case Reason::kOverloaded:
-    case Reason::kDraining:
-    case Reason::kStoreDown:
-      return true;
-    case Reason::kInternal:
-    case Reason::kExhausted:  // a snowflake's time field: one wrong clock can be the reason
-      return outcome.another_may_help;
-    case Reason::kBadRequest:
-    case Reason::kUnknownTag:
-    case Reason::kRejected:
-      break;
-  }
-  return false;
-}
 
 // Whether another server will replace one that ends so.
 bool IsLost(const Outcome& outcome) {
@@ -296,7 +278,7 @@ void Call::HeedFailure(const Attempt& attempt, const Outcome& outcome) {
   free_next_ = outcome.unsent() ||
                (outcome.shared_blame && host_.fleet.MayMove(*attempt.server, attempt.began, now()));
   final_ = host_.limits.on_failure == FailureMode::kFailfast ||
-           (outcome.end == AttemptEnd::kRefused && !AnotherMayHelp(outcome));
+           (outcome.end == AttemptEnd::kRefused && !MayRetryElsewhere(outcome));
   if (outcome.refusal == Reason::kOverloaded) {
     const Micros advice = outcome.retry_after;
     shortest_advice_ = overloaded_ == 0 ? advice : std::min(shortest_advice_, advice);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/fleet/fleet.h"
+#include "client/fleet/refusals.h"
 #include "common/base/cat.h"
 
 namespace firn::client {
@@ -18,12 +19,6 @@ std::string SecondsText(Micros time) {
   return Cat(time.count() / 1'000'000, ".", time.count() / 100'000 % 10, " s");
 }
 
-// The refusals after which it makes no difference which server is asked.
-bool IsFinal(const std::optional<Reason>& reason) {
-  return reason == Reason::kBadRequest || reason == Reason::kUnknownTag ||
-         reason == Reason::kRejected || reason == Reason::kExhausted;
-}
-
 }  // namespace
 
 void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, Micros took,
@@ -33,9 +28,7 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
   if (outcome.blameless()) return;
   (outcome.spoke() ? server.answered : server.failed).fetch_add(1, std::memory_order_relaxed);
   if (outcome.answered()) server.last_answer.store(now, std::memory_order_relaxed);
-  const bool helped = outcome.answered() || IsFinal(outcome.refusal);
-  // Whatever sends a call elsewhere counts as slow, however soon it came.
-  server.latency.Observe(helped ? took : std::max(took, attempt_limit_), now);
+  server.latency.Observe(IsAnswer(outcome) ? took : std::max(took, attempt_limit_), now);
   if (outcome.gave_ids()) server.limits.Reopen(tag, now);
   // An answer as all the others: nothing to learn from it.
   if (outcome.answered() && server.well.load(std::memory_order_relaxed)) return;
