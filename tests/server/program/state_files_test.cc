@@ -255,7 +255,8 @@ TEST_F(ServerStartTest, EndsOnASignalWhileItWaitsForItsRegistry) {
   ASSERT_TRUE(Eventually(kPatience, [&] { return !FilesIn(dir_ / "state").empty(); }));
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(kPatience), 0) << server.log();
-  EXPECT_NE(server.log().find("stopped by a signal during its start"), std::string::npos) << server.log();
+  EXPECT_NE(server.log().find("stopped by a signal during its start"), std::string::npos)
+      << server.log();
 }
 
 }  // namespace
