@@ -37,12 +37,12 @@ class PackageTest(unittest.TestCase):
         packing = builds.new(cls.folder, "packing")
         client = builds.copy("typescript", packing, planted=False)
         os.symlink(builds.node_packages(), os.path.join(packing, "node_modules"))
-        name, = json.loads(npm.run_npm(client, "pack", "--json", "--ignore-scripts=false"))
+        name, = json.loads(npm.run_npm(client, "pack", "--json", "--ignore-scripts=false", local=True))
         cls.name, cls.package = name["name"], os.path.join(client, name["filename"])
         cls.project = builds.new(cls.folder, "project")
         with open(os.path.join(cls.project, "package.json"), "w") as file:
             json.dump({"name": "project", "version": "1.0.0", "private": True}, file)
-        npm.run_npm(cls.project, "install", "--offline", cls.package)
+        npm.run_npm(cls.project, "install", "--offline", cls.package, local=True)
         for sample in os.listdir(SAMPLES):
             shutil.copy(os.path.join(SAMPLES, sample), cls.project)
 
