@@ -53,6 +53,7 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
   const std::lock_guard lock(mutex_);
   FIRN_TRY(CheckStandIn(tag));
   Served& served = served_[tag.name];
+  busy_.insert(tag.name);
   if (served.Fits(tag)) {
     served.strategy->Adjust(tag);
     return std::shared_ptr<Strategy>(served.strategy);
@@ -98,7 +99,13 @@ Result<RangeSource*> SegmentTags::SourceOf(const TagDefinition& tag) const {
 Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefinition& tag,
                                                                   RangeSource& source) {
   RangedParts parts{.source = source, .clock = clock_, .entropy = entropy_};
-  if (news_) parts.news = [news = news_, name = tag.name] { news(name); };
+  // Called on the threads of sources, also during a visit.
+  parts.news = [stirred = stirred_, news = news_, name = tag.name] {
+    std::unique_lock lock(stirred->mutex);
+    stirred->tags.push_back(name);
+    lock.unlock();
+    if (news) news(name);
+  };
   if (tag.strategy == "dated") {
     FIRN_ASSIGN(auto made, Dated::Make(tag, std::move(parts), registry_time_));
     return std::shared_ptr<RangedStrategy>(std::move(made));
@@ -117,6 +124,7 @@ void SegmentTags::Drop(const std::string& tag, const std::string& why) {
   if (served == served_.end() || !served->second.strategy) return;
   served->second.source->Distrust(tag);
   served->second.strategy->Drop(why);
+  busy_.insert(tag);
 }
 
 void SegmentTags::Abandon(const std::string& tag) {
@@ -146,11 +154,29 @@ void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node
 void SegmentTags::Tick(BootMs now) {
   ledger_.Tick(now);
   const std::lock_guard lock(mutex_);
-  for (auto& [tag, served] : served_) {
-    if (served.strategy) served.strategy->Tick(now);
-    ForgetEnded(served);
+  std::set<std::string> busy = std::exchange(busy_, {});
+  {
+    const std::lock_guard stirred_lock(stirred_->mutex);
+    busy.insert(stirred_->tags.begin(), stirred_->tags.end());
+    stirred_->tags.clear();
+  }
+  if (now >= visit_all_at_) {
+    visit_all_at_ = now + kVisitAllEvery;
+    for (auto& [tag, served] : served_) VisitLocked(tag, served, now);
+  } else {
+    for (const std::string& tag : busy) {
+      if (const auto served = served_.find(tag); served != served_.end()) {
+        VisitLocked(tag, served->second, now);
+      }
+    }
   }
   TellTroublesLocked(now);
+}
+
+void SegmentTags::VisitLocked(const std::string& tag, Served& served, BootMs now) {
+  const bool soon = served.strategy && served.strategy->Tick(now);
+  ForgetEnded(served);
+  if (soon || !served.ending.empty()) busy_.insert(tag);
 }
 
 void SegmentTags::ForgetEnded(Served& served) {

@@ -75,7 +75,10 @@ class SegmentTags {
   // The node as it was when this server was stopped.
   void Remember(const std::string& tag, const TagNode& node) { ledger_.Remember(tag, node); }
 
+  // Does the work that is due. Visits tags with work at every call, and all others once a second:
+  // thousands of idle tags cost little.
   void Tick(BootMs now);
+  static constexpr Milliseconds kVisitAllEvery{1'000};
 
   // Closes all strategies, those that are made later too, and begins to give back what can be.
   void Stop();
@@ -116,6 +119,12 @@ class SegmentTags {
     std::optional<BootMs> told_at{};  // when that was
   };
 
+  // Tags whose sources have answered since the last tick. Sources may outlive the rest.
+  struct Stirred {
+    std::mutex mutex;  // taken last
+    std::vector<std::string> tags;
+  };
+
   Status CheckStandIn(const TagDefinition& tag) const;
   Result<RangeSource*> SourceOf(const TagDefinition& tag) const;
   Result<std::shared_ptr<RangedStrategy>> MakeStrategy(const TagDefinition& tag,
@@ -124,6 +133,7 @@ class SegmentTags {
   void Abandon(const std::string& tag);
   int64_t WastedBySources(const std::string& tag) const;
   std::optional<SegmentStatus> StatusOf(const std::string& tag, const Served& served) const;
+  void VisitLocked(const std::string& tag, Served& served, BootMs now);
   static void ForgetEnded(Served& served);
   void TellTroublesLocked(BootMs now);
 
@@ -139,8 +149,12 @@ class SegmentTags {
 
   mutable std::mutex mutex_;              // guards all below
   std::map<std::string, Served> served_;  // by tag
-  BootMs look_at_;                        // for troubles to log
+  std::set<std::string> busy_;            // tags that are visited at the next tick
+  BootMs visit_all_at_;
+  BootMs look_at_;  // for troubles to log
   bool stopped_ = false;
+
+  const std::shared_ptr<Stirred> stirred_ = std::make_shared<Stirred>();
 };
 
 }  // namespace firn

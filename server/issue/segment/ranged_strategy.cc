@@ -55,12 +55,14 @@ std::optional<Refusal> RangedStrategy::WhyNot() const {
 
 // --- requests to the source ----------------------------------------------------------------------
 
-void RangedStrategy::Tick(BootMs now) {
-  if (sentinel_.InChild()) return;
+bool RangedStrategy::Tick(BootMs now) {
+  if (sentinel_.InChild()) return false;
   Lock lock(mutex_);
   pace_.Note(taken_ - counts_.wasted - SupplyLocked(), now);
-  const bool wants = TickLocked(now);
-  if (wants && !closed_ && gate_.open(now)) Fetch(std::move(lock), now);
+  const bool wants = TickLocked(now) && !closed_;
+  const bool soon = wants || gate_.in_flight() || !gate_.trouble().ok() || !RestsLocked();
+  if (wants && gate_.open(now)) Fetch(std::move(lock), now);
+  return soon;
 }
 
 void RangedStrategy::Fetch(Lock lock, BootMs now) {

@@ -72,8 +72,9 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   // start are not issued after it has returned.
   void Adjust(const TagDefinition& tag);
 
-  // Does the work that is due. Call about every 10 ms.
-  void Tick(BootMs now);
+  // Does the work that is due. Returns whether to call it again in about 10 ms: otherwise once a
+  // second is enough, and at once after `news`, Adjust or Drop.
+  bool Tick(BootMs now);
 
   // The tag has another form now (FormOf): nothing is issued after it has returned, the numbers in
   // memory are wasted, and waiting calls are asked to retry. Never undone.
@@ -105,6 +106,8 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   virtual int64_t AskLocked(BootMs now) = 0;
   // Does the work that is due; true if numbers are needed before the next call.
   virtual bool TickLocked(BootMs now) = 0;
+  // Whether nothing comes due by the clock alone.
+  virtual bool RestsLocked() const { return true; }
   // Whether the next request follows the answer at once.
   virtual bool HurriesLocked() const { return false; }
 
