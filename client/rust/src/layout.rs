@@ -268,7 +268,7 @@ mod tests {
         let fault = |id: i64, tag: &str| check.fault_of(&Answer::Id(id), &Ask::Id { tag });
         let id = |ms: i64| (ms - DEFAULT_EPOCH_MS) << 22 | 5;
         assert_eq!(fault(id(now_ms), "order"), None);
-        assert!(fault(id(now_ms + 90_000_000), "order").unwrap().contains("a day off"));
+        assert!(fault(id(now_ms + 90_000_000), "order").unwrap().contains("a day from the clock"));
         assert!(fault(id(now_ms - 90_000_000), "order").is_some());
         assert_eq!(fault(7, "count"), None);
         assert!(fault(0, "count").is_some());
