@@ -69,11 +69,17 @@ Result<std::vector<std::string>> ListFolder(const std::string& path) {
   DIR* folder = opendir(path.c_str());
   if (folder == nullptr) return FileFailure("list", path, errno);
   std::vector<std::string> names;
-  while (const dirent* entry = readdir(folder)) {
+  int error = 0;
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = readdir(folder);
+    error = errno;
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
   closedir(folder);
+  if (error != 0) return FileFailure("list", path, error);
   return names;
 }
 

@@ -243,9 +243,14 @@ Status DirTree::FindNodesOf(int64_t session, const std::string& path,
 
 // --- reading ------------------------------------------------------------------------------------
 
-bool DirTree::IsThere(const std::string& path) const {
+// A node that cannot be examined may exist: its absence would count as a loss or a deletion.
+Result<bool> DirTree::IsThere(const std::string& path) const {
+  const std::string file = Below(Folder(path), kNodeFile);
   struct stat info {};
-  return lstat(Below(Folder(path), kNodeFile).c_str(), &info) == 0;
+  if (lstat(file.c_str(), &info) == 0) return true;
+  const Status failed = FileFailure("examine", file, errno);
+  if (failed.code() == Code::kNotFound) return false;
+  return failed;
 }
 
 // Reads a node, if it exists; needs the lock.
@@ -270,7 +275,7 @@ Result<std::vector<std::string>> DirTree::Names(const std::string& path) const {
     const std::string place = Below(folder, entry);
     const std::string file = Below(place, kNodeFile);
     if (entry.starts_with('.') || !IsFolder(place)) continue;
-    if (access(file.c_str(), F_OK) != 0) continue;
+    if (access(file.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
     std::string name = NameOfFolder(entry);
     if (name.empty() && entry.starts_with('~')) {
       const Result<std::string> bytes = ReadFile(file, kFileBytesMax);
@@ -293,7 +298,8 @@ Result<Node> DirTree::Read(const std::string& path) {
 Result<std::vector<std::string>> DirTree::List(const std::string& path) {
   FIRN_TRY(Enter(Patience()));
   const Lock lock(*this);
-  if (!IsThere(path)) return NotFound(path + " does not exist");
+  FIRN_ASSIGN(const bool there, IsThere(path));
+  if (!there) return NotFound(path + " does not exist");
   FIRN_ASSIGN(std::vector<std::string> names, Names(path));
   std::sort(names.begin(), names.end());
   return names;

@@ -102,7 +102,7 @@ class DirTree {
   Status EraseNodesOf(int64_t session);
   Status FindNodesOf(int64_t session, const std::string& path, std::vector<std::string>& found);
 
-  bool IsThere(const std::string& path) const;
+  Result<bool> IsThere(const std::string& path) const;
   Result<std::optional<Node>> Load(const std::string& path) const;
   Result<std::vector<std::string>> Names(const std::string& path) const;
   WriteOutcome Commit(const std::vector<NodeChange>& changes, std::vector<NodeStat> stats);

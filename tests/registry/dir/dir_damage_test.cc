@@ -118,6 +118,16 @@ TEST_F(DirDamageTest, AFolderWatchSeesTheOtherNodes) {
   EXPECT_EQ(watch.nodes().at("1").data, "repaired");
 }
 
+// Its absence would count as a deletion of every node below it.
+TEST_F(DirDamageTest, AFolderThatCannotBeExaminedIsNotMissing) {
+  const fs::path folder = place_ + "/machines/0";
+  fs::rename(folder, folder_ / "moved");
+  fs::create_symlink(folder, folder);  // a loop
+  EXPECT_EQ(registry_.List("/machines/0").code(), Code::kDenied);
+  fs::remove(folder);
+  EXPECT_EQ(registry_.List("/machines/0").code(), Code::kNotFound);
+}
+
 TEST_F(DirDamageTest, OnlyAWriteWithoutAVersionReplacesItAsANewCreation) {
   const std::string path = "/machines/0/1";
   const NodeStat before = registry_.Read(path)->stat;
