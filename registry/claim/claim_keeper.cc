@@ -380,7 +380,9 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   shown.registry_clock_off = upkeep_->registry_clock().off();
   shown.clock_trouble = ClockTrouble(upkeep_->registry_clock(), now.clocks.boot);
   if (session_ == 0) shown.reason = "the registry is unreachable";
-  if (shown.left == Milliseconds(0)) shown.reason += "; the bound is reached";
+  if (shown.left == Milliseconds(0)) {
+    shown.reason += shown.reason.empty() ? "the bound is reached" : "; the bound is reached";
+  }
   if (stuck_) {
     shown.reason = grant_trouble_;
     shown.left = std::max(tenure_->limit() - now.id_time, Milliseconds(0));
