@@ -16,13 +16,29 @@ namespace {
 
 constexpr char kOfflineUnread[] = "the offline setting has not been read from the registry yet";
 
+constexpr std::string_view kRestore = "firn restore";
+
+bool NamesRestore(std::string_view text) { return text.find(kRestore) != std::string_view::npos; }
+
+bool HasLostTags(const IssuingNodeStatus& status) {
+  return std::any_of(status.refused->begin(), status.refused->end(), [](const auto& one) {
+    return one.second.state == TagState::kLost && NamesRestore(one.second.why);
+  });
+}
+
+// Whether a message to the operator refers to the command that the log and the status show.
+bool RefersToRestore(const IssuingNodeStatus& status) {
+  return AsksForRestore(status.claim) || NamesRestore(status.root_trouble) || HasLostTags(status);
+}
+
 // A claim that holds may be of no use: a clock that is behind, a layout that has ended.
 std::string TroubleOf(const IssuingNodeStatus& status) {
   const ClaimStatus& claim = status.claim;
   if (!claim.reason.empty()) return claim.reason;
   if (!claim.grant_trouble.empty()) return claim.grant_trouble;
   if (status.why_not_ready) return *status.why_not_ready;
-  return status.root_trouble.empty() ? claim.clock_trouble : status.root_trouble;
+  if (!status.root_trouble.empty()) return status.root_trouble;
+  return HasLostTags(status) ? "the registry has lost tags" : claim.clock_trouble;
 }
 
 // As --sequencer says it.
@@ -124,7 +140,8 @@ front::ServerReport NodeView::Report() const {
   report.frozen = status.frozen || AsksForRestore(status.claim);
   report.sequencer = NameOf(options_.node.snowflake.sequencer.kind);
   if (const std::string command = RepairCommand(status); !command.empty()) {
-    report.registry.trouble += ": " + command;
+    std::string& trouble = report.registry.trouble;
+    trouble += (NamesRestore(trouble) ? ": " : "; run firn restore: ") + command;
   }
   report.wall = clock_.Wall();
   report.started = started_;
@@ -227,7 +244,7 @@ std::string NodeView::RepairCommand() const { return RepairCommand(node_.status(
 
 std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   const ClaimStatus& claim = status.claim;
-  if (!AsksForRestore(claim) || claim.uuid.empty()) return {};
+  if (claim.uuid.empty() || !RefersToRestore(status)) return {};
   RestoreWords words{.registry = options_.place.registry,
                      .auth_file = options_.credentials_file,
                      .uuid = claim.uuid,
