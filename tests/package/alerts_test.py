@@ -69,6 +69,10 @@ CASES = {
     "FirnClockOff": (
         {f"firn_clock_skew_milliseconds{{{HERE}}}": "-1500x20"},
         {f"firn_clock_skew_milliseconds{{{HERE}}}": "900x20"}),
+    "FirnClockOff, the registry's": (
+        {f"firn_registry_clock_off_milliseconds{{{HERE}}}": "3600000x20",
+         f"firn_clock_skew_milliseconds{{{HERE}}}": "0x20"},
+        {f"firn_registry_clock_off_milliseconds{{{HERE}}}": "0x20"}),
     "FirnClockStepped": (
         {f'firn_clock_steps_total{{{HERE},direction="back"}}': "0x10 1x10"},
         {f'firn_clock_steps_total{{{HERE},direction="back"}}': "3x20"}),
