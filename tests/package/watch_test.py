@@ -28,7 +28,7 @@ CLUSTER = os.path.join(ROOT, "tools/cluster")
 
 
 # Series that these servers do not have: of certificates (tests/interop/tls_test.py reads them), of refused and
-# outdated tags (server_states_test.py, edited_tag_test.cc) and of a history file.
+# outdated tags (tag_states_test.py, edited_tag_test.cc) and of a history file.
 ABSENT = {"firn_tls_certificate_expiry_seconds", "firn_tls_client_ca_expiry_seconds", "firn_tag_refused",
           "firn_tag_outdated", "firn_history_runs_total"}
 

@@ -1,177 +1,153 @@
 #!/usr/bin/env python3
-"""Produces states of server/node/STATES.md on real servers, and compares what calls get, /readyz, the status, the
-metrics and firn audit say with the row of each.
+"""Produces every state of a server in server/node/STATES.md on real servers, and compares what calls get, /readyz, the
+status, the metrics, the alerts, firn audit and the console with the row of each.
 
     server_states_test.py BIN ROOT
 """
 
-import glob
-import json
+import http.client
 import os
-import re
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
-import urllib.error
 import urllib.request
 
-BIN, ROOT = (os.path.abspath(path) for path in sys.argv[1:3])
-for folder in "tools", "tools/checks":
-    sys.path.insert(0, os.path.join(ROOT, folder))
-sys.dont_write_bytecode = True
+import states_walk as walk
+from states_walk import row_of, walks
 
-import cpp  # noqa: E402
-import programs  # noqa: E402
-import states  # noqa: E402
+for folder in "interop", "conformance":
+    sys.path.insert(0, os.path.join(walk.ROOT, "tests", folder))
+from cluster import ZooKeeper  # noqa: E402
+from tls_test import Authority  # noqa: E402
 
-PATIENCE_S = 60
-ROWS = list(states.rows_of(cpp.read(ROOT, states.PAGE)))
-READY_OF_TAG = ("/readyz?tag=T", "snowflake tag's /readyz?tag=T")
+# Rows that no test here produces, and why.
+UNPRODUCED = {}
 
 
-def row_of(word):
-    found = [row for row in ROWS if word in row.get("state", "").split(":")[0]]
-    assert len(found) == 1, (word, found)
-    return found[0]
-
-
-class Server:
-    """One firn-server on loopback with a directory as its registry."""
-
-    def __init__(self, test, folder, *flags):
-        self.test, self.folder = test, folder
-        self.port, self.admin = programs.free_port(), programs.free_port()
-        self.registry = f"dir://{folder}/registry"
-        self.log = open(f"{folder}/log", "w", encoding="utf-8")
-        test.addCleanup(self.log.close)
-        self.process = programs.start(
-            [f"{BIN}/firn-server", f"--registry={self.registry}", f"--listen=127.0.0.1:{self.port}",
-             f"--admin_listen=127.0.0.1:{self.admin}", f"--state_dir={folder}/state",
-             "--restore_probation_ms=0", *flags], stderr=self.log)
-        test.addCleanup(programs.end, self.process)
-
-    def get(self, path, port=None):
-        """(status, body); status 0: no answer."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port or self.admin}{path}", timeout=30) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-        except OSError:
-            return 0, ""
-
-    def reason(self, tag):
-        """What a call for an id of the tag gets: "served", or the reason of the refusal."""
-        status, body = self.get(f"/v1/ids/{tag}", self.port)
-        return "served" if status == 200 else json.loads(body or "{}").get("error", {}).get("reason", body)
-
-    def firn(self, *words):
-        done = subprocess.run([f"{BIN}/firn", *words, f"--registry={self.registry}"], check=False,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True)
-        return done.stdout
-
-
-class StatesTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="firn-states-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-
-    def init(self, *words):
-        self.firn("init", "--brand-new", "--force", "--workers=2", *words)
-
-    def firn(self, *words):
-        done = subprocess.run([f"{BIN}/firn", *words, f"--registry=dir://{self.folder}/registry"],
-                              check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
-        self.assertEqual(done.returncode, 0, f"firn {words}: {done.stdout}")
-
-    def start(self, *flags):
-        return Server(self, self.folder, *flags)
-
-    def await_true(self, what, true, server):
-        end = time.monotonic() + PATIENCE_S
-        while not true():
-            if time.monotonic() > end or server.process.poll() is not None:
-                with open(f"{self.folder}/log", encoding="utf-8") as log:
-                    self.fail(f"{what}: {server.get('/readyz')}\n{log.read()}")
-            time.sleep(0.1)
-
-    def await_ready(self, server, tag=""):
-        path = "/readyz" + (f"?tag={tag}" if tag else "")
-        self.await_true("ready", lambda: server.get(path)[0] == 200, server)
-
-    def compare(self, word, server, tag, called=None, default=None, metrics=None):
-        """The surfaces with the row. `tag`: the one that the state is about; `called`: the tag of the calls; `default`:
-        the status of /readyz where the row leaves it open."""
-        row = row_of(word)
-        reasons = re.findall(r"`([A-Z_]+)`", row["calls get"]) or ["served"]
-        of_tag = next(row[key] for key in READY_OF_TAG if key in row)
-        want = int(of_tag)
-        self.await_true(f"{word}: /readyz?tag={tag} is {want}",
-                        lambda: server.get(f"/readyz?tag={tag}")[0] == want, server)
-        self.await_true(f"{word}: calls get {reasons}", lambda: server.reason(tag if called is None else called) in reasons, server)
-        ready = int(row["/readyz"]) if "/readyz" in row else default
-        self.await_true(f"{word}: /readyz is {ready}", lambda: server.get("/readyz")[0] == ready, server)
-        status = server.get("/v1/status")[1]
-        for field in states.quoted(row["status field"]):
-            self.assertIn(f'"{field}"', status, word)
-        if "refused_tags" in row["status field"] and tag:
-            self.await_true(f"{word}: status lists {tag}", lambda: [word.strip("`")] == [
-                one["state"] for one in json.loads(server.get("/v1/status")[1])["refused_tags"]
-                if one["tag"] == tag], server)
-        for metric in metrics or states.quoted(row["metric"]):
-            self.assertRegex(server.get("/metrics")[1], rf"(?m)^{metric}\b", word)
-        lines = states.quoted(row["firn audit"])
-        if lines:
-            self.await_true(f"{word}: audit says one of {lines}",
-                            lambda: any(line in server.firn("audit") for line in lines), server)
-        return json.loads(status)
-
-    # ---- states of a tag -------------------------------------------------------------------------
-
-    def test_a_tag_whose_store_the_server_lacks(self):
+class ServerStatesTest(walk.Walk):
+    def serving(self, *flags, **options):
+        """A server that has issued ids of `default` and of the segment tag `order`, whose claim is valid for a
+        minute at least."""
         self.init()
-        self.firn("tags", "create", "order", "strategy=segment", "store=main", "start=1")
-        server = self.start("--default_tag=order")
-        self.await_ready(server, "default")
-        self.compare("`unsupported`", server, "order", default=503,
-                     metrics=['firn_tag_refused{tag="order",state="unsupported"} 1', "firn_ready 0"])
-        self.assertIn("there is no store 'main' here", server.get("/readyz")[1])
-        self.assertIn(f"127.0.0.1:{server.port} refuses tag 'order': unsupported: there is no store 'main' here",
-                      server.firn("audit"))
-        self.await_true("clients keep the server", lambda: [
-            one["state"] for one in json.loads(server.get("/v1/servers")[1]).get("servers", [])] == ["READY"],
-            server)
-        self.assertEqual(server.reason("default"), "served")
+        self.firn("tags", "create", "order", "strategy=segment", "start=1")
+        server = self.start(*flags, **options)
+        self.await_true("ids", lambda: [server.reason(tag) for tag in ("default", "order")] == ["served"] * 2, server)
+        self.await_true("a long claim", lambda: server.status()["bound_in_ms"] > 60_000, server)
+        return server
 
-    def test_a_disabled_tag(self):
-        self.init()
-        self.firn("tags", "create", "order")
-        self.firn("tags", "set", "default", "disabled=true")
+    # ---- claims ----------------------------------------------------------------------------------
+
+    @walks("root whole", "READY")
+    def test_a_server_that_serves(self):
+        server = self.serving()
+        self.compare("root whole", server, "default")
+        self.compare("READY", server, "default", like="root whole")
+
+    @walks("tags unread (root unread)")
+    def test_a_start_without_the_registry(self):
+        self.registry = f"zk://127.0.0.1:{walk.programs.free_port()}/firn/states"
         server = self.start()
-        self.await_ready(server, "order")
-        status = self.compare("`disabled`", server, "default", default=200)
-        self.assertEqual(status["state"], "READY")
+        self.compare("tags unread (root unread)", server, "default")
+        self.assertEqual(server.reason("order"), "NOT_READY")
 
-    def node_file(self, name):
-        found = glob.glob(f"{self.folder}/registry/**/{name}*", recursive=True)
-        self.assertTrue(found, name)
-        return found[0]
+    @walks("seeking, claiming")
+    def test_a_server_without_a_free_machine_id(self):
+        self.firn("init", "--brand-new", "--force", "--workers=1")
+        self.firn("tags", "create", "order", "strategy=segment", "start=1")
+        self.await_ready(self.start(name="holder"))
+        server = self.start()
+        self.await_true("numbers", lambda: server.reason("order") == "served", server)
+        self.compare("seeking, claiming", server, "default")
+        self.firn("tags", "set", "order", "disabled=true")
+        self.await_true("audit", lambda: " cannot issue: " in self.firn_says("audit")[1], server)
+        self.compare("seeking, claiming", server, "default")
 
-    # ---- states of a server ----------------------------------------------------------------------
-
-    def test_an_undefined_default_tag(self):
+    @walks("holding, bound reached")
+    def test_a_claim_that_cannot_be_renewed(self):
         self.init()
-        server = self.start("--default_tag=orders")
-        self.await_ready(server, "default")
-        self.compare("default tag undefined", server, "default", called="", metrics=["firn_ready 0"])
-        self.assertEqual(server.reason("default"), "served")
+        server = self.start("--claim_window_ms=2000")
+        self.await_ready(server)
+        with self.hold_registry():
+            self.compare("holding, bound reached", server, "default")
+            self.assertEqual(server.status()["trouble"], "the bound is reached")
+        self.await_ready(server)
 
+    @walks("lapsing, restored")
+    def test_a_cluster_that_was_restored(self):
+        server = self.serving()
+        self.firn("restore")
+        self.compare("lapsing, restored", server, "default")
+        self.assertEqual(server.reason("order"), "served")
+
+    @walks("releasing, released")
+    def test_a_server_that_gives_its_claim_back(self):
+        row = row_of("releasing, released")
+        self.assertEqual({cell for key, cell in row.items() if key not in ("state", "calls get")}, {"none"})
+        self.assertEqual(row["calls get"], "none: no connection")
+        self.init()
+        server = self.start("--drain_notice_ms=0")
+        self.await_ready(server)
+        with self.hold_registry():  # so that the release is not acknowledged
+            server.process.send_signal(signal.SIGTERM)
+            self.await_true("no connection while it releases",
+                            lambda: (server.get("/readyz")[0], server.reason("default")) == (0, "no connection"),
+                            server)
+        self.assertEqual(server.process.wait(walk.PATIENCE_S), 0)
+        self.compared.append("releasing, released")
+
+    # ---- the root node ---------------------------------------------------------------------------
+
+    @walks("root frozen")
+    def test_a_cluster_that_lost_the_node_of_a_used_tag(self):
+        server = self.serving()
+        shutil.rmtree(os.path.dirname(self.node("tags/order")))
+        self.compare("root frozen", server, "default")
+        self.assertEqual(server.reason("nothing"), "NOT_READY")
+
+    def compare_root(self, name, change, restored=False):
+        """Compares the row after `change`, which returns the new text of the root node, or None to remove it."""
+        server = self.serving()
+        text = change()
+        if restored:
+            self.firn("restore")
+            self.await_true("lapsing", lambda: server.status()["machines"][0]["claim"] == "lapsing", server)
+        os.remove(self.node())
+        if text:
+            with open(self.node(), "wb") as file:
+                file.write(text)
+        self.await_true("no root", lambda: server.reason("order") == "NOT_READY", server)
+        self.compare(name, server, "default", refused="order")
+
+    @walks("root missing")
+    def test_a_missing_root_node(self):
+        self.compare_root("root missing", lambda: None)
+
+    @walks("root unreadable")
+    def test_an_unreadable_root_node(self):
+        self.compare_root("root unreadable", lambda: walk.node_text(b"not JSON"))
+
+    @walks("root foreign")
+    def test_a_foreign_root_node(self):
+        self.compare_root("root foreign", lambda: walk.read(self.other_root()))
+
+    @walks("root older than one that the server has read")
+    def test_an_older_root_node(self):
+        self.compare_root("root older than one that the server has read", lambda: walk.read(self.node()), restored=True)
+
+    def other_root(self):
+        """The root node's file of another cluster."""
+        own, self.registry = self.registry, f"dir://{self.folder}/other"
+        self.init()
+        self.registry = own
+        return f"{self.folder}/other/node"
+
+    # ---- clocks ----------------------------------------------------------------------------------
+
+    @walks("strict clock")
     def test_a_strict_clock(self):
         self.init()
         self.firn("tags", "create", "order", "strategy=segment", "start=1")
@@ -180,26 +156,127 @@ class StatesTest(unittest.TestCase):
         self.await_ready(server, "order")
         self.compare("strict clock", server, "default")
 
+    @walks("layout ended")
+    def test_a_layout_that_ends(self):
+        # Not in a registry: there no machine id is claimed in the layout's last day.
+        self.registry = f"static:{os.getpid() % 1024}"
+        bits, lasts_s = 30, 10
+        epoch = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + lasts_s - 2**bits))
+        server = self.start("--static_first_start", f"--layout=time:{bits}s machine:10 sequence:12 epoch:{epoch}")
+        self.compare("layout ended", server, "default", audit=False)
+
+    @walks("registry clock off")
+    def test_a_registry_clock_that_steps(self):
+        clock = f"{self.folder}/clock"
+        with open(clock, "w", encoding="utf-8") as file:
+            file.write("+0\n")
+        self.init()
+        server = self.start(environment=walk.clock_of(clock))
+        self.await_ready(server)
+        # Half a minute after the step the server adopts the clock that it shares with a directory registry.
+        self.scrape(server)
+        with open(clock, "w", encoding="utf-8") as file:
+            file.write("+1h\n")
+        self.compare("registry clock off", server, "default")
+
+    # ---- files -----------------------------------------------------------------------------------
+
+    @walks("grant stuck")
+    def test_a_grant_that_can_be_neither_written_nor_removed(self):
+        zookeeper = ZooKeeper(f"{self.folder}/zookeeper")  # a directory registry would suffer from the limit, too
+        self.addCleanup(zookeeper.kill)
+        self.registry = f"zk://127.0.0.1:{zookeeper.port}/firn/states"
+        memory = walk.tempfile.mkdtemp(prefix="firn-states-", dir="/dev/shm")
+        self.addCleanup(shutil.rmtree, memory, ignore_errors=True)
+        server = self.serving(f"--grant_dir={memory}")
+        folder = f"{memory}/firn-{os.getuid()}"
+        if subprocess.run(["chattr", "+i", folder], check=False).returncode != 0:
+            self.skipTest("no immutable folders here")
+        self.addCleanup(subprocess.run, ["chattr", "-i", folder], check=True)
+        subprocess.run(["prlimit", f"--pid={server.process.pid}", "--fsize=0"], check=True)
+        self.compare("grant stuck", server, "default")
+
+    @walks("history lost")
+    def test_a_history_that_cannot_be_written(self):
+        self.init()
+        self.firn("tags", "create", "order", "plugins=history")
+        server = self.start(f"--history_file={self.folder}/history")
+        self.await_ready(server, "order")
+        self.scrape(server)  # the first sample of the counter
+        subprocess.run(["prlimit", f"--pid={server.process.pid}", "--fsize=20000"], check=True)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port)
+        self.addCleanup(connection.close)
+
+        def call():
+            connection.request("GET", "/v1/ids/order")
+            connection.getresponse().read()
+            return 'outcome="lost"} 0' not in server.get("/metrics")[1]
+        self.await_true("a lost run", call, server)
+        self.compare("history lost", server, "order")
+
+    @walks("certificate expired")
+    def test_an_expired_certificate(self):
+        self.init()
+        authority = Authority(self.folder, "ca")
+        certificate, key = authority.sign("server", days=-1)
+        trusted = ssl.create_default_context(cafile=authority.path("ca.crt"))
+        trusted.check_hostname = False
+        server = self.start(f"--tls_cert={certificate}", f"--tls_key={key}", context=trusted)
+        self.await_ready(server)
+        self.compare("certificate expired", server, "default")
+        with self.assertRaisesRegex(OSError, "certificate has expired"):
+            urllib.request.urlopen(f"https://127.0.0.1:{server.port}/v1/ids/default", timeout=30, context=trusted)
+
+    # ---- readiness -------------------------------------------------------------------------------
+
+    @walks("default tag undefined")
+    def test_an_undefined_default_tag(self):
+        self.init()
+        server = self.start("--default_tag=orders")
+        self.await_ready(server, "default")
+        self.compare("default tag undefined", server, "default", called="")
+        self.assertEqual(server.reason("default"), "served")
+
+    @walks("NOT_READY")
+    def test_a_default_tag_that_cannot_issue(self):
+        self.init()
+        self.firn("tags", "create", "order", "strategy=segment", "store=main", "start=1")
+        server = self.start("--default_tag=order")
+        self.await_ready(server, "default")
+        self.compare("NOT_READY", server, "order", like="unsupported")
+
+    @walks("offline setting unread")
+    def test_an_offline_setting_that_cannot_be_read(self):
+        self.init()
+        folder = f"{self.folder}/registry/firn.IdService/configurators"
+        os.makedirs(os.path.dirname(folder))
+        os.symlink(folder, folder)  # a loop
+        server = self.start()
+        self.compare("offline setting unread", server, "default")
+
+    @walks("OFFLINE")
     def test_an_offline_server_serves(self):
         self.init()
         server = self.start()
         self.await_ready(server)
         # The command refuses a server that has not announced itself yet.
-        self.await_true("offline", lambda: server.firn("servers", "offline", f"127.0.0.1:{server.port}") and
+        self.await_true("offline", lambda: self.firn_says("servers", "offline", f"127.0.0.1:{server.port}")[0] == 0 and
                         server.get("/readyz")[1] == "OFFLINE\n", server)
-        self.compare("`OFFLINE`", server, "default")
+        self.compare("OFFLINE", server, "default")
 
+    @walks("DRAINING")
     def test_a_server_that_drains(self):
-        self.init()
-        server = self.start("--drain_notice_ms=20000")
-        self.await_ready(server)
-        server.process.send_signal(signal.SIGTERM)
-        self.await_true("draining", lambda: server.get("/readyz")[1] == "DRAINING\n", server)
-        self.assertEqual(server.get("/readyz?tag=default")[0],
-                         int(row_of("`DRAINING`")["snowflake tag's /readyz?tag=T"]))
-        self.assertRegex(server.get("/metrics")[1], r'(?m)^firn_state{state="DRAINING"} 1$')
+        server = self.serving("--drain_notice_ms=0", f"--drain_refuse_ms={walk.PATIENCE_S * 1000}")
+        with socket.create_connection(("127.0.0.1", server.port)):
+            server.process.send_signal(signal.SIGTERM)
+            self.compare("DRAINING", server, "default")
+            self.assertEqual(server.reason("order"), "DRAINING")
+            self.assertEqual(server.get("/readyz")[1], "DRAINING\n")
+
+
+class CompleteTest(walk.complete(lambda row: "/readyz" in row, UNPRODUCED, ServerStatesTest)):
+    pass
 
 
 if __name__ == "__main__":
-    sys.argv[1:] = []
-    unittest.main()
+    walk.main()
