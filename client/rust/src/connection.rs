@@ -202,7 +202,7 @@ impl Connection {
             self.stream.write_all(&self.output).await?;
             self.stream.flush().await
         };
-        sent.await.map_err(|fault| Failure { stale: self.used, ..read_failure(&fault) })?;
+        sent.await.map_err(|fault| read_failure(&fault).or_stale(self.used))?;
         loop {
             let size = frame_size(&self.input)?;
             if let Some(size) = size.filter(|size| self.input.len() >= 4 + size) {
@@ -210,7 +210,7 @@ impl Connection {
             }
             let stale = self.used && self.input.is_empty();
             self.limit_reads(until)?;
-            self.receive(4 + size.unwrap_or(0)).await.map_err(|failure| Failure { stale, ..failure })?;
+            self.receive(4 + size.unwrap_or(0)).await.map_err(|failure| failure.or_stale(stale))?;
         }
     }
 

@@ -291,6 +291,11 @@ impl Failure {
         Failure { reason: Some(reason), ..Failure::new(End::Refused, detail) }
     }
 
+    /// Marks the end of an idle connection. A server that is silent has not closed it.
+    pub(crate) fn or_stale(self, idle: bool) -> Failure {
+        Failure { stale: idle && self.end != End::Timeout, ..self }
+    }
+
     /// Returns whether the server sent a valid answer, so that the connection can be used again.
     pub(crate) fn spoke(&self) -> bool {
         self.end == End::Refused || self.lacks_method

@@ -294,6 +294,17 @@ mod blocking {
     }
 
     #[test]
+    fn a_silent_server_is_asked_once() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let server = runtime.block_on(Server::start(1));
+        let options = patient().attempt_limit(Duration::from_secs(1)).failfast(true);
+        let client = Client::with_options(&server.url(), options).unwrap();
+        client.next_id("count").unwrap();
+        assert_eq!(client.next_id("count").unwrap_err().attempts()[0].end, firn_client::End::Timeout);
+        assert_eq!(server.asked.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
     fn ids_come_from_memory() {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let server = runtime.block_on(Server::start(1000));
