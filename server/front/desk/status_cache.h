@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,9 @@ namespace firn::front {
 // Anybody may ask, and to collect it from thousands of tags takes milliseconds. Thread-safe.
 class StatusCache {
  public:
+  // How long a call of GetNew is parked before it asks again.
+  static constexpr std::chrono::milliseconds kAskAgain{5};
+
   // What one status answer is made of. Never changed, so each door encodes it once.
   struct Snapshot {
     ServerReport report;

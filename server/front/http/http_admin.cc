@@ -152,8 +152,8 @@ class AdminHandler final : public HttpHandler {
         metrics_(std::move(metrics)),
         guard_(std::move(hosts)) {}
 
-  Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
-    const Outcome outcome = Answer(request, answer);
+  Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
+    const Outcome outcome = Answer(request, door, answer);
     answer.for_admins = outcome == Outcome::kAnswered;
     return outcome;
   }
@@ -161,22 +161,19 @@ class AdminHandler final : public HttpHandler {
  private:
   using Writer = void (AdminHandler::*)(HttpAnswer&);
 
-  Outcome Answer(const HttpRequest& request, HttpAnswer& answer) {
+  Outcome Answer(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) {
     if (request.path == "/v1/offline" || request.path == "/v1/online") {
       return Steer(request, answer);
     }
     const auto id = Behind("/v1/explain/", request.path);
     const auto write = WriterOf(request.path);
-    if (write == nullptr && !id && request.path != "/readyz") return Outcome::kNotMine;
+    const bool status = request.path == "/v1/status";
+    if (write == nullptr && !id && !status && request.path != "/readyz") return Outcome::kNotMine;
     if (const std::string why = guard_.WhyNot(request); !why.empty()) return Forbid(why, answer);
     if (request.path == "/readyz") return IsReady(request, answer);
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
     if (id) return ExplainIt(request, *id, answer);
-    const Status known = request.TakesOnly({});
-    if (request.path == "/v1/status" && !known.ok()) {
-      AnswerBad(known, answer);
-      return Outcome::kAnswered;
-    }
+    if (status) return Tell(request, door, answer);
     answer.no_store = true;
     (this->*write)(answer);
     return Outcome::kAnswered;
@@ -185,7 +182,6 @@ class AdminHandler final : public HttpHandler {
   static Writer WriterOf(std::string_view path) {
     if (path == "/") return &AdminHandler::Console;
     if (path == "/healthz") return &AdminHandler::Health;
-    if (path == "/v1/status") return &AdminHandler::Tell;
     if (path == "/metrics") return &AdminHandler::Metrics;
     return nullptr;
   }
@@ -220,14 +216,21 @@ class AdminHandler final : public HttpHandler {
     return Outcome::kAnswered;
   }
 
-  void Tell(HttpAnswer& answer) {
-    std::shared_ptr<const StatusCache::Snapshot> snapshot = backend_.status.Get();
+  Outcome Tell(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) {
+    if (const Status known = request.TakesOnly({}); !known.ok()) {
+      AnswerBad(known, answer);
+      return Outcome::kAnswered;
+    }
+    std::shared_ptr<const StatusCache::Snapshot> snapshot = backend_.status.GetNew(door);
+    if (snapshot == nullptr) return Outcome::kPark;
     if (snapshot != text_of_) {
       text_ = JsonText(StatusJson(backend_, *snapshot), 2) + "\n";
       text_of_ = std::move(snapshot);
     }
+    answer.no_store = true;
     answer.content_type = HttpAnswer::kJson;
     answer.body = text_;
+    return Outcome::kAnswered;
   }
 
   void Metrics(HttpAnswer& answer) {

@@ -48,7 +48,8 @@ std::unique_ptr<HttpHandler> MakeOpenApiHandler();
 //   GET  /healthz     200 while the process lives
 //   GET  /readyz      200 when it could issue now and clients should come; else 503, with its state
 //                     and why; ?tag=T asks for one tag
-//   GET  /v1/status   everything that an operator asks first, as JSON
+//   GET  /v1/status   everything that an operator asks first, as JSON; each report once on a
+//                     connection (StatusCache)
 //   GET  /metrics     for Prometheus
 //   GET  /v1/explain/{id}?layout=  what an id says, as on the public side
 //   POST /v1/offline  tells clients to go elsewhere; POST /v1/online tells them to come back

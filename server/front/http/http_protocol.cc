@@ -1,11 +1,13 @@
 #include "server/front/http/http_protocol.h"
 
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "common/base/cat.h"
+#include "server/front/desk/status_cache.h"
 #include "server/front/http/http_parser.h"
 #include "server/front/http/http_progress.h"
 #include "server/front/http/known_requests.h"
@@ -57,7 +59,7 @@ class HttpProtocol final : public Protocol {
  private:
   ServeStep ServeWhole(std::string_view request, DoorCall& door, OutBuffer& out) {
     answer_.Clear();
-    if (!Find(door)) return ServeStep::Park(door.parked->ask_again_in());
+    if (!Find(door)) return ServeStep::Park(AskAgainIn(door));
     const size_t before = out.size();
     if (request_.options) AnswerOptions();
     AppendHttp(answer_, request_, out);
@@ -66,6 +68,11 @@ class HttpProtocol final : public Protocol {
       known_->Remember(request, out.view().substr(before), *answer_.id_of);
     }
     return ServeStep::Served(request.size());
+  }
+
+  // A call without ids waits for the next status report.
+  static std::chrono::microseconds AskAgainIn(const DoorCall& door) {
+    return door.parked != nullptr ? door.parked->ask_again_in() : StatusCache::kAskAgain;
   }
 
   // False: the call is parked.

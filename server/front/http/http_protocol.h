@@ -16,7 +16,7 @@ class HttpHandler {
   enum class Outcome : uint8_t {
     kNotMine,  // no path of this handler; nothing was done
     kAnswered,
-    kPark,  // no ids yet: the call is parked at the door
+    kPark,  // no ids or no new status report yet: the call is parked at the door
   };
 
   virtual ~HttpHandler() = default;

@@ -131,9 +131,8 @@ void ThriftService::formatTime(std::string& out, int64_t ticks, const std::strin
 }
 
 std::shared_ptr<const StatusCache::Snapshot> ThriftService::NewReport() {
-  constexpr std::chrono::milliseconds kAgain{5};
   std::shared_ptr<const StatusCache::Snapshot> report = backend_.status.GetNew(*door_);
-  if (report == nullptr) throw ServeStep::Park(kAgain);
+  if (report == nullptr) throw ServeStep::Park(StatusCache::kAskAgain);
   return report;
 }
 

@@ -91,6 +91,31 @@ TEST_F(HttpAdminTest, ConcurrentStatusRequestsShareOneReport) {
   EXPECT_EQ(issuing_.view.reports, 3);
 }
 
+TEST_F(HttpAdminTest, ARepeatedStatusRequestWaitsForTheNextReport) {
+  std::vector<std::unique_ptr<HttpHandler>> handlers;
+  handlers.push_back(Admin());
+  const auto http = MakeHttpProtocol(issuing_.limits, nullptr, std::move(handlers));
+  DoorCall door, other;
+  OutBuffer out;
+  const auto ask = [&](DoorCall& call) {
+    out.Clear();
+    return http->Serve("GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", call, out).kind;
+  };
+  EXPECT_EQ(ask(door), ServeStep::Kind::kServed);
+  EXPECT_EQ(ask(door), ServeStep::Kind::kPark);
+  EXPECT_TRUE(out.empty());
+  EXPECT_EQ(ask(other), ServeStep::Kind::kServed) << "another connection has not seen this report";
+  issuing_.clock.Advance(Milliseconds(5));
+  EXPECT_EQ(ask(door), ServeStep::Kind::kServed) << "there is a new report";
+  EXPECT_EQ(ask(door), ServeStep::Kind::kPark);
+  issuing_.view.state_ = ServerPhase::kOffline;
+  EXPECT_EQ(ask(door), ServeStep::Kind::kServed) << "the state has changed";
+  EXPECT_NE(out.view().find("OFFLINE"), std::string_view::npos);
+  EXPECT_EQ(ask(door), ServeStep::Kind::kPark);
+  door.last = true;
+  EXPECT_EQ(ask(door), ServeStep::Kind::kServed) << "it has waited long enough";
+}
+
 TEST_F(HttpAdminTest, GuardRefusesForeignHostsOnEveryPath) {
   const auto guard = MakeGuardHandler({"firn-1.example"});
   DoorCall door;
