@@ -134,6 +134,7 @@ class Connection final {
     bool to_read = false, to_resume = false, parked = false;
     int64_t again_at_us = 0;  // while it is parked
     Places::Place place{};
+    std::optional<size_t> unserved{};  // where on the list of those that may be closed for others
   } listed;
 
  private:

@@ -30,6 +30,12 @@ Status Failed(const char* what, const error_code& error) {
   return Unavailable(std::string(what) + ": " + error.message());
 }
 
+// A connection that became unserved in this tick may just be sending.
+bool MayBeClosed(const Connection& connection, int64_t now_ms) {
+  const auto since = connection.unserved_since_ms();
+  return since && *since != now_ms;
+}
+
 std::string TextOf(const asio::ip::tcp::endpoint& peer) {
   return Endpoint{peer.address().to_string(), peer.port()}.ToString();
 }
@@ -154,18 +160,34 @@ void IoLoop::Adopt(TcpSocket socket) {
 }
 
 // Closes the connection whose peer has waited longest before it sent a whole first request, or the
-// rest of a later one.
+// rest of a later one. A connection that becomes unserved counts from the next tick of the coarse
+// clock on, so the list is made once per tick, however many connections arrive in it.
 bool IoLoop::MakeRoom() {
-  Connection* oldest = nullptr;
-  for (const auto& connection : connections_) {
-    const auto since = connection->unserved_since_ms();
-    if (!since || *since == share_.coarse_ms) continue;  // it may just be arriving
-    if (oldest == nullptr || *since < *oldest->unserved_since_ms()) oldest = connection.get();
+  if (unserved_at_ms_ != share_.coarse_ms) FindUnserved();
+  while (!unserved_.empty()) {
+    Connection* const oldest = unserved_.back();
+    unserved_.pop_back();
+    if (oldest == nullptr) continue;
+    oldest->listed.unserved.reset();
+    if (!MayBeClosed(*oldest, share_.coarse_ms)) continue;  // it has been served since
+    oldest->listed.place = {};
+    oldest->CloseUnserved();
+    return true;
   }
-  if (oldest == nullptr) return false;
-  oldest->listed.place = {};
-  oldest->CloseUnserved();
-  return true;
+  return false;
+}
+
+void IoLoop::FindUnserved() {
+  unserved_at_ms_ = share_.coarse_ms;
+  unserved_.clear();
+  for (const auto& connection : connections_) {
+    connection->listed.unserved.reset();
+    if (MayBeClosed(*connection, share_.coarse_ms)) unserved_.push_back(connection.get());
+  }
+  std::sort(unserved_.begin(), unserved_.end(), [](const Connection* a, const Connection* b) {
+    return *a->unserved_since_ms() > *b->unserved_since_ms();
+  });
+  for (size_t i = 0; i < unserved_.size(); ++i) unserved_[i]->listed.unserved = i;
 }
 
 // Each peer may send a request of the greatest size and leave answers unread; all together may take
@@ -200,6 +222,7 @@ void IoLoop::Remove(Connection& connection) {
   forget(connection.listed.to_read, to_read_);
   forget(connection.listed.to_resume, to_resume_);
   forget(connection.listed.parked, parked_);
+  if (connection.listed.unserved) unserved_[*connection.listed.unserved] = nullptr;
   const size_t index = connection.listed.index;
   std::swap(connections_[index], connections_.back());
   connections_[index]->listed.index = index;

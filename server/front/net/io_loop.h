@@ -83,6 +83,7 @@ class IoLoop final : private ConnectionHost {
   // Closes a connection for a new one, where all places or descriptors are taken. False: every peer
   // is being served, or may just be sending.
   bool MakeRoom();
+  void FindUnserved();
   void LimitMemory();
   void EndTurnSoon();
   void EndTurn();
@@ -109,6 +110,10 @@ class IoLoop final : private ConnectionHost {
   std::optional<int64_t> drain_until_ms_;  // once it is draining
   std::vector<Connection*> to_read_, to_resume_, parked_, due_, scratch_;
   std::vector<std::unique_ptr<Connection>> connections_;
+  // The connections that may be closed for new ones, the oldest last, as of this time. Null:
+  // removed.
+  std::vector<Connection*> unserved_;
+  std::optional<int64_t> unserved_at_ms_;
 };
 
 }  // namespace firn::front

@@ -53,6 +53,31 @@ TEST_F(FrontDoorTest, ClosesTheOldestIncompleteRequestAtTheConnectionLimit) {
   EXPECT_GT(IdFor(good), 0) << "a connection without an incomplete request stays open";
 }
 
+TEST_F(FrontDoorTest, ClosesTheOldestFirstWhenSeveralArriveAtOnce) {
+  issuing_.limits.connections_max = 5;
+  Open();
+  Peer good(door_->port());
+  EXPECT_EQ(IdFor(good), Number(1));
+  std::deque<std::optional<Peer>> incomplete;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(incomplete.emplace_back(std::in_place, door_->port())->Send("\0\0\0"s));
+    LetPass(Milliseconds(200));
+  }
+  Peer first(door_->port());
+  EXPECT_GT(IdFor(first), 0);
+  EXPECT_TRUE(incomplete[0]->SeesClose());
+  incomplete[1].reset();  // leaves by itself: the next in line is [2]
+  ASSERT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() == 4; }));
+  Peer second(door_->port()), third(door_->port());
+  EXPECT_GT(IdFor(second), 0);
+  EXPECT_GT(IdFor(third), 0);
+  EXPECT_TRUE(incomplete[2]->SeesClose());
+  Peer fourth(door_->port());
+  EXPECT_GT(IdFor(fourth), 0);
+  EXPECT_TRUE(incomplete[3]->SeesClose());
+  EXPECT_GT(IdFor(good), 0);
+}
+
 TEST_F(FrontDoorTest, ClosesASilentPeerWhenItIsFull) {
   issuing_.limits.connections_max = 3;
   Open();
