@@ -51,4 +51,12 @@ Result<std::string_view> ForeignFileSystemAt(const std::string& path) {
   return ForeignFileSystem(static_cast<uint32_t>(info.f_type));
 }
 
+bool IsInMemory(uint32_t magic) { return magic == TMPFS_MAGIC || magic == RAMFS_MAGIC; }
+
+Result<bool> IsInMemoryAt(const std::string& path) {
+  struct statfs info {};
+  if (statfs(path.c_str(), &info) != 0) return FileFailure("statfs", path, errno);
+  return IsInMemory(static_cast<uint32_t>(info.f_type));
+}
+
 }  // namespace firn

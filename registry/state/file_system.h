@@ -18,4 +18,8 @@ std::string_view ForeignFileSystem(uint32_t magic);
 // The same for the file system of `path`.
 Result<std::string_view> ForeignFileSystemAt(const std::string& path);
 
+// Whether a file system of this type is in memory, so that a boot empties it: tmpfs, ramfs.
+bool IsInMemory(uint32_t magic);
+Result<bool> IsInMemoryAt(const std::string& path);
+
 }  // namespace firn

@@ -3,13 +3,13 @@
 #include <cerrno>
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
+#include "registry/state/file_system.h"
 
 namespace firn {
 namespace {
@@ -28,8 +28,7 @@ Status WriteAt(int fd, size_t offset, std::string_view bytes, const std::string&
 }
 
 Status CheckDiesWithTheBoot(const struct statfs& system, const std::string& path) {
-  const auto type = static_cast<uint32_t>(system.f_type);
-  if (type == TMPFS_MAGIC || type == RAMFS_MAGIC) return {};
+  if (IsInMemory(static_cast<uint32_t>(system.f_type))) return {};
   return Unavailable(path + " is not on a tmpfs, so files there outlive the boot");
 }
 

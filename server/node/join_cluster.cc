@@ -7,6 +7,7 @@
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/seam/blocking_coordinator.h"
+#include "registry/state/file_system.h"
 #include "registry/state/hint.h"
 #include "server/node/kept_root.h"
 
@@ -25,7 +26,20 @@ constexpr Milliseconds kMakePatience{60'000};
 // synced, for the few programs of one host. `firn init` creates any number of them.
 constexpr uint32_t kLocalWorkers = 16;
 
-bool IsDirectory(const ClusterPlace& place) { return place.registry.starts_with("dir:"); }
+constexpr std::string_view kDir = "dir://";
+
+bool IsDirectory(const ClusterPlace& place) { return place.registry.starts_with(kDir); }
+
+// After a boot such a directory is empty: a new cluster there may issue the ids of the lost one.
+void ReportMemory(const ClusterPlace& place) {
+  const std::string path =
+      place.registry.substr(kDir.size(), place.registry.find('?') - kDir.size());
+  if (!IsInMemoryAt(path).value_or(false)) return;
+  LogWarning()
+      << place.registry
+      << ": this registry is in memory (tmpfs), so a reboot loses it, and ids may be issued "
+         "twice afterwards; move it to a disk";
+}
 
 Result<std::unique_ptr<Coordinator>> Open(const ClusterPlace& place, Milliseconds time_limit,
                                           const Clock& clock, Entropy& entropy) {
@@ -145,6 +159,7 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
       meta = LookForCluster(registry, patience);
     }
   }
+  if (IsDirectory(place)) ReportMemory(place);
   const Layout guess = BestGuess(place, remembered);
   JoinedCluster joined{std::move(coordinator), guess, SplitGuess(guess, remembered),
                        remembered ? remembered->uuid : std::string()};

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/log/log.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
@@ -62,6 +63,18 @@ TEST_F(JoinClusterTest, CreatesAClusterInAnEmptyDirectory) {
   EXPECT_EQ(first->split, RackSplit::Default(Layout::Firn()));
   EXPECT_FALSE(first->uuid.empty());
   EXPECT_EQ(Join(Directory())->uuid, first->uuid) << "the next server joins it";
+}
+
+TEST_F(JoinClusterTest, WarnsOfADirectoryInMemory) {
+  static std::string logged;
+  SendLogTo([](const LogEntry& entry) { logged += entry.text; });
+  const TempDir memory(kMemoryDir), disk(kDiskDir);
+  const auto on_disk = Join({.registry = "dir://" + (disk / "registry")});
+  EXPECT_EQ(logged.find("in memory"), std::string::npos) << logged;
+  const auto in_memory = Join({.registry = "dir://" + (memory / "registry")});
+  SendLogTo(nullptr);
+  ASSERT_TRUE(on_disk.ok() && in_memory.ok()) << on_disk.status() << in_memory.status();
+  EXPECT_NE(logged.find("a reboot loses it"), std::string::npos) << logged;
 }
 
 TEST_F(JoinClusterTest, ReturnsAConnectedCoordinator) {
