@@ -7,6 +7,7 @@
 #include <glog/logging.h>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/tag/obfuscated_end.h"
 #include "registry/operate/restore_command.h"
 #include "server/plugins/built_in.h"
@@ -16,9 +17,9 @@ namespace {
 
 constexpr char kOfflineUnread[] = "the offline setting has not been read from the registry yet";
 
-constexpr std::string_view kRestore = "firn restore";
-
-bool NamesRestore(std::string_view text) { return text.find(kRestore) != std::string_view::npos; }
+bool NamesRestore(std::string_view text) {
+  return text.find(PrintCommand(PrintedCommand::kRestore)) != std::string_view::npos;
+}
 
 bool HasLostTags(const IssuingNodeStatus& status) {
   return std::any_of(status.refused->begin(), status.refused->end(), [](const auto& one) {

@@ -6,6 +6,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/hex.h"
+#include "common/base/printed_command.h"
 #include "common/base/utf8.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_name.h"
@@ -152,9 +153,9 @@ void FaultList::CheckPlugins() {
   }
   const std::string_view check = tag_.obfuscate_check;
   if (check.size() != 6 || !IsLowerHex(check)) {
-    Add("obfuscate.check",
-        "must be 6 lower-case hexadecimal digits that identify the key; `firn tags` computes them "
-        "with --key_dir");
+    Add("obfuscate.check", "must be 6 lower-case hexadecimal digits that identify the key; `" +
+                               PrintCommand(PrintedCommand::kTags) +
+                               "` computes them with --key_dir");
   }
 }
 

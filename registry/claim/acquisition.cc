@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
 #include "registry/seam/node_version.h"
@@ -125,7 +126,7 @@ Task<Status> Acquisition::CheckClock() {
   Written answer = co_await async_registry_.Multi(writes);
   const Status& status = answer.status;
   if (status.code() == Code::kNotFound) {
-    co_return Refuse("there is no cluster here, or it is incomplete; " + HowToMake(), kRetryLater);
+    co_return Refuse(HowToMake("there is no cluster here, or it is incomplete"), kRetryLater);
   }
   if (status.code() == Code::kDenied) {
     co_return Refuse(status.message() + "; restart with the right --registry_auth_file",
@@ -152,7 +153,7 @@ Task<Status> Acquisition::ReadRoot() {
   const std::vector<std::string> paths{kMetaPath};
   Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
   if (nodes.code() == Code::kCorrupt) {
-    co_return Refuse(nodes.status().message() + "; " + HowToMake(), kRetryLater);
+    co_return Refuse(HowToMake(nodes.status().message()), kRetryLater);
   }
   if (!nodes.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
   const std::optional<Node>& root = nodes->front();
@@ -162,7 +163,7 @@ Task<Status> Acquisition::ReadRoot() {
 // Adopts this root node for the claim, or refuses it.
 Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   if (!node.has_value()) {
-    co_return Refuse("there is no cluster here; " + HowToMake(), kRetryLater);
+    co_return Refuse(HowToMake("there is no cluster here"), kRetryLater);
   }
   const Result<ClusterMeta> meta = ParseMeta(node->data);
   std::string fault = MetaFault(options_, meta, node->stat.version, input_.uuid);
@@ -221,7 +222,7 @@ Task<Status> Acquisition::FreezeBehind(WallMs floor_needed, std::string why) {
   held.bound = floor_needed;
   Status frozen = co_await FreezeAndInspect(&async_registry_, held, why);
   static_cast<void>(frozen);
-  co_return Refuse("the registry went back in time: " + why + "; run firn restore", kRetryLater);
+  co_return Refuse(AskForRestore("the registry went back in time: " + why), kRetryLater);
 }
 
 // --- 4: the attempt ------------------------------------------------------------------------------
@@ -374,9 +375,11 @@ WallMs Acquisition::ClusterTime() const {
 }
 
 // A cluster made without the uuid that this process knows would be foreign to it.
-std::string Acquisition::HowToMake() const {
-  if (input_.uuid.empty()) return "run firn init, or firn restore if its data were lost";
-  return "its data were lost, run firn restore --uuid=" + input_.uuid;
+std::string Acquisition::HowToMake(const std::string& missing) const {
+  if (!input_.uuid.empty()) return AskForRestore(missing + ": its data were lost");
+  return missing + "; run " + PrintCommand(PrintedCommand::kInit) +
+         " if it is new; if its data were lost, use the " + PrintCommand(PrintedCommand::kRestore) +
+         " command in the other servers' logs";
 }
 
 bool Acquisition::IsTooFarAhead(WallMs bound) const {

@@ -114,7 +114,7 @@ class Acquisition {
   Status NoneFree(const Surveyed& surveyed, WallMs now);
 
   WallMs ClusterTime() const;
-  std::string HowToMake() const;
+  std::string HowToMake(const std::string& missing) const;
   Milliseconds FirstWindow() const;
   Milliseconds Probation() const;
   bool IsTooFarAhead(WallMs bound) const;

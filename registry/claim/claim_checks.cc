@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/id/rack_split.h"
 #include "common/time/civil_time.h"
 #include "registry/seam/node_version.h"
@@ -76,7 +77,7 @@ std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& me
                options.worker ? Cat(", worker ", *options.worker) : std::string(), "; it has ",
                split->racks(), " racks with ", split->workers(), " workers each");
   }
-  if (meta->frozen) return "the cluster is frozen: " + meta->reason + "; run firn restore";
+  if (meta->frozen) return AskForRestore("the cluster is frozen: " + meta->reason);
   if (version == kUnguardedVersion) return RestsUnguarded("the cluster's root node");
   return {};
 }

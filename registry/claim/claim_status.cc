@@ -1,5 +1,7 @@
 #include "registry/claim/claim_status.h"
 
+#include "common/base/printed_command.h"
+
 namespace firn {
 
 std::string_view ClaimStateName(ClaimState state) {
@@ -24,10 +26,7 @@ std::ostream& operator<<(std::ostream& out, ClaimState state) {
   return out << ClaimStateName(state);
 }
 
-// Every reason that requires it contains these words.
-bool AsksForRestore(const ClaimStatus& status) {
-  return status.reason.find("run firn restore") != std::string::npos;
-}
+bool AsksForRestore(const ClaimStatus& status) { return AsksForRestore(status.reason); }
 
 std::string_view ClaimEventName(ClaimEvent::Kind kind) {
   switch (kind) {

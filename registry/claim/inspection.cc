@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/printed_command.h"
 #include "registry/cluster/freeze.h"
 #include "registry/seam/node_version.h"
 
@@ -88,9 +89,8 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
     Is(finding, Verdict::kLost, "the cluster's root node is older than what was acknowledged");
   } else if (ours && meta->stat.version != held.meta_version) {
     Is(finding, Verdict::kMetaMoved,
-       finding.meta->frozen
-           ? "the cluster is frozen: " + finding.meta->reason + "; run firn restore"
-           : std::string("the cluster was restored or changed"));
+       finding.meta->frozen ? AskForRestore("the cluster is frozen: " + finding.meta->reason)
+                            : std::string("the cluster was restored or changed"));
   } else if (ours && finding.version == kUnguardedVersion) {
     Is(finding, Verdict::kMetaMoved, RestsUnguarded("the slot's record"));
   } else if (ours) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
 
@@ -286,7 +287,7 @@ Task<> SlotUpkeep::FreezeOut() {
   Status safe = co_await FreezeAndInspect(&async_registry_, held, why);
   fate_ = safe.ok() ? Fate::kLapsing : Fate::kGone;
   if (!safe.ok()) reason_ += "; " + safe.message();
-  reason_ += "; run firn restore";
+  reason_ = AskForRestore(reason_);
   looked_in_ = safe.ok() ? connected_in_ : 0;
   if (safe.ok()) inspect_at_ = now_.clocks.boot + kThawLook;
 }

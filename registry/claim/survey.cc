@@ -5,6 +5,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
+#include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/reserved.h"
@@ -67,8 +68,8 @@ std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotQuery& que
   if (node.code() == Code::kNotFound) {
     return Cat(name,
                "has no record because the cluster has fewer workers; choose a lower one, or add "
-               "workers with firn restore --workers=",
-               slot.worker + 1);
+               "workers with ",
+               PrintCommand(PrintedCommand::kRestoreWorkers, {std::to_string(slot.worker + 1)}));
   }
   if (!node.ok()) return name + "cannot be read: " + node.status().message();
   const Result<SlotRecord> record = ParseSlotRecord(node->data);

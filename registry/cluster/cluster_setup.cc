@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/id/rack_split.h"
 #include "registry/cluster/slot.h"
 #include "registry/cluster/tag_node.h"
@@ -126,8 +127,11 @@ Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
 }
 
 std::string WhyFrozen(const ClusterMeta& meta) {
-  if (meta.reason == kBeingMade) return "the cluster is half made; repeat firn init to complete it";
-  return "the cluster is frozen: " + meta.reason + "; run firn restore first";
+  if (meta.reason == kBeingMade) {
+    return "the cluster is half made; repeat " + PrintCommand(PrintedCommand::kInit) +
+           " to complete it";
+  }
+  return AskForRestore("the cluster is frozen: " + meta.reason) + " first";
 }
 
 Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,

@@ -4,6 +4,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/hex.h"
+#include "common/base/printed_command.h"
 #include "common/id/layout.h"
 #include "common/json/json_object.h"
 #include "common/time/civil_time.h"
@@ -22,8 +23,8 @@ Status CheckFormat(int64_t format) {
   }
   if (format >= ClusterMeta::kFormatOldest) return {};
   return Invalid(Cat("the cluster was made by Firn 0.1 (format ", format,
-                     "), which is no longer supported; make another one, elsewhere, with firn "
-                     "init"));
+                     "), which is no longer supported; make another one, elsewhere, with ",
+                     PrintCommand(PrintedCommand::kInit)));
 }
 
 bool IsUuidDash(size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
@@ -84,9 +85,8 @@ LedgerLimit LimitOf(const ClusterMeta& meta) {
   if (meta.default_strategy.empty()) return {};
   const Result<Layout> layout = Layout::Parse(meta.layout);
   if (meta.ids_since == WallMs() || !layout.ok()) {
-    return {0,
-            "this cluster serves undefined tags, but the date of its first id is unknown; run "
-            "firn restore --ids_since=DATE"};
+    return {0, "this cluster serves undefined tags, but the date of its first id is unknown; run " +
+                   PrintCommand(PrintedCommand::kRestoreIdsSince)};
   }
   const Tick first = std::clamp(layout->TickAt(meta.ids_since), Tick(0), layout->last_tick());
   const auto end = static_cast<int64_t>(layout->time().Place(static_cast<uint64_t>(first.count())));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/id/layout.h"
 #include "common/json/json.h"
 #include "common/tag/obfuscated_end.h"
@@ -31,8 +32,9 @@ Status MayBeObfuscated(const MetaAsRead& meta, const TagDefinition& tag) {
 }
 
 Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
-  if (meta.meta.frozen)
-    return Conflict("the cluster is frozen: " + meta.meta.reason + "; run firn restore");
+  if (meta.meta.frozen) {
+    return Conflict(AskForRestore("the cluster is frozen: " + meta.meta.reason));
+  }
   if (meta.version == kUnguardedVersion) return Conflict(RestsUnguarded("the cluster's root node"));
   return MayBeObfuscated(meta, tag);
 }

@@ -12,6 +12,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
+#include "common/base/printed_command.h"
 #include "registry/dir/dir_draft.h"
 #include "registry/seam/requests.h"
 
@@ -189,7 +190,8 @@ Status DirTree::Recover() {
   const auto parsed = ParseJournal(*bytes);
   if (!parsed.ok()) {
     return Corrupt(own_ + "/journal: " + parsed.status().message() +
-                   ": a write was interrupted; remove that file, then run firn restore");
+                   ": a write was interrupted; remove that file, then run " +
+                   PrintCommand(PrintedCommand::kRestore));
   }
   const std::vector<NodeChange>& changes = *parsed;
   changes_.Begin(clock_.Wall());

@@ -8,6 +8,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
+#include "common/base/printed_command.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 #include "common/id/rack_split.h"
@@ -135,14 +136,13 @@ Status Auditor::ReadRoot() {
 // Writes sent before a loss of data take effect if the node of their era exists.
 Status Auditor::ReadEras(const Nonce& current) {
   FIRN_ASSIGN(const auto names, registry_.List(kMetaPath));
-  bool there = false;
+  const std::string expected = EraPath(current).substr(1);
   for (const std::string& name : names) {
-    if (name.rfind(kEraPrefix, 0) != 0) continue;
-    const bool is_current = "/" + name == EraPath(current);
-    there |= is_current;
-    if (!is_current) Loss("the node of an earlier era still exists; run firn restore");
+    const bool is_old = name != expected && name.starts_with(kEraPrefix);
+    if (is_old) Loss(AskForRestore("the node of an earlier era still exists"));
   }
-  if (!there) Missing("the node of the root node's era is missing; run firn restore");
+  const bool there = std::ranges::find(names, expected) != names.end();
+  if (!there) Missing(AskForRestore("the node of the root node's era is missing"));
   return {};
 }
 
@@ -295,14 +295,14 @@ void Auditor::CompareRacks() {
     workers = std::max(workers, slot.slot.worker + 1);
   }
   if (!split_.has_value()) return;
-  if (workers == 0) return Missing("there are no slots; run firn restore");
+  if (workers == 0) return Missing(AskForRestore("there are no slots"));
   for (uint32_t rack = 0; rack < split_->racks(); ++rack) {
     const std::set<uint32_t>& there = racks[rack];
     if (there.size() == workers) continue;
     uint32_t first = 0;
     while (there.count(first) != 0) ++first;
-    Missing(Cat("rack ", rack, ": ", workers - there.size(), " of ", workers,
-                " records are missing, the first is worker ", first, "'s; run firn restore"));
+    Missing(AskForRestore(Cat("rack ", rack, ": ", workers - there.size(), " of ", workers,
+                              " records are missing, the first is worker ", first, "'s")));
   }
 }
 

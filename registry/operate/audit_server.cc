@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/base/quote.h"
 
 namespace firn {
@@ -45,8 +46,9 @@ void JudgeForeign(const AuditedProvider& server, Audit& audit) {
   audit.faults.push_back(provider.address + " cannot claim: its state folder belongs to cluster " +
                          report.cluster + ", but this is cluster " + audit.meta->uuid +
                          "; give it an empty --state_dir, or, if this cluster replaced a lost one "
-                         "by mistake, run firn restore --uuid=" +
-                         report.cluster);
+                         "by mistake, use the " +
+                         PrintCommand(PrintedCommand::kRestore) +
+                         " command that a server of the lost one printed");
 }
 
 void JudgeRefusals(const AuditedProvider& server, WallMs now, Audit& audit) {

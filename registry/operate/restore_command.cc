@@ -5,6 +5,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
+#include "common/base/printed_command.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 #include "common/tag/tag_fields.h"
@@ -15,21 +16,10 @@
 namespace firn {
 namespace {
 
-bool IsPlain(char c) {
-  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  return letter || std::string_view("%+,-./:=@_").find(c) != std::string_view::npos;
-}
+using Arguments = std::vector<std::string>;
 
-// Quotes the text so that a shell reads it as one word.
-std::string ShellWord(const std::string& word) {
-  if (!word.empty() && std::all_of(word.begin(), word.end(), IsPlain)) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-void AddFlag(const char* name, const std::string& value, std::string& command) {
-  if (!value.empty()) command += " " + ShellWord(std::string("--") + name + "=" + value);
+void AddFlag(const char* name, const std::string& value, Arguments& arguments) {
+  if (!value.empty()) arguments.push_back(Cat("--", name, "=", value));
 }
 
 void AddField(std::string_view key, std::string_view value, std::string& word) {
@@ -151,38 +141,38 @@ void AddKnown(const KnownCluster& known, RestoreWords& words) {
 }
 
 std::string RestoreCommand(const RestoreWords& words) {
-  std::string command = "firn restore";
-  AddFlag("registry", words.registry, command);
-  AddFlag("registry_auth_file", words.auth_file, command);
-  AddFlag("uuid", words.uuid, command);
-  AddFlag("layout", words.layout, command);
-  if (words.rack_bits) AddFlag("rack_bits", std::to_string(*words.rack_bits), command);
-  if (words.workers > 0) AddFlag("workers", std::to_string(words.workers), command);
+  Arguments arguments;
+  AddFlag("registry", words.registry, arguments);
+  AddFlag("registry_auth_file", words.auth_file, arguments);
+  AddFlag("uuid", words.uuid, arguments);
+  AddFlag("layout", words.layout, arguments);
+  if (words.rack_bits) AddFlag("rack_bits", std::to_string(*words.rack_bits), arguments);
+  if (words.workers > 0) AddFlag("workers", std::to_string(words.workers), arguments);
   if (words.window > ClaimOptions().window) {
-    AddFlag("claim_window_ms", std::to_string(words.window.count()), command);
+    AddFlag("claim_window_ms", std::to_string(words.window.count()), arguments);
   }
   if (words.default_strategy) {
-    command += " " + ShellWord("--default_strategy=" + *words.default_strategy);
+    arguments.push_back("--default_strategy=" + *words.default_strategy);
   }
   if (words.ids_since != WallMs()) {
-    AddFlag("ids_since", FormatRfc3339(words.ids_since), command);
+    AddFlag("ids_since", FormatRfc3339(words.ids_since), arguments);
   }
-  if (words.reserved) command += " " + ShellWord("--reserve=" + ReservedWord(*words.reserved));
-  if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), command);
+  if (words.reserved) arguments.push_back("--reserve=" + ReservedWord(*words.reserved));
+  if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), arguments);
   std::string retired;
   for (const MachineId machine : words.retired) {
     retired += Cat(retired.empty() ? "" : ",", machine.value());
   }
-  AddFlag("retire", retired, command);
+  AddFlag("retire", retired, arguments);
   std::vector<std::string> tags;
   for (const TagDefinition& tag : words.tags) tags.push_back(TagWord(tag));
   for (const TagDefinition& tag : words.unread) tags.push_back(WordOf(tag, std::nullopt));
   bool flags_ended = false;
-  for (const std::string& word : tags) {
-    if (word.starts_with('-') && !std::exchange(flags_ended, true)) command += " --";
-    command += " " + ShellWord(word);
+  for (std::string& word : tags) {
+    if (word.starts_with('-') && !std::exchange(flags_ended, true)) arguments.push_back("--");
+    arguments.push_back(std::move(word));
   }
-  return command;
+  return PrintCommand(PrintedCommand::kRestore, arguments);
 }
 
 }  // namespace firn

@@ -1,5 +1,7 @@
 #include "registry/seam/node_version.h"
 
+#include "common/base/printed_command.h"
+
 namespace firn {
 
 size_t AddSet(std::vector<Write>& writes, const std::string& path, const std::string& data,
@@ -13,7 +15,7 @@ size_t AddSet(std::vector<Write>& writes, const std::string& path, const std::st
 }
 
 std::string RestsUnguarded(const std::string& what) {
-  return what + " rests at version -1, where no write can be guarded; run firn restore";
+  return AskForRestore(what + " rests at version -1, where no write can be guarded");
 }
 
 }  // namespace firn

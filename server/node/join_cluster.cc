@@ -88,24 +88,26 @@ Result<ClusterMeta> LookForCluster(BlockingCoordinator& registry, Milliseconds p
 
 bool IsHalfMade(const Result<ClusterMeta>& meta) { return meta.ok() && meta->frozen; }
 
+std::string RestoreCommandOf(const ClusterPlace& place, const Hint& remembered, WallMs now) {
+  return CommandFromFolder(
+      place.kept_stem, remembered.uuid,
+      {.registry = place.registry, .layout = remembered.layout, .window = place.claim_window}, now);
+}
+
 Status RefuseLost(const ClusterPlace& place, const Hint& remembered, WallMs now) {
-  return Conflict(
-      "there is no cluster at " + place.registry + ", but the state folder remembers " +
-      "cluster " + remembered.uuid + ": if its data are lost, run\n  " +
-      CommandFromFolder(
-          place.kept_stem, remembered.uuid,
-          {.registry = place.registry, .layout = remembered.layout, .window = place.claim_window},
-          now));
+  return Conflict("there is no cluster at " + place.registry + ", but the state folder remembers " +
+                  "cluster " + remembered.uuid + ": if its data are lost, run\n  " +
+                  RestoreCommandOf(place, remembered, now));
 }
 
 // Takes over the known layout, or refuses a different one.
 Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
-                const std::optional<Hint>& remembered, JoinedCluster& joined) {
+                const std::optional<Hint>& remembered, WallMs now, JoinedCluster& joined) {
   if (remembered && remembered->uuid == meta.uuid && remembered->layout != meta.layout) {
     return Invalid("cluster " + meta.uuid + " has come back with the layout " + meta.layout +
                    ", but had " + remembered->layout +
-                   ": its new ids could be old ones; re-create it with firn restore --layout=" +
-                   remembered->layout);
+                   ": its new ids could be old ones; delete the registry's data, and run\n  " +
+                   RestoreCommandOf(place, *remembered, now));
   }
   if (place.layout && place.layout->text() != meta.layout) {
     return Invalid("the cluster's layout is " + meta.layout + ", not " +
@@ -165,7 +167,7 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
                        remembered ? remembered->uuid : std::string()};
   joined.session = registry.connected_in();
   if (meta.ok()) {
-    FIRN_TRY(TakeOver(place, *meta, remembered, joined));
+    FIRN_TRY(TakeOver(place, *meta, remembered, clock.Wall(), joined));
   } else if (meta.code() == Code::kDenied || meta.code() == Code::kInvalid) {
     return meta.status().WithContext(place.registry);
   } else {

@@ -4,38 +4,38 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
-namespace {
-
-constexpr char kRestore[] =
-    "; run the firn restore command that this server's log and /v1/status show";
-
-}  // namespace
+std::string WithRestoreAdvice(const std::string& message) {
+  return message + "; run the " + PrintCommand(PrintedCommand::kRestore) +
+         " command that this server's log and /v1/status show";
+}
 
 void KnownRoot::Note(const std::optional<Node>& node) {
-  if (!node) return Is(RootState::kMissing, Cat("the registry has no root node", kRestore));
+  if (!node) return Is(RootState::kMissing, WithRestoreAdvice("the registry has no root node"));
   Result<ClusterMeta> read = ParseMeta(node->data);
   if (!read.ok()) {
-    return Is(RootState::kUnreadable,
-              Cat("the cluster's root node is unreadable: ", read.status().message(), kRestore));
+    return Is(RootState::kUnreadable, WithRestoreAdvice("the cluster's root node is unreadable: " +
+                                                        read.status().message()));
   }
   if (!uuid_.empty() && read->uuid != uuid_) {
-    return Is(RootState::kForeign,
-              Cat("the registry holds another cluster, ", read->uuid, ", not ", uuid_, kRestore));
+    return Is(RootState::kForeign, WithRestoreAdvice(Cat("the registry holds another cluster, ",
+                                                         read->uuid, ", not ", uuid_)));
   }
   const int64_t version = node->stat.version;
   if (IsEarlier(*read, version)) {
-    return Is(RootState::kOlder,
-              Cat("the cluster's root node is older than one that this server has read", kRestore));
+    return Is(
+        RootState::kOlder,
+        WithRestoreAdvice("the cluster's root node is older than one that this server has read"));
   }
   if (meta_ && meta_->era != read->era) past_eras_.push_back(meta_->era);
   uuid_ = read->uuid;
   version_ = version;
   meta_ = *std::move(read);
   if (!meta_->frozen) return Is(RootState::kWhole, {});
-  Is(RootState::kFrozen, Cat("the cluster is frozen: ", meta_->reason, "; run firn restore"));
+  Is(RootState::kFrozen, AskForRestore("the cluster is frozen: " + meta_->reason));
 }
 
 bool KnownRoot::IsEarlier(const ClusterMeta& meta, int64_t version) const {

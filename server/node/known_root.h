@@ -22,6 +22,9 @@ enum class RootState {
   kForeign,     // it belongs to another cluster
 };
 
+// Returns the message with the advice to run the restore command that the server prints.
+std::string WithRestoreAdvice(const std::string& message);
+
 // The root node as one process has read it, and what its last reading means. Control thread.
 class KnownRoot {
  public:

@@ -11,9 +11,9 @@
 namespace firn {
 namespace {
 
-constexpr char kGone[] =
-    "the tag's node is missing from the registry, so data were lost; run firn restore with the "
-    "arguments that this server's log and /v1/status show";
+std::string Gone() {
+  return WithRestoreAdvice("the tag's node is missing from the registry, so data were lost");
+}
 constexpr char kOtherForm[] =
     "the tag has another form than before, which no edit can cause, so data were lost; create "
     "another tag";
@@ -226,7 +226,7 @@ KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& ta
   seen = std::max(seen, tag->tag.high);
   if (on_seen_) on_seen_(name, *tag);
   if (known.state == KnownTag::State::kLost) {
-    served_.Refuse(name, TagState::kLost, tag->deleted ? kGone : kOtherForm);
+    served_.Refuse(name, TagState::kLost, tag->deleted ? Gone() : kOtherForm);
   } else if (tag->tag.disabled) {
     served_.Refuse(name, TagState::kDisabled, "the tag is disabled");
   }
@@ -264,7 +264,7 @@ void TagFollower::NoteLost(KnownTags& read) {
     const bool news = before.state != KnownTag::State::kLost;
     if (news && on_seen_) on_seen_(name, std::nullopt);
     read.tags[name] = {.state = KnownTag::State::kLost, .node = before.node};
-    served_.Refuse(name, TagState::kLost, kGone);
+    served_.Refuse(name, TagState::kLost, Gone());
   }
 }
 
@@ -382,7 +382,7 @@ void TagFollower::RefuseByKept(const std::string& name, KnownTag::State state) {
     case KnownTag::State::kUnreadable:
       return served_.Refuse(name, TagState::kUnreadable, "its definition could not be read");
     case KnownTag::State::kLost:
-      return served_.Refuse(name, TagState::kLost, kGone);
+      return served_.Refuse(name, TagState::kLost, Gone());
   }
 }
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/log/log.h"
 #include "common/time/entropy.h"
 #include "registry/cluster/freeze.h"
-#include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/seam/node_version.h"
@@ -254,7 +254,7 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
   FIRN_TRY(JudgeNode(page, meta->era, *node));
   if (meta->frozen) {
     page.known.reset();
-    return Unavailable("the cluster is frozen: " + meta->reason + "; run firn restore");
+    return Unavailable(AskForRestore("the cluster is frozen: " + meta->reason));
   }
   page.cluster = std::move(meta->uuid);
   page.known->root_version = root->stat.version;

@@ -17,17 +17,21 @@
 
 #include "tests/drill/drill.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/paste.h"
 
 namespace firn {
 namespace {
 
 class PrintedCommandDrill : public Drill {
  protected:
-  void StartCluster() {
+  void StartZooKeeper() {
     auto started = ZooKeeper::Start({.members = 1});
     ASSERT_TRUE(started.ok()) << started.status();
     zookeeper_ = *std::move(started);
     registry_ = "zk://" + zookeeper_->hosts() + kClusterPath;
+  }
+  // Creates a cluster with everything that a command has to bring back, and a server that issues.
+  void StartCluster() {
     Run({"init", "--brand-new", "--force", "--workers=8", "--rack_bits=3",
          "--default_strategy=snowflake"});
     Run({"machines", "reserve", "0-9", "--reserved_for=the old system, part 'a'"});
@@ -35,6 +39,18 @@ class PrintedCommandDrill : public Drill {
     Run({"restore", "--retire=15"});
     Run({"tags", "create", "limited", "strategy=snowflake", "plugins=rate"});
     Run({"tags", "create", "order", "strategy=segment", "start=1", "step=10", "hold_minutes=7"});
+    ASSERT_NO_FATAL_FAILURE(StartServer());
+    ASSERT_TRUE(server_->BecomesReady()) << server_->log();
+    ASSERT_TRUE(server_->KeepsItsHint());
+    ASSERT_NO_FATAL_FAILURE(TakeNumbers(25));
+    before_ = Read();
+    bound_ = HighestBound();
+    ASSERT_EQ(before_.out_of_use.size(), 12u);
+    ASSERT_EQ(before_.tags.size(), 2u);
+  }
+  void StopServer() {
+    server_->process().Signal(SIGTERM);
+    ASSERT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
   }
   void StartServer() {
     server_ = std::make_unique<RunningServer>(
@@ -117,40 +133,34 @@ class PrintedCommandDrill : public Drill {
     EXPECT_TRUE(Eventually(3 * kPatience, [&] {
       const auto status = nlohmann::json::parse(server_->Admin("/v1/status").body, nullptr, false);
       const std::string trouble = status.is_object() ? status.value("trouble", "") : "";
-      const size_t at = trouble.rfind("firn restore --");
-      if (at == std::string::npos) return false;
-      command = trouble.substr(at);
-      return true;
+      command = CommandIn(PrintedCommand::kRestore, trouble);
+      return !command.empty();
     })) << server_->log();
     return command;
-  }
-  // Pastes it into a shell in which `firn` is the program of this build.
-  static Finished Paste(const std::string& command) {
-    const std::string programs = std::filesystem::path(BuiltProgram("firn")).parent_path();
-    return RunToEnd({"/bin/sh", "-c", "PATH=" + programs + ":$PATH\n" + command});
   }
   // Replaces the number that the server cannot know; until then the command changes nothing.
   std::string WithNumbers(const std::string& command) {
     const std::regex start("START(_ABOVE_[0-9]+)?");
     if (!std::regex_search(command, start)) return command;
-    const Finished refused = Paste(command);
+    const Finished refused = Paste(PrintedCommand::kRestore, command);
     EXPECT_EQ(refused.exit_code, 2) << refused.out << refused.err;
-    EXPECT_FALSE(ReadNode(kMetaPath).ok());
+    EXPECT_NE(refused.err.find("START"), std::string::npos) << refused.err;
     return std::regex_replace(command, start, std::to_string(taken_ + 1));
   }
-  void PasteAndCompare(const std::string& printed, const Existing& before, WallMs bound) {
+  void PasteAndCompare(const std::string& printed) {
     const std::string command = WithNumbers(printed);
-    const Finished pasted = Paste(command);
+    const Finished pasted = Paste(PrintedCommand::kRestore, command);
     EXPECT_EQ(pasted.exit_code, 0) << command << "\n" << pasted.out << pasted.err;
     EXPECT_EQ(pasted.out.find("WARNING: --"), std::string::npos) << pasted.out;
     const Existing after = Read();
-    EXPECT_EQ(after.uuid, before.uuid);
-    EXPECT_EQ(after.layout, before.layout);
-    EXPECT_EQ(after.rack_bits, before.rack_bits) << command;
-    EXPECT_EQ(after.default_strategy, before.default_strategy) << command;
-    EXPECT_EQ(after.out_of_use, before.out_of_use) << command;
-    EXPECT_EQ(after.tags, before.tags) << command;
-    EXPECT_GE(Meta().floor, bound) << command;
+    EXPECT_EQ(after.uuid, before_.uuid);
+    EXPECT_EQ(after.layout, before_.layout);
+    EXPECT_EQ(after.rack_bits, before_.rack_bits) << command;
+    EXPECT_EQ(after.default_strategy, before_.default_strategy) << command;
+    EXPECT_EQ(after.out_of_use, before_.out_of_use) << command;
+    EXPECT_EQ(after.tags, before_.tags) << command;
+    EXPECT_GE(Meta().floor, bound_) << command;
+    if (!server_->process().Running()) server_->StartAgain();
     EXPECT_TRUE(Eventually(3 * kPatience, [&] {
       return server_->Admin("/readyz").status == 200 &&
              server_->Get("/v1/ids/limited?count=1").status == 200 &&
@@ -161,39 +171,39 @@ class PrintedCommandDrill : public Drill {
     EXPECT_GT(taken_, taken) << command;
   }
 
+  Existing before_{};
+  WallMs bound_{};
   int64_t taken_ = 0;  // the highest number
   std::unique_ptr<ZooKeeper> zookeeper_;
   std::unique_ptr<RunningServer> server_;
 };
 
 TEST_F(PrintedCommandDrill, ARunningServerPrintsACompleteCommand) {
+  ASSERT_NO_FATAL_FAILURE(StartZooKeeper());
   ASSERT_NO_FATAL_FAILURE(StartCluster());
-  ASSERT_NO_FATAL_FAILURE(StartServer());
-  ASSERT_TRUE(server_->BecomesReady()) << server_->log();
-  ASSERT_NO_FATAL_FAILURE(TakeNumbers(25));
-  const Existing before = Read();
-  const WallMs bound = HighestBound();
-  ASSERT_EQ(before.out_of_use.size(), 12u);
-  ASSERT_EQ(before.tags.size(), 2u);
   ASSERT_TRUE(zookeeper_->Wipe().ok());
-  PasteAndCompare(Printed(), before, bound);
+  PasteAndCompare(Printed());
 }
 
 TEST_F(PrintedCommandDrill, AServerStartedAfterTheLossPrintsACompleteCommand) {
+  ASSERT_NO_FATAL_FAILURE(StartZooKeeper());
   ASSERT_NO_FATAL_FAILURE(StartCluster());
-  ASSERT_NO_FATAL_FAILURE(StartServer());
-  ASSERT_TRUE(server_->BecomesReady()) << server_->log();
-  ASSERT_TRUE(server_->KeepsItsHint());
-  ASSERT_NO_FATAL_FAILURE(TakeNumbers(25));
-  const Existing before = Read();
-  const WallMs bound = HighestBound();
-  server_->process().Signal(SIGTERM);
-  ASSERT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
+  ASSERT_NO_FATAL_FAILURE(StopServer());
   ASSERT_TRUE(zookeeper_->Wipe().ok());
   server_->StartAgain();
   const std::string command = Printed();
   EXPECT_NE(command.find(" order=START_ABOVE_"), command.npos) << command;
-  PasteAndCompare(command, before, bound);
+  PasteAndCompare(command);
+}
+
+TEST_F(PrintedCommandDrill, AServerOfALostDirectoryPrintsACompleteCommandAndEnds) {
+  registry_ = "dir://" + folder("registry");
+  ASSERT_NO_FATAL_FAILURE(StartCluster());
+  ASSERT_NO_FATAL_FAILURE(StopServer());
+  std::filesystem::remove_all(folder("registry"));
+  server_->StartAgain();
+  ASSERT_TRUE(server_->process().Wait(kPatience).has_value());
+  PasteAndCompare(CommandIn(PrintedCommand::kRestore, server_->log()));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "registry/cluster/registry_clock.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_command.h"
@@ -22,8 +23,8 @@ Json LiftOne(TagStore& store, const StoredTag& stored, std::optional<int64_t> re
     text += Cat("WARNING: no server reports the ledger of tag ", tag.name, ", so it was raised by ",
                 gap,
                 " above the registry's value; if higher numbers may have been issued, raise it "
-                "further: firn tags set ",
-                tag.name, " start=NUMBER\n");
+                "further: ",
+                PrintCommand(PrintedCommand::kTagsSet, {tag.name, "start=NUMBER"}), "\n");
   }
   return {{"tag", tag.name},
           {"high", std::to_string(high)},

@@ -9,6 +9,7 @@
 #include <gflags/gflags.h>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/base/secret_file.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -85,7 +86,8 @@ Result<RegistrySession> RegistrySession::Open() {
   if (!DirectoryExists(place)) {
     const std::string source = SourceOfRegistry();
     return NotFound(Cat("there is no registry at ", place, " (named by ", source,
-                        "); name the cluster's with --registry, or create one with firn init"));
+                        "); name the cluster's with --registry, or create one with ",
+                        PrintCommand(PrintedCommand::kInit)));
   }
   return Connect(place);
 }

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/id/text_form.h"
 #include "common/json/json.h"
 #include "server/front/http/admin_guard.h"
@@ -26,10 +27,11 @@ class ClusterHandler final : public HttpHandler {
     if (const std::string why = guard_.WhyNot(request); !why.empty()) {
       answer.SetText(403, why + "\n");
     } else if (request.verb != HttpVerb::kGet) {
-      answer.SetText(405, request.path == "/v1/tags"
-                              ? "GET. Tags are created and changed in the registry, with `firn "
-                                "tags`; servers only read them\n"
-                              : "GET\n");
+      answer.SetText(405,
+                     request.path == "/v1/tags"
+                         ? Cat("GET. Tags are created and changed in the registry, with `",
+                               PrintCommand(PrintedCommand::kTags), "`; servers only read them\n")
+                         : "GET\n");
       answer.allow = "GET";
     } else if (const Status known = request.TakesOnly({}); !known.ok()) {
       AnswerBad(known, answer);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 
 namespace firn {
 namespace {
@@ -37,9 +38,8 @@ Result<fs::path> SourceTree(const std::string& named) {
       if (IsSource(folder)) return folder;
     }
   }
-  return NotFound(
-      "this drill requires Firn's source tree; name it with --source. `firn drill watch` works "
-      "without it");
+  return NotFound("this drill requires Firn's source tree; name it with --source. `" +
+                  PrintCommand(PrintedCommand::kDrillWatch) + "` works without it");
 }
 
 // Returns the folder of the program: that of this program, or of a release build.

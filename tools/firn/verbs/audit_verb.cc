@@ -6,6 +6,7 @@
 #include <gflags/gflags.h>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "registry/claim/claim_checks.h"
@@ -56,8 +57,8 @@ std::string RepairText(const Audit& audit) {
   if (audit.losses == 0) return {};
   const std::string command = RepairCommand(audit);
   if (command.empty()) {
-    return "The log of a running server, and `trouble` in its /v1/status, contain the whole "
-           "firn restore command.\n";
+    return "The log of a running server, and `trouble` in its /v1/status, contain the whole " +
+           PrintCommand(PrintedCommand::kRestore) + " command.\n";
   }
   std::string text = "To repair it, run:\n  " + command + "\n";
   if (!audit.lost_tags.empty()) {

@@ -5,6 +5,7 @@
 #include <gflags/gflags.h>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "tools/firn/drill/drill_scenarios.h"
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
@@ -39,14 +40,15 @@ Result<Output> RunListDrills(const Words& words) {
 }
 
 Result<std::vector<DrillScenario>> Chosen(const Words& words) {
-  if (words.empty()) return Invalid("name a scenario of `firn drill list`, or `all`");
+  const std::string list = "`" + PrintCommand(PrintedCommand::kDrillList) + "`";
+  if (words.empty()) return Invalid("name a scenario of " + list + ", or `all`");
   std::vector<DrillScenario> chosen;
   for (const std::string& word : words) {
     for (const DrillScenario& scenario : DrillScenarios()) {
       if (word == "all" || word == scenario.name) chosen.push_back(scenario);
     }
     const bool known = word == "all" || (!chosen.empty() && chosen.back().name == word);
-    if (!known) return Invalid("there is no scenario '" + word + "'; see firn drill list");
+    if (!known) return Invalid("there is no scenario '" + word + "'; see " + list);
   }
   return chosen;
 }

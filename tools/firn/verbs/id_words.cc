@@ -2,6 +2,7 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/printed_command.h"
 #include "common/id/text_form.h"
 #include "tools/firn/flag_words.h"
 #include "tools/firn/tag_ids.h"
@@ -39,11 +40,13 @@ bool IsOfFirstDays(const Explanation& e, WallMs now) {
 std::string TimeNote(const Explanation& e, WallMs now) {
   if (e.time > now + kAhead) {
     return "that time is in the future: this is an id of another layout, of a segment tag, or an "
-           "obfuscated id (firn explain --tag)";
+           "obfuscated id (" +
+           PrintCommand(PrintedCommand::kExplainTag) + ")";
   }
   if (IsOfFirstDays(e, now)) {
     return "that is when the layout's time begins: this looks like a number of a segment or dated "
-           "tag (firn explain --tag)";
+           "tag (" +
+           PrintCommand(PrintedCommand::kExplainTag) + ")";
   }
   return {};
 }

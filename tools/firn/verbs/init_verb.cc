@@ -5,6 +5,7 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/printed_command.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/cluster/cluster_setup.h"
@@ -37,8 +38,8 @@ Status AskForAChoice() {
   return Invalid(
       "an empty registry looks like one that has lost everything; use --brand-new if no id was "
       "ever issued under this name, otherwise --nobrand_new, which starts ids some 30 minutes "
-      "ahead of all clocks. If servers of the cluster still run, use the firn restore command in "
-      "their log instead");
+      "ahead of all clocks. If servers of the cluster still run, use the " +
+      PrintCommand(PrintedCommand::kRestore) + " command in their log instead");
 }
 
 // Returns a sentence about a server of another cluster that has registered here, or "".
@@ -71,8 +72,9 @@ Status LookForStrangers(BlockingCoordinator& registry) {
     FIRN_ASSIGN(const std::string stranger, StrangerAmong(registry, made.meta.uuid));
     if (!stranger.empty()) {
       return Conflict("no cluster was created: " + stranger +
-                      ", whose data were lost here. Its log and /v1/status show the firn restore "
-                      "--uuid=... that repairs it; --force creates a new cluster anyway");
+                      ", whose data were lost here. Its log and /v1/status show the " +
+                      PrintCommand(PrintedCommand::kRestore) +
+                      " command that repairs it; --force creates a new cluster anyway");
     }
     if (clock.Boot() >= give_up) return {};
     SleepFor(kLookEvery);

@@ -9,6 +9,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
+#include "common/base/printed_command.h"
 #include "common/tag/tag_name.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
@@ -134,6 +135,16 @@ Result<ProviderReport> TagHighsFromFlag() {
     high = std::max(high, *number + 1);
   }
   return said;
+}
+
+// Refuses a restore of all data without a word about the lost cluster: the new one would have
+// another uuid, and its servers would refuse it.
+Status CheckThatClusterIsNamed(BlockingCoordinator& registry, const Audit& audit) {
+  if (audit.meta || !FLAGS_uuid.empty() || IsSaid("layout")) return {};
+  if (ReadMeta(registry).code() != Code::kNotFound) return {};
+  return Invalid("the registry has no cluster, and --uuid does not name the lost one; use the " +
+                 PrintCommand(PrintedCommand::kRestore) + " command in the servers' logs, or " +
+                 PrintCommand(PrintedCommand::kInit) + " for a new cluster");
 }
 
 // The machine ids of the cluster as it will be.
@@ -313,6 +324,7 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& wor
   FIRN_TRY(CheckNumbers());
   FIRN_ASSIGN(const std::vector<SaidTag> tags, SaidTags(words));
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, SystemClock().Wall()));
+  FIRN_TRY(CheckThatClusterIsNamed(registry, audit));
   FIRN_ASSIGN(RestoreFacts facts, GatherFacts(audit));
   FIRN_ASSIGN(const ProviderReport said, TagHighsFromFlag());
   FIRN_TRY(CheckLostTags(audit, tags));

@@ -8,6 +8,7 @@
 #include "client/client.h"
 #include "common/base/cat.h"
 #include "common/base/parse.h"
+#include "common/base/printed_command.h"
 #include "common/net/endpoint.h"
 #include "common/time/clock.h"
 #include "registry/servers/provider.h"
@@ -138,8 +139,9 @@ Result<Output> Say(const std::string& address, Change change) {
   ServerWords words(session.registry());
   FIRN_ASSIGN(const bool known, words.Knows(endpoint.ToString()));
   if (!known && !FLAGS_force) {
-    return NotFound("no server is registered at " + endpoint.ToString() +
-                    "; `firn servers` lists them, --force stores the setting anyway");
+    return NotFound("no server is registered at " + endpoint.ToString() + "; `" +
+                    PrintCommand(PrintedCommand::kServers) +
+                    "` lists them, --force stores the setting anyway");
   }
   FIRN_ASSIGN(const Configurator word, words.Edit(endpoint.ToString(), change));
   return Output{.json = Json{{"address", endpoint.ToString()},
@@ -150,7 +152,10 @@ Result<Output> Say(const std::string& address, Change change) {
 }
 
 Result<Output> RunSwitch(const Words& words, bool offline) {
-  if (words.size() != 1) return Invalid("name one server as host:port, as in `firn servers`");
+  if (words.size() != 1) {
+    return Invalid("name one server as host:port, as in `" +
+                   PrintCommand(PrintedCommand::kServers) + "`");
+  }
   return Say(words.front(), [offline](Configurator& word) { word.disabled = offline; });
 }
 

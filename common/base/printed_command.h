@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace firn {
+
+// A command that a program prints for a person to run.
+enum class PrintedCommand {
+  kRestore,
+  kRestoreWorkers,
+  kRestoreIdsSince,
+  kInit,
+  kTags,
+  kTagsSet,
+  kServers,
+  kDrillList,
+  kDrillWatch,
+  kExplainTag,
+};
+
+// Every command that Firn's programs print in errors, log lines, audits and on pages.
+// tools/checks/commands.py refuses a source that composes one otherwise, and a row that no test
+// pastes into a shell (tests/support/paste.h). A person pastes a command as it stands: it contains
+// everything that it has to, or the program refuses it and says what to replace.
+struct CommandTemplate {
+  PrintedCommand which;
+  std::string_view words;  // its beginning; after a '=', the first argument completes the last word
+};
+inline constexpr std::array kPrintedCommands{
+    // All facts about a lost cluster (RestoreCommand), or none where the registry has them.
+    CommandTemplate{PrintedCommand::kRestore, "firn restore"},
+    CommandTemplate{PrintedCommand::kRestoreWorkers, "firn restore --workers="},
+    CommandTemplate{PrintedCommand::kRestoreIdsSince, "firn restore --ids_since=DATE"},
+    CommandTemplate{PrintedCommand::kInit, "firn init"},
+    CommandTemplate{PrintedCommand::kTags, "firn tags"},
+    CommandTemplate{PrintedCommand::kTagsSet, "firn tags set"},
+    CommandTemplate{PrintedCommand::kServers, "firn servers"},
+    CommandTemplate{PrintedCommand::kDrillList, "firn drill list"},
+    CommandTemplate{PrintedCommand::kDrillWatch, "firn drill watch"},
+    CommandTemplate{PrintedCommand::kExplainTag, "firn explain ID --tag=TAG"},
+};
+
+// Returns the command with these arguments, each quoted for a shell where that is necessary.
+std::string PrintCommand(PrintedCommand which, const std::vector<std::string>& arguments = {});
+
+// Returns the message with "; run firn restore" at its end: the cluster's data need a restore. A
+// server adds the whole command wherever AsksForRestore finds these words.
+std::string AskForRestore(std::string_view message);
+bool AsksForRestore(std::string_view message);
+
+}  // namespace firn

@@ -1,0 +1,155 @@
+// Pastes the commands that messages contain, as they stand, into a shell on a cluster in the state
+// that they are about. tests/drill/printed_command_drill_test does so with the restore commands of
+// servers.
+
+#include <string>
+
+#include "registry/cluster/cluster_setup.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/paste.h"
+#include "tests/tools/firn_cluster_fixture.h"
+
+namespace firn {
+namespace {
+
+class PrintedCommandsTest : public FirnClusterTest {
+ protected:
+  void Freeze() {
+    auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
+    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
+    BlockingCoordinator registry(**coordinator, SystemClock());
+    ASSERT_TRUE(registry.Connect(kPatience).ok());
+    Result<MetaAsRead> root = ReadMeta(registry);
+    ASSERT_TRUE(root.ok()) << root.status();
+    root->meta.frozen = true;
+    root->meta.reason = "data were lost";
+    ASSERT_TRUE(SetMeta(registry, *root).ok());
+  }
+  // What no command may change.
+  AnyJson Settings() {
+    AnyJson settings = FirnJson({"audit"}).at("cluster");
+    for (const char* changes : {"floor_ms", "version"}) settings.erase(changes);
+    AnyJson machines = AnyJson::array();
+    for (const AnyJson& machine : FirnJson({"machines", "list"})) {
+      if (machine.at("use") == "reserved") machines.push_back(machine.at("machine"));
+    }
+    return {{"cluster", settings}, {"reserved", machines}, {"tags", FirnJson({"tags", "list"})}};
+  }
+};
+
+TEST_F(PrintedCommandsTest, InitOfARegistryThatDoesNotExistAsksForAChoice) {
+  const Finished missing = Firn({"audit"});
+  const std::string command = CommandIn(PrintedCommand::kInit, missing.err);
+  EXPECT_EQ(command, "firn init") << missing.err;
+  const Finished pasted = Paste(PrintedCommand::kInit, command, {{"FIRN_REGISTRY", registry_}});
+  EXPECT_EQ(pasted.exit_code, 2) << pasted.out << pasted.err;
+  EXPECT_NE(pasted.err.find("--brand-new"), std::string::npos) << pasted.err;
+  EXPECT_NE(Firn({"audit"}).exit_code, 0) << "nothing was created";
+}
+
+// Otherwise a lost cluster would get another uuid, and servers would refuse it.
+TEST_F(PrintedCommandsTest, RestoreWithoutArgumentsCreatesNoCluster) {
+  const Finished pasted = Paste(PrintedCommand::kRestore, PrintCommand(PrintedCommand::kRestore),
+                                {{"FIRN_REGISTRY", registry_}});
+  EXPECT_EQ(pasted.exit_code, 2) << pasted.out << pasted.err;
+  EXPECT_NE(pasted.err.find("--uuid"), std::string::npos) << pasted.err;
+  EXPECT_NE(Firn({"audit"}).exit_code, 0) << "nothing was created";
+}
+
+TEST_F(PrintedCommandsTest, RestoreWithoutArgumentsKeepsTheSettingsOfAFrozenCluster) {
+  FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake"});
+  FirnJson({"machines", "reserve", "1", "--reserved_for=old system"});
+  FirnJson({"tags", "create", "limited", "strategy=snowflake", "plugins=rate"});
+  const AnyJson before = Settings();
+  Freeze();
+  const Finished audit = Firn({"audit"});
+  EXPECT_EQ(audit.exit_code, 1) << audit.out;
+  const Finished pasted = Paste(PrintedCommand::kRestore, PrintCommand(PrintedCommand::kRestore),
+                                {{"FIRN_REGISTRY", registry_}});
+  EXPECT_EQ(pasted.exit_code, 0) << pasted.out << pasted.err;
+  EXPECT_EQ(Settings(), before);
+}
+
+TEST_F(PrintedCommandsTest, MoreWorkersKeepEverything) {
+  FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake"});
+  FirnJson({"machines", "reserve", "1", "--reserved_for=old system"});
+  FirnJson({"tags", "create", "limited", "strategy=snowflake", "plugins=rate"});
+  const AnyJson before = Settings();
+  RunningServer server(folder_ / "server", {"--registry=" + registry_, "--worker=9"});
+  std::string log;
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    log = server.log();
+    return !CommandIn(PrintedCommand::kRestoreWorkers, log).empty();
+  })) << log;
+  const Finished pasted =
+      Paste(PrintedCommand::kRestoreWorkers, CommandIn(PrintedCommand::kRestoreWorkers, log),
+            {{"FIRN_REGISTRY", registry_}});
+  EXPECT_EQ(pasted.exit_code, 0) << pasted.out << pasted.err;
+  EXPECT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(Settings(), before);
+}
+
+TEST_F(PrintedCommandsTest, TheDateOfTheFirstIdIsAPlaceholder) {
+  FirnJson({"restore", "--workers=4", "--layout=firn", "--default_strategy=snowflake"});
+  const Finished refused = Firn({"tags", "create", "order", "start=1"});
+  EXPECT_NE(refused.exit_code, 0);
+  const std::string command = CommandIn(PrintedCommand::kRestoreIdsSince, refused.err);
+  const AnyJson before = Settings();
+  const Finished pasted =
+      Paste(PrintedCommand::kRestoreIdsSince, command, {{"FIRN_REGISTRY", registry_}});
+  EXPECT_EQ(pasted.exit_code, 2) << pasted.out << pasted.err;
+  EXPECT_NE(pasted.err.find("'DATE' is not a date"), std::string::npos) << pasted.err;
+  EXPECT_EQ(Settings(), before);
+}
+
+TEST_F(PrintedCommandsTest, TheStartOfATagIsAPlaceholder) {
+  Init();
+  FirnJson({"tags", "create", "it's", "strategy=segment"});
+  const Finished restored = Firn({"restore"});
+  const std::string command = CommandIn(PrintedCommand::kTagsSet, restored.out);
+  const std::map<std::string, std::string> registry{{"FIRN_REGISTRY", registry_}};
+  const Finished pasted = Paste(PrintedCommand::kTagsSet, command, registry);
+  EXPECT_EQ(pasted.exit_code, 2) << command << "\n" << pasted.out << pasted.err;
+  std::string complete = command;
+  complete.replace(complete.find("NUMBER"), 6, "500000000");
+  EXPECT_EQ(Paste(PrintedCommand::kTagsSet, complete, registry).exit_code, 0) << complete;
+}
+
+TEST_F(PrintedCommandsTest, CommandsThatListChangeNothing) {
+  Init();
+  const AnyJson before = Settings();
+  const std::map<std::string, std::string> registry{{"FIRN_REGISTRY", registry_}};
+
+  const Finished offline = Firn({"servers", "offline", "127.0.0.1:1"});
+  const Finished servers =
+      Paste(PrintedCommand::kServers, CommandIn(PrintedCommand::kServers, offline.err), registry);
+  EXPECT_EQ(servers.exit_code, 3) << "there is no server: " << servers.out << servers.err
+                                  << offline.err;
+
+  const Finished unknown = RunToEnd({BuiltProgram("firn"), "drill", "run", "no-such-drill"});
+  const Finished list =
+      Paste(PrintedCommand::kDrillList, CommandIn(PrintedCommand::kDrillList, unknown.err));
+  EXPECT_EQ(list.exit_code, 0) << list.out << list.err << unknown.err;
+  EXPECT_NE(list.out.find("rolling-restart"), std::string::npos) << list.out;
+
+  const Finished no_key = Firn({"tags", "create", "t", "strategy=snowflake", "plugins=obfuscate",
+                                "obfuscate.key=k1", "obfuscate.check=x"});
+  const Finished tags =
+      Paste(PrintedCommand::kTags, CommandIn(PrintedCommand::kTags, no_key.err), registry);
+  EXPECT_EQ(tags.exit_code, 2) << tags.out << tags.err << no_key.err;
+  EXPECT_NE(tags.err.find("create TAG"), std::string::npos) << tags.err;
+
+  const Finished far = Firn({"explain", "4611686018427387904"});
+  const Finished explain =
+      Paste(PrintedCommand::kExplainTag, CommandIn(PrintedCommand::kExplainTag, far.out), registry);
+  EXPECT_EQ(explain.exit_code, 4) << explain.out << explain.err << far.out;
+
+  // Printed where the source tree is missing, which a test of that tree cannot cause.
+  const Finished watch = Paste(PrintedCommand::kDrillWatch,
+                               PrintCommand(PrintedCommand::kDrillWatch) + " --for=1s", registry);
+  EXPECT_NE(watch.exit_code, 0) << "there is no server: " << watch.out;
+  EXPECT_EQ(Settings(), before);
+}
+
+}  // namespace
+}  // namespace firn
