@@ -180,11 +180,12 @@ bool IoLoop::MakeRoom() {
 void IoLoop::FindUnserved() {
   unserved_at_ms_ = share_.coarse_ms;
   unserved_.clear();
-  for (const auto& connection : connections_) {
-    connection->listed.unserved.reset();
-    if (MayBeClosed(*connection, share_.coarse_ms)) unserved_.push_back(connection.get());
+  // From the back: of those that began in the same tick, the first to arrive comes last, too.
+  for (size_t i = connections_.size(); i-- > 0;) {
+    connections_[i]->listed.unserved.reset();
+    if (MayBeClosed(*connections_[i], share_.coarse_ms)) unserved_.push_back(connections_[i].get());
   }
-  std::sort(unserved_.begin(), unserved_.end(), [](const Connection* a, const Connection* b) {
+  std::stable_sort(unserved_.begin(), unserved_.end(), [](const Connection* a, const Connection* b) {
     return *a->unserved_since_ms() > *b->unserved_since_ms();
   });
   for (size_t i = 0; i < unserved_.size(); ++i) unserved_[i]->listed.unserved = i;
