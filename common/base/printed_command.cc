@@ -32,9 +32,11 @@ std::string RunRestore() { return "run " + PrintCommand(PrintedCommand::kRestore
 }  // namespace
 
 std::string PrintCommand(PrintedCommand which, const std::vector<std::string>& arguments) {
-  std::string command(WordsOf(which));
+  const std::string_view words = WordsOf(which);
+  std::string command(words);
   for (const std::string& argument : arguments) {
-    command += Cat(command.ends_with('=') ? "" : " ", ShellWord(argument));
+    const bool completes = command.size() == words.size() && words.ends_with('=');
+    command += Cat(completes ? "" : " ", ShellWord(argument));
   }
   return command;
 }
