@@ -138,10 +138,15 @@ TEST_F(DatedNumbersProgramTest, RefusesRunsAndLocalRangesOfDatedTags) {
 
   Client client({.servers = "list://" + server_->address(),
                  .deadline = kPatience,
+                 .attempt_limit = kPatience,
                  .local_ranges = LocalRanges({LocalTag::Segment("order")})});
   EXPECT_FALSE(client.GetRuns("order", 10).ok());
   const int64_t first = Today() * 1'000'000 + 1;
-  for (int64_t i = 0; i < 20; ++i) EXPECT_EQ(client.GetId("order").value_or(-1), first + i);
+  for (int64_t i = 0; i < 20; ++i) {
+    const Result<int64_t> id = client.GetId("order");
+    ASSERT_TRUE(id.ok()) << id.status();
+    EXPECT_EQ(*id, first + i);
+  }
 }
 
 TEST_F(DatedNumbersProgramTest, AcceptsAStartOnTheCurrentDayAndRefusesAFutureOne) {

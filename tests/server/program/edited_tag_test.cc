@@ -48,7 +48,7 @@ TEST_F(EditedTagTest, ServesTheEarlierDefinitionUntilTheEditIsCorrected) {
   EXPECT_EQ(status_of_order(), 200);
   EXPECT_EQ(server.Admin("/readyz?tag=order").status, 200);
   const std::string reason = "store 'cache' does not permit buffer = none";
-  EXPECT_NE(server.Admin("/v1/status").body.find("\"outdated\":\"" + reason), std::string::npos);
+  EXPECT_NE(server.Admin("/v1/status").body.find("\"outdated\": \"" + reason), std::string::npos);
   const std::string finding = "serves an earlier definition of tag 'order': " + reason;
   EXPECT_TRUE(Eventually(kPatience, [&] {
     return Firn({"audit"}).out.find(finding) != std::string::npos;
