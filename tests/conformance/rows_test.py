@@ -20,10 +20,14 @@ LANGUAGES = ("cpp", "python", "go", "java", "typescript", "rust")
 
 
 def rows(text):
-    """The first cell of each row of each table, without the tables' heads."""
-    cells = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("|")]
-    heads = [at for at, cell in enumerate(cells) if cell.startswith("---")]
-    return [cell for at, cell in enumerate(cells) if at not in heads and at + 1 not in heads]
+    """The first cell of each row of the tables of conditions, without their heads."""
+    head = ""
+    for line in text.splitlines():
+        cell = line.split("|")[1].strip() if line.startswith("|") else ""
+        if not cell or not head:
+            head = cell
+        elif head == "condition" and not cell.startswith("---"):
+            yield cell
 
 
 def faults(rows_there, cases, elsewhere):
@@ -43,7 +47,7 @@ def faults(rows_there, cases, elsewhere):
 
 def main():
     with open(os.path.join(ROOT, "client", "call", "FAILOVER.md")) as page:
-        there = rows(page.read())
+        there = list(rows(page.read()))
     with open(CASES) as file:
         elsewhere = [case for case in json.load(file) if "elsewhere" in case]
     cases = case_list.load(CASES)

@@ -86,7 +86,7 @@ TEST_F(TagFollowerTest, AMissingOrDamagedNodeStopsTheTag) {
                           Write::Set(TagPath("user"), "{", Write::kAnyVersion)})
                   .status.ok());
   Pass(Milliseconds(200));
-  EXPECT_NE(Ask("order").find("gone"), std::string::npos);
+  EXPECT_NE(Ask("order").find("missing from the registry"), std::string::npos);
   EXPECT_NE(Ask("user"), "issued");
   EXPECT_EQ(FaultOf("order"), "lost");
   EXPECT_EQ(FaultOf("user"), "unreadable");
@@ -313,7 +313,7 @@ TEST_F(LostRootTest, ServesCachedPlainTagsAfterAStartWithAnEmptyRegistry) {
 TEST_F(LostRootTest, RefusesATagThatIsMissingUnderAnIntactRoot) {
   EraseNode("default");
   Pass(Milliseconds(3'000));
-  EXPECT_NE(Ask("default").find("gone"), std::string::npos) << Ask("default");
+  EXPECT_NE(Ask("default").find("missing from the registry"), std::string::npos) << Ask("default");
   EXPECT_EQ(follower_->refused()->at("default").reason, Reason::kInternal);
 }
 

@@ -138,9 +138,9 @@ Result<ProviderReport> TagHighsFromFlag() {
 }
 
 // Refuses a restore of all data without a word about the lost cluster: the new one would have
-// another uuid, and its servers would refuse it.
+// another uuid, and its servers would refuse it. `firn init --nobrand_new` asks for just that.
 Status CheckThatClusterIsNamed(BlockingCoordinator& registry, const Audit& audit) {
-  if (audit.meta || !FLAGS_uuid.empty() || IsSaid("layout")) return {};
+  if (audit.meta || !FLAGS_uuid.empty() || IsSaid("layout") || IsSaid("brand_new")) return {};
   if (ReadMeta(registry).code() != Code::kNotFound) return {};
   return Invalid("the registry has no cluster, and --uuid does not name the lost one; use the " +
                  PrintCommand(PrintedCommand::kRestore) + " command in the servers' logs, or " +
