@@ -23,7 +23,7 @@ std::string PathOf(const std::string& stem, const std::string& uuid) {
 std::map<std::string, TagDefinition> ReadDefinitions(const std::string& stem,
                                                      const std::string& uuid) {
   std::map<std::string, TagDefinition> definitions;
-  const Result<KnownTags> kept = KeptTags(stem).Read(uuid);
+  const Result<KnownTags> kept = KeptTags::ReadFrom(stem, uuid);
   if (!kept.ok()) return definitions;
   for (const auto& [name, known] : kept->tags) {
     if (!known.node.tag.strategy.empty()) definitions.emplace(name, known.node.tag);

@@ -124,8 +124,8 @@ Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text)
   return Corrupt("its last line is missing or does not match the number of tags");
 }
 
-Result<KnownTags> KeptTags::Read(const std::string& uuid) {
-  const std::string path = PathOf(uuid);
+Result<KnownTags> KeptTags::ReadFrom(const std::string& stem, const std::string& uuid) {
+  const std::string path = PathOf(stem, uuid);
   FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kBytesMax, O_NOFOLLOW));
   auto tags = ParseKnownTags(uuid, text);
   return tags.ok() ? tags : tags.status().WithContext(path);
@@ -133,7 +133,7 @@ Result<KnownTags> KeptTags::Read(const std::string& uuid) {
 
 void KeptTags::Keep(const std::string& uuid, const KnownTags& tags, Kept done) {
   const bool posted =
-      thread_.Post([this, path = PathOf(uuid), text = FormatKnownTags(uuid, tags), done] {
+      thread_.Post([this, path = PathOf(stem_, uuid), text = FormatKnownTags(uuid, tags), done] {
         control_([done, kept = Replace(path, text)] { done(kept); });
       });
   if (!posted) control_([done] { done(Unavailable("there is no thread to write the tags")); });

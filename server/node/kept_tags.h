@@ -95,12 +95,17 @@ class KeptTags final : public TagMemory {
   // `stem`: the folder and the first part of the file's name.
   explicit KeptTags(std::string stem) : stem_(std::move(stem)) {}
 
-  Result<KnownTags> Read(const std::string& uuid) override;
+  // Reads the file without the thread that an object of this class has.
+  static Result<KnownTags> ReadFrom(const std::string& stem, const std::string& uuid);
+
+  Result<KnownTags> Read(const std::string& uuid) override { return ReadFrom(stem_, uuid); }
   void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override;
   void SetControl(const PostToControl& control) override { control_ = control; }
 
  private:
-  std::string PathOf(const std::string& uuid) const { return stem_ + "." + uuid + ".tags"; }
+  static std::string PathOf(const std::string& stem, const std::string& uuid) {
+    return stem + "." + uuid + ".tags";
+  }
 
   const std::string stem_;
   PostToControl control_;
