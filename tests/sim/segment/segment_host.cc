@@ -9,7 +9,6 @@
 #include "server/node/segment_tags.h"
 #include "server/node/tag_follower.h"
 #include "server/store/ledgered_source.h"
-#include "tests/sim/segment/edit_judge.h"
 #include "tests/sim/segment/segment_operator.h"
 
 namespace firn {
@@ -145,7 +144,6 @@ struct SegmentHost::Process {
         seam(*registry, shared.tree, shared.mutant),
         store(shared),
         issuer(rejections),
-        edits(shared.mutant),
         clock(WallOf(shared), shared.clock,
               shared.mutant == SegmentMutant::kClockSleeps ? shared.slept : kAwake),
         segments(seam, Control(), clock, shared.dice),
@@ -153,11 +151,7 @@ struct SegmentHost::Process {
     follower.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
       segments.Saw(tag, node);
     });
-    segments.OnRedefined([this](const std::string& tag) {
-      edits.Forget(tag);
-      follower.Redefined(tag);
-    });
-    follower.OnDeleted([this](const std::string& tag) { edits.Forget(tag); });
+    segments.OnRedefined([this](const std::string& tag) { follower.Redefined(tag); });
     FillCatalogue(shared);
     AddDatabase(shared);
     Mutate(shared);
@@ -184,7 +178,7 @@ struct SegmentHost::Process {
         if (mutant == SegmentMutant::kStartUnheeded) told.start.reset();
         Result<std::shared_ptr<Strategy>> strategy = segments.Make(told);
         if (strategy.ok()) starts[tag.name] = tag.start.value_or(1);
-        return edits.Note(tag, std::move(strategy), *follower.refused());
+        return strategy;
       }));
     }
     made(catalogue.AddPlugin("obfuscate", [](const TagDefinition&) {
@@ -231,7 +225,6 @@ struct SegmentHost::Process {
   Catalogue catalogue;
   Issuer issuer;
   std::shared_ptr<Strategy> snowflake;
-  EditJudge edits;
   std::map<std::string, int64_t> starts;  // by tag, of the definition that is served
   static constexpr Milliseconds kAwake{0};
   ProcessClock clock;
@@ -307,7 +300,6 @@ bool SegmentHost::IsThere(const std::string& tag) const {
 
 void SegmentHost::Answer(const Call& call, Verdict verdict) {
   if (verdict == Verdict::kRefused) {
-    process_->edits.JudgeRefusal(call.tag, call.issue.refusal());
     const bool unknown = call.issue.refusal().reason == Reason::kUnknownTag;
     // During the whole call: it may have been deleted and restored since.
     const bool defined = call.defined && call.losses == shared_.losses &&
@@ -316,7 +308,6 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
     if (defined) refused_[call.tag] = call.issue.refusal().message;
   }
   if (verdict != Verdict::kIssued) return;
-  process_->edits.JudgeIssue(call.tag);
   Require(shared_.oracle.IsDefined(call.tag), "a tag that was never defined was served");
   call.issue.runs().ForEach([&](int64_t id) { Record(call.tag, id, call.beyond); });
   // Numbers that a waiting batch got before midnight count as issued then.
@@ -352,10 +343,11 @@ void SegmentHost::Kill() {
     shared_.wasted += status.wasted + status.supply;
   }
   process_->registry->Orphan();
+  std::unique_ptr<FaultyCoordinator> registry = std::move(process_->registry);
   calls_.clear();
   disk_->Lose();
-  dead_.push_back(std::move(process_->registry));
   process_.reset();
+  dead_.push_back(std::move(registry));
   if (dead_.size() > kDeadMax) dead_.erase(dead_.begin());
 }
 
