@@ -173,11 +173,11 @@ def build_rust(client, folder, of):
     """As an example of the client's package. The crates that it needs are compiled once below build/, because
     compiling them takes a minute."""
     with rust_place() as place:
-        # The same path each time, because cargo compares it. A copy with a planted fault has its own: cargo
+        # New files each time: cargo takes a copy with a planted fault and one without for the same package, and
         # would not notice that a file is older again.
         package = os.path.join(place, "planted" if planted_in(client, "rust") else "package")
         shutil.rmtree(package, ignore_errors=True)
-        shutil.copytree(client, package)
+        shutil.copytree(client, package, copy_function=shutil.copy)
         shutil.copy(os.path.join(DRIVERS, "rust", of + ".rs"), os.path.join(package, "examples"))
         profile = ["--release"] if of == "rates" else []
         cargo("build", "--locked", "--all-features", "--example", of, *profile, cwd=package)
