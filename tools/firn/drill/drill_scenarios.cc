@@ -100,7 +100,7 @@ const std::vector<DrillScenario>& DrillScenarios() {
       {"loss", "ZooKeeper reset to a backup, or wiped, under live holders", false},
       {"network", "lost answers to a renewal and a claim; an expired session", false},
       {"outage", "each store unreachable in turn, ZooKeeper too, under steady load", false},
-      {"printed_command", "the firn restore that a server prints, after a wipe and after a start", false},
+      {"printed_command", "the restore command that a server prints, pasted after a loss", false},
       {"restart", "servers killed and started again, also with a wrong clock", false},
       {"segment", "programs that share a segment tag, killed at random", false},
       {"server", "whole servers restarted and killed in turn", false},
