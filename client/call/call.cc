@@ -248,12 +248,8 @@ void Call::Hedge() {
 bool Call::Heed(size_t at) {
   Attempt& entry = attempts_[at];
   const Outcome outcome = *std::exchange(entry.outcome, std::nullopt);
-  const Attempt attempt = entry;
-  if (attempt.ended) {
-    entry = {};
-  } else {
-    entry.late = true;
-  }
+  const Attempt attempt = entry.ended ? std::exchange(entry, {}) : entry;
+  if (!attempt.ended) entry.late = true;
   hedge_at_ = Micros::max();
   if (outcome.answered()) {
     if (report_ != nullptr) Tell(attempt, outcome);

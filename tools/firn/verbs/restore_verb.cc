@@ -138,9 +138,9 @@ Result<ProviderReport> TagHighsFromFlag() {
 }
 
 // Refuses a restore of all data without a word about the lost cluster: the new one would have
-// another uuid, and its servers would refuse it. `firn init --nobrand_new` asks for just that.
-Status CheckThatClusterIsNamed(BlockingCoordinator& registry, const Audit& audit) {
-  if (audit.meta || !FLAGS_uuid.empty() || IsSaid("layout") || IsSaid("brand_new")) return {};
+// another uuid, and its servers would refuse it.
+Status CheckThatClusterIsNamed(BlockingCoordinator& registry) {
+  if (!FLAGS_uuid.empty() || IsSaid("layout")) return {};
   if (ReadMeta(registry).code() != Code::kNotFound) return {};
   return Invalid("the registry has no cluster, and --uuid does not name the lost one; use the " +
                  PrintCommand(PrintedCommand::kRestore) + " command in the servers' logs, or " +
@@ -280,6 +280,7 @@ Output NothingNew(const Audit& audit, const RestoreFacts& facts) {
 
 Result<Output> RunRestore(const Words& words) {
   FIRN_ASSIGN(RegistrySession session, RegistrySession::OpenOrCreate());
+  FIRN_TRY(CheckThatClusterIsNamed(session.registry()));
   return RestoreAsFlagsSay(session.registry(), words);
 }
 
@@ -324,7 +325,6 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& wor
   FIRN_TRY(CheckNumbers());
   FIRN_ASSIGN(const std::vector<SaidTag> tags, SaidTags(words));
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, SystemClock().Wall()));
-  FIRN_TRY(CheckThatClusterIsNamed(registry, audit));
   FIRN_ASSIGN(RestoreFacts facts, GatherFacts(audit));
   FIRN_ASSIGN(const ProviderReport said, TagHighsFromFlag());
   FIRN_TRY(CheckLostTags(audit, tags));
