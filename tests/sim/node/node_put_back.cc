@@ -31,6 +31,15 @@ int64_t NodeWorld::LedgerHigh() const {
 
 bool NodeWorld::Frozen() const { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; }
 
+// What the restore commands contain that servers print now.
+int64_t NodeWorld::HighestReported() const {
+  int64_t high = 0;
+  for (const auto& host : hosts_) {
+    if (const auto report = host->Report()) high = std::max(high, report->HighOf(kNumbers));
+  }
+  return high;
+}
+
 // Until `ended`, or so many rounds of all hosts.
 bool NodeWorld::Rounds(int rounds, bool serve, const std::function<bool()>& ended) {
   for (int i = 0; i < rounds && !ended(); ++i) {
@@ -68,6 +77,7 @@ void NodeWorld::PutBackRegistry() {
     put_back_ = true;
     Rounds(kFreezeRounds, true, [this] {
       if (OneIn(20)) AnyHost().Start(true);
+      printed_high_ = std::max(printed_high_, HighestReported());
       return Frozen();
     });
     const bool ignored = shared_.mutant == NodeMutant::kPutBackIgnored;
@@ -77,18 +87,17 @@ void NodeWorld::PutBackRegistry() {
   shared_.cuts_one_in = cuts_one_in;
 }
 
+// The operator pastes a command that servers print, or printed when they found the registry put
+// back: they may be down by now, and may have lost what they remembered.
 void NodeWorld::Restore() {
   registry_clock_.SetRight();  // as the runbook says: the floor depends on it
   MemoryCoordinator memory(tree_);
   BlockingCoordinator registry(memory, clock_);
   RestoreFacts facts{.now = clock_.Wall(), .window = shared_.window};
-  int64_t high = 0;
   for (const auto& host : hosts_) {
-    const std::optional<ProviderReport> report = host->Report();
-    if (!report) continue;
-    AddReport(*report, facts);
-    high = std::max(high, report->HighOf(kNumbers));
+    if (const auto report = host->Report()) AddReport(*report, facts);
   }
+  const int64_t high = std::max(printed_high_, HighestReported());
   facts.tags = [&](const MetaAsRead&) {
     StoredTag stored = *TagStore(registry).Read(kNumbers);
     stored.node.tag.high = std::max(stored.node.tag.high, high);

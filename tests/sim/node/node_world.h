@@ -58,6 +58,7 @@ class NodeWorld {
   // --- an older registry (node_put_back.cc) -----------------------------------------------------
   void PutBackRegistry();
   int64_t LedgerHigh() const;
+  int64_t HighestReported() const;
   bool Frozen() const;
   bool Rounds(int rounds, bool serve, const std::function<bool()>& ended);
   void Restore();
@@ -87,6 +88,7 @@ class NodeWorld {
   bool outage_ = false;
   uint64_t put_back_at_ = 0;  // the step at which the registry is put back; 0: never
   bool put_back_ = false;     // it was, so the cluster may be frozen
+  int64_t printed_high_ = 0;  // of the tag, in restore commands that servers printed then
   bool lost_ = false;         // the registry came back empty
   bool passing_ = false;
   uint64_t steps_ = 0;
