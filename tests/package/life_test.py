@@ -162,11 +162,11 @@ class PackagesTest(unittest.TestCase):
         self.assertIn(FLAGS, self.machine.said("dpkg-query", "-W", "-f", "${Conffiles}",
                                                "firn-server"))
         self.assertEqual("inactive", self.shown("systemctl", "is-active", "firn-server", code=3))
-        self.page.says("Nothing runs yet: the flags come first.")
+        self.page.says("The service does not run yet, so that you can edit its flags first.")
 
     def started(self):
         """With nothing but what the package brings."""
-        self.page.section("Started, with the flags as they came")
+        self.page.section("Started with the packaged flags")
         self.shown("systemd-analyze", "verify", "--man=no", "firn-server.service")
         self.shown("systemctl", "enable", "--now", "firn-server")
         self.next_id()
@@ -196,8 +196,8 @@ class PackagesTest(unittest.TestCase):
         self.assertGreater(self.next_id(), earlier)
         self.assertEqual(held, self.machine_id())
         self.shown(*NEXT)
-        self.page.says(f"systemd has started process {self.main_pid()} in the place of {pid}. It issues "
-                       f"under machine id {held}, as before.")
+        self.page.says(f"systemd has replaced process {pid} by {self.main_pid()}, which still holds "
+                       f"machine id {held}.")
 
     def upgraded(self):
         """In a cluster with two more servers, no call fails, and the operator's flags stay."""
@@ -223,9 +223,9 @@ class PackagesTest(unittest.TestCase):
         self.assertNotEqual(pid, self.main_pid(), "the old server still runs")
         self.assertEqual(held, self.machine_id())
         self.assertEqual(flags, self.machine.said("cat", FLAGS))
-        self.page.says(f"Process {self.main_pid()} has followed {pid} and holds machine id {held}, as "
-                       f"before; the flags\nare as the operator wrote them. The clients took "
-                       f"{taken:,} ids meanwhile: no call failed, none came twice.")
+        self.page.says(f"Process {self.main_pid()} has replaced {pid} and still holds machine id {held}. "
+                       f"The operator's flags\nare unchanged. The clients took {taken:,} ids in the "
+                       f"meantime: no call failed, and no id was issued twice.")
 
     def join_and_upgrade(self, ports):
         servers = "list://" + ",".join(f"127.0.0.1:{port}" for port in ("7609", *ports[1:]))
@@ -241,7 +241,7 @@ class PackagesTest(unittest.TestCase):
             callers.end()
         self.assertEqual([], callers.faults)
         ids = callers.ids()
-        self.assertEqual(len(ids), len(set(ids)), "an id came twice")
+        self.assertEqual(len(ids), len(set(ids)), "an id was issued twice")
         return len(ids)
 
     def removed(self):
@@ -250,7 +250,7 @@ class PackagesTest(unittest.TestCase):
         self.assertIn("draining", self.log())
         self.shown("pgrep", "-x", "firn-server", code=1)
         self.shown("ls", "-d", FLAGS, "/var/lib/firn/shop")
-        self.page.says("The server has drained and given its machine id back. Flags and state stay.")
+        self.page.says("The server has drained and released its machine id. Flags and state stay.")
 
     def purged(self, before):
         self.page.section("Purged")
