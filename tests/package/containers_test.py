@@ -145,6 +145,16 @@ class ContainersTest(unittest.TestCase):
             self.assertTrue(os.path.exists(f"{root}/{path}"), path)
         self.assertFalse(glob.glob(f"{root}/tmp/*"))
 
+    def test_bill_of_materials_lists_the_packages_of_the_image(self):
+        root, sbom = self.container().root, os.path.join(ROOT, "tools/package/sbom.py")
+        form = subprocess.run([sbom, "--format"], check=True, text=True, stdout=subprocess.PIPE).stdout
+        lines = subprocess.run(["dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", "-f",
+                                form.strip()], check=True, text=True, stdout=subprocess.PIPE).stdout
+        made = subprocess.run([sbom, "firn"], input=lines, check=True, text=True, stdout=subprocess.PIPE)
+        names = {part["name"] for part in json.loads(made.stdout)["packages"]}
+        self.assertLessEqual({"firn-server", "firn-tools", "ca-certificates", "bash"}, names)
+        self.assertNotIn("libqt5core5a", names)
+
     def test_image_runs_as_nobody_special_and_stops_softly(self):
         self.assertEqual("firn", self.config["User"])
         self.assertEqual("SIGTERM", self.config["StopSignal"])
