@@ -25,7 +25,7 @@ def server_flags(program):
 
 
 def sections(text):
-    """The help of a verb, by headings: "" for what stands above the first."""
+    """The help of a verb, by heading. The text above the first heading has the key ""."""
     found, heading = {"": []}, ""
     for line in text.splitlines():
         if re.match(r"(Verbs|Flags|Exit codes)\b.*:", line):
@@ -37,7 +37,7 @@ def sections(text):
 
 
 def flags_of(lines):
-    """The flags of a help text: `  --name=...`, then their meaning, which goes on in indented lines."""
+    """The flags of a help text: `  --name=...`, then the meaning, which may continue in indented lines."""
     for part in re.split(r"^  --", "\n".join(lines), flags=re.MULTILINE)[1:]:
         name, meaning = " ".join(part.split()).split(" ", 1)
         default = re.search(r" \(([^()]*)\)$", meaning) if name.endswith("=...") else None

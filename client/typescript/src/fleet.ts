@@ -63,9 +63,9 @@ export class Fleet {
   }
 
   /**
-   * Returns a server that is not among `tried`, or undefined: of the fittest, those of the own rack first, two at
-   * random by weight, of which the second is taken when it is clearly less busy. It counts as busy until `inFlight`
-   * is decreased.
+   * Returns a server that is not among `tried`, or undefined. Draws two of the healthiest servers by weight, from the
+   * client's rack if possible, and picks the second if it is clearly less busy. The server counts as busy until the
+   * caller decreases `inFlight`.
    */
   pick(tag: string, tried: readonly Server[], now: number): Server | undefined {
     let offer = this.offer(this.subset, tag, tried, now);
