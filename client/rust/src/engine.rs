@@ -196,7 +196,7 @@ impl Engine {
         let mut connection = self.dialer.connect(&server.address, secure, until).await?;
         let status = match connection.call(&Ask::Status, until).await {
             Ok(Answer::Status(status)) => status,
-            Ok(_) => return Err(Failure::new(End::WrongService, "it answered the status request with another message")),
+            Ok(_) => return Err(Failure::new(End::WrongService, "its answer is not a status")),
             Err(failure) if failure.end == End::Broken || failure.spoke() => {
                 return Err(Failure::new(End::WrongService, failure.detail));
             }
