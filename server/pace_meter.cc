@@ -28,9 +28,9 @@ PaceMeter::Counted PaceMeter::Add(const front::Totals& totals,
   Counted counted{.at = now, .calls = static_cast<int64_t>(sums.calls)};
   for (const auto& [tag, ids] : sums.issued) counted.ids += static_cast<int64_t>(ids);
   for (const uint64_t refused : sums.refused) counted.refused += static_cast<int64_t>(refused);
-  for (size_t i = 0; i < counted.took.size(); ++i) {
-    counted.took[i] = totals.thrift_latency.buckets[i] + totals.http_latency.buckets[i];
-  }
+  totals.latency.ForEach([&](front::ProtocolKind, const front::LatencyCounts::Sums& one) {
+    for (size_t i = 0; i < counted.took.size(); ++i) counted.took[i] += one.buckets[i];
+  });
   return counted;
 }
 

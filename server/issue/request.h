@@ -1,12 +1,30 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace firn {
 
-// By which door a request came: the method field of layouts that have one (Vesta's).
-enum class Method : uint8_t { kEmbedded = 0, kThrift = 1, kHttp = 2 };
+// By which door a request came.
+enum class Method : uint8_t { kEmbedded = 0, kThrift = 1, kHttp = 2, kRedis = 3, kDubbo = 4 };
+inline constexpr size_t kMethods = 5;
+
+// The value in the method field of layouts that have one (Vesta's): 0 embedded, 1 rpc, 2 REST.
+inline constexpr uint64_t kMethodFieldMax = 2;
+constexpr uint64_t MethodField(Method method) {
+  switch (method) {
+    case Method::kThrift:
+    case Method::kRedis:
+    case Method::kDubbo:
+      return 1;
+    case Method::kHttp:
+      return 2;
+    case Method::kEmbedded:
+      break;
+  }
+  return 0;
+}
 
 // What the ids will be shown as. Plugins may care: a permutation of single numbers cannot be a run.
 enum class Form : uint8_t { kNumbers, kText, kRuns };

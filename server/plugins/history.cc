@@ -21,6 +21,10 @@ std::string_view MethodName(Method method) {
       return "thrift";
     case Method::kHttp:
       return "http";
+    case Method::kRedis:
+      return "redis";
+    case Method::kDubbo:
+      return "dubbo";
     case Method::kEmbedded:
       break;
   }

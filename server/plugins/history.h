@@ -32,7 +32,7 @@ struct HistoryCounts {
 
 // A record of which client got which ids, one line per run, columns separated by a space:
 //
-//     <UTC ms> <tag, as in paths> <first> <count> <stride> <thrift|http|embedded> <client or ->
+//     <UTC ms> <tag, as in paths> <first> <count> <stride> <door> <client or ->
 //
 // 1. Callers never wait for the disk: they put lines into a queue of bounded size, under a lock
 //    that is held for copying a line. A separate thread writes them.

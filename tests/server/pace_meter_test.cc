@@ -29,11 +29,11 @@ TEST_F(PaceMeterTest, ReportsTheActivitySinceTheLastReading) {
 }
 
 TEST_F(PaceMeterTest, P99CoversNewRequestsOnlyAndIsMissingWithoutAny) {
-  totals_.thrift_latency.buckets[3] = 98;
-  totals_.http_latency.buckets[3] = 1;
-  totals_.http_latency.buckets[9] = 1;
+  totals_.latency[front::ProtocolKind::kThrift].buckets[3] = 98;
+  totals_.latency[front::ProtocolKind::kHttp].buckets[3] = 1;
+  totals_.latency[front::ProtocolKind::kRedis].buckets[9] = 1;
   EXPECT_EQ(Read(2'000).p99_us, 8);
-  totals_.thrift_latency.buckets[9] += 1;
+  totals_.latency[front::ProtocolKind::kThrift].buckets[9] += 1;
   EXPECT_EQ(Read(3'000).p99_us, 512);
   EXPECT_EQ(Read(4'000).p99_us, std::nullopt);
 }

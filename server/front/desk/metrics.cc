@@ -117,11 +117,18 @@ void Describe(const Totals& totals, const std::string& door, std::optional<TlsEx
              static_cast<double>(totals.buffer_bytes), labels);
   const char* const latency = "firn_request_seconds";
   const char* const help = "From the read that brought a request to the write of its answer.";
-  const auto with = [&](const char* protocol) {
-    return MetricsPage::Labels{{"door", door}, {"protocol", protocol}};
+  const auto with = [&](ProtocolKind kind) {
+    return MetricsPage::Labels{{"door", door}, {"protocol", std::string(ProtocolName(kind))}};
   };
-  page.Histogram(latency, help, totals.thrift_latency, with("thrift"));
-  page.Histogram(latency, help, totals.http_latency, with("http"));
+  totals.latency.ForEach([&](ProtocolKind kind, const LatencyCounts::Sums& sums) {
+    const uint64_t recognised = totals.recognised[kind];
+    // A protocol that few servers are asked for has series once it is used.
+    const bool common = kind == ProtocolKind::kThrift || kind == ProtocolKind::kHttp;
+    if (!common && recognised == 0) return;
+    page.Histogram(latency, help, sums, with(kind));
+    page.Gauge("firn_protocol_connections", "Open connections, by their protocol.",
+               static_cast<double>(recognised - totals.ended[kind]), with(kind));
+  });
   for (size_t i = 0; i < kCloseCauses; ++i) {
     const std::string cause(CloseCauseName(static_cast<CloseCause>(i)));
     page.Counter("firn_connections_closed_total", "Connections that ended, by cause.",

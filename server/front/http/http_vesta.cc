@@ -13,7 +13,7 @@
 namespace firn::front {
 namespace {
 
-constexpr uint64_t kMethodRest = static_cast<uint64_t>(Method::kHttp);
+constexpr uint64_t kMethodRest = MethodField(Method::kHttp);
 
 // "Fri May 22 14:41:04 UTC 2015", as a Java Date writes itself.
 std::string JavaDate(WallMs time) {

@@ -144,7 +144,7 @@ void Connection::Pump() {
   const Turn turn = ServeAll(out, begin_us);
   if (turn.last.peer_waits) TellToGoOn(out);
   Send(out);
-  if (turn.served != 0) CountLatency(begin_us, turn.served);
+  if (turn.served != 0) io_.counters.latency[kind_].Add(io_.exact_us() - begin_us, turn.served);
   if (phase_ == Phase::kOpen) GoOn(turn.last);
 }
 
@@ -187,19 +187,19 @@ void Connection::TellToGoOn(OutBuffer& out) {
   if (!std::exchange(front_.told_to_go_on, true)) out.Append(protocol_->go_on());
 }
 
-void Connection::CountLatency(int64_t since_us, size_t served) {
-  LoopCounters& counters = io_.counters;
-  auto& latency =
-      protocol_ == io_.protocols.http.get() ? counters.http_latency : counters.thrift_latency;
-  latency.Add(io_.exact_us() - since_us, served);
+std::optional<ServeStep> Connection::Recognised(OutBuffer& out) {
+  const Speech speech = Recognise(in_.view());
+  if (speech == Speech::kUndecided) return ServeStep::NeedMore();
+  protocol_ = io_.protocols.For(speech);
+  if (protocol_ == nullptr) return TurnAway(out);
+  kind_ = KindOf(speech);
+  io_.counters.recognised[kind_].Add(1);
+  return std::nullopt;
 }
 
 ServeStep Connection::ServeOne(OutBuffer& out) {
   if (protocol_ == nullptr) {
-    const Speech speech = Recognise(in_.view());
-    if (speech == Speech::kUndecided) return ServeStep::NeedMore();
-    protocol_ = io_.protocols.For(speech);
-    if (protocol_ == nullptr) return TurnAway(out);
+    if (const auto other = Recognised(out)) return *other;
   }
   const std::string_view in = in_.view();
   if (in.size() < front_.whole) return ServeStep::NeedMore(front_.whole);
@@ -345,6 +345,7 @@ void Connection::Close(CloseCause cause) {
   if (phase_ != Phase::kClosed) {
     phase_ = Phase::kClosed;
     io_.counters.closed_by(cause).Add(1);
+    if (protocol_ != nullptr) io_.counters.ended[kind_].Add(1);
     wire_->Close();
   }
   RemoveIfDone();

@@ -184,12 +184,13 @@ class Connection final {
   void Pump();
   Turn ServeAll(OutBuffer& out, int64_t begin_us);
   ServeStep ServeOne(OutBuffer& out);
+  // Finds the protocol of the first bytes. Nullopt: it is found.
+  std::optional<ServeStep> Recognised(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);
   ServeStep TurnAway(OutBuffer& out);
   void TellToGoOn(OutBuffer& out);
   size_t RequestBytesMax() const;
   void Send(OutBuffer& out);
-  void CountLatency(int64_t since_us, size_t served);
   void WriteWaiting();
   void BeginToWait();
   void GoOn(ServeStep last);
@@ -209,6 +210,7 @@ class Connection final {
   IoShare& io_;
   const std::unique_ptr<Wire> wire_;
   Protocol* protocol_ = nullptr;  // once recognised
+  ProtocolKind kind_{};           // of that
   InBuffer in_;                   // empty while a read is under way: the wire has it
   OutBuffer waiting_;             // answers behind those that the wire has
   size_t with_wire_ = 0;          // bytes of answers that the wire has; 0: no write is under way

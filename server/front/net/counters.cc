@@ -40,6 +40,20 @@ std::string_view CloseCauseName(CloseCause cause) {
   return "no such cause";
 }
 
+std::string_view ProtocolName(ProtocolKind kind) {
+  switch (kind) {
+    case ProtocolKind::kThrift:
+      return "thrift";
+    case ProtocolKind::kHttp:
+      return "http";
+    case ProtocolKind::kRedis:
+      return "redis";
+    case ProtocolKind::kDubbo:
+      return "dubbo";
+  }
+  return "no such protocol";
+}
+
 void LatencyCounts::AddTo(Sums& sums) const {
   for (size_t i = 0; i < kBuckets; ++i) sums.buckets[i] += buckets_[i].Get();
   sums.total_us += total_us_.Get();
@@ -56,8 +70,13 @@ void Totals::Add(const LoopCounters& loop) {
   bytes_out += loop.bytes_out.Get();
   buffer_bytes += loop.buffer_bytes.Get();
   for (size_t i = 0; i < kCloseCauses; ++i) closed[i] += loop.closed[i].Get();
-  loop.thrift_latency.AddTo(thrift_latency);
-  loop.http_latency.AddTo(http_latency);
+  loop.latency.ForEach(
+      [this](ProtocolKind kind, const LatencyCounts& one) { one.AddTo(latency[kind]); });
+  const auto add = [](PerProtocol<uint64_t>& sums) {
+    return [&sums](ProtocolKind kind, const Count& one) { sums[kind] += one.Get(); };
+  };
+  loop.recognised.ForEach(add(recognised));
+  loop.ended.ForEach(add(ended));
 }
 
 uint64_t Totals::open() const {

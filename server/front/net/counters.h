@@ -16,7 +16,7 @@ enum class CloseCause : uint8_t {
   kShutdown,         // this server is shutting down
   kTooMany,          // more connections than allowed
   kTooManyOfPeer,    // the same, of its address
-  kUnknownProtocol,  // the first bytes are neither Thrift framed nor HTTP
+  kUnknownProtocol,  // the first bytes belong to no protocol that the door serves
   kFrameTooLarge,
   kBadFrame,  // a frame that the Thrift protocol cannot read
   kBadHttp,
@@ -29,6 +29,28 @@ enum class CloseCause : uint8_t {
 };
 inline constexpr size_t kCloseCauses = 15;
 std::string_view CloseCauseName(CloseCause cause);
+
+// The protocols that are counted apart.
+enum class ProtocolKind : uint8_t { kThrift, kHttp, kRedis, kDubbo };
+inline constexpr size_t kProtocolKinds = 4;
+std::string_view ProtocolName(ProtocolKind kind);  // "thrift"
+
+// A value for each of them.
+template <typename T>
+class PerProtocol {
+ public:
+  T& operator[](ProtocolKind kind) { return values_[static_cast<size_t>(kind)]; }
+  const T& operator[](ProtocolKind kind) const { return values_[static_cast<size_t>(kind)]; }
+
+  // Calls `f(kind, value)` for each.
+  template <typename F>
+  void ForEach(F&& f) const {
+    for (size_t i = 0; i < kProtocolKinds; ++i) f(static_cast<ProtocolKind>(i), values_[i]);
+  }
+
+ private:
+  std::array<T, kProtocolKinds> values_{};
+};
 
 // A count with one writer and any number of readers.
 class Count {
@@ -79,7 +101,9 @@ struct alignas(64) LoopCounters {
   Count buffer_bytes;  // memory of all connections' buffers, a few times a second
   std::array<Count, kCloseCauses> closed;
   // From the read that brought a request to the write of its answer.
-  LatencyCounts thrift_latency, http_latency;
+  PerProtocol<LatencyCounts> latency;
+  PerProtocol<Count> recognised;  // connections, by their first bytes
+  PerProtocol<Count> ended;       // of those
 
   Count& closed_by(CloseCause cause) { return closed[static_cast<size_t>(cause)]; }
 };
@@ -89,7 +113,8 @@ struct Totals {
   uint64_t accepted = 0, accept_failed = 0, requests = 0, parked = 0, output_paused = 0,
            yielded = 0, bytes_in = 0, bytes_out = 0, buffer_bytes = 0;
   std::array<uint64_t, kCloseCauses> closed{};
-  LatencyCounts::Sums thrift_latency, http_latency;
+  PerProtocol<LatencyCounts::Sums> latency;
+  PerProtocol<uint64_t> recognised, ended;
 
   void Add(const LoopCounters& loop);
   uint64_t closed_by(CloseCause cause) const { return closed[static_cast<size_t>(cause)]; }

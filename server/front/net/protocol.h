@@ -18,12 +18,24 @@ class IssueCall;  // known by name only
 namespace firn::front {
 
 // What a connection's first bytes say that it speaks.
-enum class Speech : uint8_t { kUndecided, kThriftBinary, kThriftCompact, kHttp, kUnknown };
+enum class Speech : uint8_t {
+  kUndecided,
+  kThriftBinary,
+  kThriftCompact,
+  kHttp,
+  kRedis,
+  kDubbo,
+  kUnknown
+};
 
 // Decides by at most 5 bytes: an upper-case letter begins an HTTP method, and a CR the empty line
-// that may stand before one; a zero byte begins the length of a Thrift frame, whose first byte
-// tells binary (0x80) from compact (0x82). kUndecided: more bytes are needed.
+// that may stand before one; `*` begins an array of RESP, and 0xDA 0xBB a Dubbo header; a zero byte
+// begins the length of a Thrift frame, whose first byte tells binary (0x80) from compact (0x82).
+// kUndecided: more bytes are needed. The decision holds for the connection's whole life.
 Speech Recognise(std::string_view first);
+
+// The protocol under which a recognised speech is counted.
+ProtocolKind KindOf(Speech speech);
 
 // What became of the request at the front of a connection's input, and of those behind it that were
 // served with it.
@@ -56,10 +68,19 @@ struct ServeStep {
   size_t requests = 1;  // of kServed
 };
 
+// What a protocol keeps of a connection between its requests, such as a negotiated version.
+class DoorSession {
+ public:
+  virtual ~DoorSession() = default;
+};
+
 // What a connection keeps of its calls.
 struct DoorCall {
   // The peer's address with its port.
   std::string client{};
+  // Created by the connection's protocol when it needs one, used by that protocol only, and
+  // destroyed with the connection.
+  std::unique_ptr<DoorSession> session{};
   // What a parked call waits for, as FrontDoor::WakeParked names it. Null: nothing that is named.
   const void* waits_for = nullptr;
   // The names on the certificate that it has shown; none without one.
@@ -85,8 +106,8 @@ struct HalfRead {
   bool last_chunk = false;  // HTTP: its last chunk has begun
 };
 
-// One protocol's way from bytes to bytes. Holds nothing of a connection between two calls, so one
-// object serves all connections of an IO thread; that thread owns it.
+// One protocol's way from bytes to bytes. Holds nothing of a connection between two calls, except
+// in DoorCall::session, so one object serves all connections of an IO thread; that thread owns it.
 class Protocol {
  public:
   virtual ~Protocol() = default;
@@ -113,6 +134,8 @@ struct ProtocolSet {
   std::unique_ptr<Protocol> thrift_binary{};
   std::unique_ptr<Protocol> thrift_compact{};
   std::unique_ptr<Protocol> http{};
+  std::unique_ptr<Protocol> redis{};
+  std::unique_ptr<Protocol> dubbo{};
 
   Protocol* For(Speech speech) const;
 };

@@ -12,6 +12,7 @@ constexpr size_t kNameBytesMax = 100;
 
 bool IsUnframedBinary(std::string_view first) { return first.starts_with("\x80\x01"); }
 bool IsUnframedCompact(std::string_view first) { return first.starts_with("\x82\x21"); }
+bool IsRedis(std::string_view first) { return first.starts_with('*'); }
 
 void AppendNumber(uint32_t value, std::string& out) {
   for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
@@ -49,7 +50,8 @@ std::string_view SpeechOfStranger(std::string_view first) {
   if (IsUnframedBinary(first)) return "binary Thrift without frames";
   if (IsUnframedCompact(first)) return "compact Thrift without frames";
   if (first.starts_with("\x16\x03")) return "TLS, and this port is a plain one";
-  if (first.starts_with('*')) return "Redis";
+  if (IsRedis(first)) return "Redis, which is not served on this port";
+  if (first.starts_with("\xda\xbb")) return "Dubbo, which is not served on this port";
   if (first.size() > 4 && first.starts_with(std::string_view("\0\0\0", 3))) {
     return "Thrift's old binary form, without a version";
   }
@@ -57,6 +59,7 @@ std::string_view SpeechOfStranger(std::string_view first) {
 }
 
 void TellStranger(std::string_view first, OutBuffer& out) {
+  if (IsRedis(first)) out.Append("-ERR Redis is not served on this port\r\n");
   if (IsUnframedBinary(first)) out.Append(UnframedRefusal(first));
 }
 

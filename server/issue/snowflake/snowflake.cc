@@ -11,7 +11,6 @@
 namespace firn {
 namespace {
 
-constexpr int kMethods = 3;
 // A claim comes and goes in seconds; a call that met more closed ones than this has no luck.
 constexpr int kClosedMax = 8;
 constexpr int32_t kNotReadyRetryMs = 1'000;
@@ -56,9 +55,9 @@ Snowflake::~Snowflake() { Close(); }
 
 Status Snowflake::CheckLayout() const {
   const Field* method = layout_.Find(FieldKind::kMethod);
-  if (method != nullptr && !method->Holds(kMethods - 1)) {
-    return Invalid(
-        Cat("the method field of layout ", layout_.text(), " does not hold 0 to ", kMethods - 1));
+  if (method != nullptr && !method->Holds(kMethodFieldMax)) {
+    return Invalid(Cat("the method field of layout ", layout_.text(), " does not hold 0 to ",
+                       kMethodFieldMax));
   }
   return {};
 }
@@ -84,8 +83,9 @@ Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
   FIRN_ASSIGN(ForkCells::Cell * cell, cells_.Take());
 
   auto held = std::make_unique<ClaimSequence>();
-  for (uint64_t method = 0; method < kMethods; ++method) {
-    held->base_bits[method] = layout_.BaseBits(claim->machine(), method);
+  for (size_t i = 0; i < kMethods; ++i) {
+    const uint64_t field = MethodField(static_cast<Method>(i));
+    held->base_bits[i] = layout_.BaseBits(claim->machine(), field);
   }
   ticks_.RaiseTo(claim->first_tick());
   held->sequencer = MakeSequencer(sequencer_options_, claim, *cell, entropy_.Next());

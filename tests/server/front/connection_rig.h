@@ -18,6 +18,10 @@ namespace firn::front {
 // lines; everything else is answered in upper case.
 class LineProtocol final : public Protocol {
  public:
+  struct Lines final : DoorSession {
+    int count = 0;
+  };
+
   ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) override {
     const size_t end = in.find('\n');
     if (in.substr(0, end).starts_with("HOW") && end == std::string_view::npos) {
@@ -28,6 +32,8 @@ class LineProtocol final : public Protocol {
       return ServeStep::NeedMore(whole);
     }
     client = call.client;
+    if (!call.session) call.session = std::make_unique<Lines>();
+    of_session = ++static_cast<Lines&>(*call.session).count;
     if (on_serve) on_serve();
     const std::string_view line = in.substr(0, end);
     if (line.ends_with("X")) return ServeStep::Close(CloseCause::kBadHttp);
@@ -56,6 +62,7 @@ class LineProtocol final : public Protocol {
   size_t whole = 0;    // length that it reports for incomplete lines
   int looks = 0;       // parses of incomplete lines
   std::string client;  // of the last request
+  int of_session = 0;  // its number on its connection
   int attempts = 0;
   int answer_times = 1;
   std::function<void()> on_serve{};

@@ -25,7 +25,7 @@ TEST_F(ConnectionTest, CountsHowLongEachRequestTook) {
   Pass(3);
   TryParkedAgain();
   LatencyCounts::Sums sums;
-  io_.counters.http_latency.AddTo(sums);
+  io_.counters.latency[ProtocolKind::kHttp].AddTo(sums);
   EXPECT_EQ(sums.buckets[0], 2u);
   EXPECT_EQ(sums.buckets[12], 1u) << "3 ms are less than 2^12 us";
   EXPECT_EQ(sums.total_us, 3'000u);

@@ -149,7 +149,8 @@ TEST_F(FrontDoorTest, LogsAnUnsupportedProtocolAtALimitedRate) {
   const std::lock_guard lock(mutex);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(lines[0].starts_with("127.0.0.1:")) << lines[0];
-  EXPECT_NE(lines[0].find(" speaks Redis: "), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find(" speaks Redis, which is not served on this port: "), std::string::npos)
+      << lines[0];
 }
 
 TEST(Stranger, IsRecognisedByItsFirstBytes) {
@@ -157,10 +158,15 @@ TEST(Stranger, IsRecognisedByItsFirstBytes) {
   EXPECT_EQ(SpeechOfStranger("\x80\1\0\1"s), "binary Thrift without frames");
   EXPECT_EQ(SpeechOfStranger("\x82\x21\0"s), "compact Thrift without frames");
   EXPECT_EQ(SpeechOfStranger("\0\0\0\5getId"s), "Thrift's old binary form, without a version");
+  EXPECT_EQ(SpeechOfStranger("*1\r\n"), "Redis, which is not served on this port");
+  EXPECT_EQ(SpeechOfStranger("\xda\xbb"), "Dubbo, which is not served on this port");
   EXPECT_EQ(SpeechOfStranger("hello"), "nothing that is served here");
   OutBuffer out;
-  for (const auto& first : {"hello"s, "\x16\3\1"s, "*1\r\n"s, ""s}) TellStranger(first, out);
+  for (const auto& first : {"hello"s, "\x16\3\1"s, "\xda\xbb"s, ""s}) TellStranger(first, out);
   EXPECT_TRUE(out.empty());
+  TellStranger("*1\r\n", out);
+  EXPECT_EQ(out.view(), "-ERR Redis is not served on this port\r\n");
+  out.Clear();
   // Truncated in the middle of the name, or with too long a name.
   for (const auto& first : {"\x80\1"s, "\x80\1\0\1\0\0\0\5get"s, "\x80\1\0\1\xff\xff\xff\xff"s}) {
     TellStranger(first, out);

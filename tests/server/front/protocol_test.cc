@@ -29,7 +29,12 @@ TEST(RecogniseTest, DecidesByTheFirstBytes) {
       {"\nGET /", Speech::kUnknown},
       {"get /", Speech::kUnknown},
       {"\x16\3\1"s, Speech::kUnknown},  // TLS
-      {"*1\r\n", Speech::kUnknown},     // Redis
+      {"*", Speech::kRedis},
+      {"*1\r\n", Speech::kRedis},
+      {"\xda", Speech::kUndecided},
+      {"\xda\xbb", Speech::kDubbo},
+      {"\xda\xba", Speech::kUnknown},
+      {"\xbb\xda", Speech::kUnknown},
   };
   for (const auto& c : kCases) {
     EXPECT_EQ(Recognise(c.first), c.speech) << testing::PrintToString(c.first);

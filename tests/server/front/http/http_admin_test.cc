@@ -237,9 +237,9 @@ TEST_F(HttpAdminTest, WritesAtMostAHundredSeriesOfRefusedTags) {
 }
 
 TEST_F(HttpAdminTest, CountsLatenciesFromTheSmallestOn) {
-  totals_.thrift_latency.buckets[0] = 5;
-  totals_.thrift_latency.buckets[3] = 2;
-  totals_.thrift_latency.total_us = 12;
+  totals_.latency[ProtocolKind::kThrift].buckets[0] = 5;
+  totals_.latency[ProtocolKind::kThrift].buckets[3] = 2;
+  totals_.latency[ProtocolKind::kThrift].total_us = 12;
   const std::string text = Ask("/metrics").body;
   const std::string series = "firn_request_seconds_bucket{door=\"public\",protocol=\"thrift\",le=";
   for (const std::string& line :

@@ -66,10 +66,15 @@ TEST(Snowflake, PutsTimeAndMachineIntoTheId) {
 TEST(Snowflake, ExplainsTheMethodIfTheLayoutHasOne) {
   SnowflakeRig rig(Layout::VestaMinGranularity());
   rig.Hold();
-  for (const Method method : {Method::kEmbedded, Method::kThrift, Method::kHttp}) {
+  const std::pair<Method, uint64_t> kFields[] = {{Method::kEmbedded, 0},
+                                                 {Method::kThrift, 1},
+                                                 {Method::kHttp, 2},
+                                                 {Method::kRedis, 1},
+                                                 {Method::kDubbo, 1}};
+  for (const auto& [method, field] : kFields) {
     int64_t id = 0;
     ASSERT_TRUE(rig.snowflake().TryOne(method, &id));
-    EXPECT_EQ(Layout::VestaMinGranularity().Unpack(id)->method, static_cast<uint64_t>(method));
+    EXPECT_EQ(Layout::VestaMinGranularity().Unpack(id)->method, field);
   }
 }
 
