@@ -3,120 +3,105 @@ package firn
 import (
 	"fmt"
 	"math"
-
-	"github.com/apache/thrift/lib/go/thrift"
-
-	wire "firn.io/go/firn/internal/wire"
 )
 
-// result is the generated type of a method's result.
-type result interface {
-	thrift.TStruct
-	IsSetSuccess() bool
-	GetRefusal() *wire.Refusal
+// method is a method of firn.thrift, and how its result is read.
+type method struct {
+	name string
+	kind byte // the Thrift type of the result
+	read func(*reader, *answer)
 }
 
-// ask is a method of the wire contract with its arguments, and the parser of its answer.
+var (
+	methodID      = &method{"getId", typeI64, func(r *reader, a *answer) { a.ids = []int64{r.i64()} }}
+	methodIDs     = &method{"getIds", typeList, func(r *reader, a *answer) { a.ids = r.ids() }}
+	methodRuns    = &method{"getRuns", typeList, func(r *reader, a *answer) { a.runs = r.runs() }}
+	methodText    = &method{"getText", typeString, func(r *reader, a *answer) { a.text = r.text() }}
+	methodStatus  = &method{"status", typeStruct, func(r *reader, a *answer) { a.status = r.status() }}
+	methodServers = &method{"servers", typeStruct, func(r *reader, a *answer) { a.list = r.list() }}
+)
+
+// ask is a method with its arguments.
 type ask struct {
-	method    string
-	tag       string
-	arguments thrift.TStruct
-	result    func() result
-	answer    func(result) *answer // converts a successful result
+	method *method
+	tag    string
+	count  int64 // of servers: the version of the known list
 }
 
-// answer holds the result of a method; ids for the methods that return them.
+// answer holds the result of a method.
 type answer struct {
-	ids    []int64
-	runs   []*wire.IdRun
+	ids    []int64 // of runs: the first and the last of each
+	runs   []idRun
 	text   string
-	status *wire.ServerStatus
-	list   *wire.ServerList
-	fault  string // a sentence if it cannot be an answer to the request
+	status *serverStatus
+	list   *serverList
 }
 
-// asking creates an ask from the generated types.
-func asking[R result](method, tag string, arguments thrift.TStruct, made func() R,
-	read func(R) *answer) *ask {
-	return &ask{method, tag, arguments, func() result { return made() },
-		func(got result) *answer { return read(got.(R)) }}
-}
+func askID(tag string) *ask              { return &ask{methodID, tag, 1} }
+func askIDs(tag string, count int) *ask  { return &ask{methodIDs, tag, int64(count)} }
+func askRuns(tag string, count int) *ask { return &ask{methodRuns, tag, int64(count)} }
+func askText(tag string) *ask            { return &ask{methodText, tag, 1} }
+func askStatus() *ask                    { return &ask{method: methodStatus} }
+func askServers(known int64) *ask        { return &ask{method: methodServers, count: known} }
 
-func askID(tag string) *ask {
-	return asking("getId", tag, &wire.IdServiceGetIdArgs{Tag: tag}, wire.NewIdServiceGetIdResult,
-		func(got *wire.IdServiceGetIdResult) *answer { return &answer{ids: []int64{*got.Success}} })
-}
-
-func askIDs(tag string, count int) *ask {
-	return asking("getIds", tag, &wire.IdServiceGetIdsArgs{Tag: tag, Count: int32(count)},
-		wire.NewIdServiceGetIdsResult, func(got *wire.IdServiceGetIdsResult) *answer {
-			return &answer{ids: got.Success, fault: faultOfIDs(got.Success, count)}
-		})
-}
-
-func askRuns(tag string, count int) *ask {
-	return asking("getRuns", tag, &wire.IdServiceGetRunsArgs{Tag: tag, Count: int64(count)},
-		wire.NewIdServiceGetRunsResult, func(got *wire.IdServiceGetRunsResult) *answer {
-			ends, fault := readRuns(got.Success, count)
-			return &answer{ids: ends, runs: got.Success, fault: fault}
-		})
-}
-
-func askText(tag string) *ask {
-	return asking("getText", tag, &wire.IdServiceGetTextArgs{Tag: tag}, wire.NewIdServiceGetTextResult,
-		func(got *wire.IdServiceGetTextResult) *answer {
-			if *got.Success == "" {
-				return &answer{fault: "its text is empty"}
-			}
-			if printable(*got.Success) != *got.Success {
-				return &answer{fault: "its text has a control character"}
-			}
-			return &answer{text: *got.Success}
-		})
-}
-
-func askStatus() *ask {
-	return asking("status", "", &wire.IdServiceStatusArgs{}, wire.NewIdServiceStatusResult,
-		func(got *wire.IdServiceStatusResult) *answer { return &answer{status: got.Success} })
-}
-
-func askServers(known int64) *ask {
-	return asking("servers", "", &wire.IdServiceServersArgs{KnownVersion: known},
-		wire.NewIdServiceServersResult,
-		func(got *wire.IdServiceServersResult) *answer { return &answer{list: got.Success} })
+// faultOf returns a sentence if this cannot be an answer to the request.
+func (a *ask) faultOf(got *answer) (fault string) {
+	switch a.method {
+	case methodIDs:
+		return faultOfIDs(got.ids, int(a.count))
+	case methodRuns:
+		got.ids, fault = readRuns(got.runs, a.count)
+	case methodText:
+		if got.text == "" {
+			return "its text is empty"
+		}
+		if printable(got.text) != got.text {
+			return "its text has a control character"
+		}
+	}
+	return fault
 }
 
 func faultOfIDs(ids []int64, count int) string {
 	if len(ids) != count {
 		return fmt.Sprintf("it gave %d ids, not %d", len(ids), count)
 	}
-	seen := make(map[int64]bool, count)
-	for _, id := range ids {
-		if seen[id] {
-			return "its answer contains an id twice"
+	for i := 1; i < count; i++ {
+		if ids[i] <= ids[i-1] { // only ids of an obfuscated tag do not ascend
+			return faultOfUnordered(ids)
 		}
-		seen[id] = true
+	}
+	return ""
+}
+
+func faultOfUnordered(ids []int64) string {
+	seen := make(map[int64]struct{}, len(ids))
+	for _, id := range ids {
+		seen[id] = struct{}{}
+	}
+	if len(seen) < len(ids) {
+		return "its answer contains an id twice"
 	}
 	return ""
 }
 
 // readRuns returns the first and last id of each run, and a sentence if they are not `count` ids in
 // ascending order.
-func readRuns(runs []*wire.IdRun, count int) (ends []int64, fault string) {
+func readRuns(runs []idRun, count int64) (ends []int64, fault string) {
 	got, last := int64(0), int64(math.MinInt64)
 	for _, run := range runs {
-		if run.Count < 1 || run.Stride < 1 || (len(ends) > 0 && run.First <= last) {
+		if run.count < 1 || run.stride < 1 || (len(ends) > 0 && run.first <= last) {
 			return ends, "a run is empty, or does not ascend"
 		}
-		steps := int64(run.Count) - 1
-		if run.First > 0 && steps > 0 && run.Stride > (math.MaxInt64-run.First)/steps {
+		steps := int64(run.count) - 1
+		if room := uint64(math.MaxInt64) - uint64(run.first); steps > 0 && uint64(run.stride) > room/uint64(steps) {
 			return ends, "a run exceeds the largest 64-bit id"
 		}
-		last = run.First + steps*run.Stride
-		got += int64(run.Count)
-		ends = append(ends, run.First, last)
+		last = run.first + steps*run.stride
+		got += int64(run.count)
+		ends = append(ends, run.first, last)
 	}
-	if got != int64(count) {
+	if got != count {
 		fault = fmt.Sprintf("its runs hold %d ids, not %d", got, count)
 	}
 	return ends, fault

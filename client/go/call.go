@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type call struct {
 	attempts []Attempt // the last attemptsKept
 	dropped  int       // earlier attempts
 	last     *failure
+	began    time.Time // the last attempt
 	sent     int
 	alone    bool // no server could be asked
 	paid     bool // the next request uses the retry budget
@@ -99,7 +101,11 @@ func (c *call) askOne(ctx context.Context, server *server) (*answer, *failure) {
 
 func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, *failure) {
 	began := time.Now()
+	c.began = began
 	got, problem := c.engine.attempt(ctx, server, c.ask, fresh, c.until, c.tried)
+	if problem == nil || !problem.paused {
+		c.engine.fleet.counts.attempted(problem)
+	}
 	if problem == nil {
 		c.engine.fleet.answered(server, c.ask.tag, false)
 		return got, nil
@@ -132,7 +138,7 @@ func (c *call) heed(server *server, problem *failure) bool {
 		return true
 	}
 	c.tried[server] = true
-	c.paid = !problem.unsent()
+	c.paid = !problem.unsent() && !(problem.end == Timeout && c.engine.fleet.mayMove(server, c.began))
 	if problem.unsent() {
 		c.unreached++
 	} else {
@@ -168,7 +174,7 @@ func (c *call) wait(ctx context.Context) (news bool, why string) {
 			return false, "all servers are overloaded"
 		}
 		// Adds up to half of the time at random, so that clients do not return together.
-		c.engine.sleep(ctx, c.advice+time.Duration(drawBelow(int64(clamp(c.advice, 0, room))/2+1)), nil)
+		c.engine.sleep(ctx, c.advice+time.Duration(rand.Int64N(int64(clamp(c.advice, 0, room))/2+1)), nil)
 		c.sent = 0
 		c.beginRound()
 		return false, ""

@@ -3,6 +3,7 @@ package firn
 import (
 	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"sort"
 	"time"
 )
@@ -72,7 +73,7 @@ func draw(servers []*server, except *server) (drawn *server) {
 			total += one.share()
 		}
 	}
-	at := (float64(drawBelow(1<<53)) / (1 << 53)) * total
+	at := (float64(rand.Int64N(1<<53)) / (1 << 53)) * total
 	for _, one := range servers {
 		if one == except {
 			continue
@@ -85,7 +86,7 @@ func draw(servers []*server, except *server) (drawn *server) {
 	return drawn
 }
 
-// hasFitter returns whether a server that is neither this one nor tried is fitter for the tag.
+// hasFitter returns whether a server that is neither this one nor tried has a better standing for the tag.
 func (f *fleet) hasFitter(than *server, tag string, tried map[*server]bool) bool {
 	now := time.Now()
 	f.mutex.Lock()

@@ -1,10 +1,3 @@
-// Package firn takes ids from a cluster of Firn servers.
-//
-//	client, err := firn.New("firn://10.0.0.7:7609,10.0.0.8:7609", firn.Options{})
-//	id, err := client.NextID(ctx, "order")
-//
-// Ids have 64 bits and are never issued twice. A tag, such as "order", is the name under which a program
-// requests ids; an empty tag is the servers' default.
 package firn
 
 import (
@@ -44,8 +37,14 @@ func New(servers string, options Options) (*Client, error) {
 
 // NextID returns one id; from memory, if Options.LocalRanges names the tag.
 func (c *Client) NextID(ctx context.Context, tag string) (int64, error) {
+	supply := c.engine.supplies[tag]
+	if supply != nil && !c.engine.closed.Load() {
+		if id, found := supply.takeNow(); found {
+			return id, nil
+		}
+	}
 	until := c.engine.deadlineOf(ctx)
-	if supply := c.engine.supplies[tag]; supply != nil && c.engine.ctx.Err() == nil {
+	if supply != nil && !c.engine.closed.Load() {
 		if id, found := supply.take(time.Until(until) / 4); found {
 			return id, nil
 		}
@@ -90,7 +89,7 @@ func (c *Client) call(ctx context.Context, a *ask, until time.Time) (*answer, er
 		return nil, &Error{Kind: Refused, Reason: BadRequest,
 			Sentence: fmt.Sprintf("a tag has at most %d bytes", tagMax)}
 	}
-	if c.engine.ctx.Err() != nil {
+	if c.engine.closed.Load() {
 		return nil, &Error{Kind: Closed, Sentence: "the client was closed"}
 	}
 	return c.engine.call(ctx, a, until)

@@ -2,11 +2,9 @@ package firn
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +14,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/apache/thrift/lib/go/thrift"
 )
 
-const frameMax = 16 << 20
+const (
+	bufferMost = 64 << 10  // kept by a connection
+	readAtOnce = 256 << 10 // of a long answer: memory grows with what has arrived
+)
 
 // tlsFiles creates configurations for new connections, and reads the files again when one has changed.
 type tlsFiles struct {
@@ -88,6 +87,7 @@ type connection struct {
 	used     bool          // an earlier call used it: if it is closed, the call may try again
 	check    idCheck
 	sequence int32
+	buffer   []byte // of requests and short answers
 
 	idleSince time.Time
 }
@@ -185,53 +185,54 @@ func (c *connection) call(ctx context.Context, a *ask, until time.Time) (*answer
 		return nil, problem
 	}
 	c.used = true
-	return c.read(frame, a)
+	return a.readAnswer(frame, c.sequence)
 }
 
 // interruptWhenDone interrupts reads and writes when the context ends, until the returned function is called.
-// That function waits for the watcher: a later one would interrupt the next call on this connection.
+// That function waits for an interruption in progress: a later one would end the next call on this connection.
 func (c *connection) interruptWhenDone(ctx context.Context) (stop func()) {
-	returned, ended := make(chan struct{}), make(chan struct{})
-	go func() {
+	ended := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
 		defer close(ended)
-		select {
-		case <-ctx.Done():
-			_ = c.socket.SetDeadline(time.Unix(1, 0))
-		case <-returned:
-		}
-	}()
+		_ = c.socket.SetDeadline(time.Unix(1, 0))
+	})
 	return func() {
-		close(returned)
-		<-ended
+		if !cancel() {
+			<-ended
+		}
 	}
 }
 
+// exchange sends the request and returns the frame of the answer, which is valid until the next call.
 func (c *connection) exchange(a *ask) (frame []byte, stale bool, problem *failure) {
-	ctx := context.Background()
-	buffer := thrift.NewTMemoryBufferLen(256)
-	protocol := thrift.NewTBinaryProtocolConf(buffer, &thrift.TConfiguration{})
-	_, _ = buffer.Write(make([]byte, 4))
-	_ = protocol.WriteMessageBegin(ctx, a.method, thrift.CALL, c.sequence)
-	_ = a.arguments.Write(ctx, protocol)
-	request := buffer.Bytes()
-	binary.BigEndian.PutUint32(request, uint32(len(request)-4))
-	if _, fault := c.socket.Write(request); fault != nil {
-		return nil, c.used, readFailure(fault)
+	c.buffer = a.appendRequest(c.buffer[:0], c.sequence)
+	if _, fault := c.socket.Write(c.buffer); fault != nil {
+		return nil, c.used && !isTimeout(fault), readFailure(fault)
 	}
 	var head [4]byte
 	if got, fault := io.ReadFull(c.in, head[:]); fault != nil {
 		return nil, c.used && got == 0 && !isTimeout(fault), readFailure(fault)
 	}
-	size := binary.BigEndian.Uint32(head[:])
-	if head[0] == 0x15 && head[1] == 3 {
-		return nil, false, failed(Broken, "it speaks TLS")
+	size, problem := frameSize(head[:])
+	if problem != nil {
+		return nil, false, problem
 	}
-	if size == 0 || size > frameMax {
-		return nil, false, failed(Broken, "it does not speak Thrift")
+	if size <= cap(c.buffer) {
+		frame = c.buffer[:size]
+		if _, fault := io.ReadFull(c.in, frame); fault != nil {
+			return nil, false, readFailure(fault)
+		}
+		return frame, false, nil
 	}
-	frame = make([]byte, size)
-	if _, fault := io.ReadFull(c.in, frame); fault != nil {
-		return nil, false, readFailure(fault)
+	for frame = c.buffer[:0]; len(frame) < size; {
+		begin := len(frame)
+		frame = append(frame, make([]byte, min(size-begin, readAtOnce))...)
+		if _, fault := io.ReadFull(c.in, frame[begin:]); fault != nil {
+			return nil, false, readFailure(fault)
+		}
+	}
+	if cap(frame) <= bufferMost {
+		c.buffer = frame
 	}
 	return frame, false, nil
 }
@@ -244,48 +245,4 @@ func readFailure(fault error) *failure {
 		return failed(WrongService, "TLS: "+fault.Error())
 	}
 	return failed(ConnClosed, fault.Error())
-}
-
-func (c *connection) read(frame []byte, a *ask) (*answer, *failure) {
-	ctx := context.Background()
-	buffer := &thrift.TMemoryBuffer{Buffer: bytes.NewBuffer(frame)}
-	strict := true
-	protocol := thrift.NewTBinaryProtocolConf(buffer, &thrift.TConfiguration{
-		MaxMessageSize: int32(len(frame)), MaxFrameSize: int32(len(frame)), TBinaryStrictRead: &strict})
-	name, kind, sequence, fault := protocol.ReadMessageBegin(ctx)
-	if fault == nil && kind == thrift.EXCEPTION {
-		problem := thrift.NewTApplicationException(0, "")
-		_ = problem.Read(ctx, protocol)
-		told := failed(Broken, "it does not know the method: "+problem.Error())
-		if told.lacksMethod = problem.TypeId() == thrift.UNKNOWN_METHOD; told.lacksMethod {
-			told.end = WrongService
-		}
-		return nil, told
-	}
-	if fault == nil && (name != a.method || kind != thrift.REPLY || sequence != c.sequence) {
-		return nil, failed(Broken, "it answers something that was not asked")
-	}
-	result := a.result()
-	if fault == nil {
-		fault = result.Read(ctx, protocol)
-	}
-	if fault != nil {
-		return nil, failed(Broken, "its answer cannot be read: "+fault.Error())
-	}
-	if refusal := result.GetRefusal(); refusal != nil {
-		problem := failed(WasRefused, refusal.Message)
-		problem.reason = Reason(refusal.Reason)
-		if problem.reason < BadRequest || problem.reason > Internal {
-			problem.reason = Internal
-		}
-		if refusal.RetryAfterMs > 0 {
-			problem.retryAfter = time.Duration(refusal.RetryAfterMs) * time.Millisecond
-		}
-		problem.anotherMayHelp = refusal.AnotherServerMayHelp
-		return nil, problem
-	}
-	if !result.IsSetSuccess() {
-		return nil, failed(Broken, "its answer holds neither ids nor a refusal")
-	}
-	return a.answer(result), nil
 }

@@ -3,10 +3,10 @@ package firn
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	wire "firn.io/go/firn/internal/wire"
 )
 
 const (
@@ -27,6 +27,7 @@ type engine struct {
 	supplies map[string]*supply
 	ctx      context.Context // of background goroutines; ends with the client
 	end      context.CancelFunc
+	closed   atomic.Bool // before ctx ends
 	wake     chan struct{}
 
 	mutex     sync.Mutex
@@ -55,6 +56,7 @@ func newEngine(options Options, seeds []string, listsChange bool) *engine {
 
 // close does not wait: calls in progress end with Closed.
 func (e *engine) close() {
+	e.closed.Store(true)
 	e.end()
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -65,9 +67,17 @@ func (e *engine) close() {
 
 func (e *engine) call(ctx context.Context, a *ask, until time.Time) (*answer, error) {
 	got, fault := (&call{engine: e, ask: a, until: until}).run(ctx)
+	if fault == nil {
+		return got, nil
+	}
 	var told *Error
-	if e.ctx.Err() != nil && errors.As(fault, &told) {
+	if errors.As(fault, &told) && e.ctx.Err() != nil {
 		told.Kind, told.Sentence = Closed, "the client was closed"
+	}
+	if told != nil && told.Kind == Refused {
+		e.fleet.counts.refused.Add(1)
+	} else {
+		e.fleet.counts.failed.Add(1)
 	}
 	return got, fault
 }
@@ -118,9 +128,7 @@ func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool, d
 	}
 	got, problem := made.call(ctx, a, until)
 	if problem == nil {
-		if fault := got.fault; fault != "" {
-			problem = failed(Broken, fault)
-		} else if fault := made.check.faultOf(a.tag, got.ids); fault != "" {
+		if fault := made.check.faultOf(a.tag, got.ids); fault != "" {
 			problem = failed(Broken, fault)
 		}
 	}
@@ -167,14 +175,14 @@ func (e *engine) take(ctx context.Context, one *server, fresh bool, until time.T
 // connect opens a connection, asks for the server's status, and fails unless the server is of this
 // cluster.
 func (e *engine) connect(ctx context.Context, one *server, secure bool,
-	until time.Time) (*connection, *wire.ServerStatus, *failure) {
+	until time.Time) (*connection, *serverStatus, *failure) {
 	made, status, problem := e.dial(ctx, one, secure, until)
 	e.fleet.dialled(one, problem == nil || problem.spoke())
 	return made, status, problem
 }
 
 func (e *engine) dial(ctx context.Context, one *server, secure bool,
-	until time.Time) (*connection, *wire.ServerStatus, *failure) {
+	until time.Time) (*connection, *serverStatus, *failure) {
 	ctx, stop := e.whileOpen(ctx)
 	defer stop()
 	files := e.tls
@@ -199,17 +207,17 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 	} else if problem.end == Broken || problem.spoke() {
 		problem = failed(WrongService, problem.detail)
 	} else if problem.end == ConnClosed {
-		problem.detail += ", at the first word: it may speak TLS, or want a certificate"
+		problem.detail += ", during the first request: it may speak TLS, or require a certificate"
 	}
 	if problem != nil {
 		e.drop(made)
 		return nil, nil, problem
 	}
 	made.used = false
-	made.check = idCheck{timed: map[string]bool{}, wallMs: got.status.WallMs, saidAt: time.Now()}
-	made.check.layout, _ = readLayout(got.status.Layout)
-	for _, tag := range got.status.Tags {
-		made.check.timed[tag.Tag] = tag.Strategy == "snowflake" && tag.AsIssued != nil && *tag.AsIssued
+	made.check = idCheck{timed: map[string]bool{}, wallMs: got.status.wallMs, saidAt: time.Now()}
+	made.check.layout, _ = readLayout(got.status.layout)
+	for _, tag := range got.status.tags {
+		made.check.timed[tag.tag] = tag.strategy == "snowflake" && tag.asIssued
 	}
 	return made, got.status, nil
 }
@@ -217,14 +225,11 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 // whileOpen returns a context that also ends when the client is closed. The caller must call stop.
 func (e *engine) whileOpen(ctx context.Context) (joined context.Context, stop func()) {
 	joined, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-e.ctx.Done():
-			cancel()
-		case <-joined.Done():
-		}
-	}()
-	return joined, cancel
+	forget := context.AfterFunc(e.ctx, cancel)
+	return joined, func() {
+		forget()
+		cancel()
+	}
 }
 
 func (e *engine) put(one *server, made *connection, whole bool) {
@@ -300,7 +305,7 @@ func (e *engine) askListSoon() {
 	if least := e.listAsked.Add(troublePause); soon.Before(least) {
 		soon = least
 	}
-	soon = soon.Add(time.Duration(drawBelow(int64(troublePause))))
+	soon = soon.Add(time.Duration(rand.Int64N(int64(troublePause))))
 	if !e.listDue.IsZero() && soon.Before(e.listDue) {
 		e.listDue = soon
 	}
@@ -366,6 +371,6 @@ func (e *engine) askForList(one *server) (time.Duration, *failure) {
 	for _, gone := range e.fleet.apply(got.list, one) {
 		e.drop(gone)
 	}
-	again := time.Duration(got.list.AskAgainMs) * time.Millisecond
+	again := time.Duration(got.list.askAgainMs) * time.Millisecond
 	return clamp(again, askAgainMin, askAgainMax), nil
 }

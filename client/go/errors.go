@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	wire "firn.io/go/firn/internal/wire"
 )
 
 // Reason is the reason of a refusal; the numbers are those of firn.thrift. 0: no refusal.
@@ -26,12 +24,18 @@ const (
 	Internal
 )
 
+var reasonNames = [...]string{"", "BAD_REQUEST", "UNKNOWN_TAG", "NOT_READY", "CLOCK", "OVERLOADED", "EXHAUSTED",
+	"DRAINING", "REJECTED", "STORE_DOWN", "INTERNAL"}
+
 // String returns the reason's name in the contract, such as UNKNOWN_TAG.
 func (r Reason) String() string {
 	if r == 0 {
 		return ""
 	}
-	return wire.Reason(r).String()
+	if r < BadRequest || r > Internal {
+		return fmt.Sprintf("Reason(%d)", int(r))
+	}
+	return reasonNames[r]
 }
 
 // End is the outcome of one attempt at a server.

@@ -2,34 +2,35 @@ package firn
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
-
-	wire "firn.io/go/firn/internal/wire"
 )
 
-// What a fleet makes of answers and failures, and of looks at servers that are out.
+const movesEvery = 10 // attempt limits after which a server that hangs again frees retries again
+
+// How answers, failures and probes change the standing of servers.
 
 // admit fails unless the server that says `status` of itself is of this cluster.
-func (f *fleet) admit(status *wire.ServerStatus) *failure {
+func (f *fleet) admit(status *serverStatus) *failure {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	if status.ClusterUUID == "" && f.uuid != "" {
+	if status.clusterUUID == "" && f.uuid != "" {
 		problem := failed(WasRefused, "it does not know its cluster yet")
 		problem.reason = NotReady
 		return problem
 	}
-	if f.uuid != "" && status.ClusterUUID != f.uuid {
+	if f.uuid != "" && status.clusterUUID != f.uuid {
 		return failed(WrongService, fmt.Sprintf("its cluster is '%s', this one's '%s'",
-			status.ClusterUUID, f.uuid))
+			status.clusterUUID, f.uuid))
 	}
-	if status.Layout == "" || (f.layout != "" && status.Layout != f.layout) {
+	if status.layout == "" || (f.layout != "" && status.layout != f.layout) {
 		return failed(WrongService, fmt.Sprintf("its layout is '%s', this one's '%s'",
-			status.Layout, f.layout))
+			status.layout, f.layout))
 	}
-	f.uuid, f.layout = status.ClusterUUID, status.Layout
-	for _, tag := range status.Tags {
-		if tag.Strategy != "snowflake" {
-			f.ownNumbers[tag.Tag] = true
+	f.uuid, f.layout = status.clusterUUID, status.layout
+	for _, tag := range status.tags {
+		if tag.strategy != "snowflake" {
+			f.ownNumbers[tag.tag] = true
 		}
 	}
 	return nil
@@ -40,6 +41,7 @@ func (f *fleet) admit(status *wire.ServerStatus) *failure {
 func (f *fleet) answered(one *server, tag string, refused bool) {
 	f.mutex.Lock()
 	back := one.health.out
+	one.answeredAt = time.Now()
 	if !refused {
 		back = back || one.draining
 		one.draining = false
@@ -61,7 +63,7 @@ func (f *fleet) answered(one *server, tag string, refused bool) {
 	}
 }
 
-// failed takes to heart what an attempt came to.
+// failed records the failure of an attempt.
 func (f *fleet) failed(one *server, tag string, problem *failure) {
 	switch {
 	case problem.end == NoRoom || problem.stale || problem.lacksMethod:
@@ -114,9 +116,9 @@ func (f *fleet) refused(one *server, tag string, problem *failure) {
 	}
 }
 
-// atLeast is up to half as long again, so that not all clients return at the same moment.
+// atLeast adds up to half at random, so that not all clients return at the same moment.
 func atLeast(advice time.Duration) time.Duration {
-	return advice + time.Duration(drawBelow(int64(advice/2)+1))
+	return advice + time.Duration(rand.Int64N(int64(advice/2)+1))
 }
 
 func remember(times map[string]time.Time, tag string, until time.Time) {
@@ -199,7 +201,7 @@ func (s *server) untilNextLook(now time.Time) time.Duration {
 	return s.unseen.next(now, lookFailed, lookAgain)
 }
 
-// takeLooks are servers whose status is to be asked now, and when the next look is due.
+// takeLooks returns the servers to probe now, and when the next probe is due.
 func (f *fleet) takeLooks() (due []*server, next time.Time) {
 	now := time.Now()
 	f.mutex.Lock()
@@ -220,7 +222,7 @@ func (f *fleet) takeLooks() (due []*server, next time.Time) {
 }
 
 // looked records the result of a background probe: the status, or a failure.
-func (f *fleet) looked(one *server, status *wire.ServerStatus, problem *failure) {
+func (f *fleet) looked(one *server, status *serverStatus, problem *failure) {
 	if problem != nil && (problem.end == Broken || problem.end == WrongService) {
 		f.quarantine(one, problem, true)
 		return
@@ -236,7 +238,7 @@ func (f *fleet) looked(one *server, status *wire.ServerStatus, problem *failure)
 		return
 	}
 	out := one.draining || one.quiet || one.health.out
-	one.draining, one.quiet, one.foreign = status.State == wire.ServerState_DRAINING, false, false
+	one.draining, one.quiet, one.foreign = status.state == stateDraining, false, false
 	one.health.seen()
 	one.lookAt = time.Time{}
 	if one.draining {
@@ -256,9 +258,11 @@ func (f *fleet) looked(one *server, status *wire.ServerStatus, problem *failure)
 // call opens a connection for 10 ms, doubling to 100 ms.
 func (f *fleet) dialled(one *server, reached bool) {
 	now := time.Now()
+	f.counts.connects.Add(1)
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if !reached {
+		f.counts.connectsFailed.Add(1)
 		one.dialFailed = true
 		one.connectAt = now.Add(one.dialPause.next(now, firstDialPause, longestDialPause))
 		return
@@ -297,6 +301,7 @@ func (f *fleet) pausedUntil(tried map[*server]bool) (first time.Time) {
 }
 
 func (f *fleet) callBegins() {
+	f.counts.calls.Add(1)
 	f.mutex.Lock()
 	f.budget.earn(retriesPerCall)
 	f.mutex.Unlock()
@@ -305,5 +310,31 @@ func (f *fleet) callBegins() {
 func (f *fleet) takeRetry() bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	return f.budget.take(time.Now())
+	if !f.budget.take(time.Now()) {
+		f.counts.retriesDenied.Add(1)
+		return false
+	}
+	f.counts.retries.Add(1)
+	return true
+}
+
+// mayMove returns whether a call whose attempt timed out fails over free of the retry budget: another call timed
+// out at the server since this attempt began, another server has answered since, and the server has not lost
+// calls so recently. One hung server then does not use up the budget.
+func (f *fleet) mayMove(from *server, began time.Time) bool {
+	now, limit, others := time.Now(), f.options.AttemptLimit, false
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	shared := from.lostAt.After(began)
+	from.lostAt = now
+	for _, one := range f.servers {
+		others = others || (one != from && one.answeredAt.After(began))
+	}
+	if !shared || !others {
+		return false
+	}
+	if !now.Before(from.movesAgainAt) {
+		from.movesUntil, from.movesAgainAt = now.Add(limit), now.Add(movesEvery*limit)
+	}
+	return now.Before(from.movesUntil)
 }

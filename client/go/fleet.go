@@ -2,12 +2,11 @@ package firn
 
 import (
 	"math"
+	"math/rand/v2"
 	"sort"
 	"strconv"
 	"sync"
 	"time"
-
-	wire "firn.io/go/firn/internal/wire"
 )
 
 // In the order in which servers are asked: the later ones only when no earlier one is left.
@@ -33,11 +32,11 @@ const (
 	longestDialPause  = 100 * time.Millisecond
 
 	outsideRack  = 4 // of 16 servers that a client keeps to
-	fitMin       = 3 // where fewer are fit, all servers are offered
+	fitMin       = 3 // while fewer are healthy, calls can use all servers
 	rememberMost = 1000
 )
 
-// SeenServer is one server as the client sees it; Why says in a sentence why it is not fit.
+// SeenServer is one server as the client sees it; Why is a sentence, unless the server is healthy ("fit").
 type SeenServer struct {
 	Address      string
 	Rack, Weight int
@@ -50,7 +49,7 @@ type server struct {
 	address         string
 	rack, weight    int
 	online, tls     bool
-	state           wire.ServerState
+	state           serverState
 	lastResort      bool
 	inFlight        int
 	health          health
@@ -62,8 +61,12 @@ type server struct {
 	foreign         bool                 // quiet, as a server of another cluster or service
 	quarantine      spell                // between two probes of one that is quiet
 	unseen          spell                // of any other
-	connectAt       time.Time            // no call opens a connection before
-	dialFailed      bool                 // the last connection could not be opened
+	answeredAt      time.Time            // a call
+	lostAt          time.Time            // a call, by a timeout
+	movesUntil      time.Time            // calls fail over free of the retry budget
+	movesAgainAt    time.Time
+	connectAt       time.Time // no call opens a connection before
+	dialFailed      bool      // the last connection could not be opened
 	dialPause       spell
 	lookAt          time.Time     // when its status is to be asked in the background; zero: never
 	room            chan struct{} // one for each call that uses a connection
@@ -71,8 +74,8 @@ type server struct {
 }
 
 func (s *server) fitness(tag string, needsMachine bool, now time.Time) int {
-	leaves := s.state == wire.ServerState_DRAINING || s.state == wire.ServerState_OFFLINE
-	notReady := s.state == wire.ServerState_NOT_READY || now.Before(s.notReadyUntil)
+	leaves := s.state == stateDraining || s.state == stateOffline
+	notReady := s.state == stateNotReady || now.Before(s.notReadyUntil)
 	switch {
 	case s.quiet:
 		return quarantined
@@ -95,14 +98,15 @@ func (s *server) mayServe(now time.Time) bool { return !now.Before(s.connectAt) 
 
 func (s *server) share() float64 { return math.Max(float64(s.weight), 1) }
 
-// fleet knows which servers there are, who is fit, and which one is asked next. Hooks are called
-// without its mutex.
+// fleet is the servers of a client, with their standing. It picks the server that a call asks next. Hooks are
+// called without its mutex.
 type fleet struct {
 	options     Options
 	listsChange bool
 	seeds       []string
 	name        string // drawn by lot: decides which servers this client keeps to
 	trouble     func()
+	counts      counts
 
 	mutex        sync.Mutex
 	news         chan struct{} // closed and replaced when servers were added or became healthy
@@ -116,7 +120,7 @@ type fleet struct {
 
 func newFleet(options Options, seeds []string, listsChange bool) *fleet {
 	f := &fleet{options: options, listsChange: listsChange, seeds: seeds, uuid: options.ClusterUUID,
-		name: strconv.FormatInt(drawBelow(math.MaxInt64), 36), news: make(chan struct{}),
+		name: strconv.FormatInt(rand.Int64N(math.MaxInt64), 36), news: make(chan struct{}),
 		servers: map[string]*server{}, ownNumbers: map[string]bool{}}
 	for _, seed := range seeds {
 		f.servers[seed] = f.made(seed)
@@ -127,22 +131,22 @@ func newFleet(options Options, seeds []string, listsChange bool) *fleet {
 
 func (f *fleet) made(address string) *server {
 	return &server{address: address, weight: 100, online: true, tls: f.options.TLS != nil,
-		state: wire.ServerState_READY, downUntil: map[string]time.Time{},
+		state: stateReady, downUntil: map[string]time.Time{},
 		closedUntil: map[string]time.Time{}, room: make(chan struct{}, f.options.ConnectionsMax)}
 }
 
 // apply takes a list if it is newer, or if only a last resort answers; the connections to servers that
 // left it.
-func (f *fleet) apply(list *wire.ServerList, toldBy *server) (gone []*connection) {
+func (f *fleet) apply(list *serverList, toldBy *server) (gone []*connection) {
 	f.mutex.Lock()
-	lower := list.Version < f.version && !toldBy.lastResort
-	if len(list.Servers) == 0 || list.Version == f.version || lower {
+	lower := list.version < f.version && !toldBy.lastResort
+	if len(list.servers) == 0 || list.version == f.version || lower {
 		f.mutex.Unlock()
 		return nil
 	}
 	before := f.servers
 	f.servers = map[string]*server{}
-	for _, entry := range list.Servers {
+	for _, entry := range list.servers {
 		f.merge(entry, before)
 	}
 	for _, seed := range f.seeds {
@@ -161,32 +165,33 @@ func (f *fleet) apply(list *wire.ServerList, toldBy *server) (gone []*connection
 			one.idle = nil
 		}
 	}
-	f.version = list.Version
+	f.version = list.version
+	f.counts.lists.Add(1)
 	f.choose()
 	f.tellNews()
 	f.mutex.Unlock()
-	f.tell("list", "", strconv.Itoa(len(list.Servers))+" servers")
+	f.tell("list", "", strconv.Itoa(len(list.servers))+" servers")
 	return gone
 }
 
-func (f *fleet) merge(entry *wire.ServerEntry, before map[string]*server) {
-	if _, _, fault := splitAddress(entry.Address); fault != nil {
+func (f *fleet) merge(entry serverEntry, before map[string]*server) {
+	if _, _, fault := splitAddress(entry.address); fault != nil {
 		return
 	}
-	one := before[entry.Address]
+	one := before[entry.address]
 	if one == nil {
-		one = f.made(entry.Address)
+		one = f.made(entry.address)
 	}
-	one.rack, one.weight, one.online = int(entry.Rack), int(entry.Weight), entry.Online
-	one.state, one.tls = entry.State, entry.TLS || f.options.TLS != nil
+	one.rack, one.weight, one.online = int(entry.rack), int(entry.weight), entry.online
+	one.state, one.tls = entry.state, entry.tls || f.options.TLS != nil
 	one.lastResort, one.draining, one.quiet, one.foreign = false, false, false, false
 	one.closedUntil = map[string]time.Time{}
-	f.servers[entry.Address] = one
+	f.servers[entry.address] = one
 }
 
-// pick is a server that is not among `tried`, or nil: of the fittest, those of the own rack first, two
-// at random by weight, of which the second is taken when it is clearly less busy. It counts as busy
-// until giveBack.
+// pick returns a server that is not among `tried`, or nil. Of those with the best standing, and of these in the
+// client's rack, it draws two by weight, and takes the second if that is clearly less busy. The server counts as
+// busy until giveBack.
 func (f *fleet) pick(tag string, tried map[*server]bool) *server {
 	now := time.Now()
 	f.mutex.Lock()
@@ -218,8 +223,8 @@ func (f *fleet) pick(tag string, tried map[*server]bool) *server {
 	return picked
 }
 
-// offer is the fittest of the servers, and how fit they are. Those in quarantine are among them only while
-// fewer than half of the servers are fit, and foreign ones never.
+// offer returns the best standing among the servers, and the servers that have it. Quarantined servers are among
+// them only while fewer than half of the servers are healthy, and foreign ones never.
 func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
 	now time.Time) (best int, offered []*server) {
 	best, offered = quarantined, make([]*server, 0, len(servers))
@@ -244,7 +249,7 @@ func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
 	return best, offered
 }
 
-// panics returns whether fewer than half of the servers are fit. Under the mutex.
+// panics returns whether fewer than half of the servers are healthy. Under the mutex.
 func (f *fleet) panics(now time.Time) bool {
 	members, fits := 0, 0
 	for _, one := range f.servers {

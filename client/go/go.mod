@@ -1,5 +1,3 @@
-module firn.io/go/firn
+module github.com/OWNER/firn/client/go
 
-go 1.19
-
-require github.com/apache/thrift v0.17.0
+go 1.22

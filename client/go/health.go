@@ -1,7 +1,9 @@
 package firn
 
 import (
+	"cmp"
 	"math/bits"
+	"math/rand/v2"
 	"time"
 )
 
@@ -12,11 +14,10 @@ const (
 	longestRest = 30 * time.Second
 )
 
-// health says whether a server answers. It is ill after 3 failures in a row, or when half of its last
-// 20 calls failed. An ill server is out: it rests, or, where its owner does not allow that, is asked after
-// the fit ones. Either lasts 1 s at first, twice as long each time up to 30 s; then its status is asked.
-// An answer to a call ends that and forgets all failures; a good status does, too, but the next time out
-// is longer all the same. The owner guards it.
+// health is the recent failures of a server. The server is ill after 3 failures in a row, or when half of its last
+// 20 calls failed. An ill server is out: it is ejected (rests), or, if half of the servers already are, it is called
+// after the healthy ones. It is probed after 1 s, doubling to 30 s. An answer to a call ends this and clears all
+// failures. A good status does, too, but keeps the doubled time. The owner guards it.
 type health struct {
 	out, rests bool
 	times      spell
@@ -36,7 +37,7 @@ func (h *health) answered() {
 	h.window = h.window << 1 & (1<<illWindow - 1)
 }
 
-// seen: its status was good.
+// seen records a good status.
 func (h *health) seen() { *h = health{times: h.times} }
 
 func (h *health) failed(times int) {
@@ -46,15 +47,17 @@ func (h *health) failed(times int) {
 	}
 }
 
-// takeOut begins a time out; its length.
+// takeOut ejects the server, or calls it last, and returns for how long.
 func (h *health) takeOut(rests bool, now time.Time) time.Duration {
 	h.out, h.rests = true, rests
 	return h.times.next(now, firstRest, longestRest)
 }
 
-// spell is how long something that went wrong is left alone: twice as long each time, up to a longest, and
-// spread over the upper half, so that clients do not return together. When nothing went wrong for as long as
-// the longest, the next one is a first one again.
+// clamp returns the value, limited to the range.
+func clamp[T cmp.Ordered](value, least, most T) T { return min(max(value, least), most) }
+
+// spell is a backoff that doubles up to a longest, drawn from the upper half, so that clients do not return
+// together. After a time without failures of the longest backoff, it starts again from the first.
 type spell struct {
 	length time.Duration
 	until  time.Time
@@ -65,7 +68,7 @@ func (s *spell) next(now time.Time, first, longest time.Duration) time.Duration 
 		s.length = 0
 	}
 	s.length = clamp(2*s.length, first, longest)
-	spread := s.length/2 + time.Duration(drawBelow(int64(s.length/2)+1))
+	spread := s.length/2 + time.Duration(rand.Int64N(int64(s.length/2)+1))
 	s.until = now.Add(spread)
 	return spread
 }

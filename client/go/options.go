@@ -97,7 +97,7 @@ func (o Options) faults() []string {
 func readServers(servers string) (addresses []string, listsChange bool, fault error) {
 	scheme, rest, found := strings.Cut(servers, "://")
 	if !found || (scheme != "firn" && scheme != "list") {
-		return nil, false, fmt.Errorf("servers is '%s', neither firn://... nor list://...", servers)
+		return nil, false, fmt.Errorf("servers is '%s'; it must begin with firn:// or list://", servers)
 	}
 	seen := map[string]bool{}
 	for _, address := range strings.Split(rest, ",") {

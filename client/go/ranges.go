@@ -2,44 +2,67 @@ package firn
 
 import (
 	"errors"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	wire "firn.io/go/firn/internal/wire"
 )
 
 const (
 	firstFetch = 128
 	fetchMost  = 10_000_000
+	pieces     = 32 // of a fetch, so that several goroutines get some of it
+	pieceMost  = 1024
+	lanesMost  = 256
 	tooManyFor = time.Minute
 )
 
 // buffer holds the runs of one fetch; ids are taken from its front.
 type buffer struct {
-	runs       []*wire.IdRun
+	runs       []idRun
 	size, left int
 	askedAt    time.Time
 }
 
-func (b *buffer) take() int64 {
-	run := b.runs[0]
-	id := run.First
-	if run.First += run.Stride; run.Count == 1 {
+// cut takes some ids of the first run. The buffer must not be empty.
+func (b *buffer) cut() idRun {
+	cut := b.runs[0]
+	cut.count = min(cut.count, int32(clamp(b.size/pieces, 1, pieceMost)))
+	b.left -= int(cut.count)
+	if run := &b.runs[0]; run.count == cut.count {
 		b.runs = b.runs[1:]
+	} else {
+		run.first += int64(cut.count) * run.stride
+		run.count -= cut.count
 	}
-	run.Count--
-	b.left--
-	return id
+	return cut
 }
 
-// supply is the prefetched ids of one tag, in two buffers. The next buffer is fetched when half of the
-// current one is used, or at once if the other half would not last until the answer. If a fetch is used
-// up too soon, the next one is larger; if it lasts too long, smaller. After a failure the next fetch
-// waits 10 ms to 1 s, or 1 s to 30 s if the server's reason says that a retry will
+// lane is a piece of ids that goroutines of one processor take, on cache lines of its own.
+type lane struct {
+	mutex     sync.Mutex
+	run       idRun
+	deletions int64
+	endsAt    time.Time // when its ids are too old; zero: never
+	_         [64]byte
+}
+
+// supply is the prefetched ids of one tag.
+//
+//	fetch -> next buffer -> buffer in use -> a lane for each processor -> id
+//	         '------- under one mutex -------'   under its own mutex
+//
+// The next buffer is fetched when half of the one in use is gone, or at once if the other half would not last
+// until the answer. If a fetch is used up too soon, the next one is larger; if it lasts too long, smaller. After
+// a failure the next fetch waits 10 ms to 1 s, or 1 s to 30 s if the server's reason says that a retry will
 // not help.
 type supply struct {
-	tag    LocalTag
-	engine *engine
+	tag       LocalTag
+	engine    *engine
+	deletions atomic.Int64 // how often a server reported that the tag is deleted: earlier ids are dropped
+	lanes     []lane
+	near      sync.Pool // of lanes: the one that a goroutine of this processor used last
+	nextLane  atomic.Uint32
 
 	mutex              sync.Mutex
 	fetched            chan struct{} // closed when the fetch in progress has ended; nil: no fetch
@@ -60,29 +83,65 @@ func newSupply(tag LocalTag, e *engine) *supply {
 	if tag.Lasts <= 0 {
 		tag.Lasts = time.Second
 	}
-	return &supply{tag: tag, engine: e, size: firstFetch, lastUse: time.Hour}
+	s := &supply{tag: tag, engine: e, size: firstFetch, lastUse: time.Hour,
+		lanes: make([]lane, min(4*runtime.GOMAXPROCS(0), lanesMost))}
+	s.near.New = func() any { return &s.lanes[int(s.nextLane.Add(1))%len(s.lanes)] }
+	return s
+}
+
+// takeNow returns an id from memory, if there is one, and fetches the next ids in time.
+func (s *supply) takeNow() (id int64, found bool) {
+	mine := s.near.Get().(*lane)
+	mine.mutex.Lock()
+	found = mine.run.count > 0 && mine.deletions == s.deletions.Load() &&
+		(mine.endsAt.IsZero() || time.Now().Before(mine.endsAt))
+	if !found {
+		found = s.fill(mine)
+	}
+	if found {
+		id = mine.run.first
+		mine.run.first += mine.run.stride
+		mine.run.count--
+	}
+	mine.mutex.Unlock()
+	s.near.Put(mine)
+	return id, found
 }
 
 // take returns an id from memory, if there is one, after waiting for a fetch in progress.
 func (s *supply) take(patience time.Duration) (id int64, found bool) {
-	until := time.Time{}
+	until := time.Now().Add(patience)
 	for {
-		now := time.Now()
 		s.mutex.Lock()
-		if found = s.prepare(now); found {
-			id = s.inUse.take()
-		}
-		s.fetchIfLow(now)
 		fetched := s.fetched
 		s.mutex.Unlock()
-		if until.IsZero() {
-			until = now.Add(patience)
-		}
-		if found || fetched == nil || !now.Before(until) {
+		if id, found = s.takeNow(); found || fetched == nil {
 			return id, found
 		}
-		s.engine.sleep(s.engine.ctx, until.Sub(now), fetched)
+		left := time.Until(until)
+		if left <= 0 {
+			return 0, false
+		}
+		s.engine.sleep(s.engine.ctx, left, fetched)
 	}
+}
+
+// fill cuts a piece from the buffer in use.
+func (s *supply) fill(mine *lane) bool {
+	now := time.Now()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	defer s.fetchIfLow(now)
+	if mine.run.count = 0; !s.prepare(now) {
+		s.engine.fleet.counts.localMissed.Add(1)
+		return false
+	}
+	mine.run, mine.deletions, mine.endsAt = s.inUse.cut(), s.deletions.Load(), time.Time{}
+	if s.tag.MaxAge > 0 {
+		mine.endsAt = s.inUse.askedAt.Add(s.tag.MaxAge)
+	}
+	s.engine.fleet.counts.local.Add(int64(mine.run.count))
+	return true
 }
 
 // prepare returns whether the current buffer has ids that may be taken. Under the mutex, as all below.
@@ -156,6 +215,7 @@ func (s *supply) failed(fault error, count int, now time.Time) {
 	refused := errors.As(fault, &told) && told.Kind == Refused
 	if refused && told.Reason == UnknownTag { // it was deleted: no more ids of it
 		s.inUse, s.next = buffer{}, buffer{}
+		s.deletions.Add(1)
 	}
 	tooMany := refused && told.Reason == BadRequest && count > 1
 	if tooMany {

@@ -20,7 +20,9 @@ JARS = ["/usr/share/java/" + name + ".jar"
         for name in ("thrift", "slf4j-api", "slf4j-nop", "geronimo-annotation-1.3-spec")]
 # Short programs: the optimizing just-in-time compiler would take more time than it saves.
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-GO_LEAST = (1, 19)
+PYTHON_BUILD = "/usr/lib/python3/dist-packages/build"
+GO_LEAST = (1, 22)
+GO_MODULE = "github.com/OWNER/firn/client/go"
 NODE_LEAST = (20,)
 RUST_LEAST = (1, 75)
 GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"
@@ -50,7 +52,8 @@ PLANTS = {
 def copy(language, folder, planted):
     """The client's folder and the contract, as they lie in the tree; the folder of the copy."""
     client = os.path.join(folder, "client", language)
-    shutil.copytree(os.path.join(ROOT, "client", language), client)
+    shutil.copytree(os.path.join(ROOT, "client", language), client,
+                    ignore=shutil.ignore_patterns("__pycache__", ".mypy_cache"))
     shutil.copytree(os.path.join(ROOT, "thrift"), os.path.join(folder, "thrift"))
     if planted:
         name, before, after, _ = PLANTS[language]
@@ -80,18 +83,26 @@ def run(*command, **options):
 
 
 def build_python(client, folder, of):
-    """Packed as a source package, which is then installed where there is no Thrift compiler."""
-    run("/usr/bin/python3", "-c", "from setuptools import build_meta as b; b.build_sdist('dist')",
-        cwd=client)
-    package, = os.listdir(os.path.join(client, "dist"))
+    """The wheel, installed into an empty environment."""
+    python = install_python(wheel_of(client), folder)
+    return [python, "-B", os.path.join(DRIVERS, of + ".py")]
+
+
+def wheel_of(client):
+    """Packs the Python client by `python -m build`: a source package, and the wheel from that; the wheel."""
+    run("/usr/bin/python3", "-m", "build", "--no-isolation", cwd=client)
+    wheel, = [name for name in os.listdir(os.path.join(client, "dist")) if name.endswith(".whl")]
+    return os.path.join(client, "dist", wheel)
+
+
+def install_python(wheel, folder, *more):
+    """A new environment with the wheel; its interpreter."""
     venv = os.path.join(folder, "venv")
-    run("/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages", venv)
+    run("/usr/bin/python3", "-m", "venv", "--without-pip", *more, venv)
     python = os.path.join(venv, "bin", "python")
     run("/usr/bin/python3", "-m", "pip", "--python", python, "--disable-pip-version-check",
-        "install", "--no-index", "--no-build-isolation", "--no-deps",
-        os.path.join(client, "dist", package), env={"PATH": os.path.join(venv, "bin"),
-                                                    "HOME": folder})
-    return [python, "-B", os.path.join(DRIVERS, of + ".py")]
+        "install", "--no-index", wheel, env={"PATH": os.path.join(venv, "bin"), "HOME": folder})
+    return python
 
 
 def thrift_for_go(folder):
@@ -112,15 +123,15 @@ def new(*path):
 
 
 def build_go(client, folder, of):
-    """As a program of its own that needs the client's module; Thrift is Debian's, by a go.mod beside."""
+    """As a program of its own that needs the client's module."""
     program = os.path.join(folder, "driver")
     shutil.copytree(os.path.join(DRIVERS, "go", of), program)
     with open(os.path.join(program, "go.mod"), "w") as file:
-        file.write("module driver\n\ngo 1.19\n\nrequire firn.io/go/firn v0.0.0\n"
-                   "require github.com/apache/thrift v0.17.0\n"
-                   f"replace firn.io/go/firn => {client}\n"
-                   f"replace github.com/apache/thrift => {thrift_for_go(folder)}\n")
-    if of == "rates":  # beside stubs of its own, for those of the client are the client's
+        file.write(f"module driver\n\ngo 1.22\n\nrequire {GO_MODULE} v0.0.0\nreplace {GO_MODULE} => {client}\n")
+        if of == "rates":
+            file.write("require github.com/apache/thrift v0.17.0\n"
+                       f"replace github.com/apache/thrift => {thrift_for_go(folder)}\n")
+    if of == "rates":  # beside a bare stub
         run("thrift", "--gen", "go:package_prefix=driver/gen/,skip_remote", "-out", new(program, "gen"),
             os.path.join(folder, "thrift", "firn.thrift"))
     run("go", "build", "-o", "run", ".", cwd=program, env=go_environment(folder))
@@ -243,7 +254,7 @@ def parsed(by):
 
 def missing(*chosen, more=()):
     """The missing packages for the languages and `more`; empty if none is missing."""
-    needs = {"python": ("pip3",), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS),
+    needs = {"python": ("pip3", PYTHON_BUILD), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS),
              "typescript": ("node", "npm"),
              "rust": ("cargo", "rustc")}
     tools = ["thrift", *more, *(tool for one in chosen for tool in needs.get(one, ()))]

@@ -132,6 +132,7 @@ def test_works_where_select_has_no_poll(firn, server):
 def play():
     """Inside the environment that has the client."""
     import firn
+    firn.__path__.append(os.path.join(os.environ["FIRN_STUBS"], "firn"))  # the server's stubs are a package firn, too
     from scripted_server import ScriptedServer
     for name, test in list(globals().items()):
         if name.startswith("test_"):
@@ -147,8 +148,12 @@ def main():
         sys.exit(77)
     folder = tempfile.mkdtemp(prefix="firn-python-")
     try:
-        python = builds.build("python", folder)[0]
-        done = subprocess.run([python, "-B", os.path.abspath(__file__), "play"], check=False)
+        stubs = builds.new(folder, "stubs")
+        builds.run("thrift", "--gen", "py", "-out", stubs, os.path.join(builds.ROOT, "thrift", "firn.thrift"))
+        client = builds.copy("python", folder, planted=False)
+        python = builds.install_python(builds.wheel_of(client), folder, "--system-site-packages")  # Thrift, for stubs
+        done = subprocess.run([python, "-B", os.path.abspath(__file__), "play"], check=False,
+                              env={**os.environ, "FIRN_STUBS": stubs})
         sys.exit(done.returncode)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -17,7 +17,7 @@ ROOT, BIN = (os.path.abspath(path) for path in sys.argv[1:3])
 sys.path[:0] = [os.path.join(ROOT, "tests/conformance"), sys.argv[3]]
 import builds  # noqa: E402
 from machine import await_true, in_a_network_of_its_own, programs, skip_unless  # noqa: E402
-from pages_test import blocks, module_proxy  # noqa: E402
+import pages  # noqa: E402
 
 PATIENCE_S = 1000
 # Retries a program, because a client's own timeouts may be too short on a busy machine.
@@ -66,15 +66,13 @@ class TutorialTest(unittest.TestCase):
 
     def environment(self):
         """Debian's programs, and no network."""
-        go = {**builds.go_environment(self.folder), "GOPROXY": module_proxy(self.folder),
-              "GOSUMDB": "off"}
         pip = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "false",
-               "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-        return {**go, **pip, "SHELL": "/bin/bash", "PATH": "/usr/bin:" + os.environ["PATH"]}
+               "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+               "PYTHONPATH": "/usr/lib/python3/dist-packages"}  # Debian's setuptools and wheel
+        return {**builds.go_environment(self.folder), **pip, "SHELL": "/bin/bash", "PATH": "/usr/bin:" + os.environ["PATH"]}
 
     def test_what_the_page_says_works(self):
-        with open(os.path.join(ROOT, "TUTORIAL.md")) as page:
-            first, *rest = blocks(page.read())
+        first, *rest = pages.blocks("TUTORIAL.md")
         self.assertEqual(FIRST + "\n", first)
         log = os.path.join(self.folder, "run.log")
         with open(log, "w") as file:

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"firn.io/go/firn"
+	firn "github.com/OWNER/firn/client/go"
 )
 
 func main() {

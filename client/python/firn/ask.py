@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional
 
+from . import protocol
 from .errors import printable
 
 _MOST = (1 << 63) - 1
@@ -13,12 +14,16 @@ class Ask(NamedTuple):
     """A method of the wire contract and its arguments."""
 
     method: str
-    tag: str
-    count: int = 1
+    tag: str = ""
+    count: int = 1  # type: ignore[assignment]  # of `servers`: the version of the known list
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        return (self.tag, self.count) if self.method in ("getIds", "getRuns") else (self.tag,)
+    def request(self, sequence: int) -> bytes:
+        """Returns the frame of the request."""
+        return protocol.request(self.method, sequence, self.tag, self.count)
+
+    def answer(self, frame: bytes, sequence: int) -> Any:
+        """Returns the result in a frame without its length, or raises AttemptFailed."""
+        return protocol.answer(frame, self.method, sequence)
 
     def fault_of(self, answer: Any) -> Optional[str]:
         """Returns what is wrong with the answer, such as a duplicate id, or None."""
@@ -32,7 +37,7 @@ class Ask(NamedTuple):
             return None if len(set(answer)) == self.count else "its answer contains an id twice"
         return self._fault_of_runs(answer) if self.method == "getRuns" else None
 
-    def _fault_of_runs(self, runs: Any) -> Optional[str]:
+    def _fault_of_runs(self, runs: list[protocol.Run]) -> Optional[str]:
         got, last = 0, None
         for run in runs:
             if run.count < 1 or run.stride < 1 or (last is not None and run.first <= last):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
-from typing import Any, Callable, Optional
+from typing import Any, Awaitable, Callable, Optional
 
 from .ask import Ask
 from .errors import Attempt, AttemptFailed, End, FirnError, Reason, Refused, Unavailable
@@ -23,14 +23,16 @@ _CONNECTS_MAX = 16
 _ATTEMPTS_KEPT = 32
 _ROUNDS_MAX = 100
 _OVERLOAD_PAUSE_S = 0.01
+_COUNTED = {End.TIMEOUT: ("timeouts",), End.CONNECT_TIMEOUT: ("timeouts",), End.BROKEN: ("broken",),
+            End.WRONG_SERVICE: ("broken",)}
 _ELSEWHERE = (Reason.NOT_READY, Reason.CLOCK, Reason.OVERLOADED, Reason.DRAINING,
               Reason.STORE_DOWN)
 
-Attempting = Callable[[Server, Ask, bool, float, set[Server]], Any]
+Attempting = Callable[[Server, Ask, bool, float, "set[Server]"], Awaitable[Any]]
 
 
 class Call:
-    """Used once, by one thread."""
+    """Used once, by one thread or task."""
 
     def __init__(self, fleet: Fleet, options: Options, ask: Ask, deadline_ms: int) -> None:
         self._fleet, self._options, self._ask = fleet, options, ask
@@ -38,7 +40,7 @@ class Call:
         self._attempts: deque[Attempt] = deque(maxlen=_ATTEMPTS_KEPT)
         self._attempts_made = 0
         self._last: Optional[AttemptFailed] = None
-        self._sent = 0
+        self._sent, self._began = 0, 0.0
         self._found_nobody = False
         self._paid = False  # the next request uses the retry budget
         self._rounds = 0    # rounds that ended because all servers were overloaded
@@ -50,10 +52,11 @@ class Call:
         self._unreached = self._overloaded = self._lost = 0
         self._advice_s: Optional[float] = None
 
-    def run(self, attempt: Attempting) -> Any:
+    async def run(self, attempt: Attempting) -> Any:
         """Returns the answer, or raises a FirnError that lists every attempt."""
         waited = False
         while True:
+            seen = self._fleet.news.rings
             self._stop_if_over()
             server = None
             if self._sent < self._options.attempts_max:
@@ -62,40 +65,41 @@ class Call:
                     self._begin_round()
                     server = self._fleet.pick(self._ask.tag, self._tried)
             if server is None:
-                waited = self._wait()
+                waited = await self._wait(seen)
                 continue
             waited = False
             if self._paid and not self._fleet.take_retry():
                 self._fleet.give_back(server)
                 raise self._failure("the retry budget is exhausted")
             try:
-                return self._ask_one(server, attempt)
+                return await self._ask_one(server, attempt)
             except AttemptFailed as failure:
                 if not failure.paused:
                     self._heed(server, failure)
 
-    def _ask_one(self, server: Server, attempt: Attempting) -> Any:
+    async def _ask_one(self, server: Server, attempt: Attempting) -> Any:
         """Asks the server; tries again on a new connection if an idle one turns out to be closed."""
         try:
             try:
-                return self._timed(server, attempt, False)
+                return await self._timed(server, attempt, False)
             except AttemptFailed as failure:
                 if not failure.stale or time.monotonic() >= self._until:
                     raise
-                return self._timed(server, attempt, True)
+                return await self._timed(server, attempt, True)
         finally:
             self._fleet.give_back(server)
 
-    def _timed(self, server: Server, attempt: Attempting, fresh: bool) -> Any:
-        began = time.monotonic()
+    async def _timed(self, server: Server, attempt: Attempting, fresh: bool) -> Any:
+        began = self._began = time.monotonic()
         try:
-            answer = attempt(server, self._ask, fresh, self._until, self._tried)
+            answer = await attempt(server, self._ask, fresh, self._until, self._tried)
             self._fleet.answered(server, self._ask.tag)
             return answer
         except AttemptFailed as failure:
             if failure.paused:
                 raise
             now = time.monotonic()
+            self._fleet.count("attempts", *_COUNTED.get(failure.end, ()))
             self._attempts_made += 1
             self._attempts.append(Attempt(server.address, failure.end, failure.reason,
                                           (now - began) * 1000, failure.detail))
@@ -116,7 +120,8 @@ class Call:
         if self._options.on_failure == "failfast":
             raise self._failure("the first server failed")
         self._tried.add(server)
-        self._paid = not failure.unsent
+        self._paid = not failure.unsent and not (
+            failure.end is End.TIMEOUT and self._fleet.may_move(server, self._began))
         if failure.unsent:
             self._unreached += 1
         else:
@@ -128,12 +133,13 @@ class Call:
             advice = max(failure.retry_after_ms / 1000, _OVERLOAD_PAUSE_S)
             self._advice_s = min(advice, self._advice_s or advice)
 
-    def _wait(self) -> bool:
-        """Waits for an event that may help, or fails. Returns whether it was news of servers."""
+    async def _wait(self, seen: int) -> bool:
+        """Waits for an event that may help, or fails. Returns whether it was news of servers, of which the
+        call has `seen` so many."""
         now, tried = time.monotonic(), len(self._tried)
         paused_until = self._fleet.paused_until(self._tried)
         if paused_until < NEVER and self._sent < self._options.attempts_max:
-            self._fleet.wait_for_news(min(paused_until, self._until))
+            await self._fleet.news.wait(seen, min(paused_until, self._until))
             return False
         self._found_nobody = self._found_nobody or tried == 0
         if self._overloaded and self._overloaded + self._unreached == tried:
@@ -143,14 +149,14 @@ class Call:
             if room <= 0 or self._rounds == _ROUNDS_MAX:
                 raise self._failure("all servers are overloaded")
             # Adds up to half of the time at random, so that clients do not return together.
-            self._fleet.wait_for_stop(now + advice + random.uniform(0, min(advice, room) / 2))
+            await self._fleet.wait_for_stop(now + advice + random.uniform(0, min(advice, room) / 2))
             self._sent = 0
             self._begin_round()
             return False
         nobody = tried == 0 or (self._lost == tried and self._options.lists_change)
         if not nobody or self._sent >= self._options.attempts_max:
             raise self._failure("no other server is left to ask")
-        self._fleet.wait_for_news(min(now + self._options.attempt_limit_ms / 1000, self._until))
+        await self._fleet.news.wait(seen, min(now + self._options.attempt_limit_ms / 1000, self._until))
         return True
 
     def _stop_if_over(self) -> None:

@@ -1,65 +1,66 @@
-"""The parts of a client in one process: the fleet, its connections and the background threads."""
+"""The parts of a client: the fleet, its connections and the work in the background."""
 
 from __future__ import annotations
 
 import random
-import socket
-import threading
 import time
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
+from . import protocol
 from .ask import Ask
 from .call import Call
-from .connection import Connection, TlsContexts
-from .errors import AttemptFailed, Closed, End, FirnError, printable
+from .connection import Connection, Io, connect_failure
+from .errors import AttemptFailed, Closed, End, FirnError, Refused, printable
 from .fleet import Fleet
 from .layout import IdCheck
 from .options import Options, Tls
 from .ranges import Supply
 from .server import Server
+from .tls import TlsContexts
 
 _ASK_AGAIN_S = (0.05, 300.0)
 _NO_LIST_YET_S = 1.0
 _NO_SUCH_METHOD_S = 60.0
 _TROUBLE_S = 1.0
 _CHECK_IDLE_S = 1.0
+_SURELY_OPEN_S = 0.005  # of an idle connection; if it is closed all the same, the call retries
 
 
 class Engine:
     """Thread-safe. `close` does not wait: calls in progress end with Closed."""
 
-    def __init__(self, options: Options) -> None:
-        self.options = options
-        self.fleet = Fleet(options)
+    def __init__(self, options: Options, io: Io) -> None:
+        self.options, self.io = options, io
+        self.fleet = Fleet(options, io)
         self.fleet.trouble = self._ask_list_soon
         self._tls = TlsContexts(options.tls or Tls())
         self._open: set[Connection] = set()  # all open connections; under the fleet's lock
-        self._wake = threading.Event()
+        self._wake = io.bell()
         self._list_due = time.monotonic() if options.lists_change else float("inf")
         self._list_asked = 0.0
         self.supplies = {one.tag: Supply(one, self) for one in options.local_ranges}
-        self._start("firn-upkeep", self._upkeep)
+        io.start("firn-upkeep", self._upkeep())
 
     def close(self) -> None:
         with self.fleet.lock:
             self.fleet.stopped = True
-            self.fleet.news.notify_all()
             idle = [one for server in self.fleet.servers.values() for one in server.idle]
             for server in self.fleet.servers.values():
                 server.idle = []
             self._open.difference_update(idle)
             in_use = list(self._open)
-        self._wake.set()
+        self.fleet.news.ring()
+        self._wake.ring()
         for supply in self.supplies.values():
-            supply.stop()
+            supply.fetched.ring()
         for connection in idle:
             connection.close()
         for connection in in_use:
             connection.abort()
 
     def forget(self) -> None:
-        """Ends the engine from a finalizer, which may run while any lock is held: the upkeep thread
-        closes the connections within a second."""
+        """Ends the engine from a finalizer, which may run while any lock is held: the upkeep closes
+        the connections within a second."""
         self.fleet.stopped = True
 
     def abandon(self) -> None:
@@ -68,41 +69,38 @@ class Engine:
         for connection in list(self._open):
             connection.close()
 
-    @staticmethod
-    def _start(name: str, run: Callable[[], None]) -> None:
-        threading.Thread(target=run, name=name, daemon=True).start()
-
     # --- calls ------------------------------------------------------------------------------------
 
-    def call(self, ask: Ask, deadline_ms: Optional[int]) -> Any:
+    async def call(self, ask: Ask, deadline_ms: Optional[int]) -> Any:
         limit = self.options.deadline_ms if deadline_ms is None else deadline_ms
         try:
-            return Call(self.fleet, self.options, ask, limit).run(self._attempt)
+            return await Call(self.fleet, self.options, ask, limit).run(self._attempt)
         except FirnError as failure:
+            self.fleet.count("refused" if isinstance(failure, Refused) else "failed")
             if self.fleet.stopped:
                 raise Closed("the client was closed", failure.attempts) from failure
             raise
 
-    def _attempt(self, server: Server, ask: Ask, fresh: bool, deadline: float,
-                 tried: set[Server]) -> Any:
+    async def _attempt(self, server: Server, ask: Ask, fresh: bool, deadline: float,
+                       tried: set[Server]) -> Any:
         """One server's answer, or an AttemptFailed. While all connections are in use, the call waits for
         one until the deadline; it gives up its place when the server has failed meanwhile and an untried
         one is fitter."""
         waits = not server.room.enter()
-        if waits and not server.room.wait(deadline - time.monotonic()):
+        if waits and not await server.room.wait(deadline):
             raise AttemptFailed(End.NO_ROOM, "all connections were in use")
         try:
             if waits and self.fleet.has_fitter(server, ask.tag, tried):
                 raise AttemptFailed(End.NO_ROOM, "it failed while this call waited for a connection")
             until = min(time.monotonic() + self.options.attempt_limit_ms / 1000, deadline)
-            connection = self._take(server, fresh, until)
+            connection = await self._take(server, fresh, until)
             try:
-                answer = connection.call(ask.method, until, *ask.arguments)
+                answer = await connection.call(ask, until)
                 fault = ask.fault_of(answer) or connection.check.fault_of(
                     ask.tag, ask.numbers(answer), time.monotonic() * 1000)
                 if fault:
                     raise AttemptFailed(End.BROKEN, fault)
-            except BaseException as failure:  # a signal's handler may raise anything, anywhere
+            except BaseException as failure:  # also of a signal's handler, or of a cancelled task
                 self._put(server, connection, _spoke(failure))
                 raise
             self._put(server, connection, True)
@@ -110,25 +108,25 @@ class Engine:
         finally:
             server.room.leave()
 
-    def _take(self, server: Server, fresh: bool, until: float) -> Connection:
+    async def _take(self, server: Server, fresh: bool, until: float) -> Connection:
         """Returns the connection that was used last, or a new one to a server of this cluster."""
         while not fresh:
             with self.fleet.lock:
                 connection = server.idle.pop() if server.idle else None
             if connection is None:
                 break
-            if connection.idle_and_open():
+            if time.monotonic() - connection.idle_since < _SURELY_OPEN_S or connection.idle_and_open():
                 return connection
             self._drop(connection)
         if not self.fleet.may_dial(server, until):
             raise AttemptFailed(End.NO_ROOM, "a connection to it has just failed", paused=True)
-        return self._connect(server, until)[0]
+        return (await self._connect(server, until))[0]
 
-    def _connect(self, server: Server, until: float) -> tuple[Connection, Any]:
+    async def _connect(self, server: Server, until: float) -> tuple[Connection, protocol.Status]:
         """Returns a new connection to a server of this cluster, and the server's status."""
         reached = False
         try:
-            made = self._dial(server, until)
+            made = await self._dial(server, until)
             reached = True
             return made
         except AttemptFailed as failure:
@@ -137,32 +135,49 @@ class Engine:
         finally:
             self.fleet.dialled(server, reached)
 
-    def _dial(self, server: Server, until: float) -> tuple[Connection, Any]:
-        connection = Connection(server.addresses, server.host, server.port,
-                                self._tls if server.tls else None, until)
+    async def _dial(self, server: Server, until: float) -> tuple[Connection, protocol.Status]:
+        connection = await self._reach(server, until)
         with self.fleet.lock:
             stopped = self.fleet.stopped
             self._open.add(connection)
         if stopped:
             connection.abort()
         try:
-            return connection, self._greet(connection, until)
+            return connection, await self._greet(connection, until)
         except BaseException:
             self._drop(connection)
             raise
 
-    def _greet(self, connection: Connection, until: float) -> Any:
+    async def _reach(self, server: Server, until: float) -> Connection:
+        """Tries each address in turn, with its share of the time; the reachable one is first next time."""
+        fault = OSError("it has no address")
+        addresses = list(server.addresses)
+        for tried, address in enumerate(addresses):
+            now = time.monotonic()
+            share = now + (until - now) / (len(addresses) - tried)
+            try:
+                made = await self.io.connect(address, server.host, server.port,
+                                             self._tls if server.tls else None, share)
+            except OSError as failure:
+                fault = failure
+                continue
+            if tried:
+                server.addresses = [address, *(one for one in addresses if one != address)]
+            return made
+        raise connect_failure(fault) from fault
+
+    async def _greet(self, connection: Connection, until: float) -> protocol.Status:
         """Asks for the server's status, and fails unless the server is of this cluster."""
         try:
-            status = connection.call("status", until)
+            status: protocol.Status = await connection.call(Ask("status"), until)
         except AttemptFailed as failure:
             if failure.end is End.BROKEN or failure.spoke:
                 raise AttemptFailed(End.WRONG_SERVICE, failure.detail) from failure
             if failure.end is End.CLOSED:
-                failure.detail += ", at the first word: it may speak TLS, or want a certificate"
+                failure.detail += ", during the first request: it may speak TLS, or require a certificate"
             raise
         self.fleet.admit(status)
-        timed = frozenset(one.tag for one in status.tags or ()
+        timed = frozenset(one.tag for one in status.tags
                           if one.strategy == "snowflake" and one.as_issued)
         connection.check = IdCheck(status.layout, timed,
                                    status.wall_ms - time.monotonic() * 1000)
@@ -185,26 +200,27 @@ class Engine:
 
     # --- background -------------------------------------------------------------------------------
 
-    def _upkeep(self) -> None:
-        while not self.fleet.stopped:
-            pause_s = _TROUBLE_S
-            try:
-                pause_s = self._do_upkeep()
-            except Exception as fault:  # a defect of this library must not end this thread
-                self.fleet.tell("defect", "", printable(repr(fault)))
-            self._wake.wait(pause_s)
-            self._wake.clear()
-        self.close()
+    async def _upkeep(self) -> None:
+        try:
+            while not self.fleet.stopped:
+                pause_s, seen = _TROUBLE_S, self._wake.rings
+                try:
+                    pause_s = await self._do_upkeep()
+                except Exception as fault:  # a defect of this library must not end the upkeep
+                    self.fleet.tell("defect", "", printable(repr(fault)))
+                await self._wake.wait(seen, time.monotonic() + pause_s)
+        finally:
+            self.close()
 
-    def _do_upkeep(self) -> float:
+    async def _do_upkeep(self) -> float:
         """Does the tasks that are due. Returns the seconds until the next one."""
         for server in self.fleet.take_names():
-            self._start("firn-name", lambda one=server: self._resolve(one))  # type: ignore
+            self.io.start("firn-name", self._resolve(server))
         due, next_look = self.fleet.take_looks()
         for server in due:
-            self._look(server)
+            await self._look(server)
         if time.monotonic() >= self._list_due:
-            self._ask_list()
+            await self._ask_list()
         self._drop_closed()
         left = min(self._list_due, next_look) - time.monotonic()
         return min(max(0.0, left), 1.0)
@@ -220,42 +236,42 @@ class Engine:
         other clients see the same failure."""
         soon = max(time.monotonic(), self._list_asked + _TROUBLE_S) + random.uniform(0, _TROUBLE_S)
         self._list_due = min(self._list_due, soon)
-        self._wake.set()
+        self._wake.ring()
 
-    def _resolve(self, server: Server) -> None:
+    async def _resolve(self, server: Server) -> None:
         try:
-            found = socket.getaddrinfo(server.host, None, type=socket.SOCK_STREAM)
-            self.fleet.resolved(server, list(dict.fromkeys(str(one[4][0]) for one in found)))
+            self.fleet.resolved(server, await self.io.resolve(server.host))
         except OSError:
             pass  # the address stays unknown, and is looked up again
 
-    def _look(self, server: Server) -> None:
+    async def _look(self, server: Server) -> None:
         until = time.monotonic() + self.options.attempt_limit_ms / 1000
         try:
-            connection, status = self._connect(server, until)
+            connection, status = await self._connect(server, until)
             self._drop(connection)
             self.fleet.looked(server, status, None)
         except AttemptFailed as failure:
             self.fleet.looked(server, None, failure)
 
-    def _ask_list(self) -> None:
+    async def _ask_list(self) -> None:
         self._list_asked, wait_s = time.monotonic(), _NO_LIST_YET_S
         server = self.fleet.pick("", ())
         if server is not None:
             try:
                 until = self._list_asked + self.options.attempt_limit_ms / 1000
-                wait_s = self._ask_for_list(server, until)
+                wait_s = await self._ask_for_list(server, until)
             except AttemptFailed as failure:
                 self.fleet.failed(server, "", failure)
             finally:
                 self.fleet.give_back(server)
         self._list_due = time.monotonic() + wait_s
 
-    def _ask_for_list(self, server: Server, until: float) -> float:
+    async def _ask_for_list(self, server: Server, until: float) -> float:
         """Asks the server for its list. Returns the seconds until the next request."""
-        connection = self._take(server, False, until)
+        connection = await self._take(server, False, until)
         try:
-            answer = connection.call("servers", until, self.fleet.version)
+            answer: protocol.ServerList = await connection.call(
+                Ask("servers", count=self.fleet.version), until)
         except BaseException as failure:
             self._put(server, connection, _spoke(failure))
             if not isinstance(failure, AttemptFailed):
@@ -272,9 +288,9 @@ class Engine:
             for idle in gone.idle:
                 self._drop(idle)
         least, most = _ASK_AGAIN_S
-        return min(max((answer.ask_again_ms or 0) / 1000, least), most)
+        return min(max(answer.ask_again_ms / 1000, least), most)
 
 
 def _spoke(failure: BaseException) -> bool:
-    """Whether the connection can be used again."""
+    """Returns whether the connection can be used again."""
     return isinstance(failure, AttemptFailed) and failure.spoke

@@ -1,36 +1,37 @@
-"""Which servers there are, who is fit to be asked, and which one is asked next."""
+"""The servers of a client, their standing, and which of them a call asks next."""
 
 from __future__ import annotations
 
-import hashlib
-import math
+import collections
 import random
 import threading
 import time
 from typing import Callable, Iterable, Optional
 
-from .connection import Connection
+from .choice import less_busy, subset
+from .connection import Connection, Io
 from .errors import AttemptFailed, End, Reason
 from .health import IN_A_ROW, RetryBudget
 from .options import Options
+from .protocol import Entry, ServerList, State, Status
 from .server import FIT, LOOK_AGAIN_S, NAMES, NEVER, QUARANTINED, RESTING, SeenServer, Server
 from .server import is_number, remember
-from .wire import ttypes
+from .view import Counters
 
 
 _NO_ADVICE_S = 0.1
-_OUTSIDE_RACK = 4  # of 16 servers that a client keeps to
-_FIT_MIN = 3  # where fewer are fit, all servers are offered
+_FIT_MIN = 3  # while fewer are healthy, calls can use all servers
+_MOVES_EVERY = 10  # attempt limits after which a server that hangs again frees retries again
 
 
 class Fleet:
     """Thread-safe. Hooks are called without its lock."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, options: Options, io: Io) -> None:
+        self._options, self._io = options, io
         self._name = random.randbytes(8)
         self.lock = threading.Lock()
-        self.news = threading.Condition(self.lock)  # servers have come, or come back
+        self.news = io.bell()  # servers were added, or are healthy again
         self.trouble: Callable[[], None] = lambda: None
         self.stopped = False
         self.uuid, self.layout, self.version = options.cluster_uuid, "", 0
@@ -38,19 +39,20 @@ class Fleet:
         self._subset: list[Server] = []
         self._own_numbers: set[str] = set()  # tags that need no machine id
         self._budget = RetryBudget(time.monotonic())
+        self._counts: collections.Counter[str] = collections.Counter()
         self._seeds = options.addresses()
         for seed in self._seeds:
             self.servers[seed] = self._made(seed)
         self._choose()
 
     def _made(self, address: str) -> Server:
-        server = Server(address, self._options.connections_max)
+        server = Server(address, self._io.room(self._options.connections_max))
         server.tls = self._options.tls is not None
         return server
 
     # --- the list ---------------------------------------------------------------------------------
 
-    def apply(self, answer: ttypes.ServerList, told_by: Server) -> list[Server]:
+    def apply(self, answer: ServerList, told_by: Server) -> list[Server]:
         """Takes a list if it is newer, or if only a last resort answers; the servers that left."""
         entries = answer.servers
         with self.lock:
@@ -65,13 +67,14 @@ class Fleet:
                     server = self.servers[seed] = before.get(seed) or self._made(seed)
                     server.last_resort = True
             self.version = answer.version
+            self._counts["lists"] += 1
             self._choose()
-            self.news.notify_all()
+            self.news.ring()
             left = [one for address, one in before.items() if address not in self.servers]
         self.tell("list", "", f"{len(entries)} servers, version {answer.version}")
         return left
 
-    def _merge(self, entry: ttypes.ServerEntry, before: dict[str, Server]) -> None:
+    def _merge(self, entry: Entry, before: dict[str, Server]) -> None:
         try:
             server = before.get(entry.address) or self._made(entry.address)
         except ValueError:
@@ -83,28 +86,15 @@ class Fleet:
         self.servers[entry.address] = server
 
     def _choose(self) -> None:
-        """The servers of the list that this client keeps to: those that weighted rendezvous hashing of
-        its own name with their addresses puts first, most of them of its rack."""
-        def score(server: Server) -> float:
-            digest = hashlib.blake2b(server.address.encode(), key=self._name, digest_size=8)
-            drawn = (int.from_bytes(digest.digest(), "big") + 1) / (1 << 64)
-            return -math.log(drawn) / max(server.weight, 1)
-
-        ranked = sorted((one for one in self.servers.values() if not one.last_resort), key=score)
-        most = self._options.servers_max or len(ranked)
-        if len(ranked) > most and self._options.rack is not None:
-            inside = [one for one in ranked if one.rack == self._options.rack]
-            outside = [one for one in ranked if one.rack != self._options.rack]
-            kept = min(most * _OUTSIDE_RACK // 16, len(outside))
-            ranked = inside[:most - kept] + outside
-        self._subset = ranked[:most]
+        listed = [one for one in self.servers.values() if not one.last_resort]
+        self._subset = subset(listed, self._name, self._options.servers_max, self._options.rack)
 
     # --- picking ----------------------------------------------------------------------------------
 
     def pick(self, tag: str, tried: Iterable[Server]) -> Optional[Server]:
-        """A server that is not among `tried`: of the fittest, those of the own rack first, two at
-        random by weight, of which the second is taken when it is clearly less busy. It counts as
-        busy until give_back."""
+        """Returns a server that is not among `tried`. Of those with the best standing, and of these in the
+        client's rack, it draws two by weight, and takes the second if that is clearly less busy. The
+        server counts as busy until give_back."""
         now, tried = time.monotonic(), set(tried)
         with self.lock:
             best, offered = self._offer(self._subset, tag, tried, now)
@@ -113,15 +103,16 @@ class Fleet:
             if not offered:
                 return None
             mine = [one for one in offered if one.rack == self._options.rack]
-            server = _less_busy(mine or offered)
+            server = less_busy(mine or offered)
             server.in_flight += 1
             return server
 
     def _offer(self, servers: Iterable[Server], tag: str, tried: set[Server],
                now: float) -> tuple[int, list[Server]]:
-        """The fittest of them, and how fit they are. Those in quarantine are among them only while fewer
-        than half of the servers are fit, and foreign ones never."""
-        best, offered = QUARANTINED, []
+        """Returns the best standing among the servers, and the servers that have it. Quarantined servers are
+        among them only while fewer than half of the servers are healthy, and foreign ones never."""
+        best = QUARANTINED
+        offered: list[Server] = []
         for server in servers:
             if server in tried or not server.addresses or not server.may_serve(now):
                 continue
@@ -137,26 +128,55 @@ class Fleet:
         return best, offered
 
     def _panics(self, now: float) -> bool:
-        """Whether fewer than half of the servers are fit."""
+        """Returns whether fewer than half of the servers are healthy."""
         members = [one for one in self.servers.values()
                    if one.online and not one.foreign and not one.last_resort]
         return sum(one.fitness("", False, now) == FIT for one in members) * 2 < len(members)
 
     def call_begins(self) -> None:
         with self.lock:
+            self._counts["calls"] += 1
             self._budget.call_begins()
 
     def take_retry(self) -> bool:
         with self.lock:
-            return self._budget.take(time.monotonic())
+            taken = self._budget.take(time.monotonic())
+            self._counts["retries" if taken else "retries_denied"] += 1
+            return taken
+
+    def may_move(self, server: Server, began: float) -> bool:
+        """Returns whether a call whose attempt timed out fails over free of the retry budget: another call
+        timed out at the server since this attempt began, another server has answered since, and the
+        server has not lost calls so recently. One hung server then does not use up the budget."""
+        now, limit_s = time.monotonic(), self._options.attempt_limit_ms / 1000
+        with self.lock:
+            shared, server.lost_at = server.lost_at > began, now
+            if not shared or all(one is server or one.answered_at <= began for one in self.servers.values()):
+                return False
+            if now >= server.moves_again_at:
+                server.moves_until = now + limit_s
+                server.moves_again_at = now + _MOVES_EVERY * limit_s
+            return now < server.moves_until
+
+    def count(self, *what: str) -> None:
+        """Counts for the client's counters."""
+        with self.lock:
+            for one in what:
+                self._counts[one] += 1
+
+    def counted(self) -> Counters:
+        with self.lock:
+            return Counters(**self._counts)
 
     # --- connecting -------------------------------------------------------------------------------
 
     def dialled(self, server: Server, reached: bool) -> None:
         """Whether a connection, up to the server's status, could be opened."""
         with self.lock:
+            self._counts["connects"] += 1
+            self._counts["connects_failed"] += not reached
             if server.dialled(reached, time.monotonic()):
-                self.news.notify_all()  # calls that wait for the pause to end
+                self.news.ring()  # calls that wait for the pause to end
 
     def may_dial(self, server: Server, until: float) -> bool:
         """Whether a call may open a connection now. After a failure one call at a time may."""
@@ -176,7 +196,7 @@ class Fleet:
                         and not one.may_serve(now)), default=NEVER)
 
     def has_fitter(self, than: Server, tag: str, tried: set[Server]) -> bool:
-        """Whether a server that is neither this one nor tried is fitter for the tag."""
+        """Returns whether a server that is neither this one nor tried has a better standing for the tag."""
         now = time.monotonic()
         with self.lock:
             needs_machine = tag not in self._own_numbers
@@ -206,22 +226,17 @@ class Fleet:
                     for one in sorted(self.servers.values(), key=lambda one: one.address)
                     for fitness in [one.fitness("", True, now)]]
 
-    def wait_for_news(self, until: float) -> None:
-        with self.lock:
-            if not self.stopped:
-                self.news.wait(max(0.0, until - time.monotonic()))
-
-    def wait_for_stop(self, until: float) -> None:
-        """Waits until then, or until the client is closed."""
-        with self.lock:
-            self.news.wait_for(lambda: self.stopped, max(0.0, until - time.monotonic()))
+    async def wait_for_stop(self, until: float) -> None:
+        """Waits until that time, or until the client is closed."""
+        while not self.stopped and time.monotonic() < until:
+            await self.news.wait(self.news.rings, until)
 
     def tell(self, kind: str, server: str, detail: str) -> None:
         self._options.tell(kind, server, detail)
 
     # --- what answers and failures say ------------------------------------------------------------
 
-    def admit(self, status: ttypes.ServerStatus) -> None:
+    def admit(self, status: Status) -> None:
         """Fails unless the server that says `status` of itself is of this cluster."""
         with self.lock:
             if not status.cluster_uuid and self.uuid:
@@ -233,15 +248,16 @@ class Fleet:
                     raise AttemptFailed(End.WRONG_SERVICE,
                                         f"its {what} is '{theirs}', this one's '{ours}'")
             self.uuid, self.layout = status.cluster_uuid, status.layout
-            self._own_numbers.update(one.tag for one in status.tags or ()
+            self._own_numbers.update(one.tag for one in status.tags
                                      if one.strategy != "snowflake")
 
     def answered(self, server: Server, tag: str, refused: bool = False) -> None:
         """Records that a server has answered a call, or refused it as every server would. A server that gave
         ids of the tag no longer drains: it would have refused."""
         with self.lock:
-            back = server.health.out
+            back, server.answered_at = server.health.out, time.monotonic()
             if not refused:
+                self._counts["attempts"] += 1
                 back = back or server.draining
                 server.draining = False
                 server.closed_until.pop(tag, None)
@@ -249,12 +265,12 @@ class Fleet:
                 server.health.answered()
                 return
             server.revive()
-            self.news.notify_all()
+            self.news.ring()
         if back:
             self.tell("server back", server.address, "answers again")
 
     def failed(self, server: Server, tag: str, failure: AttemptFailed) -> None:
-        """Takes to heart what an attempt came to."""
+        """Records the failure of an attempt."""
         if failure.end is End.NO_ROOM or failure.stale or failure.lacks_method:
             return
         if failure.end is End.REFUSED:
@@ -320,10 +336,10 @@ class Fleet:
         elif began:
             self.tell("quarantined", server.address, failure.detail)
 
-    # --- looking at servers that are out ----------------------------------------------------------
+    # --- probes of ejected servers ----------------------------------------------------------------
 
     def take_looks(self) -> tuple[list[Server], float]:
-        """Servers whose status is to be asked now, and the moment when the next look is due."""
+        """Returns the servers to probe now, and when the next probe is due."""
         now = time.monotonic()
         with self.lock:
             due = [one for one in self.servers.values() if one.look_at <= now and one.addresses]
@@ -331,9 +347,9 @@ class Fleet:
                 server.look_at = now + LOOK_AGAIN_S
             return due, min((one.look_at for one in self.servers.values()), default=NEVER)
 
-    def looked(self, server: Server, status: Optional[ttypes.ServerStatus],
+    def looked(self, server: Server, status: Optional[Status],
                failure: Optional[AttemptFailed]) -> None:
-        """What a look in the background came to: the status, or a failure."""
+        """Records the result of a background probe: the status, or a failure."""
         now = time.monotonic()
         if failure and failure.end in (End.BROKEN, End.WRONG_SERVICE):
             return self._quarantine(server, failure, True)
@@ -344,18 +360,18 @@ class Fleet:
                     server.take_out(self._may_leave(server), now)
                 return
             was_out = server.draining or server.quarantined or server.health.out
-            server.draining = status.state == ttypes.ServerState.DRAINING
+            server.draining = status.state == State.DRAINING
             server.quarantined = server.foreign = False
             server.health.seen()
             server.look_at = now + LOOK_AGAIN_S if server.draining else NEVER
             back = was_out and not server.draining
             if back:
-                self.news.notify_all()
+                self.news.ring()
         if back:
             self.tell("server back", server.address, "answers again")
 
     def take_names(self) -> list[Server]:
-        """Servers whose names are to be looked up: unknown, or of no use lately."""
+        """Returns the servers whose names must be resolved: without an address, or failing."""
         now = time.monotonic()
         with self.lock:
             names = [one for one in self.servers.values() if not is_number(one.host)
@@ -369,23 +385,9 @@ class Fleet:
         with self.lock:
             if addresses and set(addresses) != set(server.addresses):
                 server.addresses = addresses
-                self.news.notify_all()
+                self.news.ring()
 
 
 def _at_least(advice_s: float) -> float:
-    """Up to half as long again, so that not all clients return at the same moment."""
+    """Adds up to half at random, so that not all clients return at the same moment."""
     return advice_s * random.uniform(1.0, 1.5)
-
-
-def _less_busy(servers: list[Server]) -> Server:
-    if len(servers) == 1:
-        return servers[0]
-    first = random.choices(servers, [max(one.weight, 1) for one in servers])[0]
-    others = [one for one in servers if one is not first]
-    second = random.choices(others, [max(one.weight, 1) for one in others])[0]
-    mean = (max(first.weight, 1) + max(second.weight, 1)) / 2
-
-    def cost(server: Server) -> float:
-        return 1 + server.in_flight * mean / max(server.weight, 1)
-
-    return second if cost(second) * 1.5 <= cost(first) else first

@@ -1,4 +1,4 @@
-"""Whether a server answers, and how long what went wrong is left alone."""
+"""The health of a server, backoff, and the retry budget."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _LONGEST_REST_S = 30.0
 
 
 class Spell:
-    """How long something that went wrong is left alone: twice as long each time, up to a longest, and
-    spread over the upper half, so that clients do not return together. When nothing went wrong for as
-    long as the longest, the next one is a first one again. The owner guards it."""
+    """A backoff that doubles up to a longest, drawn from the upper half, so that clients do not return
+    together. After a time without failures of the longest backoff, it starts again from the first. The
+    owner guards it."""
 
     def __init__(self, first_s: float, longest_s: float) -> None:
         self._first_s, self._longest_s = first_s, longest_s
         self._length_s, self._until = 0.0, 0.0
 
     def next(self, now: float) -> float:
-        """One begins; its length in seconds."""
+        """Begins a backoff, and returns its length in seconds."""
         if now > self._until + self._longest_s:
             self._length_s = 0.0
         self._length_s = min(max(self._first_s, 2 * self._length_s), self._longest_s)
@@ -30,18 +30,18 @@ class Spell:
 
 
 class Health:
-    """Ill after 3 failures in a row, or when half of the last 20 calls failed. An ill server is out: it
-    rests, or, where its owner does not allow that, is asked after the fit ones. Either lasts 1 s at
-    first, twice as long each time up to 30 s; then its status is asked. An answer to a call ends that and
-    forgets all failures; a good status does, too, but the next time out is longer all the same. The
-    owner guards it."""
+    """Recent failures of a server. The server is ill after 3 failures in a row, or when half of its last 20
+    calls failed. An ill server is out: it is ejected (`rests`), or, if half of the servers already are, it
+    is called after the healthy ones. It is probed after 1 s, doubling to 30 s. An answer to a call ends
+    this and clears all failures. A good status does, too, but keeps the doubled time. The owner guards
+    it."""
 
     def __init__(self) -> None:
         self._times = Spell(_FIRST_REST_S, _LONGEST_REST_S)
         self.seen()
 
     def seen(self) -> None:
-        """Its status was good."""
+        """Records a good status."""
         self.out = self._rests = False
         self._in_a_row = 0
         self._window = 0  # the last calls, newest in bit 0; 1: failed
@@ -65,7 +65,7 @@ class Health:
             self._window = (self._window << 1 | 1) & ((1 << _WINDOW) - 1)
 
     def take_out(self, rests: bool, now: float) -> float:
-        """Begins a time out; its length in seconds."""
+        """Ejects the server, or calls it last, and returns for how many seconds."""
         self.out, self._rests = True, rests
         return self._times.next(now)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Iterator, Optional
 
 from .ask import Ask
 from .errors import Reason, Refused
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .engine import Engine
 
 _FIRST = 128
+_PIECES = 32  # of a fetch, so that several threads get some of it
+_PIECE_MOST = 1024
 _SOON_S = (0.01, 1.0)
 _LATE_S = (1.0, 30.0)
 _REFUSED_FOR_S = 60.0
@@ -27,58 +29,94 @@ class Buffer:
         self._runs, self.asked_at = deque(runs), asked_at
         self.size = self.left = sum(map(len, runs))
 
-    def take(self) -> int:
-        run = self._runs[0]
-        if len(run) > 1:
-            self._runs[0] = run[1:]
-        else:
-            self._runs.popleft()
-        self.left -= 1
-        return run[0]
+    def cut(self) -> range:
+        """Takes the ids of one thread. The buffer must not be empty."""
+        run = self._runs.popleft()
+        piece = run[:min(max(self.size // _PIECES, 1), _PIECE_MOST)]
+        if len(piece) < len(run):
+            self._runs.appendleft(run[len(piece):])
+        self.left -= len(piece)
+        return piece
+
+
+class Piece:
+    """The ids of one thread, which takes them without a lock."""
+
+    __slots__ = ("ids", "ends_at", "deletions")
+
+    def __init__(self) -> None:
+        self.ids: Iterator[int] = iter(())
+        self.ends_at: Optional[float] = None  # its ids are too old from then on
+        self.deletions = 0
+
+
+class _Mine(threading.local):
+    """The piece of each thread."""
+
+    def __init__(self) -> None:
+        self.piece = Piece()
 
 
 class Supply:
     """One tag's ids in memory. Thread-safe.
 
-    Of two buffers one is used, and the next one is fetched when half of it is gone, or at once where
-    the other half would not last until the answer. A fetch that was used up too soon is followed by a
-    larger one, one that lasted too long by a smaller one. After a failure the next one waits: 10 ms
-    to 1 s, or 1 s to 30 s when a server said that asking again will not help."""
+        fetch -> next buffer -> buffer in use -> a piece for each thread -> id
+                 '-------- under one lock -------'
+
+    The next buffer is fetched when half of the one in use is gone, or at once where the other half would
+    not last until the answer. A fetch that was used up too soon is followed by a larger one, one that
+    lasted too long by a smaller one. After a failure the next one waits: 10 ms to 1 s, or 1 s to 30 s
+    if the server's reason says that a retry will not help."""
 
     def __init__(self, tag: LocalTag, engine: Engine) -> None:
         self._tag, self._engine = tag, engine
+        self._mine = _Mine()
+        self._deletions = 0  # how often a server reported that the tag is deleted: earlier ids are dropped
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        self.fetched = engine.io.bell()
         self._in_use = self._next = Buffer([], 0)
         self._used_since: Optional[float] = None
         self._last_use_s, self._last_fetch_s = float("inf"), 0.0
         self._size, self._most, self._most_until = _FIRST, tag.fetch_max, 0.0
-        self._starved = self._fetching = self._stopped = False
-        self._worker: Optional[threading.Thread] = None
+        self._starved = self._fetching = False
         self._not_before = self._soon_s = self._late_s = 0.0
-        self.taken = self.dropped = 0
+        self.taken = self.missed = 0
 
-    def take(self, patience_s: float) -> Optional[int]:
+    def take_now(self) -> Optional[int]:
+        """Returns an id from memory, or None if there is none. Fetches the next ids in time."""
+        piece = self._mine.piece
+        if piece.deletions == self._deletions and (
+                piece.ends_at is None or time.monotonic() < piece.ends_at):
+            number = next(piece.ids, None)
+            if number is not None:
+                return number
+        return self._refill(piece)
+
+    async def take(self, until: float) -> Optional[int]:
         """Returns an id from memory, or None if there is none, after waiting for a fetch in progress."""
-        until = None
-        with self._lock:
-            while True:
-                now = time.monotonic()
-                ready = self._prepare(now)
-                number = self._in_use.take() if ready else None
-                self._fetch_if_low(now)
-                if number is not None:
-                    self.taken += 1
-                    return number
-                until = until or now + patience_s
-                if not self._fetching or now >= until:
-                    return None
-                self._changed.wait(until - now)
+        while True:
+            seen = self.fetched.rings
+            number = self.take_now()
+            if number is not None or not self._fetching or time.monotonic() >= until:
+                return number
+            await self.fetched.wait(seen, until)
 
-    def stop(self) -> None:
+    def _refill(self, piece: Piece) -> Optional[int]:
+        """Cuts a piece from the buffer in use, and returns its first id."""
+        age_ms = self._tag.max_age_ms
         with self._lock:
-            self._stopped = True
-            self._changed.notify_all()
+            now, number = time.monotonic(), None
+            if self._prepare(now):
+                ids = self._in_use.cut()
+                number, piece.ids = ids[0], iter(ids[1:])
+                piece.deletions = self._deletions
+                piece.ends_at = None if age_ms is None else self._in_use.asked_at + age_ms / 1000
+                self.taken += len(ids)
+            else:
+                piece.ids = iter(())
+                self.missed += 1
+            self._fetch_if_low(now)
+            return number
 
     def _prepare(self, now: float) -> bool:
         """Whether the current buffer has ids that may be taken. Under the lock, as all below."""
@@ -96,7 +134,6 @@ class Supply:
         age_ms = self._tag.max_age_ms
         if not buffer.left or age_ms is None or (now - buffer.asked_at) * 1000 <= age_ms:
             return buffer
-        self.dropped += buffer.left
         return Buffer([], 0)
 
     def _resize(self, took_s: float) -> None:
@@ -113,29 +150,25 @@ class Supply:
         low = self._in_use.left <= (self._in_use.size // 2 if half_lasts else self._in_use.size)
         if self._next.left or not low or self._fetching or now < self._not_before:
             return
-        self._fetching = True
-        if self._worker is None:
-            self._worker = threading.Thread(target=self._work, name="firn-fetch", daemon=True)
-            self._worker.start()
-        self._changed.notify_all()
+        if self._engine.fleet.stopped:
+            return
+        count = min(self._size, self._most if now < self._most_until else self._tag.fetch_max)
+        try:
+            self._engine.io.start("firn-fetch", self._fetch(count, now))
+            self._fetching = True
+        except RuntimeError as failure:  # the process has no thread left, or ends
+            self._failed(failure, count)
 
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                while not self._fetching and not self._stopped:
-                    self._changed.wait()
-                if self._stopped:
-                    return
-                asked_at = time.monotonic()
-                most = self._most if asked_at < self._most_until else self._tag.fetch_max
-                count = min(self._size, most)
-            buffer, failure = None, None
-            try:
-                runs = self._engine.call(Ask("getRuns", self._tag.tag, count), None)
-                buffer = Buffer([range(one.first, one.first + one.count * one.stride, one.stride)
-                                 for one in runs], asked_at)
-            except Exception as fault:  # of this library too: the thread must fetch again
-                failure = fault
+    async def _fetch(self, count: int, asked_at: float) -> None:
+        buffer: Optional[Buffer] = None
+        failure: Optional[Exception] = None
+        try:
+            runs = await self._engine.call(Ask("getRuns", self._tag.tag, count), None)
+            buffer = Buffer([range(one.first, one.first + one.count * one.stride, one.stride)
+                             for one in runs], asked_at)
+        except Exception as fault:  # of this library too: later ids must be fetched
+            failure = fault
+        finally:
             with self._lock:
                 self._fetching = False
                 if buffer:
@@ -143,14 +176,15 @@ class Supply:
                     self._last_fetch_s = time.monotonic() - asked_at
                 elif failure:
                     self._failed(failure, count)
-                self._changed.notify_all()
+            self.fetched.ring()
 
     def _failed(self, failure: Exception, count: int) -> None:
         now = time.monotonic()
-        if isinstance(failure, Refused) and failure.reason is Reason.UNKNOWN_TAG:
-            self._in_use = self._next = Buffer([], 0)  # it was deleted: no more ids of it
-        too_many = (isinstance(failure, Refused) and failure.reason is Reason.BAD_REQUEST
-                    and count > 1)
+        refused = failure.reason if isinstance(failure, Refused) else None
+        if refused is Reason.UNKNOWN_TAG:  # it was deleted: no more ids of it
+            self._in_use = self._next = Buffer([], 0)
+            self._deletions += 1
+        too_many = refused is Reason.BAD_REQUEST and count > 1
         if too_many:
             self._most, self._most_until = count // 2, now + _REFUSED_FOR_S
         if too_many or not isinstance(failure, Refused):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import math
-import threading
-from collections import deque
 from typing import NamedTuple
 
-from .connection import Connection
+from .connection import Connection, Room
 from .health import Health, Spell
 from .options import split_address
-from .wire import ttypes
+from .protocol import State
 
 # In the order of use: servers of a later standing only if none of an earlier one is left.
 FIT, ILL, RESTING, DISABLED, DRAINING, LAST_RESORT, QUARANTINED = range(7)
@@ -26,7 +24,7 @@ NEVER = math.inf
 
 
 class SeenServer(NamedTuple):
-    """One server as the client sees it; `why` says in a sentence why it is not fit."""
+    """One server as the client sees it; `why` is a sentence, unless the server is healthy (`fit`)."""
 
     address: str
     rack: int
@@ -36,63 +34,15 @@ class SeenServer(NamedTuple):
     in_flight: int
 
 
-class Room:
-    """How many calls may use a server's connections at a time. Calls that wait go in the order in which
-    they came. Thread-safe."""
-
-    def __init__(self, size: int) -> None:
-        self._lock, self._free = threading.Lock(), size
-        self._waiting: deque[threading.Lock] = deque()
-
-    def enter(self) -> bool:
-        """Whether a place is free at once."""
-        with self._lock:
-            free = self._free > 0
-            self._free -= free
-            return free
-
-    def wait(self, timeout_s: float) -> bool:
-        """Whether a place becomes free in time."""
-        turn = threading.Lock()
-        turn.acquire()  # until leave() gives it the place
-        with self._lock:
-            if self._free > 0:
-                self._free -= 1
-                return True
-            self._waiting.append(turn)
-        try:
-            entered = turn.acquire(timeout=max(0.0, timeout_s))
-        except BaseException:  # of a signal's handler
-            if not self._stop_waiting(turn):
-                self.leave()
-            raise
-        return entered or not self._stop_waiting(turn)
-
-    def _stop_waiting(self, turn: threading.Lock) -> bool:
-        """Returns False if it got a place in the meantime."""
-        with self._lock:
-            waits = turn in self._waiting
-            if waits:
-                self._waiting.remove(turn)
-            return waits
-
-    def leave(self) -> None:
-        with self._lock:
-            if self._waiting:
-                self._waiting.popleft().release()
-            else:
-                self._free += 1
-
-
 class Server:
     """One server; guarded by the fleet's lock."""
 
-    def __init__(self, address: str, connections_max: int) -> None:
+    def __init__(self, address: str, room: Room) -> None:
         self.address = address
         self.host, self.port = split_address(address)
         self.addresses: list[str] = [self.host] if is_number(self.host) else []
         self.rack, self.weight, self.online, self.tls = 0, 100, True, False
-        self.state = ttypes.ServerState.READY
+        self.state = State.READY
         self.last_resort = False
         self.in_flight = 0
         self.health = Health()
@@ -105,16 +55,18 @@ class Server:
         self._quarantine = Spell(LOOK_AGAIN_S, _LONGEST_QUARANTINE_S)  # between two probes
         self._unseen = Spell(_LOOK_FAILED_S, LOOK_AGAIN_S)             # of one that is not in quarantine
         self.connect_at = 0.0  # no call opens a connection before
+        self.answered_at = self.lost_at = 0.0  # a call; a call, by a timeout
+        self.moves_until = self.moves_again_at = 0.0  # of calls that fail over free of the retry budget
         self.dial_failed = False  # the last connection could not be opened
         self._dial_pause = Spell(_FIRST_DIAL_PAUSE_S, _LONGEST_DIAL_PAUSE_S)
         self.look_at = NEVER       # when its status is to be asked in the background
         self.resolve_at = 0.0
-        self.room = Room(connections_max)
+        self.room = room
         self.idle: list[Connection] = []
 
     def fitness(self, tag: str, needs_machine: bool, now: float) -> int:
-        leaves = self.state in (ttypes.ServerState.DRAINING, ttypes.ServerState.OFFLINE)
-        not_ready = self.state == ttypes.ServerState.NOT_READY or now < self.not_ready_until
+        leaves = self.state in (State.DRAINING, State.OFFLINE)
+        not_ready = self.state == State.NOT_READY or now < self.not_ready_until
         if self.quarantined:
             return QUARANTINED
         if self.last_resort:

@@ -1,5 +1,7 @@
-"""The Python client, controlled by standard input and output as ../README.md describes."""
+"""The Python client, controlled by standard input and output as ../README.md describes. With FIRN_CLIENT=aio in the
+environment, the client for asyncio."""
 
+import asyncio
 import json
 import os
 import sys
@@ -7,9 +9,41 @@ import threading
 import time
 
 import firn
+import firn.aio
 
 NUMBERS = ("deadline_ms", "attempt_limit_ms", "attempts_max", "connections_max", "servers_max", "rack")
 TEXTS = ("cluster_uuid", "on_failure")
+
+
+class LoopClient:
+    """The client for asyncio, in a loop of its own, for threads. A forked child has another loop."""
+
+    def __init__(self, servers, **options):
+        self.client = firn.aio.Client(servers, **options)
+        self.begin_loop()
+        self.run(self.client.__aenter__())
+
+    def begin_loop(self):
+        self.process, self.loop = os.getpid(), asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+
+    def run(self, work):
+        if self.process != os.getpid():
+            self.begin_loop()
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def __getattr__(self, name):
+        verb = getattr(self.client, name)
+        if not asyncio.iscoroutinefunction(verb):
+            return verb
+        return lambda *arguments, **said: self.run(verb(*arguments, **said))
+
+    def close(self):
+        self.loop.call_soon_threadsafe(self.client.close)
+        self.loop.call_soon_threadsafe(lambda: self.loop.call_later(5, self.loop.stop))
+
+
+CLIENT = LoopClient if os.environ.get("FIRN_CLIENT") == "aio" else firn.Client
 
 
 class Driver:
@@ -31,7 +65,7 @@ class Driver:
             if said.get("on_event") == "throws":
                 raise RuntimeError("as the case says")
 
-        self.client = firn.Client(servers, on_event=on_event, **options)
+        self.client = CLIENT(servers, on_event=on_event, **options)
         return {}
 
     def call(self, method, tag="", count=None, times=1, threads=1, deadline_ms=None):

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"firn.io/go/firn"
+	firn "github.com/OWNER/firn/client/go"
 )
 
 type words map[string]string

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	stubs "driver/gen/firn"
-	"firn.io/go/firn"
+	firn "github.com/OWNER/firn/client/go"
 	"github.com/apache/thrift/lib/go/thrift"
 )
 

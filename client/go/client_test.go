@@ -1,0 +1,191 @@
+package firn
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+)
+
+var background = context.Background()
+
+func TestTakesIDs(t *testing.T) {
+	client := newClient(t, generous(), newFakeServer(t))
+	seen := map[int64]bool{}
+	for i := 0; i < 100; i++ {
+		id, err := client.NextID(background, "order")
+		if err != nil || seen[id] {
+			t.Fatal(id, err)
+		}
+		seen[id] = true
+	}
+	ids, err := client.NextIDs(background, "order", 50)
+	if err != nil || len(ids) != 50 || seen[ids[0]] {
+		t.Fatal(ids, err)
+	}
+	if text, err := client.NextText(background, "order"); text != "abc" || err != nil {
+		t.Fatal(text, err)
+	}
+	if counters := client.Counters(); counters.Calls != 102 || counters.Attempts != 102 || counters.Failed != 0 {
+		t.Errorf("%+v", counters)
+	}
+}
+
+func TestReadsALongAnswerPieceByPiece(t *testing.T) {
+	client := newClient(t, generous(), newFakeServer(t))
+	for _, count := range []int{100_000, 1, 20_000, 3} { // with and without the kept buffer
+		if ids, err := client.NextIDs(background, "order", count); err != nil || len(ids) != count {
+			t.Fatal(len(ids), err)
+		}
+	}
+}
+
+func TestRejectsInvalidOptions(t *testing.T) {
+	_, err := New("http://nowhere", Options{AttemptsMax: 1000})
+	var failure *Error
+	if !errors.As(err, &failure) || failure.Kind != Invalid {
+		t.Fatal(err)
+	}
+}
+
+func TestReturnsARefusalThatEveryServerWouldRepeat(t *testing.T) {
+	servers := []*fakeServer{newFakeServer(t), newFakeServer(t)}
+	client := newClient(t, generous(), servers...)
+	for _, one := range servers {
+		one.refuse.Store(int32(UnknownTag))
+	}
+	_, err := client.NextID(background, "order")
+	var failure *Error
+	if !errors.As(err, &failure) || failure.Kind != Refused || failure.Reason != UnknownTag ||
+		len(failure.Attempts) != 1 {
+		t.Fatal(err)
+	}
+	if got := client.Counters().Refused; got != 1 {
+		t.Error(got)
+	}
+}
+
+func TestTimeoutOnAUsedConnectionIsNotRetriedOnTheSameServer(t *testing.T) {
+	server := newFakeServer(t)
+	client := newClient(t, Options{Deadline: time.Minute, AttemptLimit: 200 * time.Millisecond}, server)
+	eventually(t, "no id", func() bool { _, err := client.NextID(background, "order"); return err == nil })
+	server.silent.Store(true)
+	before := server.requests.Load()
+	_, err := client.NextID(background, "order")
+	var failure *Error
+	if !errors.As(err, &failure) || len(failure.Attempts) != 1 || failure.Attempts[0].End != Timeout {
+		t.Fatal(err)
+	}
+	if sent := server.requests.Load() - before; sent != 1 {
+		t.Errorf("%d requests", sent)
+	}
+}
+
+func TestClosedIdleConnectionIsRetriedOnTheSameServer(t *testing.T) {
+	server := newFakeServer(t)
+	client := newClient(t, generous(), server)
+	for i := 0; i < 3; i++ {
+		if _, err := client.NextID(background, "order"); err != nil {
+			t.Fatal(err)
+		}
+		server.drop()
+		eventually(t, "connections stay", func() bool { return server.open() == 0 })
+	}
+}
+
+func TestAnswerToNoRequestIsNeverReturned(t *testing.T) {
+	server := newFakeServer(t)
+	server.surplus.Store(true)
+	client := newClient(t, generous(), server, newFakeServer(t))
+	seen := map[int64]bool{}
+	for i := 0; i < 50; i++ {
+		if id, err := client.NextID(background, "order"); err == nil && seen[id] {
+			t.Fatalf("%d is returned twice", id)
+		} else if err == nil {
+			seen[id] = true
+		}
+	}
+}
+
+func TestContextEndsACall(t *testing.T) {
+	server := newFakeServer(t)
+	client := newClient(t, generous(), server)
+	if _, err := client.NextID(background, "order"); err != nil {
+		t.Fatal(err)
+	}
+	server.silent.Store(true)
+	limited, cancel := context.WithTimeout(background, 50*time.Millisecond)
+	defer cancel()
+	if _, err := client.NextID(limited, "order"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	cancelled, cancelNow := context.WithCancel(background)
+	time.AfterFunc(50*time.Millisecond, cancelNow)
+	if _, err := client.NextID(cancelled, "order"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestContextThatEndsAfterItsCallDoesNotAffectOthers(t *testing.T) {
+	client := newClient(t, Options{Deadline: time.Minute, AttemptLimit: time.Minute, ConnectionsMax: 2}, newFakeServer(t))
+	var group sync.WaitGroup
+	for i := 0; i < 8; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for j := 0; j < 500; j++ {
+				ctx, cancel := context.WithTimeout(background, time.Minute)
+				if _, err := client.NextID(ctx, "order"); err != nil {
+					t.Error(err)
+				}
+				cancel()
+			}
+		}()
+	}
+	group.Wait()
+}
+
+func TestCloseEndsCallsInProgress(t *testing.T) {
+	server := newFakeServer(t)
+	server.silent.Store(true)
+	client := newClient(t, generous(), server)
+	ended := make(chan error)
+	go func() {
+		_, err := client.NextID(background, "order")
+		ended <- err
+	}()
+	eventually(t, "no request", func() bool { return server.requests.Load() > 0 })
+	client.Close()
+	var failure *Error
+	if err := <-ended; !errors.As(err, &failure) || failure.Kind != Closed {
+		t.Error(err)
+	}
+	if _, err := client.NextID(background, "order"); !errors.As(err, &failure) || failure.Kind != Closed {
+		t.Error(err)
+	}
+	eventually(t, "connections stay", func() bool { return server.open() == 0 })
+}
+
+func TestHungServerDoesNotUseUpTheRetryBudget(t *testing.T) {
+	hung, healthy := newFakeServer(t), newFakeServer(t)
+	client := newClient(t, Options{Deadline: time.Minute, AttemptLimit: 2 * time.Second, ConnectionsMax: 1000},
+		hung, healthy)
+	eventually(t, "no id", func() bool { _, err := client.NextID(background, "order"); return err == nil })
+	client.engine.fleet.budget.spent = retriesMost - 3 // three retries are left, and 20 more in 2 s
+	hung.silent.Store(true)
+	var group sync.WaitGroup
+	for i := 0; i < 200; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			if _, err := client.NextID(background, "order"); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	group.Wait()
+	if hung.requests.Load() < 40 {
+		t.Errorf("the hung server got only %d requests", hung.requests.Load())
+	}
+}

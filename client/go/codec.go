@@ -1,0 +1,170 @@
+package firn
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+// The types of Thrift's binary protocol.
+const (
+	typeStop   = 0
+	typeBool   = 2
+	typeByte   = 3
+	typeDouble = 4
+	typeI16    = 6
+	typeI32    = 8
+	typeI64    = 10
+	typeString = 11
+	typeStruct = 12
+	typeMap    = 13
+	typeSet    = 14
+	typeList   = 15
+)
+
+const depthMax = 32
+
+// leastBytes has the least number of bytes of a value, by its type; 0: not a type.
+var leastBytes = [256]int{typeBool: 1, typeByte: 1, typeDouble: 8, typeI16: 2, typeI32: 4, typeI64: 8, typeString: 4,
+	typeStruct: 1, typeMap: 6, typeSet: 5, typeList: 5}
+
+func appendField(out []byte, kind byte, number uint16) []byte {
+	return binary.BigEndian.AppendUint16(append(out, kind), number)
+}
+
+func appendString(out []byte, text string) []byte {
+	return append(binary.BigEndian.AppendUint32(out, uint32(len(text))), text...)
+}
+
+// reader reads values from the front of a frame. It compares every length with the bytes that are there before
+// it allocates memory. After its first fault, which stays, all values are zero.
+type reader struct {
+	rest  []byte
+	fault string
+}
+
+func (r *reader) fail(why string) {
+	if r.fault == "" {
+		r.fault = why
+	}
+	r.rest = nil
+}
+
+// take returns the next bytes of the frame, or nil.
+func (r *reader) take(count int) []byte {
+	if count < 0 || count > len(r.rest) {
+		r.fail("a value is longer than its frame")
+		return nil
+	}
+	taken := r.rest[:count]
+	r.rest = r.rest[count:]
+	return taken
+}
+
+func (r *reader) byte() byte {
+	if bytes := r.take(1); bytes != nil {
+		return bytes[0]
+	}
+	return 0
+}
+
+func (r *reader) bool() bool { return r.byte() != 0 }
+
+func (r *reader) i32() int32 {
+	if bytes := r.take(4); bytes != nil {
+		return int32(binary.BigEndian.Uint32(bytes))
+	}
+	return 0
+}
+
+func (r *reader) i64() int64 {
+	if bytes := r.take(8); bytes != nil {
+		return int64(binary.BigEndian.Uint64(bytes))
+	}
+	return 0
+}
+
+func (r *reader) bytes() []byte { return r.take(int(r.i32())) }
+
+func (r *reader) text() string { return strings.ToValidUTF8(string(r.bytes()), "\ufffd") }
+
+// count reads the head of a list, whose elements take at least so many bytes each.
+func (r *reader) count(kind byte, least int) int {
+	if r.byte() != kind {
+		r.fail("a list has elements of another type")
+		return 0
+	}
+	count := int(r.i32())
+	if count < 0 || count > len(r.rest)/least {
+		r.fail("a list has more elements than its frame can hold")
+		return 0
+	}
+	return count
+}
+
+// fields calls `read` with the number and the type of each field of a struct. Fields that it does not read
+// are skipped.
+func (r *reader) fields(read func(number int16, kind byte) bool) {
+	for {
+		kind := r.byte()
+		if kind == typeStop || r.fault != "" {
+			return
+		}
+		number := r.take(2)
+		if number == nil {
+			return
+		}
+		if !read(int16(binary.BigEndian.Uint16(number)), kind) {
+			r.skip(kind, 0)
+		}
+	}
+}
+
+func (r *reader) skip(kind byte, depth int) {
+	if depth > depthMax {
+		r.fail("its values are nested too deeply")
+		return
+	}
+	switch kind {
+	case typeString:
+		r.bytes()
+	case typeStruct:
+		for inner := r.byte(); inner != typeStop && r.fault == ""; inner = r.byte() {
+			r.take(2)
+			r.skip(inner, depth+1)
+		}
+	case typeList, typeSet:
+		r.skipAll(depth, r.byte())
+	case typeMap:
+		r.skipAll(depth, r.byte(), r.byte())
+	default:
+		if leastBytes[kind] == 0 {
+			r.fail("it has a value of an unknown type")
+			return
+		}
+		r.take(leastBytes[kind])
+	}
+}
+
+// skipAll skips the elements of a container.
+func (r *reader) skipAll(depth int, kinds ...byte) {
+	count, least := int(r.i32()), 0
+	if count == 0 {
+		return // the types of an empty map may be 0
+	}
+	for _, kind := range kinds {
+		if leastBytes[kind] == 0 {
+			r.fail("it has a value of an unknown type")
+			return
+		}
+		least += leastBytes[kind]
+	}
+	if count < 0 || count > len(r.rest)/least {
+		r.fail("a container has more elements than its frame can hold")
+		return
+	}
+	for ; count > 0 && r.fault == ""; count-- {
+		for _, kind := range kinds {
+			r.skip(kind, depth+1)
+		}
+	}
+}

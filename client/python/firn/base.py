@@ -1,0 +1,133 @@
+"""What the client for threads and the client for asyncio have in common."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from typing import Any, Callable, Optional, Sequence
+
+from .ask import Ask
+from .connection import Io
+from .engine import Engine
+from .errors import Closed, Reason, Refused
+from .options import Event, LocalTag, Options, Tls
+from .server import SeenServer
+from .view import Counters
+
+_TAG_MAX = 128  # bytes
+_COUNT_MAX = 100_000
+
+
+class BaseClient:
+    """Use `firn.Client` or `firn.aio.Client`."""
+
+    _begins_at_once = True
+
+    def __init__(self, servers: str, *, cluster_uuid: str = "", rack: Optional[int] = None,
+                 on_failure: str = "failover", deadline_ms: int = 200, attempt_limit_ms: int = 80,
+                 attempts_max: int = 3, connections_max: int = 64, servers_max: int = 16,
+                 local_ranges: Sequence[LocalTag] = (), tls: Optional[Tls] = None,
+                 on_event: Optional[Callable[[Event], None]] = None) -> None:
+        self._options = Options(servers, cluster_uuid, rack, on_failure, deadline_ms, attempt_limit_ms,
+                                attempts_max, connections_max, servers_max, local_ranges, tls, on_event)
+        self._lock = threading.Lock()
+        self._closed = False
+        self._engine: Optional[Engine] = None  # also None after close() and in a forked child
+        _clients.add(self)
+        if self._begins_at_once:
+            self._usable()
+
+    def servers(self) -> list[SeenServer]:
+        """Returns the servers as this client sees them, in the order of their addresses."""
+        engine = self._running()
+        return engine.fleet.view() if engine else []
+
+    def counters(self) -> Counters:
+        """Returns what this client has done since it was created, or since fork()."""
+        engine = self._running()
+        if engine is None:
+            return Counters()
+        supplies = engine.supplies.values()
+        return engine.fleet.counted()._replace(local_ids=sum(one.taken for one in supplies),
+                                               local_ids_missed=sum(one.missed for one in supplies))
+
+    def close(self) -> None:
+        """Does not wait: calls in progress end with Closed."""
+        with self._lock:
+            self._closed = True
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _running(self) -> Optional[Engine]:
+        """Returns the engine, if a call has begun it. Can be called on any thread."""
+        engine = self._engine
+        if engine is None and self._closed:
+            raise Closed("the client was closed")
+        return engine
+
+    def _make_io(self) -> Io:
+        raise NotImplementedError
+
+    def _usable(self) -> Engine:
+        """Returns the engine; creates it for the first call, and for the first one after fork()."""
+        engine = self._engine
+        if engine is not None:
+            return engine
+        with self._lock:
+            if self._closed:
+                raise Closed("the client was closed")
+            if self._engine is None:
+                self._engine = engine = Engine(self._options, self._make_io())
+                # It ends by itself after the last reference to the client is gone.
+                self._when_forgotten = weakref.finalize(self, engine.forget)
+                self._when_forgotten.atexit = False
+            return self._engine
+
+    async def _next_id(self, engine: Engine, tag: str, deadline_ms: Optional[int]) -> int:
+        """Returns an id that is not in memory yet."""
+        limit_ms = self._options.deadline_ms if deadline_ms is None else deadline_ms
+        supply = engine.supplies.get(tag)
+        if supply is not None:
+            began = time.monotonic()
+            number = await supply.take(began + limit_ms / 4000)
+            if number is not None:
+                return number
+            limit_ms -= int((time.monotonic() - began) * 1000)
+        return int(await self._call(engine, Ask("getId", tag), limit_ms))
+
+    async def _next_ids(self, tag: str, count: int, deadline_ms: Optional[int]) -> list[int]:
+        if not 1 <= count <= _COUNT_MAX:
+            raise Refused(f"count is {count}; it must be 1 to {_COUNT_MAX}", (), Reason.BAD_REQUEST)
+        return list(await self._call(self._usable(), Ask("getIds", tag, count), deadline_ms))
+
+    @staticmethod
+    async def _call(engine: Engine, ask: Ask, deadline_ms: Optional[int]) -> Any:
+        if len(ask.tag.encode()) > _TAG_MAX:
+            raise Refused(f"a tag has at most {_TAG_MAX} bytes", (), Reason.BAD_REQUEST)
+        return await engine.call(ask, deadline_ms)
+
+    def _forked(self) -> None:
+        """Runs in the child: does not use the parent's connections and ids."""
+        parents, self._engine = self._engine, None
+        self._lock = threading.Lock()
+        if parents is not None:
+            self._when_forgotten.detach()
+            self._leave_behind(parents)
+        self._options.tell("forked", "", "connections and ids were left behind")
+
+    def _leave_behind(self, parents: Engine) -> None:
+        parents.abandon()
+
+
+_clients: weakref.WeakSet[BaseClient] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for client in list(_clients):
+        client._forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)

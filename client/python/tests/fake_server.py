@@ -1,0 +1,110 @@
+"""A server of the wire contract for the tests of the package. Its frames are written here, and not by the client."""
+
+import itertools
+import socket
+import struct
+import threading
+import time
+
+EPOCH_MS = 1_704_067_200_000  # of the layout firn
+
+
+def text(number, value):
+    return struct.pack(">bhi", 11, number, len(value)) + value.encode()
+
+
+def i32(number, value):
+    return struct.pack(">bhi", 8, number, value)
+
+
+def i64(number, value):
+    return struct.pack(">bhq", 10, number, value)
+
+
+class FakeServer:
+    """On 127.0.0.1. Closed by close() or as a context manager."""
+
+    ids = itertools.count(1)
+
+    def __init__(self):
+        self.refuse_for = None  # a reason: calls for ids are refused
+        self.delay_s = {}       # by method
+        self.asked = []         # the methods of all requests
+        self.peers = set()
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self._listener.close()
+        for peer in list(self.peers):
+            try:
+                peer.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def _accept(self):
+        while True:
+            try:
+                peer, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
+
+    def _serve(self, peer):
+        self.peers.add(peer)
+        try:
+            with peer:
+                while True:
+                    peer.sendall(self._answer(self._read(peer, *struct.unpack(">i", self._read(peer, 4)))))
+        except OSError:
+            pass
+        finally:
+            self.peers.discard(peer)
+
+    @staticmethod
+    def _read(peer, size):
+        data = b""
+        while len(data) < size:
+            more = peer.recv(size - len(data))
+            if not more:
+                raise ConnectionError
+            data += more
+        return data
+
+    def _answer(self, request):
+        length, = struct.unpack_from(">i", request, 4)
+        method = request[8:8 + length].decode()
+        sequence, = struct.unpack_from(">i", request, 8 + length)
+        self.asked.append(method)
+        time.sleep(self.delay_s.get(method, 0))
+        body = self._result(method, request) + b"\0"
+        head = struct.pack(f">Ii{length}si", 0x80010002, length, method.encode(), sequence)
+        return struct.pack(">i", len(head) + len(body)) + head + body
+
+    def _result(self, method, request):
+        if method == "status":
+            return struct.pack(">bh", 12, 0) + (
+                text(1, "u") + text(5, "firn") + i32(7, 2) + i64(10, int(time.time() * 1000)) + b"\0")
+        if method == "servers":
+            return struct.pack(">bh", 12, 0) + text(1, "u") + i64(3, 1) + i32(6, 60_000) + b"\0"
+        if self.refuse_for:
+            return struct.pack(">bh", 12, 1) + i32(1, self.refuse_for) + text(2, "as the test says") + b"\0"
+        count = {"getIds": ">i", "getRuns": ">q"}.get(method)
+        count = struct.unpack(count, request[-1 - struct.calcsize(count):-1])[0] if count else 1
+        with self._lock:
+            first = (int(time.time() * 1000) - EPOCH_MS) << 22 | next(self.ids)
+            for _ in range(count - 1):
+                next(self.ids)
+        if method == "getRuns":
+            return struct.pack(">bhbi", 15, 0, 12, 1) + i64(1, first) + i32(2, count) + i64(3, 1) + b"\0"
+        if method == "getIds":
+            return struct.pack(f">bhbi{count}q", 15, 0, 10, count, *range(first, first + count))
+        return text(0, str(first)) if method == "getText" else i64(0, first)

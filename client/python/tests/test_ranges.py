@@ -1,0 +1,66 @@
+"""Ids from memory."""
+
+import threading
+import time
+import unittest
+
+import firn
+from fake_server import FakeServer
+
+PATIENCE_S = 60
+
+
+def patiently(holds):
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not after {PATIENCE_S} s")
+        time.sleep(0.01)
+
+
+class RangesTest(unittest.TestCase):
+    def test_threads_take_different_ids(self):
+        taken = [[] for _ in range(8)]
+        with FakeServer() as server, firn.Client(
+                f"list://{server.address}", deadline_ms=60_000, attempt_limit_ms=60_000,
+                local_ranges=[firn.LocalTag.segment("count")]) as client:
+            def work(mine):
+                for _ in range(20_000):
+                    mine.append(client.next_id("count"))
+            threads = [threading.Thread(target=work, args=(mine,)) for mine in taken]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            ids = [number for mine in taken for number in mine]
+            self.assertEqual(len(set(ids)), 160_000)
+            self.assertLess(len(server.asked), 2_000)
+            self.assertGreaterEqual(client.counters().local_ids, 100_000)
+
+    def test_drops_the_ids_of_every_thread_when_the_tag_is_deleted(self):
+        with FakeServer() as server, firn.Client(
+                f"list://{server.address}", deadline_ms=60_000, attempt_limit_ms=60_000,
+                local_ranges=[firn.LocalTag("count", lasts_ms=60_000)]) as client:
+            client.next_id("count")
+            supply = client._engine.supplies["count"]
+            patiently(lambda: not supply._fetching)
+            server.refuse_for = firn.Reason.UNKNOWN_TAG
+            # Until the next fetch is refused, ids are in memory.
+            with self.assertRaises(firn.Refused):
+                for _ in range(1_000):
+                    client.next_id("count")
+                    time.sleep(0.001)
+            self.assertIsNone(supply.take_now())
+
+    def test_drops_ids_by_age(self):
+        with FakeServer() as server, firn.Client(
+                f"list://{server.address}", deadline_ms=60_000, attempt_limit_ms=60_000,
+                local_ranges=[firn.LocalTag("order", max_age_ms=50)]) as client:
+            client.next_id("order")
+            time.sleep(0.06)
+            now_ms = int(time.time() * 1000)
+            self.assertGreaterEqual((client.next_id("order") >> 22) + 1_704_067_200_000, now_ms - 50)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+"""Runs the Go client's own tests, as a module in an empty project gets them, and uses it while servers are killed.
+
+    go_client_test.py FIRN_SERVER FIRN
+
+The module is served as a GOPROXY by files. Exit 77 when something is not installed.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+import builds
+import cluster
+import interop
+import pages
+
+FRAMES = os.path.abspath(os.path.join(builds.ROOT, "tests", "contract", "frames.json"))
+VERSION = "v0.1.0"
+STATICCHECK = "honnef.co/go/tools/cmd/staticcheck@v0.6.1"
+MUST_HAVE = {"go.mod", "LICENSE", "README.md", "CHANGELOG.md", "doc.go", "client.go", "firnvars/firnvars.go",
+             "example/main.go"}
+
+
+def module_proxy(folder, client):
+    """Serves the client as the files of a module proxy; the address."""
+    module = re.sub("[A-Z]", lambda letter: "!" + letter[0].lower(), builds.GO_MODULE)
+    place = builds.new(folder, "proxy", module, "@v")
+    shutil.copy(os.path.join(client, "go.mod"), os.path.join(place, VERSION + ".mod"))
+    with open(os.path.join(place, "list"), "w") as file:
+        file.write(VERSION + "\n")
+    with open(os.path.join(place, VERSION + ".info"), "w") as file:
+        json.dump({"Version": VERSION}, file)
+    with zipfile.ZipFile(os.path.join(place, VERSION + ".zip"), "w") as packed:
+        for at, _, names in os.walk(client):
+            for name in names:
+                path = os.path.join(at, name)
+                packed.write(path, f"{builds.GO_MODULE}@{VERSION}/{os.path.relpath(path, client)}")
+    return "file://" + os.path.join(folder, "proxy")
+
+
+class GoTest(unittest.TestCase):
+    program = firn = folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.client = builds.copy("go", cls.folder, planted=False)
+        cls.environment = {**builds.go_environment(cls.folder), "GOPROXY": module_proxy(cls.folder, cls.client),
+                           "GOSUMDB": "off", "GOFLAGS": "-mod=mod -modcacherw"}
+
+    def go(self, *arguments, cwd, **environment):
+        return builds.run("go", *arguments, cwd=cwd, env={**self.environment, **environment})
+
+    def project(self, name, main):
+        """An empty project that needs the module, with the text of its program."""
+        folder = builds.new(self.folder, name)
+        with open(os.path.join(folder, "main.go"), "w") as file:
+            file.write(main)
+        self.go("mod", "init", name, cwd=folder)
+        self.go("get", f"{builds.GO_MODULE}@{VERSION}", cwd=folder)
+        return folder
+
+    def test_module_has_what_a_module_needs(self):
+        files = {os.path.relpath(os.path.join(at, name), self.client)
+                 for at, _, names in os.walk(self.client) for name in names}
+        self.assertEqual(MUST_HAVE - files, set())
+        with open(os.path.join(self.client, "go.mod")) as file:
+            self.assertNotIn("require", file.read())
+
+    def test_own_tests_pass(self):
+        self.go("vet", "./...", cwd=self.client)
+        self.assertEqual(builds.run("gofmt", "-l", ".", cwd=self.client), "")
+        said = self.go("test", "-count=1", "-v", "./...", cwd=self.client, FIRN_FRAMES=FRAMES, FIRN_SERVER="")
+        self.assertEqual(re.findall(r"--- SKIP: (\w+)", said), ["TestExamplesRun"])  # without a server
+
+    def test_staticcheck_finds_nothing(self):
+        tools = os.path.join(builds.ROOT, "build", "go", "bin")
+        program = shutil.which("staticcheck") or os.path.join(tools, "staticcheck")
+        if not os.path.exists(program):
+            done = subprocess.run(["go", "install", STATICCHECK], capture_output=True, text=True,
+                                  env={**os.environ, "GOBIN": os.path.abspath(tools)})
+            if done.returncode:
+                self.skipTest("staticcheck is not installed, and no module proxy has it: " + done.stderr[-300:])
+        builds.run(program, "./...", cwd=self.client, env=self.environment)
+
+    def test_takes_ids_while_servers_are_killed(self):
+        with open(os.path.join(builds.DRIVERS, "go", "driver", "main.go")) as file:
+            driver = self.project("driver", file.read())
+        self.go("build", "-o", "run", ".", cwd=driver)
+        registry = f"dir://{self.folder}/registry"
+        builds.run(self.firn, "init", "--brand_new", "--force", "--workers=16", "--registry=" + registry)
+        members = []
+        try:
+            for name in "abc":
+                members.append(cluster.Member(self.program, os.path.join(self.folder, name), registry))
+            self.await_all(members)
+            self.run_the_page(members[0].address)
+            self.go("test", "-count=1", "-run", "TestExamplesRun", ".", cwd=self.client, FIRN_SERVER=members[0].address)
+            self.take_ids(os.path.join(driver, "run"), members)
+        finally:
+            for one in members:
+                cluster.programs.end(one.process)
+
+    def run_the_page(self, address):
+        program = next(block for block in pages.blocks("client/go/README.md") if "package main" in block)
+        folder = self.project("page", program.replace("127.0.0.1:7609", address).replace('"order"', '"default"'))
+        for _ in range(20):  # the page's deadline is short for a busy machine
+            said = self.go("run", ".", cwd=folder)
+            if "the deadline has passed" not in said:
+                break
+        self.assertEqual(len(set(re.findall(r"\b\d{15,19}\b", said))), 101, said)
+
+    def take_ids(self, program, members):
+        import cases
+        with open(os.path.join(self.folder, "driver.log"), "w") as log:
+            driver = cases.Driver([program], log)
+        driver.ask("open", servers="firn://" + ",".join(one.address for one in members[:2]),
+                   deadline_ms=60_000, attempt_limit_ms=1_000)
+        file = os.path.join(self.folder, "ids")
+        driver.ask("start", tag="default", threads=8, file=file)
+
+        def more():
+            before = driver.ask("so_far")["calls"]
+            cluster.patiently("calls come to nothing", lambda: driver.ask("so_far")["calls"] > before + 100)
+
+        more()
+        for one in members:
+            one.signal(signal.SIGKILL)
+            one.process.wait()
+            more()
+            one.start()
+            self.await_all(members)
+            more()
+        said = driver.ask("stop")
+        driver.ask("close")
+        driver.end()
+        with open(file) as lines:
+            ids = lines.read().split()
+        self.assertEqual((said["failed"], len(ids) - len(set(ids))), (0, 0), said)
+
+    @staticmethod
+    def await_all(members):
+        addresses = {one.address for one in members}
+        for one in members:
+            one.await_ready()
+            cluster.patiently("a server is not listed", lambda of=one: addresses <= of.listed())
+
+
+if __name__ == "__main__":
+    if lacking := builds.missing("go"):
+        print(f"skipped: not installed: {', '.join(lacking)}")
+        sys.exit(77)
+    stubs = tempfile.mkdtemp(prefix="firn-stubs-")
+    try:
+        builds.run("thrift", "--gen", "py", "-out", stubs, os.path.join(builds.ROOT, "thrift", "firn.thrift"))
+        sys.path[:0] = [stubs]
+        interop.main(GoTest, "go", "firn")
+    finally:
+        shutil.rmtree(stubs, ignore_errors=True)
