@@ -83,9 +83,13 @@ def run(*command, **options):
 
 
 def build_python(client, folder, of):
-    """The wheel, installed into an empty environment."""
-    python = install_python(wheel_of(client), folder)
-    return [python, "-B", os.path.join(DRIVERS, of + ".py")]
+    """The wheel, installed into an empty environment; `rates` also has a bare stub, and Debian's Thrift."""
+    if of != "rates":
+        return [install_python(wheel_of(client), folder), "-B", os.path.join(DRIVERS, of + ".py")]
+    python = install_python(wheel_of(client), folder, "--system-site-packages")
+    stubs = new(folder, "bare", "stubs")
+    run("thrift", "--gen", "py:package_prefix=stubs.", "-out", stubs, os.path.join(folder, "thrift", "firn.thrift"))
+    return ["env", "PYTHONPATH=" + os.path.dirname(stubs), python, "-B", os.path.join(DRIVERS, of + ".py")]
 
 
 def wheel_of(client):

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Literal, Optional, Sequence
 
 from .ask import Ask
 from .connection import Io
@@ -26,8 +26,8 @@ class BaseClient:
     _begins_at_once = True
 
     def __init__(self, servers: str, *, cluster_uuid: str = "", rack: Optional[int] = None,
-                 on_failure: str = "failover", deadline_ms: int = 200, attempt_limit_ms: int = 80,
-                 attempts_max: int = 3, connections_max: int = 64, servers_max: int = 16,
+                 on_failure: Literal["failover", "failfast"] = "failover", deadline_ms: int = 200,
+                 attempt_limit_ms: int = 80, attempts_max: int = 3, connections_max: int = 64, servers_max: int = 16,
                  local_ranges: Sequence[LocalTag] = (), tls: Optional[Tls] = None,
                  on_event: Optional[Callable[[Event], None]] = None) -> None:
         self._options = Options(servers, cluster_uuid, rack, on_failure, deadline_ms, attempt_limit_ms,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, Optional, Sequence
+from typing import Callable, Literal, Optional, Sequence
 
 from .errors import printable
 
@@ -57,7 +57,7 @@ class Options:
     servers: str                          # firn://seed,seed or list://host:port,host:port
     cluster_uuid: str = ""                # empty: that of the first server that answers
     rack: Optional[int] = None            # use servers of this rack while one is healthy
-    on_failure: str = "failover"          # or "failfast": return the first failure
+    on_failure: Literal["failover", "failfast"] = "failover"  # failfast: return the first failure
     deadline_ms: int = 200                # maximum time of a call, unless the call sets it
     attempt_limit_ms: int = 80            # maximum time of an attempt, connecting included
     attempts_max: int = 3                 # maximum requests per call

@@ -9,7 +9,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport import TSocket, TTransport
 
 import firn
-from firn.wire import IdService
+from stubs.firn.wire import IdService
 
 BATCH, BUNCH = 100, 50
 LIMITS = {"deadline_ms": 30_000, "attempt_limit_ms": 10_000}

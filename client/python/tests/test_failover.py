@@ -1,0 +1,42 @@
+"""Rules of failover that need a look inside the client; tests/conformance plays the others."""
+
+import asyncio
+import unittest
+
+import firn
+import firn.aio
+from fake_server import FakeServer
+
+
+class FailoverTest(unittest.TestCase):
+    def test_hung_server_does_not_use_up_the_retry_budget(self):
+        async def play(hung, healthy):
+            async with firn.aio.Client(f"list://{hung.address},{healthy.address}", deadline_ms=60_000,
+                                       attempt_limit_ms=2_000, connections_max=1_000) as client:
+                await client.next_id("order")
+                client._engine.fleet._budget._left = 3.0  # and 20 more in 2 s
+                hung.delay_s["getId"] = 20
+                ids = await asyncio.gather(*(client.next_id("order") for _ in range(200)))
+                self.assertEqual(len(set(ids)), 200)
+                self.assertGreater(hung.asked.count("getId"), 40)
+                return client.counters()
+
+        with FakeServer() as hung, FakeServer() as healthy:
+            counters = asyncio.run(play(hung, healthy))
+        self.assertEqual((counters.failed, counters.retries_denied), (0, 0))
+        self.assertGreater(counters.timeouts, 40)
+
+    def test_timeout_on_a_used_connection_is_not_retried_on_the_same_server(self):
+        with FakeServer() as server, firn.Client(f"list://{server.address}", deadline_ms=60_000,
+                                                 attempt_limit_ms=300) as client:
+            client.next_id("order", deadline_ms=60_000)
+            server.delay_s["getId"] = 5
+            before = server.asked.count("getId")
+            with self.assertRaises(firn.Unavailable) as raised:
+                client.next_id("order")
+            self.assertEqual([one.end for one in raised.exception.attempts], [firn.End.TIMEOUT])
+            self.assertEqual(server.asked.count("getId") - before, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
