@@ -34,6 +34,17 @@ Refusal NoRuns() {
           0, false};
 }
 
+Refusal NoConsecutiveNumbers() {
+  return {Reason::kBadRequest,
+          "this tag gives no consecutive numbers, because it has no ranges in memory; request "
+          "single ids",
+          0, false};
+}
+
+bool IsOneRun(const Runs& runs) {
+  return runs.size() == 1 && (runs[0].stride == 1 || runs[0].count == 1);
+}
+
 // Applies to this tag alone: other tags may be served well.
 Refusal RegistryUnavailable(std::string_view tag) {
   return {Reason::kStoreDown,
@@ -119,6 +130,16 @@ Verdict Issuer::Begin(IssueCall& call) {
   }
   if (request.form == Form::kRuns && !binding->strategy->gives_runs())
     return Refuse(call, NoRuns());
+  if (request.form == Form::kOneRun) {
+    const int64_t most = binding->strategy->one_run_max();
+    if (most == 0) return Refuse(call, NoConsecutiveNumbers());
+    if (request.count > most) {
+      return Refuse(call, {Reason::kBadRequest, Cat("count is ", request.count,
+                                                    "; consecutive numbers of this tag are "
+                                                    "at most its step, ",
+                                                    most)});
+    }
+  }
   if (auto refusal = binding->plugins.Before(request)) return Refuse(call, *std::move(refusal));
   call.binding_ = binding;
   return Verdict::kIssued;
@@ -144,6 +165,10 @@ Verdict Issuer::Finish(IssueCall& call) {
   const PluginChain& plugins = call.binding_->plugins;
   if (plugins.empty()) return Verdict::kIssued;
   auto refusal = plugins.After(call.request_, call.runs_);
+  if (!refusal && call.request_.form == Form::kOneRun && !IsOneRun(call.runs_)) {
+    refusal = Refusal{Reason::kRejected, "a plugin of this tag changed the numbers"};
+    plugins.OnRefusal(call.request_, *refusal);
+  }
   if (!refusal) return Verdict::kIssued;
   call.binding_ = nullptr;  // the plugins have been notified
   return Refuse(call, *std::move(refusal));

@@ -27,7 +27,12 @@ constexpr uint64_t MethodField(Method method) {
 }
 
 // What the ids will be shown as. Plugins may care: a permutation of single numbers cannot be a run.
-enum class Form : uint8_t { kNumbers, kText, kRuns };
+enum class Form : uint8_t {
+  kNumbers,
+  kText,
+  kRuns,
+  kOneRun,  // as one run of stride 1, so that its last number stands for all of them
+};
 
 // What a caller asks for. A view: `tag` must outlive the call.
 struct Request {

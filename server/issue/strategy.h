@@ -57,6 +57,9 @@ class Strategy {
   // Whether its ids may be given as runs, which their callers keep for later.
   virtual bool gives_runs() const { return true; }
 
+  // Maximum ids per call as one run of consecutive numbers (Form::kOneRun); 0: it gives none.
+  virtual int64_t one_run_max() const { return 0; }
+
   // Maximum ids per call as runs; a call for more is refused, never reduced.
   virtual int64_t count_max() const = 0;
 

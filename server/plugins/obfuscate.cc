@@ -143,7 +143,7 @@ Result<std::shared_ptr<ObfuscatePlugin>> ObfuscatePlugin::Make(
 }
 
 std::optional<Refusal> ObfuscatePlugin::Before(const Request& request) {
-  if (request.form != Form::kRuns) return std::nullopt;
+  if (request.form != Form::kRuns && request.form != Form::kOneRun) return std::nullopt;
   return Refusal{Reason::kRejected, "this tag's ids are permuted and do not form runs", 0, false};
 }
 

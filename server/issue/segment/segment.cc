@@ -27,11 +27,8 @@ Verdict Segment::Issue(IssueCall& call) {
       const Lock lock(mutex_);
       return RefuseStaleLocked(call);
     }
-    const Range taken = cursor_.TakeUpTo(call.missing());
-    if (!taken.empty()) {
-      call.Add({taken.begin, taken.size(), 1});
-      if (call.missing() == 0) return Verdict::kIssued;
-    }
+    Give(cursor_.TakeUpTo(call.missing()), call);
+    if (call.missing() == 0) return Verdict::kIssued;
     const BootMs now = parts_.clock.Boot();
     Lock lock(mutex_);
     if (closed_) return call.Refuse(ClosedNowLocked());
@@ -47,6 +44,20 @@ Verdict Segment::Issue(IssueCall& call) {
     if (verdict == Verdict::kWait) policy_.Waits(call);
     return verdict;
   }
+}
+
+void Segment::Give(Range taken, IssueCall& call) {
+  if (taken.empty()) return;
+  if (call.request().form != Form::kOneRun || taken.size() == call.missing()) {
+    return call.Add({taken.begin, taken.size(), 1});
+  }
+  const Lock lock(mutex_);
+  counts_.wasted += taken.size();
+}
+
+int64_t Segment::one_run_max() const {
+  const Lock lock(mutex_);
+  return tag_->step;
 }
 
 std::optional<Refusal> Segment::WhyNotLocked(BootMs now) const {

@@ -19,7 +19,9 @@ namespace firn {
 //  2. A call that takes the current range down to the tag's mark causes a fetch of the next one; so
 //     does a call that finds nothing. A fetch's size is the policy's. Nothing is fetched before the
 //     first call.
-//  3. A call that finds nothing waits while a fetch is in flight or about to be, and is refused
+//  3. A call for one run that finds less than that in the current range wastes the rest of it, and
+//     continues with the next range.
+//  4. A call that finds nothing waits while a fetch is in flight or about to be, and is refused
 //     otherwise (FetchGate). Failed fetches are repeated even without calls.
 class Segment final : public RangedStrategy, private LowWater {
  public:
@@ -29,6 +31,8 @@ class Segment final : public RangedStrategy, private LowWater {
   bool TryOne(Method, int64_t* id) override { return cursor_.TakeOne(id); }
   RangeCursor* cursor() override { return &cursor_; }
   Verdict Issue(IssueCall& call) override;
+  // Every range has as many numbers, except near the tag's last number.
+  int64_t one_run_max() const override;
 
  private:
   Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<ForkCells> cells,
@@ -47,6 +51,8 @@ class Segment final : public RangedStrategy, private LowWater {
 
   void OnLow() noexcept override;
   bool SwitchLocked(BootMs now);
+  // Gives the call what was taken for it.
+  void Give(Range taken, IssueCall& call);
 
   const std::unique_ptr<ForkCells> cells_;
   RangeCursor cursor_;  // loaded and unloaded under the mutex, which guards the members below
