@@ -11,6 +11,7 @@
 
 #include "common/base/cat.h"
 #include "common/log/log.h"
+#include "common/net/ip_address.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -50,6 +51,14 @@ void WarnOfCertificates(const ServerProgram& server) {
       LOG(WARNING) << "a client authority's certificate" << end << FormatRfc3339(*expiry.client_ca);
     }
   }
+}
+
+// Anyone on the path of a plain connection can read what crosses it.
+void WarnOfPlainPasswords(const ServerOptions& options) {
+  if (options.redis_auth_file.empty() || options.listen.tls) return;
+  if (IsLoopback(options.listen.host)) return;
+  LOG(WARNING) << "passwords of --redis_auth_file cross the plain port " << options.listen.host
+               << ":" << options.listen.port << "; set --tls_cert and --tls_key";
 }
 
 std::string CertificateDates(const ServerProgram& server) {
@@ -168,6 +177,7 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
     NotifyServiceManager("READY=1");
     LOG(INFO) << "sequencer " << FLAGS_sequencer;
     WarnOfCertificates(**server);
+    WarnOfPlainPasswords(*options);
 
     signals.Serve();
     if (ServeUntilAsked(**server, signals)) {

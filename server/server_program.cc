@@ -117,7 +117,9 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
           .admin = std::move(admin),
           .admin_hosts = options_.admin_hosts,
           .default_tag = options_.node.default_tag,
-          .tls_names_file = options_.tls_names_file,
+          .rights_file = options_.rights_file,
+          .redis = options_.redis,
+          .redis_auth_file = options_.redis_auth_file,
           .tinyid_tokens = CheckOf(options_.tinyid_tokens),
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); },
           .cluster = &cluster_};

@@ -49,7 +49,7 @@ class ServerProgram {
   Status Start();
 
   // Re-reads certificates and rights. A failure leaves those in use.
-  Status Reload() { return front_.ReloadTls(); }
+  Status Reload() { return front_.Reload(); }
   std::vector<front::CertificateReport> certificates() const { return front_.certificates(); }
 
   // True if the registry was unreachable at the start and the cluster turned out to be another than

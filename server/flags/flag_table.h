@@ -20,7 +20,7 @@
   READ(string, registry, "",                                                                       \
        "Registry of the cluster: zk://h:p,h:p/firn/<cluster>, dir:///path or static:<machine "     \
        "id>. Empty: the directory `registry` in --state_dir, for a server on loopback only.")      \
-  READ(string, listen, "127.0.0.1:7609", "Address of the public port, for Thrift and HTTP.")       \
+  READ(string, listen, "127.0.0.1:7609", "Address of the public port, for all protocols.")         \
   READ(string, advertise, "",                                                                      \
        "Address at which clients reach this server. Empty: the address of --listen.")              \
   READ(string, admin_listen, "127.0.0.1:7610",                                                     \
@@ -52,9 +52,15 @@
   READ(string, tls_client_ca, "",                                                                  \
        "PEM file with the authorities whose client certificates are accepted on the public "       \
        "port. Empty: clients need no certificate.")                                                \
-  READ(string, tls_names_file, "",                                                                 \
-       "File that maps client certificate names to the tags they may use, one `NAME TAG,TAG` "     \
-       "or `NAME *` per line. Empty: every accepted certificate may use every tag.")               \
+  READ(string, rights_file, "",                                                                    \
+       "File that maps client names to the tags they may use, one `NAME TAG,TAG` or `NAME *` "     \
+       "per line: names on client certificates, and `redis:USER`. Empty: every client may use "    \
+       "every tag.")                                                                               \
+  READ(string, tls_names_file, "", "Another name of --rights_file.")                               \
+  SWITCH(redis, redis, "Serve the Redis protocol (RESP2 and RESP3) on the public port.")           \
+  TEXT(redis_auth_file, redis_auth_file,                                                           \
+       "File with the users of the Redis protocol, one `user:password` per line. Empty: Redis "    \
+       "clients need no login.")                                                                   \
   READ(string, admin_tls_cert, "",                                                                 \
        "PEM file with the admin port's certificate chain. Empty: no TLS on that port.")            \
   READ(string, admin_tls_key, "", "PEM file with the private key of --admin_tls_cert.")            \

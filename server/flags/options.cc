@@ -22,6 +22,7 @@
 #include "server/flags/flag_table.h"
 #include "server/front/desk/tag_rights.h"
 #include "server/front/net/tls.h"
+#include "server/front/redis/redis_logins.h"
 #include "server/node/open_node.h"
 
 // --- flags ---------------------------------------------------------------------------------------
@@ -151,11 +152,27 @@ void ReadEncryption(FlagFaults& faults, ServerOptions& options) {
       faults, "admin_", {FLAGS_admin_tls_cert, FLAGS_admin_tls_key, FLAGS_admin_tls_client_ca});
   if (options.admin) options.admin->tls = admin;
   if (admin && !options.admin) faults.Add("admin_tls_cert", "needs an --admin_listen of its own");
-  options.tls_names_file = FLAGS_tls_names_file;
-  if (options.tls_names_file.empty()) return;
-  if (FLAGS_tls_client_ca.empty()) faults.Add("tls_names_file", "needs --tls_client_ca");
-  const Status read = front::TagRights(options.tls_names_file).Load();
-  if (!read.ok()) faults.Add("tls_names_file", read.message());
+}
+
+// Without a certificate or a login no client has a name, and the file would refuse all of them.
+void ReadRights(FlagFaults& faults, ServerOptions& options) {
+  const bool old_name = FLAGS_rights_file.empty();
+  const char* const flag = old_name ? "tls_names_file" : "rights_file";
+  options.rights_file = old_name ? FLAGS_tls_names_file : FLAGS_rights_file;
+  if (!old_name && !FLAGS_tls_names_file.empty()) {
+    faults.Add("tls_names_file", "is another name of --rights_file; set one of them");
+  }
+  if (!options.redis_auth_file.empty()) {
+    if (!options.redis) faults.Add("redis_auth_file", "needs --redis");
+    const Status read = front::RedisLogins(options.redis_auth_file).Load();
+    if (!read.ok()) faults.Add("redis_auth_file", read.message());
+  }
+  if (options.rights_file.empty()) return;
+  if (FLAGS_tls_client_ca.empty() && options.redis_auth_file.empty()) {
+    faults.Add(flag, "needs --tls_client_ca or --redis_auth_file");
+  }
+  const Status read = front::TagRights(options.rights_file).Load();
+  if (!read.ok()) faults.Add(flag, read.message());
 }
 
 // Returns loopback for an invalid address, so that dependent checks do not report it a second time.
@@ -183,6 +200,7 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
     options.admin->limits.spare_descriptors /= 2;
   }
   ReadEncryption(faults, options);
+  ReadRights(faults, options);
   options.advertise = listen;
   if (!FLAGS_advertise.empty()) {
     options.advertise = faults.Take("advertise", Endpoint::Parse(FLAGS_advertise), listen);

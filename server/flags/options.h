@@ -30,7 +30,9 @@ struct ServerOptions {
   std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
   std::vector<std::string> admin_hosts{};          // host names that the admin side answers to
   bool admin_is_local = true;                      // only this host can reach it
-  std::string tls_names_file{};                    // rights of clients' certificate names
+  std::string rights_file{};                       // rights of clients, by their names
+  bool redis = true;                               // serve the Redis protocol
+  std::string redis_auth_file{};                   // its users; empty: no login is needed
   Endpoint advertise;                              // where clients reach it
   OwnerName owner;
   std::string application = "firn";

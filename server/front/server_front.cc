@@ -5,16 +5,19 @@
 
 #include "server/front/desk/id_desk.h"
 #include "server/front/http/http_protocol.h"
+#include "server/front/redis/redis_protocol.h"
 #include "server/front/thrift/thrift_protocol.h"
 
 namespace firn::front {
 
 struct ServerFront::Desk {
   explicit Desk(const Backend& backend)
-      : http(backend.issuer, http_counters, Method::kHttp, backend.default_tag, backend.rights) {}
+      : http(backend.issuer, http_counters, Method::kHttp, backend.default_tag, backend.rights),
+        redis(backend.issuer, redis_counters, Method::kRedis, backend.default_tag, backend.rights) {
+  }
 
-  DeskCounters thrift_counters, http_counters;
-  IdDesk http;
+  DeskCounters thrift_counters, http_counters, redis_counters;
+  IdDesk http, redis;
 };
 
 // Each connection asks for the list: so however many there are, twenty ask in a second. The spread
@@ -32,9 +35,11 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
     : options_(std::move(options)),
       control_(control),
       clock_(clock),
-      rights_(options_.tls_names_file.empty()
+      rights_(options_.rights_file.empty() ? nullptr
+                                           : std::make_unique<TagRights>(options_.rights_file)),
+      logins_(options_.redis_auth_file.empty()
                   ? nullptr
-                  : std::make_unique<TagRights>(options_.tls_names_file)),
+                  : std::make_unique<RedisLogins>(options_.redis_auth_file)),
       status_(
           view, [this] { return sums(); }, clock),
       backend_{issuer,
@@ -54,6 +59,7 @@ ServerFront::~ServerFront() = default;
 
 Status ServerFront::Start() {
   FIRN_TRY(RefreshRights());
+  FIRN_TRY(ReloadLogins());
   FIRN_TRY(public_.Start().WithContext("public port"));
   if (!admin_) return {};
   Status started = admin_->Start().WithContext("admin port");
@@ -72,18 +78,24 @@ DeskCounters::Sums ServerFront::sums() const {
   for (const auto& desk : desks_) {
     desk->thrift_counters.AddTo(sums);
     desk->http_counters.AddTo(sums);
+    desk->redis_counters.AddTo(sums);
   }
   return sums;
 }
 
-Status ServerFront::ReloadTls() {
-  Status reloaded = public_.ReloadTls();
-  if (reloaded.ok() && admin_) reloaded = admin_->ReloadTls();
-  return reloaded.ok() ? RefreshRights() : reloaded;
+Status ServerFront::Reload() {
+  FIRN_TRY(public_.ReloadTls());
+  if (admin_) FIRN_TRY(admin_->ReloadTls());
+  FIRN_TRY(ReloadLogins());
+  return RefreshRights();
+}
+
+Status ServerFront::ReloadLogins() {
+  return logins_ == nullptr ? Status() : logins_->Load().WithContext("--redis_auth_file");
 }
 
 Status ServerFront::RefreshRights() {
-  return rights_ == nullptr ? Status() : rights_->Load().WithContext("--tls_names_file");
+  return rights_ == nullptr ? Status() : rights_->Load().WithContext("--rights_file");
 }
 
 std::vector<CertificateReport> ServerFront::certificates() const {
@@ -105,7 +117,7 @@ std::string ServerFront::Metrics() const {
   if (rights_ != nullptr) {
     for (const auto& [name, times] : rights_->refused()) {
       page.Counter("firn_tls_names_refused_total",
-                   "Calls for tags to which the names of a certificate give no right.", times,
+                   "Calls for tags to which the client's names give no right.", times,
                    {{"name", name}});
     }
   }
@@ -136,9 +148,12 @@ ProtocolSet ServerFront::PublicProtocols() {
   handlers.push_back(MakeServersHandler(backend_));
   handlers.push_back(MakeOpenApiHandler());
   if (!options_.admin) AddAdmin(handlers);
-  return {MakeThriftProtocol(ThriftCoding::kBinary, backend_, desk.thrift_counters),
-          MakeThriftProtocol(ThriftCoding::kCompact, backend_, desk.thrift_counters),
-          MakeHttpProtocol(backend_.limits, &desk.http, std::move(handlers))};
+  ProtocolSet protocols{
+      .thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, backend_, desk.thrift_counters),
+      .thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend_, desk.thrift_counters),
+      .http = MakeHttpProtocol(backend_.limits, &desk.http, std::move(handlers))};
+  if (options_.redis) protocols.redis = MakeRedisProtocol(backend_, desk.redis, logins_.get());
+  return protocols;
 }
 
 ProtocolSet ServerFront::AdminProtocols() {

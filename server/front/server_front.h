@@ -19,6 +19,7 @@
 #include "server/front/desk/status_cache.h"
 #include "server/front/http/http_handlers.h"
 #include "server/front/net/front_door.h"
+#include "server/front/redis/redis_logins.h"
 #include "server/issue/issuer.h"
 
 namespace firn::front {
@@ -29,8 +30,11 @@ struct ServerFrontOptions {
   std::optional<FrontDoorOptions> admin{};
   std::vector<std::string> admin_hosts{};  // names that the admin side answers to
   std::string default_tag = "default";
-  // The rights of names in client certificates, see TagRights; empty: every client has all rights.
-  std::string tls_names_file{};
+  // The rights of clients by their names, see TagRights; empty: every client has all rights.
+  std::string rights_file{};
+  bool redis = true;  // serve the Redis protocol on the public port
+  // Users and passwords of the Redis protocol, see RedisLogins; empty: it needs no login.
+  std::string redis_auth_file{};
   TokenCheck tinyid_tokens{};  // empty: no token is required
   // Appends other parts' metrics to /metrics. Any thread, must not block.
   std::function<void(MetricsPage&)> more_metrics{};
@@ -42,10 +46,10 @@ struct ServerFrontOptions {
 // from 2 s to 60 s, with a random variation of a fifth.
 Milliseconds AskAgain(uint64_t connections, Entropy& entropy);
 
-// Both doors of a server, with everything behind them: the public one for Thrift and HTTP, the
-// admin one for operators. A program places this in front of its issuer.
+// Both doors of a server, with everything behind them: the public one for Thrift, HTTP and Redis,
+// the admin one for operators. A program places this in front of its issuer.
 //
-// Start, Shutdown and ReloadTls belong to its owner; the rest is thread-safe.
+// Start, Shutdown and Reload belong to its owner; the rest is thread-safe.
 class ServerFront {
  public:
   // All references must outlive it.
@@ -63,12 +67,12 @@ class ServerFront {
   uint16_t port() const { return public_.port(); }
   uint16_t admin_port() const { return admin_ ? admin_->port() : port(); }
 
-  // Re-reads certificates and keys, for new connections. A failure, such as an expired certificate,
-  // leaves those in use. Ok without TLS.
-  Status ReloadTls();
+  // Re-reads certificates and keys, for new connections, then logins and rights. A failure, such as
+  // an expired certificate, leaves those in use.
+  Status Reload();
   // When the certificates in use expire.
   std::vector<CertificateReport> certificates() const;
-  // Reads --tls_names_file again if it has changed. Any thread.
+  // Reads --rights_file again if it has changed. Any thread.
   Status RefreshRights();
 
   // There may be ids for waiting calls of this tag.
@@ -87,13 +91,15 @@ class ServerFront {
 
   // Adds the admin side's handlers to those of a door.
   void AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers);
+  Status ReloadLogins();
   ProtocolSet PublicProtocols();
   ProtocolSet AdminProtocols();
 
   const ServerFrontOptions options_;
   ServerControl& control_;
   const Clock& clock_;
-  const std::unique_ptr<TagRights> rights_;
+  const std::unique_ptr<TagRights> rights_;    // null: everyone may take ids of all tags
+  const std::unique_ptr<RedisLogins> logins_;  // null: the Redis protocol needs no login
   const StatusCache status_;
   const Backend backend_;
   mutable std::mutex mutex_;

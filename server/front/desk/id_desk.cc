@@ -17,8 +17,11 @@ IdDesk::IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::strin
 
 namespace {
 
-std::string NoRight(const TagRights::Names& names, std::string_view tag) {
-  const std::string who = names.empty() ? "without a name" : "of " + Quoted(names.front());
+std::string NoRight(const DoorCall& door, std::string_view tag) {
+  if (!door.user.empty()) {
+    return Cat("user ", Quoted(door.user), " has no right to ids of ", Quoted(tag));
+  }
+  const std::string who = door.names.empty() ? "without a name" : "of " + Quoted(door.names[0]);
   return Cat("the certificate ", who, " gives no right to ids of ", Quoted(tag));
 }
 
@@ -36,8 +39,8 @@ IssueCall& IdDesk::Fresh() {
 }
 
 std::optional<Refusal> IdDesk::WhyNotPermitted(std::string_view tag, const DoorCall& door) {
-  if (!rights_ || rights_->Permit(door.names, NameOf(tag))) return std::nullopt;
-  return Refusal{Reason::kRejected, NoRight(door.names, NameOf(tag))};
+  if (!rights_ || rights_->Permit(door.names, door.user, NameOf(tag))) return std::nullopt;
+  return Refusal{Reason::kRejected, NoRight(door, NameOf(tag))};
 }
 
 Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, DoorCall& door) {

@@ -13,7 +13,7 @@
 
 namespace firn::front {
 
-// Turns the requests of one protocol (Thrift, or HTTP) on one IO thread into ids. A call that waits
+// Turns the requests of one protocol on one IO thread into ids. A call that waits
 // is stored with its connection, and continued at the next attempt. Used by one IO thread;
 // allocates nothing for calls that do not wait.
 class IdDesk {

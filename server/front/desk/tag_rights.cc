@@ -75,24 +75,30 @@ Status TagRights::Load() {
   return {};
 }
 
-bool TagRights::Reader::Permit(const Names& names, std::string_view tag) {
+bool TagRights::Reader::Permit(const Names& names, std::string_view user, std::string_view tag) {
   if (edition_ != rights_->edition_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(rights_->mutex_);
     table_ = rights_->table_;
     edition_ = rights_->edition_;
   }
-  const bool permitted = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+  const auto grants = [&](std::string_view name) {
     const auto found = table_->find(name);
     if (found == table_->end()) return false;
     return found->second.contains(kAll) || found->second.contains(tag);
-  });
-  if (!permitted) rights_->CountRefused(names);
+  };
+  const bool permitted = (!user.empty() && grants(user)) ||
+                         std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+                           return !name.starts_with(kLoginPrefix) && grants(name);
+                         });
+  if (!permitted) {
+    const std::string_view who = user.empty() && !names.empty() ? names.front() : user;
+    rights_->CountRefused(std::string(who));
+  }
   return permitted;
 }
 
-void TagRights::CountRefused(const Names& names) {
+void TagRights::CountRefused(std::string who) {
   const std::lock_guard lock(mutex_);
-  std::string who = names.empty() ? "" : names.front();
   if (refused_.size() >= kNamesCounted && !refused_.contains(who)) who = "others";
   ++refused_[who];
 }

@@ -15,14 +15,20 @@
 
 namespace firn::front {
 
-// Decides which client may take ids of which tags, by the names in its certificate:
+// What the name of a user who has logged in through the Redis protocol begins with.
+inline constexpr std::string_view kLoginPrefix = "redis:";
+
+// Decides which client may take ids of which tags, by its names:
 //
 //     # NAME and TAG,TAG,... or * for all; a name without spaces, tags without commas
 //     shop.example    order,order item
 //     spiffe://x/etl  *
+//     redis:alice     order
 //
-// Each of a certificate's names (its subjectAltName's DNS names and URIs, and its common name)
-// grants what its line says. A name without a line grants nothing.
+// A client has the names of its certificate (its subjectAltName's DNS names and URIs, and its
+// common name), and `redis:USER` if it has logged in through the Redis protocol. Each grants what
+// its line says. A name without a line grants nothing. A certificate's name that begins with
+// `redis:` is ignored.
 //
 // Rights are checked at every call, so removing a line also affects connections that are
 // open. Thread-safe.
@@ -40,8 +46,9 @@ class TagRights {
    public:
     explicit Reader(TagRights& rights) : rights_(&rights) {}
 
-    // Whether a client with these names may; if not, it is counted under the first of them.
-    bool Permit(const Names& names, std::string_view tag);
+    // Whether a client with these names on its certificate may, who has logged in as `user` if
+    // that is not empty. If not, it is counted under `user`, or else the first of the names.
+    bool Permit(const Names& names, std::string_view user, std::string_view tag);
 
    private:
     TagRights* rights_;
@@ -62,7 +69,7 @@ class TagRights {
  private:
   static Result<Table> Parse(std::string_view text);
 
-  void CountRefused(const Names& names);
+  void CountRefused(std::string who);
 
   const std::string file_;
   std::atomic<uint64_t> edition_ = 1;  // of table_: set under the mutex, after it

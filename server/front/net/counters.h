@@ -18,7 +18,7 @@ enum class CloseCause : uint8_t {
   kTooManyOfPeer,    // the same, of its address
   kUnknownProtocol,  // the first bytes belong to no protocol that the door serves
   kFrameTooLarge,
-  kBadFrame,  // a frame that the Thrift protocol cannot read
+  kBadFrame,  // a request of Thrift or Redis that cannot be read
   kBadHttp,
   kHttpTooLarge,  // header or body
   kIdle,

@@ -85,6 +85,8 @@ struct DoorCall {
   const void* waits_for = nullptr;
   // The names on the certificate that it has shown; none without one.
   std::vector<std::string> names{};
+  // The name under which it has logged in, as its protocol knows it; empty: it has not.
+  std::string user{};
   // So many requests at the front may be served at once, where that is less work.
   size_t together = 1;
   // The number of the server report that was sent last; 0: none.

@@ -192,6 +192,27 @@ TEST_F(ServerOptionsTest, NamesTheFlagsThatEncryptionRequires) {
   EXPECT_NE(names.find(dir_ / "names"), std::string::npos) << names;
 }
 
+TEST_F(ServerOptionsTest, ReadsUsersAndRightsOfTheRedisProtocol) {
+  const std::string users = Write("users", "alice:word\n", 0600);
+  const std::string rights = Write("rights", "redis:alice order\n", 0644);
+  const ServerOptions options = Good({{"redis_auth_file", users}, {"rights_file", rights}});
+  EXPECT_TRUE(options.redis);
+  EXPECT_EQ(options.redis_auth_file, users);
+  EXPECT_EQ(options.rights_file, rights);
+  EXPECT_EQ(Good({{"redis_auth_file", users}, {"tls_names_file", rights}}).rights_file, rights);
+  const auto expect = [](const std::string& faults, const char* fault) {
+    EXPECT_NE(faults.find(fault), std::string::npos) << faults;
+    EXPECT_EQ(faults.find("word"), std::string::npos) << faults;
+  };
+  expect(Faults({{"rights_file", rights}}),
+         "--rights_file needs --tls_client_ca or --redis_auth_file");
+  expect(Faults({{"rights_file", rights}, {"tls_names_file", rights}, {"redis_auth_file", users}}),
+         "--tls_names_file is another name of --rights_file; set one of them");
+  expect(Faults({{"redis_auth_file", users}, {"redis", "false"}}),
+         "--redis_auth_file needs --redis");
+  expect(Faults({{"redis_auth_file", rights}}), "--redis_auth_file");
+}
+
 TEST_F(ServerOptionsTest, NamesEveryInvalidFileAtOnce) {
   const std::string faults = Faults({{"tls_cert", dir_ / "no.crt"},
                                      {"tls_key", dir_ / "no.key"},

@@ -19,6 +19,9 @@ inline std::vector<std::string> KindsOfRequests() {
       "GET /v1/ids/default?count=3 HTTP/1.1\r\nHost: x\r\n\r\n",
       "GET http://[::1]:7609/genid?a HTTP/1.1\r\nHost: [::1]:7609\r\nConnection: close\r\n\r\n",
       "\r\n\r\nOPTIONS * HTTP/1.1\r\nHost:\r\n\r\n\r\nHEAD /genid HTTP/1.0\r\n\r\n",
+      "*2\r\n$4\r\nINCR\r\n$7\r\ndefault\r\n*1\r\n$4\r\nQUIT\r\n",
+      "*3\r\n$8\r\nFIRN.IDS\r\n$7\r\ndefault\r\n$3\r\n100\r\n",
+      "*5\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$1\r\nu\r\n$1\r\np\r\n",
       post + "Content-Length: 7\r\n\r\ncount=2",
       post + "Transfer-Encoding: chunked\r\n\r\n3\r\ncou\r\n4;x=y\r\nnt=2\r\n0\r\nT: v\r\n\r\n"};
   for (const ThriftCoding coding : {ThriftCoding::kBinary, ThriftCoding::kCompact}) {

@@ -72,16 +72,16 @@ TEST_F(TagRightsTest, GrantWhatTheLineOfAnyNamePermits) {
                      "spiffe://x/etl\t*\r\n"
                      "idle refund")
                   .ok());
-  EXPECT_TRUE(reader_.Permit({"shop.example"}, "order"));
-  EXPECT_TRUE(reader_.Permit({"shop.example"}, "order item"));
-  EXPECT_TRUE(reader_.Permit({"shop.example"}, "Müller & Söhne"));
-  EXPECT_FALSE(reader_.Permit({"shop.example"}, "refund"));
-  EXPECT_FALSE(reader_.Permit({"shop.example"}, "*"));
-  EXPECT_FALSE(reader_.Permit({"Shop.example"}, "order")) << "names are compared byte by byte";
-  EXPECT_TRUE(reader_.Permit({"unknown", "idle"}, "refund")) << "any of its names counts";
-  EXPECT_TRUE(reader_.Permit({"spiffe://x/etl"}, "whatever"));
-  EXPECT_FALSE(reader_.Permit({"unknown"}, "order"));
-  EXPECT_FALSE(reader_.Permit({}, "order"));
+  EXPECT_TRUE(reader_.Permit({"shop.example"}, "", "order"));
+  EXPECT_TRUE(reader_.Permit({"shop.example"}, "", "order item"));
+  EXPECT_TRUE(reader_.Permit({"shop.example"}, "", "Müller & Söhne"));
+  EXPECT_FALSE(reader_.Permit({"shop.example"}, "", "refund"));
+  EXPECT_FALSE(reader_.Permit({"shop.example"}, "", "*"));
+  EXPECT_FALSE(reader_.Permit({"Shop.example"}, "", "order")) << "names are compared byte by byte";
+  EXPECT_TRUE(reader_.Permit({"unknown", "idle"}, "", "refund")) << "any of its names counts";
+  EXPECT_TRUE(reader_.Permit({"spiffe://x/etl"}, "", "whatever"));
+  EXPECT_FALSE(reader_.Permit({"unknown"}, "", "order"));
+  EXPECT_FALSE(reader_.Permit({}, "", "order"));
   const std::map<std::string, uint64_t> counted{
       {"shop.example", 2}, {"Shop.example", 1}, {"unknown", 1}, {"", 1}};
   EXPECT_EQ(rights_.refused(), counted);
@@ -89,7 +89,7 @@ TEST_F(TagRightsTest, GrantWhatTheLineOfAnyNamePermits) {
 
 TEST_F(TagRightsTest, AnEmptyFileGrantsNothing) {
   ASSERT_TRUE(Loaded("").ok());
-  EXPECT_FALSE(reader_.Permit({"shop.example"}, "order"));
+  EXPECT_FALSE(reader_.Permit({"shop.example"}, "", "order"));
 }
 
 TEST_F(TagRightsTest, NamesTheInvalidLineAndKeepsTheEarlierRights) {
@@ -99,13 +99,13 @@ TEST_F(TagRightsTest, NamesTheInvalidLineAndKeepsTheEarlierRights) {
     EXPECT_EQ(status.code(), Code::kInvalid) << wrong;
     EXPECT_NE(status.message().find(file_ + ": line 2"), std::string::npos) << status;
     EXPECT_TRUE(rights_.Load().ok()) << "a fault is reported once";
-    EXPECT_TRUE(reader_.Permit({"a"}, "order"));
+    EXPECT_TRUE(reader_.Permit({"a"}, "", "order"));
   }
   ASSERT_EQ(std::remove(file_.c_str()), 0);
   EXPECT_EQ(rights_.Load().code(), Code::kNotFound);
-  EXPECT_TRUE(reader_.Permit({"a"}, "order"));
+  EXPECT_TRUE(reader_.Permit({"a"}, "", "order"));
   ASSERT_TRUE(Loaded("b order\n").ok());
-  EXPECT_FALSE(reader_.Permit({"a"}, "order")) << "its line was removed";
+  EXPECT_FALSE(reader_.Permit({"a"}, "", "order")) << "its line was removed";
 }
 
 TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {
@@ -119,7 +119,7 @@ TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {
         TagRights::Reader reader(rights_);
         for (bool last = false; !last;) {
           last = gone;
-          if (reader.Permit({"a"}, "order") && last) ++permitted_afterwards;
+          if (reader.Permit({"a"}, "", "order") && last) ++permitted_afterwards;
         }
       });
     }
@@ -127,7 +127,7 @@ TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {
     gone = true;
   }
   EXPECT_EQ(permitted_afterwards, 0);
-  EXPECT_TRUE(reader_.Permit({"a"}, "refund"));
+  EXPECT_TRUE(reader_.Permit({"a"}, "", "refund"));
 }
 
 TEST_F(TagRightsTest, NoCallWaitsForTheFile) {
@@ -136,15 +136,15 @@ TEST_F(TagRightsTest, NoCallWaitsForTheFile) {
   std::jthread loader = LoadSlowly();
   std::future<bool> permitted = std::async(std::launch::async, [this] {
     TagRights::Reader newcomer(rights_);
-    const bool other = newcomer.Permit({"a"}, "refund");
-    return newcomer.Permit({"a"}, "order") && !other && rights_.refused().contains("a");
+    const bool other = newcomer.Permit({"a"}, "", "refund");
+    return newcomer.Permit({"a"}, "", "order") && !other && rights_.refused().contains("a");
   });
   const bool answered = permitted.wait_for(kPatience) == std::future_status::ready;
   GoOn();
   EXPECT_TRUE(answered) << "calls must not wait while the file is read";
   EXPECT_TRUE(permitted.get() || !answered) << "the earlier rights must stay in force";
   loader.join();
-  EXPECT_TRUE(reader_.Permit({"a"}, "refund"));
+  EXPECT_TRUE(reader_.Permit({"a"}, "", "refund"));
 }
 
 TEST_F(TagRightsTest, ASlowReadDoesNotRestoreOldRights) {
@@ -154,13 +154,13 @@ TEST_F(TagRightsTest, ASlowReadDoesNotRestoreOldRights) {
       << "shorter than the old file, which must not show behind it";
   GoOn();
   loader.join();
-  EXPECT_TRUE(reader_.Permit({"a"}, "gift"));
-  EXPECT_FALSE(reader_.Permit({"a"}, "order"));
+  EXPECT_TRUE(reader_.Permit({"a"}, "", "gift"));
+  EXPECT_FALSE(reader_.Permit({"a"}, "", "order"));
 }
 
 TEST_F(TagRightsTest, LimitsTheNamesThatItCounts) {
   for (size_t i = 0; i < TagRights::kNamesCounted + 10; ++i) {
-    reader_.Permit({"n" + std::to_string(i)}, "order");
+    reader_.Permit({"n" + std::to_string(i)}, "", "order");
   }
   EXPECT_EQ(rights_.refused().size(), TagRights::kNamesCounted + 1);
   EXPECT_EQ(rights_.refused().at("others"), 10u);

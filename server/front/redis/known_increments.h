@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "server/front/desk/id_desk.h"
+#include "server/front/net/buffers.h"
+#include "server/front/net/protocol.h"
+
+namespace firn::front {
+
+// The fast path. Most requests on a connection are an INCR of a tag that was asked for before. Such
+// a request is found by its bytes, and its tag is asked for an id. Equal requests behind it are
+// served with it. Nothing of the tag's service is kept: claim, plugins, draining and limits are
+// checked for each request. Belongs to one IO thread; allocates nothing.
+class KnownIncrements {
+ public:
+  explicit KnownIncrements(IdDesk& desk) : desk_(desk) {}
+
+  // Nullopt, without an effect: the request at the front has to be parsed.
+  std::optional<ServeStep> Serve(std::string_view in, const DoorCall& door, OutBuffer& out) const;
+
+  // `request` is an INCR of this tag, whose whole name it gives.
+  void Remember(std::string_view request, const Tag& tag);
+
+ private:
+  static constexpr int kPlaceBits = 4;
+  static constexpr size_t kBytesMax = 120;
+
+  struct Known {
+    const Tag* tag = nullptr;  // null: there is none
+    size_t size = 0;
+    std::array<char, kBytesMax> request{};
+
+    bool IsAt(std::string_view in) const;
+  };
+
+  static size_t PlaceOf(std::string_view request);
+
+  IdDesk& desk_;
+  std::array<Known, 1 << kPlaceBits> known_{};
+};
+
+}  // namespace firn::front

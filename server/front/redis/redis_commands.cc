@@ -1,0 +1,223 @@
+#include "server/front/redis/redis_commands.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "common/base/cat.h"
+#include "common/base/parse.h"
+#include "server/front/redis/redis_refusal.h"
+#include "server/front/redis/resp_answer.h"
+
+namespace firn::front {
+namespace {
+
+constexpr size_t kAnyNumber = SIZE_MAX;
+// Of an unknown command, as Redis shows it.
+constexpr size_t kShownBytesMax = 128;
+
+std::string InLowerCase(std::string_view text) {
+  std::string lower(text.substr(0, kShownBytesMax));
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  return lower;
+}
+
+// Clients compare these words: some continue without the command only if they find them.
+std::string UnknownCommand(const RespRequest& words) {
+  std::string text =
+      Cat("unknown command '", words[0].substr(0, kShownBytesMax), "', with args beginning with: ");
+  const size_t end = text.size() + kShownBytesMax;
+  const size_t kept = std::min(words.count, RespRequest::kKept);
+  for (size_t i = 1; i < kept && text.size() < end; ++i) {
+    text += Cat("'", words[i].substr(0, end - text.size()), "' ");
+  }
+  return text;
+}
+
+}  // namespace
+
+RedisCommands::RedisCommands(const Backend& backend, IdDesk& desk, const RedisLogins* logins)
+    : backend_(backend), desk_(desk) {
+  if (logins != nullptr) logins_.emplace(*logins);
+}
+
+const RedisCommands::Command* RedisCommands::Find(std::string_view name) {
+  using R = RedisCommands;
+  static constexpr Command kCommands[] = {
+      {"incr", 2, 2, false, &R::Incr},
+      {"incrby", 3, 3, false, &R::IncrBy},
+      {"firn.id", 2, 2, false, &R::Id},
+      {"firn.ids", 3, 3, false, &R::Ids},
+      {"firn.text", 2, 2, false, &R::Text},
+      {"get", 2, 2, false, &R::Get},
+      {"hello", 1, kAnyNumber, true, &R::Hello},
+      {"auth", 2, 3, true, &R::Auth},
+      {"quit", 1, kAnyNumber, true, &R::Quit},
+      {"reset", 1, 1, true, &R::Reset},
+      {"client", 2, kAnyNumber, false, &R::Client},
+      {"select", 2, 2, false, &R::Select},
+      {"ping", 1, 2, false, &R::Ping},
+      {"echo", 2, 2, false, &R::Echo},
+      {"info", 1, kAnyNumber, false, &R::Info},
+      {"command", 1, kAnyNumber, false, &R::CommandList},
+      {"cluster", 1, kAnyNumber, false, &R::Cluster},
+  };
+  const auto* const found = std::find_if(std::begin(kCommands), std::end(kCommands),
+                                         [&](const Command& one) { return one.name == name; });
+  return found == std::end(kCommands) ? nullptr : found;
+}
+
+bool RedisCommands::MayAsk(DoorCall& door) {
+  if (!logins_) return true;
+  auto* const session = static_cast<RedisSession*>(door.session.get());
+  if (session == nullptr || door.user.empty()) return false;
+  if (session->edition == logins_->edition()) return true;
+  // A user whose line was removed is logged out.
+  const std::string_view name = std::string_view(door.user).substr(kLoginPrefix.size());
+  if (!logins_->Has(name)) door.user.clear();
+  session->edition = logins_->edition();
+  return !door.user.empty();
+}
+
+RedisCommands::Outcome RedisCommands::Run(const RespRequest& request, DoorCall& door,
+                                          OutBuffer& out) {
+  incremented_ = nullptr;
+  Call call{request, door, out};
+  const Command* const command = Find(InLowerCase(request[0]));
+  if (!MayAsk(door) && (command == nullptr || !command->before_login)) {
+    resp::AppendError("NOAUTH", "Authentication required.", out);
+    return Outcome::kAnswered;
+  }
+  if (command == nullptr) {
+    resp::AppendError("ERR", UnknownCommand(request), out);
+    return Outcome::kAnswered;
+  }
+  if (request.count < command->least || request.count > command->most) {
+    resp::AppendError("ERR", Cat("wrong number of arguments for '", command->name, "' command"),
+                      out);
+    return Outcome::kAnswered;
+  }
+  return (this->*command->run)(call);
+}
+
+// --- ids -----------------------------------------------------------------------------------------
+
+template <typename Write>
+RedisCommands::Outcome RedisCommands::Ask(Call& call, int64_t count, Form form, Write&& write) {
+  const std::string_view tag = call.words[1];
+  // Not the default tag: a key is a tag's whole name.
+  if (tag.empty()) return Refuse(call, "the key is empty; it is the name of a tag");
+  if (auto refusal = desk_.WhyNotPermitted(tag, call.door)) {
+    call.door.parked.reset();
+    AppendRefusal("NOPERM", *refusal, call.out);
+    desk_.Refuse(*std::move(refusal));
+    return Outcome::kAnswered;
+  }
+  switch (desk_.Ask(tag, count, form, call.door)) {
+    case Verdict::kWait:
+      return Outcome::kPark;
+    case Verdict::kRefused:
+      AppendRefusal(desk_.call().refusal(), call.out);
+      break;
+    case Verdict::kIssued:
+      write(desk_.call().runs());
+      break;
+  }
+  return Outcome::kAnswered;
+}
+
+RedisCommands::Outcome RedisCommands::Refuse(Call& call, std::string message) {
+  desk_.Refuse({Reason::kBadRequest, std::move(message), 0, false});
+  AppendRefusal(desk_.call().refusal(), call.out);
+  return Outcome::kAnswered;
+}
+
+RedisCommands::Outcome RedisCommands::OneInteger(Call& call) {
+  return Ask(call, 1, Form::kNumbers,
+             [&](const Runs& runs) { resp::AppendInteger(runs[0].first, call.out); });
+}
+
+RedisCommands::Outcome RedisCommands::Incr(Call& call) {
+  const std::string_view tag = call.words[1];
+  const Tag* const known = tag.empty() ? nullptr : desk_.Resolve(tag);
+  const auto id = desk_.One(known, call.door);
+  if (!id) return OneInteger(call);
+  // A name that is served by default may get a tag of its own.
+  if (known->name() == tag) incremented_ = known;
+  resp::AppendInteger(*id, call.out);
+  return Outcome::kAnswered;
+}
+
+// One answer stands for all numbers up to it, so they must be consecutive and shown as issued.
+RedisCommands::Outcome RedisCommands::IncrBy(Call& call) {
+  const auto count = ParseNumber<int64_t>(call.words[2]);
+  if (!count) return Error(call, "value is not an integer or out of range");
+  if (*count == 1) return OneInteger(call);
+  if (*count < 1) return Refuse(call, "the increment must be 1 or more: numbers only rise");
+  return Ask(call, *count, Form::kOneRun,
+             [&](const Runs& runs) { resp::AppendInteger(runs[0].At(*count - 1), call.out); });
+}
+
+RedisCommands::Outcome RedisCommands::Id(Call& call) {
+  return Ask(call, 1, Form::kNumbers,
+             [&](const Runs& runs) { resp::AppendDecimal(runs[0].first, call.out); });
+}
+
+RedisCommands::Outcome RedisCommands::Ids(Call& call) {
+  const int64_t most = backend_.limits.list_ids_max;
+  const auto count = ParseNumberWithin<int64_t>(call.words[2], 1, most);
+  if (!count) return Refuse(call, Cat("the count must be 1 to ", most));
+  return Ask(call, *count, Form::kNumbers, [&](const Runs& runs) {
+    resp::AppendArray(static_cast<size_t>(*count), call.out);
+    runs.ForEach([&call](int64_t id) { resp::AppendDecimal(id, call.out); });
+  });
+}
+
+RedisCommands::Outcome RedisCommands::Text(Call& call) {
+  return Ask(call, 1, Form::kText, [&](const Runs& runs) {
+    std::string text;
+    desk_.call().AppendText(runs[0].first, backend_.view.wall(), text);
+    resp::AppendBulk(text, call.out);
+  });
+}
+
+RedisCommands::Outcome RedisCommands::Get(Call& call) {
+  return Refuse(call, "a tag does not reveal its current number; take the next one with INCR");
+}
+
+// --- the server ----------------------------------------------------------------------------------
+
+std::string RedisCommands::InfoText() const {
+  const auto snapshot = backend_.status.Get();
+  const ServerReport& report = snapshot->report;
+  return Cat("# Server\r\nredis_version:", kRedisVersion, "\r\nredis_mode:standalone\r\n",
+             "\r\n# Persistence\r\nloading:0\r\n", "\r\n# Replication\r\nrole:master\r\n",
+             "\r\n# Firn\r\nfirn_version:", report.version,
+             "\r\nfirn_state:", PhaseName(report.phase), "\r\nfirn_cluster:", report.cluster_name,
+             "\r\nfirn_address:", report.address, "\r\nfirn_calls:", snapshot->sums.calls, "\r\n");
+}
+
+RedisCommands::Outcome RedisCommands::Info(Call& call) {
+  resp::AppendBulk(InfoText(), call.out);
+  return Outcome::kAnswered;
+}
+
+// Clients that read the list of commands work without one.
+RedisCommands::Outcome RedisCommands::CommandList(Call& call) {
+  const std::string sub = InLowerCase(call.words[1]);
+  if (sub == "count") {
+    resp::AppendInteger(0, call.out);
+  } else if (sub == "docs" && VersionOf(call.door) == 3) {
+    resp::AppendNumber('%', 0, call.out);
+  } else {
+    resp::AppendArray(0, call.out);
+  }
+  return Outcome::kAnswered;
+}
+
+RedisCommands::Outcome RedisCommands::Cluster(Call& call) {
+  resp::AppendError("ERR", "This instance has cluster support disabled", call.out);
+  return Outcome::kAnswered;
+}
+
+}  // namespace firn::front

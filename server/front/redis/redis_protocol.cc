@@ -1,0 +1,79 @@
+#include "server/front/redis/redis_protocol.h"
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "common/base/cat.h"
+#include "server/front/redis/known_increments.h"
+#include "server/front/redis/redis_commands.h"
+#include "server/front/redis/resp_answer.h"
+#include "server/front/redis/resp_request.h"
+
+namespace firn::front {
+namespace {
+
+// As in Redis, what a peer may send before it has logged in.
+constexpr RespLimits kBeforeLogin{.words_max = 10, .bytes_max = 16 * 1024};
+constexpr size_t kWordsMax = 1024;
+
+class RedisProtocol final : public Protocol {
+ public:
+  RedisProtocol(const Backend& backend, IdDesk& desk, const RedisLogins* logins)
+      : after_login_{.words_max = kWordsMax, .bytes_max = backend.limits.frame_bytes_max},
+        known_(desk),
+        commands_(backend, desk, logins) {}
+
+  ServeStep Serve(std::string_view in, DoorCall& door, OutBuffer& out) override {
+    const bool may_ask = commands_.MayAsk(door);
+    if (may_ask) {
+      if (const auto served = known_.Serve(in, door, out)) return *served;
+    }
+    const RespParsed parsed = ParseResp(in, may_ask ? after_login_ : kBeforeLogin, request_);
+    switch (parsed.kind) {
+      case RespParsed::Kind::kNeedMore:
+        return ServeStep::NeedMore(parsed.bytes);
+      case RespParsed::Kind::kBad:
+        resp::AppendError("ERR", parsed.fault, out);
+        return ServeStep::Close(CloseCause::kBadFrame);
+      case RespParsed::Kind::kWhole:
+        break;
+    }
+    if (request_.count == 0) return ServeStep::Served(parsed.bytes, 0);
+    return Run(in.substr(0, parsed.bytes), door, out);
+  }
+
+ private:
+  ServeStep Run(std::string_view request, DoorCall& door, OutBuffer& out) {
+    const size_t before = out.size();
+    try {
+      switch (commands_.Run(request_, door, out)) {
+        case RedisCommands::Outcome::kAnswered:
+          break;
+        case RedisCommands::Outcome::kPark:
+          return ServeStep::Park(door.parked->ask_again_in());
+        case RedisCommands::Outcome::kClose:
+          return ServeStep::Close(CloseCause::kPeer);
+      }
+    } catch (const std::exception& e) {
+      out.Truncate(before);
+      resp::AppendError("ERR", Cat("a defect: ", e.what()), out);
+    }
+    if (const Tag* const tag = commands_.incremented()) known_.Remember(request, *tag);
+    return ServeStep::Served(request.size());
+  }
+
+  const RespLimits after_login_;
+  RespRequest request_;
+  KnownIncrements known_;
+  RedisCommands commands_;
+};
+
+}  // namespace
+
+std::unique_ptr<Protocol> MakeRedisProtocol(const Backend& backend, IdDesk& desk,
+                                            const RedisLogins* logins) {
+  return std::make_unique<RedisProtocol>(backend, desk, logins);
+}
+
+}  // namespace firn::front

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+
+#include "server/front/desk/backend.h"
+#include "server/front/desk/id_desk.h"
+#include "server/front/net/protocol.h"
+#include "server/front/redis/redis_logins.h"
+
+namespace firn::front {
+
+// The Redis protocol, RESP2 and RESP3: INCR of a key is the next id of the tag with that name. One
+// object for each IO thread. All must outlive it; the desk is of the same thread. `logins`: only
+// their users get ids; null: everyone.
+std::unique_ptr<Protocol> MakeRedisProtocol(const Backend& backend, IdDesk& desk,
+                                            const RedisLogins* logins);
+
+}  // namespace firn::front
