@@ -14,8 +14,9 @@
 
 namespace firn::front {
 
-// The backend of a measured server: a snowflake tag `default` under a claim that is not in any
-// registry, valid for a day. For measurements only: two of these would issue the same ids.
+// The backend of a measured server: snowflake tags `default` and `counter:__rand_int__`, the key of
+// redis-benchmark, under a claim that is not in any registry, valid for a day. For measurements
+// only: two of these would issue the same ids.
 class BenchServer final : public ServerView, public ServerControl, public RejectionHandler {
  public:
   explicit BenchServer(const Layout& layout = Layout::Firn()) : layout_(layout) {
@@ -23,7 +24,9 @@ class BenchServer final : public ServerView, public ServerControl, public Reject
     auto claim = std::make_shared<Claim>(layout_, MachineId(1), now);
     claim->ExtendTo(now + Milliseconds(86'400'000));
     if (!snowflake_->Adopt(claim).ok()) Die("the claim was not adopted");
-    if (!issuer_.Set({"default", snowflake_, {}}).ok()) Die("no tag default");
+    for (const char* const tag : {"default", "counter:__rand_int__"}) {
+      if (!issuer_.Set({tag, snowflake_, {}}).ok()) Die("a tag was not defined");
+    }
   }
 
   Issuer& issuer() { return issuer_; }

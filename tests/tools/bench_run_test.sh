@@ -43,6 +43,14 @@ done
 expect "nothing is left behind of that" "err out" "$(cd "$work" && echo *)"
 
 code=0
+run --only=incr --rounds=1 --measure-ms=20 || code=$?
+expect "it measures INCR: $(tail -n 3 "$work/err")" 0 "$code"
+for row in "redis INCR" "firn INCR"; do
+  expect "three shapes have a row of $row" 3 "$(grep -c "^  $row  " "$work/out")"
+done
+expect "nothing is left behind of INCR" "err out" "$(cd "$work" && echo *)"
+
+code=0
 run --only=machines --rounds=1 --measure-ms=20 --check || code=$?
 expect "it measures several machine ids: $(tail -n 3 "$work/err")" 0 "$code"
 for row in "1 id, getIds(1000)" "1 id, getRuns(1000)" "4 ids, getIds(1000)" "4 ids, getRuns(1000)"; do
