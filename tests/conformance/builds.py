@@ -33,13 +33,17 @@ COMPILER = os.path.join(NODE_PACKAGES, "typescript", "bin", "tsc")
 UNREACHABLE = ("Could not resolve host", "Could not connect", "Connection refused", "Timeout was reached",
                "failed to download from", "spurious network error", "failed to fetch")
 
+# Maven's words when it cannot fetch a package.
+MAVEN_UNREACHABLE = ("Unknown host", "Connect timed out", "Connection refused", "Could not transfer artifact",
+                     "Network is unreachable")
+
 # Planted faults: file of the client, text there, its replacement, the row that must fail.
 PLANTS = {
     "cpp": (None, None, None, "too few ids, or a duplicate"),
     "python": ("firn/ask.py", "return f\"it gave {len(answer)} ids, not {self.count}\"",
                "return None", "too few ids, or a duplicate"),
-    "java": ("src/main/java/io/firn/Ask.java", "new HashSet<>(ids).size() == count ?",
-             "ids.size() == count ?", "too few ids, or a duplicate"),
+    "java": ("firn-client/src/main/java/io/firn/Ask.java", "if (hasDuplicates(answer)) {",
+             "if (answer.length > ask.number) {", "too few ids, or a duplicate"),
     "go": ("ask.go", "if len(ids) != count {", "if len(ids) > count {",
            "too few ids, or a duplicate"),
     "typescript": ("src/asks.ts", "if (ids.length !== count) return", "if (ids.length > count) return",
@@ -143,16 +147,54 @@ def build_go(client, folder, of):
 
 
 def build_java(client, folder, of):
-    """A jar that holds the client and its stubs, and a driver beside it."""
-    stubs, classes = new(folder, "stubs"), os.path.join(folder, "classes")
-    run("thrift", "--gen", "java", "-out", stubs, os.path.join(folder, "thrift", "firn.thrift"))
-    javac("11", classes, JARS, stubs, os.path.join(client, "src", "main", "java"))
-    jar = os.path.join(folder, "firn.jar")
-    run("jar", "--create", "--file", jar, "-C", classes, ".")
+    """The jar of Maven's build, and a driver beside it. `rates` has a bare stub as well, with Debian's Thrift."""
+    maven("package", "-pl", "firn-client", "-Dmaven.test.skip=true", "-Dmaven.source.skip=true",
+          "-Dmaven.javadoc.skip=true", cwd=client)
+    path, sources = [java_jar(os.path.join(folder, "build", "java", "firn-client"))], []
+    if of == "rates":
+        sources = [new(folder, "stubs")]
+        run("thrift", "--gen", "java", "-out", *sources, os.path.join(folder, "thrift", "firn.thrift"))
+        path += JARS
     driver = os.path.join(folder, "driver")
-    javac("11", driver, [jar, *JARS], os.path.join(DRIVERS, "java"))
+    javac("11", driver, path, os.path.join(DRIVERS, "java", of.capitalize() + ".java"), *sources)
     quick = [] if of == "rates" else QUICK
-    return ["java", *quick, "-cp", ":".join([driver, jar, *JARS]), of.capitalize()]
+    return ["java", *quick, "-cp", ":".join([driver, *path]), of.capitalize()]
+
+
+def java_jar(folder):
+    """The jar of classes in a folder that may have those of sources and documentation too."""
+    jar, = [name for name in os.listdir(folder) if re.fullmatch(r"[a-z-]+-[\d.]+\.jar", name)]
+    return os.path.join(folder, jar)
+
+
+def maven(*arguments, cwd, repository=None):
+    """Runs Maven, with network access only if something was not downloaded yet. Exits as skipped if it reaches no
+    registry. With `repository`, an empty one is filled from the user's, without network access."""
+    options = ["-B", "-ntp"]
+    if repository:
+        options += ["-s", maven_settings(repository), "-Dmaven.repo.local=" + repository]
+    environment = {**os.environ, "MAVEN_OPTS": " ".join(QUICK)}
+    with place_of("java"):  # Maven's repository may have one writer at a time
+        for network in ([],) if repository else (["-o"], []):
+            done = subprocess.run(["mvn", *options, *network, *arguments], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, cwd=cwd, env=environment)
+            if not (done.returncode and network and "offline mode" in done.stdout):
+                break
+    if done.returncode and (cause := next((one for one in MAVEN_UNREACHABLE if one in done.stdout), None)):
+        print(f"skipped: Maven reaches no registry ({cause})")
+        sys.exit(77)
+    if done.returncode:
+        raise SystemExit(f"mvn {' '.join(arguments)} failed:\n{done.stdout}")
+    return done.stdout
+
+
+def maven_settings(repository):
+    """A file of settings in which what the user's repository has takes the place of Maven Central."""
+    file = repository + "-settings.xml"
+    with open(file, "w") as settings:
+        settings.write("<settings><mirrors><mirror><id>cached</id><mirrorOf>*</mirrorOf><url>file://"
+                       + os.path.expanduser("~/.m2/repository") + "</url></mirror></mirrors></settings>\n")
+    return file
 
 
 def build_typescript(client, folder, of, check=("--noCheck", "--declaration", "false", "--declarationMap", "false")):
@@ -177,9 +219,11 @@ def node_packages():
     return NODE_PACKAGES
 
 
-def javac(release, out, path, *folders):
-    sources = [os.path.join(at, name) for folder in folders
-               for at, _, names in os.walk(folder) for name in names if name.endswith(".java")]
+def javac(release, out, path, *places):
+    """Compiles files, and all files of folders."""
+    sources = [place for place in places if os.path.isfile(place)]
+    sources += [os.path.join(at, name) for folder in places
+                for at, _, names in os.walk(folder) for name in names if name.endswith(".java")]
     run("javac", *("-J" + flag for flag in QUICK), "--release", release, "-nowarn", "-proc:none",
         "-Xlint:none", "-encoding", "UTF-8", "-cp", ":".join(path), "-d", out, *sources)
 
@@ -200,10 +244,15 @@ def build_rust(client, folder, of):
         return [shutil.copy(built, os.path.join(folder, of))]
 
 
-@contextlib.contextmanager
 def rust_place():
     """The folder of cargo's output, which is this program's alone meanwhile."""
-    place = os.path.join(ROOT, "build", "rust")
+    return place_of("rust")
+
+
+@contextlib.contextmanager
+def place_of(language):
+    """A folder below build/, which is this program's alone meanwhile."""
+    place = os.path.join(ROOT, "build", language)
     os.makedirs(place, exist_ok=True)
     with open(os.path.join(place, "lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -258,7 +307,7 @@ def parsed(by):
 
 def missing(*chosen, more=()):
     """The missing packages for the languages and `more`; empty if none is missing."""
-    needs = {"python": ("pip3", PYTHON_BUILD), "go": ("go", GO_THRIFT), "java": ("javac", "jar", *JARS),
+    needs = {"python": ("pip3", PYTHON_BUILD), "go": ("go", GO_THRIFT), "java": ("javac", "mvn", *JARS),
              "typescript": ("node", "npm"),
              "rust": ("cargo", "rustc")}
     tools = ["thrift", *more, *(tool for one in chosen for tool in needs.get(one, ()))]

@@ -16,7 +16,6 @@ import sys
 import tempfile
 import unittest
 import zipfile
-from xml.etree import ElementTree
 
 import builds
 import pages
@@ -156,27 +155,13 @@ class PagesTest(unittest.TestCase):
         self.assertIn("from memory", said)
 
     def test_client_of_java(self):
-        folder = self.new_folder()
-        client = builds.copy("java", folder, planted=False)
-        *made, run = pages.blocks("client/java/README.md")[1].splitlines()
+        folder, (*java, path, _) = self.built("java")
         with open(os.path.join(folder, "Ids.java"), "w") as file:
             file.write(self.first_lines("java"))
-        environment = {**os.environ, "JAVA_TOOL_OPTIONS": " ".join(builds.QUICK)}
-        self.ran("bash", "-e", "-c", "\n".join(made), cwd=folder, env=environment)
-        path, = [line for line in made if line.startswith("export")]
-        self.ids_in(self.given("bash", "-c", path + "\n" + run, cwd=folder, env=environment), 101)
-        example, jars = os.path.join(client, "example"), [os.path.join(folder, "firn.jar"), *builds.JARS]
-        builds.javac("11", example, jars, example)
-        said = self.given("java", *builds.QUICK, "-cp", ":".join([example, *jars]), "Example",
-                          "firn://127.0.0.1:" + self.port)
+        self.ids_in(self.given(*java, path, os.path.join(folder, "Ids.java")), 101)
+        example = os.path.join(folder, "client", "java", "example", "Example.java")
+        said = self.given(*java, path, example, "firn://127.0.0.1:" + self.port)
         self.assertIn("from memory", said)
-
-    def test_form_of_the_pom(self):
-        space = "{http://maven.apache.org/POM/4.0.0}"
-        project = ElementTree.parse(os.path.join(builds.ROOT, "client", "java", "pom.xml")).getroot()
-        self.assertEqual(project.tag, space + "project")
-        for name in "modelVersion", "groupId", "artifactId", "version", "dependencies":
-            self.assertIsNotNone(project.find(space + name), name)
 
 
 if __name__ == "__main__":

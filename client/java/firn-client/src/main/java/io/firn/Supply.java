@@ -1,6 +1,6 @@
 package io.firn;
 
-import io.firn.wire.IdRun;
+import io.firn.Wire.Run;
 import java.util.List;
 
 /** The prefetched ids of one tag. Thread-safe.
@@ -15,14 +15,14 @@ final class Supply {
 
   /** The runs of one fetch; ids are taken from its front. */
   private static final class Buffer {
-    private final List<IdRun> runs;
+    private final List<Run> runs;
     private final long askedAt;
     private final int size;
     private int left;
     private int run;
     private int taken; // taken ids of the run
 
-    Buffer(List<IdRun> runs, int size, long askedAt) {
+    Buffer(List<Run> runs, int size, long askedAt) {
       this.runs = runs;
       this.size = size;
       this.left = size;
@@ -30,7 +30,7 @@ final class Supply {
     }
 
     long take() {
-      IdRun now = runs.get(run);
+      Run now = runs.get(run);
       long id = now.first + taken * now.stride;
       taken++;
       if (taken == now.count) {
@@ -127,7 +127,7 @@ final class Supply {
   }
 
   private void fetch(int count, long askedAt) {
-    List<IdRun> runs = null;
+    List<Run> runs = null;
     FirnException failure = null;
     try {
       runs = engine.call(Ask.runs(tag.tag, count), engine.options.deadlineMs);
@@ -138,7 +138,7 @@ final class Supply {
     }
   }
 
-  private synchronized void ended(List<IdRun> runs, FirnException failure, int count, long askedAt) {
+  private synchronized void ended(List<Run> runs, FirnException failure, int count, long askedAt) {
     fetching = false;
     if (runs != null) {
       next = new Buffer(runs, count, askedAt);

@@ -1,11 +1,8 @@
 package io.firn;
 
-import io.firn.wire.ServerList;
-import io.firn.wire.ServerStatus;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -165,7 +162,7 @@ final class Engine {
 
   /** Asks for the server's status, and fails unless the server is of this cluster. */
   private void greet(Connection connection, long until) throws Failure {
-    ServerStatus status;
+    Wire.Status status;
     try {
       status = connection.call(Ask.status(), until);
     } catch (Failure failure) {
@@ -180,7 +177,7 @@ final class Engine {
     }
     fleet.admit(status);
     connection.used = false;
-    connection.check = new IdCheck(status.layout, new HashSet<>(Ask.timedTags(status)), status.wall_ms);
+    connection.check = new IdCheck(status.layout, Ask.timedTags(status), status.wallMs);
     connection.status = status;
   }
 
@@ -341,7 +338,7 @@ final class Engine {
     long until = System.nanoTime() + options.attemptLimitMs * 1_000_000L;
     Connection connection = take(server, false, until);
     boolean whole = false;
-    ServerList list;
+    Wire.ServerList list;
     try {
       list = connection.call(Ask.servers(fleet.version()), until);
       whole = true;
@@ -361,6 +358,6 @@ final class Engine {
     for (Server gone : fleet.apply(list, server)) {
       dropIdle(gone);
     }
-    return Math.min(Math.max(list.ask_again_ms, ASK_AGAIN_MIN_MS), ASK_AGAIN_MAX_MS);
+    return Math.min(Math.max(list.askAgainMs, ASK_AGAIN_MIN_MS), ASK_AGAIN_MAX_MS);
   }
 }

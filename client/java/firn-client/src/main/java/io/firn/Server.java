@@ -1,6 +1,5 @@
 package io.firn;
 
-import io.firn.wire.ServerState;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.Arrays;
@@ -43,7 +42,7 @@ final class Server {
   int weight = 100;
   boolean online = true;
   boolean tls;
-  ServerState state = ServerState.READY;
+  Wire.State state = Wire.State.READY;
   boolean lastResort;
   final AtomicInteger inFlight = new AtomicInteger();
   volatile boolean gone; // from the list
@@ -90,14 +89,14 @@ final class Server {
   }
 
   Fitness fitness(String tag, boolean needsMachine, long now) {
-    boolean notReady = state == ServerState.NOT_READY || now < notReadyUntil;
+    boolean notReady = state == Wire.State.NOT_READY || now < notReadyUntil;
     if (quarantined) {
       return Fitness.QUARANTINED;
     }
     if (lastResort) {
       return Fitness.LAST_RESORT;
     }
-    if (draining || state == ServerState.DRAINING || state == ServerState.OFFLINE
+    if (draining || state == Wire.State.DRAINING || state == Wire.State.OFFLINE
         || now < closedUntil.getOrDefault(tag, now)) {
       return Fitness.DRAINING;
     }

@@ -1,10 +1,9 @@
 package io.firn;
 
 import io.firn.Server.Fitness;
-import io.firn.wire.ServerEntry;
-import io.firn.wire.ServerList;
-import io.firn.wire.ServerState;
-import io.firn.wire.ServerStatus;
+import io.firn.Wire.Entry;
+import io.firn.Wire.ServerList;
+import io.firn.Wire.Status;
 import java.net.InetAddress;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -67,12 +66,12 @@ final class Fleet {
     List<Server> gone = new ArrayList<>();
     synchronized (this) {
       boolean lower = list.version < version && !toldBy.lastResort;
-      if (list.servers == null || list.servers.isEmpty() || list.version == version || lower) {
+      if (list.servers.isEmpty() || list.version == version || lower) {
         return gone;
       }
       Map<String, Server> before = servers;
       servers = new TreeMap<>();
-      for (ServerEntry entry : list.servers) {
+      for (Entry entry : list.servers) {
         merge(entry, before);
       }
       for (String seed : seeds) {
@@ -92,8 +91,8 @@ final class Fleet {
     return gone;
   }
 
-  private void merge(ServerEntry entry, Map<String, Server> before) {
-    if (entry.address == null || Options.portOf(entry.address) == 0) {
+  private void merge(Entry entry, Map<String, Server> before) {
+    if (Options.portOf(entry.address) == 0) {
       return;
     }
     Server server = before.containsKey(entry.address) ? before.get(entry.address) : made(entry.address);
@@ -306,8 +305,8 @@ final class Fleet {
   // --- what answers and failures say --------------------------------------------------------------
 
   /** Fails unless the server that says `status` of itself is of this cluster. */
-  synchronized void admit(ServerStatus status) throws Failure {
-    String theirs = status.cluster_uuid == null ? "" : status.cluster_uuid;
+  synchronized void admit(Status status) throws Failure {
+    String theirs = status.clusterUuid;
     if (theirs.isEmpty() && !uuid.isEmpty()) {
       throw new Failure(Attempt.End.REFUSED, "it does not know its cluster yet", Reason.NOT_READY, 0,
           true, false);
@@ -316,17 +315,15 @@ final class Fleet {
       throw new Failure(Attempt.End.WRONG_SERVICE,
           "its cluster is '" + theirs + "', this one's '" + uuid + "'");
     }
-    if (status.layout == null || status.layout.isEmpty()
+    if (status.layout.isEmpty()
         || (!layout.isEmpty() && !status.layout.equals(layout))) {
       throw new Failure(Attempt.End.WRONG_SERVICE,
           "its layout is '" + status.layout + "', this one's '" + layout + "'");
     }
     uuid = theirs;
     layout = status.layout;
-    if (status.tags != null) {
-      status.tags.stream().filter(one -> !"snowflake".equals(one.strategy))
-          .forEach(one -> ownNumbers.add(one.tag));
-    }
+    status.tags.stream().filter(one -> !"snowflake".equals(one.strategy))
+        .forEach(one -> ownNumbers.add(one.tag));
   }
 
   /** Records that a server has answered a call, or refused it as every server would. A server that gave ids
@@ -466,7 +463,7 @@ final class Fleet {
   }
 
   /** What a look in the background came to: the status, or a failure. */
-  void looked(Server server, ServerStatus status, Failure failure) {
+  void looked(Server server, Status status, Failure failure) {
     if (failure != null && failure.nonsense()) {
       quarantine(server, failure);
       return;
@@ -481,7 +478,7 @@ final class Fleet {
       }
       boolean out = server.draining || server.quarantined || server.out;
       server.quarantined = server.foreign = false;
-      server.draining = status.state == ServerState.DRAINING;
+      server.draining = status.state == Wire.State.DRAINING;
       server.recovered();
       if (server.draining) {
         server.lookAt = Server.now() + LOOK_AGAIN_MS;

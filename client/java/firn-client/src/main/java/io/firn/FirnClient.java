@@ -54,7 +54,7 @@ public final class FirnClient implements AutoCloseable {
     if (count < 1 || count > COUNT_MAX) {
       throw badRequest("count is " + count + "; it must be 1 to " + COUNT_MAX);
     }
-    return call(Ask.ids(tag, count), deadlineMs);
+    return new IdList(call(Ask.ids(tag, count), deadlineMs));
   }
 
   /** Returns one id in the text form of its tag. */

@@ -1,7 +1,5 @@
 package io.firn;
 
-import io.firn.wire.Refusal;
-import io.firn.wire.ServerStatus;
 import java.io.BufferedInputStream;
 import java.io.EOFException;
 import java.io.IOException;
@@ -12,30 +10,24 @@ import java.net.Socket;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.List;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
-import org.apache.thrift.TApplicationException;
-import org.apache.thrift.TBase;
-import org.apache.thrift.TException;
-import org.apache.thrift.protocol.TBinaryProtocol;
-import org.apache.thrift.protocol.TMessage;
-import org.apache.thrift.protocol.TMessageType;
-import org.apache.thrift.transport.TMemoryBuffer;
-import org.apache.thrift.transport.TMemoryInputTransport;
 
 /** One connection to one server, used by one call at a time. Any failure ends it, so a late answer
  * cannot be taken for the answer to another call. */
 final class Connection {
-  private static final int FRAME_MAX = 16 << 20;
+  private static final int FIRST_BYTES = 1 << 16;
 
   boolean used; // an earlier call used it: if it is closed, the call may try again
   volatile long idleSince;
-  ServerStatus status; // the server's status at the start of the connection
+  Wire.Status status; // the server's status at the start of the connection
   IdCheck check;
   private final Socket plain;
   private Socket socket;
   private InputStream in; // reads head and body of a short answer at once
+  private final byte[] head = new byte[4];
   private int sequence;
   private int got; // received bytes of the current answer
 
@@ -148,7 +140,7 @@ final class Connection {
     got = 0;
     byte[] answer;
     try {
-      socket.getOutputStream().write(request(ask));
+      socket.getOutputStream().write(Wire.request(ask, sequence));
       answer = receive(until);
     } catch (SocketTimeoutException late) {
       throw new Failure(Attempt.End.TIMEOUT, "");
@@ -158,81 +150,36 @@ final class Connection {
       throw new Failure(Attempt.End.CLOSED, fault.getMessage(), null, 0, false, used && got == 0);
     }
     used = true;
-    try {
-      return read(answer, ask);
-    } catch (TException | RuntimeException fault) {
-      throw new Failure(Attempt.End.BROKEN, "its answer cannot be read: " + fault.getMessage());
-    }
+    return Wire.answer(answer, ask, sequence);
   }
 
-  private byte[] request(Ask<?> ask) throws IOException {
-    try {
-      TMemoryBuffer buffer = new TMemoryBuffer(256);
-      buffer.write(new byte[4], 0, 4);
-      TBinaryProtocol protocol = new TBinaryProtocol(buffer);
-      protocol.writeMessageBegin(new TMessage(ask.method, TMessageType.CALL, sequence));
-      ask.arguments.write(protocol);
-      byte[] frame = java.util.Arrays.copyOf(buffer.getArray(), buffer.length());
-      ByteBuffer.wrap(frame).putInt(frame.length - 4);
-      return frame;
-    } catch (TException fault) {
-      throw new IOException(fault);
-    }
-  }
-
+  /** Returns the next frame. Memory for it grows with the bytes that arrive. */
   private byte[] receive(long until) throws IOException, Failure {
-    int size = ByteBuffer.wrap(receive(4, until)).getInt();
-    if (size >>> 16 == 0x1503) {
-      throw new Failure(Attempt.End.BROKEN, "it speaks TLS");
+    receive(head, 0, until);
+    int size = Wire.frameSize(ByteBuffer.wrap(head).getInt());
+    byte[] frame = new byte[Math.min(size, FIRST_BYTES)];
+    receive(frame, 0, until);
+    while (frame.length < size) {
+      int have = frame.length;
+      frame = Arrays.copyOf(frame, Math.min(size, 2 * have));
+      receive(frame, have, until);
     }
-    if (size <= 0 || size > FRAME_MAX) {
-      throw new Failure(Attempt.End.BROKEN, "it does not speak Thrift");
-    }
-    return receive(size, until);
+    return frame;
   }
 
-  private byte[] receive(int size, long until) throws IOException {
-    byte[] data = new byte[size];
-    for (int at = 0; at < size;) {
+  /** Fills the array from `at` on. */
+  private void receive(byte[] data, int at, long until) throws IOException {
+    while (at < data.length) {
       if (System.nanoTime() >= until) {
         throw new SocketTimeoutException();
       }
       plain.setSoTimeout(leftMs(until));
-      int more = in.read(data, at, size - at);
+      int more = in.read(data, at, data.length - at);
       if (more < 0) {
         throw new EOFException("before the whole answer");
       }
       at += more;
       got += more;
     }
-    return data;
-  }
-
-  private <T> T read(byte[] frame, Ask<T> ask) throws TException, Failure {
-    TBinaryProtocol protocol = new TBinaryProtocol(new TMemoryInputTransport(frame), frame.length,
-        frame.length, true, true);
-    TMessage head = protocol.readMessageBegin();
-    if (head.type == TMessageType.EXCEPTION) {
-      TApplicationException fault = TApplicationException.readFrom(protocol);
-      String detail = "it does not know the method: " + fault.getMessage();
-      throw fault.getType() == TApplicationException.UNKNOWN_METHOD
-          ? Failure.lackingMethod(detail) : new Failure(Attempt.End.BROKEN, detail);
-    }
-    if (!head.name.equals(ask.method) || head.type != TMessageType.REPLY
-        || head.seqid != sequence) {
-      throw new Failure(Attempt.End.BROKEN, "it answers something that was not asked");
-    }
-    TBase<?, ?> result = ask.newResult();
-    result.read(protocol);
-    Refusal refusal = Ask.refusalIn(result);
-    if (refusal != null) {
-      throw new Failure(Attempt.End.REFUSED, refusal.message, Reason.of(refusal.reason),
-          Math.max(0, refusal.retry_after_ms), refusal.another_server_may_help, false);
-    }
-    T answer = ask.answerIn(result);
-    if (answer == null) {
-      throw new Failure(Attempt.End.BROKEN, "its answer holds neither ids nor a refusal");
-    }
-    return answer;
   }
 }
