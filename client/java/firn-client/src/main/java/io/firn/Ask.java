@@ -89,7 +89,7 @@ final class Ask<T> {
     return !ascend(sorted);
   }
 
-  private static boolean ascend(long[] ids) {
+  static boolean ascend(long[] ids) {
     for (int i = 1; i < ids.length; i++) {
       if (ids[i] <= ids[i - 1]) {
         return false;

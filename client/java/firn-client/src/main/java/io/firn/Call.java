@@ -66,9 +66,8 @@ final class Call<T> {
         continue;
       }
       waited = false;
-      if (!freeNext && !fleet.budget.take(Server.now())) {
-        fleet.giveBack(server);
-        throw failure("the retry budget is exhausted");
+      if (!freeNext) {
+        payForRetry(server);
       }
       try {
         return askOne(server, attempting);
@@ -76,6 +75,16 @@ final class Call<T> {
         heed(server, failure);
       }
     }
+  }
+
+  private void payForRetry(Server server) throws FirnException {
+    if (fleet.budget.take(Server.now())) {
+      fleet.tally.retries.increment();
+      return;
+    }
+    fleet.tally.retriesDenied.increment();
+    fleet.giveBack(server);
+    throw failure("the retry budget is exhausted");
   }
 
   /** Asks the server; tries again on a new connection if an idle one turns out to be closed. */
@@ -96,9 +105,11 @@ final class Call<T> {
     long began = System.nanoTime();
     try {
       T answer = attempting.ask(server, ask, fresh, until);
-      fleet.answered(server, ask.tag, false);
+      fleet.answered(server, ask.tag, ask.form == Ask.Form.NOTHING); // a status is no id
+      fleet.tally.attempted(null);
       return answer;
     } catch (Failure failure) {
+      fleet.tally.attempted(failure);
       double tookMs = (System.nanoTime() - began) / 1e6;
       attempts.add(new Attempt(server.address, failure.end, failure.reason, tookMs, failure.detail));
       // A timeout after too little time says nothing about the server's health.

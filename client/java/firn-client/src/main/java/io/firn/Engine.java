@@ -9,6 +9,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
@@ -27,6 +29,9 @@ final class Engine {
   final Fleet fleet;
   final Map<String, Supply> supplies = new HashMap<>();
   final ExecutorService background;
+  final AsyncCalls async;
+  final Tally tally = new Tally();
+  private final ScheduledThreadPoolExecutor timer;
   private final Set<Connection> open = ConcurrentHashMap.newKeySet();
   private final Object wake = new Object();
   private long listDue = Server.NEVER;
@@ -35,12 +40,11 @@ final class Engine {
 
   Engine(Options options, List<String> seeds) {
     this.options = options;
-    fleet = new Fleet(options, seeds, this::askListSoon);
-    background = Executors.newCachedThreadPool(run -> {
-      Thread thread = new Thread(run, "firn-background");
-      thread.setDaemon(true);
-      return thread;
-    });
+    fleet = new Fleet(options, seeds, tally, this::askListSoon);
+    background = Executors.newCachedThreadPool(run -> daemon(run, "firn-background"));
+    timer = new ScheduledThreadPoolExecutor(1, run -> daemon(run, "firn-timer"));
+    timer.setRemoveOnCancelPolicy(true);
+    async = new AsyncCalls(this, options.executor);
     if (options.listsChange()) {
       listDue = Server.now();
     }
@@ -50,26 +54,42 @@ final class Engine {
     background.execute(this::upkeep);
   }
 
+  static Thread daemon(Runnable run, String name) {
+    Thread thread = new Thread(run, name);
+    thread.setDaemon(true);
+    return thread;
+  }
+
   /** Does not wait: calls in progress end with CLOSED. */
   void close() {
     fleet.stop();
+    supplies.values().forEach(Supply::close);
     for (Server server : fleet.all()) {
       server.room.release(1_000_000); // waiting calls continue, and notice the end
     }
     wakeUp();
     open.forEach(Connection::close);
     background.shutdownNow();
+    timer.shutdownNow();
+    async.close();
+  }
+
+  /** Runs a short task after that time, unless the client is closed. */
+  ScheduledFuture<?> later(long ms, Runnable run) {
+    return timer.schedule(run, ms, TimeUnit.MILLISECONDS);
   }
 
   <T> T call(Ask<T> ask, long deadlineMs) throws FirnException {
+    long began = System.nanoTime();
+    FirnException fault = null;
     try {
       return new Call<>(fleet, ask, deadlineMs).run(this::attempt);
     } catch (FirnException failure) {
-      if (fleet.stopped()) {
-        throw new FirnException(FirnException.Kind.CLOSED, "the client was closed", null, 0,
-            failure.attempts());
-      }
-      throw failure;
+      fault = !fleet.stopped() ? failure : new FirnException(FirnException.Kind.CLOSED, "the client was closed",
+          null, 0, failure.attempts());
+      throw fault;
+    } finally {
+      tally.ended(fault, System.nanoTime() - began);
     }
   }
 
@@ -144,6 +164,7 @@ final class Engine {
       fleet.dialled(server, true);
       return connection;
     } catch (Failure failure) {
+      tally.connectsFailed.increment();
       fleet.dialled(server, failure.refused());
       drop(connection);
       throw failure;
@@ -152,9 +173,11 @@ final class Engine {
 
   /** Opens a connection. After a failure, calls open no other one to that server for a moment. */
   private Connection dial(Server server, List<InetAddress> addresses, Tls tls, long until) throws Failure {
+    tally.connects.increment();
     try {
       return new Connection(addresses, server.host, server.port, tls, until);
     } catch (Failure failure) {
+      tally.connectsFailed.increment();
       fleet.dialled(server, failure.end == Attempt.End.NO_ROOM);
       throw failure;
     }

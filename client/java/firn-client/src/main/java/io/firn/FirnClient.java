@@ -2,6 +2,7 @@ package io.firn;
 
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * A client of a cluster of Firn servers.
@@ -14,6 +15,9 @@ import java.util.List;
  * <p>Thread-safe: use one client for all threads, as long as the program runs. Calls end within their
  * deadline, with ids or with a {@link FirnException} that lists every attempt. A tag is the name under
  * which a program requests ids; an empty tag is the servers' default.
+ *
+ * <p>Asynchronous calls return at once, and complete their future with ids or with a {@link FirnException}.
+ * Cancelling a future does not stop a call that has begun; its id is lost.
  */
 public final class FirnClient implements AutoCloseable {
   private static final int TAG_MAX = 128; // bytes
@@ -23,7 +27,8 @@ public final class FirnClient implements AutoCloseable {
 
   /** Does not wait for a server. IllegalArgumentException names every fault of the options. */
   public FirnClient(Options options) {
-    engine = new Engine(options, options.check());
+    Options own = options.copy();
+    engine = new Engine(own, own.check());
   }
 
   /** Returns one id; from memory, if the options' local ranges name the tag. */
@@ -33,18 +38,37 @@ public final class FirnClient implements AutoCloseable {
 
   /** Returns one id, within the call's own deadline. */
   public long nextId(String tag, long deadlineMs) throws FirnException {
-    long began = Server.now();
     Supply supply = engine.supplies.get(tag);
-    if (supply != null) {
-      long id = supply.take(deadlineMs / 4);
-      if (id != 0) {
-        return id;
-      }
+    if (supply == null) {
+      return call(Ask.id(tag), deadlineMs);
     }
-    return call(Ask.id(tag), deadlineMs - (Server.now() - began));
+    long id = supply.take();
+    return id != 0 ? id : nextIdAfterWait(supply, tag, deadlineMs);
   }
 
-  /** Returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated. */
+  private long nextIdAfterWait(Supply supply, String tag, long deadlineMs) throws FirnException {
+    long began = Server.now();
+    long id = supply.take(deadlineMs / 4);
+    return id != 0 ? id : call(Ask.id(tag), deadlineMs - (Server.now() - began));
+  }
+
+  /** Returns one id without waiting; from memory, if the options' local ranges name the tag. */
+  public CompletableFuture<Long> nextIdAsync(String tag) {
+    return nextIdAsync(tag, engine.options.deadlineMs);
+  }
+
+  /** Returns one id without waiting, within the call's own deadline. */
+  public CompletableFuture<Long> nextIdAsync(String tag, long deadlineMs) {
+    Supply supply = engine.supplies.get(tag);
+    long id = supply == null ? 0 : supply.take();
+    return id != 0 ? CompletableFuture.completedFuture(id)
+        : engine.async.start(leftMs -> nextId(tag, leftMs), deadlineMs);
+  }
+
+  /**
+   * Returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated. They come from
+   * memory, if the options' local ranges name the tag and enough ids are there.
+   */
   public List<Long> nextIds(String tag, int count) throws FirnException {
     return nextIds(tag, count, engine.options.deadlineMs);
   }
@@ -54,7 +78,19 @@ public final class FirnClient implements AutoCloseable {
     if (count < 1 || count > COUNT_MAX) {
       throw badRequest("count is " + count + "; it must be 1 to " + COUNT_MAX);
     }
-    return new IdList(call(Ask.ids(tag, count), deadlineMs));
+    Supply supply = engine.supplies.get(tag);
+    long[] ids = supply == null ? null : supply.takeMany(count);
+    return new IdList(ids != null ? ids : call(Ask.ids(tag, count), deadlineMs));
+  }
+
+  /** Returns `count` ids without waiting. */
+  public CompletableFuture<List<Long>> nextIdsAsync(String tag, int count) {
+    return nextIdsAsync(tag, count, engine.options.deadlineMs);
+  }
+
+  /** Returns `count` ids without waiting, within the call's own deadline. */
+  public CompletableFuture<List<Long>> nextIdsAsync(String tag, int count, long deadlineMs) {
+    return engine.async.start(leftMs -> nextIds(tag, count, leftMs), deadlineMs);
   }
 
   /** Returns one id in the text form of its tag. */
@@ -67,9 +103,29 @@ public final class FirnClient implements AutoCloseable {
     return call(Ask.text(tag), deadlineMs);
   }
 
+  /** Returns one id as text without waiting. */
+  public CompletableFuture<String> nextTextAsync(String tag) {
+    return nextTextAsync(tag, engine.options.deadlineMs);
+  }
+
+  /** Returns one id as text without waiting, within the call's own deadline. */
+  public CompletableFuture<String> nextTextAsync(String tag, long deadlineMs) {
+    return engine.async.start(leftMs -> nextText(tag, leftMs), deadlineMs);
+  }
+
+  /** Asks a server for its status, within the deadline of a call, and takes no id. For health checks. */
+  public void ping() throws FirnException {
+    engine.call(Ask.status(), engine.options.deadlineMs);
+  }
+
   /** Returns the servers as this client sees them, in the order of their addresses. */
   public List<SeenServer> servers() {
     return engine.fleet.view();
+  }
+
+  /** Returns what the client has done since it was created. */
+  public Counters counters() {
+    return new Counters(engine.tally);
   }
 
   /** Does not wait: calls in progress end with the kind CLOSED, and so do later ones. */

@@ -16,6 +16,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Collectors;
 
 /** Which servers there are, who is fit to be asked, and which one is asked next. Thread-safe; hooks are
@@ -31,6 +34,7 @@ final class Fleet {
   final Options options;
   private final List<String> seeds;
   private final Runnable trouble;
+  final Tally tally;
   final RetryBudget budget = new RetryBudget(Server.now());
   private final long name = ThreadLocalRandom.current().nextLong();
   private final Set<String> ownNumbers = new HashSet<>(); // tags that need no machine id
@@ -39,12 +43,15 @@ final class Fleet {
   private String uuid;
   private String layout = "";
   private long version;
+  private final ReentrantLock newsLock = new ReentrantLock();
+  private final Condition newsCame = newsLock.newCondition();
   private long news;
   private volatile boolean stopped;
 
-  Fleet(Options options, List<String> seeds, Runnable trouble) {
+  Fleet(Options options, List<String> seeds, Tally tally, Runnable trouble) {
     this.options = options;
     this.seeds = seeds;
+    this.tally = tally;
     this.trouble = trouble;
     uuid = options.clusterUuid;
     for (String seed : seeds) {
@@ -87,6 +94,7 @@ final class Fleet {
       choose();
       tellNews();
     }
+    tally.lists.increment();
     tell("list", "", list.servers.size() + " servers");
     return gone;
   }
@@ -248,28 +256,36 @@ final class Fleet {
   // --- waiting ----------------------------------------------------------------------------------
 
   /** Until then, until servers have come or come back if `forNews`, or until the end. */
-  synchronized void await(long until, boolean forNews) {
-    long seen = news;
+  void await(long until, boolean forNews) {
+    newsLock.lock(); // not a monitor, in which a waiting virtual thread would keep its carrier
     try {
+      long seen = news;
       for (long left = until - Server.now(); left > 0; left = until - Server.now()) {
         if (stopped || (forNews && news != seen)) {
           return;
         }
-        wait(left);
+        newsCame.await(left, TimeUnit.MILLISECONDS);
       }
     } catch (InterruptedException interrupted) {
       Thread.currentThread().interrupt();
+    } finally {
+      newsLock.unlock();
     }
   }
 
   private void tellNews() {
-    news++;
-    notifyAll();
+    newsLock.lock();
+    try {
+      news++;
+      newsCame.signalAll();
+    } finally {
+      newsLock.unlock();
+    }
   }
 
-  synchronized void stop() {
+  void stop() {
     stopped = true;
-    notifyAll();
+    tellNews();
   }
 
   boolean stopped() {
@@ -326,13 +342,13 @@ final class Fleet {
         .forEach(one -> ownNumbers.add(one.tag));
   }
 
-  /** Records that a server has answered a call, or refused it as every server would. A server that gave ids
-   * of the tag no longer drains: it would have refused. */
-  void answered(Server server, String tag, boolean refused) {
+  /** Records that a server has answered a call without ids, or gave ids of the tag. One that gave ids no longer
+   * drains: it would have refused. */
+  void answered(Server server, String tag, boolean withoutIds) {
     boolean back;
     synchronized (this) {
       back = server.out;
-      if (!refused) {
+      if (!withoutIds) {
         back |= server.draining;
         server.draining = false;
         server.closedUntil.remove(tag);

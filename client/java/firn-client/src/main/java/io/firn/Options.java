@@ -1,11 +1,13 @@
 package io.firn;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 
-/** The options of a client, which do not change. Each setter returns this object. */
+/** The options of a client. Each setter returns this object. A client copies them when it is created. */
 public final class Options {
   final String servers;
   String clusterUuid = "";
@@ -19,6 +21,27 @@ public final class Options {
   List<LocalTag> localRanges = List.of();
   Tls tls;
   Consumer<Event> onEvent = event -> { };
+  Executor executor;
+
+  private Options(Options other) {
+    servers = other.servers;
+    clusterUuid = other.clusterUuid;
+    rack = other.rack;
+    failfast = other.failfast;
+    deadlineMs = other.deadlineMs;
+    attemptLimitMs = other.attemptLimitMs;
+    attemptsMax = other.attemptsMax;
+    connectionsMax = other.connectionsMax;
+    serversMax = other.serversMax;
+    localRanges = other.localRanges;
+    tls = other.tls;
+    onEvent = other.onEvent;
+    executor = other.executor;
+  }
+
+  Options copy() {
+    return new Options(this);
+  }
 
   /** Servers: firn://seed,seed discovers all through any of these; list://host:port,... names all. */
   public Options(String servers) {
@@ -47,6 +70,16 @@ public final class Options {
   public Options deadlineMs(int ms) {
     deadlineMs = ms;
     return this;
+  }
+
+  /** Maximum time of a call, unless the call sets it; 200 ms. */
+  public Options deadline(Duration time) {
+    return deadlineMs(millis(time));
+  }
+
+  /** Maximum time of an attempt, connecting included; 80 ms. */
+  public Options attemptLimit(Duration time) {
+    return attemptLimitMs(millis(time));
   }
 
   /** Maximum time of an attempt, connecting included; 80. */
@@ -91,6 +124,16 @@ public final class Options {
     return this;
   }
 
+  /** Runs asynchronous calls, each of which blocks its thread; such as virtual threads. Default: 64 own threads. */
+  public Options executor(Executor runs) {
+    executor = runs;
+    return this;
+  }
+
+  private static int millis(Duration time) {
+    return (int) Math.max(0, Math.min(Integer.MAX_VALUE, time.toMillis()));
+  }
+
   boolean listsChange() {
     return servers.startsWith("firn://");
   }
@@ -104,7 +147,9 @@ public final class Options {
     range(faults, "connectionsMax", connectionsMax, 1, 10_000);
     range(faults, "serversMax", serversMax, 0, 1_000);
     LinkedHashSet<String> addresses = new LinkedHashSet<>();
-    if (!listsChange() && !servers.startsWith("list://")) {
+    if (servers == null) {
+      faults.add("servers is null, neither firn://... nor list://...");
+    } else if (!listsChange() && !servers.startsWith("list://")) {
       faults.add("servers is '" + servers + "', neither firn://... nor list://...");
     } else {
       for (String address : servers.substring("firn://".length()).split(",", -1)) {

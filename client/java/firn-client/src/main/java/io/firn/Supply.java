@@ -1,26 +1,36 @@
 package io.firn;
 
 import io.firn.Wire.Run;
+import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 
 /** The prefetched ids of one tag. Thread-safe.
  *
- * <p>It has two buffers. The next buffer is fetched when half of the current one is used, or at once if
- * the other half would not last until the answer. If a fetch is used up too soon, the next one is larger;
- * if it lasts too long, smaller. After a failure the next fetch waits 10 ms to
- * 1 s, or 1 s to 30 s if the server's reason says that a retry will not help. */
+ * <pre>
+ *     fetch -- next buffer -- buffer in use -- a piece for each thread -- id
+ *              (under one lock             )   (without a lock        )
+ * </pre>
+ *
+ * <p>The next buffer is fetched when half of the current one is used, or at once if the other half would not last
+ * until the answer. If a fetch is used up too soon, the next one is larger; if it lasts too long, smaller. After a
+ * failure the next fetch waits 10 ms to 1 s, or 1 s to 30 s if the server's reason says that a retry will not help. */
 final class Supply {
   private static final int FIRST = 128;
+  private static final int LANES = 64;
+  private static final int PIECE_MAX = 1024;
   private static final long REFUSED_FOR_MS = 60_000;
 
-  /** The runs of one fetch; ids are taken from its front. */
+  /** The runs of one fetch; pieces are cut from its front. */
   private static final class Buffer {
     private final List<Run> runs;
     private final long askedAt;
     private final int size;
     private int left;
     private int run;
-    private int taken; // taken ids of the run
 
     Buffer(List<Run> runs, int size, long askedAt) {
       this.runs = runs;
@@ -29,16 +39,15 @@ final class Supply {
       this.askedAt = askedAt;
     }
 
-    long take() {
+    /** Cuts at most that many ids. It must not be empty. */
+    Piece cut(int most) {
       Run now = runs.get(run);
-      long id = now.first + taken * now.stride;
-      taken++;
-      if (taken == now.count) {
+      Piece piece = Piece.cut(this, now, most);
+      left -= piece.size();
+      if (now.count == 0) {
         run++;
-        taken = 0;
       }
-      left--;
-      return id;
+      return piece;
     }
   }
 
@@ -46,6 +55,9 @@ final class Supply {
 
   private final LocalTag tag;
   private final Engine engine;
+  private final AtomicReferenceArray<Piece> lanes = new AtomicReferenceArray<>(LANES);
+  private final ReentrantLock lock = new ReentrantLock(); // of all below
+  private final Condition fetched = lock.newCondition();
   private Buffer inUse = EMPTY;
   private Buffer next = EMPTY;
   private long usedSince;
@@ -56,6 +68,7 @@ final class Supply {
   private long mostUntil;
   private boolean starved;
   private boolean fetching;
+  private boolean closed;
   private long notBefore;
   private long soonMs;
   private long lateMs;
@@ -63,23 +76,107 @@ final class Supply {
   Supply(LocalTag tag, Engine engine) {
     this.tag = tag;
     this.engine = engine;
+    clearLanes(null);
+  }
+
+  private static int lane() {
+    return (int) Thread.currentThread().getId() & (LANES - 1);
+  }
+
+  /** Returns an id of this thread's piece; 0 if none is left. */
+  long take() {
+    return lanes.get(lane()).take();
   }
 
   /** Returns an id from memory; 0 if there is none, after waiting for a fetch in progress. */
-  synchronized long take(long patienceMs) {
+  long take(long patienceMs) {
     long until = Server.now() + patienceMs;
-    while (true) {
-      long now = Server.now();
-      long id = prepare(now) ? inUse.take() : 0;
-      fetchIfLow(now);
-      if (id != 0 || !fetching || now >= until || engine.fleet.stopped()) {
-        return id;
+    lock.lock();
+    try {
+      while (true) {
+        long id = take(); // another thread may have filled it
+        if (id != 0) {
+          return id;
+        }
+        long now = Server.now();
+        boolean filled = prepare(now);
+        if (filled) {
+          cut();
+        }
+        fetchIfLow(now);
+        if (!filled && (!fetching || closed || now >= until || !awaitFetch(until - now))) {
+          engine.tally.localMissed.increment();
+          return 0;
+        }
       }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Returns ids from memory in ascending order; null if there are too few. Does not wait. */
+  long[] takeMany(int count) {
+    long[] ids = new long[count];
+    if (!lanes.get(lane()).fill(ids)) {
+      lock.lock();
       try {
-        wait(until - now);
-      } catch (InterruptedException interrupted) {
-        Thread.currentThread().interrupt();
-        return 0;
+        long now = Server.now();
+        boolean enough = prepare(now) && inUse.left >= count;
+        if (enough) {
+          for (int got = lanes.get(lane()).take(ids, 0); got < count;) {
+            got += cut().take(ids, got);
+          }
+        }
+        fetchIfLow(now);
+        if (!enough) {
+          return null;
+        }
+      } finally {
+        lock.unlock();
+      }
+    }
+    if (!Ask.ascend(ids)) { // a piece can be older than the buffer
+      Arrays.sort(ids);
+    }
+    return ids;
+  }
+
+  /** Drops all ids, and fetches none any more. */
+  void close() {
+    lock.lock();
+    try {
+      closed = true;
+      inUse = next = EMPTY;
+      clearLanes(null);
+      fetched.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean awaitFetch(long ms) {
+    try {
+      fetched.await(ms, TimeUnit.MILLISECONDS);
+      return true;
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  /** Gives this thread's lane a piece of the buffer in use, which must not be empty. */
+  private Piece cut() {
+    Piece piece = inUse.cut(Math.max(1, Math.min(inUse.size / 32, PIECE_MAX)));
+    lanes.set(lane(), piece);
+    engine.tally.localTaken.add(piece.size());
+    return piece;
+  }
+
+  /** Drops the pieces of that buffer; null: of all. */
+  private void clearLanes(Buffer of) {
+    for (int i = 0; i < LANES; i++) {
+      if (of == null || lanes.get(i).of == of) {
+        lanes.set(i, Piece.EMPTY);
       }
     }
   }
@@ -103,7 +200,7 @@ final class Supply {
   }
 
   private boolean aged(Buffer buffer, long now) {
-    return buffer.left > 0 && tag.maxAgeMs > 0 && now - buffer.askedAt > tag.maxAgeMs;
+    return buffer.left > 0 && tag.maxAgeMs > 0 && now - buffer.askedAt >= tag.maxAgeMs;
   }
 
   private void resize() {
@@ -118,7 +215,7 @@ final class Supply {
 
   private void fetchIfLow(long now) {
     int enough = lastUseMs / 2 >= lastFetchMs ? inUse.size / 2 : inUse.size;
-    if (next.left > 0 || inUse.left > enough || fetching || now < notBefore) {
+    if (next.left > 0 || inUse.left > enough || fetching || closed || now < notBefore) {
       return;
     }
     fetching = true;
@@ -138,16 +235,38 @@ final class Supply {
     }
   }
 
-  private synchronized void ended(List<Run> runs, FirnException failure, int count, long askedAt) {
-    fetching = false;
-    if (runs != null) {
-      next = new Buffer(runs, count, askedAt);
-      lastFetchMs = Server.now() - askedAt;
-      soonMs = lateMs = 0;
-    } else {
-      failed(failure, count);
+  private void ended(List<Run> runs, FirnException failure, int count, long askedAt) {
+    lock.lock();
+    try {
+      fetching = false;
+      if (runs == null) {
+        failed(failure, count);
+      } else if (!closed) {
+        next = new Buffer(runs, count, askedAt);
+        lastFetchMs = Server.now() - askedAt;
+        soonMs = lateMs = 0;
+        expireLater(next);
+      }
+      fetched.signalAll();
+    } finally {
+      lock.unlock();
     }
-    notifyAll();
+  }
+
+  /** Threads do not look at the clock for each id, so a timer drops the pieces of a buffer that is too old. */
+  private void expireLater(Buffer buffer) {
+    if (tag.maxAgeMs > 0) {
+      engine.later(Math.max(0, buffer.askedAt + tag.maxAgeMs - Server.now()), () -> expire(buffer));
+    }
+  }
+
+  private void expire(Buffer buffer) {
+    lock.lock();
+    try {
+      clearLanes(buffer);
+    } finally {
+      lock.unlock();
+    }
   }
 
   private void failed(FirnException failure, int count) {
@@ -155,6 +274,7 @@ final class Supply {
     boolean refused = failure != null && failure.kind() == FirnException.Kind.REFUSED;
     if (refused && failure.reason() == Reason.UNKNOWN_TAG) { // it was deleted: no more ids of it
       inUse = next = EMPTY;
+      clearLanes(null);
     }
     boolean tooMany = refused && failure.reason() == Reason.BAD_REQUEST && count > 1;
     if (tooMany) {

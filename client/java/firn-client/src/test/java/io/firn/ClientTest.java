@@ -1,0 +1,167 @@
+package io.firn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.firn.micrometer.FirnMetrics;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+class ClientTest {
+  private FakeServer server;
+
+  @BeforeEach
+  void start() throws Exception {
+    server = new FakeServer();
+  }
+
+  @AfterEach
+  void stop() {
+    server.close();
+  }
+
+  private Options options() {
+    return new Options("list://" + server.address()).deadlineMs(20_000).attemptLimitMs(10_000);
+  }
+
+  private static FirnException failureOf(CompletableFuture<?> call) {
+    return (FirnException) assertThrows(ExecutionException.class, call::get).getCause();
+  }
+
+  @Test
+  void asynchronous_calls_complete_with_ids() throws Exception {
+    try (FirnClient client = new FirnClient(options())) {
+      List<CompletableFuture<Long>> calls = new ArrayList<>();
+      for (int i = 0; i < 500; i++) { // more than there are threads
+        calls.add(client.nextIdAsync("order"));
+      }
+      assertEquals(500, calls.stream().map(CompletableFuture::join).distinct().count());
+      assertEquals(100, client.nextIdsAsync("order", 100).get().size());
+      assertTrue(client.nextTextAsync("order").get().startsWith("N-"));
+    }
+  }
+
+  @Test
+  void asynchronous_call_in_line_ends_at_its_deadline() throws Exception {
+    server.mayAnswer = new CountDownLatch(1);
+    try (FirnClient client = new FirnClient(options())) {
+      for (int i = 0; i < 64; i++) {
+        client.nextIdAsync("order");
+      }
+      FirnException failure = failureOf(client.nextIdAsync("order", 50));
+      assertEquals(FirnException.Kind.UNAVAILABLE, failure.kind());
+      assertEquals(0, failure.attempts().size());
+    }
+  }
+
+  @Test
+  void asynchronous_call_that_fails_lists_its_attempts() throws Exception {
+    server.mayAnswer = new CountDownLatch(1);
+    try (FirnClient client = new FirnClient(options())) {
+      FirnException failure = failureOf(client.nextIdAsync("order", 300));
+      assertEquals(Attempt.End.TIMEOUT, failure.attempts().get(0).end);
+    }
+  }
+
+  @Test
+  void asynchronous_calls_end_with_the_client() throws Exception {
+    server.mayAnswer = new CountDownLatch(1);
+    List<CompletableFuture<Long>> calls = new ArrayList<>();
+    FirnClient client = new FirnClient(options());
+    for (int i = 0; i < 100; i++) {
+      calls.add(client.nextIdAsync("order"));
+    }
+    client.close();
+    for (CompletableFuture<Long> call : calls) {
+      assertEquals(FirnException.Kind.CLOSED, failureOf(call).kind());
+    }
+    assertEquals(FirnException.Kind.CLOSED, failureOf(client.nextIdAsync("order")).kind());
+  }
+
+  @Test
+  void asynchronous_calls_use_the_executor_of_the_options() {
+    List<String> threads = new ArrayList<>();
+    try (FirnClient client = new FirnClient(options().executor(run -> {
+      threads.add(Thread.currentThread().getName());
+      run.run();
+    }))) {
+      client.nextIdAsync("order").join();
+      assertThrows(CompletionException.class, () -> client.nextIdsAsync("order", 0).join());
+    }
+    assertEquals(2, threads.size());
+  }
+
+  @Test
+  void meters_count_calls_and_servers() throws Exception {
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    try (FirnClient client = new FirnClient(options().localRanges(List.of(LocalTag.segment("count"))))) {
+      new FirnMetrics(client).bindTo(registry);
+      client.nextId("order");
+      client.nextId("count");
+      assertThrows(FirnException.class, () -> client.nextIds("order", 0));
+      assertEquals(1, registry.get("firn.client.servers").tag("fitness", "fit").gauge().value());
+      assertTrue(registry.get("firn.client.calls").functionTimer().count() >= 1);
+      assertTrue(registry.get("firn.client.connects").functionCounter().count() >= 1);
+      assertTrue(registry.get("firn.client.local.ids").functionCounter().count() >= 1);
+      assertEquals(0, registry.get("firn.client.calls.failed").functionCounter().count());
+    }
+  }
+
+  @Test
+  void ping_takes_no_id() throws Exception {
+    try (FirnClient client = new FirnClient(options())) {
+      long before = server.lastIssued();
+      client.ping();
+      client.ping();
+      assertEquals(before, server.lastIssued());
+      server.mayAnswer = new CountDownLatch(1);
+      client.ping(); // the status needs no id
+    }
+  }
+
+  @Test
+  void client_copies_its_options() throws Exception {
+    Options options = options();
+    try (FirnClient client = new FirnClient(options)) {
+      options.deadlineMs(1).attemptLimit(Duration.ofMillis(1));
+      client.nextId("order");
+    }
+  }
+
+  @Test
+  void options_name_every_fault() {
+    Options options = new Options("zk://a").deadline(Duration.ZERO).attemptsMax(0);
+    String message = assertThrows(IllegalArgumentException.class, () -> new FirnClient(options)).getMessage();
+    for (String name : List.of("zk://a", "deadlineMs", "attemptsMax")) {
+      assertTrue(message.contains(name), message);
+    }
+    assertThrows(IllegalArgumentException.class, () -> new FirnClient(new Options(null)));
+  }
+
+  @Test
+  void serialised_exception_keeps_its_attempts() throws Exception {
+    Attempt attempt = new Attempt("a:1", Attempt.End.TIMEOUT, null, 80, "");
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    new ObjectOutputStream(bytes).writeObject(
+        new FirnException(FirnException.Kind.UNAVAILABLE, "late", null, 5, List.of(attempt)));
+    FirnException read = (FirnException) new ObjectInputStream(
+        new ByteArrayInputStream(bytes.toByteArray())).readObject();
+    assertEquals("a:1", read.attempts().get(0).server);
+    assertFalse(read.getMessage().isEmpty());
+  }
+}

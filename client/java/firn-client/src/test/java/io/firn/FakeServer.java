@@ -1,0 +1,147 @@
+package io.firn;
+
+import java.io.ByteArrayOutputStream;
+import java.io.Closeable;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** A server that answers the calls of a client with numbers from a counter. Its answers can be held back. */
+final class FakeServer implements Closeable {
+  private final ServerSocket listener = new ServerSocket(0, 100, InetAddress.getLoopbackAddress());
+  private final AtomicLong next = new AtomicLong(1000);
+  volatile CountDownLatch mayAnswer = new CountDownLatch(0);
+
+  FakeServer() throws IOException {
+    Thread accepting = new Thread(this::accept);
+    accepting.setDaemon(true);
+    accepting.start();
+  }
+
+  String address() {
+    return "127.0.0.1:" + listener.getLocalPort();
+  }
+
+  long lastIssued() {
+    return next.get() - 1;
+  }
+
+  @Override
+  public void close() {
+    try {
+      mayAnswer.countDown();
+      listener.close();
+    } catch (IOException gone) {
+      // it is closed
+    }
+  }
+
+  private void accept() {
+    while (true) {
+      try {
+        Socket one = listener.accept();
+        Thread serving = new Thread(() -> serve(one));
+        serving.setDaemon(true);
+        serving.start();
+      } catch (IOException end) {
+        return;
+      }
+    }
+  }
+
+  private void serve(Socket socket) {
+    try (socket) {
+      socket.setTcpNoDelay(true);
+      DataInputStream in = new DataInputStream(socket.getInputStream());
+      while (true) {
+        byte[] request = new byte[in.readInt()];
+        in.readFully(request);
+        answer(new Reader(request), socket);
+      }
+    } catch (IOException | Reader.Malformed | InterruptedException end) {
+      // the client has closed the connection
+    }
+  }
+
+  private static final class Arguments {
+    String tag = "";
+    long count = 1;
+  }
+
+  private void answer(Reader request, Socket socket) throws IOException, Reader.Malformed, InterruptedException {
+    request.i32();
+    String method = request.string();
+    int sequence = request.i32();
+    Arguments arguments = request.struct(new Arguments(), (from, into, id, type) -> {
+      if (type == Reader.STRING) {
+        into.tag = from.string();
+      } else {
+        into.count = type == Reader.I32 ? from.i32() : from.i64();
+      }
+      return true;
+    });
+    if (!method.equals("status")) {
+      mayAnswer.await();
+    }
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    DataOutputStream out = new DataOutputStream(bytes);
+    out.writeInt(0x80010002);
+    string(out, method);
+    out.writeInt(sequence);
+    result(out, method, (int) arguments.count);
+    out.writeByte(Reader.STOP);
+    ByteArrayOutputStream frame = new ByteArrayOutputStream();
+    new DataOutputStream(frame).writeInt(bytes.size());
+    bytes.writeTo(frame);
+    socket.getOutputStream().write(frame.toByteArray());
+  }
+
+  private void result(DataOutputStream out, String method, int count) throws IOException {
+    long first = method.equals("status") ? 0 : next.getAndAdd(count);
+    switch (method) {
+      case "getId":
+        field(out, Reader.I64, 0).writeLong(first);
+        break;
+      case "getIds":
+        field(out, Reader.LIST, 0).writeByte(Reader.I64);
+        out.writeInt(count);
+        for (int i = 0; i < count; i++) {
+          out.writeLong(first + i);
+        }
+        break;
+      case "getRuns":
+        field(out, Reader.LIST, 0).writeByte(Reader.STRUCT);
+        out.writeInt(1);
+        field(out, Reader.I64, 1).writeLong(first);
+        field(out, Reader.I32, 2).writeInt(count);
+        field(out, Reader.I64, 3).writeLong(1);
+        out.writeByte(Reader.STOP);
+        break;
+      case "getText":
+        string(field(out, Reader.STRING, 0), "N-" + first);
+        break;
+      default: // status
+        string(field(field(out, Reader.STRUCT, 0), Reader.STRING, 1), "a-cluster");
+        string(field(out, Reader.STRING, 5), "firn");
+        out.writeByte(Reader.STOP);
+    }
+  }
+
+  private static DataOutputStream field(DataOutputStream out, byte type, int id) throws IOException {
+    out.writeByte(type);
+    out.writeShort(id);
+    return out;
+  }
+
+  private static void string(DataOutputStream out, String text) throws IOException {
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    out.writeInt(bytes.length);
+    out.write(bytes);
+  }
+}
