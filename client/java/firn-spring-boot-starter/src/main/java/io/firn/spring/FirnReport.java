@@ -1,0 +1,29 @@
+package io.firn.spring;
+
+import io.firn.FirnClient;
+import io.firn.FirnException;
+import io.firn.SeenServer;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** What a health check says of a client: whether a server answers, and each server's standing. */
+record FirnReport(boolean healthy, String fault, Map<String, String> servers) {
+  static FirnReport of(FirnClient client) {
+    String fault = "";
+    try {
+      client.ping();
+    } catch (FirnException failure) {
+      fault = failure.getMessage();
+    }
+    Map<String, String> servers = new LinkedHashMap<>();
+    boolean usable = false;
+    for (SeenServer one : client.servers()) {
+      servers.put(one.address, one.why.isEmpty() ? one.fitness : one.fitness + ": " + one.why);
+      usable |= one.fitness.equals("fit") || one.fitness.equals("ill");
+    }
+    if (fault.isEmpty() && !usable) {
+      fault = "no server is ready";
+    }
+    return new FirnReport(fault.isEmpty(), fault, servers);
+  }
+}
