@@ -125,10 +125,8 @@ void TextTemplate::AppendTo(std::string& out, int64_t id, WallMs issued) const {
       if (!std::exchange(dated_part, true)) out += period;
     } else if (const auto* dated = std::get_if<DatedField>(&part)) {
       AppendTo(out, *dated, id);
-    } else if (by_fields_) {
-      fields_->AppendTo(out, id);
     } else {
-      id_.AppendTo(out, id);
+      std::visit([&](const auto& notation) { notation.AppendTo(out, id); }, id_);
     }
   }
 }
@@ -187,7 +185,7 @@ Result<int64_t> TextTemplate::ParseId(std::string_view text) const {
   std::string_view id_text;
   size_t at = 0;
   for (const Part& part : parts_) {
-    if (std::holds_alternative<TextForm>(part)) {
+    if (std::holds_alternative<IdPart>(part)) {
       id_text = text.substr(at, text.size() - fixed);
       at += id_text.size();
     } else if (const auto* date = std::get_if<DateField>(&part)) {
@@ -199,15 +197,23 @@ Result<int64_t> TextTemplate::ParseId(std::string_view text) const {
       at += literal.size();
     }
   }
-  return by_fields_ ? fields_->ParseId(id_text) : firn::ParseId(id_.base, id_text);
+  if (const auto* number = std::get_if<TextForm>(&id_)) {
+    return firn::ParseId(number->base, id_text);
+  }
+  const auto* fields = std::get_if<FieldsText>(&id_);
+  return fields != nullptr ? fields->ParseId(id_text) : std::get<Uuid7Text>(id_).ParseId(id_text);
 }
 
 size_t TextTemplate::length_max() const {
   // For a number that is not one of the tag's, the period gets the remaining characters.
   if (by_count_) return width_before_ + std::numeric_limits<int64_t>::digits10 + 1;
-  const auto natural = static_cast<size_t>(id_.length_max());
-  return width_before_ + width_after_ +
-         (by_fields_ ? std::max(natural, fields_->width()) : natural);
+  const auto* number = std::get_if<TextForm>(&id_);
+  const auto* fields = std::get_if<FieldsText>(&id_);
+  size_t natural = static_cast<size_t>((number != nullptr ? *number : TextForm{}).length_max());
+  if (number == nullptr) {
+    natural = std::max(natural, fields != nullptr ? fields->width() : Uuid7Text::width());
+  }
+  return width_before_ + width_after_ + natural;
 }
 
 }  // namespace firn

@@ -13,6 +13,7 @@
 #include "common/text/dated_numbers.h"
 #include "common/text/fields_text.h"
 #include "common/text/time_zone.h"
+#include "common/text/uuid7_text.h"
 
 namespace firn {
 
@@ -22,6 +23,7 @@ namespace firn {
 //   {id} {id:09} {id:base62} {id:base36} {id:base32} {id:base32,013}
 //                  the id, exactly once; 09 pads to 9
 //   {id:fields}    the id as time in UTC, machine id and sequence: 20261122134501123-0005-0042
+//   {id:uuid7}     the id as a UUID of version 7: 016d0435-d8e2-7103-afa8-d52109f5e000
 //   {date:...}     the issue time in the tag's zone: %Y %y %m %d %j %H %M %S, %L for milliseconds,
 //                  %% for a percent sign, other characters as they are; at most kDatesMax in all
 //   {period} {count}           for dated tags, instead of {id}: 20261122 and 000001, once each;
@@ -50,7 +52,7 @@ class TextTemplate {
   // kInvalid lists all faults of `text`, including texts that could repeat. An empty text means
   // "{id}".
   // `dated`: for tags whose numbers have a period and a count; permits {period} and {count}.
-  // `layout`: for tags whose ids have fields; permits {id:fields}.
+  // `layout`: for tags whose ids have fields; permits {id:fields} and {id:uuid7}.
   static Result<TextTemplate> Parse(std::string_view text, TimeZone zone = TimeZone::Utc(),
                                     std::optional<DatedNumbers> dated = {},
                                     std::optional<Layout> layout = {});
@@ -77,12 +79,11 @@ class TextTemplate {
     void AppendTo(std::string& out, const CivilTime& time) const;
   };
   enum class DatedField : uint8_t { kPeriod, kCount };
-  using Part = std::variant<std::string, DateField, TextForm, DatedField>;
+  struct IdPart {};  // the id, in the notation of id_
+  using Part = std::variant<std::string, DateField, IdPart, DatedField>;
 
-  TextTemplate(TimeZone zone, std::optional<DatedNumbers> dated, std::optional<Layout> layout)
-      : dated_(dated), zone_(std::move(zone)) {
-    if (layout) fields_.emplace(*layout);
-  }
+  TextTemplate(TimeZone zone, std::optional<DatedNumbers> dated)
+      : dated_(dated), zone_(std::move(zone)) {}
 
   size_t WidthOf(DatedField field) const {
     const int width = field == DatedField::kPeriod ? dated_->period_width() : dated_->digits();
@@ -92,14 +93,12 @@ class TextTemplate {
   Result<int64_t> ParseDated(std::string_view text) const;
 
   std::vector<Part> parts_;
-  TextForm id_;              // notation of the id
+  std::variant<TextForm, FieldsText, Uuid7Text> id_;  // notation of the id
   size_t width_before_ = 0;  // width of the parts before the id, or of all parts if none is the id
   size_t width_after_ = 0;
   bool has_date_ = false;
-  bool by_count_ = false;   // period and count replace the id
-  bool by_fields_ = false;  // the id is written as its fields
+  bool by_count_ = false;  // period and count replace the id
   std::optional<DatedNumbers> dated_;
-  std::optional<FieldsText> fields_;
   TimeZone zone_;
 };
 

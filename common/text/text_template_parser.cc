@@ -24,7 +24,7 @@ std::optional<int> Padding(std::string_view option) {
 class TextTemplateParser {
  public:
   TextTemplateParser(TimeZone zone, std::optional<DatedNumbers> dated, std::optional<Layout> layout)
-      : template_(std::move(zone), dated, layout) {}
+      : template_(std::move(zone), dated), layout_(layout) {}
 
   Result<TextTemplate> Parse(std::string_view text) {
     for (rest_ = text; !rest_.empty();) {
@@ -111,11 +111,9 @@ class TextTemplateParser {
     if (item == "id") {
       AddId({});
     } else if (item == "id:fields") {
-      AddId({});
-      template_.by_fields_ = true;
-      if (!template_.fields_) {
-        faults_.Add("{id:fields} is of snowflake tags only, and of none that is obfuscated");
-      }
+      AddIdOfLayout<FieldsText>(item);
+    } else if (item == "id:uuid7") {
+      AddIdOfLayout<Uuid7Text>(item);
     } else if (item.starts_with("id:")) {
       ReadId(item.substr(3));
     } else if (item.starts_with("date:")) {
@@ -206,12 +204,24 @@ class TextTemplateParser {
   }
 
   void AddId(TextForm form) {
-    template_.parts_.emplace_back(form);
+    template_.parts_.emplace_back(TextTemplate::IdPart{});
     template_.id_ = form;
     ++ids_;
   }
 
+  // A notation that shows the fields of the id, or its time.
+  template <typename Notation>
+  void AddIdOfLayout(std::string_view item) {
+    AddId({});
+    if (layout_) {
+      template_.id_ = Notation(*layout_);
+    } else {
+      faults_.Add(Cat("{", item, "} is of snowflake tags only, and of none that is obfuscated"));
+    }
+  }
+
   TextTemplate template_;
+  const std::optional<Layout> layout_;
   std::string_view rest_;
   int ids_ = 0, periods_ = 0, counts_ = 0;
   int dates_ = 0;

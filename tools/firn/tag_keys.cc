@@ -41,7 +41,7 @@ constexpr KeyWords kWords[] = {
      "time that a period is continued after its end while the registry is unreachable, in seconds"},
     {"text",
      "template of ids as text, such as \"{date:%y%m%d}{id:09}\"; {id:base36}, base62, base32, "
-     "fields; of dated tags \"{period}-{count}\" or \"{date:%y%m%d}{count}\""},
+     "fields, uuid7; of dated tags \"{period}-{count}\" or \"{date:%y%m%d}{count}\""},
     {"zone", "time zone of the template's date, and of periods; dated tags may change it"},
     {"plugins", "limit, rate, history, obfuscate, separated by commas"},
     {"limit.per_second", "maximum ids per second"},

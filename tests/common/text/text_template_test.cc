@@ -1,5 +1,7 @@
 #include "common/text/text_template.h"
 
+#include <algorithm>
+#include <cctype>
 #include <unordered_map>
 
 #include <gmock/gmock.h>
@@ -158,17 +160,59 @@ TEST(TextTemplateTest, ReadsBackTheFieldsOfAnIdInEveryLayout) {
         "time:31s machine:10 sequence:22 epoch:2024-01-01", "sequence:8 machine:3 time:33@10ms",
         "time:29@7s machine:1 sequence:33 epoch:1288834974657", "machine:10 time:41 sequence:12"}) {
     const Layout layout = Layout::Parse(name).value();
-    const TextTemplate made =
-        TextTemplate::Parse("A{date:%y}{id:fields}-Z", TimeZone::Utc(), {}, layout).value();
-    std::unordered_map<std::string, int64_t> seen;
-    const std::vector<int64_t> ids = IdsOf(layout, entropy);
-    const size_t width = made.Format(ids.front(), WallMs(0)).size();
-    for (const int64_t id : ids) {
-      const std::string text = made.Format(id, WallMs(1'700'000'000'000));
-      EXPECT_EQ(text.size(), width) << name << " " << text;
-      EXPECT_EQ(made.ParseId(text).value_or(-1), id) << name << " " << text;
-      EXPECT_EQ(seen.emplace(text, id).first->second, id) << name << " " << text;
-      EXPECT_LE(text.size(), made.length_max());
+    for (const char* form : {"A{date:%y}{id:fields}-Z", "{id:uuid7}", "{date:%y}-{id:uuid7}0"}) {
+      const TextTemplate made = TextTemplate::Parse(form, TimeZone::Utc(), {}, layout).value();
+      std::unordered_map<std::string, int64_t> seen;
+      const std::vector<int64_t> ids = IdsOf(layout, entropy);
+      const size_t width = made.Format(ids.front(), WallMs(0)).size();
+      for (const int64_t id : ids) {
+        const std::string text = made.Format(id, WallMs(1'700'000'000'000));
+        EXPECT_EQ(text.size(), width) << name << " " << text;
+        EXPECT_EQ(made.ParseId(text).value_or(-1), id) << name << " " << text;
+        EXPECT_EQ(seen.emplace(text, id).first->second, id) << name << " " << text;
+        EXPECT_LE(text.size(), made.length_max());
+      }
+    }
+  }
+}
+
+TEST(TextTemplateTest, AUuidHasTheTickInMillisecondsAndAllBitsOfTheId) {
+  const auto made = [](const Layout& layout) {
+    return TextTemplate::Parse("{id:uuid7}", TimeZone::Utc(), {}, layout).value();
+  };
+  // Its time in milliseconds is 0x16d0435d8e2, and the id 0x103bea3548427d78.
+  const int64_t id = 1169786042799259000;
+  const TextTemplate twitter = made(Layout::Twitter());
+  EXPECT_EQ(twitter.Format(id, WallMs(0)), "016d0435-d8e2-7103-afa8-d52109f5e000");
+  EXPECT_EQ(made(Layout::Firn()).Format(-5, WallMs(0)), "-5") << "no id of this layout";
+  const std::string text = twitter.Format(id, WallMs(0));
+  std::string upper = text;
+  std::transform(upper.begin(), upper.end(), upper.begin(), ::toupper);
+  EXPECT_EQ(twitter.ParseId(upper).value_or(-1), id);
+  for (size_t at = 0; at < text.size(); ++at) {
+    std::string edited = text;
+    edited[at] = edited[at] == '1' ? '3' : '1';
+    const auto read = twitter.ParseId(edited);
+    const bool beside_machine_and_sequence = at < 28 || at > 33;
+    EXPECT_EQ(read.ok() && beside_machine_and_sequence, false) << edited;
+    EXPECT_TRUE(!read.ok() || twitter.Format(*read, WallMs(0)) == edited) << edited;
+  }
+  for (const std::string& wrong : {std::string(), text + "0", text.substr(1), "{" + text + "}",
+                                   std::string("1169786042799259000")}) {
+    EXPECT_EQ(twitter.ParseId(wrong).code(), Code::kInvalid) << wrong;
+  }
+}
+
+TEST(TextTemplateTest, UuidsSortLikeTheIdsOfOneMachine) {
+  const Layout& layout = Layout::Firn();
+  const TextTemplate made = TextTemplate::Parse("{id:uuid7}", TimeZone::Utc(), {}, layout).value();
+  std::string before;
+  for (int64_t tick = 1; tick < 1000; ++tick) {
+    for (const uint64_t sequence : {0u, 1u, 4095u}) {
+      const auto id = layout.Pack({Tick(tick * 997), MachineId(7), sequence}).value();
+      const std::string text = made.Format(id, WallMs(0));
+      EXPECT_LT(before, text);
+      before = text;
     }
   }
 }
@@ -201,7 +245,9 @@ TEST(TextTemplateTest, FieldsAreATimeInUtcAMachineIdAndASequence) {
 
 TEST(TextTemplateTest, OnlyIdsWithFieldsShowThem) {
   EXPECT_THAT(TextTemplate::Parse("{id:fields}").status().message(), HasSubstr("snowflake tags"));
-  for (const char* text : {"{id:fields}{id}", "{id:fields,09}", "{id:fields,base36}"}) {
+  EXPECT_THAT(TextTemplate::Parse("{id:uuid7}").status().message(), HasSubstr("snowflake tags"));
+  for (const char* text : {"{id:fields}{id}", "{id:fields,09}", "{id:fields,base36}",
+                           "{id:uuid7}{id}", "{id:uuid7,09}", "{id:uuid7}{id:fields}"}) {
     EXPECT_FALSE(TextTemplate::Parse(text, TimeZone::Utc(), {}, Layout::Firn()).ok()) << text;
   }
 }

@@ -1,15 +1,22 @@
 #include <string>
 #include <vector>
 
+#include <gflags/gflags.h>
+
 #include "common/base/cat.h"
+#include "common/base/quote.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/tag_store.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/who.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
+
+DECLARE_string(tag);
 
 namespace firn {
 namespace {
@@ -34,9 +41,24 @@ void Add(Output& output, const Issuers& issuers) {
   AddNote(output, TimeNote(id, SystemClock().Wall()));
 }
 
+// Returns the ids that the words are, as texts of --tag if it is given.
+Result<std::vector<int64_t>> IdsNamed(BlockingCoordinator& registry,
+                                      const std::vector<std::string>& words) {
+  if (FLAGS_tag.empty()) return IdsIn(words);
+  FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(meta.meta.layout));
+  FIRN_ASSIGN(const StoredTag stored, TagStore(registry).Read(FLAGS_tag));
+  if (stored.tag().strategy != "snowflake") {
+    return Invalid(
+        Cat("tag ", Quoted(FLAGS_tag), " has numbers, which do not contain their issuer"));
+  }
+  return IdsOfTag(stored.tag(), layout, words);
+}
+
 Result<Output> RunWho(const std::vector<std::string>& words) {
-  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsIn(words));
+  if (words.empty()) return Invalid("name at least one id");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
+  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsNamed(session.registry(), words));
   FIRN_ASSIGN(const std::vector<Issuers> found, FindIssuers(session.registry(), ids));
   Output output{.json = Json::array(), .text = {}};
   for (const Issuers& issuers : found) Add(output, issuers);
@@ -46,16 +68,16 @@ Result<Output> RunWho(const std::vector<std::string>& words) {
 }  // namespace
 
 Verb WhoVerb() {
-  return {
-      .name = "who",
-      .arguments = "ID...",
-      .summary = "names the process that issued an id, from the registry's records",
-      .details =
-          "Reads the id by the cluster's layout and finds the holder of its machine id at its\n"
-          "time. Works for snowflake ids only: numbers of segment tags and obfuscated ids do not\n"
-          "contain their issuer.\n",
-      .flags = {FIRN_REGISTRY_FLAGS, "form"},
-      .run = RunWho};
+  return {.name = "who",
+          .arguments = "ID...",
+          .summary = "names the process that issued an id, from the registry's records",
+          .details =
+              "Reads the id by the cluster's layout and finds the holder of its machine id at its\n"
+              "time. Works for snowflake ids only: numbers of segment tags do not contain their "
+              "issuer.\n"
+              "With --tag the ids are texts of that tag, such as UUIDs, or its obfuscated ids.\n",
+          .flags = {FIRN_REGISTRY_FLAGS, "form", "tag", "key_dir"},
+          .run = RunWho};
 }
 
 }  // namespace firn
