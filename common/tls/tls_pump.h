@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+
+struct ssl_ctx_st;
+struct ssl_st;
+
+namespace firn {
+
+// What a TLS client trusts, and what it presents. Files are PEM.
+struct TlsTrust {
+  std::string ca_file{};    // empty: the server's certificate is not checked
+  std::string name{};       // host name or IP address the certificate must have; empty: any
+  std::string cert_file{};  // empty: none is presented
+  std::string key_file{};
+};
+
+// The client's side of one TLS connection, without I/O: its owner passes it the bytes that it has
+// received, and sends the bytes that it has encrypted. Owned by one thread.
+class TlsPump {
+ public:
+  enum class State : uint8_t {
+    kAgreeing,  // handshake in progress; no data can be sent yet
+    kAgreed,
+    kFailed,  // why() is the reason
+  };
+
+  // Reads the files. kInvalid, kNotFound or kDenied names the faulty one.
+  static Result<std::unique_ptr<TlsPump>> Begin(const TlsTrust& trust);
+  ~TlsPump();
+  TlsPump(const TlsPump&) = delete;
+  TlsPump& operator=(const TlsPump&) = delete;
+
+  State state() const { return state_; }
+  const std::string& why() const { return why_; }
+
+  // Takes bytes from the server, and continues the handshake.
+  void Came(std::string_view bytes);
+  // Returns up to `size` decrypted bytes; 0 if there are no more for now, or after a failure.
+  size_t Read(char* into, size_t size);
+  // Encrypts; only after the handshake.
+  void Seal(std::string_view bytes);
+
+  // The bytes to send. The sender removes them.
+  std::string& sealed() { return sealed_; }
+
+ private:
+  TlsPump(ssl_ctx_st* context, const TlsTrust& trust);
+
+  void Agree();
+  void Fail(int result);
+  void Drain();
+
+  ssl_ctx_st* const context_;
+  ssl_st* const ssl_;
+  const std::string name_;
+  State state_ = State::kAgreeing;
+  std::string why_;
+  std::string sealed_;
+};
+
+}  // namespace firn
