@@ -112,6 +112,21 @@ struct MysqlConnection::Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // If authorities are set, the library checks that one of them has signed the certificate. Without
+  // a check of the name it connects without TLS, too, if the server offers none.
+  void SetTls(const StoreTls& tls) {
+    if (tls.mode == TlsMode::kOff) return;
+    const my_bool on = 1;
+    mysql_options(&handle, MYSQL_OPT_SSL_ENFORCE, &on);
+    if (tls.verifies()) mysql_options(&handle, MYSQL_OPT_SSL_CA, tls.ca_file.c_str());
+    if (tls.mode == TlsMode::kVerifyFull) {
+      mysql_options(&handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
+    }
+    if (tls.cert_file.empty()) return;
+    mysql_options(&handle, MYSQL_OPT_SSL_CERT, tls.cert_file.c_str());
+    mysql_options(&handle, MYSQL_OPT_SSL_KEY, tls.key_file.c_str());
+  }
+
   MYSQL handle{};
 };
 
@@ -197,6 +212,7 @@ Status MysqlConnection::Open() {
   Close();
   away_ = false;
   FIRN_ASSIGN(const DatabaseCredentials credentials, ReadCredentials(place_));
+  FIRN_TRY(place_.tls.CheckFiles());
   InitializeLibrary();
   client_ = std::make_unique<Client>();
   MYSQL* const client = &client_->handle;
@@ -211,16 +227,39 @@ Status MysqlConnection::Open() {
   mysql_options(client, MYSQL_OPT_LOCAL_INFILE, &off);
   mysql_options(client, MYSQL_SET_CHARSET_NAME, "utf8mb4");
   mysql_options(client, MYSQL_INIT_COMMAND, session.c_str());
+  client_->SetTls(place_.tls);
+  Status status;
   if (mysql_real_connect(client, place_.address.host.c_str(), credentials.user.c_str(),
                          credentials.password.c_str(), place_.database.c_str(), place_.address.port,
-                         nullptr, 0) != nullptr) {
-    return {};
+                         nullptr, 0) == nullptr) {
+    status = FailedToConnect(mysql_errno(client), mysql_error(client));
+  } else if (place_.tls.mode >= TlsMode::kRequire && mysql_get_ssl_cipher(client) == nullptr) {
+    status = place_.tls.Failed(place_.address.ToString(), "the server does not offer TLS");
+  } else {
+    status = RefuseAReplica();
   }
-  away_ = IsAway(mysql_errno(client));
-  const Code code = CodeOf(mysql_errno(client));
-  Status failure(code == Code::kUnknown ? Code::kUnavailable : code, mysql_error(client));
-  Close();
-  return failure;
+  if (!status.ok()) Close();
+  return status.code() == Code::kUnknown ? Unavailable(status.message()) : status;
+}
+
+// An account with many privileges may write to a replica, too.
+Status MysqlConnection::RefuseAReplica() {
+  FIRN_ASSIGN(const Answer answer, Execute("SELECT @@global.read_only", {}));
+  const bool writes = answer.rows.size() == 1 && answer.rows.front().size() == 1 &&
+                      (answer.rows[0][0] == "0" || answer.rows[0][0] == "OFF");
+  return writes ? Status() : TakesNoWrites(place_, "read_only is on");
+}
+
+Status MysqlConnection::FailedToConnect(unsigned int number, const std::string& text) {
+  away_ = IsAway(number);
+  const std::string address = place_.address.ToString();
+  if (number == CR_SSL_CONNECTION_ERROR) return place_.tls.Failed(address, text);
+  // MariaDB says no more than this if it requires TLS.
+  if (number == ER_ACCESS_DENIED_ERROR && place_.tls.mode == TlsMode::kOff) {
+    return Denied(Cat(text, "; if the server requires TLS, set tls in the store's section"));
+  }
+  const Code code = CodeOf(number);
+  return {code == Code::kUnknown ? Code::kUnavailable : code, text};
 }
 
 Status MysqlConnection::Fail(unsigned int number, const std::string& text) {

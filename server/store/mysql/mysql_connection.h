@@ -30,6 +30,8 @@ class MysqlConnection final : public SqlConnection {
   struct Client;     // the library's handles
   struct Statement;  // a prepared one
 
+  Status RefuseAReplica();
+  Status FailedToConnect(unsigned int number, const std::string& text);
   Result<Statement*> Prepare(const std::string& sql);
   Status Fail(unsigned int number, const std::string& text);
 

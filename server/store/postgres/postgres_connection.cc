@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <postgresql/libpq-fe.h>
 
+#include "common/base/cat.h"
 #include "common/base/parse.h"
 
 namespace firn {
@@ -43,6 +44,17 @@ Code CodeOf(std::string_view state) {
 bool IsAway(std::string_view state) {
   constexpr std::array<std::string_view, 3> kStates{"57P01", "57P02", "57P03"};
   return state.empty() || std::find(kStates.begin(), kStates.end(), state) != kStates.end();
+}
+
+// Whether a failure to connect, which has no SQLSTATE, is about TLS and not about the network.
+bool IsAboutTls(std::string_view text) {
+  const auto says = [&](std::string_view word) { return text.find(word) != text.npos; };
+  return !says("SSL SYSCALL") && (says("SSL") || says("certificate"));
+}
+
+// Whether the server refuses a connection because it is without TLS.
+bool RefusesPlainText(std::string_view text) {
+  return text.find("no encryption") != text.npos || text.find("SSL off") != text.npos;
 }
 
 // The library reports why it could not connect as text only:
@@ -118,6 +130,7 @@ Status PostgresConnection::Open() {
   Close();
   away_ = false;
   FIRN_ASSIGN(const DatabaseCredentials credentials, ReadCredentials(place_));
+  FIRN_TRY(place_.tls.CheckFiles());
   Status status = Greet(credentials);
   if (status.ok()) status = SetUpSession();
   if (!status.ok()) Close();
@@ -126,19 +139,27 @@ Status PostgresConnection::Open() {
 
 Status PostgresConnection::Greet(const DatabaseCredentials& credentials) {
   const std::string port = std::to_string(place_.address.port);
-  const char* const keys[] = {"host",     "port",       "dbname",           "user",
-                              "password", "gssencmode", "application_name", "client_encoding",
-                              nullptr};
-  const char* const values[] = {place_.address.host.c_str(),
-                                port.c_str(),
-                                place_.database.c_str(),
-                                credentials.user.c_str(),
-                                credentials.password.c_str(),
-                                "disable",
-                                "firn",
-                                "UTF8",
-                                nullptr};
-  client_ = std::make_unique<Client>(PQconnectStartParams(keys, values, 0));
+  const std::string mode(TlsModeWord(place_.tls.mode) == "off" ? "disable"
+                                                               : TlsModeWord(place_.tls.mode));
+  std::vector<const char*> keys, values;
+  const auto set = [&](const char* key, const char* value) {
+    keys.push_back(key);
+    values.push_back(value);
+  };
+  set("host", place_.address.host.c_str());
+  set("port", port.c_str());
+  set("dbname", place_.database.c_str());
+  set("user", credentials.user.c_str());
+  set("password", credentials.password.c_str());
+  set("gssencmode", "disable");
+  set("application_name", "firn");
+  set("client_encoding", "UTF8");
+  set("sslmode", mode.c_str());
+  set("sslrootcert", place_.tls.ca_file.c_str());  // empty: as if it were not set
+  set("sslcert", place_.tls.cert_file.c_str());
+  set("sslkey", place_.tls.key_file.c_str());
+  set(nullptr, nullptr);
+  client_ = std::make_unique<Client>(PQconnectStartParams(keys.data(), values.data(), 0));
   PGconn* const client = client_->handle;
   if (client == nullptr) return Internal("out of memory");
   PQsetErrorVerbosity(client, PQERRORS_VERBOSE);
@@ -158,8 +179,19 @@ Status PostgresConnection::Greet(const DatabaseCredentials& credentials) {
   if (next == PGRES_POLLING_OK) {
     return PQsetnonblocking(client, 1) == 0 ? Status() : Internal(PQerrorMessage(client));
   }
-  const Complaint complaint = ReadComplaint(PQerrorMessage(client));
+  return FailedToConnect(PQerrorMessage(client));
+}
+
+Status PostgresConnection::FailedToConnect(const std::string& why) {
+  const Complaint complaint = ReadComplaint(why);
+  const std::string address = place_.address.ToString();
+  if (complaint.state.empty() && IsAboutTls(complaint.text)) {
+    return place_.tls.Failed(address, complaint.text);
+  }
   away_ = IsAway(complaint.state);
+  if (place_.tls.mode == TlsMode::kOff && RefusesPlainText(complaint.text)) {
+    return Denied(Cat(complaint.text, "; set tls in the store's section"));
+  }
   return {CodeOf(complaint.state), complaint.text};
 }
 

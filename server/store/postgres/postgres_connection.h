@@ -33,6 +33,7 @@ class PostgresConnection final : public SqlConnection {
 
   // Connects, until the server accepts statements.
   Status Greet(const DatabaseCredentials& credentials);
+  Status FailedToConnect(const std::string& why);
   // Sets what must not depend on the server's defaults; refuses a replica.
   Status SetUpSession();
   Status Send(const std::string& sql, const std::vector<Parameter>& parameters, BootMs until);

@@ -1,27 +1,27 @@
 #include "server/store/redis/redis_connection.h"
 
+#include <array>
 #include <utility>
 
 #include <hiredis/hiredis.h>
-#include <sys/time.h>
 
+#include "common/base/cat.h"
+#include "common/base/parse.h"
+#include "common/base/quote.h"
 #include "common/base/secret_file.h"
+#include "server/store/redis/redis_socket.h"
 
 namespace firn {
 namespace {
 
 constexpr std::string_view kNoScript = "NOSCRIPT";
 
-timeval TimevalOf(Milliseconds time) {
-  return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
-}
-
 // What the server's word for an error asks for.
-Status Refusal(const RedisPlace& place, const std::string& error) {
+Status Refusal(const Endpoint& server, const std::string& error) {
   const std::string_view word = std::string_view(error).substr(0, error.find(' '));
   if (word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM") return Denied(error);
   if (word == "WRONGTYPE") return Corrupt(error);
-  const std::string address = place.address.ToString();
+  const std::string address = server.ToString();
   if (word == "READONLY") {
     return Unavailable(address +
                        " takes no writes: name the primary as its address, or promote it (" +
@@ -36,16 +36,47 @@ Status Refusal(const RedisPlace& place, const std::string& error) {
 
 }  // namespace
 
+// The library formats commands and parses replies; the socket is ours, since Debian 12's hiredis
+// has no TLS.
 struct RedisConnection::Client {
-  explicit Client(redisContext* context) : handle(context) {}
-  ~Client() {
-    if (handle != nullptr) redisFree(handle);
-  }
+  explicit Client(std::unique_ptr<RedisSocket> connected)
+      : socket(std::move(connected)), reader(redisReaderCreate()) {}
+  ~Client() { redisReaderFree(reader); }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  redisContext* const handle;
+  // Sends one command and returns its reply.
+  Result<redisReply*> Ask(const std::vector<std::string_view>& words);
+
+  const std::unique_ptr<RedisSocket> socket;
+  redisReader* const reader;
 };
+
+Result<redisReply*> RedisConnection::Client::Ask(const std::vector<std::string_view>& words) {
+  std::vector<const char*> texts;
+  std::vector<size_t> sizes;
+  for (const std::string_view word : words) {
+    texts.push_back(word.data());
+    sizes.push_back(word.size());
+  }
+  char* command = nullptr;
+  const int size =
+      redisFormatCommandArgv(&command, static_cast<int>(words.size()), texts.data(), sizes.data());
+  if (size < 0) return Internal("out of memory");
+  const Status sent = socket->Send({command, static_cast<size_t>(size)});
+  redisFreeCommand(command);
+  FIRN_TRY(sent);
+  std::array<char, 16'384> buffer;
+  for (;;) {
+    void* reply = nullptr;
+    if (redisReaderGetReply(reader, &reply) != REDIS_OK) return Unavailable(reader->errstr);
+    if (reply != nullptr) return static_cast<redisReply*>(reply);
+    FIRN_ASSIGN(const size_t came, socket->Receive(buffer.data(), buffer.size()));
+    if (redisReaderFeed(reader, buffer.data(), came) != REDIS_OK) {
+      return Unavailable(reader->errstr);
+    }
+  }
+}
 
 struct RedisConnection::Reply {
   struct Free {
@@ -80,22 +111,60 @@ void RedisConnection::Close() {
 }
 
 Status RedisConnection::Open() {
-  Close();
-  client_ = std::make_unique<Client>(redisConnectWithTimeout(
-      place_.address.host.c_str(), place_.address.port, TimevalOf(place_.time_limit)));
-  redisContext* const context = client_->handle;
   Status status;
-  if (context == nullptr) {
-    status = Internal("out of memory");
-  } else if (context->err != 0 ||
-             redisSetTimeout(context, TimevalOf(place_.time_limit)) != REDIS_OK) {
-    status = Unavailable(context->errstr);
+  if (place_.sentinels.empty()) {
+    status = OpenServer(place_.address);
   } else {
-    status = Authenticate();
+    std::string failures;
+    for (const Endpoint& sentinel : place_.sentinels) {
+      status = OpenMaster(sentinel);
+      if (status.ok()) return status;
+      failures += Cat(failures.empty() ? "" : "; ", "sentinel ", sentinel.ToString(), ": ",
+                      status.message());
+    }
+    status = Status(status.code(), failures);
   }
-  if (!status.ok()) Close();
   if (status.code() == Code::kUnknown) return Unavailable(status.message());
   return status;
+}
+
+Status RedisConnection::Connect(const Endpoint& address) {
+  Close();
+  address_ = address;
+  FIRN_ASSIGN(auto socket, RedisSocket::Connect(address, place_.tls, place_.time_limit));
+  client_ = std::make_unique<Client>(std::move(socket));
+  return client_->reader != nullptr ? Status() : Internal("out of memory");
+}
+
+Status RedisConnection::OpenServer(const Endpoint& address) {
+  Status status = Connect(address);
+  if (status.ok()) status = Authenticate();
+  if (!status.ok()) Close();
+  return status;
+}
+
+// A sentinel may be behind: the server itself must say that it is the master.
+Status RedisConnection::OpenMaster(const Endpoint& sentinel) {
+  FIRN_ASSIGN(const Endpoint master, AskForMaster(sentinel));
+  FIRN_TRY(OpenServer(master));
+  auto role = Command({"ROLE"});
+  if (!role.ok()) return role.status();
+  const std::vector<std::string> items = role->items();
+  if (!role->is_error() && !items.empty() && items.front() == "master") return {};
+  Close();
+  return Unavailable(master.ToString() + " is not the master yet");
+}
+
+Result<Endpoint> RedisConnection::AskForMaster(const Endpoint& sentinel) {
+  FIRN_TRY(Connect(sentinel));
+  FIRN_ASSIGN(const Reply answer, Command({"SENTINEL", "get-master-addr-by-name", place_.master}));
+  const std::vector<std::string> items = answer.items();
+  Close();
+  if (answer.is_error()) return Unavailable(answer.text());
+  if (items.size() != 2) return NotFound("it knows no master " + Quoted(place_.master));
+  const auto port = ParseNumberWithin<uint16_t>(items[1], 1);
+  if (!port) return Corrupt("its answer has no port");
+  return Endpoint{items[0], *port};
 }
 
 Status RedisConnection::Authenticate() {
@@ -113,24 +182,15 @@ Status RedisConnection::Authenticate() {
   if (place_.database == 0) return {};
   const std::string database = std::to_string(place_.database);
   FIRN_ASSIGN(const Reply answer, Command({"SELECT", database}));
-  return answer.is_error() ? Refusal(place_, answer.text()) : Status();
+  return answer.is_error() ? Refusal(address_, answer.text()) : Status();
 }
 
 Result<RedisConnection::Reply> RedisConnection::Command(
     const std::vector<std::string_view>& words) {
-  std::vector<const char*> texts;
-  std::vector<size_t> sizes;
-  for (const std::string_view word : words) {
-    texts.push_back(word.data());
-    sizes.push_back(word.size());
-  }
-  redisContext* const context = client_->handle;
-  void* const answer =
-      redisCommandArgv(context, static_cast<int>(words.size()), texts.data(), sizes.data());
-  if (answer != nullptr) return Reply{static_cast<redisReply*>(answer)};
-  const std::string why = context->errstr;
+  const Result<redisReply*> answer = client_->Ask(words);
+  if (answer.ok()) return Reply{*answer};
   Close();
-  return Unknown(why);
+  return Unknown(answer.status().message());
 }
 
 Result<std::string> RedisConnection::Load(std::string_view script) {
@@ -139,7 +199,7 @@ Result<std::string> RedisConnection::Load(std::string_view script) {
   auto answer = Command({"SCRIPT", "LOAD", script});
   if (!answer.ok()) return Unavailable(answer.status().message());
   if (answer->is_error()) {
-    Status failure = Refusal(place_, answer->text());
+    Status failure = Refusal(address_, answer->text());
     Close();
     return failure;
   }
@@ -161,7 +221,7 @@ Result<std::vector<std::string>> RedisConnection::Eval(std::string_view script,
     FIRN_ASSIGN(answer, Command(words));
   }
   if (!answer.is_error()) return answer.items();
-  Status failure = Refusal(place_, answer.text());
+  Status failure = Refusal(address_, answer.text());
   if (failure.code() != Code::kCorrupt) Close();  // else it is about that key only
   return failure;
 }

@@ -9,15 +9,19 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/net/endpoint.h"
+#include "server/store/store_tls.h"
 
 namespace firn {
 
 // How to reach a Redis server.
 struct RedisPlace {
-  Endpoint address{"127.0.0.1", 6379};
+  Endpoint address{"127.0.0.1", 6379};  // unused with sentinels
+  std::vector<Endpoint> sentinels{};    // asked in this order for the address of `master`
+  std::string master{};
   int database = 0;
   std::string credentials_file{};  // one line, password or user:password; empty: no login
-  Milliseconds time_limit{1000};   // of connecting, and of each command
+  StoreTls tls{};
+  Milliseconds time_limit{1000};  // of connecting, and of each command
 };
 
 // A connection to a Redis server that runs scripts. It never reconnects by itself: after any
@@ -32,8 +36,9 @@ class RedisConnection {
 
   bool is_open() const { return client_ != nullptr; }
 
-  // Connects and logs in, with credentials re-read from the file. kUnavailable if the server cannot
-  // be reached, kDenied if it refuses the login.
+  // Connects and logs in; with sentinels, to the server that one of them names, if that server says
+  // itself that it is the master. Credentials are re-read from the file. kUnavailable if the server
+  // cannot be reached, kDenied if it refuses the login or TLS fails.
   Status Open();
   void Close();
 
@@ -47,12 +52,18 @@ class RedisConnection {
   struct Client;  // the library's handle
   struct Reply;
 
+  // Connects to one address.
+  Status Connect(const Endpoint& address);
+  Status OpenServer(const Endpoint& address);
+  Status OpenMaster(const Endpoint& sentinel);
+  Result<Endpoint> AskForMaster(const Endpoint& sentinel);
   Result<Reply> Command(const std::vector<std::string_view>& words);
   Status Authenticate();
   Result<std::string> Load(std::string_view script);
 
   const RedisPlace place_;
   std::unique_ptr<Client> client_;
+  Endpoint address_;                                 // that was connected to last
   std::map<std::string_view, std::string> digests_;  // of scripts that the server has been given
 };
 

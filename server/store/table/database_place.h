@@ -5,6 +5,7 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/net/endpoint.h"
+#include "server/store/store_tls.h"
 
 namespace firn {
 
@@ -13,7 +14,8 @@ struct DatabasePlace {
   Endpoint address{};
   std::string database{};
   std::string credentials_file{};  // one line user:password; see common/base/secret_file.h
-  Milliseconds time_limit{2000};   // of connecting, and of each statement
+  StoreTls tls{};
+  Milliseconds time_limit{2000};  // of connecting, and of each statement
 
   // The server ends a statement at the time limit, and the wait for a lock at half of it, so that a
   // statement that the client has given up does not run later. The client waits this much longer

@@ -1,16 +1,19 @@
 #include <algorithm>
 #include <atomic>
+#include <iostream>
 #include <mutex>
 #include <thread>
 
 #include <gmock/gmock.h>
 
+#include "server/store/table/failover_connection.h"
 #include "tests/server/store/table_store_fixture.h"
 
 namespace firn {
 namespace {
 
 using testing::IsEmpty;
+using testing::SizeIs;
 
 class TableFailoverTest : public TableStoreFixture {};
 
@@ -47,6 +50,44 @@ TEST_P(TableFailoverTest, JumpsOverAReplicaThreeAllocationsBehindAndTheOldPrimar
   EXPECT_THAT(alarms_, IsEmpty()) << "the old primary has all that it gave";
   ExpectNoOverlap(used);
   EXPECT_EQ(used.size(), 16u);
+}
+
+// A store with both addresses takes ranges without a pause, while the primary is killed and a
+// replica that lacks some of them is promoted.
+TEST_P(TableFailoverTest, FollowsAPromotionUnderLoad) {
+  const std::unique_ptr<SqlServer> primary = StartServer(GetParam());
+  ASSERT_NE(primary, nullptr);
+  ASSERT_EQ(primary->Run(CreateTableSql(form_, kTable, GetParam())), Status());
+  auto made = primary->StartReplica();
+  ASSERT_TRUE(made.ok()) << made.status();
+  SqlServer& replica = **made;
+
+  std::vector<std::unique_ptr<SqlConnection>> servers;
+  servers.push_back(Connection(PlaceOf(replica)));  // refused, since it takes no writes
+  servers.push_back(Connection(PlaceOf(*primary)));
+  const auto store = Open(std::make_unique<FailoverConnection>(std::move(servers)));
+  std::vector<Range> used;
+  const auto use = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      std::optional<Range> range;
+      ASSERT_TRUE(Eventually(kPatience, [&] { return (range = Use(*store)).has_value(); }));
+      used.push_back(*range);
+    }
+  };
+  use(20);
+  ASSERT_EQ(replica.AwaitCaughtUp(*primary), Status());
+  ASSERT_EQ(replica.StopFollowing(), Status());
+  use(20);  // these never reach the replica
+  primary->Kill();
+  const BootMs killed = TestNow();
+  EXPECT_FALSE(Use(*store).has_value());
+  EXPECT_TRUE(store->away()) << "the replica's refusal is no reason to act";
+  ASSERT_EQ(replica.Promote(), Status());
+  use(1);
+  std::cout << "outage of " << (TestNow() - killed).count() << " ms, promotion included\n";
+  use(19);
+  EXPECT_THAT(alarms_, SizeIs(1));
+  ExpectNoOverlap(used);
 }
 
 TEST_P(TableFailoverTest, AServerKilledDuringAdvanceRepeatsNoNumber) {

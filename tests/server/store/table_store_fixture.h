@@ -48,15 +48,20 @@ class TableStoreFixture : public testing::TestWithParam<SqlDialect> {
  protected:
   static constexpr const char* kTable = "ranges";
 
-  // One server of each database for a suite.
-  static SqlServer* ServerOf(SqlDialect dialect) {
-    std::unique_ptr<SqlServer>& server = servers_[dialect];
+  // Returns null, and the test has failed, if it does not serve.
+  static std::unique_ptr<SqlServer> StartServer(SqlDialect dialect) {
+    std::unique_ptr<SqlServer> server;
     const auto keep = [&](auto started) {
       EXPECT_TRUE(started.ok()) << started.status();
       if (started.ok()) server = *std::move(started);
     };
-    if (server != nullptr) return server.get();
     dialect == SqlDialect::kMysql ? keep(MariaDb::Start()) : keep(Postgres::Start());
+    return server;
+  }
+  // One server of each database for a suite.
+  static SqlServer* ServerOf(SqlDialect dialect) {
+    std::unique_ptr<SqlServer>& server = servers_[dialect];
+    if (server == nullptr) server = StartServer(dialect);
     return server.get();
   }
   static void TearDownTestSuite() { servers_.clear(); }
@@ -90,9 +95,13 @@ class TableStoreFixture : public testing::TestWithParam<SqlDialect> {
   }
 
   std::unique_ptr<TableStore> Open(DatabasePlace place, const Clock& clock = SystemClock()) {
+    return Open(Connection(std::move(place)), clock);
+  }
+  std::unique_ptr<TableStore> Open(std::unique_ptr<SqlConnection> connection,
+                                   const Clock& clock = SystemClock()) {
     return std::make_unique<TableStore>(
         TableStore::Options{.name = "main", .backoff = {Milliseconds(10), Milliseconds(50)}},
-        std::make_unique<CountedConnection>(Connection(std::move(place)), opens_),
+        std::make_unique<CountedConnection>(std::move(connection), opens_),
         *RangeTable::Make(GetParam(), form_, kTable), clock, SystemEntropy(),
         [this](const std::string& sentence) { alarms_.push_back(sentence); });
   }

@@ -136,16 +136,27 @@ Result<std::unique_ptr<MariaDb>> MariaDb::Start() {
 }
 
 std::vector<std::string> MariaDb::Command() const {
-  return {"mariadbd",
-          "--defaults-file=" + (folder_ / "my.cnf"),
-          "--datadir=" + (folder_ / "data"),
-          UserFlag(),
-          "--bind-address=127.0.0.1",
-          "--port=" + std::to_string(port_),
-          "--server-id=" + std::to_string(port_),
-          "--socket=" + (folder_ / "socket"),
-          "--pid-file=" + (folder_ / "pid"),
-          "--init-file=" + (folder_ / "setup.sql")};
+  std::vector<std::string> command{"mariadbd",
+                                   "--defaults-file=" + (folder_ / "my.cnf"),
+                                   "--datadir=" + (folder_ / "data"),
+                                   UserFlag(),
+                                   "--bind-address=127.0.0.1",
+                                   "--port=" + std::to_string(port_),
+                                   "--server-id=" + std::to_string(port_),
+                                   "--socket=" + (folder_ / "socket"),
+                                   "--pid-file=" + (folder_ / "pid"),
+                                   "--init-file=" + (folder_ / "setup.sql")};
+  command.insert(command.end(), tls_flags_.begin(), tls_flags_.end());
+  return command;
+}
+
+Status MariaDb::RequireTls(const std::string& cert, const std::string& key,
+                           const std::string& client_ca) {
+  tls_flags_ = {"--ssl-cert=" + cert, "--ssl-key=" + key, "--require-secure-transport=on"};
+  if (!client_ca.empty()) tls_flags_.push_back("--ssl-ca=" + client_ca);
+  FIRN_TRY(Restart());
+  return Run(std::string("ALTER USER firn@'127.0.0.1' REQUIRE ") +
+             (client_ca.empty() ? "NONE" : "X509"));
 }
 
 Status MariaDb::Restart() {

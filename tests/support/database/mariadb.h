@@ -17,6 +17,9 @@ class MariaDb final : public SqlServer {
 
   Result<std::vector<Row>> Query(const std::string& sql) override;
 
+  Status RequireTls(const std::string& cert, const std::string& key,
+                    const std::string& client_ca = {}) override;
+
   Result<std::unique_ptr<SqlServer>> StartReplica() override;
   Status AwaitCaughtUp(SqlServer& primary) override;
   Status StopFollowing() override { return Run("STOP SLAVE"); }
@@ -29,6 +32,8 @@ class MariaDb final : public SqlServer {
 
   Status AwaitReady();
   std::vector<std::string> Command() const;
+
+  std::vector<std::string> tls_flags_;
 };
 
 }  // namespace firn

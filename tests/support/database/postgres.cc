@@ -24,10 +24,11 @@ full_page_writes = off
 autovacuum = off
 )";
 
-constexpr const char* kAccess =
-    "local all all trust\n"
-    "host all firn 127.0.0.1/32 scram-sha-256\n"
-    "host replication copier 127.0.0.1/32 trust\n";
+// `kind` and `more`: of the rule for programs.
+std::string AccessRules(const std::string& kind, const std::string& more = {}) {
+  return "local all all trust\n" + kind + " all firn 127.0.0.1/32 scram-sha-256" + more +
+         "\nhost replication copier 127.0.0.1/32 trust\n";
+}
 
 // One statement per line, before the first start, in the databases `postgres` and `ids`.
 constexpr const char* kSetUp =
@@ -84,7 +85,7 @@ Result<fs::path> InstallFiles(const TempDir& folder) {
                        "--auth=trust", "--encoding=UTF8", "--locale=C", "--wal-segsize=1",
                        "--no-sync"}));
   std::ofstream(data / "postgresql.conf", std::ios::app) << kConfig;
-  std::ofstream(data / "pg_hba.conf") << kAccess;
+  std::ofstream(data / "pg_hba.conf") << AccessRules("host");
   FIRN_TRY(RunAlone(folder, "postgres", kSetUp));
   FIRN_TRY(RunAlone(folder, SqlServer::kDatabase, kSetUpIds));
   return data;
@@ -189,6 +190,33 @@ Status Postgres::Restart() {
 
 Result<std::vector<SqlServer::Row>> Postgres::Query(const std::string& sql) {
   return Owner(folder(), port_).Query(sql);
+}
+
+// The server reads no key that others can read, so it gets a copy. A new name shows when the new
+// files are in use.
+Status Postgres::RequireTls(const std::string& cert, const std::string& key,
+                            const std::string& client_ca) {
+  const std::string data = folder_ / "data", name = "tls" + std::to_string(++tls_changes_);
+  const auto copy = [&](const std::string& from, const std::string& kind) {
+    const std::string to = data + "/" + name + kind;
+    std::error_code error;
+    fs::copy_file(from, to, error);
+    fs::permissions(to, fs::perms::owner_read, error);
+    FIRN_TRY(GiveToOwner(to));
+    return Run("ALTER SYSTEM SET ssl_" + kind + "_file = '" + name + kind + "'");
+  };
+  FIRN_TRY(copy(cert, "cert"));
+  FIRN_TRY(copy(key, "key"));
+  if (!client_ca.empty()) FIRN_TRY(copy(client_ca, "ca"));
+  FIRN_TRY(Run("ALTER SYSTEM SET ssl = on"));
+  std::ofstream(data + "/pg_hba.conf")
+      << AccessRules("hostssl", client_ca.empty() ? "" : " clientcert=verify-ca");
+  FIRN_TRY(Run("SELECT pg_reload_conf()"));
+  const bool serves = Eventually(kPatience, [&] {
+    return First(Query("SELECT current_setting('ssl') || current_setting('ssl_cert_file')")) ==
+           "on" + name + "cert";
+  });
+  return serves ? Status() : Unavailable("the server does not load the certificate");
 }
 
 // --- replication --------------------------------------------------------------------------------

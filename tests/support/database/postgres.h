@@ -19,6 +19,9 @@ class Postgres final : public SqlServer {
 
   Result<std::vector<Row>> Query(const std::string& sql) override;
 
+  Status RequireTls(const std::string& cert, const std::string& key,
+                    const std::string& client_ca = {}) override;
+
   Result<std::unique_ptr<SqlServer>> StartReplica() override;
   Status AwaitCaughtUp(SqlServer& primary) override;
   Status StopFollowing() override;
@@ -34,6 +37,8 @@ class Postgres final : public SqlServer {
   static Result<std::unique_ptr<Postgres>> StartOn(Fill fill);
 
   void Launch();
+
+  int tls_changes_ = 0;
 };
 
 }  // namespace firn

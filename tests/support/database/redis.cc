@@ -98,6 +98,16 @@ Status Redis::Restart() {
       command.insert(command.end(), {word, options_.password});
     }
   }
+  if (!options_.tls_cert.empty()) {
+    const bool asks = !options_.client_ca.empty();
+    for (const std::string& word :
+         {std::string("--tls-port"), std::to_string(tls_port_), std::string("--tls-cert-file"),
+          options_.tls_cert, std::string("--tls-key-file"), options_.tls_key,
+          std::string("--tls-ca-cert-file"), asks ? options_.client_ca : options_.tls_cert,
+          std::string("--tls-auth-clients"), std::string(asks ? "yes" : "no")}) {
+      command.push_back(word);
+    }
+  }
   if (options_.cluster) {
     for (const std::string& word : {std::string("--cluster-enabled"), std::string("yes"),
                                     std::string("--cluster-port"), std::to_string(FreePort())}) {
@@ -156,6 +166,21 @@ Status Redis::JoinCluster(Redis& other) {
     return Run({"GET", "key"}).status().message().starts_with("MOVED");
   });
   return joined ? Status() : Unavailable("the node does not join");
+}
+
+RedisSentinel::RedisSentinel(const Redis& server) : port_(FreePort()) {
+  const std::string file = folder_ / "sentinel.conf", name = kMaster;
+  std::ofstream(file) << "bind 127.0.0.1\nport " << port_ << "\ndir " << folder_.path().string()
+                      << "\nsentinel monitor " << name << " 127.0.0.1 " << server.port() << " 1\n"
+                      << "sentinel down-after-milliseconds " << name << " 500\n"
+                      << "sentinel failover-timeout " << name << " 2000\n";
+  process_ = Process({"redis-server", file, "--sentinel"}, {.output_file = folder_ / "output.log"});
+}
+
+bool RedisSentinel::KnowsAReplica() const {
+  const Result<std::string> found = Client(port_).Run({"SENTINEL", "replicas", kMaster});
+  return found.ok() && found->find("slave-priority") != std::string::npos &&
+         found->find("master-link-status\nok") != std::string::npos;
 }
 
 }  // namespace firn

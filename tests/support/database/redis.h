@@ -21,6 +21,11 @@ struct RedisOptions {
   std::string password{};  // empty: none
   // A node of a Redis Cluster, which knows no other node yet.
   bool cluster = false;
+  // Serves TLS with this certificate and its key on tls_port(), and requires a client certificate
+  // of `client_ca`, if any. The plain port remains for the test itself.
+  std::string tls_cert{};
+  std::string tls_key{};
+  std::string client_ca{};
 };
 
 // A real Redis from Debian's package on a free loopback port, with its files in a throw-away
@@ -31,6 +36,7 @@ class Redis {
   static Result<std::unique_ptr<Redis>> Start(RedisOptions options = {});
 
   int port() const { return port_; }
+  int tls_port() const { return tls_port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   pid_t pid() const { return process_->pid(); }
   const std::filesystem::path& folder() const { return folder_.path(); }
@@ -66,9 +72,29 @@ class Redis {
   void Continue() { process_->Resume(); }
 
  private:
-  explicit Redis(RedisOptions options) : options_(std::move(options)), port_(FreePort()) {}
+  explicit Redis(RedisOptions options)
+      : options_(std::move(options)), port_(FreePort()), tls_port_(FreePort()) {}
 
   const RedisOptions options_;
+  const int port_;
+  const int tls_port_;
+  TempDir folder_;
+  std::optional<Process> process_;
+};
+
+// A Redis Sentinel that watches one server under the name `ids` and promotes a replica soon after
+// the server has failed.
+class RedisSentinel {
+ public:
+  static constexpr const char* kMaster = "ids";
+
+  explicit RedisSentinel(const Redis& server);
+
+  int port() const { return port_; }
+  // Whether it has found a replica, without which it promotes none.
+  bool KnowsAReplica() const;
+
+ private:
   const int port_;
   TempDir folder_;
   std::optional<Process> process_;

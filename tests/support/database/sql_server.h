@@ -45,6 +45,11 @@ class SqlServer {
   Status Run(const std::string& sql) { return Query(sql).status(); }
   virtual Result<std::vector<Row>> Query(const std::string& sql) = 0;
 
+  // Serves TLS with this certificate from now on, and refuses programs that connect without TLS;
+  // with `client_ca`, also those without a certificate of that authority.
+  virtual Status RequireTls(const std::string& cert, const std::string& key,
+                            const std::string& client_ca = {}) = 0;
+
   // --- replication ------------------------------------------------------------------------------
 
   // A read-only replica that applies all changes of this server.

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/net/endpoint.h"
+#include "common/tls/tls_pump.h"
+#include "server/store/store_tls.h"
+
+namespace firn {
+
+// A blocking connection to one address, with or without TLS. Every wait ends at the time limit.
+// Owned by one thread.
+class RedisSocket {
+ public:
+  // kUnavailable: not reached; kDenied: TLS failed; otherwise the failure names a file.
+  static Result<std::unique_ptr<RedisSocket>> Connect(const Endpoint& address, const StoreTls& tls,
+                                                      Milliseconds time_limit);
+  ~RedisSocket();
+  RedisSocket(const RedisSocket&) = delete;
+  RedisSocket& operator=(const RedisSocket&) = delete;
+
+  Status Send(std::string_view bytes);
+  // Returns at least one byte, at most `size`.
+  Result<size_t> Receive(char* into, size_t size);
+
+ private:
+  explicit RedisSocket(int socket) : socket_(socket) {}
+
+  Status Agree(const Endpoint& address, const StoreTls& tls);
+  Status SendAll(std::string_view bytes);
+  Result<size_t> ReceiveSome(char* into, size_t size);
+
+  const int socket_;
+  std::unique_ptr<TlsPump> tls_;  // null: none
+};
+
+}  // namespace firn

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+
+namespace firn {
+
+// How much a connection to a store's server must prove. The words are those of PostgreSQL.
+enum class TlsMode : uint8_t {
+  kOff,         // no TLS
+  kPrefer,      // TLS if the server offers it; checks no certificate
+  kRequire,     // TLS or no connection; checks no certificate
+  kVerifyCa,    // also: a trusted authority has signed the server's certificate
+  kVerifyFull,  // also: the certificate has the name or address that was connected to
+};
+std::optional<TlsMode> ParseTlsMode(std::string_view word);
+std::string_view TlsModeWord(TlsMode mode);
+
+// The TLS settings of a store.
+struct StoreTls {
+  TlsMode mode = TlsMode::kOff;
+  std::string ca_file{};    // trusted authorities, PEM; set exactly if the mode verifies
+  std::string cert_file{};  // the client's certificate, PEM, and its key; both or none
+  std::string key_file{};
+
+  bool verifies() const { return mode == TlsMode::kVerifyCa || mode == TlsMode::kVerifyFull; }
+
+  // Checks that the files can be used, so that the error names the file: client libraries do not
+  // always do so. kNotFound, kInvalid or kDenied. Files are re-read for each connection.
+  Status CheckFiles() const;
+
+  // Returns the failure of a handshake, with the settings that it depends on.
+  Status Failed(const std::string& address, const std::string& why) const;
+};
+
+}  // namespace firn
