@@ -34,6 +34,8 @@ class RangeStoreWorld {
   virtual bool stands_in() const { return false; }
   // Whether it permits such tags.
   virtual bool permits_stand_in() const { return stands_in(); }
+  // Whether two stores may take ranges of one tag at the same time.
+  virtual bool is_atomic() const { return true; }
   // Whether stores in other processes see the same counters.
   virtual bool is_shared() const { return true; }
 };
@@ -42,7 +44,7 @@ class RangeStoreWorld {
 // and lists its worlds with INSTANTIATE_TEST_SUITE_P.
 struct RangeWorldMaker {
   std::string name;
-  std::function<std::unique_ptr<RangeStoreWorld>()> make;
+  std::function<std::unique_ptr<RangeStoreWorld>()> make;  // null: skips the tests
 
   friend std::ostream& operator<<(std::ostream& out, const RangeWorldMaker& maker) {
     return out << maker.name;

@@ -21,6 +21,7 @@ set(FIRN_DEBIAN_PACKAGES
   zookeeper_mt=libzookeeper-mt-dev
   mariadb=libmariadb-dev
   pq=libpq-dev
+  bson-1.0=libbson-dev
   hiredis=libhiredis-dev)
 
 # Which CMake packages they need: the X of every X::Y. Which Debian packages: of those, and of
@@ -81,6 +82,7 @@ set(CPACK_DEBIAN_SERVER_PACKAGE_CONTROL_EXTRA
   ${control}/conffiles ${control}/postinst ${control}/prerm ${control}/postrm)
 set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "passwd, tzdata")
 set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS firn-tools)
+set(CPACK_DEBIAN_SERVER_PACKAGE_SUGGESTS libmongoc-1.0-0)  # stores of kind mongo load it
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/tools/package/stage.cmake)
 
 set(CPACK_GENERATOR DEB)

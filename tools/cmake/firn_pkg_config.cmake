@@ -14,6 +14,7 @@ set(FIRN_LINK_FLAGS
   zookeeper_mt=-lzookeeper_mt
   mariadb=-lmariadb
   pq=-lpq
+  bson-1.0=-lbson-1.0
   hiredis=-lhiredis)
 
 # firn_link_order(TARGET): puts it in front of FIRN_LINK_ORDER, after all that it needs.

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/net/endpoint.h"
+#include "server/store/store_tls.h"
+
+namespace firn {
+
+struct MongoError;
+
+// How to reach a MongoDB deployment.
+struct MongoPlace {
+  std::vector<Endpoint> addresses{};  // of a replica set's members, or of one server
+  std::string replica_set{};          // empty: one server, connected to directly
+  std::string database{};
+  std::string collection = "firn_tag";
+  std::string credentials_file{};  // one line user:password; empty: no login
+  std::string auth_database = "admin";
+  StoreTls tls{};                 // cert_file contains the key, too
+  Milliseconds time_limit{2000};  // of connecting, and of each command
+
+  std::string ToString() const;  // the addresses
+};
+
+// A connection to the primary, for one collection whose documents are counters:
+//
+//     {_id: tag, max: NumberLong, step: NumberLong, timestamp: Date}
+//
+// Each command goes to the primary, has a time limit on the server (maxTimeMS) and is sent once.
+// A write counts when a majority has acknowledged it; a reply that says otherwise is kUnknown.
+// After any failure that leaves its state in doubt it is closed.
+//
+// Owned by one thread. The only code that knows the vendor's library.
+class MongoConnection {
+ public:
+  static constexpr Milliseconds kGrace{1000};  // the client waits this much longer than the server
+
+  explicit MongoConnection(MongoPlace place);
+  ~MongoConnection();
+
+  bool is_open() const { return client_ != nullptr; }
+
+  // Connects and logs in, with credentials re-read from the file. kUnavailable if there is no
+  // primary or it does not answer; kDenied if it refuses the login or TLS fails.
+  Status Open();
+  void Close();
+
+  struct Counter {
+    int64_t max = 0;
+    int64_t step = 0;
+  };
+  // Codes of all: kUnavailable: nothing was done; kUnknown: it may have been done; kDenied: a
+  // privilege is missing.
+
+  // nullopt if there is no document; kCorrupt, with a sentence, if a field is not a whole number.
+  Result<std::optional<Counter>> Read(const std::string& tag);
+  // Does nothing if the document exists.
+  Status Insert(const std::string& tag, Counter counter);
+  // Raises `max` to `least` if it is lower.
+  Status Raise(const std::string& tag, int64_t least);
+  // Adds `size` to a `max` from `least` to `ceiling`, and returns the document afterwards; nullopt
+  // if `max` is not in that range, or `step` is below 1.
+  Result<std::optional<Counter>> Move(const std::string& tag, int64_t least, int64_t ceiling,
+                                      int64_t size);
+
+ private:
+  struct Client;  // the library's handle
+  struct Document;
+
+  // Runs a command; `writes` adds the write concern.
+  Result<Document> Run(Document&& command, bool writes);
+  Status Fail(const Document& reply, const MongoError& error);
+
+  const MongoPlace place_;
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace firn
