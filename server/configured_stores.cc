@@ -7,11 +7,13 @@
 #include <glog/logging.h>
 
 #include "server/store/ledgered_source.h"
+#include "server/store/mongo/mongo_store.h"
 #include "server/store/mysql/mysql_connection.h"
 #include "server/store/postgres/postgres_connection.h"
 #include "server/store/redis/redis_store.h"
 #include "server/store/redis/tiered_source.h"
 #include "server/store/registry_source.h"
+#include "server/store/table/failover_connection.h"
 #include "server/store/table/table_store.h"
 
 namespace firn {
@@ -24,13 +26,8 @@ class StoreMaker {
       : ini_(ini), segments_(segments), clock_(clock), entropy_(entropy) {}
 
   Status Add(const StoreDefinition& store) {
-    if (const auto* table = std::get_if<TableDefinition>(&store.what)) {
-      return segments_.AddStore(Make(store.name, *table));
-    }
-    if (const auto* redis = std::get_if<RedisDefinition>(&store.what)) {
-      return segments_.AddStore(Make(store.name, *redis));
-    }
-    return AddTiered(store.name, std::get<TieredDefinition>(store.what));
+    const auto* tiered = std::get_if<TieredDefinition>(&store.what);
+    return tiered != nullptr ? AddTiered(store.name, *tiered) : segments_.AddStore(Make(store));
   }
 
  private:
@@ -39,16 +36,39 @@ class StoreMaker {
         [name](const std::string& sentence) { LOG(ERROR) << "store " << name << ": " << sentence; };
   }
 
+  // Of any kind but tiered.
+  std::unique_ptr<RangeStore> Make(const StoreDefinition& store) {
+    if (const auto* table = std::get_if<TableDefinition>(&store.what)) {
+      return Make(store.name, *table);
+    }
+    if (const auto* mongo = std::get_if<MongoDefinition>(&store.what)) {
+      return Make(store.name, *mongo);
+    }
+    return Make(store.name, std::get<RedisDefinition>(store.what));
+  }
+
   std::unique_ptr<RangeStore> Make(const std::string& name, const TableDefinition& definition) {
     return std::make_unique<TableStore>(TableStore::Options{.name = name}, Connection(definition),
                                         definition.table, clock_, entropy_, Alarm(name));
   }
 
   std::unique_ptr<SqlConnection> Connection(const TableDefinition& definition) {
-    if (definition.table.dialect() == SqlDialect::kMysql) {
-      return std::make_unique<MysqlConnection>(definition.place);
+    std::vector<std::unique_ptr<SqlConnection>> servers;
+    for (const Endpoint& address : definition.addresses) {
+      DatabasePlace place = definition.place;
+      place.address = address;
+      if (definition.table.dialect() == SqlDialect::kMysql) {
+        servers.push_back(std::make_unique<MysqlConnection>(std::move(place)));
+      } else {
+        servers.push_back(std::make_unique<PostgresConnection>(std::move(place), clock_));
+      }
     }
-    return std::make_unique<PostgresConnection>(definition.place, clock_);
+    return std::make_unique<FailoverConnection>(std::move(servers));
+  }
+
+  std::unique_ptr<RangeStore> Make(const std::string& name, const MongoDefinition& mongo) {
+    return std::make_unique<MongoStore>(MongoStore::Options{.name = name, .place = mongo.place},
+                                        clock_, entropy_, Alarm(name));
   }
 
   std::unique_ptr<RangeStore> Make(const std::string& name, const RedisDefinition& redis) {
@@ -76,8 +96,8 @@ class StoreMaker {
     if (store == nullptr) {
       return std::make_unique<RegistrySource>(segments_.ledger(), segments_.control());
     }
-    return std::make_unique<LedgeredSource>(Make(name, std::get<TableDefinition>(store->what)),
-                                            segments_.ledger(), segments_.control(), clock_);
+    return std::make_unique<LedgeredSource>(Make(*store), segments_.ledger(), segments_.control(),
+                                            clock_);
   }
 
   const StoresIni& ini_;

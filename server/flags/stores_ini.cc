@@ -11,6 +11,7 @@
 #include "common/base/quote.h"
 #include "common/base/utf8.h"
 #include "common/tag/tag_fields.h"
+#include "server/flags/comma_parts.h"
 
 namespace firn {
 namespace {
@@ -50,7 +51,9 @@ class Section {
   // Without `otherwise` the setting has to be there.
   std::string Text(const std::string& key, std::optional<std::string> otherwise);
   int64_t Number(const std::string& key, int64_t otherwise, int64_t least, int64_t most);
+  bool Has(const std::string& key) const { return settings_.contains(key); }
   Endpoint Address(const std::string& key);
+  std::vector<Endpoint> Addresses(const std::string& key);
   // The line of a setting that was taken or not, or the section's.
   int LineOf(const std::string& key) const {
     const auto found = lines_.find(key);
@@ -95,12 +98,22 @@ int64_t Section::Number(const std::string& key, int64_t otherwise, int64_t least
 }
 
 Endpoint Section::Address(const std::string& key) {
+  const std::vector<Endpoint> addresses = Addresses(key);
+  if (addresses.size() > 1) Fault(LineOf(key), key, "this kind of store has one address");
+  return addresses.empty() ? Endpoint() : addresses.front();
+}
+
+std::vector<Endpoint> Section::Addresses(const std::string& key) {
+  std::vector<Endpoint> addresses;
   const std::string text = Text(key, std::nullopt);
-  if (text.empty()) return {};
-  Result<Endpoint> address = Endpoint::Parse(text);
-  if (address.ok() && address->port == 0) address = Invalid("needs a port");
-  if (!address.ok()) Fault(LineOf(key), key, address.status().message());
-  return address.value_or({});
+  if (text.empty()) return addresses;
+  for (const std::string_view part : CommaParts(text)) {
+    Result<Endpoint> address = Endpoint::Parse(part);
+    if (address.ok() && address->port == 0) address = Invalid("needs a port");
+    if (!address.ok()) Fault(LineOf(key), key, address.status().message());
+    addresses.push_back(address.value_or({}));
+  }
+  return addresses;
 }
 
 void Section::RefuseTheRest() {
@@ -115,11 +128,48 @@ Milliseconds Timeout(Section& section, Milliseconds otherwise) {
   return Milliseconds(section.Number("timeout_ms", otherwise.count(), 100, 60'000));
 }
 
+// `otherwise` is the mode without any of these settings; `key_apart`: the key has a file of its
+// own.
+StoreTls ReadTls(Section& section, TlsMode otherwise, bool key_apart = true) {
+  StoreTls tls;
+  tls.ca_file = section.Text("tls_ca", "");
+  tls.cert_file = section.Text("tls_cert", "");
+  tls.key_file = key_apart ? section.Text("tls_key", "") : tls.cert_file;
+  const TlsMode unset = tls.ca_file.empty() ? otherwise : TlsMode::kVerifyFull;
+  const std::string word = section.Text("tls", std::string(TlsModeWord(unset)));
+  const bool prefers = otherwise == TlsMode::kPrefer;
+  const auto fault = [&](const std::string& key, const std::string& what) {
+    section.Fault(section.LineOf(key), key, what);
+  };
+  const std::optional<TlsMode> mode = ParseTlsMode(word);
+  if (!mode || (*mode == TlsMode::kPrefer && !prefers)) {
+    fault("tls",
+          Cat("must be off, ", prefers ? "prefer, " : "", "require, verify-ca or verify-full"));
+    return tls;
+  }
+  tls.mode = *mode;
+  if (tls.verifies() && tls.ca_file.empty()) {
+    fault("tls", word + " requires tls_ca; Debian's file of public authorities is " +
+                     "/etc/ssl/certs/ca-certificates.crt");
+  }
+  if (!tls.verifies() && !tls.ca_file.empty()) {
+    fault("tls_ca", "is not used with tls = " + word + "; set verify-ca or verify-full");
+  }
+  if (tls.cert_file.empty() != tls.key_file.empty()) {
+    fault(tls.cert_file.empty() ? "tls_key" : "tls_cert", "set both tls_cert and tls_key");
+  } else if (!tls.cert_file.empty() && tls.mode < TlsMode::kRequire) {
+    fault("tls_cert", "is not used with tls = " + word + "; set require, verify-ca or verify-full");
+  }
+  return tls;
+}
+
 TableDefinition ReadTable(Section& section, SqlDialect dialect) {
   DatabasePlace place;
-  place.address = section.Address("address");
+  std::vector<Endpoint> addresses = section.Addresses("address");
+  if (!addresses.empty()) place.address = addresses.front();
   place.database = section.Text("database", std::nullopt);
   place.credentials_file = section.Text("credentials_file", std::nullopt);
+  place.tls = ReadTls(section, TlsMode::kPrefer);
   place.time_limit = Timeout(section, place.time_limit);
   const std::string word = section.Text("form", "firn");
   const std::optional<TableForm> form = ParseTableForm(word);
@@ -127,17 +177,39 @@ TableDefinition ReadTable(Section& section, SqlDialect dialect) {
   const std::string name = section.Text("table", "firn_tag");
   const auto table = RangeTable::Make(dialect, form.value_or(TableForm::kFirn), name);
   if (!table.ok()) section.Fault(section.LineOf("table"), "table", table.status().message());
-  return {std::move(place),
+  return {std::move(place), std::move(addresses),
           table.value_or(*RangeTable::Make(dialect, TableForm::kFirn, "firn_tag"))};
 }
 
 RedisDefinition ReadRedis(Section& section) {
   RedisPlace place;
-  place.address = section.Address("address");
+  if (section.Has("sentinels")) {
+    place.sentinels = section.Addresses("sentinels");
+    place.master = section.Text("master", std::nullopt);
+  } else {
+    place.address = section.Address("address");
+  }
   place.database = static_cast<int>(section.Number("database", 0, 0, 1'000'000));
   place.credentials_file = section.Text("credentials_file", "");
+  place.tls = ReadTls(section, TlsMode::kOff);
   place.time_limit = Timeout(section, place.time_limit);
   return {std::move(place), section.Text("prefix", "firn:")};
+}
+
+MongoDefinition ReadMongo(Section& section) {
+  MongoPlace place;
+  place.addresses = section.Addresses("address");
+  place.replica_set = section.Text("replica_set", "");
+  if (place.addresses.size() > 1 && place.replica_set.empty()) {
+    section.Fault(section.LineOf("address"), "address", "several addresses require replica_set");
+  }
+  place.database = section.Text("database", std::nullopt);
+  place.collection = section.Text("collection", place.collection);
+  place.credentials_file = section.Text("credentials_file", "");
+  place.auth_database = section.Text("auth_database", place.auth_database);
+  place.tls = ReadTls(section, TlsMode::kOff, false);
+  place.time_limit = Timeout(section, place.time_limit);
+  return {std::move(place)};
 }
 
 TieredDefinition ReadTiered(Section& section) {
@@ -221,10 +293,13 @@ void Parser::Close() {
     ini_.stores.push_back({name, ReadTable(*section_, SqlDialect::kPostgres)});
   } else if (kind == "redis") {
     ini_.stores.push_back({name, ReadRedis(*section_)});
+  } else if (kind == "mongo") {
+    ini_.stores.push_back({name, ReadMongo(*section_)});
   } else if (kind == "tiered") {
     ini_.stores.push_back({name, ReadTiered(*section_)});
   } else if (!kind.empty()) {
-    section_->Fault(section_->LineOf("kind"), "kind", "must be mysql, postgres, redis or tiered");
+    section_->Fault(section_->LineOf("kind"), "kind",
+                    "must be mysql, postgres, mongo, redis or tiered");
   }
   if (!kind.empty()) section_->RefuseTheRest();
   section_.reset();
@@ -242,9 +317,12 @@ void Parser::CheckTiers(const StoreDefinition& store) {
     fault("front: there is no store " + Quoted(tiered->front) + " of kind redis");
   }
   const StoreDefinition* const durable = ini_.Find(tiered->durable);
-  if (tiered->durable != "registry" &&
-      (durable == nullptr || !std::holds_alternative<TableDefinition>(durable->what))) {
-    fault("durable: there is no store " + Quoted(tiered->durable) + " of kind mysql or postgres");
+  const bool is_durable =
+      durable != nullptr && (std::holds_alternative<TableDefinition>(durable->what) ||
+                             std::holds_alternative<MongoDefinition>(durable->what));
+  if (tiered->durable != "registry" && !is_durable) {
+    fault("durable: there is no store " + Quoted(tiered->durable) +
+          " of kind mysql, postgres or mongo");
   }
 }
 

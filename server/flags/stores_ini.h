@@ -7,6 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/tag/ini_line.h"
+#include "server/store/mongo/mongo_connection.h"
 #include "server/store/redis/redis_connection.h"
 #include "server/store/table/database_place.h"
 #include "server/store/table/range_table.h"
@@ -32,12 +33,16 @@ namespace firn {
 
 // Of kind mysql or postgres, as the table's dialect says.
 struct TableDefinition {
-  DatabasePlace place;
+  DatabasePlace place;                // of the first address
+  std::vector<Endpoint> addresses{};  // all of them, in the file's order
   RangeTable table;
 };
 struct RedisDefinition {
   RedisPlace place;
   std::string prefix;
+};
+struct MongoDefinition {
+  MongoPlace place;
 };
 struct TieredDefinition {
   std::string front;
@@ -46,7 +51,7 @@ struct TieredDefinition {
 
 struct StoreDefinition {
   std::string name;
-  std::variant<TableDefinition, RedisDefinition, TieredDefinition> what;
+  std::variant<TableDefinition, RedisDefinition, MongoDefinition, TieredDefinition> what;
 };
 
 struct StoresIni {

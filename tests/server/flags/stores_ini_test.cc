@@ -110,7 +110,7 @@ TEST(StoresIniTest, ReportsEveryFaultWithItsLine) {
              "front = main\n"
              "durable = cache\n"
              "[cache]\n"
-             "kind = mongo\n"
+             "kind = oracle\n"
              "[last]\n"),
       ElementsAre("1: a setting before the first [store]", "2: [main] database: missing",
                   "2: [main] credentials_file: missing", HasSubstr("4: [main] address: "),
@@ -124,11 +124,65 @@ TEST(StoresIniTest, ReportsEveryFaultWithItsLine) {
                   "14: [cache] database: '-1' is not a number from 0 to 1000000",
                   "15: [registry] is reserved by Firn", HasSubstr("17: 'Main' is not a store name"),
                   "18: [fast] front: there is no store 'main' of kind redis",
-                  "18: [fast] durable: there is no store 'cache' of kind mysql or "
-                  "postgres",
+                  "18: [fast] durable: there is no store 'cache' of kind mysql, "
+                  "postgres or mongo",
                   "22: [cache] is defined twice, first at line 11",
-                  "23: [cache] kind: must be mysql, postgres, redis or tiered",
+                  "23: [cache] kind: must be mysql, postgres, mongo, redis or tiered",
                   "24: [last] kind: missing"));
+}
+
+TEST(StoresIniTest, ReadsTlsSettings) {
+  const std::string base =
+      "[a]\nkind = postgres\naddress = h:1\ndatabase = d\ncredentials_file = c\n";
+  const auto tls = [&](const std::string& settings) {
+    const StoresIni ini = ParseStoresIni(base + settings);
+    EXPECT_EQ(ini.status(), Status());
+    return std::get<TableDefinition>(ini.stores.at(0).what).place.tls;
+  };
+  EXPECT_EQ(tls("").mode, TlsMode::kPrefer);
+  EXPECT_EQ(tls("tls = off\n").mode, TlsMode::kOff);
+  EXPECT_EQ(tls("tls_ca = ca\n").mode, TlsMode::kVerifyFull);
+  EXPECT_EQ(tls("tls = verify-ca\ntls_ca = ca\n").mode, TlsMode::kVerifyCa);
+  const StoreTls own = tls("tls = require\ntls_cert = crt\ntls_key = key\n");
+  EXPECT_EQ(own.mode, TlsMode::kRequire);
+  EXPECT_EQ(own.cert_file, "crt");
+  EXPECT_EQ(own.key_file, "key");
+  EXPECT_THAT(Faults(base + "tls = on\n"),
+              ElementsAre("6: [a] tls: must be off, prefer, require, verify-ca or verify-full"));
+  EXPECT_THAT(Faults(base + "tls = verify-full\n"), ElementsAre(HasSubstr("requires tls_ca")));
+  EXPECT_THAT(Faults(base + "tls = require\ntls_ca = ca\n"),
+              ElementsAre(HasSubstr("7: [a] tls_ca: is not used with tls = require")));
+  EXPECT_THAT(Faults(base + "tls = require\ntls_key = key\n"),
+              ElementsAre("7: [a] tls_key: set both tls_cert and tls_key"));
+  EXPECT_THAT(Faults(base + "tls_cert = crt\ntls_key = key\n"),
+              ElementsAre(HasSubstr("6: [a] tls_cert: is not used with tls = prefer")));
+}
+
+TEST(StoresIniTest, SeveralAddressesAreForDatabasesThatReplicate) {
+  const std::string table = "kind = mysql\ndatabase = d\ncredentials_file = c\n";
+  const StoresIni ini = ParseStoresIni("[a]\n" + table + "address = a:1,b:2\n");
+  ASSERT_EQ(ini.status(), Status());
+  const auto& both = std::get<TableDefinition>(ini.stores[0].what).addresses;
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[1].ToString(), "b:2");
+  EXPECT_THAT(Faults("[a]\n" + table + "address = a:1,b\n"),
+              ElementsAre(HasSubstr("5: [a] address: ")));
+  EXPECT_THAT(Faults("[a]\nkind = redis\naddress = a:1,b:2\n"),
+              ElementsAre("3: [a] address: this kind of store has one address"));
+  EXPECT_THAT(Faults("[a]\nkind = mongo\ndatabase = d\naddress = a:1,b:2\n"),
+              ElementsAre("4: [a] address: several addresses require replica_set"));
+}
+
+TEST(StoresIniTest, ReadsSentinelsInPlaceOfAnAddress) {
+  const StoresIni ini = ParseStoresIni("[a]\nkind = redis\nsentinels = s:1,t:2\nmaster = ids\n");
+  ASSERT_EQ(ini.status(), Status());
+  const RedisPlace& place = std::get<RedisDefinition>(ini.stores[0].what).place;
+  ASSERT_EQ(place.sentinels.size(), 2u);
+  EXPECT_EQ(place.sentinels[1].ToString(), "t:2");
+  EXPECT_EQ(place.master, "ids");
+  EXPECT_THAT(Faults("[a]\nkind = redis\nsentinels = s:1\naddress = a:1\n"),
+              ElementsAre("1: [a] master: missing",
+                          "4: [a] address: no such setting of this kind of store"));
 }
 
 TEST(StoresIniTest, ATieredStoreUsesTheRegistryByDefault) {
@@ -150,11 +204,18 @@ TEST(StoresIniTest, ThePackagesExampleIsValid) {
   const std::string text = Packaged("stores.ini");
   EXPECT_THAT(Faults(text), IsEmpty());
   const StoresIni ini = ParseStoresIni(text);
-  ASSERT_EQ(ini.stores.size(), 4u);
-  EXPECT_EQ(std::get<TableDefinition>(ini.stores[0].what).table.form(), TableForm::kLeaf);
+  ASSERT_EQ(ini.stores.size(), 5u);
+  const auto& main = std::get<TableDefinition>(ini.stores[0].what);
+  EXPECT_EQ(main.table.form(), TableForm::kLeaf);
+  EXPECT_EQ(main.addresses.size(), 2u);
+  EXPECT_EQ(main.place.tls.mode, TlsMode::kVerifyFull);
   EXPECT_EQ(std::get<TableDefinition>(ini.stores[1].what).table.dialect(), SqlDialect::kPostgres);
-  EXPECT_EQ(std::get<RedisDefinition>(ini.stores[2].what).prefix, "firn:");
-  EXPECT_EQ(std::get<TieredDefinition>(ini.stores[3].what).durable, "main");
+  const MongoPlace& mongo = std::get<MongoDefinition>(ini.stores[2].what).place;
+  EXPECT_EQ(mongo.addresses.size(), 3u);
+  EXPECT_EQ(mongo.replica_set, "rs0");
+  EXPECT_EQ(mongo.collection, "firn_tag");
+  EXPECT_EQ(std::get<RedisDefinition>(ini.stores[3].what).prefix, "firn:");
+  EXPECT_EQ(std::get<TieredDefinition>(ini.stores[4].what).durable, "main");
 }
 
 TEST(StoresIniTest, ThePackagesTablesEqualFirnsOwn) {
