@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func take(ctx context.Context, address string, protocol, count int) {
+	client := redis.NewClient(&redis.Options{
+		Addr: address, Protocol: protocol, ClientName: "go-redis",
+		Username: os.Getenv("FIRN_USER"), Password: os.Getenv("FIRN_PASSWORD"),
+		TLSConfig: tlsOf(os.Getenv("FIRN_CA")),
+	})
+	defer client.Close()
+	for i := 0; i < count; i++ {
+		id, err := client.Incr(ctx, "order").Result()
+		check(err)
+		fmt.Println(id)
+	}
+	commands, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i := 0; i < count; i++ {
+			pipe.Incr(ctx, "order")
+		}
+		return nil
+	})
+	check(err)
+	for _, command := range commands {
+		fmt.Println(command.(*redis.IntCmd).Val())
+	}
+	if err := client.Incr(ctx, "nothing").Err(); err != nil {
+		fmt.Println("refused:", err)
+	}
+}

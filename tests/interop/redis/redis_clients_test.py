@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+"""Redis clients of other languages take ids from a running firn-server: plain, with a login, and over TLS.
+
+    redis_clients_test.py FIRN_SERVER FIRN FOLDER CLIENT
+
+CLIENT is one of python, ioredis, node-redis, go, lettuce, jedis. Its packages, at the versions that this folder
+pins, are installed into FOLDER unless they are there. Exit 77 when the language or its packages are missing.
+
+Each client program prints the ids that it took one by one, then those of a pipeline, then `refused:` and the error
+of an INCR of a tag that does not exist.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import interop
+import npm
+import redis_test
+
+COUNT = 50
+PATIENCE_S = 300
+REDIS_PY = ["redis==5.2.1", "async-timeout==5.0.1"]
+USER = {"FIRN_USER": "alice", "FIRN_PASSWORD": "secret"}
+
+
+def require(*tools):
+    for tool in tools:
+        if not shutil.which(tool):
+            interop.skip(f"{tool} is not installed")
+
+
+def install(*command, **options):
+    """Runs a command that may need its language's package registry. Skips the test if that fails."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=PATIENCE_S, **options)
+    except subprocess.TimeoutExpired:
+        interop.skip(f"{command[0]} could not fetch its packages in {PATIENCE_S} s")
+    if done.returncode:
+        interop.skip(f"{command[0]} could not fetch its packages: {done.stdout[-300:]}")
+
+
+def python_client(folder):
+    target = os.path.join(folder, "python")
+    if not os.path.exists(os.path.join(target, "async_timeout")):
+        install("/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target",
+                target, *REDIS_PY)
+    return ["/usr/bin/python3", os.path.join(HERE, "python_client.py")], {"PYTHONPATH": target}
+
+
+def node_client(name):
+    def build(folder):
+        target = os.path.join(folder, "node")
+        npm.install(os.path.join(HERE, "node"), target)
+        return (["node", os.path.join(HERE, "node", name)],
+                {"NODE_PATH": os.path.join(target, "node_modules")})
+    return build
+
+
+def go_client(folder):
+    require("go")
+    program = os.path.join(folder, "go_client")
+    install("go", "build", "-o", program, ".", cwd=os.path.join(HERE, "go"))
+    return [program], {}
+
+
+def java_client(name):
+    def build(folder):
+        require("java", "javac", "mvn")
+        jars, classes = os.path.join(folder, "jars"), os.path.join(folder, "classes")
+        source = os.path.join(HERE, "java")
+        if not os.path.exists(os.path.join(folder, "jars-done")):
+            install("mvn", "-B", "-q", "dependency:copy-dependencies", f"-DoutputDirectory={jars}",
+                    "-f", os.path.join(source, "pom.xml"))
+            open(os.path.join(folder, "jars-done"), "w").close()
+        subprocess.run(["javac", "-nowarn", "-proc:none", "-cp", jars + "/*", "-d", classes,
+                        *(os.path.join(source, file) for file in ("Lettuce.java", "JedisClient.java"))],
+                       check=True)
+        return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*:{classes}", name], {}
+    return build
+
+
+CLIENTS = {"python": python_client, "ioredis": node_client("ioredis_client.js"),
+           "node-redis": node_client("node_redis_client.js"), "go": go_client,
+           "lettuce": java_client("Lettuce"), "jedis": java_client("JedisClient")}
+
+
+class RedisClientsTest(redis_test.RedisTest):
+    """The servers of redis_test, and none of its tests."""
+
+    command, environment = [], {}
+
+    def take(self, server, protocol, **environment):
+        done = subprocess.run(
+            [*self.command, "127.0.0.1", str(server.port), str(protocol), str(COUNT)],
+            env={**os.environ, **self.environment, **environment}, capture_output=True, text=True,
+            timeout=interop.PATIENCE_S)
+        *ids, refused = done.stdout.strip().split("\n")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        numbers = [int(id) for id in ids]
+        self.assertEqual(len(set(numbers)), 2 * COUNT, done.stdout)
+        self.assertEqual(numbers, sorted(numbers))
+        self.assertTrue(refused.startswith("refused: "), done.stdout)
+        self.assertIn("nothing", refused)
+
+    def test_takes_ids(self):
+        self.patiently(self.plain, "INCR", "order")
+        for protocol in 2, 3:
+            with self.subTest(protocol=protocol):
+                self.take(self.plain, protocol)
+
+    def test_takes_ids_with_a_login_and_over_tls(self):
+        flags = ["--tls", "--cacert", self.ca, "-a", "word", "--no-auth-warning"]
+        self.patiently(self.encrypted, "INCR", "order", flags=flags)
+        for protocol in 2, 3:
+            with self.subTest(protocol=protocol):
+                self.take(self.encrypted, protocol, FIRN_CA=self.ca, **USER)
+
+
+def only(case, *names):
+    """Leaves these tests of an inherited set."""
+    for name in dir(case):
+        if name.startswith("test_") and name not in names:
+            setattr(case, name, None)
+    return case
+
+
+if __name__ == "__main__":
+    client, folder = sys.argv.pop(4), os.path.abspath(sys.argv.pop(3))
+    os.makedirs(folder, exist_ok=True)
+    RedisClientsTest.command, RedisClientsTest.environment = CLIENTS[client](folder)
+    interop.main(only(RedisClientsTest, "test_takes_ids", "test_takes_ids_with_a_login_and_over_tls"),
+                 "redis-cli", "firn")
