@@ -38,7 +38,7 @@ struct FrontDoorOptions {
   std::function<void(const std::string&)> log{};
 };
 
-// The listener: one port for Thrift and HTTP, a number of IO threads with their own sockets on it,
+// The listener: one port for all protocols, a number of IO threads with their own sockets on it,
 // and every connection that comes in. What is spoken is up to the protocols that it is given.
 //
 // Sharp edge: with more than one IO thread the port is opened for sharing, so the kernel would let
