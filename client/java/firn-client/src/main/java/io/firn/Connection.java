@@ -12,6 +12,7 @@ import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
 
@@ -19,11 +20,15 @@ import javax.net.ssl.SSLSocket;
  * cannot be taken for the answer to another call. */
 final class Connection {
   private static final int FIRST_BYTES = 1 << 16;
+  static final long IDLE = Long.MAX_VALUE;
+  static final long EXPIRED = Long.MAX_VALUE - 1;
 
   boolean used; // an earlier call used it: if it is closed, the call may try again
   volatile long idleSince;
   Wire.Status status; // the server's status at the start of the connection
   IdCheck check;
+  private final Watchdog watchdog;
+  private final AtomicLong limit = new AtomicLong(IDLE); // when the wait for an answer ends
   private final Socket plain;
   private Socket socket;
   private InputStream in; // reads head and body of a short answer at once
@@ -32,8 +37,9 @@ final class Connection {
   private int got; // received bytes of the current answer
 
   /** Tries each address in turn, with its share of the time. */
-  Connection(List<InetAddress> addresses, String host, int port, Tls tls, long until)
+  Connection(Watchdog watchdog, List<InetAddress> addresses, String host, int port, Tls tls, long until)
       throws Failure {
+    this.watchdog = watchdog;
     IOException fault = new IOException("it has no address");
     Socket made = null;
     for (int tried = 0; tried < addresses.size() && made == null; tried++) {
@@ -81,6 +87,7 @@ final class Connection {
       plain.setSoTimeout(leftMs(until));
       SSLSocket secured = tls.over(plain, host, port);
       secured.startHandshake();
+      plain.setSoTimeout(0);
       socket = secured;
     } catch (IOException fault) {
       close();
@@ -107,12 +114,19 @@ final class Connection {
    * connection; takes 1 ms. */
   boolean isOver() {
     try {
-      plain.setSoTimeout(1);
-      in.read();
-      return true;
-    } catch (SocketTimeoutException alive) {
-      return false;
+      return !isSilent();
     } catch (IOException gone) {
+      return true;
+    }
+  }
+
+  private boolean isSilent() throws IOException {
+    plain.setSoTimeout(1);
+    try {
+      in.read();
+      return false;
+    } catch (SocketTimeoutException silent) {
+      plain.setSoTimeout(0); // the watchdog ends later reads
       return true;
     }
   }
@@ -135,45 +149,63 @@ final class Connection {
     return (int) Math.max(1, Math.min(Integer.MAX_VALUE, (until - System.nanoTime()) / 1_000_000));
   }
 
+  /** Returns when the wait for an answer ends; IDLE if nothing waits. */
+  long waitsUntil() {
+    return limit.get();
+  }
+
+  /** Ends the wait, if it is still the one until that time. */
+  void expire(long until) {
+    if (limit.compareAndSet(until, EXPIRED)) {
+      close();
+    }
+  }
+
   <T> T call(Ask<T> ask, long until) throws Failure {
     sequence++;
     got = 0;
     byte[] answer;
+    limit.set(until);
+    watchdog.begins(until);
     try {
       socket.getOutputStream().write(Wire.request(ask, sequence));
-      answer = receive(until);
-    } catch (SocketTimeoutException late) {
-      throw new Failure(Attempt.End.TIMEOUT, "");
-    } catch (SSLException fault) {
-      throw new Failure(Attempt.End.WRONG_SERVICE, "TLS: " + fault.getMessage());
+      answer = receive();
     } catch (IOException fault) {
-      throw new Failure(Attempt.End.CLOSED, fault.getMessage(), null, 0, false, used && got == 0);
+      throw failure(fault);
+    } finally {
+      limit.compareAndSet(until, IDLE); // if it has expired meanwhile, the next call finds the connection closed
     }
     used = true;
     return Wire.answer(answer, ask, sequence);
   }
 
+  private Failure failure(IOException fault) {
+    if (limit.get() == EXPIRED) {
+      return new Failure(Attempt.End.TIMEOUT, "");
+    }
+    if (fault instanceof SSLException) {
+      return new Failure(Attempt.End.WRONG_SERVICE, "TLS: " + fault.getMessage());
+    }
+    return new Failure(Attempt.End.CLOSED, fault.getMessage(), null, 0, false, used && got == 0);
+  }
+
   /** Returns the next frame. Memory for it grows with the bytes that arrive. */
-  private byte[] receive(long until) throws IOException, Failure {
-    receive(head, 0, until);
+  private byte[] receive() throws IOException, Failure {
+    receive(head, 0);
     int size = Wire.frameSize(ByteBuffer.wrap(head).getInt());
     byte[] frame = new byte[Math.min(size, FIRST_BYTES)];
-    receive(frame, 0, until);
+    receive(frame, 0);
     while (frame.length < size) {
       int have = frame.length;
       frame = Arrays.copyOf(frame, Math.min(size, 2 * have));
-      receive(frame, have, until);
+      receive(frame, have);
     }
     return frame;
   }
 
   /** Fills the array from `at` on. */
-  private void receive(byte[] data, int at, long until) throws IOException {
+  private void receive(byte[] data, int at) throws IOException {
     while (at < data.length) {
-      if (System.nanoTime() >= until) {
-        throw new SocketTimeoutException();
-      }
-      plain.setSoTimeout(leftMs(until));
       int more = in.read(data, at, data.length - at);
       if (more < 0) {
         throw new EOFException("before the whole answer");

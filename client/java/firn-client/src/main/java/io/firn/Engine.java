@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledFuture;
@@ -32,7 +31,7 @@ final class Engine {
   final AsyncCalls async;
   final Tally tally = new Tally();
   private final ScheduledThreadPoolExecutor timer;
-  private final Set<Connection> open = ConcurrentHashMap.newKeySet();
+  private final Watchdog watchdog;
   private final Object wake = new Object();
   private long listDue = Server.NEVER;
   private long listAsked;
@@ -44,6 +43,7 @@ final class Engine {
     background = Executors.newCachedThreadPool(run -> daemon(run, "firn-background"));
     timer = new ScheduledThreadPoolExecutor(1, run -> daemon(run, "firn-timer"));
     timer.setRemoveOnCancelPolicy(true);
+    watchdog = new Watchdog(options.attemptLimitMs * 1_000_000L);
     async = new AsyncCalls(this, options.executor);
     if (options.listsChange()) {
       listDue = Server.now();
@@ -68,7 +68,7 @@ final class Engine {
       server.room.release(1_000_000); // waiting calls continue, and notice the end
     }
     wakeUp();
-    open.forEach(Connection::close);
+    watchdog.close();
     background.shutdownNow();
     timer.shutdownNow();
     async.close();
@@ -155,7 +155,7 @@ final class Engine {
       tls = server.tls ? (options.tls == null ? SYSTEM_TLS : options.tls) : null;
     }
     Connection connection = dial(server, addresses, tls, until);
-    open.add(connection);
+    watchdog.add(connection);
     if (fleet.stopped()) {
       drop(connection);
     }
@@ -175,7 +175,7 @@ final class Engine {
   private Connection dial(Server server, List<InetAddress> addresses, Tls tls, long until) throws Failure {
     tally.connects.increment();
     try {
-      return new Connection(addresses, server.host, server.port, tls, until);
+      return new Connection(watchdog, addresses, server.host, server.port, tls, until);
     } catch (Failure failure) {
       tally.connectsFailed.increment();
       fleet.dialled(server, failure.end == Attempt.End.NO_ROOM);
@@ -245,7 +245,7 @@ final class Engine {
   }
 
   private void drop(Connection connection) {
-    open.remove(connection);
+    watchdog.remove(connection);
     connection.close();
   }
 
