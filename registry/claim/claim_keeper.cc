@@ -204,12 +204,12 @@ void ClaimKeeper::KeepHint() {
   hint.root_version = terms.meta_version;
   hint.last = options_.layout.StartOf(seen_);
   const bool same = hint_.has_value() && hint_->uuid == hint.uuid && hint_->slot == hint.slot;
-  if (same) hint.last = std::max(hint.last, hint_->last);
-  if (same && hint.era.zero()) {  // started without the registry, which was not read since
-    hint.era = hint_->era;
-    hint.root_version = hint_->root_version;
-  }
   keep_hint_at_ = now_.clocks.boot + kHintInterval;
+  // Started without the registry, which was not read since: the claim may be of a later era than
+  // the hint, whose file could not be written. No floor lies above ids that are noted in the wrong
+  // era.
+  if (same && hint.era.zero()) return;
+  if (same) hint.last = std::max(hint.last, hint_->last);
   if (hint_ == hint) return;
   folder_.KeepHint(FormatHint(hint));
   hint_ = hint;

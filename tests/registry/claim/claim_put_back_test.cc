@@ -109,6 +109,33 @@ TEST_F(ClaimPutBackTest, StartsInAnotherEraThatRetiredItsSlot) {
   EXPECT_NE(host->status().slot->worker, worker);
 }
 
+// The hint could not be written since the restore, so it names the era before. The grant, which is
+// in memory, is of the present one.
+TEST_F(ClaimPutBackTest, AnOfflineStartNotesNoIdsInTheEraOfAnOlderHint) {
+  ClaimOptions options = Options();
+  options.window = Milliseconds(20'000);
+  auto host = Start(disk_, options);
+  Run(Milliseconds(10'000), *host);
+  disk_.hint_writes_fail = true;
+  const Nonce era = Meta().era;
+  Restore();
+  ASSERT_NE(Meta().era, era);
+  Run(Milliseconds(100'000), *host);
+  ASSERT_EQ(host->status().state, ClaimState::kHolding) << host->status().reason;
+  ASSERT_TRUE(Serves(*host));
+  host.reset();
+  disk_.hint_writes_fail = false;
+  host = Start(disk_, options);
+  host->link().Disconnect();
+  Run(Milliseconds(600), *host);
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
+  ASSERT_TRUE(Serves(*host));
+  Run(Milliseconds(100'000), *host);
+  host->link().Reconnect();
+  EXPECT_TRUE(ServesWithin(*host, Milliseconds(10'000))) << host->status().reason;
+  EXPECT_FALSE(Meta().frozen) << Meta().reason;
+}
+
 // A crash loses what was issued since the last minute, and no more.
 TEST_F(ClaimPutBackTest, AKilledServerKnowsTheIdsOfAMinuteAgo) {
   const auto before = tree_.Save();
