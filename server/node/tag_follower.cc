@@ -133,7 +133,8 @@ void TagFollower::Distrust() {
 
 void TagFollower::Follow() {
   const Doubts doubts = FindDoubts();
-  if (!root_.whole() || doubts.news || !doubts.tags.empty()) return WantLook();
+  // At a start even an empty folder may be a loss since the root node was read.
+  if (!whole_ || !root_.whole() || doubts.news || !doubts.tags.empty()) return WantLook();
   TakeAll();
 }
 
@@ -330,7 +331,6 @@ bool TagFollower::KeptLedgers() {
   return !due;
 }
 
-// Comes back to what waits for it.
 void TagFollower::Keep() {
   if (std::exchange(keeping_, true)) return;
   ledgers_due_.reset();

@@ -142,8 +142,10 @@ void NodeHost::JudgeReadiness(const IssuingNodeStatus& status) {
   auto& since = process_->refused_since;
   switch (Try(*call)) {
     case Verdict::kRefused:
-      Require(status.root_trouble.empty() || !status.tags_known || !IsGone(call->issue.refusal()),
-              10, "it refuses a plain tag because the root node is missing");
+      if (!status.root_trouble.empty() && status.tags_known && IsGone(call->issue.refusal())) {
+        throw Violation(10, "it refuses a plain tag because the root node is missing: " +
+                                call->issue.refusal().message);
+      }
       if (!since.has_value()) since = now;
       return Require(!ready || now - *since < Readiness::kStands, 5,
                      "it reports that it is ready, but issues no id");

@@ -1,0 +1,44 @@
+// The definitions of a start, while the registry loses them.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tests/server/node/tag_follower_rig.h"
+#include "tests/support/registry/forwarding_coordinator.h"
+
+namespace firn {
+namespace {
+
+class TagStartTest : public TagFollowerRig {};
+
+// Holds the request for the list of tags back.
+class LateList final : public ForwardingCoordinator {
+ public:
+  explicit LateList(Coordinator& inner) : ForwardingCoordinator(inner) {}
+  void List(const std::string& path, ListDone done, Changed changed) override {
+    send = [this, path, done, changed] { inner().List(path, done, changed); };
+  }
+
+  std::function<void()> send{};
+};
+
+TEST_F(TagStartTest, TakesNoEmptyFolderForTheTagsOfAStart) {
+  LateList registry(server_);
+  memory_.files.clear();
+  issuer_ = std::make_unique<Issuer>(deaf_);
+  follower_ =
+      std::make_unique<TagFollower>(registry, entropy_, catalogue_, *issuer_, UuidOf(), &memory_);
+  Pass(Milliseconds(300));  // reads the root node
+  tree_.Wipe();
+  ASSERT_TRUE(registry.send);
+  registry.send();
+  Pass(Milliseconds(3'000));
+  EXPECT_FALSE(follower_->whole());
+  EXPECT_NE(Ask("default").find("has not read"), std::string::npos) << Ask("default");
+  follower_.reset();
+}
+
+}  // namespace
+}  // namespace firn
