@@ -127,14 +127,15 @@ void SegmentTags::Drop(const std::string& tag, const std::string& why) {
   busy_.insert(tag);
 }
 
-void SegmentTags::Abandon(const std::string& tag) {
+bool SegmentTags::Abandon(const std::string& tag) {
   const std::lock_guard lock(mutex_);
   const auto served = served_.find(tag);
-  if (served == served_.end() || !served->second.strategy) return;
-  if (std::exchange(served->second.abandoned, true)) return;
+  if (served == served_.end() || !served->second.strategy) return false;
+  if (std::exchange(served->second.abandoned, true)) return false;
   LogInfo() << "tag " << tag
             << " is defined in another way, or deleted: its numbers in memory are wasted";
   served->second.strategy->Abandon();
+  return true;
 }
 
 void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node) {
@@ -145,7 +146,8 @@ void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node
     if (known) served->second.deleted = node->deleted;
     const bool redefined = known && (node->deleted || served->second.form != FormOf(node->tag));
     lock.unlock();
-    if (redefined) Abandon(tag);
+    // The edit may be taken back before it is served: then the tag needs another strategy, too.
+    if (redefined && Abandon(tag) && redefined_) redefined_(tag);
     if (!node->tag.HasLedger()) return;
   }
   ledger_.Saw(tag, node);

@@ -59,8 +59,8 @@ class SegmentTags {
   using News = std::function<void(const std::string& tag)>;
   void OnNews(News news) { news_ = std::move(news); }
 
-  // `redefined` is called, on the control thread, for a tag whose definition must be read again:
-  // the ledger has found it in another form.
+  // `redefined` is called, on the control thread, for a tag whose definition must be read again,
+  // since its strategy has closed: the ledger or a reading has found it in another form.
   void OnRedefined(std::function<void(const std::string& tag)> redefined) {
     redefined_ = std::move(redefined);
   }
@@ -130,7 +130,8 @@ class SegmentTags {
   Result<std::shared_ptr<RangedStrategy>> MakeStrategy(const TagDefinition& tag,
                                                        RangeSource& source);
   void Drop(const std::string& tag, const std::string& why);
-  void Abandon(const std::string& tag);
+  // Returns whether the tag had a strategy that was not abandoned before.
+  bool Abandon(const std::string& tag);
   int64_t WastedBySources(const std::string& tag) const;
   std::optional<SegmentStatus> StatusOf(const std::string& tag, const Served& served) const;
   void VisitLocked(const std::string& tag, Served& served, BootMs now);

@@ -1,9 +1,12 @@
 // Edits of served tags into definitions that the server cannot serve.
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "server/node/segment_tags.h"
 #include "tests/server/node/tag_follower_rig.h"
 
 namespace firn {
@@ -78,6 +81,41 @@ TEST_F(TagEditsTest, AnotherServerMayHelpUnlessTheDefinitionContradictsItsStore)
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("user"), "issued");
   EXPECT_TRUE(another_may_help_);
+}
+
+// Readings close what serves the tag before the edit is cached and served.
+TEST_F(TagEditsTest, ServesATagWhoseFormIsTakenBackWhileItIsCached) {
+  std::vector<std::function<void()>> tasks;
+  SegmentTags segments(
+      server_, [&](std::function<void()> task) { tasks.push_back(std::move(task)); }, clock_,
+      entropy_);
+  Catalogue catalogue;
+  const auto make = [&](const TagDefinition& tag) { return segments.Make(tag); };
+  ASSERT_TRUE(catalogue.AddStrategy("segment", make).ok());
+  issuer_ = std::make_unique<Issuer>(deaf_);
+  follower_ =
+      std::make_unique<TagFollower>(server_, entropy_, catalogue, *issuer_, UuidOf(), &memory_);
+  follower_->OnSeen(
+      [&](const std::string& tag, const std::optional<TagNode>& node) { segments.Saw(tag, node); });
+  segments.OnRedefined([&](const std::string& tag) { follower_->Redefined(tag); });
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  Pass(Milliseconds(200));
+  memory_.stalls = true;
+  Edit("order", [](TagDefinition& tag) { tag.text = "n{id:09}"; });
+  Pass(Milliseconds(200));
+  Edit("order", [](TagDefinition& tag) { tag.text = ""; });
+  Pass(Milliseconds(200));
+  memory_.stalls = false;
+  std::string answer;
+  for (int i = 0; i < 100 && answer != "issued"; ++i) {
+    Pass(Milliseconds(0));
+    segments.Tick(clock_.Boot());
+    for (const auto& task : std::exchange(tasks, {})) task();
+    answer = Ask("order");
+  }
+  EXPECT_EQ(answer, "issued");
+  follower_.reset();
+  issuer_.reset();
 }
 
 }  // namespace
