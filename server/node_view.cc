@@ -10,6 +10,7 @@
 #include "common/base/printed_command.h"
 #include "common/tag/obfuscated_end.h"
 #include "registry/operate/restore_command.h"
+#include "server/node/open_node.h"
 #include "server/plugins/built_in.h"
 
 namespace firn {
@@ -122,6 +123,10 @@ std::string NodeView::why_not_ready() const {
   return IsAsking(status) ? kOfflineUnread : "";
 }
 
+std::string NodeView::why_no_tag_is_ready() const {
+  return IsAsking(node_.status()) ? kOfflineUnread : "";
+}
+
 front::ServerReport NodeView::Report() const {
   const IssuingNodeStatus status = node_.status();
   front::ServerReport report;
@@ -138,6 +143,7 @@ front::ServerReport NodeView::Report() const {
   for (const ClaimStatus& claim : status.claims) report.machines.push_back(MachineOf(claim));
   report.clock_skew = status.ahead_of_registry;
   report.registry = RegistryOf(status);
+  report.registry.exists = !options_.place.registry.starts_with(kStaticRegistry);
   report.frozen = status.frozen || AsksForRestore(status.claim);
   report.sequencer = NameOf(options_.node.snowflake.sequencer.kind);
   if (const std::string command = RepairCommand(status); !command.empty()) {

@@ -35,6 +35,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   uint64_t version() const override;
   ServerPhase phase() const override;
   std::string why_not_ready() const override;
+  std::string why_no_tag_is_ready() const override;
   std::optional<MachineId> machine() const override { return node_.status().claim.machine; }
   const Layout& layout() const override { return node_.layout(); }
   RackSplit rack_split() const override { return split_; }

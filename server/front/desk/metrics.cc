@@ -157,10 +157,12 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
   page.Counter("firn_clock_steps_total", steps, report.clock_steps_forward,
                {{"direction", "forward"}});
   page.Counter("firn_clock_steps_total", steps, report.clock_steps_back, {{"direction", "back"}});
-  page.Gauge("firn_registry_connected", "1 while there is a session with the registry.",
-             report.connected ? 1 : 0);
-  page.Gauge("firn_registry_session_seconds", "Age of the session; 0 while there is none.",
-             static_cast<double>(report.session_age.count()) / 1000);
+  if (report.exists) {
+    page.Gauge("firn_registry_connected", "1 while there is a session with the registry.",
+               report.connected ? 1 : 0);
+    page.Gauge("firn_registry_session_seconds", "Age of the session; 0 while there is none.",
+               static_cast<double>(report.session_age.count()) / 1000);
+  }
   page.Gauge("firn_claim_state", "1 for the state of the machine id.", 1,
              {{"state", report.claim}});
   page.Gauge("firn_registry_clock_off_milliseconds",

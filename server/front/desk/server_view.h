@@ -44,6 +44,7 @@ struct RefusedTagReport {
 struct RegistryReport {
   std::string claim;    // state of the machine id, one word
   std::string trouble;  // why it does not issue, or not for long; empty when all is well
+  bool exists = true;   // false: an operator has assigned the machine id by hand
   bool connected = false;
   Milliseconds session_age{0};
   uint64_t renewals = 0, renewals_failed = 0;
@@ -100,6 +101,8 @@ class ServerView {
   virtual ServerPhase phase() const = 0;
   // Why clients should not come, in words; empty when they should, and when an operator says why.
   virtual std::string why_not_ready() const { return {}; }
+  // Why not even a tag that can issue ids is ready; empty: such a tag is.
+  virtual std::string why_no_tag_is_ready() const { return {}; }
   virtual std::optional<MachineId> machine() const = 0;
 
   // Of the cluster; the same for the server's whole life.

@@ -206,8 +206,8 @@ class AdminHandler final : public HttpHandler {
     std::string why = backend_.view.why_not_ready();
     if (*tag && (phase == ServerPhase::kReady || phase == ServerPhase::kNotReady)) {
       const std::optional<Refusal> refusal = backend_.issuer.WhyNot(**tag);
-      phase = refusal ? ServerPhase::kNotReady : ServerPhase::kReady;
-      why = refusal ? refusal->message : "";
+      why = refusal ? refusal->message : backend_.view.why_no_tag_is_ready();
+      phase = refusal || !why.empty() ? ServerPhase::kNotReady : ServerPhase::kReady;
     }
     answer.SetText(phase == ServerPhase::kReady ? 200 : 503, PhaseName(phase));
     answer.body += '\n';

@@ -68,6 +68,8 @@ TEST_F(FirnServerTest, ServesUnderTheConfiguredMachineId) {
   EXPECT_EQ(status["cluster_uuid"], "static");
   EXPECT_EQ(status["state"], "READY");
   EXPECT_EQ(status["sequencer"], "atomic");
+  EXPECT_EQ(server.Admin("/metrics").body.find("firn_registry_connected"), std::string::npos)
+      << "without a registry, none is away";
 }
 
 TEST_F(FirnServerTest, NamesItsSequencerInStatusAndLog) {

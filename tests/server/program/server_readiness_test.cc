@@ -53,7 +53,9 @@ TEST_F(ServerReadinessTest, WithAStrictClockPolicyWaitsForTheWallClockAfterARest
   Firn({"restore"});
   Start(registry_, {"--clock_policy=strict", "--restore_probation_ms=0"});
   IsNotReady(" ms behind");
-  EXPECT_EQ(server_->Admin("/readyz?tag=order").status, 200) << "segment numbers need no clock";
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    return server_->Admin("/readyz?tag=order").status == 200;
+  })) << "segment numbers need no clock";
   server_->process().Signal(SIGTERM);
   ASSERT_EQ(server_->process().Wait(kPatience), 0) << server_->log();
 
