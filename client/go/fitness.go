@@ -10,7 +10,7 @@ const movesEvery = 10 // attempt limits after which a server that hangs again fr
 
 // How answers, failures and probes change the standing of servers.
 
-// admit fails unless the server that says `status` of itself is of this cluster.
+// admit fails unless the server with this status is of this cluster.
 func (f *fleet) admit(status *serverStatus) *failure {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -138,9 +138,9 @@ func (f *fleet) count(one *server, times int, problem *failure) {
 		return
 	}
 	one.why = fmt.Sprintf("%s: %s", problem.end, problem.detail)
-	length, what := f.takeOut(one), "is asked last"
+	length, what := f.takeOut(one), "called last"
 	if one.health.rests {
-		what = "rests"
+		what = "ejected"
 	}
 	f.mutex.Unlock()
 	f.tell("server out", one.address, fmt.Sprintf("%s for %v; %s", what, length, one.why))
@@ -156,8 +156,8 @@ func (f *fleet) takeOut(one *server) time.Duration {
 	return length
 }
 
-// mayLeave: never more than half of the enabled servers rest or are in quarantine; foreign ones, which are
-// not of the cluster, do not count. Under the mutex.
+// mayLeave returns whether the server may be ejected or quarantined: at most half of the enabled servers may be.
+// Foreign servers do not count. Under the mutex.
 func (f *fleet) mayLeave(leaving *server) bool {
 	members, out := 0, 0
 	for _, one := range f.servers {
@@ -172,8 +172,8 @@ func (f *fleet) mayLeave(leaving *server) bool {
 	return (out+1)*2 <= members
 }
 
-// quarantine is for a server that breaks the protocol, or is foreign: of another cluster or service. Other
-// connections may say the same again, which makes it neither worse nor longer; a probe's failure does.
+// quarantine is for a server that breaks the protocol, or is foreign: of another cluster or service. Invalid
+// answers on its other connections do not extend the quarantine; a failed probe does.
 func (f *fleet) quarantine(one *server, problem *failure, probed bool) {
 	now, foreign := time.Now(), problem.end == WrongService
 	f.mutex.Lock()

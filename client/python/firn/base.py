@@ -130,4 +130,5 @@ def _after_fork() -> None:
         client._forked()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -41,7 +41,7 @@ class Call:
         self._attempts_made = 0
         self._last: Optional[AttemptFailed] = None
         self._sent, self._began = 0, 0.0
-        self._found_nobody = False
+        self._no_server = False
         self._paid = False  # the next request uses the retry budget
         self._rounds = 0    # rounds that ended because all servers were overloaded
         fleet.call_begins()
@@ -141,7 +141,7 @@ class Call:
         if paused_until < NEVER and self._sent < self._options.attempts_max:
             await self._fleet.news.wait(seen, min(paused_until, self._until))
             return False
-        self._found_nobody = self._found_nobody or tried == 0
+        self._no_server = self._no_server or tried == 0
         if self._overloaded and self._overloaded + self._unreached == tried:
             advice = self._advice_s or 0
             room = self._until - now - advice
@@ -153,8 +153,8 @@ class Call:
             self._sent = 0
             self._begin_round()
             return False
-        nobody = tried == 0 or (self._lost == tried and self._options.lists_change)
-        if not nobody or self._sent >= self._options.attempts_max:
+        no_answer = tried == 0 or (self._lost == tried and self._options.lists_change)
+        if not no_answer or self._sent >= self._options.attempts_max:
             raise self._failure("no other server is left to ask")
         await self._fleet.news.wait(seen, min(now + self._options.attempt_limit_ms / 1000, self._until))
         return True
@@ -169,7 +169,7 @@ class Call:
 
     def _failure(self, why: str) -> FirnError:
         last = self._last
-        if self._found_nobody and not self._attempts:
+        if self._no_server and not self._attempts:
             why = "no provider: no usable server is known"
             self._fleet.tell("no server", "", why)
         if self._attempts_made > _ATTEMPTS_KEPT:

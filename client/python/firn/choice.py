@@ -34,12 +34,21 @@ def less_busy(servers: list[Server]) -> Server:
     """Draws two servers by weight, and returns the first, unless the second is clearly less busy."""
     if len(servers) == 1:
         return servers[0]
-    first = random.choices(servers, [max(one.weight, 1) for one in servers])[0]
-    others = [one for one in servers if one is not first]
-    second = random.choices(others, [max(one.weight, 1) for one in others])[0]
+    first = _drawn(servers)
+    second = _drawn([one for one in servers if one is not first])
     mean = (max(first.weight, 1) + max(second.weight, 1)) / 2
 
     def cost(server: Server) -> float:
         return 1 + server.in_flight * mean / max(server.weight, 1)
 
     return second if cost(second) * 1.5 <= cost(first) else first
+
+
+def _drawn(servers: list[Server]) -> Server:
+    """Draws one server by weight."""
+    at = random.random() * sum(max(one.weight, 1) for one in servers)
+    for server in servers:
+        at -= max(server.weight, 1)
+        if at < 0:
+            return server
+    return servers[-1]

@@ -242,7 +242,7 @@ class Engine:
         try:
             self.fleet.resolved(server, await self.io.resolve(server.host))
         except OSError:
-            pass  # the address stays unknown, and is looked up again
+            pass  # the address stays unknown, and is resolved again
 
     async def _look(self, server: Server) -> None:
         until = time.monotonic() + self.options.attempt_limit_ms / 1000

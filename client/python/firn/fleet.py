@@ -228,16 +228,18 @@ class Fleet:
 
     async def wait_for_stop(self, until: float) -> None:
         """Waits until that time, or until the client is closed."""
+        seen = self.news.rings
         while not self.stopped and time.monotonic() < until:
-            await self.news.wait(self.news.rings, until)
+            await self.news.wait(seen, until)
+            seen = self.news.rings
 
     def tell(self, kind: str, server: str, detail: str) -> None:
         self._options.tell(kind, server, detail)
 
-    # --- what answers and failures say ------------------------------------------------------------
+    # --- answers and failures ---------------------------------------------------------------------
 
     def admit(self, status: Status) -> None:
-        """Fails unless the server that says `status` of itself is of this cluster."""
+        """Fails unless the server with this status is of this cluster."""
         with self.lock:
             if not status.cluster_uuid and self.uuid:
                 raise AttemptFailed(End.REFUSED, "it does not know its cluster yet",
@@ -312,19 +314,19 @@ class Fleet:
                 return
             server.why = f"{failure.end.value}: {failure.detail}"
             length = server.take_out(self._may_leave(server), now)
-            what = "rests" if server.health.resting else "is asked last"
+            what = "ejected" if server.health.resting else "called last"
         self.tell("server out", server.address, f"{what} for {length:.1f} s; {server.why}")
 
     def _may_leave(self, server: Server) -> bool:
-        """Never more than half of the enabled servers rest or are in quarantine; foreign ones, which are
-        not of the cluster, do not count."""
+        """Returns whether the server may be ejected or quarantined: at most half of the enabled servers may be.
+        Foreign servers do not count."""
         members = [one for one in self.servers.values() if one.online and not one.foreign]
         out = sum(one.health.resting or one.quarantined for one in members if one is not server)
         return (out + 1) * 2 <= len(members)
 
     def _quarantine(self, server: Server, failure: AttemptFailed, probed: bool) -> None:
-        """Other connections may say the same again, which makes it neither worse nor longer; a probe's
-        failure does."""
+        """Quarantines the server. Invalid answers on its other connections do not extend the quarantine; a
+        failed probe does."""
         foreign = failure.end is End.WRONG_SERVICE
         with self.lock:
             began = not server.quarantined
