@@ -56,11 +56,17 @@ func (c *Client) NextID(ctx context.Context, tag string) (int64, error) {
 	return got.ids[0], nil
 }
 
-// NextIDs returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated.
+// NextIDs returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated. They are from
+// memory, if Options.LocalRanges names the tag and so many are there.
 func (c *Client) NextIDs(ctx context.Context, tag string, count int) ([]int64, error) {
 	if count < 1 || count > countMax {
 		return nil, &Error{Kind: Refused, Reason: BadRequest,
 			Sentence: fmt.Sprintf("count is %d; it must be 1 to %d", count, countMax)}
+	}
+	if supply := c.engine.supplies[tag]; supply != nil && !c.engine.closed.Load() {
+		if ids := supply.takeMany(count); ids != nil {
+			return ids, nil
+		}
 	}
 	got, fault := c.call(ctx, askIDs(tag, count), c.engine.deadlineOf(ctx))
 	if fault != nil {

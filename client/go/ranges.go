@@ -3,6 +3,7 @@ package firn
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,10 +25,25 @@ type buffer struct {
 	askedAt    time.Time
 }
 
-// cut takes some ids of the first run. The buffer must not be empty.
-func (b *buffer) cut() idRun {
+// piece takes the ids of one lane. The buffer must not be empty.
+func (b *buffer) piece() idRun { return b.cut(clamp(b.size/pieces, 1, pieceMost)) }
+
+// many takes exactly so many ids, which the buffer must contain, in ascending order.
+func (b *buffer) many(count int) []int64 {
+	ids := make([]int64, 0, count)
+	for len(ids) < count {
+		for run := b.cut(count - len(ids)); run.count > 0; run.count-- {
+			ids = append(ids, run.first)
+			run.first += run.stride
+		}
+	}
+	return ids
+}
+
+// cut takes at most so many ids of the first run.
+func (b *buffer) cut(most int) idRun {
 	cut := b.runs[0]
-	cut.count = min(cut.count, int32(clamp(b.size/pieces, 1, pieceMost)))
+	cut.count = int32(min(int(cut.count), most))
 	b.left -= int(cut.count)
 	if run := &b.runs[0]; run.count == cut.count {
 		b.runs = b.runs[1:]
@@ -126,6 +142,27 @@ func (s *supply) take(patience time.Duration) (id int64, found bool) {
 	}
 }
 
+// takeMany returns ids in ascending order, or nil if there are not so many in memory.
+func (s *supply) takeMany(count int) []int64 {
+	now := time.Now()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	defer s.fetchIfLow(now)
+	s.prepare(now)
+	first := min(count, s.inUse.left)
+	if first+s.next.left < count {
+		s.engine.fleet.counts.localMissed.Add(1)
+		return nil
+	}
+	s.engine.fleet.counts.local.Add(int64(count))
+	ids := s.inUse.many(first)
+	if first < count { // of another fetch, and perhaps of another server
+		ids = append(ids, s.next.many(count-first)...)
+		slices.Sort(ids)
+	}
+	return ids
+}
+
 // fill cuts a piece from the buffer in use.
 func (s *supply) fill(mine *lane) bool {
 	now := time.Now()
@@ -136,7 +173,7 @@ func (s *supply) fill(mine *lane) bool {
 		s.engine.fleet.counts.localMissed.Add(1)
 		return false
 	}
-	mine.run, mine.deletions, mine.endsAt = s.inUse.cut(), s.deletions.Load(), time.Time{}
+	mine.run, mine.deletions, mine.endsAt = s.inUse.piece(), s.deletions.Load(), time.Time{}
 	if s.tag.MaxAge > 0 {
 		mine.endsAt = s.inUse.askedAt.Add(s.tag.MaxAge)
 	}

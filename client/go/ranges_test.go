@@ -2,6 +2,7 @@ package firn
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -38,6 +39,34 @@ func TestGoroutinesTakeDifferentIDsFromMemory(t *testing.T) {
 	}
 	if sent := server.requests.Load(); sent > 2_000 || len(seen) != 160_000 {
 		t.Errorf("%d requests for %d ids", sent, len(seen))
+	}
+}
+
+func TestBatchesComeFromMemoryInOrder(t *testing.T) {
+	server := newFakeServer(t)
+	client := newClient(t, generous(SegmentTag("count")), server)
+	if _, err := client.NextID(background, "count"); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]bool{}
+	for i := 0; i < 50; i++ {
+		ids, err := client.NextIDs(background, "count", 7)
+		one, fault := client.NextID(background, "count")
+		if err != nil || fault != nil || len(ids) != 7 || !slices.IsSorted(ids) {
+			t.Fatal(ids, err, fault)
+		}
+		for _, id := range append(ids, one) {
+			if seen[id] {
+				t.Fatalf("%d is issued twice", id)
+			}
+			seen[id] = true
+		}
+	}
+	if from := client.Counters().LocalIDs; from < 200 {
+		t.Errorf("only %d ids are from memory", from)
+	}
+	if ids, err := client.NextIDs(background, "count", 100_000); err != nil || len(ids) != 100_000 {
+		t.Error(len(ids), err)
 	}
 }
 

@@ -101,7 +101,10 @@ class BaseClient:
     async def _next_ids(self, tag: str, count: int, deadline_ms: Optional[int]) -> list[int]:
         if not 1 <= count <= _COUNT_MAX:
             raise Refused(f"count is {count}; it must be 1 to {_COUNT_MAX}", (), Reason.BAD_REQUEST)
-        return list(await self._call(self._usable(), Ask("getIds", tag, count), deadline_ms))
+        engine = self._usable()
+        supply = engine.supplies.get(tag)
+        ids = supply.take_many(count) if supply else None
+        return ids or list(await self._call(engine, Ask("getIds", tag, count), deadline_ms))
 
     @staticmethod
     async def _call(engine: Engine, ask: Ask, deadline_ms: Optional[int]) -> Any:

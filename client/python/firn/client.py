@@ -32,7 +32,8 @@ class Client(BaseClient):
         return run(self._next_id(engine, tag, deadline_ms))
 
     def next_ids(self, tag: str, count: int, deadline_ms: Optional[int] = None) -> list[int]:
-        """Returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated."""
+        """Returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated. They are from
+        memory, if `local_ranges` names the tag and that many are there."""
         return run(self._next_ids(tag, count, deadline_ms))
 
     def next_text(self, tag: str = "", deadline_ms: Optional[int] = None) -> str:

@@ -29,14 +29,24 @@ class Buffer:
         self._runs, self.asked_at = deque(runs), asked_at
         self.size = self.left = sum(map(len, runs))
 
-    def cut(self) -> range:
+    def piece(self) -> range:
         """Takes the ids of one thread. The buffer must not be empty."""
+        return self._cut(min(max(self.size // _PIECES, 1), _PIECE_MOST))
+
+    def many(self, count: int) -> list[int]:
+        """Takes exactly that many ids, which the buffer must contain, in ascending order."""
+        ids: list[int] = []
+        while len(ids) < count:
+            ids.extend(self._cut(count - len(ids)))
+        return ids
+
+    def _cut(self, most: int) -> range:
         run = self._runs.popleft()
-        piece = run[:min(max(self.size // _PIECES, 1), _PIECE_MOST)]
-        if len(piece) < len(run):
-            self._runs.appendleft(run[len(piece):])
-        self.left -= len(piece)
-        return piece
+        cut = run[:most]
+        if len(cut) < len(run):
+            self._runs.appendleft(run[len(cut):])
+        self.left -= len(cut)
+        return cut
 
 
 class Piece:
@@ -101,13 +111,29 @@ class Supply:
                 return number
             await self.fetched.wait(seen, until)
 
+    def take_many(self, count: int) -> Optional[list[int]]:
+        """Returns ids in ascending order, or None if there are not that many in memory."""
+        with self._lock:
+            now, ids = time.monotonic(), None
+            self._prepare(now)
+            first = min(count, self._in_use.left)
+            if first + self._next.left >= count:
+                ids = self._in_use.many(first)
+                if first < count:  # of another fetch, and perhaps of another server
+                    ids = sorted(ids + self._next.many(count - first))
+                self.taken += count
+            else:
+                self.missed += 1
+            self._fetch_if_low(now)
+            return ids
+
     def _refill(self, piece: Piece) -> Optional[int]:
         """Cuts a piece from the buffer in use, and returns its first id."""
         age_ms = self._tag.max_age_ms
         with self._lock:
             now, number = time.monotonic(), None
             if self._prepare(now):
-                ids = self._in_use.cut()
+                ids = self._in_use.piece()
                 number, piece.ids = ids[0], iter(ids[1:])
                 piece.deletions = self._deletions
                 piece.ends_at = None if age_ms is None else self._in_use.asked_at + age_ms / 1000

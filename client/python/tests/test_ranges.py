@@ -37,6 +37,21 @@ class RangesTest(unittest.TestCase):
             self.assertLess(len(server.asked), 2_000)
             self.assertGreaterEqual(client.counters().local_ids, 100_000)
 
+    def test_batches_come_from_memory_in_order(self):
+        with FakeServer() as server, firn.Client(
+                f"list://{server.address}", deadline_ms=60_000, attempt_limit_ms=60_000,
+                local_ranges=[firn.LocalTag.segment("count")]) as client:
+            ids = [client.next_id("count")]
+            patiently(lambda: not client._engine.supplies["count"]._fetching)
+            for _ in range(50):
+                batch = client.next_ids("count", 7)
+                self.assertEqual((len(batch), batch), (7, sorted(batch)))
+                ids += batch
+                ids.append(client.next_id("count"))
+            self.assertEqual(len(set(ids)), len(ids))
+            self.assertLess(server.asked.count("getIds"), 25)  # most are from memory
+            self.assertEqual(len(client.next_ids("count", 100_000)), 100_000)  # more than are in memory
+
     def test_drops_the_ids_of_every_thread_when_the_tag_is_deleted(self):
         with FakeServer() as server, firn.Client(
                 f"list://{server.address}", deadline_ms=60_000, attempt_limit_ms=60_000,
