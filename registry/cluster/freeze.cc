@@ -3,11 +3,29 @@
 #include <optional>
 #include <vector>
 
+#include "common/base/cat.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/slot.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
+namespace {
+
+// The text is part of the registry's format: it is parsed in the reasons of other versions.
+constexpr std::string_view kBeforeTag = "the ledger of tag '";
+constexpr std::string_view kAfterTag = "' was lost or went back: ";
+
+}  // namespace
+
+std::string LedgerWentBack(std::string_view tag, std::string_view why) {
+  return Cat(kBeforeTag, tag, kAfterTag, why);
+}
+
+std::optional<std::string> TagWhoseLedgerWentBack(std::string_view reason) {
+  const size_t end = reason.find(kAfterTag);
+  if (!reason.starts_with(kBeforeTag) || end == reason.npos) return std::nullopt;
+  return std::string(reason.substr(kBeforeTag.size(), end - kBeforeTag.size()));
+}
 
 Task<Result<Freeze>> TryToFreeze(AsyncRegistry* registry, FreezeOrder order) {
   const std::vector<std::string> root{kMetaPath};

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/base/status.h"
 #include "registry/cluster/records.h"
@@ -15,6 +17,11 @@ struct FreezeOrder {
   // Whether the root node shows that the data were restored meanwhile, or are of another cluster.
   std::function<bool(const ClusterMeta&)> mended;
 };
+
+// Returns the reason of a freeze because a tag's ledger was lost or went back.
+std::string LedgerWentBack(std::string_view tag, std::string_view why);
+// Returns the tag of such a reason, or nullopt for any other reason.
+std::optional<std::string> TagWhoseLedgerWentBack(std::string_view reason);
 
 enum class Freeze {
   kDone,      // frozen by this request

@@ -280,7 +280,8 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen) {
   return Rewrite(*there, reformed).WithContext("correcting the form of " + Quoted(tag.name));
 }
 
-Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen) {
+Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen,
+                        const std::string& others) {
   FIRN_TRY(CheckTag(tag));
   const std::string path = TagPath(tag.name);
   const Result<Node> node = registry_.Read(path);
@@ -290,7 +291,7 @@ Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen) {
   if (there.ok() && !there->deleted) {
     return Lift({*there, node->stat, frozen.version, frozen.meta.era}, tag.start.value_or(0));
   }
-  FIRN_ASSIGN(const std::string data, WriteTagNode({WithLedgerAtStart(tag)}));
+  FIRN_ASSIGN(const std::string data, WriteTagNode({WithLedgerAtStart(tag), others}));
   FIRN_TRY(EnsureFolder());
   const Write write = absent ? Write::Create(path, data, Lifetime::kPersistent)
                              : Write::Set(path, data, Write::kAnyVersion);

@@ -81,9 +81,10 @@ class TagStore {
   // CheckEdit refuses the change because ids may have been issued.
   Status Reform(const TagDefinition& tag, const MetaAsRead& frozen);
 
-  // Likewise: re-creates a tag whose node is missing or unreadable, as `tag` defines it. An
-  // existing tag only has its ledger raised to `start` at least.
-  Status Remake(const TagDefinition& tag, const MetaAsRead& frozen);
+  // Likewise: re-creates a tag whose node is missing or unreadable, as `tag` defines it, with the
+  // members of later versions in `others`. An existing tag only has its ledger raised to `start` at
+  // least.
+  Status Remake(const TagDefinition& tag, const MetaAsRead& frozen, const std::string& others = {});
 
   // Raises the tag's ledger to `high`, after a loss of data or because another system has issued
   // numbers of the tag; never lowers it. For `firn restore` and `firn tags import` only. Works also

@@ -195,6 +195,22 @@ Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSpli
 
 }  // namespace
 
+Status FreezeForRestore(BlockingCoordinator& registry, const RestoreFacts& facts,
+                        Entropy& entropy) {
+  RestoreReport report;
+  return Frozen(registry, facts, entropy, report).status();
+}
+
+WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts) {
+  const bool kept = audit.meta && !facts.replaces_unused;
+  Frontier frontier(std::max(facts.now + facts.skew_max, kept ? audit.meta->floor : WallMs()));
+  for (const ReportedBound& reported : facts.bounds) frontier.Take(reported.bound);
+  for (const AuditedSlot& slot : audit.slots) {
+    if (!slot.record.retired) frontier.Take(slot.record.bound);
+  }
+  return frontier.highest() + 3 * facts.window;
+}
+
 void AddReport(const ProviderReport& report, RestoreFacts& facts) {
   facts.bounds.push_back({report.bound, report.machine});
   for (const auto& [machine, bound] : report.more) facts.bounds.push_back({bound, machine});

@@ -10,6 +10,7 @@
 #include "common/time/entropy.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/slot.h"
+#include "registry/operate/audit.h"
 #include "registry/operate/root_settings.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/servers/provider.h"
@@ -71,6 +72,14 @@ struct RestoreReport {
   std::vector<ReportedBound> ignored{};  // implausible: more than a day ahead
   std::vector<std::string> mended{};     // paths of damaged nodes that were emptied or removed
 };
+
+// Does the first step of RestoreCluster for a tree without the cluster's root node: makes a frozen
+// one, so that running servers can announce themselves and report their bounds and ledgers. Call
+// RestoreCluster afterwards. Blocks.
+Status FreezeForRestore(BlockingCoordinator& registry, const RestoreFacts& facts, Entropy& entropy);
+
+// Returns the floor that RestoreCluster would set at the time of `facts`, for a plan. Pure.
+WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts);
 
 // Raises the cluster's floor above every time that a process may have used or may still hold: 3
 // windows above the highest of now plus the largest skew, the previous floor, every plausible bound

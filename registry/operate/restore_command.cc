@@ -164,6 +164,7 @@ std::string RestoreCommand(const RestoreWords& words) {
     retired += Cat(retired.empty() ? "" : ",", machine.value());
   }
   AddFlag("retire", retired, arguments);
+  AddFlag("from", words.from, arguments);
   std::vector<std::string> tags;
   for (const TagDefinition& tag : words.tags) tags.push_back(TagWord(tag));
   for (const TagDefinition& tag : words.unread) tags.push_back(WordOf(tag, std::nullopt));

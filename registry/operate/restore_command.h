@@ -42,6 +42,7 @@ struct RestoreWords {
   std::optional<WallMs> bound{};        // the highest that may have been used
   std::vector<MachineId> retired{};     // before the loss, or because their bounds are implausible
   std::vector<TagDefinition> tags{};    // lost tags; `high` is the highest value each may have had
+  std::string from{};                   // the backup that was named; empty: none
   std::vector<TagDefinition> unread{};  // likewise, but `high` may be too low
 };
 

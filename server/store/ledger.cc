@@ -361,7 +361,7 @@ Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range 
 
 // `era` is that of the data that show the loss; without a root node there is nothing to freeze.
 Status Ledger::Lost(Page& page, const std::optional<Nonce>& era, const std::string& why) {
-  const std::string sentence = Named(page.tag) + " was lost or went back: " + why;
+  const std::string sentence = LedgerWentBack(page.tag, why);
   LogError() << sentence;
   page.known.reset();
   if (hooks_.stop) calls_.push_back([this, &page, sentence] { hooks_.stop(page.tag, sentence); });

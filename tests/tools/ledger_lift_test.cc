@@ -1,4 +1,4 @@
-#include "tools/firn/ledger_lift.h"
+#include "tools/firn/restore/ledger_lift.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ TEST_F(LedgerLiftTest, LeavesNoTagAtAVersionThatCannotBeGuarded) {
     const TagDefinition before = Tag(name).tag();
     tree_.SetVersion(TagPath(name), -1);
     Output output;
-    ASSERT_TRUE(LiftLedgers(registry_, {}, 0, output).ok());
+    ASSERT_TRUE(LiftLedgers(registry_, {}, output).ok());
     EXPECT_EQ(Tag(name).stat.version, 0) << name;
     EXPECT_EQ(WithLedgerOf(before, Tag(name).tag()), before);
     EXPECT_EQ(output.json.at("tags").size(), 1u) << "only one of them has a ledger";

@@ -21,8 +21,8 @@ int main(int argc, char** argv) {
       .summary = "64-bit ids that are never issued twice: the operator's command",
       .flags = {"version"},
       .below = {firn::NextVerb(), firn::ServersVerb(), firn::BenchVerb(), firn::DrillVerb(),
-                firn::ExplainVerb(), firn::ComposeVerb(), firn::InitVerb(), firn::RestoreVerb(),
-                firn::UpgradeVerb(), firn::AuditVerb(), firn::WhoVerb(), firn::RevealVerb(),
-                firn::MachinesVerb(), firn::TagsVerb()}};
+                firn::ExplainVerb(), firn::ComposeVerb(), firn::InitVerb(), firn::BackupVerb(),
+                firn::RestoreVerb(), firn::UpgradeVerb(), firn::AuditVerb(), firn::WhoVerb(),
+                firn::RevealVerb(), firn::MachinesVerb(), firn::TagsVerb()}};
   return firn::RunCommand(root, FIRN_VERSION, argc, argv);
 }

@@ -272,7 +272,7 @@ void SegmentOperator::Restore(std::vector<ProviderReport> reports) {
   Output told;
   RestoreFacts facts{.now = shared_.clock.Wall(), .workers = 1};
   facts.tags = [&](const MetaAsRead& frozen) {
-    return RestoreTags(*registry_, frozen, words, reports, 0, told);
+    return RestoreTags(*registry_, frozen, words, {.reports = reports}, told);
   };
   const auto restored = RestoreCluster(*registry_, facts, shared_.dice);
   shared_.trace(told.text + restored.status().message());

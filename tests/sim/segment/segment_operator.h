@@ -13,7 +13,7 @@
 #include "tests/sim/segment/segment_host.h"
 #include "tests/sim/segment/segment_violation.h"
 #include "tests/support/registry/memory_coordinator.h"
-#include "tools/firn/restore_tags.h"
+#include "tools/firn/restore/restore_tags.h"
 
 namespace firn {
 

@@ -13,7 +13,7 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
 #include "tools/firn/registry_session.h"
-#include "tools/firn/restore_steps.h"
+#include "tools/firn/restore/restore_steps.h"
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
 

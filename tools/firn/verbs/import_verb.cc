@@ -14,7 +14,7 @@
 
 DECLARE_bool(dry_run);
 DECLARE_bool(force);
-DEFINE_string(from, "leaf", "Origin of the tags: leaf or tinyid.");
+DECLARE_string(from);
 DEFINE_string(table, "", "Table to read. Empty: leaf_alloc, or tiny_id_info.");
 DEFINE_string(store, "registry", "Store that provides the tags' ranges from now on.");
 DEFINE_string(credentials_file, "",
@@ -55,7 +55,7 @@ Result<std::vector<IdSource>> ReadSources(IdTable form, const std::vector<std::s
 }
 
 Result<Output> RunImport(const std::vector<std::string>& words) {
-  FIRN_ASSIGN(const IdTable form, TableNamed(FLAGS_from));
+  FIRN_ASSIGN(const IdTable form, TableNamed(FLAGS_from.empty() ? "leaf" : FLAGS_from));
   if (!IsTagWord(FLAGS_store)) return Invalid("--store: '" + FLAGS_store + "' is not a store name");
   FIRN_ASSIGN(const std::vector<IdSource> sources, ReadSources(form, words));
   const TagImport import = PlanImport(form, sources, FLAGS_store);

@@ -10,6 +10,7 @@ Verb ComposeVerb();
 Verb InitVerb();
 Verb RestoreVerb();
 Verb AuditVerb();
+Verb BackupVerb();
 Verb UpgradeVerb();
 Verb RevealVerb();
 Verb WhoVerb();

@@ -1,5 +1,6 @@
-#include "tools/firn/restore_report.h"
+#include "tools/firn/restore/restore_report.h"
 
+#include <optional>
 #include <string>
 
 #include "common/base/cat.h"
@@ -49,9 +50,35 @@ void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& de
   warn("reserve", "servers claim every machine id, including those that another system uses");
 }
 
-void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output) {
+void TellPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
+  const bool made = !audit.meta || facts.replaces_unused;
+  const std::string& uuid = made || !facts.uuid.empty() ? facts.uuid : audit.meta->uuid;
+  const WallMs floor = PlannedFloor(audit, facts);
+  output.json["uuid"] = uuid;
+  output.json["floor_ms"] = floor.ms();
+  output.json["root_made"] = made;
+  if (facts.replaces_unused) {
+    output.text += "cluster " + audit.meta->uuid + ", which was never used, is replaced\n";
+  }
+  output.text +=
+      Cat("cluster ", uuid.empty() ? "(a new uuid)" : uuid, " is ",
+          made ? "re-created" : "restored", "; ids start at ", FormatRfc3339(floor), " or later\n");
+  if (!facts.reserved.empty()) {
+    output.text += "machine ids are reserved: " + ReservedWord(facts.reserved) + "\n";
+  }
+  for (const MachineId machine : facts.retired) {
+    output.text += Cat("machine id ", machine.value(), " is retired\n");
+  }
+}
+
+void TellKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
+               const RestoreReport& report, Output& output) {
   output.text += Cat("considered besides the registry's records: ", audit.providers.size(),
-                     " running servers, ", said, " bounds from --bound_ms\n");
+                     " running servers, ", bounds, " bounds of servers, flags and backup\n");
+  if (const std::optional<Backup>& backup = call.ledgers.backup) {
+    output.text += Cat("backup of ", FormatRfc3339(backup->taken), ", cluster ", backup->root.uuid,
+                       ", ", backup->tags.size(), " tags\n");
+  }
   output.json["servers"] = audit.providers.size();
   for (const auto& [provider, told] : audit.providers) {
     const Milliseconds skew = std::chrono::abs(Milliseconds(told.clock_skew_ms));

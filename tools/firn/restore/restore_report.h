@@ -6,6 +6,7 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
 #include "tools/firn/output.h"
+#include "tools/firn/restore/restore_facts.h"
 
 namespace firn {
 
@@ -19,7 +20,11 @@ void TellDone(const RestoreReport& report, Output& output);
 void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& default_strategy,
                    Output& output);
 
-// Adds what the restore knew. `said` is the number of bounds in --bound_ms.
-void TellKnown(const Audit& audit, size_t said, const RestoreReport& report, Output& output);
+// Adds what a restore would do to everything but tags.
+void TellPlan(const Audit& audit, const RestoreFacts& facts, Output& output);
+
+// Adds what the restore knew. `bounds` is the number of bounds that it considered.
+void TellKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
+               const RestoreReport& report, Output& output);
 
 }  // namespace firn

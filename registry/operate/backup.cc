@@ -1,0 +1,187 @@
+#include "registry/operate/backup.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/cat.h"
+#include "common/base/fnv.h"
+#include "common/base/hex.h"
+#include "common/base/printed_command.h"
+#include "common/json/json_object.h"
+#include "common/time/civil_time.h"
+#include "registry/cluster/registry_clock.h"
+#include "registry/cluster/slot.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/operate/audit.h"
+
+namespace firn {
+namespace {
+
+constexpr char kFormatKey[] = "firn_backup";
+constexpr char kChecksumKey[] = "checksum";
+constexpr size_t kValuesMax = 4'000'000;
+
+// Of the document without the checksum, independently of spaces and line ends.
+std::string ChecksumOf(Json document) {
+  document.erase(kChecksumKey);
+  return ToHex(Fnv1a(JsonText(document)));
+}
+
+Status CheckComplete(const Audit& audit) {
+  if (!audit.meta) return NotFound("there is no cluster here");
+  if (audit.losses == 0 && !audit.meta->frozen) return {};
+  const std::string why = audit.faults.empty() ? "it is frozen" : audit.faults.front();
+  return Conflict(Cat("the cluster has lost data, and a backup of it would be incomplete: ", why,
+                      "; keep the last good backup, and repair the cluster: ",
+                      PrintCommand(PrintedCommand::kRestore)));
+}
+
+// `audit` lists slots by rack and worker.
+void AddMachines(const Audit& audit, Backup& backup) {
+  std::vector<const AuditedSlot*> slots;
+  for (const AuditedSlot& slot : audit.slots) {
+    slots.push_back(&slot);
+    backup.root.workers = std::max(backup.root.workers, slot.slot.worker + 1);
+  }
+  std::ranges::sort(slots, {}, &AuditedSlot::machine);
+  for (const AuditedSlot* const slot : slots) {
+    backup.root.Add(slot->machine, slot->record);
+    if (slot->record.bound > WallMs())
+      backup.bounds.emplace_back(slot->machine, slot->record.bound);
+  }
+}
+
+Result<std::vector<TagNode>> ReadTags(BlockingCoordinator& registry) {
+  FIRN_ASSIGN(TagListing listing, TagStore(registry).ReadAll());
+  if (!listing.faults.empty()) return Corrupt(listing.faults.front());
+  std::vector<TagNode> tags;
+  for (StoredTag& stored : listing.tags) tags.push_back(std::move(stored.node));
+  std::ranges::sort(tags, {},
+                    [](const TagNode& node) -> const std::string& { return node.tag.name; });
+  return tags;
+}
+
+Result<Json> Checked(std::string_view text) {
+  Result<Json> document = ParseJson(text, kBackupBytesMax, kValuesMax);
+  if (!document.ok()) return document.status().WithContext("not a complete backup");
+  const auto format = document->find(kFormatKey);
+  const auto number = format == document->end() ? std::nullopt : WholeNumber(*format);
+  if (!number || *number < 1) return Corrupt(Cat("not a backup: it has no \"", kFormatKey, "\""));
+  if (*number > kBackupFormat) {
+    return Invalid(Cat("the backup has format ", *number, ", and this program reads formats up to ",
+                       kBackupFormat,
+                       "; use the `firn` of the version that wrote it, or a newer one"));
+  }
+  const auto sum = document->find(kChecksumKey);
+  const bool told = sum != document->end() && sum->is_string();
+  if (!told)
+    return Corrupt("the backup has no checksum, so its end is missing; use another backup");
+  if (sum->get<std::string>() != ChecksumOf(*document)) {
+    return Corrupt(
+        "the backup is damaged or was edited: its checksum does not match; use another backup");
+  }
+  return document;
+}
+
+Status ParseBounds(const Json& list, Backup& backup) {
+  if (!list.is_array()) return Corrupt("\"machines\" is not a list");
+  for (const Json& item : list) {
+    int64_t machine = 0, bound = 0;
+    JsonReader read(item);
+    read.Number("machine", machine, 0, 65'535).Number("bound_ms", bound, 0, kRecordTimeMax.ms());
+    FIRN_TRY(read.status());
+    backup.bounds.emplace_back(MachineId(static_cast<uint32_t>(machine)), WallMs(bound));
+  }
+  return {};
+}
+
+Status ParseTags(const Json& list, Backup& backup) {
+  if (!list.is_array()) return Corrupt("\"tags\" is not a list");
+  for (const Json& item : list) {
+    std::string name;
+    JsonReader read(item);
+    read.Text("tag", name);
+    const Json* const node = read.Find("node");
+    FIRN_TRY(read.status());
+    if (node == nullptr) return Corrupt("tag '" + name + "' has no node");
+    Result<TagNode> tag = ReadTagNode(name, JsonText(*node));
+    if (!tag.ok()) return tag.status().WithContext("tag '" + name + "'");
+    backup.tags.push_back(*std::move(tag));
+  }
+  return {};
+}
+
+const Json& MemberOf(const Json& document, const char* name) {
+  static const Json kNone;
+  const auto found = document.find(name);
+  return found == document.end() ? kNone : *found;
+}
+
+}  // namespace
+
+const TagNode* Backup::Find(std::string_view tag) const {
+  const auto found = std::ranges::lower_bound(
+      tags, tag, {}, [](const TagNode& node) -> std::string_view { return node.tag.name; });
+  return found != tags.end() && found->tag.name == tag ? &*found : nullptr;
+}
+
+Result<Backup> ReadBackup(BlockingCoordinator& registry, std::string cluster, WallMs now) {
+  FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now));
+  FIRN_TRY(CheckComplete(audit));
+  Backup backup{.cluster = std::move(cluster), .root = SettingsOf(*audit.meta, audit.meta_version)};
+  FIRN_ASSIGN(const Node era, registry.Read(EraPath(audit.meta->era)));
+  backup.root.era_began = era.stat.modified;  // the node is never set
+  AddMachines(audit, backup);
+  FIRN_ASSIGN(backup.tags, ReadTags(registry));
+  FIRN_ASSIGN(backup.taken, ReadRegistryClock(registry));
+  FIRN_ASSIGN(const MetaAsRead after, ReadMeta(registry));
+  const bool same = after.version == audit.meta_version && after.meta == *audit.meta;
+  return same ? Result<Backup>(std::move(backup))
+              : Unavailable("the cluster's root node changed while it was read; try again");
+}
+
+std::string FormatBackup(const Backup& backup) {
+  Json document{{kFormatKey, kBackupFormat},
+                {"cluster", backup.cluster},
+                {"taken", FormatRfc3339(backup.taken)},
+                {"taken_ms", backup.taken.ms()},
+                {"cluster_format", ClusterMeta::kFormat}};
+  document["root"] = *ParseJson(FormatRootSettings(backup.root), kRootSettingsBytesMax);
+  Json& machines = document["machines"] = Json::array();
+  for (const auto& [machine, bound] : backup.bounds) {
+    machines.push_back({{"machine", machine.value()}, {"bound_ms", bound.ms()}});
+  }
+  Json& tags = document["tags"] = Json::array();
+  for (const TagNode& node : backup.tags) {
+    const Result<std::string> data = WriteTagNode(node);
+    if (!data.ok()) continue;  // it was read, so it can be written
+    tags.push_back({{"tag", node.tag.name}, {"node", *ParseJson(*data, kTagNodeBytesMax)}});
+  }
+  document[kChecksumKey] = ChecksumOf(document);
+  return JsonText(document, 1) + "\n";
+}
+
+Result<Backup> ParseBackup(std::string_view text) {
+  FIRN_ASSIGN(const Json document, Checked(text));
+  int64_t taken = 0, cluster_format = 0;
+  Backup backup;
+  JsonReader read(document);
+  read.Text("cluster", backup.cluster, kRecordBytesMax)
+      .Number("taken_ms", taken, 0, kRecordTimeMax.ms())
+      .Number("cluster_format", cluster_format, 1);
+  FIRN_TRY(read.status());
+  if (cluster_format > ClusterMeta::kFormat) {
+    return Invalid(Cat("the backup is of a cluster of format ", cluster_format,
+                       ", and this program supports formats up to ", ClusterMeta::kFormat,
+                       "; use a newer version of `firn`"));
+  }
+  backup.taken = WallMs(taken);
+  FIRN_ASSIGN(backup.root, ParseRootSettings(JsonText(MemberOf(document, "root"))));
+  FIRN_TRY(ParseBounds(MemberOf(document, "machines"), backup));
+  FIRN_TRY(ParseTags(MemberOf(document, "tags"), backup));
+  std::ranges::sort(backup.tags, {},
+                    [](const TagNode& node) -> const std::string& { return node.tag.name; });
+  return backup;
+}
+
+}  // namespace firn

@@ -1,0 +1,241 @@
+// Tests `firn backup` and `firn restore --from` on a directory registry: what a file contains,
+// which files are refused, and what a restore makes of one.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/freeze.h"
+#include "tests/tools/firn_cluster_fixture.h"
+
+namespace firn {
+namespace {
+
+class FirnBackupTest : public FirnClusterTest {
+ protected:
+  void Make() {
+    FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake",
+              "--ids_since=2026-01-01"});
+    FirnJson({"machines", "reserve", "1", "--reserved_for=old system"});
+    FirnJson({"tags", "create", "order", "step=50", "step_max=400"});
+    FirnJson({"tags", "create", "gone", "strategy=snowflake", "plugins=rate"});
+    FirnJson({"tags", "create", "bill", "step=50", "step_max=400", "text=n{id}"});
+    FirnJson({"tags", "retire", "gone"});
+    Break("/tags/order", R"({"strategy":"segment","high":5001,"step":50,"step_max":400})");
+  }
+  std::string Backup() {
+    const std::string path = folder_ / "backup.json";
+    FirnJson({"backup", path});
+    return path;
+  }
+  std::string Read(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // Writes a file that no backup overwrites.
+  std::string Keep(const std::string& text) {
+    const std::string path = folder_ / "edited.json";
+    std::ofstream(path) << text;
+    return path;
+  }
+  void Wipe() { registry_ += "-wiped"; }
+  std::vector<std::string> RestoreFrom(const std::string& path) {
+    return {"restore", "--tag_gap=1000", "--from=" + path};
+  }
+  AnyJson Cluster() { return FirnJson({"audit"}).at("cluster"); }
+  std::string HighOf(const std::string& tag) {
+    return FirnJson({"tags", "show", tag}).at(0).at("high");
+  }
+  void Freeze(const std::string& reason) {
+    auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
+    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
+    BlockingCoordinator registry(**coordinator, SystemClock());
+    ASSERT_TRUE(registry.Connect(Milliseconds(30'000)).ok());
+    Result<MetaAsRead> root = ReadMeta(registry);
+    ASSERT_TRUE(root.ok()) << root.status();
+    root->meta.frozen = true;
+    root->meta.reason = reason;
+    ASSERT_TRUE(SetMeta(registry, *root).ok());
+  }
+};
+
+TEST_F(FirnBackupTest, RecreatesAWipedClusterWithItsSettingsAndTags) {
+  Make();
+  const AnyJson before = Cluster();
+  const std::string path = Backup();
+  Wipe();
+  const Finished restored = Firn(RestoreFrom(path));
+  EXPECT_EQ(restored.exit_code, 0) << restored.out << restored.err;
+  for (const char* said :
+       {"tag order is known from the backup alone; its next number is 6001 or higher",
+        "tag gone is known from the backup alone", "re-created"}) {
+    EXPECT_NE(restored.out.find(said), std::string::npos) << said << "\n" << restored.out;
+  }
+  for (const char* same : {"uuid", "layout"}) EXPECT_EQ(Cluster().at(same), before.at(same));
+  EXPECT_EQ(HighOf("order"), "6001");
+  EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "n{id}");
+  const AnyJson gone = FirnJson({"tags", "show", "gone"}).at(0);
+  EXPECT_EQ(gone.at("disabled"), "true");
+  EXPECT_EQ(gone.at("plugins"), "rate");
+  const AnyJson listed = FirnJson({"tags", "list"});
+  for (const AnyJson& tag : listed.at("tags")) EXPECT_NE(tag.at("tag"), "gone");
+  std::vector<int> reserved;
+  for (const AnyJson& machine : FirnJson({"machines", "list"})) {
+    if (machine.at("use") == "reserved") reserved.push_back(machine.at("machine"));
+  }
+  EXPECT_EQ(reserved, std::vector<int>{1});
+  EXPECT_EQ(FirnJson({"audit", "--all"}).at("machines").size(), 16u);
+  EXPECT_EQ(Firn({"tags", "create", "later", "start=1"}).exit_code, 0) << "ids_since is known";
+}
+
+TEST_F(FirnBackupTest, ASecondRestoreChangesNothing) {
+  Make();
+  const std::string path = Backup();
+  Wipe();
+  FirnJson(RestoreFrom(path));
+  const AnyJson audit = FirnJson({"audit", "--all"}), tags = FirnJson({"tags", "list", "--all"});
+  EXPECT_TRUE(FirnJson(RestoreFrom(path)).at("nothing_new").get<bool>());
+  EXPECT_EQ(FirnJson({"audit", "--all"}), audit);
+  EXPECT_EQ(FirnJson({"tags", "list", "--all"}), tags);
+}
+
+TEST_F(FirnBackupTest, ADryRunPrintsTheSameNumbersAndChangesNothing) {
+  Make();
+  const std::string path = Backup();
+  Break("/tags/order", R"({"strategy":"segment","high":101,"step":50,"step_max":400})");
+  const AnyJson before = FirnJson({"audit", "--all"});
+  std::vector<std::string> dry = RestoreFrom(path);
+  dry.push_back("--dry_run");
+  const AnyJson plan = FirnJson(dry);
+  EXPECT_EQ(FirnJson({"audit", "--all"}), before);
+  EXPECT_EQ(HighOf("order"), "101");
+  const AnyJson done = FirnJson(RestoreFrom(path));
+  for (const AnyJson& tag : plan.at("tags")) {
+    EXPECT_EQ(HighOf(tag.at("tag")), tag.at("high")) << tag;
+  }
+  EXPECT_EQ(plan.at("uuid"), done.at("uuid"));
+  EXPECT_LE(done.at("floor_ms").get<int64_t>() - plan.at("floor_ms").get<int64_t>(), 60'000);
+}
+
+TEST_F(FirnBackupTest, NumbersOfABackupAreLowerBounds) {
+  Make();
+  const std::string path = Backup();
+  Break("/tags/order", R"({"strategy":"segment","high":9001,"step":50,"step_max":400})");
+  FirnJson(RestoreFrom(path));
+  EXPECT_EQ(HighOf("order"), "10001") << "the registry knew more than the backup";
+}
+
+TEST_F(FirnBackupTest, KeepsEditsAndDeletionsThatAreNewerThanTheBackup) {
+  Make();
+  FirnJson({"tags", "create", "draft", "strategy=segment"});
+  const std::string path = Backup();
+  FirnJson({"tags", "delete", "draft"});
+  FirnJson({"tags", "set", "bill", "text=b{id}"});
+  FirnJson(RestoreFrom(path));
+  EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "b{id}");
+  EXPECT_EQ(Firn({"tags", "show", "draft"}).exit_code, 4);
+}
+
+TEST_F(FirnBackupTest, UndoesAnInitThatReplacedAClusterByMistake) {
+  Make();
+  const AnyJson before = Cluster();
+  const std::string path = Backup();
+  Wipe();
+  Init();
+  EXPECT_NE(Cluster().at("uuid"), before.at("uuid"));
+  FirnJson(RestoreFrom(path));
+  EXPECT_EQ(Cluster().at("uuid"), before.at("uuid"));
+  EXPECT_EQ(HighOf("order"), "6001");
+}
+
+TEST_F(FirnBackupTest, RefusesTheFileOfAnotherCluster) {
+  Make();
+  const std::string path = Backup();
+  registry_ += "-other";
+  Init();
+  FirnJson({"restore", "--again"});
+  const AnyJson before = FirnJson({"audit", "--all"});
+  const Finished refused = Firn(RestoreFrom(path));
+  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
+  EXPECT_NE(refused.err.find("is a backup of cluster"), std::string::npos) << refused.err;
+  std::vector<std::string> named = RestoreFrom(path);
+  named.push_back("--uuid=6f9619ff-8b86-4d11-b42d-00c04fc964ff");
+  EXPECT_EQ(Firn(named).exit_code, 4);
+  EXPECT_EQ(FirnJson({"audit", "--all"}), before);
+}
+
+TEST_F(FirnBackupTest, RefusesDamagedAndNewerFilesBeforeItWritesAnything) {
+  Make();
+  const std::string text = Read(Backup());
+  const AnyJson before = FirnJson({"audit", "--all"});
+  std::string newer = text, number = text, tag = text;
+  newer.replace(newer.find("\"firn_backup\": 1"), 16, "\"firn_backup\": 2");
+  number.replace(number.find("5001"), 4, "4001");
+  tag.replace(tag.find("\"order\""), 7, "\"ordes\"");
+  struct Row {
+    std::string text;
+    int exit_code;
+    const char* said;
+  };
+  const Row rows[] = {{newer, 2, "format 2"},
+                      {number, 6, "checksum does not match"},
+                      {tag, 6, "checksum does not match"},
+                      {text.substr(0, text.size() / 2), 6, "not a complete backup"},
+                      {"", 6, "not a complete backup"},
+                      {"{}", 6, "not a backup"},
+                      {R"({"firn_backup":1})", 6, "no checksum"},
+                      {std::string(100, '['), 6, "not a complete backup"}};
+  for (const Row& row : rows) {
+    const Finished refused = Firn(RestoreFrom(Keep(row.text)));
+    EXPECT_EQ(refused.exit_code, row.exit_code) << refused.err;
+    EXPECT_NE(refused.err.find(row.said), std::string::npos) << row.said << "\n" << refused.err;
+  }
+  EXPECT_EQ(Firn(RestoreFrom(folder_ / "missing.json")).exit_code, 4);
+  EXPECT_EQ(FirnJson({"audit", "--all"}), before);
+  EXPECT_EQ(FirnJson(RestoreFrom(Keep(nlohmann::ordered_json::parse(text).dump())))
+                .at("from_backup")
+                .size(),
+            0u)
+      << "an intact file with other spaces is accepted";
+}
+
+TEST_F(FirnBackupTest, AnIncompleteClusterReplacesNoBackup) {
+  Make();
+  const std::string path = Backup(), text = Read(path);
+  Freeze("data were lost");
+  const Finished refused = Firn({"backup", path});
+  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
+  EXPECT_NE(refused.err.find("data were lost"), std::string::npos) << refused.err;
+  EXPECT_EQ(Read(path), text);
+}
+
+TEST_F(FirnBackupTest, PrintsTheSameDocumentWithoutAFile) {
+  Make();
+  const Finished printed = Firn({"backup"});
+  EXPECT_EQ(printed.exit_code, 0) << printed.err;
+  Wipe();
+  EXPECT_EQ(FirnJson(RestoreFrom(Keep(printed.out))).at("from_backup").size(), 4u);
+}
+
+// No server runs, and no gap is known to suffice.
+TEST_F(FirnBackupTest, AFreezeByALedgerNeedsItsNumber) {
+  Make();
+  const std::string path = Backup();
+  Freeze(LedgerWentBack("order", "it is at 101 and was at 5001"));
+  const Finished refused = Firn({"restore", "--tag_gap=1000"});
+  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
+  EXPECT_NE(refused.err.find("was at 5001"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("--tag_high=order=NUMBER"), std::string::npos) << refused.err;
+  EXPECT_TRUE(FirnJson({"audit"}, 1).at("cluster").at("frozen").get<bool>());
+  FirnJson({"restore", "--tag_gap=1000", "--tag_high=order=7000"});
+  EXPECT_EQ(HighOf("order"), "8001");
+  Freeze(LedgerWentBack("order", "it is at 101 and was at 5001"));
+  FirnJson(RestoreFrom(path));
+  EXPECT_FALSE(Cluster().at("frozen").get<bool>());
+}
+
+}  // namespace
+}  // namespace firn

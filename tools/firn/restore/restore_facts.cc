@@ -1,0 +1,285 @@
+#include "tools/firn/restore/restore_facts.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gflags/gflags.h>
+
+#include "common/base/cat.h"
+#include "common/base/files.h"
+#include "common/base/parse.h"
+#include "common/tag/tag_name.h"
+#include "common/time/civil_time.h"
+#include "common/time/clock.h"
+#include "registry/claim/claim_options.h"
+#include "registry/operate/restore_command.h"
+#include "tools/firn/flag_words.h"
+#include "tools/firn/registry_session.h"
+#include "tools/firn/restore/restore_steps.h"
+#include "tools/firn/verbs/id_words.h"
+
+DEFINE_string(default_strategy, "",
+              "Strategy of undefined tags in the new cluster: `snowflake`, and then no tag can "
+              "be obfuscated, or empty to refuse them. Fixed for the cluster's life.");
+DEFINE_string(ids_since, "",
+              "Date or RFC 3339 time before which no id was issued, in a cluster that serves "
+              "undefined tags. Segment and dated numbers end below the first id of that time. "
+              "Empty: firn init takes a day before the cluster is made, firn restore keeps what is "
+              "known.");
+DEFINE_string(uuid, "",
+              "UUID of the lost cluster that is re-created, as named in the servers' state "
+              "folders.");
+DEFINE_int32(workers, 0,
+             "Number of machine ids per rack for which records are created. 0: as many as exist, "
+             "or all of the layout.");
+DEFINE_int64(claim_window_ms, 600'000, "Largest --claim_window_ms of any server, in milliseconds.");
+DEFINE_int64(skew_max_ms, 10'000, "Largest known clock skew of any server, in milliseconds.");
+DEFINE_string(bound_ms, "",
+              "Further bounds above which the floor is lifted, in milliseconds since 1970, "
+              "separated by commas: from /v1/status of servers that the registry does not list.");
+DEFINE_string(tag_high, "",
+              "Highest numbers known to be issued, from users' records, as tag=number separated "
+              "by commas; tags are written as in paths.");
+DEFINE_string(retire, "",
+              "Machine ids to remove from use permanently, separated by commas: those of servers "
+              "whose bound lies more than a day ahead.");
+DEFINE_string(reserve, "",
+              "Machine ids reserved for other systems, as ID=SYSTEM or FIRST-LAST=SYSTEM separated "
+              "by commas, with names encoded as in URLs. Empty: only those in the registry.");
+DEFINE_string(from, "",
+              "For restore: file of `firn backup`, which names the cluster and whose numbers are "
+              "lower bounds. For tags import: origin of the tags, leaf or tinyid (empty: leaf).");
+DEFINE_int64(tag_gap, 1'000'000,
+             "Minimum distance by which each segment tag jumps beyond everything known; at least "
+             "twice its step_max.");
+
+DECLARE_int32(rack_bits);
+
+namespace firn {
+namespace {
+
+Status CheckNumbers() {
+  constexpr int64_t kYear = int64_t{366} * 86'400'000;
+  if (!IsDefaultStrategy(FLAGS_default_strategy)) {
+    return Invalid("--default_strategy must be snowflake or empty");
+  }
+  if (FLAGS_tag_gap < 0) return Invalid("--tag_gap must be 0 or more");
+  for (const auto& [name, ms] : {std::pair("--claim_window_ms", FLAGS_claim_window_ms),
+                                 std::pair("--skew_max_ms", FLAGS_skew_max_ms)}) {
+    if (ms < 0 || ms > kYear) return Invalid(Cat(name, " must be 0 to ", kYear, " ms (366 days)"));
+  }
+  return {};
+}
+
+// Parses whole numbers separated by commas; `what` names one of them in an error.
+Result<std::vector<int64_t>> NumbersIn(const std::string& flag, const std::string& text,
+                                       int64_t most, const char* what) {
+  std::vector<int64_t> numbers;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    const auto number = ParseNumberWithin<int64_t>(word, 0, most);
+    if (!number) return Invalid(Cat("--", flag, ": '", word, "' is not a ", what));
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+Result<std::vector<ReportedBound>> SaidBounds() {
+  FIRN_ASSIGN(const auto moments, NumbersIn("bound_ms", FLAGS_bound_ms, INT64_MAX, "time in ms"));
+  std::vector<ReportedBound> bounds;
+  for (const int64_t ms : moments) bounds.push_back({WallMs(ms)});
+  return bounds;
+}
+
+Result<std::vector<MachineId>> SaidRetired() {
+  FIRN_ASSIGN(const auto numbers, NumbersIn("retire", FLAGS_retire, UINT32_MAX, "machine id"));
+  std::vector<MachineId> machines;
+  for (const int64_t number : numbers) machines.emplace_back(static_cast<uint32_t>(number));
+  return machines;
+}
+
+Result<std::vector<SaidTag>> SaidTags(const std::vector<std::string>& words) {
+  std::vector<SaidTag> tags;
+  for (const std::string& word : words) {
+    FIRN_ASSIGN(TagDefinition tag, ParseTagWord(word));
+    tags.push_back({std::move(tag), SaysFields(word)});
+  }
+  return tags;
+}
+
+// Returns --tag_high in the form of a server's report.
+Result<ProviderReport> TagHighsFromFlag() {
+  ProviderReport said;
+  std::string_view rest = FLAGS_tag_high;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    const size_t equals = std::min(word.rfind('='), word.size());
+    const Result<std::string> tag = DecodeTagName(word.substr(0, equals));
+    const std::string_view digits = word.substr(std::min(equals + 1, word.size()));
+    const auto number = ParseNumberWithin<int64_t>(digits, 1, INT64_MAX - 1);
+    if (!tag.ok() || !number)
+      return Invalid(Cat("--tag_high: '", word, "' is not TAG=NUMBER, with a number above 0"));
+    int64_t& high = said.high[*tag];
+    high = std::max(high, *number + 1);
+  }
+  return said;
+}
+
+// Returns the flag's layout, or that of the backup.
+Result<LayoutChoice> LayoutOf(const std::optional<Backup>& backup) {
+  if (!backup || IsSaid("layout")) return ChosenLayout();
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(backup->root.layout));
+  const int rack_bits = IsSaid("rack_bits") ? FLAGS_rack_bits : backup->root.rack_bits;
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, rack_bits));
+  return LayoutChoice{layout, split};
+}
+
+// The machine ids of the cluster as it will be.
+Result<RackSplit> SplitOf(const Audit& audit, bool replaced, const LayoutChoice& choice) {
+  if (!audit.meta || replaced) return choice.split;
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(audit.meta->layout));
+  return RackSplit::Make(layout, audit.meta->rack_bits);
+}
+
+// Adds the backup's bounds: the highest plausible one, and implausible ones with their machine ids,
+// which are then retired. After a restore ids run ahead of all clocks, and the backup tells how
+// far.
+void AddBounds(const Backup& backup, RestoreFacts& facts) {
+  WallMs highest = backup.root.IdsBy(facts.now);
+  for (const auto& [machine, bound] : backup.bounds) {
+    if (bound - facts.now > kPoisonAhead) {
+      facts.bounds.push_back({bound, machine});
+    } else {
+      highest = std::max(highest, bound);
+    }
+  }
+  if (highest > WallMs()) facts.bounds.push_back({highest});
+}
+
+// The number of machine ids of each rack: a cluster that still has more than the backup keeps them.
+uint32_t WorkersOf(const Backup& backup, const Audit& audit) {
+  uint32_t workers = backup.root.workers;
+  for (const AuditedSlot& slot : audit.slots) workers = std::max(workers, slot.slot.worker + 1);
+  return workers;
+}
+
+// Adds what the flags do not say otherwise.
+void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
+  if (!facts.workers && backup.root.workers > 0) facts.workers = WorkersOf(backup, audit);
+  if (!IsSaid("default_strategy")) facts.default_strategy = backup.root.default_strategy;
+  if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
+  const std::vector<ReservedIds>& reserved = backup.root.reserved;
+  const std::vector<MachineId>& retired = backup.root.retired;
+  facts.reserved.insert(facts.reserved.end(), reserved.begin(), reserved.end());
+  facts.retired.insert(facts.retired.end(), retired.begin(), retired.end());
+  AddBounds(backup, facts);
+}
+
+Result<std::optional<Backup>> BackupFromFlag() {
+  if (FLAGS_from.empty()) return std::optional<Backup>();
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(FLAGS_from, kBackupBytesMax));
+  Result<Backup> backup = ParseBackup(text);
+  if (!backup.ok()) return backup.status().WithContext(FLAGS_from);
+  if (!FLAGS_uuid.empty() && FLAGS_uuid != backup->root.uuid) {
+    return Conflict(Cat("--uuid is ", FLAGS_uuid, ", but ", FLAGS_from, " is a backup of cluster ",
+                        backup->root.uuid));
+  }
+  return std::optional(*std::move(backup));
+}
+
+Status CheckSameCluster(const Audit& audit, const RestoreFacts& facts) {
+  if (facts.uuid.empty() || !audit.meta || audit.meta->uuid == facts.uuid) return {};
+  if (audit.meta->floor == WallMs() && audit.NeverUsed()) return {};
+  return Conflict(
+      Cat("the registry contains the cluster ", audit.meta->uuid, ", which was in use or restored",
+          FLAGS_from.empty() ? "" : Cat("; ", FLAGS_from, " is a backup of cluster ", facts.uuid)));
+}
+
+}  // namespace
+
+Result<RestoreCall> ReadRestoreCall(const std::vector<std::string>& words) {
+  FIRN_TRY(CheckNumbers());
+  RestoreCall call;
+  FIRN_ASSIGN(call.tags, SaidTags(words));
+  FIRN_ASSIGN(ProviderReport highs, TagHighsFromFlag());
+  call.highs = std::move(highs);
+  call.ledgers.wanted_gap = FLAGS_tag_gap;
+  FIRN_ASSIGN(call.ledgers.backup, BackupFromFlag());
+  return call;
+}
+
+Result<RestoreFacts> GatherFacts(const Audit& audit, const std::optional<Backup>& backup) {
+  FIRN_ASSIGN(const LayoutChoice choice, LayoutOf(backup));
+  if (!FLAGS_uuid.empty() && !IsUuid(FLAGS_uuid))
+    return Invalid(Cat("--uuid: '", FLAGS_uuid, "' is not a UUID"));
+  RestoreFacts facts{.now = SystemClock().Wall(),
+                     .window = Milliseconds(FLAGS_claim_window_ms),
+                     .skew_max = Milliseconds(FLAGS_skew_max_ms),
+                     .clock_skew_max = Milliseconds(FLAGS_skew_max_ms),
+                     .uuid = backup ? backup->root.uuid : FLAGS_uuid,
+                     .layout = choice.layout,
+                     .rack_bits = choice.split.rack_bits(),
+                     .default_strategy = FLAGS_default_strategy,
+                     .workers = ChosenWorkers()};
+  FIRN_TRY(CheckSameCluster(audit, facts));
+  const bool others = !facts.uuid.empty() && audit.meta && audit.meta->uuid != facts.uuid;
+  if (!backup && !facts.uuid.empty() && (!audit.meta || others) && !IsSaid("layout")) {
+    return Invalid("the cluster's root node is missing; name its layout with --layout");
+  }
+  facts.replaces_unused = others;
+  FIRN_ASSIGN(facts.ids_since, ChosenIdsSince());
+  FIRN_ASSIGN(facts.bounds, SaidBounds());
+  FIRN_ASSIGN(facts.retired, SaidRetired());
+  Result<std::vector<ReservedIds>> reserved = ParseReservedWord(FLAGS_reserve);
+  if (!reserved.ok()) return reserved.status().WithContext("--reserve");
+  FIRN_ASSIGN(const RackSplit split, SplitOf(audit, others, choice));
+  facts.reserved = *std::move(reserved);
+  if (backup) AddBackup(*backup, audit, facts);
+  FIRN_TRY(CheckReserved(facts.reserved, split).WithContext("--reserve"));
+  for (const AuditedProvider& provider : audit.providers) AddReport(provider.report, facts);
+  return facts;
+}
+
+std::optional<uint32_t> ChosenWorkers() {
+  if (FLAGS_workers <= 0) return std::nullopt;
+  return static_cast<uint32_t>(FLAGS_workers);
+}
+
+Result<WallMs> ChosenIdsSince() {
+  const std::string& text = FLAGS_ids_since;
+  if (text.empty()) return WallMs();
+  const Result<WallMs> moment = text.find('T') == text.npos ? ParseDate(text) : ParseRfc3339(text);
+  if (moment.ok() && *moment > WallMs() && *moment < kRecordTimeMax) return *moment;
+  return Invalid("--ids_since: '" + text +
+                 "' is not a date, such as 2026-11-25, or an RFC 3339 time");
+}
+
+// The printed command may be pasted in another folder.
+static std::string AbsoluteFrom() {
+  return FLAGS_from.empty() ? ""
+                            : std::filesystem::absolute(FLAGS_from).lexically_normal().string();
+}
+
+std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tags) {
+  RestoreWords words{
+      .registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile(), .from = AbsoluteFrom()};
+  if (audit.meta) {
+    words.uuid = audit.meta->uuid;
+    words.layout = audit.meta->layout;
+    words.rack_bits = audit.meta->rack_bits;
+    words.default_strategy = audit.meta->default_strategy;
+    words.ids_since = audit.meta->ids_since;
+  }
+  words.tags = std::move(tags);
+  return RestoreCommand(words);
+}
+
+}  // namespace firn

@@ -1,0 +1,131 @@
+#include "tools/firn/restore/restore_tags.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "common/base/cat.h"
+#include "registry/cluster/registry_clock.h"
+#include "registry/cluster/tag_store.h"
+#include "registry/operate/restore_command.h"
+
+namespace firn {
+namespace {
+
+// Restores the tag's form. If ids may exist in both forms, reports it and keeps the present form.
+Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& frozen, Output& output) {
+  const Status reformed = store.Reform(tag, frozen);
+  if (reformed.code() != Code::kInvalid) return reformed;
+  output.wrong = true;
+  output.text += "WRONG: " + reformed.message() + "\n";
+  return {};
+}
+
+// Returns the definition of a missing tag with a start above all that is known.
+TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
+  if (!tag.HasLedger()) return tag;
+  const int64_t said = tag.start.value_or(1);
+  const std::optional<int64_t> known = KnownOf(tag.name, facts);
+  if (tag.Dated()) {  // numbers of the present period may exist, whatever `start` says
+    tag.start = LiftTo(tag, std::max(said, known.value_or(1)), facts.wanted_gap, now);
+  } else if (known) {
+    tag.start = std::max(said, LiftTo(tag, *known, facts.wanted_gap));
+  }
+  return tag;
+}
+
+std::string NextNumberOf(const TagDefinition& tag) {
+  return tag.start ? Cat("; its next number is ", *tag.start, " or higher\n") : "\n";
+}
+
+// Creates the tag if it is missing, also above the known ledgers; an existing tag was lifted.
+Status Remake(TagStore& store, TagDefinition tag, const MetaAsRead& frozen,
+              const LedgerFacts& facts, WallMs now, Output& output) {
+  if (!store.Read(tag.name).ok()) tag = Remade(std::move(tag), facts, now);
+  FIRN_TRY(store.Remake(tag, frozen));
+  output.text += "tag " + tag.name + " exists" + NextNumberOf(tag);
+  return {};
+}
+
+// The tags of the backup that neither the registry nor an argument contains. One that was deleted
+// since the backup stays deleted.
+std::vector<const TagNode*> OnlyInBackup(const TagListing& listing,
+                                         const std::vector<SaidTag>& said,
+                                         const LedgerFacts& facts) {
+  std::vector<const TagNode*> only;
+  if (!facts.backup) return only;
+  std::set<std::string> known(listing.deleted.begin(), listing.deleted.end());
+  for (const StoredTag& stored : listing.tags) known.insert(stored.tag().name);
+  for (const SaidTag& one : said) known.insert(one.tag.name);
+  for (const TagNode& node : facts.backup->tags) {
+    if (!known.contains(node.tag.name)) only.push_back(&node);
+  }
+  return only;
+}
+
+void TellFromBackup(const TagDefinition& tag, const LedgerFacts& facts, Output& output) {
+  output.json["from_backup"].push_back(tag.name);
+  const bool reported = tag.HasLedger() && ReportedOf(tag.name, facts.reports).has_value();
+  output.text += "tag " + tag.name +
+                 (reported ? " is re-created from the backup, above the servers' reports"
+                           : " is known from the backup alone") +
+                 NextNumberOf(tag);
+}
+
+}  // namespace
+
+Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
+                   const std::vector<SaidTag>& said, const LedgerFacts& facts, Output& output) {
+  TagStore store(registry);
+  for (const auto& [tag, defined] : said) {
+    if (defined) FIRN_TRY(Reform(store, tag, frozen, output));
+  }
+  if (facts.backup && facts.replaced) {
+    for (const TagNode& node : facts.backup->tags) {
+      FIRN_TRY(Reform(store, node.tag, frozen, output));
+    }
+  }
+  FIRN_TRY(LiftLedgers(registry, facts, output));
+  FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
+  for (const auto& [tag, defined] : said) {
+    FIRN_TRY(Remake(store, tag, frozen, facts, now, output));
+  }
+  output.json["from_backup"] = Json::array();
+  FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  for (const TagNode* const node : OnlyInBackup(listing, said, facts)) {
+    const TagDefinition tag = Remade(node->tag, facts, now);
+    FIRN_TRY(store.Remake(tag, frozen, node->others));
+    TellFromBackup(tag, facts, output);
+  }
+  return {};
+}
+
+Status PlanTags(BlockingCoordinator& registry, const std::vector<SaidTag>& said,
+                const LedgerFacts& facts, WallMs now, Output& output) {
+  const Result<TagListing> read = TagStore(registry).ReadAll();
+  const bool no_cluster = read.code() == Code::kNotFound || read.code() == Code::kCorrupt;
+  if (!read.ok() && !no_cluster) return read.status();
+  const TagListing listing = read.ok() ? *read : TagListing();
+  std::set<std::string> present;
+  Json& lifted = output.json["tags"] = Json::array();
+  for (const StoredTag& stored : listing.tags) {
+    const TagDefinition& tag = stored.tag();
+    present.insert(tag.name);
+    if (!tag.HasLedger()) continue;
+    const int64_t high = LiftedTo(tag, facts, now);
+    lifted.push_back({{"tag", tag.name}, {"high", std::to_string(high)}});
+    output.text += Cat("tag ", tag.name, " continues at ", high, "\n");
+  }
+  for (const auto& [tag, defined] : said) {
+    const TagDefinition made = present.contains(tag.name) ? tag : Remade(tag, facts, now);
+    output.text += "tag " + tag.name + " exists" + NextNumberOf(made);
+  }
+  output.json["from_backup"] = Json::array();
+  for (const TagNode* const node : OnlyInBackup(listing, said, facts)) {
+    TellFromBackup(Remade(node->tag, facts, now), facts, output);
+  }
+  return {};
+}
+
+}  // namespace firn
