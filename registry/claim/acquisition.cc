@@ -12,9 +12,7 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kRetrySoon{200};
-constexpr Milliseconds kRetryLater{2'000};
-constexpr Milliseconds kRetryMax{5'000};
+constexpr Milliseconds kRetrySoon{200}, kRetryLater{2'000}, kRetryMax{5'000};
 
 }  // namespace
 
@@ -291,6 +289,7 @@ SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs 
   over.word = found.record.word;
   over.bound = found.record.bound;
   const ClaimantIdentity& self = options_.identity;
+  const auto offline = input_.grant ? input_.grant->offline : std::vector<OfflineHolder>();
   return {.session = session_,
           .over = std::move(over),
           .record = {.nonce = Nonce::Draw(entropy_),
@@ -304,7 +303,7 @@ SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs 
                      .others = found.record.others},
           .live = found.live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
           .endpoint = self.endpoint,
-          .ended = HolderIn(found.record).Until(base)};
+          .ended = EndedHolders(HolderIn(found.record), offline, self, base)};
 }
 
 // kConflict: another claimant was faster. A write that fails only on `live` is resent with another

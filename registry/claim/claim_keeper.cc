@@ -143,7 +143,9 @@ bool ClaimKeeper::StartOffline() {
       hint_.has_value() && hint_->uuid == grant_->uuid && hint_->layout == options_.layout.text();
   // Without the registry, a wrong wall clock would not be noticed.
   if (!known || !grant_tells_time_ || grant_->limit >= grant_->bound) return false;
-  Begin(Tenure::TermsOf(*grant_), {});
+  Tenure::Terms terms = Tenure::TermsOf(*grant_);
+  AddOfflineHolder(terms.offline, {terms.base, options_.identity.pid});
+  Begin(std::move(terms), {});
   Tell(ClaimEvent::Kind::kOffline,
        "the registry is unreachable; resumed the claim of " + SlotText(tenure_->terms().slot));
   return true;

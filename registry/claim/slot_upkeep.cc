@@ -116,6 +116,7 @@ Task<> SlotUpkeep::Write() {
 void SlotUpkeep::NoteRenewed(const SlotChange& change, const SlotWritten& written,
                              const Asked& asked) {
   predecessor_.reset();
+  tenure_.NoteNamed();
   tenure_.Renewed(written.version, change.record.word, written.bound, written.others);
   if (change.live != SlotChange::Live::kLeave) live_ = {change.session, true};
   HearClock(written.registry_clock, asked.at);
@@ -186,9 +187,10 @@ SlotChange SlotUpkeep::Change(const Nonce& word) const {
 }
 
 // After an offline start, the record still names the dead process whose claim was resumed.
-std::optional<PastHolder> SlotUpkeep::Ended() const {
-  if (!predecessor_.has_value() || predecessor_->first == tenure_.terms().base) return std::nullopt;
-  return predecessor_->Until(tenure_.terms().base);
+std::vector<PastHolder> SlotUpkeep::Ended() const {
+  const Tenure::Terms& terms = tenure_.terms();
+  if (!predecessor_.has_value() || predecessor_->first == terms.base) return {};
+  return EndedHolders(*predecessor_, terms.offline, options_.identity, terms.base);
 }
 
 Milliseconds SlotUpkeep::NextWindow() const {

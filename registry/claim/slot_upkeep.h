@@ -109,7 +109,7 @@ class SlotUpkeep {
   void Retry();
   Milliseconds Pause();
   void EndRelease(std::string reason);
-  std::optional<PastHolder> Ended() const;
+  std::vector<PastHolder> Ended() const;
   Milliseconds NextWindow() const;
   bool releasing() const { return release_until_ != BootMs(); }
 

@@ -1,5 +1,6 @@
 #include "registry/claim/slot_write.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -54,12 +55,12 @@ std::optional<Write> WriteOfPast(const SlotChange& change, const Result<Node>& p
   const std::string path = PastPath(change.over.slot);
   if (past.code() == Code::kNotFound) {
     PastHolders holders;
-    holders.Add(*change.ended);
+    for (const PastHolder& holder : change.ended) holders.Add(holder);
     return Write::Create(path, holders.Text(), Lifetime::kPersistent);
   }
   if (!past.ok()) return std::nullopt;
   PastHolders holders = PastHolders::Parse(past->data).value_or({});
-  holders.Add(*change.ended);
+  for (const PastHolder& holder : change.ended) holders.Add(holder);
   return Write::Set(path, holders.Text(), Write::kAnyVersion);
 }
 
@@ -142,9 +143,25 @@ Task<Result<Nodes>> ReadBack(AsyncRegistry* registry, Entropy* entropy, Slot slo
 
 }  // namespace
 
+std::vector<PastHolder> EndedHolders(PastHolder recorded, const std::vector<OfflineHolder>& offline,
+                                     const ClaimantIdentity& self, WallMs from) {
+  std::vector<PastHolder> ended;
+  const auto end = [&](WallMs at) {
+    PastHolder holder = recorded.Until(at);
+    if (holder.first < holder.end) ended.push_back(std::move(holder));
+  };
+  for (const OfflineHolder& next : offline) {
+    if (next.first <= recorded.first) continue;  // the record names it, or a later one
+    end(next.first);
+    recorded = {self.owner, self.host, next.pid, next.first, recorded.end};
+  }
+  end(from);
+  return ended;
+}
+
 Task<SlotWritten> WriteSlot(AsyncRegistry* registry, Entropy* entropy, SlotChange change) {
   std::optional<Write> past_write;
-  if (change.ended.has_value() && change.ended->first < change.ended->end) {
+  if (!change.ended.empty()) {
     const std::string path = PastPath(change.over.slot);
     Result<Node> past = co_await registry->Read(path);
     past_write = WriteOfPast(change, past);

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/units.h"
 #include "common/time/entropy.h"
+#include "registry/claim/claim_options.h"
 #include "registry/claim/tenure.h"
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
@@ -24,10 +25,16 @@ struct SlotChange {
   SlotRecord record;    // the new record
   Live live = Live::kLeave;
   std::string endpoint;  // for the new `live`
-  // The holder whose name the new record replaces. It is added to the slot's past, which is only
-  // informative: a past that cannot be read or written never fails the change.
-  std::optional<PastHolder> ended{};
+  // The holder whose name the new record replaces, and those after it that were never recorded.
+  // They are added to the slot's past, which is only informative: a past that cannot be read or
+  // written never fails the change.
+  std::vector<PastHolder> ended{};
 };
+
+// Returns the holdings that end where `self` begins, at `from`: that of the record, and those of
+// processes on the same machine that resumed its claim without the registry.
+std::vector<PastHolder> EndedHolders(PastHolder recorded, const std::vector<OfflineHolder>& offline,
+                                     const ClaimantIdentity& self, WallMs from);
 
 // The result of a change.
 struct SlotWritten {

@@ -28,7 +28,8 @@ Tenure::Terms Tenure::TermsOf(const Grant& grant) {
           .meta_version = grant.meta_version,
           .uuid = grant.uuid,
           .base = grant.limit,
-          .bound = grant.bound};
+          .bound = grant.bound,
+          .offline = grant.offline};
 }
 
 WallMs Tenure::Terms::ClusterTimeAt(WallMs registry) const {
@@ -74,7 +75,8 @@ Grant Tenure::GrantUpTo(WallMs limit, const ClockPair& clocks) const {
           .created_zxid = terms_.created_zxid,
           .meta_version = terms_.meta_version,
           .uuid = terms_.uuid,
-          .clocks = clocks};
+          .clocks = clocks,
+          .offline = terms_.offline};
 }
 
 void Tenure::RaiseLimit(WallMs limit) {

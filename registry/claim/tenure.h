@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/id/claim.h"
 #include "common/id/layout.h"
@@ -36,6 +37,8 @@ class Tenure {
     std::string others{};      // the record's members of later versions, to be preserved
     WallMs floor{};            // of the root node
     WallMs floor_set_at{};     // when the root node was set, by the registry's clock
+    // Resumed the claim without the registry, the present process included.
+    std::vector<OfflineHolder> offline{};
 
     // The cluster's time when the registry's clock shows `registry`: the same, or the floor plus
     // the time since it was set, if that is later. Claimants decide by this time whether a slot is
@@ -71,6 +74,9 @@ class Tenure {
   // Returns the word for writes from the current version: drawn at the first call, the same until
   // the version changes. It must be in the grant file before it is sent.
   const Nonce& WordToSend(Entropy& entropy);
+
+  // The registry's record names the present holder, and its past those before.
+  void NoteNamed() { terms_.offline.clear(); }
 
   // Adopts era and floor of the data that show our claim under our root version.
   void LearnRoot(const Nonce& era, WallMs floor, WallMs set_at);

@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kMagic = "firn-grant";
 constexpr std::string_view kNothing = "-";  // stands for an empty word
 constexpr uint64_t kFormat = 2;
+constexpr uint64_t kOfflineFormat = 3;  // with one more word, before the check
 constexpr size_t kWords = 26;
 constexpr uint64_t kCounterMax = INT64_MAX;  // never reached: after it the older record would count
 constexpr size_t kBootIdBytesMax = 64;
@@ -43,15 +44,19 @@ bool ReadVersion(std::string_view word, int64_t& version) {
   return true;
 }
 
-// Exactly kWords words with one blank between them, then only blanks up to the newline.
-bool Split(std::string_view bytes, std::array<std::string_view, kWords>& words) {
-  for (size_t i = 0; i < kWords; ++i) {
+using Words = std::array<std::string_view, kWords + 1>;
+
+// Words with one blank between them, then only blanks up to the newline. Returns how many there
+// are; 0: too many, or other text.
+size_t Split(std::string_view bytes, Words& words) {
+  for (size_t count = 0;;) {
+    const size_t text = bytes.find_first_not_of(' ');
+    if (text != std::string_view::npos && bytes.substr(text) == "\n") return count;
     const size_t end = bytes.find(' ');
-    if (end == std::string_view::npos || end == 0) return false;
-    words[i] = bytes.substr(0, end);
+    if (end == std::string_view::npos || end == 0 || count == words.size()) return 0;
+    words[count++] = bytes.substr(0, end);
     bytes.remove_prefix(end + 1);
   }
-  return bytes.find_first_not_of(' ') == bytes.size() - 1 && bytes.back() == '\n';
 }
 
 bool ReadTime(std::string_view word, WallMs& to) {
@@ -61,6 +66,30 @@ bool ReadTime(std::string_view word, WallMs& to) {
   return true;
 }
 
+bool ReadOffline(std::string_view word, std::vector<OfflineHolder>& holders) {
+  while (!word.empty()) {
+    const std::string_view one = word.substr(0, word.find(','));
+    const size_t colon = one.find(':');
+    OfflineHolder holder;
+    if (holders.size() == kOfflineHoldersMax || colon == std::string_view::npos ||
+        !ReadTime(one.substr(0, colon), holder.first) ||
+        !ReadNumber(one.substr(colon + 1), holder.pid)) {
+      return false;
+    }
+    holders.push_back(holder);
+    word.remove_prefix(std::min(one.size() + 1, word.size()));
+  }
+  return true;
+}
+
+std::string OfflineText(const std::vector<OfflineHolder>& holders) {
+  std::string text;
+  for (const OfflineHolder& holder : holders) {
+    text += Cat(text.empty() ? "" : ",", holder.first.ms(), ":", holder.pid);
+  }
+  return text;
+}
+
 bool IsBootId(std::string_view word) {
   return word.size() <= kBootIdBytesMax &&
          std::all_of(word.begin(), word.end(), [](char c) { return c > ' ' && c < 0x7f; });
@@ -68,13 +97,23 @@ bool IsBootId(std::string_view word) {
 
 }  // namespace
 
+void AddOfflineHolder(std::vector<OfflineHolder>& holders, OfflineHolder holder) {
+  // The one before has issued nothing.
+  if (!holders.empty() && holders.back().first >= holder.first) holders.pop_back();
+  if (holders.size() == kOfflineHoldersMax) {
+    holders.pop_back();
+    holders.back().pid = 0;
+  }
+  holders.push_back(holder);
+}
+
 std::string FormatGrantRecord(const GrantRecord& record) {
   const Grant& grant = record.grant;
   const auto& [boot_id, file, lock] = record.identity;
   std::string line;
   line.reserve(GrantFile::kRecordBytes);
   line.append(kMagic);
-  AppendNumber(line, kFormat);
+  AppendNumber(line, grant.offline.empty() ? kFormat : kOfflineFormat);
   AppendNumber(line, record.counter);
   for (const Nonce& random : {grant.nonce, grant.word, grant.pending_word}) {
     line.append(1, ' ').append(random.text());
@@ -95,6 +134,7 @@ std::string FormatGrantRecord(const GrantRecord& record) {
        {file.device, file.inode, file.born_ns, lock.device, lock.inode, lock.born_ns}) {
     AppendNumber(line, number);
   }
+  if (!grant.offline.empty()) line.append(1, ' ').append(OfflineText(grant.offline));
   AppendNumber(line, Fnv1a(line));
   line.append(1, ' ');
   if (line.size() >= GrantFile::kRecordBytes) Die("a grant record does not fit");
@@ -106,15 +146,19 @@ std::string FormatGrantRecord(const GrantRecord& record) {
 Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
   if (bytes.size() != GrantFile::kRecordBytes) return Corrupt("a grant record has 1024 bytes");
   if (bytes.find_first_not_of(' ') == std::string_view::npos) return NotFound("no grant record");
-  std::array<std::string_view, kWords> words;
-  if (!Split(bytes, words)) return Corrupt("the grant record is torn or of another format");
+  Words words;
+  const size_t count = Split(bytes, words);
+  if (count < kWords) return Corrupt("the grant record is torn or of another format");
   uint64_t format = 0;
   uint64_t check = 0;
-  if (words[0] != kMagic || !ReadNumber(words[1], format) || format != kFormat) {
+  const bool offline = count > kWords;
+  if (words[0] != kMagic || !ReadNumber(words[1], format) ||
+      format != (offline ? kOfflineFormat : kFormat)) {
     return Corrupt("the grant record is of another format");
   }
-  const auto body = bytes.substr(0, static_cast<size_t>(words.back().data() - bytes.data()) - 1);
-  if (!ReadNumber(words.back(), check) || check != Fnv1a(body)) {
+  const std::string_view last = words[count - 1];
+  const auto body = bytes.substr(0, static_cast<size_t>(last.data() - bytes.data()) - 1);
+  if (!ReadNumber(last, check) || check != Fnv1a(body)) {
     return Corrupt("the grant record's checksum is wrong");
   }
   GrantRecord record;
@@ -138,7 +182,7 @@ Result<GrantRecord> ParseGrantRecord(std::string_view bytes) {
       IsBootId(words[18]) && ReadNumber(words[19], file.device) &&
       ReadNumber(words[20], file.inode) && ReadNumber(words[21], file.born_ns) &&
       ReadNumber(words[22], lock.device) && ReadNumber(words[23], lock.inode) &&
-      ReadNumber(words[24], lock.born_ns);
+      ReadNumber(words[24], lock.born_ns) && (!offline || ReadOffline(words[25], grant.offline));
   grant.machine = MachineId(machine);
   grant.clocks.boot = BootMs(boot_ms);
   if (!good) return Corrupt("the grant record has a value out of its range");

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/base/units.h"
@@ -29,6 +30,20 @@ struct ClockPair {
   friend bool operator==(const ClockPair&, const ClockPair&) = default;
 };
 
+// A process that resumed a claim without the registry: its ids begin at `first`. The registry's
+// record does not name it before the first renewal.
+struct OfflineHolder {
+  WallMs first;
+  int64_t pid = 0;  // 0: one of several, whose begins are not known any more
+
+  friend bool operator==(const OfflineHolder&, const OfflineHolder&) = default;
+};
+
+inline constexpr size_t kOfflineHoldersMax = 8;
+
+// Adds the newest. If there are too many, the two before it become one.
+void AddOfflineHolder(std::vector<OfflineHolder>& holders, OfflineHolder holder);
+
 // The permission to resume the claim of a dead process: every time of `slot` in [limit, bound) is
 // unused, because only the dead process held the claim, and it used none of them.
 struct Grant {
@@ -44,6 +59,8 @@ struct Grant {
   int64_t meta_version = 0;  // M, under which the claim was made; 32 bits, which wrap
   std::string uuid;          // of the cluster
   ClockPair clocks{};        // the latest pair
+  // Since the holder that the registry's record names, oldest first. Only `firn who` uses them.
+  std::vector<OfflineHolder> offline{};
 
   friend bool operator==(const Grant&, const Grant&) = default;
 };
@@ -57,14 +74,15 @@ struct Grant {
 //     | <machine> <bound> <limit> <version> <zxid> <meta version> <uuid>          |
 //     | <id clock> <boot clock> <time namespace> <boot id>                        |
 //     | <device> <inode> <birth> <the same three of the lock file>                |
-//     | <check> blanks, newline                                                   |
+//     | [<first>:<pid>,<first>:<pid>,...] <check> blanks, newline                 |
 //     +---------------------------------------------------------------------------+
 //     | the other record                                                          |
 //     +---------------------------------------------------------------------------+
 //
 // The record with the higher counter is valid. A write is complete before the times that it permits
 // are used, so a record torn by a crash never covers used times: the other one is still right.
-// A nonce of zero: no permission (void). Owned by the control thread.
+// A nonce of zero: no permission (void). A record with offline holders has format 3, which earlier
+// versions do not read: they make a new claim. Owned by the control thread.
 class GrantFile {
  public:
   static constexpr size_t kRecordBytes = StateFolder::kGrantBytes / 2;

@@ -67,5 +67,34 @@ TEST_F(ClaimPastTest, FindsTheProcessThatUsedEachTick) {
   }
 }
 
+// The registry learns of processes that it has never heard of from the grant.
+TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistry) {
+  std::vector<int64_t> ticks(8);
+  const auto start_offline = [&](int64_t pid) {
+    auto host = StartAs(pid);
+    host->link().Disconnect();
+    Run(Milliseconds(600), *host);
+    EXPECT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
+    ticks[static_cast<size_t>(pid)] = Tick1(*host);
+    return host;
+  };
+  auto host = StartAs(1);
+  Run(Milliseconds(300), *host);
+  ticks[1] = Tick1(*host);
+  // 2 and 3 never reach the registry; 4 does, and renews.
+  for (const int64_t pid : {2, 3, 4}) host = start_offline(pid);
+  host->link().Reconnect();
+  Run(Milliseconds(2'000), *host);
+  // 5 and 6 never reach it either; 7 inherits at its start.
+  for (const int64_t pid : {5, 6}) host = start_offline(pid);
+  host = StartAs(7);
+  Run(Milliseconds(300), *host);
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kInherited));
+  ticks[7] = Tick1(*host);
+  for (int64_t pid = 1; pid <= 7; ++pid) {
+    EXPECT_EQ(Who(ticks[static_cast<size_t>(pid)]), std::vector<int64_t>{pid});
+  }
+}
+
 }  // namespace
 }  // namespace firn

@@ -126,6 +126,28 @@ TEST_F(GrantFileTest, VersionsMayBeNegative) {
   EXPECT_EQ(ParseGrantRecord(FormatGrantRecord(record)).code(), Code::kCorrupt);
 }
 
+TEST_F(GrantFileTest, OfflineHoldersReadBackAsWritten) {
+  GrantRecord record{77, GrantUpTo(5), {"b00t", {8, 9, 10}, {11, 12, 13}}};
+  const std::string without = FormatGrantRecord(record);
+  EXPECT_TRUE(without.starts_with("firn-grant 2 ")) << "earlier versions read it";
+  record.grant.offline = {{WallMs(100), 5}, {WallMs(200), 0}};
+  const std::string with = FormatGrantRecord(record);
+  EXPECT_TRUE(with.starts_with("firn-grant 3 "));
+  EXPECT_EQ(*ParseGrantRecord(with), record);
+}
+
+TEST_F(GrantFileTest, OfArbitrarilyManyOfflineHoldersTheFirstAndTheLastAreKept) {
+  std::vector<OfflineHolder> holders;
+  for (int64_t i = 1; i <= 20; ++i) AddOfflineHolder(holders, {WallMs(100 * i), i});
+  ASSERT_EQ(holders.size(), kOfflineHoldersMax);
+  EXPECT_EQ(holders[0], (OfflineHolder{WallMs(100), 1}));
+  EXPECT_EQ(holders[5], (OfflineHolder{WallMs(600), 6}));
+  EXPECT_EQ(holders[6], (OfflineHolder{WallMs(700), 0})) << "several processes";
+  EXPECT_EQ(holders[7], (OfflineHolder{WallMs(2'000), 20}));
+  AddOfflineHolder(holders, {WallMs(2'000), 21});
+  EXPECT_EQ(holders[7], (OfflineHolder{WallMs(2'000), 21})) << "20 has issued nothing";
+}
+
 // A record has room for the longest value of every field.
 TEST_F(GrantFileTest, TheLongestRecordFits) {
   GrantRecord record{
@@ -137,6 +159,7 @@ TEST_F(GrantFileTest, TheLongestRecordFits) {
   record.grant.created_zxid = INT64_MAX;
   record.grant.clocks.boot = BootMs(INT64_MAX);
   record.grant.clocks.time_namespace = UINT64_MAX;
+  record.grant.offline.assign(kOfflineHoldersMax, {kRecordTimeMax, INT64_MAX});
   EXPECT_EQ(*ParseGrantRecord(FormatGrantRecord(record)), record);
 }
 

@@ -232,7 +232,7 @@ PastHolder Holding(const std::string& owner, int64_t seconds) {
 TEST_F(SlotWriteTest, TheSameWriteAddsAnEndedHoldingToThePast) {
   for (const char* owner : {"a", "b"}) {
     SlotChange change = Change();
-    change.ended = Holding(owner, owner[0] - 'a');
+    change.ended = {Holding(owner, owner[0] - 'a')};
     Writing write(link_, entropy_, change);
     ASSERT_EQ(Finish(write), Outcome::kApplied) << write.ended.reason;
   }
@@ -241,7 +241,7 @@ TEST_F(SlotWriteTest, TheSameWriteAddsAnEndedHoldingToThePast) {
 
 TEST_F(SlotWriteTest, ARefusedWriteAddsNothingToThePast) {
   SlotChange change = Change();
-  change.ended = Holding("a", 0);
+  change.ended = {Holding("a", 0)};
   Put(RecordOf(1, kBound));
   Writing write(link_, entropy_, change);
   EXPECT_EQ(Finish(write), Outcome::kOther);
@@ -255,7 +255,7 @@ TEST_F(SlotWriteTest, AResentWriteAddsToThePastOnce) {
     link_.Dispatch(Milliseconds(0));
     link_.Script(Verb::kMulti, {fate, {}, Milliseconds(100)});
     SlotChange change = Change();
-    change.ended = Holding("a", 0);
+    change.ended = {Holding("a", 0)};
     Writing write(link_, entropy_, change);
     ASSERT_EQ(Finish(write), Outcome::kApplied) << write.ended.reason;
     EXPECT_EQ(Past(), std::vector{Holding("a", 0)});
@@ -265,7 +265,7 @@ TEST_F(SlotWriteTest, AResentWriteAddsToThePastOnce) {
 TEST_F(SlotWriteTest, ReplacesAnUnreadablePast) {
   PutPast("scribble");
   SlotChange change = Change();
-  change.ended = Holding("a", 0);
+  change.ended = {Holding("a", 0)};
   Writing write(link_, entropy_, change);
   ASSERT_EQ(Finish(write), Outcome::kApplied) << write.ended.reason;
   EXPECT_EQ(Past(), std::vector{Holding("a", 0)});
@@ -278,7 +278,7 @@ TEST_F(SlotWriteTest, APastThatIsDeletedOrCreatedMeanwhileDoesNotFailTheWrite) {
     link_.Dispatch(Milliseconds(0));
     if (there) PutPast(PastHolders().Text());
     SlotChange change = Change();
-    change.ended = Holding("a", 0);
+    change.ended = {Holding("a", 0)};
     Writing write(link_, entropy_, change);
     link_.Dispatch(Milliseconds(0));  // the past is read, the write is not sent yet
     if (there) {
