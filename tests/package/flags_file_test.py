@@ -1,0 +1,85 @@
+"""Tests that the packaged /etc/firn/firn-server.flags has every flag of `firn-server --help`, in its groups and with its
+words, and that the server accepts the file.
+
+    flags_file_test.py BIN ROOT
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN, ROOT = (os.path.abspath(path) for path in sys.argv[1:3])
+SERVER = f"{BIN}/firn-server"
+FILE = f"{ROOT}/tools/package/firn-server.flags"
+# Flags that make no sense in a file.
+LEFT_OUT = "General"
+
+
+def help_groups():
+    """{group: [(flag, words, default)]} of the help."""
+    text = subprocess.run([SERVER, "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    groups, flags = {}, None
+    for line in text.splitlines():
+        heading, flag = re.match(r"(\S.*):$", line), re.match(r"  --(\w+)(?:=\.\.\.)?\s*(.*)$", line)
+        if heading:
+            flags = groups.setdefault(heading[1], [])
+        elif flag and flags is not None:
+            flags.append([flag[1], flag[2]])
+        elif flags and line.startswith("      "):
+            flags[-1][1] = f"{flags[-1][1]} {line.strip()}".strip()
+    del groups[LEFT_OUT]
+    return {group: [(name, *re.fullmatch(r"(.*?)(?: \(([^()]*)\))?", words).groups()) for name, words in flags]
+            for group, flags in groups.items()}
+
+
+def file_groups():
+    """{group: [(flag, words, value, whether it is set)]} of the file."""
+    groups, words, flags = {}, [], None
+    with open(FILE, encoding="utf-8") as file:
+        for line in file.read().splitlines():
+            heading, flag = re.fullmatch(r"# ---- (.*) ----", line), re.fullmatch(r"(#?)--(\w+)(?:=(.*))?", line)
+            if heading:
+                flags, words = groups.setdefault(heading[1], []), []
+            elif flag and flags is not None:
+                flags.append((flag[2], " ".join(words), flag[3], not flag[1]))
+                words = []
+            elif line.startswith("# "):
+                words += [line[2:]] if not line.startswith("#   ") else []
+            elif not line:
+                words = []
+    return groups
+
+
+class FlagsFileTest(unittest.TestCase):
+    def test_the_file_has_the_groups_and_flags_of_the_help(self):
+        told, written = help_groups(), file_groups()
+        self.assertEqual(list(written), list(told))
+        for group, flags in told.items():
+            self.assertEqual([flag[0] for flag in written[group]], [flag[0] for flag in flags], group)
+            for (name, words, default), (_, shown, value, is_set) in zip(flags, written[group]):
+                with self.subTest(name):
+                    self.assertEqual(shown, words)
+                    if default and not is_set:
+                        self.assertEqual(value, default)
+
+    def test_the_server_accepts_the_file(self):
+        with tempfile.TemporaryDirectory(prefix="firn-flags-") as folder:
+            with open(FILE, encoding="utf-8") as file:
+                text = file.read().replace("/var/lib/firn", folder).replace("/run/firn", folder)
+            path = os.path.join(folder, "flags")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            checked = subprocess.run([SERVER, f"--flagfile={path}", "--check_config"], check=False, text=True,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.assertEqual(checked.returncode, 0, checked.stdout)
+            # Every flag of the file exists, also those that are not set.
+            names = re.findall(r"(?m)^#?--(\w+)", text)
+            known = subprocess.run([SERVER, "--helpfull"], check=False, text=True, stdout=subprocess.PIPE).stdout
+            self.assertEqual([name for name in names if not re.search(rf"-{name}\b", known)], [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
