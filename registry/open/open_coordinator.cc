@@ -46,6 +46,13 @@ Result<std::string> ParseHost(std::string_view text) {
   return std::string(text);
 }
 
+std::unique_ptr<Coordinator> OpenZk(ZkOptions zk, const OpenOptions& options, const Clock& clock) {
+  zk.auth = options.auth;
+  zk.session_time = options.session_time;
+  zk.time_limit = options.time_limit;
+  return std::make_unique<ZkCoordinator>(std::move(zk), clock);
+}
+
 }  // namespace
 
 Result<ZkOptions> ParseZkPlace(std::string_view place) {
@@ -89,15 +96,21 @@ Result<std::string> ParseCredentials(std::string_view content) {
   return line;
 }
 
+Result<std::unique_ptr<Coordinator>> OpenEnsemble(const std::string& text,
+                                                  const OpenOptions& options, const Clock& clock) {
+  if (!text.starts_with(kZk)) return Invalid("\"" + text + "\" is not a zk:// registry");
+  FIRN_ASSIGN(ZkOptions zk, ParseZkPlace(std::string_view(text).substr(kZk.size())));
+  zk.root.clear();
+  zk.shared = true;
+  return OpenZk(std::move(zk), options, clock);
+}
+
 Result<std::unique_ptr<Coordinator>> OpenCoordinator(const std::string& text,
                                                      const OpenOptions& options, const Clock& clock,
                                                      Entropy& entropy) {
   if (text.starts_with(kZk)) {
     FIRN_ASSIGN(ZkOptions zk, ParseZkPlace(std::string_view(text).substr(kZk.size())));
-    zk.auth = options.auth;
-    zk.session_time = options.session_time;
-    zk.time_limit = options.time_limit;
-    return std::unique_ptr<Coordinator>(std::make_unique<ZkCoordinator>(std::move(zk), clock));
+    return OpenZk(std::move(zk), options, clock);
   }
   if (text.starts_with(kDir)) {
     FIRN_ASSIGN(DirOptions dir, ParseDirPlace(std::string_view(text).substr(kDir.size())));

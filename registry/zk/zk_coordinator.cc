@@ -179,10 +179,11 @@ void ZkCoordinator::OpenHandle(Handle& handle, Milliseconds session_time) {
   open_at_ = clock_.Boot() + options_.reopen_after;
   if (!*named) return;
   const uint64_t number = ++last_handle_;
-  Result<std::unique_ptr<ZkHandle>> opened = ZkHandle::Open(
-      {options_.hosts, session_time, options_.auth}, [this, number](ZkHandle::Event event) {
-        inbox_->Push({number, std::move(event)});
-      });
+  Result<std::unique_ptr<ZkHandle>> opened =
+      ZkHandle::Open({options_.hosts, session_time, options_.auth, options_.shared},
+                     [this, number](ZkHandle::Event event) {
+                       inbox_->Push({number, std::move(event)});
+                     });
   if (!opened.ok()) return;  // retried after any failure
   handle = {std::move(*opened), number};
 }

@@ -27,6 +27,7 @@ struct ZkOptions {
   Milliseconds time_limit{5'000};     // of every request
   Milliseconds reopen_after{1'000};   // retry interval after a handle could not be opened
   std::string auth{};                 // "user:password"; empty: every client may write the nodes
+  bool shared = false;                // every client may write its persistent nodes in any case
 };
 
 // A registry in ZooKeeper.

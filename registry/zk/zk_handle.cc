@@ -51,13 +51,21 @@ NodeStat FromStat(const Stat& stat) {
           std::max(stat.mzxid, stat.pzxid)};
 }
 
-// Every client may read, so that an audit needs no password; with credentials only their owner may
+// Every client may read, so that an audit needs no password; guarded nodes only their owner may
 // write.
-const ACL_vector& Acl(bool with_credentials) {
+const ACL_vector& Acl(bool is_guarded) {
   static char auth[] = "auth", world[] = "world", anyone[] = "anyone", empty[] = "";
   static ACL guarded[] = {{ZOO_PERM_ALL, {auth, empty}}, {ZOO_PERM_READ, {world, anyone}}};
   static const ACL_vector vector{2, guarded};
-  return with_credentials ? vector : ZOO_OPEN_ACL_UNSAFE;
+  return is_guarded ? vector : ZOO_OPEN_ACL_UNSAFE;
+}
+
+bool IsEphemeral(const Write& write) { return write.lifetime == Lifetime::kEphemeral; }
+
+void CreateOp(const Write& write, bool is_guarded, zoo_op_t* op) {
+  zoo_create_op_init(op, write.path.c_str(), write.data.data(), static_cast<int>(write.data.size()),
+                     &Acl(is_guarded), IsEphemeral(write) ? ZOO_EPHEMERAL : ZOO_PERSISTENT, nullptr,
+                     0);
 }
 
 // The library returns a context pointer; ours is a number, so that no object has to live as long.
@@ -86,7 +94,8 @@ void ZkHandle::Call::Prepare() {
   ops.resize(writes.size());
   results.resize(writes.size());
   stats.resize(writes.size());
-  const ACL_vector& acl = Acl(!handle->options_.auth.empty());
+  const bool with_credentials = !handle->options_.auth.empty();
+  const bool shared = handle->options_.shared;
   for (size_t i = 0; i < writes.size(); ++i) {
     const Write& write = writes[i];
     const char* path = write.path.c_str();
@@ -97,9 +106,7 @@ void ZkHandle::Call::Prepare() {
         zoo_check_op_init(&ops[i], path, version);
         break;
       case Write::Kind::kCreate:
-        zoo_create_op_init(&ops[i], path, write.data.data(), size, &acl,
-                           write.lifetime == Lifetime::kEphemeral ? ZOO_EPHEMERAL : ZOO_PERSISTENT,
-                           nullptr, 0);
+        CreateOp(write, with_credentials && (!shared || IsEphemeral(write)), &ops[i]);
         break;
       case Write::Kind::kSet:
         zoo_set_op_init(&ops[i], path, write.data.data(), size, version, &stats[i]);

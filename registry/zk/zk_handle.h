@@ -35,6 +35,7 @@ class ZkHandle {
     std::string hosts;          // "host:port,host:port"
     Milliseconds session_time;  // requested; the servers may change it
     std::string auth;           // "user:password"; empty: none
+    bool shared = false;        // every client may write the persistent nodes that it creates
   };
 
   using Event = std::variant<SessionEvent, Noticed, Answered>;
