@@ -13,11 +13,13 @@ namespace firn::front {
 struct ServerFront::Desk {
   explicit Desk(const Backend& backend)
       : http(backend.issuer, http_counters, Method::kHttp, backend.default_tag, backend.rights),
-        redis(backend.issuer, redis_counters, Method::kRedis, backend.default_tag, backend.rights) {
+        redis(backend.issuer, redis_counters, Method::kRedis, backend.default_tag, backend.rights),
+        dubbo(backend.issuer, dubbo_counters, Method::kDubbo, backend.default_tag, backend.rights) {
   }
 
-  DeskCounters thrift_counters, http_counters, redis_counters;
-  IdDesk http, redis;
+  DeskCounters thrift_counters, http_counters, redis_counters, dubbo_counters;
+  IdDesk http, redis, dubbo;
+  DubboCounters dubbo_messages;
 };
 
 // Each connection asks for the list: so however many there are, twenty ask in a second. The spread
@@ -51,6 +53,7 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
                rights_.get(),
                [this] { return certificates(); }},
       public_(options_.listen, clock, [this] { return PublicProtocols(); }) {
+  dubbo_.make_id_order = options_.dubbo.value_or(VestaOrder::kTimeFirst);
   if (!options_.admin) return;
   admin_.emplace(*options_.admin, clock, [this] { return AdminProtocols(); });
 }
@@ -79,6 +82,7 @@ DeskCounters::Sums ServerFront::sums() const {
     desk->thrift_counters.AddTo(sums);
     desk->http_counters.AddTo(sums);
     desk->redis_counters.AddTo(sums);
+    desk->dubbo_counters.AddTo(sums);
   }
   return sums;
 }
@@ -122,8 +126,23 @@ std::string ServerFront::Metrics() const {
     }
   }
   Describe(backend_.view, page);
+  if (options_.dubbo) DescribeDubbo(page);
   if (options_.more_metrics) options_.more_metrics(page);
   return page.Text();
+}
+
+void ServerFront::DescribeDubbo(MetricsPage& page) const {
+  uint64_t one_way = 0, heartbeats = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& desk : desks_) {
+      one_way += desk->dubbo_messages.one_way.Get();
+      heartbeats += desk->dubbo_messages.heartbeats.Get();
+    }
+  }
+  page.Counter("firn_dubbo_one_way_total", "Calls that asked for no answer, and got no id.",
+               one_way);
+  page.Counter("firn_dubbo_heartbeats_total", "Heartbeats of Dubbo's consumers.", heartbeats);
 }
 
 void ServerFront::AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers) {
@@ -153,6 +172,9 @@ ProtocolSet ServerFront::PublicProtocols() {
       .thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend_, desk.thrift_counters),
       .http = MakeHttpProtocol(backend_.limits, &desk.http, std::move(handlers))};
   if (options_.redis) protocols.redis = MakeRedisProtocol(backend_, desk.redis, logins_.get());
+  if (options_.dubbo) {
+    protocols.dubbo = MakeDubboProtocol(backend_, desk.dubbo, dubbo_, desk.dubbo_messages);
+  }
   return protocols;
 }
 

@@ -17,6 +17,7 @@
 #include "server/front/desk/metrics.h"
 #include "server/front/desk/server_view.h"
 #include "server/front/desk/status_cache.h"
+#include "server/front/dubbo/dubbo_protocol.h"
 #include "server/front/http/http_handlers.h"
 #include "server/front/net/front_door.h"
 #include "server/front/redis/redis_logins.h"
@@ -35,7 +36,8 @@ struct ServerFrontOptions {
   bool redis = true;  // serve the Redis protocol on the public port
   // Users and passwords of the Redis protocol, see RedisLogins; empty: it needs no login.
   std::string redis_auth_file{};
-  TokenCheck tinyid_tokens{};  // empty: no token is required
+  TokenCheck tinyid_tokens{};         // empty: no token is required
+  std::optional<VestaOrder> dubbo{};  // empty: the public door does not speak Dubbo
   // Appends other parts' metrics to /metrics. Any thread, must not block.
   std::function<void(MetricsPage&)> more_metrics{};
   // For the admin side; null: it shows this server only. Must outlive the front.
@@ -46,8 +48,9 @@ struct ServerFrontOptions {
 // from 2 s to 60 s, with a random variation of a fifth.
 Milliseconds AskAgain(uint64_t connections, Entropy& entropy);
 
-// Both doors of a server, with everything behind them: the public one for Thrift, HTTP and Redis,
-// the admin one for operators. A program places this in front of its issuer.
+// Both doors of a server, with everything behind them: the public one for Thrift, HTTP, Redis and,
+// if it is enabled, Dubbo, the admin one for operators. A program places this in front of its
+// issuer.
 //
 // Start, Shutdown and Reload belong to its owner; the rest is thread-safe.
 class ServerFront {
@@ -78,6 +81,9 @@ class ServerFront {
   // There may be ids for waiting calls of this tag.
   void WakeParked(std::string_view tag) { public_.WakeParked(backend_.issuer.Resolve(tag)); }
 
+  // Whether Dubbo's consumers are told to call other servers, each with its next answer.
+  void SetDubboReadOnly(bool read_only) { dubbo_.read_only = read_only; }
+
   // Like FrontDoor::Shutdown, for both; the admin door closes last.
   void Shutdown(Milliseconds patience);
 
@@ -92,6 +98,7 @@ class ServerFront {
   // Adds the admin side's handlers to those of a door.
   void AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers);
   Status ReloadLogins();
+  void DescribeDubbo(MetricsPage& page) const;
   ProtocolSet PublicProtocols();
   ProtocolSet AdminProtocols();
 
@@ -100,6 +107,7 @@ class ServerFront {
   const Clock& clock_;
   const std::unique_ptr<TagRights> rights_;    // null: everyone may take ids of all tags
   const std::unique_ptr<RedisLogins> logins_;  // null: the Redis protocol needs no login
+  DubboState dubbo_;
   const StatusCache status_;
   const Backend backend_;
   mutable std::mutex mutex_;

@@ -6,14 +6,13 @@
 #include "common/base/cat.h"
 #include "common/id/explain.h"
 #include "common/time/civil_time.h"
+#include "server/front/desk/vesta_ids.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_handlers.h"
 #include "server/front/http/http_refusal.h"
 
 namespace firn::front {
 namespace {
-
-constexpr uint64_t kMethodRest = MethodField(Method::kHttp);
 
 // "Fri May 22 14:41:04 UTC 2015", as a Java Date writes itself.
 std::string JavaDate(WallMs time) {
@@ -83,17 +82,6 @@ class VestaHandler final : public HttpAsker {
   }
 
   Result<std::string> MakeIt(const HttpRequest& request) const;
-
-  // What an id of this server would have in the fields that are not given.
-  Result<IdFields> Own(const ComposeRequest& given) const {
-    IdFields own;
-    const Layout& layout = backend_.view.layout();
-    if (layout.Find(FieldKind::kMethod) != nullptr) own.method = kMethodRest;
-    const auto machine = backend_.view.machine();
-    if (!machine && !given.machine) return Invalid("machine is missing, and this server has none");
-    own.machine = machine.value_or(MachineId());
-    return own;
-  }
 };
 
 Result<std::string> VestaHandler::MakeIt(const HttpRequest& request) const {
@@ -106,9 +94,7 @@ Result<std::string> VestaHandler::MakeIt(const HttpRequest& request) const {
   FIRN_ASSIGN(fields.method, request.Unsigned("genMethod"));
   FIRN_ASSIGN(fields.type, request.Unsigned("type"));
   FIRN_ASSIGN(fields.version, request.Unsigned("version"));
-  FIRN_ASSIGN(const IdFields own, Own(fields));
-  FIRN_ASSIGN(const int64_t id,
-              Compose(fields, backend_.view.layout(), backend_.view.rack_split(), own));
+  FIRN_ASSIGN(const int64_t id, MakeVestaId(fields, backend_, Method::kHttp));
   return std::to_string(id);
 }
 

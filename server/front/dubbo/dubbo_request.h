@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace firn::front {
+
+// The two Java interfaces that the server exports.
+enum class DubboService : uint8_t { kFirn, kVesta };
+inline constexpr std::array<std::string_view, 2> kDubboServices{
+    "io.firn.IdService", "com.robert.vesta.service.intf.IdService"};
+
+// Their methods, and Dubbo's own.
+enum class DubboMethod : uint8_t {
+  kEcho,
+  kNextId,
+  kNextIds,
+  kNextText,
+  kGenId,
+  kExpId,
+  kMakeId,
+  kTransTime,
+};
+
+// The names of a service's methods, as its URL in the registry lists them.
+std::string_view MethodsOf(DubboService service);
+
+// A call, read from the body of a request. Reused from request to request: its texts keep their
+// memory.
+struct DubboRequest {
+  static constexpr size_t kNumbersMax = 6;
+
+  DubboService service = DubboService::kFirn;
+  DubboMethod method = DubboMethod::kEcho;
+  bool generic = false;            // an Id is returned as a map
+  bool takes_attachments = false;  // the answer has them
+  std::string tag{};
+  std::array<int64_t, kNumbersMax> numbers{};
+  size_t numbers_count = 0;
+  std::string_view echo{};  // the bytes of the argument of $echo, within the body
+
+  // Reads the body of a request in Hessian 2. Returns an empty text, or why it is no call that the
+  // server answers. `takes_attachments` is valid in both cases. Texts of the caller have at most
+  // `text_bytes_max` bytes.
+  std::string Read(std::string_view body, size_t text_bytes_max);
+
+ private:
+  class Parser;
+
+  // Of the parser, for their memory.
+  std::string path_{}, version_{}, name_{}, types_{}, key_{}, value_{};
+};
+
+}  // namespace firn::front

@@ -1,0 +1,119 @@
+#include "server/front/dubbo/hessian_writer.h"
+
+namespace firn::front {
+namespace {
+
+// A piece of a long string, in UTF-16 units. Dubbo writes pieces of this size.
+constexpr size_t kPieceUnits = 0x8000;
+
+struct Character {
+  uint32_t value;
+  size_t bytes;
+};
+
+// The character at the start of `text`, which is not empty.
+Character FirstOf(std::string_view text) {
+  const auto byte = [&text](size_t i) { return uint32_t{static_cast<uint8_t>(text[i])}; };
+  const uint32_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  size_t bytes = first >= 0xe0 ? 3 : 2;
+  if (first >= 0xf0) bytes = 4;
+  if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return {'?', 1};
+  uint32_t value = first & (0x7fu >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {'?', 1};
+    value = value << 6 | (byte(i) & 0x3f);
+  }
+  return {value, bytes};
+}
+
+// One UTF-16 unit beyond ASCII.
+void AppendUnit(uint32_t unit, std::string& out) {
+  const auto add = [&out](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+  if (unit < 0x800) {
+    add(0xc0 | unit >> 6);
+  } else {
+    add(0xe0 | unit >> 12);
+    add(0x80 | (unit >> 6 & 0x3f));
+  }
+  add(0x80 | (unit & 0x3f));
+}
+
+}  // namespace
+
+void HessianWriter::Bytes(uint64_t value, int bytes) {
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
+    out_.push_back(static_cast<char>(value >> shift));
+  }
+}
+
+void HessianWriter::Int(int32_t value) {
+  if (value >= -16 && value <= 47) return Bytes(static_cast<uint64_t>(0x90 + value), 1);
+  out_.push_back('I');
+  Bytes(static_cast<uint32_t>(value), 4);
+}
+
+void HessianWriter::Long(int64_t value) {
+  if (value >= -8 && value <= 15) return Bytes(static_cast<uint64_t>(0xe0 + value), 1);
+  out_.push_back('L');
+  Bytes(static_cast<uint64_t>(value), 8);
+}
+
+void HessianWriter::Text(std::string_view text) {
+  do {
+    const size_t at = out_.size();
+    out_.append(3, '\0');  // the code and the length, which is known last
+    size_t units = 0;
+    while (!text.empty() && units + 1 < kPieceUnits) {
+      const Character next = FirstOf(text);
+      text.remove_prefix(next.bytes);
+      ++units;
+      if (next.value < 0x80) {
+        out_.push_back(static_cast<char>(next.value));
+      } else if (next.value < 0x10000) {
+        AppendUnit(next.value, out_);
+      } else {
+        ++units;
+        AppendUnit(0xd800 + ((next.value - 0x10000) >> 10), out_);
+        AppendUnit(0xdc00 + ((next.value - 0x10000) & 0x3ff), out_);
+      }
+    }
+    if (text.empty() && units < 32) {
+      out_.replace(at, 3, 1, static_cast<char>(units));
+      return;
+    }
+    out_[at] = text.empty() ? 'S' : 'R';
+    out_[at + 1] = static_cast<char>(units >> 8);
+    out_[at + 2] = static_cast<char>(units);
+  } while (!text.empty());
+}
+
+void HessianWriter::Date(int64_t millis) {
+  out_.push_back('\x4a');
+  Bytes(static_cast<uint64_t>(millis), 8);
+}
+
+void HessianWriter::List(size_t items) {
+  if (items < 8) return Bytes(0x78 + items, 1);
+  out_.push_back('\x58');
+  Int(static_cast<int32_t>(items));
+}
+
+void HessianWriter::ListOf(std::string_view type, size_t items) {
+  if (items < 8) {
+    Bytes(0x70 + items, 1);
+    return Text(type);
+  }
+  out_.push_back('V');
+  Text(type);
+  Int(static_cast<int32_t>(items));
+}
+
+void HessianWriter::Class(std::string_view name, std::initializer_list<std::string_view> fields) {
+  out_.push_back('C');
+  Text(name);
+  Int(static_cast<int32_t>(fields.size()));
+  for (const std::string_view field : fields) Text(field);
+}
+
+}  // namespace firn::front
