@@ -94,11 +94,14 @@ Result<RegistrySession> RegistrySession::Open() {
 
 Result<RegistrySession> RegistrySession::OpenOrCreate() { return Connect(ChosenRegistry()); }
 
-Result<RegistrySession> RegistrySession::Connect(const std::string& place) {
+Result<RegistrySession> RegistrySession::OpenEnsemble() { return Connect(ChosenRegistry(), true); }
+
+Result<RegistrySession> RegistrySession::Connect(const std::string& place, bool ensemble) {
   FIRN_ASSIGN(const std::string auth, ChosenCredentials());
   const Milliseconds patience(FLAGS_timeout_ms);
-  auto coordinator = OpenCoordinator(place, {.auth = auth, .time_limit = patience}, SystemClock(),
-                                     SystemEntropy());
+  const OpenOptions options{.auth = auth, .time_limit = patience};
+  auto coordinator = ensemble ? ::firn::OpenEnsemble(place, options, SystemClock())
+                              : OpenCoordinator(place, options, SystemClock(), SystemEntropy());
   if (!coordinator.ok()) return coordinator.status().WithContext(place);
   RegistrySession session(*std::move(coordinator));
   FIRN_TRY(session.registry().Connect(patience).WithContext(place));

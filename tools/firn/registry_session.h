@@ -16,12 +16,14 @@ class RegistrySession {
   // not exist; verbs that create clusters call OpenOrCreate.
   static Result<RegistrySession> Open();
   static Result<RegistrySession> OpenOrCreate();
+  // Opens the root of the chosen registry's ZooKeeper ensemble. kInvalid if it is not in ZooKeeper.
+  static Result<RegistrySession> OpenEnsemble();
 
   BlockingCoordinator& registry() { return *blocking_; }
 
  private:
   explicit RegistrySession(std::unique_ptr<Coordinator> coordinator);
-  static Result<RegistrySession> Connect(const std::string& place);
+  static Result<RegistrySession> Connect(const std::string& place, bool ensemble = false);
 
   std::unique_ptr<Coordinator> coordinator_;
   std::unique_ptr<BlockingCoordinator> blocking_;

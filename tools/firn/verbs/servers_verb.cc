@@ -11,6 +11,7 @@
 #include "common/base/printed_command.h"
 #include "common/net/endpoint.h"
 #include "common/time/clock.h"
+#include "registry/dubbo/dubbo_consumers.h"
 #include "registry/servers/provider.h"
 #include "tools/firn/client_session.h"
 #include "tools/firn/registry_session.h"
@@ -21,6 +22,8 @@
 DECLARE_int32(timeout_ms);
 DECLARE_int32(attempt_ms);
 DECLARE_bool(force);
+
+DEFINE_bool(consumers, false, "List the Dubbo consumers that are registered in ZooKeeper instead.");
 
 namespace firn {
 namespace {
@@ -111,8 +114,27 @@ void AddServer(const KnownServer& server, const Probe& probe, Table& table, Outp
   output.json["servers"].push_back(std::move(json));
 }
 
+Result<Output> RunConsumers() {
+  FIRN_ASSIGN(RegistrySession session, RegistrySession::OpenEnsemble());
+  FIRN_ASSIGN(const std::vector<DubboConsumer> consumers, ReadDubboConsumers(session.registry()));
+  Output output;
+  output.json["consumers"] = Json::array();
+  Table table({"INTERFACE", "HOST", "APPLICATION", "PID", "DUBBO"});
+  for (const DubboConsumer& one : consumers) {
+    table.Add({one.interface, one.host, one.application, one.pid, one.version});
+    output.json["consumers"].push_back({{"interface", one.interface},
+                                        {"host", one.host},
+                                        {"application", one.application},
+                                        {"pid", one.pid},
+                                        {"dubbo", one.version}});
+  }
+  output.text = table.Text();
+  return output;
+}
+
 Result<Output> RunServers(const Words& words) {
   if (!words.empty()) return Invalid("unknown command '" + words.front() + "'");
+  if (FLAGS_consumers) return RunConsumers();
   FIRN_ASSIGN(const auto client, OpenClient());
   FIRN_ASSIGN(const ClusterView view, AwaitServers(*client));
   Output output;
@@ -189,8 +211,8 @@ Verb ServersVerb() {
           .details =
               "Exit code 1 if a server does not answer or is not ready. With --servers=firn://...\n"
               "or list://... it needs no registry.\n",
-          .flags = {"servers", "tls_ca", "tls_cert", "tls_key", "tls_name", "deadline_ms",
-                    "attempt_ms", FIRN_REGISTRY_FLAGS},
+          .flags = {"servers", "consumers", "tls_ca", "tls_cert", "tls_key", "tls_name",
+                    "deadline_ms", "attempt_ms", FIRN_REGISTRY_FLAGS},
           .run = RunServers,
           .below = {std::move(offline), std::move(online), std::move(weight)}};
 }
