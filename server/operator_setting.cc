@@ -30,6 +30,11 @@ bool OperatorSetting::offline() const {
   return offline_;
 }
 
+int OperatorSetting::weight() const {
+  const std::scoped_lock lock(mutex_);
+  return weight_;
+}
+
 bool OperatorSetting::known() const {
   const std::scoped_lock lock(mutex_);
   return known_;
@@ -56,6 +61,7 @@ void OperatorSetting::OnFolder() {
   const std::scoped_lock lock(mutex_);
   if (seen && pending_ == sent_) pending_.reset();
   known_ = true;
+  weight_ = stored.weight;
   if (pending_ || offline_ == stored.disabled) return;
   offline_ = stored.disabled;
   LOG(INFO) << "the registry has this server " << (offline_ ? "offline" : "online");

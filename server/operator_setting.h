@@ -38,6 +38,9 @@ class OperatorSetting {
   void Set(bool offline);
   bool offline() const;
 
+  // Returns the weight in the registry, for protocols whose clients do not read the registry.
+  int weight() const;
+
   // Returns false until the registry has been read for the first time.
   bool known() const;
 
@@ -63,6 +66,7 @@ class OperatorSetting {
   mutable std::mutex mutex_;  // guards the members below
   std::optional<bool> pending_{};
   bool offline_ = false;
+  int weight_ = Configurator().weight;
   bool known_ = false;
 
   CallbackGuard guard_;

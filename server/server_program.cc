@@ -19,6 +19,7 @@ namespace {
 
 constexpr Milliseconds kWithdrawPatience{1000};
 constexpr Milliseconds kPoll{10};
+constexpr Milliseconds kConsumersLeave{10'000};
 constexpr Milliseconds kLogRestoreEvery{60'000};
 constexpr Milliseconds kRefreshRightsEvery{1'000};
 
@@ -75,6 +76,7 @@ Result<std::unique_ptr<ServerProgram>> ServerProgram::Open(ServerOptions options
   std::unique_ptr<ServerProgram> server(
       new ServerProgram(std::move(options), clock, entropy, std::move(node)));
   FIRN_TRY(server->AddPlugins());
+  FIRN_TRY(server->AddDubbo(entropy));
   FIRN_TRY(AddStores(server->options_.stores, server->segments(), clock, entropy));
   return server;
 }
@@ -103,6 +105,7 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
 }
 
 ServerProgram::~ServerProgram() {
+  if (dubbo_ != nullptr) dubbo_->Stop();
   front_.Shutdown(Milliseconds(0));
   node_->Stop();
 }
@@ -121,12 +124,17 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
           .redis = options_.redis,
           .redis_auth_file = options_.redis_auth_file,
           .tinyid_tokens = CheckOf(options_.tinyid_tokens),
+          .dubbo = options_.dubbo,
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); },
           .cluster = &cluster_};
 }
 
 void ServerProgram::AddMetrics(front::MetricsPage& page) const {
   view_.AddMetrics(page);
+  if (dubbo_ != nullptr) {
+    page.Gauge("firn_dubbo_registered", "1: this server's nodes for Dubbo's consumers exist.",
+               dubbo_->announced() ? 1 : 0);
+  }
   for (const TagRate& rate : rates_->Read(clock_.Boot())) {
     page.Gauge("firn_ids_per_second", "Of tags with the plugin `rate`, over some seconds.",
                rate.ids_per_second, {{"tag", rate.tag}});
@@ -156,9 +164,30 @@ Status ServerProgram::AddPlugins() {
   return AddBuiltInPlugins(parts, node_->catalogue());
 }
 
+Status ServerProgram::AddDubbo(Entropy& entropy) {
+  if (!options_.dubbo) return {};
+  FIRN_ASSIGN(dubbo_, DubboListing::Open(options_, clock_, entropy));
+  return {};
+}
+
+// A server that is offline or stops is deleted from the list, and says so on its connections. One
+// that cannot issue for another cause only leaves the list: consumers of Dubbo 2.7 never forget
+// that a connection was read-only.
+void ServerProgram::StartDubbo() {
+  if (dubbo_ == nullptr) return;
+  dubbo_->Start([this]() -> std::optional<int> {
+    const ServerPhase phase = view_.announced();
+    front_.SetDubboReadOnly(phase == ServerPhase::kOffline || phase == ServerPhase::kDraining);
+    const int weight = operators_.weight();
+    if (phase != ServerPhase::kReady || weight <= 0) return std::nullopt;
+    return weight;
+  });
+}
+
 Status ServerProgram::Start() {
   FIRN_TRY(front_.Start());
   FIRN_TRY(node_->Start());
+  StartDubbo();
   LOG(INFO) << "listening on " << options_.listen.host << ":" << front_.port() << ", admin on "
             << (options_.admin ? options_.admin->host : options_.listen.host) << ":"
             << front_.admin_port() << ", registry " << options_.place.registry;
@@ -225,6 +254,18 @@ void ServerProgram::Withdraw() {
   LOG_IF(WARNING, !is_gone) << "the registry has not confirmed that this server is off the list";
 }
 
+// Consumers get the new list from ZooKeeper, one after another, and then close their connections.
+void ServerProgram::LetConsumersLeave() const {
+  if (dubbo_ == nullptr) return;
+  const BootMs give_up = clock_.Boot() + kConsumersLeave;
+  const auto open = [this] {
+    const front::Totals totals = front_.totals();
+    return totals.recognised[front::ProtocolKind::kDubbo] !=
+           totals.ended[front::ProtocolKind::kDubbo];
+  };
+  while (open() && clock_.Boot() < give_up) SleepFor(kPoll);
+}
+
 // Busy clients are refused before connections are closed: a refusal tells them that the call was
 // not served; a closed connection does not.
 void ServerProgram::LetClientsLeave() const {
@@ -248,11 +289,14 @@ void ServerProgram::Drain() {
   LOG(INFO) << "draining";
   view_.Drain();
   Withdraw();
+  if (dubbo_ != nullptr) dubbo_->Withdraw();
   SleepFor(options_.drain_notice);
+  LetConsumersLeave();
   node_->issuer().Drain();
   LetClientsLeave();
   front_.Shutdown(options_.drain_patience);
   cluster_.Stop();
+  if (dubbo_ != nullptr) dubbo_->Stop();
   node_->Stop();
   if (history_ != nullptr) history_->Stop();
   LOG(INFO) << "drained";

@@ -11,6 +11,7 @@
 #include "registry/servers/pace_publisher.h"
 #include "registry/servers/provider_publisher.h"
 #include "server/cluster_reader.h"
+#include "server/dubbo_listing.h"
 #include "server/flags/options.h"
 #include "server/front/server_front.h"
 #include "server/node/issuing_node.h"
@@ -70,12 +71,16 @@ class ServerProgram {
                 std::unique_ptr<IssuingNode> node);
 
   Status AddPlugins();
+  Status AddDubbo(Entropy& entropy);
+  void StartDubbo();
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
   void LogRestoreCommand(BootMs now);
   void RefreshRights(BootMs now);
   // Waits briefly until the registry confirms that the provider node is deleted.
   void Withdraw();
+  // Waits until Dubbo's consumers have learned that this server is not registered any more.
+  void LetConsumersLeave() const;
   void LetClientsLeave() const;
   front::ServerFrontOptions FrontOptions();
 
@@ -96,6 +101,7 @@ class ServerProgram {
   BootMs log_restore_at_, refresh_rights_at_;
   ClusterReader cluster_;
   front::ServerFront front_;
+  std::unique_ptr<DubboListing> dubbo_;  // null: this server has no Dubbo consumers
 };
 
 }  // namespace firn

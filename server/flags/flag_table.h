@@ -39,6 +39,13 @@
        "File with the tokens of Tinyid's paths, one `<token>=<tag>,<tag>` per line.")              \
   LIMIT(int32, issue_wait_ms, 0, 60'000,                                                           \
         "Maximum time that a request waits for ids, in milliseconds.")                             \
+  GROUP("Dubbo")                                                                                   \
+  READ(bool, dubbo, false,                                                                         \
+       "Serve Dubbo consumers on the public port, and register this server for them in the "       \
+       "registry's ZooKeeper.")                                                                    \
+  READ(string, dubbo_make_id_order, "time_first",                                                  \
+       "Order of the last arguments of Vesta's makeId: time_first (time, seq, machine) or "        \
+       "machine_first (machine, time, seq).")                                                      \
   GROUP("Creation of the cluster")                                                                 \
   READ(string, layout, "",                                                                         \
        "Layout of snowflake ids, when this server creates the cluster. Empty: the existing "       \

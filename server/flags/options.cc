@@ -266,6 +266,24 @@ void ReadNode(FlagFaults& faults, IssuingNodeOptions& node) {
                     "zero, random, carry", SequenceStart::kRandom);
 }
 
+std::optional<front::VestaOrder> ParseVestaOrder(std::string_view text) {
+  if (text == "time_first") return front::VestaOrder::kTimeFirst;
+  if (text == "machine_first") return front::VestaOrder::kMachineFirst;
+  return std::nullopt;
+}
+
+void ReadDubbo(FlagFaults& faults, ServerOptions& options) {
+  const front::VestaOrder order =
+      faults.Choose("dubbo_make_id_order", ParseVestaOrder(FLAGS_dubbo_make_id_order),
+                    "time_first, machine_first", front::VestaOrder::kTimeFirst);
+  if (!FLAGS_dubbo) return;
+  options.dubbo = order;
+  if (options.place.registry.starts_with("zk://")) return;
+  faults.Add("dubbo",
+             "requires a registry in ZooKeeper, where consumers look for servers; set "
+             "--registry=zk://host:port/firn/<cluster>, or remove --dubbo");
+}
+
 std::string HostName() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
@@ -291,6 +309,7 @@ Result<ServerOptions> ReadServerOptions() {
     faults.Add("machine_ids", fits.message());
   }
   ReadAddresses(faults, options);
+  ReadDubbo(faults, options);
   WantRegistry(faults, options);
   if (!options.history.path.empty()) {
     // It is made, and turned over, in there.

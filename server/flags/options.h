@@ -12,6 +12,7 @@
 #include "common/net/endpoint.h"
 #include "registry/state/owner.h"
 #include "server/flags/stores_ini.h"
+#include "server/front/dubbo/dubbo_protocol.h"
 #include "server/front/net/front_door.h"
 #include "server/node/issuing_node.h"
 #include "server/node/open_node.h"
@@ -42,6 +43,7 @@ struct ServerOptions {
   HistoryFile::Options history{};               // an empty path: none is written
   StoresIni stores{};                           // of segment tags, beside `registry`
   IssuingNodeOptions node{};
+  std::optional<front::VestaOrder> dubbo{};  // empty: no Dubbo
   Milliseconds drain_notice{1500};
   Milliseconds drain_refuse{250};
   Milliseconds drain_patience{5000};

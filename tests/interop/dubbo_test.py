@@ -1,0 +1,264 @@
+#!/usr/bin/python3
+"""Real consumers of Dubbo 2.7 or 3.3 against real servers, with a real ZooKeeper.
+
+    dubbo_test.py FIRN_SERVER FIRN VERSION FOLDER
+
+Maven copies the packages that dubbo/VERSION/pom.xml names into FOLDER, unless they are there already. Exit 77
+when they cannot be fetched, or a tool is not installed.
+"""
+
+import fcntl
+import filecmp
+import glob
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+
+import interop
+import programs
+
+sys.path.insert(0, os.path.join(interop.HERE, "..", "conformance"))
+import builds
+import cluster
+
+SOURCES = os.path.join(interop.HERE, "dubbo", "java")
+INTERFACE = os.path.join(interop.HERE, "..", "..", "client", "java", "firn-client", "src", "main", "java", "io", "firn",
+                         "IdService.java")
+# Consumers need both of Java 17 to read exceptions and dates.
+OPENS = ["--add-opens", "java.base/java.lang=ALL-UNNAMED", "--add-opens", "java.base/java.math=ALL-UNNAMED"]
+UNREACHABLE = ("Unknown host", "Connection refused", "Connect timed out", "Network is unreachable",
+               "Connection timed out", "Temporary failure in name resolution", "Could not transfer artifact")
+
+
+def fetch(version, folder):
+    """The class path of the packages."""
+    jars = os.path.join(folder, version)
+    os.makedirs(jars, exist_ok=True)
+    wanted = os.path.join(interop.HERE, "dubbo", version, "pom.xml")
+    with open(os.path.join(jars, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = os.path.join(jars, "pom.xml")
+        if not os.path.exists(done) or not filecmp.cmp(wanted, done, shallow=False):
+            for old in glob.glob(jars + "/*.jar"):
+                os.unlink(old)
+            copied = subprocess.run(["mvn", "-q", "-B", "-f", wanted, "dependency:copy-dependencies",
+                                     "-DoutputDirectory=" + jars], capture_output=True, text=True)
+            if copied.returncode != 0:
+                if any(word in copied.stdout for word in UNREACHABLE):
+                    interop.skip("the packages of Dubbo cannot be fetched")
+                raise SystemExit("mvn failed:\n" + copied.stdout + copied.stderr)
+            shutil.copy(wanted, done)
+    return jars + "/*"
+
+
+class Member(cluster.Member):
+    def start(self, *more):
+        super().start("--dubbo", *more)
+
+
+class Consumer:
+    """A program with Dubbo, which answers one line for each command."""
+
+    def __init__(self, case, *where):
+        hosts = os.path.join(case.folder, "hosts")
+        with open(hosts, "w") as file:
+            file.write(f"127.0.0.1 {socket.gethostname()} localhost\n")
+        # Dubbo replaces 127.0.0.1 by an address of the host, unless the host has no other.
+        network = ["-Ddubbo.network.interface.ignored=.*", "-Djdk.net.hosts.file=" + hosts,
+                   "-Djava.net.preferIPv4Stack=true"]
+        self.log = os.path.join(case.folder, f"consumer-{'-'.join(where).replace('/', '_')}.log")
+        with open(self.log, "w") as log:
+            self.process = programs.start(
+                ["java", *OPENS, *network, *builds.QUICK, "-Xmx256m", "-cp", case.path, "DubboConsumer", *where],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=case.folder)
+        self.expect("ready")
+
+    def expect(self, line):
+        while (read := self.process.stdout.readline().strip()) != line:
+            if not read and self.process.poll() is not None:
+                with open(self.log) as log:
+                    raise SystemExit("the consumer ended:\n" + log.read()[-4000:])
+
+    def ask(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        while (line := self.process.stdout.readline()):
+            if line.startswith("> "):
+                return line[2:].rstrip("\n")
+        raise SystemExit(f"no answer to '{command}'; see {self.log}")
+
+    def end(self):
+        programs.end(self.process)
+
+
+class DubboTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.zookeeper = cluster.ZooKeeper(os.path.join(cls.folder, "zookeeper"))
+        cls.registry = f"zk://127.0.0.1:{cls.zookeeper.port}/firn/dubbo"
+        cls.firn_does("init", "--brand_new", "--force", "--workers=16")
+        cls.firn_does("tags", "create", "order", "strategy=segment", "text=ORD-{id}")
+        cls.members = [Member(cls.program, os.path.join(cls.folder, name), cls.registry) for name in "abc"]
+        for member in cls.members:
+            member.await_ready()
+        cls.consumers = []
+        cls.direct = cls.consumer("-", cls.members[0].address)
+
+    @classmethod
+    def tearDownClass(cls):
+        for consumer in cls.consumers:
+            consumer.end()
+        for member in cls.members:
+            programs.end(member.process)
+        cls.zookeeper.kill()
+
+    @classmethod
+    def firn_does(cls, *words):
+        cluster.patiently("firn " + words[0], lambda: subprocess.run(
+            [cls.firn, *words, "--registry=" + cls.registry], stdout=subprocess.DEVNULL).returncode == 0)
+
+    @classmethod
+    def consumer(cls, *where):
+        cls.consumers.append(Consumer(cls, *where))
+        return cls.consumers[-1]
+
+    @classmethod
+    def registered(cls):
+        """A consumer that finds the servers in ZooKeeper."""
+        return cls.consumer(f"zookeeper://127.0.0.1:{cls.zookeeper.port}")
+
+    def says(self, command, pattern):
+        answer = self.direct.ask(command)
+        self.assertRegex(answer, "^" + pattern + "$")
+        return answer
+
+    def test_calls_return_ids_lists_and_texts(self):
+        first = int(self.says("nextId default", r"\d{15,}"))
+        self.assertGreater(int(self.direct.ask("nextId default")), first)
+        self.says("nextIds order 3", r"\[\d+, \d+, \d+\]")
+        self.says("nextText order", r"ORD-\d+")
+
+    def test_vesta_calls_take_ids_apart_and_make_them(self):
+        made = self.says("vestaGenId", r"\d{15,}")
+        machine, seq, time_field, method, kind, version = self.says("vestaExpId " + made, r"[\d ]+").split()
+        self.assertEqual(self.direct.ask(f"vestaMakeId {time_field} {seq} {machine}"), made)
+        self.says("vestaTransTime " + time_field, r"\d{13}")
+        self.says(f"vestaMakeId {time_field} {seq} 99999999", r"threw java\.lang\.IllegalArgumentException .*")
+
+    def test_echo_returns_its_argument(self):
+        self.says("echo hello", "hello")
+        self.says("echoNumber 5", "5")
+
+    def test_generic_calls_need_no_interface(self):
+        self.says("generic nextId java.lang.String=default", r"Long \d+")
+        self.says("generic nextIds java.lang.String=order int=2", r"ArrayList \[\d+, \d+\]")
+        self.says("genericAsync nextId java.lang.String=default", r"Long \d+")
+        made = self.direct.ask("vestaGenId")
+        self.says("genericVesta expId long=" + made,
+                  r"map \{class=com\.robert\.vesta\.service\.bean\.Id, genMethod=0, machine=\d+, .*\}")
+
+    def test_refusals_are_exceptions_with_message_and_trace(self):
+        self.says("nextId nosuch:tag!", r"threw java\.lang\.IllegalArgumentException cause=null: UNKNOWN_TAG: .*|\d+")
+        self.says("nextIds order 0", r"threw java\.lang\.IllegalArgumentException cause=null: BAD_REQUEST: .*")
+        self.says("generic drop", r"threw .*no method 'drop'.*")
+
+    def test_one_way_call_takes_no_id(self):
+        before = self.metric("firn_dubbo_one_way_total")
+        self.says("oneway default", "sent")
+        cluster.patiently("no one-way call is counted",
+                          lambda: self.metric("firn_dubbo_one_way_total") == before + 1)
+
+    def test_heartbeats_are_answered(self):
+        consumer = self.consumer("-", self.members[0].address + "?heartbeat=1000")
+        consumer.ask("nextId default")
+        cluster.patiently("no heartbeats are counted", lambda: self.metric("firn_dubbo_heartbeats_total") > 3)
+        self.assertRegex(consumer.ask("nextId default"), r"^\d+$")
+
+    def metric(self, name):
+        url = f"http://127.0.0.1:{self.members[0].admin}/metrics"
+        with urllib.request.urlopen(url, timeout=5) as page:
+            return float(re.search(rf"^{name} (\S+)$", page.read().decode(), re.M).group(1))
+
+    def test_consumers_find_servers_and_follow_weights(self):
+        consumer = self.registered()
+        counts = self.peers(consumer, 90)
+        self.assertEqual(set(counts), {member.address for member in self.members})
+        heavy = self.members[1].address
+        self.firn_does("servers", "weight", heavy, "10000")
+        cluster.patiently("the weight has no effect",
+                          lambda: self.peers(consumer, 60).get(heavy, 0) > 50)
+        self.firn_does("servers", "offline", heavy)
+        cluster.patiently("an offline server is called", lambda: heavy not in self.peers(consumer, 30))
+        self.firn_does("servers", "online", heavy)
+        cluster.patiently("the server is not called again", lambda: heavy in self.peers(consumer, 60))
+        self.firn_does("servers", "weight", heavy, "100")
+
+    def test_consumers_are_listed(self):
+        consumer = self.registered()
+        consumer.ask("nextId default")
+        listed = lambda: subprocess.run([self.firn, "servers", "--consumers", "--registry=" + self.registry],
+                                        capture_output=True, text=True).stdout
+        cluster.patiently("the consumer is not listed", lambda: re.search(
+            r"io\.firn\.IdService +127\.0\.0\.1 +firn-test +" + str(consumer.process.pid), listed()))
+
+    def peers(self, consumer, calls):
+        """The servers that get so many calls, each with its share."""
+        before = {member: self.dubbo_calls(member) for member in self.members}
+        self.assertEqual(consumer.ask(f"calls {calls}"), "done")
+        shares = {member.address: self.dubbo_calls(member) - before[member] for member in self.members}
+        return {address: share for address, share in shares.items() if share > 2}  # not heartbeats
+
+    @staticmethod
+    def dubbo_calls(member):
+        with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}/metrics", timeout=5) as page:
+            found = re.search(r'^firn_request_seconds_count\{door="public",protocol="dubbo"\} (\S+)$',
+                              page.read().decode(), re.M)
+        return float(found.group(1)) if found else 0
+
+    def test_no_call_fails_while_servers_are_killed_and_stopped(self):
+        consumer = self.registered()
+        consumer.ask("nextId default")
+        answers = []
+        load = threading.Thread(target=lambda: answers.append(consumer.ask("load default 4 12000")))
+        load.start()
+        killed, stopped = self.members[2], self.members[1]
+        time.sleep(2)
+        programs.end(killed.process)
+        time.sleep(4)
+        stopped.drain()
+        load.join()
+        for member in killed, stopped:
+            member.start()
+        for member in killed, stopped:
+            member.await_ready()
+        self.assertRegex(answers[0], "^calls=")
+        calls, failed, distinct = re.match(r"calls=(\d+) failed=(\d+) distinct=(\d+)", answers[0]).groups()
+        self.assertEqual(failed, "0", answers[0])
+        self.assertEqual(calls, distinct)
+        self.assertGreater(int(calls), 200)
+
+
+if __name__ == "__main__":
+    version, packages = sys.argv[3:5]
+    del sys.argv[3:5]
+    for tool in "java", "javac", "mvn":
+        if not shutil.which(tool):
+            interop.skip(f"{tool} is not installed")
+    if not os.path.exists("/usr/share/java/zookeeper.jar"):
+        interop.skip("ZooKeeper (libzookeeper-java) is not installed")
+    DubboTest.path = fetch(version, packages)
+    with tempfile.TemporaryDirectory(prefix="firn-dubbo-") as classes:
+        sources = [INTERFACE, *glob.glob(SOURCES + "/**/*.java", recursive=True)]
+        subprocess.run(["javac", "-nowarn", "-proc:none", "-Xlint:none", "-cp", DubboTest.path, "-d", classes, *sources],
+                       check=True)
+        DubboTest.path += ":" + classes
+        interop.main(DubboTest, "java", "firn")
