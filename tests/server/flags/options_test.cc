@@ -162,6 +162,18 @@ TEST_F(ServerOptionsTest, ReadsCredentialsOnlyFromAPrivateFile) {
   EXPECT_EQ(faults.find("word"), std::string::npos) << faults;
 }
 
+TEST_F(ServerOptionsTest, RequiresZooKeeperForDubbo) {
+  EXPECT_FALSE(Good({}).dubbo);
+  const ServerOptions read = Good({{"dubbo", "true"},
+                                   {"registry", "zk://127.0.0.1:1/firn/x"},
+                                   {"dubbo_make_id_order", "machine_first"}});
+  EXPECT_EQ(read.dubbo, front::VestaOrder::kMachineFirst);
+  EXPECT_NE(Faults({{"dubbo", "true"}}).find("--dubbo requires a registry in ZooKeeper"),
+            std::string::npos);
+  EXPECT_NE(Faults({{"dubbo_make_id_order", "random"}}).find("time_first, machine_first"),
+            std::string::npos);
+}
+
 TEST_F(ServerOptionsTest, RequiresAnAddressThatClientsCanReach) {
   for (const char* any : {"0.0.0.0:7609", "[::]:7609", "[::ffff:0.0.0.0]:7609"}) {
     const Flags base = {{"registry", "zk://h:2181/firn/x"}};
