@@ -77,6 +77,7 @@ void Favour(Mutant mutant, SimSizes& sizes) {
     case Mutant::kTwinUnnoticed:
     case Mutant::kCopiesDrawAlike:
       sizes.copies = true;
+      sizes.tags = false;
       return sizes.Favour(Fault::kCopy);
     case Mutant::kPlainVersions:
       sizes.wraps = true;
@@ -86,6 +87,14 @@ void Favour(Mutant mutant, SimSizes& sizes) {
       return sizes.Favour(Fault::kRegistry);
     case Mutant::kRestoredIsForeign:
       sizes.registry_weights[static_cast<size_t>(RegistryFault::kRepeat)] += 10;
+      return sizes.Favour(Fault::kRegistry);
+    case Mutant::kLooksLate:
+      sizes.registry_weights[static_cast<size_t>(RegistryFault::kInit)] += 20;
+      return sizes.Favour(Fault::kRegistry);
+    case Mutant::kTagsWithoutRoot:
+      sizes.tags = sizes.probes = true;
+      sizes.copies = false;
+      sizes.registry_weights[static_cast<size_t>(RegistryFault::kLoss)] += 10;
       return sizes.Favour(Fault::kRegistry);
     case Mutant::kReadyByClaim:
       sizes.probes = true;

@@ -51,6 +51,8 @@ enum class Mutant {
   kReadyByClaim,         // user: the holder of a claim reports that it is ready
   kRegistryClockRules,   // registry: renewals set their bound by any time that its clock shows
   kRestoredIsForeign,    // registry: a record that a restore re-created shows another's claim
+  kLooksLate,            // registry: its loss of data is noticed only after two session times
+  kTagsWithoutRoot,      // registry: tags are followed without a look at the root node
   kPlainVersions,        // registry: a version that has wrapped reads as an older one
 };
 
@@ -59,7 +61,7 @@ struct MutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<MutantName, 28> kMutants = {{
+inline constexpr std::array<MutantName, 30> kMutants = {{
     {Mutant::kNoVersionCheck, "no-version-check"},
     {Mutant::kTimeoutIsSuccess, "timeout-is-success"},
     {Mutant::kSetAgainOverForeign, "set-again-over-foreign"},
@@ -88,6 +90,8 @@ inline constexpr std::array<MutantName, 28> kMutants = {{
     {Mutant::kPlainVersions, "plain-versions"},
     {Mutant::kRegistryClockRules, "registry-clock-rules"},
     {Mutant::kRestoredIsForeign, "restored-is-foreign"},
+    {Mutant::kLooksLate, "looks-late"},
+    {Mutant::kTagsWithoutRoot, "tags-without-root"},
 }};
 
 // Changes a world so that the error can show soon.

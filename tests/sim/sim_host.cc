@@ -68,6 +68,7 @@ SimHost::Process::Process(SimHost& host, uint64_t seed,
       start_permit(host.disk_.Permits()) {
   seam.OnSession([this](SessionEvent event) { keeper.OnSession(event); });
   seam.HoldsWhen([this] { return keeper.tenure() != nullptr; });
+  if (host.shared_.tags) tags.emplace(seam, user.strategy(), seed + 1, host.shared_.mutant);
 }
 
 ClaimHooks SimHost::Hooks(Process& process) {
@@ -152,6 +153,7 @@ void SimHost::Step() {
       process_->link->Dispatch(Milliseconds(0));
       const KeeperTime now = Read();
       TickKeeper(now);
+      if (process_->tags) process_->tags->Tick(now.clocks.boot);
       JudgeReadiness(now);
     }
   } catch (const ProcessDies&) {

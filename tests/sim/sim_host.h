@@ -10,12 +10,13 @@
 #include "common/time/entropy.h"
 #include "registry/claim/claim_keeper.h"
 #include "registry/servers/provider.h"
+#include "tests/sim/copies/sim_mirror.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim_clock.h"
 #include "tests/sim/sim_disk.h"
-#include "tests/sim/sim_mirror.h"
 #include "tests/sim/sim_user.h"
+#include "tests/sim/tags/host_tags.h"
 #include "tests/sim/witness.h"
 #include "tests/support/registry/faulty_coordinator.h"
 #include "tests/support/virtual_clock.h"
@@ -36,6 +37,7 @@ struct SimShared {
   bool trace = false;
   bool strict = false;  // clock policy of all
   bool probes = false;  // an id is taken in each round, to compare it with the reported readiness
+  bool tags = false;    // processes follow tags beside their claims
   bool gap = false;     // the registry lost data, and was not restored yet
   int64_t claims = 0;   // adopted so far
   // Sessions and when they end, unless their host was only cut off and reconnects.
@@ -98,6 +100,10 @@ class SimHost {
   void EndFaults();  // of its connection
   // The registry's servers go down with all requests in flight; it reconnects later.
   void LoseConnection();
+  // No fault keeps its process from reading the registry.
+  bool can_look() const {
+    return connected() && !process_->stale_time.has_value() && paused_until <= shared_.clock.Boot();
+  }
   bool connected() const { return running() && process_->link->connected(); }
   std::string Status();
 
@@ -128,6 +134,7 @@ class SimHost {
     SimMirror mirror;
     SeamCoordinator seam;
     ClaimKeeper keeper;
+    std::optional<HostTags> tags;
     std::optional<Grant> start_permit;
     int64_t checked_claim = 0;  // the claim whose base was checked
     BootMs claims_since{};      // the truth's, of its present or last attempt
@@ -157,6 +164,7 @@ class SimHost {
   Verdict Take(uint64_t want);
   void TakeAt(const Now& then, uint64_t want);
   void JudgeReadiness(const KeeperTime& now);
+  void JudgeTags() const;
 
   void Follow(const SimHost& first, uint64_t seed);
   SimHost* Follower();

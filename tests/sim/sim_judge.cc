@@ -98,10 +98,19 @@ void SimHost::JudgeReadiness(const KeeperTime& now) {
                      "it reports that it is ready, but issues no id");
     case Verdict::kIssued:
       Require(ready, 12, "it reports that it is not ready, but issues an id");
+      JudgeTags();
       [[fallthrough]];
     case Verdict::kWait:
       since.reset();
   }
+}
+
+// Invariant 15: under a claim that issues ids, a plain tag is served, whatever the registry lost.
+void SimHost::JudgeTags() const {
+  if (!process_->tags) return;
+  const std::optional<Refusal> why = process_->tags->WhyNotDefault();
+  if (!why || process_->user.strategy().WhyNot()) return;
+  throw Violation(15, "a plain tag is refused although the claim issues ids: " + why->message);
 }
 
 }  // namespace firn

@@ -41,20 +41,40 @@ int64_t SimOperator::NearTheWrap() {
 }
 
 void SimOperator::MakeClusterUnder(WallMs floor) {
+  if (!Make({.uuid = uuid_, .floor = floor}).ok()) Die("no cluster to simulate");
+}
+
+Status SimOperator::Make(ClusterPlan plan) {
   shared_.registry_clock.SetRight();
   MemoryCoordinator coordinator(shared_.tree);
   BlockingCoordinator registry(coordinator, shared_.clock);
-  const Layout layout = *Layout::Parse(sizes_.layout);
-  const Status connected = registry.Connect(Milliseconds(0));
-  const Status made = firn::MakeCluster(registry,
-                                        {.layout = layout,
-                                         .rack_bits = sizes_.rack_bits,
-                                         .workers = sizes_.slots,
-                                         .uuid = uuid_,
-                                         .floor = floor},
-                                        shared_.dice);
-  if (!connected.ok() || !made.ok()) Die("no cluster to simulate");
+  plan.layout = *Layout::Parse(sizes_.layout);
+  plan.rack_bits = sizes_.rack_bits;
+  plan.workers = sizes_.slots;
+  FIRN_TRY(registry.Connect(Milliseconds(0)));
+  FIRN_TRY(firn::MakeCluster(registry, plan, shared_.dice));
   uuid_ = ReadMeta(registry)->meta.uuid;
+  return {};
+}
+
+bool SimOperator::LoseAndInit(const std::function<bool()>& announced) {
+  shared_.Trace("the registry is wiped, and an operator creates a cluster");
+  Lose(nullptr, OneIn(sizes_.session_ends_in));
+  const Status made = Make({.last_look = [&announced]() -> Status {
+    return announced() ? Conflict("a server of another cluster runs") : Status();
+  }});
+  if (made.ok()) {
+    shared_.Trace("a cluster was created");
+    shared_.gap = false;
+    lifted_.reset();
+    backup_.reset();
+    return true;
+  }
+  shared_.Trace("no cluster was created: " + made.message());
+  replaces_ = true;
+  Restore();
+  replaces_ = false;
+  return false;
 }
 
 // --- faults --------------------------------------------------------------------------------------
@@ -64,11 +84,15 @@ void SimOperator::LoseData() {
   const bool sessions_stay = !OneIn(sizes_.session_ends_in);
   shared_.Trace(std::string("the registry is ") + (wipe ? "wiped" : "rolled back") +
                 (sessions_stay ? "; sessions stay" : ""));
+  Lose(wipe ? nullptr : &*backup_, !sessions_stay);
+}
+
+void SimOperator::Lose(const MemoryTree::Image* back_to, bool sessions_end) {
   // Requests in flight do not reach servers that are restarted.
   for (const auto& host : hosts_) host->LoseConnection();
-  const auto sessions = sessions_stay ? MemoryTree::Sessions::kStay : MemoryTree::Sessions::kEnd;
-  shared_.tree.Load(wipe ? MemoryTree::Image() : *backup_, sessions);
-  if (!sessions_stay) shared_.expiring.clear();
+  const auto sessions = sessions_end ? MemoryTree::Sessions::kEnd : MemoryTree::Sessions::kStay;
+  shared_.tree.Load(back_to == nullptr ? MemoryTree::Image() : *back_to, sessions);
+  if (sessions_end) shared_.expiring.clear();
   // Sessions that were restored with the data are not reported to any client.
   for (const Slot slot : Slots()) {
     const auto live = shared_.tree.Peek(LivePath(slot));
@@ -175,6 +199,7 @@ RestoreFacts SimOperator::Facts() const {
   facts.layout = *Layout::Parse(sizes_.layout);
   facts.rack_bits = sizes_.rack_bits;
   facts.workers = sizes_.slots;
+  facts.replaces_unused = replaces_;
   for (const auto& host : hosts_) {
     if (const auto report = host->Report()) AddReport(*report, facts);
     facts.skew_max = std::max(facts.skew_max, host->skew());

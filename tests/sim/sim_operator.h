@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/units.h"
+#include "registry/cluster/cluster_setup.h"
 #include "registry/operate/restore.h"
 #include "tests/sim/sim_host.h"
 #include "tests/sim/sim_sizes.h"
@@ -32,6 +34,10 @@ class SimOperator {
   // Rolls the registry back to the backup, or wipes it. Sessions end with the data, or outlive
   // them: a backup may contain them.
   void LoseData();
+
+  // Wipes the registry, and creates a cluster as `firn init --brand_new` does, unless `announced`
+  // returns true: then restores the lost cluster. Returns whether a cluster was created.
+  bool LoseAndInit(const std::function<bool()>& announced);
 
   // Deletes one slot's record, whether or not the slot is held.
   void DeleteRecord();
@@ -62,6 +68,9 @@ class SimOperator {
   void MakeAnewUpTo(const SlotNumbers& known, int64_t sets_left, const SimHost* cut_off);
   void MakeClusterUnder(WallMs floor);
   int64_t NearTheWrap();
+  Status Make(ClusterPlan plan);
+  // `back_to`: null: an empty registry.
+  void Lose(const MemoryTree::Image* back_to, bool sessions_end);
   RestoreFacts Facts() const;
   bool RunRestore(FaultPlan plan);
   FaultPlan Interruption();
@@ -78,6 +87,7 @@ class SimOperator {
   };
 
   std::string uuid_;
+  bool replaces_ = false;  // the next restore replaces a cluster that was never used
   std::optional<Lifted> lifted_;
   std::optional<MemoryTree::Image> backup_;
 };

@@ -58,7 +58,7 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
   // of them at once hide the effect of two of them together.
   sizes.weights = {4, 6, 4, 5, 3, 5, 6, 5, 4, 8, 2};
   if (dice.Below(2) == 0) Vary(sizes.weights, dice);
-  sizes.registry_weights = {4, 6, 4, 2, 2, 2, 1, 3};
+  sizes.registry_weights = {4, 6, 4, 2, 2, 2, 1, 3, 2};
   if (dice.Below(2) == 0) Vary(sizes.registry_weights, dice);
   sizes.session_ends_in = 1 + dice.Below(4);
   sizes.steps = 2'000 + below(20'000);
@@ -73,6 +73,7 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
   sizes.copies = dice.Below(6) == 0;
   sizes.strict = dice.Below(10) == 0;
   sizes.probes = sizes.steps % 2 == 0;
+  sizes.tags = !sizes.copies && sizes.steps % 4 == 0;
   sizes.strides = dice.Below(12) == 0;
   sizes.steady = !sizes.strides && !sizes.strict && sizes.window <= Milliseconds(60'000) &&
                  sizes.steps % 3 == 0;

@@ -37,6 +37,7 @@ enum class RegistryFault {
   kRepeat,   // re-created, up to the versions that a holder remembers
   kRestore,  // of a healthy cluster
   kClock,    // its clock steps, drifts or is corrected
+  kInit,     // wiped, and an operator creates a cluster as if there had been none
   kCount,
 };
 
@@ -52,6 +53,7 @@ struct SimSizes {
   int steps = 0;
   bool wraps = false;        // versions of nodes start close to where they wrap
   bool copies = false;       // running machines are copied
+  bool tags = false;         // processes follow tags beside their claims
   bool strict = false;       // nothing is issued while the wall clock is behind
   bool probes = false;       // readiness is checked in each round of a host
   bool steady = false;       // at the end the registry's clock is wrong once more

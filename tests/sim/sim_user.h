@@ -35,6 +35,7 @@ class SimUser final : public ClaimUser {
 
   bool has_claim() const { return !closed_; }
   const Claim& claim() const { return *claim_; }
+  Strategy& strategy() { return snowflake_; }
   // Number of the claim, over all processes.
   int64_t number() const { return number_; }
   // A copy's claim has the number of the copied one.

@@ -107,7 +107,8 @@ void Witness::JudgeFreeze(const Write& set) const {
   if (!meta.has_value() || meta->stat.version != set.version || !book_.judging()) return;
   Require(ParseMeta(meta->data)->floor < highest_bound_, 8,
           "a cluster was frozen for a bound that does not lie above its floor");
-  Require(book_.lost(), 8, "a cluster was frozen that has lost nothing");
+  if (book_.lost()) return;
+  throw Violation(8, "a cluster was frozen that has lost nothing: " + ParseMeta(set.data)->reason);
 }
 
 void Witness::Multi(std::vector<Write> writes, WriteDone done) {

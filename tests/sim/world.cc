@@ -30,8 +30,9 @@ SimWorld::SimWorld(uint64_t seed, Mutant mutant, bool judging, bool trace)
       tree_(registry_clock_),
       book_(clock_, registry_clock_, tree_, oracle_, *Layout::Parse(sizes_.layout),
             sizes_.rack_bits, judging),
-      shared_{clock_,       registry_clock_, tree_,   oracle_, book_,         dice_,
-              sizes_.rates, mutant,          judging, trace,   sizes_.strict, sizes_.probes},
+      shared_{clock_,        registry_clock_, tree_,      oracle_, book_,
+              dice_,         sizes_.rates,    mutant,     judging, trace,
+              sizes_.strict, sizes_.probes,   sizes_.tags},
       operator_(shared_, sizes_, hosts_) {
   operator_.MakeCluster();
   const bool copies = sizes_.copies && CopiesAreTold(mutant);
@@ -261,6 +262,8 @@ void SimWorld::StrikeRegistry() {
       return operator_.TryRestore();
     case RegistryFault::kClock:
       return StrikeRegistryClock();
+    case RegistryFault::kInit:
+      return LoseAndInit();
     case RegistryFault::kCount:
       break;
   }

@@ -52,6 +52,12 @@ class SimWorld {
   void StartClock(SimHost& host);
   void SetOutage(bool outage);
 
+  // --- firn init --brand_new over a lost cluster (world_init.cc) --------------------------------
+  void LoseAndInit();
+  bool AllCanLook() const;
+  // Returns whether a server of the lost cluster announces itself while init waits.
+  bool AnyoneAnnounces();
+
   // --- the end of all faults --------------------------------------------------------------------
   void EndFaults();
   // Returns false if nothing could be demanded.

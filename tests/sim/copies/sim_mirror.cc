@@ -1,4 +1,4 @@
-#include "tests/sim/sim_mirror.h"
+#include "tests/sim/copies/sim_mirror.h"
 
 #include <string>
 

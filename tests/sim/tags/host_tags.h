@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "common/base/units.h"
+#include "common/time/entropy.h"
+#include "registry/seam/coordinator.h"
+#include "server/issue/catalogue.h"
+#include "server/issue/issuer.h"
+#include "server/node/tag_follower.h"
+#include "tests/sim/mutants.h"
+
+namespace firn {
+
+// The tags of a simulated process beside its claim: the product's follower and issuer, with the
+// same connection to the registry. Owned by one thread.
+class HostTags {
+ public:
+  // References must outlive it. `snowflake` issues under the process's claims.
+  HostTags(Coordinator& registry, Strategy& snowflake, uint64_t seed, Mutant mutant);
+  ~HostTags();
+
+  void Tick(BootMs now);
+
+  // Why a call for the tag `default` would be refused; nothing while the tags are unread.
+  std::optional<Refusal> WhyNotDefault() const;
+
+ private:
+  class Deaf;
+  class RootSeam;
+
+  SeededEntropy entropy_;
+  std::unique_ptr<RootSeam> registry_;
+  std::unique_ptr<Deaf> rejections_;
+  Catalogue catalogue_;
+  Issuer issuer_;
+  TagFollower follower_;
+};
+
+}  // namespace firn
