@@ -96,6 +96,10 @@ void Favour(Mutant mutant, SimSizes& sizes) {
       sizes.copies = false;
       sizes.registry_weights[static_cast<size_t>(RegistryFault::kLoss)] += 10;
       return sizes.Favour(Fault::kRegistry);
+    case Mutant::kOfflineUnnamed:
+      sizes.registry_weights[static_cast<size_t>(RegistryFault::kOutage)] += 10;
+      sizes.Favour(Fault::kRegistry);
+      return sizes.Favour(Fault::kKill);
     case Mutant::kReadyByClaim:
       sizes.probes = true;
       return;

@@ -53,6 +53,7 @@ enum class Mutant {
   kRestoredIsForeign,    // registry: a record that a restore re-created shows another's claim
   kLooksLate,            // registry: its loss of data is noticed only after two session times
   kTagsWithoutRoot,      // registry: tags are followed without a look at the root node
+  kOfflineUnnamed,       // files: the grant forgets processes that started without the registry
   kPlainVersions,        // registry: a version that has wrapped reads as an older one
 };
 
@@ -61,7 +62,7 @@ struct MutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<MutantName, 30> kMutants = {{
+inline constexpr std::array<MutantName, 31> kMutants = {{
     {Mutant::kNoVersionCheck, "no-version-check"},
     {Mutant::kTimeoutIsSuccess, "timeout-is-success"},
     {Mutant::kSetAgainOverForeign, "set-again-over-foreign"},
@@ -92,6 +93,7 @@ inline constexpr std::array<MutantName, 30> kMutants = {{
     {Mutant::kRestoredIsForeign, "restored-is-foreign"},
     {Mutant::kLooksLate, "looks-late"},
     {Mutant::kTagsWithoutRoot, "tags-without-root"},
+    {Mutant::kOfflineUnnamed, "offline-unnamed"},
 }};
 
 // Changes a world so that the error can show soon.

@@ -134,6 +134,10 @@ Status SimStateFolder::WriteGrant(size_t offset, std::string_view bytes, Durabil
     GrantRecord lower = *record;
     lower.grant.limit -= kLowered;
     Put(offset, FormatGrantRecord(lower));
+  } else if (mutant_ == Mutant::kOfflineUnnamed) {
+    GrantRecord forgets = *record;
+    forgets.grant.offline.clear();
+    Put(offset, FormatGrantRecord(forgets));
   } else {
     Put(offset, bytes);
   }

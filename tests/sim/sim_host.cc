@@ -51,9 +51,16 @@ std::unique_ptr<FaultyCoordinator> SimHost::NewLink(SimHost& host) {
                                              SeededFaults(shared.dice, shared.rates));
 }
 
-SimHost::Process::Process(SimHost& host, uint64_t seed,
+ClaimOptions SimHost::OptionsOf(int64_t pid) const {
+  ClaimOptions options = options_;
+  options.identity.pid = pid;
+  return options;
+}
+
+SimHost::Process::Process(SimHost& host, uint64_t seed, int64_t number,
                           std::unique_ptr<FaultyCoordinator> connection)
-    : folder(host.disk_, host.shared_.tree, host.shared_.mutant),
+    : pid(number),
+      folder(host.disk_, host.shared_.tree, host.shared_.mutant),
       honest(seed),
       stuck(seed),
       user(host.shared_, host.clock_, host.options_.layout, host.sequencer_, seed),
@@ -62,7 +69,7 @@ SimHost::Process::Process(SimHost& host, uint64_t seed,
       seam(mirror, host.shared_.tree, host.clock_, host.shared_.mutant,
            &host.shared_.registry_clock),
       keeper(
-          host.options_, seam, folder, user,
+          host.OptionsOf(pid), seam, folder, user,
           host.shared_.mutant == Mutant::kNoncePerProcess ? static_cast<Entropy&>(stuck) : honest,
           host.Hooks(*this)),
       start_permit(host.disk_.Permits()) {
@@ -87,7 +94,7 @@ ClaimHooks SimHost::Hooks(Process& process) {
 void SimHost::Start(bool is_connected) {
   if (running()) return;
   const uint64_t seed = shared_.dice.Next();
-  process_ = std::make_unique<Process>(*this, seed, NewLink(*this));
+  process_ = std::make_unique<Process>(*this, seed, ++shared_.pids, NewLink(*this));
   if (copy_ != nullptr) copy_->Follow(*this, seed);
   if (!is_connected) process_->link->Disconnect();
   const auto& permit = process_->start_permit;
@@ -262,6 +269,10 @@ void SimHost::Record() {
     const Tick tick(static_cast<int64_t>(layout.time().In(id)));
     const bool below = layout.StartOf(tick + 1) <= process_->limit;
     Require(below || !shared_.judging, 2, "a tick was issued beyond L or R");
+    if (shared_.judging) {
+      shared_.book.holders().Note(machine, process_->pid, process_->user.number(),
+                                  layout.StartOf(tick), layout.StartOf(tick + 1));
+    }
     // No matter which of two copies issues it: nothing is promised until one of them was detected.
     if (doubt_.has_value()) continue;
     shared_.oracle.Record(machine, process_->user.number(),

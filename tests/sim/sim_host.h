@@ -40,6 +40,7 @@ struct SimShared {
   bool tags = false;    // processes follow tags beside their claims
   bool gap = false;     // the registry lost data, and was not restored yet
   int64_t claims = 0;   // adopted so far
+  int64_t pids = 0;     // processes so far
   // Sessions and when they end, unless their host was only cut off and reconnects.
   std::vector<std::pair<int64_t, BootMs>> expiring{};
 
@@ -124,8 +125,10 @@ class SimHost {
  private:
   struct Process {
     // Without a link it mirrors another process.
-    Process(SimHost& host, uint64_t seed, std::unique_ptr<FaultyCoordinator> connection);
+    Process(SimHost& host, uint64_t seed, int64_t pid,
+            std::unique_ptr<FaultyCoordinator> connection);
 
+    const int64_t pid;
     SimStateFolder folder;
     SeededEntropy honest;
     StuckEntropy stuck;
@@ -158,6 +161,7 @@ class SimHost {
   };
 
   static std::unique_ptr<FaultyCoordinator> NewLink(SimHost& host);
+  ClaimOptions OptionsOf(int64_t pid) const;
   KeeperTime Read();
   void TickKeeper(const KeeperTime& now);
   void JudgeEnd(const KeeperTime& now, WallMs bound);

@@ -126,8 +126,19 @@ void Witness::Multi(std::vector<Write> writes, WriteDone done) {
   if (!before.has_value() || !after.has_value() || before->stat == after->stat) return;
   const Result<SlotRecord> written = ParseSlotRecord(after->data);
   Require(written.ok(), 9, "a record was written that is unreadable");
-  book_.Applied(book_.MachineAt(path), *ParseSlotRecord(before->data), *written,
-                after->stat.version, host_, disk_);
+  const SlotRecord replaced = *ParseSlotRecord(before->data);
+  JudgeHolders(book_.MachineAt(path), replaced, *written, path);
+  book_.Applied(book_.MachineAt(path), replaced, *written, after->stat.version, host_, disk_);
+}
+
+// Of claims that were resumed, with the registry or without.
+void Witness::JudgeHolders(MachineId machine, const SlotRecord& before, const SlotRecord& after,
+                           const std::string& path) {
+  const auto& permit = disk_.Permits();
+  const bool resumed = after.nonce == before.nonce ||
+                       (!after.nonce.zero() && permit && permit->nonce == before.nonce);
+  if (!book_.judging() || !resumed || after.since == before.since) return;
+  book_.holders().JudgeResumed(machine, before, after, tree_.Peek(path + "/past"));
 }
 
 }  // namespace firn

@@ -10,6 +10,7 @@
 #include "common/id/layout.h"
 #include "common/id/rack_split.h"
 #include "registry/cluster/records.h"
+#include "tests/sim/holders/holder_book.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim_clock.h"
 #include "tests/sim/sim_disk.h"
@@ -70,6 +71,8 @@ class ClaimBook {
     int host = 0;
   };
 
+  HolderBook& holders() { return holders_; }
+
   // Null if there was none.
   const Last* LastOf(MachineId machine) const {
     const auto last = last_.find(machine.value());
@@ -101,6 +104,7 @@ class ClaimBook {
   bool lost_ = false;
   std::unordered_map<Nonce, Entry, HashNonce> entries_;
   std::unordered_map<uint32_t, Last> last_;  // by machine id
+  HolderBook holders_;
 };
 
 // Whether a server's multi sets a slot's record, the second of its writes.
@@ -144,6 +148,8 @@ class Witness final : public Coordinator {
  private:
   bool Unpromised(const Node& before, const Write& set) const;
   void JudgeFreeze(const Write& set) const;
+  void JudgeHolders(MachineId machine, const SlotRecord& before, const SlotRecord& after,
+                    const std::string& path);
 
   std::unique_ptr<MemoryCoordinator> inner_;
   const MemoryTree& tree_;

@@ -14,7 +14,7 @@ bool SimHost::has_copy() const {
 void SimHost::Follow(const SimHost& first, uint64_t seed) {
   disk_ = first.disk_;
   clock_ = first.clock_;
-  process_ = std::make_unique<Process>(*this, seed, nullptr);
+  process_ = std::make_unique<Process>(*this, seed, first.process_->pid, nullptr);
   first.process_->mirror.Lead(process_->mirror);
 }
 
