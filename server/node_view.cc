@@ -222,7 +222,7 @@ uint64_t NodeView::version() const {
 Status NodeView::SetOffline(bool offline) {
   if (draining_) return Unavailable("the server is shutting down");
   operators_.Set(offline);
-  LOG(INFO) << (offline ? "taken offline: clients are told to go elsewhere" : "online again");
+  LOG(INFO) << (offline ? "taken offline: clients use other servers" : "online again");
   return {};
 }
 
@@ -331,8 +331,8 @@ void NodeView::AddMetrics(const std::string& tag, const SegmentStatus& segment,
   const front::MetricsPage::Labels labels{{"tag", tag}};
   page.Gauge("firn_segment_supply", "Numbers in memory.", static_cast<double>(segment.supply),
              labels);
-  page.Gauge("firn_segment_per_second", "Numbers given out, over some seconds.", segment.per_second,
-             labels);
+  page.Gauge("firn_segment_per_second", "Numbers issued per second, averaged over some seconds.",
+             segment.per_second, labels);
   if (segment.supply_seconds) {
     page.Gauge("firn_segment_supply_seconds",
                "Time for which the numbers in memory last at that rate, in seconds.",
@@ -344,11 +344,12 @@ void NodeView::AddMetrics(const std::string& tag, const SegmentStatus& segment,
                labels);
   page.Counter("firn_segment_failures_total", "Failures to take a range.",
                static_cast<uint64_t>(segment.failures), labels);
-  page.Counter("firn_segment_wasted_total", "Numbers taken and never to be given out.",
+  page.Counter("firn_segment_wasted_total", "Numbers taken that will never be issued.",
                static_cast<uint64_t>(segment.wasted), labels);
-  page.Gauge("firn_segment_store_away", "1 while no more ranges come.",
+  page.Gauge("firn_segment_store_away", "1 while the store provides no ranges.",
              segment.trouble.empty() ? 0 : 1, labels);
-  page.Gauge("firn_segment_stands_in", "1 while the ledger picks ranges, since the store is away.",
+  page.Gauge("firn_segment_stands_in",
+             "1 while the ledger picks ranges because the store is unreachable.",
              segment.stood_in.since ? 1 : 0, labels);
   page.Counter("firn_segment_stood_in_total", "Numbers that the ledger has picked for the store.",
                static_cast<uint64_t>(segment.stood_in.numbers), labels);

@@ -185,8 +185,8 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
       (*server)->Drain();
       return 0;
     }
-    LOG(WARNING) << "the cluster is another than was guessed while the registry was away: starting "
-                    "again";
+    LOG(WARNING) << "the registry has another cluster than the server assumed while it was "
+                    "unreachable: restarting";
   }
 }
 

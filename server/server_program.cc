@@ -136,12 +136,13 @@ void ServerProgram::AddMetrics(front::MetricsPage& page) const {
                dubbo_->announced() ? 1 : 0);
   }
   for (const TagRate& rate : rates_->Read(clock_.Boot())) {
-    page.Gauge("firn_ids_per_second", "Of tags with the plugin `rate`, over some seconds.",
+    page.Gauge("firn_ids_per_second",
+               "Ids issued per second for tags with the plugin `rate`, averaged over some seconds.",
                rate.ids_per_second, {{"tag", rate.tag}});
   }
   if (history_ == nullptr) return;
   const HistoryCounts counts = history_->counts();
-  const char* const help = "Runs of ids for the history, by what became of them.";
+  const char* const help = "Runs of ids for the history, by outcome.";
   const auto add = [&](const char* outcome, int64_t runs) {
     page.Counter("firn_history_runs_total", help, static_cast<uint64_t>(runs),
                  {{"outcome", outcome}});
@@ -236,7 +237,8 @@ void ServerProgram::LogRestoreCommand(BootMs now) {
       root ? Cat(" (root node version ", root->version, " of era ", root->era.text(),
                  "; where servers print different settings, use those of the highest version)")
            : "";
-  LOG(ERROR) << "the cluster's data have to be put right by" << source << "\n  " << command;
+  LOG(ERROR) << "the cluster's data must be restored with this command" << source << "\n  "
+             << command;
   log_restore_at_ = now + kLogRestoreEvery;
 }
 

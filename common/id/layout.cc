@@ -53,8 +53,8 @@ Result<int64_t> Layout::Pack(const IdFields& fields) const {
 Result<IdFields> Layout::Unpack(int64_t id) const {
   const auto bits = static_cast<uint64_t>(id);
   if ((bits & fixed_mask_) != (const_bits_ & fixed_mask_)) {
-    return Invalid(Cat(id, " is not an id of this layout: a bit that is the same in ",
-                       "all of its ids differs"));
+    return Invalid(Cat(id, " is not an id of this layout: it differs in a bit that is the ",
+                       "same in all ids of the layout"));
   }
   IdFields fields{Tick(static_cast<int64_t>(time_.In(bits))),
                   MachineId(static_cast<uint32_t>(machine_.In(bits))), sequence_.In(bits)};

@@ -97,7 +97,7 @@ JsonReader& JsonReader::Others(std::string& to) {
   }
   std::string kept = others.empty() ? std::string() : JsonText(others);
   if (kept.size() > kOthersBytesMax) {
-    status_ = Corrupt("a later version has added too much to it");
+    status_ = Corrupt("members that this version does not know are too large");
   } else {
     to = std::move(kept);
   }

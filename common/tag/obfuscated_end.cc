@@ -60,8 +60,8 @@ std::string ObfuscatedEndNote(const TagDefinition& tag, const Layout& layout, Wa
           "': its ids have more digits than obfuscate.width=", tag.obfuscate_width, " ");
   if (*end <= now)
     return what + "already, and its calls are refused; create another tag with width 19";
-  return Cat(what, "from ", FormatRfc3339(*end), " on, and its calls are refused then; ", kRemedy,
-             ", for a tag that shall live longer");
+  return Cat(what, "from ", FormatRfc3339(*end), " on, and its calls are then refused; ", kRemedy,
+             " for a tag that must last longer");
 }
 
 }  // namespace firn

@@ -115,9 +115,10 @@ void FaultList::CheckDated() {
   const std::optional<DatedNumbers> numbers = tag_.Dated();
   if (!numbers)
     return Add("digits",
-               Cat("at most ", DatedNumbers::DigitsMax(tag_.period), " with such a period"));
+               Cat("at most ", DatedNumbers::DigitsMax(tag_.period), " digits with this period"));
   if (tag_.step >= numbers->scale()) {
-    Add("step", Cat(tag_.step, " numbers at a time, and a period has ", numbers->scale() - 1));
+    Add("step",
+        Cat(tag_.step, " is too large: a period has only ", numbers->scale() - 1, " numbers"));
   }
   // 1 means, as for any tag, that no number was issued; the end of a period means that all of its
   // numbers may be in use.
@@ -138,7 +139,7 @@ void FaultList::CheckPlugins() {
   std::set<std::string_view> seen;
   for (const std::string& plugin : tag_.plugins) {
     if (!IsTagWord(plugin)) {
-      Add("plugins", "one is not the name of a plugin");
+      Add("plugins", "contains an invalid plugin name");
     } else if (!seen.insert(plugin).second) {
       Add("plugins", "named twice: " + plugin);
     }
@@ -163,8 +164,8 @@ void FaultList::CheckPlugins() {
 void FaultList::CheckBelonging() {
   for (const TagField& field : TagFields()) {
     if (Concerns(field, tag_) || IsDefault(field, tag_)) continue;
-    Add(field.key, field.plugin.empty() ? "of " + std::string(field.strategy) + " tags only"
-                                        : "without the plugin " + std::string(field.plugin));
+    Add(field.key, field.plugin.empty() ? "is for " + std::string(field.strategy) + " tags only"
+                                        : "requires the plugin " + std::string(field.plugin));
   }
 }
 
@@ -177,7 +178,7 @@ void FaultList::CheckOptions() {
     if (!IsOptionKey(key) || FindTagField(key) != nullptr) {
       Add(key, "no such setting");
     } else if (const std::string plugin = key.substr(0, key.find('.')); !tag_.HasPlugin(plugin)) {
-      Add(key, "without the plugin " + plugin);
+      Add(key, "requires the plugin " + plugin);
     }
     CheckPrintable(key, value);
   }

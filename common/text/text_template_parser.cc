@@ -52,7 +52,7 @@ class TextTemplateParser {
   void CheckIds() {
     const bool by_date = periods_ == 0 && counts_ > 0 && dates_ > 0;
     if (by_date && template_.dated_) {
-      if (ids_ > 0 || counts_ != 1) faults_.Add("{count} once, and no {id} beside it");
+      if (ids_ > 0 || counts_ != 1) faults_.Add("{count} must appear once, and without {id}");
       CheckDates();
       template_.has_date_ = false;  // of the issue time: the period's stands there
     } else if (periods_ + counts_ == 0) {
@@ -64,8 +64,8 @@ class TextTemplateParser {
       faults_.Add("{id} cannot be combined with {period} and {count}, which contain all of it");
     } else if (periods_ != 1 || counts_ != 1) {
       faults_.Add(
-          "{period} and {count} go together, once each, or {count} and a date that determines the "
-          "period, such as {date:%y%m%d}: the text would repeat");
+          "the text would repeat: use {period} and {count} once each, or {count} and a date that "
+          "determines the period, such as {date:%y%m%d}");
     }
     template_.by_count_ = periods_ + counts_ > 0;
   }
@@ -124,8 +124,8 @@ class TextTemplateParser {
       AddDated(TextTemplate::DatedField::kCount, counts_);
     } else {
       faults_.Add(Quoted("{" + std::string(item) + "}") +
-                  " is neither {id}, {id:...}, {date:...} nor, of dated tags, {period} or {count}, "
-                  "which has as many digits as `digits` says");
+                  " is none of {id}, {id:...}, {date:...}, {period} and {count}; the last two are "
+                  "for dated tags");
     }
   }
 
@@ -144,9 +144,11 @@ class TextTemplateParser {
         form.base = *base;
         base_seen = true;
       } else {
-        faults_.Add(Cat(Quoted(option),
-                        " in {id:...} is not one base62, base36 or base32, or a padding of 01 to 0",
-                        TextForm::kPadMax));
+        faults_.Add(
+            Cat(Quoted(option),
+                " in {id:...} is invalid: expected one of base62, base36 and base32, and a padding "
+                "from 01 to 0",
+                TextForm::kPadMax));
       }
     }
     AddId(form);
@@ -172,7 +174,7 @@ class TextTemplateParser {
       }
     }
     if (!conversions)
-      faults_.Add(Quoted("{date:" + std::string(format) + "}") + " has nothing of a date");
+      faults_.Add(Quoted("{date:" + std::string(format) + "}") + " contains no date conversion");
   }
 
   void AddWidth(size_t width) {

@@ -128,7 +128,7 @@ Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
 
 std::string WhyFrozen(const ClusterMeta& meta) {
   if (meta.reason == kBeingMade) {
-    return "the cluster is half made; repeat " + PrintCommand(PrintedCommand::kInit) +
+    return "the cluster is only partly created; repeat " + PrintCommand(PrintedCommand::kInit) +
            " to complete it";
   }
   return AskForRestore("the cluster is frozen: " + meta.reason) + " first";

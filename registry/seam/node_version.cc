@@ -15,7 +15,7 @@ size_t AddSet(std::vector<Write>& writes, const std::string& path, const std::st
 }
 
 std::string RestsUnguarded(const std::string& what) {
-  return AskForRestore(what + " rests at version -1, where no write can be guarded");
+  return AskForRestore(what + " has version -1, at which concurrent writes cannot be detected");
 }
 
 }  // namespace firn

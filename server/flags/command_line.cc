@@ -94,7 +94,8 @@ void CheckFile(const std::string& path, int depth, Faults& faults) {
 // Several files, separated by commas.
 void CheckFiles(std::string_view names, int depth, Faults& faults) {
   if (depth > kDepthMax) {
-    faults.Add("--flagfile: files that name files without end");
+    faults.Add(
+        Cat("--flagfile: more than ", kDepthMax, " files include each other; is there a cycle?"));
     return;
   }
   for (const std::string& name : CommaParts(std::string(names))) CheckFile(name, depth, faults);

@@ -105,8 +105,8 @@
   NUMBER(int32, probation_ms, node.claim.probation, 0, 600'000,                                    \
          "Delay between the claim of a machine id and its first id, in milliseconds.")             \
   NUMBER(int32, restore_probation_ms, node.claim.restore_probation, 0, 600'000,                    \
-         "Time after `firn restore` in which new claims issue no ids, in milliseconds, so that "   \
-         "a holder that the restore did not know is noticed.")                                     \
+         "Time after `firn restore` in which new claims issue no ids, in milliseconds. In it, "    \
+         "holders that were unknown to the restore are detected.")                                 \
   SWITCH(offline_start, node.claim.offline_start,                                                  \
          "Resume the last claim at a start while the registry is unreachable.")                    \
   TEXT(grant_dir, place.grant_dir,                                                                 \

@@ -142,7 +142,8 @@ std::optional<front::TlsFiles> ReadTls(FlagFaults& faults, const std::string& si
   if (files.cert.empty()) return std::nullopt;
   if (files.key.empty()) return files;
   const Status loaded = front::Tls(files).Load();
-  if (!loaded.ok()) faults.Add(cert.c_str(), "and the files beside it: " + loaded.message());
+  if (!loaded.ok())
+    faults.Add(cert.c_str(), "or a file that belongs to it cannot be used: " + loaded.message());
   return files;
 }
 

@@ -16,8 +16,8 @@ template <typename Makers>
 Status Add(Makers& makers, std::string name, typename Makers::mapped_type maker) {
   if (!IsTagWord(name))
     return Invalid(Quoted(name) + " is not a valid name: a tag could not use it");
-  if (maker == nullptr) return Invalid(Cat("'", name, "' cannot be made: its maker is null"));
-  if (makers.contains(name)) return Conflict("'" + name + "' is in the catalogue already");
+  if (maker == nullptr) return Invalid(Cat("'", name, "' has no maker function"));
+  if (makers.contains(name)) return Conflict("'" + name + "' is already registered");
   makers.emplace(std::move(name), std::move(maker));
   return {};
 }
@@ -34,7 +34,7 @@ typename Maker::result_type MakeOne(const Maker& maker, const std::string& name,
   } catch (...) {
     return Internal(Cat("making the ", kind, " '", name, "' threw"));
   }
-  return Internal(Cat("the ", kind, " '", name, "' was not made"));
+  return Internal(Cat("the maker of the ", kind, " '", name, "' returned null"));
 }
 
 template <typename Makers>
@@ -51,7 +51,7 @@ auto Make(const Makers& makers, const std::string& name, std::string_view kind,
   if (maker == makers.end()) {
     std::string known;
     for (const auto& [other, unused] : makers) known += (known.empty() ? "" : ", ") + other;
-    return NotFound(Cat("no ", kind, " '", name, "' here; there is: ", known));
+    return NotFound(Cat("this server has no ", kind, " '", name, "', only: ", known));
   }
   return MakeOne(maker->second, name, kind, tag);
 }

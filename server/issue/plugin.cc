@@ -21,7 +21,7 @@ std::optional<Refusal> Guarded(const Plugin& plugin, Verb&& verb) {
     std::optional<Refusal> refusal = verb();
     if (refusal && refusal->retry_after_ms < 0) refusal->retry_after_ms = 0;
     if (refusal && static_cast<int>(refusal->reason) >= kReasons) {
-      return Broken(plugin, "refused for a reason that does not exist");
+      return Broken(plugin, "refused with an invalid reason");
     }
     return refusal;
   } catch (const std::exception& e) {
@@ -65,7 +65,7 @@ std::optional<Refusal> PluginChain::After(const Request& request, Runs& runs) co
   for (const auto& plugin : plugins_) {
     auto refusal = Guarded(*plugin, [&] { return plugin->After(request, runs); });
     if (!refusal && !AreSane(runs, request.count)) {
-      refusal = Broken(*plugin, "made nonsense of the ids");
+      refusal = Broken(*plugin, "returned invalid ids");
     }
     if (!refusal) continue;
     runs.Clear();

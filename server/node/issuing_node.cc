@@ -35,12 +35,12 @@ void LogSkew(const IdClockReport& report, std::optional<WallMs> registry) {
   const bool leads = report.skew > Milliseconds(0) && !report.stopped;
   if (leads && registry && std::chrono::abs(wall - *registry) <= kWallIsRight) {
     LogInfo() << "ids run " << report.skew.count()
-              << " ms ahead of the wall clock, which agrees with the registry's; nothing is to be "
-                 "done";
+              << " ms ahead of the wall clock, which agrees with the registry's; no action is "
+                 "needed";
     return;
   }
   LogError() << "the wall clock is off by " << report.skew.count()
-             << " ms from the time that ids are issued under";
+             << " ms from the time in new ids";
 }
 
 std::shared_ptr<RejectionHandler> LogRefusals(const Clock& clock) {

@@ -114,8 +114,9 @@ Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
                    std::string(place.layout->text()));
   }
   if (!place.default_strategy.empty() && place.default_strategy != meta.default_strategy) {
-    LogWarning() << "undefined tags are not served as " << place.default_strategy
-                 << ": how they are is fixed when a cluster is made";
+    LogWarning()
+        << "the default strategy " << place.default_strategy
+        << " is ignored: the strategy of undefined tags is fixed when a cluster is created";
   }
   FIRN_ASSIGN(joined.layout, Layout::Parse(meta.layout));
   FIRN_ASSIGN(joined.split, RackSplit::Make(joined.layout, meta.rack_bits));

@@ -61,8 +61,8 @@ Status ParseLine(std::string_view line, KnownTags& tags) {
 Status Replace(const std::string& path, const std::string& text) {
   Status kept = ReplaceFile(path, {.path = path + ".new"}, text);
   if (kept.ok()) return kept;
-  LogError() << "the tags' definitions cannot be kept, so a start without the registry will serve "
-                "nothing: "
+  LogError() << "tag definitions cannot be saved, so a start without the registry would serve no "
+                "tags: "
              << kept;
   const bool gone = unlink(path.c_str()) == 0 || errno == ENOENT;
   if (!gone) LogError() << FileFailure("removing", path, errno) << "; remove it by hand";
@@ -136,7 +136,8 @@ void KeptTags::Keep(const std::string& uuid, const KnownTags& tags, Kept done) {
       thread_.Post([this, path = PathOf(stem_, uuid), text = FormatKnownTags(uuid, tags), done] {
         control_([done, kept = Replace(path, text)] { done(kept); });
       });
-  if (!posted) control_([done] { done(Unavailable("there is no thread to write the tags")); });
+  if (!posted)
+    control_([done] { done(Unavailable("the thread that saves tag definitions cannot start")); });
 }
 
 }  // namespace firn

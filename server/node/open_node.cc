@@ -97,8 +97,8 @@ Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {
   if (IsStatic(place)) {
     return Invalid(told + ": a machine id that is assigned by hand requires a local file system");
   }
-  LogWarning() << told << ": while that is away a start waits for it, and the machine id may be "
-               << "another one after it";
+  LogWarning() << told << ": a start waits while it is unreachable, and the server may then get "
+               << "another machine id";
   return {};
 }
 

@@ -49,7 +49,7 @@ Status SegmentTags::AddSource(std::string name, std::unique_ptr<RangeSource> sou
 }
 
 Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
-  if (tag.name.empty()) return Invalid("a tag with a ledger has to be defined in the registry");
+  if (tag.name.empty()) return Invalid("a tag with a ledger must be defined in the registry");
   const std::lock_guard lock(mutex_);
   FIRN_TRY(CheckStandIn(tag));
   Served& served = served_[tag.name];
@@ -92,7 +92,7 @@ Status SegmentTags::CheckStandIn(const TagDefinition& tag) const {
 Result<RangeSource*> SegmentTags::SourceOf(const TagDefinition& tag) const {
   if (tag.strategy == "dated") return dated_.get();
   const auto source = sources_.find(tag.store);
-  if (source == sources_.end()) return NotFound("there is no store '" + tag.store + "' here");
+  if (source == sources_.end()) return NotFound("this server has no store '" + tag.store + "'");
   return source->second.get();
 }
 
@@ -132,8 +132,7 @@ bool SegmentTags::Abandon(const std::string& tag) {
   const auto served = served_.find(tag);
   if (served == served_.end() || !served->second.strategy) return false;
   if (std::exchange(served->second.abandoned, true)) return false;
-  LogInfo() << "tag " << tag
-            << " is defined in another way, or deleted: its numbers in memory are wasted";
+  LogInfo() << "tag " << tag << " was redefined or deleted: its numbers in memory are wasted";
   served->second.strategy->Abandon();
   return true;
 }
@@ -197,8 +196,9 @@ void SegmentTags::TellTroublesLocked(BootMs now) {
     if (!served.strategy || (served.told_at && now - *served.told_at < kTellEvery)) continue;
     std::string trouble = served.strategy->status().trouble;
     if (trouble == served.trouble) continue;
-    if (!trouble.empty()) LogWarning() << "tag " << tag << ": no more numbers come: " << trouble;
-    if (trouble.empty()) LogInfo() << "tag " << tag << ": numbers come again";
+    if (!trouble.empty())
+      LogWarning() << "tag " << tag << ": its store provides no numbers: " << trouble;
+    if (trouble.empty()) LogInfo() << "tag " << tag << ": its store provides numbers again";
     served.trouble = std::move(trouble);
     served.told_at = now;
   }

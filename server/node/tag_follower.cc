@@ -309,7 +309,7 @@ void TagFollower::GoByKept() {
   LoadKept();
   if (!kept_) return;
   LogWarning() << (root_.why_not().empty() ? "the registry is unreachable" : root_.why_not())
-               << ": tags are served as they were defined when they were read last";
+               << ": tags are served by the definitions that were read last";
   ServeAll(kept_->default_strategy);
 }
 
@@ -339,7 +339,7 @@ void TagFollower::Keep() {
 }
 
 void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
-  if (kept.ok() && unkept_) LogInfo() << "the tags' definitions are kept again";
+  if (kept.ok() && unkept_) LogInfo() << "tag definitions are saved again";
   unkept_ = kept.ok() ? std::nullopt : std::optional(now_);
   keeping_ = false;
   kept_ = tags;

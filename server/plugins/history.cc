@@ -198,8 +198,8 @@ void History::Report(int64_t missing, bool at_once) {
   const BootMs now = clock_.Boot();
   if (!at_once && reported_at_ && now - *reported_at_ < kReportInterval) return;
   if (log_) {
-    log_(Cat("history: ", missing, " runs are not recorded, of them ", lost_.load(),
-             " because of the file", failure_.empty() ? "" : "; ", failure_));
+    log_(Cat("history: ", missing, " runs are not recorded, ", lost_.load(),
+             " of them because the file was not writable", failure_.empty() ? "" : ": ", failure_));
   }
   reported_at_ = now;
   reported_ = missing;

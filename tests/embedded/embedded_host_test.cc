@@ -78,11 +78,11 @@ std::vector<Faulty> AllFaulty() {
   const auto memory = [] { return std::make_unique<MemoryStore>(); };
   using Store = std::unique_ptr<RangeStore>;
   return {
-      {{.plugins = {{"limit", plugin}}}, "own plugin: 'limit' is in the catalogue already"},
+      {{.plugins = {{"limit", plugin}}}, "own plugin: 'limit' is already registered"},
       {{.plugins = {{"Limit 2", plugin}}}, "own plugin: 'Limit 2' is not a valid name"},
-      {{.plugins = {{"single", nullptr}}}, "own plugin: 'single' cannot be made"},
-      {{.strategies = {{"dated", strategy}}}, "own strategy: 'dated' is in the catalogue already"},
-      {{.strategies = {{"voucher", nullptr}}}, "own strategy: 'voucher' cannot be made"},
+      {{.plugins = {{"single", nullptr}}}, "own plugin: 'single' has no maker function"},
+      {{.strategies = {{"dated", strategy}}}, "own strategy: 'dated' is already registered"},
+      {{.strategies = {{"voucher", nullptr}}}, "own strategy: 'voucher' has no maker function"},
       {{.stores = {{"own", memory}}}, "own store 'own': its name() returns 'memory'"},
       {{.stores = {{"My store", memory}}}, "own store 'My store': a store's name begins with a-z"},
       {{.stores = {{"own", nullptr}}}, "own store 'own': its maker is null"},

@@ -23,7 +23,7 @@ ALARMS = (r"\balarms_?\.push_back\(|\bTell\(ClaimEvent::Kind::kAlarm,|\{ClaimEve
 HANDED_ON = {
     "void Fault(": None, "std::move(sentence)": None, "std::move(alarm)": None,
     "kAlarm, alarm)": None, "event.text": None, '": " + fault': None, '"store " << name': None,
-    "RestsUnguarded(": "rests at version -1", "Fault(WhyFrozen(": "the cluster is half made",
+    "RestsUnguarded(": "has version -1", "Fault(WhyFrozen(": "the cluster is only partly created",
     "Loss(node.status()": "A damaged node", "read.status()": "A damaged node",
     "record.status()": "A damaged node", "cluster.status()": "A damaged node",
     "split.status()": "the layout cannot be read",

@@ -167,7 +167,7 @@ const Finding kFindings[] = {
        });
        c.Erase(kClockPath);
      },
-     "the cluster is half made", "`firn init"},
+     "the cluster is only partly created", "`firn init"},
     {"RecordDamaged", [](auto& c) { c.Break("/machines/1/0", "{"); }, "A damaged node",
      "`firn restore"},
     {"TagDamaged",
@@ -180,7 +180,7 @@ const Finding kFindings[] = {
      [](auto& c) {
        c.RestAtNoVersion({1, 0});
      },
-     "rests at version -1", "`firn restore"},
+     "has version -1", "`firn restore"},
     {"FarAhead",
      [](auto& c) {
        c.PutRecord({1, 0}, {.nonce = Nonce(1, 1), .bound = c.Now() + 100 * kAnHour, .owner = "a"});

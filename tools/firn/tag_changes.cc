@@ -125,8 +125,8 @@ Status CheckTagOn(const ProviderReport& report, const TagDefinition& tag) {
 std::string DateNote(const TagDefinition& tag) {
   if (tag.strategy != "segment" || tag.text.find("{date") == std::string::npos) return {};
   return Cat("tag '", tag.name,
-             "': its numbers do not begin again with the date in its text; strategy=dated makes a "
-             "tag whose counter does");
+             "': its numbers do not restart when the date in its text changes; for a counter that "
+             "does, use strategy=dated");
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ Result<int64_t> PlainId(const TagDefinition& tag, int64_t shown, const std::stri
   if (!tag.HasPlugin("obfuscate")) return shown;
   const std::string who = "tag " + Quoted(tag.name);
   if (key_dir.empty()) {
-    return Denied("the ids of " + who + " are obfuscated; name the folder of its key by --key_dir");
+    return Denied("the ids of " + who +
+                  " are obfuscated; name the folder of the key with --key_dir");
   }
   FIRN_ASSIGN(const std::shared_ptr<const BlockCipher> cipher,
               KeyRing(key_dir).Cipher(tag.obfuscate_key));

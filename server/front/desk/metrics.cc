@@ -99,24 +99,25 @@ void Describe(const Totals& totals, const std::string& door, std::optional<TlsEx
                seconds_to(*expiry->client_ca), labels);
   }
   page.Gauge("firn_connections", "Open connections.", static_cast<double>(totals.open()), labels);
-  page.Counter("firn_connections_accepted_total", "Connections that came in.", totals.accepted,
-               labels);
+  page.Counter("firn_connections_accepted_total", "Connections accepted.", totals.accepted, labels);
   page.Counter("firn_accept_failures_total",
-               "Times without a descriptor to spare for a connection.", totals.accept_failed,
+               "Connections not accepted for lack of file descriptors.", totals.accept_failed,
                labels);
-  page.Counter("firn_requests_total", "Requests that were answered.", totals.requests, labels);
+  page.Counter("firn_requests_total", "Requests answered.", totals.requests, labels);
   page.Counter("firn_requests_parked_total", "Requests that had to wait for ids.", totals.parked,
                labels);
-  page.Counter("firn_output_paused_total", "Times that reading stopped at unread answers.",
+  page.Counter("firn_output_paused_total",
+               "Times that the server stopped reading because a peer did not read its answers.",
                totals.output_paused, labels);
-  page.Counter("firn_turns_yielded_total", "Turns that ended at their limit of requests.",
-               totals.yielded, labels);
-  page.Counter("firn_received_bytes_total", "Bytes in.", totals.bytes_in, labels);
-  page.Counter("firn_sent_bytes_total", "Bytes out.", totals.bytes_out, labels);
+  page.Counter("firn_turns_yielded_total",
+               "Turns of a connection that ended at the limit of requests.", totals.yielded,
+               labels);
+  page.Counter("firn_received_bytes_total", "Bytes received.", totals.bytes_in, labels);
+  page.Counter("firn_sent_bytes_total", "Bytes sent.", totals.bytes_out, labels);
   page.Gauge("firn_connection_buffer_bytes", "Memory of the buffers of open connections.",
              static_cast<double>(totals.buffer_bytes), labels);
   const char* const latency = "firn_request_seconds";
-  const char* const help = "From the read that brought a request to the write of its answer.";
+  const char* const help = "Time from reading a request to writing its answer.";
   const auto with = [&](ProtocolKind kind) {
     return MetricsPage::Labels{{"door", door}, {"protocol", std::string(ProtocolName(kind))}};
   };
@@ -131,27 +132,28 @@ void Describe(const Totals& totals, const std::string& door, std::optional<TlsEx
   });
   for (size_t i = 0; i < kCloseCauses; ++i) {
     const std::string cause(CloseCauseName(static_cast<CloseCause>(i)));
-    page.Counter("firn_connections_closed_total", "Connections that ended, by cause.",
-                 totals.closed[i], {{"door", door}, {"cause", cause}});
+    page.Counter("firn_connections_closed_total", "Connections closed, by cause.", totals.closed[i],
+                 {{"door", door}, {"cause", cause}});
   }
 }
 
 void Describe(const DeskCounters::Sums& sums, MetricsPage& page) {
-  page.Counter("firn_calls_total", "Calls for ids, answered either way.", sums.calls);
+  page.Counter("firn_calls_total", "Calls for ids, served or refused.", sums.calls);
   for (int i = 0; i < kReasons; ++i) {
     const std::string reason(ReasonName(static_cast<Reason>(i)));
-    page.Counter("firn_refusals_total", "Calls that were refused, by reason.",
+    page.Counter("firn_refusals_total", "Calls refused, by reason.",
                  sums.refused[static_cast<size_t>(i)], {{"reason", reason}});
   }
   for (const auto& [tag, ids] : sums.issued) {
-    page.Counter("firn_ids_total", "Ids that were issued, by tag.", ids, {{"tag", tag}});
+    page.Counter("firn_ids_total", "Ids issued, by tag.", ids, {{"tag", tag}});
   }
 }
 
 namespace {
 
 void Describe(const RegistryReport& report, MetricsPage& page) {
-  page.Gauge("firn_wall_clock_behind_milliseconds", "The wall clock behind the id clock.",
+  page.Gauge("firn_wall_clock_behind_milliseconds",
+             "Time by which the wall clock is behind the time in new ids.",
              static_cast<double>(report.clock_behind.count()));
   const char* const steps = "Steps of the wall clock.";
   page.Counter("firn_clock_steps_total", steps, report.clock_steps_forward,
@@ -166,9 +168,9 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
   page.Gauge("firn_claim_state", "1 for the state of the machine id.", 1,
              {{"state", report.claim}});
   page.Gauge("firn_registry_clock_off_milliseconds",
-             "Registry's clock ahead of the time that is believed; 0: it is believed.",
+             "Registry's clock minus the time that this server relies on; 0 while they agree.",
              static_cast<double>(report.clock_off.count()));
-  const char* const renewals = "Attempts to move the bound ahead.";
+  const char* const renewals = "Attempts to raise the bound.";
   page.Counter("firn_renewals_total", renewals, report.renewals, {{"outcome", "done"}});
   page.Counter("firn_renewals_total", renewals, report.renewals_failed, {{"outcome", "failed"}});
 }
@@ -216,11 +218,11 @@ void Describe(const ServerView& view, MetricsPage& page) {
   }
   DescribeMachines(report.machines, page);
   if (report.bound_left) {
-    page.Gauge("firn_bound_milliseconds", "Until the bound, unless it is renewed.",
+    page.Gauge("firn_bound_milliseconds", "Time until the bound, unless the claim is renewed.",
                static_cast<double>(report.bound_left->count()));
   }
   if (report.clock_skew) {
-    page.Gauge("firn_clock_skew_milliseconds", "Ahead of the registry's clock.",
+    page.Gauge("firn_clock_skew_milliseconds", "Local clock minus the registry's clock.",
                static_cast<double>(report.clock_skew->count()));
   }
   Describe(report.registry, page);
@@ -228,7 +230,7 @@ void Describe(const ServerView& view, MetricsPage& page) {
   page.Gauge("firn_cluster_frozen", "1 while the cluster waits for firn restore.",
              report.frozen ? 1 : 0);
   page.Gauge("firn_layout_days_left",
-             "Until the layout's time field has run out, or ids outgrow an obfuscated tag's width.",
+             "Days until the layout's time field ends, or ids outgrow an obfuscated tag's width.",
              static_cast<double>((view.ids_end() - report.wall).count()) / kMsPerDay);
 }
 

@@ -43,9 +43,10 @@ Result<TagRights::Table> TagRights::Parse(std::string_view text) {
     if (line.empty() || line.front() == '#') continue;
     const std::string name(Cut(line, kBlank));
     std::string_view tags = Trimmed(line, kBlank);
-    if (tags.empty()) return Invalid(Cat("line ", number, " names no tags, and no *"));
+    if (tags.empty())
+      return Invalid(Cat("line ", number, ": neither a tag nor * follows the name"));
     const auto [place, is_new] = table.try_emplace(name);
-    if (!is_new) return Invalid(Cat("line ", number, ": ", Quoted(name), " has a line already"));
+    if (!is_new) return Invalid(Cat("line ", number, ": ", Quoted(name), " is listed twice"));
     while (!tags.empty()) {
       const std::string tag(Trimmed(Cut(tags, ","), kBlank));
       if (tag != kAll) FIRN_TRY(CheckTagName(tag).WithContext(Cat("line ", number)));

@@ -29,8 +29,8 @@ bool AdminGuard::Knows(std::string_view host) const {
 
 std::string AdminGuard::WhyNot(const HttpRequest& request) const {
   if (request.host.empty() || Knows(request.host)) return {};
-  return Cat("the admin side is not known as ", Quoted(request.host),
-             ": call it by its address, or name it in --admin_hosts");
+  return Cat("the admin port does not accept the host name ", Quoted(request.host),
+             "; use an IP address, or add the name to --admin_hosts");
 }
 
 std::string AdminGuard::WhyNotChange(const HttpRequest& request) const {

@@ -66,7 +66,7 @@ class ClusterHandler final : public HttpHandler {
 
   static void TellNothing(const Status& trouble, HttpAnswer& answer) {
     const std::string why =
-        trouble.ok() ? "the cluster is being read: ask again" : std::string(trouble.message());
+        trouble.ok() ? "the cluster is being read; try again" : std::string(trouble.message());
     AnswerRefusal({Reason::kNotReady, why, kAskAgainMs, false}, answer);
   }
 

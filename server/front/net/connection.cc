@@ -216,8 +216,8 @@ ServeStep Connection::TurnAway(OutBuffer& out) {
   if (io_.log && io_.coarse_ms >= io_.log_again_ms) {
     io_.log_again_ms = io_.coarse_ms + kLogEveryMs;
     io_.log(Cat(call_.client, " speaks ", SpeechOfStranger(in_.view()),
-                ": its connection is closed; of others like it the next ", kLogEveryMs / 1000,
-                " s say nothing"));
+                ": connection closed; similar connections are not logged for ", kLogEveryMs / 1000,
+                " s"));
   }
   return ServeStep::Close(CloseCause::kUnknownProtocol);
 }

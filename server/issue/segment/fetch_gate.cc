@@ -56,14 +56,14 @@ Refusal FetchGate::WhyNone(BootMs now) const {
   }
   if (!trouble_.ok()) {
     return {Reason::kStoreDown,
-            "there are no numbers in memory, and no more come: " + trouble_.message(),
+            "there are no numbers in memory, and the store provides none: " + trouble_.message(),
             static_cast<int32_t>(until_retry), true};
   }
   if (in_flight_ && now - began_ >= kSlow) {
     return {Reason::kStoreDown, "there are no numbers in memory, and the store does not answer",
             static_cast<int32_t>(until_retry), true};
   }
-  return {Reason::kOverloaded, "numbers are asked for faster than they come in", kOverloadedRetryMs,
+  return {Reason::kOverloaded, "numbers are requested faster than they arrive", kOverloadedRetryMs,
           true};
 }
 

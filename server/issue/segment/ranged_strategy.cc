@@ -42,7 +42,7 @@ bool RangedStrategy::IsStale(IssueCall& call) const {
 
 Verdict RangedStrategy::RefuseStaleLocked(IssueCall& call) {
   counts_.wasted += call.runs().count();
-  return call.Refuse({Reason::kStoreDown, "the numbers that this call had got were dropped",
+  return call.Refuse({Reason::kStoreDown, "the numbers reserved for this call were dropped",
                       static_cast<int32_t>(FetchGate::kNear.count()), true});
 }
 

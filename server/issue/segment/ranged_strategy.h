@@ -137,7 +137,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
     return {Reason::kDraining, "this tag is closed on this server", 1, true};
   }
   static Refusal Redefined() {
-    return {Reason::kNotReady, "the tag has just been defined in another way: ask again", 1, true};
+    return {Reason::kNotReady, "the tag's definition has just changed; try again", 1, true};
   }
 
   const RangedParts parts_;

@@ -27,14 +27,14 @@ std::optional<std::string> LayoutEndWatch::Check(Now now) {
   const int64_t days = DaysLeft(layout_, now.wall);
   if (days < kWarnDays) {
     warning = Cat("layout ", layout_.text(), " runs out in ", days,
-                  " days; from then on no id can be made in it");
+                  " days; after that, it has no more ids");
   }
   for (const auto& [tag, end] : tags_) {
     const int64_t left = (end - now.wall) / kDay;
     if (left >= kWarnDays) continue;
     warning +=
         Cat(warning.empty() ? "" : "; ", "ids of tag '", tag, "' outgrow its obfuscate.width in ",
-            left, " days; from then on its calls are refused");
+            left, " days; after that, its calls are refused");
   }
   if (warning.empty()) return std::nullopt;
   warned_ = now.boot;

@@ -30,7 +30,7 @@ Refusal NoClaim() {
 Refusal ClaimHasEnded(const Claim& claim) {
   return {
       Reason::kNotReady,
-      Cat("machine id ", claim.machine().value(), " is granted no further: ", claim.why_it_ends()),
+      Cat("the grant of machine id ", claim.machine().value(), " has ended: ", claim.why_it_ends()),
       kNotReadyRetryMs, true};
 }
 
@@ -56,7 +56,7 @@ Snowflake::~Snowflake() { Close(); }
 Status Snowflake::CheckLayout() const {
   const Field* method = layout_.Find(FieldKind::kMethod);
   if (method != nullptr && !method->Holds(kMethodFieldMax)) {
-    return Invalid(Cat("the method field of layout ", layout_.text(), " does not hold 0 to ",
+    return Invalid(Cat("the method field of layout ", layout_.text(), " is too narrow for 0 to ",
                        kMethodFieldMax));
   }
   return {};
@@ -64,7 +64,7 @@ Status Snowflake::CheckLayout() const {
 
 Status Snowflake::CheckClaim(const Claim& claim) const {
   if (!(claim.layout() == layout_)) {
-    return Invalid("the claim is of layout " + claim.layout().text() + ", ids are made in " +
+    return Invalid("the claim's layout is " + claim.layout().text() + ", but ids have " +
                    layout_.text());
   }
   if (claim.machine().value() >= layout_.machines()) {
@@ -227,8 +227,8 @@ Refusal Snowflake::ClockIsBehind() const {
 
 Refusal Snowflake::LayoutHasEnded() const {
   return {Reason::kExhausted,
-          "by this server's clock the time field of layout " + layout_.text() +
-              " has run out: it takes another layout, or the clock is wrong",
+          "by this server's clock, the time field of layout " + layout_.text() +
+              " has run out; correct the clock, or use a cluster with another layout",
           0, true};
 }
 

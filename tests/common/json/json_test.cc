@@ -171,7 +171,7 @@ TEST(JsonObjectTest, ReportsTheFirstFault) {
       {R"({"text":"","number":-2})", "\"number\" is out of range"},
       {R"({"text":"","number":0,"flag":0})", "\"flag\" must be true or false"},
       {R"({"text":"","number":0,"flag":true,"x":")" + std::string(4096, 'x') + "\"}",
-       "a later version has added too much to it"},
+       "members that this version does not know are too large"},
       {R"({"text":"","number":0)", "is not valid JSON: error at byte 22"},
   };
   for (const auto& [json, reason] : cases) EXPECT_EQ(Read(json).status(), Corrupt(reason)) << json;

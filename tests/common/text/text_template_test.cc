@@ -124,9 +124,9 @@ TEST(TextTemplateTest, DatesThatDoNotDetermineThePeriodAreRefused) {
   EXPECT_THAT(why("{date:%y}{count}", Period::kMonth), HasSubstr("needs year and month"));
   EXPECT_THAT(why("{date:%y%m%d%H}{count}"), HasSubstr("%H beside {count} is not determined"));
   EXPECT_THAT(why("{date:%y%m%d}{count}", Period::kMonth), HasSubstr("%d beside {count}"));
-  EXPECT_THAT(why("{date:%y%m%d}{count}{count}"), HasSubstr("{count} once"));
-  EXPECT_THAT(why("{date:%y%m%d}{count}{id}"), HasSubstr("{count} once"));
-  EXPECT_THAT(why("{count:06}"), HasSubstr("of dated tags, {period} or {count}"));
+  EXPECT_THAT(why("{date:%y%m%d}{count}{count}"), HasSubstr("{count} must appear once"));
+  EXPECT_THAT(why("{date:%y%m%d}{count}{id}"), HasSubstr("{count} must appear once"));
+  EXPECT_THAT(why("{count:06}"), HasSubstr("the last two are for dated tags"));
   EXPECT_THAT(TextTemplate::Parse("{date:%y%m%d}{count}").status().message(),
               HasSubstr("require a dated tag"));
 }
@@ -267,12 +267,12 @@ TEST(TextTemplateTest, RefusesTextsThatCouldRepeatWithTheReason) {
       {"{date:%5Y}{id}", "whose width never changes"},
       {"{date:%}{id}", "whose width never changes"},
       {"{date:%é}{id}", "'%\\xc3' is not one"},
-      {"{date:}{id}", "nothing of a date"},
-      {"{date:x%%}{id}", "nothing of a date"},
-      {"{date}{id}", "neither"},
-      {"{ID}", "neither"},
-      {"{id }", "neither"},
-      {"{}{id}", "neither"},
+      {"{date:}{id}", "no date conversion"},
+      {"{date:x%%}{id}", "no date conversion"},
+      {"{date}{id}", "is none of"},
+      {"{ID}", "is none of"},
+      {"{id }", "is none of"},
+      {"{}{id}", "is none of"},
       {"{id:}", "'' in {id:...}"},
       {"{id:9}", "'9' in {id:...}"},
       {"{id:00}", "'00' in {id:...}"},

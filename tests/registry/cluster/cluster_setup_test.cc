@@ -93,7 +93,7 @@ TEST_F(ClusterSetupTest, AnInterruptedCreationSaysHowToCompleteIt) {
             std::string::npos)
       << cut_off;
   disk_.multis_left.reset();
-  const std::string remedy = "the cluster is half made; repeat firn init to complete it";
+  const std::string remedy = "the cluster is only partly created; repeat firn init to complete it";
   EXPECT_EQ(ReserveSlots(registry_, {{0, 0}}, "leaf").message(), remedy);
   EXPECT_EQ(Faults().front(), remedy);
   const Status completed = Make();

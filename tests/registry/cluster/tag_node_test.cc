@@ -119,7 +119,7 @@ TEST(TagNodeTest, InvalidDataIsCorruptWithAReason) {
       {R"({"strategy":"a\u0000b","high":7})", "strategy: not the name"},
       {R"({"strategy":"segment","high":7,"text":"\u001b[2J"})",
        "text: not UTF-8, or has a control"},
-      {R"({"strategy":"segment","high":7,"geo.region":"eu"})", "geo.region: without the plugin"},
+      {R"({"strategy":"segment","high":7,"geo.region":"eu"})", "geo.region: requires the plugin"},
       {std::string(kTagNodeBytesMax + 1, ' '), "has 65537 bytes"},
       {std::string(1 << 20, '['), "has 1048576 bytes"},
       {R"({"a":)" + std::string(20, '[') + std::string(20, ']') + "}", "nested deeper"},

@@ -68,7 +68,7 @@ const Damage kDamages[] = {
        c.Erase(EraPath(c.Meta().era));
        c.EraseSlots(3);
      },
-     "the cluster is half made; repeat firn init to complete it"},
+     "the cluster is only partly created; repeat firn init to complete it"},
     {"FloorFarAhead", [](AuditTest& c) { c.LiftFloor(kNow + kADay + kMs); }, "the floor is more"},
     {"LayoutUnreadable", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.layout = "x"; }); },
      "the layout cannot be read"},
@@ -246,14 +246,15 @@ const Damage kDamages[] = {
     {"SettingForNoServer", [](AuditTest& c) { c.Configure("%", "{}"); }, "is ignored"},
     // Unguarded versions.
     {"RootRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(kMetaPath, -1); },
-     "the cluster's root node rests at version -1, where no write can be guarded; run firn"},
+     "the cluster's root node has version -1, at which concurrent writes cannot be detected; run "
+     "firn"},
     {"RecordRestsUnguarded",
      [](AuditTest& c) {
        c.tree_.SetVersion(SlotPath({2, 1}), -1);
      },
-     "rack 2 worker 1: its record rests at version -1"},
+     "rack 2 worker 1: its record has version -1"},
     {"TagRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(TagPath("order"), -1); },
-     "the node of tag 'order' rests at version -1"},
+     "the node of tag 'order' has version -1"},
     // Tags.
     {"TagUnreadable", [](AuditTest& c) { c.Put(TagPath("user"), "rubbish"); }, "tag 'user'"},
     {"LedgerBelowTheReported", [](AuditTest& c) { c.AnnounceHigh("order", 5'001); },

@@ -25,7 +25,7 @@ ProviderReport SomeReport() {
           .stand_ins = {"cache"},
           .plugins = {"limit", "rate"},
           .strategies = {"dated", "segment", "snowflake"},
-          .refused = {{"order", "unsupported: there is no store 'main' here"}},
+          .refused = {{"order", "unsupported: this server has no store 'main'"}},
           .refused_others = 3,
           .outdated = {{"user", "store 'main' does not permit buffer = none"}},
           .clock_trouble = "the registry's clock is 1 h ahead"};

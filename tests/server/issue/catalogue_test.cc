@@ -63,7 +63,7 @@ TEST_F(CatalogueTest, RefusesATagWhoseStrategyItLacks) {
   const Result<TagBinding> binding = catalogue_.Bind(Tag("segment"));
   EXPECT_EQ(binding.code(), Code::kNotFound);
   EXPECT_THAT(binding.status().message(),
-              HasSubstr("no strategy 'segment' here; there is: counting"));
+              HasSubstr("this server has no strategy 'segment', only: counting"));
 }
 
 TEST_F(CatalogueTest, ListsItsStrategiesAndPlugins) {
@@ -95,7 +95,7 @@ TEST_F(CatalogueTest, AnExceptionOfAFactoryRefusesOnlyItsTag) {
   EXPECT_EQ(said("odd", [](const TagDefinition&) -> Made { throw 1; }),
             Internal("making the plugin 'odd' threw"));
   EXPECT_EQ(said("lazy", [](const TagDefinition&) -> Made { return {nullptr}; }),
-            Internal("the plugin 'lazy' was not made"));
+            Internal("the maker of the plugin 'lazy' returned null"));
 }
 
 TEST_F(CatalogueTest, RefusesToAddAPluginTwice) {

@@ -129,9 +129,9 @@ TEST_F(PluginChainTest, AnExceptionInOnRefusalIsIgnored) {
                                 "b refused REJECTED"));
 }
 
-TEST_F(PluginChainTest, ARefusalForAReasonThatDoesNotExistIsInternal) {
+TEST_F(PluginChainTest, ARefusalWithAnInvalidReasonIsInternal) {
   a_->before = [](const Request&) { return Refusal{static_cast<Reason>(99), "?"}; };
-  ExpectOnlyThisCallIsHarmed(Reason::kInternal, "a reason that does not exist");
+  ExpectOnlyThisCallIsHarmed(Reason::kInternal, "refused with an invalid reason");
 }
 
 TEST_F(PluginChainTest, ANegativeRetryTimeIsOmitted) {
@@ -154,7 +154,7 @@ TEST_P(PluginNonsense, HarmsOnlyItsCall) {
   };
   // Tag `user` has the same plugin, so the call that must succeed uses another plugin.
   ASSERT_EQ(issuer_.Set({"user", strategy_, {a_}}), Status());
-  ExpectOnlyThisCallIsHarmed(Reason::kInternal, "plugin b made nonsense of the ids");
+  ExpectOnlyThisCallIsHarmed(Reason::kInternal, "plugin b returned invalid ids");
 }
 
 IdRun& First(Runs& runs) { return runs.runs()[0]; }

@@ -76,7 +76,7 @@ TEST_F(TagEditsTest, AnotherServerMayHelpUnlessTheDefinitionContradictsItsStore)
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("order"), "issued");
   EXPECT_FALSE(another_may_help_);
-  why_unservable_ = NotFound("there is no store 'main' here");
+  why_unservable_ = NotFound("this server has no store 'main'");
   ASSERT_TRUE(store_.Create(Tag("user", "segment")).ok());
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("user"), "issued");

@@ -162,7 +162,8 @@ TEST_F(HistoryTest, CountsAndLogsAFullDiskAndRecovers) {
                                                           "1732185600000 order 3 1 1 thrift -"));
   EXPECT_EQ(history_->counts(), (HistoryCounts{.written = 2, .lost = 2}));
   ASSERT_EQ(log_.size(), 1u);
-  EXPECT_THAT(log_[0], HasSubstr("2 runs are not recorded, of them 2 because of the file"));
+  EXPECT_THAT(log_[0],
+              HasSubstr("2 runs are not recorded, 2 of them because the file was not writable"));
 }
 
 TEST_F(HistoryTest, ConcurrentCallsLoseNoRunsWhileThereIsSpace) {

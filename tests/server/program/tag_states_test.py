@@ -27,8 +27,8 @@ class TagStatesTest(walk.Walk):
         server = self.start("--default_tag=order")
         self.await_ready(server, "default")
         self.compare("unsupported", server, "order", default=503)
-        self.assertIn("there is no store 'main' here", server.get("/readyz")[1])
-        self.assertIn(f"127.0.0.1:{server.port} refuses tag 'order': unsupported: there is no store 'main' here",
+        self.assertIn("this server has no store 'main'", server.get("/readyz")[1])
+        self.assertIn(f"127.0.0.1:{server.port} refuses tag 'order': unsupported: this server has no store 'main'",
                       self.firn_says("audit")[1])
         self.await_true("clients keep the server", lambda: [
             one["state"] for one in walk.json.loads(server.get("/v1/servers")[1]).get("servers", [])] == ["READY"],

@@ -13,7 +13,7 @@
 DEFINE_string(source, "", "Firn's source tree. Empty: the one above this folder or this program.");
 DEFINE_string(logs, "", "Folder in which logs are kept. Empty: none.");
 DEFINE_int32(away, 0,
-             "Time for which a scenario takes something away, in seconds. 0: the scenario's own.");
+             "Duration of each fault that a scenario causes, in seconds. 0: the scenario's own.");
 
 DECLARE_bool(json);
 DECLARE_double(rate);

@@ -73,8 +73,8 @@ void ShowStandIn(const TagNode& node, Json& json, std::string& text) {
   const std::string since = FormatRfc3339(stand_in.since);
   json["ledger_since"] = since;
   json["store_picked"] = std::to_string(stand_in.picked);
-  text += Cat("# store ", stand_in.store, " unreachable since ", since, ": it has provided up to ",
-              stand_in.picked, ", the ledger itself up to ", node.tag.high, "\n");
+  text += Cat("# store ", stand_in.store, " unreachable since ", since, ": its highest number is ",
+              stand_in.picked, "; the ledger, in its place, has reached ", node.tag.high, "\n");
 }
 
 Result<Output> RunShow(const Words& names) {

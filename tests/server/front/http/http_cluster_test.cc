@@ -64,7 +64,7 @@ TEST_F(HttpClusterTest, ARequestBeforeTheFirstReadingGetsARetryTime) {
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.retry_after_ms, 1000);
   EXPECT_EQ(AnyJson::parse(answer.body)["error"]["message"],
-            "the cluster is being read: ask again");
+            "the cluster is being read; try again");
 }
 
 TEST_F(HttpClusterTest, KeepsAnOldReadingAndReportsWhyItIsOld) {
