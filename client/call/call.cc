@@ -330,7 +330,7 @@ void Call::EndFailed(std::string_view why) {
                      .end = AttemptEnd::kUnreachable,
                      .detail = "a connection to it has just failed"});
   }
-  if (told_.empty() && waited_for_news_) text = host_.fleet.TellNobodyToAsk();
+  if (told_.empty() && waited_for_news_) text = host_.fleet.ReportNoServer();
   for (const CallAttempt& attempt : told_) {
     if (refused && &attempt == &told_.back()) break;  // its sentence stands in front
     text += (text.empty() ? "" : "; ") + attempt.ToString();

@@ -22,7 +22,7 @@ asio::ip::tcp::endpoint EndpointOf(const Address& address) {
   return endpoint;
 }
 
-// What is wrong lies in this process or its machine, not at the other end.
+// Returns whether the error is of this process or machine, not of the peer.
 bool IsOwnFault(const error_code& error) {
   return error == error_code(EMFILE, boost::system::system_category()) ||
          error == error_code(ENFILE, boost::system::system_category()) ||
@@ -46,7 +46,7 @@ void Connector::Start(std::vector<Address> addresses, Micros within, Done done) 
   attempts_.reserve(addresses_.size());
   done_ = std::move(done);
   stagger_ = std::min(kStaggerMax, within / static_cast<int64_t>(addresses_.size() + 1));
-  // What fails at once is told later all the same.
+  // An immediate failure is reported later, too.
   asio::post(io_, [self = shared_from_this()] {
     if (!self->done_) return;
     if (self->addresses_.empty()) return self->Fail(asio::error::host_not_found);

@@ -17,10 +17,10 @@
 
 namespace firn::client {
 
-// A connection to one of several addresses, as "happy eyeballs" (RFC 8305) make it: where one has
-// not answered for a while the next is tried beside it, where one has failed at once, and whoever
-// is first to be connected wins. So a name whose first addresses lead nowhere costs little, and one
-// with many good but distant addresses is reached.
+// Connects to one of several addresses by "happy eyeballs" (RFC 8305): if an address has not
+// answered for a while, the next one is tried in parallel; if it has failed, at once. The first
+// connection wins. A name whose first addresses are unreachable thus costs little, and a name with
+// many distant addresses is still reached.
 //
 // Used by one IO thread; kept alive by its own operations until they have ended.
 class Connector final : public std::enable_shared_from_this<Connector> {
@@ -28,13 +28,13 @@ class Connector final : public std::enable_shared_from_this<Connector> {
   using Executor = boost::asio::io_context::executor_type;
   using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
 
-  // What came of it. Without a socket nothing did, and `error` says why.
+  // The outcome. Without a socket, no connection was made, and `error` is the cause.
   struct Result {
     std::unique_ptr<Socket> socket{};
     Address address{};
     boost::system::error_code error{};
     bool own_fault = false;  // this process had no descriptor left, or no memory
-    // Those that failed, or were begun before the winner and had not answered.
+    // Addresses that failed, or were started before the winner and had not answered.
     std::vector<Address> led_nowhere{};
   };
   using Done = std::function<void(Result)>;
@@ -42,8 +42,8 @@ class Connector final : public std::enable_shared_from_this<Connector> {
   Connector(boost::asio::io_context& io, CloseOnFork& fds);
   ~Connector() { Stop(); }
 
-  // Call once. `within` is the time that whoever began this means to wait: all addresses are begun
-  // in that time. `done` is called once, later, unless Stop comes first.
+  // Call once. `within` is the caller's timeout: all addresses are started within that time. `done`
+  // is called once, later, unless Stop is called first.
   void Start(std::vector<Address> addresses, Micros within, Done done);
   void Stop();
 

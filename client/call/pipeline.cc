@@ -185,7 +185,8 @@ Outcome Pipeline::ClosedBy(const error_code& error) const {
   if (phase_ == Phase::kAgreeing) return sealing_->talk->FailureOf(said);
   Outcome closed = Outcome::Of(AttemptEnd::kClosed, said);
   if (phase_ == Phase::kChecking && sealing_ == nullptr && held_ == 0) {
-    closed.detail += Cat(said.empty() ? "" : ", ", "at the first word: it may speak TLS only");
+    closed.detail +=
+        Cat(said.empty() ? "" : ", ", "before it answered anything: it may require TLS");
   }
   closed.HadHeld(held_);
   return closed;
@@ -218,8 +219,8 @@ void Pipeline::TakeAnswers() {
       const bool first = phase_ == Phase::kChecking;
       return Close(Outcome::Of(first ? AttemptEnd::kWrongService : AttemptEnd::kBroken,
                                first && all.starts_with(kTlsAlert)
-                                   ? "it speaks TLS, and is not known to"
-                                   : "what came is too long for an answer"));
+                                   ? "it speaks TLS, but the server list does not say so"
+                                   : "its answer exceeds the maximum length"));
     }
     if (*length == 0 || all.size() - at < *length) {
       // The rest goes to the front, and the buffer becomes as long as the answer will be.
@@ -242,7 +243,7 @@ void Pipeline::TakeAnswers() {
 void Pipeline::TakeAnswer(std::string_view frame) {
   if (waiting_.empty()) {
     // Invalid, although no request failed by it.
-    const Outcome unasked = Outcome::Of(AttemptEnd::kBroken, "an answer came to no call");
+    const Outcome unasked = Outcome::Of(AttemptEnd::kBroken, "an answer belongs to no call");
     fleet_.Borrow(*server_);
     fleet_.Done(*server_, {}, unasked, Micros(0), io_.now());
     return Close(unasked);

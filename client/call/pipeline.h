@@ -48,8 +48,8 @@ using RequestPtr = std::shared_ptr<Request>;
 //     shows that the server is of this cluster. All of this must be done within one attempt's time.
 //  2. Each answer must carry the sequence id of the oldest request in flight.
 //  3. If nothing arrives for an attempt's time while requests are in flight, it is closed. If
-//     answers to others arrive, a request that has waited that long is late: the fleet and the
-//     request are told, and its answer is still accepted.
+//     answers to others arrive, a request that has waited that long is late: it is reported to the
+//     fleet and to the request, and its answer is still accepted.
 //  4. When anything fails the connection is closed and every request on it ends. The first to end
 //     bears the blame, the others share it. A request that is settled sooner than its answer
 //     arrives harms no other: the answer is read like any other, and its ids are lost.

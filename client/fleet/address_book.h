@@ -9,13 +9,13 @@
 
 namespace firn::client {
 
-// The addresses of one server, and which of them led to it. A value, thread-compatible.
+// The addresses of one server, and which of them accepted connections. A value, thread-compatible.
 class AddressBook {
  public:
   bool empty() const { return good_.empty() && bad_.empty(); }
 
-  // What its name stands for now. What was known of an address that stays is known still. True when
-  // it is not as before.
+  // Adopts the addresses of its name and keeps what is known of those that stay. Returns true if
+  // they have changed.
   bool Learn(const std::vector<Address>& found) {
     const auto gone = [&](const Address& one) { return !Contains(found, one); };
     size_t forgotten = std::erase_if(good_, gone);
@@ -30,8 +30,8 @@ class AddressBook {
   void Led(const Address& address) { Move(address, bad_, good_); }
   void LedNowhere(const Address& address) { Move(address, good_, bad_); }
 
-  // The order in which to try them: each of the good ones is the first in its turn, so that
-  // connections are spread over all of them; those that led nowhere lately come last.
+  // Returns the addresses in the order in which to try them. The reachable ones take turns at being
+  // first, which spreads connections over them; recently unreachable ones come last.
   std::vector<Address> InTurn() {
     if (!good_.empty()) std::rotate(good_.begin(), good_.begin() + 1, good_.end());
     std::vector<Address> order = good_;

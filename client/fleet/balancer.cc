@@ -41,8 +41,8 @@ class P2c final : public Balancer {
   const Lots lots_;
 };
 
-// The turns of one whole round, smooth: each gains its weight with every turn, whoever has most
-// takes it, and pays the sum of all.
+// The turns of one whole round, smooth: with every turn, each server's credit grows by its weight.
+// The server with the most credit takes the turn and pays the sum of all weights.
 std::vector<uint32_t> TurnsOf(std::vector<int64_t> weights) {
   const auto most = std::max<int64_t>(1024, 4 * static_cast<int64_t>(weights.size()));
   int64_t gcd = 0;
@@ -54,7 +54,7 @@ std::vector<uint32_t> TurnsOf(std::vector<int64_t> weights) {
   }
   const int64_t all = sum();
   std::vector<uint32_t> turns(static_cast<size_t>(all));
-  // Where all are equal, which is common, there is nothing to find out.
+  // Equal weights are common and need no computation.
   std::iota(turns.begin(), turns.end(), 0U);
   if (turns.size() == weights.size()) return turns;
   std::vector<int64_t> credit(weights.size());

@@ -9,29 +9,29 @@
 
 namespace firn::client {
 
-// Tells the servers of this client's cluster from others.
+// Decides whether a server belongs to this client's cluster.
 //
-//  1. A field that is known must be matched by every server; one that is not is settled by the
-//     first server that answers.
-//  2. A server that does not know its own cluster yet is not of another one; where the cluster is
-//     known it must not be asked all the same.
-//  3. What the options or the source say replaces what a server has settled.
+//  1. Every server must match a known field. An unknown field is determined by the first server
+//     that answers.
+//  2. A server that does not know its own cluster yet is not foreign, but it must not be asked if
+//     the client knows the cluster.
+//  3. Values of the options or the source replace those of a server.
 //
 // A value, thread-compatible.
 class ClusterCheck {
  public:
-  // `uuid`: what the options say; empty when they do not.
+  // `uuid`: the cluster of the options, or empty.
   explicit ClusterCheck(std::string uuid) : wanted_uuid_(std::move(uuid)) { Learn({}); }
 
-  // What a source says; empty fields say nothing.
+  // Adopts the non-empty fields of a source.
   void Learn(const ClusterIdentity& identity);
 
-  // Rule 2: such a server is to be left for a while.
+  // Rule 2: returns true if the server must not be asked yet.
   bool KnowsTooLittle(const ServerFacts& facts) const {
     return facts.cluster_uuid.empty() && !known_.uuid.empty();
   }
 
-  // A sentence when the server that says `facts` is not of this cluster.
+  // Returns a sentence if the server with these `facts` does not belong to this cluster.
   std::optional<std::string> FaultOf(const ServerFacts& facts);
 
   const ClusterIdentity& known() const { return known_; }

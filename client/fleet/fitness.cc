@@ -7,7 +7,7 @@ namespace firn::client {
 Fitness::Look* Fitness::LookOf(Standing& standing) {
   if (auto* draining = std::get_if<Draining>(&standing)) return &draining->look;
   if (auto* quarantined = std::get_if<Quarantined>(&standing)) return &quarantined->look;
-  if (auto* stranger = std::get_if<Stranger>(&standing)) return &stranger->look;
+  if (auto* foreign = std::get_if<Foreign>(&standing)) return &foreign->look;
   return nullptr;
 }
 
@@ -22,10 +22,10 @@ Fitness::Standing Fitness::After(const Standing& from, Event event, Micros look_
       return Member{};
     case Event::kGivesIds:
       return shut ? from : Member{};
-    case Event::kIsStrange:
-      return Stranger{{.at = look_at}};
-    case Event::kSpeaksNonsense:
-      if (std::holds_alternative<Stranger>(from)) return Stranger{{.at = look_at}};
+    case Event::kIsForeign:
+      return Foreign{{.at = look_at}};
+    case Event::kBreaksProtocol:
+      if (std::holds_alternative<Foreign>(from)) return Foreign{{.at = look_at}};
       return Quarantined{{.at = look_at}};
     case Event::kSaysDraining:
       if (look == nullptr) return Draining{{.at = look_at}};
@@ -45,9 +45,9 @@ Micros Fitness::NextLook(Event event, Micros now, Entropy& entropy) {
   switch (event) {
     case Event::kSaysDraining:
       return now;
-    case Event::kSpeaksNonsense:
+    case Event::kBreaksProtocol:
       return now + quarantine_.Next(now, entropy);
-    case Event::kIsStrange:
+    case Event::kIsForeign:
     case Event::kNotSeen:
       return now + (quarantined() ? quarantine_ : unseen_).Next(now, entropy);
     case Event::kListed:
@@ -61,9 +61,9 @@ Micros Fitness::NextLook(Event event, Micros now, Entropy& entropy) {
 
 bool Fitness::Hear(Event event, Micros now, Entropy& entropy) {
   const Look* const look = LookOf(standing_);
-  // Other connections may say the same again, which makes it neither worse nor longer.
-  const bool again = (event == Event::kSpeaksNonsense && (quarantined() || strange())) ||
-                     (event == Event::kIsStrange && strange());
+  // The same event from another connection neither restarts nor extends the backoff.
+  const bool again = (event == Event::kBreaksProtocol && (quarantined() || foreign())) ||
+                     (event == Event::kIsForeign && foreign());
   const bool idle = look == nullptr || !look->under_way;
   if (idle && (again || event == Event::kNotSeen)) return false;
   const size_t before = standing_.index();

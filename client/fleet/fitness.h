@@ -11,29 +11,29 @@
 
 namespace firn::client {
 
-// How one server stands with its cluster: one of four states. The table says what each event makes
-// of each state:
+// The standing of one server in its cluster: one of four states. The table shows the state after
+// each event:
 //
-//                   | Member      | Draining    | Quarantined | Stranger
+//                   | Member      | Draining    | Quarantined | Foreign
 //   ----------------+-------------+-------------+-------------+-----------
 //   kListed         | Member      | Member      | Member      | Member
-//   kGivesIds       | Member      | Member      | Quarantined | Stranger
-//   kSaysDraining   | Draining    | Draining    | Quarantined | Stranger
-//   kSpeaksNonsense | Quarantined | Quarantined | Quarantined | Stranger
-//   kIsStrange      | Stranger    | Stranger    | Stranger    | Stranger
+//   kGivesIds       | Member      | Member      | Quarantined | Foreign
+//   kSaysDraining   | Draining    | Draining    | Quarantined | Foreign
+//   kBreaksProtocol | Quarantined | Quarantined | Quarantined | Foreign
+//   kIsForeign      | Foreign     | Foreign     | Foreign     | Foreign
 //   kSeenStaying    | Member      | Member      | Member *    | Member *
 //   kSeenDraining   | Draining    | Draining    | Draining *  | Draining *
 //
-//   * if the look was meant for that; no other look ends a quarantine
+//   * if the probe was due for that state; another probe does not end a quarantine
 //
-// A draining server that issues ids has restarted, or drains no longer. Its answer may also be
+// A draining server that issues ids has restarted, or no longer drains. Its answer may also be
 // older than its refusal, and from another connection: then it refuses one more call.
 //
-// Whoever is no member is looked at in the background, so that nobody is out for good: at once
-// where only the refusal of a call says that it drains, after kRecheck where its status says so,
-// and after ever longer times otherwise. A look that is lost (kNotSeen) changes nothing but that
-// there is a next one. Whether it answers is another matter, and Health's: one that is out may be
-// draining as well. A value, thread-compatible.
+// Every server that is not a member is probed in the background, so none is lost for good: at once
+// if only a refused call says that it drains, after kRecheck if its status says so, and after
+// growing times otherwise. A failed probe (kNotSeen) only schedules the next one. Whether a server
+// responds is decided by Health, independently: an ejected server may be draining as well.
+// A value, thread-compatible.
 class Fitness {
  public:
   static constexpr Micros kRecheck{30'000'000};
@@ -50,39 +50,39 @@ class Fitness {
   struct Quarantined {
     Look look{};
   };
-  struct Stranger {
+  struct Foreign {
     Look look{};
   };
-  using Standing = std::variant<Member, Draining, Quarantined, Stranger>;
+  using Standing = std::variant<Member, Draining, Quarantined, Foreign>;
 
   enum class Event : uint8_t {
-    kListed,          // a new list has it
-    kGivesIds,        // in answer to a call
-    kSaysDraining,    // it refused a call so
-    kSpeaksNonsense,  // in answer to a call
-    kIsStrange,       // it is not an IdService of this cluster
-    kSeenStaying,     // its status was asked for in the background
+    kListed,          // a new list contains the server
+    kGivesIds,        // it answered a call with ids
+    kSaysDraining,    // it refused a call with DRAINING
+    kBreaksProtocol,  // its answer to a call violates the protocol
+    kIsForeign,       // it is not an IdService of this cluster
+    kSeenStaying,     // results of a probe
     kSeenDraining,
     kNotSeen
   };
 
-  // The table. `look_at`: when whoever is no member then is looked at.
+  // The table. `look_at`: time of the next probe of a server that is not a member.
   static Standing After(const Standing& from, Event event, Micros look_at);
 
-  // True when it stands otherwise than before.
+  // Applies an event. Returns true if the standing has changed.
   bool Hear(Event event, Micros now, Entropy& entropy);
 
-  // Whether to ask for its status now; true once on each occasion, and whoever is told so reports
-  // what came of it.
+  // Returns true once when a probe is due. The caller must then probe the server and report the
+  // result.
   bool TakeLook(Micros now);
 
   bool member() const { return std::holds_alternative<Member>(standing_); }
   bool draining() const { return std::holds_alternative<Draining>(standing_); }
   bool quarantined() const { return std::holds_alternative<Quarantined>(standing_); }
-  bool strange() const { return std::holds_alternative<Stranger>(standing_); }
+  bool foreign() const { return std::holds_alternative<Foreign>(standing_); }
 
   Health health{};
-  std::string why{};  // it is not fit, in a sentence
+  std::string why{};  // why it is not healthy, in a sentence
 
  private:
   static Look* LookOf(Standing& standing);

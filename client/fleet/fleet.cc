@@ -88,7 +88,7 @@ void Fleet::BeginAnew(Server& server, Micros now) {
 
 // --- picking ------------------------------------------------------------------------------------
 
-// --- retries, waiting, looking ------------------------------------------------------------------
+// --- retries, waiting, probing ------------------------------------------------------------------
 
 bool Fleet::TakeRetry(Micros now) {
   const std::lock_guard lock(mutex_);
@@ -122,8 +122,8 @@ std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
   for (const auto& [address, server] : servers_) {
     if (!server->kept && !widened) continue;
     const bool named = !NumericAddress(server->endpoint).known();
-    // A name may have moved to another address when its server does not answer any more, or is
-    // another one.
+    // The name may resolve to another address if its server no longer responds, or is another
+    // one.
     const bool wanted = server->addresses.empty() || !server->reached ||
                         server->fitness.health.out() || !server->fitness.member() ||
                         now >= server->resolve_by;
@@ -143,7 +143,7 @@ void Fleet::Resolved(const std::string& address, const std::vector<Address>& fou
     if (server == servers_.end() || found.empty()) return;
     if (!server->second->addresses.Learn(found)) return;
     NewRoster();
-    server->second->reached = true;  // as far as anybody knows
+    server->second->reached = true;  // assumed until a connection fails
   }
   TellNews();
 }
@@ -197,7 +197,7 @@ ClusterView Fleet::View() const {
   return view;
 }
 
-std::string Fleet::TellNobodyToAsk() const {
+std::string Fleet::ReportNoServer() const {
   const std::string lack = "no provider: " + Lack();
   Tell({{ClientEvent::Kind::kNoServer, "", lack}});
   return lack;

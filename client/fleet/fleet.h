@@ -29,113 +29,115 @@
 
 namespace firn::client {
 
-// The servers of one client: which there are, which one a call should ask now, and what all calls
-// together may spend on retries. The source tells it lists (Apply). Whoever asks a server is given
-// it here (Pick) and says afterwards what came of it (Done), from which it learns who is fit. The
-// upkeep is told whom to look at in the background (TakeProbes, TakeUnresolved). It sends nothing
-// itself: all of it can be played through with a virtual clock.
+// The servers of one client: their health, the server for the next attempt, and the retry budget of
+// all calls. Its source supplies lists (Apply). A call gets a server from Pick and reports the
+// outcome with Done, from which the fleet learns each server's health. The upkeep gets the servers
+// to probe and to resolve (TakeProbes, TakeUnresolved). The fleet sends nothing itself, so tests
+// run it with a virtual clock.
 //
-// Thread-safe. A call that goes well takes no lock: each thread picks from a roster that it keeps
+// Thread-safe. A successful call takes no lock: each thread picks from a roster that it caches
 // until there is a newer one, and counts by atomics. (Threads beyond kThreadIndexMax share a lock.)
 // Hooks are called without locks.
 //
-// Sharp edge: a server that was picked, or borrowed, is reported exactly once, with Done, or with
-// GiveBack when nobody asked it after all. One that is forgotten looks busy for ever.
+// Sharp edge: a server that was picked or borrowed must be reported exactly once, with Done, or
+// with GiveBack if no request was sent. An unreported server appears busy for ever.
 //
-//  1. The fittest are picked from, in the order of ServerFitness: fit; failing; resting, or unable
-//     for this tag for now; disabled; draining. So a call is refused only when all was tried. Those
-//     whose name is not looked up yet are not picked, nor those in quarantine, but for rule 6.
-//  2. Among those the servers go first that the client keeps to (subset.h), unless fewer than
-//     kFitMin of these are fit; then all are alike. Among those its own rack, when it has one.
-//  3. A new list forgives quarantine and draining, and so does a look in the background (Fitness
-//     has the table). A server that was started anew, as a list tells, is known no more: it rests
-//     no longer, and warms up.
-//  4. A server that refuses a call with DRAINING counts as draining, and its status is asked at
-//     once: where that says otherwise, it is only the call's tag that it gives no more. Ids in
-//     answer to a call end both: the server no longer drains, and issues ids of the tag.
-//  5. Never more than half of the enabled servers rest or are in quarantine, strangers aside, which
-//     are not of the cluster. One that would be more is failing.
-//  6. While fewer than half of them are fit, those in quarantine are asked like those that rest.
+//  1. A pick takes the best standing, in the order of ServerFitness: healthy; failing; ejected, or
+//     unable to serve this tag now; disabled; draining. A call is thus refused only after all were
+//     tried. Servers without a resolved address are not picked, and quarantined ones by rule 6
+//     only.
+//  2. Within a standing, servers of the client's subset (subset.h) come first, unless fewer than
+//     kFitMin of the subset are healthy. Within those, servers of the client's rack come first.
+//  3. A new list ends quarantine and draining, and so does a probe (Fitness has the table). If a
+//     list shows that a server was restarted, what was known of it is discarded: it is no longer
+//     ejected, and it warms up.
+//  4. A server that refuses a call with DRAINING counts as draining and is probed at once. If its
+//     status says that it does not drain, only the call's tag is unavailable there. Ids in answer
+//     to a call end both: the server no longer drains, and issues ids of the tag.
+//  5. At most half of the enabled servers are ejected or quarantined, not counting foreign servers
+//     (of another cluster). A server beyond that limit is failing instead.
+//  6. While fewer than half of them are healthy, quarantined servers are used like ejected ones.
 //  7. A server's weight grows from a tenth to all of it, in ten steps, in its first kWarmUp.
-//  8. What a server advises is kept at least as long, and up to half as long again, so that not all
-//     come back at the same moment.
+//  8. The client waits for as long as a server advises, and up to half as long again, so that not
+//     all clients return at the same moment.
 class Fleet {
  public:
   static constexpr Micros kWarmUp{10'000'000};
   static constexpr size_t kFitMin = 3;
-  static constexpr Micros kNoAdvice{100'000};  // out for so long, when the server does not say
+  static constexpr Micros kNoAdvice{100'000};  // backoff if the server advises none
 
   Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed);
 
-  // Before the first list: `news` is called, without locks, when servers have come, come back or
-  // left the list.
+  // Call before the first list. `news` is called, without locks, when servers were added, have
+  // recovered, or have left the list.
   void OnNews(std::function<void()> news) { news_ = std::move(news); }
 
-  // A list from the source.
+  // Adopts a list from the source.
   void Apply(const ServerList& list);
 
-  // A server for `tag` that is not among `tried`, or null. Whoever gets one reports with Done.
+  // Returns a server for `tag` that is not among `tried`, or null. The caller reports it with Done.
   ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now);
 
-  // A picked server that is asked once more, and one that is not asked after all.
+  // Sends a picked server one more request; returns a picked server without a request.
   void Borrow(Server& server) { server.in_flight.fetch_add(1, std::memory_order_relaxed); }
   void GiveBack(Server& server) { server.in_flight.fetch_sub(1, std::memory_order_relaxed); }
 
-  // What became of asking `server`; `took` since it was picked.
+  // Records the outcome of an attempt at `server`; `took` is the time since it was picked.
   void Done(Server& server, std::string_view tag, const Outcome& outcome, Micros took, Micros now);
 
-  // Whether a server may be asked for ids that was `asked` for its status and said `facts`:
-  // kAnswered if so. kRefused, as NOT_READY, while it does not know its cluster; kWrongService,
-  // with a sentence, when it is not of this one, or has no status; what it was asked came to,
-  // otherwise.
+  // Returns whether a server whose status request ended with `asked` and `facts` may be asked for
+  // ids: kAnswered if so; kRefused, as NOT_READY, while it does not know its cluster;
+  // kWrongService, with the cause, if it belongs to another cluster or has no status; otherwise
+  // the outcome of the status request.
   Outcome Admit(Outcome asked, const ServerFacts& facts);
 
-  // A call begins; a retry wants to be sent.
+  // Counts a call; takes a retry from the budget, if it has one.
   void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
   bool TakeRetry(Micros now);
 
-  // Whether a call, whose attempt at `from` began at `began` and ended with the time-out of another
-  // one on the same connection, may go on free of the retry budget: while another server answers,
-  // and within one attempt limit in kMovesEvery. So one paused server does not spend the budget for
-  // all calls that it held, and where all are slow next to nothing is added to their load.
+  // Returns whether a call may continue without the retry budget. Its attempt at `from` began at
+  // `began` and ended with the timeout of another one on the same connection. Permitted while
+  // another server answers, within one attempt limit in kMovesEvery: one paused server does not use
+  // up the budget for all calls that it held, and where all servers are slow their load hardly
+  // grows.
   static constexpr int kMovesEvery = 10;
   bool MayMove(Server& from, Micros began, Micros now);
 
-  // Servers that the maintainer should look at now: connect, ask for their status, and report with
-  // Probed. Each is told once until then.
+  // Returns the servers that the upkeep should probe now: connect, request their status, and report
+  // with Probed. Each is returned once until it is reported.
   std::vector<ServerPtr> TakeProbes(Micros now);
   void Probed(Server& server, const Outcome& outcome, const ServerFacts& facts, Micros now);
 
-  // Servers whose names have to be looked up: each is told once every few seconds while it has no
-  // address, or while those that it has lead nowhere good, and once a minute otherwise.
+  // Returns the servers whose names must be looked up: each once every few seconds while it has no
+  // address, or none that accepts connections, and once a minute otherwise.
   std::vector<ServerPtr> TakeUnresolved(Micros now);
-  // What the name of the server at `address`, as the list has it, stands for now. Nothing: what
-  // was known of it stays.
+  // Records what the name of the server that is listed as `address` resolves to. If `found` is
+  // empty, the known addresses stay.
   void Resolved(const std::string& address, const std::vector<Address>& found);
 
-  // Where to connect, in the order in which to try; another one is the first each time.
+  // Returns the addresses to connect to, in order; a different one is first each time.
   std::vector<Address> AddressesInTurn(Server& server);
-  // What came of it: which address was reached, and which led nowhere. Where none was reached, no
-  // connection is begun for a call for 10 ms, twice as long each time up to 100 ms.
+  // Records which address was reached, and which were not. If none was reached, no connection is
+  // opened for a call for 10 ms, doubling to 100 ms.
   void Dialled(Server& server, const std::optional<Address>& reached,
                std::span<const Address> led_nowhere, Micros now);
 
-  // Whether the source may ever tell another list.
+  // Returns whether the source may ever supply another list.
   bool lists_change() const { return !fixed_.load(std::memory_order_relaxed); }
 
   ClusterView View() const;
-  // Why there is nobody to ask, in a sentence, which the event hook is told as well.
-  std::string TellNobodyToAsk() const;
+  // Returns why no server can be asked, in a sentence, and passes it to the event hook.
+  std::string ReportNoServer() const;
   ClientCounters counters() const;
-  // Up to `most`, by lot: how much longer than told one call waits than another.
+  // Returns a random time up to `most`, by which calls wait longer than the server advises.
   Micros Spread(Micros most);
-  // Adds to one of the counters that only those who do the asking know.
+  // Adds to one of the counters that only the callers of the fleet know.
   void Count(uint64_t ClientCounters::*counter, uint64_t n = 1);
 
  private:
   using Events = std::vector<ClientEvent>;
 
-  // Where a thread keeps the roster that it picks from.
+  // A thread's cached roster, from which it picks.
   struct alignas(64) Seat {
     std::shared_ptr<const Roster> roster;
     uint64_t version = 0;  // of the roster
@@ -146,43 +148,44 @@ class Fleet {
                      Micros now);
   void Renew(Seat& seat, Micros now);
   std::shared_ptr<const Roster> MakeRoster(Micros now);
-  // Puts one first that is there for good, and others as they are drawn.
+  // For sticky balancing: puts the settled server first. If it is not among the best, uses the
+  // first.
   void SettleOnOne(std::vector<Roster::Entry>& entries);
-  // Under the mutex: does what may change how `server` stands.
+  // Under the mutex: runs `what`, which may change the standing of `server`.
   template <typename What>
   void Change(Server& server, What what) {
-    const auto stands = [&] { return std::pair(server.Standing(), server.fitness.strange()); };
+    const auto stands = [&] { return std::pair(server.Standing(), server.fitness.foreign()); };
     const auto before = stands();
     what();
     if (stands() != before) NewRoster();
     server.well.store(server.fitness.health.spotless() && !server.fitness.draining(),
                       std::memory_order_relaxed);
   }
-  // Rosters that were made before are no longer good.
+  // Invalidates the rosters made before.
   void NewRoster() { version_.fetch_add(1, std::memory_order_release); }
   // For a call without a tag.
   ServerFitness FitnessOf(const Server& server, Micros now) const;
-  // Rule 6. Counts the times that it becomes so.
+  // Returns whether rule 6 applies now. Counts how often it starts to apply.
   bool Panics();
-  // Which servers the client keeps to.
+  // Chooses the client's subset of the servers.
   void Choose();
-  // Rule 2: fewer of them are fit than it takes.
+  // Rule 2: fewer than kFitMin of the subset are healthy.
   bool Widened() const;
-  // Another process answers at its address.
+  // Discards what is known of the server, because another process answers at its address.
   static void BeginAnew(Server& server, Micros now);
   void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
   void Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now, Events& told);
   void HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
                    Events& told);
   void Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told);
-  // An ill one is asked no more, or last; for how long.
+  // Ejects an unhealthy server, or makes it failing. Returns for how long.
   Micros TakeOut(Server& server, Micros now);
   void Seen(Server& server, const ServerFacts& facts, Micros now, Events& told);
   void NotSeen(Server& server, const Outcome& outcome, Micros now, Events& told);
   void Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told);
   void Drain(Server& server, std::string_view tag, Micros now, Events& told);
   void Revive(Server& server, bool drained, Events& told);
-  // Rule 5, for one more.
+  // Returns whether rule 5 permits to eject or quarantine this server, too.
   bool MayLeave(const Server& server) const;
   // Rule 8. Under the mutex, as the next.
   Micros AtLeast(Micros time) { return time + Drawn(time / 2); }
@@ -192,7 +195,7 @@ class Fleet {
   void TellNews();
   void Tell(const Events& told) const;
 
-  const uint64_t name_;  // its own, by which it chooses servers
+  const uint64_t name_;  // the client's own random name, by which it chooses servers
   const Balancing balancing_;
   const std::optional<uint32_t> rack_;
   const size_t servers_max_;
@@ -212,7 +215,7 @@ class Fleet {
   bool panics_ = false;
   ClusterCheck check_;
   RetryBudget budget_;
-  uint64_t calls_earned_for_ = 0;  // of calls_, those that budget_ was told of
+  uint64_t calls_earned_for_ = 0;  // part of calls_ that budget_ has counted
   ClientCounters counters_;        // all but those above
   SeededEntropy entropy_;
   std::shared_ptr<const Roster> roster_;
@@ -221,7 +224,7 @@ class Fleet {
 
   std::atomic<uint64_t> version_ = 1;  // written under mutex_
   alignas(64) std::atomic<uint64_t> turn_ = 0;
-  std::array<Seat, kThreadIndexMax> seats_;  // each is its thread's alone
+  std::array<Seat, kThreadIndexMax> seats_;  // each is used by one thread only
   std::mutex common_mutex_;
   Seat common_seat_;  // under common_mutex_
 };

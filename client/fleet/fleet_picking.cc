@@ -1,4 +1,4 @@
-// Whom a Fleet picks for a call: each thread has a roster of its own to pick from.
+// How a Fleet picks a server for a call: each thread picks from its own roster.
 
 #include <algorithm>
 #include <utility>
@@ -16,7 +16,7 @@ int64_t WeightOf(const Server& server, Micros now) {
   return std::max<int64_t>(server.known.weight, 1) * std::clamp<int64_t>(step, 1, kSteps);
 }
 
-// Who has the smallest is settled on: one with twice the weight twice as often.
+// A sticky client uses the server with the smallest value: twice the weight wins twice as often.
 double Lot(const Roster::Entry& entry) {
   return entry.server->lot / static_cast<double>(entry.weight);
 }
@@ -45,7 +45,7 @@ bool Fleet::Widened() const {
 bool Fleet::Panics() {
   size_t members = 0, fit = 0;
   for (const auto& [address, server] : servers_) {
-    if (server->known.disabled || server->fitness.strange()) continue;
+    if (server->known.disabled || server->fitness.foreign()) continue;
     ++members;
     fit += server->Standing() == ServerFitness::kFit ? 1U : 0U;
   }

@@ -1,4 +1,4 @@
-// What a Fleet makes of answers and failures.
+// How a Fleet learns from answers and failures.
 
 #include <algorithm>
 #include <utility>
@@ -30,7 +30,7 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
   if (outcome.answered()) server.last_answer.store(now, std::memory_order_relaxed);
   server.latency.Observe(IsAnswer(outcome) ? took : std::max(took, attempt_limit_), now);
   if (outcome.gave_ids()) server.limits.Reopen(tag, now);
-  // An answer as all the others: nothing to learn from it.
+  // A normal answer of a healthy server changes nothing.
   if (outcome.answered() && server.well.load(std::memory_order_relaxed)) return;
   Events told;
   {
@@ -63,7 +63,7 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
     case AttemptEnd::kBroken:
     case AttemptEnd::kWrongService:
       ++counters_.broken;
-      if (outcome.lacks_method) return;  // for what it has it is as good as before
+      if (outcome.lacks_method) return;  // its other methods still work
       return Quarantine(server, outcome, now, told);
     case AttemptEnd::kAbandoned:
       return;
@@ -95,7 +95,7 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
     case Reason::kInternal:
       return Failed(server, 1, outcome, now, told);
     case Reason::kOverloaded:
-      return;  // it is well, and busy
+      return;  // it is healthy and busy
     case Reason::kBadRequest:
     case Reason::kUnknownTag:
     case Reason::kExhausted:
@@ -107,7 +107,7 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
 bool Fleet::MayLeave(const Server& server) const {
   size_t members = 0, out = 0;
   for (const auto& [address, one] : servers_) {
-    if (one->known.disabled || one->fitness.strange()) continue;
+    if (one->known.disabled || one->fitness.foreign()) continue;
     ++members;
     const bool left = one->fitness.health.resting() || one->fitness.quarantined();
     out += left && one.get() != &server ? 1U : 0U;
@@ -122,7 +122,7 @@ void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now
   const std::string_view colon = outcome.detail.empty() ? "" : ": ";
   fitness.why = Cat(AttemptEndName(outcome.end), colon, outcome.detail);
   const std::string time = SecondsText(TakeOut(server, now));
-  const std::string_view what = fitness.health.resting() ? "rests for " : "is asked last for ";
+  const std::string_view what = fitness.health.resting() ? "ejected for " : "used last for ";
   told.push_back({Kind::kServerOut, server.name, Cat(what, time, "; ", fitness.why)});
 }
 
@@ -133,12 +133,12 @@ Micros Fleet::TakeOut(Server& server, Micros now) {
 }
 
 void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told) {
-  const bool strange = outcome.end == AttemptEnd::kWrongService;
-  if (!strange && !MayLeave(server)) {
+  const bool foreign = outcome.end == AttemptEnd::kWrongService;
+  if (!foreign && !MayLeave(server)) {
     return Failed(server, Health::kInARow, outcome, now, told);
   }
   server.fitness.why = outcome.detail;
-  const Event event = strange ? Event::kIsStrange : Event::kSpeaksNonsense;
+  const Event event = foreign ? Event::kIsForeign : Event::kBreaksProtocol;
   if (!server.fitness.Hear(event, now, entropy_)) return;
   ++counters_.quarantines;
   told.push_back({Kind::kQuarantined, server.name, outcome.detail});
@@ -156,7 +156,7 @@ void Fleet::Revive(Server& server, bool drained, Events& told) {
   if (back) told.push_back({Kind::kServerBack, server.name, "answers again"});
 }
 
-// --- looking at servers that are out ------------------------------------------------------------
+// --- probes of servers that are out -------------------------------------------------------------
 
 std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
   const std::lock_guard lock(mutex_);

@@ -9,17 +9,17 @@
 
 namespace firn::client {
 
-// Whether one server deserves to be asked.
+// Whether one server responds well enough to be used.
 //
-//  1. It is ill after 3 failures in a row, or when half of its last 20 calls failed; a new one
-//     begins as if all of them had been answered.
-//  2. An ill server is out: for 1 s at first, twice as long each time up to 30 s. It rests, if its
-//     owner lets it; otherwise it is failing.
-//  3. After that one probe is due. Its failure begins the next, longer time out.
-//  4. Any success ends illness and forgets all failures. That of a call also makes the next time
-//     out a first one; that of a probe does not, for a status is not what calls ask for.
+//  1. A server is ill after 3 consecutive failures, or if half of its last 20 calls failed. A new
+//     server starts as if all of them had succeeded.
+//  2. An ill server is out: for 1 s, doubling to 30 s. If its owner permits, it is ejected (rests);
+//     otherwise it is failing.
+//  3. After that time, one probe is due. If it fails, the next, longer time begins.
+//  4. Any success ends the illness and discards all failures. A successful call also resets the
+//     time to 1 s; a successful probe does not, because a status is not what calls request.
 //
-// A value, thread-compatible. The owner sees to it that never more than half of all servers rest.
+// A value, thread-compatible. The owner ensures that at most half of all servers rest.
 class Health {
  public:
   static constexpr int kInARow = 3;
@@ -27,25 +27,25 @@ class Health {
   static constexpr Micros kFirstRest{1'000'000};
   static constexpr Micros kLongestRest{30'000'000};
 
-  // A call was answered.
+  // Records a successful call.
   void Succeeded();
-  // A probe was.
+  // Records a successful probe.
   void Seen();
-  // `times` failures at once: some are worth two.
+  // Records `times` failures: some outcomes count twice.
   void Failed(int times);
 
   bool ill() const;
-  // Another success would change nothing.
+  // Returns true if another success would change nothing.
   bool spotless() const { return window_ == 0 && in_a_row_ == 0 && !out(); }
   bool out() const { return !std::holds_alternative<Awake>(state_); }
   bool resting() const { return out() && rests_; }
   bool failing() const { return out() && !rests_; }
 
-  // An ill server is out from now on. Returns for how long.
+  // Takes an ill server out from now on. Returns for how long.
   Micros TakeOut(bool rests, Micros now, Entropy& entropy);
 
-  // True once for each time out that is over: whoever is told so sends the probe, and reports what
-  // came of it by Seen, or by TakeOut.
+  // Returns true once after each time out. The caller must then send a probe and report its result
+  // with Seen or TakeOut.
   bool TakeProbe(Micros now);
 
  private:

@@ -12,7 +12,7 @@ Lots::Lots(std::span<const double> weights) {
     columns_.push_back({.weight = weights[i], .own = weights[i] * scale, .other = i});
     (columns_[i].own < 1 ? low : high).push_back(i);
   }
-  // Whoever has more than a column fills up the columns of those who have less.
+  // Items with more than a column fill up the columns of items with less.
   while (!low.empty() && !high.empty()) {
     Column& filled = columns_[low.back()];
     const size_t giver = high.back();
@@ -23,7 +23,7 @@ Lots::Lots(std::span<const double> weights) {
     high.pop_back();
     low.push_back(giver);
   }
-  // What is left differs from a whole column by rounding only; each is its own other.
+  // The remaining shares differ from a whole column by rounding only.
 }
 
 }  // namespace firn::client

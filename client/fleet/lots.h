@@ -9,9 +9,9 @@
 
 namespace firn::client {
 
-// Draws one of several, each as often as its weight says, in constant time (Vose's alias method): n
-// columns of equal height hold what is one's own share and the rest of somebody else's. Never
-// changes once it is made, so thread-safe.
+// Draws one of several items by weight in constant time (Vose's alias method): each of n columns of
+// equal height consists of its own item's share and a share of one other item. Immutable, so
+// thread-safe.
 class Lots {
  public:
   static constexpr size_t kNone = SIZE_MAX;
@@ -21,8 +21,8 @@ class Lots {
 
   size_t size() const { return columns_.size(); }
 
-  // One of those that `may` be drawn, as if there were no others; kNone when there is none. Takes
-  // longer, as many steps as there are servers, only where most of them may not.
+  // Draws one of the items for which `may` is true, as if there were no others, or returns kNone.
+  // Takes linear time only if `may` is false for most items.
   template <typename May>
   size_t Draw(May may, Entropy& entropy) const {
     for (int i = 0; i < kQuickDraws && !columns_.empty(); ++i) {
@@ -37,8 +37,8 @@ class Lots {
 
   struct Column {
     double weight;
-    double own;    // what part of the column is its own share
-    size_t other;  // whose the rest is
+    double own;    // fraction of the column that is its own item's
+    size_t other;  // item of the rest
   };
 
   // A number in [0, 1).

@@ -8,12 +8,12 @@
 
 namespace firn::client {
 
-// How slow a server has been lately. Leans to the slow side: a slow answer counts at once and in
-// full, quick ones bring the value down again over kDecay, and so does silence, so that a server
-// that was slow once is tried again.
+// A server's recent latency, as a peak-sensitive moving average: a slow answer counts at once and
+// in full. Fast answers lower the value over kDecay, and so does idle time, so that a server that
+// was slow once is tried again.
 //
-// Thread-safe without a lock: of two answers observed at the same moment one may be forgotten,
-// which the next one makes good.
+// Thread-safe without a lock: if two answers are observed at the same moment, one may be lost; the
+// next one compensates.
 class PeakEwma {
  public:
   static constexpr Micros kDecay{1'000'000};

@@ -6,8 +6,8 @@
 
 namespace firn::client {
 
-// How many requests all calls together may add to those that their first attempts are: so that a
-// cluster in trouble is not asked three times as much as a healthy one.
+// Limits the retries of all calls together, so that a cluster in trouble does not receive three
+// times as many requests as a healthy one.
 //
 // Earns a fifth of a retry for each call and 10 a second; holds kMost at most and is full at first.
 // A value, thread-compatible.
@@ -17,10 +17,10 @@ class RetryBudget {
   static constexpr double kPerSecond = 10;
   static constexpr double kMost = 200;
 
-  // So many calls have begun since this was last said.
+  // Adds `n` calls that have begun.
   void Calls(uint64_t n) { Earn(kPerCall * static_cast<double>(n)); }
 
-  // True when a retry may be sent; it is then paid for.
+  // Takes one retry. Returns false if the budget is used up.
   bool Take(Micros now) {
     if (now > last_) {
       Earn(kPerSecond * static_cast<double>((now - last_).count()) / 1e6);

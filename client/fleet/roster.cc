@@ -46,7 +46,7 @@ class Entries : public Balancer::Servers {
 
 }  // namespace
 
-// Those that nothing keeps from being picked: no try before, and nothing that they said of the tag.
+// The best servers that were not tried yet and have reported no limit for the tag.
 class Roster::Fit final : public Entries {
  public:
   Fit(const Roster& roster, std::string_view tag, std::span<const ServerPtr> tried, Micros now)
@@ -64,7 +64,7 @@ class Roster::Fit final : public Entries {
   const std::span<const ServerPtr> tried_;
 };
 
-// Where there is none of those: the best of the others, all of them looked at.
+// If there is none: the best of the others, after examining all of them.
 class Roster::Fittest final : public Entries {
  public:
   Fittest(const Roster& roster, std::string_view tag, std::span<const ServerPtr> tried, Micros now)
@@ -89,7 +89,7 @@ Roster::Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_num
       best_(CountBest(entries_)),
       own_numbers_(std::move(own_numbers)),
       of_best_(MakeBalancer(balancing, WeightsOf(std::span(entries_).first(best_)), turn)),
-      // Whoever goes on to others is in no turn.
+      // A call that tries further servers does not use a turn.
       of_all_(MakeBalancer(balancing == Balancing::kRoundRobin ? Balancing::kRandom : balancing,
                            WeightsOf(entries_), turn)),
       good_until_(good_until) {}

@@ -18,20 +18,20 @@
 
 namespace firn::client {
 
-// The servers that may be asked as they stood at one moment, the fittest first. It never changes,
-// so any number of threads pick from it without a lock; the Fleet makes another when a server comes
-// to stand otherwise, and before `good_until`, while weights grow.
+// An immutable snapshot of the servers that may be asked, the healthiest first. Any number of
+// threads pick from it without a lock. The Fleet makes another when a server's standing changes,
+// and before `good_until` while weights grow.
 class Roster {
  public:
   struct Entry {
     ServerPtr server;
     int64_t weight;         // above 0
     ServerFitness fitness;  // whatever the tag
-    bool spare;             // not among those that the client keeps to
+    bool spare;             // not in the client's subset
     bool elsewhere;         // not in the client's own rack
     bool unready;           // cannot do anything that needs a machine id
 
-    // Smaller is asked sooner.
+    // Servers with a smaller rank are asked first.
     int rank(ServerFitness at_best) const {
       return 4 * static_cast<int>(std::max(fitness, at_best)) + (spare ? 2 : 0) +
              (elsewhere ? 1 : 0);
@@ -44,7 +44,7 @@ class Roster {
 
   Micros good_until() const { return good_until_; }
 
-  // One of the fittest for `tag` that is not among `tried`, or null.
+  // Returns one of the best servers for `tag` that is not among `tried`, or null.
   ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now,
                  Entropy& entropy) const;
 
@@ -55,7 +55,7 @@ class Roster {
   ServerFitness LimitOf(const Entry& entry, std::string_view tag, Micros now) const;
 
   const std::vector<Entry> entries_;
-  const size_t best_;  // so many stand as well as the first
+  const size_t best_;  // number of servers with the rank of the first
   const std::shared_ptr<const TagSet> own_numbers_;
   const std::unique_ptr<const Balancer> of_best_, of_all_;
   const Micros good_until_;

@@ -8,14 +8,14 @@
 
 namespace firn::client {
 
-// How long something is left alone that may go wrong again: twice as long each time, up to a
-// longest, spread over the upper half so that clients do not come back together. Once it has been
-// well for as long as the longest, the next one is a first one again. A value, thread-compatible.
+// Exponential backoff: each time is twice as long as the one before, up to a maximum. Jitter
+// spreads it over the upper half, so that clients do not return together. After a success that
+// lasts for the maximum, the next time is a first one again. A value, thread-compatible.
 class Spell {
  public:
   Spell(Micros first, Micros longest) : first_(first), longest_(longest) {}
 
-  // One begins now; how long it lasts.
+  // Begins a backoff now. Returns its duration.
   Micros Next(Micros now, Entropy& entropy) {
     if (now > until_ + longest_) length_ = Micros(0);
     length_ = length_ == Micros(0) ? first_ : std::min(length_ * 2, longest_);
@@ -27,7 +27,7 @@ class Spell {
 
  private:
   Micros first_, longest_;
-  Micros length_{0};  // of the last one, before it was spread; 0: there was none
+  Micros length_{0};  // of the last one, before jitter; 0: none
   Micros until_{0};
 };
 

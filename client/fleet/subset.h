@@ -9,21 +9,21 @@
 
 namespace firn::client {
 
-// Which servers of a large cluster a client keeps to, so that each server has as many connections
-// as the next one, and few of them (weighted rendezvous hashing): every client draws a lot for each
-// server out of its own name and the server's address. The lowest ones win. So clients choose
-// without knowing of each other, one whose server leaves takes one other in its place, and a server
-// that comes back finds those that it had.
+// The subset of a large cluster's servers that one client uses, by weighted rendezvous hashing.
+// Every client computes a lot for each server from its own name and the server's address, and uses
+// the lowest ones. Clients thus choose without knowing each other, and spread evenly with few
+// connections. A server that leaves is replaced by exactly one other, and one that returns gets its
+// former clients back.
 struct SubsetLot {
-  double lot;  // by weight
+  double lot;  // divided by the weight
   uint32_t rack;
 };
 
-// To be divided by the server's weight: twice the weight wins twice as often.
+// Returns a lot, to be divided by the server's weight: twice the weight is chosen twice as often.
 double DrawLot(uint64_t client, std::string_view address);
 
-// The places of at most `most` of them. With a rack of its own a client keeps to those of that
-// rack, and for a quarter to others, in case all of the rack is lost.
+// Returns the indexes of at most `most` servers. If the client has a rack, three quarters of them
+// are of that rack, and a quarter of others, in case the whole rack fails.
 std::vector<size_t> ChooseSubset(std::span<const SubsetLot> servers, size_t most,
                                  std::optional<uint32_t> rack);
 

@@ -16,10 +16,10 @@ namespace firn::client {
 // Names of tags.
 using TagSet = std::set<std::string, std::less<>>;
 
-// What one server has said that it cannot do for a while: anything that needs a machine id;
-// anything for this tag, without its store; anything for this tag, as it gives that up (until a new
-// list or an answer for the tag, at the latest). Thread-safe; where nothing is known, which is
-// nearly always, looking takes no lock.
+// What one server has reported that it temporarily cannot serve: all tags that need a machine id, a
+// tag whose store is down, or a tag that it stops serving (at most until a new list, or an answer
+// for the tag). Thread-safe. If nothing is known, which is nearly always the case, a query takes no
+// lock.
 class TagLimits {
  public:
   void NotReady(Micros until);
@@ -33,10 +33,10 @@ class TagLimits {
     if (now < horizon_.load(std::memory_order_relaxed)) [[unlikely]]
       ReopenOne(tag);
   }
-  // Another process answers at its address.
+  // Discards everything: another process answers at the server's address.
   void BeginAnew();
 
-  // For a call for `tag`, where `own_numbers` need no machine id: kFit, or kResting or kDraining.
+  // Returns kFit, kResting or kDraining for a call for `tag`; `own_numbers` need no machine id.
   ServerFitness For(std::string_view tag, const TagSet& own_numbers, Micros now) const {
     if (now >= horizon_.load(std::memory_order_relaxed)) [[likely]]
       return ServerFitness::kFit;
@@ -51,7 +51,7 @@ class TagLimits {
   void Remember(TagTimes& times, std::string_view tag, Micros until);
   void Reach(Micros until);
 
-  std::atomic<Micros> horizon_{Micros(0)};  // from then on nothing below matters
+  std::atomic<Micros> horizon_{Micros(0)};  // after this time, nothing below applies
   mutable std::mutex mutex_;
   Micros not_ready_until_{0};  // under mutex_, as all below
   TagTimes store_down_until_{};

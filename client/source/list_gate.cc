@@ -26,8 +26,8 @@ void ListGate::Offer(ServerList list) {
   if (!on_list_) return;
   if (list.servers.empty()) {
     if (!std::exchange(emptiness_noted_, true)) {
-      Note(told_ ? "the directory shows no server any more; the last list stays"
-                 : "the directory shows no server yet");
+      Note(told_ ? "the directory lists no servers now; the last list is kept"
+                 : "the directory lists no servers yet");
     }
     return;
   }

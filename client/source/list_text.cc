@@ -66,7 +66,7 @@ std::string_view Cut(std::string_view& text, char end) {
 
 Result<std::string> ReadWord(std::string_view& body, std::string_view key) {
   std::string_view line = Cut(body, '\n');
-  if (Cut(line, ' ') != key) return Corrupt(Cat("no line ", key, " where it belongs"));
+  if (Cut(line, ' ') != key) return Corrupt(Cat("the line ", key, " is missing or misplaced"));
   return UrlDecode(line);
 }
 
@@ -116,14 +116,14 @@ std::string FormatList(const KeptList& kept) {
 }
 
 Result<KeptList> ParseList(std::string_view text) {
-  if (text.size() > kListTextBytesMax) return Corrupt("a list of servers is never so long");
+  if (text.size() > kListTextBytesMax) return Corrupt("too long to be a list of servers");
   if (text.size() < kCheckLineBytes) return Corrupt("too short to be a list of servers");
   const std::string_view body = text.substr(0, text.size() - kCheckLineBytes);
-  if (text.substr(body.size()) != CheckLine(body)) return Corrupt("its check does not match");
+  if (text.substr(body.size()) != CheckLine(body)) return Corrupt("its checksum does not match");
   Result<KeptList> kept = ReadBody(body);
   if (!kept.ok()) return Corrupt(kept.status().message());
   // Accepts only one spelling of a list, even with a correct checksum.
-  if (FormatList(*kept) != text) return Corrupt("it is not spelled as it should be");
+  if (FormatList(*kept) != text) return Corrupt("it is not in the canonical form");
   return kept;
 }
 

@@ -127,7 +127,8 @@ class RegistrySource final : public ServerSource {
     if (meta.ok()) {
       cluster_ = {.uuid = meta->uuid, .name = {}, .layout = meta->layout};
     } else {
-      gate_.Note("the cluster's root node does not tell which it is: " + meta.status().message());
+      gate_.Note("cannot identify the cluster, because its root node is unreadable: " +
+                 meta.status().message());
       if (!cluster_) cluster_.emplace();
     }
     OfferWhenWhole();

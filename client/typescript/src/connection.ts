@@ -235,7 +235,7 @@ export class Connection {
   private takeAnswer(frame: Buffer, now: number): void {
     const first = this.queue[this.head];
     if (!first) {
-      const failure = failed('broken', 'an answer came to no call');
+      const failure = failed('broken', 'an answer belongs to no call');
       this.host.unasked(this, failure, now);
       return this.close(failure);
     }

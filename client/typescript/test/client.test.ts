@@ -35,7 +35,7 @@ test('sends the requests of one turn in one write, on one connection', () => usi
   assert.equal(server!.sockets.size, 1);
 }));
 
-test('a busy event loop is no timeout', () =>
+test('a busy event loop causes no timeout', () =>
   using({ deadlineMs: 100, attemptLimitMs: 40 }, 1, async (client, server) => {
     for (let i = 0; i < 3; i++) {
       server!.answers = (request) => {

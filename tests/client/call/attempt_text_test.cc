@@ -66,7 +66,7 @@ std::vector<Cause> InIntroductions() {
        Before::kAnswersThenCloses},
       {"Http",
        {.kind = Kind::kHttp},
-       " wrong service after .* ms: what came is too long for an answer$",
+       " wrong service after .* ms: its answer exceeds the maximum length$",
        Code::kUnavailable,
        Before::kNothing},
       {"StatusNoSuchMethod",
@@ -81,7 +81,7 @@ std::vector<Cause> InIntroductions() {
        Before::kNothing},
       {"StatusClosed",
        {.kind = Kind::kClose, .in_status = true},
-       " closed after [0-9.]+ ms: at the first word: it may speak TLS only$",
+       " closed after [0-9.]+ ms: before it answered anything: it may require TLS$",
        Code::kUnavailable,
        Before::kNothing},
       {"StatusHalf",
@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(AllForms, AttemptTextTest,
                                   Causes()[std::get<1>(of.param)].name;
                          });
 
-// --- servers that are no fake's behaviour, and refusals without an attempt beside them -----------
+// --- servers that are not fakes, and refusals without further attempts ---------------------------
 
 class OneServerTest : public testing::TestWithParam<CallForm> {};
 
@@ -195,7 +195,7 @@ TEST_P(OneServerTest, SaysThatItTookNoConnection) {
               ContainsRegex(hole.address() + " took no connection in time after [0-9.]+ ms$"));
 }
 
-TEST_P(OneServerTest, TellsARefusalThatNobodyWouldMendInTheServersWordsAlone) {
+TEST_P(OneServerTest, ReturnsAFinalRefusalInTheServersWordsAlone) {
   ClientRig rig(2, GetParam());
   for (FakeServer* server : rig.servers()) {
     server->Behave({.kind = Kind::kRefuse, .reason = Reason::kInternal});

@@ -17,8 +17,8 @@
 
 namespace firn {
 
-// An address on 127.0.0.1 that neither takes nor refuses connections: a listener whose queue is
-// full and that nobody empties, so that the kernel drops whatever asks to be let in.
+// An address on 127.0.0.1 that neither accepts nor refuses connections: the listener's queue is
+// full and never emptied, so the kernel drops new connections.
 class BlackHole {
  public:
   BlackHole() {

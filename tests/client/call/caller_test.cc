@@ -15,7 +15,7 @@
 namespace firn::client {
 namespace {
 
-// Counts how often it was looked at, as each turn does once at least.
+// Counts how often it was read; each turn reads it at least once.
 class WatchedClock final : public Clock {
  public:
   WallMs Wall() const override { return WallMs(1'700'000'000'000); }
@@ -68,7 +68,7 @@ TEST_F(CallerTest, HoweverManyWaitForServersTheyEndTogether) {
   AwaitEnded(kMany);
 }
 
-TEST_F(CallerTest, NewsThatNobodyHasHeardYetIsNotToldAgain) {
+TEST_F(CallerTest, PendingNewsIsNotReportedAgain) {
   std::promise<void> go_on, all;
   caller_.Post([&go_on] { go_on.get_future().wait(); });
   for (int i = 0; i < 1'000; ++i) caller_.OnNews();

@@ -52,13 +52,13 @@ class ConnectingTest : public testing::TestWithParam<CallForm> {
   PairRig rig_{GetParam()};
 };
 
-TEST_P(ConnectingTest, GoesOnWhenNobodyTakesTheConnection) {
+TEST_P(ConnectingTest, FailsOverWhenAConnectionIsNotAccepted) {
   const CallAttempt attempt = rig_.AskBad(hole_.address());
   EXPECT_EQ(attempt.end, AttemptEnd::kConnectTimeout) << attempt.ToString();
   EXPECT_GE(attempt.took, kShortAttempt - Milliseconds(1));
 }
 
-TEST_P(ConnectingTest, AConnectionThatNobodyTakesCountsTwice) {
+TEST_P(ConnectingTest, AnUnacceptedConnectionCountsTwice) {
   const auto rests = [&] {
     return rig_.ViewOf(hole_.address()).fitness == ServerFitness::kResting;
   };
@@ -85,7 +85,7 @@ TEST_P(ConnectingTest, DoesNotConnectWithoutEndToAServerThatRefuses) {
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] { return rig.GetId().ok(); }));
 }
 
-// So does a balancer that has nobody behind it.
+// A load balancer without a backend behaves in this way.
 TEST_P(ConnectingTest, DoesNotConnectWithoutEndToOneThatClosesAtTheFirstWord) {
   ClientRig rig(1, GetParam());
   rig.server(0).Behave({.kind = Kind::kClose, .in_status = true});
@@ -117,7 +117,7 @@ constexpr Introduction kIntroductions[] = {
 
 class IntroductionTest : public testing::TestWithParam<std::tuple<CallForm, Introduction>> {};
 
-TEST_P(IntroductionTest, SendsTheCallElsewhereWhenItIsNoGoodOne) {
+TEST_P(IntroductionTest, FailsOverWhenTheStatusIsUnusable) {
   const auto& [form, introduction] = GetParam();
   PairRig pair(form);
   FakeServer& bad = pair.server(0);
@@ -127,7 +127,7 @@ TEST_P(IntroductionTest, SendsTheCallElsewhereWhenItIsNoGoodOne) {
               .in_status = true});
   const CallAttempt attempt = pair.AskBad(bad.address());
   EXPECT_EQ(attempt.end, introduction.end) << attempt.ToString();
-  EXPECT_EQ(bad.requests(), 0) << "nobody asks for ids before the status is known";
+  EXPECT_EQ(bad.requests(), 0) << "no ids are requested before the status is known";
   EXPECT_EQ(pair.View(bad).fitness == ServerFitness::kQuarantined, introduction.quarantined);
 }
 

@@ -49,7 +49,7 @@ class ConnectorTest : public testing::Test {
   const Address good_ = Numeric(server_.address());
 };
 
-TEST_F(ConnectorTest, GoesOnAtOnceWhereAnAddressRefuses) {
+TEST_F(ConnectorTest, TriesTheNextAddressAtOnceAfterARefusal) {
   const std::string port = server_.address().substr(server_.address().find(':'));
   const Address deaf = Numeric("127.0.0.2" + port);
   Connector::Result result = Connect({deaf, good_});

@@ -60,7 +60,7 @@ TEST_P(FailoverTest, GivesDifferentIdsFromAnyServer) {
   for (const FakeServer* server : rig.servers()) EXPECT_EQ(server->requests(), 10);
 }
 
-TEST_P(FailoverTest, GoesOnAtOnceWhenConnectionsAreRefused) {
+TEST_P(FailoverTest, FailsOverAtOnceWhenConnectionsAreRefused) {
   ClientRig rig(3, GetParam());
   rig.server(0).Down();
   rig.server(1).Down();
@@ -122,7 +122,7 @@ TEST_P(FailoverTest, GoesOnWhenTheAnswerDrips) {
   ExpectGoesOn(*rig, AttemptEnd::kTimeout);
 }
 
-TEST_P(FailoverTest, QuarantinesWhoeverBreaksTheProtocol) {
+TEST_P(FailoverTest, QuarantinesAServerThatBreaksTheProtocol) {
   for (const Kind kind :
        {Kind::kGarbage, Kind::kZeroIds, Kind::kFarTime, Kind::kOtherSequence, Kind::kEmpty}) {
     auto rig = Settled();
@@ -134,7 +134,7 @@ TEST_P(FailoverTest, QuarantinesWhoeverBreaksTheProtocol) {
   }
 }
 
-TEST_P(FailoverTest, QuarantinesWhoeverAnswersWhatNobodyAsked) {
+TEST_P(FailoverTest, QuarantinesAServerThatSendsAnUnrequestedAnswer) {
   auto rig = Settled();
   rig->favourite().Behave(Kind::kRepeat);
   EXPECT_TRUE(rig->GetId().ok()) << "the first answer is as good as any";
@@ -142,7 +142,7 @@ TEST_P(FailoverTest, QuarantinesWhoeverAnswersWhatNobodyAsked) {
   EXPECT_TRUE(Eventually(Milliseconds(60'000), out));
 }
 
-TEST_P(FailoverTest, QuarantinesWhoeverGivesTooFewIds) {
+TEST_P(FailoverTest, QuarantinesAServerThatReturnsTooFewIds) {
   const auto ids = [](ClientRig& rig) { return rig.GetIds(10).code(); };
   const auto runs = [](ClientRig& rig) { return rig.GetRuns(10).code(); };
   const auto text = [](ClientRig& rig) { return rig.GetText().code(); };
@@ -157,7 +157,7 @@ TEST_P(FailoverTest, QuarantinesWhoeverGivesTooFewIds) {
   }
 }
 
-TEST_P(FailoverTest, GoesOnWithServersThatLackedAMethodForWhateverTheyHave) {
+TEST_P(FailoverTest, UsesTheOtherMethodsOfAServerThatLacksOne) {
   ClientRig rig(3, GetParam());
   rig.options.balancing = Balancing::kRoundRobin;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(rig.GetId().ok());
@@ -187,7 +187,7 @@ TEST_P(FailoverTest, GivesAsManyIdsAsWereAskedForInEveryShape) {
   EXPECT_EQ(*text, std::to_string(rig.GetId().value() - 1)) << "the id before the next one";
 }
 
-TEST_P(FailoverTest, QuarantinesWhoeverGivesAnIdTwiceInOneAnswer) {
+TEST_P(FailoverTest, QuarantinesAServerThatRepeatsAnIdInOneAnswer) {
   auto rig = Settled();
   FakeServer& favourite = rig->favourite();
   favourite.Behave(Kind::kTwice);
@@ -316,7 +316,7 @@ TEST_P(FailoverTest, LeavesAServerThatHasClosedOneTagForThatTagOnly) {
   EXPECT_EQ(rig.server(0).requests(), asked);
 }
 
-TEST_P(FailoverTest, TellsRefusalsThatNobodyElseWouldMend) {
+TEST_P(FailoverTest, ReturnsRefusalsThatEveryServerWouldRepeat) {
   const std::pair<Reason, Code> kFinal[] = {{Reason::kBadRequest, Code::kInvalid},
                                             {Reason::kUnknownTag, Code::kNotFound},
                                             {Reason::kRejected, Code::kDenied},

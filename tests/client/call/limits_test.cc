@@ -51,7 +51,7 @@ TEST(MakeTest, AClientThatCannotBeUsedIsNotMade) {
   }
 }
 
-TEST(MakeTest, OneThatCanBeUsedIs) {
+TEST(MakeTest, ReturnsAUsableClient) {
   FakeServer server;
   const auto client = Client::Make({.servers = ListOf({&server})});
   ASSERT_TRUE(client.ok()) << client.status();

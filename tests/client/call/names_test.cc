@@ -33,7 +33,7 @@ class Names {
     const std::lock_guard lock(mutex_);
     hosts_[name] = std::move(hosts);
   }
-  // From now on nobody is answered, until Free.
+  // With `held`, lookups get no answer until Free.
   void Hold(bool held) {
     const std::lock_guard lock(mutex_);
     held_ = held;

@@ -31,7 +31,7 @@ class NeighboursTest : public testing::TestWithParam<CallForm> {
   ClientRig rig_;
 };
 
-TEST_P(NeighboursTest, AShortDeadlineFailsNobodyElse) {
+TEST_P(NeighboursTest, AShortDeadlineFailsNoOtherCall) {
   ASSERT_TRUE(rig_.GetId().ok());
   rig_.server(0).Behave(Behaviour{.delay = Milliseconds(300)});
   auto patient = Later();
@@ -74,7 +74,7 @@ TEST_P(NeighboursTest, ALineThatMovesIsWaitedInUntilTheDeadline) {
   EXPECT_GT(rig_.client().counters().in_line, 0u);
 }
 
-TEST_P(NeighboursTest, IdsThatMetNobodyAreNotLookedForInTheNextAnswer) {
+TEST_P(NeighboursTest, IdsOfAnAbandonedCallAreNotCheckedInTheNextAnswer) {
   rig_.server(0).Behave({.kind = Kind::kFarTime, .delay = Milliseconds(200)});
   std::promise<Code> ended;
   rig_.client().GetIds("undated", 5, [&](const auto& ids) { ended.set_value(ids.code()); },

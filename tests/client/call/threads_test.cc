@@ -90,7 +90,7 @@ class CallbacksElsewhereTest : public testing::Test {
   Executor executor_;
 };
 
-TEST_F(CallbacksElsewhereTest, OneThatWaitsKeepsNoCallWaiting) {
+TEST_F(CallbacksElsewhereTest, ABlockedCallbackDelaysNoCall) {
   std::promise<void> go_on;
   std::promise<std::thread::id> ran_on;
   rig_.client().GetId("order", [&](const Result<int64_t>& id) {

@@ -155,7 +155,7 @@ TEST_P(Restrained, PicksAmongTheOthersAsIfThereWereNoMore) {
   ExpectShares({shares[0], shares[1], shares[2]}, {0.25, 0.25, 0.5});
 }
 
-TEST_P(Restrained, PicksNobodyWhereNobodyMayBePicked) {
+TEST_P(Restrained, PicksNoneWhenNoneMayBePicked) {
   std::vector<Load> loads = Idle({100, 100});
   for (Load& load : loads) load.offered = false;
   EXPECT_EQ(Picks(GetParam(), loads).Pick(), Balancer::kNone);

@@ -31,7 +31,7 @@ class ComebackTest : public FleetTest {
       }
       clock_.Advance(Milliseconds(1'000));
     }
-    ADD_FAILURE() << "nobody is looked at";
+    ADD_FAILURE() << "no server is probed";
     return kAtMost;
   }
 };
@@ -92,7 +92,7 @@ TEST_F(ComebackTest, LooksAgainAtOneInQuarantineThoughListsMayChange) {
   EXPECT_EQ(Fitness(1), ServerFitness::kFit);
 }
 
-TEST_F(ComebackTest, LeavesWhoeverSpeaksNonsenseAgainForLonger) {
+TEST_F(ComebackTest, QuarantinesLongerAfterARepeatedViolation) {
   Of({At(1), At(2), At(3)});
   Milliseconds least{15'000};
   for (int i = 0; i < 3; ++i) {
@@ -265,7 +265,7 @@ TEST_F(StickyComebackTest, IsNotMovedByAHedgeOrARetry) {
   EXPECT_NE(Pick("order", {settled}), settled);
   EXPECT_EQ(Pick(), settled);
   End(settled, kTimeout);
-  EXPECT_EQ(Pick(), settled) << "one failure is no illness";
+  EXPECT_EQ(Pick(), settled) << "one failure does not make a server ill";
   for (int i = 0; i < 100; ++i) End(Pick(), Outcome::Of(AttemptEnd::kAbandoned, {}));
   EXPECT_EQ(Pick(), settled) << "that others were sooner is none either";
 }

@@ -15,7 +15,7 @@ using Event = Fitness::Event;
 using Member = Fitness::Member;
 using Draining = Fitness::Draining;
 using Quarantined = Fitness::Quarantined;
-using Stranger = Fitness::Stranger;
+using Foreign = Fitness::Foreign;
 using Standing = Fitness::Standing;
 
 constexpr Micros kNow{1'000'000};
@@ -29,7 +29,7 @@ struct Cell {
 };
 
 std::string NameOf(const Standing& standing) {
-  constexpr const char* kNames[] = {"Member", "Draining", "Quarantined", "Stranger"};
+  constexpr const char* kNames[] = {"Member", "Draining", "Quarantined", "Foreign"};
   return kNames[standing.index()];
 }
 
@@ -51,37 +51,36 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Cell{Member{}, Event::kListed, Member{}}, Cell{Member{}, Event::kGivesIds, Member{}},
         Cell{Member{}, Event::kSaysDraining, Draining{}},
-        Cell{Member{}, Event::kSpeaksNonsense, Quarantined{}},
-        Cell{Member{}, Event::kIsStrange, Stranger{}},
-        Cell{Member{}, Event::kSeenStaying, Member{}},
+        Cell{Member{}, Event::kBreaksProtocol, Quarantined{}},
+        Cell{Member{}, Event::kIsForeign, Foreign{}}, Cell{Member{}, Event::kSeenStaying, Member{}},
         Cell{Member{}, Event::kSeenDraining, Draining{}}, Cell{Member{}, Event::kNotSeen, Member{}},
         Cell{Draining{}, Event::kListed, Member{}}, Cell{Draining{}, Event::kGivesIds, Member{}},
         Cell{Draining{kUnderWay}, Event::kGivesIds, Member{}},
         Cell{Draining{}, Event::kSaysDraining, Draining{}},
-        Cell{Draining{}, Event::kSpeaksNonsense, Quarantined{}},
-        Cell{Draining{}, Event::kIsStrange, Stranger{}},
+        Cell{Draining{}, Event::kBreaksProtocol, Quarantined{}},
+        Cell{Draining{}, Event::kIsForeign, Foreign{}},
         Cell{Draining{}, Event::kSeenStaying, Member{}},
         Cell{Draining{}, Event::kSeenDraining, Draining{}},
         Cell{Draining{kUnderWay}, Event::kNotSeen, Draining{}},
         Cell{Quarantined{}, Event::kListed, Member{}},
         Cell{Quarantined{}, Event::kGivesIds, Quarantined{}},
         Cell{Quarantined{}, Event::kSaysDraining, Quarantined{}},
-        Cell{Quarantined{}, Event::kSpeaksNonsense, Quarantined{}},
-        Cell{Quarantined{}, Event::kIsStrange, Stranger{}},
+        Cell{Quarantined{}, Event::kBreaksProtocol, Quarantined{}},
+        Cell{Quarantined{}, Event::kIsForeign, Foreign{}},
         Cell{Quarantined{}, Event::kSeenStaying, Quarantined{}},
         Cell{Quarantined{}, Event::kSeenDraining, Quarantined{}},
         Cell{Quarantined{kUnderWay}, Event::kNotSeen, Quarantined{}},
         Cell{Quarantined{kUnderWay}, Event::kSeenStaying, Member{}},
         Cell{Quarantined{kUnderWay}, Event::kSeenDraining, Draining{}},
-        Cell{Stranger{}, Event::kListed, Member{}}, Cell{Stranger{}, Event::kGivesIds, Stranger{}},
-        Cell{Stranger{}, Event::kSaysDraining, Stranger{}},
-        Cell{Stranger{}, Event::kSpeaksNonsense, Stranger{}},
-        Cell{Stranger{}, Event::kIsStrange, Stranger{}},
-        Cell{Stranger{}, Event::kSeenStaying, Stranger{}},
-        Cell{Stranger{}, Event::kSeenDraining, Stranger{}},
-        Cell{Stranger{kUnderWay}, Event::kNotSeen, Stranger{}},
-        Cell{Stranger{kUnderWay}, Event::kSeenStaying, Member{}},
-        Cell{Stranger{kUnderWay}, Event::kSeenDraining, Draining{}}));
+        Cell{Foreign{}, Event::kListed, Member{}}, Cell{Foreign{}, Event::kGivesIds, Foreign{}},
+        Cell{Foreign{}, Event::kSaysDraining, Foreign{}},
+        Cell{Foreign{}, Event::kBreaksProtocol, Foreign{}},
+        Cell{Foreign{}, Event::kIsForeign, Foreign{}},
+        Cell{Foreign{}, Event::kSeenStaying, Foreign{}},
+        Cell{Foreign{}, Event::kSeenDraining, Foreign{}},
+        Cell{Foreign{kUnderWay}, Event::kNotSeen, Foreign{}},
+        Cell{Foreign{kUnderWay}, Event::kSeenStaying, Member{}},
+        Cell{Foreign{kUnderWay}, Event::kSeenDraining, Draining{}}));
 
 class FitnessTest : public testing::Test {
  protected:
@@ -115,24 +114,24 @@ TEST_F(FitnessTest, LooksAgainAfterEverLongerTimesWhenALookWasLost) {
 }
 
 TEST_F(FitnessTest, EndsAQuarantineByTheLookThatIsMeantForIt) {
-  Hear(Event::kSpeaksNonsense, kNow);
+  Hear(Event::kBreaksProtocol, kNow);
   Hear(Event::kSeenStaying, kNow);
-  EXPECT_TRUE(fitness_.quarantined()) << "it was looked at for another reason";
+  EXPECT_TRUE(fitness_.quarantined()) << "the probe had another reason";
   EXPECT_TRUE(fitness_.TakeLook(kLater));
   EXPECT_TRUE(Hear(Event::kSeenStaying, kLater));
   EXPECT_TRUE(fitness_.member());
 }
 
 TEST_F(FitnessTest, ForgetsALookWhenThereIsNonsenseAgain) {
-  Hear(Event::kSpeaksNonsense, kNow);
+  Hear(Event::kBreaksProtocol, kNow);
   EXPECT_TRUE(fitness_.TakeLook(kLater));
-  Hear(Event::kSpeaksNonsense, kLater);
+  Hear(Event::kBreaksProtocol, kLater);
   Hear(Event::kSeenStaying, kLater);
   EXPECT_TRUE(fitness_.quarantined());
 }
 
 TEST_F(FitnessTest, LeavesItNoLongerWhenManyConnectionsSayTheSame) {
-  for (int i = 0; i < 20; ++i) Hear(Event::kSpeaksNonsense, kNow);
+  for (int i = 0; i < 20; ++i) Hear(Event::kBreaksProtocol, kNow);
   EXPECT_TRUE(fitness_.TakeLook(kLater));
 }
 

@@ -16,7 +16,7 @@ TEST_F(FleetTest, LeavesAServerAloneThatFailedThreeTimes) {
   EXPECT_FALSE(Names(Asked(), 2));
 }
 
-TEST_F(FleetTest, CountsAConnectionThatNobodyTookTwice) {
+TEST_F(FleetTest, CountsAnUnacceptedConnectionTwice) {
   Of({At(1), At(2), At(3)});
   Happen(2, Outcome::Of(AttemptEnd::kConnectTimeout, {}), 2);
   EXPECT_EQ(Fitness(2), ServerFitness::kResting);
@@ -260,7 +260,7 @@ TEST_F(FleetTest, KeepsWhatItKnowsOfAServerThatStaysInTheList) {
   EXPECT_EQ(fleet.View().servers.size(), 2u);
 }
 
-TEST_F(FleetTest, KnowsNothingOfAServerThatWasStartedAnew) {
+TEST_F(FleetTest, ForgetsWhatItKnewOfARestartedServer) {
   KnownServer again = At(2);
   again.incarnation = "first";
   Fleet& fleet = Of({At(1), again});
@@ -306,13 +306,13 @@ TEST_F(FleetTest, LetsNoLookThatBeganBeforeEndAQuarantine) {
   EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
 }
 
-TEST_F(FleetTest, SaysWhyNobodyCanBeAsked) {
+TEST_F(FleetTest, ReportsWhyNoServerCanBeAsked) {
   Fleet& fleet = Of({});
-  EXPECT_EQ(fleet.TellNobodyToAsk(), "no provider: no server is known");
+  EXPECT_EQ(fleet.ReportNoServer(), "no provider: no server is known");
   list_.servers = {At(1)};
   fleet.Apply(list_);
   End(Pick(), Outcome::Of(AttemptEnd::kWrongService, "another one's"));
-  EXPECT_NE(fleet.TellNobodyToAsk().find("another one's"), std::string::npos);
+  EXPECT_NE(fleet.ReportNoServer().find("another one's"), std::string::npos);
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST_F(HealthTest, IsFailingWhereItMayNotRest) {
   EXPECT_TRUE(health_.resting());
 }
 
-TEST(SpellTest, BeginsAnewAfterALongTimeWithoutOne) {
+TEST(SpellTest, RestartsAtTheFirstTimeAfterALongPause) {
   SeededEntropy entropy(1);
   Spell spell(kSecond, 30 * kSecond);
   Micros now = kStart;
@@ -168,7 +168,7 @@ ServerFacts Facts(const std::string& uuid, const std::string& layout = "firn") {
   return facts;
 }
 
-TEST(ClusterCheckTest, IsSettledByTheFirstServerWhereNobodySays) {
+TEST(ClusterCheckTest, IsDeterminedByTheFirstServerIfUnspecified) {
   ClusterCheck check("");
   EXPECT_EQ(check.FaultOf(Facts("a")), std::nullopt);
   EXPECT_EQ(check.FaultOf(Facts("a")), std::nullopt);
@@ -197,10 +197,10 @@ TEST(ClusterCheckTest, TakesAServerThatDoesNotKnowItsClusterForNoOther) {
   EXPECT_TRUE(check.KnowsTooLittle(Facts("")));
   EXPECT_FALSE(check.KnowsTooLittle(Facts("a")));
   EXPECT_FALSE(check.KnowsTooLittle(Facts("b")));
-  EXPECT_FALSE(ClusterCheck("").KnowsTooLittle(Facts(""))) << "nobody has said which it must be";
+  EXPECT_FALSE(ClusterCheck("").KnowsTooLittle(Facts(""))) << "no cluster is specified";
 }
 
-TEST(ClusterCheckTest, RefusesWhoeverSaysNothingOfItself) {
+TEST(ClusterCheckTest, RefusesAServerWithoutAnIdentity) {
   EXPECT_NE(ClusterCheck("").FaultOf(ServerFacts{}), std::nullopt);
 }
 

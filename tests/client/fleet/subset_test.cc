@@ -62,7 +62,7 @@ TEST(SubsetTest, AServerOfTwiceTheWeightHasTwiceTheClients) {
   EXPECT_NEAR(static_cast<double>(heavy) / light, 2.0, 0.15);
 }
 
-TEST(SubsetTest, OneThatLeavesIsReplacedByOneAndNoOtherMoves) {
+TEST(SubsetTest, ReplacesALeavingServerByOneAndMovesNoOther) {
   const std::vector<Listed> all = Cluster(kServers);
   for (uint64_t client = 0; client < 100; ++client) {
     const std::set<int> before = Chosen(client, all);
@@ -154,7 +154,7 @@ TEST_F(KeepingTest, AsksAllWhileFewerThanThreeOfThemAreFit) {
   EXPECT_EQ(Names().size(), 50u - 14u);
 }
 
-TEST_F(KeepingTest, ACallThatAllOfThemHaveFailedGoesOn) {
+TEST_F(KeepingTest, ACallFailsOverToServersOutsideTheSubset) {
   Keep(50);
   std::vector<ServerPtr> tried;
   while (tried.size() < 50) {

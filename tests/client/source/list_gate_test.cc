@@ -44,11 +44,11 @@ TEST_F(ListGateTest, IgnoresAnEmptyListAndNotesItOnce) {
   const auto gate = Gate();
   gate->Open(recorder_.Listener());
   gate->Offer(ListOf({}));
-  EXPECT_NE(recorder_.notes().find("no server yet"), std::string::npos);
+  EXPECT_NE(recorder_.notes().find("no servers yet"), std::string::npos);
   gate->Offer(ListOf({"a:1"}));
   for (int i = 0; i < 3; ++i) gate->Offer(ListOf({}));
   EXPECT_EQ(recorder_.last(), ListOf({"a:1"}));
-  const std::string kept = "shows no server any more";
+  const std::string kept = "lists no servers now";
   EXPECT_EQ(recorder_.notes().find(kept), recorder_.notes().rfind(kept));
   EXPECT_EQ(ListCache(path_, "zk://zk/firn/shop").Read()->servers.size(), 1u);
   gate->Offer(ListOf({"a:1"}));

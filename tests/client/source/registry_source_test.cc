@@ -87,7 +87,7 @@ TEST_F(DirSourceTest, KeepsTheLastListWhileAllServersAreGone) {
   Open(registry_, cache_);
   ASSERT_TRUE(recorder_.Shows({"10.0.0.7:7609"}));
   operator_.Remove("10.0.0.7:7609");
-  ASSERT_TRUE(recorder_.Noted("shows no server any more"));
+  ASSERT_TRUE(recorder_.Noted("lists no servers now"));
   EXPECT_EQ(recorder_.addresses(), Addresses{"10.0.0.7:7609"});
   operator_.Add("10.0.0.8:7609");
   EXPECT_TRUE(recorder_.Shows({"10.0.0.8:7609"}));
@@ -176,7 +176,7 @@ TEST_F(ZkSourceTest, KeepsTheListWhenZooKeeperAndAllServersEnd) {
   ASSERT_TRUE(zk_->Restart(0).ok());
   ASSERT_TRUE(zk_->AwaitReady().ok());
   // The server's session outlives ZooKeeper's restart, and then its own time.
-  EXPECT_TRUE(recorder_.Noted("shows no server any more")) << recorder_.notes();
+  EXPECT_TRUE(recorder_.Noted("lists no servers now")) << recorder_.notes();
   EXPECT_EQ(recorder_.count(), before);
   operator_ = std::make_unique<Announcer>(registry_);
   operator_->Add("10.0.0.9:7609");
