@@ -338,6 +338,22 @@ TEST_F(ZkCoordinatorTest, ClosesUnderLoadAndOnADeadNetwork) {
   EXPECT_TRUE(direct->Read("/").ok());
 }
 
+TEST_F(ZkCoordinatorTest, SharedPersistentNodesAreOpenToOtherClients) {
+  Start();
+  const auto at_root = [this](const std::string& auth) {
+    auto opened = std::make_unique<CoordinatorClient>(std::make_unique<ZkCoordinator>(
+        ZkOptions{.hosts = zk->hosts(), .root = "", .auth = auth, .shared = true}, SystemClock()));
+    EXPECT_TRUE(opened->AwaitSession());
+    return opened;
+  };
+  const auto owner = at_root("firn:secret"), other = at_root("");
+  ASSERT_TRUE(owner->Create("/dubbo", "").status.ok());
+  ASSERT_TRUE(owner->Create("/dubbo/own", "", Lifetime::kEphemeral).status.ok());
+  EXPECT_TRUE(other->Create("/dubbo/other", "").status.ok());
+  EXPECT_TRUE(other->Read("/dubbo/own").ok());
+  EXPECT_EQ(other->Set("/dubbo/own", "x", Write::kAnyVersion).status.code(), Code::kDenied);
+}
+
 TEST_F(ZkCoordinatorTest, AForkedChildLeavesTheSessionToItsParent) {
   session_time = kLongSession;
   Start();
