@@ -33,9 +33,9 @@ import program_help
 import programs
 
 PROGRAMS = re.compile(
-    r"(\./)?(tools|tests|build)/\S+|(firn|firn-server|firn-load|claim_sim|node_sim|segment_sim|curl|redis-cli|cmake|"
-    r"ctest|cpack|apt|systemctl|docker|kubectl|openssl|head|mkdir|thrift|pip|npm|node|javac|java|go|export|"
-    r"editor)(?= |$)")
+    r"(\./)?(tools|tests|build)/\S+|(firn(?! \")|firn-server|firn-load|claim_sim|node_sim|segment_sim|curl|redis-cli|"
+    r"cmake|ctest|cpack|apt|systemctl|docker|kubectl|helm|openssl|head|mkdir|thrift|pip|npm|node|javac|java|go|"
+    r"export|editor)(?= |$)")
 IN_A_SENTENCE = re.compile(r"`((?:\./)?(?:tools/[\w/]+|firn|firn-server) [^`]+)`")
 LIST = "page_commands.txt"
 PATIENCE_S = 120
