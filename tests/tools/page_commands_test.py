@@ -345,10 +345,15 @@ class PageCommandsTest(unittest.TestCase):
         """How many dates a transcript printed; its lines on the page, and those printed, with the page's date."""
         with tempfile.TemporaryDirectory(prefix="firn-pages-") as folder:
             printed = Place(self.root, self.programs, folder).replay(text)
+        # redis-cli prints an empty line after an error, which no page can show at the end of a block.
+        printed = [lines[:-1] if lines[-1:] == [""] else lines for lines in printed]
         shown = [lines for _, lines in steps_of(text)]
-        (day,) = set(DATE.findall(str(shown)))
+        on_page = set(DATE.findall(str(shown)))
+        self.assertLessEqual(len(on_page), 1)
         days = set(DATE.findall(str(printed)))
-        return len(days), shown, [[DATE.sub(day, line) for line in lines] for lines in printed]
+        if on_page:
+            printed = [[DATE.sub(*on_page, line) for line in lines] for lines in printed]
+        return len(days), shown, printed
 
     @staticmethod
     def tried(place, command, code):
