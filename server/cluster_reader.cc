@@ -10,6 +10,7 @@
 #include "common/base/cat.h"
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
+#include "registry/operate/restore_command.h"
 #include "registry/operate/who.h"
 #include "server/node/open_node.h"
 
@@ -211,7 +212,9 @@ Result<ClusterReader::Snapshot> ClusterReader::ReadSnapshot() {
     session_.reset();
     return read;
   }
-  Json said = AuditJson(*audit, false);
+  Json said = AuditJson(
+      *audit, false,
+      RepairCommand(*audit, {.registry = place_.registry, .auth_file = place_.auth_file}));
   if (audit->paces_wanted_at) {
     if (session_->paces_wanted_at != audit->paces_wanted_at) session_->seen_wanted = now.boot;
     session_->paces_wanted_at = audit->paces_wanted_at;

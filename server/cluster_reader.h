@@ -39,6 +39,7 @@ class ClusterReader final : public front::ClusterView {
   struct Place {
     std::string registry;     // as OpenCoordinator takes it; static: cannot be read
     std::string credentials;  // user:password, for ZooKeeper
+    std::string auth_file{};  // the file that contains them, for printed commands
   };
 
   // `clock` and `entropy` must outlive it.

@@ -22,6 +22,8 @@ constexpr Milliseconds kPoll{10};
 constexpr Milliseconds kConsumersLeave{10'000};
 constexpr Milliseconds kLogRestoreEvery{60'000};
 constexpr Milliseconds kRefreshRightsEvery{1'000};
+// Time for which the provider node shows a loss of records, as FirnHistoryLost does.
+constexpr Milliseconds kHistoryLostFor{600'000};
 
 // Takes as long for a wrong secret as for one that differs in its last byte only.
 bool IsSameSecret(std::string_view a, std::string_view b) {
@@ -95,8 +97,10 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
       pace_publisher_(
           node_->loop().coordinator(), entropy, options_.advertise.ToString(),
           [this](BootMs now) { return pace_.Read(front_.totals(), front_.sums(), now); }),
-      cluster_({.registry = options_.place.registry, .credentials = options_.place.credentials}, {},
-               clock, entropy),
+      cluster_({.registry = options_.place.registry,
+                .credentials = options_.place.credentials,
+                .auth_file = options_.credentials_file},
+               {}, clock, entropy),
       front_(FrontOptions(), node_->issuer(), view_, view_, clock) {
   node_->AddTick([this](Now now) { Publish(now); });
   node_->segments().OnNews([this](const std::string& tag) { front_.WakeParked(tag); });
@@ -217,7 +221,7 @@ void ServerProgram::Publish(Now now) {
   root_.Tick(now.boot, node_->status().claim.uuid);
   listing_.Tick(now, node_->status().claim.uuid, phase);
   if (phase != told_phase_ || now.boot - told_at_ >= ProviderPublisher::kReportInterval) {
-    publisher_.Report(view_.ForProviders());
+    publisher_.Report(Report(now.boot));
     told_phase_ = phase;
     told_at_ = now.boot;
   }
@@ -225,6 +229,19 @@ void ServerProgram::Publish(Now now) {
   // Activity is requested only of servers on the list.
   if (publisher_.published()) pace_publisher_.Tick(now.boot);
   LogRestoreCommand(now.boot);
+}
+
+ProviderReport ServerProgram::Report(BootMs now) {
+  ProviderReport report = view_.ForProviders();
+  for (const auto& [door, expiry] : front_.certificates()) {
+    report.certificates.emplace(door, expiry.certificate);
+    if (expiry.client_ca) report.certificates.emplace(Cat(door, " clients"), *expiry.client_ca);
+  }
+  const HistoryCounts counts = history_ != nullptr ? history_->counts() : HistoryCounts();
+  const int64_t missing = counts.dropped + counts.lost;
+  if (missing > std::exchange(history_missing_, missing)) history_lost_at_ = now;
+  report.history_lost = history_lost_at_ && now - *history_lost_at_ < kHistoryLostFor;
+  return report;
 }
 
 // Logged once a minute, because its numbers change constantly.

@@ -75,6 +75,8 @@ class ServerProgram {
   void StartDubbo();
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
+  // The view's report, with what only the program knows.
+  ProviderReport Report(BootMs now);
   void LogRestoreCommand(BootMs now);
   void RefreshRights(BootMs now);
   // Waits briefly until the registry confirms that the provider node is deleted.
@@ -98,6 +100,8 @@ class ServerProgram {
   PacePublisher pace_publisher_;
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
+  int64_t history_missing_ = 0;  // records, when it was reported last
+  std::optional<BootMs> history_lost_at_;
   BootMs log_restore_at_, refresh_rights_at_;
   ClusterReader cluster_;
   front::ServerFront front_;

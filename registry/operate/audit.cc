@@ -19,85 +19,17 @@
 #include "registry/operate/audit_server.h"
 #include "registry/operate/audit_slot.h"
 #include "registry/operate/audit_tags.h"
+#include "registry/operate/auditor.h"
 #include "registry/seam/requests.h"
 
 namespace firn {
 namespace {
 
-// Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
-//
-// Servers continue while it reads: a claim that is renewed between two reads looks as if the
-// registry had gone back in time. So servers' reports are read before the records, which are newer,
-// and an apparent fault is read once more before it counts.
-class Auditor {
- public:
-  Auditor(BlockingCoordinator& registry, WallMs now) : registry_(registry), now_(now) {}
+constexpr char kDeleteNode[] =
+    "delete that node with ZooKeeper's own program; the runbook shows how";
+constexpr char kOtherVersion[] = "use the version of Firn that created the cluster, or a newer one";
 
-  Result<Audit> Run() {
-    FIRN_TRY(ReadRoot());
-    FIRN_TRY(ReadProviders());
-    FIRN_TRY(ReadConfigurators());
-    FIRN_TRY(ReadRacks());
-    CompareRacks();
-    CompareNonces();
-    FIRN_TRY(CompareProviders());
-    FIRN_TRY(ReadFolders());
-    if (audit_.meta) FIRN_TRY(AuditTags(registry_, now_, audit_));
-    return std::move(audit_);
-  }
-
- private:
-  void Fault(std::string sentence) { audit_.faults.push_back(std::move(sentence)); }
-  // Adds a fault that a restore repairs.
-  void Loss(std::string sentence) {
-    Fault(std::move(sentence));
-    ++audit_.losses;
-  }
-  // Adds a missing node. While a cluster is being made, that is not a loss.
-  void Missing(std::string sentence) {
-    if (!half_made_) Loss(std::move(sentence));
-  }
-
-  // Reads a node; empty if it is missing, or damaged, which is a loss.
-  Result<std::optional<Node>> Find(const std::string& path) {
-    Result<Node> node = registry_.Read(path);
-    if (node.ok()) return std::optional<Node>(std::move(node).value());
-    if (node.code() == Code::kNotFound) return std::optional<Node>();
-    if (node.code() != Code::kCorrupt) return node.status();
-    Loss(node.status().message());
-    return std::optional<Node>();
-  }
-
-  Status ReadRoot();
-  Status ReadEras(const Nonce& current);
-  Status ReadFolders();
-  Status ReadRacks();
-  Status ReadRack(uint32_t rack);
-  void Keep(SlotLook look);
-  // Empty if there is no record.
-  Result<std::optional<SlotLook>> LookAgain(Slot slot);
-  Result<std::optional<SlotLook>> LookAt(Slot slot, const Result<Node>& record_node,
-                                         const Result<Node>& live_node);
-  Status ReadProviders();
-  // Empty if there is none; kCorrupt if it cannot be parsed.
-  Result<std::optional<ProviderReport>> ReportOf(const std::string& node_name);
-  Status ReadConfigurators();
-  void CompareRacks();
-  void CompareNonces();
-  Status CompareProviders();
-  Status CompareHeld(const AuditedProvider& audited, const HeldMachine& held);
-  AuditedSlot* SlotOf(MachineId machine);
-  bool ClaimedByAnother(const std::string& address, WallMs bound, const AuditedSlot& slot) const;
-  void CompareAgain(const std::string& address, WallMs bound, const AuditedSlot& slot);
-
-  BlockingCoordinator& registry_;
-  const WallMs now_;
-  Audit audit_;
-  std::vector<int64_t> created_;           // when each provider's node was, by the registry's order
-  std::map<std::string, int64_t> latest_;  // ... the last of each address
-  std::optional<RackSplit> split_;
-  bool half_made_ = false;
-};
+}  // namespace
 
 Status Auditor::ReadRoot() {
   Result<MetaAsRead> root = ReadMeta(registry_);
@@ -109,27 +41,33 @@ Status Auditor::ReadRoot() {
   const ClusterMeta& meta = root->meta;
   half_made_ = meta.frozen && meta.reason == kBeingMade;
   if (half_made_) {
-    Fault(WhyFrozen(meta));
+    Fault(Urgency::kRefused, WhyFrozen(meta), "repeat the command that makes the cluster");
   } else if (meta.frozen) {
     Loss("the cluster is frozen: " + meta.reason);
   }
   if (root->version == kUnguardedVersion) Loss(RestsUnguarded("the cluster's root node"));
-  if (meta.floor - now_ > kPoisonAhead) Fault("the floor is more than a day ahead");
+  if (meta.floor - now_ > kPoisonAhead) {
+    Fault(
+        Urgency::kRefused, "the floor is more than a day ahead",
+        "correct the clocks of this host and of the registry; if they are right, see the runbook");
+  }
   const Result<Layout> layout = Layout::Parse(meta.layout);
   if (!layout.ok()) {
-    Fault("the layout cannot be read: " + layout.status().message());
+    Fault(Urgency::kRefused, "the layout cannot be read: " + layout.status().message(),
+          kOtherVersion);
   } else if (const auto split = RackSplit::Make(*layout, meta.rack_bits); split.ok()) {
     split_ = *split;
   } else {
-    Fault(split.status().message());
+    Fault(Urgency::kRefused, split.status().message(), kOtherVersion);
   }
   FIRN_TRY(ReadEras(meta.era));
   audit_.meta = meta;
   audit_.meta_version = root->version;
   audit_.meta_set_at = root->modified;
-  const size_t before = audit_.losses;
+  const size_t before = audit_.Losses();
   FIRN_ASSIGN(const auto clock, Find(kClockPath));
-  if (!clock && audit_.losses == before) Missing("the clock node is missing; no server can claim");
+  if (!clock && audit_.Losses() == before)
+    Missing("the clock node is missing; no server can claim");
   return {};
 }
 
@@ -165,7 +103,9 @@ Status Auditor::ReadRacks() {
     if (rack.has_value() && *rack < split_->racks()) {
       FIRN_TRY(ReadRack(*rack));
     } else {
-      Fault("there is a foreign node among the racks: " + Quoted(ChildPath(kMachinesPath, name)));
+      Fault(Urgency::kSoon,
+            "there is a foreign node among the racks: " + Quoted(ChildPath(kMachinesPath, name)),
+            kDeleteNode);
     }
   }
   std::sort(audit_.slots.begin(), audit_.slots.end(),
@@ -181,8 +121,10 @@ Status Auditor::ReadRack(uint32_t rack) {
   for (const std::string& name : workers) {
     const auto worker = ParseIndex<uint32_t>(name);
     if (!worker.has_value() || *worker >= split_->workers()) {
-      Fault(Cat("there is a foreign node among the slots of rack ", rack, ": ",
-                Quoted(ChildPath(RackPath(rack), name))));
+      Fault(Urgency::kSoon,
+            Cat("there is a foreign node among the slots of rack ", rack, ": ",
+                Quoted(ChildPath(RackPath(rack), name))),
+            kDeleteNode);
       continue;
     }
     slots.push_back({rack, *worker});
@@ -192,7 +134,7 @@ Status Auditor::ReadRack(uint32_t rack) {
   const std::vector<Result<Node>> nodes = registry_.ReadAll(paths);
   for (size_t i = 0; i < slots.size(); ++i) {
     FIRN_ASSIGN(auto look, LookAt(slots[i], nodes[2 * i], nodes[2 * i + 1]));
-    if (look.has_value() && !look->faults.empty()) {
+    if (look.has_value() && !look->findings.empty()) {
       FIRN_ASSIGN(look, LookAgain(slots[i]));
     }
     if (look.has_value()) Keep(std::move(*look));
@@ -201,10 +143,10 @@ Status Auditor::ReadRack(uint32_t rack) {
 }
 
 void Auditor::Keep(SlotLook look) {
-  for (const std::string& fault : look.faults) Fault(SlotText(look.slot.slot) + ": " + fault);
-  const SlotUse use = look.slot.use;
-  const bool lost = use == SlotUse::kUnreadable || use == SlotUse::kPoisoned;
-  if (lost || look.slot.rests_unguarded()) ++audit_.losses;
+  for (AuditFinding& finding : look.findings) {
+    finding.what = SlotText(look.slot.slot) + ": " + finding.what;
+    audit_.findings.push_back(std::move(finding));
+  }
   audit_.slots.push_back(std::move(look.slot));
 }
 
@@ -221,7 +163,8 @@ Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot, const Result<Node>& r
   audited.machine = *split_->Join(slot.worker, slot.rack);
   for (const Result<Node>* node : {&record_node, &live_node}) {
     if (node->code() == Code::kCorrupt) {
-      return std::optional(SlotLook{std::move(audited), {node->status().message()}});
+      AuditFinding damaged{Urgency::kData, node->status().message(), {}, /*restore=*/true};
+      return std::optional(SlotLook{std::move(audited), {std::move(damaged)}});
     }
   }
   FIRN_TRY(record_node.status());
@@ -240,14 +183,18 @@ Status Auditor::ReadProviders() {
   for (const std::string& name : *names) {
     const Result<Provider> provider = ParseProviderNodeName(name);
     if (!provider.ok()) {
-      Fault(Cat("a provider's name cannot be read: ", Quoted(name), ": ",
-                provider.status().message()));
+      Fault(Urgency::kSoon,
+            Cat("a provider's name cannot be read: ", Quoted(name), ": ",
+                provider.status().message()),
+            kDeleteNode);
       continue;
     }
     FIRN_ASSIGN(const auto node, Find(std::string(kProvidersPath) + "/" + name));
     if (!node.has_value()) continue;
     if (node->stat.ephemeral_owner == 0) {
-      Fault(provider->address + ": its node is not ephemeral and will never disappear");
+      Fault(Urgency::kSoon,
+            provider->address + ": its node is not ephemeral and will never disappear",
+            kDeleteNode);
     }
     Result<ProviderReport> report = ParseReport(node->data);
     if (report.ok()) {
@@ -256,7 +203,9 @@ Status Auditor::ReadProviders() {
       latest = std::max(latest, node->stat.created_zxid);
       created_.push_back(node->stat.created_zxid);
     } else {
-      Fault(provider->address + ": its report cannot be read: " + report.status().message());
+      Fault(Urgency::kSoon,
+            provider->address + ": its report cannot be read: " + report.status().message(),
+            "run the command again, then restart that server");
     }
   }
   return {};
@@ -278,114 +227,49 @@ Status Auditor::ReadConfigurators() {
     FIRN_ASSIGN(const auto node, Find(folder + "/" + name));
     if (!node.has_value()) continue;
     const auto address = UrlDecode(name);
-    const Status word = address.ok() ? ParseConfigurator(node->data).status() : address.status();
-    if (word.ok()) continue;
-    Fault("the operator's setting for " + Quoted(address.value_or(name)) +
-          " is ignored: " + word.message());
-  }
-  return {};
-}
-
-// After creation or a restore, all racks have the same workers, from 0 on.
-void Auditor::CompareRacks() {
-  std::map<uint32_t, std::set<uint32_t>> racks;
-  uint32_t workers = 0;
-  for (const AuditedSlot& slot : audit_.slots) {
-    racks[slot.slot.rack].insert(slot.slot.worker);
-    workers = std::max(workers, slot.slot.worker + 1);
-  }
-  if (!split_.has_value()) return;
-  if (workers == 0) return Missing(AskForRestore("there are no slots"));
-  for (uint32_t rack = 0; rack < split_->racks(); ++rack) {
-    const std::set<uint32_t>& there = racks[rack];
-    if (there.size() == workers) continue;
-    uint32_t first = 0;
-    while (there.count(first) != 0) ++first;
-    Missing(AskForRestore(Cat("rack ", rack, ": ", workers - there.size(), " of ", workers,
-                              " records are missing, the first is worker ", first, "'s")));
-  }
-}
-
-void Auditor::CompareNonces() {
-  std::map<Nonce, Slot> seen;
-  for (const AuditedSlot& slot : audit_.slots) {
-    if (slot.record.nonce.zero() || slot.record.retired) continue;
-    const auto [first, added] = seen.emplace(slot.record.nonce, slot.slot);
-    if (!added) Fault(SlotText(slot.slot) + " has the same nonce as " + SlotText(first->second));
-  }
-}
-
-AuditedSlot* Auditor::SlotOf(MachineId machine) {
-  for (AuditedSlot& slot : audit_.slots) {
-    if (slot.machine == machine) return &slot;
-  }
-  return nullptr;
-}
-
-Status Auditor::CompareProviders() {
-  std::map<MachineId, std::string> seen;
-  for (size_t i = 0; i < audit_.providers.size(); ++i) {
-    const AuditedProvider& audited = audit_.providers[i];
-    // A killed process's report stays until its session ends, and may contradict its successor's.
-    if (created_[i] == latest_[audited.provider.address]) JudgeServer(audited, now_, audit_);
-    for (const HeldMachine& held : audited.report.Held()) {
-      const std::string& address = audited.provider.address;
-      const auto [first, added] = seen.emplace(held.machine, address);
-      // With the same address, the other node is a killed process's, until its session ends.
-      if (!added && first->second != address) {
-        Fault(
-            Cat(address, " and ", first->second, " both report machine id ", held.machine.value()));
-      }
-      FIRN_TRY(CompareHeld(audited, held));
+    const auto setting = address.ok() ? ParseConfigurator(node->data) : address.status();
+    if (setting.ok()) {
+      NoteOffline(*address, *setting);
+      continue;
     }
+    Fault(Urgency::kSoon,
+          "the operator's setting for " + Quoted(address.value_or(name)) +
+              " is ignored: " + setting.status().message(),
+          kDeleteNode);
   }
   return {};
 }
 
-// An apparent fault is read again: the nodes may have changed between the reads. A server that has
-// released its machine id meanwhile does not report it any more.
-Status Auditor::CompareHeld(const AuditedProvider& audited, const HeldMachine& held) {
-  const std::string& address = audited.provider.address;
-  AuditedSlot* const slot = SlotOf(held.machine);
-  if (slot == nullptr) {
-    Fault(
-        Cat(address, " reports machine id ", held.machine.value(), ", for which there is no slot"));
-    return {};
-  }
-  slot->clock_skew_ms = audited.report.clock_skew_ms;
-  if (held.bound <= slot->record.bound && !ClaimedByAnother(address, held.bound, *slot)) return {};
-  FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
-  const auto bound = report.has_value() ? report->BoundOf(held.machine) : std::nullopt;
-  if (!bound) return {};
-  FIRN_ASSIGN(const auto look, LookAgain(slot->slot));
-  if (look.has_value()) CompareAgain(address, *bound, look->slot);
-  return {};
+void Auditor::NoteOffline(const std::string& address, const Configurator& setting) {
+  const bool announced = std::ranges::any_of(
+      audit_.providers, [&](const auto& server) { return server.provider.address == address; });
+  if (!setting.disabled || !announced) return;
+  audit_.findings.push_back({Urgency::kNote,
+                             address + " is offline: an operator told clients to use other servers",
+                             PrintCommand(PrintedCommand::kServers, {"online", address})});
 }
 
-bool Auditor::ClaimedByAnother(const std::string& address, WallMs bound,
-                               const AuditedSlot& slot) const {
-  // A claim that begins at or above its bound does not overlap.
-  if (bound <= std::max(now_, slot.record.since)) return false;
-  return slot.live.has_value() && slot.live->endpoint != address;
+std::vector<std::string> Audit::Faults() const {
+  std::vector<std::string> faults;
+  for (const AuditFinding& finding : findings) {
+    if (finding.urgency != Urgency::kNote) faults.push_back(finding.what);
+  }
+  return faults;
 }
 
-void Auditor::CompareAgain(const std::string& address, WallMs bound, const AuditedSlot& slot) {
-  const std::string holds =
-      Cat(address, " holds machine id ", slot.machine.value(), " until ", FormatRfc3339(bound));
-  // A floor above the bound: the cluster was restored, above all times that the server may use.
-  if (bound > std::max(slot.record.bound, audit_.meta->floor)) {
-    Loss(Cat(holds, ", but its record says ", FormatRfc3339(slot.record.bound),
-             ": the registry went back in time"));
+std::vector<std::string> Audit::Notes() const {
+  std::vector<std::string> notes;
+  for (const AuditFinding& finding : findings) {
+    if (finding.urgency == Urgency::kNote) notes.push_back(finding.what);
   }
-  // The server's own bound is ahead: until it notices, both may issue the same ids.
-  if (ClaimedByAnother(address, bound, slot)) {
-    Fault(Cat(holds, ", and ", slot.live->endpoint, " (", slot.record.owner,
-              ") has claimed it from ", FormatRfc3339(slot.record.since),
-              " on: ids of the time in between may be duplicated"));
-  }
+  return notes;
 }
 
-}  // namespace
+size_t Audit::Losses() const {
+  return static_cast<size_t>(std::ranges::count_if(findings, [](const AuditFinding& finding) {
+    return finding.restore && finding.urgency == Urgency::kData;
+  }));
+}
 
 bool Audit::NeverUsed() const {
   return std::all_of(slots.begin(), slots.end(),

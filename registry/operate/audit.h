@@ -12,6 +12,7 @@
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
+#include "registry/operate/finding.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/seam/node_version.h"
 #include "registry/servers/pace.h"
@@ -71,12 +72,17 @@ struct Audit {
   std::map<std::string, AuditedPace> paces{};  // by address; only ReadPaces fills it and the next
   std::optional<WallMs> paces_wanted_at{};     // start of the request for rates; empty: none
   std::vector<TagDefinition> tags{};           // by name
-  std::vector<std::string> faults{};           // one sentence each; empty: there are no faults
-  std::vector<std::string> notes{};            // information that requires no action
-  size_t losses = 0;                           // number of faults that `firn restore` repairs
+  std::vector<AuditFinding> findings{};        // in the order of the reading
   // Tags that servers report and whose node is missing or unreadable, with the highest ledger that
   // a server has seen; 0: unknown.
   std::map<std::string, int64_t> lost_tags{};
+
+  // The findings that are faults, one sentence each, and those that require no action.
+  std::vector<std::string> Faults() const;
+  std::vector<std::string> Notes() const;
+  // The number of losses of data that `firn restore` repairs. A tag that a server refuses is none:
+  // after a restore, its report may be older than the registry.
+  size_t Losses() const;
 
   // Whether no slot was ever claimed.
   bool NeverUsed() const;

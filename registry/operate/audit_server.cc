@@ -1,14 +1,21 @@
 #include "registry/operate/audit_server.h"
 
+#include <chrono>
 #include <cstdlib>
+#include <string_view>
+#include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
 #include "common/base/quote.h"
+#include "common/time/civil_time.h"
 
 namespace firn {
 namespace {
 
+constexpr Milliseconds kCertificateUrgent = std::chrono::days(7);
+constexpr Milliseconds kCertificateNotice = std::chrono::days(30);
+constexpr char kAsItSays[] = "do as the reason says; its log and /readyz repeat it";
 constexpr int64_t kSkewAlarmMs = 1'000;
 // In this time after its start, a server that cannot issue yet is not a fault.
 constexpr Milliseconds kStartPatience{5'000};
@@ -20,35 +27,42 @@ void JudgeClock(const AuditedProvider& server, Audit& audit) {
   const auto& [provider, report] = server;
   const int64_t wall = report.wall_skew_ms.value_or(report.clock_skew_ms);
   if (!report.clock_trouble.empty()) {
-    audit.faults.push_back(Cat(provider.address, ": ", report.clock_trouble));
+    audit.findings.push_back(
+        {Urgency::kSoon, Cat(provider.address, ": ", report.clock_trouble),
+         "correct the clock of ZooKeeper's leader, or of the host of a directory registry"});
   } else if (std::abs(wall) > kSkewAlarmMs) {
-    audit.faults.push_back(
-        Cat(provider.address, ": its clock is off by ", wall, " ms; correct the clock"));
+    audit.findings.push_back(
+        {Urgency::kSoon,
+         Cat(provider.address, ": its clock is off by ", wall, " ms; correct the clock"),
+         "correct the clock of that host with NTP"});
   } else if (std::abs(report.clock_skew_ms) > kSkewAlarmMs) {
     const bool restored = audit.meta && audit.meta->floor > WallMs();
-    audit.notes.push_back(Cat(provider.address, ": its clock is right; its ids run ",
-                              report.clock_skew_ms, " ms ahead of it, ",
-                              (restored ? "because of the floor of the last firn restore or init"
-                                        : "because the clock was set back"),
-                              "; no action is needed"));
+    audit.findings.push_back(
+        {Urgency::kNote, Cat(provider.address, ": its clock is right; its ids run ",
+                             report.clock_skew_ms, " ms ahead of it, ",
+                             (restored ? "because of the floor of the last firn restore or init"
+                                       : "because the clock was set back"),
+                             "; no action is needed")});
   }
 }
 
-// A foreign server cannot have a machine id here.
-bool IsForeign(const AuditedProvider& server, const Audit& audit) {
-  const ProviderReport& report = server.report;
-  const bool ours = !audit.meta || report.cluster.empty() || report.cluster == audit.meta->uuid;
-  return !ours && report.Held().empty();
-}
-
+// Either the server has a wrong registry, or this cluster replaced a lost one by mistake: before
+// that is known, no other fault can be fixed. So it comes first.
 void JudgeForeign(const AuditedProvider& server, Audit& audit) {
   const auto& [provider, report] = server;
-  audit.faults.push_back(provider.address + " cannot claim: its state folder belongs to cluster " +
-                         report.cluster + ", but this is cluster " + audit.meta->uuid +
-                         "; give it an empty --state_dir, or, if this cluster replaced a lost one "
-                         "by mistake, use the " +
-                         PrintCommand(PrintedCommand::kRestore) +
-                         " command that a server of the lost one printed");
+  audit.findings.insert(
+      audit.findings.begin(),
+      {Urgency::kData,
+       provider.address +
+           (report.Held().empty() ? " cannot claim: its state folder belongs to cluster "
+                                  : " holds a machine id of cluster ") +
+           report.cluster + ", but this is cluster " + audit.meta->uuid +
+           "; give it an empty --state_dir, or, if this cluster replaced a lost one by mistake, "
+           "use the " +
+           PrintCommand(PrintedCommand::kRestore) +
+           " command that a server of the lost one printed",
+       "correct that server's --registry, or run the " + PrintCommand(PrintedCommand::kRestore) +
+           " command that it prints in its log"});
 }
 
 void JudgeRefusals(const AuditedProvider& server, WallMs now, Audit& audit) {
@@ -56,32 +70,90 @@ void JudgeRefusals(const AuditedProvider& server, WallMs now, Audit& audit) {
   const bool starts = now - provider.since < kStartPatience;
   if (starts || report.reason.empty()) return;
   if (report.phase == ServerPhase::kNotReady) {
-    audit.faults.push_back(provider.address + " cannot issue: " + report.reason);
+    audit.findings.push_back(
+        {Urgency::kRefused, provider.address + " cannot issue: " + report.reason, kAsItSays});
   } else if (report.phase == ServerPhase::kReady) {
-    audit.faults.push_back(provider.address + " refuses some calls: " + report.reason);
+    audit.findings.push_back(
+        {Urgency::kRefused, provider.address + " refuses some calls: " + report.reason, kAsItSays});
   }
+}
+
+// The fix of a refused tag follows from its state, the first word of the reason.
+std::string FixOfTag(std::string_view why) {
+  if (why.starts_with("unsupported")) {
+    return "start that server with the missing flag, or change the definition: " +
+           PrintCommand(PrintedCommand::kTagsSet);
+  }
+  if (why.starts_with("no_numbers")) return "bring the tag's store back, or create its row";
+  return {};
 }
 
 void JudgeTags(const AuditedProvider& server, Audit& audit) {
   const auto& [provider, report] = server;
   for (const auto& [tag, why] : report.refused) {
-    audit.faults.push_back(Cat(provider.address, " refuses tag ", Quoted(tag), ": ", why));
+    std::string fix = FixOfTag(why);
+    const bool restore = fix.empty();
+    audit.findings.push_back({Urgency::kRefused,
+                              Cat(provider.address, " refuses tag ", Quoted(tag), ": ", why),
+                              std::move(fix), restore});
   }
   for (const auto& [tag, why] : report.outdated) {
-    audit.faults.push_back(
-        Cat(provider.address, " serves an earlier definition of tag ", Quoted(tag), ": ", why));
+    audit.findings.push_back(
+        {Urgency::kSoon,
+         Cat(provider.address, " serves an earlier definition of tag ", Quoted(tag), ": ", why),
+         PrintCommand(PrintedCommand::kTagsSet, {tag, "buffer=double"})});
   }
   if (report.refused_others == 0) return;
-  audit.faults.push_back(Cat(provider.address, " refuses ", report.refused_others,
-                             " more tags; its /v1/status lists them"));
+  audit.findings.push_back({Urgency::kRefused,
+                            Cat(provider.address, " refuses ", report.refused_others,
+                                " more tags; its /v1/status lists them"),
+                            "read its /v1/status"});
+}
+
+// "the TLS certificate of the public port", "an authority's certificate for clients of the admin
+// port".
+std::string CertificateText(const std::string& which) {
+  const size_t space = which.find(' ');
+  const std::string door = which.substr(0, space);
+  return (space == which.npos ? "the TLS certificate of the "
+                              : "a certificate of the client authorities of the ") +
+         door + " port";
+}
+
+void JudgeCertificates(const AuditedProvider& server, WallMs now, Audit& audit) {
+  for (const auto& [which, end] : server.report.certificates) {
+    const Milliseconds left = end - now;
+    if (left > kCertificateNotice) continue;
+    const bool expired = left <= Milliseconds(0);
+    Urgency urgency = left <= kCertificateUrgent ? Urgency::kSoon : Urgency::kNote;
+    if (expired) urgency = Urgency::kRefused;
+    audit.findings.push_back({urgency,
+                              Cat(server.provider.address, ": ", CertificateText(which),
+                                  expired ? " expired on " : " expires on ", FormatRfc3339(end)),
+                              "install a new certificate, then reload the server (SIGHUP, or "
+                              "systemctl reload firn-server)"});
+  }
+}
+
+void JudgeHistory(const AuditedProvider& server, Audit& audit) {
+  if (!server.report.history_lost) return;
+  audit.findings.push_back(
+      {Urgency::kSoon, server.provider.address + " loses records of the plugin history",
+       "make room for its --history_file; its log says why it cannot be written"});
 }
 
 }  // namespace
 
+bool IsForeign(const ProviderReport& report, const Audit& audit) {
+  return audit.meta && !report.cluster.empty() && report.cluster != audit.meta->uuid;
+}
+
 void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
   JudgeClock(server, audit);
   JudgeTags(server, audit);
-  if (IsForeign(server, audit)) return JudgeForeign(server, audit);
+  JudgeCertificates(server, now, audit);
+  JudgeHistory(server, audit);
+  if (IsForeign(server.report, audit)) return JudgeForeign(server, audit);
   JudgeRefusals(server, now, audit);
 }
 

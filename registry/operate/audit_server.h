@@ -8,4 +8,7 @@ namespace firn {
 // audit's root node must have been read.
 void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit);
 
+// Whether the server belongs to another cluster than the one that the registry contains.
+bool IsForeign(const ProviderReport& report, const Audit& audit);
+
 }  // namespace firn

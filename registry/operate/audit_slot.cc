@@ -2,12 +2,22 @@
 
 #include <utility>
 
+#include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/reserved.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {
+
+constexpr bool kRestores = true;
+constexpr char kRestartHolder[] =
+    "run the command again; if it stays, restart the server that holds the machine id";
+
+std::string RetireOf(const SlotLook& look) {
+  return PrintCommand(PrintedCommand::kRestore, {Cat("--retire=", look.slot.machine.value())});
+}
 
 SlotUse UseOf(const SlotRecord& record, bool live, WallMs now) {
   if (IsReserved(record)) return SlotUse::kReserved;
@@ -24,10 +34,14 @@ void ReadLive(const Node& node, SlotLook& look) {
   if (live.ok()) {
     look.slot.live = *live;
   } else {
-    look.faults.push_back("its live node cannot be read: " + live.status().message());
+    look.findings.push_back({Urgency::kSoon,
+                             "its live node cannot be read: " + live.status().message(),
+                             kRestartHolder});
   }
   if (node.stat.ephemeral_owner == 0) {
-    look.faults.push_back("its live node is not ephemeral and will never disappear");
+    look.findings.push_back({Urgency::kSoon,
+                             "its live node is not ephemeral and will never disappear",
+                             "delete that node after its server has stopped"});
   }
 }
 
@@ -36,12 +50,15 @@ void JudgeRecord(SlotLook& look, WallMs floor) {
   const SlotRecord& record = look.slot.record;
   if (record.retired) return;
   if (look.slot.use == SlotUse::kPoisoned) {
-    look.faults.push_back("its bound is more than a day ahead");
+    look.findings.push_back({Urgency::kData, "its bound is more than a day ahead", {}, kRestores});
   }
-  if (record.since > record.bound) look.faults.push_back("its claim begins beyond its bound");
+  if (record.since > record.bound) {
+    look.findings.push_back({Urgency::kData, "its claim begins beyond its bound", RetireOf(look)});
+  }
   // A restore sets the floor above every bound, and ends renewals of earlier claims.
   if (record.since < floor && record.bound > floor) {
-    look.faults.push_back("its claim began below the floor and reaches above it");
+    look.findings.push_back({Urgency::kData, "its claim began below the floor and reaches above it",
+                             PrintCommand(PrintedCommand::kRestore, {"--again"})});
   }
 }
 
@@ -49,12 +66,19 @@ void JudgeLive(SlotLook& look) {
   const AuditedSlot& slot = look.slot;
   if (!slot.live.has_value()) return;
   if (slot.live->nonce != slot.record.nonce) {
-    look.faults.push_back("its live node belongs to another claim than its record");
+    look.findings.push_back(
+        {Urgency::kSoon, "its live node belongs to another claim than its record", kRestartHolder});
   }
   if (slot.use == SlotUse::kPassed) {
-    look.faults.push_back(slot.record.owner + " is live but its bound has passed: it cannot renew");
+    look.findings.push_back(
+        {Urgency::kRefused,
+         slot.record.owner + " is live but its bound has passed: it cannot renew",
+         "read its log and /readyz, which name the reason"});
   }
-  if (slot.record.retired) look.faults.push_back("it was retired and is live");
+  if (slot.record.retired) {
+    look.findings.push_back({Urgency::kData, "it was retired and is live",
+                             "if it stays for a minute, stop that server"});
+  }
 }
 
 }  // namespace
@@ -87,11 +111,13 @@ SlotLook InspectSlot(AuditedSlot slot, const Node& record, const std::optional<N
                      WallMs floor, WallMs now) {
   SlotLook look{.slot = std::move(slot)};
   look.slot.version = record.stat.version;
-  if (look.slot.rests_unguarded()) look.faults.push_back(RestsUnguarded("its record"));
+  if (look.slot.rests_unguarded()) {
+    look.findings.push_back({Urgency::kData, RestsUnguarded("its record"), {}, kRestores});
+  }
   if (live.has_value()) ReadLive(*live, look);
   const Result<SlotRecord> read = ParseSlotRecord(record.data);
   if (!read.ok()) {
-    look.faults.push_back(read.status().message());
+    look.findings.push_back({Urgency::kData, read.status().message(), {}, kRestores});
     return look;
   }
   look.slot.record = *read;

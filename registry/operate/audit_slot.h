@@ -10,10 +10,10 @@
 
 namespace firn {
 
-// A slot as read once, and its faults, one sentence each.
+// A slot as read once, and what is wrong with it.
 struct SlotLook {
   AuditedSlot slot;
-  std::vector<std::string> faults{};
+  std::vector<AuditFinding> findings{};
 };
 
 // Pure. `slot` identifies the slot; `floor` is the cluster's; bounds are compared with `now`.

@@ -41,20 +41,24 @@ std::string DatedAhead(const TagDefinition& tag, WallMs now) {
       ", which is in the future: the registry's clock was wrong, and the date stays until then");
 }
 
+void Lose(std::string fault, Audit& audit) {
+  audit.findings.push_back({Urgency::kData, std::move(fault), {}, /*restore=*/true});
+}
+
 void NoteObfuscatedEnd(const TagDefinition& tag, const Layout& layout, WallMs now, Audit& audit) {
   const std::optional<WallMs> end = ObfuscatedEnd(tag, layout);
   std::string note = ObfuscatedEndNote(tag, layout, now);
   if (note.empty()) return;
   const bool soon = *end - now < kObfuscatedLeast;
-  (soon ? audit.faults : audit.notes).push_back(std::move(note));
+  audit.findings.push_back({soon ? Urgency::kSoon : Urgency::kNote, std::move(note),
+                            soon ? "create a tag with a larger obfuscate.width for new ids" : ""});
 }
 
 }  // namespace
 
 Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit) {
   FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
-  audit.faults.insert(audit.faults.end(), listing.faults.begin(), listing.faults.end());
-  audit.losses += listing.faults.size();
+  for (const std::string& fault : listing.faults) Lose(fault, audit);
   for (const std::string& tag : listing.unreadable) audit.lost_tags.emplace(tag, 0);
   const Result<Layout> layout = Layout::Parse(audit.meta ? audit.meta->layout : "");
   TagsByName tags;
@@ -63,12 +67,12 @@ Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit) {
     tags.emplace(name, &stored.node);
     audit.tags.push_back(stored.tag());
     if (std::string ahead = DatedAhead(stored.tag(), now); !ahead.empty()) {
-      audit.faults.push_back(std::move(ahead));
+      audit.findings.push_back({Urgency::kSoon, std::move(ahead),
+                                "correct the registry's clock; the date stays until then"});
     }
     if (layout.ok()) NoteObfuscatedEnd(stored.tag(), *layout, now, audit);
     if (stored.stat.version != kUnguardedVersion) continue;
-    audit.faults.push_back(RestsUnguarded("the node of tag " + Quoted(name)));
-    ++audit.losses;
+    Lose(RestsUnguarded("the node of tag " + Quoted(name)), audit);
   }
   const std::set<std::string> deleted(listing.deleted.begin(), listing.deleted.end());
   for (const auto& [provider, report] : audit.providers) {
@@ -76,8 +80,7 @@ Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit) {
       if (seen == 0 && deleted.contains(tag)) continue;
       const std::string fault = FaultOf(tags, tag, seen);
       if (fault.empty()) continue;
-      audit.faults.push_back(provider.address + " " + fault);
-      ++audit.losses;
+      Lose(provider.address + " " + fault, audit);
       if (tags.contains(tag)) continue;
       int64_t& known = audit.lost_tags[tag];
       known = std::max(known, seen);

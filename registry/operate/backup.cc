@@ -29,8 +29,9 @@ std::string ChecksumOf(Json document) {
 
 Status CheckComplete(const Audit& audit) {
   if (!audit.meta) return NotFound("there is no cluster here");
-  if (audit.losses == 0 && !audit.meta->frozen) return {};
-  const std::string why = audit.faults.empty() ? "it is frozen" : audit.faults.front();
+  if (audit.Losses() == 0 && !audit.meta->frozen) return {};
+  const std::vector<std::string> faults = audit.Faults();
+  const std::string why = faults.empty() ? "it is frozen" : faults.front();
   return Conflict(Cat("the cluster has lost data, and a backup of it would be incomplete: ", why,
                       "; keep the last good backup, and repair the cluster: ",
                       PrintCommand(PrintedCommand::kRestore)));

@@ -78,7 +78,17 @@ Json PaceJson(const AuditedPace& said) {
 
 }  // namespace
 
-Json AuditJson(const Audit& audit, bool unused_too) {
+Json FindingsJson(const std::vector<AuditFinding>& findings) {
+  Json json = Json::array();
+  for (const AuditFinding& finding : findings) {
+    Json& shown =
+        json.emplace_back(Json{{"urgency", UrgencyName(finding.urgency)}, {"what", finding.what}});
+    if (!finding.fix.empty()) shown["fix"] = finding.fix;
+  }
+  return json;
+}
+
+Json AuditJson(const Audit& audit, bool unused_too, const std::string& restore_command) {
   Json json;
   if (audit.meta) {
     json["cluster"] = {{"uuid", audit.meta->uuid},           {"layout", audit.meta->layout},
@@ -96,8 +106,10 @@ Json AuditJson(const Audit& audit, bool unused_too) {
     const auto pace = audit.paces.find(server.provider.address);
     if (pace != audit.paces.end()) shown["pace"] = PaceJson(pace->second);
   }
-  json["faults"] = audit.faults;
-  json["notes"] = audit.notes;
+  json["faults"] = audit.Faults();
+  json["notes"] = audit.Notes();
+  json["findings"] = FindingsJson(ByUrgency(audit.findings, restore_command));
+  if (!restore_command.empty()) json["restore"] = restore_command;
   return json;
 }
 

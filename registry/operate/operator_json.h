@@ -13,7 +13,11 @@ namespace firn {
 // Unused machine ids are omitted unless requested. Of the past holders, the last kPastShown are
 // included.
 inline constexpr size_t kPastShown = 5;
-Json AuditJson(const Audit& audit, bool unused_too);
+// `restore_command` repairs the losses (RepairCommand).
+Json AuditJson(const Audit& audit, bool unused_too, const std::string& restore_command);
+
+// The findings, most urgent first.
+Json FindingsJson(const std::vector<AuditFinding>& findings);
 
 // Every field as text, as `firn tags` accepts it, and the ledger.
 Json TagJson(const TagDefinition& tag);

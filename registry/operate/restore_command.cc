@@ -12,6 +12,7 @@
 #include "common/tag/tag_name.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
+#include "registry/operate/audit_server.h"
 
 namespace firn {
 namespace {
@@ -94,6 +95,29 @@ int64_t LiftTo(const TagDefinition& tag, int64_t known, int64_t wanted, std::opt
   const int64_t most = numbers->scale(), range = std::max(tag.step, most / 100);
   return std::min(SumOrMax(std::max(known, numbers->First(period)), std::max(2 * range, most / 10)),
                   numbers->End(period));
+}
+
+void AddAudit(const Audit& audit, RestoreWords& words) {
+  if (!audit.meta) return;
+  words.uuid = audit.meta->uuid;
+  words.layout = audit.meta->layout;
+  words.rack_bits = audit.meta->rack_bits;
+  words.default_strategy = audit.meta->default_strategy;
+  words.ids_since = audit.meta->ids_since;
+}
+
+std::string RepairCommand(const Audit& audit, RestoreWords place) {
+  if (audit.Losses() == 0 || !audit.meta) return {};
+  // This cluster may have replaced the one that its servers miss.
+  const auto foreign = [&audit](const auto& server) { return IsForeign(server.report, audit); };
+  if (std::ranges::any_of(audit.providers, foreign)) return {};
+  AddAudit(audit, place);
+  for (const auto& [name, seen] : audit.lost_tags) {
+    TagDefinition& tag = place.tags.emplace_back();
+    tag.name = name;
+    tag.high = seen;
+  }
+  return RestoreCommand(place);
 }
 
 std::string TagWord(const TagDefinition& tag) {

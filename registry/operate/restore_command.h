@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/tag/tag_definition.h"
+#include "registry/operate/audit.h"
 #include "registry/operate/root_settings.h"
 
 namespace firn {
@@ -63,6 +64,13 @@ struct KnownCluster {
 // Adds it. A bound more than a day ahead retires its machine id. A tag whose ledger the server has
 // not read gets a placeholder for its number.
 void AddKnown(const KnownCluster& known, RestoreWords& words);
+
+// Adds the cluster that an audit has read.
+void AddAudit(const Audit& audit, RestoreWords& words);
+
+// Returns the command that repairs the audit's losses, with the lost tags that it knows; empty if
+// there are none, or only servers know the cluster. `place`: the registry and how it is reached.
+std::string RepairCommand(const Audit& audit, RestoreWords place);
 
 // Returns the whole command, quoted for a shell. Every tag starts GapOf beyond its `high`. An
 // unknown number is printed as START, until the operator replaces it.

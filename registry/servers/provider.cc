@@ -164,6 +164,17 @@ Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
   return object;
 }
 
+Status TakeCertificates(const Json* ends, std::map<std::string, WallMs>& certificates) {
+  if (ends == nullptr) return {};
+  if (!ends->is_object()) return Corrupt("certificates is not an object");
+  for (const auto& [which, end] : ends->items()) {
+    const std::optional<int64_t> ms = WholeNumber(end);
+    if (!ms) return Corrupt("the end of a certificate is not a number");
+    certificates.emplace(which, WallMs(*ms));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<HeldMachine> ProviderReport::Held() const {
@@ -255,6 +266,8 @@ std::string FormatReport(const ProviderReport& report) {
       report.refused_others + AddReasons("refused", report.refused, object);
   if (refused_others > 0) object["refused_others"] = refused_others;
   AddReasons("outdated", report.outdated, object);
+  for (const auto& [which, end] : report.certificates) object["certificates"][which] = end.ms();
+  if (report.history_lost) object["history_lost"] = true;
   if (!report.clock_trouble.empty()) {
     object["clock_trouble"] = report.clock_trouble.substr(0, kReasonBytesMax);
   }
@@ -297,6 +310,9 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(TakeMore(read.Find("more"), report.more));
   FIRN_TRY(TakeReasons(read.Find("refused"), report.refused));
   FIRN_TRY(TakeReasons(read.Find("outdated"), report.outdated));
+  FIRN_TRY(TakeCertificates(read.Find("certificates"), report.certificates));
+  read.FlagIfAny("history_lost", report.history_lost);
+  FIRN_TRY(read.status());
   if (const Json* why = read.Find("clock_trouble"); why != nullptr && why->is_string()) {
     report.clock_trouble = why->get<std::string>();
   }

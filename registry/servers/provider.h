@@ -81,6 +81,10 @@ struct ProviderReport {
   // Tags that it serves by an earlier definition, each with what keeps it from serving the present
   // one. Bounded as `refused` is; the rest is left out.
   std::map<std::string, std::string> outdated{};
+  // When its TLS certificates expire, by what they are: "public", "admin", and "public clients",
+  // "admin clients" for the authorities of clients. Empty without TLS.
+  std::map<std::string, WallMs> certificates{};
+  bool history_lost = false;    // records of the plugin `history` were lost in the last minutes
   std::string clock_trouble{};  // why it does not believe the registry's clock; empty: it does
 
   // All machine ids that it holds.

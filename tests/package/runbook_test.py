@@ -14,16 +14,18 @@ import yaml
 
 ROOT = sys.argv[1]
 # Beginnings of statements with a message for operators.
-FINDINGS = r"\b(?:Fault|Loss|Missing|faults\.push_back|notes\.push_back)\("
+FINDINGS = r"\b(?:Fault|Loss|Lose|Missing|findings\.(?:push_back|insert))\("
 ALARMS = (r"\balarms_?\.push_back\(|\bTell\(ClaimEvent::Kind::kAlarm,|\{ClaimEvent::Kind::kAlarm,|"
           r"\balarm_\(|\bLOG(?:_IF)?\(ERROR|\bLogError\(\) <<|"
           r"\bIs\(finding, Verdict::k(?!Ours)")
 # Statements that pass on the message of another statement, and the heading for it. None: the test finds
 # the statement with the message itself.
 HANDED_ON = {
-    "void Fault(": None, "std::move(sentence)": None, "std::move(alarm)": None,
+    "void Fault(": None, "std::move(finding)": None, "std::string fault, Audit&": None,
+    "std::move(fault)": None, "std::move(note)": None, "std::move(sentence)": None, "std::move(alarm)": None,
+    "Lose(fault, audit)": "A damaged node",
     "kAlarm, alarm)": None, "event.text": None, '": " + fault': None, '"store " << name': None,
-    "RestsUnguarded(": "has version -1", "Fault(WhyFrozen(": "the cluster is only partly created",
+    "RestsUnguarded(": "has version -1", "WhyFrozen(meta)": "the cluster is only partly created",
     "Loss(node.status()": "A damaged node", "read.status()": "A damaged node",
     "record.status()": "A damaged node", "cluster.status()": "A damaged node",
     "split.status()": "the layout cannot be read",

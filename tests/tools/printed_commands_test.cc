@@ -151,5 +151,52 @@ TEST_F(PrintedCommandsTest, CommandsThatListChangeNothing) {
   EXPECT_EQ(Settings(), before);
 }
 
+// The last word of an operator is a note of the doctor, with the command that undoes it.
+TEST_F(PrintedCommandsTest, ServersOnlineUndoesWhatTheDoctorNotes) {
+  Init();
+  RunningServer server(folder_ / "server", {"--registry=" + registry_});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  std::string said;
+  const auto doctor = [&] {
+    const Finished finished = Firn({"doctor"});
+    EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
+    said = finished.out;
+    const std::string fix = "fix: ";
+    const size_t at = said.find(fix);
+    if (at == said.npos) return std::string();
+    return said.substr(at + fix.size(), said.find('\n', at) - at - fix.size());
+  };
+  AnyJson servers;
+  ASSERT_TRUE(Eventually(kPatience, [&] {
+    servers = FirnJson({"audit"}).at("providers");
+    return !servers.empty();
+  }));
+  const std::string address = servers.at(0).at("address");
+  EXPECT_EQ(Firn({"servers", "offline", address}).exit_code, 0);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return !doctor().empty(); })) << said;
+  const Finished pasted = Paste(PrintedCommand::kServers, doctor(), {{"FIRN_REGISTRY", registry_}});
+  EXPECT_EQ(pasted.exit_code, 0) << pasted.out << pasted.err;
+  EXPECT_EQ(doctor(), "") << said;
+}
+
+TEST_F(PrintedCommandsTest, TheDoctorsExitCodeFollowsTheWorstFinding) {
+  const Finished absent = Firn({"doctor"});
+  EXPECT_EQ(absent.exit_code, 4) << absent.out;
+  EXPECT_NE(absent.out.find("the registry cannot be read"), std::string::npos) << absent.out;
+  Init();
+  EXPECT_TRUE(FirnJson({"doctor"}).at("healthy").get<bool>());
+  Announce({.phase = ServerPhase::kReady, .outdated = {{"t", "no room"}}});
+  const Finished soon = Firn({"doctor"});
+  EXPECT_EQ(soon.exit_code, 1) << soon.out;
+  EXPECT_NE(soon.out.find("fix: firn tags set t buffer=double"), std::string::npos) << soon.out;
+  Put(Write::Erase("/clock", Write::kAnyVersion));
+  const AnyJson lost = FirnJson({"doctor"}, 6);
+  EXPECT_FALSE(lost.at("healthy").get<bool>());
+  EXPECT_EQ(lost.at("findings").at(0).at("urgency"), "data");
+  EXPECT_EQ(lost.at("findings"), FirnJson({"audit"}, 1).at("findings")) << "both from one code";
+  const std::string fix = lost.at("findings").at(0).at("fix");
+  EXPECT_EQ(fix.find("firn restore --registry=" + registry_), 0u) << fix;
+}
+
 }  // namespace
 }  // namespace firn

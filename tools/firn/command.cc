@@ -71,6 +71,7 @@ int Print(Output output, const std::string& path) {
   }
   std::cout.flush();
   if (!output.failed.ok()) return Tell(output.failed, path);
+  if (output.exit_code != 0) return output.exit_code;
   return static_cast<int>(output.wrong ? Exit::kWrong : Exit::kDone);
 }
 

@@ -12,6 +12,7 @@ struct Output {
   Json json;
   std::string text;
   bool wrong = false;  // the verb did its work and found something wrong
+  int exit_code = 0;   // instead of that of `wrong`, unless 0
   Status failed{};     // why the verb did only the part of its work that `text` shows
 };
 

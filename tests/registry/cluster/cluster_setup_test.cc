@@ -53,7 +53,7 @@ class ClusterSetupTest : public testing::Test {
   }
   std::vector<std::string> Faults() {
     const Result<Audit> audit = ReadAudit(registry_, clock_.Wall());
-    return audit.ok() ? audit->faults : std::vector{audit.status().message()};
+    return audit.ok() ? audit->Faults() : std::vector{audit.status().message()};
   }
 
   VirtualClock clock_{WallMs(1'700'000'000'000)};

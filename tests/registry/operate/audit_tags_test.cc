@@ -23,11 +23,11 @@ TEST_F(AuditTagsTest, NotesAnObfuscatedTagWhoseIdsOutgrowItsWidthWithinTenYears)
   Put(std::string(kTagsPath), "");
   Put(TagPath("order"), node);
   const Audit audit = Read();
-  EXPECT_THAT(audit.faults, IsEmpty());
-  EXPECT_THAT(audit.notes, ElementsAre(HasSubstr("from 2031-07-22")));
+  EXPECT_THAT(audit.Faults(), IsEmpty());
+  EXPECT_THAT(audit.Notes(), ElementsAre(HasSubstr("from 2031-07-22")));
   const WallMs end = ObfuscatedEnd(tag, Layout::Firn()).value_or(WallMs());
   const Audit late = *ReadAudit(registry_, end - std::chrono::days(100));
-  EXPECT_THAT(late.faults, ElementsAre(HasSubstr("from 2031-07-22")));
+  EXPECT_THAT(late.Faults(), ElementsAre(HasSubstr("from 2031-07-22")));
 }
 
 }  // namespace

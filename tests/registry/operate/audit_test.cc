@@ -13,7 +13,7 @@ using ::testing::Pair;
 
 TEST_F(AuditTest, ANewClusterHasNoFaults) {
   const Audit audit = Read();
-  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_THAT(audit.Faults(), IsEmpty());
   EXPECT_EQ(audit.slots.size(), 12u);
   EXPECT_EQ(audit.slots[5].machine, MachineId(9));
   EXPECT_EQ(audit.slots[5].use, SlotUse::kNeverUsed);
@@ -30,7 +30,7 @@ TEST_F(AuditTest, ShowsTheStateOfEachSlot) {
   EXPECT_EQ(audit.slots[1].use, SlotUse::kUnattended);
   EXPECT_EQ(audit.slots[2].use, SlotUse::kPassed);
   EXPECT_EQ(audit.slots[3].use, SlotUse::kReleased);
-  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_THAT(audit.Faults(), IsEmpty());
 }
 
 // One fault in an otherwise healthy cluster, and its message.
@@ -48,9 +48,9 @@ TEST_P(AuditFindsTest, ItAndNothingElse) {
   MakeProvidersFolder();
   MakeTag("order", 5'000);
   Hold({0, 0}, Nonce(1, 1), kNow + kMs);
-  ASSERT_THAT(Read().faults, IsEmpty());
+  ASSERT_THAT(Read().Faults(), IsEmpty());
   GetParam().inflict(*this);
-  EXPECT_THAT(Read().faults, ElementsAre(HasSubstr(GetParam().words)));
+  EXPECT_THAT(Read().Faults(), ElementsAre(HasSubstr(GetParam().words)));
 }
 
 const Damage kDamages[] = {
@@ -271,7 +271,7 @@ TEST_F(AuditTest, CountsTheFaultsThatARestoreRepairs) {
   MakeTag("order", 5'000);
   EXPECT_TRUE(Read().NeverUsed());
   AnnounceAs("h:1", R"({"state":"serving","wall_skew_ms":-5000})");
-  EXPECT_EQ(Read().losses, 0u);
+  EXPECT_EQ(Read().Losses(), 0u);
   AnnounceAs("h:2", FormatReport({.high = {{"order", 4'000}, {"user", 70}}}));
   Put(TagPath("broken"), "rubbish");
   Hold({0, 0}, Nonce(1, 1), kNow);
@@ -279,7 +279,7 @@ TEST_F(AuditTest, CountsTheFaultsThatARestoreRepairs) {
     tree_.SetVersion(path, -1);
   }
   const Audit audit = Read();
-  EXPECT_EQ(audit.losses, 5u);
+  EXPECT_EQ(audit.Losses(), 5u);
   EXPECT_THAT(audit.lost_tags, ElementsAre(Pair("broken", 0), Pair("user", 70)));
   EXPECT_FALSE(audit.NeverUsed());
 }
@@ -288,7 +288,7 @@ TEST_F(AuditTest, CountsTheFaultsThatARestoreRepairs) {
 TEST_F(AuditTest, ARetiredRecordIsNotAFault) {
   Hold({0, 0}, Nonce(1, 1), kNow);
   PutRecord({0, 1}, {.nonce = Nonce(1, 1), .bound = kNow, .since = kNow + kMs, .retired = true});
-  EXPECT_THAT(Read().faults, IsEmpty());
+  EXPECT_THAT(Read().Faults(), IsEmpty());
 }
 
 // --- not a fault ---------------------------------------------------------------------------------
@@ -303,28 +303,28 @@ TEST_F(AuditTest, ComparesEachMachineIdOfAServerWithItsOwnRecord) {
                                   .more = {{MachineId(1), kNow + Milliseconds(5)}},
                                   .clock_skew_ms = 17}));
   const Audit audit = Read();
-  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_THAT(audit.Faults(), IsEmpty());
   EXPECT_EQ(audit.slots[3].machine, MachineId(1));
   EXPECT_EQ(audit.slots[3].clock_skew_ms, 17);
 }
 
 TEST_F(AuditTest, AClusterSmallerThanItsLayoutIsComplete) {
   EraseSlotsOfWorker(2);
-  EXPECT_THAT(Read().faults, IsEmpty());
+  EXPECT_THAT(Read().Faults(), IsEmpty());
 }
 
 // Its holder was cut off during the restore and issues up to its bound.
 TEST_F(AuditTest, AClaimFromBeforeARestoreIsNotAFault) {
   Hold({0, 0}, Nonce(1, 1), kNow + kMs);
   LiftFloor(kNow + kMs);
-  EXPECT_THAT(Read().faults, IsEmpty());
+  EXPECT_THAT(Read().Faults(), IsEmpty());
 }
 
 TEST_F(AuditTest, AReturnedTailIsNotAFault) {
   MakeProvidersFolder();
   MakeTag("order", 5'000, 100);
   AnnounceHigh("order", 5'100);
-  EXPECT_THAT(Read().faults, IsEmpty());
+  EXPECT_THAT(Read().Faults(), IsEmpty());
 }
 
 TEST_F(AuditTest, NodesOfAKilledServerAreNotAFault) {
@@ -334,7 +334,7 @@ TEST_F(AuditTest, NodesOfAKilledServerAreNotAFault) {
   Announce("h:1", 0, kNow + Milliseconds(9), 0, "another node of the same address");
   const Audit audit = Read();
   EXPECT_EQ(audit.providers.size(), 2u);
-  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_THAT(audit.Faults(), IsEmpty());
 }
 
 TEST_F(AuditTest, ARenewalBetweenItsReadsIsNotAFault) {
@@ -346,7 +346,7 @@ TEST_F(AuditTest, ARenewalBetweenItsReadsIsNotAFault) {
     Hold(slot, Nonce(1, 1), kNow + Milliseconds(9));
     Announce("h:1", 0, kNow + Milliseconds(9));
   });
-  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_THAT(audit.Faults(), IsEmpty());
 }
 
 TEST_F(AuditTest, AReleaseBetweenItsReadsIsNotAFault) {
@@ -361,7 +361,7 @@ TEST_F(AuditTest, AReleaseBetweenItsReadsIsNotAFault) {
     registry_.Multi({Write::Erase(ProviderPath(provider), Write::kAnyVersion)});
     Hold(slot, Nonce(), kNow + Milliseconds(5));
   });
-  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_THAT(audit.Faults(), IsEmpty());
 }
 
 TEST_F(AuditTest, AnotherClaimBetweenItsReadsIsNotAFault) {
@@ -372,7 +372,7 @@ TEST_F(AuditTest, AnotherClaimBetweenItsReadsIsNotAFault) {
     Hold(slot, Nonce(2, 2), kNow + Milliseconds(9));
     Live(slot, Nonce(2, 2));
   });
-  EXPECT_THAT(audit.faults, IsEmpty());
+  EXPECT_THAT(audit.Faults(), IsEmpty());
 }
 
 }  // namespace

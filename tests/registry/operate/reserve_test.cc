@@ -80,7 +80,7 @@ TEST_F(ReserveTest, AReleasedMachineIdIsClaimedAboveTheOtherSystemsIds) {
   ASSERT_TRUE(Serves(*host));
   EXPECT_FALSE(RecordOf(2).nonce.zero());
   EXPECT_GE(RecordOf(2).since, released + kAhead);
-  EXPECT_TRUE(Look().faults.empty()) << Look().faults.front();
+  EXPECT_TRUE(Look().Faults().empty()) << Look().Faults().front();
 }
 
 TEST_F(ReserveTest, AReleasedUnclaimedMachineIdCanBeReservedAgain) {
@@ -219,7 +219,7 @@ TEST_F(ReserveTest, AReservationSurvivesARestoreAndTheAuditShowsIt) {
   });
   EXPECT_TRUE(IsReserved(RecordOf(1)));
   const Audit audit = Look();
-  EXPECT_TRUE(audit.faults.empty()) << audit.faults.front();
+  EXPECT_TRUE(audit.Faults().empty()) << audit.Faults().front();
   EXPECT_EQ(SlotUseName(audit.slots[1].use), "reserved");
 }
 

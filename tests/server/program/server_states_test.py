@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Produces every state of a server in server/node/STATES.md on real servers, and compares what calls get, /readyz, the
-status, the metrics, the alerts, firn audit and the console with the row of each.
+status, the metrics, the alerts, firn audit, firn doctor and the console with the row of each.
 
     server_states_test.py BIN ROOT
 """

@@ -257,9 +257,11 @@ class Walk(unittest.TestCase):
             await_it(f"status shows {field}", lambda f=field: self.shows(server, f, like or name, tag))
         self.compare_metrics(row, server, await_it)
         self.compare_alerts(row, server, await_it)
+        # Before the audit, which shows a state that has just ended until the server's next report.
+        self.compare_banner(row, server, refused or tag, await_it)
         if audit:
             self.compare_audit(row, server, await_it)
-        self.compare_banner(row, server, refused or tag, await_it)
+            self.compare_doctor(row, await_it)
         if "as the log prints it" in row["fix"]:
             await_it("the log prints firn restore", lambda: re.search("firn restore .*--", server.log()))
         if "as `firn audit` prints it" in row["fix"]:
@@ -313,6 +315,36 @@ class Walk(unittest.TestCase):
         else:
             wrong = [line for line in self.firn_says("audit")[1].splitlines() if line.startswith("WRONG")]
             self.assertEqual(wrong, [], name_of(row))
+
+    def compare_doctor(self, row, await_it):
+        """firn doctor names the state first, with the command that fixes it, and its exit code tells how urgent it
+        is."""
+        lines, code = states.quoted(row["firn audit"]), re.search(r"exit code (\d)", row["firn audit"])
+        said = ["", ""]
+
+        def first():
+            said[:] = [*self.firn_says("doctor")]
+            found = said[1].splitlines() + ["", ""]
+            return found[0], found[1]
+
+        def names_it():
+            what, fix = first()
+            # A restore repairs the cause of such a state, which the doctor names first.
+            named = said[1] if "firn restore" in row["fix"] else what
+            return any(line in named for line in lines) and fix.strip().startswith("fix: ") and all(
+                words in fix for words in re.findall(r"`(firn (?:restore|servers online|tags set))", row["fix"]))
+        if code:
+            what, _ = first()
+            self.assertIn("the registry cannot be read", what)
+            self.assertEqual(said[0], int(code[1]), said[1])
+        elif lines:
+            try:
+                await_it(f"firn doctor names one of {lines} first", names_it)
+            except AssertionError as failure:
+                raise AssertionError(f"{said}") from failure
+        else:
+            first()
+            self.assertEqual(said[0], 0, said[1])
 
     def compare_banner(self, row, server, tag, await_it):
         cell = row["console banner"]

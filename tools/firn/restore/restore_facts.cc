@@ -268,16 +268,14 @@ static std::string AbsoluteFrom() {
                             : std::filesystem::absolute(FLAGS_from).lexically_normal().string();
 }
 
-std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tags) {
-  RestoreWords words{
+RestoreWords RestorePlace() {
+  return {
       .registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile(), .from = AbsoluteFrom()};
-  if (audit.meta) {
-    words.uuid = audit.meta->uuid;
-    words.layout = audit.meta->layout;
-    words.rack_bits = audit.meta->rack_bits;
-    words.default_strategy = audit.meta->default_strategy;
-    words.ids_since = audit.meta->ids_since;
-  }
+}
+
+std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tags) {
+  RestoreWords words = RestorePlace();
+  AddAudit(audit, words);
   words.tags = std::move(tags);
   return RestoreCommand(words);
 }

@@ -9,6 +9,7 @@
 #include "common/base/units.h"
 #include "common/tag/tag_definition.h"
 #include "registry/operate/audit.h"
+#include "registry/operate/restore_command.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "tools/firn/command.h"
 
@@ -18,6 +19,9 @@ namespace firn {
 // in the notation of registry/operate/restore_command.h.
 Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry,
                                  const std::vector<std::string>& words);
+
+// Returns the chosen registry, and how it is reached, for a restore command.
+RestoreWords RestorePlace();
 
 // Returns the complete command that repairs what the audit found, with these lost tags. The `high`
 // of each tag is its highest ledger that a server reports.

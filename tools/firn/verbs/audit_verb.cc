@@ -12,6 +12,7 @@
 #include "registry/claim/claim_checks.h"
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
+#include "registry/operate/restore_command.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_steps.h"
 #include "tools/firn/table.h"
@@ -40,22 +41,9 @@ std::string SkewText(Milliseconds skew) {
   return DurationText(std::chrono::abs(skew)) + (skew > Milliseconds(0) ? " ahead" : " behind");
 }
 
-// Returns the command that repairs the losses; empty if there are none, or only servers know the
-// uuid.
-std::string RepairCommand(const Audit& audit) {
-  if (audit.losses == 0 || !audit.meta) return {};
-  std::vector<TagDefinition> tags;
-  for (const auto& [name, seen] : audit.lost_tags) {
-    TagDefinition& tag = tags.emplace_back();
-    tag.name = name;
-    tag.high = seen;
-  }
-  return RestoreCommandFor(audit, std::move(tags));
-}
-
 std::string RepairText(const Audit& audit) {
-  if (audit.losses == 0) return {};
-  const std::string command = RepairCommand(audit);
+  if (audit.Losses() == 0) return {};
+  const std::string command = RepairCommand(audit, RestorePlace());
   if (command.empty()) {
     return "The log of a running server, and `trouble` in its /v1/status, contain the whole " +
            PrintCommand(PrintedCommand::kRestore) + " command.\n";
@@ -94,22 +82,20 @@ std::string AuditText(const Audit& audit, WallMs now) {
   }
   text += table.Text();
   if (unused > 0) text += Cat(unused, " machine ids were never used\n");
-  for (const std::string& fault : audit.faults) text += "WRONG: " + fault + "\n";
+  const std::vector<std::string> faults = audit.Faults();
+  for (const std::string& fault : faults) text += "WRONG: " + fault + "\n";
   text += RepairText(audit);
-  for (const std::string& note : audit.notes) text += "NOTE: " + note + "\n";
-  if (audit.faults.empty()) text += "nothing is wrong\n";
+  for (const std::string& note : audit.Notes()) text += "NOTE: " + note + "\n";
+  if (faults.empty()) text += "nothing is wrong\n";
   return text;
 }
 
 Result<Output> Look(BlockingCoordinator& registry) {
   const WallMs now = SystemClock().Wall();
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now));
-  Output output{.json = AuditJson(audit, FLAGS_all),
+  return Output{.json = AuditJson(audit, FLAGS_all, RepairCommand(audit, RestorePlace())),
                 .text = AuditText(audit, now),
-                .wrong = !audit.faults.empty()};
-  if (const std::string command = RepairCommand(audit); !command.empty())
-    output.json["restore"] = command;
-  return output;
+                .wrong = !audit.Faults().empty()};
 }
 
 Result<Output> RunAudit(const std::vector<std::string>& words) {

@@ -176,7 +176,7 @@ std::vector<std::string> AuditFaults() {
   auto session = RegistrySession::Open();
   if (!session.ok()) return {std::string(session.status().message())};
   const auto audit = ReadAudit(session->registry(), SystemClock().Wall());
-  return audit.ok() ? audit->faults : std::vector{std::string(audit.status().message())};
+  return audit.ok() ? audit->Faults() : std::vector{std::string(audit.status().message())};
 }
 
 std::vector<std::string> Broken(const DrillRecord& record, uint64_t duplicates,

@@ -142,7 +142,8 @@ Result<bool> TagsCover(BlockingCoordinator& registry, const RestoreCall& call) {
 
 // Returns whether the cluster has just been restored, with a floor above all that is known now.
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
-  if (!audit.meta || audit.meta->frozen || audit.losses > 0 || facts.replaces_unused) return false;
+  if (!audit.meta || audit.meta->frozen || audit.Losses() > 0 || facts.replaces_unused)
+    return false;
   const Milliseconds since = facts.now - audit.meta_set_at;
   const Milliseconds margin = 3 * facts.window;
   const WallMs floor = audit.meta->floor;

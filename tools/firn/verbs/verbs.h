@@ -11,6 +11,7 @@ Verb InitVerb();
 Verb RestoreVerb();
 Verb AuditVerb();
 Verb BackupVerb();
+Verb DoctorVerb();
 Verb UpgradeVerb();
 Verb RevealVerb();
 Verb WhoVerb();

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "common/base/cat.h"
+#include "common/base/printed_command.h"
+#include "common/time/civil_time.h"
+#include "registry/operate/audit_server.h"
+#include "registry/operate/auditor.h"
+
+namespace firn {
+namespace {
+
+std::string RetireOf(MachineId machine) {
+  return PrintCommand(PrintedCommand::kRestore, {Cat("--retire=", machine.value())});
+}
+
+}  // namespace
+
+// After creation or a restore, all racks have the same workers, from 0 on.
+void Auditor::CompareRacks() {
+  std::map<uint32_t, std::set<uint32_t>> racks;
+  uint32_t workers = 0;
+  for (const AuditedSlot& slot : audit_.slots) {
+    racks[slot.slot.rack].insert(slot.slot.worker);
+    workers = std::max(workers, slot.slot.worker + 1);
+  }
+  if (!split_.has_value()) return;
+  if (workers == 0) return Missing(AskForRestore("there are no slots"));
+  for (uint32_t rack = 0; rack < split_->racks(); ++rack) {
+    const std::set<uint32_t>& there = racks[rack];
+    if (there.size() == workers) continue;
+    uint32_t first = 0;
+    while (there.count(first) != 0) ++first;
+    Missing(AskForRestore(Cat("rack ", rack, ": ", workers - there.size(), " of ", workers,
+                              " records are missing, the first is worker ", first, "'s")));
+  }
+}
+
+void Auditor::CompareNonces() {
+  std::map<Nonce, Slot> seen;
+  for (const AuditedSlot& slot : audit_.slots) {
+    if (slot.record.nonce.zero() || slot.record.retired) continue;
+    const auto [first, added] = seen.emplace(slot.record.nonce, slot.slot);
+    if (added) continue;
+    Fault(Urgency::kData, SlotText(slot.slot) + " has the same nonce as " + SlotText(first->second),
+          RetireOf(slot.machine));
+  }
+}
+
+AuditedSlot* Auditor::SlotOf(MachineId machine) {
+  for (AuditedSlot& slot : audit_.slots) {
+    if (slot.machine == machine) return &slot;
+  }
+  return nullptr;
+}
+
+Status Auditor::CompareProviders() {
+  std::map<MachineId, std::string> seen;
+  for (size_t i = 0; i < audit_.providers.size(); ++i) {
+    const AuditedProvider& audited = audit_.providers[i];
+    // A killed process's report stays until its session ends, and may contradict its successor's.
+    if (created_[i] == latest_[audited.provider.address]) JudgeServer(audited, now_, audit_);
+    for (const HeldMachine& held : audited.report.Held()) {
+      const std::string& address = audited.provider.address;
+      const auto [first, added] = seen.emplace(held.machine, address);
+      // With the same address, the other node is a killed process's, until its session ends.
+      if (!added && first->second != address) {
+        Fault(
+            Urgency::kData,
+            Cat(address, " and ", first->second, " both report machine id ", held.machine.value()),
+            "find the copy of the state folder, stop its server, then restore");
+      }
+      FIRN_TRY(CompareHeld(audited, held));
+    }
+  }
+  return {};
+}
+
+// An apparent fault is read again: the nodes may have changed between the reads. A server that has
+// released its machine id meanwhile does not report it any more.
+Status Auditor::CompareHeld(const AuditedProvider& audited, const HeldMachine& held) {
+  const std::string& address = audited.provider.address;
+  AuditedSlot* const slot = SlotOf(held.machine);
+  if (slot == nullptr) {
+    Loss(
+        Cat(address, " reports machine id ", held.machine.value(), ", for which there is no slot"));
+    return {};
+  }
+  slot->clock_skew_ms = audited.report.clock_skew_ms;
+  if (held.bound <= slot->record.bound && !ClaimedByAnother(address, held.bound, *slot)) return {};
+  FIRN_ASSIGN(const auto report, ReportOf(ProviderNodeName(audited.provider)));
+  const auto bound = report.has_value() ? report->BoundOf(held.machine) : std::nullopt;
+  if (!bound) return {};
+  FIRN_ASSIGN(const auto look, LookAgain(slot->slot));
+  if (look.has_value()) CompareAgain(address, *bound, look->slot);
+  return {};
+}
+
+bool Auditor::ClaimedByAnother(const std::string& address, WallMs bound,
+                               const AuditedSlot& slot) const {
+  // A claim that begins at or above its bound does not overlap.
+  if (bound <= std::max(now_, slot.record.since)) return false;
+  return slot.live.has_value() && slot.live->endpoint != address;
+}
+
+void Auditor::CompareAgain(const std::string& address, WallMs bound, const AuditedSlot& slot) {
+  const std::string holds =
+      Cat(address, " holds machine id ", slot.machine.value(), " until ", FormatRfc3339(bound));
+  // A floor above the bound: the cluster was restored, above all times that the server may use.
+  if (bound > std::max(slot.record.bound, audit_.meta->floor)) {
+    Loss(Cat(holds, ", but its record says ", FormatRfc3339(slot.record.bound),
+             ": the registry went back in time"));
+  }
+  // The server's own bound is ahead: until it notices, both may issue the same ids.
+  if (ClaimedByAnother(address, bound, slot)) {
+    Fault(
+        Urgency::kData,
+        Cat(holds, ", and ", slot.live->endpoint, " (", slot.record.owner, ") has claimed it from ",
+            FormatRfc3339(slot.record.since), " on: ids of the time in between may be duplicated"),
+        Cat("stop ", address, ", and look up the process that issued an id (`who`)"));
+  }
+}
+
+}  // namespace firn

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/id/rack_split.h"
+#include "registry/operate/audit.h"
+#include "registry/operate/audit_slot.h"
+#include "registry/seam/blocking_coordinator.h"
+#include "registry/servers/provider.h"
+
+namespace firn {
+
+// Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
+//
+// Servers continue while it reads: a claim that is renewed between two reads looks as if the
+// registry had gone back in time. So servers' reports are read before the records, which are newer,
+// and an apparent fault is read once more before it counts.
+class Auditor {
+ public:
+  Auditor(BlockingCoordinator& registry, WallMs now) : registry_(registry), now_(now) {}
+
+  Result<Audit> Run() {
+    FIRN_TRY(ReadRoot());
+    FIRN_TRY(ReadProviders());
+    FIRN_TRY(ReadConfigurators());
+    FIRN_TRY(ReadRacks());
+    CompareRacks();
+    CompareNonces();
+    FIRN_TRY(CompareProviders());
+    FIRN_TRY(ReadFolders());
+    if (audit_.meta) FIRN_TRY(AuditTags(registry_, now_, audit_));
+    return std::move(audit_);
+  }
+
+ private:
+  void Fault(Urgency urgency, std::string sentence, std::string fix) {
+    audit_.findings.push_back({urgency, std::move(sentence), std::move(fix)});
+  }
+  // Adds a fault that a restore repairs.
+  void Loss(std::string sentence) {
+    audit_.findings.push_back({Urgency::kData, std::move(sentence), {}, /*restore=*/true});
+  }
+  // Adds a missing node. While a cluster is being made, that is not a loss.
+  void Missing(std::string sentence) {
+    if (!half_made_) Loss(std::move(sentence));
+  }
+
+  // Reads a node; empty if it is missing, or damaged, which is a loss.
+  Result<std::optional<Node>> Find(const std::string& path) {
+    Result<Node> node = registry_.Read(path);
+    if (node.ok()) return std::optional<Node>(std::move(node).value());
+    if (node.code() == Code::kNotFound) return std::optional<Node>();
+    if (node.code() != Code::kCorrupt) return node.status();
+    Loss(node.status().message());
+    return std::optional<Node>();
+  }
+
+  Status ReadRoot();
+  Status ReadEras(const Nonce& current);
+  Status ReadFolders();
+  Status ReadRacks();
+  Status ReadRack(uint32_t rack);
+  void Keep(SlotLook look);
+  // Empty if there is no record.
+  Result<std::optional<SlotLook>> LookAgain(Slot slot);
+  Result<std::optional<SlotLook>> LookAt(Slot slot, const Result<Node>& record_node,
+                                         const Result<Node>& live_node);
+  Status ReadProviders();
+  // Empty if there is none; kCorrupt if it cannot be parsed.
+  Result<std::optional<ProviderReport>> ReportOf(const std::string& node_name);
+  Status ReadConfigurators();
+  void NoteOffline(const std::string& address, const Configurator& setting);
+  void CompareRacks();
+  void CompareNonces();
+  Status CompareProviders();
+  Status CompareHeld(const AuditedProvider& audited, const HeldMachine& held);
+  AuditedSlot* SlotOf(MachineId machine);
+  bool ClaimedByAnother(const std::string& address, WallMs bound, const AuditedSlot& slot) const;
+  void CompareAgain(const std::string& address, WallMs bound, const AuditedSlot& slot);
+
+  BlockingCoordinator& registry_;
+  const WallMs now_;
+  Audit audit_;
+  std::vector<int64_t> created_;           // when each provider's node was, by the registry's order
+  std::map<std::string, int64_t> latest_;  // ... the last of each address
+  std::optional<RackSplit> split_;
+  bool half_made_ = false;
+};
+
+}  // namespace firn
