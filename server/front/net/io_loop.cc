@@ -185,9 +185,10 @@ void IoLoop::FindUnserved() {
     connections_[i]->listed.unserved.reset();
     if (MayBeClosed(*connections_[i], share_.coarse_ms)) unserved_.push_back(connections_[i].get());
   }
-  std::stable_sort(unserved_.begin(), unserved_.end(), [](const Connection* a, const Connection* b) {
-    return *a->unserved_since_ms() > *b->unserved_since_ms();
-  });
+  std::stable_sort(unserved_.begin(), unserved_.end(),
+                   [](const Connection* a, const Connection* b) {
+                     return *a->unserved_since_ms() > *b->unserved_since_ms();
+                   });
   for (size_t i = 0; i < unserved_.size(); ++i) unserved_[i]->listed.unserved = i;
 }
 
