@@ -215,6 +215,59 @@ TEST_F(FirnClientTest, ExplainsATextOfFieldsByItsTag) {
   }
 }
 
+// Returns what a program in another language prints about a UUID: version, variant (2 is that of
+// RFC 9562), and all of its bits in hexadecimal.
+std::vector<std::string> ReadByOthers(const std::string& uuid, const TempDir& folder) {
+  const Finished python =
+      RunToEnd({"/usr/bin/python3", "-c",
+                "import sys, uuid; u = uuid.UUID(sys.argv[1]); "
+                "print(u.version, 2 if u.variant == uuid.RFC_4122 else 0, '%032x' % u.int)",
+                uuid});
+  std::ofstream(folder / "Read.java") << R"(
+    public class Read {
+      public static void main(String[] of) {
+        java.util.UUID u = java.util.UUID.fromString(of[0]);
+        System.out.printf("%d %d %016x%016x%n", u.version(), u.variant(),
+                          u.getMostSignificantBits(), u.getLeastSignificantBits());
+      }
+    })";
+  const Finished java = RunToEnd({"java", folder / "Read.java", uuid});
+  return {python.out + python.err, java.out + java.err};
+}
+
+TEST_F(FirnClientTest, ExplainsAUuidByItsTag) {
+  const std::string registry = "--registry=" + cluster_->registry;
+  const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "uuids",
+                                  "strategy=snowflake", "text={id:uuid7}", registry});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const std::string uuid =
+      FirnJson({"next", "uuids", "--text", "--servers=list://" + cluster_->addresses[0]})
+          .at("ids")
+          .at(0);
+  const auto by_tag = [&](const std::string& verb) {
+    const Finished read =
+        RunToEnd({BuiltProgram("firn"), verb, uuid, "--tag=uuids", "--json", registry});
+    EXPECT_EQ(read.exit_code, 0) << read.err;
+    return AnyJson::parse(read.out).at(0);
+  };
+  const AnyJson shown = by_tag("explain");
+  const auto id = static_cast<uint64_t>(std::stoll(shown.at("id").get<std::string>()));
+  EXPECT_EQ(by_tag("who").at("id"), shown.at("id"));
+  const auto ms = shown.at("time_ms").get<uint64_t>();
+  EXPECT_EQ(std::stoull(uuid.substr(0, 8) + uuid.substr(9, 4), nullptr, 16), ms);
+
+  char bits[33];
+  std::snprintf(bits, sizeof bits, "%016lx%016lx", ms << 16 | 7U << 12 | id >> 52,
+                uint64_t{1} << 63 | (id & ((uint64_t{1} << 52) - 1)) << 10);
+  for (const std::string& read : ReadByOthers(uuid, cluster_->folder)) {
+    EXPECT_EQ(read, std::string("7 2 ") + bits + "\n");
+  }
+  const Finished refused = RunToEnd({BuiltProgram("firn"), "tags", "create", "numbers",
+                                     "strategy=segment", "text={id:uuid7}", registry});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("{id:uuid7} is of snowflake tags only"), std::string::npos);
+}
+
 TEST_F(FirnClientTest, BenchMeasuresEachKindOfLoad) {
   for (const Words& load :
        {Words{"--threads=2"}, Words{"--depth=8"}, Words{"--batch=10", "--depth=2"},
