@@ -112,11 +112,57 @@ TEST_P(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
   std::printf("drill of fail-over: alarms %d\n", Alarms(0) + Alarms(1));
 }
 
+// Servers that have both addresses of the database.
+class PromotionDrill : public FailoverDrill {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(StartStores());
+    auto replica = primary().StartReplica();
+    ASSERT_TRUE(replica.ok()) << replica.status();
+    replica_ = *std::move(replica);
+    ASSERT_NO_FATAL_FAILURE(ApplyTags(kTagsIni));
+    std::string lines = StoreLines(primary(), primary().port());
+    const std::string first = primary().address();
+    lines.replace(lines.find(first), first.size(), first + "," + replica_->address());
+    const std::string file = folder("both.ini");
+    std::ofstream(file) << "[main]\n"
+                        << lines << "[alloc]\n"
+                        << lines << "form = leaf\ntable = leaf_alloc\n";
+    for (int i = 0; i < 2; ++i) StartServer(file, {"--issue_wait_ms=1000"});
+    for (const auto& server : servers()) ASSERT_TRUE(server->BecomesReady()) << server->log();
+  }
+};
+
+TEST_P(PromotionDrill, ServersFollowAPromotedReplicaThatLacksWrites) {
+  StartLoad({.tags = kTags, .count = 70, .pause = Milliseconds(1), .awkward = kTags[0]});
+  ASSERT_TRUE(Allocate(4));
+  ASSERT_EQ(replica_->AwaitCaughtUp(primary()), Status());
+  ASSERT_EQ(replica_->StopFollowing(), Status());
+  ASSERT_TRUE(Allocate(6)) << "which never reach the replica";
+  primary().Kill();
+  const BootMs killed = TestNow();
+  ASSERT_EQ(replica_->Promote(), Status());
+  const BootMs promoted = TestNow();
+  ASSERT_TRUE(Allocate(2));
+  std::printf(
+      "drill of promotion: first ranges %lld ms after the kill, %lld ms after the promotion\n",
+      static_cast<long long>((TestNow() - killed).count()),
+      static_cast<long long>((TestNow() - promoted).count()));
+  EXPECT_TRUE(Allocate(8));
+  StopLoad();
+  for (const std::string& tag : kTags) JudgeTag(tag);
+}
+
+std::string NameOfDatabase(const testing::TestParamInfo<SqlDialect>& tested) {
+  return tested.param == SqlDialect::kMysql ? "mariadb" : "postgres";
+}
+
 INSTANTIATE_TEST_SUITE_P(Databases, FailoverDrill,
                          testing::Values(SqlDialect::kMysql, SqlDialect::kPostgres),
-                         [](const auto& tested) {
-                           return tested.param == SqlDialect::kMysql ? "mariadb" : "postgres";
-                         });
+                         NameOfDatabase);
+INSTANTIATE_TEST_SUITE_P(Databases, PromotionDrill,
+                         testing::Values(SqlDialect::kMysql, SqlDialect::kPostgres),
+                         NameOfDatabase);
 
 }  // namespace
 }  // namespace firn
