@@ -66,7 +66,7 @@ func faultOfIDs(ids []int64, count int) string {
 	if len(ids) != count {
 		return fmt.Sprintf("it gave %d ids, not %d", len(ids), count)
 	}
-	for i := 1; i < count; i++ {
+	for i := 1; i < len(ids); i++ {
 		if ids[i] <= ids[i-1] { // only ids of an obfuscated tag do not ascend
 			return faultOfUnordered(ids)
 		}
