@@ -206,14 +206,25 @@ Milliseconds AnnounceTime() {
   return ChosenRegistry().starts_with("zk:") ? Milliseconds(20'000) : Milliseconds(2'000);
 }
 
-// A backup does not contain what running servers have issued since. A wiped registry has no place
-// for their reports, so makes the frozen root node and waits for them.
-Status AwaitReports(BlockingCoordinator& registry, const RestoreFacts& facts) {
-  FIRN_TRY(FreezeForRestore(registry, facts, SystemEntropy()));
+// A backup does not contain what running servers have issued since, and a server that has just
+// started has not reported it yet. A wiped registry even has no place for reports. So freezes the
+// cluster, and waits for them.
+Status AwaitReports(BlockingCoordinator& registry, const Audit& audit, const RestoreFacts& facts) {
+  const bool is_frozen = audit.meta && audit.meta->frozen && !facts.replaces_unused;
+  // The reason of an earlier freeze stays: it may name a ledger.
+  if (!is_frozen) FIRN_TRY(FreezeForRestore(registry, facts, SystemEntropy()));
   std::cerr << "firn restore: the cluster is frozen; waiting " << AnnounceTime().count() / 1000
             << " s for running servers to report their numbers\n";
   SleepFor(AnnounceTime());
   return {};
+}
+
+// Returns whether the cluster already contains all that is known.
+Result<bool> Covers(BlockingCoordinator& registry, const Audit& audit, const RestoreFacts& facts,
+                    const RestoreCall& call) {
+  const bool same_ids = !audit.meta || !facts.NewIdsSince(*audit.meta);
+  if (FLAGS_again || !same_ids || !FloorCovers(audit, facts)) return false;
+  return TagsCover(registry, call);
 }
 
 Result<Output> Plan(BlockingCoordinator& registry, const Audit& audit, const RestoreFacts& facts,
@@ -250,22 +261,22 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& wor
   FIRN_ASSIGN(RestoreCall call, ReadRestoreCall(words));
   FIRN_ASSIGN(Audit audit, ReadAudit(registry, SystemClock().Wall()));
   FIRN_ASSIGN(RestoreFacts facts, GatherFacts(audit, call.ledgers.backup));
-  const bool lost = !audit.meta || facts.replaces_unused;
-  if (lost && call.ledgers.backup && !FLAGS_dry_run) {
+  const auto take_reports = [&] {
+    call.ledgers.reports = ReportsIn(audit);
+    call.ledgers.reports.push_back(call.highs);
+  };
+  take_reports();
+  FIRN_ASSIGN(const bool covered, Covers(registry, audit, facts, call));
+  if (call.ledgers.backup && !covered && !FLAGS_dry_run) {
     call.ledgers.replaced = facts.replaces_unused;
-    FIRN_TRY(AwaitReports(registry, facts));
+    FIRN_TRY(AwaitReports(registry, audit, facts));
     FIRN_ASSIGN(audit, ReadAudit(registry, SystemClock().Wall()));
     FIRN_ASSIGN(facts, GatherFacts(audit, call.ledgers.backup));
+    take_reports();
   }
-  call.ledgers.reports = ReportsIn(audit);
-  call.ledgers.reports.push_back(call.highs);
   FIRN_TRY(CheckLostTags(audit, call));
   FIRN_TRY(CheckFrozenLedger(audit, call));
-  const bool same_ids = !audit.meta || !facts.NewIdsSince(*audit.meta);
-  if (!FLAGS_again && same_ids && FloorCovers(audit, facts)) {
-    FIRN_ASSIGN(const bool covered, TagsCover(registry, call));
-    if (covered) return NothingNew(audit, facts);
-  }
+  if (covered) return NothingNew(audit, facts);
   if (FLAGS_dry_run) return Plan(registry, audit, facts, call);
   return Restore(registry, audit, std::move(facts), call);
 }
