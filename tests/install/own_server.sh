@@ -39,7 +39,7 @@ expect_own_server() {
   "$firn" tags create stranger strategy=unheard --force --registry="$registry" >/dev/null
   expect_ids ticket '"ids":\["[0-9]+'
   expect_ids order '"ids":\["[0-9]+'
-  expect_ids stranger "there is: dated, segment, snowflake, voucher"
+  expect_ids stranger "only: dated, segment, snowflake, voucher"
   [[ $(ids order 2) == *"one at a time, please"* ]] || { echo "its plugin passed a call for two ids"; exit 1; }
   grep -q "^refused: one at a time, please$" "$log" || { cat "$log"; echo "its handler was not called"; exit 1; }
   kill -TERM "$own"
