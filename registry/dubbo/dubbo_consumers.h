@@ -20,12 +20,12 @@ struct DubboConsumer {
   friend bool operator==(const DubboConsumer&, const DubboConsumer&) = default;
 };
 
-// Reads the name of a node below an interface's consumers. kInvalid if it is no consumer's URL. Its
-// texts are untrusted, and printable.
+// Reads the name of a node below an interface's consumers. kInvalid if it is not a consumer's
+// URL. Its texts are untrusted, and printable.
 Result<DubboConsumer> ParseDubboConsumer(std::string_view interface, std::string_view node_name);
 
-// Reads the consumers of both interfaces, in the order of interfaces, then of nodes. Names that are
-// no consumers' are left out. `ensemble` is at ZooKeeper's root.
+// Reads the consumers of both interfaces, in the order of interfaces, then of nodes. Leaves out
+// other names. `ensemble` is at ZooKeeper's root.
 Result<std::vector<DubboConsumer>> ReadDubboConsumers(BlockingCoordinator& ensemble);
 
 }  // namespace firn
