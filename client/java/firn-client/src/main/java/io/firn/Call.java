@@ -175,10 +175,11 @@ final class Call<T> {
     foundNobody |= tried.isEmpty();
     if (overloaded > 0 && overloaded + unreached == tried.size()) {
       // Adds up to half of the time at random, so that clients do not return together.
-      long pause = adviceMs + ThreadLocalRandom.current().nextLong(adviceMs / 2 + 1);
-      if (now + pause >= until) {
+      long left = until - now - adviceMs;
+      if (left <= 0) {
         throw failure("all servers are overloaded");
       }
+      long pause = adviceMs + ThreadLocalRandom.current().nextLong(Math.min(adviceMs, left) / 2 + 1);
       fleet.await(now + pause, false);
       sent = 0;
       beginRound();

@@ -95,7 +95,8 @@ final class Engine {
 
   /** Returns one server's answer. While all connections are in use, the call waits until the deadline. */
   private <T> T attempt(Server server, Ask<T> ask, boolean fresh, long deadline) throws Failure {
-    boolean waited = !server.room.tryAcquire();
+    // tryAcquire() alone would overtake the calls that wait.
+    boolean waited = server.room.hasQueuedThreads() || !server.room.tryAcquire();
     if (waited) {
       awaitRoom(server, deadline);
     }
