@@ -5,9 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include <glog/logging.h>
-
 #include "common/base/cat.h"
+#include "common/log/log.h"
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/restore_command.h"
@@ -20,6 +19,7 @@ namespace {
 constexpr Milliseconds kTurn{100};
 constexpr Milliseconds kReadLimit{2'000};
 constexpr int kPartOfTime = 10;
+constexpr uint64_t kFailuresPerLine = 100;
 
 std::shared_ptr<const std::string> TextOf(const Json& json) {
   return std::make_shared<const std::string>(JsonText(json));
@@ -203,8 +203,10 @@ Result<ClusterReader::Snapshot> ClusterReader::ReadSnapshot() {
   const Now now = clock_.Read();
   // A registry that does not accept writes can still be read.
   const Status asked = WantPaces(*session_->registry);
-  LOG_IF_EVERY_N(WARNING, !asked.ok() && asked.code() != Code::kNotFound, 100)
-      << "cannot request the servers' activity: " << asked;
+  const bool failed = !asked.ok() && asked.code() != Code::kNotFound;
+  if (failed && activity_failures_++ % kFailuresPerLine == 0) {
+    LogWarning("activity_unavailable") << "cannot request the servers' activity: " << asked;
+  }
   Result<firn::Audit> audit = ReadAudit(*session_->registry, now.wall);
   Status read = audit.ok() ? ReadPast(*session_->registry, *audit) : audit.status();
   if (read.ok()) read = ReadPaces(*session_->registry, *audit);

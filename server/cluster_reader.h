@@ -93,6 +93,7 @@ class ClusterReader final : public front::ClusterView {
   Entropy& entropy_;
   const RegistryOpener open_;
   std::unique_ptr<Session> session_;  // used by the thread only
+  uint64_t activity_failures_ = 0;    // likewise
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable asked_;

@@ -4,8 +4,7 @@
 #include <string>
 #include <utility>
 
-#include <glog/logging.h>
-
+#include "common/log/log.h"
 #include "server/store/ledgered_source.h"
 #include "server/store/mongo/mongo_store.h"
 #include "server/store/mysql/mysql_connection.h"
@@ -32,8 +31,9 @@ class StoreMaker {
 
  private:
   static std::function<void(const std::string&)> Alarm(const std::string& name) {
-    return
-        [name](const std::string& sentence) { LOG(ERROR) << "store " << name << ": " << sentence; };
+    return [name](const std::string& sentence) {
+      LogError("store_alarm").With("store", name) << "store " << name << ": " << sentence;
+    };
   }
 
   // Of any kind but tiered.

@@ -4,8 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <glog/logging.h>
-
+#include "common/log/log.h"
 #include "registry/open/open_coordinator.h"
 #include "server/front/dubbo/dubbo_request.h"
 
@@ -59,7 +58,8 @@ void DubboListing::Withdraw() {
   loop_.Post([this] { withdrawn_ = true; });
   const BootMs give_up = clock_.Boot() + kDubboPatience;
   while (announced() && clock_.Boot() < give_up) SleepFor(kDubboPoll);
-  LOG_IF(WARNING, announced())
+  if (!announced()) return;
+  LogWarning("withdrawal_unconfirmed")
       << "ZooKeeper has not confirmed that this server's Dubbo nodes are deleted";
 }
 

@@ -9,12 +9,12 @@
 #include <system_error>
 
 #include <boost/system/system_error.hpp>
-#include <glog/logging.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/cat.h"
+#include "common/log/log.h"
 
 namespace firn {
 namespace {
@@ -69,9 +69,11 @@ Status AllowDescriptors(const front::Limits& limits) {
                        " open files (ulimit -n); it requires ", kLeastDescriptors,
                        " and one for each connection"));
   }
-  LOG_IF(WARNING, allowed.rlim_cur < wanted)
-      << "this process may have " << allowed.rlim_cur << " descriptors, too few for "
-      << "--connections_max=" << limits.connections_max;
+  if (allowed.rlim_cur < wanted) {
+    LogWarning("host_limit").With("descriptors", allowed.rlim_cur).With("wanted", wanted)
+        << "this process may have " << allowed.rlim_cur << " descriptors, too few for "
+        << "--connections_max=" << limits.connections_max;
+  }
   return {};
 }
 

@@ -4,10 +4,9 @@
 #include <functional>
 #include <utility>
 
-#include <glog/logging.h>
-
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
+#include "common/log/log.h"
 #include "common/tag/obfuscated_end.h"
 #include "registry/operate/restore_command.h"
 #include "server/node/open_node.h"
@@ -222,7 +221,8 @@ uint64_t NodeView::version() const {
 Status NodeView::SetOffline(bool offline) {
   if (draining_) return Unavailable("the server is shutting down");
   operators_.Set(offline);
-  LOG(INFO) << (offline ? "taken offline: clients use other servers" : "online again");
+  LogInfo("offline_requested").With("offline", offline ? 1 : 0)
+      << (offline ? "taken offline: clients use other servers" : "online again");
   return {};
 }
 

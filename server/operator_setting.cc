@@ -3,9 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include <glog/logging.h>
-
 #include "common/base/url_encoding.h"
+#include "common/log/log.h"
 #include "registry/seam/node_version.h"
 #include "registry/seam/requests.h"
 
@@ -55,7 +54,9 @@ void OperatorSetting::OnFolder() {
   Configurator stored;
   if (node != nullptr) {
     const auto read = ParseConfigurator(node->data);
-    LOG_IF(WARNING, !read.ok()) << path_ << ": " << read.status();
+    if (!read.ok()) {
+      LogWarning("setting_unreadable").With("path", path_) << path_ << ": " << read.status();
+    }
     stored = read.value_or({});
   }
   const std::scoped_lock lock(mutex_);
@@ -64,7 +65,8 @@ void OperatorSetting::OnFolder() {
   weight_ = stored.weight;
   if (pending_ || offline_ == stored.disabled) return;
   offline_ = stored.disabled;
-  LOG(INFO) << "the registry has this server " << (offline_ ? "offline" : "online");
+  LogInfo("offline_changed").With("offline", offline_ ? 1 : 0)
+      << "the registry has this server " << (offline_ ? "offline" : "online");
 }
 
 void OperatorSetting::Tick(BootMs now) {

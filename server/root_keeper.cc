@@ -4,11 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include <glog/logging.h>
-
 #include "common/base/cat.h"
 #include "common/base/parse.h"
 #include "common/id/rack_split.h"
+#include "common/log/log.h"
 #include "registry/cluster/slot.h"
 
 namespace firn {
@@ -141,7 +140,9 @@ void RootKeeper::Take(RootSettings settings) {
   }
   const bool posted = thread_.Post([this, next] {
     const Status saved = WriteKeptRoot(stem_, *next);
-    LOG_IF(ERROR, !saved.ok()) << "the root node's settings cannot be saved: " << saved;
+    if (!saved.ok()) {
+      LogError("state_failed") << "the root node's settings cannot be saved: " << saved;
+    }
     unsaved_ = !saved.ok();
   });
   if (!posted) unsaved_ = true;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <gflags/gflags.h>
-#include <glog/logging.h>
 
 #include "common/base/cat.h"
 #include "common/log/log.h"
@@ -20,6 +19,7 @@
 #include "server/flags/flag_help.h"
 #include "server/flags/options.h"
 #include "server/host_limits.h"
+#include "server/log_output.h"
 #include "server/server_program.h"
 #include "server/service_manager.h"
 
@@ -37,18 +37,22 @@ void WarnOfCertificates(const ServerProgram& server) {
   for (const auto& [door, expiry] : server.certificates()) {
     const std::string end = Cat(" of the ", door, " port expires at ");
     if (expiry.certificate <= now) {
-      LOG(ERROR) << "the TLS certificate of the " << door << " port expired at "
-                 << FormatRfc3339(expiry.certificate) << "; clients will refuse it";
+      LogError("certificate_expired").With("port", door)
+          << "the TLS certificate of the " << door << " port expired at "
+          << FormatRfc3339(expiry.certificate) << "; clients will refuse it";
     } else if (expiry.certificate - now < kExpiresSoon) {
-      LOG(WARNING) << "the TLS certificate" << end << FormatRfc3339(expiry.certificate);
+      LogWarning("certificate_expires").With("port", door)
+          << "the TLS certificate" << end << FormatRfc3339(expiry.certificate);
     }
     if (!expiry.client_ca) continue;
     if (*expiry.client_ca <= now) {
-      LOG(ERROR) << "a client authority's certificate of the " << door << " port expired at "
-                 << FormatRfc3339(*expiry.client_ca)
-                 << "; clients whose certificates it signed are refused";
+      LogError("certificate_expired").With("port", door)
+          << "a client authority's certificate of the " << door << " port expired at "
+          << FormatRfc3339(*expiry.client_ca)
+          << "; clients whose certificates it signed are refused";
     } else if (*expiry.client_ca - now < kExpiresSoon) {
-      LOG(WARNING) << "a client authority's certificate" << end << FormatRfc3339(*expiry.client_ca);
+      LogWarning("certificate_expires").With("port", door)
+          << "a client authority's certificate" << end << FormatRfc3339(*expiry.client_ca);
     }
   }
 }
@@ -57,8 +61,9 @@ void WarnOfCertificates(const ServerProgram& server) {
 void WarnOfPlainPasswords(const ServerOptions& options) {
   if (options.redis_auth_file.empty() || options.listen.tls) return;
   if (IsLoopback(options.listen.host)) return;
-  LOG(WARNING) << "passwords of --redis_auth_file cross the plain port " << options.listen.host
-               << ":" << options.listen.port << "; set --tls_cert and --tls_key";
+  LogWarning("plain_passwords") << "passwords of --redis_auth_file cross the plain port "
+                                << options.listen.host << ":" << options.listen.port
+                                << "; set --tls_cert and --tls_key";
 }
 
 std::string CertificateDates(const ServerProgram& server) {
@@ -75,10 +80,11 @@ std::string CertificateDates(const ServerProgram& server) {
 void Reload(ServerProgram& server) {
   const Status reloaded = server.Reload();
   if (reloaded.ok()) {
-    LOG(INFO) << "TLS certificates and rights reloaded" << CertificateDates(server);
+    LogInfo("reloaded") << "TLS certificates and rights reloaded" << CertificateDates(server);
     WarnOfCertificates(server);
   } else {
-    LOG(ERROR) << "reload failed, the files read before stay in force: " << reloaded.message();
+    LogError("reload_failed") << "reload failed, the files read before stay in force: "
+                              << reloaded.message();
   }
 }
 
@@ -86,9 +92,16 @@ void Reload(ServerProgram& server) {
 bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
   constexpr Milliseconds kLook{200};
   FreedInBulk freed;
-  for (std::string shown; !server.misguessed();) {
+  std::string shown;
+  std::optional<ServerPhase> logged;
+  while (!server.misguessed()) {
     freed.Look(server.connection_bytes(), SystemClock().Boot());
-    if (std::string readiness = server.Readiness(); readiness != shown) {
+    std::string readiness = server.Readiness();
+    // Once per phase, because a reason can contain numbers that change constantly.
+    if (const ServerPhase phase = server.phase(); phase != std::exchange(logged, phase)) {
+      LogInfo("readiness_changed").With("state", PhaseName(phase)) << "readiness: " << readiness;
+    }
+    if (readiness != shown) {
       shown = std::move(readiness);
       NotifyServiceManager("STATUS=" + shown);
     }
@@ -102,24 +115,6 @@ bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
   return false;
 }
 
-google::LogSeverity SeverityOf(const LogEntry& entry) {
-  switch (entry.severity) {
-    case Severity::kInfo:
-      return google::GLOG_INFO;
-    case Severity::kWarning:
-      return google::GLOG_WARNING;
-    case Severity::kError:
-      break;
-  }
-  return google::GLOG_ERROR;
-}
-
-// With the place in the source that it came from, as glog writes its own.
-void WriteLog(const LogEntry& entry) {
-  const int line = static_cast<int>(entry.where.line());
-  google::LogMessage(entry.where.file_name(), line, SeverityOf(entry)).stream() << entry.text;
-}
-
 // What --help says last: names that tags can have here and nowhere else.
 std::string OwnNames(const Extensions& own) {
   std::string page;
@@ -129,14 +124,12 @@ std::string OwnNames(const Extensions& own) {
   return page.empty() ? page : "\nThis program's own, for tags to name:\n" + page;
 }
 
-void SetOff(char** argv) {
-  FLAGS_logtostderr = true;
-  google::InitGoogleLogging(argv[0]);
-  SendLogTo(WriteLog);
-}
-
 int Fail(const Status& status, int code) {
-  std::fprintf(stderr, "firn-server: %s\n", status.message().c_str());
+  if (ChosenLogStyle().format == LogFormat::kJson) {
+    LogError("start_failed") << status.message();
+  } else {
+    std::fprintf(stderr, "firn-server: %s\n", status.message().c_str());
+  }
   return code;
 }
 
@@ -154,7 +147,7 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
   const Status words = CheckCommandLine(argc, argv);
   if (!words.ok()) return Fail(words, 2);
   gflags::ParseCommandLineFlags(&argc, &argv, true);
-  SetOff(argv);
+  SendLogToStderr(ChosenLogStyle(), argv[0]);
   auto options = ReadServerOptions();
   if (!options.ok()) return Fail(options.status(), 2);
   if (FLAGS_check_config) {
@@ -175,7 +168,7 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
 
     NoteServing();
     NotifyServiceManager("READY=1");
-    LOG(INFO) << "sequencer " << FLAGS_sequencer;
+    LogInfo("started").With("sequencer", FLAGS_sequencer) << "sequencer " << FLAGS_sequencer;
     WarnOfCertificates(**server);
     WarnOfPlainPasswords(*options);
 
@@ -185,8 +178,9 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
       (*server)->Drain();
       return 0;
     }
-    LOG(WARNING) << "the registry has another cluster than the server assumed while it was "
-                    "unreachable: restarting";
+    LogWarning("restarting")
+        << "the registry has another cluster than the server assumed while it was "
+           "unreachable: restarting";
   }
 }
 

@@ -7,9 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include <glog/logging.h>
-
 #include "common/base/cat.h"
+#include "common/log/log.h"
 #include "server/configured_stores.h"
 #include "server/node/open_node.h"
 #include "server/plugins/built_in.h"
@@ -115,7 +114,7 @@ ServerProgram::~ServerProgram() {
 }
 
 front::ServerFrontOptions ServerProgram::FrontOptions() {
-  const auto log = [](const std::string& line) { LOG(WARNING) << line; };
+  const auto log = [](const std::string& line) { LogWarning("connection_refused") << line; };
   front::FrontDoorOptions listen = options_.listen;
   listen.log = log;
   std::optional<front::FrontDoorOptions> admin = options_.admin;
@@ -160,7 +159,7 @@ Status ServerProgram::AddPlugins() {
   PluginParts parts{.clock = clock_, .rates = rates_};
   if (!options_.key_dir.empty()) parts.keys = std::make_shared<KeyRing>(options_.key_dir);
   if (!options_.history.path.empty()) {
-    const auto log = [](const std::string& line) { LOG(WARNING) << line; };
+    const auto log = [](const std::string& line) { LogWarning("history_incomplete") << line; };
     history_ =
         std::make_shared<History>(clock_, History::Options{.file = options_.history, .log = log});
     FIRN_TRY(history_->Start().WithContext("--history_file"));
@@ -193,13 +192,14 @@ Status ServerProgram::Start() {
   FIRN_TRY(front_.Start());
   FIRN_TRY(node_->Start());
   StartDubbo();
-  LOG(INFO) << "listening on " << options_.listen.host << ":" << front_.port() << ", admin on "
-            << (options_.admin ? options_.admin->host : options_.listen.host) << ":"
-            << front_.admin_port() << ", registry " << options_.place.registry;
+  LogInfo("listening").With("port", front_.port()).With("admin_port", front_.admin_port())
+      << "listening on " << options_.listen.host << ":" << front_.port() << ", admin on "
+      << (options_.admin ? options_.admin->host : options_.listen.host) << ":"
+      << front_.admin_port() << ", registry " << options_.place.registry;
   const bool asks_who =
       options_.admin && options_.admin->tls && !options_.admin->tls->client_ca.empty();
   if (!options_.admin_is_local && !asks_who) {
-    LOG(WARNING)
+    LogWarning("admin_port_open")
         << "other hosts can reach the admin port, which requires no authentication: anyone who can "
            "reach it can take this server offline; see --admin_listen and --admin_tls_client_ca";
   }
@@ -210,7 +210,9 @@ void ServerProgram::RefreshRights(BootMs now) {
   if (now < refresh_rights_at_) return;
   refresh_rights_at_ = now + kRefreshRightsEvery;
   const Status looked = front_.RefreshRights();
-  LOG_IF(ERROR, !looked.ok()) << looked << "; the rights read before stay in force";
+  if (looked.ok()) return;
+  LogError("reload_failed").With("file", options_.rights_file)
+      << looked << "; the rights read before stay in force";
 }
 
 void ServerProgram::Publish(Now now) {
@@ -254,8 +256,8 @@ void ServerProgram::LogRestoreCommand(BootMs now) {
       root ? Cat(" (root node version ", root->version, " of era ", root->era.text(),
                  "; where servers print different settings, use those of the highest version)")
            : "";
-  LOG(ERROR) << "the cluster's data must be restored with this command" << source << "\n  "
-             << command;
+  LogError("restore_required").With("command", command)
+      << "the cluster's data must be restored with this command" << source << "\n  " << command;
   log_restore_at_ = now + kLogRestoreEvery;
 }
 
@@ -270,7 +272,9 @@ void ServerProgram::Withdraw() {
     SleepFor(kPoll);
     node_->loop().Run([&] { is_gone = *done; });
   }
-  LOG_IF(WARNING, !is_gone) << "the registry has not confirmed that this server is off the list";
+  if (is_gone) return;
+  LogWarning("withdrawal_unconfirmed")
+      << "the registry has not confirmed that this server is off the list";
 }
 
 // Consumers get the new list from ZooKeeper, one after another, and then close their connections.
@@ -305,7 +309,7 @@ std::string ServerProgram::Readiness() const {
 }
 
 void ServerProgram::Drain() {
-  LOG(INFO) << "draining";
+  LogInfo("draining") << "draining";
   view_.Drain();
   Withdraw();
   if (dubbo_ != nullptr) dubbo_->Withdraw();
@@ -318,7 +322,7 @@ void ServerProgram::Drain() {
   if (dubbo_ != nullptr) dubbo_->Stop();
   node_->Stop();
   if (history_ != nullptr) history_->Stop();
-  LOG(INFO) << "drained";
+  LogInfo("drained") << "drained";
 }
 
 }  // namespace firn

@@ -60,6 +60,7 @@ class ServerProgram {
   // About how many bytes the connections of the public port hold.
   size_t connection_bytes() const;
 
+  ServerPhase phase() const { return view_.phase(); }
   // Returns what /readyz answers, in one line.
   std::string Readiness() const;
 

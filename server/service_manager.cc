@@ -28,7 +28,7 @@ void NotifyServiceManager(std::string_view line) {
   const ssize_t sent = sendto(socket, line.data(), line.size(), MSG_NOSIGNAL,
                               reinterpret_cast<const sockaddr*>(&address), size);
   close(socket);
-  if (sent < 0) LogWarning() << "the service manager could not be notified";
+  if (sent < 0) LogWarning("service_manager") << "the service manager could not be notified";
 }
 
 }  // namespace firn

@@ -1,18 +1,30 @@
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <optional>
 #include <source_location>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 namespace firn {
 
 enum class Severity { kInfo, kWarning, kError };
 
+struct LogField {
+  std::string name;
+  std::variant<int64_t, std::string> value;
+};
+
 struct LogEntry {
   Severity severity;
   std::source_location where;
-  std::string text;  // a line, without a line feed
+  std::string text;                // a line, without a line feed
+  std::string event{};             // the same for all lines about one kind of event
+  std::vector<LogField> fields{};  // values that the text contains, too
 };
 
 // Sets the sink of Firn's log. Without a sink lines are dropped, because a library must not write
@@ -22,15 +34,26 @@ void SendLogTo(LogSink sink);
 
 // A log line, which is written at the end of its statement:
 //
-//     LogWarning() << "tag " << tag << ": no more numbers come";
+//     LogWarning("store_failed").With("tag", tag) << "tag " << tag << ": no more numbers come";
 //
-// Formats the line only if there is a sink.
+// The event and the names of fields are stable: programs search for them. People read the text,
+// which may change. tools/package/LOGS.md lists the events. Formats the line only if there is a
+// sink.
 class LogLine {
  public:
-  LogLine(Severity severity, std::source_location where);
+  LogLine(Severity severity, std::string_view event,
+          std::source_location where = std::source_location::current());
   ~LogLine();
   LogLine(const LogLine&) = delete;
   LogLine& operator=(const LogLine&) = delete;
+
+  // Adds a field. An empty text adds none.
+  LogLine& With(std::string_view name, std::string_view value);
+  template <std::integral Number>
+  LogLine& With(std::string_view name, Number value) {
+    AddNumber(name, static_cast<int64_t>(value));
+    return *this;
+  }
 
   template <typename Value>
   LogLine& operator<<(const Value& value) {
@@ -39,28 +62,32 @@ class LogLine {
   }
 
  private:
+  void AddNumber(std::string_view name, int64_t value);
+
   const LogSink sink_;
-  const Severity severity_;
-  const std::source_location where_;
+  LogEntry entry_;
   std::optional<std::ostringstream> text_{};  // set if there is a sink
 };
 
 class LogInfo final : public LogLine {
  public:
-  explicit LogInfo(std::source_location where = std::source_location::current())
-      : LogLine(Severity::kInfo, where) {}
+  explicit LogInfo(std::string_view event,
+                   std::source_location where = std::source_location::current())
+      : LogLine(Severity::kInfo, event, where) {}
 };
 
 class LogWarning final : public LogLine {
  public:
-  explicit LogWarning(std::source_location where = std::source_location::current())
-      : LogLine(Severity::kWarning, where) {}
+  explicit LogWarning(std::string_view event,
+                      std::source_location where = std::source_location::current())
+      : LogLine(Severity::kWarning, event, where) {}
 };
 
 class LogError final : public LogLine {
  public:
-  explicit LogError(std::source_location where = std::source_location::current())
-      : LogLine(Severity::kError, where) {}
+  explicit LogError(std::string_view event,
+                    std::source_location where = std::source_location::current())
+      : LogLine(Severity::kError, event, where) {}
 };
 
 }  // namespace firn

@@ -43,8 +43,8 @@ void NameProbe::TellOfUnknown(const std::string& name) {
     if (told_at_ && now - *told_at_ < kTellEvery) return;
     told_at_ = now;
   }
-  LogWarning() << "the registry's server '" << name
-               << "' cannot be resolved: the name has no address";
+  LogWarning("name_unresolved").With("name", name)
+      << "the registry's server '" << name << "' cannot be resolved: the name has no address";
 }
 
 void NameProbe::OnLookedUp(bool found) {

@@ -170,6 +170,11 @@
         "Time after which an idle connection is closed, in milliseconds.")                         \
   LIMIT(int32, half_request_ms, 100, kDayMs,                                                       \
         "Maximum time to receive one request, in milliseconds.")                                   \
+  GROUP("Log")                                                                                     \
+  READ(string, log_level, "info",                                                                  \
+       "Lowest level of the lines that are written: info, warning or error.")                      \
+  READ(string, log_format, "text",                                                                 \
+       "Format of the log on stderr: text, or json with one object per line.")                     \
   GROUP("General")                                                                                 \
   READ(bool, check_config, false,                                                                  \
        "Check all flags and the files that they name, print every fault, and exit: 0 when the "    \

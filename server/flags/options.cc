@@ -285,6 +285,24 @@ void ReadDubbo(FlagFaults& faults, ServerOptions& options) {
              "--registry=zk://host:port/firn/<cluster>, or remove --dubbo");
 }
 
+std::optional<Severity> ParseLevel(std::string_view name) {
+  if (name == "info") return Severity::kInfo;
+  if (name == "warning") return Severity::kWarning;
+  if (name == "error") return Severity::kError;
+  return std::nullopt;
+}
+
+std::optional<LogFormat> ParseLogFormat(std::string_view name) {
+  if (name == "text") return LogFormat::kText;
+  if (name == "json") return LogFormat::kJson;
+  return std::nullopt;
+}
+
+void CheckLogStyle(FlagFaults& faults) {
+  faults.Choose("log_level", ParseLevel(FLAGS_log_level), "info, warning, error", Severity::kInfo);
+  faults.Choose("log_format", ParseLogFormat(FLAGS_log_format), "text, json", LogFormat::kText);
+}
+
 std::string HostName() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
@@ -293,8 +311,14 @@ std::string HostName() {
 
 }  // namespace
 
+LogStyle ChosenLogStyle() {
+  return {.least = ParseLevel(FLAGS_log_level).value_or(Severity::kInfo),
+          .format = ParseLogFormat(FLAGS_log_format).value_or(LogFormat::kText)};
+}
+
 Result<ServerOptions> ReadServerOptions() {
   FlagFaults faults;
+  CheckLogStyle(faults);
   ServerOptions options = Defaults();
   ReadPlain(faults, options);
   if (!options.key_dir.empty()) CheckFolder(faults, "key_dir", options.key_dir, R_OK | X_OK);

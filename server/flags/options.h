@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/id/layout.h"
+#include "common/log/log.h"
 #include "common/net/endpoint.h"
 #include "registry/state/owner.h"
 #include "server/flags/stores_ini.h"
@@ -22,6 +23,17 @@ namespace firn {
 
 // The tags that each token of Tinyid's paths opens.
 using TinyidTokens = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
+
+enum class LogFormat { kText, kJson };
+
+struct LogStyle {
+  Severity least = Severity::kInfo;
+  LogFormat format = LogFormat::kText;
+};
+
+// Returns --log_level and --log_format. Invalid values, which ReadServerOptions refuses, yield the
+// defaults.
+LogStyle ChosenLogStyle();
 
 // Everything that firn-server is configured with, read and checked.
 struct ServerOptions {

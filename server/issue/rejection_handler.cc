@@ -30,7 +30,7 @@ void LoggingRejectionHandler::OnRefusal(const Request& request, const Refusal& r
   line.imbue(std::locale::classic());
   line << "refused " << request.count << " of tag " << Quoted(request.tag) << ": " << refusal;
   if (left_out > 0) line << " (and " << left_out << " like it before)";
-  log_(line.str());
+  log_(line.str(), request, refusal);
 }
 
 }  // namespace firn

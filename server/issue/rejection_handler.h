@@ -27,8 +27,9 @@ class LoggingRejectionHandler final : public RejectionHandler {
   static constexpr int kLinesPerWindow = 3;
   static constexpr Milliseconds kWindow{10'000};
 
-  // `log` takes one line without its end; called with no lock held. `clock` must outlive this.
-  using LogLine = std::function<void(const std::string&)>;
+  // `log` takes one line without its end, and what it is about; called with no lock held. `clock`
+  // must outlive this.
+  using LogLine = std::function<void(const std::string&, const Request&, const Refusal&)>;
   LoggingRejectionHandler(const Clock& clock, LogLine log);
 
   void OnRefusal(const Request& request, const Refusal& refusal) override;

@@ -13,7 +13,8 @@ void ClaimBridge::Adopt(std::shared_ptr<Claim> claim) {
   // The clock first: a claim inherited after the wall clock was set back begins ahead of it.
   ticks_.RaiseTo(first);
   const Status adopted = snowflake_.Adopt(std::move(claim));
-  if (!adopted.ok()) LogError() << "no id can be issued under the claim: " << adopted;
+  if (!adopted.ok())
+    LogError("claim_unusable") << "no id can be issued under the claim: " << adopted;
 }
 
 WallMs ClaimBridge::SetIdClock(WallMs time, Now now) {

@@ -114,11 +114,12 @@ IssuingNodeOptions NodeOptions(const EmbeddedOptions& options) {
 Result<std::shared_ptr<History>> KeepHistory(const EmbeddedOptions& options) {
   if (options.history_file.empty()) return std::shared_ptr<History>();
   auto history = std::make_shared<History>(
-      SystemClock(),
-      History::Options{.file = {.path = options.history_file,
-                                .bytes_max = options.history_file_bytes_max,
-                                .files_max = options.history_files_max},
-                       .log = [](const std::string& line) { LogWarning() << line; }});
+      SystemClock(), History::Options{.file = {.path = options.history_file,
+                                               .bytes_max = options.history_file_bytes_max,
+                                               .files_max = options.history_files_max},
+                                      .log = [](const std::string& line) {
+                                        LogWarning("history_incomplete") << line;
+                                      }});
   FIRN_TRY(history->Start().WithContext("the history"));
   return history;
 }

@@ -19,13 +19,14 @@ constexpr Milliseconds kWallIsRight{1'000};
 
 // `who` says which of several machine ids it is; empty: the only one.
 void LogEvent(const std::string& who, const ClaimEvent& event) {
+  const std::string name = Cat("claim_", ClaimEventName(event.kind));
   if (event.kind == ClaimEvent::Kind::kAlarm) {
-    LogError() << who << event.text;
+    LogError(name) << who << event.text;
   } else if (event.kind == ClaimEvent::Kind::kRefused) {
     // The server cannot claim a machine id: a search for warnings must find it.
-    LogWarning() << who << ClaimEventName(event.kind) << ": " << event.text;
+    LogWarning(name) << who << ClaimEventName(event.kind) << ": " << event.text;
   } else {
-    LogInfo() << who << ClaimEventName(event.kind) << ": " << event.text;
+    LogInfo(name) << who << ClaimEventName(event.kind) << ": " << event.text;
   }
 }
 
@@ -34,18 +35,25 @@ void LogSkew(const IdClockReport& report, std::optional<WallMs> registry) {
   const WallMs wall = report.time - report.skew;
   const bool leads = report.skew > Milliseconds(0) && !report.stopped;
   if (leads && registry && std::chrono::abs(wall - *registry) <= kWallIsRight) {
-    LogInfo() << "ids run " << report.skew.count()
-              << " ms ahead of the wall clock, which agrees with the registry's; no action is "
-                 "needed";
+    LogInfo("clock_off").With("skew_ms", report.skew.count())
+        << "ids run " << report.skew.count()
+        << " ms ahead of the wall clock, which agrees with the registry's; no action is "
+           "needed";
     return;
   }
-  LogError() << "the wall clock is off by " << report.skew.count()
-             << " ms from the time in new ids";
+  LogError("clock_off").With("skew_ms", report.skew.count())
+      << "the wall clock is off by " << report.skew.count() << " ms from the time in new ids";
 }
 
 std::shared_ptr<RejectionHandler> LogRefusals(const Clock& clock) {
   return std::make_shared<LoggingRejectionHandler>(
-      clock, [](const std::string& line) { LogWarning() << line; });
+      clock, [](const std::string& line, const Request& request, const Refusal& refusal) {
+        LogWarning("call_refused")
+                .With("tag", request.tag)
+                .With("reason", ReasonName(refusal.reason))
+                .With("client", request.client)
+            << line;
+      });
 }
 
 }  // namespace
@@ -245,7 +253,7 @@ void IssuingNode::Tick(Now now) {
   }
   // A range that was given back leaves high + returned as it was: the order does not matter.
   if (stopping_ && segments_.settled()) ledgers_kept_ = follower_.KeptLedgers();
-  if (const auto warning = layout_end_.Check(now)) LogWarning() << *warning;
+  if (const auto warning = layout_end_.Check(now)) LogWarning("layout_ends") << *warning;
   for (const auto& tick : ticks_) tick(now);
   Show({now, id_clock_.Last()});
   CheckGuess(now.boot);

@@ -35,7 +35,7 @@ void ReportMemory(const ClusterPlace& place) {
   const std::string path =
       place.registry.substr(kDir.size(), place.registry.find('?') - kDir.size());
   if (!IsInMemoryAt(path).value_or(false)) return;
-  LogWarning()
+  LogWarning("registry_in_memory").With("registry", place.registry)
       << place.registry
       << ": this registry is in memory (tmpfs), so a reboot loses it, and ids may be issued "
          "twice afterwards; move it to a disk";
@@ -114,7 +114,7 @@ Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
                    std::string(place.layout->text()));
   }
   if (!place.default_strategy.empty() && place.default_strategy != meta.default_strategy) {
-    LogWarning()
+    LogWarning("flag_ignored").With("flag", "default_strategy")
         << "the default strategy " << place.default_strategy
         << " is ignored: the strategy of undefined tags is fixed when a cluster is created";
   }
@@ -172,7 +172,8 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
   } else if (meta.code() == Code::kDenied || meta.code() == Code::kInvalid) {
     return meta.status().WithContext(place.registry);
   } else {
-    LogWarning() << place.registry << ": " << meta.status().message() << "; starting without it";
+    LogWarning("registry_unreachable").With("registry", place.registry)
+        << place.registry << ": " << meta.status().message() << "; starting without it";
   }
   return joined;
 }

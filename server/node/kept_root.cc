@@ -64,7 +64,8 @@ KeptCluster ReadKeptCluster(const std::string& stem, const std::string& uuid) {
   if (root.ok()) {
     kept.root = *std::move(root);
   } else if (root.code() != Code::kNotFound) {
-    LogWarning() << "the saved settings of the root node are unusable: " << root.status();
+    LogWarning("state_unusable") << "the saved settings of the root node are unusable: "
+                                 << root.status();
   }
   return kept;
 }

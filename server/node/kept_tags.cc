@@ -61,11 +61,13 @@ Status ParseLine(std::string_view line, KnownTags& tags) {
 Status Replace(const std::string& path, const std::string& text) {
   Status kept = ReplaceFile(path, {.path = path + ".new"}, text);
   if (kept.ok()) return kept;
-  LogError() << "tag definitions cannot be saved, so a start without the registry would serve no "
-                "tags: "
-             << kept;
+  LogError("state_failed")
+      << "tag definitions cannot be saved, so a start without the registry would serve no "
+         "tags: "
+      << kept;
   const bool gone = unlink(path.c_str()) == 0 || errno == ENOENT;
-  if (!gone) LogError() << FileFailure("removing", path, errno) << "; remove it by hand";
+  if (!gone)
+    LogError("state_failed") << FileFailure("removing", path, errno) << "; remove it by hand";
   return kept;
 }
 

@@ -97,8 +97,9 @@ Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {
   if (IsStatic(place)) {
     return Invalid(told + ": a machine id that is assigned by hand requires a local file system");
   }
-  LogWarning() << told << ": a start waits while it is unreachable, and the server may then get "
-               << "another machine id";
+  LogWarning("state_folder_remote").With("path", place.state_dir)
+      << told << ": a start waits while it is unreachable, and the server may then get "
+      << "another machine id";
   return {};
 }
 

@@ -60,7 +60,8 @@ void OwnStrategies::Stop() {
     try {
       strategy->Stop();
     } catch (...) {
-      LogError() << "the strategy " << strategy->name() << " threw when it was stopped";
+      LogError("plugin_failed") << "the strategy " << strategy->name()
+                                << " threw when it was stopped";
     }
   }
 }

@@ -132,7 +132,8 @@ bool SegmentTags::Abandon(const std::string& tag) {
   const auto served = served_.find(tag);
   if (served == served_.end() || !served->second.strategy) return false;
   if (std::exchange(served->second.abandoned, true)) return false;
-  LogInfo() << "tag " << tag << " was redefined or deleted: its numbers in memory are wasted";
+  LogInfo("range_wasted").With("tag", tag)
+      << "tag " << tag << " was redefined or deleted: its numbers in memory are wasted";
   served->second.strategy->Abandon();
   return true;
 }
@@ -196,9 +197,13 @@ void SegmentTags::TellTroublesLocked(BootMs now) {
     if (!served.strategy || (served.told_at && now - *served.told_at < kTellEvery)) continue;
     std::string trouble = served.strategy->status().trouble;
     if (trouble == served.trouble) continue;
-    if (!trouble.empty())
-      LogWarning() << "tag " << tag << ": its store provides no numbers: " << trouble;
-    if (trouble.empty()) LogInfo() << "tag " << tag << ": its store provides numbers again";
+    if (trouble.empty()) {
+      LogInfo("store_recovered").With("tag", tag)
+          << "tag " << tag << ": its store provides numbers again";
+    } else {
+      LogWarning("store_failed").With("tag", tag)
+          << "tag " << tag << ": its store provides no numbers: " << trouble;
+    }
     served.trouble = std::move(trouble);
     served.told_at = now;
   }
@@ -218,7 +223,8 @@ void SegmentTags::StopAll(Milliseconds patience) {
   while (!settled() && clock_.Boot() < give_up) SleepFor(kSettledPoll);
   for (const auto& [tag, status] : this->status()) {
     if (status.wasted == 0) continue;
-    LogInfo() << "tag " << tag << ": " << status.wasted << " numbers were taken and not used";
+    LogInfo("range_wasted").With("tag", tag).With("numbers", status.wasted)
+        << "tag " << tag << ": " << status.wasted << " numbers were taken and not used";
   }
 }
 

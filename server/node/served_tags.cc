@@ -109,7 +109,8 @@ void ServedTags::Serve(TagDefinition tag) {
     return Refuse(tag.name, TagState::kUnsupported, set.message(), set.code() != Code::kInvalid);
   }
   NoteOutdated(tag.name, {});
-  LogInfo() << "serving tag " << tag.name << " (" << tag.strategy << ")";
+  LogInfo("tag_served").With("tag", tag.name).With("strategy", tag.strategy)
+      << "serving tag " << tag.name << " (" << tag.strategy << ")";
   if (refused_.erase(tag.name) > 0) shown_.reset();
   if (on_served_) on_served_(tag);
   served_[tag.name] = std::move(tag);
@@ -122,11 +123,13 @@ void ServedTags::NoteOutdated(const std::string& name, const std::string& why) {
   OutdatedTags after = *outdated_;
   if (why.empty()) {
     after.erase(name);
-    LogInfo() << "tag " << name << " is no longer served by an earlier definition";
+    LogInfo("tag_current").With("tag", name)
+        << "tag " << name << " is no longer served by an earlier definition";
   } else {
     after.insert_or_assign(name, why);
-    LogError() << "tag " << name
-               << " is served by an earlier definition until this server restarts: " << why;
+    LogError("tag_outdated").With("tag", name).With("reason", why)
+        << "tag " << name
+        << " is served by an earlier definition until this server restarts: " << why;
   }
   outdated_ = std::make_shared<const OutdatedTags>(std::move(after));
 }
@@ -139,14 +142,17 @@ void ServedTags::Refuse(const std::string& name, TagState state, std::string why
   if (before != refused_.end() && before->second.why == why) return;
   const Reason reason = ReasonOf(state);
   const bool alarm = reason == Reason::kInternal;
-  if (alarm) LogError() << "refusing tag " << name << ": " << why;
-  if (!alarm) LogWarning() << "refusing tag " << name << ": " << why;
+  LogLine(alarm ? Severity::kError : Severity::kWarning, "tag_refused")
+          .With("tag", name)
+          .With("reason", ReasonName(reason))
+      << "refusing tag " << name << ": " << why;
   const Refusal refusal{.reason = reason,
                         .message = "tag '" + name + "': " + why,
                         .retry_after_ms = 0,
                         .another_server_may_help = another_may_help};
   const Status set = issuer_.Set({.name = name, .strategy = Refusing(refusal), .plugins = {}});
-  if (!set.ok()) LogError() << "tag " << name << " cannot be refused with its reason: " << set;
+  if (!set.ok())
+    LogError("internal") << "tag " << name << " cannot be refused with its reason: " << set;
   if (!set.ok()) issuer_.Remove(name);
   refused_.insert_or_assign(name, RefusedTag{state, reason, std::move(why)});
   shown_.reset();
@@ -185,7 +191,8 @@ void ServedTags::ServeDefault(const std::string& strategy) {
   default_ = strategy;
   if (strategy.empty()) return issuer_.SetDefault(std::nullopt);
   Result<TagBinding> binding = BindUndefined(catalogue_, strategy);
-  if (!binding.ok()) LogError() << "undefined tags cannot be served: " << binding.status();
+  if (!binding.ok())
+    LogError("tag_refused") << "undefined tags cannot be served: " << binding.status();
   issuer_.SetDefault(binding.ok() ? std::optional(*std::move(binding)) : std::nullopt);
 }
 

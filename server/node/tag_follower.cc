@@ -18,7 +18,6 @@ constexpr char kOtherForm[] =
     "the tag has another form than before, which no edit can cause, so data were lost; create "
     "another tag";
 
-constexpr Milliseconds kLookAgain{1'000};
 constexpr Milliseconds kLookForNumbers{1'000};
 
 // Whether ids of another form than `now` has may be out under what was known before.
@@ -109,18 +108,14 @@ Task<> TagFollower::Look() {
   TakeAll();
 }
 
-void TagFollower::LookLater() {
-  look_wanted_ = true;
-  look_at_ = now_ + kLookAgain;
-}
-
 void TagFollower::NoteRoot(const std::optional<Node>& node) {
   const RootState before = root_.state();
   root_.Note(node);
   LoadKept();
   if (root_.state() == before || !root_.lost()) return;
-  LogError() << root_.why_not()
-             << ". Tags without a ledger are served until the claim ends, others are refused";
+  LogError("registry_lost_data")
+      << root_.why_not()
+      << ". Tags without a ledger are served until the claim ends, others are refused";
 }
 
 // Rule 5a.
@@ -176,7 +171,8 @@ KnownTags TagFollower::ReadAll() {
   for (const auto& [component, node] : watch_.nodes()) {
     const Result<std::string> name = DecodeTagName(component);
     if (!name.ok()) {
-      LogWarning() << "not a tag: " << watch_.path() << "/" << component << ": " << name.status();
+      LogWarning("tag_unreadable")
+          << "not a tag: " << watch_.path() << "/" << component << ": " << name.status();
       continue;
     }
     const Result<TagNode>& tag = Parse(*name, node.data);
@@ -249,7 +245,7 @@ bool TagFollower::IsDeleted(const std::string& name, const Result<TagNode>& tag)
 void TagFollower::Forget(const std::string& name) {
   const bool known = known_.tags.erase(name) > 0 || served_.knows(name);
   if (!deleted_.insert(name).second || !known) return;
-  LogInfo() << "tag " << name << " was deleted";
+  LogInfo("tag_deleted").With("tag", name) << "tag " << name << " was deleted";
   if (on_deleted_) on_deleted_(name);
   served_.Forget(name, root_.meta()->default_strategy);
 }
@@ -297,7 +293,7 @@ void TagFollower::LoadKept() {
     }
     known_.tags.insert(kept_->tags.begin(), kept_->tags.end());
   } else if (kept.code() != Code::kNotFound) {
-    LogWarning() << "the cached tag definitions cannot be used: " << kept.status();
+    LogWarning("state_unusable") << "the cached tag definitions cannot be used: " << kept.status();
   }
 }
 
@@ -308,8 +304,9 @@ void TagFollower::GoByKept() {
   if (read || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
   LoadKept();
   if (!kept_) return;
-  LogWarning() << (root_.why_not().empty() ? "the registry is unreachable" : root_.why_not())
-               << ": tags are served by the definitions that were read last";
+  LogWarning("tags_from_cache") << (root_.why_not().empty() ? "the registry is unreachable"
+                                                            : root_.why_not())
+                                << ": tags are served by the definitions that were read last";
   ServeAll(kept_->default_strategy);
 }
 
@@ -339,7 +336,7 @@ void TagFollower::Keep() {
 }
 
 void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
-  if (kept.ok() && unkept_) LogInfo() << "tag definitions are saved again";
+  if (kept.ok() && unkept_) LogInfo("state_recovered") << "tag definitions are saved again";
   unkept_ = kept.ok() ? std::nullopt : std::optional(now_);
   keeping_ = false;
   kept_ = tags;

@@ -63,6 +63,7 @@ class TagFollower {
   // Ledgers that have moved are written to the memory this often. What a crash loses of them is a
   // limit of what a later start notices.
   static constexpr Milliseconds kKeepLedgersEvery{60'000};
+  static constexpr Milliseconds kLookAgain{1'000};
 
   // All references must outlive it. `uuid`: of the cluster, when it is known already; `memory`:
   // null when nothing is kept.
@@ -136,7 +137,10 @@ class TagFollower {
  private:
   void WantLook() { look_wanted_ = true; }
   Task<> Look();
-  void LookLater();
+  void LookLater() {
+    look_wanted_ = true;
+    look_at_ = now_ + kLookAgain;
+  }
   void NoteRoot(const std::optional<Node>& node);
   void Distrust();
   void Follow();

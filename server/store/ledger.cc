@@ -362,7 +362,7 @@ Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range 
 // `era` is that of the data that show the loss; without a root node there is nothing to freeze.
 Status Ledger::Lost(Page& page, const std::optional<Nonce>& era, const std::string& why) {
   const std::string sentence = LedgerWentBack(page.tag, why);
-  LogError() << sentence;
+  LogError("ledger_lost").With("tag", page.tag) << sentence;
   page.known.reset();
   if (hooks_.stop) calls_.push_back([this, &page, sentence] { hooks_.stop(page.tag, sentence); });
   if (era) calls_.push_back([this, era = *era, sentence] { BeginFreeze(era, sentence); });
@@ -386,11 +386,11 @@ Task<> Ledger::FreezeOut(Nonce era, std::string why) {
     const BootMs again = async_registry_.now() + kFreezeRetry;
     Result<Freeze> frozen = co_await TryToFreeze(&async_registry_, order);
     if (frozen.code() == Code::kCorrupt) {
-      LogError() << "the cluster cannot be frozen: its root node is unreadable: "
-                 << frozen.status();
+      LogError("cluster_frozen") << "the cluster cannot be frozen: its root node is unreadable: "
+                                 << frozen.status();
     }
     if (frozen.ok() && *frozen != Freeze::kNotYet) {
-      if (*frozen == Freeze::kDone) LogError() << "the cluster is frozen: " << why;
+      if (*frozen == Freeze::kDone) LogError("cluster_frozen") << "the cluster is frozen: " << why;
       co_return;
     }
     co_await async_registry_.Until(again);

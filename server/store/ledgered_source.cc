@@ -146,8 +146,9 @@ void LedgeredSource::NoteStandIn(const std::string& tag, Range range, const Stat
   const std::lock_guard lock(mutex_);
   StoodIn& stood_in = stood_in_[tag];
   if (!stood_in.since) {
-    LogWarning() << "tag " << tag << ": the ledger stands in for its store, from " << range.begin
-                 << " on, since " << why.message();
+    LogWarning("store_stood_in").With("tag", tag).With("store", store_->name())
+        << "tag " << tag << ": the ledger stands in for its store, from " << range.begin
+        << " on, since " << why.message();
     stood_in.since = clock_.Wall();
   }
   ++stood_in.ranges;
@@ -159,7 +160,8 @@ void LedgeredSource::NoteStore(const std::string& tag) {
   const auto found = stood_in_.find(tag);
   if (found == stood_in_.end() || !found->second.since) return;
   found->second.since.reset();
-  LogInfo() << "tag " << tag << ": store " << store_->name() << " picks its ranges again";
+  LogInfo("store_recovered").With("tag", tag).With("store", store_->name())
+      << "tag " << tag << ": store " << store_->name() << " picks its ranges again";
 }
 
 }  // namespace firn

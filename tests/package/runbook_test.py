@@ -16,7 +16,7 @@ ROOT = sys.argv[1]
 # Beginnings of statements with a message for operators.
 FINDINGS = r"\b(?:Fault|Loss|Lose|Missing|findings\.(?:push_back|insert))\("
 ALARMS = (r"\balarms_?\.push_back\(|\bTell\(ClaimEvent::Kind::kAlarm,|\{ClaimEvent::Kind::kAlarm,|"
-          r"\balarm_\(|\bLOG(?:_IF)?\(ERROR|\bLogError\(\) <<|"
+          r"\balarm_\(|\bLogError\(|\bLogLine\(alarm|"
           r"\bIs\(finding, Verdict::k(?!Ours)")
 # Statements that pass on the message of another statement, and the heading for it. None: the test finds
 # the statement with the message itself.
@@ -24,7 +24,7 @@ HANDED_ON = {
     "void Fault(": None, "std::move(finding)": None, "std::string fault, Audit&": None,
     "std::move(fault)": None, "std::move(note)": None, "std::move(sentence)": None, "std::move(alarm)": None,
     "Lose(fault, audit)": "A damaged node",
-    "kAlarm, alarm)": None, "event.text": None, '": " + fault': None, '"store " << name': None,
+    "kAlarm, alarm)": None, "event.text": None, '"start_failed"': None, '": " + fault': None, '"store " << name': None,
     "RestsUnguarded(": "has version -1", "WhyFrozen(meta)": "the cluster is only partly created",
     "Loss(node.status()": "A damaged node", "read.status()": "A damaged node",
     "record.status()": "A damaged node", "cluster.status()": "A damaged node",
@@ -93,6 +93,16 @@ class RunbookTest(unittest.TestCase):
             with self.subTest(section.splitlines()[0]):
                 for part in PARTS:
                     self.assertIn(part, section)
+
+    def test_the_page_of_logs_lists_every_event(self):
+        named = {f"claim_{kind}" for kind in re.findall(r'return "(\w+)";', read(
+            "registry/claim/claim_status.cc").split("ClaimEventName")[1]) if kind != "unknown"} | {"library"}
+        for folder in ("server", "registry"):
+            for path in glob.glob(f"{ROOT}/{folder}/**/*.cc", recursive=True):
+                named.update(re.findall(r'\bLog(?:Info|Warning|Error|Line)\([^;"]*"([a-z_]+)"', read(path)))
+        page = re.findall(r"^\| `([a-z_]+)` \| [a-z, ]+ \|", read("tools/package/LOGS.md").split("## Events")[1],
+                          flags=re.MULTILINE)
+        self.assertEqual(page, sorted(named))
 
     def test_every_quoted_message_exists(self):
         code = ""

@@ -92,9 +92,9 @@ void TieredSource::OnFenced(const std::shared_ptr<Errand>& errand, const TieredH
                             int64_t least) {
   if (Distrusted(*errand)) return errand->done(Stopped());
   if (fenced.cleared && least != TieredHash::kEverything) {
-    LogWarning() << "tag " << errand->tag.name << ": the hash of store " << name_ << " ended at "
-                 << *fenced.cleared << ", below the ledger at " << least
-                 << ": its numbers are skipped";
+    LogWarning("store_behind").With("tag", errand->tag.name).With("store", name_)
+        << "tag " << errand->tag.name << ": the hash of store " << name_ << " ended at "
+        << *fenced.cleared << ", below the ledger at " << least << ": its numbers are skipped";
   }
   Known& known = known_[errand->tag.name];
   known.clear = false;

@@ -165,9 +165,10 @@ void TableStore::JudgeRow(const std::string& tag, int64_t row, int64_t at_least)
     return alarm_(Cat("tag ", tag, ": the database has gone back in time, to ", row, " from ",
                       row_before, "; jumped over"));
   }
-  LogWarning() << "tag " << tag << ": its row in store " << options_.name << " is at " << row
-               << ", below the ledger at " << row_before
-               << ": another store issued numbers, or the database lost data; jumped over";
+  LogWarning("store_behind").With("tag", tag).With("store", options_.name)
+      << "tag " << tag << ": its row in store " << options_.name << " is at " << row
+      << ", below the ledger at " << row_before
+      << ": another store issued numbers, or the database lost data; jumped over";
 }
 
 Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size) {

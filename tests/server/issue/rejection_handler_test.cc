@@ -22,8 +22,12 @@ class LoggingRejectionHandlerTest : public testing::Test {
 
   VirtualClock clock_{WallMs(0)};
   std::vector<std::string> lines_;
-  LoggingRejectionHandler handler_{clock_,
-                                   [this](const std::string& line) { lines_.push_back(line); }};
+  LoggingRejectionHandler handler_{
+      clock_, [this](const std::string& line, const Request& request, const Refusal& refusal) {
+        lines_.push_back(line);
+        EXPECT_EQ(request.tag.substr(0, 5), "order");
+        EXPECT_EQ(refusal.message, "no luck");
+      }};
 };
 
 TEST_F(LoggingRejectionHandlerTest, LogsWhatWasRefusedAndWhy) {

@@ -1,0 +1,127 @@
+#include "server/log_output.h"
+
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/server/program/running_server.h"
+
+namespace firn {
+namespace {
+
+using AnyJson = nlohmann::json;
+
+std::vector<LogEntry> entries;
+
+void Keep(const LogEntry& entry) { entries.push_back(entry); }
+
+AnyJson JsonOf(const LogEntry& entry) {
+  const std::string line = JsonLogLine(entry, WallMs(1'795'583'117'123));
+  EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line";
+  return AnyJson::parse(line);
+}
+
+TEST(LogOutputTest, WritesOneObjectWithStableNames) {
+  entries.clear();
+  SendLogTo(Keep);
+  LogWarning("store_failed").With("tag", "a\"b\n").With("numbers", int64_t{1} << 62)
+      << "tag " << 7 << ": a\"b\n";
+  LogError("internal").With("reason", "") << "";
+  SendLogTo(nullptr);
+  LogError("internal").With("tag", "unheard") << "without a sink";
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(JsonOf(entries[0]),
+            AnyJson({{"time", "2026-11-25T05:05:17.123Z"},
+                     {"level", "warning"},
+                     {"event", "store_failed"},
+                     {"message", "tag 7: a\"b\n"},
+                     {"fields", {{"tag", "a\"b\n"}, {"numbers", int64_t{1} << 62}}},
+                     {"source", "log_output_test.cc:" + std::to_string(entries[0].where.line())}}));
+  const AnyJson bare = JsonOf(entries[1]);
+  EXPECT_EQ(bare.at("level"), "error");
+  EXPECT_EQ(bare.at("message"), "");
+  EXPECT_EQ(bare.at("fields"), AnyJson::object());
+}
+
+// Clients choose names of tags: no bytes of theirs may break a line or an object.
+TEST(LogOutputTest, WritesAnObjectForAnyBytes) {
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
+  const AnyJson line = JsonOf({Severity::kInfo, {}, bytes, "call_refused", {{"tag", bytes}}});
+  EXPECT_EQ(line.at("event"), "call_refused");
+  EXPECT_EQ(line.at("message"), line.at("fields").at("tag"));
+}
+
+std::vector<AnyJson> LinesOf(const std::string& log) {
+  std::vector<AnyJson> lines;
+  std::istringstream in(log);
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(AnyJson::parse(line, nullptr, false));
+    EXPECT_FALSE(lines.back().is_discarded()) << line;
+  }
+  return lines;
+}
+
+std::set<std::string> EventsOf(const std::string& log) {
+  std::set<std::string> events;
+  for (const AnyJson& line : LinesOf(log)) {
+    for (const char* member : {"time", "level", "event", "message", "fields", "source"}) {
+      EXPECT_TRUE(line.contains(member)) << line;
+    }
+    if (line.is_object()) events.insert(line.value("event", ""));
+  }
+  return events;
+}
+
+TEST(LogOutputTest, AServerWritesOnlyObjects) {
+  TempDir folder;
+  RunningServer server(folder / "state", {"--log_format=json"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(server.Get("/v1/ids/nothing%0Asuch?n=999999999").status, 400);
+  EXPECT_NE(server.Get("/v1/ids/..").status, 200);
+  server.process().Signal(SIGTERM);
+  ASSERT_TRUE(server.process().Wait(Milliseconds(20'000)));
+  const std::set<std::string> events = EventsOf(server.log());
+  for (const char* event :
+       {"listening", "started", "claim_claimed", "readiness_changed", "draining", "drained"}) {
+    EXPECT_TRUE(events.contains(event)) << event << " is missing in\n" << server.log();
+  }
+}
+
+TEST(LogOutputTest, WritesAnUnreachableRegistryAsObjects) {
+  TempDir folder;
+  RunningServer away(folder / "away", {"--log_format=json", "--registry=zk://127.0.0.1:9/firn/x"});
+  ASSERT_TRUE(Eventually(Milliseconds(30'000), [&] { return !away.log().empty(); }));
+  EXPECT_FALSE(EventsOf(away.log()).empty());
+}
+
+TEST(LogOutputTest, WritesNoLineBelowTheLevel) {
+  TempDir folder;
+  for (const std::string format : {"text", "json"}) {
+    RunningServer server(folder / format, {"--log_level=error", "--log_format=" + format});
+    ASSERT_TRUE(server.BecomesReady()) << server.log();
+    EXPECT_EQ(server.log(), "") << format << ": nothing has failed";
+  }
+}
+
+TEST(LogOutputTest, RefusesAnUnknownFormatOrLevel) {
+  const Finished refused = RunToEnd(
+      {BuiltProgram("firn-server"), "--check_config", "--log_format=xml", "--log_level=loud"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--log_format must be one of text, json"), std::string::npos);
+  EXPECT_NE(refused.err.find("--log_level must be one of info, warning, error"), std::string::npos);
+}
+
+TEST(LogOutputTest, ReportsAnInvalidConfigurationAsAnObject) {
+  const Finished refused =
+      RunToEnd({BuiltProgram("firn-server"), "--log_format=json", "--listen=nowhere"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(EventsOf(refused.err), std::set<std::string>{"start_failed"});
+}
+
+}  // namespace
+}  // namespace firn
