@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ import builds
 import cluster
 import interop
 import pages
+import trio
 
 FRAMES = os.path.abspath(os.path.join(builds.ROOT, "tests", "contract", "frames.json"))
 VERSION = "v0.1.0"
@@ -94,34 +94,22 @@ class GoTest(unittest.TestCase):
         with open(os.path.join(builds.DRIVERS, "go", "driver", "main.go")) as file:
             driver = self.project("driver", file.read())
         self.go("build", "-o", "run", ".", cwd=driver)
-        registry = f"dir://{self.folder}/registry"
-        builds.run(self.firn, "init", "--brand_new", "--force", "--workers=16", "--registry=" + registry)
-        members = []
-        try:
-            for name in "abc":
-                members.append(cluster.Member(self.program, os.path.join(self.folder, name), registry))
-            self.await_all(members)
+        with trio.running(self.program, self.firn, self.folder) as members:
             self.run_the_page(members[0].address)
             self.go("test", "-count=1", "-run", "TestExamplesRun", ".", cwd=self.client, FIRN_SERVER=members[0].address)
             self.take_ids(os.path.join(driver, "run"), members)
-        finally:
-            for one in members:
-                cluster.programs.end(one.process)
 
     def run_the_page(self, address):
         program = next(block for block in pages.blocks("client/go/README.md") if "package main" in block)
-        folder = self.project("page", program.replace("127.0.0.1:7609", address).replace('"order"', '"default"'))
-        for _ in range(20):  # the page's deadline is short for a busy machine
-            said = self.go("run", ".", cwd=folder)
-            if "the deadline has passed" not in said:
-                break
-        self.assertEqual(len(set(re.findall(r"\b\d{15,19}\b", said))), 101, said)
+        folder = self.project("page", program.replace("127.0.0.1:7609", address))
+        said = pages.run("go", "run", ".", cwd=folder, env=self.environment)
+        self.assertEqual(len(set(re.findall(r"\b\d{15,19}\b", said.stdout))), 101, said)
 
     def take_ids(self, program, members):
         import cases
         with open(os.path.join(self.folder, "driver.log"), "w") as log:
             driver = cases.Driver([program], log)
-        driver.ask("open", servers="firn://" + ",".join(one.address for one in members[:2]),
+        driver.ask("open", servers=trio.seeds(members),
                    deadline_ms=60_000, attempt_limit_ms=1_000)
         file = os.path.join(self.folder, "ids")
         driver.ask("start", tag="default", threads=8, file=file)
@@ -130,27 +118,13 @@ class GoTest(unittest.TestCase):
             before = driver.ask("so_far")["calls"]
             cluster.patiently("calls come to nothing", lambda: driver.ask("so_far")["calls"] > before + 100)
 
-        more()
-        for one in members:
-            one.signal(signal.SIGKILL)
-            one.process.wait()
-            more()
-            one.start()
-            self.await_all(members)
-            more()
+        trio.kill_each(members, more)
         said = driver.ask("stop")
         driver.ask("close")
         driver.end()
         with open(file) as lines:
             ids = lines.read().split()
         self.assertEqual((said["failed"], len(ids) - len(set(ids))), (0, 0), said)
-
-    @staticmethod
-    def await_all(members):
-        addresses = {one.address for one in members}
-        for one in members:
-            one.await_ready()
-            cluster.patiently("a server is not listed", lambda of=one: addresses <= of.listed())
 
 
 if __name__ == "__main__":

@@ -10,18 +10,16 @@ when something is not installed.
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tarfile
-import threading
 import unittest
 import zipfile
 
 import builds
-import cluster
 import interop
 import pages
+import trio
 
 SAMPLES = os.path.join(builds.HERE, "samples", "python")
 FRAMES = os.path.abspath(os.path.join(builds.ROOT, "tests", "contract", "frames.json"))
@@ -72,66 +70,25 @@ class PackageTest(unittest.TestCase):
                        "--python-executable=" + self.more, *names, cwd=self.client)
 
     def test_takes_ids_while_servers_are_killed(self):
-        registry = f"dir://{self.folder}/registry"
-        builds.run(self.firn, "init", "--brand_new", "--force", "--workers=16", "--registry=" + registry)
-        members = []
-        try:
-            for name in "abc":
-                members.append(cluster.Member(self.program, os.path.join(self.folder, name), registry))
-            self.await_all(members)
+        with trio.running(self.program, self.firn, self.folder) as members:
             self.run_the_page(members[0].address)
-            self.take_ids(members)
-        finally:
-            for one in members:
-                cluster.programs.end(one.process)
+            command = [self.python, os.path.join(SAMPLES, "ids.py"), trio.seeds(members)]
+            code, said = trio.take_ids(command, members, self.take_more)
+        self.assertEqual(code, 0, said)
+        self.assertTrue(said.endswith("failed 0 duplicates 0\n"), said)
 
     def run_the_page(self, address):
         """The first programs of the page, in the environment that has nothing but the wheel."""
         for program in [block for block in pages.blocks("client/python/README.md") if "import firn" in block][:2]:
-            program = program.replace("127.0.0.1:7609", address).replace('"order"', '"default"')
-            for _ in range(20):  # the page's deadline is short for a busy machine
-                done = subprocess.run([self.python, "-c", program], capture_output=True, text=True)
-                if "the deadline has passed" not in done.stderr:
-                    break
+            program = program.replace("127.0.0.1:7609", address)
+            done = pages.run(self.python, "-c", program)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, r"^\d{15,19}\n")
 
-    def take_ids(self, members):
-        servers = "firn://" + ",".join(one.address for one in members[:2])
-        ids = cluster.programs.start([self.python, os.path.join(SAMPLES, "ids.py"), servers], text=True,
-                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        watch = threading.Timer(cluster.PATIENCE_S * 3, ids.kill)
-        watch.start()
-
-        def more():
-            ids.stdin.write("more\n")
-            ids.stdin.flush()
-            self.assertRegex(ids.stdout.readline(), r"^answered \d+$")
-
-        try:
-            more()
-            for one in members:
-                one.signal(signal.SIGKILL)
-                one.process.wait()
-                more()
-                one.start()
-                self.await_all(members)
-                more()
-            ids.stdin.close()
-            said = ids.stdout.read()
-            self.assertEqual(ids.wait(cluster.PATIENCE_S), 0, said)
-            self.assertTrue(said.endswith("failed 0 duplicates 0\n"), said)
-        finally:
-            watch.cancel()
-            cluster.programs.end(ids)
-            ids.stdout.close()
-
-    @staticmethod
-    def await_all(members):
-        addresses = {one.address for one in members}
-        for one in members:
-            one.await_ready()
-            cluster.patiently("a server is not listed", lambda of=one: addresses <= of.listed())
+    def take_more(self, ids):
+        ids.stdin.write("more\n")
+        ids.stdin.flush()
+        self.assertRegex(ids.stdout.readline(), r"^answered \d+$")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def project(place, unpacked, server):
     with open(os.path.join(made, "Cargo.toml"), "w") as file:
         file.write('[package]\nname = "project"\nversion = "0.0.0"\nedition = "2021"\n\n' + dependencies)
     with open(os.path.join(programs, "first.rs"), "w") as file:
-        file.write(first.replace("127.0.0.1:7609", server).replace('"order"', '"default"'))
+        file.write(first.replace("127.0.0.1:7609", server))
     shutil.copy(os.path.join(unpacked, "examples", "ids.rs"), programs)
     shutil.copy(os.path.join(builds.DRIVERS, "rust", "driver.rs"), programs)
     # The versions of crates that the tests have already.

@@ -11,21 +11,18 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 import tarfile
-import threading
 import unittest
 
 import builds
-import cluster
 import interop
 import npm
+import pages
+import trio
 
 SAMPLES = os.path.join(builds.HERE, "samples", "typescript")
 STRICT = ("--strict", "--noEmit", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "es2022",
           "--module", "node16", "--moduleResolution", "node16")
-TRIES = 20
 ANSWERS = 3  # lines of the program, each after 1000 ids
 
 
@@ -68,68 +65,27 @@ class PackageTest(unittest.TestCase):
         builds.run("node", builds.COMPILER, *STRICT, "types.mts", "types.cts", cwd=self.project)
 
     def test_modules_take_ids_while_servers_are_killed(self):
-        registry = f"dir://{self.folder}/registry"
-        builds.run(self.firn, "init", "--brand_new", "--force", "--workers=16", "--registry=" + registry)
-        members = []
-        try:
-            for name in "abc":
-                members.append(cluster.Member(self.program, os.path.join(self.folder, name), registry))
-            self.await_all(members)
-            servers = "firn://" + ",".join(one.address for one in members[:2])
+        with trio.running(self.program, self.firn, self.folder) as members:
+            servers = trio.seeds(members)
             said = builds.run("node", "first.cjs", servers, cwd=self.project)
             self.assertEqual(said, "bigint function true\n")
             self.run_first_lines_of_the_page(members[0].address)
-            self.take_ids(members, servers)
-        finally:
-            for one in members:
-                cluster.programs.end(one.process)
+            code, said = trio.take_ids(["node", "ids.mjs", servers], members, self.take_more, cwd=self.project)
+        self.assertEqual(code, 0, said)
+        self.assertTrue(said.endswith("duplicates 0\n"), said)
 
     def run_first_lines_of_the_page(self, address):
         with open(os.path.join(builds.ROOT, "client", "typescript", "README.md")) as page:
             lines = "".join(re.findall(r"(?m)^(?:    .*\n|\n(?=    ))+", page.read())[1])
         with open(os.path.join(self.project, "page.mjs"), "w") as file:
-            file.write(lines.replace("127.0.0.1:7609", address).replace("'order'", "'default'"))
-        for _ in range(TRIES):  # the page's deadline is short for a busy machine
-            done = subprocess.run(["node", "page.mjs"], cwd=self.project, capture_output=True, text=True)
-            if "the deadline has passed" not in done.stderr:
-                break
+            file.write(lines.replace("127.0.0.1:7609", address))
+        done = pages.run("node", "page.mjs", cwd=self.project)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(set(re.findall(r"\b(\d{15,19})n\b", done.stdout))), 101, done.stdout)
 
-    def take_ids(self, members, servers):
-        ids = cluster.programs.start(["node", "ids.mjs", servers], cwd=self.project, stdin=subprocess.PIPE,
-                                     stdout=subprocess.PIPE, text=True)
-        watch = threading.Timer(cluster.PATIENCE_S * 3, ids.kill)
-        watch.start()
-
-        def more():
-            for _ in range(ANSWERS):
-                self.assertRegex(ids.stdout.readline(), r"^answered \d+$")
-
-        try:
-            more()
-            for one in members:
-                one.signal(signal.SIGKILL)
-                one.process.wait()
-                more()
-                one.start()
-                self.await_all(members)
-                more()
-            ids.stdin.close()
-            said = ids.stdout.read()
-            self.assertEqual(ids.wait(cluster.PATIENCE_S), 0)
-            self.assertTrue(said.endswith("duplicates 0\n"), said)
-        finally:
-            watch.cancel()
-            cluster.programs.end(ids)
-            ids.stdout.close()
-
-    @staticmethod
-    def await_all(members):
-        addresses = {one.address for one in members}
-        for one in members:
-            one.await_ready()
-            cluster.patiently("a server is not listed", lambda of=one: addresses <= of.listed())
+    def take_more(self, ids):
+        for _ in range(ANSWERS):
+            self.assertRegex(ids.stdout.readline(), r"^answered \d+$")
 
 
 if __name__ == "__main__":
