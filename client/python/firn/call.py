@@ -22,6 +22,7 @@ from .server import NEVER, Server
 _CONNECTS_MAX = 16
 _ATTEMPTS_KEPT = 32
 _ROUNDS_MAX = 100
+_HOSTS_NAMED = 3
 _OVERLOAD_PAUSE_S = 0.01
 _COUNTED = {End.TIMEOUT: ("timeouts",), End.CONNECT_TIMEOUT: ("timeouts",), End.BROKEN: ("broken",),
             End.WRONG_SERVICE: ("broken",)}
@@ -171,6 +172,8 @@ class Call:
         last = self._last
         if self._no_server and not self._attempts:
             why = "no provider: no usable server is known"
+            if hosts := self._fleet.unresolved():
+                why += f"; no address is known for {', '.join(hosts[:_HOSTS_NAMED])}"
             self._fleet.tell("no server", "", why)
         if self._attempts_made > _ATTEMPTS_KEPT:
             why += f"; the last {_ATTEMPTS_KEPT} of {self._attempts_made} attempts:"

@@ -241,7 +241,7 @@ class Engine:
     async def _resolve(self, server: Server) -> None:
         try:
             self.fleet.resolved(server, await self.io.resolve(server.host))
-        except OSError:
+        except (OSError, UnicodeError):  # also a name that cannot be encoded
             pass  # the address stays unknown, and is resolved again
 
     async def _look(self, server: Server) -> None:

@@ -382,6 +382,11 @@ class Fleet:
                 server.resolve_at = now + 2
             return names
 
+    def unresolved(self) -> list[str]:
+        """Returns the hosts that have no known address."""
+        with self.lock:
+            return [one.host for one in self.servers.values() if not one.addresses]
+
     def resolved(self, server: Server, addresses: list[str]) -> None:
         random.shuffle(addresses)
         with self.lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable, Literal, Optional, Sequence
+from typing import Callable, Collection, Literal, Optional, Sequence
 
 from .errors import printable
 
@@ -75,6 +75,11 @@ class Options:
             ("attempts_max", self.attempts_max, 1, 100),
             ("connections_max", self.connections_max, 1, 10_000),
             ("servers_max", self.servers_max, 0, 1_000)) if not low <= value <= high]
+        tags: object = self.local_ranges
+        if not isinstance(tags, Collection) or not all(isinstance(one, LocalTag) for one in tags):
+            faults.append("local_ranges is not a list of LocalTag, such as [LocalTag.segment(\"order\")]")
+        if self.tls is not None and not isinstance(self.tls, Tls):
+            faults.append("tls is not a Tls, such as Tls(ca=\"ca.pem\")")
         if self.on_failure not in ("failover", "failfast"):
             faults.append("on_failure is neither failover nor failfast")
         try:

@@ -37,6 +37,16 @@ class FailoverTest(unittest.TestCase):
             self.assertEqual([one.end for one in raised.exception.attempts], [firn.End.TIMEOUT])
             self.assertEqual(server.asked.count("getId") - before, 1)
 
+    def test_failure_names_the_host_that_has_no_address(self):
+        with firn.Client("firn://a..b:7609", deadline_ms=50) as client:
+            with self.assertRaisesRegex(firn.Unavailable, "no address is known for a..b"):
+                client.next_id("order")
+
+    def test_options_of_another_type_are_named(self):
+        for options in {"local_ranges": ["order"]}, {"local_ranges": firn.LocalTag.segment("order")}, {"tls": True}:
+            with self.assertRaisesRegex(ValueError, next(iter(options))):
+                firn.Client("firn://127.0.0.1:7609", **options)
+
 
 if __name__ == "__main__":
     unittest.main()
