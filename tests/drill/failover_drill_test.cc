@@ -24,21 +24,28 @@ constexpr const char* kAlarm = "the database has gone back in time";
 class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<SqlDialect> {
  protected:
   void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(StartDatabases());
+    for (int group = 0; group < 2; ++group) {
+      addresses_.push_back(std::make_unique<TcpProxy>(primary().port()));
+      StartTwoServers(StoreLines(primary(), addresses_.back()->port()));
+    }
+    for (const auto& server : servers()) ASSERT_TRUE(server->BecomesReady()) << server->log();
+  }
+
+  void StartDatabases() {
     ASSERT_NO_FATAL_FAILURE(StartStores());
     auto replica = primary().StartReplica();
     ASSERT_TRUE(replica.ok()) << replica.status();
     replica_ = *std::move(replica);
     ASSERT_NO_FATAL_FAILURE(ApplyTags(kTagsIni));
-    for (int group = 0; group < 2; ++group) {
-      addresses_.push_back(std::make_unique<TcpProxy>(primary().port()));
-      const std::string lines = StoreLines(primary(), addresses_.back()->port());
-      const std::string file = folder("stores" + std::to_string(group) + ".ini");
-      std::ofstream(file) << "[main]\n"
-                          << lines << "[alloc]\n"
-                          << lines << "form = leaf\ntable = leaf_alloc\n";
-      for (int i = 0; i < 2; ++i) StartServer(file, {"--issue_wait_ms=1000"});
-    }
-    for (const auto& server : servers()) ASSERT_TRUE(server->BecomesReady()) << server->log();
+  }
+  // `lines` name the database of both stores.
+  void StartTwoServers(const std::string& lines) {
+    const std::string file = folder("stores" + std::to_string(servers().size()) + ".ini");
+    std::ofstream(file) << "[main]\n"
+                        << lines << "[alloc]\n"
+                        << lines << "form = leaf\ntable = leaf_alloc\n";
+    for (int i = 0; i < 2; ++i) StartServer(file, {"--issue_wait_ms=1000"});
   }
 
   SqlServer& primary() { return GetParam() == SqlDialect::kMysql ? mariadb() : postgres(); }
@@ -116,19 +123,11 @@ TEST_P(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
 class PromotionDrill : public FailoverDrill {
  protected:
   void SetUp() override {
-    ASSERT_NO_FATAL_FAILURE(StartStores());
-    auto replica = primary().StartReplica();
-    ASSERT_TRUE(replica.ok()) << replica.status();
-    replica_ = *std::move(replica);
-    ASSERT_NO_FATAL_FAILURE(ApplyTags(kTagsIni));
+    ASSERT_NO_FATAL_FAILURE(StartDatabases());
     std::string lines = StoreLines(primary(), primary().port());
     const std::string first = primary().address();
     lines.replace(lines.find(first), first.size(), first + "," + replica_->address());
-    const std::string file = folder("both.ini");
-    std::ofstream(file) << "[main]\n"
-                        << lines << "[alloc]\n"
-                        << lines << "form = leaf\ntable = leaf_alloc\n";
-    for (int i = 0; i < 2; ++i) StartServer(file, {"--issue_wait_ms=1000"});
+    StartTwoServers(lines);
     for (const auto& server : servers()) ASSERT_TRUE(server->BecomesReady()) << server->log();
   }
 };
