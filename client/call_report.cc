@@ -20,7 +20,7 @@ std::string_view NameOf(const std::array<std::string_view, N>& names, Enum value
 
 std::string_view AttemptEndName(AttemptEnd end) {
   static constexpr std::array<std::string_view, 9> kNames = {
-      "answered",      "unreachable",    "took no connection in time",
+      "answered",      "unreachable",    "connection timed out",
       "closed",        "did not answer", "broke the protocol",
       "wrong service", "refused",        "abandoned"};
   return NameOf(kNames, end);

@@ -47,12 +47,12 @@ void WarnOfCertificates(const ServerProgram& server) {
     if (!expiry.client_ca) continue;
     if (*expiry.client_ca <= now) {
       LogError("certificate_expired").With("port", door)
-          << "a client authority's certificate of the " << door << " port expired at "
+          << "a client CA certificate of the " << door << " port expired at "
           << FormatRfc3339(*expiry.client_ca)
           << "; clients whose certificates it signed are refused";
     } else if (*expiry.client_ca - now < kExpiresSoon) {
       LogWarning("certificate_expires").With("port", door)
-          << "a client authority's certificate" << end << FormatRfc3339(*expiry.client_ca);
+          << "a client CA certificate" << end << FormatRfc3339(*expiry.client_ca);
     }
   }
 }
@@ -72,7 +72,7 @@ std::string CertificateDates(const ServerProgram& server) {
     dates += Cat(dates.empty() ? " (" : ", ", one.door, " port: valid until ",
                  FormatRfc3339(one.expiry.certificate));
     if (!one.expiry.client_ca) continue;
-    dates += Cat(", client authority valid until ", FormatRfc3339(*one.expiry.client_ca));
+    dates += Cat(", client CA valid until ", FormatRfc3339(*one.expiry.client_ca));
   }
   return dates.empty() ? dates : dates + ")";
 }

@@ -45,12 +45,14 @@ Result<std::unique_ptr<ServerSource>> OpenListSource(const std::string& servers)
   if (servers.starts_with("zk://") || servers.starts_with("dir://")) {
     return Invalid(
         Quoted(servers) +
-        " is a registry: link firn::client_registry, include client/source/registry_source.h, "
-        "and set ClientOptions::open_source to firn::RegistrySources()");
+        " names a registry, which this client cannot read; link firn::client_registry, include "
+        "client/source/registry_source.h, and set ClientOptions::open_source to "
+        "firn::RegistrySources()");
   }
   if (!servers.starts_with(kScheme)) {
     return Invalid(Quoted(servers) +
-                   " does not begin with list:// or firn://; other sources need an opener");
+                   " does not begin with list:// or firn://; for a source of your own, set "
+                   "ClientOptions::open_source");
   }
   FIRN_ASSIGN(std::vector<KnownServer> given,
               ParseServers(std::string_view(servers).substr(kScheme.size())));

@@ -64,8 +64,9 @@ std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& me
                       const std::string& uuid) {
   if (!meta.ok()) return meta.status().message();
   if (!uuid.empty() && meta->uuid != uuid) {
-    return "this state folder belongs to cluster " + uuid + ", but the registry has " + meta->uuid +
-           "; start with the --registry of the former, or with another --state_dir";
+    return "this state folder belongs to cluster " + uuid + ", but the registry contains cluster " +
+           meta->uuid +
+           "; set --registry to the former cluster's registry, or set another --state_dir";
   }
   if (meta->layout != options.layout.text()) {
     return "the cluster's layout is " + meta->layout + ", not " + options.layout.text();
@@ -73,9 +74,10 @@ std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& me
   const auto split = RackSplit::Make(options.layout, meta->rack_bits);
   if (!split.ok()) return split.status().message();
   if (options.rack >= split->racks() || options.worker.value_or(0) >= split->workers()) {
-    return Cat("the cluster has no rack ", options.rack,
-               options.worker ? Cat(", worker ", *options.worker) : std::string(), "; it has ",
-               split->racks(), " racks with ", split->workers(), " workers each");
+    return Cat("there is no rack ", options.rack,
+               options.worker ? Cat(", worker ", *options.worker) : std::string(),
+               " in the cluster: racks are numbered from 0 to ", split->racks() - 1,
+               ", workers from 0 to ", split->workers() - 1);
   }
   if (meta->frozen) return AskForRestore("the cluster is frozen: " + meta->reason);
   if (version == kUnguardedVersion) return RestsUnguarded("the cluster's root node");

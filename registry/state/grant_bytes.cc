@@ -29,7 +29,7 @@ Status WriteAt(int fd, size_t offset, std::string_view bytes, const std::string&
 
 Status CheckDiesWithTheBoot(const struct statfs& system, const std::string& path) {
   if (IsInMemory(static_cast<uint32_t>(system.f_type))) return {};
-  return Unavailable(path + " is not on a tmpfs, so files there outlive the boot");
+  return Unavailable(path + " is not on a tmpfs: its files would survive a reboot");
 }
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -48,7 +48,7 @@ Result<GrantBytes> GrantBytes::OpenInMemory(const std::string& path) {
   struct stat info {};
   if (fstat(file.fd(), &info) != 0) return FileFailure("stat", path, errno);
   if (info.st_uid != geteuid()) return Invalid(path + " belongs to another user");
-  if (info.st_nlink != 1) return Invalid(path + " has a second name");
+  if (info.st_nlink != 1) return Invalid(path + " has a second hard link");
   GrantBytes grant(std::move(file), true);
   FIRN_TRY(grant.CheckSize());
   return grant;

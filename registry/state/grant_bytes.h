@@ -20,7 +20,7 @@ class GrantBytes {
   static Result<GrantBytes> Open(const std::string& path);
 
   // The same for a file in memory, in a private folder: kInvalid if it belongs to another user or
-  // has a second name.
+  // has a second hard link.
   static Result<GrantBytes> OpenInMemory(const std::string& path);
 
   const FileIdentity& identity() const { return file_.identity(); }

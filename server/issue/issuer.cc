@@ -48,7 +48,7 @@ bool IsOneRun(const Runs& runs) {
 // Applies to this tag alone: other tags may be served well.
 Refusal RegistryUnavailable(std::string_view tag) {
   return {Reason::kStoreDown,
-          "whether there is a tag " + Quoted(tag) + " is not known: the registry does not answer",
+          "cannot check whether tag " + Quoted(tag) + " exists: the registry does not answer",
           kUnansweredRetryMs, true};
 }
 

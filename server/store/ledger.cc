@@ -323,12 +323,12 @@ Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
 
 Status Ledger::MayStandIn(const TagNode& node, const std::string& store) {
   if (!StandsInFor(node.tag, store)) {
-    return Unavailable("the tag's ledger no longer stands in for it");
+    return Unavailable("the tag no longer permits ranges from the ledger instead");
   }
   if (node.stand_in.store == store) return {};
   return Unavailable(
-      "the ledger stands in for it only after it has given a first range of a counter that it "
-      "keeps for this cluster");
+      "the ledger replaces a store only after the store has given a first range of a counter that "
+      "belongs to this cluster alone");
 }
 
 // Applies rules 7 and 8 to the node: returns why no range may be taken for this form.

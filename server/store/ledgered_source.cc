@@ -147,8 +147,8 @@ void LedgeredSource::NoteStandIn(const std::string& tag, Range range, const Stat
   StoodIn& stood_in = stood_in_[tag];
   if (!stood_in.since) {
     LogWarning("store_stood_in").With("tag", tag).With("store", store_->name())
-        << "tag " << tag << ": the ledger stands in for its store, from " << range.begin
-        << " on, since " << why.message();
+        << "tag " << tag << ": the ledger provides ranges instead of its store, from number "
+        << range.begin << ": " << why.message();
     stood_in.since = clock_.Wall();
   }
   ++stood_in.ranges;
@@ -161,7 +161,7 @@ void LedgeredSource::NoteStore(const std::string& tag) {
   if (found == stood_in_.end() || !found->second.since) return;
   found->second.since.reset();
   LogInfo("store_recovered").With("tag", tag).With("store", store_->name())
-      << "tag " << tag << ": store " << store_->name() << " picks its ranges again";
+      << "tag " << tag << ": store " << store_->name() << " provides its ranges again";
 }
 
 }  // namespace firn

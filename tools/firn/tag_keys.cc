@@ -34,11 +34,12 @@ constexpr KeyWords kWords[] = {
     {"prefetch_at", "percentage of a range that is used before the next one is fetched"},
     {"buffer", "double, or none: each number is fetched from the store"},
     {"when_store_is_away",
-     "while the store is unreachable: refuse, or ledger: take ranges from the registry's ledger"},
+     "what to do while the store is unreachable: `refuse` requests, or take ranges from the "
+     "registry's `ledger`"},
     {"period", "day, month or year: time after which the counter restarts"},
-    {"digits", "number of digits of the counter; at most 10, 12 or 14 for these periods"},
+    {"digits", "number of digits of the counter; at most 10 for day, 12 for month, 14 for year"},
     {"period_grace",
-     "time that a period is continued after its end while the registry is unreachable, in seconds"},
+     "seconds for which an ended period is continued while the registry is unreachable"},
     {"text",
      "template of ids as text, such as \"{date:%y%m%d}{id:09}\"; {id:base36}, base62, base32, "
      "fields, uuid7; of dated tags \"{period}-{count}\" or \"{date:%y%m%d}{count}\""},

@@ -95,7 +95,7 @@ void Describe(const Totals& totals, const std::string& door, std::optional<TlsEx
   }
   if (expiry && expiry->client_ca) {
     page.Gauge("firn_tls_client_ca_expiry_seconds",
-               "Time until the first client authority's certificate expires; negative once it has.",
+               "Time until the first client CA certificate expires; negative once it has.",
                seconds_to(*expiry->client_ca), labels);
   }
   page.Gauge("firn_connections", "Open connections.", static_cast<double>(totals.open()), labels);

@@ -62,12 +62,12 @@ void MongoStore::Judge(const std::string& tag, int64_t max, int64_t at_least) {
   const auto given = given_.find(tag);
   if (given != given_.end() && max < given->second) {
     return alarm_(Cat("tag ", tag, ": the database has gone back in time, to ", max, " from ",
-                      given->second, "; jumped over"));
+                      given->second, "; the difference is skipped"));
   }
   LogWarning("store_behind").With("tag", tag).With("store", options_.name)
       << "tag " << tag << ": its document in store " << options_.name << " is at " << max
       << ", below the ledger at " << at_least
-      << ": another store issued numbers, or the database lost data; jumped over";
+      << ": another store issued numbers, or the database lost data; the difference is skipped";
 }
 
 Result<Range> MongoStore::Move(const TagDefinition& tag, int64_t at_least, int64_t size) {

@@ -99,8 +99,9 @@ Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, in
   }
   // Above its start a tag has a ledger, and this store has given the numbers up to it.
   if (at_least > tag.start.value_or(1) && RedisNumber(answer[3]).value_or(0) < at_least) {
-    alarm_(Cat("tag ", tag.name, ": Redis has lost data, it is at ",
-               answer[3].empty() ? "nothing" : answer[3], " after ", at_least, "; jumped over"));
+    alarm_(Cat("tag ", tag.name, ": Redis has lost data: its counter is ",
+               answer[3].empty() ? "missing" : answer[3], ", after ", at_least,
+               "; the difference is skipped"));
   }
   return Range{.begin = begin, .end = end};
 }

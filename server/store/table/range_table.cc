@@ -173,9 +173,10 @@ Result<RangeTable::State> RangeTable::StateOf(const SqlConnection::Row& row) con
   if (number < 0) return Corrupt("max_id is " + row[0] + ", which is negative; correct the row");
   if (step <= 0) return Corrupt("step is " + row[1] + ", which is invalid; correct the row");
   if (delta != 1) {
-    return Invalid("delta is " + row[2] +
-                   ": other databases give the numbers between; once no Tinyid server runs, import "
-                   "the tag from all of them and set delta = 1, remainder = 0");
+    return Invalid(
+        "delta is " + row[2] +
+        ": other databases issue the numbers in between; stop all Tinyid servers, import "
+        "the tag from every database, then set delta = 1, remainder = 0");
   }
   if (row[3] == kNoColumn) return State{number, std::nullopt};
   return State{number, row[3]};

@@ -163,12 +163,12 @@ void TableStore::JudgeRow(const std::string& tag, int64_t row, int64_t at_least)
       word_.picked || (given != given_.end() && row < table_.RowBefore(given->second));
   if (lost) {
     return alarm_(Cat("tag ", tag, ": the database has gone back in time, to ", row, " from ",
-                      row_before, "; jumped over"));
+                      row_before, "; the difference is skipped"));
   }
   LogWarning("store_behind").With("tag", tag).With("store", options_.name)
       << "tag " << tag << ": its row in store " << options_.name << " is at " << row
       << ", below the ledger at " << row_before
-      << ": another store issued numbers, or the database lost data; jumped over";
+      << ": another store issued numbers, or the database lost data; the difference is skipped";
 }
 
 Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size) {

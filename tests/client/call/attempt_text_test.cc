@@ -192,7 +192,7 @@ TEST_P(OneServerTest, SaysThatItTookNoConnection) {
   const Result<int64_t> id = rig.GetId();
   EXPECT_EQ(id.code(), Code::kUnavailable);
   EXPECT_THAT(id.status().message(),
-              ContainsRegex(hole.address() + " took no connection in time after [0-9.]+ ms$"));
+              ContainsRegex(hole.address() + " connection timed out after [0-9.]+ ms$"));
 }
 
 TEST_P(OneServerTest, ReturnsAFinalRefusalInTheServersWordsAlone) {

@@ -129,7 +129,7 @@ TEST_F(PosixStateFolderTest, RefusesAForeignFileAtAGrantsPathByName) {
   std::filesystem::create_hard_link(grant, grant + ".2");
   const auto linked = Open();
   EXPECT_EQ(linked.code(), Code::kInvalid);
-  EXPECT_NE(linked.status().message().find(grant + " has a second name"), std::string::npos);
+  EXPECT_NE(linked.status().message().find(grant + " has a second hard link"), std::string::npos);
   std::filesystem::remove(grant + ".2");
   ASSERT_TRUE(Open().ok());
   if (geteuid() != 0) return;

@@ -242,7 +242,8 @@ TEST_F(StandInTest, RefusesToStandInForAStoreThatNeverGaveARange) {
   const auto refused = Take(Tag());
   EXPECT_EQ(refused.code(), Code::kUnavailable);
   EXPECT_THAT(refused.status().message(), HasSubstr("no connection"));
-  EXPECT_THAT(refused.status().message(), HasSubstr("only after it has given a first range"));
+  EXPECT_THAT(refused.status().message(),
+              HasSubstr("only after the store has given a first range"));
   EXPECT_EQ(cluster_.High("order"), 0);
 }
 
@@ -253,7 +254,8 @@ TEST_F(StandInTest, ARangeOfOneStoreDoesNotPermitStandingInForAnother) {
   other.store = "other";
   Fail(true);
   EXPECT_FALSE(Take(other).ok()) << "with the cached node";
-  EXPECT_THAT(Take(other).status().message(), HasSubstr("only after it has given a first range"));
+  EXPECT_THAT(Take(other).status().message(),
+              HasSubstr("only after the store has given a first range"));
   EXPECT_EQ(cluster_.High("order"), 11);
 }
 

@@ -11,7 +11,8 @@
 #include "tools/firn/verbs/verbs.h"
 
 DEFINE_string(source, "", "Firn's source tree. Empty: the one above this folder or this program.");
-DEFINE_string(logs, "", "Folder in which logs are kept. Empty: none.");
+DEFINE_string(logs, "",
+              "Folder that keeps the logs and a plot, drill.svg. Empty: they are deleted.");
 DEFINE_int32(away, 0,
              "Duration of each fault that a scenario causes, in seconds. 0: the scenario's own.");
 

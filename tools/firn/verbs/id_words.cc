@@ -39,13 +39,13 @@ bool IsOfFirstDays(const Explanation& e, WallMs now) {
 
 std::string TimeNote(const Explanation& e, WallMs now) {
   if (e.time > now + kAhead) {
-    return "that time is in the future: this is an id of another layout, of a segment tag, or an "
-           "obfuscated id (" +
+    return "that time is in the future: the id has another layout, belongs to a segment tag, or is "
+           "obfuscated (" +
            PrintCommand(PrintedCommand::kExplainTag) + ")";
   }
   if (IsOfFirstDays(e, now)) {
-    return "that is when the layout's time begins: this looks like a number of a segment or dated "
-           "tag (" +
+    return "that time is in the layout's first month: the id is probably a number of a segment or "
+           "dated tag (" +
            PrintCommand(PrintedCommand::kExplainTag) + ")";
   }
   return {};

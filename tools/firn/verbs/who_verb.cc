@@ -72,9 +72,9 @@ Verb WhoVerb() {
           .arguments = "ID...",
           .summary = "names the process that issued an id, from the registry's records",
           .details =
-              "Reads the id by the cluster's layout and finds the holder of its machine id at its\n"
-              "time. Works for snowflake ids only: numbers of segment tags do not contain their "
-              "issuer.\n"
+              "Decodes the id with the cluster's layout, then finds the process that held its\n"
+              "machine id when it was issued. Works for snowflake ids only: numbers of segment\n"
+              "tags do not identify their issuer.\n"
               "With --tag the ids are texts of that tag, such as UUIDs, or its obfuscated ids.\n",
           .flags = {FIRN_REGISTRY_FLAGS, "form", "tag", "key_dir"},
           .run = RunWho};
