@@ -22,7 +22,7 @@
 #include "server/issue/issuer.h"
 #include "server/node/kept_tags.h"
 #include "server/node/known_root.h"
-#include "server/node/name_looks.h"
+#include "server/node/name_lookups.h"
 #include "server/node/served_tags.h"
 
 namespace firn {
@@ -48,7 +48,7 @@ namespace firn {
 //     served as before, since the claim covers their ids; undefined names are refused. So are tags
 //     with a ledger, unless the cluster is merely frozen: then their ledgers do not move.
 //  6. Undefined names are served by the cluster's default strategy, or are unknown; before a name
-//     is reported as unknown its node is read once, after the call came (NameLooks).
+//     is reported as unknown its node is read once, after the call came (NameLookups).
 //
 // Owned by the control thread, except its seeker.
 class TagFollower {
@@ -195,7 +195,7 @@ class TagFollower {
   BootMs now_;
   MetaWatch meta_;
   FolderWatch watch_;
-  NameLooks looks_;
+  NameLookups looks_;
   bool look_wanted_ = false;
   BootMs look_at_;  // not before
   BootMs look_for_numbers_at_;

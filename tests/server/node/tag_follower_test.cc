@@ -203,7 +203,7 @@ TEST_F(TagFollowerTest, RequestsForUnknownTagsCostTheRegistryLittle) {
     EXPECT_TRUE(answer == "waits" || answer == "unknown") << answer;
     issuer_->GiveUp(call);
   }
-  EXPECT_EQ(waits, NameLooks::kPerSecond);
+  EXPECT_EQ(waits, NameLookups::kPerSecond);
 }
 
 TEST_F(TagFollowerTest, WithoutARegistryNoTagIsUnknown) {

@@ -16,19 +16,19 @@
 
 namespace firn {
 
-// Looks up tags in the registry that calls name and that are unknown here: the definition of a new
+// Looks up tags that calls name and that are unknown here in the registry: the definition of a new
 // tag may not have arrived yet. Each call waits for a reading that is sent after its arrival; calls
 // that wait together for a name share one.
 //
 // Owned by the control thread, but for Seek.
-class NameLooks final : public TagSeeker {
+class NameLookups final : public TagSeeker {
  public:
   // Maximum number of names that are looked up per second. Beyond that, and without a registry that
   // answers, a server answers with what it knows.
   static constexpr int kPerSecond = 100;
 
   // `there` is called for a tag that was found, and that calls wait for until it is served.
-  NameLooks(Coordinator& coordinator, std::function<void(const std::string& tag)> there)
+  NameLookups(Coordinator& coordinator, std::function<void(const std::string& tag)> there)
       : there_(std::move(there)), async_registry_(coordinator) {}
 
   // Does the work that is due. Call about every 50 ms.
@@ -38,7 +38,7 @@ class NameLooks final : public TagSeeker {
 
  private:
   // Readings for one name, numbered from 1.
-  struct Looks {
+  struct Readings {
     uint64_t sent = 0;      // the reading in flight, or the last one
     uint64_t answered = 0;  // the last reading that has ended
     uint64_t wanted = 0;
@@ -47,15 +47,15 @@ class NameLooks final : public TagSeeker {
   };
 
   std::vector<std::string> TakeWanted();
-  Task<> Look(std::string name);
+  Task<> LookUp(std::string name);
 
   const std::function<void(const std::string& tag)> there_;
   BootMs now_;
   AsyncRegistry async_registry_;
-  std::map<std::string, Task<>> looking_;  // readings in flight, or just ended
+  std::map<std::string, Task<>> in_flight_;  // readings in flight, or just ended
 
-  std::mutex mutex_;                                 // guards the members below
-  std::map<std::string, Looks, std::less<>> looks_;  // by name
+  std::mutex mutex_;                                       // guards the members below
+  std::map<std::string, Readings, std::less<>> readings_;  // by name
   int left_ = kPerSecond;
   BootMs since_;
   bool reachable_ = false;
