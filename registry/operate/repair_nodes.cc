@@ -1,4 +1,4 @@
-#include "registry/operate/mend_nodes.h"
+#include "registry/operate/repair_nodes.h"
 
 #include <string_view>
 
@@ -23,46 +23,46 @@ Result<Paths> ChildrenOf(BlockingCoordinator& registry, const std::string& folde
 }
 
 // For folders and nodes without contents; a foreign node among them is emptied, too.
-Write Anew(const std::string& path) { return Write::Set(path, "", Write::kAnyVersion); }
+Write SetEmpty(const std::string& path) { return Write::Set(path, "", Write::kAnyVersion); }
 
 // For nodes that their owners re-create, and nodes that are not needed.
-Write Away(const std::string& path) { return Write::Erase(path, Write::kAnyVersion); }
+Write EraseNode(const std::string& path) { return Write::Erase(path, Write::kAnyVersion); }
 
-Status Mend(BlockingCoordinator& registry, const Nonce& era, const Paths& paths,
-            Write (*mending)(const std::string&), Paths& mended) {
+Status Repair(BlockingCoordinator& registry, const Nonce& era, const Paths& paths,
+              Write (*repair)(const std::string&), Paths& repaired) {
   const std::vector<Result<Node>> nodes = registry.ReadAll(paths);
   for (size_t i = 0; i < paths.size(); ++i) {
     if (nodes[i].code() != Code::kCorrupt) continue;
-    FIRN_TRY(registry.Multi({mending(paths[i]), EraCheck(era)})
+    FIRN_TRY(registry.Multi({repair(paths[i]), EraCheck(era)})
                  .status.WithContext("repairing " + paths[i]));
-    mended.push_back(paths[i]);
+    repaired.push_back(paths[i]);
   }
   return {};
 }
 
 }  // namespace
 
-Result<Paths> MendNodes(BlockingCoordinator& registry, const Nonce& era) {
-  Paths mended;
+Result<Paths> RepairNodes(BlockingCoordinator& registry, const Nonce& era) {
+  Paths repaired;
   for (const std::string& folder : {std::string(kMetaPath), std::string(kServicePath)}) {
     FIRN_ASSIGN(const Paths children, ChildrenOf(registry, folder));
-    FIRN_TRY(Mend(registry, era, children, Anew, mended));
+    FIRN_TRY(Repair(registry, era, children, SetEmpty, repaired));
   }
   for (const std::string_view folder : {kProvidersPath, kPacesPath, kConfiguratorsPath}) {
     FIRN_ASSIGN(const Paths children, ChildrenOf(registry, std::string(folder)));
-    FIRN_TRY(Mend(registry, era, children, Away, mended));
+    FIRN_TRY(Repair(registry, era, children, EraseNode, repaired));
   }
   FIRN_ASSIGN(const Paths racks, ChildrenOf(registry, kMachinesPath));
-  FIRN_TRY(Mend(registry, era, racks, Anew, mended));
+  FIRN_TRY(Repair(registry, era, racks, SetEmpty, repaired));
   for (const std::string& rack : racks) {
     FIRN_ASSIGN(const Paths records, ChildrenOf(registry, rack));
     Paths beside;
     for (const std::string& record : records) {
       for (const char* name : {"live", "past"}) beside.push_back(ChildPath(record, name));
     }
-    FIRN_TRY(Mend(registry, era, beside, Away, mended));
+    FIRN_TRY(Repair(registry, era, beside, EraseNode, repaired));
   }
-  return mended;
+  return repaired;
 }
 
 }  // namespace firn

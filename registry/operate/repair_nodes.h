@@ -15,6 +15,6 @@ namespace firn {
 // servers are removed. Records of machine ids and tags are not changed: their contents matter.
 // Requires a frozen root node of this era. Returns the paths of the repaired nodes.
 // Blocks.
-Result<std::vector<std::string>> MendNodes(BlockingCoordinator& registry, const Nonce& era);
+Result<std::vector<std::string>> RepairNodes(BlockingCoordinator& registry, const Nonce& era);
 
 }  // namespace firn
