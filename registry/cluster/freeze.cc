@@ -36,7 +36,7 @@ Task<Result<Freeze>> TryToFreeze(AsyncRegistry* registry, FreezeOrder order) {
   Result<ClusterMeta> meta = ParseMeta(node->data);
   if (!meta.ok()) co_return meta.status();
   const bool frozen = meta->frozen && meta->reason != kBeingMade;
-  if (frozen || order.mended(*meta)) co_return Freeze::kNeedless;
+  if (frozen || order.repaired(*meta)) co_return Freeze::kNeedless;
   meta->frozen = true;
   meta->reason = order.why.substr(0, ClusterMeta::kReasonBytesMax);
   std::vector<Write> writes;

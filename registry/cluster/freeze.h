@@ -15,7 +15,7 @@ namespace firn {
 struct FreezeOrder {
   std::string why;  // stored in the root node for the operator
   // Whether the root node shows that the data were restored meanwhile, or are of another cluster.
-  std::function<bool(const ClusterMeta&)> mended;
+  std::function<bool(const ClusterMeta&)> repaired;
 };
 
 // Returns the reason of a freeze because a tag's ledger was lost or went back.

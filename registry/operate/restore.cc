@@ -230,7 +230,7 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   for (const ReportedBound& reported : facts.bounds) {
     if (!frontier.Take(reported.bound)) report.ignored.push_back(reported);
   }
-  FIRN_ASSIGN(report.mended, RepairNodes(registry, stands.meta.era));
+  FIRN_ASSIGN(report.repaired, RepairNodes(registry, stands.meta.era));
   FIRN_TRY(TakeSlots(registry, stands.meta.era, split, frontier, report));
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
   FIRN_TRY(SetMeta(registry, stands));

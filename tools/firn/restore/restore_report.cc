@@ -22,8 +22,8 @@ void TellDone(const RestoreReport& report, Output& output) {
     output.text += "retired " + SlotText(slot) + "\n";
   }
   if (report.root_made) output.text += "tag " + std::string(kFirstTag) + " exists\n";
-  output.json["mended"] = report.mended;
-  for (const std::string& path : report.mended) output.text += "repaired " + path + "\n";
+  output.json["mended"] = report.repaired;
+  for (const std::string& path : report.repaired) output.text += "repaired " + path + "\n";
 }
 
 void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& default_strategy,
