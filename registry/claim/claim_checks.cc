@@ -80,7 +80,7 @@ std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& me
                ", workers from 0 to ", split->workers() - 1);
   }
   if (meta->frozen) return AskForRestore("the cluster is frozen: " + meta->reason);
-  if (version == kUnguardedVersion) return RestsUnguarded("the cluster's root node");
+  if (version == kUnguardedVersion) return UnguardedVersionFault("the cluster's root node");
   return {};
 }
 

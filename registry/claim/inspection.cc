@@ -92,7 +92,7 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
        finding.meta->frozen ? AskForRestore("the cluster is frozen: " + finding.meta->reason)
                             : std::string("the cluster was restored or changed"));
   } else if (ours && finding.version == kUnguardedVersion) {
-    Is(finding, Verdict::kMetaMoved, RestsUnguarded("the slot's record"));
+    Is(finding, Verdict::kMetaMoved, UnguardedVersionFault("the slot's record"));
   } else if (ours) {
     Is(finding, Verdict::kOurs, {});
   }

@@ -193,7 +193,8 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
   }
   if (node->stat.version == kUnguardedVersion) {
     ++unreadable_;
-    found_.alarms.push_back(Cat(SlotText(slot), " is skipped: ", RestsUnguarded("its record")));
+    found_.alarms.push_back(
+        Cat(SlotText(slot), " is skipped: ", UnguardedVersionFault("its record")));
     return;
   }
   const SurveyedSlot surveyed{slot, node->stat.version, node->stat.created_zxid, *record, false};

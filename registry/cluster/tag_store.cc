@@ -35,7 +35,8 @@ Status MayWrite(const MetaAsRead& meta, const TagDefinition& tag) {
   if (meta.meta.frozen) {
     return Conflict(AskForRestore("the cluster is frozen: " + meta.meta.reason));
   }
-  if (meta.version == kUnguardedVersion) return Conflict(RestsUnguarded("the cluster's root node"));
+  if (meta.version == kUnguardedVersion)
+    return Conflict(UnguardedVersionFault("the cluster's root node"));
   return MayBeObfuscated(meta, tag);
 }
 
@@ -250,7 +251,7 @@ Status TagStore::Retire(std::string_view name) {
 Status TagStore::Overwrite(const StoredTag& read, const TagNode& node) {
   const std::string& name = node.tag.name;
   if (read.stat.version == kUnguardedVersion) {
-    return Conflict(RestsUnguarded("the node of " + Quoted(name)));
+    return Conflict(UnguardedVersionFault("the node of " + Quoted(name)));
   }
   FIRN_ASSIGN(const std::string data, WriteTagNode(node));
   const std::string path = TagPath(name);

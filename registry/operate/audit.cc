@@ -45,7 +45,7 @@ Status Auditor::ReadRoot() {
   } else if (meta.frozen) {
     Loss("the cluster is frozen: " + meta.reason);
   }
-  if (root->version == kUnguardedVersion) Loss(RestsUnguarded("the cluster's root node"));
+  if (root->version == kUnguardedVersion) Loss(UnguardedVersionFault("the cluster's root node"));
   if (meta.floor - now_ > kPoisonAhead) {
     Fault(
         Urgency::kRefused, "the floor is more than a day ahead",

@@ -112,7 +112,7 @@ SlotLook InspectSlot(AuditedSlot slot, const Node& record, const std::optional<N
   SlotLook look{.slot = std::move(slot)};
   look.slot.version = record.stat.version;
   if (look.slot.rests_unguarded()) {
-    look.findings.push_back({Urgency::kData, RestsUnguarded("its record"), {}, kRestores});
+    look.findings.push_back({Urgency::kData, UnguardedVersionFault("its record"), {}, kRestores});
   }
   if (live.has_value()) ReadLive(*live, look);
   const Result<SlotRecord> read = ParseSlotRecord(record.data);

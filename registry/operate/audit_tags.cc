@@ -72,7 +72,7 @@ Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit) {
     }
     if (layout.ok()) NoteObfuscatedEnd(stored.tag(), *layout, now, audit);
     if (stored.stat.version != kUnguardedVersion) continue;
-    Lose(RestsUnguarded("the node of tag " + Quoted(name)), audit);
+    Lose(UnguardedVersionFault("the node of tag " + Quoted(name)), audit);
   }
   const std::set<std::string> deleted(listing.deleted.begin(), listing.deleted.end());
   for (const auto& [provider, report] : audit.providers) {

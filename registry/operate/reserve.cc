@@ -26,7 +26,7 @@ Result<SlotAsRead> Understood(Slot slot, const Result<Node>& node) {
   if (node.code() == Code::kNotFound) return NotFound("the cluster has no " + SlotText(slot));
   if (!node.ok()) return node.status().WithContext(SlotText(slot));
   if (node->stat.version == kUnguardedVersion) {
-    return Conflict(RestsUnguarded("the record of " + SlotText(slot)));
+    return Conflict(UnguardedVersionFault("the record of " + SlotText(slot)));
   }
   SlotAsRead read{.slot = slot, .version = node->stat.version};
   FIRN_ASSIGN(read.record, ParseSlotRecord(node->data));

@@ -14,7 +14,7 @@ size_t AddSet(std::vector<Write>& writes, const std::string& path, const std::st
   return writes.size() - 1;
 }
 
-std::string RestsUnguarded(const std::string& what) {
+std::string UnguardedVersionFault(const std::string& what) {
   return AskForRestore(what + " has version -1, at which concurrent writes cannot be detected");
 }
 

@@ -40,6 +40,6 @@ size_t AddSet(std::vector<Write>& writes, const std::string& path, const std::st
               int64_t version);
 
 // Returns a sentence about a node at version -1.
-std::string RestsUnguarded(const std::string& what);
+std::string UnguardedVersionFault(const std::string& what);
 
 }  // namespace firn

@@ -241,7 +241,7 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
   Result<ClusterMeta> meta = ParseMeta(root->data);
   if (!meta.ok()) return meta.status().WithContext("the cluster's root node");
   if (root->stat.version == kUnguardedVersion) {
-    return Unavailable(RestsUnguarded("the cluster's root node"));
+    return Unavailable(UnguardedVersionFault("the cluster's root node"));
   }
   if (!node) {
     if (page.seen) return Lost(page, meta->era, "its node is missing");
@@ -265,7 +265,7 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
 
 Status Ledger::JudgeNode(Page& page, const Nonce& era, const Node& node) {
   if (node.stat.version == kUnguardedVersion) {
-    return Unavailable(RestsUnguarded("the node of tag '" + page.tag + "'"));
+    return Unavailable(UnguardedVersionFault("the node of tag '" + page.tag + "'"));
   }
   auto read = ReadTagNode(page.tag, node.data);
   if (!read.ok()) return read.status().WithContext(Named(page.tag));

@@ -25,7 +25,7 @@ HANDED_ON = {
     "std::move(fault)": None, "std::move(note)": None, "std::move(sentence)": None, "std::move(alarm)": None,
     "Lose(fault, audit)": "A damaged node",
     "kAlarm, alarm)": None, "event.text": None, '"start_failed"': None, '": " + fault': None, '"store " << name': None,
-    "RestsUnguarded(": "has version -1", "WhyFrozen(meta)": "the cluster is only partly created",
+    "UnguardedVersionFault(": "has version -1", "WhyFrozen(meta)": "the cluster is only partly created",
     "Loss(node.status()": "A damaged node", "read.status()": "A damaged node",
     "record.status()": "A damaged node", "cluster.status()": "A damaged node",
     "split.status()": "the layout cannot be read",

@@ -245,15 +245,15 @@ const Damage kDamages[] = {
      "the operator's setting for 'h:1' is ignored"},
     {"SettingForNoServer", [](AuditTest& c) { c.Configure("%", "{}"); }, "is ignored"},
     // Unguarded versions.
-    {"RootRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(kMetaPath, -1); },
+    {"RootIsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(kMetaPath, -1); },
      "the cluster's root node has version -1, at which concurrent writes cannot be detected; run "
      "firn"},
-    {"RecordRestsUnguarded",
+    {"RecordIsUnguarded",
      [](AuditTest& c) {
        c.tree_.SetVersion(SlotPath({2, 1}), -1);
      },
      "rack 2 worker 1: its record has version -1"},
-    {"TagRestsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(TagPath("order"), -1); },
+    {"TagIsUnguarded", [](AuditTest& c) { c.tree_.SetVersion(TagPath("order"), -1); },
      "the node of tag 'order' has version -1"},
     // Tags.
     {"TagUnreadable", [](AuditTest& c) { c.Put(TagPath("user"), "rubbish"); }, "tag 'user'"},
