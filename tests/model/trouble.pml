@@ -213,7 +213,7 @@ inline RollsBack() {
   }
 }
 
-inline MakeAnew(s) {
+inline Recreate(s) {
   slot[s].nonce = 0;
   slot[s].bound = 0;
   slot[s].ver = 1;
@@ -226,7 +226,7 @@ inline IsWiped() {
     printf("registry: WIPED\n");
     i = 0;
     do
-    :: i < SLOTS -> MakeAnew(i); i++
+    :: i < SLOTS -> Recreate(i); i++
     :: else -> break
     od;
     i = 0;
@@ -247,7 +247,7 @@ inline RecordIsDeleted() {
   d_step {
     losses < LOSSES ->
     printf("registry: the record of slot 0 is DELETED\n");
-    MakeAnew(0);
+    Recreate(0);
     slot[0].czxid = slot[0].czxid + 1;
     losses++;
 #ifndef MUTANT_QUIET_RECORD

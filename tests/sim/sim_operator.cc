@@ -128,17 +128,17 @@ void SimOperator::DeleteRecord() {
 void SimOperator::RepeatNumbers(SimHost& host) {
   if (OneIn(2)) {
     host.StopBeforeNextClaimOrRenewal([this](const SlotNumbers& known) {
-      if (IsWhole()) MakeAnewUpTo(known, 0, nullptr);
+      if (IsWhole()) RecreateSlotUpTo(known, 0, nullptr);
     });
   } else if (const Tenure* const tenure = host.tenure()) {
     const Tenure::Terms& terms = tenure->terms();
     const auto sets_left = static_cast<int64_t>(shared_.dice.Below(3)) + 1;
-    MakeAnewUpTo({SlotPath(terms.slot), terms.meta_version, terms.version}, sets_left, &host);
+    RecreateSlotUpTo({SlotPath(terms.slot), terms.meta_version, terms.version}, sets_left, &host);
   }
 }
 
-void SimOperator::MakeAnewUpTo(const SlotNumbers& known, int64_t sets_left,
-                               const SimHost* cut_off) {
+void SimOperator::RecreateSlotUpTo(const SlotNumbers& known, int64_t sets_left,
+                                   const SimHost* cut_off) {
   const RestoreFacts facts = Facts();
   WallMs floor = facts.now + facts.skew_max;
   for (const ReportedBound& reported : facts.bounds) floor = std::max(floor, reported.bound);

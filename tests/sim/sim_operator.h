@@ -65,7 +65,7 @@ class SimOperator {
 
  private:
   std::vector<Slot> Slots() const;
-  void MakeAnewUpTo(const SlotNumbers& known, int64_t sets_left, const SimHost* cut_off);
+  void RecreateSlotUpTo(const SlotNumbers& known, int64_t sets_left, const SimHost* cut_off);
   void MakeClusterUnder(WallMs floor);
   int64_t NearTheWrap();
   Status Make(ClusterPlan plan);
