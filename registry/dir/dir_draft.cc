@@ -57,7 +57,7 @@ Status DirDraft::Create(const Write& write, NodeStat& stat) {
   return {};
 }
 
-Node DirDraft::Anew() const {
+Node DirDraft::NewNode() const {
   Node node;
   node.stat.created_zxid = stamp_.created_zxid;
   node.stat.modified = stamp_.now;
@@ -67,7 +67,7 @@ Node DirDraft::Anew() const {
 Result<Node> DirDraft::Guarded(const Write& write) {
   Result<std::optional<Node>> found = Find(write.path);
   const bool replaces = write.kind != Write::Kind::kCheck && write.version == Write::kAnyVersion;
-  if (found.code() == Code::kCorrupt && replaces) return Anew();
+  if (found.code() == Code::kCorrupt && replaces) return NewNode();
   FIRN_ASSIGN(std::optional<Node> node, std::move(found));
   if (!node.has_value()) return NotFound(write.path + " does not exist");
   if (write.version != Write::kAnyVersion && write.version != node->stat.version) {

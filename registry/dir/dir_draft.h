@@ -41,7 +41,7 @@ class DirDraft {
   Status ApplyOne(const Write& write, NodeStat& stat);
   Status Create(const Write& write, NodeStat& stat);
   Result<Node> Guarded(const Write& write);
-  Node Anew() const;
+  Node NewNode() const;
   Result<std::optional<Node>> Find(const std::string& path);
   Result<bool> HasChildren(const std::string& path);
 
