@@ -142,7 +142,7 @@ Status Auditor::ReadRack(uint32_t rack) {
   return {};
 }
 
-void Auditor::Keep(SlotLook look) {
+void Auditor::Keep(SlotAudit look) {
   for (AuditFinding& finding : look.findings) {
     finding.what = SlotText(look.slot.slot) + ": " + finding.what;
     audit_.findings.push_back(std::move(finding));
@@ -150,21 +150,21 @@ void Auditor::Keep(SlotLook look) {
   audit_.slots.push_back(std::move(look.slot));
 }
 
-Result<std::optional<SlotLook>> Auditor::LookAgain(Slot slot) {
+Result<std::optional<SlotAudit>> Auditor::LookAgain(Slot slot) {
   const std::vector<Result<Node>> nodes = registry_.ReadAll({SlotPath(slot), LivePath(slot)});
   return LookAt(slot, nodes[0], nodes[1]);
 }
 
-Result<std::optional<SlotLook>> Auditor::LookAt(Slot slot, const Result<Node>& record_node,
-                                                const Result<Node>& live_node) {
-  if (record_node.code() == Code::kNotFound) return std::optional<SlotLook>();
+Result<std::optional<SlotAudit>> Auditor::LookAt(Slot slot, const Result<Node>& record_node,
+                                                 const Result<Node>& live_node) {
+  if (record_node.code() == Code::kNotFound) return std::optional<SlotAudit>();
   AuditedSlot audited;
   audited.slot = slot;
   audited.machine = *split_->Join(slot.worker, slot.rack);
   for (const Result<Node>* node : {&record_node, &live_node}) {
     if (node->code() == Code::kCorrupt) {
       AuditFinding damaged{Urgency::kData, node->status().message(), {}, /*restore=*/true};
-      return std::optional(SlotLook{std::move(audited), {std::move(damaged)}});
+      return std::optional(SlotAudit{std::move(audited), {std::move(damaged)}});
     }
   }
   FIRN_TRY(record_node.status());

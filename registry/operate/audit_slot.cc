@@ -15,7 +15,7 @@ constexpr bool kRestores = true;
 constexpr char kRestartHolder[] =
     "run the command again; if it stays, restart the server that holds the machine id";
 
-std::string RetireOf(const SlotLook& look) {
+std::string RetireOf(const SlotAudit& look) {
   return PrintCommand(PrintedCommand::kRestore, {Cat("--retire=", look.slot.machine.value())});
 }
 
@@ -29,7 +29,7 @@ SlotUse UseOf(const SlotRecord& record, bool live, WallMs now) {
   return live ? SlotUse::kHeld : SlotUse::kUnattended;
 }
 
-void ReadLive(const Node& node, SlotLook& look) {
+void ReadLive(const Node& node, SlotAudit& look) {
   const Result<LiveMark> live = ParseLiveMark(node.data);
   if (live.ok()) {
     look.slot.live = *live;
@@ -46,7 +46,7 @@ void ReadLive(const Node& node, SlotLook& look) {
 }
 
 // The contents of a retired record do not matter any more.
-void JudgeRecord(SlotLook& look, WallMs floor) {
+void JudgeRecord(SlotAudit& look, WallMs floor) {
   const SlotRecord& record = look.slot.record;
   if (record.retired) return;
   if (look.slot.use == SlotUse::kPoisoned) {
@@ -62,7 +62,7 @@ void JudgeRecord(SlotLook& look, WallMs floor) {
   }
 }
 
-void JudgeLive(SlotLook& look) {
+void JudgeLive(SlotAudit& look) {
   const AuditedSlot& slot = look.slot;
   if (!slot.live.has_value()) return;
   if (slot.live->nonce != slot.record.nonce) {
@@ -107,9 +107,9 @@ std::string_view SlotUseName(SlotUse use) {
   return "unknown";
 }
 
-SlotLook InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
-                     WallMs floor, WallMs now) {
-  SlotLook look{.slot = std::move(slot)};
+SlotAudit InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
+                      WallMs floor, WallMs now) {
+  SlotAudit look{.slot = std::move(slot)};
   look.slot.version = record.stat.version;
   if (look.slot.rests_unguarded()) {
     look.findings.push_back({Urgency::kData, UnguardedVersionFault("its record"), {}, kRestores});

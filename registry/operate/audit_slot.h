@@ -11,13 +11,13 @@
 namespace firn {
 
 // A slot as read once, and what is wrong with it.
-struct SlotLook {
+struct SlotAudit {
   AuditedSlot slot;
   std::vector<AuditFinding> findings{};
 };
 
 // Pure. `slot` identifies the slot; `floor` is the cluster's; bounds are compared with `now`.
-SlotLook InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
-                     WallMs floor, WallMs now);
+SlotAudit InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
+                      WallMs floor, WallMs now);
 
 }  // namespace firn

@@ -66,11 +66,11 @@ class Auditor {
   Status ReadFolders();
   Status ReadRacks();
   Status ReadRack(uint32_t rack);
-  void Keep(SlotLook look);
+  void Keep(SlotAudit look);
   // Empty if there is no record.
-  Result<std::optional<SlotLook>> LookAgain(Slot slot);
-  Result<std::optional<SlotLook>> LookAt(Slot slot, const Result<Node>& record_node,
-                                         const Result<Node>& live_node);
+  Result<std::optional<SlotAudit>> LookAgain(Slot slot);
+  Result<std::optional<SlotAudit>> LookAt(Slot slot, const Result<Node>& record_node,
+                                          const Result<Node>& live_node);
   Status ReadProviders();
   // Empty if there is none; kCorrupt if it cannot be parsed.
   Result<std::optional<ProviderReport>> ReportOf(const std::string& node_name);
