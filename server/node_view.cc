@@ -252,12 +252,12 @@ std::string NodeView::RepairCommand() const { return RepairCommand(node_.status(
 std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   const ClaimStatus& claim = status.claim;
   if (claim.uuid.empty() || !RefersToRestore(status)) return {};
-  RestoreWords words{.registry = options_.place.registry,
-                     .auth_file = options_.credentials_file,
-                     .uuid = claim.uuid,
-                     .layout = std::string(layout().text()),
-                     .rack_bits = split_.rack_bits(),
-                     .window = options_.node.claim.window};
+  RestoreArguments words{.registry = options_.place.registry,
+                         .auth_file = options_.credentials_file,
+                         .uuid = claim.uuid,
+                         .layout = std::string(layout().text()),
+                         .rack_bits = split_.rack_bits(),
+                         .window = options_.node.claim.window};
   const std::shared_ptr<const RootSettings> root = root_.settings();
   if (root && root->uuid == claim.uuid) AddSettings(*root, words);
   KnownCluster known{.highest = *status.highest, .tags = *status.lost, .now = clock_.Wall()};

@@ -97,7 +97,7 @@ int64_t LiftTo(const TagDefinition& tag, int64_t known, int64_t wanted, std::opt
                   numbers->End(period));
 }
 
-void AddAudit(const Audit& audit, RestoreWords& words) {
+void AddAudit(const Audit& audit, RestoreArguments& words) {
   if (!audit.meta) return;
   words.uuid = audit.meta->uuid;
   words.layout = audit.meta->layout;
@@ -106,7 +106,7 @@ void AddAudit(const Audit& audit, RestoreWords& words) {
   words.ids_since = audit.meta->ids_since;
 }
 
-std::string RepairCommand(const Audit& audit, RestoreWords place) {
+std::string RepairCommand(const Audit& audit, RestoreArguments place) {
   if (audit.Losses() == 0 || !audit.meta) return {};
   // This cluster may have replaced the one that its servers miss.
   const auto foreign = [&audit](const auto& server) { return IsForeign(server.report, audit); };
@@ -133,7 +133,7 @@ Result<TagDefinition> ParseTagWord(std::string_view word) {
   return Invalid(tag.status().message()).WithContext(Quoted(word));
 }
 
-void AddSettings(const RootSettings& settings, RestoreWords& words) {
+void AddSettings(const RootSettings& settings, RestoreArguments& words) {
   words.uuid = settings.uuid;
   words.layout = settings.layout;
   words.rack_bits = settings.rack_bits;
@@ -144,7 +144,7 @@ void AddSettings(const RootSettings& settings, RestoreWords& words) {
   words.retired.insert(words.retired.end(), settings.retired.begin(), settings.retired.end());
 }
 
-void AddKnown(const KnownCluster& known, RestoreWords& words) {
+void AddKnown(const KnownCluster& known, RestoreArguments& words) {
   for (const auto& [machine, bound] : known.bounds) {
     const bool absurd = bound - known.now > kPoisonAhead;
     if (absurd && machine) {
@@ -164,7 +164,7 @@ void AddKnown(const KnownCluster& known, RestoreWords& words) {
   }
 }
 
-std::string RestoreCommand(const RestoreWords& words) {
+std::string RestoreCommand(const RestoreArguments& words) {
   Arguments arguments;
   AddFlag("registry", words.registry, arguments);
   AddFlag("registry_auth_file", words.auth_file, arguments);

@@ -27,7 +27,7 @@ namespace firn {
 // numbers. Without fields, the argument is only a number and does not define the tag. A START that
 // is not known is printed as such, or as START_ABOVE_5000 where 5000 were issued at least: the
 // command refuses both.
-struct RestoreWords {
+struct RestoreArguments {
   std::string registry;
   std::string auth_file{};  // empty: not needed
   std::string uuid{};
@@ -48,7 +48,7 @@ struct RestoreWords {
 };
 
 // Copies all of `settings`; adds their retired machine ids.
-void AddSettings(const RootSettings& settings, RestoreWords& words);
+void AddSettings(const RootSettings& settings, RestoreArguments& words);
 
 // Times that ids may have reached, each of a machine id if that is known.
 using Bounds = std::vector<std::pair<std::optional<MachineId>, WallMs>>;
@@ -63,18 +63,18 @@ struct KnownCluster {
 
 // Adds it. A bound more than a day ahead retires its machine id. A tag whose ledger the server has
 // not read gets a placeholder for its number.
-void AddKnown(const KnownCluster& known, RestoreWords& words);
+void AddKnown(const KnownCluster& known, RestoreArguments& words);
 
 // Adds the cluster that an audit has read.
-void AddAudit(const Audit& audit, RestoreWords& words);
+void AddAudit(const Audit& audit, RestoreArguments& words);
 
 // Returns the command that repairs the audit's losses, with the lost tags that it knows; empty if
 // there are none, or only servers know the cluster. `place`: the registry and how it is reached.
-std::string RepairCommand(const Audit& audit, RestoreWords place);
+std::string RepairCommand(const Audit& audit, RestoreArguments place);
 
 // Returns the whole command, quoted for a shell. Every tag starts GapOf beyond its `high`. An
 // unknown number is printed as START, until the operator replaces it.
-std::string RestoreCommand(const RestoreWords& words);
+std::string RestoreCommand(const RestoreArguments& words);
 
 // Converts a tag to its argument (only a number for a tag without a strategy), and an argument to a
 // definition, whose `start` is START. kInvalid names the argument.

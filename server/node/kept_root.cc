@@ -83,8 +83,8 @@ void AddKept(const KeptCluster& kept, const RootSettings* root, bool tags_lost,
   }
 }
 
-std::string CommandFromFolder(const std::string& stem, const std::string& uuid, RestoreWords words,
-                              WallMs now) {
+std::string CommandFromFolder(const std::string& stem, const std::string& uuid,
+                              RestoreArguments words, WallMs now) {
   words.uuid = uuid;
   const KeptCluster kept = ReadKeptCluster(stem, uuid);
   KnownCluster known{.now = now};

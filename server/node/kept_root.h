@@ -37,7 +37,7 @@ void AddKept(const KeptCluster& kept, const RootSettings* root, bool tags_lost,
 
 // Returns the restore command of cluster `uuid`, from the state folder alone. `words` contains the
 // registry and whatever else is known, which the folder's settings replace.
-std::string CommandFromFolder(const std::string& stem, const std::string& uuid, RestoreWords words,
-                              WallMs now);
+std::string CommandFromFolder(const std::string& stem, const std::string& uuid,
+                              RestoreArguments words, WallMs now);
 
 }  // namespace firn

@@ -86,7 +86,7 @@ TEST(RestoreCommandTest, AnUnknownNumberIsAPlaceholderThatIsRefused) {
 }
 
 TEST(RestoreCommandTest, ContainsTheSettingsOfTheRootNode) {
-  RestoreWords words{.registry = "dir:///x"};
+  RestoreArguments words{.registry = "dir:///x"};
   AddSettings(
       {.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
        .layout = "firn",
@@ -108,7 +108,7 @@ TEST(RestoreCommandTest, ContainsTheSettingsOfTheRootNode) {
 }
 
 TEST(RestoreCommandTest, StatesThatThereIsNoDefaultStrategyAndNoReservation) {
-  RestoreWords words{.registry = "dir:///x"};
+  RestoreArguments words{.registry = "dir:///x"};
   AddSettings({.uuid = "u", .layout = "firn"}, words);
   EXPECT_EQ(RestoreCommand(words),
             "firn restore --registry=dir:///x --uuid=u --layout=firn --rack_bits=0 "
@@ -168,12 +168,12 @@ TEST(RestoreCommandTest, ContainsAClaimWindowThatIsLongerThanUsual) {
 }
 
 TEST(RestoreCommandTest, QuotesTheCommandForAShell) {
-  const RestoreWords words{.registry = "zk://h:2181/firn/shop",
-                           .uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
-                           .layout = "time:31s machine:10 sequence:22",
-                           .rack_bits = 2,
-                           .bound = WallMs(1'750'000'000'000),
-                           .tags = {Segment("order", 5'001), Segment("-x", 1)}};
+  const RestoreArguments words{.registry = "zk://h:2181/firn/shop",
+                               .uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
+                               .layout = "time:31s machine:10 sequence:22",
+                               .rack_bits = 2,
+                               .bound = WallMs(1'750'000'000'000),
+                               .tags = {Segment("order", 5'001), Segment("-x", 1)}};
   EXPECT_EQ(RestoreCommand(words),
             "firn restore --registry=zk://h:2181/firn/shop "
             "--uuid=6f1b0c7e-1f3a-4c55-9d0e-0123456789ab "

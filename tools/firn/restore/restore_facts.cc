@@ -268,13 +268,13 @@ static std::string AbsoluteFrom() {
                             : std::filesystem::absolute(FLAGS_from).lexically_normal().string();
 }
 
-RestoreWords RestorePlace() {
+RestoreArguments RestorePlace() {
   return {
       .registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile(), .from = AbsoluteFrom()};
 }
 
 std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tags) {
-  RestoreWords words = RestorePlace();
+  RestoreArguments words = RestorePlace();
   AddAudit(audit, words);
   words.tags = std::move(tags);
   return RestoreCommand(words);

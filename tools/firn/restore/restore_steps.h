@@ -21,7 +21,7 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry,
                                  const std::vector<std::string>& words);
 
 // Returns the chosen registry, and how it is reached, for a restore command.
-RestoreWords RestorePlace();
+RestoreArguments RestorePlace();
 
 // Returns the complete command that repairs what the audit found, with these lost tags. The `high`
 // of each tag is its highest ledger that a server reports.
