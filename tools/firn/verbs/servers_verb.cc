@@ -15,7 +15,7 @@
 #include "registry/servers/provider.h"
 #include "tools/firn/client_session.h"
 #include "tools/firn/registry_session.h"
-#include "tools/firn/server_words.h"
+#include "tools/firn/server_settings.h"
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
 
@@ -158,7 +158,7 @@ template <typename Change>
 Result<Output> Say(const std::string& address, Change change) {
   FIRN_ASSIGN(const Endpoint endpoint, Endpoint::Parse(address));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
-  ServerWords words(session.registry());
+  ServerSettings words(session.registry());
   FIRN_ASSIGN(const bool known, words.Knows(endpoint.ToString()));
   if (!known && !FLAGS_force) {
     return NotFound("no server is registered at " + endpoint.ToString() + "; `" +

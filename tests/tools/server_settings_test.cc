@@ -1,4 +1,4 @@
-#include "tools/firn/server_words.h"
+#include "tools/firn/server_settings.h"
 
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ class ServerWordsTest : public testing::Test {
   }
 
   Result<Configurator> SetWeight(int weight) {
-    return ServerWords(registry_).Edit(kAddress,
-                                       [weight](Configurator& word) { word.weight = weight; });
+    return ServerSettings(registry_).Edit(kAddress,
+                                          [weight](Configurator& word) { word.weight = weight; });
   }
 
   VirtualClock clock_{WallMs(1'750'000'000'000)};
@@ -37,7 +37,7 @@ TEST_F(ServerWordsTest, LeavesNoSettingAtAVersionThatCannotBeGuarded) {
   tree_.SetVersion(path, -2);
   for (const int weight : {20, 30}) {
     ASSERT_TRUE(SetWeight(weight).ok());
-    EXPECT_EQ(ServerWords(registry_).Read(kAddress)->weight, weight);
+    EXPECT_EQ(ServerSettings(registry_).Read(kAddress)->weight, weight);
     EXPECT_GE(tree_.Peek(path)->stat.version, 0);
   }
 }

@@ -10,9 +10,9 @@ namespace firn {
 
 // Operators' settings of servers, stored in the registry: the weight, and whether the server is
 // offline for clients. Blocks; owned by one thread.
-class ServerWords {
+class ServerSettings {
  public:
-  explicit ServerWords(BlockingCoordinator& registry) : registry_(registry) {}
+  explicit ServerSettings(BlockingCoordinator& registry) : registry_(registry) {}
 
   // Returns the settings of the server that clients reach at `address`, or the defaults if none
   // are stored. kCorrupt if the stored settings cannot be parsed.
@@ -41,7 +41,7 @@ class ServerWords {
 };
 
 template <typename Change>
-Result<Configurator> ServerWords::Edit(const std::string& address, Change change) {
+Result<Configurator> ServerSettings::Edit(const std::string& address, Change change) {
   Status last;
   for (int i = 0; i < kTriesMax; ++i) {
     FIRN_ASSIGN(const Standing standing, Look(address));

@@ -1,4 +1,4 @@
-#include "tools/firn/server_words.h"
+#include "tools/firn/server_settings.h"
 
 #include <algorithm>
 #include <utility>
@@ -16,12 +16,12 @@ std::string PathOf(const std::string& address) {
 
 }  // namespace
 
-Result<Configurator> ServerWords::Read(const std::string& address) {
+Result<Configurator> ServerSettings::Read(const std::string& address) {
   FIRN_ASSIGN(const Standing standing, Look(address));
   return standing.word;
 }
 
-Result<bool> ServerWords::Knows(const std::string& address) {
+Result<bool> ServerSettings::Knows(const std::string& address) {
   FIRN_ASSIGN(const Standing standing, Look(address));
   if (standing.there) return true;
   const auto names = registry_.List(std::string(kProvidersPath));
@@ -33,7 +33,7 @@ Result<bool> ServerWords::Knows(const std::string& address) {
   });
 }
 
-Result<ServerWords::Standing> ServerWords::Look(const std::string& address) {
+Result<ServerSettings::Standing> ServerSettings::Look(const std::string& address) {
   const Result<Node> node = registry_.Read(PathOf(address));
   if (node.code() == Code::kNotFound) return Standing();
   if (!node.ok()) return node.status();
@@ -41,8 +41,8 @@ Result<ServerWords::Standing> ServerWords::Look(const std::string& address) {
   return Standing{.word = word, .there = true, .version = node->stat.version};
 }
 
-Status ServerWords::Put(const std::string& address, const Standing& standing,
-                        const Configurator& word) {
+Status ServerSettings::Put(const std::string& address, const Standing& standing,
+                           const Configurator& word) {
   const std::string data = FormatConfigurator(word);
   if (standing.there) {
     std::vector<Write> writes;
