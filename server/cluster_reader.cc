@@ -60,17 +60,17 @@ void ClusterReader::Stop() {
 
 // --- those who ask -------------------------------------------------------------------------------
 
-front::ClusterWord ClusterReader::Audit() {
+front::ClusterReading ClusterReader::Audit() {
   const std::lock_guard lock(mutex_);
   return Shown(&Snapshot::audit);
 }
 
-front::ClusterWord ClusterReader::Tags() {
+front::ClusterReading ClusterReader::Tags() {
   const std::lock_guard lock(mutex_);
   return Shown(&Snapshot::tags);
 }
 
-front::ClusterWord ClusterReader::Who(int64_t id) {
+front::ClusterReading ClusterReader::Who(int64_t id) {
   const std::lock_guard lock(mutex_);
   if (Status can = Begin(); !can.ok()) return {.trouble = std::move(can)};
   const BootMs now = clock_.Boot();
@@ -89,11 +89,11 @@ front::ClusterWord ClusterReader::Who(int64_t id) {
   return {};
 }
 
-front::ClusterWord ClusterReader::Shown(Text Snapshot::*text) {
+front::ClusterReading ClusterReader::Shown(Text Snapshot::*text) {
   if (Status can = Begin(); !can.ok()) return {.trouble = std::move(can)};
   read_wanted_ = true;
   asked_.notify_one();
-  front::ClusterWord word{.json = snapshot_.*text, .trouble = read_trouble_};
+  front::ClusterReading word{.json = snapshot_.*text, .trouble = read_trouble_};
   if (word.json != nullptr) word.age = clock_.Boot() - snapshot_.at;
   return word;
 }

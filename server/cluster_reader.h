@@ -47,9 +47,9 @@ class ClusterReader final : public front::ClusterView {
                 RegistryOpener open = OpenCoordinator);
   ~ClusterReader() override;  // stops
 
-  front::ClusterWord Audit() override;
-  front::ClusterWord Tags() override;
-  front::ClusterWord Who(int64_t id) override;
+  front::ClusterReading Audit() override;
+  front::ClusterReading Tags() override;
+  front::ClusterReading Who(int64_t id) override;
 
   // Waits for the current read, a few seconds at most. Idempotent.
   void Stop();
@@ -74,7 +74,7 @@ class ClusterReader final : public front::ClusterView {
 
   // All of these are called with the lock; those that read release it meanwhile.
   Status Begin();  // fails if there is no registry to read
-  front::ClusterWord Shown(Text Snapshot::*text);
+  front::ClusterReading Shown(Text Snapshot::*text);
   bool DoOne(std::unique_lock<std::mutex>& lock);
   void ReadOnce(std::unique_lock<std::mutex>& lock);
   void AnswerOne(std::unique_lock<std::mutex>& lock);

@@ -53,8 +53,8 @@ class ClusterReaderTest : public testing::Test {
   }
   // Repeats a question until it is answered.
   template <typename Ask>
-  front::ClusterWord Answer(Ask ask) {
-    front::ClusterWord word;
+  front::ClusterReading Answer(Ask ask) {
+    front::ClusterReading word;
     EXPECT_TRUE(Eventually(kPatience, [&] {
       word = ask();
       return word.json != nullptr || !word.trouble.ok();

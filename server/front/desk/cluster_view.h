@@ -10,7 +10,7 @@
 namespace firn::front {
 
 // What is known of the whole cluster about one subject.
-struct ClusterWord {
+struct ClusterReading {
   std::shared_ptr<const std::string> json{};  // one object; null: nothing is known (yet)
   Milliseconds age{0};                        // since it was read
   // Why there is nothing, or nothing newer. Ok: it is new, or being read.
@@ -24,11 +24,11 @@ class ClusterView {
   virtual ~ClusterView() = default;
 
   // Its machine ids, servers, and all faults.
-  virtual ClusterWord Audit() = 0;
+  virtual ClusterReading Audit() = 0;
   // All its tags.
-  virtual ClusterWord Tags() = 0;
+  virtual ClusterReading Tags() = 0;
   // The process that issued an id. kInvalid: none of the cluster's.
-  virtual ClusterWord Who(int64_t id) = 0;
+  virtual ClusterReading Who(int64_t id) = 0;
 };
 
 }  // namespace firn::front

@@ -50,7 +50,7 @@ class ClusterHandler final : public HttpHandler {
     Tell(cluster_.Who(*id), answer);
   }
 
-  static void Tell(const ClusterWord& word, HttpAnswer& answer) {
+  static void Tell(const ClusterReading& word, HttpAnswer& answer) {
     answer.no_store = true;
     if (word.trouble.code() == Code::kInvalid) return AnswerBad(word.trouble, answer);
     if (word.json == nullptr) return TellNothing(word.trouble, answer);

@@ -14,16 +14,16 @@ using AnyJson = nlohmann::json;
 
 class ScriptedCluster final : public ClusterView {
  public:
-  ClusterWord Audit() override { return asked += "audit ", word; }
-  ClusterWord Tags() override { return asked += "tags ", word; }
-  ClusterWord Who(int64_t id) override { return asked += std::to_string(id) + " ", word; }
+  ClusterReading Audit() override { return asked += "audit ", word; }
+  ClusterReading Tags() override { return asked += "tags ", word; }
+  ClusterReading Who(int64_t id) override { return asked += std::to_string(id) + " ", word; }
 
   void Say(const std::string& json, Milliseconds age, Status trouble = {}) {
     word = {std::make_shared<const std::string>(json), age, std::move(trouble)};
   }
 
   std::string asked;
-  ClusterWord word;
+  ClusterReading word;
 };
 
 class HttpClusterTest : public testing::Test {
