@@ -44,7 +44,7 @@ namespace {
 
 std::string NamedServers() {
   if (!FLAGS_servers.empty()) return FLAGS_servers;
-  const bool registry_is_said = IsSaid("registry");
+  const bool registry_is_said = IsFlagSet("registry");
   const char* const found = registry_is_said ? nullptr : std::getenv("FIRN_SERVERS");
   return found == nullptr ? "" : found;
 }

@@ -65,12 +65,12 @@ Status ReadFlagsFile() {
 }
 
 std::string SourceOf(const char* flag) {
-  if (IsSaid(flag)) return Cat("--", flag);
+  if (IsFlagSet(flag)) return Cat("--", flag);
   const auto found = FromFile().find(flag);
   return found == FromFile().end() ? "the default" : found->second;
 }
 
-bool IsSaid(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
+bool IsFlagSet(const char* flag) { return !gflags::GetCommandLineFlagInfoOrDie(flag).is_default; }
 
 Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments) {
   CommandLine line;

@@ -40,7 +40,7 @@ Status ReadFlagsFile();
 std::string SourceOf(const char* flag);
 
 // Returns whether the command line sets the flag. Aborts if the flag does not exist.
-bool IsSaid(const char* flag);
+bool IsFlagSet(const char* flag);
 
 // Returns the flags as --help lists them.
 std::string DescribeFlags(const std::vector<std::string_view>& flags);

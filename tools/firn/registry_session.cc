@@ -33,7 +33,7 @@ std::string RegistryOfEnvironment() {
 }
 
 std::string SourceOfRegistry() {
-  const bool by_environment = !IsSaid("registry") && !RegistryOfEnvironment().empty();
+  const bool by_environment = !IsFlagSet("registry") && !RegistryOfEnvironment().empty();
   return by_environment ? "FIRN_REGISTRY" : SourceOf("registry");
 }
 
@@ -55,7 +55,7 @@ bool RegistryIsNamed() {
 
 std::string ChosenRegistry() {
   const std::string here = RegistryOfEnvironment();
-  const std::string& text = IsSaid("registry") || here.empty() ? FLAGS_registry : here;
+  const std::string& text = IsFlagSet("registry") || here.empty() ? FLAGS_registry : here;
   constexpr std::string_view kDir = "dir://";
   constexpr std::string_view kHere = "dir://./";
   if (!text.starts_with(kHere)) return text;

@@ -246,8 +246,8 @@ void SegmentOperator::Change(const std::string& name, const TagDefinition& after
 }
 
 // START as one of the servers prints it, or as an operator writes it who has no better information.
-std::vector<SaidTag> SegmentOperator::Words(const std::vector<ProviderReport>& reports) {
-  std::vector<SaidTag> words;
+std::vector<GivenTag> SegmentOperator::Words(const std::vector<ProviderReport>& reports) {
+  std::vector<GivenTag> words;
   for (auto [name, tag] : last_) {
     if (tag.HasLedger()) {
       tag.start = 1;
@@ -264,7 +264,7 @@ std::vector<SaidTag> SegmentOperator::Words(const std::vector<ProviderReport>& r
 void SegmentOperator::Restore(std::vector<ProviderReport> reports) {
   shared_.registry_clock.SetRight();  // as the command requires
   Connect();
-  const std::vector<SaidTag> words = Words(reports);
+  const std::vector<GivenTag> words = Words(reports);
   ProviderReport& users = reports.emplace_back();
   for (const auto& [name, tag] : last_) {
     if (shared_.oracle.Highest(name) > 0) users.high[name] = shared_.oracle.Highest(name) + 1;

@@ -50,7 +50,7 @@ class SegmentOperator {
   static constexpr size_t kTagsMax = 12;
 
   void Connect();
-  std::vector<SaidTag> Words(const std::vector<ProviderReport>& reports);
+  std::vector<GivenTag> Words(const std::vector<ProviderReport>& reports);
   void Create(TagDefinition tag);
   void CreateFresh();
   void Delete(const std::string& name);

@@ -105,8 +105,8 @@ Result<std::vector<MachineId>> SaidRetired() {
   return machines;
 }
 
-Result<std::vector<SaidTag>> SaidTags(const std::vector<std::string>& words) {
-  std::vector<SaidTag> tags;
+Result<std::vector<GivenTag>> SaidTags(const std::vector<std::string>& words) {
+  std::vector<GivenTag> tags;
   for (const std::string& word : words) {
     FIRN_ASSIGN(TagDefinition tag, ParseTagWord(word));
     tags.push_back({std::move(tag), SaysFields(word)});
@@ -135,9 +135,9 @@ Result<ProviderReport> TagHighsFromFlag() {
 
 // Returns the flag's layout, or that of the backup.
 Result<LayoutChoice> LayoutOf(const std::optional<Backup>& backup) {
-  if (!backup || IsSaid("layout")) return ChosenLayout();
+  if (!backup || IsFlagSet("layout")) return ChosenLayout();
   FIRN_ASSIGN(const Layout layout, Layout::Parse(backup->root.layout));
-  const int rack_bits = IsSaid("rack_bits") ? FLAGS_rack_bits : backup->root.rack_bits;
+  const int rack_bits = IsFlagSet("rack_bits") ? FLAGS_rack_bits : backup->root.rack_bits;
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, rack_bits));
   return LayoutChoice{layout, split};
 }
@@ -174,7 +174,7 @@ uint32_t WorkersOf(const Backup& backup, const Audit& audit) {
 // Adds what the flags do not say otherwise.
 void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
   if (!facts.workers && backup.root.workers > 0) facts.workers = WorkersOf(backup, audit);
-  if (!IsSaid("default_strategy")) facts.default_strategy = backup.root.default_strategy;
+  if (!IsFlagSet("default_strategy")) facts.default_strategy = backup.root.default_strategy;
   if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
   const std::vector<ReservedIds>& reserved = backup.root.reserved;
   const std::vector<MachineId>& retired = backup.root.retired;
@@ -231,7 +231,7 @@ Result<RestoreFacts> GatherFacts(const Audit& audit, const std::optional<Backup>
                      .workers = ChosenWorkers()};
   FIRN_TRY(CheckSameCluster(audit, facts));
   const bool others = !facts.uuid.empty() && audit.meta && audit.meta->uuid != facts.uuid;
-  if (!backup && !facts.uuid.empty() && (!audit.meta || others) && !IsSaid("layout")) {
+  if (!backup && !facts.uuid.empty() && (!audit.meta || others) && !IsFlagSet("layout")) {
     return Invalid("the cluster's root node is missing; name its layout with --layout");
   }
   facts.replaces_unused = others;

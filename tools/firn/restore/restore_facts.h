@@ -16,7 +16,7 @@ namespace firn {
 
 // What the flags, arguments and the backup of `firn restore` say of tags.
 struct RestoreCall {
-  std::vector<SaidTag> tags{};
+  std::vector<GivenTag> tags{};
   ProviderReport highs{};  // --tag_high, in the form of a server's report
   LedgerFacts ledgers{};   // without reports
 };

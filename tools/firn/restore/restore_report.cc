@@ -38,7 +38,7 @@ void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& de
   auto& unknown = output.json["unknown"] = Json::array();
   if (!report.root_made || !lost) return;
   const auto warn = [&](const char* flag, const char* consequence) {
-    if (IsSaid(flag)) return;
+    if (IsFlagSet(flag)) return;
     unknown.push_back(flag);
     output.text += Cat("WARNING: --", flag, " is not set: ", consequence, "\n");
   };

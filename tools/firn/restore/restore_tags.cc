@@ -51,13 +51,13 @@ Status Remake(TagStore& store, TagDefinition tag, const MetaAsRead& frozen,
 // The tags of the backup that neither the registry nor an argument contains. One that was deleted
 // since the backup stays deleted.
 std::vector<const TagNode*> OnlyInBackup(const TagListing& listing,
-                                         const std::vector<SaidTag>& said,
+                                         const std::vector<GivenTag>& said,
                                          const LedgerFacts& facts) {
   std::vector<const TagNode*> only;
   if (!facts.backup) return only;
   std::set<std::string> known(listing.deleted.begin(), listing.deleted.end());
   for (const StoredTag& stored : listing.tags) known.insert(stored.tag().name);
-  for (const SaidTag& one : said) known.insert(one.tag.name);
+  for (const GivenTag& one : said) known.insert(one.tag.name);
   for (const TagNode& node : facts.backup->tags) {
     if (!known.contains(node.tag.name)) only.push_back(&node);
   }
@@ -76,7 +76,7 @@ void TellFromBackup(const TagDefinition& tag, const LedgerFacts& facts, Output& 
 }  // namespace
 
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                   const std::vector<SaidTag>& said, const LedgerFacts& facts, Output& output) {
+                   const std::vector<GivenTag>& said, const LedgerFacts& facts, Output& output) {
   TagStore store(registry);
   for (const auto& [tag, defined] : said) {
     if (defined) FIRN_TRY(Reform(store, tag, frozen, output));
@@ -101,7 +101,7 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
   return {};
 }
 
-Status PlanTags(BlockingCoordinator& registry, const std::vector<SaidTag>& said,
+Status PlanTags(BlockingCoordinator& registry, const std::vector<GivenTag>& said,
                 const LedgerFacts& facts, WallMs now, Output& output) {
   const Result<TagListing> read = TagStore(registry).ReadAll();
   const bool no_cluster = read.code() == Code::kNotFound || read.code() == Code::kCorrupt;

@@ -13,7 +13,7 @@
 namespace firn {
 
 // A tag on the command line of `firn restore`: its `start` and, if `defined`, its definition.
-struct SaidTag {
+struct GivenTag {
   TagDefinition tag;
   bool defined = true;
 };
@@ -33,10 +33,10 @@ struct SaidTag {
 // Adds a line for each tag to the output. Fails on the first tag that cannot be written; the call
 // may be repeated.
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                   const std::vector<SaidTag>& said, const LedgerFacts& facts, Output& output);
+                   const std::vector<GivenTag>& said, const LedgerFacts& facts, Output& output);
 
 // Adds to the output what RestoreTags would do, and writes nothing. `now`: the local clock.
-Status PlanTags(BlockingCoordinator& registry, const std::vector<SaidTag>& said,
+Status PlanTags(BlockingCoordinator& registry, const std::vector<GivenTag>& said,
                 const LedgerFacts& facts, WallMs now, Output& output);
 
 }  // namespace firn

@@ -70,7 +70,7 @@ struct Reader {
 
 Result<Reader> OpenReader() {
   Reader reader;
-  const bool layout_said = IsSaid("layout") || IsSaid("rack_bits");
+  const bool layout_said = IsFlagSet("layout") || IsFlagSet("rack_bits");
   const bool by_servers = ServersAreNamed();
   if (!FLAGS_tag.empty() || (!layout_said && !by_servers && RegistryIsNamed())) {
     FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());

@@ -79,7 +79,7 @@ Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words) {
 Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& layout,
                                       const std::vector<std::string>& words) {
   std::vector<int64_t> ids;
-  if (IsSaid("form")) {
+  if (IsFlagSet("form")) {
     FIRN_ASSIGN(ids, IdsIn(words));
   } else {
     for (const std::string& word : words) {

@@ -91,7 +91,7 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
   const bool absent = meta.code() == Code::kNotFound;
   if (!absent && !meta.ok()) return meta.status();
   if (absent && !FLAGS_brand_new) {
-    if (!IsSaid("brand_new")) return AskForAChoice();
+    if (!IsFlagSet("brand_new")) return AskForAChoice();
     return RestoreAsFlagsSay(registry, {});
   }
   FIRN_ASSIGN(const WallMs ids_since, ChosenIdsSince());

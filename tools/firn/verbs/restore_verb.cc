@@ -45,7 +45,7 @@ using Words = std::vector<std::string>;
 // Refuses a restore of all data without a word about the lost cluster: the new one would have
 // another uuid, and its servers would refuse it.
 Status CheckThatClusterIsNamed(BlockingCoordinator& registry) {
-  if (!FLAGS_uuid.empty() || !FLAGS_from.empty() || IsSaid("layout")) return {};
+  if (!FLAGS_uuid.empty() || !FLAGS_from.empty() || IsFlagSet("layout")) return {};
   if (ReadMeta(registry).code() != Code::kNotFound) return {};
   return Invalid(
       "the registry has no cluster, and neither --uuid nor --from names the lost one; use the " +
@@ -60,8 +60,8 @@ std::vector<ProviderReport> ReportsIn(const Audit& audit) {
   return reports;
 }
 
-bool Says(const std::vector<SaidTag>& tags, const std::string& name) {
-  return std::ranges::any_of(tags, [&name](const SaidTag& one) { return one.tag.name == name; });
+bool Says(const std::vector<GivenTag>& tags, const std::string& name) {
+  return std::ranges::any_of(tags, [&name](const GivenTag& one) { return one.tag.name == name; });
 }
 
 // Returns kConflict if arguments and backup omit a lost tag that servers report: they would freeze
@@ -132,7 +132,7 @@ Result<bool> TagsCover(BlockingCoordinator& registry, const RestoreCall& call) {
     return found != there.end() && found->second.NextBegin() >= number;
   };
   return std::all_of(tags.begin(), tags.end(),
-                     [&](const SaidTag& one) {
+                     [&](const GivenTag& one) {
                        return covers(one.tag.name, one.tag.start.value_or(0)) &&
                               (!one.defined || FormOf(one.tag) == FormOf(there[one.tag.name]));
                      }) &&
