@@ -120,14 +120,14 @@ std::string RepairCommand(const Audit& audit, RestoreArguments place) {
   return RestoreCommand(place);
 }
 
-std::string TagWord(const TagDefinition& tag) {
+std::string FormatTagArgument(const TagDefinition& tag) {
   const bool ledger = tag.strategy.empty() || tag.HasLedger();
   return WordOf(tag, ledger ? LiftTo(tag, tag.NextBegin(), kTagGap) : 0);
 }
 
 bool SaysFields(std::string_view word) { return word.find(',') != word.npos; }
 
-Result<TagDefinition> ParseTagWord(std::string_view word) {
+Result<TagDefinition> ParseTagArgument(std::string_view word) {
   Result<TagDefinition> tag = ParseWord(word);
   if (tag.ok()) return tag;
   return Invalid(tag.status().message()).WithContext(Quoted(word));
@@ -181,7 +181,7 @@ std::string RestoreCommand(const RestoreArguments& words) {
   if (words.ids_since != WallMs()) {
     AddFlag("ids_since", FormatRfc3339(words.ids_since), arguments);
   }
-  if (words.reserved) arguments.push_back("--reserve=" + ReservedWord(*words.reserved));
+  if (words.reserved) arguments.push_back("--reserve=" + FormatReserved(*words.reserved));
   if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), arguments);
   std::string retired;
   for (const MachineId machine : words.retired) {
@@ -190,7 +190,7 @@ std::string RestoreCommand(const RestoreArguments& words) {
   AddFlag("retire", retired, arguments);
   AddFlag("from", words.from, arguments);
   std::vector<std::string> tags;
-  for (const TagDefinition& tag : words.tags) tags.push_back(TagWord(tag));
+  for (const TagDefinition& tag : words.tags) tags.push_back(FormatTagArgument(tag));
   for (const TagDefinition& tag : words.unread) tags.push_back(WordOf(tag, std::nullopt));
   bool flags_ended = false;
   for (std::string& word : tags) {

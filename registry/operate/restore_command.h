@@ -78,8 +78,8 @@ std::string RestoreCommand(const RestoreArguments& words);
 
 // Converts a tag to its argument (only a number for a tag without a strategy), and an argument to a
 // definition, whose `start` is START. kInvalid names the argument.
-std::string TagWord(const TagDefinition& tag);
-Result<TagDefinition> ParseTagWord(std::string_view word);
+std::string FormatTagArgument(const TagDefinition& tag);
+Result<TagDefinition> ParseTagArgument(std::string_view word);
 
 // Whether the argument defines the tag.
 bool SaysFields(std::string_view word);

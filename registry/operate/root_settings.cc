@@ -33,7 +33,7 @@ Result<ReservedIds> ParseRange(std::string_view part) {
 
 }  // namespace
 
-std::string ReservedWord(const std::vector<ReservedIds>& reserved) {
+std::string FormatReserved(const std::vector<ReservedIds>& reserved) {
   std::string word;
   for (const auto& [first, last, used_by] : reserved) {
     word += Cat(word.empty() ? "" : ",", first.value());
@@ -43,7 +43,7 @@ std::string ReservedWord(const std::vector<ReservedIds>& reserved) {
   return word;
 }
 
-Result<std::vector<ReservedIds>> ParseReservedWord(std::string_view word) {
+Result<std::vector<ReservedIds>> ParseReserved(std::string_view word) {
   std::vector<ReservedIds> reserved;
   while (!word.empty()) {
     const std::string_view part = word.substr(0, word.find(','));
@@ -111,7 +111,7 @@ std::string FormatRootSettings(const RootSettings& settings) {
       .Number("root_version", settings.version)
       .Number("floor_ms", settings.floor.ms())
       .Number("era_began_ms", settings.era_began.ms())
-      .Text("reserved", ReservedWord(settings.reserved))
+      .Text("reserved", FormatReserved(settings.reserved))
       .Text("retired", retired)
       .Done();
 }
@@ -141,7 +141,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
   settings.ids_since = WallMs(ids_since);
   settings.floor = WallMs(floor);
   settings.era_began = WallMs(era_began);
-  const Result<std::vector<ReservedIds>> ranges = ParseReservedWord(reserved);
+  const Result<std::vector<ReservedIds>> ranges = ParseReserved(reserved);
   if (!ranges.ok()) return Corrupt(ranges.status().message());
   settings.reserved = *ranges;
   std::string_view rest = retired;

@@ -25,8 +25,8 @@ struct ReservedIds {
 
 // Converts reservations to one argument of a command, `0-1=old%20system,7=x`, and back. kInvalid
 // names the part that is not a range with a name.
-std::string ReservedWord(const std::vector<ReservedIds>& reserved);
-Result<std::vector<ReservedIds>> ParseReservedWord(std::string_view word);
+std::string FormatReserved(const std::vector<ReservedIds>& reserved);
+Result<std::vector<ReservedIds>> ParseReserved(std::string_view word);
 
 // kInvalid names a range that the layout does not have, or a name of a system that no record holds.
 Status CheckReserved(const std::vector<ReservedIds>& reserved, const RackSplit& split);

@@ -19,8 +19,8 @@ TagDefinition Segment(const std::string& name, int64_t high) {
 
 // The tag as parsed from its argument, with `start` as the next number.
 void ExpectReadBack(TagDefinition tag, int64_t start) {
-  const std::string word = TagWord(tag);
-  const Result<TagDefinition> read = ParseTagWord(word);
+  const std::string word = FormatTagArgument(tag);
+  const Result<TagDefinition> read = ParseTagArgument(word);
   ASSERT_TRUE(read.ok()) << word << ": " << read.status();
   tag.high = 0;
   tag.start = start > 0 ? std::optional(start) : std::nullopt;
@@ -28,7 +28,7 @@ void ExpectReadBack(TagDefinition tag, int64_t start) {
 }
 
 TEST(RestoreCommandTest, ATagIsOneArgumentThatReadsBack) {
-  EXPECT_EQ(TagWord(Segment("order", 5'001)), "order=1005001,step=50,step_max=400");
+  EXPECT_EQ(FormatTagArgument(Segment("order", 5'001)), "order=1005001,step=50,step_max=400");
   TagDefinition tag = Segment("a/b, c = 'd'", 7);
   tag.plugins = {"history", "mine"};
   tag.text = "{date:%y%m%d}{id:09}";
@@ -48,25 +48,25 @@ TEST(RestoreCommandTest, DistinguishesANumberFromADefinition) {
   TagDefinition tag;
   tag.name = "order";
   tag.high = 7;
-  EXPECT_EQ(TagWord(tag), "order=200000007");
-  EXPECT_FALSE(SaysFields(TagWord(tag)));
+  EXPECT_EQ(FormatTagArgument(tag), "order=200000007");
+  EXPECT_FALSE(SaysFields(FormatTagArgument(tag)));
   tag.strategy = "segment";
-  EXPECT_EQ(TagWord(tag), "order=200000007,strategy=segment");
+  EXPECT_EQ(FormatTagArgument(tag), "order=200000007,strategy=segment");
   ExpectReadBack(tag, 200'000'007);
 }
 
 TEST(RestoreCommandTest, ATagContinuesTwoOfItsLargestRangesAboveTheHighestKnownNumber) {
   TagDefinition wide = Segment("wide", 1);
   wide.step_max = 1'000'000;
-  EXPECT_EQ(*ParseTagWord(TagWord(wide))->start, 2'000'001);
-  EXPECT_EQ(*ParseTagWord(TagWord(Segment("last", INT64_MAX - 5)))->start, INT64_MAX);
+  EXPECT_EQ(*ParseTagArgument(FormatTagArgument(wide))->start, 2'000'001);
+  EXPECT_EQ(*ParseTagArgument(FormatTagArgument(Segment("last", INT64_MAX - 5)))->start, INT64_MAX);
 }
 
 TEST(RestoreCommandTest, NamesAnInvalidArgument) {
   for (const char* word :
        {"", "order", "order=", "order=x", "order=-1", "order=0", "=5", "a b=5", "order=5,",
         "order=5,x", "order=5,colour=blue", "order=5,step=0", "order=5,step=%"}) {
-    const auto refused = ParseTagWord(word);
+    const auto refused = ParseTagArgument(word);
     EXPECT_EQ(refused.code(), Code::kInvalid) << word;
     EXPECT_NE(refused.status().message().find("'"), std::string::npos) << refused.status();
   }
@@ -79,8 +79,8 @@ TEST(RestoreCommandTest, AnUnknownNumberIsAPlaceholderThatIsRefused) {
   const std::string above =
       RestoreCommand({.registry = "dir:///x", .unread = {Segment("o", 5'001)}});
   EXPECT_EQ(above, "firn restore --registry=dir:///x o=START_ABOVE_5000,step=50,step_max=400");
-  EXPECT_EQ(ParseTagWord("o=START_ABOVE_5000,step=50").code(), Code::kInvalid);
-  const auto refused = ParseTagWord("o=START,step=50,step_max=400");
+  EXPECT_EQ(ParseTagArgument("o=START_ABOVE_5000,step=50").code(), Code::kInvalid);
+  const auto refused = ParseTagArgument("o=START,step=50,step_max=400");
   EXPECT_NE(refused.status().message().find("START must be a number"), std::string::npos)
       << refused.status();
 }
@@ -137,7 +137,7 @@ TEST(RootSettingsTest, ReadsBackAsWritten) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, settings);
   for (const char* bad : {"1", "1=", "2-1=x", "x=y", "1=%", ",", "1=a,,2=b"}) {
-    EXPECT_EQ(ParseReservedWord(bad).code(), Code::kInvalid) << bad;
+    EXPECT_EQ(ParseReserved(bad).code(), Code::kInvalid) << bad;
   }
 }
 

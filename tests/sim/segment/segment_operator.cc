@@ -137,7 +137,7 @@ void SegmentOperator::Create(TagDefinition tag) {
   const Status made = store_->Create(tag);
   Require(made.ok() || made.code() == Code::kConflict, "no tag");
   if (!made.ok()) return;
-  shared_.trace("created " + TagWord(tag));
+  shared_.trace("created " + FormatTagArgument(tag));
   newest_ = tag.name;
   last_[tag.name] = std::move(tag);
 }
@@ -241,7 +241,7 @@ void SegmentOperator::Change(const std::string& name, const TagDefinition& after
   if (stored.ok() && CheckEdit(stored->tag(), WithLedgerOf(stored->tag(), after)).ok())
     Define(after);
   if (!stored.ok() || !store_->Edit(*stored, after).ok()) return;
-  shared_.trace("edited " + TagWord(after));
+  shared_.trace("edited " + FormatTagArgument(after));
   last_[name] = after;
 }
 

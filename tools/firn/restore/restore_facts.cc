@@ -108,7 +108,7 @@ Result<std::vector<MachineId>> SaidRetired() {
 Result<std::vector<GivenTag>> SaidTags(const std::vector<std::string>& words) {
   std::vector<GivenTag> tags;
   for (const std::string& word : words) {
-    FIRN_ASSIGN(TagDefinition tag, ParseTagWord(word));
+    FIRN_ASSIGN(TagDefinition tag, ParseTagArgument(word));
     tags.push_back({std::move(tag), SaysFields(word)});
   }
   return tags;
@@ -238,7 +238,7 @@ Result<RestoreFacts> GatherFacts(const Audit& audit, const std::optional<Backup>
   FIRN_ASSIGN(facts.ids_since, ChosenIdsSince());
   FIRN_ASSIGN(facts.bounds, SaidBounds());
   FIRN_ASSIGN(facts.retired, SaidRetired());
-  Result<std::vector<ReservedIds>> reserved = ParseReservedWord(FLAGS_reserve);
+  Result<std::vector<ReservedIds>> reserved = ParseReserved(FLAGS_reserve);
   if (!reserved.ok()) return reserved.status().WithContext("--reserve");
   FIRN_ASSIGN(const RackSplit split, SplitOf(audit, others, choice));
   facts.reserved = *std::move(reserved);

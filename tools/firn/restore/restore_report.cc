@@ -64,7 +64,7 @@ void TellPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
       Cat("cluster ", uuid.empty() ? "(a new uuid)" : uuid, " is ",
           made ? "re-created" : "restored", "; ids start at ", FormatRfc3339(floor), " or later\n");
   if (!facts.reserved.empty()) {
-    output.text += "machine ids are reserved: " + ReservedWord(facts.reserved) + "\n";
+    output.text += "machine ids are reserved: " + FormatReserved(facts.reserved) + "\n";
   }
   for (const MachineId machine : facts.retired) {
     output.text += Cat("machine id ", machine.value(), " is retired\n");
