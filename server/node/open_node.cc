@@ -109,7 +109,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
   options.claim.time_namespace = TimeNamespace();
   FIRN_TRY(CheckMachineIds(place, options.claim).WithContext("the number of machine ids"));
   FIRN_ASSIGN(auto folder, OpenState(place, StemOf(owner, 0)));
-  NodeGround ground{.folder = std::move(folder), .kept = nullptr};
+  NodeParts ground{.folder = std::move(folder), .kept = nullptr};
   for (uint32_t number = 1; number < place.machine_ids; ++number) {
     FIRN_ASSIGN(auto more, OpenState(place, StemOf(owner, number)));
     ground.more_folders.push_back(std::move(more));
@@ -120,7 +120,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
   return OpenNodeOn(std::move(ground), place, owner, std::move(options), clock, entropy);
 }
 
-Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePlace& place,
+Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeParts ground, const NodePlace& place,
                                                 const OwnerName& owner, IssuingNodeOptions options,
                                                 const Clock& clock, Entropy& entropy) {
   options.claim.session_timeout = place.session_timeout;

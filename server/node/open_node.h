@@ -49,7 +49,7 @@ inline constexpr uint32_t kMachineIdsMax = 16;
 
 // What a node is built on, already opened: its locked folder, its cached tags (not for `static:`),
 // and the access to registries.
-struct NodeGround {
+struct NodeParts {
   std::unique_ptr<StateFolder> folder;
   std::vector<std::unique_ptr<StateFolder>> more_folders{};  // one for each further machine id
   std::unique_ptr<TagMemory> kept;
@@ -75,7 +75,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
 
 // The same on ground that is there; of the machine it asks nothing. `options` say the time
 // namespace.
-Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeGround ground, const NodePlace& place,
+Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeParts ground, const NodePlace& place,
                                                 const OwnerName& owner, IssuingNodeOptions options,
                                                 const Clock& clock, Entropy& entropy);
 

@@ -120,7 +120,7 @@ class SegmentTags {
   };
 
   // Tags whose sources have answered since the last tick. Sources may outlive the rest.
-  struct Stirred {
+  struct AnsweredTags {
     std::mutex mutex;  // taken last
     std::vector<std::string> tags;
   };
@@ -155,7 +155,7 @@ class SegmentTags {
   BootMs look_at_;  // for troubles to log
   bool stopped_ = false;
 
-  const std::shared_ptr<Stirred> stirred_ = std::make_shared<Stirred>();
+  const std::shared_ptr<AnsweredTags> stirred_ = std::make_shared<AnsweredTags>();
 };
 
 }  // namespace firn

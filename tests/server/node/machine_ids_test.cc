@@ -45,7 +45,7 @@ class MachineIdsTest : public testing::Test {
 
   // Waits until it holds them all.
   std::unique_ptr<IssuingNode> Start(size_t count, Milliseconds window = Milliseconds(600'000)) {
-    NodeGround ground{.folder = Folder(0), .kept = nullptr};
+    NodeParts ground{.folder = Folder(0), .kept = nullptr};
     for (size_t i = 1; i < count; ++i) ground.more_folders.push_back(Folder(i));
     ground.open = [this](const std::string&, const OpenOptions&, const Clock&, Entropy&) {
       return std::unique_ptr<Coordinator>(std::make_unique<MemoryCoordinator>(tree_));

@@ -75,11 +75,11 @@ Result<std::unique_ptr<Coordinator>> NodeHost::Connect(Process& process, bool co
 
 Result<std::unique_ptr<IssuingNode>> NodeHost::Open(Process& process, bool connected) {
   const OwnerName owner = *OwnerName::Make("sim", 7609, "10.0.0." + std::to_string(index_ + 1));
-  NodeGround ground{.folder = std::make_unique<NodeFolder>(disk(), process.dead, shared_.mutant),
-                    .kept = std::make_unique<NodeMemory>(disk(), shared_.mutant),
-                    .open = [&](const std::string&, const OpenOptions&, const Clock&, Entropy&) {
-                      return Connect(process, connected);
-                    }};
+  NodeParts ground{.folder = std::make_unique<NodeFolder>(disk(), process.dead, shared_.mutant),
+                   .kept = std::make_unique<NodeMemory>(disk(), shared_.mutant),
+                   .open = [&](const std::string&, const OpenOptions&, const Clock&, Entropy&) {
+                     return Connect(process, connected);
+                   }};
   // With more machine ids than before, or fewer.
   const uint64_t machine_ids = 1 + shared_.dice.Below(disks_.size());
   const bool shares = shared_.mutant == NodeMutant::kGrantShared;
