@@ -14,7 +14,7 @@ constexpr std::string_view kEmptyLine = "\r\n\r\n";
 constexpr size_t kNone = std::string_view::npos;
 
 // Finds `what` behind `begin`, in the part of `in` that was not searched for it before.
-size_t FindNext(std::string_view in, std::string_view what, size_t begin, HalfRead& read) {
+size_t FindNext(std::string_view in, std::string_view what, size_t begin, PartialRead& read) {
   const size_t overlap = std::min(read.searched, what.size() - 1);
   const size_t found = in.find(what, std::max(begin, read.searched - overlap));
   read.searched = found == kNone ? in.size() : found;
@@ -27,7 +27,7 @@ std::optional<uint64_t> ChunkSize(std::string_view line) {
 }
 
 // True also when the parser will refuse what has come.
-bool HasLastChunk(std::string_view in, HalfRead& read) {
+bool HasLastChunk(std::string_view in, PartialRead& read) {
   while (!read.last_chunk) {
     if (in.size() < read.chunk) return false;
     if (in.substr(read.chunk - kHttpLineEnd.size(), kHttpLineEnd.size()) != kHttpLineEnd)
@@ -55,7 +55,7 @@ size_t EmptyHttpBytes(std::string_view in) {
   return bytes;
 }
 
-bool HttpMayBeWhole(std::string_view in, HalfRead& read) {
+bool HttpMayBeWhole(std::string_view in, PartialRead& read) {
   if (in.size() >= 2 * read.parsed) return true;
   if (read.chunk == 0) {
     const size_t header_end = FindNext(in, kEmptyLine, EmptyHttpBytes(in), read);

@@ -16,6 +16,6 @@ size_t EmptyHttpBytes(std::string_view in);
 // or its last chunk has come, or there is twice as much of it as when it was parsed last. Resumes
 // where `read` says that it stopped, so that it reads each byte once, however small the chunks are
 // and in however many pieces they come.
-bool HttpMayBeWhole(std::string_view in, HalfRead& read);
+bool HttpMayBeWhole(std::string_view in, PartialRead& read);
 
 }  // namespace firn::front

@@ -45,7 +45,7 @@ class HttpProtocol final : public Protocol {
     return ServeStep::Close(CloseCause::kBadHttp);
   }
 
-  bool MayBeWhole(std::string_view in, HalfRead& read) const override {
+  bool MayBeWhole(std::string_view in, PartialRead& read) const override {
     return HttpMayBeWhole(in, read);
   }
 

@@ -162,7 +162,7 @@ class Connection final {
   // The request at the front of the input, while it is not whole.
   struct Front {
     size_t whole = 0;  // its length, where known
-    HalfRead read{};
+    PartialRead read{};
     bool may_be_whole = false;  // as its protocol found, and no parsing has failed since
     size_t parsed_in_vain = 0;  // bytes of it, of all such attempts together
     bool told_to_go_on = false;

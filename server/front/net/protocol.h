@@ -101,7 +101,7 @@ struct DoorCall {
 
 // How far the request at the front of the input has been read while it is not whole. Kept so that a
 // protocol, which holds nothing of a connection, need not read it from its start again.
-struct HalfRead {
+struct PartialRead {
   size_t parsed = 0;        // of its bytes, when it was parsed last; 0: it is new
   size_t searched = 0;      // bytes in which its end was looked for
   size_t chunk = 0;         // HTTP: where its next chunk begins; 0: unknown
@@ -121,7 +121,7 @@ class Protocol {
 
   // A request whose length is not known was not whole when it was parsed last. False: nor is it
   // now, so `in` need not be parsed from its start again.
-  virtual bool MayBeWhole(std::string_view /*in*/, HalfRead& /*read*/) const { return true; }
+  virtual bool MayBeWhole(std::string_view /*in*/, PartialRead& /*read*/) const { return true; }
 
   // The request at the front of the input is incomplete, and there is no room for more of it:
   // appends the answer to the peer.

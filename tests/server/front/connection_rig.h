@@ -47,7 +47,7 @@ class LineProtocol final : public Protocol {
     return ServeStep::Served(end + 1);
   }
 
-  bool MayBeWhole(std::string_view in, HalfRead&) const override {
+  bool MayBeWhole(std::string_view in, PartialRead&) const override {
     return !asks || in.ends_with("\n");
   }
   CloseCause TooLong(OutBuffer& out) override {

@@ -24,7 +24,7 @@ class CountingProtocol final : public Protocol {
     parsed += in.size();
     return counted_->Serve(in, call, out);
   }
-  bool MayBeWhole(std::string_view in, HalfRead& read) const override {
+  bool MayBeWhole(std::string_view in, PartialRead& read) const override {
     return counted_->MayBeWhole(in, read);
   }
 
@@ -147,7 +147,7 @@ TEST(HttpProgressTest, NeverTakesAWholeRequestForHalfOfOne) {
   for (int round = 0; round < 3'000; ++round) {
     const std::string request = SomeChunked(entropy);
     const size_t begin = 1 + entropy.Below(request.size());
-    HalfRead read{.parsed = begin};
+    PartialRead read{.parsed = begin};
     for (size_t n = begin; n <= request.size(); n += 1 + entropy.Below(9)) {
       const std::string_view in = std::string_view(request).substr(0, n);
       const auto kind = ParseHttp(in, limits, chunks, parsed).kind;

@@ -84,7 +84,7 @@ TEST_F(HttpProtocolTest, FindsTheEndOfAWholeRequestInAnyPieces) {
     for (size_t n = 1; n < request.size(); ++n) {
       ASSERT_EQ(http_.Raw(request.substr(0, n)).step.kind, Kind::kNeedMore) << request;
       for (const std::string& more : {request, request + "GET"}) {
-        HalfRead read{.parsed = n};
+        PartialRead read{.parsed = n};
         EXPECT_TRUE(http_.protocol().MayBeWhole(more, read)) << n << " of " << more;
       }
     }
@@ -94,7 +94,7 @@ TEST_F(HttpProtocolTest, FindsTheEndOfAWholeRequestInAnyPieces) {
 TEST_F(HttpProtocolTest, DoesNotParseAgainWhileABodyOnlyGrows) {
   std::string request =
       "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
-  HalfRead read{.parsed = request.size()};
+  PartialRead read{.parsed = request.size()};
   int looks = 0;
   for (int i = 0; i < 10; ++i) {
     request += "1\r\nx\r\n";

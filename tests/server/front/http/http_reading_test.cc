@@ -126,7 +126,7 @@ TEST_F(HttpReadingTest, WaitsForTheRestOfARequestBehindEmptyLines) {
   const std::string request = "\r\n\r\n" + AskedOf("x");
   for (size_t n = 1; n < request.size(); ++n) {
     EXPECT_EQ(http_.Raw(request.substr(0, n)).step.kind, Kind::kNeedMore) << n;
-    HalfRead read{.parsed = n};
+    PartialRead read{.parsed = n};
     EXPECT_TRUE(http_.protocol().MayBeWhole(request, read)) << n;
   }
 }
