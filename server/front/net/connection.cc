@@ -188,8 +188,8 @@ void Connection::TellToGoOn(OutBuffer& out) {
 }
 
 std::optional<ServeStep> Connection::Recognised(OutBuffer& out) {
-  const Speech speech = Recognise(in_.view());
-  if (speech == Speech::kUndecided) return ServeStep::NeedMore();
+  const DetectedProtocol speech = Recognise(in_.view());
+  if (speech == DetectedProtocol::kUndecided) return ServeStep::NeedMore();
   protocol_ = io_.protocols.For(speech);
   if (protocol_ == nullptr) return TurnAway(out);
   kind_ = KindOf(speech);

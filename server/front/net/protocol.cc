@@ -2,53 +2,53 @@
 
 namespace firn::front {
 
-Speech Recognise(std::string_view first) {
-  if (first.empty()) return Speech::kUndecided;
-  if ((first[0] >= 'A' && first[0] <= 'Z') || first[0] == '\r') return Speech::kHttp;
-  if (first[0] == '*') return Speech::kRedis;
+DetectedProtocol Recognise(std::string_view first) {
+  if (first.empty()) return DetectedProtocol::kUndecided;
+  if ((first[0] >= 'A' && first[0] <= 'Z') || first[0] == '\r') return DetectedProtocol::kHttp;
+  if (first[0] == '*') return DetectedProtocol::kRedis;
   if (first[0] == '\xda') {
-    if (first.size() < 2) return Speech::kUndecided;
-    return first[1] == '\xbb' ? Speech::kDubbo : Speech::kUnknown;
+    if (first.size() < 2) return DetectedProtocol::kUndecided;
+    return first[1] == '\xbb' ? DetectedProtocol::kDubbo : DetectedProtocol::kUnknown;
   }
   // A frame of less than 16 MiB begins with a zero; larger ones are beyond every limit.
-  if (first[0] != 0) return Speech::kUnknown;
-  if (first.size() < 5) return Speech::kUndecided;
-  if (first[4] == '\x80') return Speech::kThriftBinary;
-  if (first[4] == '\x82') return Speech::kThriftCompact;
-  return Speech::kUnknown;
+  if (first[0] != 0) return DetectedProtocol::kUnknown;
+  if (first.size() < 5) return DetectedProtocol::kUndecided;
+  if (first[4] == '\x80') return DetectedProtocol::kThriftBinary;
+  if (first[4] == '\x82') return DetectedProtocol::kThriftCompact;
+  return DetectedProtocol::kUnknown;
 }
 
-ProtocolKind KindOf(Speech speech) {
+ProtocolKind KindOf(DetectedProtocol speech) {
   switch (speech) {
-    case Speech::kHttp:
+    case DetectedProtocol::kHttp:
       return ProtocolKind::kHttp;
-    case Speech::kRedis:
+    case DetectedProtocol::kRedis:
       return ProtocolKind::kRedis;
-    case Speech::kDubbo:
+    case DetectedProtocol::kDubbo:
       return ProtocolKind::kDubbo;
-    case Speech::kThriftBinary:
-    case Speech::kThriftCompact:
-    case Speech::kUndecided:
-    case Speech::kUnknown:
+    case DetectedProtocol::kThriftBinary:
+    case DetectedProtocol::kThriftCompact:
+    case DetectedProtocol::kUndecided:
+    case DetectedProtocol::kUnknown:
       break;
   }
   return ProtocolKind::kThrift;
 }
 
-Protocol* ProtocolSet::For(Speech speech) const {
+Protocol* ProtocolSet::For(DetectedProtocol speech) const {
   switch (speech) {
-    case Speech::kThriftBinary:
+    case DetectedProtocol::kThriftBinary:
       return thrift_binary.get();
-    case Speech::kThriftCompact:
+    case DetectedProtocol::kThriftCompact:
       return thrift_compact.get();
-    case Speech::kHttp:
+    case DetectedProtocol::kHttp:
       return http.get();
-    case Speech::kRedis:
+    case DetectedProtocol::kRedis:
       return redis.get();
-    case Speech::kDubbo:
+    case DetectedProtocol::kDubbo:
       return dubbo.get();
-    case Speech::kUndecided:
-    case Speech::kUnknown:
+    case DetectedProtocol::kUndecided:
+    case DetectedProtocol::kUnknown:
       return nullptr;
   }
   return nullptr;

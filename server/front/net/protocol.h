@@ -18,7 +18,7 @@ class IssueCall;  // known by name only
 namespace firn::front {
 
 // What a connection's first bytes say that it speaks.
-enum class Speech : uint8_t {
+enum class DetectedProtocol : uint8_t {
   kUndecided,
   kThriftBinary,
   kThriftCompact,
@@ -32,10 +32,10 @@ enum class Speech : uint8_t {
 // that may stand before one; `*` begins an array of RESP, and 0xDA 0xBB a Dubbo header; a zero byte
 // begins the length of a Thrift frame, whose first byte tells binary (0x80) from compact (0x82).
 // kUndecided: more bytes are needed. The decision holds for the connection's whole life.
-Speech Recognise(std::string_view first);
+DetectedProtocol Recognise(std::string_view first);
 
 // The protocol under which a recognised speech is counted.
-ProtocolKind KindOf(Speech speech);
+ProtocolKind KindOf(DetectedProtocol speech);
 
 // What became of the request at the front of a connection's input, and of those behind it that were
 // served with it.
@@ -139,7 +139,7 @@ struct ProtocolSet {
   std::unique_ptr<Protocol> redis{};
   std::unique_ptr<Protocol> dubbo{};
 
-  Protocol* For(Speech speech) const;
+  Protocol* For(DetectedProtocol speech) const;
 };
 
 }  // namespace firn::front
