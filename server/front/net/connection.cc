@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
-#include "server/front/net/stranger.h"
+#include "server/front/net/unknown_peer.h"
 
 namespace firn::front {
 namespace {
@@ -16,7 +16,7 @@ constexpr int64_t kLingerMs = 1000;
 // How long an idle connection keeps its buffers.
 constexpr int64_t kRelaxMs = 1000;
 
-// How often a stranger is worth a line of the log.
+// How often an unknown peer is logged.
 constexpr int64_t kLogEveryMs = 10'000;
 
 // How many times a request's greatest size may be parsed before it is whole. Parsing it whenever
@@ -212,10 +212,10 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
 }
 
 ServeStep Connection::TurnAway(OutBuffer& out) {
-  TellStranger(in_.view(), out);
+  RefuseUnknownPeer(in_.view(), out);
   if (io_.log && io_.coarse_ms >= io_.log_again_ms) {
     io_.log_again_ms = io_.coarse_ms + kLogEveryMs;
-    io_.log(Cat(call_.client, " speaks ", SpeechOfStranger(in_.view()),
+    io_.log(Cat(call_.client, " speaks ", DescribeUnknownPeer(in_.view()),
                 ": connection closed; similar connections are not logged for ", kLogEveryMs / 1000,
                 " s"));
   }

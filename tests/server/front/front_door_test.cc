@@ -11,7 +11,7 @@
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/transport/TSocket.h>
 
-#include "server/front/net/stranger.h"
+#include "server/front/net/unknown_peer.h"
 #include "tests/server/front/front_door_rig.h"
 #include "tests/support/seed.h"
 
@@ -154,22 +154,22 @@ TEST_F(FrontDoorTest, LogsAnUnsupportedProtocolAtALimitedRate) {
 }
 
 TEST(Stranger, IsRecognisedByItsFirstBytes) {
-  EXPECT_EQ(SpeechOfStranger("\x16\3\1\0\xa5"s), "TLS, and this port is a plain one");
-  EXPECT_EQ(SpeechOfStranger("\x80\1\0\1"s), "binary Thrift without frames");
-  EXPECT_EQ(SpeechOfStranger("\x82\x21\0"s), "compact Thrift without frames");
-  EXPECT_EQ(SpeechOfStranger("\0\0\0\5getId"s), "Thrift's old binary form, without a version");
-  EXPECT_EQ(SpeechOfStranger("*1\r\n"), "Redis, which is not served on this port");
-  EXPECT_EQ(SpeechOfStranger("\xda\xbb"), "Dubbo, which is not served on this port");
-  EXPECT_EQ(SpeechOfStranger("hello"), "nothing that is served here");
+  EXPECT_EQ(DescribeUnknownPeer("\x16\3\1\0\xa5"s), "TLS, and this port is a plain one");
+  EXPECT_EQ(DescribeUnknownPeer("\x80\1\0\1"s), "binary Thrift without frames");
+  EXPECT_EQ(DescribeUnknownPeer("\x82\x21\0"s), "compact Thrift without frames");
+  EXPECT_EQ(DescribeUnknownPeer("\0\0\0\5getId"s), "Thrift's old binary form, without a version");
+  EXPECT_EQ(DescribeUnknownPeer("*1\r\n"), "Redis, which is not served on this port");
+  EXPECT_EQ(DescribeUnknownPeer("\xda\xbb"), "Dubbo, which is not served on this port");
+  EXPECT_EQ(DescribeUnknownPeer("hello"), "nothing that is served here");
   OutBuffer out;
-  for (const auto& first : {"hello"s, "\x16\3\1"s, "\xda\xbb"s, ""s}) TellStranger(first, out);
+  for (const auto& first : {"hello"s, "\x16\3\1"s, "\xda\xbb"s, ""s}) RefuseUnknownPeer(first, out);
   EXPECT_TRUE(out.empty());
-  TellStranger("*1\r\n", out);
+  RefuseUnknownPeer("*1\r\n", out);
   EXPECT_EQ(out.view(), "-ERR Redis is not served on this port\r\n");
   out.Clear();
   // Truncated in the middle of the name, or with too long a name.
   for (const auto& first : {"\x80\1"s, "\x80\1\0\1\0\0\0\5get"s, "\x80\1\0\1\xff\xff\xff\xff"s}) {
-    TellStranger(first, out);
+    RefuseUnknownPeer(first, out);
     EXPECT_FALSE(out.empty());
     out.Clear();
   }

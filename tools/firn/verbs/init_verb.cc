@@ -69,9 +69,9 @@ Status LookForStrangers(BlockingCoordinator& registry) {
   std::cerr << "firn init: waiting " << kLookFor.count() / 1000
             << " s for servers of an earlier cluster to announce themselves (--force skips this)\n";
   while (true) {
-    FIRN_ASSIGN(const std::string stranger, StrangerAmong(registry, made.meta.uuid));
-    if (!stranger.empty()) {
-      return Conflict("no cluster was created: " + stranger +
+    FIRN_ASSIGN(const std::string unknown_peer, StrangerAmong(registry, made.meta.uuid));
+    if (!unknown_peer.empty()) {
+      return Conflict("no cluster was created: " + unknown_peer +
                       ", whose data were lost here. Its log and /v1/status show the " +
                       PrintCommand(PrintedCommand::kRestore) +
                       " command that repairs it; --force creates a new cluster anyway");

@@ -1,4 +1,4 @@
-#include "server/front/net/stranger.h"
+#include "server/front/net/unknown_peer.h"
 
 #include <cstdint>
 #include <string>
@@ -46,7 +46,7 @@ std::string UnframedRefusal(std::string_view first) {
 
 }  // namespace
 
-std::string_view SpeechOfStranger(std::string_view first) {
+std::string_view DescribeUnknownPeer(std::string_view first) {
   if (IsUnframedBinary(first)) return "binary Thrift without frames";
   if (IsUnframedCompact(first)) return "compact Thrift without frames";
   if (first.starts_with("\x16\x03")) return "TLS, and this port is a plain one";
@@ -58,7 +58,7 @@ std::string_view SpeechOfStranger(std::string_view first) {
   return "nothing that is served here";
 }
 
-void TellStranger(std::string_view first, OutBuffer& out) {
+void RefuseUnknownPeer(std::string_view first, OutBuffer& out) {
   if (IsRedis(first)) out.Append("-ERR Redis is not served on this port\r\n");
   if (IsUnframedBinary(first)) out.Append(UnframedRefusal(first));
 }
