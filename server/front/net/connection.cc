@@ -142,7 +142,7 @@ void Connection::Pump() {
   OutBuffer& out = io_.output;
   const int64_t begin_us = parked_ ? parked_->since_us : io_.exact_us();
   const Turn turn = ServeAll(out, begin_us);
-  if (turn.last.peer_waits) TellToGoOn(out);
+  if (turn.last.peer_waits) SendContinue(out);
   Send(out);
   if (turn.served != 0) io_.counters.latency[kind_].Add(io_.exact_us() - begin_us, turn.served);
   if (phase_ == Phase::kOpen) GoOn(turn.last);
@@ -183,7 +183,7 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
   return turn;
 }
 
-void Connection::TellToGoOn(OutBuffer& out) {
+void Connection::SendContinue(OutBuffer& out) {
   if (!std::exchange(front_.told_to_go_on, true)) out.Append(protocol_->go_on());
 }
 

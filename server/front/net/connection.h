@@ -188,7 +188,7 @@ class Connection final {
   std::optional<ServeStep> Recognised(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);
   ServeStep TurnAway(OutBuffer& out);
-  void TellToGoOn(OutBuffer& out);
+  void SendContinue(OutBuffer& out);
   size_t RequestBytesMax() const;
   void Send(OutBuffer& out);
   void WriteWaiting();
