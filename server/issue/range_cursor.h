@@ -74,7 +74,7 @@ class RangeCursor {
   // True and a number, or false. After the fetch_sub it reads only the epoch from memory: every
   // caller waits for that read, and so does every other thread that needs the word.
   bool TakeOne(int64_t* number) {
-    const Sight sight = Look();
+    const CursorState sight = Look();
     if (sight.epoch == 0) return false;
     return Settle(sight, cell_.fetch_sub(1, std::memory_order_acq_rel), number);
   }
@@ -112,19 +112,19 @@ class RangeCursor {
   };
 
   // What a caller knows before it takes.
-  struct Sight {
+  struct CursorState {
     uint64_t epoch;
     int64_t end;
     int64_t mark;
   };
 
-  Sight Look() const {
+  CursorState Look() const {
     const uint64_t epoch = epoch_.load(std::memory_order_acquire);
     return {epoch, end_.load(std::memory_order_relaxed), mark_.load(std::memory_order_relaxed)};
   }
 
   // Rules 1 and 2: the number that was taken from `word`.
-  bool Settle(const Sight& sight, uint64_t word, int64_t* number) {
+  bool Settle(const CursorState& sight, uint64_t word, int64_t* number) {
     const int64_t left = LeftIn(word);
     if (left <= 0) return false;
     if (epoch_.load(std::memory_order_relaxed) != sight.epoch) [[unlikely]] {

@@ -25,7 +25,7 @@ class SleepyCaller {
 
  private:
   RangeCursor& cursor_;
-  RangeCursor::Sight sight_{};
+  RangeCursor::CursorState sight_{};
   uint64_t word_ = 0;
 };
 
