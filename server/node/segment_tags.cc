@@ -172,7 +172,7 @@ void SegmentTags::Tick(BootMs now) {
       }
     }
   }
-  TellTroublesLocked(now);
+  LogTroublesLocked(now);
 }
 
 void SegmentTags::VisitLocked(const std::string& tag, Served& served, BootMs now) {
@@ -190,7 +190,7 @@ void SegmentTags::ForgetEnded(Served& served) {
 }
 
 // A line in the log for each change of what keeps a tag's numbers from coming.
-void SegmentTags::TellTroublesLocked(BootMs now) {
+void SegmentTags::LogTroublesLocked(BootMs now) {
   if (now < look_at_) return;
   look_at_ = now + kLookEvery;
   for (auto& [tag, served] : served_) {

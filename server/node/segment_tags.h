@@ -136,7 +136,7 @@ class SegmentTags {
   std::optional<SegmentStatus> StatusOf(const std::string& tag, const Served& served) const;
   void VisitLocked(const std::string& tag, Served& served, BootMs now);
   static void ForgetEnded(Served& served);
-  void TellTroublesLocked(BootMs now);
+  void LogTroublesLocked(BootMs now);
 
   const PostToControl control_;
   const Clock& clock_;

@@ -60,7 +60,7 @@ void TagFollower::Tick(BootMs now) {
     look_ = Look();
     async_registry_.Start(look_);
   }
-  if (!whole_) GoByKept();
+  if (!whole_) UseCachedTags();
   if (now >= look_for_numbers_at_) {
     look_for_numbers_at_ = now + kLookForNumbers;
     served_.LookForNumbers();
@@ -120,7 +120,7 @@ void TagFollower::NoteRoot(const std::optional<Node>& node) {
 
 // Rule 5a.
 void TagFollower::Distrust() {
-  TellLost();
+  LogLost();
   if (!whole_) return;  // what was kept is read after a while
   ServeTags();
   served_.RefuseDefault(root_.why_not());
@@ -161,7 +161,7 @@ void TagFollower::TakeAll() {
   KnownTags read = ReadAll();
   NoteLost(read);
   known_ = std::move(read);
-  TellLost();
+  LogLost();
   KeepThenServe();
 }
 
@@ -266,7 +266,7 @@ void TagFollower::NoteLost(KnownTags& read) {
 }
 
 // Under a lost root node that is every tag.
-void TagFollower::TellLost() {
+void TagFollower::LogLost() {
   Definitions lost;
   for (const auto& [name, known] : known_.tags) {
     const bool defined = !known.node.tag.strategy.empty();
@@ -298,7 +298,7 @@ void TagFollower::LoadKept() {
 }
 
 // Rule 1 for a start that does not reach its registry.
-void TagFollower::GoByKept() {
+void TagFollower::UseCachedTags() {
   const bool asked = coordinator_.session() != 0;
   const bool read = root_.whole() && watch_.whole();
   if (read || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
@@ -367,12 +367,12 @@ void TagFollower::ServeTags() {
     } else if (fine) {
       served_.Serve(tag);
     } else if (!served_.refuses(name)) {
-      RefuseByKept(name, known.state);
+      RefuseByCache(name, known.state);
     }
   }
 }
 
-void TagFollower::RefuseByKept(const std::string& name, KnownTag::State state) {
+void TagFollower::RefuseByCache(const std::string& name, KnownTag::State state) {
   switch (state) {
     case KnownTag::State::kFine:
       return served_.Refuse(name, TagState::kDisabled, "the tag is disabled");

@@ -158,15 +158,15 @@ class TagFollower {
   bool IsDeleted(const std::string& name, const Result<TagNode>& tag) const;
   void Forget(const std::string& name);
   void NoteLost(KnownTags& read);
-  void TellLost();
+  void LogLost();
   void LoadKept();
-  void GoByKept();
+  void UseCachedTags();
   void KeepThenServe();
   void Keep();
   void OnKept(const KnownTags& tags, const Status& kept);
   void ServeAll(const std::string& default_strategy);
   void ServeTags();
-  void RefuseByKept(const std::string& name, KnownTag::State state);
+  void RefuseByCache(const std::string& name, KnownTag::State state);
 
   Coordinator& coordinator_;
   TagMemory* const memory_;
