@@ -119,7 +119,7 @@ Status StaticKeeper::FollowClock(const GrantFile::Found& found, KeeperTime& now)
 }
 
 Status StaticKeeper::CheckIdentity(const GrantIdentity& recorded) const {
-  if (recorded.file.SameWhereverMounted(grant_file_.identity().file)) return {};
+  if (recorded.file.SameAcrossMounts(grant_file_.identity().file)) return {};
   if (options_.adopt) {
     if (hooks_.event) {
       hooks_.event({ClaimEvent::Kind::kInherited,

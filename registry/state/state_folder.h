@@ -20,7 +20,7 @@ struct FileIdentity {
 
   // Whether it is the same file, also after another mount: overlays, btrfs and ZFS get another
   // device number each time. False for a file without a birth time.
-  bool SameWhereverMounted(const FileIdentity& other) const {
+  bool SameAcrossMounts(const FileIdentity& other) const {
     return inode == other.inode && born_ns == other.born_ns && born_ns != kUntold;
   }
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;

@@ -238,7 +238,7 @@ TEST_F(PosixStateFolderTest, ACopyHasAnotherIdentity) {
     Copy(path, path + ".copy");
     ASSERT_EQ(rename((path + ".copy").c_str(), path.c_str()), 0);
     EXPECT_NE((*Open(on_disk))->grant_identity(), original);
-    EXPECT_FALSE((*Open(on_disk))->grant_identity().file.SameWhereverMounted(original.file));
+    EXPECT_FALSE((*Open(on_disk))->grant_identity().file.SameAcrossMounts(original.file));
   }
 }
 

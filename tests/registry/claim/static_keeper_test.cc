@@ -194,7 +194,7 @@ TEST_F(StaticKeeperTest, RefusesAFileSystemWithoutBirthTimes) {
   EXPECT_FALSE(Start(true)->user.has_claim());
   FileIdentity untold;
   untold.born_ns = FileIdentity::kUntold;
-  EXPECT_FALSE(untold.SameWhereverMounted(untold));
+  EXPECT_FALSE(untold.SameAcrossMounts(untold));
 }
 
 TEST_F(StaticKeeperTest, RefusesACopyAndAnotherMachineId) {

@@ -39,7 +39,7 @@ void NodeDisk::BringBack(size_t writes_ago) {
   bool tells = false;
   static_cast<void>(RewriteGrant(then, [&](const GrantRecord& record) {
     tells |= record.identity.boot_id == identity.boot_id &&
-             record.identity.file.SameWhereverMounted(identity.file);
+             record.identity.file.SameAcrossMounts(identity.file);
   }));
   if (!tells) return;
   grant = then;
