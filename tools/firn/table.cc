@@ -51,7 +51,7 @@ std::string Table::Text() const {
   return text;
 }
 
-std::string OwnerForPeople(std::string_view owner) {
+std::string FormatOwner(std::string_view owner) {
   std::string_view rest = owner;
   const auto take_last = [&rest] {
     const size_t dot = rest.rfind('.');

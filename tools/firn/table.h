@@ -22,6 +22,6 @@ class Table {
 
 // An owner of a machine id as a cell shows it: "firn 127.0.0.1:7609" for
 // "firn.7609.2130706433.9e107d9d372bb682". Whatever has another form stays as it is.
-std::string OwnerForPeople(std::string_view owner);
+std::string FormatOwner(std::string_view owner);
 
 }  // namespace firn

@@ -74,7 +74,7 @@ std::string AuditText(const Audit& audit, WallMs now) {
     const bool bounded = slot.record.bound > WallMs();
     table.Add({std::to_string(slot.machine.value()), std::to_string(slot.slot.worker),
                std::to_string(slot.slot.rack), std::string(SlotUseName(slot.use)),
-               slot.record.owner.empty() ? "-" : OwnerForPeople(slot.record.owner),
+               slot.record.owner.empty() ? "-" : FormatOwner(slot.record.owner),
                slot.record.host.empty() ? "-" : slot.record.host,
                bounded ? Distance(slot.record.bound, now) : "-",
                slot.clock_skew_ms ? SkewText(Milliseconds(*slot.clock_skew_ms)) : "-",

@@ -22,7 +22,7 @@ namespace firn {
 namespace {
 
 std::string HolderText(const PastHolder& holder, bool present) {
-  return Cat("    ", OwnerForPeople(holder.owner), " on ",
+  return Cat("    ", FormatOwner(holder.owner), " on ",
              (holder.host.empty() ? "an unnamed host" : holder.host), ", pid ", holder.pid,
              ", which held it from ", FormatRfc3339(holder.first),
              (present ? " and may use it until " : " until "), FormatRfc3339(holder.end), "\n");
