@@ -61,7 +61,7 @@ class Dated final : public RangedStrategy {
   Status FailedLocked(Status why, BootMs now) override;
   int64_t AskLocked(BootMs) override { return policy_.Ask(); }
   bool TickLocked(BootMs now) override;
-  bool RestsLocked() const override { return !current_ && !next_ && !used_up_until_; }
+  bool IsIdleLocked() const override { return !current_ && !next_ && !used_up_until_; }
   int64_t SupplyLocked() const override;
   std::vector<Range> EmptyLocked() override;
   int64_t TrimLocked(int64_t start, BootMs now) override;

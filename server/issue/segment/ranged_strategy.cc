@@ -60,7 +60,7 @@ bool RangedStrategy::Tick(BootMs now) {
   Lock lock(mutex_);
   pace_.Note(taken_ - counts_.wasted - SupplyLocked(), now);
   const bool wants = TickLocked(now) && !closed_;
-  const bool soon = wants || gate_.in_flight() || !gate_.trouble().ok() || !RestsLocked();
+  const bool soon = wants || gate_.in_flight() || !gate_.trouble().ok() || !IsIdleLocked();
   if (wants && gate_.open(now)) Fetch(std::move(lock), now);
   return soon;
 }
@@ -87,7 +87,7 @@ void RangedStrategy::OnTaken(const Result<Range>& taken) {
     gate_.Failed(FailedLocked(std::move(kept), now), now);
   }
   if (stopped_) return GiveBack(std::move(lock));
-  if (!closed_ && HurriesLocked() && gate_.open(now)) {
+  if (!closed_ && IsUrgentLocked() && gate_.open(now)) {
     Fetch(std::move(lock), now);
   } else {
     lock.unlock();

@@ -107,9 +107,9 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   // Does the work that is due; true if numbers are needed before the next call.
   virtual bool TickLocked(BootMs now) = 0;
   // Whether nothing comes due by the clock alone.
-  virtual bool RestsLocked() const { return true; }
+  virtual bool IsIdleLocked() const { return true; }
   // Whether the next request follows the answer at once.
-  virtual bool HurriesLocked() const { return false; }
+  virtual bool IsUrgentLocked() const { return false; }
 
   virtual int64_t SupplyLocked() const = 0;
   // Removes everything from memory: returns the ranges in the order of their numbers.

@@ -68,7 +68,7 @@ int64_t Unbuffered::AskLocked(BootMs now) {
 
 // Rules 2 and 3.
 Status Unbuffered::KeepLocked(Range range, BootMs now) {
-  ThrowAwayOldLocked(now);
+  DropOldLocked(now);
   for (; asked_ > 0 && !range.empty(); --asked_) {
     const Ticket ticket = waiting_.front();
     const int64_t count = std::min(ticket.count, range.size());
@@ -88,11 +88,11 @@ Status Unbuffered::FailedLocked(Status why, BootMs) {
 }
 
 bool Unbuffered::TickLocked(BootMs now) {
-  ThrowAwayOldLocked(now);
+  DropOldLocked(now);
   return !waiting_.empty();
 }
 
-void Unbuffered::ThrowAwayOldLocked(BootMs now) {
+void Unbuffered::DropOldLocked(BootMs now) {
   while (!portions_.empty() && now - portions_.begin()->second.since > kKeep) {
     counts_.wasted += portions_.begin()->second.range.size();
     portions_.erase(portions_.begin());

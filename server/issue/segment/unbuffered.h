@@ -52,14 +52,14 @@ class Unbuffered final : public RangedStrategy {
   Status FailedLocked(Status why, BootMs now) override;
   int64_t AskLocked(BootMs now) override;
   bool TickLocked(BootMs now) override;
-  bool HurriesLocked() const override { return !waiting_.empty(); }
+  bool IsUrgentLocked() const override { return !waiting_.empty(); }
   int64_t SupplyLocked() const override;
   std::vector<Range> EmptyLocked() override;
   int64_t TrimLocked(int64_t start, BootMs now) override;
   void CloseLocked() override;
   void DescribeLocked(SegmentStatus& status) const override { status.step = 0; }
 
-  void ThrowAwayOldLocked(BootMs now);
+  void DropOldLocked(BootMs now);
 
   // Under the mutex.
   std::deque<Ticket> waiting_;            // by number
