@@ -54,7 +54,7 @@ Task<Result<Acquisition::Won>> Acquisition::Acquire() {
   Result<Won> won = co_await TakeFreeSlot();
   if (!won.ok() || Probation() == Milliseconds(0)) co_return won;
   const Won claim = *won;
-  co_return co_await OutlastProbation(claim);
+  co_return co_await WaitOutProbation(claim);
 }
 
 // --- 1: inherit ----------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ Task<Status> Acquisition::CheckClock() {
   Written answer = co_await async_registry_.Multi(writes);
   const Status& status = answer.status;
   if (status.code() == Code::kNotFound) {
-    co_return Refuse(HowToMake("there is no cluster here, or it is incomplete"), kRetryLater);
+    co_return Refuse(HowToCreate("there is no cluster here, or it is incomplete"), kRetryLater);
   }
   if (status.code() == Code::kDenied) {
     co_return Refuse(status.message() + "; restart with the right --registry_auth_file",
@@ -151,7 +151,7 @@ Task<Status> Acquisition::ReadRoot() {
   const std::vector<std::string> paths{kMetaPath};
   Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
   if (nodes.code() == Code::kCorrupt) {
-    co_return Refuse(HowToMake(nodes.status().message()), kRetryLater);
+    co_return Refuse(HowToCreate(nodes.status().message()), kRetryLater);
   }
   if (!nodes.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
   const std::optional<Node>& root = nodes->front();
@@ -161,7 +161,7 @@ Task<Status> Acquisition::ReadRoot() {
 // Adopts this root node for the claim, or refuses it.
 Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   if (!node.has_value()) {
-    co_return Refuse(HowToMake("there is no cluster here"), kRetryLater);
+    co_return Refuse(HowToCreate("there is no cluster here"), kRetryLater);
   }
   const Result<ClusterMeta> meta = ParseMeta(node->data);
   std::string fault = MetaFault(options_, meta, node->stat.version, input_.uuid);
@@ -349,7 +349,7 @@ Acquisition::Won Acquisition::WonBy(const SlotChange& change, const SlotWritten&
   return {.terms = std::move(terms), .live_session = change.session};
 }
 
-Task<Result<Acquisition::Won>> Acquisition::OutlastProbation(Won won) {
+Task<Result<Acquisition::Won>> Acquisition::WaitOutProbation(Won won) {
   const BootMs end = now_.clocks.boot + Probation();
   co_await async_registry_.Until(end);
   Finding finding = co_await Inspect(&async_registry_, won.terms);
@@ -374,7 +374,7 @@ WallMs Acquisition::ClusterTime() const {
 }
 
 // A cluster made without the uuid that this process knows would be foreign to it.
-std::string Acquisition::HowToMake(const std::string& missing) const {
+std::string Acquisition::HowToCreate(const std::string& missing) const {
   if (!input_.uuid.empty()) return AskForRestore(missing + ": its data were lost");
   return missing + "; run " + PrintCommand(PrintedCommand::kInit) +
          " if it is new; if its data were lost, use the " + PrintCommand(PrintedCommand::kRestore) +

@@ -104,7 +104,7 @@ class Acquisition {
   Task<Status> FreezeBehind(WallMs floor_needed, std::string why);
   Task<Result<Won>> TakeFreeSlot();
   Task<Result<Won>> Attempt(SlotChange change);
-  Task<Result<Won>> OutlastProbation(Won won);
+  Task<Result<Won>> WaitOutProbation(Won won);
 
   bool MayInherit(const Finding& finding);
   SlotQuery MakeQuery(std::optional<Slot> hinted) const;
@@ -114,7 +114,7 @@ class Acquisition {
   Status NoneFree(const Surveyed& surveyed, WallMs now);
 
   WallMs ClusterTime() const;
-  std::string HowToMake(const std::string& missing) const;
+  std::string HowToCreate(const std::string& missing) const;
   Milliseconds FirstWindow() const;
   Milliseconds Probation() const;
   bool IsTooFarAhead(WallMs bound) const;

@@ -53,7 +53,7 @@ std::string ClockTrouble(const BelievedClock& registry, BootMs now) {
                                     : "correct the clock of the registry's leader");
 }
 
-void TellClock(const BelievedClock& registry, Now now, const ClaimHooks& hooks) {
+void ReportClock(const BelievedClock& registry, Now now, const ClaimHooks& hooks) {
   const WallMs shown = registry.ShownAt(now.boot);
   if (shown != WallMs() && hooks.registry_clock) hooks.registry_clock(shown, now);
   const std::optional<WallMs> believed = registry.At(now.boot);

@@ -26,7 +26,7 @@ std::string DurationText(Milliseconds length);
 std::string ClockTrouble(const BelievedClock& registry, BootMs now);
 
 // Passes the last reading of the registry's clock, and the believed time, to the hooks.
-void TellClock(const BelievedClock& registry, Now now, const ClaimHooks& hooks);
+void ReportClock(const BelievedClock& registry, Now now, const ClaimHooks& hooks);
 
 // `uuid` is the cluster that this process belongs to; empty if it is unknown.
 std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& meta, int64_t version,

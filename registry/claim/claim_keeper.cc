@@ -159,7 +159,7 @@ void ClaimKeeper::FinishAcquisition() {
   const auto ended = std::move(acquisition_);
   const Result<Acquisition::Won> won = ended->Take();
   for (const std::string& alarm : ended->alarms()) Tell(ClaimEvent::Kind::kAlarm, alarm);
-  TellClock(ended->registry_clock(), now_.clocks, hooks_);
+  ReportClock(ended->registry_clock(), now_.clocks, hooks_);
   lost_up_to_ = std::max(lost_up_to_, ended->lost_up_to());
   highest_bound_ = std::max(highest_bound_, lost_up_to_);
   if (grant_.has_value() && !ended->keeps_grant()) {

@@ -44,11 +44,11 @@ void SlotUpkeep::Tick(const KeeperTime& now, int64_t session, WallMs used) {
     EndRelease("the release was not acknowledged in time");
   }
   const bool may_begin = doing_ == Doing::kNothing && connected_in_ != 0;
-  if (may_begin && fate_ != Fate::kGone && !release_ended_) Begin(WhatIsDue());
+  if (may_begin && fate_ != Fate::kGone && !release_ended_) Begin(NextAction());
   TellNews();
 }
 
-SlotUpkeep::Doing SlotUpkeep::WhatIsDue() {
+SlotUpkeep::Doing SlotUpkeep::NextAction() {
   const BootMs now = now_.clocks.boot;
   const bool new_session = looked_in_ != connected_in_;
   if (now >= inspect_at_ || (new_session && look_began_in_ != connected_in_)) {
@@ -75,7 +75,7 @@ void SlotUpkeep::TellNews() {
   for (std::string& alarm : std::exchange(alarms_, {})) {
     if (hooks_.event) hooks_.event({ClaimEvent::Kind::kAlarm, std::move(alarm)});
   }
-  if (std::exchange(clock_is_news_, false)) TellClock(registry_clock_, now_.clocks, hooks_);
+  if (std::exchange(clock_is_news_, false)) ReportClock(registry_clock_, now_.clocks, hooks_);
 }
 
 // --- renewal and release -------------------------------------------------------------------------
@@ -119,7 +119,7 @@ void SlotUpkeep::NoteRenewed(const SlotChange& change, const SlotWritten& writte
   tenure_.NoteNamed();
   tenure_.Renewed(written.version, change.record.word, written.bound, written.others);
   if (change.live != SlotChange::Live::kLeave) live_ = {change.session, true};
-  HearClock(written.registry_clock, asked.at);
+  NoteClock(written.registry_clock, asked.at);
   ++renewals_;
   failures_ = 0;
   write_at_ = now_.clocks.boot + asked.window / kRenewalsPerWindow;
@@ -136,7 +136,7 @@ void SlotUpkeep::NoteRenewed(const SlotChange& change, const SlotWritten& writte
                 "local clock, then restart the server");
 }
 
-void SlotUpkeep::HearClock(WallMs shown, Now asked) {
+void SlotUpkeep::NoteClock(WallMs shown, Now asked) {
   if (shown == WallMs()) return;
   clock_is_news_ = true;
   const bool disagreed = registry_clock_.disagrees();

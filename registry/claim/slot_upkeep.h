@@ -87,7 +87,7 @@ class SlotUpkeep {
  private:
   enum class Doing { kNothing, kWriting, kLooking };
 
-  Doing WhatIsDue();
+  Doing NextAction();
   void Begin(Doing what);
   Task<> Write();
   // The state when a renewal was sent.
@@ -97,7 +97,7 @@ class SlotUpkeep {
     Milliseconds window;
   };
   void NoteRenewed(const SlotChange& change, const SlotWritten& written, const Asked& asked);
-  void HearClock(WallMs shown, Now asked);
+  void NoteClock(WallMs shown, Now asked);
   Task<> Look();
   void NoteOurs(const Finding& finding);
   Task<> FreezeOut();
