@@ -22,11 +22,11 @@ void DubboPublisher::Tick(BootMs now) {
     look_ = replace_ = true;
   }
   if (session_ == 0 || task_.busy()) return;
-  task_ = DoWhatIsDue();
+  task_ = DoDueWork();
   async_registry_.Start(task_);
 }
 
-Task<> DubboPublisher::DoWhatIsDue() {
+Task<> DubboPublisher::DoDueWork() {
   const BootMs now = async_registry_.now();
   if (now - last_look_ >= kRecheckInterval) look_ = true;
   if (look_ && now >= not_before_) co_return co_await Look();

@@ -43,7 +43,7 @@ class DubboPublisher {
   bool announced() const { return announced_; }
 
  private:
-  Task<> DoWhatIsDue();
+  Task<> DoDueWork();
   Task<> Look();
   Task<> Send(std::vector<Write> writes, std::optional<int> weight);
   Task<> MakeFolders();

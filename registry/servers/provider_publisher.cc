@@ -41,7 +41,7 @@ void ProviderPublisher::Tick(BootMs now) {
     look_ = true;
   }
   const bool may_ask = session_ != 0 || withdrawing_;
-  if (may_ask && !task_.busy() && !gone_) Begin(DoWhatIsDue());
+  if (may_ask && !task_.busy() && !gone_) Begin(DoDueWork());
   TellWithdrawn();
 }
 
@@ -54,7 +54,7 @@ void ProviderPublisher::TellWithdrawn() {
   if (gone_ && withdrawn_) std::exchange(withdrawn_, {})(*gone_);
 }
 
-Task<> ProviderPublisher::DoWhatIsDue() {
+Task<> ProviderPublisher::DoDueWork() {
   if (withdrawing_) co_return co_await Erase();
   const BootMs now = async_registry_.now();
   if (now - last_look_ >= kRecheckInterval) look_ = true;

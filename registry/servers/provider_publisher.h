@@ -52,7 +52,7 @@ class ProviderPublisher {
   bool published() const { return published_; }
 
  private:
-  Task<> DoWhatIsDue();
+  Task<> DoDueWork();
   Task<> Look();
   Task<> Send(std::vector<Write> writes);
   Task<> MakeParents();
