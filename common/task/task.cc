@@ -2,12 +2,12 @@
 
 namespace firn {
 
-void Trampoline::DieInATask() const {
+void Trampoline::AbortIfInTask() const {
   if (running()) Die("a task was resumed inside another");
 }
 
 void Trampoline::Resume(std::coroutine_handle<> task) {
-  DieInATask();
+  AbortIfInTask();
   if (state_ == State::kFailed) Die("a task was resumed after an exception had ended one");
   state_ = State::kRunning;
   try {

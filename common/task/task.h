@@ -50,7 +50,7 @@ class Trampoline {
   // Runs `task` up to its next wait, and each task that continues because of it.
   void Resume(std::coroutine_handle<> task);
   // Ends the process if a task runs.
-  void DieInATask() const;
+  void AbortIfInTask() const;
 
  private:
   template <typename T>

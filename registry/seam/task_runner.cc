@@ -5,7 +5,7 @@
 namespace firn {
 
 void TaskRunner::Tick(BootMs now) {
-  DieInATask();
+  AbortIfInTask();
   now_ = now;
   RunReady();
   const auto due = std::stable_partition(asleep_.begin(), asleep_.end(), [now](const auto& wait) {
