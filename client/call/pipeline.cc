@@ -194,7 +194,7 @@ Outcome Pipeline::ClosedBy(const error_code& error) const {
 
 void Pipeline::TakeSealed(std::string_view bytes) {
   TlsTalk& talk = *sealing_->talk;
-  talk.Came(bytes);
+  talk.Feed(bytes);
   if (phase_ == Phase::kAgreeing && talk.state() == TlsTalk::State::kAgreed) AskForStatus();
   while (phase_ != Phase::kClosed) {
     const size_t n = talk.Read(in_.data() + held_, in_.size() - held_);

@@ -111,7 +111,7 @@ void TlsTalk::KeepSession(ssl_session_st* session) { credentials_->Keep(server_,
 
 bool TlsTalk::resumed() const { return SSL_session_reused(ssl_) == 1; }
 
-void TlsTalk::Came(std::string_view bytes) {
+void TlsTalk::Feed(std::string_view bytes) {
   BIO_write(SSL_get_rbio(ssl_), bytes.data(), Clamped(bytes.size()));
   if (state_ == State::kAgreeing) Agree();
 }

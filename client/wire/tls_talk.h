@@ -39,7 +39,7 @@ class TlsTalk {
   State state() const { return state_; }
 
   // Takes bytes from the server, and continues the handshake.
-  void Came(std::string_view bytes);
+  void Feed(std::string_view bytes);
   // Returns up to `size` decrypted bytes; 0 if there are no more for now, or after a failure.
   size_t Read(char* into, size_t size);
   // Encrypts; only after the handshake.

@@ -82,7 +82,7 @@ TlsPump::~TlsPump() {
   SSL_CTX_free(context_);
 }
 
-void TlsPump::Came(std::string_view bytes) {
+void TlsPump::Feed(std::string_view bytes) {
   BIO_write(SSL_get_rbio(ssl_), bytes.data(), Clamped(bytes.size()));
   if (state_ == State::kAgreeing) Agree();
 }

@@ -83,7 +83,7 @@ Status RedisSocket::Agree(const Endpoint& address, const StoreTls& tls) {
     if (!size.ok()) {
       return Unavailable(Cat(address.ToString(), ": TLS handshake: ", size.status().message()));
     }
-    tls_->Came({buffer.data(), *size});
+    tls_->Feed({buffer.data(), *size});
   }
   const Status sent = SendAll(std::exchange(tls_->sealed(), {}));
   if (tls_->state() == TlsPump::State::kFailed) return tls.Failed(address.ToString(), tls_->why());
@@ -124,7 +124,7 @@ Result<size_t> RedisSocket::Receive(char* into, size_t size) {
     if (tls_->state() == TlsPump::State::kFailed) return Unavailable(tls_->why());
     FIRN_TRY(SendAll(std::exchange(tls_->sealed(), {})));  // such as a new key
     FIRN_ASSIGN(const size_t came, ReceiveSome(buffer.data(), buffer.size()));
-    tls_->Came({buffer.data(), came});
+    tls_->Feed({buffer.data(), came});
   }
 }
 

@@ -57,7 +57,7 @@ class TlsTalkTest : public testing::Test {
     BIO* const out = SSL_get_wbio(pair.server.get());
     std::string answer(BIO_ctrl_pending(out), '\0');
     BIO_read(out, answer.data(), static_cast<int>(answer.size()));
-    pair.client->Came(answer);
+    pair.client->Feed(answer);
     pair.client->Read(&byte, 1);
   }
 
