@@ -30,7 +30,7 @@ void ProviderPublisher::Withdraw(std::function<void(Status)> done) {
   } else if (!task_.busy()) {
     Begin(Erase());
   }  // else: when the current conversation has ended
-  TellWithdrawn();
+  ReportWithdrawn();
 }
 
 void ProviderPublisher::Tick(BootMs now) {
@@ -42,7 +42,7 @@ void ProviderPublisher::Tick(BootMs now) {
   }
   const bool may_ask = session_ != 0 || withdrawing_;
   if (may_ask && !task_.busy() && !gone_) Begin(DoDueWork());
-  TellWithdrawn();
+  ReportWithdrawn();
 }
 
 void ProviderPublisher::Begin(Task<> task) {
@@ -50,7 +50,7 @@ void ProviderPublisher::Begin(Task<> task) {
   async_registry_.Start(task_);
 }
 
-void ProviderPublisher::TellWithdrawn() {
+void ProviderPublisher::ReportWithdrawn() {
   if (gone_ && withdrawn_) std::exchange(withdrawn_, {})(*gone_);
 }
 
@@ -61,7 +61,7 @@ Task<> ProviderPublisher::DoDueWork() {
   if (look_ && now >= not_before_) co_return co_await Look();
   if (look_ || !WriteIsDue()) co_return;
   std::vector<Write> writes;
-  if (PhaseStands()) {
+  if (PhaseIsStored()) {
     AddSet(writes, path_, wanted_, held_version_);
   } else {
     writes = Replacement(held_version_);
@@ -73,13 +73,13 @@ std::vector<Write> ProviderPublisher::Replacement(int64_t version) const {
   return {Write::Erase(path_, version), Write::Create(path_, wanted_, Lifetime::kEphemeral)};
 }
 
-bool ProviderPublisher::PhaseStands() const {
+bool ProviderPublisher::PhaseIsStored() const {
   return held_phase_ && AnnouncedPhase(*held_phase_) == AnnouncedPhase(report_.phase);
 }
 
 bool ProviderPublisher::WriteIsDue() const {
   if (wanted_ == held_) return false;
-  return !PhaseStands() || async_registry_.now() - last_write_ >= kReportInterval;
+  return !PhaseIsStored() || async_registry_.now() - last_write_ >= kReportInterval;
 }
 
 Task<> ProviderPublisher::Look() {

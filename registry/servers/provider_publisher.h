@@ -58,9 +58,9 @@ class ProviderPublisher {
   Task<> MakeParents();
   Task<> Erase();
   void Begin(Task<> task);
-  void TellWithdrawn();
+  void ReportWithdrawn();
   bool WriteIsDue() const;
-  bool PhaseStands() const;
+  bool PhaseIsStored() const;
   std::vector<Write> Replacement(int64_t version) const;
   void LookAgainSoon();
 
