@@ -92,7 +92,7 @@ void DirCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
 // --- Dispatch -----------------------------------------------------------------------------------
 
 int DirCoordinator::Dispatch(Milliseconds wait) {
-  int delivered = TellOwn();
+  int delivered = ReportOwn();
   if (sentinel_.InChild()) return delivered;
   if (const auto due = requests_.NextDue()) {
     wait = std::clamp(*due - clock_.Boot(), Milliseconds(0), wait);
@@ -110,11 +110,11 @@ int DirCoordinator::Dispatch(Milliseconds wait) {
       delivered += static_cast<int>(fired.size());
     }
   }
-  return delivered + TellOverdue();
+  return delivered + ReportOverdue();
 }
 
 // Delivers the session event, once, and the refusals.
-int DirCoordinator::TellOwn() {
+int DirCoordinator::ReportOwn() {
   int delivered = 0;
   if (!std::exchange(told_session_, true)) {
     if (on_session_) on_session_({SessionEvent::Kind::kConnected, session_});
@@ -125,7 +125,7 @@ int DirCoordinator::TellOwn() {
   return delivered + static_cast<int>(refused.size());
 }
 
-int DirCoordinator::TellOverdue() {
+int DirCoordinator::ReportOverdue() {
   const auto overdue = requests_.TakeDue(clock_.Boot());
   for (const auto& [token, done] : overdue) {
     watching_.erase(token);

@@ -63,8 +63,8 @@ class DirCoordinator final : public Coordinator {
 
   bool RefuseUnready(Status checked, AnyDone done);
   Token Expect(AnyDone done);
-  int TellOwn();
-  int TellOverdue();
+  int ReportOwn();
+  int ReportOverdue();
   void KeepWatching(Token token, const Answer& answer);
 
   const Clock& clock_;

@@ -63,7 +63,7 @@ void FolderWatch::OnListed(const Result<std::vector<std::string>>& names) {
   for (const auto& [name, stale] : stale_) {
     if (stale) ReadNode(name);
   }
-  TellWhenWhole();
+  NotifyWhenComplete();
 }
 
 void FolderWatch::ReadNode(const std::string& name) {
@@ -92,7 +92,7 @@ void FolderWatch::OnRead(const std::string& name, const Result<Node>& node) {
     stale_[name] = true;
     Failed();
   }
-  TellWhenWhole();
+  NotifyWhenComplete();
 }
 
 void FolderWatch::Keep(const std::string& name, const Node& node) {
@@ -116,7 +116,7 @@ void FolderWatch::Noticed() {
 
 void FolderWatch::Failed() { refresh_at_ = now_ + kRetry; }
 
-void FolderWatch::TellWhenWhole() {
+void FolderWatch::NotifyWhenComplete() {
   const bool whole = in_flight_ == 0 && listed_ && nodes_.size() == stale_.size();
   if (!whole || !std::exchange(differs_, false)) return;
   told_ = true;

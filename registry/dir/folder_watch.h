@@ -53,7 +53,7 @@ class FolderWatch {
   void Forget(const std::string& name);
   void Noticed();
   void Failed();
-  void TellWhenWhole();
+  void NotifyWhenComplete();
 
   Coordinator& coordinator_;
   Entropy& entropy_;

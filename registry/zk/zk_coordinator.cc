@@ -170,7 +170,7 @@ int ZkCoordinator::Tend() {
   if (give_up_at_ && now >= *give_up_at_) {
     delivered += LoseSession("the session was given up", Kind::kExpired);
   }
-  return delivered + TellRefused() + TellOverdue();
+  return delivered + TellRefused() + ReportOverdue();
 }
 
 void ZkCoordinator::OpenHandle(Handle& handle, Milliseconds session_time) {
@@ -234,7 +234,7 @@ int ZkCoordinator::TellRefused() {
   return static_cast<int>(refused.size());
 }
 
-int ZkCoordinator::TellOverdue() {
+int ZkCoordinator::ReportOverdue() {
   const auto overdue = requests_.TakeDue(clock_.Boot());
   for (const auto& [token, done] : overdue) {
     watching_.erase(token);

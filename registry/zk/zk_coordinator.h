@@ -127,7 +127,7 @@ class ZkCoordinator final : public Coordinator {
   void EndProbe();
   Milliseconds Patience(Milliseconds wait) const;
   int TellRefused();
-  int TellOverdue();
+  int ReportOverdue();
 
   int OnEvent(Tagged& tagged);
   int OnState(const SessionEvent& state);
