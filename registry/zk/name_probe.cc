@@ -31,12 +31,12 @@ NameProbe::NameProbe(const std::string& hosts, std::function<void()> wake)
     : names_(NamesIn(hosts)),
       wake_(std::move(wake)),
       lookup_([this](const std::string& name, const std::vector<Address>& found) {
-        if (found.empty()) TellOfUnknown(name);
+        if (found.empty()) LogUnknownName(name);
         OnLookedUp(!found.empty());
       }) {}
 
 // The log line is the only sign of the failure: there is just no session.
-void NameProbe::TellOfUnknown(const std::string& name) {
+void NameProbe::LogUnknownName(const std::string& name) {
   const BootMs now = SystemClock().Boot();
   {
     const std::lock_guard lock(mutex_);

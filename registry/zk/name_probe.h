@@ -30,7 +30,7 @@ class NameProbe {
   bool under_way() const { return under_way_; }
 
  private:
-  void TellOfUnknown(const std::string& name);
+  void LogUnknownName(const std::string& name);
   void OnLookedUp(bool found);
 
   std::set<std::string> names_;

@@ -154,7 +154,7 @@ void ZkCoordinator::OnSession(std::function<void(SessionEvent)> handler) {
 // --- Dispatch -----------------------------------------------------------------------------------
 
 int ZkCoordinator::Dispatch(Milliseconds wait) {
-  if (sentinel_.InChild()) return TellRefused();
+  if (sentinel_.InChild()) return ReportRefused();
   int delivered = Tend();
   std::vector<Tagged> events = inbox_->Take(delivered > 0 ? Milliseconds(0) : Patience(wait));
   for (Tagged& tagged : events) delivered += OnEvent(tagged);
@@ -170,7 +170,7 @@ int ZkCoordinator::Tend() {
   if (give_up_at_ && now >= *give_up_at_) {
     delivered += LoseSession("the session was given up", Kind::kExpired);
   }
-  return delivered + TellRefused() + ReportOverdue();
+  return delivered + ReportRefused() + ReportOverdue();
 }
 
 void ZkCoordinator::OpenHandle(Handle& handle, Milliseconds session_time) {
@@ -228,7 +228,7 @@ Milliseconds ZkCoordinator::Patience(Milliseconds wait) const {
   return wait;
 }
 
-int ZkCoordinator::TellRefused() {
+int ZkCoordinator::ReportRefused() {
   auto refused = std::exchange(refused_, {});
   for (auto& [done, status] : refused) AnswerFailure(done, std::move(status));
   return static_cast<int>(refused.size());
@@ -251,7 +251,7 @@ int ZkCoordinator::OnEvent(Tagged& tagged) {
   if (handle_.zk == nullptr || tagged.handle != handle_.number) return 0;
   if (state != nullptr) return OnState(*state);
   if (const auto* noticed = std::get_if<Noticed>(&tagged.event)) {
-    return TellAll(watches_.Fire(noticed->watch));
+    return NotifyAll(watches_.Fire(noticed->watch));
   }
   return OnAnswered(std::get<Answered>(tagged.event));
 }
@@ -262,12 +262,12 @@ int ZkCoordinator::OnState(const SessionEvent& state) {
       EndProbe();
       connected_ = true;
       session_ = state.session;
-      return TellState({Kind::kConnected, session_});
+      return ReportState({Kind::kConnected, session_});
     case Kind::kDisconnected:
       if (!connected_) return 0;
       connected_ = false;
       disconnected_since_ = clock_.Boot();
-      return TellState({Kind::kDisconnected});
+      return ReportState({Kind::kDisconnected});
     case Kind::kExpired:
       open_at_ = BootMs();
       return LoseSession("the session has expired", Kind::kExpired);
@@ -327,16 +327,16 @@ int ZkCoordinator::LoseSession(const char* why, SessionEvent::Kind kind) {
   const std::vector<AnyDone> lost = requests_.TakeAll();
   for (const AnyDone& done : lost) AnswerLost(done, why);
   int told = static_cast<int>(lost.size());
-  told += TellState({kind});
-  return told + TellAll(watches_.FireAll());
+  told += ReportState({kind});
+  return told + NotifyAll(watches_.FireAll());
 }
 
-int ZkCoordinator::TellState(SessionEvent event) {
+int ZkCoordinator::ReportState(SessionEvent event) {
   if (on_session_) on_session_(event);
   return 1;
 }
 
-int ZkCoordinator::TellAll(const WatchTable::Fired& fired) {
+int ZkCoordinator::NotifyAll(const WatchTable::Fired& fired) {
   for (const Changed& changed : fired) changed();
   return static_cast<int>(fired.size());
 }

@@ -126,7 +126,7 @@ class ZkCoordinator final : public Coordinator {
   void RetryProbe(BootMs now);
   void EndProbe();
   Milliseconds Patience(Milliseconds wait) const;
-  int TellRefused();
+  int ReportRefused();
   int ReportOverdue();
 
   int OnEvent(Tagged& tagged);
@@ -136,8 +136,8 @@ class ZkCoordinator final : public Coordinator {
   int OnAnswered(Answered& answered);
   bool KeepWatching(Token token, Answer& answer);
   int LoseSession(const char* why, SessionEvent::Kind kind);
-  int TellState(SessionEvent event);
-  static int TellAll(const WatchTable::Fired& fired);
+  int ReportState(SessionEvent event);
+  static int NotifyAll(const WatchTable::Fired& fired);
 
   const ZkOptions options_;
   const Clock& clock_;
