@@ -10,10 +10,10 @@ ListGate::ListGate(std::optional<ListCache> cache, EventHook on_event)
 void ListGate::Open(ServerSource::Listener on_list) {
   const std::scoped_lock lock(mutex_);
   on_list_ = std::move(on_list);
-  if (cache_) TellFromCache();
+  if (cache_) ReportCached();
 }
 
-void ListGate::TellFromCache() {
+void ListGate::ReportCached() {
   Result<ServerList> kept = cache_->Read();
   if (kept.ok() && !kept->servers.empty()) return Tell(*std::move(kept));
   if (!kept.ok() && kept.code() != Code::kNotFound) {

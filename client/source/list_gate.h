@@ -41,7 +41,7 @@ class ListGate {
   void Close();
 
  private:
-  void TellFromCache();
+  void ReportCached();
   void Tell(ServerList list);
 
   const std::optional<ListCache> cache_;

@@ -22,7 +22,7 @@ bool SeedList::Hear(const ToldServers& told, Micros now) {
   return wanted;
 }
 
-void SeedList::NobodyAnswers() {
+void SeedList::OnNoAnswer() {
   nobody_answers_ = true;
   AddSeeds();
 }

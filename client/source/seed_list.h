@@ -34,7 +34,7 @@ class SeedList {
 
   // Returns whether the list is used.
   bool Hear(const ToldServers& told, Micros now);
-  void NobodyAnswers();
+  void OnNoAnswer();
 
   // The list for the client, and the version of the last list from a server; 0: none.
   const ServerList& list() const { return with_seeds_ ? *with_seeds_ : own_; }

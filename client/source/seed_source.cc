@@ -117,7 +117,7 @@ class SeedSource final : public ServerSource {
   // Uses an answer, and returns the time to wait before the next request.
   Micros Heed(const Result<ToldServers>& answer) {
     if (!answer.ok()) {
-      list_.NobodyAnswers();
+      list_.OnNoAnswer();
       gate_.Show(list_.list());
       return pace_.AfterSilence(entropy_);
     }

@@ -64,16 +64,16 @@ TEST_F(SeedListTest, UsesAnOlderListThatTheRegistryConfirmedLater) {
 
 TEST_F(SeedListTest, UsesAnOlderListIfNoListedServerAnswers) {
   ASSERT_TRUE(list_.Hear(Told(9, {"a:1"}), kNow));
-  list_.NobodyAnswers();
+  list_.OnNoAnswer();
   EXPECT_TRUE(list_.Hear(Told(8, {"b:1"}, Milliseconds(600'000)), kNow));
   EXPECT_EQ(Shown(), Names{"b:1"});
 }
 
 TEST_F(SeedListTest, AddsTheSeedsWhileNoServerAnswers) {
   ASSERT_TRUE(list_.Hear(Told(9, {"a:1", "seed:2"}), kNow));
-  list_.NobodyAnswers();
+  list_.OnNoAnswer();
   EXPECT_EQ(Shown(), (Names{"a:1", "seed:2", "seed:1"}));
-  list_.NobodyAnswers();
+  list_.OnNoAnswer();
   EXPECT_EQ(Shown(), (Names{"a:1", "seed:2", "seed:1"})) << "each once";
   EXPECT_FALSE(list_.Hear({.version = 9}, kNow));
   EXPECT_EQ(Shown(), (Names{"a:1", "seed:2"})) << "one of them has answered";
@@ -91,7 +91,7 @@ TEST_F(SeedListTest, NeverUsesAnEmptyList) {
 TEST_F(SeedListTest, StartsWithACachedList) {
   list_.Begin({.servers = Servers({"kept:1"}), .from_cache = true});
   EXPECT_EQ(Shown(), Names{"kept:1"});
-  list_.NobodyAnswers();
+  list_.OnNoAnswer();
   EXPECT_EQ(Shown(), (Names{"kept:1", "seed:1", "seed:2"}));
   EXPECT_TRUE(list_.Hear(Told(1, {"a:1"}), kNow));
   EXPECT_EQ(Shown(), Names{"a:1"});

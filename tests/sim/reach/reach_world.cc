@@ -240,7 +240,7 @@ void ReachWorld::Ask(OneClient& client, Micros now) {
   client.ask_at = Micros::max();
   OneServer* const server = Reach(client, now);
   if (server != nullptr) return Hear(client, static_cast<uint32_t>(server - servers_.data()), now);
-  client.list.NobodyAnswers();
+  client.list.OnNoAnswer();
   client.out.clear();
   AskAt(client, now + client.pace.AfterSilence(entropy_));
 }
