@@ -69,7 +69,7 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
     if (number.known()) server->addresses.Learn({number});
   }
   const bool told_apart = !known.incarnation.empty() && !server->known.incarnation.empty();
-  if (told_apart && known.incarnation != server->known.incarnation) BeginAnew(*server, now);
+  if (told_apart && known.incarnation != server->known.incarnation) Reset(*server, now);
   server->known = known;
   server->lot = DrawLot(name_, known.address);
   server->tls = tls_ || known.tls;
@@ -78,9 +78,9 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   servers_[known.address] = std::move(server);
 }
 
-void Fleet::BeginAnew(Server& server, Micros now) {
+void Fleet::Reset(Server& server, Micros now) {
   server.fitness.health = Health();
-  server.limits.BeginAnew();
+  server.limits.Reset();
   server.well.store(false, std::memory_order_relaxed);
   server.latency.Forget();
   server.first_seen = now;

@@ -172,7 +172,7 @@ class Fleet {
   // Rule 2: fewer than kFitMin of the subset are healthy.
   bool Widened() const;
   // Discards what is known of the server, because another process answers at its address.
-  static void BeginAnew(Server& server, Micros now);
+  static void Reset(Server& server, Micros now);
   void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
   void Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now, Events& told);
   void HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,

@@ -42,7 +42,7 @@ void TagLimits::ReopenOne(std::string_view tag) {
   if (closed != closed_until_.end()) closed_until_.erase(closed);
 }
 
-void TagLimits::BeginAnew() {
+void TagLimits::Reset() {
   const std::lock_guard lock(mutex_);
   not_ready_until_ = Micros(0);
   store_down_until_.clear();

@@ -34,7 +34,7 @@ class TagLimits {
       ReopenOne(tag);
   }
   // Discards everything: another process answers at the server's address.
-  void BeginAnew();
+  void Reset();
 
   // Returns kFit, kResting or kDraining for a call for `tag`; `own_numbers` need no machine id.
   ServerFitness For(std::string_view tag, const TagSet& own_numbers, Micros now) const {
