@@ -12,7 +12,7 @@
 
 namespace firn {
 
-void TellDone(const RestoreReport& report, Output& output) {
+void PrintResult(const RestoreReport& report, Output& output) {
   output.json["uuid"] = report.uuid;
   output.json["floor_ms"] = report.floor.ms();
   output.json["root_made"] = report.root_made;
@@ -50,7 +50,7 @@ void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& de
   warn("reserve", "servers claim every machine id, including those that another system uses");
 }
 
-void TellPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
+void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
   const bool made = !audit.meta || facts.replaces_unused;
   const std::string& uuid = made || !facts.uuid.empty() ? facts.uuid : audit.meta->uuid;
   const WallMs floor = PlannedFloor(audit, facts);
@@ -71,8 +71,8 @@ void TellPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
   }
 }
 
-void TellKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
-               const RestoreReport& report, Output& output) {
+void PrintKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
+                const RestoreReport& report, Output& output) {
   output.text += Cat("considered besides the registry's records: ", audit.providers.size(),
                      " running servers, ", bounds, " bounds of servers, flags and backup\n");
   if (const std::optional<Backup>& backup = call.ledgers.backup) {

@@ -13,7 +13,7 @@ namespace firn {
 // Each function adds to the output of `firn restore`.
 
 // Adds what the restore did.
-void TellDone(const RestoreReport& report, Output& output);
+void PrintResult(const RestoreReport& report, Output& output);
 
 // Warns of flags that were not given although the cluster is re-created, so that it may lack
 // a setting of the lost cluster. `lost`: the command named the lost cluster.
@@ -21,10 +21,10 @@ void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& de
                    Output& output);
 
 // Adds what a restore would do to everything but tags.
-void TellPlan(const Audit& audit, const RestoreFacts& facts, Output& output);
+void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output);
 
 // Adds what the restore knew. `bounds` is the number of bounds that it considered.
-void TellKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
-               const RestoreReport& report, Output& output);
+void PrintKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
+                const RestoreReport& report, Output& output);
 
 }  // namespace firn

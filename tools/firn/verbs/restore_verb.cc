@@ -230,7 +230,7 @@ Result<bool> Covers(BlockingCoordinator& registry, const Audit& audit, const Res
 Result<Output> Plan(BlockingCoordinator& registry, const Audit& audit, const RestoreFacts& facts,
                     const RestoreCall& call) {
   Output output;
-  TellPlan(audit, facts, output);
+  PrintPlan(audit, facts, output);
   FIRN_TRY(PlanTags(registry, call.tags, call.ledgers, facts.now, output));
   output.text += "nothing was changed (--dry_run)\n";
   return output;
@@ -244,10 +244,10 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
     return TellUnreadable(registry, output);
   };
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
-  TellDone(report, output);
+  PrintResult(report, output);
   if (!call.ledgers.backup)
     WarnOfUnknown(report, !FLAGS_uuid.empty(), FLAGS_default_strategy, output);
-  TellKnown(audit, call, facts.bounds.size(), report, output);
+  PrintKnown(audit, call, facts.bounds.size(), report, output);
   const std::string floor = FormatRfc3339(report.floor);
   output.text += "cluster " + report.uuid + (report.root_made ? " re-created" : " restored") +
                  "; ids start at " + floor +
