@@ -280,7 +280,7 @@ TEST_F(ClaimKeeperLossTest, AfterARestoreWithItsRecordAHolderIssuesToTheBoundAnd
 class RepeatedNumbersTest : public ClaimKeeperLossTest {
  protected:
   // Another process holds the only slot under the same versions of root node and record.
-  void MakeAnewUnder(ClaimHost& stopped) {
+  void RecreateSlotUnder(ClaimHost& stopped) {
     const ClusterMeta before = Meta();
     const int64_t version = tree_.Peek(SlotPath({0, 0}))->stat.version;
     tree_.Load({}, MemoryTree::Sessions::kStay);
@@ -321,7 +321,7 @@ TEST_F(RepeatedNumbersTest, AClaimantThatSleptMeanwhileClaimsNothingBelowTheFloo
       host->Step();
     }
     StopsInTheMidst(*host);
-    MakeAnewUnder(*host);
+    RecreateSlotUnder(*host);
     WakesUp(*host);
     const SlotRecord after = RecordOf(0);
     EXPECT_TRUE(after == stands_ || after.since >= floor_) << "asleep after " << rounds;
@@ -336,7 +336,7 @@ TEST_F(RepeatedNumbersTest, AHolderThatSleptMeanwhileRenewsNothing) {
     Run(Milliseconds(ms), *host);
     ASSERT_TRUE(Serves(*host));
     StopsInTheMidst(*host);
-    MakeAnewUnder(*host);
+    RecreateSlotUnder(*host);
     WakesUp(*host);
     EXPECT_EQ(RecordOf(0), stands_) << "asleep after " << ms << " ms";
   }
