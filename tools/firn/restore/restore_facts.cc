@@ -105,7 +105,7 @@ Result<std::vector<MachineId>> SaidRetired() {
   return machines;
 }
 
-Result<std::vector<GivenTag>> SaidTags(const std::vector<std::string>& words) {
+Result<std::vector<GivenTag>> GivenTags(const std::vector<std::string>& words) {
   std::vector<GivenTag> tags;
   for (const std::string& word : words) {
     FIRN_ASSIGN(TagDefinition tag, ParseTagArgument(word));
@@ -208,7 +208,7 @@ Status CheckSameCluster(const Audit& audit, const RestoreFacts& facts) {
 Result<RestoreCall> ReadRestoreCall(const std::vector<std::string>& words) {
   FIRN_TRY(CheckNumbers());
   RestoreCall call;
-  FIRN_ASSIGN(call.tags, SaidTags(words));
+  FIRN_ASSIGN(call.tags, GivenTags(words));
   FIRN_ASSIGN(ProviderReport highs, TagHighsFromFlag());
   call.highs = std::move(highs);
   call.ledgers.wanted_gap = FLAGS_tag_gap;
