@@ -66,13 +66,13 @@ Status AllowDescriptors(const front::Limits& limits) {
   setrlimit(RLIMIT_NOFILE, &allowed);
   if (allowed.rlim_cur < kLeastDescriptors) {
     return Invalid(Cat("this process may have ", allowed.rlim_cur,
-                       " open files (ulimit -n); it requires ", kLeastDescriptors,
-                       " and one for each connection"));
+                       " open files (ulimit -n); raise the limit to ", kLeastDescriptors,
+                       " plus one for each connection"));
   }
   if (allowed.rlim_cur < wanted) {
     LogWarning("host_limit").With("descriptors", allowed.rlim_cur).With("wanted", wanted)
-        << "this process may have " << allowed.rlim_cur << " descriptors, too few for "
-        << "--connections_max=" << limits.connections_max;
+        << "this process may have " << allowed.rlim_cur
+        << " open files (ulimit -n), too few for --connections_max=" << limits.connections_max;
   }
   return {};
 }

@@ -36,9 +36,9 @@ std::string DatedAhead(const TagDefinition& tag, WallMs now) {
   const int64_t period = numbers->PeriodOf(tag.high - 1);
   const int64_t latest = numbers->PeriodAt(now + std::chrono::days(1), TimeZone::Utc());
   if (!numbers->IsPeriod(period) || period <= latest) return {};
-  return Cat(
-      "tag ", Quoted(tag.name), " has numbers dated ", period,
-      ", which is in the future: the registry's clock was wrong, and the date stays until then");
+  return Cat("tag ", Quoted(tag.name), " has numbers dated ", period,
+             ", which is in the future: the registry's clock was wrong; the tag keeps this date "
+             "until it has come");
 }
 
 void Lose(std::string fault, Audit& audit) {

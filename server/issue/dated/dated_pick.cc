@@ -57,7 +57,8 @@ Result<Range> PickDated(const TagDefinition& tag, int64_t size, WallMs now,
   if (local) FIRN_TRY(CheckDisputed(tag, *numbers, zone, {reached, now, *local}));
   const int64_t period = std::max(given, today);
   if (reached > period) {
-    return Invalid(Cat("its start is in ", reached, ", and it is still ", period));
+    return Invalid(
+        Cat("its start belongs to the period ", reached, ", but the current period is ", period));
   }
   const int64_t begin = std::max(tag.NextBegin(), numbers->First(period));
   const int64_t left = numbers->End(period) - begin;

@@ -18,9 +18,11 @@ DEFINE_int32(threads, 0,
 DEFINE_int32(depth, 0, "Number of asynchronous calls in flight, instead of --threads.");
 DEFINE_int32(connections, 2, "Number of connections to each server.");
 DEFINE_int32(batch, 1, "Number of ids per call.");
-DEFINE_double(seconds, 2, "Time that is measured, in seconds.");
-DEFINE_int32(warmup_ms, 200, "Time before the measurement, in milliseconds.");
-DEFINE_string(local, "", "Prefetch ids, for a tag of this kind: snowflake or segment.");
+DEFINE_double(seconds, 2, "Duration of the measurement, in seconds.");
+DEFINE_int32(warmup_ms, 200, "Duration of the load before the measurement, in milliseconds.");
+DEFINE_string(
+    local, "",
+    "Kind of the tag whose ids are prefetched: snowflake or segment. Empty: no prefetching.");
 DEFINE_int32(ids_max, 5'000'000, "Maximum number of ids that are checked for duplicates. 0: none.");
 DEFINE_string(ids_file, "",
               "File to which the checked ids are written, one per line. Empty: none.");

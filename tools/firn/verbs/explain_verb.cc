@@ -171,12 +171,14 @@ Result<Output> RunReveal(const std::vector<std::string>& words) {
 }  // namespace
 
 Verb RevealVerb() {
-  return {.name = "reveal",
-          .arguments = "TAG ID...",
-          .summary = "converts the ids that an obfuscated tag shows back to its ids",
-          .details = "Requires the tag's key: --key_dir names a folder as on the servers.\n",
-          .flags = {FIRN_REGISTRY_FLAGS, "key_dir", "form"},
-          .run = RunReveal};
+  return {
+      .name = "reveal",
+      .arguments = "TAG ID...",
+      .summary = "converts the obfuscated ids of a tag back to the original ids",
+      .details =
+          "Requires the tag's key: --key_dir names the folder that contains it, as on a server.\n",
+      .flags = {FIRN_REGISTRY_FLAGS, "key_dir", "form"},
+      .run = RunReveal};
 }
 
 Verb ExplainVerb() {

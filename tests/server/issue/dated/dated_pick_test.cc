@@ -65,7 +65,8 @@ TEST(DatedPickTest, ContinuesFromTheStart) {
   EXPECT_EQ(Picked(tag, 1, kNoon).begin, 20261122004711);
   EXPECT_EQ(Picked(tag, 1, kNoon + std::chrono::hours(24)).begin, 20261123000001);
   tag.start = 20261123000001;
-  EXPECT_THAT(PickDated(tag, 1, kNoon).status().message(), HasSubstr("it is still 20261122"));
+  EXPECT_THAT(PickDated(tag, 1, kNoon).status().message(),
+              HasSubstr("the current period is 20261122"));
 }
 
 TEST(DatedPickTest, EntersAtMostOnePeriodWhileTheClocksDisagree) {
