@@ -107,7 +107,7 @@ func (a *ask) readAnswer(frame []byte, sequence int32) (*answer, *failure) {
 	kind, name, got := head&0xff, string(r.bytes()), r.i32()
 	if r.fault == "" && ((kind != kindReply && kind != kindException) || got != sequence ||
 		(kind == kindReply && name != a.method.name)) {
-		return nil, failed(Broken, "it answers something that was not asked")
+		return nil, failed(Broken, "its answer does not belong to the request")
 	}
 	if kind == kindException {
 		return nil, r.whole(r.exception())

@@ -195,7 +195,7 @@ std::string TlsTalk::Refusal() const {
 Outcome TlsTalk::FailureOf(std::string_view closed) const {
   if (state_ == State::kFailed) return Outcome::Of(AttemptEnd::kWrongService, why_);
   return Outcome::Of(AttemptEnd::kUnreachable,
-                     Cat("it ended the connection in the TLS handshake, and may speak none",
+                     Cat("it closed the connection in the TLS handshake; it may not speak TLS",
                          closed.empty() ? "" : ": ", closed));
 }
 

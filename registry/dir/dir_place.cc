@@ -55,7 +55,7 @@ Result<DirIdentity> ParseIdentity(const std::string& text) {
     return Invalid("it is a registry of Firn 0.1, which is no longer supported; make a new one");
   }
   if (json["format"] > kFormat)
-    return Invalid("it is a newer Firn's registry; install that version");
+    return Invalid("a newer version of Firn created it; install that version");
   if (!number("device") || !number("inode") || !number("born_ns") || !json.contains("machine") ||
       !json["machine"].is_string()) {
     return Corrupt("its identity cannot be read");

@@ -173,7 +173,7 @@ TEST_F(ClientTlsTest, RefusesAnExpiredCertificate) {
 TEST_F(ClientTlsTest, ReportsThatOnlyOneSideUsesTls) {
   ASSERT_NO_FATAL_FAILURE(Serve(std::nullopt));
   std::string said = FailureOf(Believing(*ours_));
-  EXPECT_TRUE(Says(said, "in the TLS handshake, and may speak none") ||
+  EXPECT_TRUE(Says(said, "in the TLS handshake; it may not speak TLS") ||
               Says(said, "it does not speak TLS"))
       << said;
   ASSERT_NO_FATAL_FAILURE(Serve(Shown("server")));

@@ -188,7 +188,7 @@ class Fleet:
             return True
 
     def paused_until(self, tried: set[Server]) -> float:
-        """When the first server that is not tried may be connected to again; NEVER: none has to wait."""
+        """Time at which the first untried server's backoff ends; NEVER: no untried server is in backoff."""
         now = time.monotonic()
         with self.lock:
             return min((one.connect_at for one in self.servers.values()

@@ -141,7 +141,7 @@ class _Reader:
         kind, name, got = version & 0xFF, self.bytes(), self.i32()
         if kind not in (_REPLY, _EXCEPTION) or got != sequence or (
                 kind == _REPLY and name != method.encode()):
-            raise AttemptFailed(End.BROKEN, "it answers something that was not asked")
+            raise AttemptFailed(End.BROKEN, "its answer does not belong to the request")
         if kind == _EXCEPTION:
             raise self._exception()
         result = self.struct({0: ("success", *_RESULTS[method]), 1: ("refusal", _STRUCT, _Reader.refusal)})

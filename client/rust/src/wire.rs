@@ -172,13 +172,13 @@ fn parse_answer(frame: &[u8], ask: &Ask<'_>, sequence: i32) -> Parsed<Result<Ans
     }
     let (kind, name, got_sequence) = (version as u8, reader.bytes()?, reader.i32()?);
     if !matches!(kind, REPLY | EXCEPTION) || got_sequence != sequence {
-        return Ok(Err(Failure::new(End::Broken, "it answers something that was not asked")));
+        return Ok(Err(Failure::new(End::Broken, "its answer does not belong to the request")));
     }
     if kind == EXCEPTION {
         return reader.exception().map(Err);
     }
     if name != ask.method().as_bytes() {
-        return Ok(Err(Failure::new(End::Broken, "it answers something that was not asked")));
+        return Ok(Err(Failure::new(End::Broken, "its answer does not belong to the request")));
     }
     let (mut success, mut refusal) = (None, None);
     reader.fields(|reader, id, kind| {

@@ -143,7 +143,7 @@ export function readAnswer<T>(ask: Ask<T>, sequence: number, frame: Buffer): Ans
     const head = from.messageBegin();
     if (head.type === MessageType.EXCEPTION) return { failure: readException(from) };
     if (head.name !== ask.method || head.type !== MessageType.REPLY || head.sequence !== sequence) {
-      return { failure: failed('broken', 'it answers something that was not asked') };
+      return { failure: failed('broken', 'its answer does not belong to the request') };
     }
     return readResult(ask, from);
   } catch (fault) {

@@ -175,7 +175,7 @@ bool HessianReader::AppendUnits(size_t units, std::string* text, size_t bytes_ma
     if (text == nullptr) continue;
     const bool is_high = *unit >= 0xd800 && *unit < 0xdc00;
     const bool is_low = *unit >= 0xdc00 && *unit < 0xe000;
-    if (is_low != (high_ != 0)) return Fail("a string with half a character");
+    if (is_low != (high_ != 0)) return Fail("a string with an unpaired surrogate");
     if (is_high) {
       high_ = *unit;
       continue;
@@ -204,7 +204,7 @@ bool HessianReader::Text(std::string& text, size_t bytes_max) {
     code = Code();
     if (!code) return false;
   }
-  return high_ == 0 || Fail("a string with half a character");
+  return high_ == 0 || Fail("a string with an unpaired surrogate");
 }
 
 bool HessianReader::DropText(uint8_t code) {

@@ -153,13 +153,13 @@ final class Wire {
     int kind = version & 0xff;
     String method = reader.string();
     if ((kind != REPLY && kind != EXCEPTION) || reader.i32() != sequence) {
-      throw new Failure(Attempt.End.BROKEN, "it answers something that was not asked");
+      throw new Failure(Attempt.End.BROKEN, "its answer does not belong to the request");
     }
     if (kind == EXCEPTION) {
       throw fault(reader);
     }
     if (!method.equals(ask.method)) {
-      throw new Failure(Attempt.End.BROKEN, "it answers something that was not asked");
+      throw new Failure(Attempt.End.BROKEN, "its answer does not belong to the request");
     }
     return result(reader, ask);
   }

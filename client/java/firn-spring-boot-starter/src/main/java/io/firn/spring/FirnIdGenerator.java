@@ -30,8 +30,8 @@ public class FirnIdGenerator implements BeforeExecutionGenerator {
     Object found = properties.get(CLIENT);
     Object client = found instanceof Supplier<?> supplier ? supplier.get() : found;
     if (!(client instanceof FirnClient firn)) {
-      throw new IdentifierGenerationException("the property " + CLIENT + " of the session factory has no FirnClient;"
-          + " set firn.servers, or the property");
+      throw new IdentifierGenerationException("the session factory's property " + CLIENT + " is not a FirnClient;"
+          + " set firn.servers, or set that property");
     }
     String asked = tag.isEmpty() ? String.valueOf(properties.getOrDefault(TAG, "")) : tag;
     try {
