@@ -123,7 +123,7 @@ func (c *idCheck) faultOf(tag string, ids []int64) string {
 			continue
 		}
 		if uint64(id)&c.layout.fixedMask != c.layout.fixedBits {
-			return fmt.Sprintf("%d cannot be an id of this cluster: a bit that all its ids share differs", id)
+			return fmt.Sprintf("%d cannot be an id of this cluster: a fixed bit of the layout differs", id)
 		}
 		ticks := int64(uint64(id) >> c.layout.timeShift & c.layout.timeMask)
 		ahead := c.layout.epochMs + ticks*c.layout.tickMs - c.wallMs - time.Since(c.saidAt).Milliseconds()

@@ -184,7 +184,7 @@ Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   if (root_.floor >= input_.floor) co_return Status();
   // The cluster forgot a claim of this server, and no restore has lifted the floor above it.
   std::string why =
-      Cat("it lost a claim of ", options_.identity.owner, " until ", FormatRfc3339(input_.floor));
+      Cat("it lost the claim of ", options_.identity.owner, " until ", FormatRfc3339(input_.floor));
   const WallMs floor = input_.floor;
   co_return co_await FreezeBehind(floor, why);
 }

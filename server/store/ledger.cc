@@ -152,7 +152,7 @@ Ledger::Page& Ledger::PageOf(const std::string& tag) {
 void Ledger::Queue(const std::string& tag, Errand errand) {
   Page& page = PageOf(tag);
   if (page.errands.size() == kQueueMax) {
-    errand.done(Unavailable(Named(tag) + " has too much to do"));
+    errand.done(Unavailable(Named(tag) + " has too many requests waiting"));
     return;
   }
   page.errands.push_back(std::move(errand));

@@ -59,7 +59,7 @@ class Layout:
         """A sentence if a server whose clock shows `wall_ms` cannot have issued these ids, which contain a time."""
         mask, fixed = self.fixed_mask, self.fixed_bits
         for number in [one for one in numbers if one & mask != fixed]:
-            return f"{number} cannot be an id of this cluster: a bit that all its ids share differs"
+            return f"{number} cannot be an id of this cluster: a fixed bit of the layout differs"
         shift, time_mask = self.time_shift, self.time_mask
         ticks = [one >> shift & time_mask for one in numbers]
         for tick in (min(ticks), max(ticks)):

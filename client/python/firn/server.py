@@ -91,7 +91,7 @@ class Server:
             self.look_at = NEVER
 
     def take_out(self, rests: bool, now: float) -> float:
-        """It is out, and its status asked when that is over; in how many seconds."""
+        """Ejects the server. Returns the number of seconds until its status is requested."""
         length = self.health.take_out(rests, now)
         if not self.quarantined and not self.draining:
             self.look_at = now + length

@@ -167,7 +167,7 @@ impl IdCheck {
         }
         let layout = layout.filter(|_| self.timed.contains(tag))?;
         if id as u64 & layout.fixed_mask != layout.fixed_bits {
-            return Some(format!("{id} cannot be an id of this cluster: a bit that all its ids share differs"));
+            return Some(format!("{id} cannot be an id of this cluster: a fixed bit of the layout differs"));
         }
         let ticks = id as u64 >> layout.time_shift & layout.time_mask;
         let now_ms = i128::from(self.wall_ms) + self.at.elapsed().as_millis() as i128;

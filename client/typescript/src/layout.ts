@@ -79,7 +79,7 @@ export class IdCheck {
       if (!timed) continue;
       const bits = id < 0n ? BigInt.asUintN(64, id) : id;
       if ((bits & layout.fixedMask) !== layout.fixedBits) {
-        return `${id} cannot be an id of this cluster: a bit that all its ids share differs`;
+        return `${id} cannot be an id of this cluster: a fixed bit of the layout differs`;
       }
       const ticks = Number((bits >> layout.timeShift) & layout.timeMask);
       if (Math.abs(layout.epochMs + ticks * layout.tickMs - serverMs) > SLACK_MS) {

@@ -26,8 +26,8 @@ std::optional<std::string> LayoutEndWatch::Check(Now now) {
   std::string warning;
   const int64_t days = DaysLeft(layout_, now.wall);
   if (days < kWarnDays) {
-    warning = Cat("layout ", layout_.text(), " runs out in ", days,
-                  " days; after that, it has no more ids");
+    warning = Cat("layout ", layout_.text(), " ends in ", days,
+                  " days; after that, no ids can be issued");
   }
   for (const auto& [tag, end] : tags_) {
     const int64_t left = (end - now.wall) / kDay;

@@ -147,9 +147,10 @@ Verb BenchVerb() {
       .arguments = "[TAG]",
       .summary = "generates load through the client library: rate, latency, duplicates",
       .details =
-          "By default one thread calls again as soon as it is answered. With --rate, all threads\n"
-          "together make that many calls per second, and a call's latency counts from the\n"
-          "time at which it was due. Exit code 1 if a call failed or an id was issued twice.\n",
+          "By default one thread calls, each time as soon as its last call is answered. With\n"
+          "--rate, all threads together make that many calls per second, and a call's latency\n"
+          "counts from the time at which it was due. Exit code 1 if a call failed or an id was\n"
+          "issued twice.\n",
       .flags = {"threads", "depth", "connections", "batch", "rate", "seconds", "warmup_ms", "local",
                 "ids_max", "ids_file", FIRN_CLIENT_FLAGS},
       .run = RunBench};

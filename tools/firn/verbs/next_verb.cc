@@ -108,9 +108,9 @@ Verb NextVerb() {
           .arguments = "[TAG] [-n N]",
           .summary = "takes ids through the client library",
           .details =
-              "Without a tag, the servers use their default tag. --watch takes ids until\n"
-              "interrupted, with 10 calls per second, or --rate, of N ids each, and prints rate\n"
-              "and latency every second.\n",
+              "Without a tag, the servers use their default tag. --watch repeats the call until\n"
+              "interrupted, 10 times per second or as --rate says, and prints rate and latency\n"
+              "every second.\n",
           .flags = {"n", "text", "watch", "rate", FIRN_CLIENT_FLAGS},
           .run = RunNext};
 }

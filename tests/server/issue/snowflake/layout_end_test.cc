@@ -27,7 +27,7 @@ TEST_F(LayoutEndTest, IsSilentWithMoreThanAYearLeft) { EXPECT_EQ(Check(), std::n
 
 TEST_F(LayoutEndTest, WarnsOnceADayInTheLastYear) {
   clock_.Advance(6 * kADay);
-  EXPECT_THAT(Check().value_or(""), testing::HasSubstr("runs out in 364 days"));
+  EXPECT_THAT(Check().value_or(""), testing::HasSubstr("ends in 364 days"));
   EXPECT_EQ(Check(), std::nullopt);
   clock_.Advance(kADay);
   EXPECT_THAT(Check().value_or(""), testing::HasSubstr("363 days"));

@@ -50,7 +50,7 @@ final class IdCheck {
       return null;
     }
     if ((id & fixedMask) != fixedBits) {
-      return id + " cannot be an id of this cluster: a bit that all its ids share differs";
+      return id + " cannot be an id of this cluster: a fixed bit of the layout differs";
     }
     long at = epochMs + (id >>> timeShift & timeMask) * tickMs;
     boolean near = Math.abs(at - offsetMs - System.nanoTime() / 1_000_000) <= SLACK_MS;
