@@ -35,7 +35,7 @@ class TextTemplateParser {
       } else if (TakeText("{")) {
         ReadItem();
       } else if (rest_[0] == '}') {
-        faults_.Add("a '}' without its '{': a brace as such is written twice");
+        faults_.Add("a '}' without its '{'; write }} for a literal brace");
         rest_.remove_prefix(1);
       } else {
         AddLiteral(rest_[0]);

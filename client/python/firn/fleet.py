@@ -171,7 +171,7 @@ class Fleet:
     # --- connecting -------------------------------------------------------------------------------
 
     def dialled(self, server: Server, reached: bool) -> None:
-        """Whether a connection, up to the server's status, could be opened."""
+        """Records an attempt to connect. `reached`: the connection opened and the server sent its status."""
         with self.lock:
             self._counts["connects"] += 1
             self._counts["connects_failed"] += not reached

@@ -311,7 +311,7 @@ bool HessianReader::DropScalar(uint8_t code) {
     if (code == fixed) return Drop(bytes);
   }
   if (code == kReference) return Fail("a reference to an earlier value");
-  if (IsObject(code)) return Fail("an object of a class");
+  if (IsObject(code)) return Fail("an object of a class, which is not supported");
   return Fail("a byte that begins no value");
 }
 

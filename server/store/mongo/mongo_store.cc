@@ -81,7 +81,7 @@ Result<Range> MongoStore::Move(const TagDefinition& tag, int64_t at_least, int64
   const int64_t ceiling = at_least > most - kJumpMax ? most : at_least + kJumpMax;
   if (counter.max > ceiling) {
     return Corrupt(Cat("max is ", counter.max, ", far beyond the ", at_least,
-                       " that the ledger knows; if that is meant, raise the tag's start to it"));
+                       " that the ledger knows; if that is intended, raise the tag's start to it"));
   }
   if (counter.max < at_least) {
     if (at_least > tag.start.value_or(1)) Judge(tag.name, counter.max, at_least);

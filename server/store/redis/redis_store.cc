@@ -46,7 +46,7 @@ Status Refusal(const std::vector<std::string>& answer, int64_t at_least) {
     return Corrupt("the hash belongs to a tiered store; give this one another prefix");
   if (word == "far") {
     return Corrupt(Cat("max is ", answer[1], ", far beyond the ", at_least,
-                       " that the ledger knows; if that is meant, raise the tag's start to it"));
+                       " that the ledger knows; if that is intended, raise the tag's start to it"));
   }
   return Corrupt(word + " is " + Quoted(answer[1]) + ", which is invalid; correct the hash");
 }

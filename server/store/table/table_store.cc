@@ -184,7 +184,7 @@ Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least,
   const Wanted wanted(table_, at_least, std::min(size, left));
   if (row > wanted.ceiling) {
     return Corrupt(Cat("max_id is ", row, ", far beyond the ", at_least,
-                       " that the ledger knows; if that is meant, raise the tag's start to it"));
+                       " that the ledger knows; if that is intended, raise the tag's start to it"));
   }
   if (at_least > tag.start.value_or(1)) JudgeRow(tag.name, row, at_least);
   FIRN_ASSIGN(const Range range, MoveRow(tag, wanted, use));

@@ -124,8 +124,8 @@ TEST(HessianReaderTest, FollowsNoReferenceAndNoClass) {
   EXPECT_EQ(FaultOf("C\x01"
                     "A\x91\x01"
                     "b\x60\x90"),
-            "an object of a class");
-  EXPECT_EQ(FaultOf("O\x90\x90"), "an object of a class");
+            "an object of a class, which is not supported");
+  EXPECT_EQ(FaultOf("O\x90\x90"), "an object of a class, which is not supported");
   EXPECT_EQ(FaultOf("H\x01"
                     "a\x51\x90Z"),
             "a reference to an earlier value");
