@@ -70,7 +70,7 @@ class WireCodec::Coding {
       thrift::protocol::TMessageType type;
       int32_t its_sequence = 0;
       protocol_->readMessageBegin(name, type, its_sequence);
-      if (its_sequence != sequence) return Broken("it answers another call");
+      if (its_sequence != sequence) return Broken("its answer belongs to another call");
       if (type == thrift::protocol::T_EXCEPTION) return ReadDefect();
       if (type != thrift::protocol::T_REPLY || name != method) return Broken("it is not an answer");
       answer.read(&*protocol_);

@@ -40,7 +40,7 @@ Result<std::string> TakeQuoted(std::string_view& rest) {
       return out;
     }
     if (rest[i] == '\\' && ++i < rest.size() && rest[i] != '"' && rest[i] != '\\') {
-      return Invalid("only \\\" and \\\\ are known inside quotes");
+      return Invalid("inside quotes, a backslash is followed by \\\" or \\\\ only");
     }
     if (i < rest.size()) out += rest[i];
   }

@@ -162,7 +162,7 @@
         "Unread answers of one connection at which the server stops reading from it, in bytes.")   \
   LIMIT(int64, output_total_bytes_max, 1024, int64_t{1} << 40,                                     \
         "Maximum memory of all connections' buffers, in bytes. Above it, the connection with the " \
-        "most is closed.")                                                                         \
+        "largest buffers is closed.")                                                              \
   LIMIT(int32, spare_descriptors, 0, 100'000,                                                      \
         "File descriptors reserved for registry, stores and files. With no more left, the "        \
         "public port accepts no connection.")                                                      \

@@ -43,7 +43,7 @@ std::vector<Cause> InAnswers() {
       {"FarTime", {.kind = Kind::kFarTime}, " broke the protocol after .* ms: .*"},
       {"OtherSequence",
        {.kind = Kind::kOtherSequence},
-       " broke the protocol after .* ms: it answers another call$"},
+       " broke the protocol after .* ms: its answer belongs to another call$"},
       {"Empty", {.kind = Kind::kEmpty}, " broke the protocol after .* ms: the answer is empty$"},
       {"NoSuchMethod",
        {.kind = Kind::kNoMethod},
