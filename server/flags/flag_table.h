@@ -114,12 +114,12 @@
        "a crash.")                                                                                 \
   GROUP("Machine id without a registry (--registry=static:13)")                                    \
   SWITCH(static_first_start, place.static_first_start,                                             \
-         "The machine id was never used before, so a missing grant file is correct.")              \
+         "Confirm that the machine id was never used, so that the missing grant file is correct.") \
   SWITCH(static_clock_ok, place.static_clock_ok,                                                   \
-         "The wall clock is right, although it differs from the last id by more than a day.")      \
+         "Confirm that the wall clock is right although it is more than a day from the last id.")  \
   SWITCH(static_adopt, place.static_adopt,                                                         \
-         "The grant file was moved here on purpose, and no other server uses it or its original. " \
-         "Pass it for one start only.")                                                            \
+         "Confirm that the grant file was moved here on purpose, and that no other server uses "   \
+         "it or its original. Pass this flag for one start only.")                                 \
   GROUP("History")                                                                                 \
   TEXT(history_file, history.path,                                                                 \
        "File that records the ids of tags with the plugin `history`. Empty: such tags are "        \

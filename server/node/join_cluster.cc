@@ -106,7 +106,7 @@ Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
   if (remembered && remembered->uuid == meta.uuid && remembered->layout != meta.layout) {
     return Invalid("cluster " + meta.uuid + " has come back with the layout " + meta.layout +
                    ", but had " + remembered->layout +
-                   ": its new ids could be old ones; delete the registry's data, and run\n  " +
+                   ": its ids could repeat earlier ones; delete the registry's data, and run\n  " +
                    RestoreCommandOf(place, *remembered, now));
   }
   if (place.layout && place.layout->text() != meta.layout) {

@@ -10,7 +10,9 @@
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
 
-DEFINE_string(source, "", "Firn's source tree. Empty: the one above this folder or this program.");
+DEFINE_string(source, "",
+              "Folder of Firn's source tree. Empty: the tree that contains the current folder or "
+              "this program.");
 DEFINE_string(logs, "",
               "Folder that keeps the logs and a plot, drill.svg. Empty: they are deleted.");
 DEFINE_int32(away, 0,
