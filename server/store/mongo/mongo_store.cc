@@ -99,7 +99,8 @@ Result<Range> MongoStore::Move(const TagDefinition& tag, int64_t at_least, int64
 }
 
 Result<Range> MongoStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
-  if (at_least < 0 || size < 1) return Invalid(Cat("a range of ", size, " numbers"));
+  if (at_least < 0 || size < 1)
+    return Invalid(Cat("a range of ", size, " numbers from ", at_least, " is invalid"));
   if (at_least >= kRangeEnd) return Exhausted("63 bits are used up");
   FIRN_TRY(Connect());
   Result<Range> range = Move(tag, at_least, size);

@@ -84,7 +84,8 @@ Result<std::vector<std::string>> RedisStore::Run(const TagDefinition& tag,
 }
 
 Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
-  if (at_least < 0 || size < 1) return Invalid(Cat("a range of ", size, " numbers"));
+  if (at_least < 0 || size < 1)
+    return Invalid(Cat("a range of ", size, " numbers from ", at_least, " is invalid"));
   if (at_least >= kNumbersEnd) return Exhausted("Redis counts to 2^53 only");
   const int64_t ceiling = std::min(at_least + kJumpMax, kNumbersEnd);
   FIRN_ASSIGN(const auto answer,

@@ -143,7 +143,8 @@ Result<Range> TableStore::MoveRow(const TagDefinition& tag, const Wanted& wanted
 
 Result<Range> TableStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {
   away_ = false;
-  if (at_least < 0 || size < 1) return Invalid(Cat("a range of ", size, " numbers"));
+  if (at_least < 0 || size < 1)
+    return Invalid(Cat("a range of ", size, " numbers from ", at_least, " is invalid"));
   FIRN_TRY(late_.MayAsk(tag.name));
   FIRN_TRY(Connect());
   const BootMs began = clock_.Boot();
