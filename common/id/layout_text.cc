@@ -159,7 +159,7 @@ class LayoutParser {
 
   void CheckMachine(const Field& machine) {
     if (machine.width <= Layout::kMachineBitsMax) return;
-    faults_.Add(Cat("machine has ", machine.width, " bits, the registry has slots for ",
+    faults_.Add(Cat("machine has ", machine.width, " bits; the registry has slots for at most ",
                     Layout::kMachineBitsMax));
   }
 

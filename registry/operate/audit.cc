@@ -205,7 +205,7 @@ Status Auditor::ReadProviders() {
     } else {
       Fault(Urgency::kSoon,
             provider->address + ": its report cannot be read: " + report.status().message(),
-            "run the command again, then restart that server");
+            "run the command again; if the fault stays, restart that server");
     }
   }
   return {};

@@ -84,7 +84,7 @@ std::string FixOfTag(std::string_view why) {
     return "start that server with the missing flag, or change the definition: " +
            PrintCommand(PrintedCommand::kTagsSet);
   }
-  if (why.starts_with("no_numbers")) return "bring the tag's store back, or create its row";
+  if (why.starts_with("no_numbers")) return "repair the tag's store, or create its row";
   return {};
 }
 

@@ -46,7 +46,7 @@ class LocalTag:
 
     @classmethod
     def segment(cls, tag: str) -> LocalTag:
-        """For segment tags: ids are kept."""
+        """For segment tags: ids in memory are kept until they are used."""
         return cls(tag)
 
 
