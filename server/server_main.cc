@@ -121,7 +121,7 @@ std::string OwnNames(const Extensions& own) {
   for (const auto& [name, maker] : own.strategies) page += Cat("  strategy ", name, "\n");
   for (const auto& [name, maker] : own.plugins) page += Cat("  plugin ", name, "\n");
   for (const auto& [name, maker] : own.stores) page += Cat("  store ", name, "\n");
-  return page.empty() ? page : "\nThis program's own, for tags to name:\n" + page;
+  return page.empty() ? page : "\nAdded by this program, for use in tags:\n" + page;
 }
 
 int Fail(const Status& status, int code) {

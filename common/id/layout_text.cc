@@ -147,7 +147,7 @@ class LayoutParser {
       if (fields_[i].kind == FieldKind::kTime) CheckEnd(fields_[i]);
     }
     if (bits > 64) {
-      faults_.Add(Cat("the fields have ", bits, " bits in all, an id has 64"));
+      faults_.Add(Cat("the fields have ", bits, " bits in all; an id has 64"));
     } else if (bits == 64 && widths_known_ && count_ > 0 && !MayHoldSign(fields_[0].kind)) {
       faults_.Add("the highest of 64 bits is the sign: only version or zero may hold it");
     }

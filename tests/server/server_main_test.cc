@@ -36,7 +36,7 @@ TEST(ServerMainTest, HelpListsTheUsersPartsAndCreatesNothing) {
   EXPECT_EQ(RunServer({"--help"}, Own()), 0);
   const std::string page = testing::internal::GetCapturedStdout();
   EXPECT_TRUE(
-      page.ends_with("This program's own, for tags to name:\n"
+      page.ends_with("Added by this program, for use in tags:\n"
                      "  strategy voucher\n  plugin single\n  store memory\n"))
       << page;
 }

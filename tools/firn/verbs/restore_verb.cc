@@ -30,8 +30,8 @@
 #include "tools/firn/verbs/verbs.h"
 
 DEFINE_bool(again, false,
-            "Lift everything once more, although the cluster has just been restored and nothing "
-            "new is known, because its data were lost again.");
+            "Restore once more although no fact is new since the last restore: the data were lost "
+            "again.");
 DECLARE_bool(dry_run);
 DECLARE_string(uuid);
 DECLARE_string(from);
