@@ -206,7 +206,7 @@ std::string Fleet::ReportNoServer() const {
 std::string Fleet::Lack() const {
   const std::lock_guard lock(mutex_);
   if (servers_.empty()) {
-    return counters_.lists == 0 ? "no list of servers has come yet" : "no server is known";
+    return counters_.lists == 0 ? "no list of servers was received yet" : "no server is known";
   }
   const std::string text = Cat("of ", servers_.size(), " known servers none may be asked");
   for (const auto& [address, server] : servers_) {

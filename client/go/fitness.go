@@ -20,11 +20,11 @@ func (f *fleet) admit(status *serverStatus) *failure {
 		return problem
 	}
 	if f.uuid != "" && status.clusterUUID != f.uuid {
-		return failed(WrongService, fmt.Sprintf("its cluster is '%s', this one's '%s'",
+		return failed(WrongService, fmt.Sprintf("its cluster is '%s', not '%s'",
 			status.clusterUUID, f.uuid))
 	}
 	if status.layout == "" || (f.layout != "" && status.layout != f.layout) {
-		return failed(WrongService, fmt.Sprintf("its layout is '%s', this one's '%s'",
+		return failed(WrongService, fmt.Sprintf("its layout is '%s', not '%s'",
 			status.layout, f.layout))
 	}
 	f.uuid, f.layout = status.clusterUUID, status.layout

@@ -101,7 +101,7 @@ TEST(ListTest, ReportsAtTheDeadlineThatThereIsNoProvider) {
     return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
   };
   rig.options.deadline = Milliseconds(100);
-  EXPECT_EQ(rig.GetId().status(), Unavailable("no provider: no list of servers has come yet"));
+  EXPECT_EQ(rig.GetId().status(), Unavailable("no provider: no list of servers was received yet"));
   tell({});
   EXPECT_EQ(rig.GetId().status(), Unavailable("no provider: no server is known"));
   EXPECT_TRUE(rig.SawEvent(ClientEvent::Kind::kNoServer));

@@ -248,7 +248,7 @@ class Fleet:
                                        ("layout", status.layout, self.layout)):
                 if (ours and theirs != ours) or (what == "layout" and not theirs):
                     raise AttemptFailed(End.WRONG_SERVICE,
-                                        f"its {what} is '{theirs}', this one's '{ours}'")
+                                        f"its {what} is '{theirs}', not '{ours}'")
             self.uuid, self.layout = status.cluster_uuid, status.layout
             self._own_numbers.update(one.tag for one in status.tags
                                      if one.strategy != "snowflake")

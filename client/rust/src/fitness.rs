@@ -23,11 +23,11 @@ impl Fleet {
             return Err(Failure::refused(Reason::NotReady, "it does not know its cluster yet"));
         }
         if !state.uuid.is_empty() && status.cluster_uuid != state.uuid {
-            let text = format!("its cluster is '{}', this one's '{}'", status.cluster_uuid, state.uuid);
+            let text = format!("its cluster is '{}', not '{}'", status.cluster_uuid, state.uuid);
             return Err(Failure::new(End::WrongService, text));
         }
         if status.layout.is_empty() || (!state.layout.is_empty() && status.layout != state.layout) {
-            let text = format!("its layout is '{}', this one's '{}'", status.layout, state.layout);
+            let text = format!("its layout is '{}', not '{}'", status.layout, state.layout);
             return Err(Failure::new(End::WrongService, text));
         }
         state.uuid.clone_from(&status.cluster_uuid);

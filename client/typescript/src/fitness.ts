@@ -26,10 +26,10 @@ export class FitnessRules {
       return failed('refused', 'it does not know its cluster yet', 'NOT_READY');
     }
     if (fleet.uuid !== '' && status.clusterUuid !== fleet.uuid) {
-      return failed('wrong service', `its cluster is '${status.clusterUuid}', this one's '${fleet.uuid}'`);
+      return failed('wrong service', `its cluster is '${status.clusterUuid}', not '${fleet.uuid}'`);
     }
     if (status.layout === '' || (fleet.layout !== '' && status.layout !== fleet.layout)) {
-      return failed('wrong service', `its layout is '${status.layout}', this one's '${fleet.layout}'`);
+      return failed('wrong service', `its layout is '${status.layout}', not '${fleet.layout}'`);
     }
     fleet.uuid = status.clusterUuid;
     fleet.layout = status.layout;

@@ -49,7 +49,7 @@ std::string UnframedRefusal(std::string_view first) {
 std::string_view DescribeUnknownPeer(std::string_view first) {
   if (IsUnframedBinary(first)) return "binary Thrift without frames";
   if (IsUnframedCompact(first)) return "compact Thrift without frames";
-  if (first.starts_with("\x16\x03")) return "TLS, and this port is a plain one";
+  if (first.starts_with("\x16\x03")) return "TLS, which this port does not use";
   if (IsRedis(first)) return "Redis, which is not served on this port";
   if (first.starts_with("\xda\xbb")) return "Dubbo, which is not served on this port";
   if (first.size() > 4 && first.starts_with(std::string_view("\0\0\0", 3))) {

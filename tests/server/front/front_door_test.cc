@@ -154,7 +154,7 @@ TEST_F(FrontDoorTest, LogsAnUnsupportedProtocolAtALimitedRate) {
 }
 
 TEST(Stranger, IsRecognisedByItsFirstBytes) {
-  EXPECT_EQ(DescribeUnknownPeer("\x16\3\1\0\xa5"s), "TLS, and this port is a plain one");
+  EXPECT_EQ(DescribeUnknownPeer("\x16\3\1\0\xa5"s), "TLS, which this port does not use");
   EXPECT_EQ(DescribeUnknownPeer("\x80\1\0\1"s), "binary Thrift without frames");
   EXPECT_EQ(DescribeUnknownPeer("\x82\x21\0"s), "compact Thrift without frames");
   EXPECT_EQ(DescribeUnknownPeer("\0\0\0\5getId"s), "Thrift's old binary form, without a version");

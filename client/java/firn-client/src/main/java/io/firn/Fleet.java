@@ -329,12 +329,12 @@ final class Fleet {
     }
     if (!uuid.isEmpty() && !theirs.equals(uuid)) {
       throw new Failure(Attempt.End.WRONG_SERVICE,
-          "its cluster is '" + theirs + "', this one's '" + uuid + "'");
+          "its cluster is '" + theirs + "', not '" + uuid + "'");
     }
     if (status.layout.isEmpty()
         || (!layout.isEmpty() && !status.layout.equals(layout))) {
       throw new Failure(Attempt.End.WRONG_SERVICE,
-          "its layout is '" + status.layout + "', this one's '" + layout + "'");
+          "its layout is '" + status.layout + "', not '" + layout + "'");
     }
     uuid = theirs;
     layout = status.layout;
