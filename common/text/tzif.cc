@@ -81,7 +81,7 @@ class TzifParser {
           std::chrono::seconds(BigEndian(i * time_bytes, time_bytes))};
       const auto type = static_cast<uint8_t>(rest_[indices_at + i]);
       if (i > 0 && at <= zone_->changes_.back()) return Corrupt("changes are not in order");
-      if (type >= counts.types) return Corrupt("a change to no kind of time");
+      if (type >= counts.types) return Corrupt("a change to an unknown kind of time");
       zone_->changes_.push_back(at);
       zone_->type_after_.push_back(type);
     }
