@@ -164,8 +164,8 @@
         "Maximum memory of all connections' buffers, in bytes. Above it, the connection with the " \
         "largest buffers is closed.")                                                              \
   LIMIT(int32, spare_descriptors, 0, 100'000,                                                      \
-        "File descriptors reserved for registry, stores and files. With no more left, the "        \
-        "public port accepts no connection.")                                                      \
+        "File descriptors reserved for registry, stores and files. When no others are free, the "  \
+        "public port closes a connection as at --connections_max, or accepts no more.")            \
   LIMIT(int32, idle_ms, 100, kDayMs,                                                               \
         "Time after which an idle connection is closed, in milliseconds.")                         \
   LIMIT(int32, half_request_ms, 100, kDayMs,                                                       \

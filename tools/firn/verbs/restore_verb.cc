@@ -183,7 +183,7 @@ Result<RegistrySession> OpenForRestore() {
   Result<RegistrySession> session = RegistrySession::Open();
   if (session.code() != Code::kNotFound) return session;
   return NotFound("there is no registry at " + ChosenRegistry() +
-                  ", and --dry_run creates none; the restore without it does");
+                  "; to create one, run the same command without --dry_run");
 }
 
 Result<Output> RunRestore(const Words& words) {
