@@ -32,7 +32,7 @@ ClaimKeeper::ClaimKeeper(ClaimOptions options, Coordinator& coordinator, StateFo
 void ClaimKeeper::OnSession(const SessionEvent& event) {
   if (session_ != 0) unreached_since_ = now_.clocks.boot;
   session_ = event.kind == SessionEvent::Kind::kConnected ? event.session : 0;
-  if (upkeep_ != nullptr) upkeep_->LookAgain();
+  if (upkeep_ != nullptr) upkeep_->CheckAgain();
   if (acquisition_ != nullptr) acquisition_->LoseConnection();
 }
 
@@ -176,7 +176,7 @@ void ClaimKeeper::FinishAcquisition() {
   }
   Begin(won->terms, {.session = won->live_session, .present = true});
   upkeep_->NoteRegistryClock(ended->registry_clock());
-  if (ended->connection_lost()) upkeep_->LookAgain();
+  if (ended->connection_lost()) upkeep_->CheckAgain();
   Tell(won->inherited ? ClaimEvent::Kind::kInherited : ClaimEvent::Kind::kClaimed,
        SlotText(tenure_->terms().slot));
 }

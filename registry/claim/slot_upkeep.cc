@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kRenewalsPerWindow = 20;
 constexpr uint64_t kInspectMinMs = 30'000;
-constexpr Milliseconds kThawLook{2'000};
+constexpr Milliseconds kThawCheck{2'000};
 constexpr uint64_t kRetryFirstMs = 100;
 constexpr int kRetryDoublingsMax = 5;
 
@@ -29,7 +29,7 @@ SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, En
       live_(live),
       keep_grant_(std::move(keep_grant)),
       registry_clock_(options.skew_max, options.registry_shares_clock),
-      looked_in_(live.session),
+      checked_in_(live.session),
       inspect_at_(now + Milliseconds(kInspectMinMs)),
       write_at_(now + kClaimWindowFirst / kRenewalsPerWindow),
       async_registry_(coordinator) {}
@@ -50,9 +50,9 @@ void SlotUpkeep::Tick(const KeeperTime& now, int64_t session, WallMs used) {
 
 SlotUpkeep::Doing SlotUpkeep::NextAction() {
   const BootMs now = now_.clocks.boot;
-  const bool new_session = looked_in_ != connected_in_;
-  if (now >= inspect_at_ || (new_session && look_began_in_ != connected_in_)) {
-    return Doing::kLooking;
+  const bool new_session = checked_in_ != connected_in_;
+  if (now >= inspect_at_ || (new_session && check_began_in_ != connected_in_)) {
+    return Doing::kChecking;
   }
   if (new_session || fate_ != Fate::kHeld) return Doing::kNothing;
   if (now_.id_time >= tenure_.bound() && !releasing()) {
@@ -67,7 +67,7 @@ SlotUpkeep::Doing SlotUpkeep::NextAction() {
 void SlotUpkeep::Begin(Doing what) {
   doing_ = what;
   if (what == Doing::kNothing) return;
-  task_ = what == Doing::kWriting ? Write() : Look();
+  task_ = what == Doing::kWriting ? Write() : CheckSlot();
   async_registry_.Start(task_);
 }
 
@@ -103,7 +103,7 @@ Task<> SlotUpkeep::Write() {
     case SlotWritten::Outcome::kOther:
     case SlotWritten::Outcome::kUnknown:
       // Check the slot before the next write.
-      looked_in_ = 0;
+      checked_in_ = 0;
       inspect_at_ = now_.clocks.boot;
       break;
     case SlotWritten::Outcome::kNotApplied:
@@ -170,7 +170,7 @@ SlotChange SlotUpkeep::Change(const Nonce& word) const {
   } else if (live_.session != connected_in_) {
     live = live_.present ? Wanted::kReplace : Wanted::kCreate;
   }
-  return {.session = looked_in_,
+  return {.session = checked_in_,
           .over = terms,
           .record = {.nonce = releasing() ? Nonce() : terms.nonce,
                      .word = word,
@@ -229,8 +229,8 @@ void SlotUpkeep::EndRelease(std::string reason) {
 
 // --- checks --------------------------------------------------------------------------------------
 
-Task<> SlotUpkeep::Look() {
-  look_began_in_ = connected_in_;
+Task<> SlotUpkeep::CheckSlot() {
+  check_began_in_ = connected_in_;
   inspect_at_ = now_.clocks.boot + Milliseconds(kInspectMinMs + entropy_.Below(kInspectMinMs));
   const Tenure::Terms held = tenure_.terms();
   Finding finding = co_await Inspect(&async_registry_, held);
@@ -251,7 +251,7 @@ Task<> SlotUpkeep::Look() {
       fate_ = Fate::kLapsing;
       // Notice the end of the freeze soon.
       if (finding.meta.has_value() && finding.meta->frozen) {
-        inspect_at_ = now_.clocks.boot + kThawLook;
+        inspect_at_ = now_.clocks.boot + kThawCheck;
       }
       break;
     case Finding::Verdict::kRestored:
@@ -275,8 +275,8 @@ void SlotUpkeep::NoteOurs(const Finding& finding) {
   tenure_.Renewed(finding.version, record.word, record.bound, record.others);
   predecessor_ = HolderIn(record);
   tenure_.LearnRoot(finding.meta->era, finding.meta->floor, finding.meta_set_at);
-  if (look_began_in_ != connected_in_) return;  // read in an earlier connection
-  looked_in_ = connected_in_;
+  if (check_began_in_ != connected_in_) return;  // read in an earlier connection
+  checked_in_ = connected_in_;
   live_.present = finding.live_session != 0;
   live_.session = finding.live_session == connected_in_ ? connected_in_ : 0;
 }
@@ -290,8 +290,8 @@ Task<> SlotUpkeep::FreezeOut() {
   fate_ = safe.ok() ? Fate::kLapsing : Fate::kGone;
   if (!safe.ok()) reason_ += "; " + safe.message();
   reason_ = AskForRestore(reason_);
-  looked_in_ = safe.ok() ? connected_in_ : 0;
-  if (safe.ok()) inspect_at_ = now_.clocks.boot + kThawLook;
+  checked_in_ = safe.ok() ? connected_in_ : 0;
+  if (safe.ok()) inspect_at_ = now_.clocks.boot + kThawCheck;
 }
 
 // The slot has another holder, which is legitimate once our bound has passed. Before, or if it is a

@@ -71,7 +71,7 @@ class SlotUpkeep {
 
   // Requires a new check after a reconnection, also in the same session: a registry restored from a
   // backup may contain the session.
-  void LookAgain() { looked_in_ = look_began_in_ = 0; }
+  void CheckAgain() { checked_in_ = check_began_in_ = 0; }
 
   Fate fate() const { return fate_; }
   const std::string& reason() const { return reason_; }
@@ -85,7 +85,7 @@ class SlotUpkeep {
   bool release_ended() const { return release_ended_; }
 
  private:
-  enum class Doing { kNothing, kWriting, kLooking };
+  enum class Doing { kNothing, kWriting, kChecking };
 
   Doing NextAction();
   void Begin(Doing what);
@@ -98,7 +98,7 @@ class SlotUpkeep {
   };
   void NoteRenewed(const SlotChange& change, const SlotWritten& written, const Asked& asked);
   void NoteClock(WallMs shown, Now asked);
-  Task<> Look();
+  Task<> CheckSlot();
   void NoteOurs(const Finding& finding);
   Task<> FreezeOut();
   SlotChange Change(const Nonce& word) const;
@@ -133,8 +133,8 @@ class SlotUpkeep {
   WallMs used_;
   // Sessions; 0: none.
   int64_t connected_in_ = 0;
-  int64_t look_began_in_ = 0;
-  int64_t looked_in_ = 0;  // the check found the slot intact
+  int64_t check_began_in_ = 0;
+  int64_t checked_in_ = 0;  // the check found the slot intact
   BootMs inspect_at_;
   BootMs write_at_;
   int renewals_ = 0;

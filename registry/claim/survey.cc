@@ -86,7 +86,7 @@ class Survey {
       : async_registry_(registry), entropy_(entropy), query_(query) {}
 
   Task<> LookAt(Slot slot);
-  Task<> LookAtRack();
+  Task<> ReadRackSlots();
   bool found() const { return !found_.candidates.empty(); }
   // The requested or hinted slot is free by its record, but its `live` could not be read.
   bool cut_short() const { return unanswered_ && !passed_.empty(); }
@@ -121,7 +121,7 @@ Task<> Survey::LookAt(Slot slot) {
   co_await TakePassed();
 }
 
-Task<> Survey::LookAtRack() {
+Task<> Survey::ReadRackSlots() {
   passed_.clear();
   ahead_ = live_ = unreadable_ = kept_out_ = 0;
   found_.alarms.clear();
@@ -251,7 +251,7 @@ Task<Surveyed> SurveySlots(AsyncRegistry* registry, Entropy* entropy, SlotQuery 
     co_await survey.LookAt(first);
     if (only_one || survey.found() || survey.cut_short()) co_return survey.Take();
   }
-  co_await survey.LookAtRack();
+  co_await survey.ReadRackSlots();
   co_return survey.Take();
 }
 
