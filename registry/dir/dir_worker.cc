@@ -9,12 +9,12 @@ namespace firn {
 namespace {
 
 // The state that a watch compares: different results mean that the node has changed.
-std::string Look(const Result<Node>& node) {
+std::string StateSeen(const Result<Node>& node) {
   if (!node.ok()) return node.code() == Code::kCorrupt ? "damaged" : "";
   return Cat(node->stat.created_zxid, ".", node->stat.version);
 }
 
-std::string Look(const Result<std::vector<std::string>>& names) {
+std::string StateSeen(const Result<std::vector<std::string>>& names) {
   if (!names.ok()) return {};
   std::string look = "/";
   for (const std::string& name : *names) look += name + "/";
@@ -65,7 +65,7 @@ std::optional<DirWorker::Job> DirWorker::Next() {
       arrived_.wait(lock, something);
     } else if (!arrived_.wait_for(lock, poll_interval_, something)) {
       lock.unlock();
-      LookAfterWatches();
+      CheckWatches();
       lock.lock();
     }
   }
@@ -80,14 +80,14 @@ Answer DirWorker::Do(Job& job) {
     case Job::Kind::kRead: {
       Result<Node> node = tree_->Read(job.path);
       if (node.ok() || node.code() == Code::kNotFound || node.code() == Code::kCorrupt) {
-        LeaveWatch(job.node_watch, WatchKind::kNode, job.path, Look(node));
+        LeaveWatch(job.node_watch, WatchKind::kNode, job.path, StateSeen(node));
       }
       return node;
     }
     case Job::Kind::kList: {
       Result<std::vector<std::string>> names = tree_->List(job.path);
       if (names.ok()) {
-        LeaveWatch(job.children_watch, WatchKind::kChildren, job.path, Look(names));
+        LeaveWatch(job.children_watch, WatchKind::kChildren, job.path, StateSeen(names));
       } else if (names.code() == Code::kNotFound) {
         LeaveWatch(job.node_watch, WatchKind::kNode, job.path, {});
       }
@@ -109,14 +109,14 @@ void DirWorker::LeaveWatch(WatchTable::Id id, WatchKind kind, const std::string&
   watches_.emplace(id, Watch{kind, path, std::move(seen)});
 }
 
-void DirWorker::LookAfterWatches() {
+void DirWorker::CheckWatches() {
   const Result<uint64_t> changes = tree_->Changes();
   if (!changes.ok() || *changes == changes_seen_) return;
   changes_seen_ = *changes;
   for (auto watch = watches_.begin(); watch != watches_.end();) {
     const auto& [kind, path, seen] = watch->second;
     const std::string look =
-        kind == WatchKind::kNode ? Look(tree_->Read(path)) : Look(tree_->List(path));
+        kind == WatchKind::kNode ? StateSeen(tree_->Read(path)) : StateSeen(tree_->List(path));
     if (look == seen) {
       ++watch;
       continue;

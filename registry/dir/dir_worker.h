@@ -57,7 +57,7 @@ class DirWorker {
   std::optional<Job> Next();
   Answer Do(Job& job);
   void LeaveWatch(WatchTable::Id id, WatchKind kind, const std::string& path, std::string seen);
-  void LookAfterWatches();
+  void CheckWatches();
 
   const Milliseconds poll_interval_;
   std::unique_ptr<DirTree> tree_;

@@ -103,7 +103,7 @@ void FolderWatch::Keep(const std::string& name, const Node& node) {
 
 void FolderWatch::Forget(const std::string& name) { differs_ |= nodes_.erase(name) > 0; }
 
-void FolderWatch::Look(const std::string& name) {
+void FolderWatch::ReadAgain(const std::string& name) {
   stale_[name] = true;
   differs_ = true;
   refresh_at_ = now_;

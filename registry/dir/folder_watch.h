@@ -37,7 +37,7 @@ class FolderWatch {
   void Tick(BootMs now);
 
   // Reads one node again, which may be new, and calls `changed` even if nothing differs.
-  void Look(const std::string& name);
+  void ReadAgain(const std::string& name);
 
   // The copy, by node name. Complete only after the first call of `changed`.
   const std::map<std::string, Node>& nodes() const { return nodes_; }

@@ -45,7 +45,7 @@ TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catal
       served_(catalogue, issuer),
       meta_(coordinator, entropy, [this](const Result<ClusterMeta>&) { WantLook(); }),
       watch_(coordinator, entropy, std::string(kTagsPath), [this] { Follow(); }),
-      looks_(coordinator, [this](const std::string& tag) { watch_.Look(EncodeTagName(tag)); }),
+      looks_(coordinator, [this](const std::string& tag) { watch_.ReadAgain(EncodeTagName(tag)); }),
       async_registry_(coordinator) {}
 
 void TagFollower::Tick(BootMs now) {
@@ -71,7 +71,7 @@ void TagFollower::Tick(BootMs now) {
 
 void TagFollower::Redefined(const std::string& tag) {
   served_.Renew(tag);
-  watch_.Look(EncodeTagName(tag));
+  watch_.ReadAgain(EncodeTagName(tag));
 }
 
 // --- what the registry says ---------------------------------------------------------------------
@@ -98,7 +98,7 @@ Task<> TagFollower::Look() {
       if (IsConfirmed(doubted[i], (*nodes)[i])) {
         confirmed.insert(doubted[i]);
       } else {
-        watch_.Look(EncodeTagName(doubted[i]));
+        watch_.ReadAgain(EncodeTagName(doubted[i]));
       }
     }
   }
