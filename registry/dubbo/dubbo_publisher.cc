@@ -29,7 +29,7 @@ void DubboPublisher::Tick(BootMs now) {
 Task<> DubboPublisher::DoDueWork() {
   const BootMs now = async_registry_.now();
   if (now - last_look_ >= kRecheckInterval) look_ = true;
-  if (look_ && now >= not_before_) co_return co_await Look();
+  if (look_ && now >= not_before_) co_return co_await ReadNode();
   if (look_ || wanted_ == held_) co_return;
   const std::optional<int> wanted = wanted_;
   std::vector<Write> writes;
@@ -55,7 +55,7 @@ std::vector<std::string> DubboPublisher::Names(int weight) const {
 }
 
 // Lists the folders, and writes what differs from the wanted nodes.
-Task<> DubboPublisher::Look() {
+Task<> DubboPublisher::ReadNode() {
   look_ = false;
   last_look_ = async_registry_.now();
   const std::optional<int> wanted = wanted_;
@@ -70,7 +70,7 @@ Task<> DubboPublisher::Look() {
         if (wanted) co_await MakeFolders();
         if (!wanted) continue;
       }
-      co_return LookAgainSoon();
+      co_return ReadAgainSoon();
     }
     for (const std::string& name : *names) {
       if (AddressOfDubboNode(name) != provider_.address) continue;
@@ -97,7 +97,7 @@ Task<> DubboPublisher::Send(std::vector<Write> writes, std::optional<int> weight
   const int64_t session = session_;
   const Written written = co_await async_registry_.Multi(writes);
   if (written.fate != Written::Fate::kDone || session != async_registry_.session()) {
-    co_return LookAgainSoon();
+    co_return ReadAgainSoon();
   }
   held_ = weight;
   replace_ = false;
@@ -119,7 +119,7 @@ Task<> DubboPublisher::MakeFolders() {
   }
 }
 
-void DubboPublisher::LookAgainSoon() {
+void DubboPublisher::ReadAgainSoon() {
   look_ = true;
   const auto pause_ms = static_cast<int64_t>(entropy_.Below(kRetryMax.count()));
   not_before_ = async_registry_.now() + Milliseconds(pause_ms);

@@ -44,11 +44,11 @@ class DubboPublisher {
 
  private:
   Task<> DoDueWork();
-  Task<> Look();
+  Task<> ReadNode();
   Task<> Send(std::vector<Write> writes, std::optional<int> weight);
   Task<> MakeFolders();
   std::vector<std::string> Names(int weight) const;
-  void LookAgainSoon();
+  void ReadAgainSoon();
 
   Entropy& entropy_;
   const DubboProvider provider_;

@@ -16,12 +16,12 @@ PacePublisher::PacePublisher(Coordinator& coordinator, Entropy& entropy, std::st
 void PacePublisher::Tick(BootMs now) {
   now_ = now;
   if (coordinator_.session() == 0) return;
-  if (!looking_ && now >= look_at_) Look();
+  if (!looking_ && now >= look_at_) FindViewer();
   if (wanted_ && !telling_ && now >= tell_at_) Tell();
 }
 
 // If the registry does not answer, its last answer remains valid.
-void PacePublisher::Look() {
+void PacePublisher::FindViewer() {
   looking_ = true;
   look_at_ = now_ + kRecheckInterval;
   coordinator_.Read(std::string(kPacesWantedPath),  //

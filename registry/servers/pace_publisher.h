@@ -39,7 +39,7 @@ class PacePublisher {
   void Tick(BootMs now);
 
  private:
-  void Look();
+  void FindViewer();
   void OnSign(bool stands);
   void Tell();
   void Make();

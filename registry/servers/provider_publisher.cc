@@ -58,7 +58,7 @@ Task<> ProviderPublisher::DoDueWork() {
   if (withdrawing_) co_return co_await Erase();
   const BootMs now = async_registry_.now();
   if (now - last_look_ >= kRecheckInterval) look_ = true;
-  if (look_ && now >= not_before_) co_return co_await Look();
+  if (look_ && now >= not_before_) co_return co_await ReadNode();
   if (look_ || !WriteIsDue()) co_return;
   std::vector<Write> writes;
   if (PhaseIsStored()) {
@@ -82,7 +82,7 @@ bool ProviderPublisher::WriteIsDue() const {
   return !PhaseIsStored() || async_registry_.now() - last_write_ >= kReportInterval;
 }
 
-Task<> ProviderPublisher::Look() {
+Task<> ProviderPublisher::ReadNode() {
   look_ = false;
   last_look_ = async_registry_.now();
   const Coordinator::Changed changed = guard_.Bind([this] { look_ = true; });
@@ -102,7 +102,7 @@ Task<> ProviderPublisher::Look() {
   const bool absent = node.code() == Code::kNotFound;
   const bool damaged = node.code() == Code::kCorrupt;
   const bool told = node.ok() || absent || damaged;
-  if (!told || !std::exchange(make_, true)) co_return LookAgainSoon();
+  if (!told || !std::exchange(make_, true)) co_return ReadAgainSoon();
   std::vector<Write> writes = Replacement(node.ok() ? node->stat.version : Write::kAnyVersion);
   if (absent) writes.erase(writes.begin());
   co_await Send(writes);
@@ -122,7 +122,7 @@ Task<> ProviderPublisher::Send(std::vector<Write> writes) {
   // Creating a node below a missing parent returns not found. So does setting a node that has
   // disappeared, which only costs one needless check of the parents.
   if (written.status.code() == Code::kNotFound && !withdrawing_) co_await MakeParents();
-  LookAgainSoon();
+  ReadAgainSoon();
 }
 
 Task<> ProviderPublisher::MakeParents() {
@@ -142,7 +142,7 @@ Task<> ProviderPublisher::Erase() {
   gone_ = erased ? Status() : written.status;
 }
 
-void ProviderPublisher::LookAgainSoon() {
+void ProviderPublisher::ReadAgainSoon() {
   look_ = true;
   const auto pause_ms = static_cast<int64_t>(entropy_.Below(kRetryMax.count()));
   not_before_ = async_registry_.now() + Milliseconds(pause_ms);

@@ -53,7 +53,7 @@ class ProviderPublisher {
 
  private:
   Task<> DoDueWork();
-  Task<> Look();
+  Task<> ReadNode();
   Task<> Send(std::vector<Write> writes);
   Task<> MakeParents();
   Task<> Erase();
@@ -62,7 +62,7 @@ class ProviderPublisher {
   bool WriteIsDue() const;
   bool PhaseIsStored() const;
   std::vector<Write> Replacement(int64_t version) const;
-  void LookAgainSoon();
+  void ReadAgainSoon();
 
   Entropy& entropy_;
   const std::string path_;

@@ -28,8 +28,8 @@ void ServerRoll::Tick(BootMs now) {
   if (look_.done()) Take(look_.Take());
   if (look_.busy() || async_registry_.session() == 0 || now < look_at_) return;
   const auto words = static_cast<int64_t>(marks_ ? marks_->words.size() : 0);
-  look_at_ = now + std::max(kLookEvery, kLookEveryWord * words);
-  look_ = Look();
+  look_at_ = now + std::max(kReadEvery, kSettingEvery * words);
+  look_ = ReadServers();
   async_registry_.Start(look_);
 }
 
@@ -42,7 +42,7 @@ void ServerRoll::Take(const Result<Seen>& seen) {
   told_(marks_->Highest(), *seen->snapshot);
 }
 
-Task<Result<ServerRoll::Seen>> ServerRoll::Look() {
+Task<Result<ServerRoll::Seen>> ServerRoll::ReadServers() {
   const int64_t session = async_registry_.session();
   Seen seen{async_registry_.now()};
   std::vector<std::string> words;

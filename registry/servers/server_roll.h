@@ -31,10 +31,10 @@ namespace firn {
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.
 class ServerRoll {
  public:
-  static constexpr Milliseconds kLookEvery{1000};
-  static constexpr Milliseconds kLookEveryWord{20};  // times operators' settings, if that is more
-  static constexpr size_t kNodesMax = 10'000;        // of a folder; further nodes are ignored
-  static constexpr size_t kReadsMax = 500;           // requests at once
+  static constexpr Milliseconds kReadEvery{1000};
+  static constexpr Milliseconds kSettingEvery{20};  // times operators' settings, if that is more
+  static constexpr size_t kNodesMax = 10'000;       // of a folder; further nodes are ignored
+  static constexpr size_t kReadsMax = 500;          // requests at once
 
   // Called with each list that differs from the previous one, and with each new version.
   using Told = std::function<void(int64_t version, const DirectorySnapshot&)>;
@@ -72,7 +72,7 @@ class ServerRoll {
     std::optional<DirectorySnapshot> snapshot{};  // empty: as reported last
   };
 
-  Task<Result<Seen>> Look();
+  Task<Result<Seen>> ReadServers();
   Task<Result<Seen>> ReadAll();
   Task<Result<Marks>> ReadMarks(std::vector<std::string> words);
   Task<Result<Folder>> ReadFolder(std::string path);

@@ -14,7 +14,7 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kSettledPoll{5};
-constexpr Milliseconds kLookEvery{1'000};
+constexpr Milliseconds kReadEvery{1'000};
 constexpr Milliseconds kTellEvery{10'000};  // of a tag
 
 }  // namespace
@@ -192,7 +192,7 @@ void SegmentTags::ForgetEnded(Served& served) {
 // A line in the log for each change of what keeps a tag's numbers from coming.
 void SegmentTags::LogTroublesLocked(BootMs now) {
   if (now < look_at_) return;
-  look_at_ = now + kLookEvery;
+  look_at_ = now + kReadEvery;
   for (auto& [tag, served] : served_) {
     if (!served.strategy || (served.told_at && now - *served.told_at < kTellEvery)) continue;
     std::string trouble = served.strategy->status().trouble;

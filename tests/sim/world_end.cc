@@ -16,7 +16,7 @@ namespace {
 constexpr Milliseconds kServiceWithin{30 * 60'000};
 constexpr Milliseconds kWaitMax{24 * 3'600'000};
 constexpr Milliseconds kFineUntil{60'000};
-constexpr Milliseconds kLookEvery{60'000};
+constexpr Milliseconds kReadEvery{60'000};
 // Time for one reading by every host, with its answer.
 constexpr Milliseconds kTwinsFoundWithin{120'000};
 
@@ -59,7 +59,7 @@ bool SimWorld::DemandService() {
     if (clock_.Boot() < look_at || !operator_.IsWhole()) continue;
     // A host that waited may have claimed just when the time ended, so this is not checked only
     // then.
-    look_at = clock_.Boot() + kLookEvery;
+    look_at = clock_.Boot() + kReadEvery;
     const Milliseconds lead = sizes_.strict ? LongestLead() : Milliseconds(0);
     // Repeated restores may have raised ids further than any host waits for its clock.
     if (lead + kServiceWithin > kWaitMax) return false;
@@ -83,7 +83,7 @@ void SimWorld::DemandSteadiness() {
     }
   };
   pass(kTwinsFoundWithin);
-  if (!operator_.IsWhole() || LongestLead() > kLookEvery) return;
+  if (!operator_.IsWhole() || LongestLead() > kReadEvery) return;
   std::vector<std::pair<SimHost*, Milliseconds>> steady;
   for (const auto& host : hosts_) {
     const bool settled = host->renews() && !host->in_doubt();

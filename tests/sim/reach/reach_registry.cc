@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-constexpr Micros kLookEvery{ServerRoll::kLookEvery};
+constexpr Micros kReadEvery{ServerRoll::kReadEvery};
 constexpr uint64_t kMarks = 2;  // of the two folders
 
 }  // namespace
@@ -20,7 +20,7 @@ Listed::Listed(Micros since_when, std::vector<uint32_t> which)
 
 ReachRegistry::ReachRegistry(size_t servers) {
   for (size_t i = 0; i < servers; ++i) {
-    look_at_.push_back(kLookEvery * static_cast<int64_t>(i) / static_cast<int64_t>(servers));
+    look_at_.push_back(kReadEvery * static_cast<int64_t>(i) / static_cast<int64_t>(servers));
   }
 }
 
@@ -29,7 +29,7 @@ void ReachRegistry::Change(Micros now, std::vector<uint32_t> servers) {
 }
 
 Micros ReachRegistry::LookedAt(uint32_t server, Micros now) const {
-  return (now - look_at_[server]) / kLookEvery * kLookEvery + look_at_[server];
+  return (now - look_at_[server]) / kReadEvery * kReadEvery + look_at_[server];
 }
 
 int64_t ReachRegistry::VersionAt(uint32_t server, Micros now) const {
@@ -41,7 +41,7 @@ int64_t ReachRegistry::VersionAt(uint32_t server, Micros now) const {
 // A server reads the marks. If they have moved, it reads both folders with all their nodes, with
 // the marks before each, and the marks once more.
 uint64_t ReachRegistry::ReadsOf(uint32_t server, Micros now) const {
-  const int64_t before = VersionAt(server, now), after = VersionAt(server, now + kLookEvery);
+  const int64_t before = VersionAt(server, now), after = VersionAt(server, now + kReadEvery);
   if (after == before || after == 0) return kMarks;
   const uint64_t folders = 2;
   return kMarks + kMarks + folders + List(after).servers.size() + kMarks;

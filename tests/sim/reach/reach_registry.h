@@ -21,7 +21,7 @@ struct Listed {
 };
 
 // The registry and what each server has read of it, in virtual time. A server reads once a second,
-// at a moment of its own (ServerRoll::kLookEvery), and is answered at once.
+// at a moment of its own (ServerRoll::kReadEvery), and is answered at once.
 class ReachRegistry {
  public:
   explicit ReachRegistry(size_t servers);

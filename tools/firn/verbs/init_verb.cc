@@ -30,7 +30,7 @@ namespace {
 // Servers of a lost cluster announce themselves within 10 s of ZooKeeper being reachable again:
 // they notice the loss within 2 to 4 s of a disconnection (ZkCoordinator), then find the root node.
 constexpr Milliseconds kLookFor{20'000};
-constexpr Milliseconds kLookEvery{200};
+constexpr Milliseconds kReadEvery{200};
 // Interval of progress messages.
 constexpr Milliseconds kTellEvery{10'000};
 
@@ -77,7 +77,7 @@ Status LookForStrangers(BlockingCoordinator& registry) {
                       " command that repairs it; --force creates a new cluster anyway");
     }
     if (clock.Boot() >= give_up) return {};
-    SleepFor(kLookEvery);
+    SleepFor(kReadEvery);
   }
 }
 
