@@ -80,7 +80,7 @@ Status MakeLocalCluster(const ClusterPlace& place, const Clock& clock, Entropy& 
 }
 
 // The root node of the cluster; kNotFound if there is none, kUnavailable without an answer.
-Result<ClusterMeta> LookForCluster(BlockingCoordinator& registry, Milliseconds patience) {
+Result<ClusterMeta> AwaitCluster(BlockingCoordinator& registry, Milliseconds patience) {
   FIRN_TRY(registry.Connect(patience));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
   return meta.meta;
@@ -154,12 +154,12 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
   const Milliseconds patience = remembered ? kConnectPatienceRemembered : kConnectPatience;
   FIRN_ASSIGN(auto coordinator, Open(place, kAnswerPatience, clock, entropy));
   BlockingCoordinator registry(*coordinator, clock);
-  auto meta = LookForCluster(registry, patience);
+  auto meta = AwaitCluster(registry, patience);
   if (IsDirectory(place) && (meta.code() == Code::kNotFound || IsHalfMade(meta))) {
     if (remembered && !meta.ok()) return RefuseLost(place, *remembered, clock.Wall());
     if (!remembered) {
       FIRN_TRY(MakeLocalCluster(place, clock, entropy));
-      meta = LookForCluster(registry, patience);
+      meta = AwaitCluster(registry, patience);
     }
   }
   if (IsDirectory(place)) ReportMemory(place);

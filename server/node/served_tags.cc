@@ -159,7 +159,7 @@ void ServedTags::Refuse(const std::string& name, TagState state, std::string why
 }
 
 // Tags of a claim are left out: the claim says what they lack.
-void ServedTags::LookForNumbers() {
+void ServedTags::CheckNumbers() {
   RefusedTags empty, still;
   gives_numbers_ = false;
   for (const auto& [name, tag] : served_) {

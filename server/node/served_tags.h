@@ -65,7 +65,7 @@ class ServedTags {
 
   // Notes which of the served tags with numbers have none. A tag counts as refused at the second
   // look in a row. Call every second or so.
-  void LookForNumbers();
+  void CheckNumbers();
   // Whether a tag that needs no claim gave ids at the last look.
   bool gives_numbers() const { return gives_numbers_; }
 

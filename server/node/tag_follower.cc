@@ -18,7 +18,7 @@ constexpr char kOtherForm[] =
     "the tag has another form than before, which no edit can cause, so data were lost; create "
     "another tag";
 
-constexpr Milliseconds kLookForNumbers{1'000};
+constexpr Milliseconds kCheckNumbersEvery{1'000};
 
 // Whether ids of another form than `now` has may be out under what was known before.
 bool IsForged(const KnownTag& before, const TagDefinition& now) {
@@ -43,9 +43,10 @@ TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catal
       memory_(memory),
       root_(std::move(uuid)),
       served_(catalogue, issuer),
-      meta_(coordinator, entropy, [this](const Result<ClusterMeta>&) { WantLook(); }),
+      meta_(coordinator, entropy, [this](const Result<ClusterMeta>&) { RequestRead(); }),
       watch_(coordinator, entropy, std::string(kTagsPath), [this] { Follow(); }),
-      looks_(coordinator, [this](const std::string& tag) { watch_.ReadAgain(EncodeTagName(tag)); }),
+      lookups_(coordinator,
+               [this](const std::string& tag) { watch_.ReadAgain(EncodeTagName(tag)); }),
       async_registry_(coordinator) {}
 
 void TagFollower::Tick(BootMs now) {
@@ -53,17 +54,17 @@ void TagFollower::Tick(BootMs now) {
   if (!began_) began_ = now;
   meta_.Tick(now);
   watch_.Tick(now);
-  looks_.Tick(now);
+  lookups_.Tick(now);
   async_registry_.Tick(now);
   if (look_wanted_ && !look_.busy() && async_registry_.session() != 0 && now >= look_at_) {
     look_wanted_ = false;
-    look_ = Look();
+    look_ = ReadTags();
     async_registry_.Start(look_);
   }
   if (!whole_) UseCachedTags();
   if (now >= look_for_numbers_at_) {
-    look_for_numbers_at_ = now + kLookForNumbers;
-    served_.LookForNumbers();
+    look_for_numbers_at_ = now + kCheckNumbersEvery;
+    served_.CheckNumbers();
   }
   if (unkept_ && !keeping_ && now - *unkept_ >= kKeepAgain) Keep();
   if (ledgers_due_ && memory_ != nullptr && now >= *ledgers_due_) Keep();
@@ -77,10 +78,10 @@ void TagFollower::Redefined(const std::string& tag) {
 // --- what the registry says ---------------------------------------------------------------------
 
 // Reads the root node, and the tags that seem to have changed, behind one sync.
-Task<> TagFollower::Look() {
+Task<> TagFollower::ReadTags() {
   const std::vector<std::string> root{kMetaPath};
   Result<Nodes> read = co_await async_registry_.ReadSynced(root);
-  if (!read.ok()) co_return LookLater();
+  if (!read.ok()) co_return ReadLater();
   NoteRoot(read->front());
   if (!root_.whole()) co_return Distrust();
   if (!watch_.whole()) co_return;  // Follow comes
@@ -91,7 +92,7 @@ Task<> TagFollower::Look() {
     for (const std::string& name : doubted) paths.push_back(TagPath(name));
     paths.emplace_back(kMetaPath);
     Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
-    if (!nodes.ok()) co_return LookLater();
+    if (!nodes.ok()) co_return ReadLater();
     NoteRoot(nodes->back());
     if (!root_.whole()) co_return Distrust();
     for (size_t i = 0; i < doubted.size(); ++i) {
@@ -103,7 +104,7 @@ Task<> TagFollower::Look() {
     }
   }
   for (const std::string& name : FindDoubts().tags) {
-    if (!confirmed.contains(name)) co_return LookLater();
+    if (!confirmed.contains(name)) co_return ReadLater();
   }
   TakeAll();
 }
@@ -129,7 +130,7 @@ void TagFollower::Distrust() {
 void TagFollower::Follow() {
   const Doubts doubts = FindDoubts();
   // At a start even an empty folder may be a loss since the root node was read.
-  if (!whole_ || !root_.whole() || doubts.news || !doubts.tags.empty()) return WantLook();
+  if (!whole_ || !root_.whole() || doubts.news || !doubts.tags.empty()) return RequestRead();
   TakeAll();
 }
 

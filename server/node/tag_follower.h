@@ -63,7 +63,7 @@ class TagFollower {
   // Ledgers that have moved are written to the memory this often. What a crash loses of them is a
   // limit of what a later start notices.
   static constexpr Milliseconds kKeepLedgersEvery{60'000};
-  static constexpr Milliseconds kLookAgain{1'000};
+  static constexpr Milliseconds kReadAgain{1'000};
 
   // All references must outlive it. `uuid`: of the cluster, when it is known already; `memory`:
   // null when nothing is kept.
@@ -99,7 +99,7 @@ class TagFollower {
   void Redefined(const std::string& tag);
 
   // For the issuer: who looks for names that are not known here.
-  TagSeeker& seeker() { return looks_; }
+  TagSeeker& seeker() { return lookups_; }
 
   // The highest ledger seen of each tag: `firn restore` raises ledgers above it. A reading that
   // changes it creates a new object, so a holder may use its object in any thread.
@@ -135,11 +135,11 @@ class TagFollower {
   bool whole() const { return whole_; }
 
  private:
-  void WantLook() { look_wanted_ = true; }
-  Task<> Look();
-  void LookLater() {
+  void RequestRead() { look_wanted_ = true; }
+  Task<> ReadTags();
+  void ReadLater() {
     look_wanted_ = true;
-    look_at_ = now_ + kLookAgain;
+    look_at_ = now_ + kReadAgain;
   }
   void NoteRoot(const std::optional<Node>& node);
   void Distrust();
@@ -195,7 +195,7 @@ class TagFollower {
   BootMs now_;
   MetaWatch meta_;
   FolderWatch watch_;
-  NameLookups looks_;
+  NameLookups lookups_;
   bool look_wanted_ = false;
   BootMs look_at_;  // not before
   BootMs look_for_numbers_at_;
