@@ -86,7 +86,7 @@ void ReturnFreedMemory() {
 }
 
 // It takes milliseconds, for which threads that allocate wait.
-void FreedInBulk::Look(size_t held, BootMs now) {
+void FreedInBulk::Observe(size_t held, BootMs now) {
   constexpr size_t kBulk = 4 * 1024 * 1024;
   constexpr Milliseconds kEvery{2'000};
   most_ = std::max(most_, held);

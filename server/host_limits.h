@@ -24,7 +24,7 @@ void ReturnFreedMemory();
 class FreedInBulk {
  public:
   // To be called a few times a second, with about how many bytes the connections hold.
-  void Look(size_t held, BootMs now);
+  void Observe(size_t held, BootMs now);
 
  private:
   size_t most_ = 0;  // since memory was returned last

@@ -34,7 +34,7 @@ void RootKeeper::Tick(BootMs now, const std::string& uuid) {
   const auto spread = static_cast<uint64_t>(kRereadMin.count());
   reread_at_ = now + kRereadMin + Milliseconds(static_cast<int64_t>(entropy_.Below(spread)));
   not_before_ = now + kRetry;
-  task_ = Look();
+  task_ = ReadRoot();
   async_registry_.Start(task_);
 }
 
@@ -55,7 +55,7 @@ void RootKeeper::Load() {
   kept_ = std::move(kept);
 }
 
-Task<> RootKeeper::Look() {
+Task<> RootKeeper::ReadRoot() {
   const auto notice = [stale = stale_] { *stale = true; };
   const std::string root_path = kMetaPath, machines_path = kMachinesPath;
   Result<Node> root = co_await async_registry_.Read(root_path, notice);

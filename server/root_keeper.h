@@ -45,7 +45,7 @@ class RootKeeper {
   std::shared_ptr<const KeptCluster> kept() const;
 
  private:
-  Task<> Look();
+  Task<> ReadRoot();
   Task<Result<RootSettings>> ReadAll(RootSettings settings);
   void Load();
   void Take(RootSettings settings);

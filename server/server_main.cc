@@ -90,12 +90,12 @@ void Reload(ServerProgram& server) {
 
 // True when it is asked to end; false when it has to be opened again.
 bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
-  constexpr Milliseconds kLook{200};
+  constexpr Milliseconds kPause{200};
   FreedInBulk freed;
   std::string shown;
   std::optional<ServerPhase> logged;
   while (!server.misguessed()) {
-    freed.Look(server.connection_bytes(), SystemClock().Boot());
+    freed.Observe(server.connection_bytes(), SystemClock().Boot());
     std::string readiness = server.Readiness();
     // Once per phase, because a reason can contain numbers that change constantly.
     if (const ServerPhase phase = server.phase(); phase != std::exchange(logged, phase)) {
@@ -105,7 +105,7 @@ bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
       shown = std::move(readiness);
       NotifyServiceManager("STATUS=" + shown);
     }
-    const std::optional<int> signal = signals.Next(kLook);
+    const std::optional<int> signal = signals.Next(kPause);
     if (signal == SIGHUP) {
       Reload(server);
     } else if (signal) {

@@ -47,9 +47,9 @@ Status AddBuiltInPlugins(const PluginParts& parts, Catalogue& catalogue) {
 }
 
 bool ShowsIdsAsIssued(const TagDefinition& tag) {
-  constexpr std::array<std::string_view, 3> kOnlyLook{"history", "limit", "rate"};
+  constexpr std::array<std::string_view, 3> kOnlyObserve{"history", "limit", "rate"};
   return std::all_of(tag.plugins.begin(), tag.plugins.end(), [&](const std::string& plugin) {
-    return std::find(kOnlyLook.begin(), kOnlyLook.end(), plugin) != kOnlyLook.end();
+    return std::find(kOnlyObserve.begin(), kOnlyObserve.end(), plugin) != kOnlyObserve.end();
   });
 }
 

@@ -128,8 +128,8 @@ void Ledger::Saw(const std::string& tag, const std::optional<TagNode>& node) {
   if (node && page.Fits(*node)) return See(page, *node);
   page.known.reset();
   const bool looks = std::any_of(page.errands.begin(), page.errands.end(),
-                                 [](const Errand& one) { return one.kind == Errand::Kind::kLook; });
-  if (!looks) Queue(tag, {.kind = Errand::Kind::kLook, .done = [](const Result<Range>&) {}});
+                                 [](const Errand& one) { return one.kind == Errand::Kind::kRead; });
+  if (!looks) Queue(tag, {.kind = Errand::Kind::kRead, .done = [](const Result<Range>&) {}});
 }
 
 void Ledger::Remember(const std::string& tag, const TagNode& node) {
@@ -283,7 +283,7 @@ Status Ledger::JudgeNode(Page& page, const Nonce& era, const Node& node) {
 
 Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
   using Kind = Errand::Kind;
-  if (errand.kind == Kind::kLook) return Move{};
+  if (errand.kind == Kind::kRead) return Move{};
   TagNode node = page.known->node;
   Range range = errand.range;
   if (errand.kind == Kind::kGiveBack) {

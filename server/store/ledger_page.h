@@ -14,9 +14,9 @@ namespace firn {
 
 // One verb, in progress or queued.
 struct Ledger::Errand {
-  enum class Kind { kBegin, kCover, kExtend, kStandIn, kGiveBack, kLook };
+  enum class Kind { kBegin, kCover, kExtend, kStandIn, kGiveBack, kRead };
 
-  Kind kind = Kind::kLook;
+  Kind kind = Kind::kRead;
   std::string form{};   // of the tag that a range is taken for
   std::string store{};  // that picked the range, or is away; empty: the ledger never stands in
   WallMs now{};         // of kStandIn

@@ -25,8 +25,8 @@ constexpr size_t kParsedInVainMax = 4;
 
 // The clock is read after so many requests, and after so many bytes of requests and answers: those
 // that take long are long themselves, or have long answers.
-constexpr size_t kServedPerLook = 32;
-constexpr size_t kBytesPerLook = 16 * 1024;
+constexpr size_t kServedPerCheck = 32;
+constexpr size_t kBytesPerCheck = 16 * 1024;
 
 // Answers of one turn: to send them takes longer than to make them, and the time of a turn does not
 // count it.
@@ -150,15 +150,15 @@ void Connection::Pump() {
 
 Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
   Turn turn{ServeStep::NeedMore()};
-  size_t look_at = kServedPerLook;
+  size_t look_at = kServedPerCheck;
   size_t bytes = 0;  // since the last look
   while (!in_.empty()) {
     turn.last = ServeStep::Served(0);
     if (turn.served == io_.limits.requests_per_turn_max) break;
     if (out.size() >= kAnswersPerTurn) break;
-    if (turn.served >= look_at || bytes >= kBytesPerLook) {
+    if (turn.served >= look_at || bytes >= kBytesPerCheck) {
       if (io_.exact_us() - begin_us >= io_.limits.turn_us_max) break;
-      look_at = turn.served + kServedPerLook;
+      look_at = turn.served + kServedPerCheck;
       bytes = 0;
     }
     if (unsent() + out.size() > io_.limits.output_waiting_bytes_max) break;
