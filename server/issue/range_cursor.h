@@ -74,7 +74,7 @@ class RangeCursor {
   // True and a number, or false. After the fetch_sub it reads only the epoch from memory: every
   // caller waits for that read, and so does every other thread that needs the word.
   bool TakeOne(int64_t* number) {
-    const CursorState sight = Look();
+    const CursorState sight = Read();
     if (sight.epoch == 0) return false;
     return Settle(sight, cell_.fetch_sub(1, std::memory_order_acq_rel), number);
   }
@@ -118,7 +118,7 @@ class RangeCursor {
     int64_t mark;
   };
 
-  CursorState Look() const {
+  CursorState Read() const {
     const uint64_t epoch = epoch_.load(std::memory_order_acquire);
     return {epoch, end_.load(std::memory_order_relaxed), mark_.load(std::memory_order_relaxed)};
   }

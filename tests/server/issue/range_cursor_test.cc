@@ -14,7 +14,7 @@ class SleepyCaller {
  public:
   explicit SleepyCaller(RangeCursor& cursor) : cursor_(cursor) {}
 
-  void Look() { sight_ = cursor_.Look(); }
+  void Look() { sight_ = cursor_.Read(); }
   void Take() { word_ = cursor_.cell_.fetch_sub(1); }
 
   // Returns the number that the call gets, or -1.
