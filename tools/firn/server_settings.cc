@@ -17,12 +17,12 @@ std::string PathOf(const std::string& address) {
 }  // namespace
 
 Result<Configurator> ServerSettings::Read(const std::string& address) {
-  FIRN_ASSIGN(const Standing standing, Look(address));
+  FIRN_ASSIGN(const Standing standing, Find(address));
   return standing.word;
 }
 
 Result<bool> ServerSettings::Knows(const std::string& address) {
-  FIRN_ASSIGN(const Standing standing, Look(address));
+  FIRN_ASSIGN(const Standing standing, Find(address));
   if (standing.there) return true;
   const auto names = registry_.List(std::string(kProvidersPath));
   if (names.code() == Code::kNotFound) return false;
@@ -33,7 +33,7 @@ Result<bool> ServerSettings::Knows(const std::string& address) {
   });
 }
 
-Result<ServerSettings::Standing> ServerSettings::Look(const std::string& address) {
+Result<ServerSettings::Standing> ServerSettings::Find(const std::string& address) {
   const Result<Node> node = registry_.Read(PathOf(address));
   if (node.code() == Code::kNotFound) return Standing();
   if (!node.ok()) return node.status();

@@ -34,7 +34,7 @@ class ServerSettings {
   };
   static constexpr int kTriesMax = 5;
 
-  Result<Standing> Look(const std::string& address);
+  Result<Standing> Find(const std::string& address);
   Status Put(const std::string& address, const Standing& standing, const Configurator& word);
 
   BlockingCoordinator& registry_;
@@ -44,7 +44,7 @@ template <typename Change>
 Result<Configurator> ServerSettings::Edit(const std::string& address, Change change) {
   Status last;
   for (int i = 0; i < kTriesMax; ++i) {
-    FIRN_ASSIGN(const Standing standing, Look(address));
+    FIRN_ASSIGN(const Standing standing, Find(address));
     Configurator word = standing.word;
     change(word);
     if (word == standing.word) return word;

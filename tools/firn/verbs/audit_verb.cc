@@ -90,7 +90,7 @@ std::string AuditText(const Audit& audit, WallMs now) {
   return text;
 }
 
-Result<Output> Look(BlockingCoordinator& registry) {
+Result<Output> RunOnce(BlockingCoordinator& registry) {
   const WallMs now = SystemClock().Wall();
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now));
   return Output{.json = AuditJson(audit, FLAGS_all, RepairCommand(audit, RestorePlace())),
@@ -102,11 +102,11 @@ Result<Output> RunAudit(const std::vector<std::string>& words) {
   if (!words.empty()) return Invalid("audit takes no arguments");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   while (FLAGS_watch) {
-    FIRN_ASSIGN(const Output output, Look(session.registry()));
+    FIRN_ASSIGN(const Output output, RunOnce(session.registry()));
     std::cout << "\n" << FormatRfc3339(SystemClock().Wall()) << "\n" << output.text << std::flush;
     SleepFor(kWatchInterval);
   }
-  return Look(session.registry());
+  return RunOnce(session.registry());
 }
 
 }  // namespace

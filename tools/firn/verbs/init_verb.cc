@@ -29,7 +29,7 @@ namespace {
 
 // Servers of a lost cluster announce themselves within 10 s of ZooKeeper being reachable again:
 // they notice the loss within 2 to 4 s of a disconnection (ZkCoordinator), then find the root node.
-constexpr Milliseconds kLookFor{20'000};
+constexpr Milliseconds kWaitFor{20'000};
 constexpr Milliseconds kReadEvery{200};
 // Interval of progress messages.
 constexpr Milliseconds kTellEvery{10'000};
@@ -62,11 +62,11 @@ Result<std::string> StrangerAmong(BlockingCoordinator& registry, const std::stri
 
 // Returns kConflict if servers of another cluster run: its data were lost, and those servers would
 // never serve under a new uuid.
-Status LookForStrangers(BlockingCoordinator& registry) {
+Status CheckNoForeignServers(BlockingCoordinator& registry) {
   FIRN_ASSIGN(const MetaAsRead made, ReadMeta(registry));
   const Clock& clock = SystemClock();
-  const BootMs give_up = clock.Boot() + kLookFor;
-  std::cerr << "firn init: waiting " << kLookFor.count() / 1000
+  const BootMs give_up = clock.Boot() + kWaitFor;
+  std::cerr << "firn init: waiting " << kWaitFor.count() / 1000
             << " s for servers of an earlier cluster to announce themselves (--force skips this)\n";
   while (true) {
     FIRN_ASSIGN(const std::string unknown_peer, StrangerAmong(registry, made.meta.uuid));
@@ -108,11 +108,11 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
   };
   // A directory needs no wait: its processes notice at once that the folder is gone.
   const bool may_be_waited_for = ChosenRegistry().starts_with("zk:") && !FLAGS_force;
-  if (may_be_waited_for) plan.last_look = [&registry] { return LookForStrangers(registry); };
+  if (may_be_waited_for) plan.last_look = [&registry] { return CheckNoForeignServers(registry); };
   const Status done = MakeCluster(registry, plan, SystemEntropy());
   // Servers of another cluster may have frozen the new one before the last check found them.
   const bool disturbed = may_be_waited_for && absent && done.code() == Code::kConflict;
-  if (disturbed) FIRN_TRY(LookForStrangers(registry));
+  if (disturbed) FIRN_TRY(CheckNoForeignServers(registry));
   FIRN_TRY(done);
   FIRN_ASSIGN(const MetaAsRead made, ReadMeta(registry));
   return Output{
