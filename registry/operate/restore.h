@@ -70,7 +70,7 @@ struct RestoreReport {
   // Now reserved, although a server of this cluster has claimed them.
   std::vector<Slot> reserved_late{};
   std::vector<ReportedBound> ignored{};  // implausible: more than a day ahead
-  std::vector<std::string> repaired{};     // paths of damaged nodes that were emptied or removed
+  std::vector<std::string> repaired{};   // paths of damaged nodes that were emptied or removed
 };
 
 // Does the first step of RestoreCluster for a tree without the cluster's root node: makes a frozen
