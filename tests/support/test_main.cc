@@ -45,7 +45,7 @@ int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string cases = CasesOf(argv[i]);
     if (cases.empty()) {
-      std::fprintf(stderr, "%s: no case stands in a file %s\n", argv[0], argv[i]);
+      std::fprintf(stderr, "%s: there is no test case in a file %s\n", argv[0], argv[i]);
       return 1;
     }
     chosen += cases;
