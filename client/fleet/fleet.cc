@@ -208,12 +208,12 @@ std::string Fleet::Lack() const {
   if (servers_.empty()) {
     return counters_.lists == 0 ? "no list of servers was received yet" : "no server is known";
   }
-  const std::string text = Cat("of ", servers_.size(), " known servers none may be asked");
+  const std::string text = Cat("none of the ", servers_.size(), " known servers can be called now");
   for (const auto& [address, server] : servers_) {
     if (server->Standing() == ServerFitness::kQuarantined) {
       return Cat(text, "; ", address, ": ", server->fitness.why);
     }
-    if (server->addresses.empty()) return Cat(text, "; ", address, ": its name is not resolved");
+    if (server->addresses.empty()) return Cat(text, "; ", address, ": its name has not been resolved");
   }
   return text;
 }

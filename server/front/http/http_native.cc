@@ -141,7 +141,7 @@ Result<NativeHandler::Parameters> NativeHandler::ReadParameters(const HttpReques
   } else if (name == "runs") {
     parameters.form = Form::kRuns;
   } else if (name != "number") {
-    return Invalid("form is '" + name + "', it may be number, text or runs");
+    return Invalid("form is '" + name + "'; it must be number, text or runs");
   }
   const Limits& limits = backend_.limits;
   const bool list = parameters.form != Form::kRuns;

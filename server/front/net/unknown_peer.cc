@@ -55,7 +55,7 @@ std::string_view DescribeUnknownPeer(std::string_view first) {
   if (first.size() > 4 && first.starts_with(std::string_view("\0\0\0", 3))) {
     return "Thrift's old binary form, without a version";
   }
-  return "nothing that is served here";
+  return "an unknown protocol";
 }
 
 void RefuseUnknownPeer(std::string_view first, OutBuffer& out) {

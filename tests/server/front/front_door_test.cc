@@ -160,7 +160,7 @@ TEST(Stranger, IsRecognisedByItsFirstBytes) {
   EXPECT_EQ(DescribeUnknownPeer("\0\0\0\5getId"s), "Thrift's old binary form, without a version");
   EXPECT_EQ(DescribeUnknownPeer("*1\r\n"), "Redis, which is not served on this port");
   EXPECT_EQ(DescribeUnknownPeer("\xda\xbb"), "Dubbo, which is not served on this port");
-  EXPECT_EQ(DescribeUnknownPeer("hello"), "nothing that is served here");
+  EXPECT_EQ(DescribeUnknownPeer("hello"), "an unknown protocol");
   OutBuffer out;
   for (const auto& first : {"hello"s, "\x16\3\1"s, "\xda\xbb"s, ""s}) RefuseUnknownPeer(first, out);
   EXPECT_TRUE(out.empty());
