@@ -213,7 +213,8 @@ std::string Fleet::Lack() const {
     if (server->Standing() == ServerFitness::kQuarantined) {
       return Cat(text, "; ", address, ": ", server->fitness.why);
     }
-    if (server->addresses.empty()) return Cat(text, "; ", address, ": its name has not been resolved");
+    if (server->addresses.empty())
+      return Cat(text, "; ", address, ": its name has not been resolved");
   }
   return text;
 }
