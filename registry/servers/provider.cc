@@ -134,7 +134,7 @@ Status TakeMore(const Json* member, std::vector<HeldMachine>& more) {
     const std::optional<int64_t> machine = WholeNumber(one.value("machine", Json()));
     const std::optional<int64_t> bound_ms = WholeNumber(one.value("bound_ms", Json()));
     if (!machine || *machine < 0 || *machine > kMachineMax || !bound_ms || *bound_ms < 0) {
-      return Corrupt("an entry of more lacks a machine id or its bound");
+      return Corrupt("an entry of 'more' lacks a machine id or its bound");
     }
     more.push_back({MachineId(static_cast<uint32_t>(*machine)), WallMs(*bound_ms)});
   }
