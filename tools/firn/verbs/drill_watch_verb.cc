@@ -277,8 +277,8 @@ Result<Output> RunWatch(const std::vector<std::string>& words) {
   const std::vector<std::string> broken = Broken(record, duplicates, FLAGS_failed_max);
   if (!FLAGS_svg.empty()) {
     const std::string title =
-        Cat(broken.empty() ? "Passed" : "FAILED", ": ", record.ids(), " ids, ", duplicates,
-            " duplicates, ", record.failed(), " of ", record.calls(), " calls failed");
+        Cat(broken.empty() ? "Every promise was kept" : "BROKEN", ": ", record.ids(), " ids, ",
+            duplicates, " duplicates, ", record.failed(), " of ", record.calls(), " calls failed");
     FIRN_TRY(Save(FLAGS_svg, DrillPicture(record, title)));
   }
   Output output{.json = VerdictJson(record, duplicates),
