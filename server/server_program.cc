@@ -195,7 +195,8 @@ Status ServerProgram::Start() {
   LogInfo("listening").With("port", front_.port()).With("admin_port", front_.admin_port())
       << "listening on " << options_.listen.host << ":" << front_.port() << ", admin on "
       << (options_.admin ? options_.admin->host : options_.listen.host) << ":"
-      << front_.admin_port() << ", registry " << options_.place.registry;
+      << front_.admin_port() << (options_.listen.unix_path.empty() ? "" : ", Unix socket ")
+      << options_.listen.unix_path << ", registry " << options_.place.registry;
   const bool asks_who =
       options_.admin && options_.admin->tls && !options_.admin->tls->client_ca.empty();
   if (!options_.admin_is_local && !asks_who) {

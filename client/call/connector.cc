@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,13 +14,6 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-
-asio::ip::tcp::endpoint EndpointOf(const Address& address) {
-  asio::ip::tcp::endpoint endpoint;
-  endpoint.resize(address.length);
-  std::memcpy(endpoint.data(), address.get(), address.length);
-  return endpoint;
-}
 
 // Returns whether the error is of this process or machine, not of the peer.
 bool IsOwnFault(const error_code& error) {
@@ -67,29 +60,30 @@ void Connector::Disconnect(std::unique_ptr<Socket>& socket) {
 }
 
 // Asio would open one that programs inherit which this process starts.
-bool Connector::OpenSocket(Socket& socket, const asio::ip::tcp& protocol) {
-  const int fd = fds_.Open(
-      [&] { return ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
+bool Connector::OpenSocket(Socket& socket, int family) {
+  const int fd =
+      fds_.Open([&] { return ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
   if (fd < 0) return false;
   error_code error;
-  socket.assign(protocol, fd, error);
+  socket.assign(Protocol(family, 0), fd, error);
   if (error) {
     fds_.Close(fd, [fd] { ::close(fd); });
     errno = error.value();
     return false;
   }
-  socket.set_option(asio::ip::tcp::no_delay(true), error);
+  socket.set_option(asio::ip::tcp::no_delay(true), error);  // a Unix socket has no delay
   socket.non_blocking(true, error);
   return true;
 }
 
 void Connector::BeginNext() {
   const size_t mine = attempts_.size();
-  const asio::ip::tcp::endpoint endpoint = EndpointOf(addresses_[mine]);
+  const Address& address = addresses_[mine];
+  const Protocol::endpoint endpoint(address.get(), address.length);
   attempts_.push_back({addresses_[mine], std::make_unique<Socket>(io_.get_executor())});
   Socket& socket = *attempts_[mine].socket;
   ++under_way_;
-  if (!OpenSocket(socket, endpoint.protocol())) {
+  if (!OpenSocket(socket, address.family())) {
     return OnConnected(mine, error_code(errno, boost::system::system_category()));
   }
   socket.async_connect(endpoint, [self = shared_from_this(), mine](const error_code& error) {

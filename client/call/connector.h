@@ -8,8 +8,8 @@
 
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 
 #include "common/base/fork.h"
 #include "common/net/address.h"
@@ -26,7 +26,8 @@ namespace firn::client {
 class Connector final : public std::enable_shared_from_this<Connector> {
  public:
   using Executor = boost::asio::io_context::executor_type;
-  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
+  using Protocol = boost::asio::generic::stream_protocol;
+  using Socket = boost::asio::basic_stream_socket<Protocol, Executor>;
 
   // The outcome. Without a socket, no connection was made, and `error` is the cause.
   struct Result {
@@ -58,7 +59,7 @@ class Connector final : public std::enable_shared_from_this<Connector> {
   };
 
   void BeginNext();
-  bool OpenSocket(Socket& socket, const boost::asio::ip::tcp& protocol);
+  bool OpenSocket(Socket& socket, int family);
   void OnConnected(size_t attempt, const boost::system::error_code& error);
   void Fail(const boost::system::error_code& error);
   void End(Result result);

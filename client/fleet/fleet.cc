@@ -59,8 +59,8 @@ void Fleet::Apply(const ServerList& list) {
 }
 
 void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now) {
-  const Result<Endpoint> endpoint = Endpoint::Parse(known.address);
-  if (!endpoint.ok() || endpoint->port == 0) return;
+  const Result<Endpoint> endpoint = Endpoint::ParseServer(known.address);
+  if (!endpoint.ok()) return;
   ServerPtr server = before[known.address];
   if (server == nullptr) {
     server = std::make_shared<Server>(next_number_++, known.address, *endpoint);
@@ -72,7 +72,7 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   if (told_apart && known.incarnation != server->known.incarnation) Reset(*server, now);
   server->known = known;
   server->lot = DrawLot(name_, known.address);
-  server->tls = tls_ || known.tls;
+  server->tls = (tls_ || known.tls) && !server->endpoint.IsUnix();
   server->fitness.Hear(Fitness::Event::kListed, now, entropy_);
   server->limits.Reopen();
   servers_[known.address] = std::move(server);

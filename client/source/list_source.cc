@@ -29,9 +29,8 @@ class ListSource final : public ServerSource {
 };
 
 void AddServer(std::string_view text, std::vector<KnownServer>& servers, Faults& faults) {
-  const Result<Endpoint> endpoint = Endpoint::Parse(text);
+  const Result<Endpoint> endpoint = Endpoint::ParseServer(text);
   if (!endpoint.ok()) return faults.Add(endpoint.status().message());
-  if (endpoint->port == 0) return faults.Add(Quoted(text) + " has no port to connect to");
   KnownServer server{.address = endpoint->ToString()};
   if (std::find(servers.begin(), servers.end(), server) != servers.end()) {
     return faults.Add(Quoted(text) + " is given twice");

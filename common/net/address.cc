@@ -1,12 +1,25 @@
 #include "common/net/address.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <arpa/inet.h>
 
 namespace firn {
 
+Address UnixAddress(std::string_view path) {
+  Address address;
+  if (path.empty() || path.size() > kUnixPathMax || path.find('\0') != path.npos) return address;
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), at.sun_path);
+  address.length = sizeof at;
+  std::memcpy(&address.storage, &at, sizeof at);
+  return address;
+}
+
 Address NumericAddress(const Endpoint& endpoint) {
+  if (endpoint.IsUnix()) return UnixAddress(endpoint.host);
   Address address;
   sockaddr_in v4{};
   sockaddr_in6 v6{};

@@ -10,10 +10,12 @@
 #include "common/base/hex.h"
 #include "common/base/parse.h"
 #include "common/base/quote.h"
+#include "common/net/address.h"
 
 namespace firn {
 namespace {
 
+constexpr std::string_view kUnix = "unix:";
 constexpr size_t kHostMax = 253;
 constexpr size_t kLabelMax = 63;
 
@@ -93,7 +95,25 @@ Result<Endpoint> Endpoint::Parse(std::string_view text) {
   return endpoint;
 }
 
+Result<Endpoint> Endpoint::ParseServer(std::string_view text) {
+  if (!text.starts_with(kUnix)) {
+    Result<Endpoint> endpoint = Parse(text);
+    if (endpoint.ok() && endpoint->port == 0) {
+      return Invalid(Quoted(text) + " has no port to connect to");
+    }
+    return endpoint;
+  }
+  const std::string_view path = text.substr(kUnix.size());
+  if (!path.starts_with('/')) return Invalid(Quoted(text) + ": unix: requires an absolute path");
+  if (!UnixAddress(path).known()) {
+    return Invalid(Cat(Quoted(text), ": the path of a Unix socket has at most ", kUnixPathMax,
+                       " bytes and no NUL"));
+  }
+  return Endpoint{std::string(path)};
+}
+
 std::string Endpoint::ToString() const {
+  if (IsUnix()) return Cat(kUnix, host);
   const bool ipv6 = host.find(':') != host.npos;
   return Cat(ipv6 ? "[" + host + "]" : host, ":", port);
 }

@@ -12,14 +12,22 @@ namespace firn {
 // The address of a server: "order-1.example:7609", "10.0.0.7:7609",
 // "[2001:db8::7]:7609". A value, thread-compatible. Does not resolve names.
 struct Endpoint {
-  std::string host;   // a name, an IPv4 address, or an IPv6 address without its brackets
-  uint16_t port = 0;  // 0: a free port; only for listening
+  // A name, an IPv4 address, an IPv6 address without its brackets, or the absolute path of a Unix
+  // socket.
+  std::string host;
+  uint16_t port = 0;  // 0: a free port, only for listening; or a Unix socket
 
   // Parses host:port; kInvalid names the fault. IPv6 addresses require brackets and are stored in
   // canonical form, so that equal addresses compare equal.
   static Result<Endpoint> Parse(std::string_view text);
 
-  // Returns text that Parse accepts.
+  // Parses the address of a server to connect to: host:port with a port other than 0, or
+  // unix:/path of a Unix socket.
+  static Result<Endpoint> ParseServer(std::string_view text);
+
+  bool IsUnix() const { return host.starts_with('/'); }
+
+  // Returns text that Parse accepts, or ParseServer for a Unix socket.
   std::string ToString() const;
 
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;

@@ -21,6 +21,13 @@
        "Registry of the cluster: zk://h:p,h:p/firn/<cluster>, dir:///path or static:<machine "     \
        "id>. Empty: the directory `registry` in --state_dir, for a server on loopback only.")      \
   READ(string, listen, "127.0.0.1:7609", "Address of the public port, for all protocols.")         \
+  READ(                                                                                            \
+      string, listen_unix, "",                                                                     \
+      "Path of a Unix socket on which the public side listens as well, without TLS. Empty: none.") \
+  READ(string, listen_unix_mode, "0660",                                                           \
+       "Permissions of the socket file of --listen_unix, in octal. They decide which users of "    \
+       "this "                                                                                     \
+       "host may connect.")                                                                        \
   READ(string, advertise, "",                                                                      \
        "Address at which clients reach this server. Empty: the address of --listen.")              \
   READ(string, admin_listen, "127.0.0.1:7610",                                                     \
@@ -142,7 +149,8 @@
         "Maximum connections on the public port. At the limit, the connection with the oldest "    \
         "incomplete request is closed.")                                                           \
   LIMIT(int32, connections_per_peer_max, 1, 1'000'000,                                             \
-        "Maximum connections from one address, or from one /64 network of IPv6.")                  \
+        "Maximum connections from one address, from one /64 network of IPv6, or from one user of " \
+        "the Unix socket.")                                                                        \
   LIMIT(int32, list_ids_max, 1, 1'000'000, "Maximum ids in one call for a list of ids.")           \
   LIMIT(int64, runs_ids_max, 1, int64_t{1} << 40,                                                  \
         "Maximum ids in one call for runs of ids. A strategy may allow fewer.")                    \

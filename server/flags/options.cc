@@ -13,6 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/quote.h"
 #include "common/base/secret_file.h"
+#include "common/net/address.h"
 #include "common/net/ip_address.h"
 #include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"
@@ -184,6 +185,31 @@ Endpoint ReadListen(FlagFaults& faults, const char* flag, const std::string& tex
   return {"127.0.0.1", read.port};
 }
 
+std::optional<mode_t> ParseMode(std::string_view text) {
+  if (text.empty() || text.size() > 4) return std::nullopt;
+  mode_t mode = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '7') return std::nullopt;
+    mode = mode * 8 + static_cast<mode_t>(digit - '0');
+  }
+  return mode <= 0777 ? std::optional(mode) : std::nullopt;
+}
+
+void ReadUnixSocket(FlagFaults& faults, front::FrontDoorOptions& listen) {
+  const std::optional<mode_t> mode = ParseMode(FLAGS_listen_unix_mode);
+  if (!mode) faults.Add("listen_unix_mode", "must be octal permissions from 0000 to 0777");
+  listen.unix_mode = mode.value_or(listen.unix_mode);
+  listen.unix_path = FLAGS_listen_unix;
+  if (listen.unix_path.empty()) return;
+  if (!UnixAddress(listen.unix_path).known()) {
+    faults.Add("listen_unix",
+               Cat("is too long: the path of a Unix socket has at most ", kUnixPathMax, " bytes"));
+  }
+  // The file is created and removed in there.
+  CheckFolder(faults, "listen_unix", std::filesystem::path(listen.unix_path).parent_path(),
+              W_OK | X_OK);
+}
+
 void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   const Endpoint listen = ReadListen(faults, "listen", FLAGS_listen);
   const Endpoint admin = ReadListen(faults, "admin_listen", FLAGS_admin_listen);
@@ -192,6 +218,7 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   options.listen.host = listen.host;
   options.listen.port = listen.port;
   options.listen.io_threads = threads != 0 ? threads : std::clamp(cores, 1, kIoThreadsMax);
+  ReadUnixSocket(faults, options.listen);
   options.admin_is_local = IsLoopback(admin.host);
   options.admin_hosts = CommaParts(FLAGS_admin_hosts);
   if (admin != listen) {

@@ -21,8 +21,12 @@ std::string NoRight(const DoorCall& door, std::string_view tag) {
   if (!door.user.empty()) {
     return Cat("user ", Quoted(door.user), " has no right to ids of ", Quoted(tag));
   }
-  const std::string who = door.names.empty() ? "without a name" : "of " + Quoted(door.names[0]);
-  return Cat("the certificate ", who, " gives no right to ids of ", Quoted(tag));
+  if (door.names.empty()) {
+    return Cat("the client shows no certificate with a name, and has no right to ids of ",
+               Quoted(tag));
+  }
+  return Cat("the certificate of ", Quoted(door.names[0]), " gives no right to ids of ",
+             Quoted(tag));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 
 #include "server/front/net/connection.h"
@@ -35,8 +36,8 @@ class AsioWire : public Wire {
  protected:
   using Error = boost::system::error_code;
 
-  explicit AsioWire(TcpSocket accepted) : socket_(std::move(accepted)) {
-    Error ignored;  // without either, it is slower and not wrong
+  explicit AsioWire(StreamSocket accepted) : socket_(std::move(accepted)) {
+    Error ignored;  // without either, it is slower and not wrong; a Unix socket has no delay
     socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
     socket_.non_blocking(true, ignored);
   }
@@ -70,7 +71,7 @@ class AsioWire : public Wire {
     const size_t n = socket_.write_some(boost::asio::buffer(bytes.data(), bytes.size()), error);
     return error ? 0 : n;
   }
-  TcpSocket& socket() { return socket_; }
+  StreamSocket& socket() { return socket_; }
   // Frees the memory of the buffer that the read under way is to fill, while nothing has come.
   void RelaxRead(InBuffer& input) {
     if (awaits_) return input.Relax();
@@ -110,10 +111,10 @@ class AsioWire : public Wire {
       if (input.room().empty()) input.MakeRoom(0, InBuffer::kFirst);  // it was relaxed
       ReadSome(input, then);
     };
-    socket_.async_wait(TcpSocket::wait_read, InSlot(read_slot_, read));
+    socket_.async_wait(StreamSocket::wait_read, InSlot(read_slot_, read));
   }
 
-  TcpSocket socket_;
+  StreamSocket socket_;
   bool awaits_ = false;   // the read under way points into no buffer
   bool reads_ = false;    // it does
   bool relaxes_ = false;  // and is cancelled, so that it does not

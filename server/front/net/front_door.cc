@@ -17,7 +17,7 @@ FrontDoor::FrontDoor(FrontDoorOptions options, const Clock& clock, MakeProtocols
 FrontDoor::~FrontDoor() { Shutdown(Milliseconds(0)); }
 
 std::unique_ptr<IoLoop> FrontDoor::MakeLoop() {
-  const auto wrap = [tls = tls_.get()](TcpSocket socket) {
+  const auto wrap = [tls = tls_.get()](StreamSocket socket) {
     return tls != nullptr ? tls->Wrap(std::move(socket)) : MakePlainWire(std::move(socket));
   };
   const Limits& limits = options_.limits;
@@ -43,6 +43,13 @@ Status FrontDoor::Open() {
   return {};
 }
 
+Status FrontDoor::OpenUnix() {
+  if (options_.unix_path.empty()) return {};
+  FIRN_ASSIGN(unix_, UnixSocket::Listen(options_.unix_path, options_.unix_mode));
+  for (auto& loop : loops_) FIRN_TRY(loop->ListenUnix(unix_->fd()));
+  return {};
+}
+
 Status FrontDoor::Start() {
   if (options_.io_threads < 1 || options_.io_threads > 64) {
     return Invalid("io_threads must be 1 to 64");
@@ -52,11 +59,17 @@ Status FrontDoor::Start() {
     loops_.clear();
     return std::move(opened).WithContext(Cat(options_.host, ":", options_.port));
   }
+  if (Status opened = OpenUnix(); !opened.ok()) {
+    loops_.clear();
+    unix_.reset();
+    return std::move(opened).WithContext("Unix socket " + options_.unix_path);
+  }
   for (auto& loop : loops_) threads_.emplace_back([&loop] { loop->Run(); });
   return {};
 }
 
 void FrontDoor::Shutdown(Milliseconds patience) {
+  unix_.reset();  // clients that find no file try another server at once
   for (auto& loop : loops_) loop->Drain(patience.count());
   for (auto& thread : threads_) thread.join();
   threads_.clear();

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "common/base/status.h"
 #include "common/time/clock.h"
 #include "server/front/net/counters.h"
@@ -15,6 +17,7 @@
 #include "server/front/net/places.h"
 #include "server/front/net/protocol.h"
 #include "server/front/net/tls_expiry.h"
+#include "server/front/net/unix_socket.h"
 
 namespace firn::front {
 
@@ -31,6 +34,10 @@ struct TlsFiles {
 struct FrontDoorOptions {
   std::string host = "127.0.0.1";  // an address of this machine, or 0.0.0.0 or ::
   uint16_t port = 0;               // 0: a free one
+  // Path of a Unix socket on which it listens as well, without TLS; empty: none. The file's
+  // permissions decide who may connect.
+  std::string unix_path{};
+  mode_t unix_mode = 0660;
   int io_threads = 1;
   Limits limits{};
   std::optional<TlsFiles> tls{};
@@ -83,6 +90,7 @@ class FrontDoor {
 
  private:
   Status Open();
+  Status OpenUnix();
   std::unique_ptr<IoLoop> MakeLoop();
 
   const FrontDoorOptions options_;
@@ -91,6 +99,7 @@ class FrontDoor {
   const std::unique_ptr<Tls> tls_;  // null: none
   Places places_{options_.limits};
   uint16_t port_ = 0;
+  std::unique_ptr<UnixSocket> unix_;  // null: none
   std::vector<std::unique_ptr<IoLoop>> loops_;
   std::vector<std::thread> threads_;
 };

@@ -1,14 +1,19 @@
 #include "server/front/net/io_loop.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <new>
 
 #include <boost/asio/post.hpp>
+#include <fcntl.h>
 #include <sys/socket.h>
 
+#include "common/base/cat.h"
 #include "common/net/endpoint.h"
 #include "server/front/net/descriptors.h"
+#include "server/front/net/unix_socket.h"
 
 namespace firn::front {
 namespace {
@@ -36,8 +41,11 @@ bool MayBeClosed(const Connection& connection, int64_t now_ms) {
   return since && *since != now_ms;
 }
 
-std::string TextOf(const asio::ip::tcp::endpoint& peer) {
-  return Endpoint{peer.address().to_string(), peer.port()}.ToString();
+asio::ip::tcp::endpoint TcpOf(const asio::generic::stream_protocol::endpoint& address) {
+  asio::ip::tcp::endpoint tcp;
+  tcp.resize(address.size());
+  std::memcpy(tcp.data(), address.data(), address.size());
+  return tcp;
 }
 
 }  // namespace
@@ -46,9 +54,6 @@ IoLoop::IoLoop(const LoopSetting& setting, ProtocolSet protocols)
     : setting_(setting),
       share_{setting.limits, setting.clock, std::move(protocols)},
       io_(kOneThreadForIo),
-      acceptor_(io_.get_executor()),
-      accepted_(io_.get_executor()),
-      accept_timer_(io_.get_executor()),
       park_timer_(io_.get_executor()),
       sweep_timer_(io_.get_executor()) {
   share_.log = setting.log;
@@ -57,7 +62,17 @@ IoLoop::IoLoop(const LoopSetting& setting, ProtocolSet protocols)
 IoLoop::~IoLoop() = default;
 
 Status IoLoop::Listen(asio::ip::tcp::endpoint& at, bool share) {
-  return Open(acceptor_, at, share);
+  return Open(listeners_.emplace_back(io_, accept_slots_[0]).acceptor, at, share);
+}
+
+Status IoLoop::ListenUnix(int fd) {
+  Listener& listener = listeners_.emplace_back(io_, accept_slots_[1]);
+  listener.is_unix = true;
+  error_code error;
+  const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) error.assign(errno, boost::system::system_category());
+  if (!error) listener.acceptor.assign({AF_UNIX, 0}, copy, error);
+  return error ? Failed("copy of the listening socket", error) : Status();
 }
 
 Status IoLoop::Probe(asio::ip::tcp::endpoint& at) {
@@ -77,13 +92,15 @@ Status IoLoop::Open(Acceptor& acceptor, asio::ip::tcp::endpoint& at, bool share)
   if (error) return Failed("bind", error);
   acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return Failed("listen", error);
-  at = acceptor.local_endpoint(error);
-  return error ? Failed("getsockname", error) : Status();
+  const Acceptor::endpoint_type bound = acceptor.local_endpoint(error);
+  if (error) return Failed("getsockname", error);
+  at = TcpOf(bound);
+  return {};
 }
 
 void IoLoop::Run() {
   share_.coarse_ms = share_.exact_ms();
-  Accept();
+  for (Listener& listener : listeners_) Accept(listener);
   SweepSoon();
   io_.run();
   connections_.clear();
@@ -92,8 +109,10 @@ void IoLoop::Run() {
 void IoLoop::Drain(int64_t patience_ms) {
   asio::post(io_, [this, patience_ms] {
     error_code ignored;
-    acceptor_.close(ignored);
-    accept_timer_.cancel();
+    for (Listener& listener : listeners_) {
+      listener.acceptor.close(ignored);
+      listener.retry.cancel();
+    }
     drain_until_ms_ = share_.exact_ms() + patience_ms;
     for (auto& connection : connections_) connection->CloseWhenIdle();
     StopIfDrained();
@@ -109,39 +128,52 @@ void IoLoop::WakeParked(const void* what) {
   });
 }
 
-void IoLoop::Accept() {
-  acceptor_.async_accept(
-      accepted_, accepted_from_,
-      InSlot(accept_slot_, [this](const error_code& error) { OnAccepted(error); }));
+void IoLoop::Accept(Listener& listener) {
+  listener.acceptor.async_accept(listener.accepted, listener.from,
+                                 InSlot(listener.slot, [this, &listener](const error_code& error) {
+                                   OnAccepted(listener, error);
+                                 }));
 }
 
-void IoLoop::OnAccepted(const error_code& error) {
-  if (!acceptor_.is_open()) return;
-  if (error == asio::error::connection_aborted) return Accept();
+void IoLoop::OnAccepted(Listener& listener, const error_code& error) {
+  if (!listener.acceptor.is_open()) return;
+  if (error == asio::error::connection_aborted) return Accept(listener);
   bool go_on = !error;
   if (!error) {
-    go_on = LeavesSpare(accepted_.native_handle(), setting_.limits.spare_descriptors);
-    Adopt(std::move(accepted_));
+    go_on = LeavesSpare(listener.accepted.native_handle(), setting_.limits.spare_descriptors);
+    Adopt(listener);
     go_on = go_on || MakeRoom();
   }
-  return go_on ? Accept() : AcceptLater();
+  return go_on ? Accept(listener) : AcceptLater(listener);
 }
 
 // Out of descriptors or memory: those who wait in the backlog are served when there are some.
-void IoLoop::AcceptLater() {
+void IoLoop::AcceptLater(Listener& listener) {
   share_.counters.accept_failed.Add(1);
-  accept_timer_.expires_after(kAcceptAgain);
-  accept_timer_.async_wait([this](const error_code& stopped) {
-    if (stopped || !acceptor_.is_open()) return;
+  listener.retry.expires_after(kAcceptAgain);
+  listener.retry.async_wait([this, &listener](const error_code& stopped) {
+    if (stopped || !listener.acceptor.is_open()) return;
     const int wanted = 1 + setting_.limits.spare_descriptors;
-    const bool room = CanOpen(acceptor_.native_handle(), wanted);
-    return room || MakeRoom() ? Accept() : AcceptLater();
+    const bool room = CanOpen(listener.acceptor.native_handle(), wanted);
+    return room || MakeRoom() ? Accept(listener) : AcceptLater(listener);
   });
 }
 
-void IoLoop::Adopt(TcpSocket socket) {
+IoLoop::PeerName IoLoop::NameOf(Listener& listener) {
+  if (listener.is_unix) {
+    const uid_t user = UserOfPeer(listener.accepted.native_handle());
+    return {Places::PeerOf(user), Cat("unix:uid=", user)};
+  }
+  const asio::ip::tcp::endpoint from = TcpOf(listener.from);
+  return {Places::PeerAt(from.address()),
+          Endpoint{from.address().to_string(), from.port()}.ToString()};
+}
+
+void IoLoop::Adopt(Listener& listener) {
   share_.counters.accepted.Add(1);
-  std::optional<Places::Place> place = setting_.places.Take(accepted_from_.address());
+  const PeerName peer = NameOf(listener);
+  StreamSocket socket = std::move(listener.accepted);  // closed on every return below
+  std::optional<Places::Place> place = setting_.places.Take(peer.key);
   if (!place) return share_.counters.closed_by(CloseCause::kTooManyOfPeer).Add(1);
   if (setting_.places.overfull() && !MakeRoom()) {
     return share_.counters.closed_by(CloseCause::kTooMany).Add(1);
@@ -149,7 +181,9 @@ void IoLoop::Adopt(TcpSocket socket) {
   ConnectionHost& host = *this;
   try {
     connections_.push_back(std::make_unique<Connection>(
-        host, share_, setting_.wrap(std::move(socket)), TextOf(accepted_from_)));
+        host, share_,
+        listener.is_unix ? MakePlainWire(std::move(socket)) : setting_.wrap(std::move(socket)),
+        peer.text));
   } catch (const std::bad_alloc&) {
     return share_.counters.closed_by(CloseCause::kNoMemory).Add(1);
   }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +10,7 @@
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
@@ -21,7 +24,7 @@
 namespace firn::front {
 
 // Wraps an accepted socket: plain, or with encryption. Any thread.
-using WrapSocket = std::function<std::unique_ptr<Wire>(TcpSocket)>;
+using WrapSocket = std::function<std::unique_ptr<Wire>(StreamSocket)>;
 
 // What the IO threads of one front door share.
 struct LoopSetting {
@@ -33,8 +36,9 @@ struct LoopSetting {
   const std::function<void(const std::string&)>& log;
 };
 
-// One IO thread's world: its own listening socket on the common port, its connections, and its
-// protocols. Everything runs in Run(), but for the verbs that say otherwise.
+// One IO thread's world: its own listening socket on the common port, perhaps a Unix socket that
+// it shares with the others, its connections, and its protocols. Everything runs in Run(), but for
+// the verbs that say otherwise.
 //
 // A turn is what happens between two waits for the kernel: the connections with news are served
 // one after another, then those that were served are read again, then those with more requests
@@ -47,6 +51,9 @@ class IoLoop final : private ConnectionHost {
   // Before Run: opens the socket. `share`: other loops listen on the same port. Fails when the
   // address is taken, or not one of this machine. A port 0 in `at` becomes the real one.
   Status Listen(boost::asio::ip::tcp::endpoint& at, bool share);
+
+  // Before Run: accepts from this listening Unix socket as well, of which it keeps a copy.
+  Status ListenUnix(int fd);
 
   // Ok if no socket listens at `at`, shared or not. A port 0 becomes a free one.
   static Status Probe(boost::asio::ip::tcp::endpoint& at);
@@ -66,9 +73,31 @@ class IoLoop final : private ConnectionHost {
 
  private:
   using Executor = boost::asio::io_context::executor_type;
-  using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, Executor>;
+  using Acceptor =
+      boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol, Executor>;
   using Timer = boost::asio::basic_waitable_timer<
       std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
+
+  // A listening socket, and the connection that it accepts next.
+  struct Listener {
+    Listener(boost::asio::io_context& io, HandlerSlot& its_slot)
+        : slot(its_slot),
+          acceptor(io.get_executor()),
+          accepted(io.get_executor()),
+          retry(io.get_executor()) {}
+
+    HandlerSlot& slot;  // outlives the loop's operations
+    Acceptor acceptor;
+    StreamSocket accepted;
+    Acceptor::endpoint_type from{};
+    Timer retry;
+    bool is_unix = false;
+  };
+  // The other end of an accepted connection.
+  struct PeerName {
+    uint64_t key;      // for Places
+    std::string text;  // for people
+  };
 
   void ReadLater(Connection& connection) override;
   void ResumeLater(Connection& connection) override;
@@ -76,10 +105,11 @@ class IoLoop final : private ConnectionHost {
   void Remove(Connection& connection) override;
 
   static Status Open(Acceptor& acceptor, boost::asio::ip::tcp::endpoint& at, bool share);
-  void Accept();
-  void OnAccepted(const boost::system::error_code& error);
-  void AcceptLater();
-  void Adopt(TcpSocket socket);
+  static PeerName NameOf(Listener& listener);
+  void Accept(Listener& listener);
+  void OnAccepted(Listener& listener, const boost::system::error_code& error);
+  void AcceptLater(Listener& listener);
+  void Adopt(Listener& listener);
   // Closes a connection for a new one, where all places or descriptors are taken. False: every peer
   // is being served, or may just be sending.
   bool MakeRoom();
@@ -99,12 +129,11 @@ class IoLoop final : private ConnectionHost {
   const LoopSetting setting_;
   IoShare share_;
   // Before what keeps its operations in them.
-  HandlerSlot accept_slot_, turn_slot_, park_slot_, sweep_slot_;
+  std::array<HandlerSlot, 2> accept_slots_;
+  HandlerSlot turn_slot_, park_slot_, sweep_slot_;
   boost::asio::io_context io_;
-  Acceptor acceptor_;
-  TcpSocket accepted_;
-  boost::asio::ip::tcp::endpoint accepted_from_;
-  Timer accept_timer_, park_timer_, sweep_timer_;
+  std::deque<Listener> listeners_;  // the port's, then the Unix socket's
+  Timer park_timer_, sweep_timer_;
   bool turn_ends_ = false;
   std::optional<int64_t> park_wake_us_;    // what the park timer is set to
   std::optional<int64_t> drain_until_ms_;  // once it is draining

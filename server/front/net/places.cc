@@ -2,14 +2,13 @@
 
 namespace firn::front {
 
-std::optional<Places::Place> Places::Take(const boost::asio::ip::address& peer) {
-  const uint64_t key = PeerOf(peer);
+std::optional<Places::Place> Places::Take(uint64_t peer) {
   const std::lock_guard lock(mutex_);
-  size_t& count = of_peer_[key];
+  size_t& count = of_peer_[peer];
   if (count >= limits_.connections_per_peer_max) return std::nullopt;
   ++count;
   ++taken_;
-  return Place(*this, key);
+  return Place(*this, peer);
 }
 
 bool Places::overfull() const {
@@ -24,7 +23,7 @@ void Places::GiveBack(uint64_t peer) {
   if (--found->second == 0) of_peer_.erase(found);
 }
 
-uint64_t Places::PeerOf(const boost::asio::ip::address& address) {
+uint64_t Places::PeerAt(const boost::asio::ip::address& address) {
   if (address.is_v4()) return address.to_v4().to_uint();
   const auto six = address.to_v6();
   if (six.is_v4_mapped()) return make_address_v4(boost::asio::ip::v4_mapped, six).to_uint();
@@ -34,5 +33,8 @@ uint64_t Places::PeerOf(const boost::asio::ip::address& address) {
   // Loopback's network is 0, as is no IPv4 address's that calls.
   return network;
 }
+
+// No IPv6 network begins with these bits, because 0000::/8 is reserved.
+uint64_t Places::PeerOf(uid_t user) { return uint64_t{1} << 32 | user; }
 
 }  // namespace firn::front

@@ -8,16 +8,21 @@
 #include <utility>
 
 #include <boost/asio/ip/address.hpp>
+#include <sys/types.h>
 
 #include "server/front/net/limits.h"
 
 namespace firn::front {
 
-// The connections of a door: a limit for all together, and one for each peer. A peer is an IPv4
-// address, or the 64 bits of an IPv6 address that name a network: a host with one such address has
-// them all. Any thread.
+// The connections of a door: a limit for all together, and one for each peer. Any thread.
 class Places {
  public:
+  // Returns the peer at an IPv4 address, or in the network that the first 64 bits of an IPv6
+  // address name: a host with one such address has them all.
+  static uint64_t PeerAt(const boost::asio::ip::address& address);
+  // Returns the peer that consists of the processes of one user on this host.
+  static uint64_t PeerOf(uid_t user);
+
   explicit Places(const Limits& limits) : limits_(limits) {}
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
@@ -45,13 +50,12 @@ class Places {
   };
 
   // Empty: this peer has as many as permitted.
-  std::optional<Place> Take(const boost::asio::ip::address& peer);
+  std::optional<Place> Take(uint64_t peer);
 
   // More connections are in than permitted: one must be closed.
   bool overfull() const;
 
  private:
-  static uint64_t PeerOf(const boost::asio::ip::address& address);
   void GiveBack(uint64_t peer);
 
   const Limits& limits_;

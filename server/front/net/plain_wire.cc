@@ -9,7 +9,7 @@ namespace {
 
 class PlainWire final : public AsioWire {
  public:
-  explicit PlainWire(TcpSocket accepted) : AsioWire(std::move(accepted)) {}
+  explicit PlainWire(StreamSocket accepted) : AsioWire(std::move(accepted)) {}
 
   void Read(InBuffer&& input) override {
     input_ = std::move(input);
@@ -46,7 +46,7 @@ class PlainWire final : public AsioWire {
 
 }  // namespace
 
-std::unique_ptr<Wire> MakePlainWire(TcpSocket socket) {
+std::unique_ptr<Wire> MakePlainWire(StreamSocket socket) {
   return std::make_unique<PlainWire>(std::move(socket));
 }
 

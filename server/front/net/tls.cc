@@ -14,7 +14,6 @@
 #include "common/base/files.h"
 #include "common/base/secret_file.h"
 #include "server/front/net/certificate.h"
-#include "server/front/net/tls_wire.h"
 
 namespace firn::front {
 namespace {
@@ -122,7 +121,7 @@ Status Tls::Read(bool must_be_valid) {
   return {};
 }
 
-std::unique_ptr<Wire> Tls::Wrap(TcpSocket socket) const {
+std::unique_ptr<Wire> Tls::Wrap(StreamSocket socket) const {
   std::lock_guard lock(mutex_);
   return MakeTlsWire(std::move(socket), context_->native_handle());
 }

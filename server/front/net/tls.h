@@ -10,11 +10,17 @@
 #include "server/front/net/tls_expiry.h"
 #include "server/front/net/wire.h"
 
+struct ssl_ctx_st;
+
 namespace boost::asio::ssl {
 class context;
 }
 
 namespace firn::front {
+
+// A wire with TLS, which completes the handshake before its first read. Takes the socket, which is
+// open; `context` is OpenSSL's, and lives on with the wire. Defined in tls_wire.cc.
+std::unique_ptr<Wire> MakeTlsWire(StreamSocket socket, ssl_ctx_st* context);
 
 // The TLS side of a listener: TLS 1.2 and 1.3. Thread-safe.
 //
@@ -38,7 +44,7 @@ class Tls {
   TlsExpiry expiry() const;
 
   // A wire that agrees upon encryption before its first read. Takes the socket, which is open.
-  std::unique_ptr<Wire> Wrap(TcpSocket socket) const;
+  std::unique_ptr<Wire> Wrap(StreamSocket socket) const;
 
  private:
   using Context = boost::asio::ssl::context;

@@ -1,5 +1,3 @@
-#include "server/front/net/tls_wire.h"
-
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -14,6 +12,7 @@
 
 #include "server/front/net/asio_wire.h"
 #include "server/front/net/certificate.h"
+#include "server/front/net/tls.h"
 
 namespace firn::front {
 namespace {
@@ -42,7 +41,7 @@ std::vector<std::string> NamesShownBy(SSL* peer) {
 // of it that does not fit into the socket is sent before it continues.
 class TlsWire final : public AsioWire {
  public:
-  TlsWire(TcpSocket accepted, SSL_CTX* context)
+  TlsWire(StreamSocket accepted, SSL_CTX* context)
       : AsioWire(std::move(accepted)),
         ssl_(SSL_new(context)),
         to_ssl_(BIO_new(BIO_s_mem())),
@@ -232,7 +231,7 @@ class TlsWire final : public AsioWire {
 
 }  // namespace
 
-std::unique_ptr<Wire> MakeTlsWire(TcpSocket socket, ssl_ctx_st* context) {
+std::unique_ptr<Wire> MakeTlsWire(StreamSocket socket, ssl_ctx_st* context) {
   return std::make_unique<TlsWire>(std::move(socket), context);
 }
 

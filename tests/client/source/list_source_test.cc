@@ -24,9 +24,18 @@ TEST(ListSourceTest, ReportsItsListOnce) {
   EXPECT_EQ(list->cluster, ClusterIdentity());
 }
 
+TEST(ListSourceTest, AcceptsUnixSocketsBesidePorts) {
+  const auto list = ListFrom("list://unix:/run/firn/a.sock,10.0.0.8:7609");
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->servers.size(), 2u);
+  EXPECT_EQ(list->servers[0].address, "unix:/run/firn/a.sock");
+  EXPECT_EQ(list->servers[1].address, "10.0.0.8:7609");
+}
+
 TEST(ListSourceTest, RefusesOtherTexts) {
   for (const char* text : {"", "10.0.0.7:7609", "zk://h/firn/shop", "list://", "list://a:1,",
-                           "list://a", "list://a:0", "list://a:1,a:1", "list://a:70000"}) {
+                           "list://a", "list://a:0", "list://a:1,a:1", "list://a:70000",
+                           "list://unix:", "list://unix:a.sock", "list://unix:/a,unix:/a"}) {
     EXPECT_EQ(ListFrom(text).code(), Code::kInvalid) << text;
   }
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/net/address.h"
 #include "common/net/ip_address.h"
 
 namespace firn {
@@ -28,6 +29,27 @@ TEST(EndpointTest, ReadsAndWritesNamesAndAddresses) {
     EXPECT_EQ(endpoint->ToString(), canonical);
     EXPECT_EQ(*Endpoint::Parse(canonical), *endpoint);
   }
+}
+
+TEST(EndpointTest, ReadsTheAddressOfAServer) {
+  EXPECT_EQ(*Endpoint::ParseServer("10.0.0.7:7609"), (Endpoint{"10.0.0.7", 7609}));
+  const std::string longest = "/" + std::string(kUnixPathMax - 1, 'a');
+  for (const std::string& path : {std::string("/run/firn.sock"), longest}) {
+    const Result<Endpoint> socket = Endpoint::ParseServer("unix:" + path);
+    ASSERT_TRUE(socket.ok()) << socket.status();
+    EXPECT_TRUE(socket->IsUnix());
+    EXPECT_EQ(socket->ToString(), "unix:" + path);
+    EXPECT_EQ(NumericAddress(*socket).family(), AF_UNIX);
+  }
+  const std::pair<std::string, std::string_view> cases[] = {
+      {"10.0.0.7:0", "no port to connect to"},  {"unix:", "absolute path"},
+      {"unix:firn.sock", "absolute path"},      {"unix:" + longest + "b", "at most 107 bytes"},
+      {std::string("unix:/a\0b", 9), "no NUL"},
+  };
+  for (const auto& [text, fault] : cases) {
+    EXPECT_THAT(Endpoint::ParseServer(text).status().message(), HasSubstr(fault));
+  }
+  EXPECT_FALSE(Endpoint::Parse("unix:/run/firn.sock").ok()) << "not an address to listen on";
 }
 
 TEST(EndpointTest, RefusesOtherTexts) {

@@ -184,6 +184,22 @@ TEST_F(ServerOptionsTest, RequiresAnAddressThatClientsCanReach) {
   }
 }
 
+TEST_F(ServerOptionsTest, ReadsTheUnixSocketAndItsPermissions) {
+  const std::string path = dir_ / "firn.sock";
+  EXPECT_EQ(Good({}).listen.unix_path, "");
+  EXPECT_EQ(Good({}).listen.unix_mode, 0660u);
+  EXPECT_EQ(Good({{"listen_unix", path}}).listen.unix_path, path);
+  EXPECT_EQ(Good({{"listen_unix_mode", "606"}}).listen.unix_mode, 0606u);
+  for (const char* mode : {"", "rw", "0668", "01777", "66 "}) {
+    EXPECT_NE(Faults({{"listen_unix_mode", mode}}).find("listen_unix_mode"), std::string::npos)
+        << mode;
+  }
+  EXPECT_NE(Faults({{"listen_unix", dir_ / "missing/firn.sock"}}).find("does not exist"),
+            std::string::npos);
+  EXPECT_NE(Faults({{"listen_unix", dir_ / std::string(107, 'a')}}).find("at most 107 bytes"),
+            std::string::npos);
+}
+
 TEST_F(ServerOptionsTest, ReportsAHostNameInListenAndNoOtherFault) {
   const std::string faults = Faults({{"listen", "localhost:7609"}});
   EXPECT_NE(faults.find("--listen"), std::string::npos) << faults;

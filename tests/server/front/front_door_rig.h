@@ -23,6 +23,9 @@ class Peer : public RawPeer {
   explicit Peer(uint16_t port, const char* from = "127.0.0.1")
       : RawPeer(port, from, ChosenForm() == Form::kTls ? TlsOfForm().client : nullptr) {}
 
+  // On a Unix socket.
+  explicit Peer(const std::string& path) : RawPeer(path) {}
+
   bool Send(std::string_view bytes) {
     const bool twice = ChosenForm() == Form::kTwice && IsCalls(bytes);
     if (!twice) return RawPeer::Send(bytes);

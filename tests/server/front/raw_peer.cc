@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/net/address.h"
+
 namespace firn::front {
 namespace {
 
@@ -41,6 +43,13 @@ RawPeer::RawPeer(uint16_t port, const char* from, SSL_CTX* tls)
     if (tls != nullptr) BeginTls(tls);
     return;
   }
+  close(fd_);
+  fd_ = -1;
+}
+
+RawPeer::RawPeer(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  const Address address = UnixAddress(path);
+  if (connect(fd_, address.get(), address.length) == 0) return;
   close(fd_);
   fd_ = -1;
 }

@@ -16,6 +16,8 @@ class RawPeer {
   // `from`: the loopback address that it connects from. With `tls` it completes a handshake first,
   // and everything is encrypted; a close during the handshake looks like any other.
   explicit RawPeer(uint16_t port, const char* from = "127.0.0.1", SSL_CTX* tls = nullptr);
+  // Connects to the Unix socket at `path`, without TLS.
+  explicit RawPeer(const std::string& path);
   ~RawPeer();
   RawPeer(const RawPeer&) = delete;
   RawPeer& operator=(const RawPeer&) = delete;
