@@ -3,6 +3,7 @@ package firn
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -45,6 +46,13 @@ func TestRejectsInvalidOptions(t *testing.T) {
 	_, err := New("http://nowhere", Options{AttemptsMax: 1000})
 	var failure *Error
 	if !errors.As(err, &failure) || failure.Kind != Invalid {
+		t.Fatal(err)
+	}
+}
+
+func TestSaysThatItDoesNotConnectToUnixSockets(t *testing.T) {
+	_, err := New("list://unix:/run/firn.sock", Options{})
+	if err == nil || !strings.Contains(err.Error(), "only the C++ client connects to Unix sockets") {
 		t.Fatal(err)
 	}
 }

@@ -116,6 +116,9 @@ func splitAddress(address string) (host, port string, fault error) {
 	host, port, fault = net.SplitHostPort(address)
 	number, wrong := strconv.ParseUint(port, 10, 16)
 	if fault != nil || wrong != nil || number == 0 || host == "" || printable(host) != host {
+		if strings.HasPrefix(address, "unix:") {
+			return "", "", fmt.Errorf("'%s' is not host:port; only the C++ client connects to Unix sockets", address)
+		}
 		return "", "", fmt.Errorf("'%s' is not host:port", address)
 	}
 	return host, port, nil

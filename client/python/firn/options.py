@@ -120,5 +120,6 @@ def split_address(address: str) -> tuple[str, int]:
     elif ":" in host:
         mark = ""
     if not mark or not host or not port.isdigit() or not 0 < int(port) < 65536 or printable(host) != host:
-        raise ValueError(f"'{address}' is not host:port")
+        hint = "; only the C++ client connects to Unix sockets" if address.startswith("unix:") else ""
+        raise ValueError(f"'{address}' is not host:port{hint}")
     return host, int(port)

@@ -319,7 +319,11 @@ fn parse_servers(servers: &str) -> Result<Seeds, String> {
     };
     let mut addresses: Vec<String> = Vec::new();
     for address in rest.split(',') {
-        split_address(address).ok_or_else(|| format!("'{}' is not host:port", printable(address)))?;
+        if split_address(address).is_none() {
+            let unix = address.starts_with("unix:");
+            let hint = if unix { "; only the C++ client connects to Unix sockets" } else { "" };
+            return Err(format!("'{}' is not host:port{hint}", printable(address)));
+        }
         if !addresses.iter().any(|one| one == address) {
             addresses.push(address.to_owned());
         }
@@ -362,6 +366,7 @@ mod tests {
         assert!(seeds.lists_change);
         assert_eq!(seeds.addresses, ["a:1", "b:2"]);
         assert!(!parse_servers("list://a:1").unwrap().lists_change);
+        assert!(parse_servers("list://unix:/run/firn.sock").unwrap_err().contains("only the C++ client"));
         assert!(parse_servers("zk://a:1").unwrap_err().contains("neither"));
     }
 

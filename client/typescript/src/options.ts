@@ -107,7 +107,9 @@ export function settingsOf(servers: string, options: ClientOptions): Settings {
     faults.push(`servers is '${printable(String(servers))}', neither firn://... nor list://...`);
   } else {
     for (const seed of seeds) {
-      if (!splitAddress(seed)) faults.push(`'${printable(seed)}' is not host:port`);
+      if (splitAddress(seed)) continue;
+      const hint = seed.startsWith('unix:') ? '; only the C++ client connects to Unix sockets' : '';
+      faults.push(`'${printable(seed)}' is not host:port${hint}`);
     }
   }
   const localRanges = options.localRanges ?? [];

@@ -18,6 +18,7 @@ function faultOf(servers: string, options: ClientOptions = {}): string {
 test('names every fault of the options', () => {
   const fault = faultOf('list://nowhere', { attemptsMax: 0, deadlineMs: 1.5, localRanges: [segmentTag('a'), segmentTag('a')] });
   for (const part of ['nowhere', 'attemptsMax', 'deadlineMs', 'a tag twice']) assert(fault.includes(part), part);
+  assert.match(faultOf('list://unix:/run/firn.sock'), /only the C\+\+ client connects to Unix sockets/);
   assert.match(faultOf('http://a:1'), /neither firn:\/\/... nor list:\/\//);
   assert.match(faultOf('list://a:1', { tls: { cert: 'a' } }), /both cert and key/);
   assert.equal(faultOf('list://a:1,[::1]:7609'), '');

@@ -154,7 +154,8 @@ public final class Options {
     } else {
       for (String address : servers.substring("firn://".length()).split(",", -1)) {
         if (portOf(address) == 0) {
-          faults.add("'" + address + "' is not host:port");
+          String hint = address.startsWith("unix:") ? "; only the C++ client connects to Unix sockets" : "";
+          faults.add("'" + address + "' is not host:port" + hint);
         }
         addresses.add(address);
       }
