@@ -12,6 +12,7 @@
 DEFINE_int32(port, 0, "loopback port; 0 takes a free one; printed when listening");
 DEFINE_int32(io_threads, 1, "IO threads");
 DEFINE_string(layout, "firn", "layout of the ids");
+DEFINE_string(listen_unix, "", "path of a Unix socket to listen on as well; empty: none");
 DEFINE_string(tls_cert, "", "certificate chain, PEM; empty: no TLS");
 DEFINE_string(tls_key, "", "its private key, PEM");
 
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
   firn::front::ServerFrontOptions options;
   options.listen.port = static_cast<uint16_t>(FLAGS_port);
   options.listen.io_threads = FLAGS_io_threads;
+  options.listen.unix_path = FLAGS_listen_unix;
   // All load comes from one address, so the limit per address is lifted.
   options.listen.limits.connections_per_peer_max = options.listen.limits.connections_max;
   if (!FLAGS_tls_cert.empty()) options.listen.tls.emplace(FLAGS_tls_cert, FLAGS_tls_key);

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,6 +11,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "common/net/address.h"
 
 namespace firn {
 namespace {
@@ -72,17 +73,11 @@ LoadLink::~LoadLink() {
 
 Result<LoadLink> LoadLink::Dial(const std::string& host, uint16_t port, SSL_CTX* context,
                                 const LoadTls& tls) {
-  LoadLink link(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Address address = NumericAddress({host, port});
+  if (!address.known()) return Invalid("neither an IP address nor a path: " + host);
+  LoadLink link(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (link.fd_ < 0) return Failed("socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
-    return Invalid("not an IPv4 address: " + host);
-  }
-  if (connect(link.fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    return Failed("connect");
-  }
+  if (connect(link.fd_, address.get(), address.length) != 0) return Failed("connect");
   const int on = 1;
   setsockopt(link.fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (context == nullptr) return link;

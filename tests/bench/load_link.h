@@ -31,11 +31,12 @@ using LoadTlsContext = std::unique_ptr<SSL_CTX, FreeLoadTls>;
 // kInvalid names the invalid file.
 Result<LoadTlsContext> MakeLoadTlsContext(const LoadTls& tls);
 
-// A connection of the load generator's: TCP, or TLS over it. Used by one thread.
+// A connection of the load generator's: TCP, a Unix socket, or TLS over either. Used by one thread.
 // Sharp edge: the program must ignore SIGPIPE, which OpenSSL's writes raise.
 class LoadLink {
  public:
-  // `host` is an IPv4 address. Without a context the connection is plain.
+  // `host` is an IPv4 address, or the path of a Unix socket. Without a context the connection is
+  // plain.
   static Result<LoadLink> Dial(const std::string& host, uint16_t port, SSL_CTX* context,
                                const LoadTls& tls);
   LoadLink(LoadLink&& other) noexcept

@@ -13,7 +13,7 @@
 DEFINE_string(dialect, "thrift", "thrift, list, runs, resp, http, postgresql, mysql or echo");
 DEFINE_string(subject, "default", "the tag, the key, the path, the sequence or the table");
 DEFINE_int32(ids, 1, "ids that each request asks for (dialects list and runs)");
-DEFINE_string(host, "127.0.0.1", "IPv4 address of the server");
+DEFINE_string(host, "127.0.0.1", "IPv4 address of the server, or the path of its Unix socket");
 DEFINE_int32(port, 7609, "port of the server");
 DEFINE_int32(connections, 1, "connections");
 DEFINE_int32(depth, 1, "requests in flight on each connection");
