@@ -100,6 +100,20 @@ class SupplyTest {
     assertTrue(id > fetchedBefore, "an id of a later fetch");
   }
 
+  /** Only the timer drops the ids of a thread's piece: the thread takes them without looking at the clock. */
+  @Test
+  void drops_the_piece_of_a_thread_by_age() throws Exception {
+    open(LocalTag.snowflake("event"));
+    client.nextId("event"); // of a piece of four
+    long fetchedBefore = server.lastIssued();
+    long id = 0;
+    for (int i = 0; i < 2 && id <= fetchedBefore; i++) { // the second time for a timer that was late
+      Thread.sleep(2000);
+      id = client.nextId("event");
+    }
+    assertTrue(id > fetchedBefore, "an id of a later fetch");
+  }
+
   @Test
   void gives_no_id_after_the_end() throws Exception {
     open(LocalTag.segment("count"));
