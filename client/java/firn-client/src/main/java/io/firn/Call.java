@@ -19,6 +19,7 @@ final class Call<T> {
   }
 
   private static final int CONNECTS_MAX = 16;
+  private static final int HOSTS_NAMED = 3;
   private static final long OVERLOAD_PAUSE_MS = 10;
 
   private final Fleet fleet;
@@ -209,6 +210,10 @@ final class Call<T> {
     String sentence = why;
     if (foundNobody && attempts.isEmpty()) {
       sentence = "no provider: no usable server is known";
+      List<String> hosts = fleet.unresolved();
+      if (!hosts.isEmpty()) {
+        sentence += "; no address is known for " + String.join(", ", hosts.subList(0, Math.min(HOSTS_NAMED, hosts.size())));
+      }
       fleet.tell("no server", "", sentence);
     }
     return new FirnException(FirnException.Kind.UNAVAILABLE, sentence,

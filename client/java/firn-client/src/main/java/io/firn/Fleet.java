@@ -516,6 +516,12 @@ final class Fleet {
     return names;
   }
 
+  /** Hosts that have no known address. */
+  synchronized List<String> unresolved() {
+    return servers.values().stream().filter(one -> one.addresses.isEmpty()).map(one -> one.host)
+        .collect(Collectors.toList());
+  }
+
   synchronized void resolved(Server server, InetAddress[] found) {
     server.resolved(found);
     tellNews();
