@@ -73,13 +73,13 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   server->known = known;
   server->lot = DrawLot(name_, known.address);
   server->tls = (tls_ || known.tls) && !server->endpoint.IsUnix();
-  server->fitness.Hear(Fitness::Event::kListed, now, entropy_);
+  server->membership.Hear(Membership::Event::kListed, now, entropy_);
   server->limits.Reopen();
   servers_[known.address] = std::move(server);
 }
 
 void Fleet::Reset(Server& server, Micros now) {
-  server.fitness.health = Health();
+  server.health = Health();
   server.limits.Reset();
   server.well.store(false, std::memory_order_relaxed);
   server.latency.Forget();
@@ -124,9 +124,8 @@ std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
     const bool named = !NumericAddress(server->endpoint).known();
     // The name may resolve to another address if its server no longer responds, or is another
     // one.
-    const bool wanted = server->addresses.empty() || !server->reached ||
-                        server->fitness.health.out() || !server->fitness.member() ||
-                        now >= server->resolve_by;
+    const bool wanted = server->addresses.empty() || !server->reached || server->health.out() ||
+                        !server->membership.member() || now >= server->resolve_by;
     if (!named || !wanted || now < server->resolve_at) continue;
     server->resolve_at = now + kResolveAgain;
     server->resolve_by = now + AtLeast(kResolveInTime);
@@ -171,7 +170,7 @@ void Fleet::TellNews() {
   if (news_) news_();
 }
 
-ServerFitness Fleet::FitnessOf(const Server& server, Micros now) const {
+ServerFitness Fleet::StandingOf(const Server& server, Micros now) const {
   const bool unready = server.known.phase == ServerPhase::kNotReady && !own_numbers_->contains("");
   return std::max({server.Standing(), server.limits.For("", *own_numbers_, now),
                    unready ? ServerFitness::kResting : ServerFitness::kFit});
@@ -182,13 +181,13 @@ ClusterView Fleet::View() const {
   const std::lock_guard lock(mutex_);
   ClusterView view{.servers = {}, .cluster = check_.known(), .from_cache = from_cache_};
   for (const auto& [address, server] : servers_) {
-    ServerFitness fitness = FitnessOf(*server, now);
+    ServerFitness standing = StandingOf(*server, now);
     const bool named = !server->addresses.empty();
-    if (!named) fitness = std::max(fitness, ServerFitness::kResting);
-    const bool fit = fitness == ServerFitness::kFit;
+    if (!named) standing = std::max(standing, ServerFitness::kResting);
+    const bool fit = standing == ServerFitness::kFit;
     view.servers.push_back({.known = server->known,
-                            .fitness = fitness,
-                            .why = fit ? std::string() : server->fitness.why,
+                            .fitness = standing,
+                            .why = fit ? std::string() : server->why,
                             .latency = Micros(static_cast<int64_t>(server->latency.At(now))),
                             .in_flight = server->in_flight,
                             .answered = server->answered,
@@ -211,7 +210,7 @@ std::string Fleet::Lack() const {
   const std::string text = Cat("none of the ", servers_.size(), " known servers can be called now");
   for (const auto& [address, server] : servers_) {
     if (server->Standing() == ServerFitness::kQuarantined) {
-      return Cat(text, "; ", address, ": ", server->fitness.why);
+      return Cat(text, "; ", address, ": ", server->why);
     }
     if (server->addresses.empty())
       return Cat(text, "; ", address, ": its name has not been resolved");

@@ -48,7 +48,7 @@ namespace firn::client {
 //     only.
 //  2. Within a standing, servers of the client's subset (subset.h) come first, unless fewer than
 //     kFitMin of the subset are healthy. Within those, servers of the client's rack come first.
-//  3. A new list ends quarantine and draining, and so does a probe (Fitness has the table). If a
+//  3. A new list ends quarantine and draining, and so does a probe (Membership has the table). If a
 //     list shows that a server was restarted, what was known of it is discarded: it is no longer
 //     ejected, and it warms up.
 //  4. A server that refuses a call with DRAINING counts as draining and is probed at once. If its
@@ -154,17 +154,17 @@ class Fleet {
   // Under the mutex: runs `what`, which may change the standing of `server`.
   template <typename What>
   void Change(Server& server, What what) {
-    const auto stands = [&] { return std::pair(server.Standing(), server.fitness.foreign()); };
+    const auto stands = [&] { return std::pair(server.Standing(), server.membership.foreign()); };
     const auto before = stands();
     what();
     if (stands() != before) NewRoster();
-    server.well.store(server.fitness.health.spotless() && !server.fitness.draining(),
+    server.well.store(server.health.spotless() && !server.membership.draining(),
                       std::memory_order_relaxed);
   }
   // Invalidates the rosters made before.
   void NewRoster() { version_.fetch_add(1, std::memory_order_release); }
   // For a call without a tag.
-  ServerFitness FitnessOf(const Server& server, Micros now) const;
+  ServerFitness StandingOf(const Server& server, Micros now) const;
   // Returns whether rule 6 applies now. Counts how often it starts to apply.
   bool Panics();
   // Chooses the client's subset of the servers.

@@ -45,7 +45,7 @@ bool Fleet::Widened() const {
 bool Fleet::Panics() {
   size_t members = 0, fit = 0;
   for (const auto& [address, server] : servers_) {
-    if (server->known.disabled || server->fitness.foreign()) continue;
+    if (server->known.disabled || server->membership.foreign()) continue;
     ++members;
     fit += server->Standing() == ServerFitness::kFit ? 1U : 0U;
   }
@@ -72,13 +72,13 @@ std::shared_ptr<const Roster> Fleet::MakeRoster(Micros now) {
   std::vector<Roster::Entry> entries;
   Micros good_until = Micros::max();
   for (const auto& [address, server] : servers_) {
-    const bool pardoned = panics && server->fitness.quarantined();
-    const ServerFitness fitness = pardoned ? ServerFitness::kResting : server->Standing();
-    if (fitness == ServerFitness::kQuarantined || server->addresses.empty()) continue;
+    const bool pardoned = panics && server->membership.quarantined();
+    const ServerFitness standing = pardoned ? ServerFitness::kResting : server->Standing();
+    if (standing == ServerFitness::kQuarantined || server->addresses.empty()) continue;
     if (now < server->first_seen + kWarmUp) good_until = now + kWarmUp / 20;
     entries.push_back({.server = server,
                        .weight = WeightOf(*server, now),
-                       .fitness = fitness,
+                       .standing = standing,
                        .spare = !server->kept && !widened,
                        .elsewhere = rack_ && server->known.rack != *rack_,
                        .unready = server->known.phase == ServerPhase::kNotReady});

@@ -11,7 +11,7 @@ namespace firn::client {
 namespace {
 
 using Kind = ClientEvent::Kind;
-using Event = Fitness::Event;
+using Event = Membership::Event;
 
 constexpr size_t kOwnNumbersMax = 1000;
 
@@ -45,8 +45,9 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
   if (outcome.unsent() && !outcome.shared_blame) server.reached = false;
   switch (outcome.end) {
     case AttemptEnd::kAnswered:
-      return Revive(
-          server, outcome.gave_ids() && server.fitness.Hear(Event::kGivesIds, now, entropy_), told);
+      return Revive(server,
+                    outcome.gave_ids() && server.membership.Hear(Event::kGivesIds, now, entropy_),
+                    told);
     case AttemptEnd::kRefused:
       ++counters_.refused;
       return HeedRefusal(server, tag, outcome, now, told);
@@ -83,7 +84,7 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
                         Events& told) {
   const Micros advice = outcome.retry_after.count() > 0 ? Micros(outcome.retry_after) : kNoAdvice;
   const Reason reason = outcome.refusal.value_or(Reason::kInternal);
-  server.fitness.why = Cat(ReasonName(reason), ": ", outcome.detail);
+  server.why = Cat(ReasonName(reason), ": ", outcome.detail);
   switch (reason) {
     case Reason::kNotReady:
     case Reason::kClock:
@@ -107,29 +108,29 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
 bool Fleet::MayLeave(const Server& server) const {
   size_t members = 0, out = 0;
   for (const auto& [address, one] : servers_) {
-    if (one->known.disabled || one->fitness.foreign()) continue;
+    if (one->known.disabled || one->membership.foreign()) continue;
     ++members;
-    const bool left = one->fitness.health.resting() || one->fitness.quarantined();
+    const bool left = one->health.resting() || one->membership.quarantined();
     out += left && one.get() != &server ? 1U : 0U;
   }
   return (out + 1) * 2 <= members;
 }
 
 void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told) {
-  Fitness& fitness = server.fitness;
-  fitness.health.Failed(times);
-  if (fitness.health.out() || !fitness.health.ill()) return;
+  Health& health = server.health;
+  health.Failed(times);
+  if (health.out() || !health.ill()) return;
   const std::string_view colon = outcome.detail.empty() ? "" : ": ";
-  fitness.why = Cat(AttemptEndName(outcome.end), colon, outcome.detail);
+  server.why = Cat(AttemptEndName(outcome.end), colon, outcome.detail);
   const std::string time = SecondsText(TakeOut(server, now));
-  const std::string_view what = fitness.health.resting() ? "ejected for " : "used last for ";
-  told.push_back({Kind::kServerOut, server.name, Cat(what, time, "; ", fitness.why)});
+  const std::string_view what = health.resting() ? "ejected for " : "used last for ";
+  told.push_back({Kind::kServerOut, server.name, Cat(what, time, "; ", server.why)});
 }
 
 Micros Fleet::TakeOut(Server& server, Micros now) {
   const bool rests = MayLeave(server);
   counters_.rests += rests ? 1U : 0U;
-  return server.fitness.health.TakeOut(rests, now, entropy_);
+  return server.health.TakeOut(rests, now, entropy_);
 }
 
 void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told) {
@@ -137,22 +138,22 @@ void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now, Event
   if (!foreign && !MayLeave(server)) {
     return Failed(server, Health::kInARow, outcome, now, told);
   }
-  server.fitness.why = outcome.detail;
+  server.why = outcome.detail;
   const Event event = foreign ? Event::kIsForeign : Event::kBreaksProtocol;
-  if (!server.fitness.Hear(event, now, entropy_)) return;
+  if (!server.membership.Hear(event, now, entropy_)) return;
   ++counters_.quarantines;
   told.push_back({Kind::kQuarantined, server.name, outcome.detail});
 }
 
 void Fleet::Drain(Server& server, std::string_view tag, Micros now, Events& told) {
-  server.limits.Closed(tag, now + AtLeast(Fitness::kRecheck));
-  if (!server.fitness.Hear(Event::kSaysDraining, now, entropy_)) return;
-  told.push_back({Kind::kDraining, server.name, server.fitness.why});
+  server.limits.Closed(tag, now + AtLeast(Membership::kRecheck));
+  if (!server.membership.Hear(Event::kSaysDraining, now, entropy_)) return;
+  told.push_back({Kind::kDraining, server.name, server.why});
 }
 
 void Fleet::Revive(Server& server, bool drained, Events& told) {
-  const bool back = drained || server.fitness.health.out();
-  server.fitness.health.Succeeded();
+  const bool back = drained || server.health.out();
+  server.health.Succeeded();
   if (back) told.push_back({Kind::kServerBack, server.name, "answers again"});
 }
 
@@ -163,7 +164,7 @@ std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
   std::vector<ServerPtr> probes;
   for (const auto& [address, server] : servers_) {
     if (server->addresses.empty()) continue;
-    if (server->fitness.TakeLook(now)) probes.push_back(server);
+    if (server->TakeProbe(now)) probes.push_back(server);
   }
   counters_.looks += probes.size();
   return probes;
@@ -182,12 +183,13 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
 }
 
 void Fleet::Seen(Server& server, const ServerFacts& facts, Micros now, Events& told) {
-  const bool was_out = server.fitness.health.out();
-  const bool left = !server.fitness.member();
-  server.fitness.Hear(facts.draining ? Event::kSeenDraining : Event::kSeenStaying, now, entropy_);
-  server.fitness.health.Seen();
+  const bool was_out = server.health.out();
+  const bool left = !server.membership.member();
+  server.membership.Hear(facts.draining ? Event::kSeenDraining : Event::kSeenStaying, now,
+                         entropy_);
+  server.health.Seen();
   server.latency.Forget();
-  if (left && server.fitness.member()) {
+  if (left && server.membership.member()) {
     told.push_back({Kind::kServerBack, server.name, "its status is good"});
   } else if (was_out) {
     told.push_back({Kind::kServerBack, server.name, "answers again"});
@@ -199,8 +201,8 @@ void Fleet::NotSeen(Server& server, const Outcome& outcome, Micros now, Events& 
   if (outcome.end == AttemptEnd::kBroken || outcome.end == AttemptEnd::kWrongService) {
     Quarantine(server, outcome, now, told);
   }
-  server.fitness.Hear(Event::kNotSeen, now, entropy_);
-  if (server.fitness.health.out()) TakeOut(server, now);
+  server.membership.Hear(Event::kNotSeen, now, entropy_);
+  if (server.health.out()) TakeOut(server, now);
 }
 
 void Fleet::LearnOwnNumbers(const ServerFacts& facts) {

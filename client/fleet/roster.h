@@ -25,15 +25,15 @@ class Roster {
  public:
   struct Entry {
     ServerPtr server;
-    int64_t weight;         // above 0
-    ServerFitness fitness;  // whatever the tag
-    bool spare;             // not in the client's subset
-    bool elsewhere;         // not in the client's own rack
-    bool unready;           // cannot do anything that needs a machine id
+    int64_t weight;          // above 0
+    ServerFitness standing;  // whatever the tag
+    bool spare;              // not in the client's subset
+    bool elsewhere;          // not in the client's own rack
+    bool unready;            // cannot do anything that needs a machine id
 
     // Servers with a smaller rank are asked first.
     int rank(ServerFitness at_best) const {
-      return 4 * static_cast<int>(std::max(fitness, at_best)) + (spare ? 2 : 0) +
+      return 4 * static_cast<int>(std::max(standing, at_best)) + (spare ? 2 : 0) +
              (elsewhere ? 1 : 0);
     }
   };

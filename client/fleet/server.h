@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "client/fleet/address_book.h"
-#include "client/fleet/fitness.h"
+#include "client/fleet/health.h"
+#include "client/fleet/membership.h"
 #include "client/fleet/peak_ewma.h"
 #include "client/fleet/tag_limits.h"
 #include "client/server_source.h"
@@ -23,8 +24,12 @@ struct Server {
   Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint)
       : number(its_number), name(std::move(its_name)), endpoint(std::move(its_endpoint)) {}
 
-  // Returns its standing for calls of any tag. Requires the fleet's mutex.
+  // Returns its standing for calls of any tag. Requires the fleet's mutex, as does the next.
   ServerFitness Standing() const;
+  // Returns true once when a probe is due. The caller must then probe it and report the result.
+  bool TakeProbe(Micros now) {
+    return membership.member() ? health.TakeProbe(now) : membership.TakeProbe(now);
+  }
 
   const uint64_t number;   // never reused for another server
   const std::string name;  // its address in the list
@@ -52,7 +57,9 @@ struct Server {
   double lot = 0;    // divided by its weight, decides the subset (subset.h) and the sticky server
   bool kept = true;  // in the client's subset
   Spell dialling{Micros(10'000), Micros(100'000)};  // after a failed connection
-  Fitness fitness{};
+  Membership membership{};
+  Health health{};
+  std::string why{};                         // why it is not healthy, in a sentence
   Micros moves_until{0}, moves_again_at{0};  // of calls that are moved off it, see Fleet::MayMove
 };
 

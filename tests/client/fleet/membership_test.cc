@@ -1,4 +1,4 @@
-#include "client/fleet/fitness.h"
+#include "client/fleet/membership.h"
 
 #include <algorithm>
 #include <ostream>
@@ -6,48 +6,49 @@
 
 #include <gtest/gtest.h>
 
+#include "client/fleet/server.h"
 #include "client/fleet/tag_limits.h"
 
 namespace firn::client {
 namespace {
 
-using Event = Fitness::Event;
-using Member = Fitness::Member;
-using Draining = Fitness::Draining;
-using Quarantined = Fitness::Quarantined;
-using Foreign = Fitness::Foreign;
-using Standing = Fitness::Standing;
+using Event = Membership::Event;
+using Member = Membership::Member;
+using Draining = Membership::Draining;
+using Quarantined = Membership::Quarantined;
+using Foreign = Membership::Foreign;
+using State = Membership::State;
 
 constexpr Micros kNow{1'000'000};
-constexpr Micros kLater = kNow + Fitness::kRecheck;
+constexpr Micros kLater = kNow + Membership::kRecheck;
 
-// A cell of the table: what the standing becomes.
+// A cell of the table: what the state becomes.
 struct Cell {
-  Standing from;
+  State from;
   Event event;
-  Standing to;
+  State to;
 };
 
-std::string NameOf(const Standing& standing) {
+std::string NameOf(const State& state) {
   constexpr const char* kNames[] = {"Member", "Draining", "Quarantined", "Foreign"};
-  return kNames[standing.index()];
+  return kNames[state.index()];
 }
 
 void PrintTo(const Cell& cell, std::ostream* out) {
   *out << NameOf(cell.from) << " hears event " << static_cast<int>(cell.event);
 }
 
-class FitnessTableTest : public testing::TestWithParam<Cell> {};
+class MembershipTableTest : public testing::TestWithParam<Cell> {};
 
-TEST_P(FitnessTableTest, HoldsTheTable) {
+TEST_P(MembershipTableTest, HoldsTheTable) {
   const Cell& cell = GetParam();
-  EXPECT_EQ(NameOf(Fitness::After(cell.from, cell.event, kNow)), NameOf(cell.to));
+  EXPECT_EQ(NameOf(Membership::After(cell.from, cell.event, kNow)), NameOf(cell.to));
 }
 
-const Fitness::Look kUnderWay{.under_way = true};
+const Membership::Probe kUnderWay{.under_way = true};
 
 INSTANTIATE_TEST_SUITE_P(
-    Table, FitnessTableTest,
+    Table, MembershipTableTest,
     testing::Values(
         Cell{Member{}, Event::kListed, Member{}}, Cell{Member{}, Event::kGivesIds, Member{}},
         Cell{Member{}, Event::kSaysDraining, Draining{}},
@@ -82,67 +83,67 @@ INSTANTIATE_TEST_SUITE_P(
         Cell{Foreign{kUnderWay}, Event::kSeenStaying, Member{}},
         Cell{Foreign{kUnderWay}, Event::kSeenDraining, Draining{}}));
 
-class FitnessTest : public testing::Test {
+class MembershipTest : public testing::Test {
  protected:
-  bool Hear(Event event, Micros now) { return fitness_.Hear(event, now, entropy_); }
+  bool Hear(Event event, Micros now) { return membership_.Hear(event, now, entropy_); }
 
   SeededEntropy entropy_{1};
-  Fitness fitness_;
+  Membership membership_;
 };
 
-TEST_F(FitnessTest, LooksAtOnceAtOneThatOnlyARefusalSaysIsDraining) {
-  EXPECT_FALSE(fitness_.TakeLook(kNow));
+TEST_F(MembershipTest, ProbesAtOnceAServerThatOnlyARefusalCallsDraining) {
+  EXPECT_FALSE(membership_.TakeProbe(kNow));
   EXPECT_TRUE(Hear(Event::kSaysDraining, kNow));
   EXPECT_FALSE(Hear(Event::kSaysDraining, kNow)) << "it is so already";
-  EXPECT_TRUE(fitness_.TakeLook(kNow));
-  EXPECT_FALSE(fitness_.TakeLook(kLater)) << "the first look is under way";
+  EXPECT_TRUE(membership_.TakeProbe(kNow));
+  EXPECT_FALSE(membership_.TakeProbe(kLater)) << "the first probe is under way";
   Hear(Event::kSeenDraining, kNow);
-  EXPECT_FALSE(fitness_.TakeLook(kLater - Micros(1)));
-  EXPECT_TRUE(fitness_.TakeLook(kLater));
+  EXPECT_FALSE(membership_.TakeProbe(kLater - Micros(1)));
+  EXPECT_TRUE(membership_.TakeProbe(kLater));
 }
 
-TEST_F(FitnessTest, LooksAgainAfterEverLongerTimesWhenALookWasLost) {
+TEST_F(MembershipTest, ProbesAgainAfterGrowingTimesWhenAProbeFails) {
   Hear(Event::kSaysDraining, kNow);
   Micros now = kNow, longest{1'000'000};
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(fitness_.TakeLook(now));
+    ASSERT_TRUE(membership_.TakeProbe(now));
     EXPECT_FALSE(Hear(Event::kNotSeen, now));
-    EXPECT_FALSE(fitness_.TakeLook(now + longest / 2 - Micros(1)));
+    EXPECT_FALSE(membership_.TakeProbe(now + longest / 2 - Micros(1)));
     now += longest;
-    longest = std::min(longest * 2, Fitness::kRecheck);
+    longest = std::min(longest * 2, Membership::kRecheck);
   }
 }
 
-TEST_F(FitnessTest, EndsAQuarantineByTheLookThatIsMeantForIt) {
+TEST_F(MembershipTest, EndsAQuarantineOnlyByItsOwnProbe) {
   Hear(Event::kBreaksProtocol, kNow);
   Hear(Event::kSeenStaying, kNow);
-  EXPECT_TRUE(fitness_.quarantined()) << "the probe had another reason";
-  EXPECT_TRUE(fitness_.TakeLook(kLater));
+  EXPECT_TRUE(membership_.quarantined()) << "the probe had another reason";
+  EXPECT_TRUE(membership_.TakeProbe(kLater));
   EXPECT_TRUE(Hear(Event::kSeenStaying, kLater));
-  EXPECT_TRUE(fitness_.member());
+  EXPECT_TRUE(membership_.member());
 }
 
-TEST_F(FitnessTest, ForgetsALookWhenThereIsNonsenseAgain) {
+TEST_F(MembershipTest, DiscardsAProbeWhenTheServerBreaksTheProtocolAgain) {
   Hear(Event::kBreaksProtocol, kNow);
-  EXPECT_TRUE(fitness_.TakeLook(kLater));
+  EXPECT_TRUE(membership_.TakeProbe(kLater));
   Hear(Event::kBreaksProtocol, kLater);
   Hear(Event::kSeenStaying, kLater);
-  EXPECT_TRUE(fitness_.quarantined());
+  EXPECT_TRUE(membership_.quarantined());
 }
 
-TEST_F(FitnessTest, LeavesItNoLongerWhenManyConnectionsSayTheSame) {
+TEST_F(MembershipTest, KeepsTheTimeOfTheProbeWhenManyConnectionsReportTheSame) {
   for (int i = 0; i < 20; ++i) Hear(Event::kBreaksProtocol, kNow);
-  EXPECT_TRUE(fitness_.TakeLook(kLater));
+  EXPECT_TRUE(membership_.TakeProbe(kLater));
 }
 
-TEST_F(FitnessTest, KeepsItsRestWhateverItsStanding) {
-  fitness_.health.Failed(3);
-  fitness_.health.TakeOut(true, kNow, entropy_);
-  Hear(Event::kSaysDraining, kNow);
-  EXPECT_TRUE(fitness_.draining());
-  Hear(Event::kListed, kNow);
-  EXPECT_TRUE(fitness_.member());
-  EXPECT_TRUE(fitness_.health.resting());
+TEST_F(MembershipTest, LeavesAnEjectedServerEjected) {
+  Server server(1, "10.0.0.7:7609", {"10.0.0.7", 7609});
+  server.health.Failed(3);
+  server.health.TakeOut(true, kNow, entropy_);
+  server.membership.Hear(Event::kSaysDraining, kNow, entropy_);
+  EXPECT_EQ(server.Standing(), ServerFitness::kDraining);
+  server.membership.Hear(Event::kListed, kNow, entropy_);
+  EXPECT_EQ(server.Standing(), ServerFitness::kResting);
 }
 
 TEST(TagLimitsTest, SayWhatItCannotDoForAWhile) {

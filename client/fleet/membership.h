@@ -1,18 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <variant>
 
-#include "client/fleet/health.h"
 #include "client/fleet/spell.h"
 #include "common/time/entropy.h"
 #include "common/time/micros.h"
 
 namespace firn::client {
 
-// The standing of one server in its cluster: one of four states. The table shows the state after
-// each event:
+// Whether one server belongs to the cluster and serves it: one of four states. The table shows the
+// state after each event:
 //
 //                   | Member      | Draining    | Quarantined | Foreign
 //   ----------------+-------------+-------------+-------------+-----------
@@ -32,28 +30,28 @@ namespace firn::client {
 // Every server that is not a member is probed in the background, so none is lost for good: at once
 // if only a refused call says that it drains, after kRecheck if its status says so, and after
 // growing times otherwise. A failed probe (kNotSeen) only schedules the next one. Whether a server
-// responds is decided by Health, independently: an ejected server may be draining as well.
-// A value, thread-compatible.
-class Fitness {
+// responds is decided by Health, independently: an ejected server may be draining as well. Both
+// together are the server's standing (Server::Standing). A value, thread-compatible.
+class Membership {
  public:
   static constexpr Micros kRecheck{30'000'000};
   static constexpr Micros kQuarantineMax{300'000'000};
 
-  struct Look {
+  struct Probe {
     Micros at{0};
     bool under_way = false;
   };
   struct Member {};
   struct Draining {
-    Look look{};
+    Probe probe{};
   };
   struct Quarantined {
-    Look look{};
+    Probe probe{};
   };
   struct Foreign {
-    Look look{};
+    Probe probe{};
   };
-  using Standing = std::variant<Member, Draining, Quarantined, Foreign>;
+  using State = std::variant<Member, Draining, Quarantined, Foreign>;
 
   enum class Event : uint8_t {
     kListed,          // a new list contains the server
@@ -66,29 +64,26 @@ class Fitness {
     kNotSeen
   };
 
-  // The table. `look_at`: time of the next probe of a server that is not a member.
-  static Standing After(const Standing& from, Event event, Micros look_at);
+  // The table. `probe_at`: time of the next probe of a server that is not a member.
+  static State After(const State& from, Event event, Micros probe_at);
 
-  // Applies an event. Returns true if the standing has changed.
+  // Applies an event. Returns true if the state has changed.
   bool Hear(Event event, Micros now, Entropy& entropy);
 
-  // Returns true once when a probe is due. The caller must then probe the server and report the
-  // result.
-  bool TakeLook(Micros now);
+  // Returns true once when a probe of a server that is not a member is due. The caller must then
+  // probe it and report the result.
+  bool TakeProbe(Micros now);
 
-  bool member() const { return std::holds_alternative<Member>(standing_); }
-  bool draining() const { return std::holds_alternative<Draining>(standing_); }
-  bool quarantined() const { return std::holds_alternative<Quarantined>(standing_); }
-  bool foreign() const { return std::holds_alternative<Foreign>(standing_); }
-
-  Health health{};
-  std::string why{};  // why it is not healthy, in a sentence
+  bool member() const { return std::holds_alternative<Member>(state_); }
+  bool draining() const { return std::holds_alternative<Draining>(state_); }
+  bool quarantined() const { return std::holds_alternative<Quarantined>(state_); }
+  bool foreign() const { return std::holds_alternative<Foreign>(state_); }
 
  private:
-  static Look* LookOf(Standing& standing);
-  Micros NextLook(Event event, Micros now, Entropy& entropy);
+  static Probe* ProbeOf(State& state);
+  Micros NextProbe(Event event, Micros now, Entropy& entropy);
 
-  Standing standing_{};
+  State state_{};
   Spell quarantine_{kRecheck, kQuarantineMax};
   Spell unseen_{Micros(1'000'000), kRecheck};
 };
