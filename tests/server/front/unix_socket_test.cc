@@ -133,8 +133,7 @@ TEST_F(UnixSocketTest, KeepsTheFileOfASocketThatHasReplacedIt) {
 }
 
 TEST_F(UnixSocketTest, NamesAFolderThatDoesNotExist) {
-  FrontDoor door(At(dir_ / "missing/firn.sock"), SystemClock(),
-                 [this] { return MakeProtocols(); });
+  FrontDoor door(At(dir_ / "missing/firn.sock"), SystemClock(), [this] { return MakeProtocols(); });
   const Status started = door.Start();
   EXPECT_EQ(started.code(), Code::kNotFound);
   EXPECT_NE(started.message().find("missing"), std::string::npos) << started;
