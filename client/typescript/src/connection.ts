@@ -105,8 +105,10 @@ export class Connection {
         }
       });
     };
-    // Never within this call, so that a caller can add its request first.
-    void Promise.resolve(this.host.names.of(host, performance.now()))
+    // Never within this call, so that a caller can add its request first. `of` throws for a name that was just
+    // looked up in vain.
+    void Promise.resolve()
+      .then(() => this.host.names.of(host, performance.now()))
       .then(start)
       .catch((fault: unknown) => this.close(failed('unreachable', String((fault as Error)?.message ?? fault))));
   }

@@ -94,6 +94,16 @@ test('an error lists the attempts and the reason', async () => {
   client.close();
 });
 
+test('a name without an address fails calls, also those after its lookup', async () => {
+  const client = new Client('list://a..b:7609', { deadlineMs: 100 });
+  for (let i = 0; i < 3; i++) {
+    const fault = await client.nextId('order').then(() => assert.fail(), (error: unknown) => error);
+    assert(fault instanceof FirnError);
+    assert.match(fault.message, /a\.\.b/);
+  }
+  client.close();
+});
+
 test('prefetched ids come without a promise, and many at once', () =>
   using({ localRanges: [segmentTag('count')] }, 1, async (client, server) => {
     assert.equal(client.tryNextId('count'), undefined);
