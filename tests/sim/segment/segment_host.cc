@@ -39,14 +39,20 @@ class SimStore final : public RangeStore {
   Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override {
     if (shared_.database.away) return Unavailable("the database is away");
     int64_t& next = shared_.database.next[tag.name];
+    next += std::exchange(shared_.database.late[tag.name], 0);
     const Range range{std::max(next, at_least), std::max(next, at_least) + size};
-    const uint64_t luck = shared_.dice.Below(20);
+    const uint64_t luck = shared_.dice.Below(30);
     // Its row was set from the highest id of a tag of that name.
     if (luck == 2 && shared_.undefined_from) {
       const int64_t beyond = std::max(at_least, *shared_.undefined_from);
       return Range{beyond, beyond + size};
     }
     if (luck == 0) return Unavailable("the request was lost");
+    // It was raised to the ledger, and the second command was lost.
+    if (luck == 3) return next = range.begin, Unavailable("the second request was lost");
+    if (luck == 4) shared_.database.late[tag.name] += size;
+    if (luck == 4) return Unknown("the command is executed after the client has given up");
+    if (luck == 5) return Unknown("no majority has acknowledged it, and it was rolled back");
     next = range.end;
     if (luck == 1) return Unknown("the answer was lost");
     return range;

@@ -25,6 +25,7 @@ namespace firn {
 // A database that all hosts share, durable unless an old state of it is restored.
 struct SimDatabase {
   std::map<std::string, int64_t> next;
+  std::map<std::string, int64_t> late{};  // numbers of commands that it has not executed yet
   bool away = false;
 };
 
