@@ -45,6 +45,13 @@ void LogSkew(const IdClockReport& report, std::optional<WallMs> registry) {
       << "the wall clock is off by " << report.skew.count() << " ms from the time in new ids";
 }
 
+// A server takes nothing from beside a root node that cannot be trusted: an operator has to fix
+// that first. The claim names more remedies than the root node does.
+std::string WhyTagsAreUnread(const IssuingNodeStatus& seen) {
+  if (seen.root_trouble.empty()) return "the tags' definitions have not been read yet";
+  return seen.claim.reason.empty() ? seen.root_trouble : seen.claim.reason;
+}
+
 std::shared_ptr<RejectionHandler> LogRefusals(const Clock& clock) {
   return std::make_shared<LoggingRejectionHandler>(
       clock, [](const std::string& line, const Request& request, const Refusal& refusal) {
@@ -98,8 +105,11 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
   Coordinator& registry = loop_.coordinator();
   if (options.guessed) {
     guess_watch_.emplace(registry, entropy, [this](const Result<ClusterMeta>& meta) {
-      misguessed_ =
-          meta.ok() && (meta->layout != layout().text() || meta->rack_bits != split().rack_bits());
+      // A cluster that has replaced the known one says nothing about it.
+      const bool known =
+          options_.cluster_uuid.empty() || (meta.ok() && meta->uuid == options_.cluster_uuid);
+      misguessed_ = meta.ok() && known &&
+                    (meta->layout != layout().text() || meta->rack_bits != split().rack_bits());
     });
   }
   registry.OnSession([this](const SessionEvent& event) { machine_ids_.OnSession(event); });
@@ -268,9 +278,7 @@ void IssuingNode::CheckGuess(BootMs now) {
 
 // The refusal of snowflake ids, unless a tag without a claim gives numbers.
 std::optional<Refusal> IssuingNode::WhyNotServing(const IssuingNodeStatus& seen) const {
-  if (!seen.tags_known) {
-    return Refusal{Reason::kNotReady, "the tags' definitions have not been read yet", 0, true};
-  }
+  if (!seen.tags_known) return Refusal{Reason::kNotReady, WhyTagsAreUnread(seen), 0, true};
   if (follower_.gives_numbers()) return std::nullopt;
   std::optional<Refusal> why = machine_ids_.strategy()->WhyNot();
   if (why && why->reason == Reason::kNotReady && !seen.claim.reason.empty()) {

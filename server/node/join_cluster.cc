@@ -103,7 +103,10 @@ Status RefuseLost(const ClusterPlace& place, const Hint& remembered, WallMs now)
 // Takes over the known layout, or refuses a different one.
 Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
                 const std::optional<Hint>& remembered, WallMs now, JoinedCluster& joined) {
-  if (remembered && remembered->uuid == meta.uuid && remembered->layout != meta.layout) {
+  // Another cluster may have replaced the folder's by mistake. The node stays in the known one, so
+  // that it prints the command that restores it; the claim refuses the other.
+  if (remembered && remembered->uuid != meta.uuid) return {};
+  if (remembered && remembered->layout != meta.layout) {
     return Invalid("cluster " + meta.uuid + " has come back with the layout " + meta.layout +
                    ", but had " + remembered->layout +
                    ": its ids could repeat earlier ones; delete the registry's data, and run\n  " +

@@ -47,6 +47,8 @@ struct JoinedCluster {
 //     `firn restore` is the remedy. In ZooKeeper only `firn init` creates clusters.
 //  3. A cluster determines the layout; a different requested one is kInvalid. So are a cluster and
 //     a folder of another format than this program supports.
+//     If the registry holds another cluster than `folder` remembers, the node stays in the latter:
+//     the claim refuses the other, and the node prints the command that restores its own.
 //  4. An unreachable registry is not a failure: the claim's keeper keeps trying, and the folder may
 //     contain a claim that can be resumed. The layout is then the one that `folder` remembers.
 //

@@ -8,9 +8,17 @@
 #include "registry/seam/node_version.h"
 
 namespace firn {
-std::string WithRestoreAdvice(const std::string& message) {
-  return message + "; run the " + PrintCommand(PrintedCommand::kRestore) +
+namespace {
+
+std::string TheRestoreCommand() {
+  return "the " + PrintCommand(PrintedCommand::kRestore) +
          " command that this server's log and /v1/status show";
+}
+
+}  // namespace
+
+std::string WithRestoreAdvice(const std::string& message) {
+  return message + "; run " + TheRestoreCommand();
 }
 
 void KnownRoot::Note(const std::optional<Node>& node) {
@@ -21,8 +29,10 @@ void KnownRoot::Note(const std::optional<Node>& node) {
                                                         read.status().message()));
   }
   if (!uuid_.empty() && read->uuid != uuid_) {
-    return Is(RootState::kForeign, WithRestoreAdvice(Cat("the registry holds another cluster, ",
-                                                         read->uuid, ", not ", uuid_)));
+    return Is(RootState::kForeign,
+              Cat("the registry holds another cluster, ", read->uuid, ", not ", uuid_,
+                  "; set --registry to the latter's registry, set another --state_dir, or, if ",
+                  read->uuid, " replaced it by mistake, run ", TheRestoreCommand()));
   }
   const int64_t version = node->stat.version;
   if (IsEarlier(*read, version)) {

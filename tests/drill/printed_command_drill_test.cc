@@ -196,6 +196,23 @@ TEST_F(PrintedCommandDrill, AServerStartedAfterTheLossPrintsACompleteCommand) {
   PasteAndCompare(command);
 }
 
+// An operator creates a cluster over the lost one while no server runs.
+TEST_F(PrintedCommandDrill, AServerStartedOnAClusterThatReplacedItsOwnPrintsACompleteCommand) {
+  ASSERT_NO_FATAL_FAILURE(StartZooKeeper());
+  ASSERT_NO_FATAL_FAILURE(StartCluster());
+  ASSERT_NO_FATAL_FAILURE(StopServer());
+  ASSERT_TRUE(zookeeper_->Wipe().ok());
+  Run({"init", "--brand-new", "--force", "--workers=4"});
+  ASSERT_NE(Meta().uuid, before_.uuid);
+  server_->StartAgain();
+  const std::string command = Printed();
+  const std::string ready = server_->Admin("/readyz").body;
+  for (const char* remedy : {"--registry", "--state_dir", "firn restore"}) {
+    EXPECT_NE(ready.find(remedy), ready.npos) << ready;
+  }
+  PasteAndCompare(command);
+}
+
 TEST_F(PrintedCommandDrill, AServerOfALostDirectoryPrintsACompleteCommandAndEnds) {
   registry_ = "dir://" + folder("registry");
   ASSERT_NO_FATAL_FAILURE(StartCluster());

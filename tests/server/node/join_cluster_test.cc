@@ -104,6 +104,17 @@ TEST_F(JoinClusterTest, UsesTheLayoutAndRacksOfTheCluster) {
   EXPECT_EQ(joined->split.rack_bits(), 4);
 }
 
+// The claim refuses the other one, and the command that is printed restores the remembered one.
+TEST_F(JoinClusterTest, StaysInTheRememberedClusterIfAnotherOneHasReplacedIt) {
+  ASSERT_NO_FATAL_FAILURE(Make({.layout = Layout::Twitter(), .workers = 1}));
+  Remember(Layout::Firn());
+  const auto joined = Join(Directory());
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ(joined->uuid, kUuid);
+  EXPECT_EQ(joined->layout, Layout::Firn());
+  EXPECT_FALSE(joined->known) << "its layout is read once it is restored";
+}
+
 TEST_F(JoinClusterTest, RefusesAClusterOfAnotherLayout) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 1}));
   ClusterPlace place = Directory();

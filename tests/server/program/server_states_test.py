@@ -121,6 +121,7 @@ class ServerStatesTest(walk.Walk):
                 file.write(text)
         self.await_true("no root", lambda: server.reason("order") == "NOT_READY", server)
         self.compare(name, server, "default", refused="order")
+        return server
 
     @walks("root missing")
     def test_a_missing_root_node(self):
@@ -132,7 +133,16 @@ class ServerStatesTest(walk.Walk):
 
     @walks("root foreign")
     def test_a_foreign_root_node(self):
-        self.compare_root("root foreign", lambda: walk.read(self.other_root()))
+        server = self.compare_root("root foreign", lambda: walk.read(self.other_root()))
+        server.process.kill()
+        server.process.wait()
+        os.remove(server.log_path)
+        server.start()
+        self.await_true("a start", lambda: server.reason("order") == "NOT_READY", server)
+        self.compare("root foreign", server, "default", refused="order")
+        for text in server.get("/readyz")[1], server.status()["trouble"], server.status()["root_trouble"]:
+            for remedy in "--registry", "--state_dir", "firn restore":
+                self.assertIn(remedy, text)
 
     @walks("root older than one that the server has read")
     def test_an_older_root_node(self):
