@@ -8,6 +8,12 @@
 
 namespace firn {
 
+// Why a grant ends where it does.
+struct GrantEnd {
+  const char* why;     // for messages of refusals
+  bool passes = true;  // the keeper extends the grant without help: a call can wait for it
+};
+
 // A grant of a machine id to this process for a time range, as issuers see it. They may issue only
 // ids of machine(), with ticks at or after first_tick() and before end_tick().
 //
@@ -22,16 +28,16 @@ class Claim {
         machine_(machine),
         first_tick_(layout.FirstTickFrom(base)),
         end_tick_(first_tick_.count()),
-        why_("nothing is granted yet") {}
+        end_(&kNothingYet) {}
 
   const Layout& layout() const { return layout_; }
   MachineId machine() const { return machine_; }
   Tick first_tick() const { return first_tick_; }
 
-  // Returns why the grant ends there, for messages of refusals.
-  const char* why_it_ends() const { return why_.load(std::memory_order_relaxed); }
-  // Called by the keeper only; `why` is a literal.
-  void Explain(const char* why) { why_.store(why, std::memory_order_relaxed); }
+  const GrantEnd& end() const { return *end_.load(std::memory_order_relaxed); }
+  // Called by the keeper only; `end` is a constant.
+  void Explain(const GrantEnd& end) { end_.store(&end, std::memory_order_relaxed); }
+  void Explain(const GrantEnd&&) = delete;
 
   // Returns the first tick that is not completely granted.
   Tick end_tick() const { return Tick(end_tick_.load(std::memory_order_acquire)); }
@@ -40,11 +46,13 @@ class Claim {
   void ExtendTo(WallMs limit);
 
  private:
+  static constexpr GrantEnd kNothingYet{.why = "nothing is granted yet", .passes = false};
+
   const Layout layout_;
   const MachineId machine_;
   const Tick first_tick_;
   Atomic<int64_t> end_tick_;
-  std::atomic<const char*> why_;
+  std::atomic<const GrantEnd*> end_;
 };
 
 }  // namespace firn

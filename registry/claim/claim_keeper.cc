@@ -13,7 +13,8 @@ namespace {
 constexpr Milliseconds kPushInterval{50};
 constexpr Milliseconds kHintInterval{60'000};
 constexpr auto kVolatile = StateFolder::Durability::kPageCache;
-constexpr char kStuckFile[] = "the grant file in memory can be neither written nor removed";
+constexpr GrantEnd kStuckFile{.why = "the grant file in memory can be neither written nor removed",
+                              .passes = false};
 
 }  // namespace
 

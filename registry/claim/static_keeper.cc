@@ -15,6 +15,8 @@ constexpr Milliseconds kRetry{1'000};
 // The same in every grant: there is only one claim.
 constexpr Nonce kStaticNonce(0, 1);
 
+constexpr GrantEnd kUnwritable{.why = "the grant file on disk cannot be written", .passes = false};
+
 }  // namespace
 
 StaticKeeper::StaticKeeper(StaticKeeperOptions options, StateFolder& folder, ClaimUser& user,
@@ -148,7 +150,7 @@ void StaticKeeper::Push(const KeeperTime& now, firn::Tick last) {
     return tenure_->RaiseLimit(limit);
   }
   retry_at_ = now.clocks.boot + kRetry;
-  tenure_->claim()->Explain("the grant file on disk cannot be written");
+  tenure_->claim()->Explain(kUnwritable);
   const bool known = !grant_trouble_.empty();
   reason_ = grant_trouble_ =
       "the grant file cannot be written, so issuing stops at its limit: " + written.message();

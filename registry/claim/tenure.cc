@@ -8,6 +8,14 @@
 #include "registry/seam/node_version.h"
 
 namespace firn {
+namespace {
+
+constexpr GrantEnd kAtBound{.why = "the claim's bound has not been raised in the registry",
+                            .passes = false};
+// L is raised 20 times a second, unless the machine is overloaded or was suspended.
+constexpr GrantEnd kLateGrant{.why = "the grant file has not been extended in time"};
+
+}  // namespace
 
 Tenure::Tenure(Terms terms, const Layout& layout)
     : terms_(std::move(terms)),
@@ -84,8 +92,7 @@ void Tenure::RaiseLimit(WallMs limit) {
   if (limit > terms_.bound) Die("L beyond the bound");
   limit_ = limit;
   claim_->ExtendTo(limit);
-  claim_->Explain(limit == terms_.bound ? "the claim's bound has not been raised in the registry"
-                                        : "the grant file has not been extended in time");
+  claim_->Explain(limit == terms_.bound ? kAtBound : kLateGrant);
 }
 
 WallMs Tenure::LimitFor(WallMs id_time, Tick last) const {

@@ -50,7 +50,10 @@ WallMs SimUser::SetIdClock(WallMs time, Now now) {
 
 Verdict SimUser::Take(uint64_t want) {
   call_.Begin({.count = static_cast<int64_t>(want)});
-  return snowflake_.Issue(call_);
+  const Verdict verdict = snowflake_.Issue(call_);
+  // A holder must not report that it is ready while all calls wait for its grant.
+  const bool late = verdict == Verdict::kWait && call_.refusal().reason == Reason::kNotReady;
+  return late ? Verdict::kRefused : verdict;
 }
 
 Verdict SimUser::TakeAt(const Now& then, uint64_t want) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@ namespace {
 constexpr int kClosedMax = 8;
 constexpr int32_t kNotReadyRetryMs = 1'000;
 constexpr int32_t kClockRetryMs = 100;
+// The keeper extends a late grant as soon as its thread runs.
+constexpr std::chrono::milliseconds kGrantRetry{10};
 
 // The ids of as many ticks as lie in `length`, of one at least; never more than fit into a count.
 int64_t IdsIn(Milliseconds length, const Layout& layout) {
@@ -28,10 +31,9 @@ Refusal NoClaim() {
 }
 
 Refusal ClaimHasEnded(const Claim& claim) {
-  return {
-      Reason::kNotReady,
-      Cat("the grant of machine id ", claim.machine().value(), " has ended: ", claim.why_it_ends()),
-      kNotReadyRetryMs, true};
+  return {Reason::kNotReady,
+          Cat("the grant of machine id ", claim.machine().value(), " has ended: ", claim.end().why),
+          kNotReadyRetryMs, true};
 }
 
 }  // namespace
@@ -199,7 +201,8 @@ Verdict Snowflake::Answer(const ClaimSequence& held, const Step& step, IssueCall
     case Step::Kind::kLayoutEnds:
       return call.Refuse(LayoutHasEnded());
     case Step::Kind::kClaimEnds:
-      return call.Refuse(ClaimHasEnded(*held.claim));
+      if (!held.claim->end().passes) return call.Refuse(ClaimHasEnded(*held.claim));
+      return call.Wait(kGrantRetry, ClaimHasEnded(*held.claim));
     case Step::Kind::kTaken:
     case Step::Kind::kClosed:
       break;

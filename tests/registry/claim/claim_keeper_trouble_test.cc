@@ -133,8 +133,9 @@ TEST_F(ClaimKeeperTest, StopsAtLIfTheGrantFileCannotBeWrittenOrRemoved) {
   EXPECT_EQ(stuck.reason, stuck.grant_trouble);
   EXPECT_NE(stuck.reason.find("no space on the disk"), std::string::npos) << stuck.reason;
   EXPECT_NE(stuck.reason.find("the disk is read-only"), std::string::npos) << stuck.reason;
-  const std::string why = host->user().claim().why_it_ends();
+  const std::string why = host->user().claim().end().why;
   EXPECT_NE(why.find("neither written nor removed"), std::string::npos) << why;
+  EXPECT_FALSE(host->user().claim().end().passes) << "a call would wait in vain";
   disk_.grant_writes_fail = false;
   Run(Milliseconds(100), *host);
   EXPECT_TRUE(Serves(*host));

@@ -184,6 +184,22 @@ TEST_F(RefusedCall, BeyondTheClaimsEndLeavesNoState) {
   EXPECT_EQ(rig_.One().tick, rig_.now());
 }
 
+TEST_F(RefusedCall, WaitsForAGrantThatIsLate) {
+  static constexpr GrantEnd kLate{.why = "late"}, kOver{.why = "over", .passes = false};
+  claim_->Explain(kLate);
+  for (const int64_t count : {int64_t{1}, 60 * kPerTick}) {
+    rig_.clock().Advance(Milliseconds(50));
+    EXPECT_EQ(rig_.Ask(count), Verdict::kWait);
+    EXPECT_EQ(rig_.refusal().reason, Reason::kNotReady) << "the answer if it waits too long";
+    EXPECT_TRUE(rig_.runs().empty());
+    claim_->ExtendTo(rig_.clock().Wall() + Milliseconds(70));
+    EXPECT_EQ(rig_.AskPatiently(count), Verdict::kIssued);
+    rig_.clock().Advance(Milliseconds(70));
+  }
+  claim_->Explain(kOver);
+  ExpectRefused(1, Reason::kNotReady);
+}
+
 TEST_F(RefusedCall, AfterTheClaimWasClosedLeavesNoState) {
   EXPECT_EQ(rig_.snowflake().CloseClaim(), before_.tick);
   ExpectRefused(1, Reason::kNotReady);
