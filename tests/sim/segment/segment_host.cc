@@ -9,7 +9,9 @@
 #include "server/node/segment_tags.h"
 #include "server/node/tag_follower.h"
 #include "server/store/ledgered_source.h"
+#include "tests/sim/segment/edit_judge.h"
 #include "tests/sim/segment/segment_operator.h"
+#include "tests/sim/segment/sim_store.h"
 
 namespace firn {
 namespace {
@@ -25,42 +27,6 @@ void RunTasks(Tasks& tasks) {
     task();
   }
 }
-
-// One host's connection to the database.
-class SimStore final : public RangeStore {
- public:
-  explicit SimStore(SegmentShared& shared) : shared_(shared) {}
-
-  std::string_view name() const override { return "database"; }
-  Status Check(const TagDefinition&) override { return {}; }
-  bool permits_stand_in() const override { return true; }
-  bool away() const override { return true; }  // after every failure
-
-  Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override {
-    if (shared_.database.away) return Unavailable("the database is away");
-    int64_t& next = shared_.database.next[tag.name];
-    next += std::exchange(shared_.database.late[tag.name], 0);
-    const Range range{std::max(next, at_least), std::max(next, at_least) + size};
-    const uint64_t luck = shared_.dice.Below(30);
-    // Its row was set from the highest id of a tag of that name.
-    if (luck == 2 && shared_.undefined_from) {
-      const int64_t beyond = std::max(at_least, *shared_.undefined_from);
-      return Range{beyond, beyond + size};
-    }
-    if (luck == 0) return Unavailable("the request was lost");
-    // It was raised to the ledger, and the second command was lost.
-    if (luck == 3) return next = range.begin, Unavailable("the second request was lost");
-    if (luck == 4) shared_.database.late[tag.name] += size;
-    if (luck == 4) return Unknown("the command is executed after the client has given up");
-    if (luck == 5) return Unknown("no majority has acknowledged it, and it was rolled back");
-    next = range.end;
-    if (luck == 1) return Unknown("the answer was lost");
-    return range;
-  }
-
- private:
-  SegmentShared& shared_;
-};
 
 // Ids of a clock: only the definition under which they are issued matters here.
 class SimSnowflake final : public Strategy {
@@ -150,6 +116,7 @@ struct SegmentHost::Process {
         seam(*registry, shared.tree, shared.mutant),
         store(shared),
         issuer(rejections),
+        edits(shared.mutant),
         clock(WallOf(shared), shared.clock,
               shared.mutant == SegmentMutant::kClockSleeps ? shared.slept : kAwake),
         segments(seam, Control(), clock, shared.dice),
@@ -157,7 +124,11 @@ struct SegmentHost::Process {
     follower.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
       segments.Saw(tag, node);
     });
-    segments.OnRedefined([this](const std::string& tag) { follower.Redefined(tag); });
+    segments.OnRedefined([this](const std::string& tag) {
+      edits.Forget(tag);
+      follower.Redefined(tag);
+    });
+    follower.OnDeleted([this](const std::string& tag) { edits.Forget(tag); });
     FillCatalogue(shared);
     AddDatabase(shared);
     Mutate(shared);
@@ -184,7 +155,7 @@ struct SegmentHost::Process {
         if (mutant == SegmentMutant::kStartUnheeded) told.start.reset();
         Result<std::shared_ptr<Strategy>> strategy = segments.Make(told);
         if (strategy.ok()) starts[tag.name] = tag.start.value_or(1);
-        return strategy;
+        return edits.Note(tag, std::move(strategy), *follower.refused());
       }));
     }
     made(catalogue.AddPlugin("obfuscate", [](const TagDefinition&) {
@@ -231,6 +202,7 @@ struct SegmentHost::Process {
   Catalogue catalogue;
   Issuer issuer;
   std::shared_ptr<Strategy> snowflake;
+  EditJudge edits;
   std::map<std::string, int64_t> starts;  // by tag, of the definition that is served
   static constexpr Milliseconds kAwake{0};
   ProcessClock clock;
@@ -268,6 +240,7 @@ std::unique_ptr<SegmentHost::Call> SegmentHost::NewCall() {
   call->defined = IsThere(call->tag);
   call->losses = shared_.losses;
   call->deletions = shared_.deletions;
+  call->edits = process_->edits.edits();
   const Tag* const tag = process_->issuer.Resolve(call->tag);
   const Request request{.tag = call->tag,
                         .count = 1 + static_cast<int64_t>(shared_.dice.Below(12))};
@@ -284,6 +257,7 @@ void SegmentHost::Serve() {
     const Tag* const tag = process_->issuer.Resolve(call->tag);
     int64_t id = 0;
     if (tag != nullptr && process_->issuer.TryOne(*tag, Method::kEmbedded, &id)) {
+      process_->edits.JudgeIssue(call->tag, process_->edits.edits());
       Record(call->tag, id, 0);
       shared_.periods.Record(call->tag, id);
     }
@@ -306,6 +280,7 @@ bool SegmentHost::IsThere(const std::string& tag) const {
 
 void SegmentHost::Answer(const Call& call, Verdict verdict) {
   if (verdict == Verdict::kRefused) {
+    process_->edits.JudgeRefusal(call.tag, call.issue.refusal());
     const bool unknown = call.issue.refusal().reason == Reason::kUnknownTag;
     // During the whole call: it may have been deleted and restored since.
     const bool defined = call.defined && call.losses == shared_.losses &&
@@ -314,6 +289,7 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
     if (defined) refused_[call.tag] = call.issue.refusal().message;
   }
   if (verdict != Verdict::kIssued) return;
+  process_->edits.JudgeIssue(call.tag, call.edits);
   Require(shared_.oracle.IsDefined(call.tag), "a tag that was never defined was served");
   call.issue.runs().ForEach([&](int64_t id) { Record(call.tag, id, call.beyond); });
   // Numbers that a waiting batch got before midnight count as issued then.

@@ -25,7 +25,7 @@ namespace firn {
 // A database that all hosts share, durable unless an old state of it is restored.
 struct SimDatabase {
   std::map<std::string, int64_t> next;
-  std::map<std::string, int64_t> late{};  // numbers of commands that it has not executed yet
+  std::map<std::string, int64_t> late{};  // numbers that it will take for commands in its queue
   bool away = false;
 };
 
@@ -95,6 +95,7 @@ class SegmentHost {
     bool defined = false;
     int64_t losses = 0;
     int64_t deletions = 0;
+    int64_t edits = 0;    // that could not be served
     bool waited = false;  // with a part of its numbers
     IssueCall issue{};
   };

@@ -40,6 +40,8 @@ enum class SegmentMutant {
   kAheadOfPeriod,      // source: takes numbers of the next period an hour before it begins
   kStartUnheeded,      // process: its strategies do not learn that a tag's start was raised
   kLimitUnheeded,      // registry: the root says that ids of undefined tags are far off
+  kEditStopsTag,    // process: a definition that cannot be served refuses the tag, whatever changed
+  kUnsafeEditKept,  // process: such a definition never refuses the tag
 };
 
 struct SegmentMutantName {
@@ -48,7 +50,7 @@ struct SegmentMutantName {
   std::string_view breaks;  // part of what() of the violation by which it must be caught
 };
 
-inline constexpr std::array<SegmentMutantName, 17> kSegmentMutants = {{
+inline constexpr std::array<SegmentMutantName, 19> kSegmentMutants = {{
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "was issued twice"},
     {SegmentMutant::kSetOverForeign, "set-over-foreign", "was issued twice"},
     {SegmentMutant::kUnknownKept, "unknown-kept", "was issued twice"},
@@ -66,6 +68,8 @@ inline constexpr std::array<SegmentMutantName, 17> kSegmentMutants = {{
     {SegmentMutant::kAheadOfPeriod, "ahead-of-period", "in a wrong period"},
     {SegmentMutant::kStartUnheeded, "start-unheeded", "below its start"},
     {SegmentMutant::kLimitUnheeded, "limit-unheeded", "among the ids of undefined tags"},
+    {SegmentMutant::kEditStopsTag, "edit-stops-tag", "was stopped by an edit of its ranges"},
+    {SegmentMutant::kUnsafeEditKept, "unsafe-edit-kept", "after an edit of its source"},
 }};
 
 // The write of a tag's node in a multi; null if there is none.

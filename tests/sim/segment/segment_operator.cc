@@ -30,6 +30,23 @@ void LetStandIn(TagDefinition& tag, bool stands_in) {
   tag.when_store_is_away = may && stands_in ? StoreAway::kLedger : StoreAway::kRefuse;
 }
 
+// A store that no server has.
+constexpr char kNowhere[] = "nowhere";
+
+// Returns whether no server can serve it.
+bool IsUnservable(const TagDefinition& tag) {
+  return tag.store == kNowhere || (tag.store == "database" && tag.buffer == TagBuffer::kNone);
+}
+
+void Correct(TagDefinition& tag) {
+  if (tag.store == kNowhere) {
+    tag.store = "registry";
+    tag.when_store_is_away = StoreAway::kRefuse;
+  } else if (tag.store == "database") {
+    tag.buffer = TagBuffer::kDouble;
+  }
+}
+
 // Zones whose clocks change at midnight, before it or after it, twice a year or never.
 constexpr std::array kZones = {"UTC",
                                "Europe/Berlin",
@@ -206,6 +223,10 @@ void SegmentOperator::EditRest(TagDefinition& tag) {
     tag.disabled = !tag.disabled;
   } else if (tag.strategy == "dated" && OneIn(2)) {
     tag.zone = AnyZone();
+  } else if (IsUnservable(tag) && OneIn(2)) {
+    Correct(tag);
+  } else if (tag.strategy == "segment" && tag.name != "raw" && OneIn(4)) {
+    EditIntoUnservable(tag);
   } else if (tag.HasLedger()) {
     tag.step = static_cast<int64_t>(1 + shared_.dice.Below(40));
     tag.step_max = tag.step * 8;
@@ -217,8 +238,55 @@ void SegmentOperator::EditRest(TagDefinition& tag) {
   }
 }
 
+// As with --force. Servers continue with the earlier definition only if nothing but ranges changed.
+void SegmentOperator::EditIntoUnservable(TagDefinition& tag) {
+  if (tag.store == "database" && !OneIn(3)) {
+    if (OneIn(4)) tag.when_store_is_away = StoreAway::kRefuse;
+    if (tag.when_store_is_away == StoreAway::kRefuse) tag.buffer = TagBuffer::kNone;
+  } else {
+    tag.store = kNowhere;
+  }
+  if (OneIn(2)) tag.step_max = 8 * (tag.step = static_cast<int64_t>(1 + shared_.dice.Below(40)));
+  if (OneIn(4)) tag.start = std::max<int64_t>(1, shared_.oracle.Highest(tag.name) + 1);
+}
+
+// A mutant's world has more of the edits that show it. Returns whether it made one.
+bool SegmentOperator::EditForMutant() {
+  const std::string name = newest_;
+  const bool known = last_.contains(name);
+  switch (shared_.mutant) {
+    case SegmentMutant::kEditStopsTag:
+      EditData();
+      return true;
+    case SegmentMutant::kDeleteUsed:
+      if (!deleted_.empty())
+        CreateFresh();
+      else if (known && name.starts_with("fresh"))
+        Delete(name);
+      return true;
+    case SegmentMutant::kStartUnheeded:
+      if (known && last_.at(name).HasLedger()) {
+        TagDefinition after = last_.at(name);
+        after.start = std::max<int64_t>(1, shared_.oracle.Highest(name) + 1);
+        Change(name, after);
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
+void SegmentOperator::EditData() {
+  const auto data = last_.find("data");
+  if (data == last_.end()) return;
+  TagDefinition after = data->second;
+  IsUnservable(after) ? Correct(after) : EditIntoUnservable(after);
+  Change("data", after);
+}
+
 bool SegmentOperator::Edit(bool may_delete) {
   Connect();
+  if (shared_.mutant != SegmentMutant::kNone && OneIn(2) && EditForMutant()) return true;
   const TagDefinition& tag = AnyTag();
   const uint64_t what = shared_.dice.Below(20);
   if (what == 0 && may_delete) {
@@ -279,14 +347,17 @@ void SegmentOperator::Restore(std::vector<ProviderReport> reports) {
   Require(restored.ok() && !told.wrong, "not restored");
 }
 
-void SegmentOperator::EnableAll() {
+void SegmentOperator::CorrectAll() {
   Connect();
   for (auto& [name, tag] : last_) {
     const Result<StoredTag> stored = store_->Read(name);
-    if (!stored.ok() || !stored->tag().disabled) continue;
+    if (!stored.ok()) continue;
     TagDefinition after = stored->tag();
     after.disabled = false;
-    if (store_->Edit(*stored, after).ok()) tag.disabled = false;
+    if (IsUnservable(after)) Correct(after);
+    if (after == stored->tag() || !store_->Edit(*stored, after).ok()) continue;
+    tag.disabled = false;
+    if (IsUnservable(tag)) Correct(tag);
   }
 }
 

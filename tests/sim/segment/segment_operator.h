@@ -40,8 +40,8 @@ class SegmentOperator {
   // Returns a moment shortly before the next midnight of some dated tag's zone.
   WallMs BeforeMidnight();
 
-  // Enables every tag.
-  void EnableAll();
+  // Enables every tag, and corrects definitions that no server can serve.
+  void CorrectAll();
 
   // The number of tags that ever existed.
   size_t tags() const { return last_.size(); }
@@ -57,6 +57,9 @@ class SegmentOperator {
   void DeleteAnyhow(const std::string& name);
   void EditForm(TagDefinition& tag);
   void EditRest(TagDefinition& tag);
+  void EditIntoUnservable(TagDefinition& tag);
+  bool EditForMutant();
+  void EditData();
   TagDefinition DatedTag(const std::string& name);
   std::string AnyZone();
   void Define(const TagDefinition& tag);

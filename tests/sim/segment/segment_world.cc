@@ -202,14 +202,14 @@ void SegmentWorld::DemandService() {
     if (!host->up()) host->Start({});
     host->EndFaults();
   }
-  operator_->EnableAll();
+  operator_->CorrectAll();
   const auto is_frozen = [&] { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; };
   for (const auto& host : hosts_) host->TagsServed();
   std::vector<size_t> served(hosts_.size());
   for (int i = 0; i < 60'000; ++i) {
     clock_.Advance(Milliseconds(10));
     if (is_frozen() && i % 1'000 == 0) Restore();  // a late reading detected the loss again
-    if (i % 1'000 == 0) operator_->EnableAll();
+    if (i % 1'000 == 0) operator_->CorrectAll();
     for (const auto& host : hosts_) {
       host->Round();
       host->Serve();
