@@ -251,7 +251,7 @@ std::string NodeView::RepairCommand() const { return RepairCommand(node_.status(
 
 std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   const ClaimStatus& claim = status.claim;
-  if (claim.uuid.empty() || !RefersToRestore(status)) return {};
+  if (claim.uuid.empty() || !root_.loaded() || !RefersToRestore(status)) return {};
   RestoreArguments words{.registry = options_.place.registry,
                          .auth_file = options_.credentials_file,
                          .uuid = claim.uuid,

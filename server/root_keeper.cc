@@ -23,7 +23,11 @@ RootKeeper::RootKeeper(Coordinator& coordinator, Entropy& entropy, std::string s
 void RootKeeper::Tick(BootMs now, const std::string& uuid) {
   async_registry_.Tick(now);
   if (uuid.empty() || stem_.empty()) return;
-  if (std::exchange(uuid_, uuid) != uuid) Load();
+  if (uuid_ != uuid) {
+    if (!Load(uuid)) return;
+    uuid_ = uuid;
+  }
+  if (!loaded()) return;
   const bool new_session =
       std::exchange(session_, async_registry_.session()) != async_registry_.session();
   if (new_session) whole_ = false;
@@ -48,11 +52,19 @@ std::shared_ptr<const KeptCluster> RootKeeper::kept() const {
   return kept_;
 }
 
-void RootKeeper::Load() {
-  auto kept = std::make_shared<const KeptCluster>(ReadKeptCluster(stem_, uuid_));
-  const std::scoped_lock lock(mutex_);
-  settings_ = kept->root ? std::make_shared<const RootSettings>(*kept->root) : nullptr;
-  kept_ = std::move(kept);
+bool RootKeeper::Load(const std::string& uuid) {
+  ++loads_;
+  const bool posted = thread_.Post([this, uuid] {
+    auto kept = std::make_shared<const KeptCluster>(ReadKeptCluster(stem_, uuid));
+    {
+      const std::scoped_lock lock(mutex_);
+      settings_ = kept->root ? std::make_shared<const RootSettings>(*kept->root) : nullptr;
+      kept_ = std::move(kept);
+    }
+    ++loads_done_;
+  });
+  if (!posted) --loads_;
+  return posted;
 }
 
 Task<> RootKeeper::ReadRoot() {

@@ -25,6 +25,8 @@ namespace firn {
 //     after it, is not frozen and is of this cluster. So lost data replace nothing.
 //  3. A root node that is older than the known one of the same era replaces nothing either.
 //  4. A file that cannot be written is written again after an hour at most.
+//  5. Its own thread reads and writes the state folder, so that a stalled disk delays no claim. No
+//     command is printed, and nothing is read from the registry, before the folder was read.
 //
 // Owned by the control thread, but for those marked thread-safe.
 class RootKeeper {
@@ -39,6 +41,8 @@ class RootKeeper {
   // Does what is due. `uuid`: the cluster, empty while it is unknown.
   void Tick(BootMs now, const std::string& uuid);
 
+  // Whether the cluster's files were read, if any are kept. Thread-safe.
+  bool loaded() const { return stem_.empty() || (loads_done_ > 0 && loads_done_ == loads_); }
   // Thread-safe; null while nothing is known.
   std::shared_ptr<const RootSettings> settings() const;
   // The state folder's contents at the start. Thread-safe; never null.
@@ -47,7 +51,8 @@ class RootKeeper {
  private:
   Task<> ReadRoot();
   Task<Result<RootSettings>> ReadAll(RootSettings settings);
-  void Load();
+  // Starts to read the files of a cluster; false: the thread takes no work.
+  bool Load(const std::string& uuid);
   void Take(RootSettings settings);
 
   Entropy& entropy_;
@@ -64,9 +69,10 @@ class RootKeeper {
   std::shared_ptr<const RootSettings> settings_;                               // under mutex_
   std::shared_ptr<const KeptCluster> kept_ = std::make_shared<KeptCluster>();  // likewise
 
-  std::atomic<bool> unsaved_{false};  // the file is older than settings_
+  std::atomic<bool> unsaved_{false};           // the file is older than settings_
+  std::atomic<int> loads_{0}, loads_done_{0};  // readings of the folder, by the thread in order
 
-  StoreThread thread_;            // writes the file; ends before what it works with
+  StoreThread thread_;            // uses the state folder; ends before what it works with
   AsyncRegistry async_registry_;  // outlives the task
   Task<> task_;
 };

@@ -36,7 +36,10 @@ class RootKeeperTest : public testing::Test {
     keeper_.reset();
     keeper_ = std::make_unique<RootKeeper>(server_, entropy_, dir_ / "state");
   }
+  // Lets time pass once the state folder was read.
   void Pass(Milliseconds d) {
+    keeper_->Tick(clock_.Boot(), uuid_);
+    ASSERT_TRUE(Eventually(kPatience, [&] { return keeper_->loaded(); }));
     for (const BootMs until = clock_.Boot() + d; clock_.Boot() < until;) {
       clock_.Advance(Milliseconds(50));
       while (server_.Dispatch(Milliseconds(0)) > 0) {
