@@ -16,12 +16,12 @@ Drill::Drill() {
   setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 }
 
-void Drill::StartEnsemble(int members, int workers) {
+void Drill::StartEnsemble(int members, int workers, const std::vector<std::string>& init_flags) {
   auto started = ZooKeeper::Start({.members = members});
   ASSERT_TRUE(started.ok()) << started.status();
   zookeeper_ = *std::move(started);
   registry_ = "zk://" + zookeeper_->hosts() + kClusterPath;
-  InitCluster(workers);
+  InitCluster(workers, init_flags);
 }
 
 void Drill::MakeDirectoryCluster(int workers) {
@@ -29,9 +29,11 @@ void Drill::MakeDirectoryCluster(int workers) {
   InitCluster(workers);
 }
 
-void Drill::InitCluster(int workers) {
-  const Finished init =
-      Firn({"init", "--brand-new", "--force", "--workers=" + std::to_string(workers)});
+void Drill::InitCluster(int workers, const std::vector<std::string>& flags) {
+  std::vector<std::string> arguments{"init", "--brand-new", "--force",
+                                     "--workers=" + std::to_string(workers)};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  const Finished init = Firn(std::move(arguments));
   ASSERT_EQ(init.exit_code, 0) << init.err << init.out;
 }
 

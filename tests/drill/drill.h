@@ -31,10 +31,10 @@ class Drill : public testing::Test {
   void TearDown() override;
 
   // A real ensemble that serves, with a cluster of `workers` machine ids in each rack.
-  void StartEnsemble(int members, int workers = 8);
+  void StartEnsemble(int members, int workers = 8, const std::vector<std::string>& init_flags = {});
   // The same in a directory.
   void MakeDirectoryCluster(int workers = 8);
-  void InitCluster(int workers);
+  void InitCluster(int workers, const std::vector<std::string>& flags = {});
 
   ZooKeeper& ensemble() { return *zookeeper_; }
   const std::string& registry() const { return registry_; }

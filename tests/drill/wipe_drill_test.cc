@@ -1,12 +1,22 @@
 // The ensemble loses everything while whole servers issue numbers of a segment tag, and an operator
 // who is slow, and knows only what is printed, restores the cluster.
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <filesystem>
 #include <fstream>
+#include <map>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "common/time/clock.h"
 #include "tests/drill/segment_cluster.h"
 
 namespace firn {
@@ -103,8 +113,7 @@ TEST_F(WipeDrill, InitRightAfterAWipeRefusesBecauseOfTheRunningServers) {
   ExpectWell();
 }
 // The operator omits the tags at first: the servers detect that theirs are lost and stop. The
-// command that they print then stays valid, however long it takes to paste it. print then is as
-// good however long it takes to paste it.
+// command that they print then stays valid, however long it takes to paste it.
 TEST_F(WipeDrill, PrintsTheCommandAgainForAnOmittedTag) {
   ASSERT_TRUE(ensemble().Wipe().ok());
   const std::string command = Printed("firn restore");
@@ -115,6 +124,144 @@ TEST_F(WipeDrill, PrintsTheCommandAgainForAnOmittedTag) {
   const Finished restored = Paste(again);
   EXPECT_EQ(restored.exit_code, 0) << again << "\n" << restored.out << restored.err;
   ExpectWell();
+}
+
+// Measures the longest time without an answer for each tag.
+class OutageWatch {
+ public:
+  // The takings must outlive it.
+  explicit OutageWatch(std::map<std::string, const Takings*> tags)
+      : tags_(std::move(tags)), thread_([this] { Run(); }) {}
+  ~OutageWatch() { End(); }
+  OutageWatch(const OutageWatch&) = delete;
+  OutageWatch& operator=(const OutageWatch&) = delete;
+
+  // Ends the measurement; returns its results by tag.
+  const std::map<std::string, Milliseconds>& End() {
+    ended_ = true;
+    if (thread_.joinable()) thread_.join();
+    return longest_;
+  }
+
+ private:
+  void Run() {
+    std::map<std::string, std::pair<int64_t, BootMs>> last;
+    const BootMs began = TestNow();
+    while (!ended_) {
+      for (const auto& [tag, takings] : tags_) {
+        auto& [answers, since] = last.try_emplace(tag, -1, began).first->second;
+        const BootMs now = TestNow();
+        const int64_t before = std::exchange(answers, takings->answers());
+        longest_[tag] = std::max(longest_[tag], now - since);
+        if (answers != before) since = now;
+      }
+      SleepFor(Milliseconds(5));
+    }
+  }
+
+  const std::map<std::string, const Takings*> tags_;
+  std::map<std::string, Milliseconds> longest_;  // the thread's, until it has ended
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+// A cluster that serves names without a definition, beside another system that uses machine ids 0
+// and 1. The tests judge what callers of each kind of tag get from the wipe on, and what the logs
+// say.
+class WipeOutageDrill : public WipeDrill {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(StartEnsemble(1, 8, {"--default_strategy=snowflake"}));
+    const Finished reserved = Firn({"machines", "reserve", "0-1", "--reserved_for=another"});
+    ASSERT_EQ(reserved.exit_code, 0) << reserved.err;
+    std::ofstream(folder("stores.ini")) << "";
+    ASSERT_NO_FATAL_FAILURE(
+        ApplyTags("[order]\nstrategy = segment\nstep = 20\n"
+                  "step_max = 200\nhold_minutes = 7\n"));
+    ASSERT_NO_FATAL_FAILURE(StartServers(2, {"--issue_wait_ms=1000"}));
+    StartLoad({.tags = kTags, .pause = Milliseconds(2)});
+    ASSERT_TRUE(GoOn(kTags));
+    for (const char* server : {"server0", "server1"}) {
+      ASSERT_TRUE(Eventually(kPatience, [&] { return KnowsReservation(folder(server)); }));
+    }
+  }
+
+  // Whether the server's state folder contains the root node's settings, which it prints.
+  static bool KnowsReservation(const std::string& state) {
+    std::error_code missing;
+    for (const auto& entry : std::filesystem::directory_iterator(state, missing)) {
+      if (entry.path().extension() != ".root") continue;
+      std::ostringstream text;
+      text << std::ifstream(entry.path()).rdbuf();
+      return text.str().find("another") != std::string::npos;
+    }
+    return false;
+  }
+
+  std::map<std::string, const Takings*> All() {
+    std::map<std::string, const Takings*> all;
+    for (const std::string& tag : kTags) all[tag] = &takings(tag);
+    return all;
+  }
+  // The errors that a server has logged.
+  std::vector<std::string> Alarms(size_t server) {
+    std::istringstream lines(servers()[server]->log());
+    std::vector<std::string> alarms;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with('E')) alarms.push_back(std::move(line));
+    }
+    return alarms;
+  }
+  // Whether an error reports the loss of the registry's data, the only thing that happened.
+  static bool IsOfTheLoss(const std::string& alarm) {
+    static constexpr std::array<std::string_view, 3> kWords{"root node", "firn restore", "frozen"};
+    return std::ranges::any_of(
+        kWords, [&](std::string_view word) { return alarm.find(word) != alarm.npos; });
+  }
+  std::vector<int64_t> Reserved() {
+    std::vector<int64_t> reserved;
+    const Finished listed = Firn({"machines", "list", "--json"});
+    for (const auto& slot : nlohmann::json::parse(listed.out, nullptr, false)) {
+      if (slot.at("use") == "reserved") reserved.push_back(slot.at("machine").get<int64_t>());
+    }
+    return reserved;
+  }
+
+  // With a ledger; defined and covered by the claim; without a definition.
+  const std::vector<std::string> kTags{"order", "default", "undefined"};
+};
+
+// One server is down while the operator restores.
+TEST_F(WipeOutageDrill, PlainTagsAreServedThroughoutAndNoAlarmIsFalse) {
+  OutageWatch outage(All());
+  TakeCounts();
+  ASSERT_TRUE(ensemble().Wipe().ok());
+  const std::string command = Printed("firn restore");
+  servers()[1]->Kill();
+  const Finished restored = Paste(command);
+  ASSERT_EQ(restored.exit_code, 0) << command << "\n" << restored.out << restored.err;
+  const std::vector<std::string> alarms = Alarms(0);
+  EXPECT_TRUE(GoOn(kTags, 200));
+  const CallCounts plain = TakeCounts()["default"];
+  EXPECT_EQ(plain.refused, 0) << plain.last_trouble;
+  servers()[1]->StartAgain();
+  EXPECT_TRUE(servers()[1]->BecomesReady()) << servers()[1]->log();
+  EXPECT_TRUE(GoOn(kTags, 200));
+
+  for (const auto& [tag, longest] : outage.End()) Figure("without an answer, tag " + tag, longest);
+  EXPECT_FALSE(alarms.empty()) << "the loss was not reported";
+  EXPECT_EQ(Alarms(0), alarms) << "an alarm although the cluster was restored";
+  for (size_t server = 0; server < 2; ++server) {
+    for (const std::string& alarm : Alarms(server)) EXPECT_TRUE(IsOfTheLoss(alarm)) << alarm;
+  }
+  Count("alarms", static_cast<int64_t>(alarms.size() + Alarms(1).size()));
+
+  EXPECT_EQ(Meta().default_strategy, "snowflake");
+  EXPECT_EQ(Reserved(), (std::vector<int64_t>{0, 1}));
+  ExpectWell();
+  for (const char* tag : {"default", "undefined"}) {
+    EXPECT_EQ(takings(tag).Judge().duplicates, 0) << tag;
+  }
 }
 
 }  // namespace
