@@ -92,10 +92,13 @@ void Reload(ServerProgram& server) {
 bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
   constexpr Milliseconds kPause{200};
   FreedInBulk freed;
+  Watchdog watchdog;
   std::string shown;
   std::optional<ServerPhase> logged;
   while (!server.misguessed()) {
-    freed.Observe(server.connection_bytes(), SystemClock().Boot());
+    const BootMs now = SystemClock().Boot();
+    freed.Observe(server.connection_bytes(), now);
+    watchdog.Observe(server.OldestTurn(now), now);
     std::string readiness = server.Readiness();
     // Once per phase, because a reason can contain numbers that change constantly.
     if (const ServerPhase phase = server.phase(); phase != std::exchange(logged, phase)) {

@@ -217,6 +217,7 @@ void ServerProgram::RefreshRights(BootMs now) {
 }
 
 void ServerProgram::Publish(Now now) {
+  control_turned_ms_.store(now.boot.ms(), std::memory_order_relaxed);
   RefreshRights(now.boot);
   operators_.Tick(now.boot);
   // A new phase is written at once; the rest once per interval.
@@ -295,6 +296,11 @@ void ServerProgram::LetConsumersLeave() const {
 void ServerProgram::LetClientsLeave() const {
   const BootMs give_up = clock_.Boot() + options_.drain_refuse;
   while (front_.totals().open() != 0 && clock_.Boot() < give_up) SleepFor(kPoll);
+}
+
+BootMs ServerProgram::OldestTurn(BootMs now) const {
+  const int64_t control = control_turned_ms_.load(std::memory_order_relaxed);
+  return std::min(control > 0 ? BootMs(control) : now, front_.OldestTurn(now));
 }
 
 size_t ServerProgram::connection_bytes() const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +59,10 @@ class ServerProgram {
   // was guessed: this server will never issue; a newly opened one may.
   bool misguessed() const { return node_->status().misguessed; }
 
+  // When the thread that is most behind has turned last, of the control thread and the IO threads.
+  // Returns `now` if none runs.
+  BootMs OldestTurn(BootMs now) const;
+
   // About how many bytes the connections of the public port hold.
   size_t connection_bytes() const;
 
@@ -104,6 +110,7 @@ class ServerProgram {
   int64_t history_missing_ = 0;  // records, when it was reported last
   std::optional<BootMs> history_lost_at_;
   BootMs log_restore_at_, refresh_rights_at_;
+  std::atomic<int64_t> control_turned_ms_{0};  // 0: not yet
   ClusterReader cluster_;
   front::ServerFront front_;
   std::unique_ptr<DubboListing> dubbo_;  // null: this server has no Dubbo consumers

@@ -2,16 +2,24 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/base/parse.h"
 #include "common/log/log.h"
 
 namespace firn {
+namespace {
+
+constexpr int64_t kLeastUs = 1'000'000;
+
+}  // namespace
 
 void NotifyServiceManager(std::string_view line) {
   const char* const named = std::getenv("NOTIFY_SOCKET");
@@ -29,6 +37,33 @@ void NotifyServiceManager(std::string_view line) {
                               reinterpret_cast<const sockaddr*>(&address), size);
   close(socket);
   if (sent < 0) LogWarning("service_manager") << "the service manager could not be notified";
+}
+
+Watchdog::Watchdog() {
+  const char* const wanted = std::getenv("WATCHDOG_USEC");
+  if (wanted == nullptr) return;
+  const auto us = ParseNumberWithin<int64_t>(wanted, kLeastUs);
+  if (us) interval_ = Milliseconds(*us / 1000);
+}
+
+void Watchdog::Report(Milliseconds behind) const {
+  if (!stuck_) {
+    LogInfo("threads_run") << "all threads run again, the service manager's watchdog is notified";
+    return;
+  }
+  LogError("thread_hangs").With("behind_ms", behind.count())
+      << "a thread has hung for " << behind.count()
+      << " ms: the service manager's watchdog is not notified, and restarts the server";
+}
+
+void Watchdog::Observe(BootMs oldest_turn, BootMs now) {
+  if (!interval_ || now < next_) return;
+  const Milliseconds behind = now - oldest_turn;
+  const bool stuck = behind >= *interval_ / 2;
+  if (stuck != std::exchange(stuck_, stuck)) Report(behind);
+  if (stuck) return;
+  NotifyServiceManager("WATCHDOG=1");
+  next_ = now + *interval_ / 4;
 }
 
 }  // namespace firn

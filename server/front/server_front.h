@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -88,6 +89,10 @@ class ServerFront {
   void Shutdown(Milliseconds patience);
 
   Totals totals() const { return public_.totals(); }  // of the public door
+  // Like FrontDoor::OldestTurn, of both doors.
+  BootMs OldestTurn(BootMs now) const {
+    return std::min(public_.OldestTurn(now), admin_ ? admin_->OldestTurn(now) : now);
+  }
   DeskCounters::Sums sums() const;
   std::string Metrics() const;  // what /metrics answers
 

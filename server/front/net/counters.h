@@ -99,6 +99,7 @@ struct alignas(64) LoopCounters {
   Count bytes_in;
   Count bytes_out;
   Count buffer_bytes;  // memory of all connections' buffers, a few times a second
+  Count turned_ms;     // when the thread swept its connections last, by the boot clock
   std::array<Count, kCloseCauses> closed;
   // From the read that brought a request to the write of its answer.
   PerProtocol<LatencyCounts> latency;

@@ -1,5 +1,7 @@
 #include "server/front/net/front_door.h"
 
+#include <algorithm>
+
 #include <boost/asio/ip/address.hpp>
 
 #include "common/base/cat.h"
@@ -83,6 +85,16 @@ std::optional<TlsExpiry> FrontDoor::tls_expiry() const {
 
 void FrontDoor::WakeParked(const void* what) {
   for (const auto& loop : loops_) loop->WakeParked(what);
+}
+
+BootMs FrontDoor::OldestTurn(BootMs now) const {
+  BootMs oldest = now;
+  if (threads_.empty()) return oldest;
+  for (const auto& loop : loops_) {
+    const auto turned = static_cast<int64_t>(loop->counted().turned_ms.Get());
+    if (turned > 0) oldest = std::min(oldest, BootMs(turned));
+  }
+  return oldest;
 }
 
 Totals FrontDoor::totals() const {

@@ -88,6 +88,10 @@ class FrontDoor {
 
   Totals totals() const;
 
+  // When the IO thread that is most behind has turned last: a few times a second, unless it hangs.
+  // Returns `now` if no thread runs.
+  BootMs OldestTurn(BootMs now) const;
+
  private:
   Status Open();
   Status OpenUnix();

@@ -100,6 +100,7 @@ Status IoLoop::Open(Acceptor& acceptor, asio::ip::tcp::endpoint& at, bool share)
 
 void IoLoop::Run() {
   share_.coarse_ms = share_.exact_ms();
+  NoteTurn();
   for (Listener& listener : listeners_) Accept(listener);
   SweepSoon();
   io_.run();
@@ -347,6 +348,7 @@ void IoLoop::SweepSoon() {
 
 void IoLoop::Sweep() {
   share_.coarse_ms = share_.exact_ms();
+  NoteTurn();
   const bool overdue = drain_until_ms_ && share_.coarse_ms >= *drain_until_ms_;
   // From the back: a removed connection is replaced by one that was visited already.
   for (size_t i = connections_.size(); i-- > 0;) {

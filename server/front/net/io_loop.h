@@ -122,6 +122,7 @@ class IoLoop final : private ConnectionHost {
                    void (Connection::*verb)());
   void ResumeDue();
   void ResumeDueAt(int64_t at_us);
+  void NoteTurn() { share_.counters.turned_ms.Set(static_cast<uint64_t>(share_.coarse_ms)); }
   void SweepSoon();
   void Sweep();
   void StopIfDrained();
