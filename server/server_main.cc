@@ -77,15 +77,28 @@ std::string CertificateDates(const ServerProgram& server) {
   return dates.empty() ? dates : dates + ")";
 }
 
-void Reload(ServerProgram& server) {
-  const Status reloaded = server.Reload();
-  if (reloaded.ok()) {
-    LogInfo("reloaded") << "TLS certificates and rights reloaded" << CertificateDates(server);
-    WarnOfCertificates(server);
-  } else {
-    LogError("reload_failed") << "reload failed, the files read before stay in force: "
-                              << reloaded.message();
+// Lists each file that was read again, with the outcome.
+std::string OutcomesOf(const front::ReloadReport& report) {
+  std::string outcomes;
+  for (const front::ReloadedFile& file : report.files) {
+    outcomes += Cat(outcomes.empty() ? "" : ", ", "--", file.flag, " ", file.outcome_name());
   }
+  return outcomes.empty() ? "no flag names such a file" : outcomes;
+}
+
+void Reload(ServerProgram& server) {
+  const front::ReloadReport report = server.Reload();
+  const std::string outcomes = OutcomesOf(report);
+  if (report.faults.empty()) {
+    LogInfo("reloaded").With("files", outcomes)
+        << "TLS certificates and rights reloaded" << CertificateDates(server) << ": " << outcomes;
+  } else {
+    std::string faults;
+    for (const std::string& fault : report.faults) faults += fault + "; ";
+    LogError("reload_failed").With("files", outcomes)
+        << "reload failed, the files read before stay in force: " << faults << outcomes;
+  }
+  WarnOfCertificates(server);
 }
 
 // True when it is asked to end; false when it has to be opened again.

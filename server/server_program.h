@@ -51,8 +51,8 @@ class ServerProgram {
   // Fails if an address is taken or a TLS file is invalid.
   Status Start();
 
-  // Re-reads certificates and rights. A failure leaves those in use.
-  Status Reload() { return front_.Reload(); }
+  // Re-reads certificates, logins and rights. What is refused leaves the earlier content in force.
+  front::ReloadReport Reload() { return front_.Reload(); }
   std::vector<front::CertificateReport> certificates() const { return front_.certificates(); }
 
   // True if the registry was unreachable at the start and the cluster turned out to be another than

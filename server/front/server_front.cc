@@ -51,7 +51,8 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
                status_,
                [this] { return AskAgain(totals().open(), SystemEntropy()); },
                rights_.get(),
-               [this] { return certificates(); }},
+               [this] { return certificates(); },
+               [this] { return reloads_.last(); }},
       public_(options_.listen, clock, [this] { return PublicProtocols(); }) {
   dubbo_.make_id_order = options_.dubbo.value_or(VestaOrder::kTimeFirst);
   if (!options_.admin) return;
@@ -60,7 +61,31 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
 
 ServerFront::~ServerFront() = default;
 
+void ServerFront::ListFiles() {
+  if (const std::optional<TlsFiles>& tls = options_.listen.tls) {
+    reloads_.Add(
+        {{"tls_cert", tls->cert}, {"tls_key", tls->key}, {"tls_client_ca", tls->client_ca}},
+        [this] { return public_.ReloadTls(); });
+  }
+  if (admin_ && options_.admin->tls) {
+    const TlsFiles& tls = *options_.admin->tls;
+    reloads_.Add({{"admin_tls_cert", tls.cert},
+                  {"admin_tls_key", tls.key},
+                  {"admin_tls_client_ca", tls.client_ca}},
+                 [this] { return admin_->ReloadTls(); });
+  }
+  if (logins_ != nullptr) {
+    reloads_.Add({{"redis_auth_file", options_.redis_auth_file}},
+                 [this] { return ReloadLogins(); });
+  }
+  if (rights_ != nullptr) {
+    reloads_.Add({{"rights_file", options_.rights_file}},
+                 [this] { return rights_->Reload().WithContext("--rights_file"); });
+  }
+}
+
 Status ServerFront::Start() {
+  ListFiles();
   FIRN_TRY(RefreshRights());
   FIRN_TRY(ReloadLogins());
   FIRN_TRY(public_.Start().WithContext("public port"));
@@ -85,13 +110,6 @@ DeskCounters::Sums ServerFront::sums() const {
     desk->dubbo_counters.AddTo(sums);
   }
   return sums;
-}
-
-Status ServerFront::Reload() {
-  FIRN_TRY(public_.ReloadTls());
-  if (admin_) FIRN_TRY(admin_->ReloadTls());
-  FIRN_TRY(ReloadLogins());
-  return RefreshRights();
 }
 
 Status ServerFront::ReloadLogins() {

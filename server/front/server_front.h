@@ -22,6 +22,7 @@
 #include "server/front/http/http_handlers.h"
 #include "server/front/net/front_door.h"
 #include "server/front/redis/redis_logins.h"
+#include "server/front/reloads.h"
 #include "server/issue/issuer.h"
 
 namespace firn::front {
@@ -71,9 +72,9 @@ class ServerFront {
   uint16_t port() const { return public_.port(); }
   uint16_t admin_port() const { return admin_ ? admin_->port() : port(); }
 
-  // Re-reads certificates and keys, for new connections, then logins and rights. A failure, such as
-  // an expired certificate, leaves those in use.
-  Status Reload();
+  // Re-reads certificates and keys, for new connections, then logins and rights. A file that is
+  // refused, such as an expired certificate, leaves its earlier content in force.
+  ReloadReport Reload() { return reloads_.Run(clock_.Wall()); }
   // When the certificates in use expire.
   std::vector<CertificateReport> certificates() const;
   // Reads --rights_file again if it has changed. Any thread.
@@ -103,6 +104,8 @@ class ServerFront {
   // Adds the admin side's handlers to those of a door.
   void AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers);
   Status ReloadLogins();
+  // Notes which files a reload reads again.
+  void ListFiles();
   void DescribeDubbo(MetricsPage& page) const;
   ProtocolSet PublicProtocols();
   ProtocolSet AdminProtocols();
@@ -112,6 +115,7 @@ class ServerFront {
   const Clock& clock_;
   const std::unique_ptr<TagRights> rights_;    // null: everyone may take ids of all tags
   const std::unique_ptr<RedisLogins> logins_;  // null: the Redis protocol needs no login
+  Reloads reloads_;
   DubboState dubbo_;
   const StatusCache status_;
   const Backend backend_;

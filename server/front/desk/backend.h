@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/units.h"
 #include "common/id/layout.h"
 #include "common/id/rack_split.h"
+#include "server/front/desk/reload_report.h"
 #include "server/front/desk/server_view.h"
 #include "server/front/desk/status_cache.h"
 #include "server/front/desk/tag_rights.h"
@@ -34,6 +36,10 @@ struct Backend {
   TagRights* rights = nullptr;  // null: everybody may take ids of all tags
   std::function<std::vector<CertificateReport>()> certificates = [] {
     return std::vector<CertificateReport>();
+  };
+  // The last reload; null: there was none.
+  std::function<std::shared_ptr<const ReloadReport>()> last_reload = [] {
+    return std::shared_ptr<const ReloadReport>();
   };
 
   // The answer to those who ask for the list before there is one.

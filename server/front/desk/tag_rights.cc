@@ -76,6 +76,14 @@ Status TagRights::Load() {
   return {};
 }
 
+Status TagRights::Reload() {
+  {
+    const std::lock_guard lock(mutex_);
+    stamp_.clear();
+  }
+  return Load();
+}
+
 bool TagRights::Reader::Permit(const Names& names, std::string_view user, std::string_view tag) {
   if (edition_ != rights_->edition_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(rights_->mutex_);

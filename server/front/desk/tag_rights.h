@@ -62,6 +62,9 @@ class TagRights {
   // earlier rights in force, and is reported once for each state of the file.
   Status Load();
 
+  // Reads the file even if it has not changed, so that its fault is reported once more.
+  Status Reload();
+
   // How often each name was refused. Names beyond kNamesCounted count as "others".
   static constexpr size_t kNamesCounted = 1000;
   std::map<std::string, uint64_t> refused() const;

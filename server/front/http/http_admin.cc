@@ -99,6 +99,16 @@ Json CertificatesJson(const std::vector<CertificateReport>& certificates, WallMs
   return json;
 }
 
+Json ReloadJson(const ReloadReport& report) {
+  Json files = Json::array();
+  for (const ReloadedFile& file : report.files) {
+    files.push_back({{"flag", file.flag}, {"path", file.path}, {"result", file.outcome_name()}});
+  }
+  Json json{{"time", FormatRfc3339(report.at)}, {"files", std::move(files)}};
+  json["faults"] = report.faults;
+  return json;
+}
+
 Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   const ServerReport& report = snapshot.report;
   const Layout& layout = backend.view.layout();
@@ -133,6 +143,7 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   json["started"] = FormatRfc3339(report.started);
   if (report.clock_skew) json["clock_skew_ms"] = report.clock_skew->count();
   json["certificates"] = CertificatesJson(backend.certificates(), report.wall);
+  if (const auto reload = backend.last_reload()) json["last_reload"] = ReloadJson(*reload);
   json["calls"] = sums.calls;
   json["refused"] = RefusedJson(sums);
   json["tags"] = TagsJson(report, sums);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "common/id/layout.h"
 #include "tests/server/front/raw_peer.h"
@@ -83,6 +84,46 @@ TEST_F(ConfiguredServerTest, ServesANewCertificateAfterSighup) {
            std::string::npos;
   })) << server.log();
   EXPECT_EQ(ServedCertificate(server), second);
+}
+
+TEST_F(ConfiguredServerTest, ReportsWhatEachReloadChanged) {
+  ASSERT_NO_FATAL_FAILURE(MakeCertificate("first"));
+  Write("users", "alice:secret\n");
+  Write("rights", "redis:alice *\n");
+  for (const char* file : {"users", "rights"}) ASSERT_EQ(chmod((dir_ / file).c_str(), 0600), 0);
+  RunningServer server(
+      dir_ / "state",
+      {"--tls_cert=" + (dir_ / "server.crt"), "--tls_key=" + (dir_ / "server.key"),
+       "--redis_auth_file=" + (dir_ / "users"), "--rights_file=" + (dir_ / "rights")});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(server.Admin("/v1/status").body.find("last_reload"), std::string::npos);
+  const auto reload = [&](const std::string& says) {
+    server.process().Signal(SIGHUP);
+    EXPECT_TRUE(Eventually(kPatience, [&] { return server.log().find(says) != std::string::npos; }))
+        << says << "\n"
+        << server.log();
+  };
+  reload(
+      "--tls_cert unchanged, --tls_key unchanged, --redis_auth_file unchanged, "
+      "--rights_file unchanged");
+  Write("users", "alice:other\n");
+  reload("--redis_auth_file changed, --rights_file unchanged");
+  // A refused file does not keep others from being accepted.
+  Write("server.crt", "not a certificate");
+  Write("users", "alice:third\n");
+  reload(
+      "--tls_cert refused, --tls_key refused, --redis_auth_file changed, "
+      "--rights_file unchanged");
+  Write("rights", "redis:alice\n");
+  reload("--redis_auth_file unchanged, --rights_file refused");
+  const std::string refused =
+      R"("flag":"rights_file","path":")" + (dir_ / "rights") + R"(","result":"refused")";
+  std::string status;
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    status = server.Admin("/v1/status").body;
+    return status.find(refused) != std::string::npos;
+  })) << status;
+  EXPECT_NE(status.find("neither a tag nor * follows the name"), std::string::npos) << status;
 }
 
 TEST_F(ConfiguredServerTest, ServesAnyTagWithADefaultStrategy) {

@@ -80,12 +80,13 @@ TEST_F(RedisDoorTest, ReloadsTheLogins) {
   RawPeer peer(front_->port());
   EXPECT_EQ(Ask(peer, Resp({"AUTH", "alice", "old"}), 5), "+OK\r\n");
   WriteLogins("alice:new\n");
-  ASSERT_TRUE(front_->Reload().ok());
+  ASSERT_TRUE(front_->Reload().faults.empty());
   RawPeer other(front_->port());
   EXPECT_EQ(Ask(other, Resp({"AUTH", "alice", "old"}), 10), "-WRONGPASS");
   WriteLogins("nonsense\n");
-  const Status damaged = front_->Reload();
-  EXPECT_NE(damaged.message().find("--redis_auth_file"), std::string::npos) << damaged.message();
+  const ReloadReport damaged = front_->Reload();
+  ASSERT_EQ(damaged.faults.size(), 1u);
+  EXPECT_NE(damaged.faults[0].find("--redis_auth_file"), std::string::npos) << damaged.faults[0];
   RawPeer third(front_->port());
   EXPECT_EQ(Ask(third, Resp({"AUTH", "alice", "new"}), 5), "+OK\r\n");
 }
