@@ -29,7 +29,7 @@ enum class Verdict : uint8_t {
 // One thread at a time.
 //
 // The request's memory must live until Issuer::Issue has returned; a waiting call copies the tag's
-// name and refers only to the tag and to `client`.
+// name and refers only to the tag, to `client` and to `trace_id`.
 class IssueCall {
  public:
   IssueCall() = default;

@@ -29,6 +29,7 @@ void LoggingRejectionHandler::OnRefusal(const Request& request, const Refusal& r
   std::ostringstream line;
   line.imbue(std::locale::classic());
   line << "refused " << request.count << " of tag " << Quoted(request.tag) << ": " << refusal;
+  if (!request.trace_id.empty()) line << " (trace " << request.trace_id << ")";
   if (left_out > 0) line << " (and " << left_out << " like it before)";
   log_(line.str(), request, refusal);
 }

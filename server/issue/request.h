@@ -40,7 +40,8 @@ struct Request {
   int64_t count = 1;
   Form form = Form::kNumbers;
   Method method = Method::kEmbedded;
-  std::string_view client{};  // the peer's address, for logs and histories, or empty
+  std::string_view client{};    // the peer's address, for logs and histories, or empty
+  std::string_view trace_id{};  // of the caller's trace, for logs and histories, or empty
 };
 
 }  // namespace firn

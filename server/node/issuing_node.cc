@@ -59,6 +59,7 @@ std::shared_ptr<RejectionHandler> LogRefusals(const Clock& clock) {
                 .With("tag", request.tag)
                 .With("reason", ReasonName(refusal.reason))
                 .With("client", request.client)
+                .With("trace_id", request.trace_id)
             << line;
       });
 }

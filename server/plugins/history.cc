@@ -51,6 +51,7 @@ class Lines {
     Put(run.stride);
     Put(MethodName(request.method));
     PutClient(request.client);
+    if (!request.trace_id.empty()) PutClient(request.trace_id);
     buffer_[size_ - 1] = '\n';
     ++runs_;
   }

@@ -56,7 +56,7 @@ Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, DoorCall& do
   if (door.parked) {
     call_ = std::move(door.parked);
   } else {
-    const Request request{NameOf(tag), count, form, method_, door.client};
+    const Request request{NameOf(tag), count, form, method_, door.client, door.trace_id};
     const Tag* known = issuer_.Resolve(request.tag);
     if (known != nullptr) {
       Fresh().Begin(*known, request);

@@ -31,6 +31,7 @@ struct HttpRequest {
   std::string_view body;
   std::string_view host;        // with its port; empty: the peer sends none
   std::string_view admin_word;  // of the field X-Firn-Admin
+  std::string_view traceparent;
   bool keep_alive = true;
   bool http_1_0 = false;
   bool expects_continue = false;  // its body comes after a 100 Continue

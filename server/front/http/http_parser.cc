@@ -84,6 +84,7 @@ class RequestParser final : public http::basic_parser<true> {
         break;
       case http::field::unknown:
         if (boost::beast::iequals(name, kAdminField)) request_.admin_word = ToStd(value);
+        if (boost::beast::iequals(name, "traceparent")) request_.traceparent = ToStd(value);
         break;
       default:  // of Beast's 400 names
         break;

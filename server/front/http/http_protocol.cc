@@ -8,6 +8,7 @@
 
 #include "common/base/cat.h"
 #include "server/front/desk/status_cache.h"
+#include "server/front/desk/trace_id.h"
 #include "server/front/http/http_parser.h"
 #include "server/front/http/http_progress.h"
 #include "server/front/http/known_requests.h"
@@ -59,7 +60,10 @@ class HttpProtocol final : public Protocol {
  private:
   ServeStep ServeWhole(std::string_view request, DoorCall& door, OutBuffer& out) {
     answer_.Clear();
+    // A retry of a parked call stores the same bytes in the same place.
+    door.trace_id = TraceIdOf(request_.traceparent);
     if (!Find(door)) return ServeStep::Park(AskAgainIn(door));
+    door.trace_id.clear();
     const size_t before = out.size();
     if (request_.options) AnswerOptions();
     AppendHttp(answer_, request_, out);

@@ -35,6 +35,11 @@ TEST_F(LoggingRejectionHandlerTest, LogsWhatWasRefusedAndWhy) {
   EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order': NOT_READY: no luck"));
 }
 
+TEST_F(LoggingRejectionHandlerTest, LogsTheTraceOfTheCall) {
+  handler_.OnRefusal({.tag = "order", .trace_id = "4bf92f"}, {Reason::kNotReady, "no luck"});
+  EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order': NOT_READY: no luck (trace 4bf92f)"));
+}
+
 // Tags come from untrusted clients: a tag must not be able to write a line of its own into the log.
 TEST_F(LoggingRejectionHandlerTest, ATagCannotWriteASecondLine) {
   handler_.OnRefusal({.tag = "order\nE1121 all is lost\x1b[2J"}, {Reason::kUnknownTag, "no luck"});

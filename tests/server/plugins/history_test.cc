@@ -72,6 +72,15 @@ TEST_F(HistoryTest, WritesOneLinePerRun) {
   EXPECT_THAT(log_, IsEmpty());
 }
 
+TEST_F(HistoryTest, EndsALineWithTheTraceOfTheCall) {
+  Open();
+  Runs runs;
+  runs.Add({1, 1, 1});
+  HistoryPlugin(history_, "t").After({.tag = "t", .client = "a", .trace_id = "4bf92f"}, runs);
+  history_->Stop();
+  EXPECT_THAT(FileLines(), ElementsAre("1732185600000 t 1 1 1 embedded a 4bf92f"));
+}
+
 TEST_F(HistoryTest, AClientsNameCannotForgeALine) {
   Open();
   Record("t", {{1, 1, 1}}, "a b\n1 order 9\t\x80" + std::string(200, 'x'));

@@ -1,5 +1,6 @@
 #include "server/log_output.h"
 
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/server/front/raw_peer.h"
 #include "tests/server/program/running_server.h"
 
 namespace firn {
@@ -90,6 +92,28 @@ TEST(LogOutputTest, AServerWritesOnlyObjects) {
        {"listening", "started", "claim_claimed", "readiness_changed", "draining", "drained"}) {
     EXPECT_TRUE(events.contains(event)) << event << " is missing in\n" << server.log();
   }
+}
+
+TEST(LogOutputTest, WritesTheTraceOfARefusedCall) {
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  TempDir folder;
+  RunningServer server(folder / "state", {"--log_format=json"});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  front::RawPeer peer(static_cast<uint16_t>(server.port()));
+  // The second call has no trace.
+  ASSERT_TRUE(peer.Send("GET /v1/ids/first HTTP/1.1\r\nHost: a\r\nTraceparent: 00-" + trace +
+                        "-00f067aa0ba902b7-01\r\n\r\n"
+                        "GET /v1/ids/second HTTP/1.0\r\n\r\n"));
+  EXPECT_NE(peer.ReceiveAll(), "");
+  std::map<std::string, AnyJson> fields_of;
+  for (const AnyJson& line : LinesOf(server.log())) {
+    if (line.at("event") != "call_refused") continue;
+    fields_of.emplace(line.at("fields").at("tag"), line.at("fields"));
+  }
+  ASSERT_EQ(fields_of.size(), 2u) << server.log();
+  EXPECT_EQ(fields_of.at("first").at("trace_id"), trace);
+  EXPECT_EQ(fields_of.at("first").at("reason"), "UNKNOWN_TAG");
+  EXPECT_FALSE(fields_of.at("second").contains("trace_id"));
 }
 
 TEST(LogOutputTest, WritesAnUnreachableRegistryAsObjects) {
