@@ -73,6 +73,10 @@ Json PaceJson(const AuditedPace& said) {
             {"refused", said.pace.refused},
             {"age_ms", said.age.count()}};
   if (said.pace.p99_us) json["p99_us"] = *said.pace.p99_us;
+  if (!said.pace.connections.empty()) json["connections"] = said.pace.connections;
+  if (!said.pace.console.empty()) json["console"] = said.pace.console;
+  if (!said.pace.history.samples.empty())
+    json["history"] = *ParseJson(FormatHistory(said.pace.history), kPaceBytesMax);
   return json;
 }
 

@@ -27,6 +27,46 @@ TEST(ServerPaceTest, JsonReadsBackAsWritten) {
   EXPECT_EQ(*ParsePace(FormatPace(idle)), idle);
 }
 
+TEST(ServerPaceTest, HistoryConnectionsAndConsoleReadBackAsWritten) {
+  ServerPace pace = kSome;
+  pace.history = {.age = Milliseconds(3'000), .samples = {{70, 2, 64}, {}, {5, 0, 8}}};
+  pace.connections = {{"http", 1}, {"redis", 20}};
+  pace.console = "http://10.0.0.7:7610/";
+  EXPECT_EQ(*ParsePace(FormatPace(pace)), pace);
+}
+
+TEST(ServerPaceTest, AFullHistoryOfAFastServerFits) {
+  ServerPace pace = kSome;
+  pace.history.samples.resize(PaceHistory::kSamplesMax, {99'999'999, 99'999'999, 1 << 20});
+  EXPECT_LE(FormatPace(pace).size(), kPaceBytesMax);
+  EXPECT_EQ(*ParsePace(FormatPace(pace)), pace);
+}
+
+TEST(ServerPaceTest, OmitsAHistoryThatDoesNotFit) {
+  ServerPace pace = kSome;
+  pace.history.samples.resize(PaceHistory::kSamplesMax, {INT64_MAX, INT64_MAX, INT64_MAX});
+  EXPECT_EQ(*ParsePace(FormatPace(pace)), kSome);
+}
+
+TEST(ServerPaceTest, RefusesInvalidHistories) {
+  for (const char* text : {"1", "{}", R"({"age_ms":-1,"ids":[],"refused":[],"p99_us":[]})",
+                           R"({"age_ms":1,"ids":[1],"refused":[],"p99_us":[]})",
+                           R"({"age_ms":1,"ids":[-1],"refused":[0],"p99_us":[0]})",
+                           R"({"age_ms":1,"ids":["1"],"refused":[0],"p99_us":[0]})",
+                           R"({"age_ms":1,"ids":{"a":1},"refused":[0],"p99_us":[0]})"}) {
+    const std::string pace = FormatPace(kSome);
+    EXPECT_TRUE(ParsePace(pace).ok());
+    EXPECT_FALSE(ParsePace(Cat(pace.substr(0, pace.size() - 1), ",\"history\":", text, "}")).ok())
+        << text;
+  }
+  std::string many = "0";
+  for (size_t i = 0; i < PaceHistory::kSamplesMax; ++i) many += ",0";
+  EXPECT_FALSE(
+      ParsePace(Cat(R"({"over_ms":5,"ids":1,"calls":1,"refused":0,"history":{"age_ms":1,)",
+                    "\"ids\":[", many, "],\"refused\":[", many, "],\"p99_us\":[", many, "]}}"))
+          .ok());
+}
+
 TEST(ServerPaceTest, RefusesInvalidRates) {
   for (const char* text :
        {"", "{}", R"({"over_ms":0,"ids":1,"calls":1,"refused":0})",
