@@ -11,6 +11,7 @@
 #include "registry/operate/operator_json.h"
 #include "registry/operate/restore_command.h"
 #include "registry/operate/who.h"
+#include "registry/servers/pace_publisher.h"
 #include "server/node/open_node.h"
 
 namespace firn {
@@ -20,6 +21,10 @@ constexpr Milliseconds kTurn{100};
 constexpr Milliseconds kReadLimit{2'000};
 constexpr int kPartOfTime = 10;
 constexpr uint64_t kFailuresPerLine = 100;
+// Servers write their first rates within this time after the first request for them. Meanwhile the
+// registry is read more often, so that a new viewer soon sees them.
+constexpr Milliseconds kFirstPaces = PacePublisher::kFirstAfter + PacePublisher::kEvery;
+constexpr Milliseconds kReadFirstPacesEvery{1'500};
 
 std::shared_ptr<const std::string> TextOf(const Json& json) {
   return std::make_shared<const std::string>(JsonText(json));
@@ -148,7 +153,10 @@ void ClusterReader::ReadOnce(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   const BootMs now = clock_.Boot();
   read_wanted_ = false;
-  next_read_ = now + std::max(limits_.read_every, (now - begun) * (kPartOfTime - 1));
+  const Milliseconds every = snapshot.ok() && snapshot->paces_begin
+                                 ? std::min(limits_.read_every, kReadFirstPacesEvery)
+                                 : limits_.read_every;
+  next_read_ = now + std::max(every, (now - begun) * (kPartOfTime - 1));
   read_trouble_ = snapshot.status();
   if (snapshot.ok()) snapshot_ = *std::move(snapshot);
 }
@@ -217,15 +225,21 @@ Result<ClusterReader::Snapshot> ClusterReader::ReadSnapshot() {
   Json said = AuditJson(
       *audit, false,
       RepairCommand(*audit, {.registry = place_.registry, .auth_file = place_.auth_file}));
+  Milliseconds wanted_for = kFirstPaces;
   if (audit->paces_wanted_at) {
     if (session_->paces_wanted_at != audit->paces_wanted_at) session_->seen_wanted = now.boot;
     session_->paces_wanted_at = audit->paces_wanted_at;
-    said["paces_wanted_ms"] = (now.boot - session_->seen_wanted).count();
+    wanted_for = now.boot - session_->seen_wanted;
+    said["paces_wanted_ms"] = wanted_for.count();
   }
   said["slots"] = audit->slots.size();
   said["at_ms"] = now.wall.ms();
   const Json tags{{"tags", TagsJson(*audit)}, {"at_ms", now.wall.ms()}};
-  return Snapshot{.audit = TextOf(said), .tags = TextOf(tags), .at = now.boot};
+  return Snapshot{
+      .audit = TextOf(said),
+      .tags = TextOf(tags),
+      .at = now.boot,
+      .paces_begin = wanted_for < kFirstPaces && audit->paces.size() < audit->providers.size()};
 }
 
 Result<std::string> ClusterReader::ReadWho(int64_t id) {

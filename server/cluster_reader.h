@@ -59,6 +59,7 @@ class ClusterReader final : public front::ClusterView {
   struct Snapshot {
     Text audit, tags;
     BootMs at;
+    bool paces_begin = false;  // servers are about to write their first rates
   };
   struct Answer {
     Text json;

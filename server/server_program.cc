@@ -9,6 +9,7 @@
 
 #include "common/base/cat.h"
 #include "common/log/log.h"
+#include "common/net/ip_address.h"
 #include "server/configured_stores.h"
 #include "server/node/open_node.h"
 #include "server/plugins/built_in.h"
@@ -55,6 +56,15 @@ Provider ProviderOf(const ServerOptions& options, const Clock& clock) {
           .build = ServerBuild()};
 }
 
+// The URL of its console. A port that listens on every address of its host is reached as clients
+// reach the server.
+std::string ConsoleOf(const ServerOptions& options, uint16_t port) {
+  const front::FrontDoorOptions& door = options.admin ? *options.admin : options.listen;
+  const Endpoint at{.host = IsAnyAddress(door.host) ? options.advertise.host : door.host,
+                    .port = port};
+  return Cat(door.tls ? "https://" : "http://", at.ToString(), "/");
+}
+
 // What the files of the state folder begin with; empty where no registry has settings.
 std::string KeptStem(const ServerOptions& options) {
   if (options.place.registry.starts_with("static:")) return {};
@@ -93,9 +103,11 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
       view_(options_, *node_, operators_, listing_, root_, clock),
       publisher_(node_->loop().coordinator(), entropy, ProviderOf(options_, clock)),
       pace_(clock.Boot()),
-      pace_publisher_(
-          node_->loop().coordinator(), entropy, options_.advertise.ToString(),
-          [this](BootMs now) { return pace_.Read(front_.totals(), front_.sums(), now); }),
+      logged_(clock.Boot()),
+      pace_log_(clock.Boot(),
+                [this](BootMs now) { return logged_.Read(front_.totals(), front_.sums(), now); }),
+      pace_publisher_(node_->loop().coordinator(), entropy, options_.advertise.ToString(),
+                      [this](BootMs now) { return Pace(now); }),
       cluster_({.registry = options_.place.registry,
                 .credentials = options_.place.credentials,
                 .auth_file = options_.credentials_file},
@@ -129,7 +141,19 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
           .tinyid_tokens = CheckOf(options_.tinyid_tokens),
           .dubbo = options_.dubbo,
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); },
+          .history = [this] { return FormatHistory(pace_log_.Read(clock_.Boot())); },
           .cluster = &cluster_};
+}
+
+ServerPace ServerProgram::Pace(BootMs now) {
+  const front::Totals totals = front_.totals();
+  ServerPace pace = pace_.Read(totals, front_.sums(), now);
+  pace.history = pace_log_.Read(now);
+  totals.recognised.ForEach([&](front::ProtocolKind kind, uint64_t recognised) {
+    pace.connections.emplace(front::ProtocolName(kind), recognised - totals.ended[kind]);
+  });
+  pace.console = ConsoleOf(options_, front_.admin_port());
+  return pace;
 }
 
 void ServerProgram::AddMetrics(front::MetricsPage& page) const {
@@ -230,6 +254,7 @@ void ServerProgram::Publish(Now now) {
     told_at_ = now.boot;
   }
   publisher_.Tick(now.boot);
+  pace_log_.Tick(now.boot);
   // Activity is requested only of servers on the list.
   if (publisher_.published()) pace_publisher_.Tick(now.boot);
   LogRestoreCommand(now.boot);

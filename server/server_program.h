@@ -19,6 +19,7 @@
 #include "server/node/issuing_node.h"
 #include "server/node_view.h"
 #include "server/operator_setting.h"
+#include "server/pace_log.h"
 #include "server/pace_meter.h"
 #include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"
@@ -82,6 +83,8 @@ class ServerProgram {
   void StartDubbo();
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
+  // This server's activity, for the consoles of all servers.
+  ServerPace Pace(BootMs now);
   // The view's report, with what only the program knows.
   ProviderReport Report(BootMs now);
   void LogRestoreCommand(BootMs now);
@@ -103,7 +106,9 @@ class ServerProgram {
   RootKeeper root_;
   NodeView view_;
   ProviderPublisher publisher_;  // used on the node's control thread, with its last report
-  PaceMeter pace_;               // likewise, like the next member
+  PaceMeter pace_;               // since the last report; likewise, like the next three members
+  PaceMeter logged_;             // since the last sample
+  PaceLog pace_log_;
   PacePublisher pace_publisher_;
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;

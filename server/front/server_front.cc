@@ -166,6 +166,7 @@ void ServerFront::DescribeDubbo(MetricsPage& page) const {
 void ServerFront::AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers) {
   handlers.push_back(MakeAdminHandler(
       backend_, control_, [this] { return Metrics(); }, options_.admin_hosts));
+  handlers.push_back(MakeConsoleHandler(options_.history, options_.admin_hosts));
   if (options_.cluster == nullptr) return;
   handlers.push_back(MakeClusterHandler(*options_.cluster, options_.admin_hosts));
 }

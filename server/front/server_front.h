@@ -42,6 +42,8 @@ struct ServerFrontOptions {
   std::optional<VestaOrder> dubbo{};  // empty: the public door does not speak Dubbo
   // Appends other parts' metrics to /metrics. Any thread, must not block.
   std::function<void(MetricsPage&)> more_metrics{};
+  // Returns what the console's charts show, as JSON; empty: no charts. Any thread, must not block.
+  std::function<std::string()> history{};
   // For the admin side; null: it shows this server only. Must outlive the front.
   ClusterView* cluster = nullptr;
 };

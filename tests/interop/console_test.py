@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Tests the console page of the admin side in a real browser.
+"""Tests the console of the admin port on real servers, in a real browser.
 
     console_test.py FIRN_SERVER FIRN
 
-Exit 77 when chromium is not installed. With FIRN_PICTURES=FOLDER it leaves pictures of the page
-there: wide, narrow, dark.
+Exit 77 when chromium is not installed. console_pages_test.py tests the page on invented clusters.
 """
 
 import json
@@ -16,11 +15,10 @@ import time
 import unittest
 import urllib.request
 
+import browser
 import interop
 
 HOSTILE = "<b>bold</b><script>alert(1)</script>"
-PICTURES = {"wide": ["--window-size=1300,1700"], "narrow": ["--window-size=500,2900"],
-            "dark": ["--window-size=1300,1700", "--blink-settings=preferredColorScheme=0"]}
 
 
 class ConsoleTest(unittest.TestCase):
@@ -46,16 +44,22 @@ class ConsoleTest(unittest.TestCase):
         cls.killed.process.kill()
         cls.killed.process.wait()
         cls.several = cls.start_with("several", "--machine_ids=3", "--rack=1")
+        cls.browser = browser.Browser(os.path.join(cls.folder, "browser"))
+        cls.addClassCleanup(cls.browser.end)
+        cls.browser.size(1600)
 
     @classmethod
     def tearDownClass(cls):
         for server in cls.server, cls.successor, cls.several:
             assert server.stop() == 0, server.log()
 
+    def tearDown(self):
+        self.assertEqual(self.browser.errors, [])
+
     @classmethod
-    def run_firn(cls, *words):
-        subprocess.run([cls.firn, *words, "--registry=" + cls.registry], check=True,
-                       stdout=subprocess.DEVNULL)
+    def run_firn(cls, *words, check=True):
+        return subprocess.run([cls.firn, *words, "--registry=" + cls.registry], check=check,
+                              stdout=subprocess.PIPE, text=True).stdout
 
     @classmethod
     def start(cls, name, worker, rack):
@@ -72,90 +76,111 @@ class ConsoleTest(unittest.TestCase):
         with urllib.request.urlopen(url, timeout=interop.PATIENCE_S) as answer:
             return json.load(answer)["ids"][0]
 
-    def browse(self, place, *flags):
-        return subprocess.run(
-            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             f"--user-data-dir={self.folder}/browser", "--virtual-time-budget=9000", *flags,
-             f"http://127.0.0.1:{self.asked.admin_port}/{place}"], capture_output=True, text=True,
-            timeout=interop.PATIENCE_S, check=True).stdout
+    def open(self, place="", server=None):
+        self.browser.open(f"http://127.0.0.1:{(server or self.server).admin_port}/{place}")
+        self.browser.wait("document.getElementById('state')?.textContent === 'READY'")
+        return self.browser
 
-    def page(self, place=""):
-        """The page's elements after some seconds of the browser's virtual time, without its
-        script."""
-        return self.browse(place, "--dump-dom").split("<script>")[0]
-
-    def shown(self, place=""):
-        """id -> text, of the elements that have one."""
-        return {name: re.sub(r"<[^>]*>", " ", text) for _, name, text in
-                re.findall(r'<(span|p|dl|div|tbody)\b[^>]*\bid="(\w+)"[^>]*>(.*?)</\1>',
-                           self.page(place), re.S)}
-
-    def shown_at_last(self, wanted, place=""):
-        """The same, once `wanted` is true for it: the browser's virtual time does not wait until the
-        cluster was read, so the page is loaded repeatedly."""
+    def becomes(self, element, pattern, before_each=lambda: None):
+        """Waits until the text of an element matches, and returns it."""
         deadline = time.time() + interop.PATIENCE_S
-        while not wanted(shown := self.shown(place)):
-            self.assertLess(time.time(), deadline, shown)
-            time.sleep(1)
-        return shown
+        while not re.search(pattern, text := self.browser.text(element), re.S):
+            self.assertLess(time.time(), deadline, f"{element} is not {pattern}: {text}")
+            before_each()
+            time.sleep(0.2)
+        return text
 
     def test_shows_the_server_its_tags_and_refusals(self):
         self.assertEqual(self.server.answer("default"), "ID")
         self.assertEqual(self.server.answer("nothing"), "UNKNOWN_TAG")
-        shown = self.shown()
-        self.assertEqual(shown["state"], "READY", shown)
-        self.assertEqual(shown["address"], f"127.0.0.1:{self.server.port}")
-        self.assertIn("13: worker 3, rack 1", shown["facts"])
-        self.assertIn("connected", shown["facts"])
-        self.assertRegex(shown["tags"], r"default\s+snowflake\b")
-        self.assertRegex(shown["refused"], r"UNKNOWN_TAG\s+1\b")
-        self.assertEqual(shown["trouble"], "")
+        page = self.open()
+        self.assertEqual(page.text("address"), f"127.0.0.1:{self.server.port}")
+        self.becomes("facts", r"13: worker 3, rack 1.*connected")
+        self.becomes("tags", r"default\s+snowflake\b")
+        self.becomes("refused", r"UNKNOWN_TAG\s+\d+\b")
+        self.becomes("protocols", r"http\s+[\d,]+\s+[\d,]+\s+[\d.,]+ [µm]s")
+
+    def test_charts_have_data_when_the_page_first_shows_them(self):
+        deadline = time.time() + interop.PATIENCE_S
+        while True:  # the server takes a sample every ten seconds
+            self.one_id(self.server)
+            with urllib.request.urlopen(
+                    f"http://127.0.0.1:{self.server.admin_port}/v1/history") as answer:
+                if sum(json.load(answer)["ids"]) > 0:
+                    break
+            self.assertLess(time.time(), deadline)
+            time.sleep(0.5)
+        page = self.open()
+        first = page.wait("document.querySelector('#chart-ids svg, #chart-ids p')?.outerHTML")
+        self.assertIn("Highest:", first)
+        self.assertIn('class="area', first)
+        # The other servers' histories follow when they report.
+        for server in self.server, self.successor, self.several:
+            self.becomes("legend", rf"127\.0\.0\.1:{server.port}\b")
+
+    def test_the_banner_is_the_first_finding_of_the_doctor(self):
+        def first():
+            findings = json.loads(self.run_firn("doctor", "--json", check=False))["findings"]
+            return findings[0]["what"] if findings else "Nothing is wrong."
+
+        def agree(words):
+            plain = lambda text: re.sub(r"[\d:.]+", "#", text)  # it may contain the time
+            deadline = time.time() + interop.PATIENCE_S
+            while True:
+                said, shown = first(), self.browser.text("verdict")
+                if words in said and plain(said) == plain(shown):
+                    return
+                self.assertLess(time.time(), deadline, f"the doctor: {said}\nthe banner: {shown}")
+                time.sleep(0.5)
+        self.open()
+        agree("")
+        self.run_firn("tags", "create", "storeless", "strategy=segment", "store=away")
+        try:
+            agree("storeless")
+            self.assertEqual(self.browser.evaluate("document.getElementById('banner').className"), "refused")
+            self.browser.evaluate("location.hash = '#/tag/storeless'")
+            self.becomes("pagebody", r"refused here.*away.*Findings\s.*storeless")
+        finally:
+            self.run_firn("tags", "delete", "storeless", check=False)
 
     def test_shows_every_machine_id_and_server_of_the_cluster(self):
-        shown = self.shown_at_last(lambda shown: all(
-            words in shown["key"] for words in ("never used 57", "held 5", "given back 1")))
+        page = self.open()
+        key = self.becomes("key", r"held 5.*given back 1.*never used 57")
         # The killed server's grant is short: the rest of it depends on the machine.
-        self.assertRegex(shown["key"], "(its holder is away|its time has passed) 1")
-        self.assertIn("Nothing is wrong.", shown["alarms"])
+        self.assertRegex(key, "(granted, holder away|expired) 1")
         for server in self.server, self.successor:
-            self.assertRegex(shown["servers"], rf"127\.0\.0\.1:{server.port}\b.*?serving")
-        cells = re.findall(r"<i\b[^>]*data-machine[^>]*>", self.page())
-        self.assertEqual(len(cells), 64)
-        self.assertEqual(sum("held" in cell for cell in cells), 5)
-        self.assertEqual(sum("own" in cell for cell in cells), 1)
+            self.becomes("servers", rf"127\.0\.0\.1:{server.port}\b.*?serving")
+        self.becomes("totals", r"machine ids held\s+5\s+of 64")
+        cells = lambda kind="": page.evaluate(f"document.querySelectorAll('#map a{kind}').length")
+        self.assertEqual([cells(), cells(".held"), cells(".own")], [64, 5, 1])
 
     def test_shows_all_machine_ids_of_a_server_that_has_several(self):
-        def titles():
-            """machine id -> the title of its row."""
-            row = re.search(rf">127\.0\.0\.1:{self.several.port}\b.*?</tr>", self.page())
-            return dict(re.findall(r'data-machine="(\d+)" title="([^"]*)"', row[0] if row else ""))
-        deadline = time.time() + interop.PATIENCE_S
-        while len(machines := titles()) != 3 or "not read" in str(machines):
-            self.assertLess(time.time(), deadline, machines)
-            time.sleep(1)
-        for machine, title in machines.items():
-            self.assertRegex(title, rf"^worker {int(machine) // 4}, rack 1, held, another \d+ ")
-        # Its own page lists all of them, too.
-        self.asked = self.several
-        shown = self.shown_at_last(lambda shown: "held 5" in shown["key"])
-        for machine in machines:
-            self.assertIn(f"{machine}: worker {int(machine) // 4}, rack 1", shown["facts"])
-        cells = re.findall(r"<i\b[^>]*data-machine[^>]*>", self.page())
-        self.assertEqual(sum("own" in cell for cell in cells), 3)
+        page = self.open(server=self.several)
+        self.becomes("key", "held 5")
+        titles = page.wait(f"""(() => {{
+            const row = [...document.querySelectorAll('#servers tbody tr')]
+                .find((one) => one.innerText.includes('127.0.0.1:{self.several.port}'));
+            const links = [...row?.querySelectorAll('.ids a') ?? []];
+            return links.length === 3 && links.map((one) => [one.textContent, one.title]);
+        }})()""")
+        for machine, title in titles:
+            self.assertRegex(title, rf"^worker {int(machine) // 4}, rack 1, held, \d+ ")
+            self.assertIn(f"{machine}: worker {int(machine) // 4}, rack 1", page.text("facts"))
+        self.assertEqual(page.evaluate("document.querySelectorAll('#map a.own').length"), 3)
 
     def test_shows_every_tag_and_hostile_names_as_text(self):
-        shown = self.shown_at_last(lambda shown: "disabled" in shown["tags"])
-        self.assertRegex(shown["tags"], r"order\s+segment\s+enabled\s+50\s+1\b")
-        self.assertIn(HOSTILE.replace("<", "&lt;").replace(">", "&gt;"), shown["tags"])
+        page = self.open()
+        text = self.becomes("tags", r"order\s+segment\s+enabled\s+50\s+1\b.*disabled|"
+                            r"disabled.*order\s+segment\s+enabled\s+50\s+1\b")
+        self.assertIn(HOSTILE, text)
+        page.evaluate("[...document.querySelectorAll('#tags a')]"
+                      ".find((one) => one.textContent.startsWith('<b>')).click()")
+        self.becomes("pagetitle", re.escape("Tag " + HOSTILE))
+        self.becomes("pagebody", "disabled")
 
-    def row_at_last(self, server, wanted, before_each=lambda: None):
-        """The row of a server, from its state on, once it matches `wanted`."""
-        def row(shown):
-            before_each()
-            found = re.search(rf"127\.0\.0\.1:{server.port}\b(.*?)127\.0", shown["servers"] + "127.0")
-            return found.group(1) if found else ""
-        shown = self.shown_at_last(lambda shown: re.search(wanted, row(shown)))
-        return row(shown)
+    def row(self, server, pattern, before_each=lambda: None):
+        """Waits until the row of a server matches from its state on."""
+        self.becomes("servers", rf"127\.0\.0\.1:{server.port}( \(this server\))?\s+({pattern})", before_each)
 
     def test_shows_what_the_other_servers_do(self):
         def calls():
@@ -164,18 +189,21 @@ class ConsoleTest(unittest.TestCase):
                 # Or STORE_DOWN, if the registry's disk is too slow to answer that there is no such
                 # tag.
                 self.assertNotEqual(self.successor.answer("nothing"), "ID")
-        rate = r"[1-9][\d.,]*"
-        self.row_at_last(self.successor, rf"serving\s+20\s+{rate}\s+{rate}\s+{rate}\s+\S+ ms",
-                         before_each=calls)
-        self.row_at_last(self.successor, r"serving\s+20\s+0\s+0\s+0\s+no calls")
+        self.open()
+        rate = r"[\d.,]*[1-9][\d.,]*"
+        self.row(self.successor, rf"serving\s+20\s+{rate}\s+{rate}\s+{rate}\s+[\d.,]+ [µm]s", calls)
+        self.row(self.successor, r"serving\s+20\s+0\s+0\s+0\s+no calls")
+
+    def test_links_to_the_console_of_each_server(self):
+        url = self.open().wait(f"""[...document.querySelectorAll('#servers a')]
+            .find((one) => one.textContent === '127.0.0.1:{self.successor.port}')?.href""")
+        self.assertEqual(url, f"http://127.0.0.1:{self.successor.admin_port}/")
 
     def await_listed(self, server, machine):
         """A server serves shortly before the registry lists it with its machine id."""
         deadline = time.time() + interop.PATIENCE_S
         while True:
-            audit = json.loads(subprocess.run(
-                [self.firn, "audit", "--json", "--registry=" + self.registry], check=False,
-                stdout=subprocess.PIPE).stdout)
+            audit = json.loads(self.run_firn("audit", "--json", check=False))
             if any(one["machine"] == machine for listed in audit["providers"]
                    if listed["address"] == f"127.0.0.1:{server.port}"
                    for one in listed["machines"]):
@@ -187,39 +215,33 @@ class ConsoleTest(unittest.TestCase):
         slow = self.start("slow again", 9, 3)
         try:
             self.await_listed(slow, 39)
+            self.open()
             slow.process.send_signal(signal.SIGSTOP)
             # Which of the two depends on how long reports have been requested.
-            self.row_at_last(slow, r"(serving\s+39\s+no report yet"
-                                   r"|silent for \d+ s\s+39(\s+–){4})\s+3\b")
+            self.row(slow, r"serving\s+39\s+no report yet|silent for \d+ s\s+39(\s+–){5}")
             slow.process.send_signal(signal.SIGCONT)
-            self.row_at_last(slow, r"serving\s+39\s+0\s+0\s+0\s+no calls")
+            self.row(slow, r"serving\s+39\s+0\s+0\s+0\s+no calls")
             slow.process.send_signal(signal.SIGSTOP)
-            self.row_at_last(slow, r"silent for \d+ s\s+39\s+(–\s+){4}")
+            self.row(slow, r"silent for \d+ s\s+39(\s+–){5}")
         finally:
             slow.process.send_signal(signal.SIGCONT)
             self.assertEqual(slow.stop(), 0, slow.log())
 
     def test_explains_the_id_of_its_address(self):
-        self.assertRegex(self.shown("#4255744")["fields"], r"worker\s+3\s+rack\s+3\b")
-        self.assertIn("no", self.shown("#%3Cb%3E")["fields"])
+        self.open("#4255744")
+        self.becomes("fields", r"worker\s+3\s+rack\s+3\b")
+        self.open("#%3Cb%3E")
+        self.becomes("fields", "refused")
 
     def test_names_who_issued_an_id_and_who_has_its_machine_id_now(self):
         pids = [f"pid {pid}" for pid in (self.pid_of_ended, self.successor.process.pid)]
-        shown = self.shown_at_last(
-            lambda shown: pids[0] in shown["who"] and pids[0] in shown["holder"],
-            "#" + self.id_of_ended)
-        self.assertIn("held its machine id from", shown["who"])
-        self.assertNotIn(pids[1], shown["who"])
-        self.assertIn(pids[1], shown["holder"])
-
-    def test_leaves_pictures(self):
-        folder = os.environ.get("FIRN_PICTURES")
-        if not folder:
-            self.skipTest("FIRN_PICTURES names no folder")
-        self.shown_at_last(lambda shown: "held" in shown["who"], "#" + self.id_of_ended)
-        for name, flags in PICTURES.items():
-            self.browse("#" + self.id_of_ended, "--hide-scrollbars", *flags,
-                        f"--screenshot={os.path.join(folder, name)}.png")
+        self.open("#" + self.id_of_ended)
+        who = self.becomes("who", pids[0])
+        self.assertIn("held the machine id from", who)
+        self.assertNotIn(pids[1], who)
+        self.browser.evaluate("document.querySelector('#fields a').click()")
+        self.becomes("holder", pids[1])
+        self.becomes("past", str(self.pid_of_ended))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,20 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace firn::front {
 
 // Files that the build puts into the program.
 
-// console.html, the page that shows a server in a browser. It reads /v1/status, /metrics and
-// /v1/explain of the door that it came from, and no other server.
-std::string_view ConsolePage();
+struct EmbeddedFile {
+  std::string_view name;  // without a folder
+  std::string_view content_type;
+  std::string_view content;
+};
+
+// The files of console/: the page that shows the cluster and a server in a browser.
+std::span<const EmbeddedFile> ConsoleFiles();
 
 // openapi.json: every path, with its requests and answers.
 std::string_view OpenApiDocument();

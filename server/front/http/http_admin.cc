@@ -3,7 +3,6 @@
 #include "common/json/json.h"
 #include "common/time/civil_time.h"
 #include "server/front/http/admin_guard.h"
-#include "server/front/http/embedded_pages.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_fields.h"
 #include "server/front/http/http_handlers.h"
@@ -191,15 +190,9 @@ class AdminHandler final : public HttpHandler {
   }
 
   static Writer WriterOf(std::string_view path) {
-    if (path == "/") return &AdminHandler::Console;
     if (path == "/healthz") return &AdminHandler::Health;
     if (path == "/metrics") return &AdminHandler::Metrics;
     return nullptr;
-  }
-
-  void Console(HttpAnswer& answer) {
-    answer.content_type = "text/html; charset=utf-8";
-    answer.body = ConsolePage();
   }
 
   void Health(HttpAnswer& answer) { answer.SetText(200, "ok\n"); }

@@ -44,7 +44,6 @@ std::unique_ptr<HttpHandler> MakeOpenApiHandler();
 
 // The paths of the admin side, for those who run the server:
 //
-//   GET  /            the console: a page for a browser, made of the paths below
 //   GET  /healthz     200 while the process lives
 //   GET  /readyz      200 when it could issue now and clients should come; else 503, with its state
 //                     and why; ?tag=T asks for one tag
@@ -60,6 +59,16 @@ std::unique_ptr<HttpHandler> MakeOpenApiHandler();
 std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
                                               std::function<std::string()> metrics,
                                               std::vector<std::string> hosts);
+
+// The console, to the same hosts: a page for a browser, made of the paths of the admin side.
+//
+//   GET /                the page; GET /console/{file}: its parts
+//   GET /v1/history      what this server did in the past 15 minutes, as `history` writes it; not
+//                        served if that is empty
+//
+// `history` is called on the IO thread.
+std::unique_ptr<HttpHandler> MakeConsoleHandler(std::function<std::string()> history,
+                                                std::vector<std::string> hosts);
 
 // Refuses every request of a host that the admin side does not answer to, before any other handler.
 std::unique_ptr<HttpHandler> MakeGuardHandler(std::vector<std::string> hosts);

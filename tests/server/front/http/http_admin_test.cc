@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "common/base/cat.h"
 #include "common/base/url_encoding.h"
 #include "server/front/desk/metrics.h"
+#include "server/front/http/embedded_pages.h"
 #include "server/front/http/http_handlers.h"
 #include "tests/server/front/issuing_fixture.h"
 
@@ -154,13 +156,68 @@ TEST_F(HttpAdminTest, ReadinessOfATagEqualsTheAnswerToItsCalls) {
   EXPECT_EQ(Readyz("slow").body, "DRAINING\n");
 }
 
-TEST_F(HttpAdminTest, ServesAPageWithoutExternalResources) {
+class ConsoleTest : public testing::Test {
+ protected:
+  // Status 0: the path is not the console's.
+  HttpAnswer Ask(std::string_view path, HttpVerb verb = HttpVerb::kGet,
+                 std::string_view host = "127.0.0.1", std::string_view query = "") {
+    HttpRequest request;
+    request.verb = verb;
+    request.path = path;
+    request.query = query;
+    request.host = host;
+    DoorCall door;
+    HttpAnswer answer;
+    if (console_->Handle(request, door, answer) == HttpHandler::Outcome::kNotMine)
+      answer.status = 0;
+    return answer;
+  }
+  std::unique_ptr<HttpHandler> console_ =
+      MakeConsoleHandler([] { return R"({"ids":[1]})"; }, {"firn-1.example"});
+};
+
+TEST_F(ConsoleTest, ServesAPageWithoutExternalResources) {
   const HttpAnswer page = Ask("/");
   EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
   EXPECT_TRUE(page.body.starts_with("<!DOCTYPE html>"));
   EXPECT_TRUE(page.body.ends_with("</html>\n"));
-  for (const char* elsewhere : {"http:", "https:", "src=\"", "@import", "innerHTML"}) {
-    EXPECT_EQ(page.body.find(elsewhere), std::string::npos) << elsewhere;
+  EXPECT_NE(page.body.find("default-src 'none'"), std::string::npos);
+  EXPECT_EQ(page.body.find("unsafe"), std::string::npos);
+  for (const EmbeddedFile& file : ConsoleFiles()) {
+    const HttpAnswer part = Ask(Cat("/console/", file.name));
+    EXPECT_EQ(part.content_type, file.content_type);
+    EXPECT_EQ(part.body, file.content);
+    std::string text = part.body;
+    constexpr std::string_view kNamespace = "http://www.w3.org/2000/svg";
+    if (const size_t at = text.find(kNamespace); at != std::string::npos) {
+      text.erase(at, kNamespace.size());
+    }
+    for (const char* elsewhere : {"http:", "https:", "=\"//", "@import", "url(", "innerHTML"}) {
+      EXPECT_EQ(text.find(elsewhere), std::string::npos) << file.name << ": " << elsewhere;
+    }
+  }
+  EXPECT_EQ(Ask("/console/main.js").content_type, "text/javascript; charset=utf-8");
+  EXPECT_EQ(Ask("/console/style.css").content_type, "text/css; charset=utf-8");
+}
+
+TEST_F(ConsoleTest, LeavesOtherPathsToOthers) {
+  for (const char* path : {"/console", "/console/", "/console/nothing.js", "/console/../main.js"}) {
+    EXPECT_EQ(Ask(path).status, 0) << path;
+  }
+}
+
+TEST_F(ConsoleTest, ServesTheHistoryAsItIsWritten) {
+  EXPECT_EQ(Ask("/v1/history").body, "{\"ids\":[1]}\n");
+  EXPECT_EQ(Ask("/v1/history", HttpVerb::kGet, "127.0.0.1", "minutes=5").status, 400);
+  console_ = MakeConsoleHandler(nullptr, {});
+  EXPECT_EQ(Ask("/v1/history").status, 0);
+}
+
+TEST_F(ConsoleTest, RefusesForeignHostsAndOtherVerbs) {
+  for (const char* path : {"/", "/console/main.js", "/v1/history"}) {
+    EXPECT_EQ(Ask(path, HttpVerb::kGet, "attacker.example").status, 403) << path;
+    EXPECT_EQ(Ask(path, HttpVerb::kGet, "firn-1.example").status, 200) << path;
+    EXPECT_EQ(Ask(path, HttpVerb::kPost).status, 405) << path;
   }
 }
 
@@ -272,7 +329,7 @@ TEST_F(HttpAdminTest, RefusesChangesFromAPageOfAnotherSite) {
 }
 
 TEST_F(HttpAdminTest, RefusesForeignHostNames) {
-  for (const char* path : {"/", "/healthz", "/readyz", "/v1/status", "/metrics", "/v1/explain/1"}) {
+  for (const char* path : {"/healthz", "/readyz", "/v1/status", "/metrics", "/v1/explain/1"}) {
     for (const char* host : {"", "10.0.0.7", "10.0.0.7:7610", "[::1]:7610", "[2001:db8::7]",
                              "localhost", "LOCALHOST:7610", "firn-1.example:7610"}) {
       EXPECT_EQ(Ask(path, HttpVerb::kGet, {}, host, "").status, 200) << path << " at " << host;
@@ -312,7 +369,7 @@ TEST_F(HttpAdminTest, RefusesForeignHostNamesInATarget) {
 }
 
 TEST_F(HttpAdminTest, RefusesFramingAndContentGuessing) {
-  for (const char* path : {"/", "/v1/status", "/v1/explain/none", "/v1/offline"}) {
+  for (const char* path : {"/v1/status", "/v1/explain/none", "/v1/offline"}) {
     OutBuffer out;
     AppendHttp(Ask(path), HttpRequest(), out);
     const std::string_view answer = out.view();

@@ -1,0 +1,149 @@
+// Reads this server and, through it, the cluster, and shows both. It sends requests only to the
+// server that it came from.
+
+import {setHistories, showCharts, startCharts} from './charts.js';
+import {element, show} from './format.js';
+import {showMap, startMachines} from './machines.js';
+import {showHealth, showRefusals, showServer, showTags, showTotals} from './overview.js';
+import {forgetId, pageOf, showPage} from './pages.js';
+import {historiesOf, meet, showServers, startServers} from './servers.js';
+
+const kServerEveryMs = 2000, kClusterEveryMs = 5000, kFirstReportsMs = 20000;
+
+// What was read last; null: nothing yet.
+const view = {status: null, audit: null, unread: '', servers: [], tags: null, history: null,
+              rates: new Map(), protocols: [], connections: {}};
+let before = null;  // {at, status}: the reading before
+
+// ---- this server --------------------------------------------------------------------------------
+
+// Of each protocol of the public port: open connections, requests and their 99th percentile.
+function protocolsOf(metrics) {
+  const found = new Map();
+  const of = (name) => {
+    if (!found.has(name)) found.set(name, {name, open: 0, requests: 0, buckets: []});
+    return found.get(name);
+  };
+  for (const [, name, open] of metrics.matchAll(
+      /^firn_protocol_connections\{door="public",protocol="(\w+)"\} (\d+)$/gm)) {
+    of(name).open = Number(open);
+  }
+  for (const [, name, le, requests] of metrics.matchAll(
+      /^firn_request_seconds_bucket\{door="public",protocol="(\w+)",le="([^"]+)"\} (\d+)$/gm)) {
+    of(name).buckets.push([Number(le.replace('+Inf', 'Infinity')), Number(requests)]);
+  }
+  return [...found.values()].map(({name, open, buckets}) => {
+    const requests = buckets.at(-1)?.[1] ?? 0;
+    const most = buckets.find(([, below]) => below >= 0.99 * requests)?.[0] ?? 0;
+    return {name, open, requests, p99: requests > 0 && Number.isFinite(most) ? most * 1e6 : 0};
+  });
+}
+
+// Ids a second of each tag on this server.
+function ratesOf(now) {
+  if (before === null) return view.rates;
+  const issued = new Map(before.status.tags.map((tag) => [tag.tag, tag.issued]));
+  const seconds = (now.at - before.at) / 1000;
+  return new Map(now.status.tags.map((tag) =>
+      [tag.tag, Math.max(0, tag.issued - (issued.get(tag.tag) ?? 0)) / seconds]));
+}
+
+async function readServer() {
+  try {
+    const [status, metrics, history] = await Promise.all([
+      fetch('/v1/status').then((answer) => answer.json()),
+      fetch('/metrics').then((answer) => answer.text()),
+      fetch('/v1/history').then((answer) => answer.json())]);
+    const now = {at: performance.now(), status};
+    Object.assign(view, {status, history, rates: ratesOf(now), protocols: protocolsOf(metrics)});
+    view.connections = Object.fromEntries(view.protocols.map(({name, open}) => [name, open]));
+    showServer(view);
+    showRefusals(status, before?.status);
+    before = now;
+    showAll();
+  } catch (error) {
+    element('state').className = '';
+    show(element('state'), 'no answer');
+    element('banner').className = 'refused';
+    show(element('banner'), `This server does not answer: ${error.message}`);
+  }
+  setTimeout(readServer, kServerEveryMs);
+}
+
+// ---- the cluster --------------------------------------------------------------------------------
+
+const ask = (path) => fetch(path).then((answer) => answer.json());
+
+// Shorter until the cluster is read, and while servers write their first reports.
+function pauseAfter(audit) {
+  if (audit === null) return 500;
+  const begin = audit.paces_wanted_ms < kFirstReportsMs && audit.providers.some(({pace}) => !pace);
+  return begin ? 1500 : kClusterEveryMs;
+}
+
+async function readCluster() {
+  try {
+    const [audit, tags, servers] =
+        await Promise.all([ask('/v1/audit'), ask('/v1/tags'), ask('/v1/servers')]);
+    const why = audit.error?.message ?? '';
+    view.unread = /being read/.test(why) ? '' : why;
+    if (!audit.error) {
+      view.audit = {...audit, fetched: Date.now()};
+      meet(audit.providers);
+    }
+    if (tags.tags) view.tags = tags.tags;
+    view.servers = servers.servers ?? [];
+    showAll();
+  } catch {
+    // readServer says so.
+  }
+  setTimeout(readCluster, pauseAfter(view.audit));
+}
+
+// ---- everything ---------------------------------------------------------------------------------
+
+let page = pageOf(location.hash);
+
+// The histories of all servers that have reported; until then, that of this one.
+function histories() {
+  const all = view.audit === null ? [] : historiesOf(view.audit);
+  if (view.history === null || all.some(({address}) => address === view.status.address)) return all;
+  return [...all, {address: view.status.address, history: view.history, age_ms: 0}];
+}
+
+function showAll() {
+  if (view.status === null) return;
+  showHealth(view);
+  document.title = `Firn ${view.status.address} ${view.status.state}: ${showPage(view, page)}`;
+  if (page.kind !== '') return;
+  showTotals(view);
+  setHistories(histories());
+  showServers(view);
+  showMap(view);
+  showTags(view);
+}
+
+function turnPage() {
+  if (location.hash === '#main') return;  // the link that skips to the content
+  page = pageOf(location.hash);
+  forgetId();
+  showAll();
+  if (page.kind !== '') {
+    scrollTo(0, 0);
+    element('pagetitle').focus();
+  } else {
+    showCharts();
+    element(location.hash.slice(1))?.scrollIntoView();
+  }
+}
+
+element('explain').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const id = element('id').value.trim();
+  if (id) location.hash = `#/id/${encodeURIComponent(id)}`;
+});
+addEventListener('hashchange', turnPage);
+startCharts();
+startMachines(showAll);
+startServers(showAll);
+readServer().then(readCluster);

@@ -1,0 +1,163 @@
+// The overview: what is wrong, totals, tags, and this server.
+
+import {bannerOf, linesOf, troublesOf} from './findings.js';
+import {clock, count, duration, element, latency, make, moment, number, pairs, rate, show, showTable,
+        tagLink} from './format.js';
+import {connectionsText, missing, totalsOf} from './servers.js';
+
+const kLinesMax = 20, kRecentMax = 10;
+const kUrgencies = {data: 'Act now', refused: 'Calls are refused', soon: 'Act soon', note: 'Note',
+                    good: 'Healthy', unknown: 'Reading'};
+
+// ---- health -------------------------------------------------------------------------------------
+
+const findingOf = ({urgency, what, fix}) => make('li', {class: urgency},
+    make('strong', {}, `${kUrgencies[urgency] ?? urgency}:`), ' ', what,
+    fix ? make('div', {class: 'fix'}, 'Fix: ', make('code', {}, fix)) : null);
+
+export function showHealth(view) {
+  const banner = bannerOf({...view, missing: missing()}), lines = linesOf(view);
+  element('banner').className = banner.urgency;
+  show(element('banner'), make('strong', {id: 'urgency'}, `${kUrgencies[banner.urgency] ?? banner.urgency}:`),
+       ' ', make('span', {id: 'verdict'}, banner.what),
+       banner.fix ? make('div', {class: 'fix'}, 'Fix: ', make('code', {}, banner.fix)) : null);
+  const more = lines.length - kLinesMax;
+  show(element('findings'), ...lines.slice(0, kLinesMax).map(findingOf),
+       more > 0 ? make('li', {}, `and ${number(more)} more: run `, make('code', {}, 'firn doctor')) : null);
+  show(element('readat'), view.audit === null ? '' :
+      `registry read ${duration(view.audit.age_ms)} ago`);
+}
+
+// ---- totals -------------------------------------------------------------------------------------
+
+const tile = (name, value, note, kind) => make('div', {class: `tile ${kind ?? ''}`},
+    make('dt', {}, name), make('dd', {}, value, note ? make('small', {}, note) : null));
+
+// Until the other servers have reported, the values of this one, from its own history.
+function ownTotals({status, history}) {
+  const last = (name) => history?.[name].at(-1) ?? 0;
+  return {reported: 1, all: undefined, serving: status.state === 'READY' ? 1 : 0,
+          ids: last('ids') / 10, refused: last('refused') / 10, p99: last('p99_us') || undefined};
+}
+
+export function showTotals(view) {
+  const {status, audit, tags} = view;
+  const known = audit !== null && totalsOf(audit).reported > 0;
+  const totals = known ? totalsOf(audit) : ownTotals(view);
+  const partly = audit === null || !known ? 'this server' :
+      totals.reported < totals.all ? `${number(totals.reported)} of ${number(totals.all)} servers` : '';
+  const held = audit?.machines.filter(({use}) => use === 'held').length;
+  const disabled = status.refused_tags.filter(({state}) => state === 'disabled').length;
+  const refusedTags = status.refused_tags_count - disabled;
+  const tagCount = tags?.length ?? status.tags.length;
+  const connections = totals.connections ?? view.connections;
+  const sum = Object.values(connections).reduce((all, open) => all + open, 0);
+  const {dubbo = 0} = connections;
+  show(element('totals'),
+       tile('servers serving', audit === null ? number(totals.serving) :
+            `${number(totalsOf(audit).serving)} of ${number(audit.providers.length)}`,
+            audit === null ? 'this server' : '',
+            audit !== null && totalsOf(audit).serving < audit.providers.length ? 'warn' : ''),
+       tile('ids/s', rate(totals.ids), partly),
+       totals.calls === undefined ? null : tile('calls/s', rate(totals.calls), partly),
+       tile('refused/s', rate(totals.refused), partly, totals.refused > 0 ? 'warn' : ''),
+       tile('p99', totals.p99 === undefined ? 'no calls' : latency(totals.p99),
+            known && totals.all > 1 ? 'slowest server' : partly),
+       tile('connections', number(sum), connectionsText(connections)),
+       dubbo > 0 ? tile('Dubbo consumers', number(dubbo), 'connections') : null,
+       tile('tags', number(tagCount), refusedTags > 0 ? `${number(refusedTags)} refused here` : '',
+            refusedTags > 0 ? 'warn' : ''),
+       tile('machine ids held', held === undefined ? number(status.machines.length) : number(held),
+            audit === null ? 'this server' : `of ${number(audit.slots)}`));
+}
+
+// ---- tags ---------------------------------------------------------------------------------------
+
+export function stateOfTag(status, tag) {
+  const refused = status.refused_tags.find(({tag: name}) => name === tag.tag);
+  const here = status.tags.find(({tag: name}) => name === tag.tag);
+  if (refused?.state === 'disabled' || tag.state === 'disabled') return {text: 'disabled', kind: 'soft'};
+  if (refused) return {text: 'refused here', kind: 'bad', why: `${refused.state}: ${refused.why}`};
+  if (here?.trouble) return {text: 'in trouble', kind: 'bad', why: here.trouble};
+  if (here?.outdated) return {text: 'earlier definition', kind: 'warn', why: here.outdated};
+  return {text: tag.state ?? 'served', kind: 'good'};
+}
+
+// All tags of the registry and of this server.
+export function tagsOf({status, tags}) {
+  const names = new Set((tags ?? []).map(({tag}) => tag));
+  return [...tags ?? [], ...status.tags.filter(({tag}) => !names.has(tag)),
+          ...status.refused_tags.filter(({tag}) => !names.has(tag))];
+}
+
+const kTags = [{name: 'tag'}, {name: 'strategy'}, {name: 'state'}, {name: 'step', number: true},
+               {name: 'next number', number: true}, {name: 'ids/s here', number: true},
+               {name: 'issued here', number: true}, {name: 'in memory here', number: true}];
+
+export function showTags(view) {
+  const {status, rates} = view, served = new Map(status.tags.map((tag) => [tag.tag, tag]));
+  const rank = (tag) => ['bad', 'warn'].includes(stateOfTag(status, tag).kind) ? 0 : 1;
+  const list = tagsOf(view).sort((a, b) => rank(a) - rank(b));
+  const value = (given) => given === undefined ? '–' : number(given);
+  showTable(element('tags'), 'Tags', kTags, list.map((tag) => {
+    const here = served.get(tag.tag), {text, kind, why} = stateOfTag(status, tag);
+    const counted = tag.strategy !== 'snowflake';
+    return [tagLink(tag.tag), tag.strategy ?? '–',
+            [make('span', {class: kind}, text), why ? make('small', {}, why) : null].filter(Boolean),
+            counted && tag.buffer !== 'none' ? value(here?.step ?? (tag.step || undefined)) : '–',
+            counted ? value(tag.next ?? here?.high) : '–', rate(rates.get(tag.tag) ?? 0),
+            value(here?.issued), value(here?.supply)];
+  }), 'No tag is defined. Create one with: firn tags create NAME');
+  show(element('tagscount'), number(list.length));
+}
+
+// ---- this server --------------------------------------------------------------------------------
+
+// A server that looks for a machine id has no number yet.
+function machineText({machine, worker, rack, claim, trouble}) {
+  const which = machine === undefined ? 'none' : `${machine}: worker ${worker}, rack ${rack}`;
+  return [which, claim === 'holding' ? '' : claim, trouble].filter((text) => text).join(', ');
+}
+
+export function showServer({status, protocols}) {
+  const {registry} = status;
+  element('state').className = status.state;
+  show(element('state'), status.state);
+  show(element('address'), status.address);
+  show(element('cluster'), `${status.cluster_name} ${status.cluster_uuid}`);
+  show(element('facts'), pairs([
+    ...status.machines.map((one, i) => [i > 0 ? 'and' : 'machine id', machineText(one)]),
+    ...troublesOf(status).map((text) => ['trouble', make('span', {class: 'bad'}, text)]),
+    ['may issue for', status.bound_in_ms === undefined ? undefined : duration(status.bound_in_ms)],
+    ['registry', `${registry.connected ? 'connected' : 'unreachable'}, session ` +
+        duration(registry.session_age_ms)],
+    ['renewals', `${number(registry.renewals)}, ${number(registry.renewals_failed)} failed`],
+    ['clock', status.clock_skew_ms === undefined ? undefined :
+        `${number(status.clock_skew_ms)} ms ahead of the registry's`],
+    ['layout', `${status.layout}, until ${status.layout_ends.slice(0, 10)}`],
+    ...status.certificates.map(({door, expires}) => [`certificate, ${door} port`,
+                                                     `valid until ${moment(Date.parse(expires))}`]),
+    ['started', moment(Date.parse(status.started))],
+    ['version', status.version]]));
+  showTable(element('protocols'), 'Protocols of this server', [
+    {name: 'protocol'}, {name: 'open connections', number: true}, {name: 'requests', number: true},
+    {name: 'p99', number: true}],
+            protocols.map(({name, open, requests, p99}) => [
+              name, number(open), number(requests), p99 > 0 ? latency(p99) : '–']),
+            'No protocol was used yet.');
+}
+
+export function showRefusals(status, before) {
+  const reasons = Object.entries(status.refused).filter(([, refused]) => refused > 0);
+  showTable(element('refused'), 'Refusals by reason', [{name: 'reason'}, {name: 'calls', number: true}],
+            reasons.map(([reason, refused]) => [reason, number(refused)]),
+            'None since this server started.');
+  if (!before) return;
+  for (const [reason, refused] of Object.entries(status.refused)) {
+    const more = refused - before.refused[reason];
+    if (more <= 0) continue;
+    element('recent').prepend(make('li', {}, `${clock(Date.parse(status.time))} UTC ${reason} ` +
+        count(more, 'call')));
+  }
+  while (element('recent').childElementCount > kRecentMax) element('recent').lastChild.remove();
+}

@@ -1,0 +1,225 @@
+#!/usr/bin/python3
+"""Tests the console's page in a real browser, on invented clusters of 3, 12 and 100 servers.
+
+    console_pages_test.py
+
+Exit 77 when chromium is not installed. With FIRN_PICTURES=FOLDER it leaves pictures of the page there.
+"""
+
+import os
+import unittest
+
+import browser
+import interop
+from console_stage import Stage
+
+# Elements that Tab must reach. Of the map's squares it reaches one; arrow keys reach the others.
+REACHABLE = """[...document.querySelectorAll('a[href], button, input, summary, [tabindex="0"]')]
+    .filter((one) => one.tabIndex >= 0 && one.checkVisibility())"""
+# Texts whose contrast with their background is below 4.5:1, as WCAG requires for text of this size.
+PALE = """(() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+      .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+      .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (one) => {
+    for (; one; one = one.parentElement) {
+      const colour = parse(getComputedStyle(one).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const faults = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const one = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !one.checkVisibility()) continue;
+    const style = getComputedStyle(one), svg = one.namespaceURI.endsWith('svg');
+    const shown = ratio(light(parse(svg ? style.fill : style.color)), light(behind(one)));
+    if (shown < 4.5) faults.push(`${texts.currentNode.data.trim()}: ${shown.toFixed(2)}`);
+  }
+  for (const one of document.querySelectorAll('#key i, .swatch')) {
+    const style = getComputedStyle(one);
+    if (one.className === 'unused' || style.backgroundImage !== 'none') continue;
+    const least = /passed|released/.test(one.className) ? 2 : 3;
+    const shown = ratio(light(parse(style.backgroundColor)), light(behind(one.parentElement)));
+    if (shown < least) faults.push(`${one.className}: ${shown.toFixed(2)}`);
+  }
+  return faults;
+})()"""
+# Elements whose content does not fit.
+CUT = """[...document.querySelectorAll('main *')].filter((one) => one.scrollWidth > one.clientWidth + 1 &&
+    one.clientWidth > 0 && getComputedStyle(one).overflowX !== 'visible' && one.tagName !== 'INPUT' &&
+    !(one.namespaceURI.endsWith('svg')) && one.closest('thead') === null).map((one) => one.outerHTML.slice(0, 99))"""
+UNLABELLED = """[...document.querySelectorAll('input, table, section, nav, [role=group], [role=img]')]
+    .filter((one) => one.checkVisibility() && !(one.labels?.length) && !one.caption &&
+        !one.getAttribute('aria-label') &&
+        !document.getElementById(one.getAttribute('aria-labelledby'))?.textContent)
+    .map((one) => one.outerHTML.slice(0, 99))"""
+
+
+class ConsolePagesTest(unittest.TestCase):
+    folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser(os.path.join(cls.folder, "browser"))
+        cls.addClassCleanup(cls.browser.end)
+
+    def show(self, servers, scene, place="", width=1600, scheme="light"):
+        stage = Stage(servers, scene)
+        self.addCleanup(stage.end)
+        self.browser.size(width)
+        self.browser.scheme(scheme)
+        self.browser.open(f"http://127.0.0.1:{stage.serve()}/{place}")
+        self.browser.wait("!!document.getElementById('readat')?.textContent")
+        return self.browser
+
+    def tearDown(self):
+        self.assertEqual(self.browser.errors, [])
+
+    def test_lists_a_hundred_servers(self):
+        page = self.show(100, "healthy")
+        self.assertIn("100 of 100", page.text("totals"))
+        self.assertEqual(page.evaluate("document.querySelectorAll('#servers tbody tr').length"), 25)
+        self.assertEqual(page.text("more"), "Show all 100 servers")
+        page.evaluate("document.getElementById('more').click()")
+        self.assertEqual(page.evaluate("document.querySelectorAll('#servers tbody tr').length"), 100)
+        self.assertIn("93 others", page.text("legend"))
+
+    def test_charts_have_axes_and_a_legend_that_adds_up(self):
+        page = self.show(12, "trouble")
+        for chart in "chart-ids", "chart-refused", "chart-p99":
+            self.assertRegex(page.text(chart), r"\d\d:\d\d UTC")
+            self.assertGreater(page.evaluate(f"document.querySelectorAll('#{chart} path').length"), 7)
+        values = page.evaluate("[...document.querySelectorAll('#legend tbody td:nth-child(2)')]"
+                               ".map((one) => Number(one.textContent.replaceAll(',', '')))")
+        self.assertEqual(sum(values[:-1]), values[-1])
+        before = page.text("legend")
+        page.evaluate("document.getElementById('chart-ids').focus()")
+        for _ in range(8):
+            page.press("ArrowLeft")
+        self.assertNotEqual(page.text("legend").split("\n")[0], before.split("\n")[0])
+
+    def test_the_most_urgent_finding_comes_first_with_its_fix(self):
+        page = self.show(12, "trouble")
+        banner = page.text("banner")
+        self.assertTrue(banner.startswith("Calls are refused: server 10.0.0.2:7609 refuses tag"), banner)
+        self.assertIn("--stores_file", banner)
+        self.assertIn("certificate", page.text("findings"))
+        first = page.evaluate("document.querySelector('#servers tbody tr').innerText")
+        self.assertIn("silent for", first)
+        self.assertIn("invoice", page.evaluate("document.querySelector('#tags tbody tr').innerText"))
+
+    def test_reserved_and_retired_machine_ids_have_colours_of_their_own(self):
+        page = self.show(12, "trouble")
+        looks = page.evaluate("""[...document.querySelectorAll('#key i')].map((one) => {
+            const {backgroundColor, backgroundImage} = getComputedStyle(one);
+            return [one.className, backgroundColor + backgroundImage];
+        })""")
+        looks = dict(looks)
+        self.assertGreaterEqual(set(looks), {"held", "unattended", "reserved", "retired", "unused"})
+        self.assertEqual(looks.pop("passed"), looks["released"])
+        self.assertEqual(len(set(looks.values())), len(looks))
+
+    def test_empty_states_are_sentences(self):
+        page = self.show(3, "fresh")
+        self.assertIn("No ids were issued", page.text("chart-ids"))
+        self.assertIn("No calls were refused", page.text("chart-refused"))
+        self.assertIn("There were no requests", page.text("chart-p99"))
+        self.assertEqual(page.text("refused"), "None since this server started.")
+        page = self.show(3, "healthy", "#/machine/1000")
+        self.assertIn("never used", page.text("pagebody"))
+        self.assertIn("No other process has held it before.", page.text("pagebody"))
+        page = self.show(3, "healthy", "#/tag/nothing")
+        self.assertEqual(page.text("pagebody"), "No tag has this name.")
+
+    def test_a_tag_has_a_page(self):
+        page = self.show(12, "trouble", "#/tag/invoice")
+        text = page.wait("document.getElementById('tagfields') && document.getElementById('pagebody').innerText")
+        for words in "refused here", "no store 'main'", "25000", "This server does not serve it", \
+                "refuses tag 'invoice'":
+            self.assertIn(words, text)
+        self.assertEqual(page.text("pagetitle"), "Tag invoice")
+
+    def test_a_machine_id_has_a_page_with_present_and_past_holders(self):
+        page = self.show(12, "healthy", "#/machine/16")
+        page.wait("document.querySelectorAll('#past tbody tr').length === 5")
+        text = page.text("pagebody")
+        for words in "worker 4, rack 0", "held", "10.0.0.5:7609", "host-16, pid 4711", "host-0", "and 2 before":
+            self.assertIn(words, text)
+
+    def test_nothing_is_cut_and_nothing_scrolls_sideways(self):
+        for servers, scene, place, width in ((12, "trouble", "", 390), (100, "healthy", "", 390),
+                                             (12, "trouble", "#/tag/invoice", 390),
+                                             (12, "trouble", "#/machine/16", 390), (12, "trouble", "", 800),
+                                             (12, "trouble", "", 1024), (100, "healthy", "", 1600)):
+            with self.subTest(servers=servers, place=place, width=width):
+                page = self.show(servers, scene, place, width)
+                page.evaluate("document.getElementById('used')?.setAttribute('open', '')")
+                self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                self.assertEqual(page.evaluate(CUT), [])
+
+    def test_texts_and_colours_have_contrast_in_both_schemes(self):
+        for scheme in "light", "dark":
+            for place in "", "#/tag/invoice", "#/machine/16":
+                with self.subTest(scheme=scheme, place=place):
+                    page = self.show(12, "trouble", place, scheme=scheme)
+                    self.assertEqual(page.evaluate(PALE), [])
+            page = self.show(100, "healthy", scheme=scheme)
+            self.assertEqual(page.evaluate(PALE), [])
+
+    def test_the_keyboard_reaches_everything(self):
+        page = self.show(12, "trouble")
+        page.evaluate("document.activeElement.blur()")
+        count = page.evaluate(f"{REACHABLE}.length")
+        self.assertGreater(count, 20)
+        page.evaluate("window.reached = new Set()")
+        for _ in range(count + 5):
+            page.press("Tab")
+            page.evaluate("window.reached.add(document.activeElement)")
+        self.assertEqual(page.evaluate(f"{REACHABLE}.filter((one) => !window.reached.has(one))"
+                                       ".map((one) => one.outerHTML.slice(0, 99))"), [])
+
+    def test_arrow_keys_move_between_machine_ids_and_enter_opens_one(self):
+        page = self.show(12, "healthy")
+        page.evaluate("document.querySelector('#map a[tabindex=\"0\"]').focus()")
+        page.press("ArrowRight")
+        page.press("ArrowRight")
+        page.press("ArrowLeft")
+        self.assertEqual(page.evaluate("document.activeElement.dataset.machine"), "4")
+        page.press("Enter")
+        page.wait("document.getElementById('pagetitle').textContent === 'Machine id 4'")
+        self.assertEqual(page.evaluate("document.activeElement.id"), "pagetitle")
+
+    def test_the_focus_survives_new_readings(self):
+        page = self.show(12, "healthy")
+        page.evaluate("document.querySelector('#servers a').focus(); "
+                      "window.before = document.getElementById('totals').innerText")
+        page.wait("document.getElementById('totals').innerText !== window.before ||"
+                  "performance.now() > 6000")
+        self.assertEqual(page.evaluate("document.activeElement.closest('#servers') !== null"), True)
+
+    def test_parts_of_the_page_have_names_for_screen_readers(self):
+        page = self.show(12, "trouble")
+        page.evaluate("document.getElementById('used').setAttribute('open', '')")
+        self.assertEqual(page.evaluate(UNLABELLED), [])
+        for mark in "header", "nav", "main", "h2", "#banner[role=status][aria-live=polite]", "form[role=search]":
+            self.assertTrue(page.evaluate(f"!!document.querySelector('{mark}')"), mark)
+        self.assertIn("Highest:", page.evaluate("document.querySelector('#chart-ids svg').ariaLabel"))
+
+    def test_leaves_pictures(self):
+        folder = os.environ.get("FIRN_PICTURES")
+        if not folder:
+            self.skipTest("FIRN_PICTURES names no folder")
+        for servers, scene, place, width, scheme in (
+                (3, "fresh", "", 1600, "light"), (3, "healthy", "", 1600, "light"),
+                (12, "trouble", "", 1600, "light"), (12, "trouble", "", 390, "dark"),
+                (100, "healthy", "", 1600, "dark"), (100, "healthy", "", 390, "light"),
+                (12, "trouble", "#/tag/invoice", 1600, "light"), (12, "trouble", "#/machine/16", 390, "light")):
+            name = f"{servers}-{scene}{place.replace('/', '-')}-{width}-{scheme}.png".replace("#", "")
+            self.show(servers, scene, place, width, scheme).picture(os.path.join(folder, name))
+
+
+if __name__ == "__main__":
+    interop.main(ConsolePagesTest, "chromium")
