@@ -78,14 +78,19 @@ void JudgeRefusals(const AuditedProvider& server, WallMs now, Audit& audit) {
   }
 }
 
+// A store's errors end with a remedy, if they have one.
+std::string FixOfStore(std::string_view why) {
+  return why.find("; ") != why.npos ? "do as the reason says; its /v1/status repeats it"
+                                    : "bring the tag's store back";
+}
+
 // The fix of a refused tag follows from its state, the first word of the reason.
 std::string FixOfTag(std::string_view why) {
   if (why.starts_with("unsupported")) {
     return "start that server with the missing flag, or change the definition: " +
            PrintCommand(PrintedCommand::kTagsSet);
   }
-  if (why.starts_with("no_numbers")) return "repair the tag's store, or create its row";
-  return {};
+  return why.starts_with("no_numbers") ? FixOfStore(why) : std::string();
 }
 
 void JudgeTags(const AuditedProvider& server, Audit& audit) {

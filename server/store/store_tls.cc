@@ -57,8 +57,13 @@ Status StoreTls::Failed(const std::string& address, const std::string& why) cons
   std::string settings = Cat("tls = ", TlsModeWord(mode));
   if (!ca_file.empty()) settings += Cat(", tls_ca = ", ca_file);
   if (!cert_file.empty()) settings += Cat(", tls_cert = ", cert_file);
-  return Denied(Cat(address, ": TLS failed: ", why, " (", settings,
-                    "); check the server's certificate and these settings"));
+  // TLS 1.3 and 1.2 name the missing certificate differently.
+  const bool requires_certificate =
+      why.find("certificate required") != why.npos || why.find("handshake failure") != why.npos;
+  const bool shows_none = cert_file.empty() && requires_certificate;
+  return Denied(
+      Cat(address, ": TLS failed: ", why, " (", settings, ")",
+          shows_none ? kSetCertificate : "; check the server's certificate and these settings"));
 }
 
 }  // namespace firn

@@ -33,6 +33,9 @@ struct StoreTls {
   // always do so. kNotFound, kInvalid or kDenied. Files are re-read for each connection.
   Status CheckFiles() const;
 
+  // The remedy if a server requires a client certificate and none is set.
+  static constexpr const char* kSetCertificate = "; set tls_cert and tls_key";
+
   // Returns the failure of a handshake, with the settings that it depends on.
   Status Failed(const std::string& address, const std::string& why) const;
 };

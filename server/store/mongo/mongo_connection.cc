@@ -287,6 +287,10 @@ Status MongoConnection::Fail(const Document& reply, const MongoError& error) {
   } else if (by_server) {
     const auto code = RefusalOf(error.what.code);
     if (code) failure = Status(*code, failure.message());
+    if (error.what.code == kUnauthorized) {
+      failure = Denied(
+          Cat(failure.message(), "; grant the user the role readWrite on ", place_.database));
+    }
     if (error.what.code == kWriteConflict || error.what.code == kMaxTimeMsExpired) return failure;
   } else if (!selected) {
     failure = Unavailable(failure.message());

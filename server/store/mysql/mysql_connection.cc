@@ -220,6 +220,8 @@ Status MysqlConnection::Open() {
   const unsigned int patience = Seconds(place_.time_limit + DatabasePlace::kGrace);
   const std::string session = SessionSql(place_.time_limit);
   const my_bool off = 0;
+  const unsigned int tcp = MYSQL_PROTOCOL_TCP;  // else `localhost` is a socket of this host
+  mysql_options(client, MYSQL_OPT_PROTOCOL, &tcp);
   mysql_options(client, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
   mysql_options(client, MYSQL_OPT_READ_TIMEOUT, &patience);
   mysql_options(client, MYSQL_OPT_WRITE_TIMEOUT, &patience);
@@ -254,12 +256,16 @@ Status MysqlConnection::FailedToConnect(unsigned int number, const std::string& 
   away_ = IsAway(number);
   const std::string address = place_.address.ToString();
   if (number == CR_SSL_CONNECTION_ERROR) return place_.tls.Failed(address, text);
-  // MariaDB says no more than this if it requires TLS.
+  std::string remedy;
+  // MariaDB says no more than this if it requires TLS, or a client certificate.
   if (number == ER_ACCESS_DENIED_ERROR && place_.tls.mode == TlsMode::kOff) {
-    return Denied(Cat(text, "; if the server requires TLS, set tls in the store's section"));
+    remedy = "; if the server requires TLS, set tls in the store's section";
+  } else if (number == ER_ACCESS_DENIED_ERROR && place_.tls.cert_file.empty()) {
+    remedy = "; correct " + place_.credentials_file +
+             ", or, if the account requires a client certificate, set tls_cert and tls_key";
   }
   const Code code = CodeOf(number);
-  return {code == Code::kUnknown ? Code::kUnavailable : code, text};
+  return {code == Code::kUnknown ? Code::kUnavailable : code, Cat(address, ": ", text, remedy)};
 }
 
 Status MysqlConnection::Fail(unsigned int number, const std::string& text) {

@@ -60,12 +60,17 @@ bool RefusesPlainText(std::string_view text) {
 // The library reports why it could not connect as text only:
 //
 //     connection to server at "::1", port 5432 failed: FATAL:  28P01: password authentication ...
+//
+// Without the server, which the error names as the file of stores does, and the state.
 struct Complaint {
   std::string state{};
   std::string text;
 };
 Complaint ReadComplaint(std::string text) {
-  constexpr std::string_view kBefore = ":  ", kAfter = ": ";
+  constexpr std::string_view kServer = " failed: ", kBefore = ":  ", kAfter = ": ";
+  if (const size_t server = text.find(kServer); server != text.npos) {
+    text.erase(0, server + kServer.size());
+  }
   constexpr size_t kStateSize = 5;
   const size_t at = text.find(kBefore);
   const size_t begin = at + kBefore.size(), end = begin + kStateSize;
@@ -190,9 +195,12 @@ Status PostgresConnection::FailedToConnect(const std::string& why) {
   }
   away_ = IsAway(complaint.state);
   if (place_.tls.mode == TlsMode::kOff && RefusesPlainText(complaint.text)) {
-    return Denied(Cat(complaint.text, "; set tls in the store's section"));
+    return Denied(Cat(address, ": ", complaint.text, "; set tls in the store's section"));
   }
-  return {CodeOf(complaint.state), complaint.text};
+  if (complaint.text.find("client certificate") != complaint.text.npos) {
+    return Denied(Cat(address, ": ", complaint.text, StoreTls::kSetCertificate));
+  }
+  return {CodeOf(complaint.state), Cat(address, ": ", complaint.text)};
 }
 
 Status PostgresConnection::SetUpSession() {

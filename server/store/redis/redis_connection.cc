@@ -16,20 +16,30 @@ namespace {
 
 constexpr std::string_view kNoScript = "NOSCRIPT";
 
+// Commands of the scripts, and those that run them.
+constexpr std::string_view kRights =
+    "EVALSHA, EVAL, SCRIPT LOAD, HMGET, HSET, HINCRBY, HDEL, INFO and TIME";
+
+// Whether the user lacks a right. Redis 7.0 reports a script's command without a word of its own,
+// and without the command.
+bool IsAboutRights(std::string_view error) {
+  return error.starts_with("NOPERM") || error.find("can't run this command") != error.npos ||
+         error.find("ACL failure in script") != error.npos;
+}
+
 // What the server's word for an error asks for.
 Status Refusal(const Endpoint& server, const std::string& error) {
   const std::string_view word = std::string_view(error).substr(0, error.find(' '));
-  if (word == "NOAUTH" || word == "WRONGPASS" || word == "NOPERM") return Denied(error);
+  if (word == "NOAUTH" || word == "WRONGPASS" || IsAboutRights(error)) return Denied(error);
   if (word == "WRONGTYPE") return Corrupt(error);
   const std::string address = server.ToString();
   if (word == "READONLY") {
-    return Unavailable(address +
-                       " takes no writes: name the primary as its address, or promote it (" +
-                       error + ")");
+    return Unavailable(address + " takes no writes (" + error +
+                       "); promote it, or name the primary as its address");
   }
   if (word == "MOVED" || word == "ASK" || word == "CLUSTERDOWN") {
-    return Unavailable(address + " is of a Redis Cluster, which Firn does not use: name a Redis " +
-                       "that is none (" + error + ")");
+    return Unavailable(address + " is of a Redis Cluster, which Firn does not use (" + error +
+                       "); name a Redis outside of a cluster");
   }
   return Unavailable(error);
 }
@@ -151,7 +161,9 @@ Status RedisConnection::OpenMaster(const Endpoint& sentinel) {
   if (!role.ok()) return role.status();
   const std::vector<std::string> items = role->items();
   if (!role->is_error() && !items.empty() && items.front() == "master") return {};
+  const Status refusal = role->is_error() ? Refusal(master, role->text()) : Status();
   Close();
+  FIRN_TRY(refusal);
   return Unavailable(master.ToString() + " is not the master yet");
 }
 
@@ -222,6 +234,9 @@ Result<std::vector<std::string>> RedisConnection::Eval(std::string_view script,
   }
   if (!answer.is_error()) return answer.items();
   Status failure = Refusal(address_, answer.text());
+  if (IsAboutRights(answer.text())) {
+    failure = Denied(Cat(answer.text(), "; grant the user ", kRights, " on ", key));
+  }
   if (failure.code() != Code::kCorrupt) Close();  // else it is about that key only
   return failure;
 }

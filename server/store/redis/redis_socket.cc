@@ -63,31 +63,31 @@ Result<std::unique_ptr<RedisSocket>> RedisSocket::Connect(const Endpoint& addres
     error = errno;
   }
   if (made < 0) return Unavailable(Cat(address.ToString(), ": ", ErrorText(error)));
-  std::unique_ptr<RedisSocket> connection(new RedisSocket(made));
-  if (tls.mode != TlsMode::kOff) FIRN_TRY(connection->Agree(address, tls));
+  std::unique_ptr<RedisSocket> connection(new RedisSocket(made, address.ToString(), tls));
+  if (tls.mode != TlsMode::kOff) FIRN_TRY(connection->Agree(address.host));
   return connection;
 }
 
 RedisSocket::~RedisSocket() { close(socket_); }
 
-Status RedisSocket::Agree(const Endpoint& address, const StoreTls& tls) {
-  FIRN_TRY(tls.CheckFiles());
-  FIRN_ASSIGN(tls_, TlsPump::Begin({.ca_file = tls.ca_file,
-                                    .name = tls.mode == TlsMode::kVerifyFull ? address.host : "",
-                                    .cert_file = tls.cert_file,
-                                    .key_file = tls.key_file}));
+Status RedisSocket::Agree(const std::string& name) {
+  FIRN_TRY(settings_.CheckFiles());
+  FIRN_ASSIGN(tls_, TlsPump::Begin({.ca_file = settings_.ca_file,
+                                    .name = settings_.mode == TlsMode::kVerifyFull ? name : "",
+                                    .cert_file = settings_.cert_file,
+                                    .key_file = settings_.key_file}));
   std::array<char, 16'384> buffer;
   while (tls_->state() == TlsPump::State::kAgreeing) {
     FIRN_TRY(SendAll(std::exchange(tls_->sealed(), {})));
     const auto size = ReceiveSome(buffer.data(), buffer.size());
     if (!size.ok()) {
-      return Unavailable(Cat(address.ToString(), ": TLS handshake: ", size.status().message()));
+      const std::string why = Cat("no handshake: ", size.status().message());
+      return Unavailable(settings_.Failed(address_, why).message());
     }
     tls_->Feed({buffer.data(), *size});
   }
   const Status sent = SendAll(std::exchange(tls_->sealed(), {}));
-  if (tls_->state() == TlsPump::State::kFailed) return tls.Failed(address.ToString(), tls_->why());
-  return sent;
+  return tls_->state() == TlsPump::State::kFailed ? TlsFailed() : sent;
 }
 
 Status RedisSocket::SendAll(std::string_view bytes) {
@@ -109,22 +109,35 @@ Result<size_t> RedisSocket::ReceiveSome(char* into, size_t size) {
   }
 }
 
+// A server that lacks the client's certificate may close the connection after the handshake.
+Status RedisSocket::Closed(const Status& why) const {
+  if (worked_ || !settings_.cert_file.empty()) return why;
+  return Unavailable(
+      Cat(address_, ": ", why.message(),
+          "; if the server requires a client certificate, set tls_cert and tls_key"));
+}
+
 Status RedisSocket::Send(std::string_view bytes) {
   if (tls_ == nullptr) return SendAll(bytes);
   tls_->Seal(bytes);
-  FIRN_TRY(SendAll(std::exchange(tls_->sealed(), {})));
-  return tls_->state() == TlsPump::State::kFailed ? Unavailable(tls_->why()) : Status();
+  const Status sent = SendAll(std::exchange(tls_->sealed(), {}));
+  if (!sent.ok()) return Closed(sent);
+  return tls_->state() == TlsPump::State::kFailed ? TlsFailed() : Status();
 }
 
 Result<size_t> RedisSocket::Receive(char* into, size_t size) {
   if (tls_ == nullptr) return ReceiveSome(into, size);
   std::array<char, 16'384> buffer;
   for (;;) {
-    if (const size_t read = tls_->Read(into, size); read > 0) return read;
-    if (tls_->state() == TlsPump::State::kFailed) return Unavailable(tls_->why());
+    if (const size_t read = tls_->Read(into, size); read > 0) {
+      worked_ = true;
+      return read;
+    }
+    if (tls_->state() == TlsPump::State::kFailed) return TlsFailed();
     FIRN_TRY(SendAll(std::exchange(tls_->sealed(), {})));  // such as a new key
-    FIRN_ASSIGN(const size_t came, ReceiveSome(buffer.data(), buffer.size()));
-    tls_->Feed({buffer.data(), came});
+    const Result<size_t> came = ReceiveSome(buffer.data(), buffer.size());
+    if (!came.ok()) return Closed(came.status());
+    tls_->Feed({buffer.data(), *came});
   }
 }
 

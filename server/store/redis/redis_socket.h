@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/base/status.h"
 #include "common/base/units.h"
@@ -28,14 +29,20 @@ class RedisSocket {
   Result<size_t> Receive(char* into, size_t size);
 
  private:
-  explicit RedisSocket(int socket) : socket_(socket) {}
+  RedisSocket(int socket, std::string address, StoreTls settings)
+      : socket_(socket), address_(std::move(address)), settings_(std::move(settings)) {}
 
-  Status Agree(const Endpoint& address, const StoreTls& tls);
+  Status Agree(const std::string& name);
+  Status Closed(const Status& why) const;
+  Status TlsFailed() const { return settings_.Failed(address_, tls_->why()); }
   Status SendAll(std::string_view bytes);
   Result<size_t> ReceiveSome(char* into, size_t size);
 
   const int socket_;
+  const std::string address_;
+  const StoreTls settings_;
   std::unique_ptr<TlsPump> tls_;  // null: none
+  bool worked_ = false;           // whether anything was received over TLS
 };
 
 }  // namespace firn

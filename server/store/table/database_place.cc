@@ -15,9 +15,8 @@ Result<DatabaseCredentials> ReadCredentials(const DatabasePlace& place) {
 }
 
 Status TakesNoWrites(const DatabasePlace& place, const std::string& why) {
-  return Unavailable(place.address.ToString() +
-                     " takes no writes: name the primary as its address, or promote it (" + why +
-                     ")");
+  return Unavailable(place.address.ToString() + " takes no writes (" + why +
+                     "); promote it, or name the primary as its address");
 }
 
 }  // namespace firn

@@ -22,7 +22,7 @@ Status FailoverConnection::Open() {
     } else {
       const bool later = opened.code() == Code::kUnavailable;
       failure = Status(later ? Code::kUnavailable : failure->code(),
-                       Cat(failure->message(), "; ", opened.message()));
+                       Cat(failure->message(), ", ", opened.message()));
     }
     at_ = (at_ + 1) % servers_.size();
   }

@@ -50,6 +50,12 @@ Status TableStore::Lost(Status why) {
   return link_.Lost(std::move(why));
 }
 
+// The right that a statement requires: PostgreSQL's error does not name it.
+std::string_view TableStore::RightFor(const std::string& sql) const {
+  if (sql == table_.read()) return "SELECT";
+  return sql == table_.insert() ? "INSERT" : "UPDATE";
+}
+
 Result<SqlConnection::Answer> TableStore::Execute(
     const std::string& sql, const std::vector<SqlConnection::Parameter>& parameters) {
   Result<SqlConnection::Answer> answer = connection_->Execute(sql, parameters);
@@ -60,7 +66,7 @@ Result<SqlConnection::Answer> TableStore::Execute(
     remedy =
         Cat("; ", mysql ? "firn_tag.sql" : "firn_tag_postgres.sql", " of the package creates it");
   } else if (answer.code() == Code::kDenied) {
-    remedy = "; the user needs SELECT, INSERT and UPDATE on " + table_.name();
+    remedy = Cat("; grant the user ", RightFor(sql), " on ", table_.name());
   } else if (answer.code() == Code::kUnavailable && connection_->is_open()) {
     remedy = "; it was rolled back. Another session may hold a lock on " + table_.name();
   }

@@ -63,6 +63,7 @@ class TableStore final : public RangeStore {
 
   Status Connect();
   Status Lost(Status why);
+  std::string_view RightFor(const std::string& sql) const;
   // Executes one statement. A refusal that an operator can resolve says how.
   Result<SqlConnection::Answer> Execute(const std::string& sql,
                                         const std::vector<SqlConnection::Parameter>& parameters);

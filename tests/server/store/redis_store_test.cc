@@ -155,7 +155,7 @@ TEST_F(RedisStoreTest, NamesARefusingServerAndRetriesWithBackoff) {
   const struct {
     Redis& server;
     const char* sentence;
-  } kCases[] = {{*replica, "takes no writes: name the primary"},
+  } kCases[] = {{*replica, "takes no writes (READONLY"},
                 {**node, "is of a Redis Cluster, which Firn does not use"}};
   for (const auto& refusing : kCases) {
     VirtualClock clock(WallMs(0));
