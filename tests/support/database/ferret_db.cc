@@ -40,6 +40,7 @@ Status FerretDb::Restart() {
   std::vector<std::string> command{BuiltProgram("ferretdb"), "127.0.0.1:" + std::to_string(port_),
                                    folder_.path().string()};
   if (!tls_.cert.empty()) command.insert(command.end(), {tls_.cert, tls_.key});
+  if (!tls_.client_ca.empty()) command.push_back(tls_.client_ca);
   process_ = Process(command, {.output_file = folder_ / "output.log"});
   const bool ready =
       Eventually(kPatience, [this] { return !process_->Running() || Listens(port_); });

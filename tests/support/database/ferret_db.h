@@ -17,10 +17,12 @@ namespace firn {
 // live as long as the object.
 class FerretDb {
  public:
-  // Certificate and key of the server; empty: no TLS.
+  // Certificate and key of the server; empty: no TLS. With `client_ca` it refuses programs without
+  // a certificate of that authority.
   struct Tls {
     std::string cert{};
     std::string key{};
+    std::string client_ca{};
   };
 
   // Whether the program could be built: this requires Go and its modules.

@@ -1,6 +1,7 @@
 // Command ferretdb serves the MongoDB protocol for tests: FerretDB with SQLite, in a folder.
 //
-//	ferretdb ADDRESS FOLDER [CERT KEY]    with a certificate: TLS only
+//	ferretdb ADDRESS FOLDER [CERT KEY [CA]]    with a certificate: TLS only; with an authority: requires
+//	                                           a client certificate of it
 package main
 
 import (
@@ -14,12 +15,15 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 && len(os.Args) != 5 {
-		log.Fatal("usage: ferretdb ADDRESS FOLDER [CERT KEY]")
+	if len(os.Args) != 3 && len(os.Args) != 5 && len(os.Args) != 6 {
+		log.Fatal("usage: ferretdb ADDRESS FOLDER [CERT KEY [CA]]")
 	}
 	listener := ferretdb.ListenerConfig{TCP: os.Args[1]}
-	if len(os.Args) == 5 {
+	if len(os.Args) > 4 {
 		listener = ferretdb.ListenerConfig{TLS: os.Args[1], TLSCertFile: os.Args[3], TLSKeyFile: os.Args[4]}
+	}
+	if len(os.Args) > 5 {
+		listener.TLSCAFile = os.Args[5]
 	}
 	server, err := ferretdb.New(&ferretdb.Config{
 		Listener: listener, Handler: "sqlite", SQLiteURL: "file:" + os.Args[2] + "/"})
