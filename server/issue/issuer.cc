@@ -46,9 +46,9 @@ bool IsOneRun(const Runs& runs) {
 }
 
 // Applies to this tag alone: other tags may be served well.
-Refusal RegistryUnavailable(std::string_view tag) {
+Refusal RegistryUnavailable(std::string_view tag, std::string_view cause) {
   return {Reason::kStoreDown,
-          "cannot check whether tag " + Quoted(tag) + " exists: the registry does not answer",
+          Cat("cannot check whether tag ", Quoted(tag), " exists: the registry ", cause),
           kUnansweredRetryMs, true};
 }
 
@@ -152,9 +152,9 @@ Verdict Issuer::Seek(IssueCall& call) {
   call.tag_ = nullptr;
   switch (seeker_ != nullptr ? seeker_->Seek(name, call.sought_) : Found::kNothing) {
     case Found::kLooking:
-      return call.Wait(kSeekAgain, RegistryUnavailable(name));
+      return call.Wait(kSeekAgain, RegistryUnavailable(name, "has not answered in time"));
     case Found::kUnanswered:
-      return Refuse(call, RegistryUnavailable(name));
+      return Refuse(call, RegistryUnavailable(name, "does not answer"));
     case Found::kNothing:
       break;
   }

@@ -16,6 +16,7 @@ namespace firn {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 class IssuerTest : public testing::Test {
@@ -354,10 +355,12 @@ TEST_F(IssuerSeekTest, AnUnansweredLookupMayBeRetriedOnAnotherServer) {
   issuer_.GiveUp(call_);
   EXPECT_TRUE(call_.refusal().another_server_may_help);
   EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown) << "which concerns only this tag";
+  EXPECT_THAT(call_.refusal().message, EndsWith("has not answered in time"));
   seeker_.found = TagSeeker::Found::kUnanswered;
   call_.Begin({.tag = "order"});
   EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
   EXPECT_TRUE(call_.refusal().another_server_may_help);
+  EXPECT_THAT(call_.refusal().message, EndsWith("does not answer"));
 }
 
 TEST_F(IssuerSeekTest, AWaitingCallKeepsACopyOfTheName) {
