@@ -102,12 +102,21 @@ void ServerFront::Shutdown(Milliseconds patience) {
 
 DeskCounters::Sums ServerFront::sums() const {
   DeskCounters::Sums sums;
+  sums.protocols[ProtocolKind::kThrift].served = true;
+  sums.protocols[ProtocolKind::kHttp].served = true;
+  sums.protocols[ProtocolKind::kRedis].served = options_.redis;
+  sums.protocols[ProtocolKind::kDubbo].served = options_.dubbo.has_value();
+  const Totals connections = totals();
+  for (size_t i = 0; i < kProtocolKinds; ++i) {
+    const auto kind = static_cast<ProtocolKind>(i);
+    sums.protocols[kind].connections = connections.open(kind);
+  }
   const std::lock_guard lock(mutex_);
   for (const auto& desk : desks_) {
-    desk->thrift_counters.AddTo(sums);
-    desk->http_counters.AddTo(sums);
-    desk->redis_counters.AddTo(sums);
-    desk->dubbo_counters.AddTo(sums);
+    desk->thrift_counters.AddTo(sums, ProtocolKind::kThrift);
+    desk->http_counters.AddTo(sums, ProtocolKind::kHttp);
+    desk->redis_counters.AddTo(sums, ProtocolKind::kRedis);
+    desk->dubbo_counters.AddTo(sums, ProtocolKind::kDubbo);
   }
   return sums;
 }

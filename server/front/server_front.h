@@ -96,6 +96,7 @@ class ServerFront {
   BootMs OldestTurn(BootMs now) const {
     return std::min(public_.OldestTurn(now), admin_ ? admin_->OldestTurn(now) : now);
   }
+  // Calls, by protocol as well, with the connections of each.
   DeskCounters::Sums sums() const;
   std::string Metrics() const;  // what /metrics answers
 

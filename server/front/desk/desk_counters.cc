@@ -13,9 +13,16 @@ void DeskCounters::Find(const Tag& tag) {
   last_issued_ = count.get();
 }
 
-void DeskCounters::AddTo(Sums& sums) const {
-  sums.calls += calls_.Get();
-  for (size_t i = 0; i < kReasons; ++i) sums.refused[i] += refused_[i].Get();
+void DeskCounters::Calls::Add(const Calls& more) {
+  calls += more.calls;
+  for (size_t i = 0; i < kReasons; ++i) refused[i] += more.refused[i];
+}
+
+void DeskCounters::AddTo(Sums& sums, ProtocolKind protocol) const {
+  Calls own{.calls = calls_.Get()};
+  for (size_t i = 0; i < kReasons; ++i) own.refused[i] = refused_[i].Get();
+  sums.Add(own);
+  sums.protocols[protocol].Add(own);
   std::lock_guard lock(mutex_);
   for (const auto& [tag, count] : issued_) {
     sums.issued[tag == nullptr ? "" : tag->name()] += count->Get();

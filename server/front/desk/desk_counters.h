@@ -33,13 +33,23 @@ class DeskCounters {
     refused_[static_cast<size_t>(reason)].Add(1);
   }
 
-  // Adds to the sums. Any thread.
-  struct Sums {
-    uint64_t calls = 0;  // for ids, answered either way
+  // Calls for ids.
+  struct Calls {
+    uint64_t calls = 0;  // answered either way
     std::array<uint64_t, kReasons> refused{};
+
+    void Add(const Calls& more);
+  };
+  struct OfProtocol : Calls {
+    bool served = false;       // the public port serves it
+    uint64_t connections = 0;  // open ones
+  };
+  struct Sums : Calls {  // of all protocols together
+    PerProtocol<OfProtocol> protocols;
     std::map<std::string, uint64_t> issued;  // ids by tag
   };
-  void AddTo(Sums& sums) const;
+  // Adds to the sums, as calls of this protocol. Any thread.
+  void AddTo(Sums& sums, ProtocolKind protocol) const;
 
  private:
   void Find(const Tag& tag);

@@ -122,13 +122,12 @@ void Describe(const Totals& totals, const std::string& door, std::optional<TlsEx
     return MetricsPage::Labels{{"door", door}, {"protocol", std::string(ProtocolName(kind))}};
   };
   totals.latency.ForEach([&](ProtocolKind kind, const LatencyCounts::Sums& sums) {
-    const uint64_t recognised = totals.recognised[kind];
     // A protocol that few servers are asked for has series once it is used.
     const bool common = kind == ProtocolKind::kThrift || kind == ProtocolKind::kHttp;
-    if (!common && recognised == 0) return;
+    if (!common && totals.recognised[kind] == 0) return;
     page.Histogram(latency, help, sums, with(kind));
     page.Gauge("firn_protocol_connections", "Open connections, by their protocol.",
-               static_cast<double>(recognised - totals.ended[kind]), with(kind));
+               static_cast<double>(totals.open(kind)), with(kind));
   });
   for (size_t i = 0; i < kCloseCauses; ++i) {
     const std::string cause(CloseCauseName(static_cast<CloseCause>(i)));
@@ -137,6 +136,21 @@ void Describe(const Totals& totals, const std::string& door, std::optional<TlsEx
   }
 }
 
+namespace {
+
+void DescribeProtocol(const std::string& protocol, const DeskCounters::OfProtocol& one,
+                      MetricsPage& page) {
+  page.Counter("firn_protocol_calls_total", "Calls for ids, served or refused, by protocol.",
+               one.calls, {{"protocol", protocol}});
+  for (int i = 0; i < kReasons; ++i) {
+    const std::string reason(ReasonName(static_cast<Reason>(i)));
+    page.Counter("firn_protocol_refusals_total", "Calls refused, by protocol and reason.",
+                 one.refused[static_cast<size_t>(i)], {{"protocol", protocol}, {"reason", reason}});
+  }
+}
+
+}  // namespace
+
 void Describe(const DeskCounters::Sums& sums, MetricsPage& page) {
   page.Counter("firn_calls_total", "Calls for ids, served or refused.", sums.calls);
   for (int i = 0; i < kReasons; ++i) {
@@ -144,6 +158,9 @@ void Describe(const DeskCounters::Sums& sums, MetricsPage& page) {
     page.Counter("firn_refusals_total", "Calls refused, by reason.",
                  sums.refused[static_cast<size_t>(i)], {{"reason", reason}});
   }
+  sums.protocols.ForEach([&](ProtocolKind kind, const DeskCounters::OfProtocol& one) {
+    if (one.served) DescribeProtocol(std::string(ProtocolName(kind)), one, page);
+  });
   for (const auto& [tag, ids] : sums.issued) {
     page.Counter("firn_ids_total", "Ids issued, by tag.", ids, {{"tag", tag}});
   }

@@ -41,13 +41,26 @@ Json RefusedTagsJson(const ServerReport& report) {
   return tags;
 }
 
-Json RefusedJson(const DeskCounters::Sums& sums) {
+Json RefusedJson(const DeskCounters::Calls& calls) {
   Json refused = Json::object();
   for (int i = 0; i < kReasons; ++i) {
     const auto reason = static_cast<Reason>(i);
-    refused[std::string(ReasonName(reason))] = sums.refused[static_cast<size_t>(i)];
+    refused[std::string(ReasonName(reason))] = calls.refused[static_cast<size_t>(i)];
   }
   return refused;
+}
+
+// Those that the public port serves.
+Json ProtocolsJson(const DeskCounters::Sums& sums) {
+  Json protocols = Json::array();
+  sums.protocols.ForEach([&](ProtocolKind kind, const DeskCounters::OfProtocol& one) {
+    if (!one.served) return;
+    protocols.push_back({{"protocol", std::string(ProtocolName(kind))},
+                         {"connections", one.connections},
+                         {"calls", one.calls},
+                         {"refused", RefusedJson(one)}});
+  });
+  return protocols;
 }
 
 Json RegistryJson(const RegistryReport& registry) {
@@ -145,6 +158,7 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   if (const auto reload = backend.last_reload()) json["last_reload"] = ReloadJson(*reload);
   json["calls"] = sums.calls;
   json["refused"] = RefusedJson(sums);
+  json["protocols"] = ProtocolsJson(sums);
   json["tags"] = TagsJson(report, sums);
   json["refused_tags"] = RefusedTagsJson(report);
   json["refused_tags_count"] = report.refused_tags_count;

@@ -119,8 +119,9 @@ struct Totals {
 
   void Add(const LoopCounters& loop);
   uint64_t closed_by(CloseCause cause) const { return closed[static_cast<size_t>(cause)]; }
-  // Connections that are open.
+  // Connections that are open: all, and those of one protocol.
   uint64_t open() const;
+  uint64_t open(ProtocolKind kind) const { return recognised[kind] - ended[kind]; }
 };
 
 }  // namespace firn::front

@@ -116,7 +116,7 @@ class Issuing {
 
   DeskCounters::Sums Sums() const {
     DeskCounters::Sums sums;
-    counters.AddTo(sums);
+    counters.AddTo(sums, ProtocolKind::kThrift);
     return sums;
   }
 

@@ -3,8 +3,10 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "server/front/server_front.h"
@@ -58,6 +60,50 @@ TEST_F(RedisDoorTest, ServesRedisBesideTheOtherProtocols) {
         "firn_protocol_connections{door=\"public\",protocol=\"redis\"} 1\n"}) {
     const auto shown = [&] { return front_->Metrics().find(line) != std::string::npos; };
     EXPECT_TRUE(Eventually(kPatience, shown)) << line << front_->Metrics();
+  }
+}
+
+// The numbers of each protocol in /v1/status, as lines of /metrics.
+std::vector<std::string> AsMetrics(const nlohmann::json& protocols) {
+  std::vector<std::string> lines;
+  for (const auto& one : protocols) {
+    const std::string label = "protocol=\"" + one.at("protocol").get<std::string>() + '"';
+    lines.push_back("\nfirn_protocol_calls_total{" + label + "} " + one.at("calls").dump() + '\n');
+    lines.push_back("\nfirn_protocol_connections{door=\"public\"," + label + "} " +
+                    one.at("connections").dump() + '\n');
+    for (const auto& [reason, refused] : one.at("refused").items()) {
+      lines.push_back("\nfirn_protocol_refusals_total{" + label + ",reason=\"" + reason + "\"} " +
+                      refused.dump() + '\n');
+    }
+  }
+  return lines;
+}
+
+TEST_F(RedisDoorTest, CountsCallsAndConnectionsByProtocolInStatusAndMetrics) {
+  Open();
+  RawPeer redis(front_->port()), idle(front_->port()), http(front_->port());
+  EXPECT_EQ(Ask(idle, Resp({"PING"}), 7), "+PONG\r\n");
+  EXPECT_EQ(Ask(redis, Resp({"INCR", "slow"}), 4), ":1\r\n");
+  EXPECT_EQ(Ask(redis, Resp({"INCR", "nothing"}), 4), "-ERR");
+  EXPECT_EQ(Ask(http, "GET /v1/ids/slow HTTP/1.1\r\nHost: x\r\n\r\n", 12), "HTTP/1.1 200");
+  RawPeer admin(front_->admin_port());
+  ASSERT_TRUE(
+      admin.Send("GET /v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
+  const std::string answer = admin.ReceiveAll();
+  const auto protocols =
+      nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n"))).at("protocols");
+  ASSERT_EQ(protocols.size(), 3u) << protocols << " Dubbo is not enabled";
+  EXPECT_EQ(protocols[0]["protocol"], "thrift");
+  EXPECT_EQ(protocols[0]["connections"], 0);
+  EXPECT_EQ(protocols[1]["calls"], 1);
+  EXPECT_EQ(protocols[1]["connections"], 1) << "the admin port's is not counted";
+  EXPECT_EQ(protocols[2]["protocol"], "redis");
+  EXPECT_EQ(protocols[2]["calls"], 2);
+  EXPECT_EQ(protocols[2]["connections"], 2);
+  EXPECT_EQ(protocols[2]["refused"]["UNKNOWN_TAG"], 1);
+  const std::string metrics = front_->Metrics();
+  for (const std::string& line : AsMetrics(protocols)) {
+    EXPECT_NE(metrics.find(line), std::string::npos) << line << metrics;
   }
 }
 
