@@ -7,6 +7,7 @@
 
 #include "common/base/cat.h"
 #include "common/log/log.h"
+#include "registry/dubbo/dubbo_consumers.h"
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/restore_command.h"
@@ -67,12 +68,17 @@ void ClusterReader::Stop() {
 
 front::ClusterReading ClusterReader::Audit() {
   const std::lock_guard lock(mutex_);
-  return Shown(&Snapshot::audit);
+  return Shown(cluster_, 0);
 }
 
 front::ClusterReading ClusterReader::Tags() {
   const std::lock_guard lock(mutex_);
-  return Shown(&Snapshot::tags);
+  return Shown(cluster_, 1);
+}
+
+front::ClusterReading ClusterReader::Consumers() {
+  const std::lock_guard lock(mutex_);
+  return Shown(consumers_, 0);
 }
 
 front::ClusterReading ClusterReader::Who(int64_t id) {
@@ -94,12 +100,12 @@ front::ClusterReading ClusterReader::Who(int64_t id) {
   return {};
 }
 
-front::ClusterReading ClusterReader::Shown(Text Snapshot::*text) {
+front::ClusterReading ClusterReader::Shown(Subject& subject, size_t text) {
   if (Status can = Begin(); !can.ok()) return {.trouble = std::move(can)};
-  read_wanted_ = true;
+  subject.wanted = true;
   asked_.notify_one();
-  front::ClusterReading word{.json = snapshot_.*text, .trouble = read_trouble_};
-  if (word.json != nullptr) word.age = clock_.Boot() - snapshot_.at;
+  front::ClusterReading word{.json = subject.texts[text], .trouble = subject.trouble};
+  if (word.json != nullptr) word.age = clock_.Boot() - subject.at;
   return word;
 }
 
@@ -129,6 +135,7 @@ void ClusterReader::Loop() {
     if (!DoOne(lock)) asked_.wait_for(lock, kTurn);
   }
   session_.reset();
+  ensemble_.reset();
 }
 
 // Returns false if there is nothing to do now.
@@ -136,29 +143,34 @@ bool ClusterReader::DoOne(std::unique_lock<std::mutex>& lock) {
   const BootMs now = clock_.Boot();
   if (!questions_.empty() && now >= question_from_) {
     AnswerOne(lock);
-  } else if (read_wanted_ && now >= next_read_) {
-    ReadOnce(lock);
-  } else if (session_ != nullptr && now - asked_at_ >= limits_.idle) {
+  } else if (cluster_.wanted && now >= cluster_.next) {
+    Read(cluster_, lock);
+  } else if (consumers_.wanted && now >= consumers_.next) {
+    Read(consumers_, lock);
+  } else if ((session_ != nullptr || ensemble_ != nullptr) && now - asked_at_ >= limits_.idle) {
     session_.reset();
+    ensemble_.reset();
   } else {
     return false;
   }
   return true;
 }
 
-void ClusterReader::ReadOnce(std::unique_lock<std::mutex>& lock) {
+void ClusterReader::Read(Subject& subject, std::unique_lock<std::mutex>& lock) {
   const BootMs begun = clock_.Boot();
   lock.unlock();
-  Result<Snapshot> snapshot = ReadSnapshot();
+  Result<Contents> contents = (this->*subject.read)();
   lock.lock();
   const BootMs now = clock_.Boot();
-  read_wanted_ = false;
-  const Milliseconds every = snapshot.ok() && snapshot->paces_begin
+  subject.wanted = false;
+  const Milliseconds every = contents.ok() && contents->paces_begin
                                  ? std::min(limits_.read_every, kReadFirstPacesEvery)
                                  : limits_.read_every;
-  next_read_ = now + std::max(every, (now - begun) * (kPartOfTime - 1));
-  read_trouble_ = snapshot.status();
-  if (snapshot.ok()) snapshot_ = *std::move(snapshot);
+  subject.next = now + std::max(every, (now - begun) * (kPartOfTime - 1));
+  subject.trouble = contents.status();
+  if (!contents.ok()) return;
+  subject.texts = std::move(contents->texts);
+  subject.at = begun;
 }
 
 void ClusterReader::AnswerOne(std::unique_lock<std::mutex>& lock) {
@@ -175,19 +187,18 @@ void ClusterReader::AnswerOne(std::unique_lock<std::mutex>& lock) {
 }
 
 // A server that gets no more threads has no page about its cluster, and serves ids.
-Result<std::unique_ptr<Coordinator>> ClusterReader::OpenRegistry() {
+Result<std::unique_ptr<Coordinator>> ClusterReader::Open(bool ensemble) {
+  const OpenOptions options{.auth = place_.credentials, .time_limit = kReadLimit};
   try {
-    return open_(place_.registry, {.auth = place_.credentials, .time_limit = kReadLimit}, clock_,
-                 entropy_);
+    return ensemble ? OpenEnsemble(place_.registry, options, clock_)
+                    : open_(place_.registry, options, clock_, entropy_);
   } catch (const std::system_error& error) {
     return Unavailable(Cat("cannot open the registry: ", error.what()));
   }
 }
 
-// A failed session is discarded: the next read opens another.
-Status ClusterReader::OpenSession() {
-  if (session_ != nullptr) return {};
-  FIRN_ASSIGN(auto coordinator, OpenRegistry());
+Result<std::unique_ptr<ClusterReader::Session>> ClusterReader::OpenSession(bool ensemble) {
+  FIRN_ASSIGN(auto coordinator, Open(ensemble));
   auto session = std::make_unique<Session>();
   session->coordinator = std::move(coordinator);
   session->registry = std::make_unique<BlockingCoordinator>(*session->coordinator, clock_);
@@ -202,12 +213,18 @@ Status ClusterReader::OpenSession() {
     return Unavailable(
         Cat("no connection to the registry within ", limits_.patience.count(), " ms"));
   }
-  session_ = std::move(session);
+  return session;
+}
+
+// A failed session is discarded: the next read opens another.
+Status ClusterReader::OpenCluster() {
+  if (session_ != nullptr) return {};
+  FIRN_ASSIGN(session_, OpenSession(false));
   return {};
 }
 
-Result<ClusterReader::Snapshot> ClusterReader::ReadSnapshot() {
-  FIRN_TRY(OpenSession());
+Result<ClusterReader::Contents> ClusterReader::ReadCluster() {
+  FIRN_TRY(OpenCluster());
   const Now now = clock_.Read();
   // A registry that does not accept writes can still be read.
   const Status asked = WantPaces(*session_->registry);
@@ -235,15 +252,28 @@ Result<ClusterReader::Snapshot> ClusterReader::ReadSnapshot() {
   said["slots"] = audit->slots.size();
   said["at_ms"] = now.wall.ms();
   const Json tags{{"tags", TagsJson(*audit)}, {"at_ms", now.wall.ms()}};
-  return Snapshot{
-      .audit = TextOf(said),
-      .tags = TextOf(tags),
-      .at = now.boot,
+  return Contents{
+      .texts = {TextOf(said), TextOf(tags)},
       .paces_begin = wanted_for < kFirstPaces && audit->paces.size() < audit->providers.size()};
 }
 
+Result<ClusterReader::Contents> ClusterReader::ReadConsumers() {
+  Json said{{"consumers", Json::array()}, {"at_ms", clock_.Wall().ms()}};
+  if (!place_.registry.starts_with("zk://")) return Contents{{TextOf(said)}};
+  if (ensemble_ == nullptr) {
+    FIRN_ASSIGN(ensemble_, OpenSession(true));
+  }
+  const auto consumers = ReadDubboConsumers(*ensemble_->registry);
+  if (!consumers.ok()) {
+    ensemble_.reset();
+    return consumers.status();
+  }
+  said["consumers"] = DubboConsumersJson(*consumers);
+  return Contents{{TextOf(said)}};
+}
+
 Result<std::string> ClusterReader::ReadWho(int64_t id) {
-  FIRN_TRY(OpenSession());
+  FIRN_TRY(OpenCluster());
   const auto found = FindIssuers(*session_->registry, {id});
   if (found.ok()) return JsonText(IssuersJson(found->front()));
   if (found.code() == Code::kUnavailable || found.code() == Code::kUnknown) session_.reset();

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -20,7 +21,8 @@ namespace firn {
 
 // Reads the state of the whole cluster for the admin side, on a thread and in a registry session of
 // its own, so that the control thread never waits for it. Both start with the first request; the
-// session is closed when there was no request for a while.
+// session is closed when there was no request for a while. Dubbo's consumers, who are outside of
+// the cluster's nodes, are read in a second session.
 //
 // Servers report their activity only while it is requested (registry/servers/pace.h): each read
 // requests it for as long as its session lasts, so the first read does not show it yet.
@@ -49,6 +51,7 @@ class ClusterReader final : public front::ClusterView {
 
   front::ClusterReading Audit() override;
   front::ClusterReading Tags() override;
+  front::ClusterReading Consumers() override;
   front::ClusterReading Who(int64_t id) override;
 
   // Waits for the current read, a few seconds at most. Idempotent.
@@ -56,10 +59,20 @@ class ClusterReader final : public front::ClusterView {
 
  private:
   using Text = std::shared_ptr<const std::string>;
-  struct Snapshot {
-    Text audit, tags;
-    BootMs at;
+  using Texts = std::vector<Text>;
+  struct Contents {
+    Texts texts;
     bool paces_begin = false;  // servers are about to write their first rates
+  };
+  // Answers that are read together, while one of them is requested.
+  struct Subject {
+    Result<Contents> (ClusterReader::*read)();  // on the thread, without the lock
+    size_t texts_count;
+    Texts texts = Texts(texts_count);  // null until they have been read
+    BootMs at{};                       // of the texts
+    Status trouble{};                  // of the last read
+    bool wanted = false;
+    BootMs next{};  // earliest time of the next read
   };
   struct Answer {
     Text json;
@@ -75,17 +88,19 @@ class ClusterReader final : public front::ClusterView {
 
   // All of these are called with the lock; those that read release it meanwhile.
   Status Begin();  // fails if there is no registry to read
-  front::ClusterReading Shown(Text Snapshot::*text);
+  front::ClusterReading Shown(Subject& subject, size_t text);
   bool DoOne(std::unique_lock<std::mutex>& lock);
-  void ReadOnce(std::unique_lock<std::mutex>& lock);
+  void Read(Subject& subject, std::unique_lock<std::mutex>& lock);
   void AnswerOne(std::unique_lock<std::mutex>& lock);
   void ForgetAnswers(BootMs now);
 
   void Loop();
   // On the thread, without the lock.
-  Result<std::unique_ptr<Coordinator>> OpenRegistry();
-  Status OpenSession();
-  Result<Snapshot> ReadSnapshot();
+  Result<std::unique_ptr<Coordinator>> Open(bool ensemble);
+  Result<std::unique_ptr<Session>> OpenSession(bool ensemble);
+  Status OpenCluster();
+  Result<Contents> ReadCluster();
+  Result<Contents> ReadConsumers();
   Result<std::string> ReadWho(int64_t id);
 
   const Place place_;
@@ -93,19 +108,18 @@ class ClusterReader final : public front::ClusterView {
   const Clock& clock_;
   Entropy& entropy_;
   const RegistryOpener open_;
-  std::unique_ptr<Session> session_;  // used by the thread only
-  uint64_t activity_failures_ = 0;    // likewise
+  // Used by the thread only. `ensemble_` is at ZooKeeper's root, where Dubbo's nodes are.
+  std::unique_ptr<Session> session_, ensemble_;
+  uint64_t activity_failures_ = 0;  // likewise
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable asked_;
   std::thread thread_;
   bool going_on_ = true;
-  bool read_wanted_ = false;
   BootMs asked_at_;
-  BootMs next_read_;  // earliest time of the next read
   BootMs question_from_;
-  Snapshot snapshot_;
-  Status read_trouble_;
+  Subject cluster_{&ClusterReader::ReadCluster, 2};  // audit, tags
+  Subject consumers_{&ClusterReader::ReadConsumers, 1};
   std::deque<int64_t> questions_;
   std::map<int64_t, Answer> answers_;
 };

@@ -54,4 +54,16 @@ Result<std::vector<DubboConsumer>> ReadDubboConsumers(BlockingCoordinator& ensem
   return all;
 }
 
+Json DubboConsumersJson(const std::vector<DubboConsumer>& consumers) {
+  Json all = Json::array();
+  for (const DubboConsumer& one : consumers) {
+    all.push_back({{"interface", one.interface},
+                   {"host", one.host},
+                   {"application", one.application},
+                   {"pid", one.pid},
+                   {"dubbo", one.version}});
+  }
+  return all;
+}
+
 }  // namespace firn

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/json/json.h"
 #include "registry/seam/blocking_coordinator.h"
 
 namespace firn {
@@ -27,5 +28,8 @@ Result<DubboConsumer> ParseDubboConsumer(std::string_view interface, std::string
 // Reads the consumers of both interfaces, in the order of interfaces, then of nodes. Leaves out
 // other names. `ensemble` is at ZooKeeper's root.
 Result<std::vector<DubboConsumer>> ReadDubboConsumers(BlockingCoordinator& ensemble);
+
+// Returns them as an array, for scripts and for the console.
+Json DubboConsumersJson(const std::vector<DubboConsumer>& consumers);
 
 }  // namespace firn

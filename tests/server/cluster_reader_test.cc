@@ -187,10 +187,19 @@ TEST_F(ClusterReaderTest, RefusesRequestsBeyondItsLimit) {
   EXPECT_EQ(reader_->Who(4 << 22).trouble.code(), Code::kUnavailable);
 }
 
+TEST_F(ClusterReaderTest, FindsNoConsumersWithoutZooKeeper) {
+  ReadWith({});
+  const auto word = Answer([&] { return reader_->Consumers(); });
+  ASSERT_NE(word.json, nullptr) << word.trouble.message();
+  EXPECT_EQ(AnyJson::parse(*word.json).at("consumers"), AnyJson::array());
+  EXPECT_EQ(opened_, 0) << "Dubbo's consumers register in ZooKeeper only";
+}
+
 TEST_F(ClusterReaderTest, ReportsThatAStaticServerHasNoRegistry) {
   ClusterReader alone({.registry = "static:7", .credentials = ""}, {}, SystemClock(),
                       SystemEntropy());
   EXPECT_EQ(alone.Audit().trouble.code(), Code::kUnavailable);
+  EXPECT_EQ(alone.Consumers().trouble.code(), Code::kUnavailable);
   EXPECT_EQ(alone.Who(1).trouble.code(), Code::kUnavailable);
 }
 

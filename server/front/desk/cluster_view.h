@@ -27,6 +27,8 @@ class ClusterView {
   virtual ClusterReading Audit() = 0;
   // All its tags.
   virtual ClusterReading Tags() = 0;
+  // The Dubbo consumers that are registered in the cluster's ZooKeeper; none with another registry.
+  virtual ClusterReading Consumers() = 0;
   // The process that issued an id. kInvalid: none of the cluster's.
   virtual ClusterReading Who(int64_t id) = 0;
 };

@@ -21,8 +21,8 @@ class ClusterHandler final : public HttpHandler {
 
   Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
     const auto id = Behind("/v1/who/", request.path);
-    const bool audit = request.path == "/v1/audit";
-    if (!id && !audit && request.path != "/v1/tags") return Outcome::kNotMine;
+    const Subject subject = SubjectOf(request.path);
+    if (!id && subject == nullptr) return Outcome::kNotMine;
     answer.for_admins = true;
     if (const std::string why = guard_.WhyNot(request); !why.empty()) {
       answer.SetText(403, why + "\n");
@@ -38,12 +38,21 @@ class ClusterHandler final : public HttpHandler {
     } else if (id) {
       TellWho(*id, answer);
     } else {
-      Tell(audit ? cluster_.Audit() : cluster_.Tags(), answer);
+      Tell((cluster_.*subject)(), answer);
     }
     return Outcome::kAnswered;
   }
 
  private:
+  using Subject = ClusterReading (ClusterView::*)();
+
+  static Subject SubjectOf(std::string_view path) {
+    if (path == "/v1/audit") return &ClusterView::Audit;
+    if (path == "/v1/tags") return &ClusterView::Tags;
+    if (path == "/v1/consumers") return &ClusterView::Consumers;
+    return nullptr;
+  }
+
   void TellWho(std::string_view text, HttpAnswer& answer) {
     const Result<int64_t> id = ParseId(Base::kDecimal, text);
     if (!id.ok()) return AnswerBad(id.status(), answer);

@@ -7,6 +7,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "common/base/url_encoding.h"
+#include "registry/dubbo/dubbo_node.h"
+#include "registry/open/open_coordinator.h"
+#include "registry/seam/blocking_coordinator.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
@@ -63,6 +67,23 @@ class ClusterViewTest : public testing::Test {
   AnyJson HolderOf(const RunningServer& server, const std::string& id) {
     return Told(server, "/v1/who/" + id).at("holders").at(0);
   }
+  // Writes what a consumer of io.firn.IdService does.
+  void RegisterConsumer(const std::string& url) {
+    auto coordinator = OpenEnsemble(registry_, {}, SystemClock());
+    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
+    BlockingCoordinator ensemble(**coordinator, SystemClock());
+    ASSERT_TRUE(ensemble.Connect(kPatience).ok());
+    const std::string folder = DubboInterface{"io.firn.IdService", {}}.Folder("consumers");
+    std::vector<Write> writes;
+    for (size_t end = folder.find('/', 1); end != std::string::npos;
+         end = folder.find('/', end + 1)) {
+      writes.push_back(Write::Create(folder.substr(0, end), "", Lifetime::kPersistent));
+    }
+    writes.push_back(Write::Create(folder, "", Lifetime::kPersistent));
+    writes.push_back(Write::Create(folder + "/" + UrlEncode(url), "", Lifetime::kPersistent));
+    const WriteOutcome outcome = ensemble.Multi(writes);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  }
   static std::string IdOf(const RunningServer& server) {
     return AnyJson::parse(server.Get("/v1/ids/default").body).at("ids").at(0);
   }
@@ -88,6 +109,19 @@ TEST_F(ClusterViewTest, EveryServerShowsTheWholeCluster) {
         Told(*server, "/v1/tags", [](const AnyJson& told) { return told.at("tags").size() == 2; });
     EXPECT_EQ(tags.at("tags").at(1).at("step"), "50");
   }
+}
+
+TEST_F(ClusterViewTest, ListsDubboConsumersAsTheCommandDoes) {
+  EXPECT_EQ(Told(*servers_[0], "/v1/consumers").at("consumers"), AnyJson::array());
+  RegisterConsumer("consumer://10.0.0.9/io.firn.IdService?application=shop&pid=7&release=3.3.2");
+  const AnyJson shown = Told(*servers_[0], "/v1/consumers",
+                             [](const AnyJson& told) { return !told.at("consumers").empty(); });
+  EXPECT_EQ(shown.at("consumers"), Firn({"servers", "--consumers"}).at("consumers"));
+  EXPECT_EQ(shown.at("consumers").at(0), (AnyJson{{"interface", "io.firn.IdService"},
+                                                  {"host", "10.0.0.9"},
+                                                  {"application", "shop"},
+                                                  {"pid", "7"},
+                                                  {"dubbo", "3.3.2"}}));
 }
 
 TEST_F(ClusterViewTest, NamesTheIssuerOfAnIdAfterItsServerEnded) {

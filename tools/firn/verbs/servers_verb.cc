@@ -118,15 +118,10 @@ Result<Output> RunConsumers() {
   FIRN_ASSIGN(RegistrySession session, RegistrySession::OpenEnsemble());
   FIRN_ASSIGN(const std::vector<DubboConsumer> consumers, ReadDubboConsumers(session.registry()));
   Output output;
-  output.json["consumers"] = Json::array();
+  output.json["consumers"] = DubboConsumersJson(consumers);
   Table table({"INTERFACE", "HOST", "APPLICATION", "PID", "DUBBO"});
   for (const DubboConsumer& one : consumers) {
     table.Add({one.interface, one.host, one.application, one.pid, one.version});
-    output.json["consumers"].push_back({{"interface", one.interface},
-                                        {"host", one.host},
-                                        {"application", one.application},
-                                        {"pid", one.pid},
-                                        {"dubbo", one.version}});
   }
   output.text = table.Text();
   return output;

@@ -16,6 +16,7 @@ class ScriptedCluster final : public ClusterView {
  public:
   ClusterReading Audit() override { return asked += "audit ", word; }
   ClusterReading Tags() override { return asked += "tags ", word; }
+  ClusterReading Consumers() override { return asked += "consumers ", word; }
   ClusterReading Who(int64_t id) override { return asked += std::to_string(id) + " ", word; }
 
   void Say(const std::string& json, Milliseconds age, Status trouble = {}) {
@@ -49,14 +50,14 @@ class HttpClusterTest : public testing::Test {
 
 TEST_F(HttpClusterTest, ReturnsTheLastReadingWithItsAge) {
   cluster_.Say(R"({"faults":[]})", Milliseconds(1'234));
-  for (const char* path : {"/v1/audit", "/v1/tags", "/v1/who/4194304"}) {
+  for (const char* path : {"/v1/audit", "/v1/tags", "/v1/consumers", "/v1/who/4194304"}) {
     const HttpAnswer answer = *Ask(path);
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(answer.for_admins && answer.no_store) << path;
     const AnyJson told = AnyJson::parse(answer.body);
     EXPECT_EQ(told, (AnyJson{{"faults", AnyJson::array()}, {"age_ms", 1'234}})) << path;
   }
-  EXPECT_EQ(cluster_.asked, "audit tags 4194304 ");
+  EXPECT_EQ(cluster_.asked, "audit tags consumers 4194304 ");
 }
 
 TEST_F(HttpClusterTest, ARequestBeforeTheFirstReadingGetsARetryTime) {
