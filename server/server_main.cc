@@ -177,6 +177,7 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
   if (Status some = AllowDescriptors(options->listen.limits); !some.ok()) {
     return Fail(some, 2);
   }
+  WarnOfPlainPasswords(*options);
   for (;;) {
     auto server = ServerProgram::Open(*options, SystemClock(), SystemEntropy());
     if (!server.ok()) return Fail(server.status(), server.code() == Code::kInvalid ? 2 : 1);
@@ -186,7 +187,6 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
     NotifyServiceManager("READY=1");
     LogInfo("started").With("sequencer", FLAGS_sequencer) << "sequencer " << FLAGS_sequencer;
     WarnOfCertificates(**server);
-    WarnOfPlainPasswords(*options);
 
     signals.Serve();
     if (ServeUntilAsked(**server, signals)) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "common/id/layout.h"
 #include "common/time/clock.h"
@@ -13,6 +14,7 @@
 #include "tests/server/program/running_server.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tls_authority.h"
 
 namespace firn {
 namespace {
@@ -208,6 +210,42 @@ TEST_F(FirnServerTest, RefusesAnAddressThatClientsCannotReach) {
       {BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"), "--listen=0.0.0.0:7609"});
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_NE(finished.err.find("--advertise"), std::string::npos) << finished.err;
+}
+
+// The address belongs to no host, so the server stops before it listens.
+TEST_F(FirnServerTest, WarnsOfPasswordsOnAPlainPortThatOtherHostsCanReach) {
+  const std::string users = dir_ / "users";
+  std::ofstream(users) << "alice:secret\n";
+  ASSERT_EQ(chmod(users.c_str(), 0600), 0);
+  TlsAuthority authority("warns");
+  authority.Sign("server");
+  const auto log = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"),
+                               "--registry=dir://" + (dir_ / "registry"), "--listen=192.0.2.1:7609",
+                               "--admin_listen=127.0.0.1:0"});
+    const Finished finished = RunToEnd(more);
+    EXPECT_EQ(finished.exit_code, 1) << finished.err;
+    return finished.err;
+  };
+  const std::string with_users = "--redis_auth_file=" + users;
+  const char* const warning =
+      "passwords of --redis_auth_file cross the plain port 192.0.2.1:7609; set --tls_cert";
+  EXPECT_NE(log({with_users}).find(warning), std::string::npos);
+  EXPECT_EQ(log({}).find("passwords"), std::string::npos) << "no passwords are used";
+  EXPECT_EQ(log({with_users, "--tls_cert=" + authority.File("server.crt"),
+                 "--tls_key=" + authority.File("server.key")})
+                .find("passwords"),
+            std::string::npos)
+      << "TLS encrypts them";
+}
+
+TEST_F(FirnServerTest, DoesNotWarnOfPasswordsOnLoopback) {
+  const std::string users = dir_ / "users";
+  std::ofstream(users) << "alice:secret\n";
+  ASSERT_EQ(chmod(users.c_str(), 0600), 0);
+  RunningServer server(dir_ / "state", {"--redis_auth_file=" + users});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_EQ(server.log().find("passwords"), std::string::npos) << server.log();
 }
 
 }  // namespace
