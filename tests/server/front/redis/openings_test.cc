@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/server/front/connection_rig.h"
+#include "tests/server/front/dubbo/dubbo_messages.h"
 #include "tests/server/front/http/http_calls.h"
 #include "tests/server/front/redis/redis_side.h"
 #include "tests/server/front/thrift_calls.h"
@@ -22,14 +23,16 @@ class OpeningsTest : public ConnectionTest {
     return {.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, backend, counters),
             .thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend, counters),
             .http = MakeHttp(issuing_, http_),
-            .redis = MakeRedisProtocol(backend, redis_, nullptr)};
+            .redis = MakeRedisProtocol(backend, redis_, nullptr),
+            .dubbo = MakeDubboProtocol(backend, dubbo_, dubbo_state_, dubbo_messages_)};
   }
 
   // One request for an id of `slow` in each protocol.
   static std::vector<std::string> Requests() {
     return {ThriftCalls(ThriftCoding::kBinary).GetId("slow"),
             ThriftCalls(ThriftCoding::kCompact).GetId("slow"),
-            "GET /v1/ids/slow HTTP/1.1\r\nHost: x\r\n\r\n", Resp({"INCR", "slow"})};
+            "GET /v1/ids/slow HTTP/1.1\r\nHost: x\r\n\r\n", Resp({"INCR", "slow"}),
+            DubboCall{}.Bytes()};
   }
 
   void OpenAll() {
@@ -52,6 +55,9 @@ class OpeningsTest : public ConnectionTest {
   Issuing issuing_;
   IdDesk http_{issuing_.issuer, issuing_.counters, Method::kHttp, "order"};
   IdDesk redis_{issuing_.issuer, issuing_.counters, Method::kRedis, "order"};
+  IdDesk dubbo_{issuing_.issuer, issuing_.counters, Method::kDubbo, "order"};
+  DubboState dubbo_state_;
+  DubboCounters dubbo_messages_;
   IoShare all_{limits_, clock_, All()};
 };
 
