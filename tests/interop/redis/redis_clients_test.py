@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Redis clients of other languages take ids from a running firn-server: plain, with a login, and over TLS.
+"""Redis clients of other languages take ids from a running firn-server: plain, with a login and rights, and over TLS.
 
     redis_clients_test.py FIRN_SERVER FIRN FOLDER CLIENT
 
-CLIENT is one of python, ioredis, node-redis, go, lettuce, jedis. Its packages, at the versions that this folder
-pins, are installed into FOLDER unless they are there. Exit 77 when the language or its packages are missing.
+CLIENT is one of python, ioredis, node-redis, go, lettuce, jedis, hiredis. Its packages, at the versions that this
+folder pins, are installed into FOLDER unless they are there. Exit 77 when the language or its packages are missing.
+Debian's hiredis knows neither RESP3 nor TLS.
 
 Each client program prints the ids that it took one by one, then those of a pipeline, then `refused:` and the error
 of an INCR of a tag that does not exist.
@@ -85,21 +86,34 @@ def java_client(name):
     return build
 
 
+def c_client(folder):
+    require("cc")
+    program = os.path.join(folder, "hiredis_client")
+    subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program,
+                    os.path.join(HERE, "c", "hiredis_client.c"), "-lhiredis"], check=True)
+    return [program], {}
+
+
 CLIENTS = {"python": python_client, "ioredis": node_client("ioredis_client.js"),
            "node-redis": node_client("node_redis_client.js"), "go": go_client,
-           "lettuce": java_client("Lettuce"), "jedis": java_client("JedisClient")}
+           "lettuce": java_client("Lettuce"), "jedis": java_client("JedisClient"), "hiredis": c_client}
 
 
 class RedisClientsTest(redis_test.RedisTest):
     """The servers of redis_test, and none of its tests."""
 
     command, environment = [], {}
+    protocols = [2, 3]
 
-    def take(self, server, protocol, **environment):
-        done = subprocess.run(
+    def run_client(self, server, protocol, **environment):
+        return subprocess.run(
             [*self.command, "127.0.0.1", str(server.port), str(protocol), str(COUNT)],
             env={**os.environ, **self.environment, **environment}, capture_output=True, text=True,
             timeout=interop.PATIENCE_S)
+
+    def take(self, server, protocol, **environment):
+        """The client's report of a refused call, after it has taken ids."""
+        done = self.run_client(server, protocol, **environment)
         *ids, refused = done.stdout.strip().split("\n")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         numbers = [int(id) for id in ids]
@@ -107,17 +121,32 @@ class RedisClientsTest(redis_test.RedisTest):
         self.assertEqual(numbers, sorted(numbers))
         self.assertTrue(refused.startswith("refused: "), done.stdout)
         self.assertIn("nothing", refused)
+        return refused
 
     def test_takes_ids(self):
         self.patiently(self.plain, "INCR", "order")
-        for protocol in 2, 3:
+        for protocol in self.protocols:
             with self.subTest(protocol=protocol):
                 self.take(self.plain, protocol)
+
+    def test_takes_ids_with_a_login_and_the_rights_of_its_user(self):
+        self.patiently(self.closed, "INCR", "order", flags=["--no-auth-warning", "--user", "alice", "--pass", "secret"])
+        for protocol in self.protocols:
+            with self.subTest(protocol=protocol):
+                refused = self.take(self.closed, protocol, **USER)
+                self.assertIn("user 'redis:alice' has no right to ids of 'nothing'", refused)
+
+    def test_reports_a_missing_login(self):
+        for protocol in self.protocols:
+            with self.subTest(protocol=protocol):
+                done = self.run_client(self.closed, protocol)
+                self.assertRegex(done.stdout + done.stderr, "NOAUTH|[Aa]uthentication")
+                self.assertNotRegex(done.stdout, r"(?m)^\d+$")
 
     def test_takes_ids_with_a_login_and_over_tls(self):
         flags = ["--tls", "--cacert", self.ca, "-a", "word", "--no-auth-warning"]
         self.patiently(self.encrypted, "INCR", "order", flags=flags)
-        for protocol in 2, 3:
+        for protocol in self.protocols:
             with self.subTest(protocol=protocol):
                 self.take(self.encrypted, protocol, FIRN_CA=self.ca, **USER)
 
@@ -134,5 +163,9 @@ if __name__ == "__main__":
     client, folder = sys.argv.pop(4), os.path.abspath(sys.argv.pop(3))
     os.makedirs(folder, exist_ok=True)
     RedisClientsTest.command, RedisClientsTest.environment = CLIENTS[client](folder)
-    interop.main(only(RedisClientsTest, "test_takes_ids", "test_takes_ids_with_a_login_and_over_tls"),
-                 "redis-cli", "firn")
+    tests = ["test_takes_ids", "test_takes_ids_with_a_login_and_the_rights_of_its_user", "test_reports_a_missing_login"]
+    if client == "hiredis":
+        RedisClientsTest.protocols = [2]
+    else:
+        tests.append("test_takes_ids_with_a_login_and_over_tls")
+    interop.main(only(RedisClientsTest, *tests), "redis-cli", "firn")

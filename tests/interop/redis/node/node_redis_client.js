@@ -9,7 +9,7 @@ async function main() {
   const { FIRN_USER: username, FIRN_PASSWORD: password, FIRN_CA: ca } = process.env;
   const client = createClient({
     username, password, name: 'node-redis', RESP: Number(protocol),
-    socket: { host, port: Number(port), ...(ca ? { tls: true, ca: fs.readFileSync(ca) } : {}) },
+    socket: { host, port: Number(port), reconnectStrategy: false, ...(ca ? { tls: true, ca: fs.readFileSync(ca) } : {}) },
   });
   client.on('error', (error) => console.log('error:', error.message));
   await client.connect();
