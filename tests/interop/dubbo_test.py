@@ -7,98 +7,30 @@ Maven copies the packages that dubbo/VERSION/pom.xml names into FOLDER, unless t
 when they cannot be fetched, or a tool is not installed.
 """
 
-import fcntl
-import filecmp
-import glob
+import json
 import os
 import re
-import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
+import urllib.error
 import urllib.request
 
+import dubbo_consumer
 import interop
 import programs
 
 sys.path.insert(0, os.path.join(interop.HERE, "..", "conformance"))
-import builds
 import cluster
-
-SOURCES = os.path.join(interop.HERE, "dubbo", "java")
-INTERFACE = os.path.join(interop.HERE, "..", "..", "client", "java", "firn-client", "src", "main", "java", "io", "firn",
-                         "IdService.java")
-# Consumers need both of Java 17 to read exceptions and dates.
-OPENS = ["--add-opens", "java.base/java.lang=ALL-UNNAMED", "--add-opens", "java.base/java.math=ALL-UNNAMED"]
-UNREACHABLE = ("Unknown host", "Connection refused", "Connect timed out", "Network is unreachable",
-               "Connection timed out", "Temporary failure in name resolution", "Could not transfer artifact")
-
-
-def fetch(version, folder):
-    """The class path of the packages."""
-    jars = os.path.join(folder, version)
-    os.makedirs(jars, exist_ok=True)
-    wanted = os.path.join(interop.HERE, "dubbo", version, "pom.xml")
-    with open(os.path.join(jars, "lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = os.path.join(jars, "pom.xml")
-        if not os.path.exists(done) or not filecmp.cmp(wanted, done, shallow=False):
-            for old in glob.glob(jars + "/*.jar"):
-                os.unlink(old)
-            copied = subprocess.run(["mvn", "-q", "-B", "-f", wanted, "dependency:copy-dependencies",
-                                     "-DoutputDirectory=" + jars], capture_output=True, text=True)
-            if copied.returncode != 0:
-                if any(word in copied.stdout for word in UNREACHABLE):
-                    interop.skip("the packages of Dubbo cannot be fetched")
-                raise SystemExit("mvn failed:\n" + copied.stdout + copied.stderr)
-            shutil.copy(wanted, done)
-    return jars + "/*"
 
 
 class Member(cluster.Member):
     def start(self, *more):
         # On a loaded machine the registry takes longer to say that a tag does not exist than a call waits by default.
         super().start("--dubbo", "--issue_wait_ms=5000", *more)
-
-
-class Consumer:
-    """A program with Dubbo, which answers one line for each command."""
-
-    def __init__(self, case, *where):
-        hosts = os.path.join(case.folder, "hosts")
-        with open(hosts, "w") as file:
-            file.write(f"127.0.0.1 {socket.gethostname()} localhost\n")
-        # Dubbo replaces 127.0.0.1 by an address of the host, unless the host has no other.
-        network = ["-Ddubbo.network.interface.ignored=.*", "-Djdk.net.hosts.file=" + hosts,
-                   "-Djava.net.preferIPv4Stack=true"]
-        self.log = os.path.join(case.folder, f"consumer-{'-'.join(where).replace('/', '_')}.log")
-        with open(self.log, "w") as log:
-            self.process = programs.start(
-                ["java", *OPENS, *network, *builds.QUICK, "-Xmx256m", "-cp", case.path, "DubboConsumer", *where],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=case.folder)
-        self.expect("ready")
-
-    def expect(self, line):
-        while (read := self.process.stdout.readline().strip()) != line:
-            if not read and self.process.poll() is not None:
-                with open(self.log) as log:
-                    raise SystemExit("the consumer ended:\n" + log.read()[-4000:])
-
-    def ask(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        while (line := self.process.stdout.readline()):
-            if line.startswith("> "):
-                return line[2:].rstrip("\n")
-        raise SystemExit(f"no answer to '{command}'; see {self.log}")
-
-    def end(self):
-        programs.end(self.process)
 
 
 class DubboTest(unittest.TestCase):
@@ -129,7 +61,7 @@ class DubboTest(unittest.TestCase):
 
     @classmethod
     def consumer(cls, *where):
-        cls.consumers.append(Consumer(cls, *where))
+        cls.consumers.append(dubbo_consumer.Consumer(cls.path, cls.folder, *where))
         return cls.consumers[-1]
 
     @classmethod
@@ -210,6 +142,21 @@ class DubboTest(unittest.TestCase):
                                         capture_output=True, text=True).stdout
         cluster.patiently("the consumer is not listed", lambda: re.search(
             r"io\.firn\.IdService +127\.0\.0\.1 +firn-test +" + str(consumer.process.pid), listed()))
+        cluster.patiently("the admin port does not list the consumer", lambda: any(
+            one["pid"] == str(consumer.process.pid) for one in self.admin("/v1/consumers").get("consumers", [])))
+        self.direct.ask("nextId default")
+        dubbo = {one["protocol"]: one for one in self.admin("/v1/status")["protocols"]}["dubbo"]
+        self.assertGreater(dubbo["connections"], 0)
+        self.assertGreater(dubbo["calls"], 0)
+
+    def admin(self, path):
+        """The answer of the first server's admin port; an empty one before it has read ZooKeeper."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.members[0].admin}{path}", timeout=5) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as refused:
+            self.assertEqual(refused.code, 503)
+            return {}
 
     def peers(self, consumer, calls):
         """The servers that get so many calls, each with its share."""
@@ -251,15 +198,8 @@ class DubboTest(unittest.TestCase):
 if __name__ == "__main__":
     version, packages = sys.argv[3:5]
     del sys.argv[3:5]
-    for tool in "java", "javac", "mvn":
-        if not shutil.which(tool):
-            interop.skip(f"{tool} is not installed")
     if not os.path.exists("/usr/share/java/zookeeper.jar"):
         interop.skip("ZooKeeper (libzookeeper-java) is not installed")
-    DubboTest.path = fetch(version, packages)
     with tempfile.TemporaryDirectory(prefix="firn-dubbo-") as classes:
-        sources = [INTERFACE, *glob.glob(SOURCES + "/**/*.java", recursive=True)]
-        subprocess.run(["javac", "-nowarn", "-proc:none", "-Xlint:none", "-cp", DubboTest.path, "-d", classes, *sources],
-                       check=True)
-        DubboTest.path += ":" + classes
+        DubboTest.path = dubbo_consumer.class_path(version, packages, classes)
         interop.main(DubboTest, "java", "firn")

@@ -15,6 +15,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.dubbo.config.ApplicationConfig;
 import org.apache.dubbo.config.ReferenceConfig;
 import org.apache.dubbo.config.RegistryConfig;
+import org.apache.dubbo.config.SslConfig;
+import org.apache.dubbo.config.bootstrap.DubboBootstrap;
 import org.apache.dubbo.rpc.RpcContext;
 import org.apache.dubbo.rpc.service.EchoService;
 import org.apache.dubbo.rpc.service.GenericService;
@@ -36,6 +38,7 @@ public class DubboConsumer {
   }
 
   public static void main(String[] arguments) throws Exception {
+    useTls();
     DubboConsumer consumer = new DubboConsumer(arguments[0], arguments.length > 1 ? arguments[1] : "");
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
     System.out.println("ready");
@@ -44,6 +47,16 @@ public class DubboConsumer {
       System.out.flush();
     }
     System.exit(0);
+  }
+
+  /** Dubbo 3.3 uses TLS only if it has a certificate of its own. */
+  private static void useTls() {
+    if (System.getenv("FIRN_CA") == null) return;
+    SslConfig ssl = new SslConfig();
+    ssl.setClientTrustCertCollectionPath(System.getenv("FIRN_CA"));
+    ssl.setClientKeyCertChainPath(System.getenv("FIRN_CERT"));
+    ssl.setClientPrivateKeyPath(System.getenv("FIRN_KEY"));
+    DubboBootstrap.getInstance().ssl(ssl);
   }
 
   private String answer(String[] words) {
