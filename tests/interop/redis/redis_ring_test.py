@@ -28,12 +28,11 @@ IDS_AFTER_FAULT = 2_000
 
 
 class Load:
-    """A go-redis program that takes ids through a Ring until it is ended."""
+    """A program that takes ids until its standard input ends, and prints each id or failure."""
 
-    def __init__(self, command, servers):
-        self.process = programs.start(
-            [*command, "ring", *(f"127.0.0.1:{server.port}" for server in servers)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, command, environment=None):
+        self.process = programs.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                      env={**os.environ, **(environment or {})})
         self.ids, self.failures = [], collections.Counter()
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
@@ -60,6 +59,10 @@ class Load:
         self.reader.join()
 
 
+def report(fault, load):
+    print(f"after {fault}: {len(load.ids)} ids, {sum(load.failures.values())} failed calls", flush=True)
+
+
 class RedisRingTest(unittest.TestCase):
     program = firn = folder = None
     command = []
@@ -78,33 +81,29 @@ class RedisRingTest(unittest.TestCase):
         for server in servers:
             for tag in tags:
                 server.becomes(tag, "ID")
-        load = Load(self.command, servers)
+        load = Load([*self.command, "ring", *(f"127.0.0.1:{server.port}" for server in servers)])
         load.takes(IDS_AFTER_FAULT)
 
         servers[0].process.kill()
         servers[0].process.wait()
         load.takes(IDS_AFTER_FAULT)
-        self.report("kill -9", load)
+        report("kill -9", load)
 
         servers[1].process.send_signal(signal.SIGSTOP)
         load.takes(IDS_AFTER_FAULT)
         servers[1].process.send_signal(signal.SIGCONT)
         load.takes(IDS_AFTER_FAULT)
-        self.report("pause", load)
+        report("pause", load)
 
         self.assertEqual(servers[2].stop(), 0, servers[2].log())
         load.takes(IDS_AFTER_FAULT)
-        self.report("clean stop", load)
+        report("clean stop", load)
 
         load.end()
         self.assertEqual(servers[1].stop(), 0, servers[1].log())
         duplicates = len(load.ids) - len(set(load.ids))
         self.assertEqual(duplicates, 0)
         self.assertEqual(sum(load.failures.values()), 0, load.failures)
-
-    def report(self, fault, load):
-        print(f"after {fault}: {len(load.ids)} ids, {sum(load.failures.values())} failed calls",
-              flush=True)
 
 
 if __name__ == "__main__":
