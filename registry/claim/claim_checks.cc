@@ -64,11 +64,12 @@ std::string MetaFault(const ClaimOptions& options, const Result<ClusterMeta>& me
                       const std::string& uuid) {
   if (!meta.ok()) return meta.status().message();
   if (!uuid.empty() && meta->uuid != uuid) {
-    return Cat("this state folder belongs to cluster ", uuid,
-               ", but the registry contains cluster ", meta->uuid,
-               "; set --registry to the former cluster's registry, set another --state_dir, or, if ",
-               meta->uuid, " replaced the former by mistake, run the ",
-               PrintCommand(PrintedCommand::kRestore), " command that servers of ", uuid, " print");
+    return Cat(
+        "this state folder belongs to cluster ", uuid, ", but the registry contains cluster ",
+        meta->uuid,
+        "; set --registry to the former cluster's registry, set another --state_dir, or, if ",
+        meta->uuid, " replaced the former by mistake, run the ",
+        PrintCommand(PrintedCommand::kRestore), " command that servers of ", uuid, " print");
   }
   if (meta->layout != options.layout.text()) {
     return "the cluster's layout is " + meta->layout + ", not " + options.layout.text();

@@ -87,8 +87,8 @@ struct DoorCall {
   std::vector<std::string> names{};
   // The name under which it has logged in, as its protocol knows it; empty: it has not.
   std::string user{};
-  // The caller's trace of the present request, for logs and histories; empty: unknown. A parked call
-  // refers to it.
+  // The caller's trace of the present request, for logs and histories; empty: unknown. A parked
+  // call refers to it.
   std::string trace_id{};
   // So many requests at the front may be served at once, where that is less work.
   size_t together = 1;
