@@ -11,11 +11,12 @@ namespace firn {
 
 // A server's history of the past 15 minutes, for charts that are complete when they are opened.
 //
-// Tick belongs to one thread; Read may be called by any.
+// Tick belongs to one thread; Read may be called by any. The newest sample of Read is of the period
+// that has begun, so that a chart shows at once what happens.
 class PaceLog {
  public:
-  // Returns the activity since the previous call.
-  using Measure = std::function<ServerPace(BootMs now)>;
+  // Returns the activity since the end of the period before. `ends`: the next period begins now.
+  using Measure = std::function<ServerPace(BootMs now, bool ends)>;
 
   PaceLog(BootMs started, Measure measure) : measure_(std::move(measure)), newest_end_(started) {}
 
@@ -26,7 +27,7 @@ class PaceLog {
 
  private:
   const Measure measure_;
-  mutable std::mutex mutex_;  // guards the members below, only while they are copied
+  mutable std::mutex mutex_;  // guards the calls of measure_ and the members below
   std::deque<PaceHistory::Sample> samples_;
   BootMs newest_end_;
 };

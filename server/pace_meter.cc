@@ -34,15 +34,23 @@ PaceMeter::Counted PaceMeter::Add(const front::Totals& totals,
   return counted;
 }
 
+ServerPace PaceMeter::Between(const Counted& before, const Counted& now) {
+  return {.over = now.at - before.at,
+          .ids = now.ids - before.ids,
+          .calls = now.calls - before.calls,
+          .refused = now.refused - before.refused,
+          .p99_us = P99(now.took, before.took)};
+}
+
 ServerPace PaceMeter::Read(const front::Totals& totals, const front::DeskCounters::Sums& sums,
                            BootMs now) {
   const Counted counted = Add(totals, sums, now);
-  const Counted before = std::exchange(last_, counted);
-  return {.over = now - before.at,
-          .ids = counted.ids - before.ids,
-          .calls = counted.calls - before.calls,
-          .refused = counted.refused - before.refused,
-          .p99_us = P99(counted.took, before.took)};
+  return Between(std::exchange(last_, counted), counted);
+}
+
+ServerPace PaceMeter::Peek(const front::Totals& totals, const front::DeskCounters::Sums& sums,
+                           BootMs now) const {
+  return Between(last_, Add(totals, sums, now));
 }
 
 }  // namespace firn

@@ -19,6 +19,10 @@ class PaceMeter {
   // `totals` are of the public port. `now` is later than at the last reading, or at the start.
   ServerPace Read(const front::Totals& totals, const front::DeskCounters::Sums& sums, BootMs now);
 
+  // Like Read, but the next call begins where this one did.
+  ServerPace Peek(const front::Totals& totals, const front::DeskCounters::Sums& sums,
+                  BootMs now) const;
+
  private:
   struct Counted {
     BootMs at;
@@ -27,6 +31,7 @@ class PaceMeter {
   };
   static Counted Add(const front::Totals& totals, const front::DeskCounters::Sums& sums,
                      BootMs now);
+  static ServerPace Between(const Counted& before, const Counted& now);
 
   Counted last_;
 };

@@ -105,7 +105,11 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
       pace_(clock.Boot()),
       logged_(clock.Boot()),
       pace_log_(clock.Boot(),
-                [this](BootMs now) { return logged_.Read(front_.totals(), front_.sums(), now); }),
+                [this](BootMs now, bool ends) {
+                  const front::Totals totals = front_.totals();
+                  const front::DeskCounters::Sums sums = front_.sums();
+                  return ends ? logged_.Read(totals, sums, now) : logged_.Peek(totals, sums, now);
+                }),
       pace_publisher_(node_->loop().coordinator(), entropy, options_.advertise.ToString(),
                       [this](BootMs now) { return Pace(now); }),
       cluster_({.registry = options_.place.registry,

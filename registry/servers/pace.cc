@@ -29,7 +29,7 @@ Status TakeHistory(const Json* member, PaceHistory& history) {
   if (!member->is_object()) return Corrupt("history is not an object");
   JsonReader read(*member);
   int64_t age_ms = 0;
-  FIRN_TRY(read.Number("age_ms", age_ms, 0).status());
+  FIRN_TRY(read.Number("age_ms", age_ms, 1 - PaceHistory::kEvery.count()).status());
   history.age = Milliseconds(age_ms);
   const Json* const first = read.Find(kColumns[0].first);
   history.samples.resize(first != nullptr ? first->size() : 0);

@@ -28,6 +28,14 @@ TEST_F(PaceMeterTest, ReportsTheActivitySinceTheLastReading) {
             (ServerPace{.over = Milliseconds(500), .ids = 3, .calls = 2, .refused = 1}));
 }
 
+TEST_F(PaceMeterTest, APeekEndsNoReading) {
+  sums_.issued = {{"a", 40}};
+  const ServerPace peeked = meter_.Peek(totals_, sums_, BootMs(3'000));
+  EXPECT_EQ(peeked, (ServerPace{.over = Milliseconds(2'000), .ids = 40}));
+  sums_.issued["a"] = 50;
+  EXPECT_EQ(Read(6'000), (ServerPace{.over = Milliseconds(5'000), .ids = 50}));
+}
+
 TEST_F(PaceMeterTest, P99CoversNewRequestsOnlyAndIsMissingWithoutAny) {
   totals_.latency[front::ProtocolKind::kThrift].buckets[3] = 98;
   totals_.latency[front::ProtocolKind::kHttp].buckets[3] = 1;

@@ -29,7 +29,7 @@ TEST(ServerPaceTest, JsonReadsBackAsWritten) {
 
 TEST(ServerPaceTest, HistoryConnectionsAndConsoleReadBackAsWritten) {
   ServerPace pace = kSome;
-  pace.history = {.age = Milliseconds(3'000), .samples = {{70, 2, 64}, {}, {5, 0, 8}}};
+  pace.history = {.age = Milliseconds(-3'000), .samples = {{70, 2, 64}, {}, {5, 0, 8}}};
   pace.connections = {{"http", 1}, {"redis", 20}};
   pace.console = "http://10.0.0.7:7610/";
   EXPECT_EQ(*ParsePace(FormatPace(pace)), pace);
@@ -49,7 +49,7 @@ TEST(ServerPaceTest, OmitsAHistoryThatDoesNotFit) {
 }
 
 TEST(ServerPaceTest, RefusesInvalidHistories) {
-  for (const char* text : {"1", "{}", R"({"age_ms":-1,"ids":[],"refused":[],"p99_us":[]})",
+  for (const char* text : {"1", "{}", R"({"age_ms":-10000,"ids":[],"refused":[],"p99_us":[]})",
                            R"({"age_ms":1,"ids":[1],"refused":[],"p99_us":[]})",
                            R"({"age_ms":1,"ids":[-1],"refused":[0],"p99_us":[0]})",
                            R"({"age_ms":1,"ids":["1"],"refused":[0],"p99_us":[0]})",
