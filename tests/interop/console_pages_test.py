@@ -222,4 +222,4 @@ class ConsolePagesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    interop.main(ConsolePagesTest, "chromium")
+    interop.main(ConsolePagesTest, "chromium", program=False)

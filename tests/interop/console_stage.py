@@ -59,7 +59,8 @@ class Stage:
         if path == "/metrics":
             return 200, "text/plain", self.metrics().encode()
         made = {"/v1/status": self.status, "/v1/audit": self.audit, "/v1/tags": self.tags,
-                "/v1/servers": self.listed, "/v1/history": lambda: self.history(0)}.get(path)
+                "/v1/servers": self.listed, "/v1/consumers": self.consumers,
+                "/v1/history": lambda: self.history(0)}.get(path)
         if made is None:
             return 404, "application/json", b'{"error":{"message":"not staged"}}'
         return 200, "application/json", json.dumps(made()).encode()
@@ -80,12 +81,16 @@ class Stage:
         return 4000 * wave * (1 + 3 * (i % 5 == 0))
 
     def history(self, i):
-        last = int(time.time() / 10)
-        length = 2 if self.scene == "fresh" else 90
-        periods = range(last - length, last)
+        """The newest sample is of the period that has begun."""
+        now = time.time()
+        last = int(now / 10)
+        length, part = 2 if self.scene == "fresh" else 90, now % 10 / 10
+        periods = range(last + 1 - length, last + 1)
         refused = [40 if self.scene == "trouble" and i == 1 and 20 < p % 90 < 35 else 0 for p in periods]
-        return {"every_ms": 10000, "age_ms": int(time.time() % 10 * 1000),
-                "ids": [self.ids(i, p) for p in periods], "refused": refused,
+        ids = [self.ids(i, p) for p in periods]
+        for counts in ids, refused:
+            counts[-1] = int(counts[-1] * part)
+        return {"every_ms": 10000, "age_ms": int(10000 * part) - 10000, "ids": ids, "refused": refused,
                 "p99_us": [0 if self.scene == "fresh" else 64 << (p + i) % 3 for p in periods]}
 
     def is_silent(self, i):
@@ -93,7 +98,7 @@ class Stage:
 
     def pace(self, i):
         history = self.history(i)
-        made = {"over_ms": 5000, "ids": history["ids"][-1] // 2, "calls": history["ids"][-1] // 20,
+        made = {"over_ms": 5000, "ids": history["ids"][-2] // 2, "calls": history["ids"][-2] // 20,
                 "refused": 20 if self.scene == "trouble" and i == 1 else 0,
                 "age_ms": 95_000 if self.is_silent(i) else 300, "history": history,
                 "connections": {"thrift": 0 if self.scene == "fresh" else 40 + i % 9, "http": 3,
@@ -166,6 +171,8 @@ class Stage:
         trouble, now = self.scene == "trouble", time.time()
         issued = 0 if self.scene == "fresh" else int(1_000_000 + 9000 * (now - self.started))
         rfc = "2026-11-25T03:15:17Z"
+        refused = {reason: int(now - self.started) if trouble and reason == "STORE_DOWN" else 0
+                   for reason in REASONS}
         return {"state": "READY", "cluster_uuid": "0c5a…", "cluster_name": "zk://zk1,zk2,zk3",
                 "application": "firn", "address": self.address(0), "layout": "time:41 machine:10 sequence:12",
                 "layout_ends": "2089-09-06T15:47:35Z", "rack_bits": RACK_BITS, "machine_bits": 10,
@@ -175,8 +182,7 @@ class Stage:
                                                      "renewals": 1440, "renewals_failed": 0},
                 "frozen": False, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
                 "started": rfc, "clock_skew_ms": 2, "certificates": [], "calls": issued // 10,
-                "refused": {reason: 0 if self.scene != "trouble" or reason != "STORE_DOWN" else
-                            int(now - self.started) for reason in REASONS},
+                "refused": refused, "protocols": self.protocols(refused),
                 "tags": [{"tag": "default", "strategy": "snowflake", "issued": issued},
                          {"tag": "order", "strategy": "segment", "high": "25000", "step": 2000,
                           "supply": 25000, "supply_seconds": 12.5, "issued": 0 if not issued else 2000}],
@@ -187,12 +193,25 @@ class Stage:
                     {"tag": "old", "state": "disabled", "reason": "REJECTED", "why": "disabled"}],
                 "refused_tags_count": 2 if trouble else 1, "version": "0.1.0", "build": "abc1234"}
 
+    def protocols(self, refused):
+        counts = {"thrift": 25000, "http": 12000, "redis": 2000, "dubbo": 0}
+        if self.scene == "fresh":
+            counts = dict.fromkeys(counts, 0)
+        return [{"protocol": name, "connections": calls // 1000, "calls": calls,
+                 "refused": refused if name == "thrift" else dict.fromkeys(REASONS, 0)}
+                for name, calls in counts.items()]
+
+    def consumers(self):
+        shop = {"interface": "firn.IdService", "application": "shop", "dubbo": "3.3.0"}
+        made = [] if self.scene == "fresh" or self.servers < 12 else [
+            {**shop, "host": f"10.1.0.{i}", "pid": str(300 + i)} for i in range(self.servers // 6)]
+        return {"consumers": made, "at_ms": self.now_ms(), "age_ms": 900}
+
     def metrics(self):
         if self.scene == "fresh":
-            return 'firn_protocol_connections{door="public",protocol="http"} 0\n'
+            return ""
         lines = []
         for name, requests in ("http", 12000), ("redis", 2000), ("thrift", 25000):
-            lines += [f'firn_protocol_connections{{door="public",protocol="{name}"}} {requests // 1000}']
             lines += [f'firn_request_seconds_bucket{{door="public",protocol="{name}",le="{le}"}} {count}'
                       for le, count in (("3.2e-05", requests // 2), ("6.4e-05", requests), ("+Inf", requests))]
         return "\n".join(lines) + "\n"

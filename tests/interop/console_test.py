@@ -98,18 +98,10 @@ class ConsoleTest(unittest.TestCase):
         self.becomes("facts", r"13: worker 3, rack 1.*connected")
         self.becomes("tags", r"default\s+snowflake\b")
         self.becomes("refused", r"UNKNOWN_TAG\s+\d+\b")
-        self.becomes("protocols", r"http\s+[\d,]+\s+[\d,]+\s+[\d.,]+ [µm]s")
+        self.becomes("protocols", r"http\s+[\d,]+\s+[1-9][\d,]*\s+[1-9][\d,]*\s+[\d.,]+ [µm]s")
 
     def test_charts_have_data_when_the_page_first_shows_them(self):
-        deadline = time.time() + interop.PATIENCE_S
-        while True:  # the server takes a sample every ten seconds
-            self.one_id(self.server)
-            with urllib.request.urlopen(
-                    f"http://127.0.0.1:{self.server.admin_port}/v1/history") as answer:
-                if sum(json.load(answer)["ids"]) > 0:
-                    break
-            self.assertLess(time.time(), deadline)
-            time.sleep(0.5)
+        self.one_id(self.server)  # the server does not wait for the end of the period
         page = self.open()
         first = page.wait("document.querySelector('#chart-ids svg, #chart-ids p')?.outerHTML")
         self.assertIn("Highest:", first)
@@ -134,7 +126,7 @@ class ConsoleTest(unittest.TestCase):
                 time.sleep(0.5)
         self.open()
         agree("")
-        self.run_firn("tags", "create", "storeless", "strategy=segment", "store=away")
+        self.run_firn("tags", "create", "--force", "storeless", "strategy=segment", "store=away")
         try:
             agree("storeless")
             self.assertEqual(self.browser.evaluate("document.getElementById('banner').className"), "refused")

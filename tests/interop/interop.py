@@ -27,10 +27,11 @@ def skip(sentence):
     sys.exit(77)
 
 
-def main(case, needs, *others):
-    """Runs the tests of one class. The paths of firn-server and then of `others` are taken from the
-    command line and become attributes of the class, with a `folder` of its own. `needs` is a command."""
-    for name in ("program", *others):
+def main(case, needs, *others, program=True):
+    """Runs the tests of one class. The paths of firn-server, unless `program` is false, and then of `others`
+    are taken from the command line and become attributes of the class, with a `folder` of its own. `needs`
+    is a command."""
+    for name in (*["program"] * program, *others):
         setattr(case, name, os.path.abspath(sys.argv.pop(1)))
     if not shutil.which(needs):
         skip(f"{needs} is not installed")

@@ -7,21 +7,29 @@ const kEveryMs = 10000, kPeriods = 90, kColours = 8, kHeight = 190,
 const kColumns = ['ids', 'refused', 'p99_us'];
 
 const colours = new Map();  // address -> number of its colour, kept while it is among the largest
-let series = [], lastPeriod = 0, chosen = null;  // chosen: a period that the reader points at
+// The last period with a sample, the last that is complete, and one that the reader points at.
+let series = [], lastPeriod = 0, complete = 0, chosen = null;
 
 // ---- from histories to series -------------------------------------------------------------------
 
 const totalOf = (values) => values.reduce((sum, value) => sum + value, 0);
 
+// Seconds for which the newest sample counts. Below 0, its age says when its period ends.
+export const secondsOf = (history) =>
+    Math.max(1000, kEveryMs + Math.min(0, history.age_ms)) / 1000;
+
 // Samples of a server by period. Ages, not clocks, say when a sample was taken.
 function samplesOf({address, history, age_ms: ageMs}) {
   const samples = new Map(), length = history.ids.length;
+  const whole = kEveryMs / 1000 / secondsOf(history);  // from a part of a period to all of it
   const newest = Date.now() - ageMs - history.age_ms - kEveryMs / 2;
   for (let i = 0; i < length; ++i) {
     const period = Math.floor((newest - (length - 1 - i) * kEveryMs) / kEveryMs);
     samples.set(period, Object.fromEntries(kColumns.map((name) => [name, history[name][i]])));
   }
-  return {address, samples, last: Math.floor(newest / kEveryMs), ids: totalOf(history.ids),
+  const last = Math.floor(newest / kEveryMs), {ids, refused, ...rest} = samples.get(last);
+  samples.set(last, {ids: ids * whole, refused: refused * whole, ...rest});
+  return {address, samples, last, complete: history.age_ms < 0 ? last - 1 : last, ids: totalOf(history.ids),
           refused: totalOf(history.refused)};
 }
 
@@ -59,9 +67,10 @@ export function setHistories(histories) {
   series = largest.map((server) => ({...server, colour: String(colours.get(server.address))}));
   const others = servers.slice(largest.length);
   if (others.length > 0) series.push(sumOf(others));
-  // The last period for which every server that still reports has a sample.
-  const newest = Math.max(...servers.map(({last}) => last));
-  lastPeriod = Math.min(...servers.map(({last}) => last).filter((last) => last >= newest - 2));
+  // The last period of which every server that still reports has told all.
+  lastPeriod = Math.max(...servers.map(({last}) => last));
+  complete = Math.min(...servers.map((one) => one.complete).filter((one) => one >= lastPeriod - 3));
+  if (!series.some(({samples}) => samples.has(complete))) complete = lastPeriod;
   showCharts();
 }
 
@@ -152,13 +161,16 @@ function showChart(chart, periods) {
   const at = chosen === null ? [] : [make('line', {
     class: 'chosen', x1: x(chosen - periods[0] + 0.5), x2: x(chosen - periods[0] + 0.5),
     y1: kMargin.top, y2: kHeight - kMargin.bottom})];
+  const pale = Number(x(complete + 1 - periods[0])), later = make('rect', {
+    class: 'later', x: pale, y: kMargin.top, width: (width - kMargin.right - pale).toFixed(1),
+    height: kHeight - kMargin.top - kMargin.bottom});
   const label = `${chart.title}, the past 15 minutes. ` +
       (top > 0 ? `Highest: ${chart.text(top)}.` : chart.empty);
   show(into, make('svg', {'role': 'img', 'aria-label': label, 'width': width, 'height': kHeight,
                           'viewBox': `0 0 ${width} ${kHeight}`},
-                  ...frame(chart, axis, periods, width), ...top > 0 ? paths : [], ...at,
+                  ...frame(chart, axis, periods, width), ...top > 0 ? [...paths, later] : [], ...at,
                   ...top > 0 ? [] : [make('text',
-                      {'class': 'none', 'x': (width + kMargin.left) / 2, 'y': kHeight / 2,
+                      {'class': 'none', 'x': (width + kMargin.left) / 2, 'y': 42,
                        'text-anchor': 'middle'}, chart.empty)]));
 }
 
@@ -177,7 +189,7 @@ export function showCharts() {
 }
 
 function showLegend() {
-  const period = chosen ?? lastPeriod;
+  const period = chosen ?? complete;
   const heads = ['server', ...kCharts.map(({unit}) => unit)];
   const values = (one) => kCharts.map((chart) => {
     const value = valueAt(one, period, chart.name);
@@ -190,7 +202,8 @@ function showLegend() {
     return make('td', {class: 'number'}, !chart.stacked && value === 0 ? '–' : chart.text(value));
   });
   show(element('legend'), make('table', {},
-      make('caption', {}, `${clock(period * kEveryMs)} to ${clock((period + 1) * kEveryMs)} UTC`),
+      make('caption', {}, `${clock(period * kEveryMs)} to ${clock((period + 1) * kEveryMs)} UTC` +
+          (period > complete ? ', incomplete' : '')),
       make('thead', {}, make('tr', {}, heads.map((head, i) => make('th',
           {scope: 'col', class: i > 0 ? 'number' : undefined}, head)))),
       make('tbody', {},
@@ -217,7 +230,7 @@ function onKey(event) {
   if (event.key === 'Escape') return choose(null);
   if (step === undefined || series.length === 0) return;
   event.preventDefault();
-  choose((chosen ?? lastPeriod + 1) + step);
+  choose((chosen ?? complete) + step);
 }
 
 export function startCharts() {

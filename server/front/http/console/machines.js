@@ -7,7 +7,7 @@ const kCellsMax = 4096;
 // Names of a slot's states, in the order of the key.
 const kUses = {held: 'held', unattended: 'granted, holder away', passed: 'expired',
                released: 'given back', reserved: 'reserved for another system', retired: 'retired',
-               poisoned: 'bound is absurd', unreadable: 'unreadable', unused: 'never used'};
+               poisoned: 'bound too far ahead', unreadable: 'unreadable', unused: 'never used'};
 
 let rackBits = 0, current = null;  // current: the cell that Tab reaches
 

@@ -4,38 +4,30 @@
 import {setHistories, showCharts, startCharts} from './charts.js';
 import {element, show} from './format.js';
 import {showMap, startMachines} from './machines.js';
-import {showHealth, showRefusals, showServer, showTags, showTotals} from './overview.js';
+import {showConsumers, showHealth, showRefusals, showServer, showTags, showTotals} from './overview.js';
 import {forgetId, pageOf, showPage} from './pages.js';
 import {historiesOf, meet, showServers, startServers} from './servers.js';
 
 const kServerEveryMs = 2000, kClusterEveryMs = 5000, kFirstReportsMs = 20000;
 
 // What was read last; null: nothing yet.
-const view = {status: null, audit: null, unread: '', servers: [], tags: null, history: null,
-              rates: new Map(), protocols: [], connections: {}};
+const view = {status: null, audit: null, unread: '', servers: [], tags: null, consumers: [],
+              history: null, rates: new Map(), protocols: []};
 let before = null;  // {at, status}: the reading before
 
 // ---- this server --------------------------------------------------------------------------------
 
-// Of each protocol of the public port: open connections, requests and their 99th percentile.
-function protocolsOf(metrics) {
-  const found = new Map();
-  const of = (name) => {
-    if (!found.has(name)) found.set(name, {name, open: 0, requests: 0, buckets: []});
-    return found.get(name);
-  };
-  for (const [, name, open] of metrics.matchAll(
-      /^firn_protocol_connections\{door="public",protocol="(\w+)"\} (\d+)$/gm)) {
-    of(name).open = Number(open);
-  }
+// Each protocol of the public port, with the 99th percentile of its requests; 0: none.
+function protocolsOf(status, metrics) {
+  const took = new Map(status.protocols.map(({protocol}) => [protocol, []]));
   for (const [, name, le, requests] of metrics.matchAll(
       /^firn_request_seconds_bucket\{door="public",protocol="(\w+)",le="([^"]+)"\} (\d+)$/gm)) {
-    of(name).buckets.push([Number(le.replace('+Inf', 'Infinity')), Number(requests)]);
+    took.get(name)?.push([Number(le.replace('+Inf', 'Infinity')), Number(requests)]);
   }
-  return [...found.values()].map(({name, open, buckets}) => {
-    const requests = buckets.at(-1)?.[1] ?? 0;
+  return status.protocols.map((one) => {
+    const buckets = took.get(one.protocol), requests = buckets.at(-1)?.[1] ?? 0;
     const most = buckets.find(([, below]) => below >= 0.99 * requests)?.[0] ?? 0;
-    return {name, open, requests, p99: requests > 0 && Number.isFinite(most) ? most * 1e6 : 0};
+    return {...one, p99: requests > 0 && Number.isFinite(most) ? Math.round(most * 1e6) : 0};
   });
 }
 
@@ -55,8 +47,8 @@ async function readServer() {
       fetch('/metrics').then((answer) => answer.text()),
       fetch('/v1/history').then((answer) => answer.json())]);
     const now = {at: performance.now(), status};
-    Object.assign(view, {status, history, rates: ratesOf(now), protocols: protocolsOf(metrics)});
-    view.connections = Object.fromEntries(view.protocols.map(({name, open}) => [name, open]));
+    Object.assign(view, {status, history: {...history, fetched: Date.now()}, rates: ratesOf(now),
+                         protocols: protocolsOf(status, metrics)});
     showServer(view);
     showRefusals(status, before?.status);
     before = now;
@@ -83,8 +75,8 @@ function pauseAfter(audit) {
 
 async function readCluster() {
   try {
-    const [audit, tags, servers] =
-        await Promise.all([ask('/v1/audit'), ask('/v1/tags'), ask('/v1/servers')]);
+    const [audit, tags, servers, consumers] = await Promise.all(
+        [ask('/v1/audit'), ask('/v1/tags'), ask('/v1/servers'), ask('/v1/consumers')]);
     const why = audit.error?.message ?? '';
     view.unread = /being read/.test(why) ? '' : why;
     if (!audit.error) {
@@ -93,6 +85,7 @@ async function readCluster() {
     }
     if (tags.tags) view.tags = tags.tags;
     view.servers = servers.servers ?? [];
+    view.consumers = consumers.consumers ?? [];
     showAll();
   } catch {
     // readServer says so.
@@ -104,11 +97,11 @@ async function readCluster() {
 
 let page = pageOf(location.hash);
 
-// The histories of all servers that have reported; until then, that of this one.
+// The histories of this server and of all others that have reported.
 function histories() {
-  const all = view.audit === null ? [] : historiesOf(view.audit);
-  if (view.history === null || all.some(({address}) => address === view.status.address)) return all;
-  return [...all, {address: view.status.address, history: view.history, age_ms: 0}];
+  const {status: {address: own}, history, audit} = view;
+  const others = audit === null ? [] : historiesOf(audit).filter(({address}) => address !== own);
+  return [{address: own, history, age_ms: Date.now() - history.fetched}, ...others];
 }
 
 function showAll() {
@@ -121,6 +114,7 @@ function showAll() {
   showServers(view);
   showMap(view);
   showTags(view);
+  showConsumers(view);
 }
 
 function turnPage() {

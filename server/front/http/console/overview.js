@@ -1,11 +1,12 @@
 // The overview: what is wrong, totals, tags, and this server.
 
+import {secondsOf} from './charts.js';
 import {bannerOf, linesOf, troublesOf} from './findings.js';
 import {clock, count, duration, element, latency, make, moment, number, pairs, rate, show, showTable,
         tagLink} from './format.js';
 import {connectionsText, missing, totalsOf} from './servers.js';
 
-const kLinesMax = 20, kRecentMax = 10;
+const kLinesMax = 20, kRecentMax = 10, kConsumersMax = 50;
 const kUrgencies = {data: 'Act now', refused: 'Calls are refused', soon: 'Act soon', note: 'Note',
                     good: 'Healthy', unknown: 'Reading'};
 
@@ -35,13 +36,13 @@ const tile = (name, value, note, kind) => make('div', {class: `tile ${kind ?? ''
 
 // Until the other servers have reported, the values of this one, from its own history.
 function ownTotals({status, history}) {
-  const last = (name) => history?.[name].at(-1) ?? 0;
+  const last = (name) => history[name].at(-1) ?? 0, seconds = secondsOf(history);
   return {reported: 1, all: undefined, serving: status.state === 'READY' ? 1 : 0,
-          ids: last('ids') / 10, refused: last('refused') / 10, p99: last('p99_us') || undefined};
+          ids: last('ids') / seconds, refused: last('refused') / seconds, p99: last('p99_us') || undefined};
 }
 
 export function showTotals(view) {
-  const {status, audit, tags} = view;
+  const {status, audit, tags, consumers} = view;
   const known = audit !== null && totalsOf(audit).reported > 0;
   const totals = known ? totalsOf(audit) : ownTotals(view);
   const partly = audit === null || !known ? 'this server' :
@@ -50,9 +51,9 @@ export function showTotals(view) {
   const disabled = status.refused_tags.filter(({state}) => state === 'disabled').length;
   const refusedTags = status.refused_tags_count - disabled;
   const tagCount = tags?.length ?? status.tags.length;
-  const connections = totals.connections ?? view.connections;
+  const connections = totals.connections ??
+      Object.fromEntries(view.protocols.map(({protocol, connections: open}) => [protocol, open]));
   const sum = Object.values(connections).reduce((all, open) => all + open, 0);
-  const {dubbo = 0} = connections;
   show(element('totals'),
        tile('servers serving', audit === null ? number(totals.serving) :
             `${number(totalsOf(audit).serving)} of ${number(audit.providers.length)}`,
@@ -64,7 +65,7 @@ export function showTotals(view) {
        tile('p99', totals.p99 === undefined ? 'no calls' : latency(totals.p99),
             known && totals.all > 1 ? 'slowest server' : partly),
        tile('connections', number(sum), connectionsText(connections)),
-       dubbo > 0 ? tile('Dubbo consumers', number(dubbo), 'connections') : null,
+       consumers.length > 0 ? tile('Dubbo consumers', number(consumers.length), 'registered') : null,
        tile('tags', number(tagCount), refusedTags > 0 ? `${number(refusedTags)} refused here` : '',
             refusedTags > 0 ? 'warn' : ''),
        tile('machine ids held', held === undefined ? number(status.machines.length) : number(held),
@@ -111,6 +112,19 @@ export function showTags(view) {
   show(element('tagscount'), number(list.length));
 }
 
+const kConsumers = [{name: 'application'}, {name: 'host'}, {name: 'pid', number: true},
+                    {name: 'interface'}, {name: 'Dubbo'}];
+
+export function showConsumers({consumers}) {
+  const more = consumers.length - kConsumersMax;
+  element('consumersection').hidden = consumers.length === 0;
+  show(element('consumerscount'), `${number(consumers.length)} registered in ZooKeeper` +
+      (more > 0 ? `, the first ${kConsumersMax} of them` : ''));
+  showTable(element('consumers'), 'Dubbo consumers', kConsumers, consumers.slice(0, kConsumersMax)
+      .map((one) => [one.application || '–', one.host, one.pid || '–', one.interface, one.dubbo || '–']),
+            'No Dubbo consumer is registered.');
+}
+
 // ---- this server --------------------------------------------------------------------------------
 
 // A server that looks for a machine id has no number yet.
@@ -140,11 +154,13 @@ export function showServer({status, protocols}) {
     ['started', moment(Date.parse(status.started))],
     ['version', status.version]]));
   showTable(element('protocols'), 'Protocols of this server', [
-    {name: 'protocol'}, {name: 'open connections', number: true}, {name: 'requests', number: true},
-    {name: 'p99', number: true}],
-            protocols.map(({name, open, requests, p99}) => [
-              name, number(open), number(requests), p99 > 0 ? latency(p99) : '–']),
-            'No protocol was used yet.');
+    {name: 'protocol'}, {name: 'connections', number: true}, {name: 'calls for ids', number: true},
+    {name: 'refused', number: true}, {name: 'p99', number: true}],
+            protocols.map(({protocol, connections, calls, refused, p99}) => [
+              protocol, number(connections), number(calls),
+              number(Object.values(refused).reduce((sum, of) => sum + of, 0)),
+              p99 > 0 ? latency(p99) : '–']),
+            'None.');
 }
 
 export function showRefusals(status, before) {
