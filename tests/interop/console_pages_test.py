@@ -86,6 +86,8 @@ class ConsolePagesTest(unittest.TestCase):
         page.evaluate("document.getElementById('more').click()")
         self.assertEqual(page.evaluate("document.querySelectorAll('#servers tbody tr').length"), 100)
         self.assertIn("93 others", page.text("legend"))
+        self.assertIn("16 registered", page.text("consumerscount"))
+        self.assertRegex(page.text("consumers"), r"shop\s+10\.1\.0\.0\s+300\s+firn\.IdService\s+3\.3\.0")
 
     def test_charts_have_axes_and_a_legend_that_adds_up(self):
         page = self.show(12, "trouble")
