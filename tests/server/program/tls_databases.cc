@@ -64,7 +64,7 @@ class TlsMariaDb final : public TlsSql<MariaDb> {
     std::vector<Right> all;
     for (const std::string right : {"SELECT", "INSERT", "UPDATE"}) {
       all.push_back({"mariadb -e \"REVOKE " + right + " ON ids.firn_tag FROM 'firn'@'%'\"",
-                     right + " on firn_tag"});
+                     "the user " + right + " on"});
     }
     return all;
   }
@@ -90,8 +90,8 @@ class TlsPostgres final : public TlsSql<Postgres> {
   std::vector<Right> rights() const override {
     std::vector<Right> all;
     for (const std::string right : {"SELECT", "INSERT", "UPDATE"}) {
-      all.push_back(
-          {"psql ids -c \"REVOKE " + right + " ON firn_tag FROM firn\"", right + " on firn_tag"});
+      all.push_back({"psql ids -c \"REVOKE " + right + " ON firn_tag FROM firn\"",
+                     "the user " + right + " on"});
     }
     return all;
   }
