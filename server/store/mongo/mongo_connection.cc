@@ -23,6 +23,15 @@ std::string Line(const char* text) {
   return std::string(all.substr(0, all.find('\n')));
 }
 
+// The cause in libmongoc's sentence about a handshake, without the commands and options around it.
+std::string_view HandshakeFault(std::string_view message) {
+  constexpr std::string_view kBegin = "TLS handshake failed: ", kEnd = " calling hello on ";
+  if (const size_t at = message.find(kBegin); at != message.npos) {
+    message.remove_prefix(at + kBegin.size());
+  }
+  return message.substr(0, message.find(kEnd));
+}
+
 // The code of an error that the server reports for a command that it did not execute.
 std::optional<Code> RefusalOf(uint32_t number) {
   if (number == kUserNotFound || number == kUnauthorized || number == kAuthenticationFailed) {
@@ -297,7 +306,7 @@ Status MongoConnection::Fail(const Document& reply, const MongoError& error) {
   }
   const bool about_tls = place_.tls.mode != TlsMode::kOff && !by_server &&
                          failure.message().find("TLS") != std::string::npos;
-  if (about_tls) failure = place_.tls.Failed(place_.ToString(), failure.message());
+  if (about_tls) failure = place_.tls.Failed(place_.ToString(), HandshakeFault(failure.message()));
   Close();  // whatever state it is in, a new one is in a known one
   return failure;
 }
