@@ -24,12 +24,12 @@ std::string Line(const char* text) {
 }
 
 // The cause in libmongoc's sentence about a handshake, without the commands and options around it.
-std::string_view HandshakeFault(std::string_view message) {
+std::string HandshakeFault(std::string_view message) {
   constexpr std::string_view kBegin = "TLS handshake failed: ", kEnd = " calling hello on ";
   if (const size_t at = message.find(kBegin); at != message.npos) {
     message.remove_prefix(at + kBegin.size());
   }
-  return message.substr(0, message.find(kEnd));
+  return std::string(message.substr(0, message.find(kEnd)));
 }
 
 // The code of an error that the server reports for a command that it did not execute.
