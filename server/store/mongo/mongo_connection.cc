@@ -25,9 +25,12 @@ std::string Line(const char* text) {
 
 // The cause in libmongoc's sentence about a handshake, without the commands and options around it.
 std::string HandshakeFault(std::string_view message) {
-  constexpr std::string_view kBegin = "TLS handshake failed: ", kEnd = " calling hello on ";
-  if (const size_t at = message.find(kBegin); at != message.npos) {
-    message.remove_prefix(at + kBegin.size());
+  constexpr std::string_view kEnd = " calling hello on ";
+  for (const std::string_view begin :
+       {"TLS handshake failed: ", "certificate verify failed (20): "}) {
+    if (const size_t at = message.find(begin); at != message.npos) {
+      message.remove_prefix(at + begin.size());
+    }
   }
   return std::string(message.substr(0, message.find(kEnd)));
 }
