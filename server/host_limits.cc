@@ -123,6 +123,10 @@ std::string LimitsInForce() {
 
 void ExplainLimitsAtTheEnd() { usual_end = std::set_terminate(End); }
 
-void NoteServing() { serving = true; }
+void NoteServing() {
+  constexpr size_t kSpare = 32 * 1024 * 1024;
+  operator delete(operator new(kSpare));  // it is mapped, and not touched
+  serving = true;
+}
 
 }  // namespace firn

@@ -41,7 +41,8 @@ std::string LimitsInForce();
 // abort.
 void ExplainLimitsAtTheEnd();
 
-// Must be called when the start has succeeded.
+// Must be called when the start has succeeded. Throws std::bad_alloc if too little memory is left
+// for calls.
 void NoteServing();
 
 }  // namespace firn

@@ -119,7 +119,7 @@ TEST_F(HostLimitsTest, NamesAThreadLimitOfItsControlGroup) {
 }
 
 TEST_F(HostLimitsTest, ServesWithLittleMemoryInItsControlGroup) {
-  const ControlGroup group("memory", "memory.max", "memory.limit_in_bytes", 32 * kMiB);
+  const ControlGroup group("memory", "memory.max", "memory.limit_in_bytes", 48 * kMiB);
   if (!group.ok()) GTEST_SKIP() << "no control group that limits memory can be made here";
   ServesOrNames("memory.max", group.wrapper());
   EXPECT_EQ(served_, 1);
