@@ -153,8 +153,8 @@ ServerPace ServerProgram::Pace(BootMs now) {
   const front::Totals totals = front_.totals();
   ServerPace pace = pace_.Read(totals, front_.sums(), now);
   pace.history = pace_log_.Read(now);
-  totals.recognised.ForEach([&](front::ProtocolKind kind, uint64_t recognised) {
-    pace.connections.emplace(front::ProtocolName(kind), recognised - totals.ended[kind]);
+  totals.recognised.ForEach([&](front::ProtocolKind kind, uint64_t) {
+    pace.connections.emplace(front::ProtocolName(kind), totals.open(kind));
   });
   pace.console = ConsoleOf(options_, front_.admin_port());
   return pace;

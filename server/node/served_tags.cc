@@ -4,31 +4,14 @@
 #include <utility>
 
 #include "common/log/log.h"
-#include "server/issue/strategy.h"
+#include "server/issue/refusing_strategy.h"
 
 namespace firn {
 namespace {
 
 constexpr int32_t kNotReadRetryMs = 100;
 
-// Serves a tag that is known and must not be served here. Thread-safe.
-class RefusingStrategy final : public Strategy {
- public:
-  explicit RefusingStrategy(Refusal why) : why_(std::move(why)) {}
-
-  std::string_view name() const override { return "refusing"; }
-  Status Start() override { return {}; }
-  bool TryOne(Method, int64_t*) override { return false; }
-  Verdict Issue(IssueCall& call) override { return call.Refuse(why_); }
-  std::optional<Refusal> WhyNot() const override { return why_; }
-  int64_t count_max() const override { return INT64_MAX; }
-  void Close() override {}
-  void Stop() override {}
-
- private:
-  const Refusal why_;
-};
-
+// Serves a tag that is known and must not be served here.
 std::shared_ptr<Strategy> Refusing(Refusal refusal) {
   return std::make_shared<RefusingStrategy>(std::move(refusal));
 }

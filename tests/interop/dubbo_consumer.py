@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 
 import interop
 import programs
@@ -97,3 +98,14 @@ class Consumer:
 
     def end(self):
         programs.end(self.process)
+
+
+def main(case, *programs):
+    """Runs the case with the arguments FIRN_SERVER FIRN VERSION FOLDER, or skips it; sets case.path."""
+    version, packages = sys.argv[3:5]
+    del sys.argv[3:5]
+    if not os.path.exists("/usr/share/java/zookeeper.jar"):
+        interop.skip("ZooKeeper (libzookeeper-java) is not installed")
+    with tempfile.TemporaryDirectory(prefix="firn-dubbo-") as classes:
+        case.path = class_path(version, packages, classes)
+        interop.main(case, *programs)

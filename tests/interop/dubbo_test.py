@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -196,10 +195,4 @@ class DubboTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    version, packages = sys.argv[3:5]
-    del sys.argv[3:5]
-    if not os.path.exists("/usr/share/java/zookeeper.jar"):
-        interop.skip("ZooKeeper (libzookeeper-java) is not installed")
-    with tempfile.TemporaryDirectory(prefix="firn-dubbo-") as classes:
-        DubboTest.path = dubbo_consumer.class_path(version, packages, classes)
-        interop.main(DubboTest, "java", "firn")
+    dubbo_consumer.main(DubboTest, "java", "firn")

@@ -9,7 +9,6 @@ Like dubbo_test.py.
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import dubbo_consumer
@@ -71,10 +70,4 @@ class DubboTlsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    version, packages = sys.argv[3:5]
-    del sys.argv[3:5]
-    if not os.path.exists("/usr/share/java/zookeeper.jar"):
-        interop.skip("ZooKeeper (libzookeeper-java) is not installed")
-    with tempfile.TemporaryDirectory(prefix="firn-dubbo-") as classes:
-        DubboTlsTest.path = dubbo_consumer.class_path(version, packages, classes)
-        interop.main(DubboTlsTest, "openssl", "firn")
+    dubbo_consumer.main(DubboTlsTest, "openssl", "firn")

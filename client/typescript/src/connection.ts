@@ -105,8 +105,8 @@ export class Connection {
         }
       });
     };
-    // Never within this call, so that a caller can add its request first. `of` throws for a name that was just
-    // looked up in vain.
+    // Never within this call, so that a caller can add its request first. `of` throws for a name whose last lookup
+    // has just failed.
     void Promise.resolve()
       .then(() => this.host.names.of(host, performance.now()))
       .then(start)

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/issue/refusing_strategy.h"
 #include "server/node/readiness.h"
 #include "tests/sim/node/node_host.h"
 #include "tests/sim/violation.h"
@@ -18,21 +19,11 @@ constexpr size_t kCallsMax = 8;
 constexpr uint64_t kIdsMax = 12;  // of one call
 constexpr Milliseconds kGoesOnWithin{5'000};
 
-// A tag that is refused as missing.
-class GoneTag final : public Strategy {
- public:
-  std::string_view name() const override { return "gone"; }
-  Status Start() override { return {}; }
-  bool TryOne(Method, int64_t*) override { return false; }
-  Verdict Issue(IssueCall& call) override { return call.Refuse(why_); }
-  std::optional<Refusal> WhyNot() const override { return why_; }
-  int64_t count_max() const override { return INT64_MAX; }
-  void Close() override {}
-  void Stop() override {}
-
- private:
-  const Refusal why_{Reason::kInternal, "the tag's node is missing"};
-};
+// Refuses a tag as missing.
+std::shared_ptr<Strategy> Missing() {
+  return std::make_shared<RefusingStrategy>(
+      Refusal{.reason = Reason::kInternal, .message = "the tag's node is missing"});
+}
 
 // The claim covers a plain tag: its definition cannot be missing.
 bool IsGone(const Refusal& refusal) {
@@ -135,7 +126,7 @@ void NodeHost::JudgeReadiness(const IssuingNodeStatus& status) {
   const std::unique_ptr<Call> call = NewCall(shared_.probe, 1);
   const bool ready = SaysReady(status);
   if (shared_.mutant == NodeMutant::kLostRootStopsAll && !status.root_trouble.empty()) {
-    TagBinding gone{.name = shared_.probe, .strategy = std::make_shared<GoneTag>(), .plugins = {}};
+    TagBinding gone{.name = shared_.probe, .strategy = Missing(), .plugins = {}};
     if (!process_->node->issuer().Set(std::move(gone)).ok()) Die("no refused tag");
   }
   const BootMs now = shared_.clock.Boot();

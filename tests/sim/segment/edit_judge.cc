@@ -7,28 +7,11 @@
 #include <vector>
 
 #include "common/tag/tag_diff.h"
+#include "server/issue/refusing_strategy.h"
 #include "tests/sim/segment/segment_violation.h"
 
 namespace firn {
 namespace {
-
-// A tag that is refused.
-class StoppedTag final : public Strategy {
- public:
-  explicit StoppedTag(const Status& why) : why_{Reason::kNotReady, why.message()} {}
-
-  std::string_view name() const override { return "stopped"; }
-  Status Start() override { return {}; }
-  bool TryOne(Method, int64_t*) override { return false; }
-  Verdict Issue(IssueCall& call) override { return call.Refuse(why_); }
-  std::optional<Refusal> WhyNot() const override { return why_; }
-  int64_t count_max() const override { return INT64_MAX; }
-  void Close() override {}
-  void Stop() override {}
-
- private:
-  const Refusal why_;
-};
 
 bool IsOfRanges(const std::string& line) {
   constexpr std::array<std::string_view, 5> kFields{
@@ -64,7 +47,8 @@ Result<std::shared_ptr<Strategy>> EditJudge::Note(const TagDefinition& tag,
   const int64_t number = news ? ++edits_ : known->second.number;
   unservable_.insert_or_assign(tag.name, Unservable{continues, made.status().message(), number});
   if (mutant_ == SegmentMutant::kEditStopsTag) {
-    return std::shared_ptr<Strategy>(std::make_shared<StoppedTag>(made.status()));
+    return std::shared_ptr<Strategy>(std::make_shared<RefusingStrategy>(
+        Refusal{.reason = Reason::kNotReady, .message = made.status().message()}));
   }
   if (mutant_ == SegmentMutant::kUnsafeEditKept && serves) return before->second.strategy;
   return made;

@@ -106,7 +106,7 @@ final class Call<T> {
     long began = System.nanoTime();
     try {
       T answer = attempting.ask(server, ask, fresh, until);
-      fleet.answered(server, ask.tag, ask.form == Ask.Form.NOTHING); // a status is no id
+      fleet.answered(server, ask.tag, ask.form == Ask.Form.NOTHING); // a status contains no ids
       fleet.tally.attempted(null);
       return answer;
     } catch (Failure failure) {

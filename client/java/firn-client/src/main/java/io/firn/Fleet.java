@@ -342,8 +342,8 @@ final class Fleet {
         .forEach(one -> ownNumbers.add(one.tag));
   }
 
-  /** Records that a server has answered a call without ids, or gave ids of the tag. One that gave ids no longer
-   * drains: it would have refused. */
+  /** Records that a server has answered a call: with ids of the tag, or {@code withoutIds}. A server that sends ids
+   * has stopped draining, since it would have refused otherwise. */
   void answered(Server server, String tag, boolean withoutIds) {
     boolean back;
     synchronized (this) {
