@@ -35,7 +35,7 @@ struct PaceHistory {
   static constexpr Milliseconds kEvery{10'000};
   static constexpr size_t kSamplesMax = 90;
 
-  Milliseconds age{0};            // since the end of the newest sample
+  Milliseconds age{0};            // since the end of the newest sample; negative before that end
   std::vector<Sample> samples{};  // oldest first
 
   friend bool operator==(const PaceHistory&, const PaceHistory&) = default;
