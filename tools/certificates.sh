@@ -2,7 +2,7 @@
 # members.sh, never run.
 
 make_authority() { # make_authority NUMBER
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 \
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 400 \
     -subj "/CN=drill authority $1" -keyout "$work/tls/ca-$1.key" -out "$work/tls/ca-$1.pem" \
     2>/dev/null
 }
@@ -11,7 +11,7 @@ make_certificates() { # make_certificates AUTHORITY: a new key each time; each f
   openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=127.0.0.1 \
     -keyout "$made.key" -out "$made.csr" 2>/dev/null
   openssl x509 -req -in "$made.csr" -CA "$work/tls/ca-$1.pem" -CAkey "$work/tls/ca-$1.key" \
-    -CAcreateserial -days 1 -extfile <(echo subjectAltName=IP:127.0.0.1) -out "$made.pem" \
+    -CAcreateserial -days 365 -extfile <(echo subjectAltName=IP:127.0.0.1) -out "$made.pem" \
     2>/dev/null
   mv "$made.key" "$work/tls/server.key"
   mv "$made.pem" "$work/tls/server.pem"
