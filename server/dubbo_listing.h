@@ -34,6 +34,8 @@ class DubboListing {
 
   // Whether this server's nodes may exist. Any thread.
   bool announced() const { return publisher_.announced(); }
+  // Whether they exist. Any thread.
+  bool registered() const { return publisher_.registered(); }
 
  private:
   DubboListing(std::unique_ptr<Coordinator> coordinator, DubboProvider provider, const Clock& clock,

@@ -164,7 +164,7 @@ void ServerProgram::AddMetrics(front::MetricsPage& page) const {
   view_.AddMetrics(page);
   if (dubbo_ != nullptr) {
     page.Gauge("firn_dubbo_registered", "1: this server's nodes for Dubbo's consumers exist.",
-               dubbo_->announced() ? 1 : 0);
+               dubbo_->registered() ? 1 : 0);
   }
   for (const TagRate& rate : rates_->Read(clock_.Boot())) {
     page.Gauge("firn_ids_per_second",

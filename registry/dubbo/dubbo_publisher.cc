@@ -20,6 +20,7 @@ void DubboPublisher::Tick(BootMs now) {
   if (async_registry_.session() != session_) {
     session_ = async_registry_.session();
     look_ = replace_ = true;
+    registered_ = false;
   }
   if (session_ == 0 || task_.busy()) return;
   task_ = DoDueWork();
@@ -28,7 +29,7 @@ void DubboPublisher::Tick(BootMs now) {
 
 Task<> DubboPublisher::DoDueWork() {
   const BootMs now = async_registry_.now();
-  if (now - last_look_ >= kRecheckInterval) look_ = true;
+  if (now - last_look_ >= kRecheckInterval || (wanted_ && !held_)) look_ = true;
   if (look_ && now >= not_before_) co_return co_await ReadNode();
   if (look_ || wanted_ == held_) co_return;
   const std::optional<int> wanted = wanted_;
@@ -87,9 +88,7 @@ Task<> DubboPublisher::ReadNode() {
     writes.push_back(Write::Create(std::move(path), "", Lifetime::kEphemeral));
   }
   if (!writes.empty()) co_return co_await Send(writes, wanted);
-  held_ = wanted;
-  replace_ = false;
-  announced_ = held_.has_value();
+  Hold(wanted);
 }
 
 Task<> DubboPublisher::Send(std::vector<Write> writes, std::optional<int> weight) {
@@ -99,9 +98,13 @@ Task<> DubboPublisher::Send(std::vector<Write> writes, std::optional<int> weight
   if (written.fate != Written::Fate::kDone || session != async_registry_.session()) {
     co_return ReadAgainSoon();
   }
+  Hold(weight);
+}
+
+void DubboPublisher::Hold(std::optional<int> weight) {
   held_ = weight;
   replace_ = false;
-  announced_ = held_.has_value();
+  announced_ = registered_ = held_.has_value();
 }
 
 // The next listing shows whether they were created.

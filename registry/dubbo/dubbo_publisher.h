@@ -17,14 +17,14 @@ namespace firn {
 //
 //  1. The nodes exist while the server wants them. Their names contain its weight: for another
 //     weight, one multi creates the new nodes and deletes the old ones, so consumers see no gap.
-//  2. Each folder is listed before the first write of a session and every recheck interval. A node
-//     of the server's address with another name, or of an earlier session, is replaced: it belongs
-//     to an earlier process or setting.
+//  2. Each folder is listed before the server's first nodes, in each session, and every recheck
+//     interval; missing folders are created. A node of the server's address with another name, or
+//     of an earlier session, is replaced: it belongs to an earlier process or setting.
 //  3. A missing node is created again; after a failure, following a random delay of up to 1 s.
 //
 // A provider node is an announcement, not a permission: no error here can cause a duplicate id.
 // `coordinator` is that of OpenEnsemble, so the folders are open to every client. Owned by its
-// control thread, except for announced().
+// control thread, except for announced() and registered().
 class DubboPublisher {
  public:
   static constexpr Milliseconds kRetryMax{1'000};
@@ -41,6 +41,8 @@ class DubboPublisher {
 
   // Whether nodes of this server may exist. Any thread.
   bool announced() const { return announced_; }
+  // Whether ZooKeeper has confirmed the nodes in this session. Any thread.
+  bool registered() const { return registered_; }
 
  private:
   Task<> DoDueWork();
@@ -48,6 +50,7 @@ class DubboPublisher {
   Task<> Send(std::vector<Write> writes, std::optional<int> weight);
   Task<> MakeFolders();
   std::vector<std::string> Names(int weight) const;
+  void Hold(std::optional<int> weight);
   void ReadAgainSoon();
 
   Entropy& entropy_;
@@ -57,6 +60,7 @@ class DubboPublisher {
   std::optional<int> wanted_;
   std::optional<int> held_;  // the weight in the nodes' names; empty: there are none
   std::atomic<bool> announced_{false};
+  std::atomic<bool> registered_{false};
   int64_t session_ = 0;
   bool look_ = true;     // the folders have to be listed before the next write
   bool replace_ = true;  // nodes may be those of an earlier session

@@ -54,7 +54,7 @@ class DubboNodeTest(unittest.TestCase):
             for answer, pattern in zip(answers, (r"nextId 1\d{3}", r'nextId "?\d{15,}"?',
                                                  r"nextIds \[1\d{3},1\d{3},1\d{3}\]", r'nextText "ORD-1\d{3}"',
                                                  r"nextIds refused: .*BAD_REQUEST: count is 0.*"), strict=True):
-                self.assertRegex(answer, f"^{pattern}$", done.stdout)
+                self.assertRegex(answer, f"^{pattern}$", done.stdout + done.stderr)
 
     def is_registered(self):
         with interop.urllib.request.urlopen(f"http://127.0.0.1:{self.server.admin}/metrics", timeout=5) as page:

@@ -89,6 +89,22 @@ TEST_F(DubboPublisherTest, RegistersWhileWantedOnly) {
   Pass(Milliseconds(100));
   EXPECT_EQ(Listed(), std::vector<std::string>());
   EXPECT_FALSE(publisher_->announced());
+  EXPECT_FALSE(publisher_->registered());
+}
+
+// A consumer that reads the tree once, when the metric says that the server is registered, finds it.
+TEST_F(DubboPublisherTest, IsRegisteredOnceItsNodesExist) {
+  Pass();  // it lists the folders before it is ready, and finds none
+  publisher_->Want(100);
+  int steps = 0;
+  for (; !publisher_->registered() && steps < 100; ++steps) {
+    Pass(Milliseconds(50));
+    EXPECT_EQ(publisher_->registered(), Listed() == Nodes(100)) << steps;
+  }
+  EXPECT_LT(steps, 100);
+  tree_.Expire(server_.session());
+  Pass(Milliseconds(50));
+  EXPECT_EQ(publisher_->registered(), Listed() == Nodes(100));
 }
 
 TEST_F(DubboPublisherTest, ReplacesNodeForAnotherWeight) {
