@@ -60,12 +60,13 @@ add_test(NAME unsafe COMMAND sh -c "echo 2 ids came twice; exit 1")
 add_test(NAME counted COMMAND sh -c "echo '\"duplicates\": 0, duplicates 0, stall 5 ms'; exit 1")
 add_test(NAME alarmed COMMAND sh -c "echo 'its ids from 12:00:00Z to 12:00:01Z may be duplicated'; exit 1")
 add_test(NAME listed COMMAND sh -c "echo 'ok go an answer that has an id twice'; echo 'W1126 01:02:03.456 1 a.cc:5] twice'; exit 1")
+add_test(NAME named COMMAND sh -c "echo '# Subtest: gives no id twice'; echo 'not ok 2 - gives no id twice'; echo '    counts twice'; exit 1")
 add_test(NAME doubles COMMAND sh -c "echo ids 10, duplicates 7, stall 5 ms; exit 1")
 PROJECT
 cmake -S "$work" -B "$work/build" >/dev/null
 ctest --test-dir "$work/build" --output-junit "$work/junit.xml" >/dev/null 2>&1 || true
 expect "each outcome is counted as what it is" \
-  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe|failed counted|failed alarmed|failed listed|failed doubles" \
+  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe|failed counted|failed alarmed|failed listed|failed named|failed doubles" \
   "$(junit_results "$work/junit.xml" | paste -sd '|')"
 excused() { beyond_excuse "$work/junit.xml" "$1" && echo no || echo yes; }
 cat >"$work/LastTest.log" <<'LOG'
@@ -90,6 +91,8 @@ expect "nor one that counted some" no "$(excused doubles)"
 expect "one that counted none may be" yes "$(excused counted)"
 expect "as may one whose server raised an alarm" yes "$(excused alarmed)"
 expect "as may one whose passed cases and server's log contain such words" yes "$(excused listed)"
+
+expect "as may one whose failed case is named so, or that uses the word otherwise" yes "$(excused named)"
 
 expect "a test that passes only by itself counts as passed" yes \
   "$(FIRN_STRICT='' excused_when_alone && echo yes)"
