@@ -50,6 +50,17 @@ for row in "redis INCR" "firn INCR"; do
 done
 expect "nothing is left behind of INCR" "err out" "$(cd "$work" && echo *)"
 
+# Without its packages, which Maven fetches, this group is not measured.
+code=0
+run --only=dubbo --rounds=1 --measure-ms=20 || code=$?
+if ((code != 77)); then
+  expect "it measures Dubbo: $(tail -n 3 "$work/err")" 0 "$code"
+  for row in "dubbo provider" "firn dubbo"; do
+    expect "three shapes have a row of $row" 3 "$(grep -c "^  $row  " "$work/out")"
+  done
+fi
+expect "nothing is left behind of Dubbo" "err out" "$(cd "$work" && echo *)"
+
 code=0
 run --only=machines --rounds=1 --measure-ms=20 --check || code=$?
 expect "it measures several machine ids: $(tail -n 3 "$work/err")" 0 "$code"

@@ -71,7 +71,7 @@ public class DubboConsumer {
   }
 
   private Object call(String[] words) throws Exception {
-    boolean usesFirn = words[0].startsWith("next") || Arrays.asList("load", "calls", "oneway").contains(words[0]);
+    boolean usesFirn = words[0].startsWith("next") || Arrays.asList("load", "rate", "calls", "oneway").contains(words[0]);
     io.firn.IdService firn = usesFirn
         ? refer(io.firn.IdService.class, false) : null;
     com.robert.vesta.service.intf.IdService vesta = words[0].startsWith("vesta")
@@ -116,6 +116,8 @@ public class DubboConsumer {
         return "sent";
       case "load":
         return load(firn, words[1], Integer.parseInt(words[2]), Long.parseLong(words[3]));
+      case "rate":
+        return rate(firn, words[1], Integer.parseInt(words[2]), Long.parseLong(words[3]));
       case "calls":
         for (int i = Integer.parseInt(words[1]); i > 0; --i) firn.nextId("default");
         return "done";
@@ -190,6 +192,37 @@ public class DubboConsumer {
     }
     for (Thread thread : all) thread.join();
     return "calls=" + calls + " failed=" + failed + " distinct=" + ids.size() + " " + first;
+  }
+
+  /** How long calls take that `threads` threads make one after the other for `millis`, in microseconds. */
+  private static Object rate(io.firn.IdService firn, String tag, int threads, long millis) throws Exception {
+    long begin = System.nanoTime();
+    long end = begin + millis * 1_000_000;
+    List<CompletableFuture<List<Long>>> callers = new ArrayList<>();
+    for (int i = 0; i < threads; ++i) {
+      CompletableFuture<List<Long>> caller = new CompletableFuture<>();
+      callers.add(caller);
+      new Thread(() -> {
+        try {
+          List<Long> took = new ArrayList<>();
+          for (long now = System.nanoTime(); now < end; ) {
+            firn.nextId(tag);
+            long then = System.nanoTime();
+            took.add(then - now);
+            now = then;
+          }
+          caller.complete(took);
+        } catch (Throwable thrown) {
+          caller.completeExceptionally(thrown);
+        }
+      }).start();
+    }
+    List<Long> took = new ArrayList<>();
+    for (CompletableFuture<List<Long>> caller : callers) took.addAll(caller.get());
+    long nanos = System.nanoTime() - begin;
+    took.sort(null);
+    return "calls=" + took.size() + " rate=" + took.size() * 1e9 / nanos
+        + " p50_us=" + took.get(took.size() / 2) / 1e3 + " p99_us=" + took.get(took.size() * 99 / 100) / 1e3;
   }
 
   @SuppressWarnings("unchecked")
