@@ -78,7 +78,7 @@ class PageTest(unittest.TestCase):
                                                       "kept"])
         self.assertEqual(row(text, "not after a crash"), ["not after a crash", "`kill-server`, `restart_drill_test`",
                                                           "shown"])
-        self.assertEqual(row(text, "x Redis `INCR` in the same run")[2], "x 3.0")
+        self.assertEqual(row(text, "x Redis `INCR` in the same run")[2], "x 3.0 (door)")
         self.assertEqual(row(text, "firn thrift")[1:], ["3,000", "10 µs", "20 µs", "30 µs", "-", "3.00"])
         self.assertEqual(row(text, "a clock change")[2], "not run")
 
