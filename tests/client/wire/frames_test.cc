@@ -1,0 +1,174 @@
+// Checks the codec against tests/contract/frames.json, the frames of the wire contract that the
+// clients of all languages share. tests/contract/frames_test.py explains their fields.
+
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "client/wire/wire_codec.h"
+
+namespace firn::client {
+namespace {
+
+using Json = nlohmann::json;
+using Method = Ask::Method;
+
+const Json& Frames() {
+  static const Json frames =
+      Json::parse(std::ifstream(FIRN_SOURCE_DIR "/tests/contract/frames.json"));
+  return frames;
+}
+
+std::string Bytes(const Json& of) {
+  const std::string hex = of.at("frame");
+  std::string bytes;
+  for (size_t at = 0; at < hex.size(); at += 2) {
+    bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+Ask AskOf(const Json& of) {
+  static const std::map<std::string, Method> methods{
+      {"getId", Method::kGetId},     {"getIds", Method::kGetIds}, {"getRuns", Method::kGetRuns},
+      {"getText", Method::kGetText}, {"status", Method::kStatus}, {"servers", Method::kServers}};
+  const Json arguments = of.value("arguments", Json::object());
+  Ask ask{.method = methods.at(of.at("method")), .tag = arguments.value("tag", "")};
+  ask.number = arguments.value("count", int64_t{0});
+  if (ask.method == Method::kServers)
+    ask.number = std::stoll(arguments.value("known_version", "0"));
+  return ask;
+}
+
+Json Told(const ServerFacts& facts) {
+  Json own = Json::array(), timed = Json::array();
+  for (const std::string& tag : facts.own_numbers) own.push_back(tag);
+  for (const std::string& tag : facts.timed) timed.push_back(tag);
+  return {{"cluster_uuid", facts.cluster_uuid},
+          {"layout", facts.layout},
+          {"wall_ms", std::to_string(facts.wall.ms())},
+          {"draining", facts.draining},
+          {"own_numbers", own},
+          {"timed", timed}};
+}
+
+// The facts that a client keeps of a status in frames.json.
+Json FactsOf(const Json& status) {
+  constexpr int kDraining = 4;
+  Json own = Json::array(), timed = Json::array();
+  for (const Json& tag : status.at("tags")) {
+    if (tag.at("strategy") != "snowflake") {
+      own.push_back(tag.at("tag"));
+    } else if (tag.at("as_issued")) {
+      timed.push_back(tag.at("tag"));
+    }
+  }
+  return {{"cluster_uuid", status.at("cluster_uuid")},
+          {"layout", status.at("layout")},
+          {"wall_ms", status.at("wall_ms")},
+          {"draining", status.at("state") == kDraining},
+          {"own_numbers", own},
+          {"timed", timed}};
+}
+
+Json Told(const ToldServers& told) {
+  Json servers = Json::array();
+  for (const KnownServer& one : told.list ? told.list->servers : std::vector<KnownServer>()) {
+    servers.push_back({{"address", one.address},
+                       {"rack", one.rack},
+                       {"weight", one.weight},
+                       {"online", !one.disabled},
+                       {"state", static_cast<int>(one.phase) + 1},
+                       {"tls", one.tls}});
+  }
+  return {{"version", std::to_string(told.version)},
+          {"ask_again_ms", told.ask_again.count()},
+          {"servers", servers}};
+}
+
+// The answer as frames.json has it.
+Json Told(const Reply& reply, Method method) {
+  Json list = Json::array();
+  switch (method) {
+    case Method::kGetId:
+      return std::to_string(reply.id);
+    case Method::kGetIds:
+      for (const int64_t id : reply.ids) list.push_back(std::to_string(id));
+      return list;
+    case Method::kGetRuns:
+      for (const IdRun& run : reply.runs) {
+        list.push_back({std::to_string(run.first), run.count, std::to_string(run.stride)});
+      }
+      return list;
+    case Method::kGetText:
+      return reply.text;
+    case Method::kServers:
+      return Told(reply.told);
+    default:
+      return Told(reply.facts);
+  }
+}
+
+void CheckRefusal(const Outcome& outcome, const Json& refusal) {
+  ASSERT_EQ(outcome.end, AttemptEnd::kRefused) << outcome.detail;
+  EXPECT_EQ(static_cast<int>(*outcome.refusal) + 1, refusal.at("reason"));
+  EXPECT_EQ(outcome.detail, refusal.at("message"));
+  EXPECT_EQ(outcome.retry_after.count(), refusal.at("retry_after_ms"));
+  EXPECT_EQ(outcome.another_may_help, refusal.at("another_server_may_help"));
+}
+
+void CheckAnswer(WireCodec& codec, const Json& one) {
+  const std::string frame = Bytes(one);
+  const std::optional<size_t> length = WireCodec::FrameLength(frame);
+  const bool incomplete = length && (*length == 0 || *length > frame.size());
+  ASSERT_EQ(incomplete, one.contains("incomplete"));
+  if (incomplete) return;
+  if (!length) {
+    EXPECT_TRUE(one.contains("broken"));
+    return;
+  }
+  ASSERT_EQ(*length, frame.size());
+  const Ask ask = AskOf(one);
+  Reply reply;
+  const Outcome outcome = codec.ReadAnswer(frame, ask, one.at("sequence"), reply);
+  EXPECT_EQ(outcome.lacks_method, one.contains("lacks_method"));
+  if (one.contains("broken")) {
+    EXPECT_EQ(outcome.end, AttemptEnd::kBroken) << outcome.detail;
+  } else if (one.contains("refusal")) {
+    CheckRefusal(outcome, one.at("refusal"));
+  } else if (one.contains("answer")) {
+    const Json& answer = one.at("answer");
+    ASSERT_TRUE(outcome.answered()) << outcome.detail;
+    EXPECT_EQ(Told(reply, ask.method), ask.method == Method::kStatus ? FactsOf(answer) : answer);
+  }
+}
+
+TEST(FramesTest, WritesTheSharedRequests) {
+  WireCodec codec;
+  ASSERT_GT(Frames().at("requests").size(), 5u);
+  for (const Json& one : Frames().at("requests")) {
+    std::string frame;
+    codec.AppendCall(AskOf(one), one.at("sequence"), frame);
+    EXPECT_EQ(frame, Bytes(one)) << one.at("case");
+  }
+}
+
+// One codec for all, because no frame may affect the next one.
+TEST(FramesTest, ReadsTheSharedAnswers) {
+  WireCodec codec;
+  ASSERT_GT(Frames().at("answers").size(), 50u);
+  for (const Json& one : Frames().at("answers")) {
+    SCOPED_TRACE(one.at("case"));
+    // The generated code does not compare the type of a list's elements.
+    if (one.at("case") == "a batch of another type of the same length") continue;
+    CheckAnswer(codec, one);
+  }
+}
+
+}  // namespace
+}  // namespace firn::client
