@@ -24,17 +24,51 @@ namespace {
 // memory.
 constexpr int32_t kIdsMax = 1'000'000, kStructsMax = 100'000, kStatusStructsMax = 10'000;
 
-int32_t ItemsMax(Ask::Method method) {
-  if (method == Ask::Method::kGetIds) return kIdsMax;
-  return method == Ask::Method::kStatus ? kStatusStructsMax : kStructsMax;
+// The lists of an answer.
+struct Lists {
+  int32_t items_max;
+  thrift::protocol::TType of;  // T_STOP: lists of different types
+};
+
+Lists ListsOf(Ask::Method method) {
+  if (method == Ask::Method::kGetIds) return {kIdsMax, thrift::protocol::T_I64};
+  if (method == Ask::Method::kStatus) return {kStatusStructsMax, thrift::protocol::T_STOP};
+  return {kStructsMax, thrift::protocol::T_STRUCT};
 }
+
+// Compares the type of each list's elements, which the generated code ignores. The base class skips
+// the lists of unknown fields.
+template <typename Memory>
+class ListCheckingProtocol : public thrift::protocol::TBinaryProtocolT<Memory> {
+  using Base = thrift::protocol::TBinaryProtocolT<Memory>;
+
+ public:
+  using Base::Base;
+
+  void Expect(const Lists& lists) {
+    this->setContainerSizeLimit(lists.items_max);
+    expected_ = lists.of;
+  }
+
+  uint32_t readListBegin(thrift::protocol::TType& of, uint32_t& size) {
+    const uint32_t bytes = Base::readListBegin(of, size);
+    if (expected_ != thrift::protocol::T_STOP && of != expected_) {
+      throw thrift::protocol::TProtocolException(thrift::protocol::TProtocolException::INVALID_DATA,
+                                                 "a list has elements of another type");
+    }
+    return bytes;
+  }
+
+ private:
+  thrift::protocol::TType expected_ = thrift::protocol::T_STOP;
+};
 
 }  // namespace
 
 class WireCodec::Coding {
  public:
   using Memory = FrameTransport<std::string>;
-  using Protocol = thrift::protocol::TBinaryProtocolT<Memory>;
+  using Protocol = ListCheckingProtocol<Memory>;
 
   Coding() { Renew(); }
 
@@ -62,9 +96,9 @@ class WireCodec::Coding {
   // Parses a generated result struct. Returns nullopt if it is valid and ends the frame.
   template <typename Answer>
   std::optional<Outcome> Read(std::string_view frame, const char* method, int32_t sequence,
-                              Answer& answer, int32_t items_max) {
+                              Answer& answer, const Lists& lists) {
     try {
-      protocol_->setContainerSizeLimit(items_max);
+      protocol_->Expect(lists);
       memory_.ReadFrom(frame.substr(kLengthBytes));
       std::string name;
       thrift::protocol::TMessageType type;
@@ -220,7 +254,7 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
                               Reply& reply) {
   const char* name = MethodName(ask.method);
   const auto settle = [&](auto& answer, auto take) {
-    return Settle(coding_->Read(frame, name, sequence, answer, ItemsMax(ask.method)), answer, take);
+    return Settle(coding_->Read(frame, name, sequence, answer, ListsOf(ask.method)), answer, take);
   };
   using Fault = std::optional<std::string>;
   switch (ask.method) {
