@@ -289,7 +289,8 @@ SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs 
   over.word = found.record.word;
   over.bound = found.record.bound;
   const ClaimantIdentity& self = options_.identity;
-  const auto offline = input_.grant ? input_.grant->offline : std::vector<OfflineHolder>();
+  std::vector<OfflineHolder> unnamed;
+  if (input_.last_claim) unnamed = input_.last_claim->UnnamedBy(found.record, found.version);
   return {.session = session_,
           .over = std::move(over),
           .record = {.nonce = Nonce::Draw(entropy_),
@@ -303,7 +304,7 @@ SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs 
                      .others = found.record.others},
           .live = found.live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
           .endpoint = self.endpoint,
-          .ended = EndedHolders(HolderIn(found.record), offline, self, base)};
+          .ended = EndedHolders(HolderIn(found.record), unnamed, self, base)};
 }
 
 // kConflict: another claimant was faster. A write that fails only on `live` is resent with another

@@ -57,6 +57,9 @@ class Acquisition {
     std::optional<Hint> hint{};
     std::string uuid{};  // the cluster's, if it is known
     WallMs floor{};      // no claim under a root node with a lower floor
+    // The claim that this process held last, before that the grant's, whatever the registry says of
+    // it. It lists offline holders, which a new claim of the slot names as past holders.
+    std::optional<Tenure::Terms> last_claim{};
     // Called with a wall time that has just been checked; returns the id clock's time.
     std::function<WallMs(WallMs checked)> on_clock_checked{};
   };

@@ -102,6 +102,7 @@ void ClaimKeeper::LoadGrant() {
   }
   if (!fault.empty()) return Tell(ClaimEvent::Kind::kRefused, fault + "; making a new claim");
   grant_ = grant;
+  last_claim_ = Tenure::TermsOf(grant);
   highest_bound_ = grant.bound;
   grant_tells_time_ = grant.clocks.Tells(now_.clocks.boot, options_.time_namespace);
   if (grant_tells_time_) {
@@ -129,6 +130,7 @@ void ClaimKeeper::Seek() {
                          .hint = hint_,
                          .uuid = uuid_,
                          .floor = lost_up_to_,
+                         .last_claim = last_claim_,
                          .on_clock_checked = [this](WallMs wall) { return SetIdClock(wall); }},
       now_);
   state_ = ClaimState::kClaiming;
@@ -278,6 +280,7 @@ void ClaimKeeper::Close(std::string why) {
                                     FormatRfc3339(options_.layout.StartOf(last)), ", bound ",
                                     FormatRfc3339(tenure_->bound())));
   renewals_ += upkeep_->renewals();
+  last_claim_ = tenure_->terms();
   upkeep_.reset();
   tenure_.reset();
   reason_ = std::move(why);

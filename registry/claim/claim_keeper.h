@@ -118,7 +118,9 @@ class ClaimKeeper final : public Keeper {
 
   std::optional<Grant> grant_;     // of a dead process, while it may be used
   bool grant_tells_time_ = false;  // its clock pair has set the id clock
-  bool issued_ = false;            // an id was issued, so the id clock must not be set any more
+  // The grant's at the start, then the one that this process held last.
+  std::optional<Tenure::Terms> last_claim_;
+  bool issued_ = false;  // an id was issued, so the id clock must not be set any more
   std::optional<Hint> hint_;
   std::string uuid_;   // of the cluster, once known
   WallMs lost_up_to_;  // highest bound of a claim of ours that the cluster has lost

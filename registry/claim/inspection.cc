@@ -115,9 +115,7 @@ namespace {
 Status JudgeFrozen(const Tenure::Terms& held, const std::optional<Node>& node) {
   if (!node.has_value()) return {};
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
-  // An older record has an older word, too. In any other record, an unknown word is a twin's.
-  const bool known = record.ok() && record->nonce == held.nonce &&
-                     (IsOlder(node->stat.version, held.version) || held.Knows(record->word));
+  const bool known = record.ok() && held.Wrote(*record, node->stat.version);
   if (known || (record.ok() && record->nonce.zero())) return {};
   return Conflict("another process's claim is in the slot");
 }

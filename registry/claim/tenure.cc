@@ -40,6 +40,10 @@ Tenure::Terms Tenure::TermsOf(const Grant& grant) {
           .offline = grant.offline};
 }
 
+bool Tenure::Terms::Wrote(const SlotRecord& record, int64_t at) const {
+  return record.nonce == nonce && (IsOlder(at, version) || Knows(record.word));
+}
+
 WallMs Tenure::Terms::ClusterTimeAt(WallMs registry) const {
   const Milliseconds since = std::max(registry - floor_set_at, Milliseconds(0));
   return std::max(registry, floor + since);

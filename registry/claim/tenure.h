@@ -10,6 +10,7 @@
 #include "common/id/layout.h"
 #include "common/time/entropy.h"
 #include "registry/cluster/nonce.h"
+#include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/state/grant_file.h"
 
@@ -53,6 +54,16 @@ class Tenure {
     // and not by a copy of it.
     bool Knows(const Nonce& of_record) const {
       return of_record == word || (!pending_word.zero() && of_record == pending_word);
+    }
+
+    // Whether this record, read at version `at`, is of this claim: its own nonce, and no copy of
+    // the process wrote it. A record older than `version` has an older word; in any other record,
+    // an unknown word is a copy's.
+    bool Wrote(const SlotRecord& record, int64_t at) const;
+
+    // Returns the holders since the one that this record names, if it is of this claim.
+    std::vector<OfflineHolder> UnnamedBy(const SlotRecord& record, int64_t at) const {
+      return Wrote(record, at) ? offline : std::vector<OfflineHolder>();
     }
   };
 

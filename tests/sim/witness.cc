@@ -131,12 +131,13 @@ void Witness::Multi(std::vector<Write> writes, WriteDone done) {
   book_.Applied(book_.MachineAt(path), replaced, *written, after->stat.version, host_, disk_);
 }
 
-// Of claims that were resumed, with the registry or without.
+// Of claims that were resumed, with the registry or without, and of those that this process lost.
 void Witness::JudgeHolders(MachineId machine, const SlotRecord& before, const SlotRecord& after,
                            const std::string& path) {
   const auto& permit = disk_.Permits();
-  const bool resumed = after.nonce == before.nonce ||
-                       (!after.nonce.zero() && permit && permit->nonce == before.nonce);
+  const bool last = (!last_claim_.zero() && before.nonce == last_claim_) ||
+                    (permit && permit->nonce == before.nonce);
+  const bool resumed = after.nonce == before.nonce || (!after.nonce.zero() && last);
   if (!book_.judging() || !resumed || after.since == before.since) return;
   book_.holders().JudgeResumed(machine, before, after, tree_.Peek(path + "/past"));
 }

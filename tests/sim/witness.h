@@ -142,7 +142,10 @@ class Witness final : public Coordinator {
     inner_->OnSession(std::move(handler));
   }
   int64_t session() const override { return inner_->session(); }
-  int Dispatch(Milliseconds wait) override { return inner_->Dispatch(wait); }
+  int Dispatch(Milliseconds wait) override {
+    if (const Grant* const permit = disk_.PermitsAStart()) last_claim_ = permit->nonce;
+    return inner_->Dispatch(wait);
+  }
   void Wake() override { inner_->Wake(); }
 
  private:
@@ -158,6 +161,7 @@ class Witness final : public Coordinator {
   const int host_;
   const WallMs& highest_bound_;  // of any process on this host
   const bool& gap_;
+  Nonce last_claim_;  // that this process holds, has held, or could have resumed
 };
 
 }  // namespace firn

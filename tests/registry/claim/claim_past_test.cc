@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "registry/cluster/past_holders.h"
+#include "registry/operate/restore.h"
 #include "registry/operate/who.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
 
@@ -12,6 +13,27 @@ namespace {
 class ClaimPastTest : public ClaimKeeperTest {
  protected:
   void SetUp() override { MakeClusterWith(1); }
+
+  std::unique_ptr<ClaimHost> StartOffline(int64_t pid) {
+    auto host = StartAs(pid);
+    host->link().Disconnect();
+    Run(Milliseconds(600), *host);
+    EXPECT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
+    ticks_[static_cast<size_t>(pid)] = Tick1(*host);
+    return host;
+  }
+  void Restore() {
+    AsOperator([&](BlockingCoordinator& registry) {
+      ASSERT_TRUE(RestoreCluster(registry, {.now = clock_.Wall()}, entropy_).ok());
+    });
+  }
+  // The time after which the slot is free again.
+  Milliseconds PassBound() { return RecordOf(0).bound - clock_.Wall() + Milliseconds(70'000); }
+  void ExpectEachFound(int64_t pids) {
+    for (int64_t pid = 1; pid <= pids; ++pid) {
+      EXPECT_EQ(Who(ticks_[static_cast<size_t>(pid)]), std::vector<int64_t>{pid});
+    }
+  }
 
   std::unique_ptr<ClaimHost> StartAs(int64_t pid) {
     ClaimOptions options = Options();
@@ -34,66 +56,80 @@ class ClaimPastTest : public ClaimKeeperTest {
     });
     return pids;
   }
+
+  std::vector<int64_t> ticks_ = std::vector<int64_t>(8);  // that each process used
 };
 
 TEST_F(ClaimPastTest, FindsTheProcessThatUsedEachTick) {
-  std::vector<int64_t> ticks(6);
   // 1 stops cleanly; 2 claims after it and is killed; 3 inherits and is killed; 4 starts while the
   // registry is unreachable, is killed before it returns, and 5 inherits.
   auto host = StartAs(1);
   Run(Milliseconds(300), *host);
-  ticks[1] = Tick1(*host);
+  ticks_[1] = Tick1(*host);
   host->keeper().Release(host->Time());
   Run(Milliseconds(200), *host);
   ASSERT_EQ(host->keeper().state(), ClaimState::kReleased);
-  EXPECT_EQ(Who(ticks[1]), std::vector<int64_t>{1}) << "a released record names its last holder";
+  EXPECT_EQ(Who(ticks_[1]), std::vector<int64_t>{1}) << "a released record names its last holder";
   for (const int64_t pid : {2, 3}) {
     host = StartAs(pid);
     Run(Milliseconds(300), *host);
-    ticks[static_cast<size_t>(pid)] = Tick1(*host);
+    ticks_[static_cast<size_t>(pid)] = Tick1(*host);
   }
-  host = StartAs(4);
-  host->link().Disconnect();
-  Run(Milliseconds(600), *host);
-  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
-  ticks[4] = Tick1(*host);
+  host = StartOffline(4);
   host->link().Reconnect();
   Run(Milliseconds(2'000), *host);
   host = StartAs(5);
   Run(Milliseconds(300), *host);
-  ticks[5] = Tick1(*host);
-  for (int64_t pid = 1; pid <= 5; ++pid) {
-    EXPECT_EQ(Who(ticks[static_cast<size_t>(pid)]), std::vector<int64_t>{pid});
-  }
+  ticks_[5] = Tick1(*host);
+  ExpectEachFound(5);
 }
 
 // The registry learns of processes that it has never heard of from the grant.
 TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistry) {
-  std::vector<int64_t> ticks(8);
-  const auto start_offline = [&](int64_t pid) {
-    auto host = StartAs(pid);
-    host->link().Disconnect();
-    Run(Milliseconds(600), *host);
-    EXPECT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
-    ticks[static_cast<size_t>(pid)] = Tick1(*host);
-    return host;
-  };
   auto host = StartAs(1);
   Run(Milliseconds(300), *host);
-  ticks[1] = Tick1(*host);
+  ticks_[1] = Tick1(*host);
   // 2 and 3 never reach the registry; 4 does, and renews.
-  for (const int64_t pid : {2, 3, 4}) host = start_offline(pid);
+  for (const int64_t pid : {2, 3, 4}) host = StartOffline(pid);
   host->link().Reconnect();
   Run(Milliseconds(2'000), *host);
   // 5 and 6 never reach it either; 7 inherits at its start.
-  for (const int64_t pid : {5, 6}) host = start_offline(pid);
+  for (const int64_t pid : {5, 6}) host = StartOffline(pid);
   host = StartAs(7);
   Run(Milliseconds(300), *host);
   ASSERT_TRUE(host->Told(ClaimEvent::Kind::kInherited));
-  ticks[7] = Tick1(*host);
-  for (int64_t pid = 1; pid <= 7; ++pid) {
-    EXPECT_EQ(Who(ticks[static_cast<size_t>(pid)]), std::vector<int64_t>{pid});
-  }
+  ticks_[7] = Tick1(*host);
+  ExpectEachFound(7);
+}
+
+// The grant cannot be resumed, but the processes that it lists have used the times of the claim.
+TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistryBeforeARestore) {
+  auto host = StartAs(1);
+  Run(Milliseconds(300), *host);
+  ticks_[1] = Tick1(*host);
+  for (const int64_t pid : {2, 3}) host = StartOffline(pid);
+  Restore();
+  host = StartAs(4);
+  Run(PassBound(), *host);
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kClaimed));
+  ticks_[4] = Tick1(*host);
+  ExpectEachFound(4);
+}
+
+// The process that started without the registry never renews, and claims the slot again.
+TEST_F(ClaimPastTest, FindsAProcessWhoseOfflineClaimLapsedAfterARestore) {
+  auto host = StartAs(1);
+  Run(Milliseconds(300), *host);
+  ticks_[1] = Tick1(*host);
+  host = StartOffline(2);
+  Restore();
+  host->link().Reconnect();
+  Run(PassBound(), *host);
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kClaimed));
+  host = StartAs(3);
+  Run(Milliseconds(300), *host);
+  ticks_[3] = Tick1(*host);
+  ExpectEachFound(3);
 }
 
 }  // namespace
