@@ -33,6 +33,7 @@ pub(crate) struct Call<'a> {
     attempts: Vec<Attempt>,
     dropped: usize, // earlier attempts
     asking: Option<(Arc<Server>, Instant)>,
+    began: Instant,         // of the last attempt
     reason: Option<Reason>, // of the last failure, as its advice
     retry_after: Duration,
     sent: usize,
@@ -62,6 +63,7 @@ impl<'a> Call<'a> {
             attempts: Vec::new(),
             dropped: 0,
             asking: None,
+            began: Instant::now(),
             reason: None,
             retry_after: Duration::ZERO,
             sent: 0,
@@ -147,6 +149,7 @@ impl<'a> Call<'a> {
     async fn timed(&mut self, picked: &Picked, fresh: bool) -> Result<Answer, Failure> {
         let how = How { mode: self.mode, fresh };
         let (server, tag, began) = (&*picked.server, self.ask.tag(), Instant::now());
+        self.began = began;
         self.asking = Some((Arc::clone(&picked.server), began));
         let outcome = self.engine.attempt(server, &self.ask, how, self.until, &self.round.tried).await;
         self.asking = None;
@@ -189,9 +192,10 @@ impl<'a> Call<'a> {
         if failure.end == End::Refused && !elsewhere {
             return true;
         }
+        let late = failure.end == End::Timeout;
+        self.paid = !failure.unsent() && !(late && self.engine.fleet.may_move(&picked.server, self.began));
         let round = &mut self.round;
         round.tried.push(picked.server.id);
-        self.paid = !failure.unsent();
         if failure.unsent() {
             round.unreached += 1;
         } else {
@@ -265,3 +269,7 @@ impl<'a> Call<'a> {
         std::mem::take(&mut self.attempts)
     }
 }
+
+#[cfg(test)]
+#[path = "call_tests.rs"]
+mod tests;

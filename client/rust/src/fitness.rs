@@ -8,7 +8,7 @@ use crate::error::{End, Failure, Reason};
 use crate::fleet::{Fleet, State};
 use crate::health::{Health, FAILURES_IN_A_ROW};
 use crate::options::EventKind;
-use crate::server::{at_least, is_before, Server, PROBE_AGAIN};
+use crate::server::{at_least, is_before, Member, Server, PROBE_AGAIN};
 use crate::wire::{self, Status};
 
 const NO_ADVICE: Duration = Duration::from_millis(100);
@@ -46,6 +46,7 @@ impl Fleet {
         let mut state = self.lock();
         let Some(one) = state.member(server) else { return };
         let mut back = one.health.out;
+        one.answered_at = Some(Instant::now());
         if !refused {
             back |= one.draining;
             one.draining = false;
@@ -246,6 +247,18 @@ impl Fleet {
         let state = self.lock();
         let paused = state.members().filter(|one| !tried.contains(&one.server.id) && !one.foreign);
         paused.filter(|one| !one.may_serve(mode, now)).filter_map(|one| one.connect_at).min()
+    }
+
+    /// Returns whether a call whose attempt timed out fails over free of the retry budget: another call timed out
+    /// at the server since this attempt began, another server has answered since, and the server has not lost calls
+    /// so recently. One hung server then does not use up the budget.
+    pub(crate) fn may_move(&self, from: &Server, began: Instant) -> bool {
+        let now = Instant::now();
+        let mut state = self.lock();
+        let others = |one: &Member| one.server.id != from.id && one.answered_at.is_some_and(|at| at > began);
+        let others_answer = state.members().any(others);
+        let Some(one) = state.member(from) else { return false };
+        one.moves.lost(began, now) && others_answer && one.moves.may_move(now, self.attempt_limit)
     }
 
     pub(crate) fn call_begins(&self) {

@@ -28,6 +28,7 @@ pub(crate) struct Fleet {
     pub(crate) name: String,
     seeds: Vec<String>,
     connections_max: usize,
+    pub(crate) attempt_limit: Duration,
     tls: bool,
     on_event: Option<OnEvent>,
     /// Notifies calls that servers were added or became healthy.
@@ -132,6 +133,7 @@ impl Fleet {
             name: format!("{:x}", random::bits()),
             seeds: seeds.addresses,
             connections_max: options.connections_max,
+            attempt_limit: options.attempt_limit,
             tls: options.uses_tls(),
             on_event: options.on_event.clone(),
             news: Notify::new(),

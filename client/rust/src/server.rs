@@ -17,6 +17,7 @@ pub(crate) const PROBE_AGAIN: Duration = Duration::from_secs(30);
 const PROBE_FIRST: Duration = Duration::from_secs(1);
 const LONGEST_QUARANTINE: Duration = Duration::from_secs(300);
 const TAGS_REMEMBERED: usize = 1000;
+const MOVES_EVERY: u32 = 10; // in times of an attempt
 
 /// Whether, and why not, a server is called. Calls use the earlier ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,9 +113,36 @@ pub(crate) struct Member {
     /// The last connection could not be opened.
     pub(crate) dial_failed: bool,
     pub(crate) dial_pause: Backoff,
+    /// When it last answered a call.
+    pub(crate) answered_at: Option<Instant>,
+    pub(crate) moves: Moves,
     /// When the next probe is due.
     pub(crate) probe_at: Option<Instant>,
     pub(crate) idle: Vec<Connection>,
+}
+
+/// When calls that time out at the server may fail over free of the retry budget.
+#[derive(Debug, Default)]
+pub(crate) struct Moves {
+    lost_at: Option<Instant>, // a call timed out here
+    until: Option<Instant>,
+    again_at: Option<Instant>,
+}
+
+impl Moves {
+    /// Records that a call timed out, and returns whether another one did since this attempt began.
+    pub(crate) fn lost(&mut self, began: Instant, now: Instant) -> bool {
+        self.lost_at.replace(now).is_some_and(|at| at > began)
+    }
+
+    /// Returns whether calls may move now: for the time of one attempt, at most once in that of ten.
+    pub(crate) fn may_move(&mut self, now: Instant, attempt_limit: Duration) -> bool {
+        if !is_before(now, self.again_at) {
+            self.until = Some(now + attempt_limit);
+            self.again_at = Some(now + MOVES_EVERY * attempt_limit);
+        }
+        is_before(now, self.until)
+    }
 }
 
 impl Member {
@@ -141,6 +169,8 @@ impl Member {
             connect_at: None,
             dial_failed: false,
             dial_pause: Backoff::default(),
+            answered_at: None,
+            moves: Moves::default(),
             probe_at: None,
             idle: Vec::new(),
         }

@@ -1,0 +1,109 @@
+//! A failover rule that needs a look inside the client; tests/conformance plays the others.
+
+use super::*;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+
+use crate::options::Options;
+
+const TAG: &str = "count";
+
+/// A server of one segment tag. While it hangs, it reads calls for ids and does not answer them.
+struct Peer {
+    address: String,
+    hangs: Arc<AtomicBool>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Peer {
+    async fn start(ids: &Arc<AtomicI64>) -> Peer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let peer = Peer { address, hangs: Arc::default(), asked: Arc::default() };
+        let (hangs, asked, ids) = (Arc::clone(&peer.hangs), Arc::clone(&peer.asked), Arc::clone(ids));
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(serve(stream, Arc::clone(&hangs), Arc::clone(&asked), Arc::clone(&ids)));
+            }
+        });
+        peer
+    }
+}
+
+fn field(kind: u8, id: u8, value: &[u8]) -> Vec<u8> {
+    [&[kind, 0, id], value].concat()
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat()
+}
+
+fn status() -> Vec<u8> {
+    let tag = [field(11, 1, &text(TAG)), field(11, 2, &text("segment")), vec![0]].concat();
+    let tags = [&[12][..], &1u32.to_be_bytes(), &tag].concat();
+    let (uuid, layout) = (field(11, 1, &text("u")), field(11, 5, &text("firn")));
+    let fields = [uuid, layout, field(8, 7, &[0, 0, 0, 2]), field(15, 14, &tags), vec![0]];
+    field(12, 0, &fields.concat())
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    hangs: Arc<AtomicBool>,
+    asked: Arc<AtomicUsize>,
+    ids: Arc<AtomicI64>,
+) -> std::io::Result<()> {
+    loop {
+        let size = stream.read_u32().await? as usize;
+        let mut request = vec![0; size];
+        stream.read_exact(&mut request).await?;
+        let end = 8 + request[7] as usize; // of the method's name
+        let result = if &request[8..end] == b"status" {
+            status()
+        } else {
+            asked.fetch_add(1, Ordering::SeqCst);
+            if hangs.load(Ordering::SeqCst) {
+                continue;
+            }
+            field(10, 0, &ids.fetch_add(1, Ordering::SeqCst).to_be_bytes())
+        };
+        let head = [&[0x80, 1, 0, 2], &request[4..end + 4]].concat();
+        let answer = [head, result, vec![0]].concat();
+        stream.write_u32(answer.len() as u32).await?;
+        stream.write_all(&answer).await?;
+    }
+}
+
+#[tokio::test]
+async fn a_hung_server_does_not_use_up_the_retry_budget() {
+    let ids = Arc::new(AtomicI64::new(1));
+    let (hung, healthy) = (Peer::start(&ids).await, Peer::start(&ids).await);
+    let options = Options {
+        deadline: Duration::from_secs(60),
+        attempt_limit: Duration::from_secs(2),
+        connections_max: 1000,
+        ..Options::default()
+    };
+    let seeds = options.check(&format!("list://{},{}", hung.address, healthy.address)).unwrap();
+    let until = Instant::now() + options.deadline;
+    let engine = Engine::start(options, seeds, Handle::current());
+    engine.call(Ask::Id { tag: TAG }, until, Mode::Async).await.unwrap();
+    for _ in 0..197 {
+        assert!(engine.fleet.take_retry()); // three are left, and 20 more in 2 s
+    }
+    hung.hangs.store(true, Ordering::SeqCst);
+    let calls: Vec<_> = (0..200)
+        .map(|_| {
+            let engine = Arc::clone(&engine);
+            tokio::spawn(async move { engine.call(Ask::Id { tag: TAG }, until, Mode::Async).await })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert!(hung.asked.load(Ordering::SeqCst) > 40, "the hung server got only {:?} requests", hung.asked);
+    engine.close();
+}
