@@ -6,7 +6,7 @@ import collections
 import random
 import threading
 import time
-from typing import Callable, Iterable, Optional
+from typing import Callable, Collection, Iterable, Optional
 
 from .choice import less_busy, subset
 from .connection import Connection, Io
@@ -17,7 +17,6 @@ from .protocol import Entry, ServerList, State, Status
 from .server import FIT, LOOK_AGAIN_S, NAMES, NEVER, QUARANTINED, RESTING, SeenServer, Server
 from .server import is_number, remember
 from .view import Counters
-
 
 _NO_ADVICE_S = 0.1
 _FIT_MIN = 3  # while fewer are healthy, calls can use all servers
@@ -91,23 +90,24 @@ class Fleet:
 
     # --- picking ----------------------------------------------------------------------------------
 
-    def pick(self, tag: str, tried: Iterable[Server]) -> Optional[Server]:
+    def pick(self, tag: str, tried: Collection[Server]) -> Optional[Server]:
         """Returns a server that is not among `tried`. Of those with the best standing, and of these in the
         client's rack, it draws two by weight, and takes the second if that is clearly less busy. The
         server counts as busy until give_back."""
-        now, tried = time.monotonic(), set(tried)
+        now = time.monotonic()
         with self.lock:
             best, offered = self._offer(self._subset, tag, tried, now)
             if best > FIT or len(offered) < min(_FIT_MIN, len(self._subset)):
                 _, offered = self._offer(self.servers.values(), tag, tried, now)
             if not offered:
                 return None
-            mine = [one for one in offered if one.rack == self._options.rack]
-            server = less_busy(mine or offered)
+            if self._options.rack is not None:
+                offered = [one for one in offered if one.rack == self._options.rack] or offered
+            server = less_busy(offered)
             server.in_flight += 1
             return server
 
-    def _offer(self, servers: Iterable[Server], tag: str, tried: set[Server],
+    def _offer(self, servers: Iterable[Server], tag: str, tried: Collection[Server],
                now: float) -> tuple[int, list[Server]]:
         """Returns the best standing among the servers, and the servers that have it. Quarantined servers are
         among them only while fewer than half of the servers are healthy, and foreign ones never."""

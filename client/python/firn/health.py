@@ -42,31 +42,30 @@ class Health:
 
     def seen(self) -> None:
         """Records a good status."""
-        self.out = self._rests = False
+        self.ill = self.out = self.resting = False
         self._in_a_row = 0
         self._window = 0  # the last calls, newest in bit 0; 1: failed
 
-    @property
-    def ill(self) -> bool:
-        return self._in_a_row >= IN_A_ROW or bin(self._window).count("1") * 2 >= _WINDOW
-
-    @property
-    def resting(self) -> bool:
-        return self.out and self._rests
-
     def answered(self) -> None:
         """Records a successful call to a server that is in use."""
+        if self._window == 0:
+            return  # nor were there failures in a row
         self._in_a_row = 0
         self._window = self._window << 1 & ((1 << _WINDOW) - 1)
+        self._judge()
 
     def failed(self, times: int) -> None:
         for _ in range(times):
             self._in_a_row += 1
             self._window = (self._window << 1 | 1) & ((1 << _WINDOW) - 1)
+        self._judge()
+
+    def _judge(self) -> None:
+        self.ill = self._in_a_row >= IN_A_ROW or bin(self._window).count("1") * 2 >= _WINDOW
 
     def take_out(self, rests: bool, now: float) -> float:
         """Ejects the server, or calls it last, and returns for how many seconds."""
-        self.out, self._rests = True, rests
+        self.out, self.resting = True, rests
         return self._times.next(now)
 
 

@@ -5,6 +5,7 @@ Every length in an answer is compared with the bytes that have arrived before me
 
 from __future__ import annotations
 
+import functools
 import struct
 from typing import Any, Callable, Iterator, NamedTuple
 
@@ -88,18 +89,27 @@ class Malformed(Exception):
 
 def request(method: str, sequence: int, tag: str = "", count: int = 0) -> bytes:
     """Returns the frame of a request. For `servers`, `count` is the version of the known list."""
+    before, after = _around_sequence(method, tag, count)
+    return before + _INT32.pack(sequence) + after
+
+
+@functools.lru_cache(maxsize=256)
+def _around_sequence(method: str, tag: str, count: int) -> tuple[bytes, bytes]:
+    """Returns the bytes before and after the sequence id of a request."""
     name = method.encode()
-    body = struct.pack(f">Ii{len(name)}si", _VERSION | _CALL, len(name), name, sequence)
+    head = struct.pack(f">Ii{len(name)}s", _VERSION | _CALL, len(name), name)
+    body = b""
     if method == "servers":
-        body += _FIELD.pack(_I64, 1) + _INT64.pack(count)
+        body = _FIELD.pack(_I64, 1) + _INT64.pack(count)
     elif method != "status":
         text = tag.encode()
-        body += _TAG.pack(_STRING, 1, len(text)) + text
+        body = _TAG.pack(_STRING, 1, len(text)) + text
         if method == "getIds":
             body += _FIELD.pack(_I32, 2) + _INT32.pack(count)
         elif method == "getRuns":
             body += _FIELD.pack(_I64, 2) + _INT64.pack(count)
-    return _INT32.pack(len(body) + 1) + body + b"\0"
+    body += b"\0"
+    return _INT32.pack(len(head) + _INT32.size + len(body)) + head, body
 
 
 # --- answers --------------------------------------------------------------------------------------

@@ -132,6 +132,11 @@ class SocketConnection(Connection):
         if hasattr(select, "poll"):  # eventlet removes it
             self._poll = select.poll()
             self._poll.register(made, select.POLLIN)
+        # Sockets of TLS, gevent and eventlet keep time limits themselves. A socket of the system would set its time
+        # limit, and poll before each of its calls.
+        self._plain = self._poll is not None and type(made).__module__ == "socket"
+        if self._plain:
+            made.settimeout(None)
 
     def idle_and_open(self) -> bool:
         if self._surplus:
@@ -152,9 +157,13 @@ class SocketConnection(Connection):
     async def _exchange(self, request: bytes, until: float) -> bytes:
         got = b""
         try:
-            self._socket.settimeout(max(0.001, until - time.monotonic()))
-            self._socket.sendall(request)
-            got = self._receive(_READ_AT_ONCE, got)  # by the same time limit: sending does not take long
+            if self._plain:
+                self._socket.sendall(request)  # never blocks: nothing else is in the socket's buffer
+                self._wait(until)
+            else:
+                self._socket.settimeout(max(0.001, until - time.monotonic()))
+                self._socket.sendall(request)
+            got = self._received(_READ_AT_ONCE, got)  # by the same time limit: sending does not take long
             while len(got) < 4:
                 got += self._receive(_READ_AT_ONCE, got, until)
             end = 4 + protocol.frame_size(got)
@@ -176,12 +185,21 @@ class SocketConnection(Connection):
             data += self._receive(min(end - len(data), _READ_MOST), data, until)
         return bytes(data)
 
-    def _receive(self, most: int, before: bytes | bytearray, until: Optional[float] = None) -> bytes:
-        if until is not None:  # setting the time limit is a system call
-            left = until - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
+    def _wait(self, until: float) -> None:
+        """Waits for bytes on a plain socket, or sets the time limit of another one."""
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        if not self._plain:
             self._socket.settimeout(left)
+        elif self._poll is not None and not self._poll.poll(left * 1000):
+            raise TimeoutError
+
+    def _receive(self, most: int, before: bytes | bytearray, until: float) -> bytes:
+        self._wait(until)
+        return self._received(most, before)
+
+    def _received(self, most: int, before: bytes | bytearray) -> bytes:
         more = self._socket.recv(most)
         if not more:
             if before:
