@@ -40,7 +40,7 @@ type call struct {
 }
 
 func (c *call) beginRound() {
-	c.tried = map[*server]bool{}
+	c.tried = nil
 	c.unreached, c.overloaded, c.lost, c.advice = 0, 0, 0, 0
 }
 
@@ -129,7 +129,7 @@ func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, 
 }
 
 // heed records the outcome of an attempt, and returns whether it ends the call.
-func (c *call) heed(server *server, problem *failure) bool {
+func (c *call) heed(one *server, problem *failure) bool {
 	c.last = problem
 	elsewhere := problem.reason == NotReady || problem.reason == Clock ||
 		problem.reason == Overloaded || problem.reason == Draining || problem.reason == StoreDown ||
@@ -137,8 +137,11 @@ func (c *call) heed(server *server, problem *failure) bool {
 	if problem.end == WasRefused && !elsewhere {
 		return true
 	}
-	c.tried[server] = true
-	c.paid = !problem.unsent() && !(problem.end == Timeout && c.engine.fleet.mayMove(server, c.began))
+	if c.tried == nil {
+		c.tried = map[*server]bool{}
+	}
+	c.tried[one] = true
+	c.paid = !problem.unsent() && !(problem.end == Timeout && c.engine.fleet.mayMove(one, c.began))
 	if problem.unsent() {
 		c.unreached++
 	} else {

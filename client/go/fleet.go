@@ -114,6 +114,7 @@ type fleet struct {
 	version      int64
 	servers      map[string]*server
 	subset       []*server
+	offered      []*server       // memory of offer
 	ownNumbers   map[string]bool // tags that need no machine id
 	budget       retryBudget
 }
@@ -224,10 +225,11 @@ func (f *fleet) pick(tag string, tried map[*server]bool) *server {
 }
 
 // offer returns the best standing among the servers, and the servers that have it. Quarantined servers are among
-// them only while fewer than half of the servers are healthy, and foreign ones never.
+// them only while fewer than half of the servers are healthy, and foreign ones never. Under the mutex; the next call
+// reuses the memory.
 func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
 	now time.Time) (best int, offered []*server) {
-	best, offered = quarantined, make([]*server, 0, len(servers))
+	best, offered = quarantined, f.offered[:0]
 	for _, one := range servers {
 		if tried[one] || !one.mayServe(now) {
 			continue
@@ -246,6 +248,7 @@ func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
 			offered = append(offered, one)
 		}
 	}
+	f.offered = offered
 	return best, offered
 }
 

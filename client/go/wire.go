@@ -1,6 +1,7 @@
 package firn
 
 import (
+	"bytes"
 	"encoding/binary"
 	"time"
 )
@@ -97,8 +98,28 @@ func frameSize(head []byte) (int, *failure) {
 	return int(size), nil
 }
 
+// idFrame is the answer to getId, without its length: its head, the sequence id, the field's head, the id, the end.
+var idFrame = []byte("\x80\x01\x00\x02\x00\x00\x00\x05getId" + "\x00\x00\x00\x00" + "\x0a\x00\x00" +
+	"\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00")
+
+// readID returns the id of the usual answer to getId. The reader reads all other answers.
+func readID(frame []byte, sequence int32) (id int64, found bool) {
+	const sequenceAt, fieldAt, idAt, endAt = 13, 17, 20, 28
+	if len(frame) != len(idFrame) || frame[endAt] != typeStop ||
+		!bytes.Equal(frame[:sequenceAt], idFrame[:sequenceAt]) || !bytes.Equal(frame[fieldAt:idAt], idFrame[fieldAt:idAt]) ||
+		int32(binary.BigEndian.Uint32(frame[sequenceAt:])) != sequence {
+		return 0, false
+	}
+	return int64(binary.BigEndian.Uint64(frame[idAt:])), true
+}
+
 // readAnswer reads the answer to the request from a frame without its length.
 func (a *ask) readAnswer(frame []byte, sequence int32) (*answer, *failure) {
+	if a.method == methodID {
+		if id, found := readID(frame, sequence); found {
+			return &answer{ids: []int64{id}}, nil
+		}
+	}
 	r := &reader{rest: frame}
 	head := uint32(r.i32())
 	if r.fault == "" && head&0xffffff00 != version {
