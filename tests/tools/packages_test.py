@@ -82,7 +82,7 @@ def owners(paths):
 class PackagesTest(unittest.TestCase):
     def test_there_is_a_list_for_each_purpose(self):
         self.assertEqual({RUN, CLUSTER, DRILL, "packages.txt", "packages-bench.txt",
-                          "packages-check.txt"}, set(LISTS))
+                          "packages-check.txt", "packages-arm64.txt"}, set(LISTS))
 
     def test_each_package_stands_once_with_its_reason(self):
         counts = collections.Counter(name for named in LISTS.values() for name, _ in named)
@@ -106,14 +106,15 @@ class PackagesTest(unittest.TestCase):
         missing = {words: subprocess.run([os.path.join(TOOLS, "setup"), "--list", *words.split()],
                                          check=True, stdout=subprocess.PIPE,
                                          env=self.bare_environment(), text=True).stdout.split()
-                   for words in ("", "--run", "--cluster", "--drill", "--check")}
+                   for words in ("", "--run", "--cluster", "--drill", "--check", "--arm64")}
         names = {name: [package for package, _ in named] for name, named in LISTS.items()}
         self.assertEqual(names[RUN], missing["--run"])
         self.assertEqual(names[RUN] + names[CLUSTER], missing["--cluster"])
         self.assertEqual(missing["--cluster"] + names[DRILL], missing["--drill"])
         self.assertEqual(missing["--drill"] + names["packages.txt"]
                          + names["packages-bench.txt"], missing[""])
-        self.assertEqual(missing[""] + names["packages-check.txt"], missing["--check"])
+        for words in "check", "arm64":
+            self.assertEqual(missing[""] + names[f"packages-{words}.txt"], missing[f"--{words}"])
 
     def test_each_reason_of_a_drill_names_its_scenarios(self):
         with open(os.path.join(TOOLS, "drill")) as file:

@@ -30,7 +30,7 @@ bool IsFolded(BeastView name, BeastView value) {
   return behind != value.data();
 }
 
-bool IsControl(char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; }
+bool IsControl(char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; }
 
 // Takes what Firn looks at from Beast's events, without copying any of it.
 class RequestParser final : public http::basic_parser<true> {
