@@ -1,5 +1,6 @@
-"""Runs every indented line of TUTORIAL.md unchanged, in one shell. It runs in its own network, where the
-ports that the page names are free. pip and go use Debian's packages instead of downloads.
+"""Runs every indented line of TUTORIAL.md, in one shell. It runs in its own network, where the ports that the page
+names are free. pip and go use Debian's packages instead of downloads. The packages of `npm ci` are installed before,
+once for all tests.
 
     tutorial_test.py ROOT BIN MACHINE_PY_FOLDER
 """
@@ -22,7 +23,8 @@ import pages  # noqa: E402
 PATIENCE_S = 1000
 # Retries a program, because a client's own timeouts may be too short on a busy machine.
 TRIED = 'tried() { local i; for i in {1..20}; do "$@" && return; done; return 1; }\n'
-PROGRAM = re.compile(r"^(build/ids/cpp|build/ids/venv/bin/python |go run |java )", re.MULTILINE)
+PROGRAM = re.compile(r"^(build/ids/cpp|build/ids/venv/bin/python |go run |java |node )", re.MULTILINE)
+LANGUAGES = ("C++", "Python", "Go", "Java", "TypeScript")
 FIRST = "./tools/run"
 
 
@@ -59,6 +61,7 @@ class TutorialTest(unittest.TestCase):
     def as_here(self, script):
         """The scripts build nothing, and write their files here."""
         script = re.sub(r"^cmake --build .*", ":", script, flags=re.MULTILINE)
+        script = re.sub(r"^npm ci$", f"ln -s {os.path.abspath(builds.NODE_PACKAGES)} node_modules", script, flags=re.MULTILINE)
         script = TRIED + PROGRAM.sub(r"tried \1", script)
         script = re.sub(r"\./tools/cluster (\w+)", rf"./tools/cluster \1 --folder={self.folder}/cluster",
                         script)
@@ -69,7 +72,8 @@ class TutorialTest(unittest.TestCase):
         pip = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "false",
                "PIP_DISABLE_PIP_VERSION_CHECK": "1",
                "PYTHONPATH": "/usr/lib/python3/dist-packages"}  # Debian's setuptools and wheel
-        return {**builds.go_environment(self.folder), **pip, "SHELL": "/bin/bash", "PATH": "/usr/bin:" + os.environ["PATH"]}
+        npm = {"npm_config_offline": "true", "npm_config_audit": "false", "npm_config_update_notifier": "false"}
+        return {**builds.go_environment(self.folder), **pip, **npm, "SHELL": "/bin/bash", "PATH": "/usr/bin:" + os.environ["PATH"]}
 
     def test_what_the_page_says_works(self):
         first, *rest = pages.blocks("TUTORIAL.md")
@@ -89,16 +93,17 @@ class TutorialTest(unittest.TestCase):
         self.assertEqual(0, said.returncode)
         self.assertRegex(said.stdout, r'"tag": ?"invoice".*1\d\d\d')
         numbers = [re.search(rf"^{re.escape(language)} (1\d\d\d)$", said.stdout, re.MULTILINE)
-                   for language in ("C++", "Python", "Go", "Java")]
+                   for language in LANGUAGES]
         self.assertTrue(all(numbers))
-        self.assertEqual(4, len({number[1] for number in numbers}))
+        self.assertEqual(len(LANGUAGES), len({number[1] for number in numbers}))
         self.assertIn("may have been issued by", said.stdout)
         self.assertRegex(said.stdout, r"server-2 .* ended ")
         self.assertRegex(said.stdout, r" calls, 0 failed; 0 duplicates among ")
 
 
 if __name__ == "__main__":
-    in_a_network_of_its_own(os.path.join(BIN, "firn"))
-    for lacking in map(builds.missing, ("python", "go", "java")):
+    for lacking in map(builds.missing, ("python", "go", "java", "typescript")):
         skip_unless(not lacking, f"not installed: {', '.join(lacking)}")
+    builds.node_packages()
+    in_a_network_of_its_own(os.path.join(BIN, "firn"))
     unittest.main(argv=sys.argv[:1], verbosity=2)
