@@ -8,7 +8,7 @@ import java.util.concurrent.ThreadLocalRandom;
 
 /** One call, which fails over from server to server. It asks each server once and sends at most attemptsMax
  * requests; each request after the first one is paid for from the retry budget, unless the server before
- * could not be reached. A refusal that every server would repeat ends the call. When all servers that could
+ * could not be reached, or has lost other calls as well. A refusal that every server would repeat ends the call. When all servers that could
  * be reached are overloaded, the call waits for the shortest advice and starts over, if the deadline allows.
  * When no server is known, or all were unreachable, silent or draining, it waits for news of servers, or for
  * the time of one attempt, and asks all once more. Nothing begins at or after the deadline. */
@@ -30,6 +30,7 @@ final class Call<T> {
   private int sent;
   private boolean foundNobody;
   private boolean freeNext = true; // of the retry budget
+  private long attemptBegan;
   private Set<Server> tried; // in this round, as all below
   private int unreached;
   private int overloaded;
@@ -104,6 +105,7 @@ final class Call<T> {
 
   private T timed(Server server, Attempting<T> attempting, boolean fresh) throws Failure {
     long began = System.nanoTime();
+    attemptBegan = Server.now();
     try {
       T answer = attempting.ask(server, ask, fresh, until);
       fleet.answered(server, ask.tag, ask.form == Ask.Form.NOTHING); // a status contains no ids
@@ -132,7 +134,8 @@ final class Call<T> {
       throw failure("the first server failed");
     }
     tried.add(server);
-    freeNext = failure.unsent();
+    freeNext = failure.unsent()
+        || (failure.end == Attempt.End.TIMEOUT && fleet.mayMove(server, attemptBegan));
     if (failure.unsent()) {
       unreached++;
     } else {

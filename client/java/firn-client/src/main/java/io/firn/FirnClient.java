@@ -23,7 +23,7 @@ public final class FirnClient implements AutoCloseable {
   private static final int TAG_MAX = 128; // bytes
   private static final int COUNT_MAX = 100_000;
 
-  private final Engine engine;
+  final Engine engine;
 
   /** Does not wait for a server. IllegalArgumentException names every fault of the options. */
   public FirnClient(Options options) {

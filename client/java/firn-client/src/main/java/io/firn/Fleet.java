@@ -348,6 +348,7 @@ final class Fleet {
     boolean back;
     synchronized (this) {
       back = server.out;
+      server.answeredAt = Server.now();
       if (!withoutIds) {
         back |= server.draining;
         server.draining = false;
@@ -363,6 +364,13 @@ final class Fleet {
     if (back) {
       tell("server back", server.address, "answers again");
     }
+  }
+
+  /** Returns whether a call whose attempt timed out fails over free of the retry budget, so that one hung server does
+   * not use it up. */
+  synchronized boolean mayMove(Server from, long began) {
+    boolean othersAnswer = servers.values().stream().anyMatch(one -> one != from && one.answeredAt > began);
+    return from.mayMove(began, Server.now(), options.attemptLimitMs, othersAnswer);
   }
 
   /** Takes to heart what an attempt came to. */

@@ -30,6 +30,7 @@ final class Server {
   private static final long LONGEST_QUARANTINE_MS = 300_000;
   private static final long FIRST_CONNECT_PAUSE_MS = 10;
   private static final long LONGEST_CONNECT_PAUSE_MS = 100;
+  private static final long MOVES_EVERY = 10; // in times of an attempt
 
   final String address;
   final String host;
@@ -61,6 +62,10 @@ final class Server {
   long restUntil = NEVER; // NEVER: it does not rest
   boolean out; // it failed too often, and has not answered since
   private long restMs;
+  long answeredAt; // when it last answered a call
+  private long lostAt; // when a call last timed out here
+  private long movesUntil;
+  private long movesAgainAt;
   private int inARow;
   private int window; // the last calls, newest in bit 0; 1: failed
 
@@ -132,6 +137,21 @@ final class Server {
       inARow++;
       window = (window << 1 | 1) & ((1 << WINDOW) - 1);
     }
+  }
+
+  /** Records that a call timed out. Returns whether it may move to another server free of the retry budget: another
+   * call has timed out here since {@code began}, others answer, and the last move is long ago, or has just begun. */
+  boolean mayMove(long began, long now, long attemptLimitMs, boolean othersAnswer) {
+    boolean shared = lostAt > began;
+    lostAt = now;
+    if (!shared || !othersAnswer) {
+      return false;
+    }
+    if (now >= movesAgainAt) {
+      movesUntil = now + attemptLimitMs;
+      movesAgainAt = now + MOVES_EVERY * attemptLimitMs;
+    }
+    return now < movesUntil;
   }
 
   void recovered() {

@@ -18,6 +18,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -75,6 +77,43 @@ class ClientTest {
     try (FirnClient client = new FirnClient(options())) {
       FirnException failure = failureOf(client.nextIdAsync("order", 300));
       assertEquals(Attempt.End.TIMEOUT, failure.attempts().get(0).end);
+    }
+  }
+
+  @Test
+  void hung_server_does_not_use_up_the_retry_budget() throws Exception {
+    try (FakeServer healthy = new FakeServer();
+        FirnClient client = new FirnClient(new Options("list://" + server.address() + "," + healthy.address())
+            .deadlineMs(60_000).attemptLimitMs(2_000).connectionsMax(1_000))) {
+      client.nextId("order");
+      for (int i = 0; i < 197; i++) {
+        assertTrue(client.engine.fleet.budget.take(0)); // three are left, and 20 more in 2 s
+      }
+      server.mayAnswer = new CountDownLatch(1);
+      healthy.mayAnswer = new CountDownLatch(1); // until all calls have begun, or it would get nearly all of them
+      List<CompletableFuture<Long>> calls = new ArrayList<>();
+      ExecutorService threads = Executors.newFixedThreadPool(200);
+      for (int i = 0; i < 200; i++) {
+        calls.add(CompletableFuture.supplyAsync(() -> idOf(client), threads));
+      }
+      while (client.servers().stream().mapToInt(one -> one.inFlight).sum() < 200) {
+        Thread.onSpinWait();
+      }
+      healthy.mayAnswer.countDown();
+      for (CompletableFuture<Long> call : calls) {
+        call.get();
+      }
+      threads.shutdown();
+      assertTrue(client.counters().timeouts > 40);
+      assertEquals(0, client.counters().retriesDenied);
+    }
+  }
+
+  private static long idOf(FirnClient client) {
+    try {
+      return client.nextId("order");
+    } catch (FirnException failure) {
+      throw new CompletionException(failure);
     }
   }
 
