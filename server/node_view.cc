@@ -294,6 +294,10 @@ ProviderReport NodeView::ForProviders() const {
     report.refused.emplace(tag, Cat(TagStateName(refused.state), ": ", refused.why));
   }
   report.outdated = *status.outdated;
+  for (auto& [tag, segment] : node_.segments().status()) {
+    if (segment.trouble.empty() || status.refused->contains(tag)) continue;
+    report.unsupplied.emplace(tag, std::move(segment.trouble));
+  }
   report.bound = status.claim.bound;
   for (const ClaimStatus& claim : status.claims) {
     if (!claim.machine) continue;

@@ -108,6 +108,12 @@ void JudgeTags(const AuditedProvider& server, Audit& audit) {
          Cat(provider.address, " serves an earlier definition of tag ", Quoted(tag), ": ", why),
          PrintCommand(PrintedCommand::kTagsSet, {tag, "buffer=double"})});
   }
+  for (const auto& [tag, why] : report.unsupplied) {
+    audit.findings.push_back(
+        {Urgency::kSoon,
+         Cat(provider.address, " gets no more numbers for tag ", Quoted(tag), ": ", why),
+         FixOfStore(why)});
+  }
   if (report.refused_others == 0) return;
   audit.findings.push_back({Urgency::kRefused,
                             Cat(provider.address, " refuses ", report.refused_others,

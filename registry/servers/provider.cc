@@ -266,6 +266,7 @@ std::string FormatReport(const ProviderReport& report) {
       report.refused_others + AddReasons("refused", report.refused, object);
   if (refused_others > 0) object["refused_others"] = refused_others;
   AddReasons("outdated", report.outdated, object);
+  AddReasons("unsupplied", report.unsupplied, object);
   for (const auto& [which, end] : report.certificates) object["certificates"][which] = end.ms();
   if (report.history_lost) object["history_lost"] = true;
   if (!report.clock_trouble.empty()) {
@@ -310,6 +311,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(TakeMore(read.Find("more"), report.more));
   FIRN_TRY(TakeReasons(read.Find("refused"), report.refused));
   FIRN_TRY(TakeReasons(read.Find("outdated"), report.outdated));
+  FIRN_TRY(TakeReasons(read.Find("unsupplied"), report.unsupplied));
   FIRN_TRY(TakeCertificates(read.Find("certificates"), report.certificates));
   read.FlagIfAny("history_lost", report.history_lost);
   FIRN_TRY(read.status());

@@ -81,6 +81,9 @@ struct ProviderReport {
   // Tags that it serves by an earlier definition, each with what keeps it from serving the present
   // one. Bounded as `refused` is; the rest is left out.
   std::map<std::string, std::string> outdated{};
+  // Tags that it serves from numbers in memory while their source provides no more, each with the
+  // reason. Bounded as `refused` is; the rest is left out.
+  std::map<std::string, std::string> unsupplied{};
   // When its TLS certificates expire, by what they are: "public", "admin", and "public clients",
   // "admin clients" for the authorities of clients. Empty without TLS.
   std::map<std::string, WallMs> certificates{};

@@ -176,6 +176,13 @@ const Damage kDamages[] = {
                                          .outdated = {{"order", "no buffer = none"}}}));
      },
      "h:1 serves an earlier definition of tag 'order': no buffer = none"},
+    {"ServingServerGetsNoMoreNumbers",
+     [](AuditTest& c) {
+       c.AnnounceAs("h:1",
+                    FormatReport({.phase = ServerPhase::kReady,
+                                  .unsupplied = {{"order", "UNAVAILABLE: store main: down"}}}));
+     },
+     "h:1 gets no more numbers for tag 'order': UNAVAILABLE: store main: down"},
     {"ServingServerWithoutMachineId",
      [](AuditTest& c) {
        c.AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady, .reason = "no free slot"}));

@@ -28,6 +28,7 @@ ProviderReport SomeReport() {
           .refused = {{"order", "unsupported: this server has no store 'main'"}},
           .refused_others = 3,
           .outdated = {{"user", "store 'main' does not permit buffer = none"}},
+          .unsupplied = {{"invoice", "store main: db:3306: TLS failed"}},
           .clock_trouble = "the registry's clock is 1 h ahead"};
 }
 

@@ -110,6 +110,8 @@ TEST_P(StoreAddressesTest, EverySurfaceFollowsAPromotion) {
   EXPECT_EQ(Away(), 1);
   EXPECT_TRUE(Takes(1)) << "numbers in memory";
   EXPECT_EQ(server_->Admin("/readyz?tag=order").status, 200);
+  EXPECT_THAT(Doctor(1), AllOf(HasSubstr("gets no more numbers for tag 'order'"), names_both,
+                               HasSubstr("fix: do as the reason says")));
 
   // None are left.
   ASSERT_TRUE(Eventually(kPatience, [&] { return !Takes(20) && !Takes(1); }));
