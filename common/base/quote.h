@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -9,5 +10,10 @@ namespace firn {
 // that is not printable ASCII as \xNN. So no message contains a partial character, a line feed or
 // an escape sequence of a terminal.
 std::string Quoted(std::string_view text);
+
+// Returns a message in at most `bytes_max` bytes, of at least 8. A longer one loses its middle, and
+// has "..." there: its begin names the object, and its end is the remedy. What follows the last
+// "; " is kept whole if it has at most three quarters of the limit. Splits no character of UTF-8.
+std::string Shortened(std::string_view message, size_t bytes_max);
 
 }  // namespace firn

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/base/cat.h"
+#include "common/base/quote.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/slot.h"
 #include "registry/seam/node_version.h"
@@ -38,7 +39,7 @@ Task<Result<Freeze>> TryToFreeze(AsyncRegistry* registry, FreezeOrder order) {
   const bool frozen = meta->frozen && meta->reason != kBeingMade;
   if (frozen || order.repaired(*meta)) co_return Freeze::kNeedless;
   meta->frozen = true;
-  meta->reason = order.why.substr(0, ClusterMeta::kReasonBytesMax);
+  meta->reason = Shortened(order.why, ClusterMeta::kReasonBytesMax);
   std::vector<Write> writes;
   AddSet(writes, kMetaPath, FormatMeta(*meta), node->stat.version);
   writes.push_back(EraCheck(meta->era));

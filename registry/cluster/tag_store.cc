@@ -21,12 +21,12 @@ namespace {
 // Each multi begins with the check of the root node.
 constexpr int kRootIndex = 0;
 
-std::string Quoted(std::string_view name) { return "tag '" + std::string(name) + "'"; }
+std::string TagText(std::string_view name) { return "tag '" + std::string(name) + "'"; }
 
 Status MayBeObfuscated(const MetaAsRead& meta, const TagDefinition& tag) {
   if (meta.meta.default_strategy.empty() || !tag.HasPlugin("obfuscate")) return {};
   return Invalid(
-      Quoted(tag.name) +
+      TagText(tag.name) +
       " cannot be obfuscated: this cluster serves undefined tags, so plain ids may have been "
       "issued under its name");
 }
@@ -50,7 +50,7 @@ Status HoldsIds(BlockingCoordinator& registry, const MetaAsRead& meta, const Tag
 // A start in a later period would keep the tag from issuing numbers until then.
 Status MayStart(BlockingCoordinator& registry, const MetaAsRead& meta, const TagDefinition& tag) {
   if (tag.HasLedger()) {
-    FIRN_TRY(LimitOf(meta.meta).CheckEnd(tag.NextBegin()).WithContext(Quoted(tag.name)));
+    FIRN_TRY(LimitOf(meta.meta).CheckEnd(tag.NextBegin()).WithContext(TagText(tag.name)));
   }
   const std::optional<DatedNumbers> numbers = tag.Dated();
   if (!numbers || tag.start.value_or(1) == 1) return {};
@@ -58,7 +58,7 @@ Status MayStart(BlockingCoordinator& registry, const MetaAsRead& meta, const Tag
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   const int64_t period = numbers->PeriodAt(now, zone);
   if (numbers->PeriodOf(*tag.start) <= period) return {};
-  return Invalid(Cat(Quoted(tag.name), ": start: ", *tag.start, " is in a future period; the ",
+  return Invalid(Cat(TagText(tag.name), ": start: ", *tag.start, " is in a future period; the ",
                      "current one is ", period, " in ", tag.zone));
 }
 
@@ -132,18 +132,17 @@ Result<StoredTag> TagStore::Read(std::string_view name) {
 
 Result<StoredTag> TagStore::ReadTag(std::string_view name, const MetaAsRead& meta) {
   Result<StoredTag> stored = ReadNode(name, meta);
-  if (stored.ok() && stored->node.deleted)
-    return NotFound("tag " + Quoted(name) + " does not exist");
+  if (stored.ok() && stored->node.deleted) return NotFound(TagText(name) + " does not exist");
   return stored;
 }
 
 // Also returns deleted tags.
 Result<StoredTag> TagStore::ReadNode(std::string_view name, const MetaAsRead& meta) {
   const Result<Node> node = registry_.Read(TagPath(name));
-  if (node.code() == Code::kNotFound) return NotFound("tag " + Quoted(name) + " does not exist");
-  if (!node.ok()) return node.status().WithContext("reading " + Quoted(name));
+  if (node.code() == Code::kNotFound) return NotFound(TagText(name) + " does not exist");
+  if (!node.ok()) return node.status().WithContext("reading " + TagText(name));
   Result<TagNode> tag = ReadTagNode(name, node->data);
-  if (!tag.ok()) return tag.status().WithContext(Quoted(name));
+  if (!tag.ok()) return tag.status().WithContext(TagText(name));
   return StoredTag{*std::move(tag), node->stat, meta.version, meta.meta.era};
 }
 
@@ -153,7 +152,7 @@ Status TagStore::Create(const TagDefinition& tag) {
   FIRN_TRY(MayWrite(meta, tag));
   const bool restored = meta.meta.floor > WallMs();
   if (restored && tag.HasLedger() && !tag.start) {
-    return Invalid(Quoted(tag.name) +
+    return Invalid(TagText(tag.name) +
                    " needs an explicit start: this cluster has lost data, and a tag of this name "
                    "may have issued numbers before; start=1 if it has not");
   }
@@ -163,7 +162,7 @@ Status TagStore::Create(const TagDefinition& tag) {
   if (!restored || made.high == 1) made.high = 0;  // no number was ever issued
   const Result<StoredTag> before = ReadNode(tag.name, meta);
   if (before.ok() && before->node.deleted) {
-    return Overwrite(*before, {std::move(made)}).WithContext("creating " + Quoted(tag.name));
+    return Overwrite(*before, {std::move(made)}).WithContext("creating " + TagText(tag.name));
   }
   FIRN_ASSIGN(const std::string data, WriteTagNode({std::move(made)}));
   FIRN_TRY(EnsureFolder());
@@ -172,7 +171,7 @@ Status TagStore::Create(const TagDefinition& tag) {
       Send({Write::Check(kMetaPath, meta.version), Write::Create(path, data, Lifetime::kPersistent),
             EraCheck(meta.meta.era)},
            path, data);
-  return sent.WithContext("creating " + Quoted(tag.name));
+  return sent.WithContext("creating " + TagText(tag.name));
 }
 
 Status TagStore::Replace(const StoredTag& read, TagDefinition after) {
@@ -206,7 +205,7 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
   if (!after.disabled) MarkRetired(node, false);
   const bool same_store = after.store == read.tag().store;
   if (!same_store || after.when_store_is_away != StoreAway::kLedger) node.stand_in = {};
-  return Overwrite(read, node).WithContext("changing " + Quoted(after.name));
+  return Overwrite(read, node).WithContext("changing " + TagText(after.name));
 }
 
 Status TagStore::Delete(std::string_view name) {
@@ -217,7 +216,7 @@ Status TagStore::Delete(std::string_view name) {
     FIRN_ASSIGN(const StoredTag read, ReadTag(name, meta));
     FIRN_TRY(MayWrite(meta, read.tag()));
     if (read.tag().MayHaveIssued()) {
-      return Invalid("ids of " + Quoted(name) +
+      return Invalid("ids of " + TagText(name) +
                      " may have been issued, and a new tag of that name would repeat them; "
                      "retire it instead");
     }
@@ -228,7 +227,7 @@ Status TagStore::Delete(std::string_view name) {
     done = Overwrite(read, node);
     if (done.code() != Code::kConflict) break;
   }
-  return done.WithContext("deleting " + Quoted(name));
+  return done.WithContext("deleting " + TagText(name));
 }
 
 Status TagStore::Retire(std::string_view name) {
@@ -244,14 +243,14 @@ Status TagStore::Retire(std::string_view name) {
     done = Overwrite(read, node);
     if (done.code() != Code::kConflict) break;
   }
-  return done.WithContext("retiring " + Quoted(name));
+  return done.WithContext("retiring " + TagText(name));
 }
 
 // Replaces the node by `node` if it is still as it was read.
 Status TagStore::Overwrite(const StoredTag& read, const TagNode& node) {
   const std::string& name = node.tag.name;
   if (read.stat.version == kUnguardedVersion) {
-    return Conflict(UnguardedVersionFault("the node of " + Quoted(name)));
+    return Conflict(UnguardedVersionFault("the node of " + TagText(name)));
   }
   FIRN_ASSIGN(const std::string data, WriteTagNode(node));
   const std::string path = TagPath(name);
@@ -262,7 +261,7 @@ Status TagStore::Overwrite(const StoredTag& read, const TagNode& node) {
 
   const Result<Node> now = registry_.Read(path);
   if (now.ok() && now->stat.created_zxid != read.stat.created_zxid) {
-    return Corrupt(Quoted(name) + " was re-created by hand while it was being changed");
+    return Corrupt(TagText(name) + " was re-created by hand while it was being changed");
   }
   return {};
 }
@@ -278,7 +277,7 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen) {
   if (!tag.HasLedger()) reformed.tag.start.reset();
   FIRN_TRY(CheckEdit(there->tag(), reformed.tag));
   FIRN_TRY(MayBeObfuscated(frozen, tag));
-  return Rewrite(*there, reformed).WithContext("correcting the form of " + Quoted(tag.name));
+  return Rewrite(*there, reformed).WithContext("correcting the form of " + TagText(tag.name));
 }
 
 Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen,
@@ -298,7 +297,7 @@ Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen,
                              : Write::Set(path, data, Write::kAnyVersion);
   return Send({Write::Check(kMetaPath, frozen.version), write, EraCheck(frozen.meta.era)}, path,
               data)
-      .WithContext("re-creating " + Quoted(tag.name));
+      .WithContext("re-creating " + TagText(tag.name));
 }
 
 Status TagStore::Lift(const StoredTag& read, int64_t high) {
@@ -306,7 +305,7 @@ Status TagStore::Lift(const StoredTag& read, int64_t high) {
   if (high <= read.tag().high && !rests) return {};
   TagNode lifted = read.node;
   lifted.tag.high = std::max(high, lifted.tag.high);
-  return Rewrite(read, lifted).WithContext("raising the ledger of " + Quoted(read.tag().name));
+  return Rewrite(read, lifted).WithContext("raising the ledger of " + TagText(read.tag().name));
 }
 
 // Used during a restore, so it does not check for the era's node.

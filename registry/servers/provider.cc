@@ -117,7 +117,7 @@ int64_t AddReasons(const char* key, const Reasons& reasons, Json& object) {
     if (written.size() == kRefusedMax) {
       ++others;
     } else {
-      written[tag] = why.substr(0, kRefusedBytesMax);
+      written[tag] = Shortened(why, kRefusedBytesMax);
     }
   }
   if (!written.empty()) object[key] = std::move(written);
@@ -248,7 +248,7 @@ std::string FormatReport(const ProviderReport& report) {
               {"format", report.format},
               {"bound_ms", report.bound.ms()},
               {"clock_skew_ms", report.clock_skew_ms}};
-  if (!report.reason.empty()) object["reason"] = report.reason.substr(0, kReasonBytesMax);
+  if (!report.reason.empty()) object["reason"] = Shortened(report.reason, kReasonBytesMax);
   if (report.machine) object["machine"] = report.machine->value();
   for (const auto& [held, bound] : report.more) {
     object["more"].push_back({{"machine", held.value()}, {"bound_ms", bound.ms()}});
@@ -270,7 +270,7 @@ std::string FormatReport(const ProviderReport& report) {
   for (const auto& [which, end] : report.certificates) object["certificates"][which] = end.ms();
   if (report.history_lost) object["history_lost"] = true;
   if (!report.clock_trouble.empty()) {
-    object["clock_trouble"] = report.clock_trouble.substr(0, kReasonBytesMax);
+    object["clock_trouble"] = Shortened(report.clock_trouble, kReasonBytesMax);
   }
   return JsonText(object);
 }

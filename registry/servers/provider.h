@@ -75,7 +75,7 @@ struct ProviderReport {
   std::set<std::string> plugins{};
   std::set<std::string> strategies{};
   // Tags that it refuses, each with the state and the reason. No more than kRefusedMax are written,
-  // and each reason is cut at kRefusedBytesMax; `refused_others` counts the tags left out.
+  // each reason is Shortened to kRefusedBytesMax; `refused_others` counts the tags left out.
   std::map<std::string, std::string> refused{};
   int64_t refused_others = 0;
   // Tags that it serves by an earlier definition, each with what keeps it from serving the present
@@ -126,7 +126,7 @@ inline constexpr size_t kReportBytesMax = 256 << 10;
 inline constexpr size_t kHighBytesMax = 64 << 10;
 inline constexpr size_t kReasonBytesMax = 1000;
 inline constexpr size_t kRefusedMax = 20;
-inline constexpr size_t kRefusedBytesMax = 300;
+inline constexpr size_t kRefusedBytesMax = 400;
 std::string FormatReport(const ProviderReport& report);
 Result<ProviderReport> ParseReport(std::string_view json);
 

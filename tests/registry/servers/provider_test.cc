@@ -128,6 +128,21 @@ TEST(ProviderReportTest, ManyRefusedTagsAreCutToAFewAndCounted) {
   for (const auto& [tag, why] : back->refused) EXPECT_EQ(why.size(), kRefusedBytesMax) << tag;
 }
 
+TEST(ProviderReportTest, KeepsTheRemedyOfALongReason) {
+  const std::string remedy = "; check the server's certificate and these settings";
+  const std::string why = "no_numbers: store main: db-1.example:5432: " + std::string(2'000, 'w');
+  ProviderReport report{.reason = why + remedy, .clock_trouble = why + remedy};
+  report.refused["order"] = report.outdated["order"] = report.unsupplied["order"] = why + remedy;
+  const auto back = ParseReport(FormatReport(report));
+  ASSERT_TRUE(back.ok()) << back.status();
+  for (const std::string& shown : {back->reason, back->clock_trouble, back->refused.at("order"),
+                                   back->outdated.at("order"), back->unsupplied.at("order")}) {
+    EXPECT_LE(shown.size(), kReasonBytesMax);
+    EXPECT_TRUE(shown.starts_with("no_numbers: store main: db-1.example:5432: w")) << shown;
+    EXPECT_TRUE(shown.ends_with(remedy)) << shown;
+  }
+}
+
 TEST(ProviderReportTest, RefusesEveryTruncatedReport) {
   const std::string whole = FormatReport(SomeReport());
   for (size_t length = 0; length < whole.size(); ++length) {
