@@ -29,7 +29,16 @@ import cluster
 class Member(cluster.Member):
     def start(self, *more):
         # On a loaded machine the registry takes longer to say that a tag does not exist than a call waits by default.
-        super().start("--dubbo", "--issue_wait_ms=5000", *more)
+        self.history_path = self.log_path + ".history"
+        super().start("--dubbo", "--issue_wait_ms=5000", "--history_file=" + self.history_path, *more)
+
+    def history(self):
+        with open(self.history_path) as lines:
+            return lines.read()
+
+    def log(self):
+        with open(self.log_path) as lines:
+            return lines.read()
 
 
 class DubboTest(unittest.TestCase):
@@ -102,6 +111,15 @@ class DubboTest(unittest.TestCase):
         self.says("nextId nosuch:tag!", r"threw java\.lang\.IllegalArgumentException cause=null: UNKNOWN_TAG: .*")
         self.says("nextIds order 0", r"threw java\.lang\.IllegalArgumentException cause=null: BAD_REQUEST: .*")
         self.says("generic drop", r"threw .*no method 'drop'.*")
+
+    def test_log_and_history_have_the_trace_of_a_call(self):
+        trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+        self.firn_does("tags", "create", "traced", "plugins=history")
+        traced = f"nextTraced traced traceparent 00-{trace}-00f067aa0ba902b7-01"
+        cluster.patiently("the tag is not served", lambda: self.direct.ask(traced).isdigit())
+        cluster.patiently("the history lacks the trace", lambda: trace in self.members[0].history())
+        self.direct.ask("nextTraced nosuch:tag! traceId 1.23.15988")
+        cluster.patiently("the log lacks the trace", lambda: "(trace 1.23.15988)" in self.members[0].log())
 
     def test_one_way_call_takes_no_id(self):
         before = self.metric("firn_dubbo_one_way_total")

@@ -30,4 +30,14 @@ inline std::string_view TraceIdOf(std::string_view header) {
   return valid ? trace : std::string_view();
 }
 
+// Whether `text` is a trace id of another form, which differs from system to system: 1 to 64 ASCII
+// letters, digits, and any of "-._:". So it breaks no line and no column.
+inline bool IsPlainTraceId(std::string_view text) {
+  constexpr size_t kSizeMax = 64;
+  constexpr std::string_view kPermitted =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._:";
+  return !text.empty() && text.size() <= kSizeMax &&
+         text.find_first_not_of(kPermitted) == text.npos;
+}
+
 }  // namespace firn::front

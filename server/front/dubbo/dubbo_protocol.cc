@@ -112,6 +112,7 @@ class DubboProtocol final : public Protocol {
       if (!Answer(in.substr(DubboHeader::kBytes, header.body_bytes), call)) {
         return ServeStep::Park(call.parked->ask_again_in());
       }
+      call.trace_id.clear();
       answer_.Append(header, out);
     }
     if (header.is_two_way()) TellReadOnly(call, out);
@@ -150,6 +151,8 @@ class DubboProtocol final : public Protocol {
     const auto text_bytes_max = static_cast<size_t>(backend_.limits.string_bytes_max);
     std::string fault = request_.Read(body, text_bytes_max);
     answer_.Begin(request_.takes_attachments);
+    // A retry of a parked call stores the same bytes in the same place.
+    call.trace_id = request_.trace_id;
     if (!fault.empty()) return Bad(std::move(fault));
     switch (request_.method) {
       case DubboMethod::kEcho:

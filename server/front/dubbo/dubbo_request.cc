@@ -4,6 +4,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/quote.h"
+#include "server/front/desk/trace_id.h"
 #include "server/front/dubbo/hessian_reader.h"
 
 namespace firn::front {
@@ -160,6 +161,10 @@ class DubboRequest::Parser {
     if (reader_.Map()) {
       while (reader_.NextEntry()) {
         if (!Text(request_.key_)) return false;
+        if (request_.key_ == "traceparent" || request_.key_ == "traceId") {
+          if (!Trace(request_.key_ == "traceparent")) return false;
+          continue;
+        }
         const bool names_service = request_.key_ == "interface" && !service;
         const bool counts = names_service || request_.key_ == "group" || request_.key_ == "generic";
         if (!counts) {
@@ -175,6 +180,22 @@ class DubboRequest::Parser {
     if (!reader_.ok()) return false;
     if (!service) return Fault(Cat("no service ", Quoted(request_.path_)));
     return Matches(*service, group, generic);
+  }
+
+  // Keeps the trace id in an attachment. A value without a valid one is ignored, whatever its type.
+  bool Trace(bool of_w3c) {
+    constexpr size_t kBytesMax = 256;
+    const size_t begin = reader_.position();
+    if (!reader_.Skip()) return false;
+    HessianReader value(body_.substr(begin, reader_.position() - begin));
+    if (!value.Text(request_.value_, kBytesMax)) return true;
+    if (of_w3c) {
+      const std::string_view id = TraceIdOf(request_.value_);
+      if (!id.empty()) request_.trace_id = id;
+    } else if (request_.trace_id.empty() && IsPlainTraceId(request_.value_)) {
+      request_.trace_id = request_.value_;
+    }
+    return true;
   }
 
   bool Matches(DubboService service, const std::string& group, const std::string& generic) {
@@ -204,6 +225,7 @@ class DubboRequest::Parser {
 std::string DubboRequest::Read(std::string_view body, size_t text_bytes_max) {
   generic = takes_attachments = false;
   tag.clear();
+  trace_id.clear();
   numbers_count = 0;
   echo = {};
   return Parser(*this, body, text_bytes_max).Run();

@@ -40,6 +40,7 @@ struct DubboRequest {
   std::string tag{};
   std::array<int64_t, kNumbersMax> numbers{};
   size_t numbers_count = 0;
+  std::string trace_id{};   // of the attachment traceparent, or else traceId; empty: none is valid
   std::string_view echo{};  // the bytes of the argument of $echo, within the body
 
   // Reads the body of a request in Hessian 2. Returns an empty text, or why it is no call that the

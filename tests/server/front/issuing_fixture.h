@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,22 @@ namespace firn::front {
 
 class CountRejections final : public RejectionHandler {
  public:
-  void OnRefusal(const Request&, const Refusal&) override { ++refused; }
+  void OnRefusal(const Request& request, const Refusal&) override {
+    ++refused;
+    const std::lock_guard lock(mutex_);
+    trace_id_ = request.trace_id;
+  }
+  // Of the last one.
+  std::string trace_id() const {
+    const std::lock_guard lock(mutex_);
+    return trace_id_;
+  }
 
   std::atomic<int> refused{0};
+
+ private:
+  mutable std::mutex mutex_;
+  std::string trace_id_;
 };
 
 // A server's answers about itself, which a test sets.

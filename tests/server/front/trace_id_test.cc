@@ -36,5 +36,17 @@ TEST(TraceIdTest, IgnoresAnInvalidHeader) {
   EXPECT_EQ(TraceIdOf(header.substr(0, 36) + std::string(16, '0') + "-01"), "");
 }
 
+TEST(TraceIdTest, AcceptsPlainIdsThatBreakNoLine) {
+  for (const std::string& id : {std::string(kTrace), std::string("463ac35c9f6413ad"),
+                                std::string("1.23.15988:7_a-B"), std::string(64, 'f')}) {
+    EXPECT_TRUE(IsPlainTraceId(id)) << id;
+  }
+  for (const std::string& text :
+       {std::string(), std::string("a b"), std::string("a\nb"), std::string("\xc3\xa9"),
+        std::string("a,b"), std::string(1, '\0'), std::string(65, 'f')}) {
+    EXPECT_FALSE(IsPlainTraceId(text)) << testing::PrintToString(text);
+  }
+}
+
 }  // namespace
 }  // namespace firn::front

@@ -89,6 +89,9 @@ public class DubboConsumer {
           if (!(id instanceof Long)) return "not a Long: " + id.getClass();
         }
         return ids;
+      case "nextTraced":
+        RpcContext.getContext().setAttachment(words[2], words[3]);
+        return firn.nextId(words[1]);
       case "nextText":
         return firn.nextText(words[1]);
       case "vestaGenId":

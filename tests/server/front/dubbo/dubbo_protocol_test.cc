@@ -5,9 +5,12 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "common/base/cat.h"
 #include "server/front/dubbo/dubbo_header.h"
 #include "server/front/dubbo/hessian_reader.h"
 #include "tests/server/front/dubbo/dubbo_messages.h"
@@ -207,6 +210,57 @@ TEST_F(DubboProtocolTest, ReturnsFinalRefusalAsException) {
   DubboCall old{.version = "2.0.1", .arguments = "\x04none"};
   EXPECT_NE(ExceptionIn(AskBody(old), '\x90'), "") << "without attachments";
   ASSERT_GT(issuing_.Sums().refused[static_cast<size_t>(Reason::kUnknownTag)], 0u);
+}
+
+// --- traces --------------------------------------------------------------------------------------
+
+constexpr char kTrace[] = "4bf92f3577b34da6a3ce929d0e0e4736";
+std::string Parent() { return Cat("00-", kTrace, "-00f067aa0ba902b7-01"); }
+
+TEST_F(DubboProtocolTest, PassesTheTraceOfARefusedCall) {
+  using Attachments = std::vector<std::pair<std::string, std::string>>;
+  const auto trace_of = [this](const Attachments& attachments) {
+    AskBody({.arguments = "\x04none", .attachments = attachments});
+    EXPECT_EQ(door_.trace_id, "") << "the next call has its own";
+    return issuing_.rejections.trace_id();
+  };
+  EXPECT_EQ(trace_of({{"traceparent", Parent()}}), kTrace);
+  EXPECT_EQ(trace_of({}), "") << "the trace of the call before";
+  EXPECT_EQ(trace_of({{"traceId", "1.23.15988"}}), "1.23.15988");
+  EXPECT_EQ(trace_of({{"traceId", "a"}, {"traceparent", Parent()}}), kTrace);
+  EXPECT_EQ(trace_of({{"traceparent", Parent()}, {"traceId", "a"}}), kTrace);
+  EXPECT_EQ(trace_of({{"traceparent", "00-none"}, {"traceId", "a"}}), "a");
+  for (const std::string& invalid : {""s, "a b"s, "a\nI forged"s, std::string(65, 'a'),
+                                     std::string(10'000, 'a'), "\xe2\x82\xac"s}) {
+    EXPECT_EQ(trace_of({{"traceId", invalid}}), "") << invalid;
+    EXPECT_EQ(trace_of({{"traceparent", invalid}}), "") << invalid;
+  }
+}
+
+TEST_F(DubboProtocolTest, IgnoresATraceThatIsNoText) {
+  issuing_.slow->next = 1;
+  const std::string body = DubboCall().Body();
+  for (const std::string& value : {"N"s, "\xe3"s, "T"s, "H\x01k\x01vZ"s, "\x7a\xe1\xe2"s}) {
+    for (const std::string& key : {"\x07traceId"s, "\x0btraceparent"s}) {
+      const std::string traced = body.substr(0, body.size() - 1) + key + value + "Z";
+      const std::string answer = BodyOf(Ask(Message(0xc2, traced)));
+      EXPECT_EQ(answer[0], '\x94') << testing::PrintToString(traced);
+    }
+  }
+}
+
+TEST_F(DubboProtocolTest, KeepsTheTraceOfAParkedCall) {
+  issuing_.slow->waits = true;
+  door_.last = false;
+  const std::string request = DubboCall{.attachments = {{"traceparent", Parent()}}}.Bytes();
+  ASSERT_EQ(Serve(request).kind, Kind::kPark);
+  const char* const kept = door_.trace_id.data();
+  EXPECT_EQ(door_.trace_id, kTrace);
+  ASSERT_EQ(Serve(request).kind, Kind::kPark);
+  EXPECT_EQ(door_.trace_id.data(), kept) << "the parked call refers to it";
+  door_.last = true;
+  EXPECT_EQ(Serve(request).kind, Kind::kServed);
+  EXPECT_EQ(issuing_.rejections.trace_id(), kTrace);
 }
 
 TEST_F(DubboProtocolTest, ReturnsRefusalThatAnotherServerMayHelpWithAsServerFailure) {
