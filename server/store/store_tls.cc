@@ -53,17 +53,32 @@ Status StoreTls::CheckFiles() const {
   return CheckSecretFile(key_file).WithContext("tls_key");
 }
 
-Status StoreTls::Failed(const std::string& address, const std::string& why) const {
+std::string StoreTls::Describe(const std::string& address, const std::string& why) const {
   std::string settings = Cat("tls = ", TlsModeWord(mode));
   if (!ca_file.empty()) settings += Cat(", tls_ca = ", ca_file);
   if (!cert_file.empty()) settings += Cat(", tls_cert = ", cert_file);
+  return Cat(address, ": TLS failed: ", why, " (", settings, ")");
+}
+
+Status StoreTls::Failed(const std::string& address, const std::string& why) const {
   // TLS 1.3 and 1.2 name the missing certificate differently.
   const bool requires_certificate =
       why.find("certificate required") != why.npos || why.find("handshake failure") != why.npos;
   const bool shows_none = cert_file.empty() && requires_certificate;
   return Denied(
-      Cat(address, ": TLS failed: ", why, " (", settings, ")",
+      Cat(Describe(address, why),
           shows_none ? kSetCertificate : "; check the server's certificate and these settings"));
+}
+
+Status StoreTls::Unfinished(const std::string& address, bool closed) const {
+  if (!closed) {
+    return Unavailable(Cat(Describe(address, "no answer to the handshake"),
+                           "; check that the server uses TLS and does not hang"));
+  }
+  return Unavailable(Cat(Describe(address, "the server closed the connection"),
+                         cert_file.empty()
+                             ? Cat(kSetCertificate, " if the server requires a client certificate")
+                             : "; the server's log has the reason"));
 }
 
 }  // namespace firn

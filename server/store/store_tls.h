@@ -38,6 +38,12 @@ struct StoreTls {
 
   // Returns the failure of a handshake, with the settings that it depends on.
   Status Failed(const std::string& address, const std::string& why) const;
+  // The same for a server that did not answer or closed the connection. kUnavailable, because a
+  // server that hangs or stops does so too. `closed` says which of the two.
+  Status Unfinished(const std::string& address, bool closed) const;
+
+ private:
+  std::string Describe(const std::string& address, const std::string& why) const;
 };
 
 }  // namespace firn

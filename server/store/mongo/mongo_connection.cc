@@ -307,11 +307,23 @@ Status MongoConnection::Fail(const Document& reply, const MongoError& error) {
   } else if (!selected) {
     failure = Unavailable(failure.message());
   }
-  const bool about_tls = place_.tls.mode != TlsMode::kOff && !by_server &&
-                         failure.message().find("TLS") != std::string::npos;
-  if (about_tls) failure = place_.tls.Failed(place_.ToString(), HandshakeFault(failure.message()));
+  if (place_.tls.mode != TlsMode::kOff && !by_server) {
+    failure = FailureOfTls(failure.message(), selected).value_or(failure);
+  }
   Close();  // whatever state it is in, a new one is in a known one
   return failure;
+}
+
+// The library names a failed handshake, but reports one that has not ended as a connection that
+// timed out or was closed before a server was selected.
+std::optional<Status> MongoConnection::FailureOfTls(const std::string& message,
+                                                    bool selected) const {
+  const auto says = [&](const char* words) { return message.find(words) != message.npos; };
+  const std::string address = place_.ToString();
+  if (says("TLS")) return place_.tls.Failed(address, HandshakeFault(message));
+  if (!selected && says("socket timeout")) return place_.tls.Unfinished(address, false);
+  if (!selected && says("connection closed")) return place_.tls.Unfinished(address, true);
+  return std::nullopt;
 }
 
 }  // namespace firn

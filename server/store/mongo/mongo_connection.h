@@ -77,6 +77,8 @@ class MongoConnection {
   // Runs a command; `writes` adds the write concern.
   Result<Document> Run(Document&& command, bool writes);
   Status Fail(const Document& reply, const MongoError& error);
+  // Returns the failure if `message` is about TLS. `selected`: a server was selected for a command.
+  std::optional<Status> FailureOfTls(const std::string& message, bool selected) const;
 
   const MongoPlace place_;
   std::unique_ptr<Client> client_;
