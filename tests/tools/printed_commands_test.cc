@@ -179,6 +179,23 @@ TEST_F(PrintedCommandsTest, ServersOnlineUndoesWhatTheDoctorNotes) {
   EXPECT_EQ(doctor(), "") << said;
 }
 
+// Both as a program and as a person sees it.
+TEST_F(PrintedCommandsTest, DoctorAndAuditExitWithTryLaterWithoutARegistry) {
+  registry_ = "zk://127.0.0.1:" + std::to_string(FreePort()) + "/firn/test";
+  for (const char* verb : {"doctor", "audit"}) {
+    const Finished later = Firn({verb, "--timeout_ms=300"});
+    EXPECT_EQ(later.exit_code, 3) << verb << ": " << later.out << later.err;
+    EXPECT_NE((later.out + later.err).find(registry_), std::string::npos) << verb;
+  }
+  const Finished doctor = Firn({"doctor", "--timeout_ms=300"});
+  EXPECT_EQ(doctor.out.find("REFUSED  the registry cannot be read: "), 0u) << doctor.out;
+  EXPECT_NE(doctor.out.find("fix: bring " + registry_ + " back"), std::string::npos) << doctor.out;
+  const AnyJson json = FirnJson({"doctor", "--timeout_ms=300"}, 3);
+  EXPECT_FALSE(json.at("healthy").get<bool>());
+  EXPECT_EQ(json.at("findings").at(0).at("urgency"), "refused");
+  EXPECT_TRUE(FirnJson({"audit", "--timeout_ms=300"}, 3).contains("error"));
+}
+
 TEST_F(PrintedCommandsTest, TheDoctorsExitCodeFollowsTheWorstFinding) {
   const Finished absent = Firn({"doctor"});
   EXPECT_EQ(absent.exit_code, 4) << absent.out;
