@@ -24,6 +24,7 @@ import builds
 import cluster
 import interop
 import pages
+import web
 
 SAMPLES = os.path.join(builds.HERE, "samples", "java")
 GROUP = "io/github/OWNER"
@@ -32,6 +33,11 @@ SPACE = {"": "http://maven.apache.org/POM/4.0.0"}
 STARTUP_S = 300  # of a program of Spring Boot on a busy machine
 PACKAGES = "firn-client", "firn-spring-boot-starter"
 BOOT = {"3.5.7": "mybatis-plus-spring-boot3-starter", "4.0.7": "mybatis-plus-spring-boot4-starter"}
+
+
+def page_program(page, name):
+    """The program on the page that has the class."""
+    return next(block for block in pages.blocks(page) if f"class {name} " in block)
 
 
 class PackageTest(unittest.TestCase):
@@ -115,16 +121,21 @@ class PackageTest(unittest.TestCase):
         made = os.path.join(self.folder, "project")
         shutil.copytree(os.path.join(SAMPLES, "project"), made)
         sources = os.path.join(made, "src", "main", "java")
-        with open(os.path.join(self.client, "README.md")) as page:
-            first, = re.findall(r"^    import io\.firn.*?^    }\n", page.read(), re.MULTILINE | re.DOTALL)
-        first = re.sub("^    ", "", first, flags=re.MULTILINE)
         with open(os.path.join(sources, "Ids.java"), "w") as file:
-            file.write(first.replace("127.0.0.1:7609", address))
+            file.write(page_program("client/java/README.md", "Ids").replace("127.0.0.1:7609", address))
         shutil.copy(os.path.join(self.client, "example", "Example.java"), sources)
         shutil.copy(os.path.join(builds.DRIVERS, "java", "Driver.java"), sources)
         builds.maven("compile", cwd=made, repository=self.repository)
         path = os.path.join(made, "target", "classes") + ":" + self.artifact("firn-client", ".jar")
         return ["java", *builds.QUICK, "-cp", path]
+
+    def test_web_service_of_the_page(self):
+        folder, port = builds.new(self.folder, "web"), interop.programs.free_port()
+        server = interop.Server(self.program, os.path.join(folder, "server"))
+        source = os.path.join(folder, "Orders.java")
+        with open(source, "w") as file:
+            file.write(web.program("client/java/README.md", "HttpServer", server, port))
+        web.check(["java", *builds.QUICK, "-cp", self.artifact("firn-client", ".jar"), source], port, server)
 
     # --- Spring Boot ------------------------------------------------------------------------------
 
@@ -142,6 +153,9 @@ class PackageTest(unittest.TestCase):
             file.seek(0)
             file.write(text)
             file.truncate()
+        controller = page_program("client/java/firn-spring-boot-starter/README.md", "Orders")
+        with open(os.path.join(folder, "src", "main", "java", "sample", "Orders.java"), "w") as file:
+            file.write("package sample;\n\n" + controller.replace('"order"', '"default"'))
         builds.maven("package", "-DskipTests", cwd=folder)
         server = interop.Server(self.program, os.path.join(folder, "server"))
         command = ["java", *builds.QUICK, "-jar", os.path.join(folder, "target", "boot-1.jar"),
@@ -172,12 +186,13 @@ class PackageTest(unittest.TestCase):
         ids = re.findall(r"^\w+ (\d{15,19})$", text(), re.MULTILINE)
         self.assertEqual((len(ids), len(set(ids))), (21, 21))
         self.assertIn("\nrows 20\n", text())
-        base = f"http://127.0.0.1:{re.search(r'^port ([0-9]+)$', text(), re.MULTILINE)[1]}/actuator/"
+        port = re.search(r"^port ([0-9]+)$", text(), re.MULTILINE)[1]
+        base = f"http://127.0.0.1:{port}/actuator/"
         health = self.asked(base + "health")["components"]["firn"]
         self.assertEqual(health, {"status": "UP", "details": {"servers": {f"127.0.0.1:{server.port}": "fit"}}})
         calls = self.asked(base + "metrics/firn.client.calls")["measurements"]
         self.assertGreaterEqual({one["statistic"]: one["value"] for one in calls}["COUNT"], 21)
-        cluster.programs.end(server.process)
+        web.check_answers(port, server, app)
         health = self.asked(base + "health")["components"]["firn"]
         self.assertEqual(health["status"], "DOWN")
         self.assertIn("127.0.0.1", health["details"]["fault"])

@@ -22,6 +22,7 @@ import pages
 
 sys.path.insert(0, os.path.join(builds.HERE, "..", "interop"))
 import interop
+import web
 
 PORT = "7609"
 PATIENCE_S = 240
@@ -128,6 +129,10 @@ class PagesTest(unittest.TestCase):
         folder = self.new_folder()
         return folder, builds.build(language, folder)
 
+    def own_server(self):
+        """A firn-server that a test may end, and a port for a web service."""
+        return interop.Server(self.program, os.path.join(self.new_folder(), "server")), interop.programs.free_port()
+
     def test_client_of_python(self):
         folder, (python, *_) = self.built("python")
         said = self.given(python, "-c", self.first_lines("python"))
@@ -135,6 +140,8 @@ class PagesTest(unittest.TestCase):
         self.assertIn(" fit", said)
         example = os.path.join(folder, "client", "python", "example.py")
         self.assertIn("4000 different", self.given(python, example, "firn://127.0.0.1:" + self.port))
+        server, port = self.own_server()
+        web.check([python, "-c", web.program("client/python/README.md", "wsgiref", server, port)], port, server)
 
     def test_client_of_go(self):
         folder, _ = self.built("go")
@@ -147,6 +154,11 @@ class PagesTest(unittest.TestCase):
         said = self.given("go", "run", ".", "firn://127.0.0.1:" + self.port, cwd=program,
                         env=environment)
         self.assertIn("from memory", said)
+        server, port = self.own_server()
+        with open(os.path.join(program, "main.go"), "w") as file:
+            file.write(web.program("client/go/README.md", "net/http", server, port))
+        self.ran("go", "build", "-o", "orders", ".", cwd=program, env=environment)
+        web.check([os.path.join(program, "orders")], port, server)
 
     def test_client_of_java(self):
         folder, (*java, path, _) = self.built("java")

@@ -19,6 +19,7 @@ import interop
 import npm
 import pages
 import trio
+import web
 
 SAMPLES = os.path.join(builds.HERE, "samples", "typescript")
 STRICT = ("--strict", "--noEmit", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "es2022",
@@ -82,6 +83,12 @@ class PackageTest(unittest.TestCase):
         done = pages.run("node", "page.mjs", cwd=self.project)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(set(re.findall(r"\b(\d{15,19})n\b", done.stdout))), 101, done.stdout)
+
+    def test_web_service_of_the_page(self):
+        server, port = interop.Server(self.program, os.path.join(self.folder, "web")), interop.programs.free_port()
+        with open(os.path.join(self.project, "orders.mjs"), "w") as file:
+            file.write(web.program("client/typescript/README.md", "node:http", server, port))
+        web.check(["node", "orders.mjs"], port, server, cwd=self.project)
 
     def take_more(self, ids):
         for _ in range(ANSWERS):
