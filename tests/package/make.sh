@@ -10,7 +10,8 @@ mkdir -p "$folder"
 log=$folder/log
 
 rm -rf "$folder"/debs
-cpack --config "$build/CPackConfig.cmake" -G DEB -B "$folder/debs" >"$log" 2>&1 ||
+# Any date: the times of all files in the packages.
+SOURCE_DATE_EPOCH=1767225600 cpack --config "$build/CPackConfig.cmake" -G DEB -B "$folder/debs" >"$log" 2>&1 ||
   { cat "$log"; echo "cpack failed"; exit 1; }
 rm -rf "$folder"/debs/_CPack_Packages
 
