@@ -1,7 +1,5 @@
 #include "client/wire/tls_talk.h"
 
-#include <algorithm>
-#include <climits>
 #include <utility>
 
 #include <openssl/err.h>
@@ -13,8 +11,6 @@
 
 namespace firn::client {
 namespace {
-
-int Clamped(size_t n) { return static_cast<int>(std::min<size_t>(n, INT_MAX)); }
 
 // Returns the names in a certificate, for messages.
 std::string NamesIn(X509* certificate) {
@@ -82,86 +78,32 @@ TlsTalk::TlsTalk(std::shared_ptr<TlsCredentials> credentials, std::string server
     : credentials_(std::move(credentials)),
       server_(std::move(server)),
       name_(std::move(name)),
-      ssl_(SSL_new(credentials_->context.get())) {
-  if (ssl_ == nullptr) Die("OpenSSL has no memory");
-  SSL_set_bio(ssl_, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
-  SSL_set_app_data(ssl_, this);
-  SSL_set_connect_state(ssl_);
-  SSL_set_verify(ssl_, SSL_VERIFY_PEER, OnVerified);
-  X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl_);
-  X509_VERIFY_PARAM_set_hostflags(
-      wanted, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  if (X509_VERIFY_PARAM_set1_ip_asc(wanted, name_.c_str()) != 1) {
-    SSL_set1_host(ssl_, name_.c_str());
-    std::string told = name_;
-    SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, told.data());
-  }
-  credentials_->Resume(server_, ssl_);
-  Agree();
+      ssl_(Prepare()),
+      pump_(ssl_, [this] { return Refusal(); }) {}
+
+ssl_st* TlsTalk::Prepare() {
+  ssl_st* const ssl = SSL_new(credentials_->context.get());
+  if (ssl == nullptr) Die("OpenSSL has no memory");
+  SSL_set_app_data(ssl, this);
+  SSL_set_verify(ssl, SSL_VERIFY_PEER, OnVerified);
+  TlsPump::RequireName(ssl, name_);
+  X509_VERIFY_PARAM_set_hostflags(SSL_get0_param(ssl), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
+                                                           X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  credentials_->Resume(server_, ssl);
+  return ssl;
 }
 
 TlsTalk::~TlsTalk() {
   // OpenSSL permits resumption only after a shutdown, so this pretends one.
   SSL_set_quiet_shutdown(ssl_, 1);
-  if (state_ == State::kAgreed) SSL_shutdown(ssl_);
-  SSL_free(ssl_);
+  if (state() == State::kAgreed) SSL_shutdown(ssl_);
 }
 
 void TlsTalk::KeepSession(ssl_session_st* session) { credentials_->Keep(server_, session); }
 
 bool TlsTalk::resumed() const { return SSL_session_reused(ssl_) == 1; }
 
-void TlsTalk::Feed(std::string_view bytes) {
-  BIO_write(SSL_get_rbio(ssl_), bytes.data(), Clamped(bytes.size()));
-  if (state_ == State::kAgreeing) Agree();
-}
-
-void TlsTalk::Agree() {
-  ERR_clear_error();
-  const int result = SSL_do_handshake(ssl_);
-  if (result == 1) {
-    state_ = State::kAgreed;
-  } else {
-    Fail(result);
-  }
-  Drain();
-}
-
-size_t TlsTalk::Read(char* into, size_t size) {
-  if (state_ != State::kAgreed) return 0;
-  ERR_clear_error();
-  const int n = SSL_read(ssl_, into, Clamped(size));
-  if (n <= 0) Fail(n);
-  Drain();
-  return n > 0 ? static_cast<size_t>(n) : 0;
-}
-
-void TlsTalk::Seal(std::string_view bytes) {
-  ERR_clear_error();
-  const int n = SSL_write(ssl_, bytes.data(), Clamped(bytes.size()));
-  if (n <= 0) Fail(n);
-  Drain();
-}
-
-// Removes and returns the bytes that OpenSSL wants to send.
-void TlsTalk::Drain() {
-  BIO* const out = SSL_get_wbio(ssl_);
-  const size_t before = sealed_.size(), more = BIO_ctrl_pending(out);
-  if (more == 0) return;
-  sealed_.resize(before + more);
-  BIO_read(out, sealed_.data() + before, Clamped(more));
-}
-
 // --- failures -----------------------------------------------------------------------------------
-
-void TlsTalk::Fail(int result) {
-  const int error = SSL_get_error(ssl_, result);
-  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return;
-  // A close_notify: the end of the connection follows and is reported then.
-  if (error == SSL_ERROR_ZERO_RETURN) return;
-  why_ = Refusal();
-  state_ = State::kFailed;
-}
 
 std::string TlsTalk::Refusal() const {
   const long verdict = SSL_get_verify_result(ssl_);
@@ -193,7 +135,9 @@ std::string TlsTalk::Refusal() const {
 }
 
 Outcome TlsTalk::FailureOf(std::string_view closed) const {
-  if (state_ == State::kFailed) return Outcome::Of(AttemptEnd::kWrongService, why_);
+  if (state() == State::kFailed) {
+    return Outcome::Of(AttemptEnd::kWrongService, pump_.why());
+  }
   return Outcome::Of(AttemptEnd::kUnreachable,
                      Cat("it closed the connection in the TLS handshake; it may not speak TLS",
                          closed.empty() ? "" : ": ", closed));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
 #include <fcntl.h>
 #include <openssl/err.h>
@@ -25,6 +26,12 @@ int Clamped(size_t n) { return static_cast<int>(std::min<size_t>(n, INT_MAX)); }
 std::string LastError() {
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
   return reason == nullptr ? "unknown error" : reason;
+}
+
+std::string FailureOf(ssl_st* ssl) {
+  const long verdict = SSL_get_verify_result(ssl);
+  const bool refused = verdict != X509_V_OK && SSL_get_verify_mode(ssl) != SSL_VERIFY_NONE;
+  return refused ? Cat("its certificate: ", X509_verify_cert_error_string(verdict)) : LastError();
 }
 
 Status ReadFiles(const TlsTrust& trust, SSL_CTX* context) {
@@ -56,31 +63,30 @@ Result<std::unique_ptr<TlsPump>> TlsPump::Begin(const TlsTrust& trust) {
   if (context == nullptr) return Unavailable("OpenSSL has no memory for TLS");
   FIRN_TRY(ReadFiles(trust, context.get()));
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  return std::unique_ptr<TlsPump>(new TlsPump(context.release(), trust));
+  ssl_st* const ssl = SSL_new(context.get());  // which shares the context
+  if (ssl == nullptr) return Unavailable("OpenSSL has no memory for TLS");
+  SSL_set_verify(ssl, trust.ca_file.empty() ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
+  if (!trust.name.empty()) RequireName(ssl, trust.name);
+  return std::make_unique<TlsPump>(ssl, [ssl] { return FailureOf(ssl); });
 }
 
-TlsPump::TlsPump(ssl_ctx_st* context, const TlsTrust& trust)
-    : context_(context), ssl_(SSL_new(context)), name_(trust.name) {
-  if (ssl_ == nullptr) Die("OpenSSL has no memory");
+void TlsPump::RequireName(ssl_st* ssl, const std::string& name) {
+  X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl);
+  X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  if (X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) == 1) return;
+  SSL_set1_host(ssl, name.c_str());
+  std::string sent = name;
+  SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, sent.data());
+}
+
+TlsPump::TlsPump(ssl_st* ssl, std::function<std::string()> explain)
+    : ssl_(ssl), explain_(std::move(explain)) {
   SSL_set_bio(ssl_, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
   SSL_set_connect_state(ssl_);
-  SSL_set_verify(ssl_, trust.ca_file.empty() ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
-  if (!name_.empty()) {
-    X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl_);
-    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    if (X509_VERIFY_PARAM_set1_ip_asc(wanted, name_.c_str()) != 1) {
-      SSL_set1_host(ssl_, name_.c_str());
-      std::string sent = name_;
-      SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, sent.data());
-    }
-  }
   Agree();
 }
 
-TlsPump::~TlsPump() {
-  SSL_free(ssl_);
-  SSL_CTX_free(context_);
-}
+TlsPump::~TlsPump() { SSL_free(ssl_); }
 
 void TlsPump::Feed(std::string_view bytes) {
   BIO_write(SSL_get_rbio(ssl_), bytes.data(), Clamped(bytes.size()));
@@ -128,9 +134,7 @@ void TlsPump::Fail(int result) {
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return;
   // A close_notify: the end of the connection follows and is reported then.
   if (error == SSL_ERROR_ZERO_RETURN) return;
-  const long verdict = SSL_get_verify_result(ssl_);
-  const bool refused = verdict != X509_V_OK && SSL_get_verify_mode(ssl_) != SSL_VERIFY_NONE;
-  why_ = refused ? Cat("its certificate: ", X509_verify_cert_error_string(verdict)) : LastError();
+  why_ = explain_();
   state_ = State::kFailed;
 }
 

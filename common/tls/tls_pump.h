@@ -2,13 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "common/base/status.h"
 
-struct ssl_ctx_st;
 struct ssl_st;
 
 namespace firn {
@@ -33,6 +33,11 @@ class TlsPump {
 
   // Reads the files. kInvalid, kNotFound or kDenied names the faulty one.
   static Result<std::unique_ptr<TlsPump>> Begin(const TlsTrust& trust);
+
+  // Takes ownership of `ssl`, whose context and checks the caller has set up, and begins the
+  // handshake. `explain` returns the reason of a failure, from OpenSSL's state right after it; it
+  // is called on the thread of the call that failed, also by this constructor.
+  TlsPump(ssl_st* ssl, std::function<std::string()> explain);
   ~TlsPump();
   TlsPump(const TlsPump&) = delete;
   TlsPump& operator=(const TlsPump&) = delete;
@@ -50,16 +55,16 @@ class TlsPump {
   // The bytes to send. The sender removes them.
   std::string& sealed() { return sealed_; }
 
- private:
-  TlsPump(ssl_ctx_st* context, const TlsTrust& trust);
+  // Makes the certificate's check include the name or IP address, and sends a name to the server.
+  static void RequireName(ssl_st* ssl, const std::string& name);
 
+ private:
   void Agree();
   void Fail(int result);
   void Drain();
 
-  ssl_ctx_st* const context_;
   ssl_st* const ssl_;
-  const std::string name_;
+  const std::function<std::string()> explain_;
   State state_ = State::kAgreeing;
   std::string why_;
   std::string sealed_;
