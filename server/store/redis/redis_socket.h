@@ -7,6 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/base/units.h"
+#include "common/net/blocking_socket.h"
 #include "common/net/endpoint.h"
 #include "common/tls/tls_pump.h"
 #include "server/store/store_tls.h"
@@ -20,7 +21,6 @@ class RedisSocket {
   // kUnavailable: not reached; kDenied: TLS failed; otherwise the failure names a file.
   static Result<std::unique_ptr<RedisSocket>> Connect(const Endpoint& address, const StoreTls& tls,
                                                       Milliseconds time_limit);
-  ~RedisSocket();
   RedisSocket(const RedisSocket&) = delete;
   RedisSocket& operator=(const RedisSocket&) = delete;
 
@@ -29,16 +29,14 @@ class RedisSocket {
   Result<size_t> Receive(char* into, size_t size);
 
  private:
-  RedisSocket(int socket, std::string address, StoreTls settings)
-      : socket_(socket), address_(std::move(address)), settings_(std::move(settings)) {}
+  RedisSocket(BlockingSocket socket, std::string address, StoreTls settings)
+      : socket_(std::move(socket)), address_(std::move(address)), settings_(std::move(settings)) {}
 
   Status Agree(const std::string& name);
   Status Closed(const Status& why) const;
   Status TlsFailed() const { return settings_.Failed(address_, tls_->why()); }
-  Status SendAll(std::string_view bytes);
-  Result<size_t> ReceiveSome(char* into, size_t size);
 
-  const int socket_;
+  BlockingSocket socket_;
   const std::string address_;
   const StoreTls settings_;
   std::unique_ptr<TlsPump> tls_;  // null: none
