@@ -56,9 +56,9 @@ Provider ProviderOf(const ServerOptions& options, const Clock& clock) {
           .build = ServerBuild()};
 }
 
-// The URL of its console. A port that listens on every address of its host is reached as clients
-// reach the server.
-std::string ConsoleOf(const ServerOptions& options, uint16_t port) {
+// The URL of its admin port, where its console is. A port that listens on every address of its host
+// is reached as clients reach the server.
+std::string AdminUrlOf(const ServerOptions& options, uint16_t port) {
   const front::FrontDoorOptions& door = options.admin ? *options.admin : options.listen;
   const Endpoint at{.host = IsAnyAddress(door.host) ? options.advertise.host : door.host,
                     .port = port};
@@ -156,7 +156,7 @@ ServerPace ServerProgram::Pace(BootMs now) {
   totals.recognised.ForEach([&](front::ProtocolKind kind, uint64_t) {
     pace.connections.emplace(front::ProtocolName(kind), totals.open(kind));
   });
-  pace.console = ConsoleOf(options_, front_.admin_port());
+  pace.console = AdminUrlOf(options_, front_.admin_port());
   return pace;
 }
 
@@ -266,6 +266,7 @@ void ServerProgram::Publish(Now now) {
 
 ProviderReport ServerProgram::Report(BootMs now) {
   ProviderReport report = view_.ForProviders();
+  report.admin = AdminUrlOf(options_, front_.admin_port());
   for (const auto& [door, expiry] : front_.certificates()) {
     report.certificates.emplace(door, expiry.certificate);
     if (expiry.client_ca) report.certificates.emplace(Cat(door, " clients"), *expiry.client_ca);

@@ -276,9 +276,9 @@ bool Audit::NeverUsed() const {
                      [](const AuditedSlot& slot) { return slot.use == SlotUse::kNeverUsed; });
 }
 
-Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now) {
+Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now, const StatusSource& ask) {
   FIRN_TRY(registry.Sync(kMetaPath));
-  return Auditor(registry, now).Run();
+  return Auditor(registry, now, ask).Run();
 }
 
 }  // namespace firn

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/id/layout.h"
 #include "common/tag/tag_definition.h"
@@ -50,6 +52,12 @@ struct AuditedPace {
   Milliseconds age{0};
 };
 
+// Whether a server answered when it was asked directly.
+struct AskedServer {
+  std::string address;
+  Status heard;  // ok: the findings are based on its answer; otherwise why only on its report
+};
+
 struct AuditedSlot {
   Slot slot;
   MachineId machine;
@@ -69,6 +77,7 @@ struct Audit {
   WallMs meta_set_at{};              // by the registry's clock
   std::vector<AuditedSlot> slots{};  // by rack and worker; only slots that exist
   std::vector<AuditedProvider> providers{};
+  std::vector<AskedServer> asked{};            // empty: no server was asked
   std::map<std::string, AuditedPace> paces{};  // by address; only ReadPaces fills it and the next
   std::optional<WallMs> paces_wanted_at{};     // start of the request for rates; empty: none
   std::vector<TagDefinition> tags{};           // by name
@@ -92,7 +101,12 @@ struct Audit {
 // registry does not answer. Bounds and floor are compared with `now`. Blocks.
 //
 // Reads node after node while servers continue; an apparent fault is read again before it counts.
-Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now);
+//
+// `ask`, if given, asks the servers directly: it returns the answer of each to GET /v1/status, or
+// why there is none. The findings then include what only the servers know. May block.
+using StatusSource =
+    std::function<std::vector<Result<std::string>>(const std::vector<AuditedProvider>&)>;
+Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now, const StatusSource& ask = {});
 
 // Reads the past holders of each slot: one node for each slot that was ever used. Unreadable ones
 // are left empty, since nothing depends on them. Fails if the registry does not answer.

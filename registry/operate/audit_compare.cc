@@ -2,6 +2,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
@@ -49,6 +51,29 @@ void Auditor::CompareNonces() {
   }
 }
 
+// A killed process's report stays until its session ends, and may contradict its successor's.
+bool Auditor::IsPresent(size_t provider) const {
+  return created_[provider] == latest_.at(audit_.providers[provider].provider.address);
+}
+
+void Auditor::Ask() {
+  if (!ask_) return;
+  std::vector<size_t> present;
+  std::vector<AuditedProvider> servers;
+  for (size_t i = 0; i < audit_.providers.size(); ++i) {
+    if (!IsPresent(i)) continue;
+    present.push_back(i);
+    servers.push_back(audit_.providers[i]);
+  }
+  const std::vector<Result<std::string>> answers = ask_(servers);
+  for (size_t i = 0; i < present.size() && i < answers.size(); ++i) {
+    AuditedProvider& server = audit_.providers[present[i]];
+    Status heard =
+        answers[i].ok() ? TakeStatus(*answers[i], server, audit_.findings) : answers[i].status();
+    audit_.asked.push_back({server.provider.address, std::move(heard)});
+  }
+}
+
 AuditedSlot* Auditor::SlotOf(MachineId machine) {
   for (AuditedSlot& slot : audit_.slots) {
     if (slot.machine == machine) return &slot;
@@ -60,8 +85,7 @@ Status Auditor::CompareProviders() {
   std::map<MachineId, std::string> seen;
   for (size_t i = 0; i < audit_.providers.size(); ++i) {
     const AuditedProvider& audited = audit_.providers[i];
-    // A killed process's report stays until its session ends, and may contradict its successor's.
-    if (created_[i] == latest_[audited.provider.address]) JudgeServer(audited, now_, audit_);
+    if (IsPresent(i)) JudgeServer(audited, now_, audit_);
     for (const HeldMachine& held : audited.report.Held()) {
       const std::string& address = audited.provider.address;
       const auto [first, added] = seen.emplace(held.machine, address);

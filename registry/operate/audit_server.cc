@@ -2,12 +2,16 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
 #include "common/base/quote.h"
+#include "common/json/json.h"
 #include "common/time/civil_time.h"
 
 namespace firn {
@@ -153,6 +157,81 @@ void JudgeHistory(const AuditedProvider& server, Audit& audit) {
        "make room for its --history_file; its log says why it cannot be written"});
 }
 
+// --- answers of servers -------------------------------------------------------------------------
+
+// Returns the text member; empty if there is none.
+std::string TextIn(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// Returns the member; null if there is none.
+Json Member(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? Json() : *found;
+}
+
+using Reasons = std::map<std::string, std::string>;
+
+// Stores the present reason of one tag, which may be none.
+void SetReason(const std::string& tag, std::string why, Reasons& reasons) {
+  reasons.erase(tag);
+  if (!why.empty()) reasons.emplace(tag, std::move(why));
+}
+
+void TakeRefusedTags(const Json& status, ProviderReport& report) {
+  const Json list = Member(status, "refused_tags");
+  const std::optional<int64_t> count = WholeNumber(Member(status, "refused_tags_count"));
+  if (!list.is_array() || !count) return;
+  report.refused.clear();
+  report.refused_others = *count - static_cast<int64_t>(list.size());
+  for (const Json& one : list) {
+    if (!one.is_object()) continue;
+    const std::string state = TextIn(one, "state");
+    if (state == "disabled") continue;  // the tag's definition says so
+    report.refused.emplace(TextIn(one, "tag"), Cat(state, ": ", TextIn(one, "why")));
+  }
+}
+
+void TakeServedTags(const Json& status, ProviderReport& report) {
+  const Json list = Member(status, "tags");
+  if (!list.is_array()) return;
+  for (const Json& one : list) {
+    if (!one.is_object()) continue;
+    const std::string tag = TextIn(one, "tag");
+    SetReason(tag, TextIn(one, "outdated"), report.outdated);
+    const bool refused = report.refused.contains(tag);
+    SetReason(tag, refused ? std::string() : TextIn(one, "trouble"), report.unsupplied);
+  }
+}
+
+void JudgeReload(const std::string& address, const Json& reload,
+                 std::vector<AuditFinding>& findings) {
+  if (!reload.is_object()) return;
+  const Json faults = Member(reload, "faults");
+  if (!faults.is_array()) return;
+  for (const Json& fault : faults) {
+    if (!fault.is_string()) continue;
+    findings.push_back({Urgency::kSoon,
+                        Cat(address, ": its last reload, at ", TextIn(reload, "time"),
+                            ", refused a file: ", fault.get<std::string>()),
+                        "correct the file, then reload the server (SIGHUP, or systemctl reload "
+                        "firn-server)"});
+  }
+}
+
+void JudgeConnection(const std::string& address, const Json& status,
+                     std::vector<AuditFinding>& findings) {
+  const Json registry = Member(status, "registry");
+  if (!registry.is_object() || Member(registry, "connected") != Json(false)) return;
+  const std::string bound = TextIn(status, "bound");
+  const std::string until = bound.empty() ? "" : Cat("; it issues ids until ", bound);
+  findings.push_back({Urgency::kSoon,
+                      Cat(address, " has lost its connection to the registry", until),
+                      "check the network between that host and the registry; the server connects "
+                      "again by itself"});
+}
+
 }  // namespace
 
 bool IsForeign(const ProviderReport& report, const Audit& audit) {
@@ -166,6 +245,21 @@ void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
   JudgeHistory(server, audit);
   if (IsForeign(server.report, audit)) return JudgeForeign(server, audit);
   JudgeRefusals(server, now, audit);
+}
+
+Status TakeStatus(std::string_view json, AuditedProvider& server,
+                  std::vector<AuditFinding>& findings) {
+  constexpr size_t kValuesMax = 200'000;
+  FIRN_ASSIGN(const Json status, ParseJson(json, kStatusBytesMax, kValuesMax));
+  const std::string& address = server.provider.address;
+  if (const std::string answers = TextIn(status, "address"); answers != address) {
+    return Invalid(Cat("another server answers there: ", Quoted(answers)));
+  }
+  TakeRefusedTags(status, server.report);
+  TakeServedTags(status, server.report);
+  JudgeReload(address, Member(status, "last_reload"), findings);
+  JudgeConnection(address, status, findings);
+  return {};
 }
 
 }  // namespace firn

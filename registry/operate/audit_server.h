@@ -1,5 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
 #include "registry/operate/audit.h"
 
 namespace firn {
@@ -10,5 +15,23 @@ void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit);
 
 // Whether the server belongs to another cluster than the one that the registry contains.
 bool IsForeign(const ProviderReport& report, const Audit& audit);
+
+// What `firn doctor` learns from servers themselves, beside their reports in the registry. A report
+// has limits, and a server that has lost the registry cannot renew its own.
+
+// The most of one answer.
+inline constexpr size_t kStatusBytesMax = size_t{4} << 20;
+
+// Merges a server's answer to GET /v1/status into its report: every tag that it refuses, with the
+// whole reason, and the present state of the tags that it serves. Appends the findings that only
+// the server itself knows. A failure changes nothing: the text is no answer of this server. Pure.
+Status TakeStatus(std::string_view json, AuditedProvider& server,
+                  std::vector<AuditFinding>& findings);
+
+// What is unknown of a server that gave no answer, as a sentence for people.
+inline constexpr char kUnknownWithoutStatus[] =
+    "Not known of it: tags that it refuses beyond the 20 in its report, the middle of long "
+    "reasons, "
+    "what its last reload refused, and whether it has lost the registry.";
 
 }  // namespace firn

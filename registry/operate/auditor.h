@@ -23,11 +23,13 @@ namespace firn {
 // and an apparent fault is read once more before it counts.
 class Auditor {
  public:
-  Auditor(BlockingCoordinator& registry, WallMs now) : registry_(registry), now_(now) {}
+  Auditor(BlockingCoordinator& registry, WallMs now, const StatusSource& ask)
+      : registry_(registry), now_(now), ask_(ask) {}
 
   Result<Audit> Run() {
     FIRN_TRY(ReadRoot());
     FIRN_TRY(ReadProviders());
+    Ask();
     FIRN_TRY(ReadConfigurators());
     FIRN_TRY(ReadRacks());
     CompareRacks();
@@ -72,6 +74,9 @@ class Auditor {
   Result<std::optional<SlotAudit>> LookAt(Slot slot, const Result<Node>& record_node,
                                           const Result<Node>& live_node);
   Status ReadProviders();
+  // Asks the present process of each server, if asking is wanted.
+  void Ask();
+  bool IsPresent(size_t provider) const;
   // Empty if there is none; kCorrupt if it cannot be parsed.
   Result<std::optional<ProviderReport>> ReportOf(const std::string& node_name);
   Status ReadConfigurators();
@@ -86,6 +91,7 @@ class Auditor {
 
   BlockingCoordinator& registry_;
   const WallMs now_;
+  const StatusSource& ask_;
   Audit audit_;
   std::vector<int64_t> created_;           // when each provider's node was, by the registry's order
   std::map<std::string, int64_t> latest_;  // ... the last of each address

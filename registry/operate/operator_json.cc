@@ -92,6 +92,16 @@ Json FindingsJson(const std::vector<AuditFinding>& findings) {
   return json;
 }
 
+Json AskedJson(const Audit& audit) {
+  Json json = Json::array();
+  for (const AskedServer& server : audit.asked) {
+    Json& shown =
+        json.emplace_back(Json{{"address", server.address}, {"answered", server.heard.ok()}});
+    if (!server.heard.ok()) shown["why"] = server.heard.message();
+  }
+  return json;
+}
+
 Json AuditJson(const Audit& audit, bool unused_too, const std::string& restore_command) {
   Json json;
   if (audit.meta) {
@@ -113,6 +123,7 @@ Json AuditJson(const Audit& audit, bool unused_too, const std::string& restore_c
   json["faults"] = audit.Faults();
   json["notes"] = audit.Notes();
   json["findings"] = FindingsJson(ByUrgency(audit.findings, restore_command));
+  if (!audit.asked.empty()) json["asked"] = AskedJson(audit);
   if (!restore_command.empty()) json["restore"] = restore_command;
   return json;
 }

@@ -268,6 +268,7 @@ std::string FormatReport(const ProviderReport& report) {
   AddReasons("outdated", report.outdated, object);
   AddReasons("unsupplied", report.unsupplied, object);
   for (const auto& [which, end] : report.certificates) object["certificates"][which] = end.ms();
+  if (!report.admin.empty()) object["admin"] = report.admin;
   if (report.history_lost) object["history_lost"] = true;
   if (!report.clock_trouble.empty()) {
     object["clock_trouble"] = Shortened(report.clock_trouble, kReasonBytesMax);
@@ -315,6 +316,9 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(TakeCertificates(read.Find("certificates"), report.certificates));
   read.FlagIfAny("history_lost", report.history_lost);
   FIRN_TRY(read.status());
+  if (const Json* url = read.Find("admin"); url != nullptr && url->is_string()) {
+    report.admin = url->get<std::string>();
+  }
   if (const Json* why = read.Find("clock_trouble"); why != nullptr && why->is_string()) {
     report.clock_trouble = why->get<std::string>();
   }

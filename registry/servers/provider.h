@@ -87,6 +87,7 @@ struct ProviderReport {
   // When its TLS certificates expire, by what they are: "public", "admin", and "public clients",
   // "admin clients" for the authorities of clients. Empty without TLS.
   std::map<std::string, WallMs> certificates{};
+  std::string admin{};          // URL of its admin port; empty: an earlier version
   bool history_lost = false;    // records of the plugin `history` were lost in the last minutes
   std::string clock_trouble{};  // why it does not believe the registry's clock; empty: it does
 

@@ -29,6 +29,7 @@ ProviderReport SomeReport() {
           .refused_others = 3,
           .outdated = {{"user", "store 'main' does not permit buffer = none"}},
           .unsupplied = {{"invoice", "store main: db:3306: TLS failed"}},
+          .admin = "http://10.0.0.7:7610/",
           .clock_trouble = "the registry's clock is 1 h ahead"};
 }
 

@@ -13,6 +13,7 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/restore_command.h"
+#include "tools/firn/admin_ports.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_steps.h"
 #include "tools/firn/table.h"
@@ -86,13 +87,14 @@ std::string AuditText(const Audit& audit, WallMs now) {
   for (const std::string& fault : faults) text += "WRONG: " + fault + "\n";
   text += RepairText(audit);
   for (const std::string& note : audit.Notes()) text += "NOTE: " + note + "\n";
+  text += AskedText(audit);
   if (faults.empty()) text += "nothing is wrong\n";
   return text;
 }
 
 Result<Output> RunOnce(BlockingCoordinator& registry) {
   const WallMs now = SystemClock().Wall();
-  FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now));
+  FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now, AskAdminPorts));
   return Output{.json = AuditJson(audit, FLAGS_all, RepairCommand(audit, RestorePlace())),
                 .text = AuditText(audit, now),
                 .wrong = !audit.Faults().empty()};
@@ -117,7 +119,7 @@ Verb AuditVerb() {
           .details =
               "A bound is the time until which a machine id is granted. A running owner extends "
               "it.\nExit code 1 if there are faults.\n",
-          .flags = {FIRN_REGISTRY_FLAGS, "all", "watch"},
+          .flags = {FIRN_REGISTRY_FLAGS, FIRN_ADMIN_FLAGS, "all", "watch"},
           .run = RunAudit};
 }
 

@@ -6,6 +6,7 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/restore_command.h"
+#include "tools/firn/admin_ports.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_steps.h"
 #include "tools/firn/verbs/verbs.h"
@@ -75,11 +76,14 @@ Result<Output> RunDoctor(const std::vector<std::string>& words) {
   Result<RegistrySession> session = RegistrySession::Open();
   if (session.code() == Code::kInvalid) return session.status();
   if (!session.ok()) return Unreachable(session.status());
-  const Result<Audit> audit = ReadAudit(session->registry(), SystemClock().Wall());
+  const Result<Audit> audit = ReadAudit(session->registry(), SystemClock().Wall(), AskAdminPorts);
   if (!audit.ok()) return Unreachable(audit.status());
-  return Tell(ByUrgency(audit->findings, RepairCommand(*audit, RestorePlace())),
-              Cat(audit->providers.size(), " servers, ", audit->slots.size(), " machine ids, ",
-                  audit->tags.size(), " tags examined\n"));
+  Output output =
+      Tell(ByUrgency(audit->findings, RepairCommand(*audit, RestorePlace())),
+           Cat(audit->providers.size(), " servers, ", audit->slots.size(), " machine ids, ",
+               audit->tags.size(), " tags examined\n", AskedText(*audit)));
+  output.json["asked"] = AskedJson(*audit);
+  return output;
 }
 
 }  // namespace
@@ -89,13 +93,14 @@ Verb DoctorVerb() {
           .summary = "lists everything that is wrong, most urgent first, with its fix",
           .details =
               "Reads the registry, and the reports that servers publish there: refused tags,\n"
-              "stores, clocks, certificates, lost history. The audit and the console of each\n"
-              "server show the same findings.\n"
+              "stores, clocks, certificates, lost history. Then it asks each server at its admin\n"
+              "port, and lists those that gave no answer. The audit shows the same findings, and\n"
+              "the console of each server those of the registry.\n"
               "  NOW      data were lost, or ids may be duplicated (exit code 6)\n"
               "  REFUSED  calls are refused (4; 3 if the registry cannot be reached)\n"
               "  SOON     calls will be refused, or records are lost (1)\n"
               "  NOTE     nothing is wrong (0)\n",
-          .flags = {FIRN_REGISTRY_FLAGS},
+          .flags = {FIRN_REGISTRY_FLAGS, FIRN_ADMIN_FLAGS},
           .run = RunDoctor};
 }
 
