@@ -73,6 +73,14 @@ Status Replace(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+TagNode WithoutLedger(TagNode node, const KnownTag& before) {
+  const bool used = node.tag.high > 0 || before.node.tag.high > 0;
+  node.tag.high = used ? 1 : 0;
+  node.returned = 0;
+  node.stand_in = {};
+  return node;
+}
+
 bool KnownLedgers::Note(const std::string& tag, int64_t high, int64_t returned) {
   const At read{high, returned};
   At& known = ledgers_[tag];
@@ -131,6 +139,13 @@ Result<KnownTags> KeptTags::ReadFrom(const std::string& stem, const std::string&
   FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kBytesMax, O_NOFOLLOW));
   auto tags = ParseKnownTags(uuid, text);
   return tags.ok() ? tags : tags.status().WithContext(path);
+}
+
+void KeptTags::Read(const std::string& uuid, Loaded done) {
+  const bool posted = thread_.Post(
+      [this, uuid, done] { control_([done, kept = ReadFrom(stem_, uuid)] { done(kept); }); });
+  if (!posted)
+    control_([done] { done(Unavailable("the thread that reads tag definitions cannot start")); });
 }
 
 void KeptTags::Keep(const std::string& uuid, const KnownTags& tags, Kept done) {

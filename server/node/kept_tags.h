@@ -28,6 +28,10 @@ struct KnownTag {
   friend bool operator==(const KnownTag&, const KnownTag&) = default;
 };
 
+// Returns a node as KnownTag has it: of the ledger, which moves all the time, only whether ids of
+// this form may be out. `before`: the tag as it was known.
+TagNode WithoutLedger(TagNode node, const KnownTag& before);
+
 // All that a server knows of how a cluster's tags are to be served.
 struct KnownTags {
   std::string default_strategy{};          // as ClusterMeta has it
@@ -73,21 +77,23 @@ class TagMemory {
  public:
   virtual ~TagMemory() = default;
 
-  // Returns the last stored tags of the cluster; kNotFound, or why they cannot be used.
-  virtual Result<KnownTags> Read(const std::string& uuid) = 0;
+  // `done` is called on the control thread, later: the last stored tags of the cluster; kNotFound,
+  // or why they cannot be used.
+  using Loaded = std::function<void(Result<KnownTags> kept)>;
+  virtual void Read(const std::string& uuid, Loaded done) = 0;
 
   // `done` is called on the control thread, later: ok once the tags are durable; otherwise they
   // cannot be, and nothing is kept at all. One at a time.
   using Kept = std::function<void(const Status& kept)>;
   virtual void Keep(const std::string& uuid, const KnownTags& tags, Kept done) = 0;
 
-  // How `done` gets to the control thread, for those who leave it. Before the first Keep.
+  // How `done` gets to the control thread, for those who leave it. Before the first call.
   virtual void SetControl(const PostToControl&) {}
 };
 
-// In a state folder, one file for each cluster: <stem>.<uuid>.tags. Written on a thread of its own,
-// since a disk may stall. If the new content cannot be written, the file is removed: an old
-// definition is not better than none.
+// In a state folder, one file for each cluster: <stem>.<uuid>.tags. Read and written on a thread of
+// its own, since a disk may stall. If the new content cannot be written, the file is removed: an
+// old definition is not better than none.
 //
 // Read, Keep: one thread. Stop before the control thread ends.
 class KeptTags final : public TagMemory {
@@ -95,10 +101,10 @@ class KeptTags final : public TagMemory {
   // `stem`: the folder and the first part of the file's name.
   explicit KeptTags(std::string stem) : stem_(std::move(stem)) {}
 
-  // Reads the file without the thread that an object of this class has.
+  // Reads the file on the caller's thread. Blocks.
   static Result<KnownTags> ReadFrom(const std::string& stem, const std::string& uuid);
 
-  Result<KnownTags> Read(const std::string& uuid) override { return ReadFrom(stem_, uuid); }
+  void Read(const std::string& uuid, Loaded done) override;
   void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override;
   void SetControl(const PostToControl& control) override { control_ = control; }
 

@@ -26,15 +26,6 @@ bool IsForged(const KnownTag& before, const TagDefinition& now) {
   return !tag.strategy.empty() && tag.MayHaveIssued() && FormOf(tag) != FormOf(now);
 }
 
-// Of the ledger, which moves all the time, only whether ids of this form may be out.
-TagNode WithoutLedger(TagNode node, const KnownTag& before) {
-  const bool used = node.tag.high > 0 || before.node.tag.high > 0;
-  node.tag.high = used ? 1 : 0;
-  node.returned = 0;
-  node.stand_in = {};
-  return node;
-}
-
 }  // namespace
 
 TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catalogue& catalogue,
@@ -52,6 +43,7 @@ TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catal
 void TagFollower::Tick(BootMs now) {
   now_ = now;
   if (!began_) began_ = now;
+  LoadKept();
   meta_.Tick(now);
   watch_.Tick(now);
   lookups_.Tick(now);
@@ -83,6 +75,7 @@ Task<> TagFollower::ReadTags() {
   Result<Nodes> read = co_await async_registry_.ReadSynced(root);
   if (!read.ok()) co_return ReadLater();
   NoteRoot(read->front());
+  if (memory_ != nullptr && !loaded_) co_return;  // OnLoaded comes
   if (!root_.whole()) co_return Distrust();
   if (!watch_.whole()) co_return;  // Follow comes
   const std::vector<std::string> doubted = FindDoubts().tags;
@@ -112,7 +105,6 @@ Task<> TagFollower::ReadTags() {
 void TagFollower::NoteRoot(const std::optional<Node>& node) {
   const RootState before = root_.state();
   root_.Note(node);
-  LoadKept();
   if (root_.state() == before || !root_.lost()) return;
   LogError("registry_lost_data")
       << root_.why_not()
@@ -280,10 +272,16 @@ void TagFollower::LogLost() {
 // --- what is kept -------------------------------------------------------------------------------
 
 void TagFollower::LoadKept() {
-  if (memory_ == nullptr || root_.uuid().empty() || std::exchange(loaded_, true)) return;
-  const Result<KnownTags> kept = memory_->Read(root_.uuid());
+  if (memory_ == nullptr || root_.uuid().empty() || std::exchange(loading_, true)) return;
+  memory_->Read(root_.uuid(),
+                guard_.Bind([this](Result<KnownTags> kept) { OnLoaded(std::move(kept)); }));
+}
+
+void TagFollower::OnLoaded(Result<KnownTags> kept) {
+  loaded_ = true;
+  if (root_.state() != RootState::kUnread) RequestRead();
   if (kept.ok()) {
-    kept_ = *kept;
+    kept_ = *std::move(kept);
     for (auto& [name, known] : kept_->tags) {
       const TagNode& node = known.node;
       if (node.tag.HasLedger()) {
@@ -303,7 +301,6 @@ void TagFollower::UseCachedTags() {
   const bool asked = coordinator_.session() != 0;
   const bool read = root_.whole() && watch_.whole();
   if (read || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
-  LoadKept();
   if (!kept_) return;
   LogWarning("tags_from_cache") << (root_.why_not().empty() ? "the registry is unreachable"
                                                             : root_.why_not())
@@ -333,7 +330,7 @@ void TagFollower::Keep() {
   if (std::exchange(keeping_, true)) return;
   ledgers_due_.reset();
   memory_->Keep(root_.uuid(), ledgers_.In(known_),
-                [this, tags = known_](const Status& kept) { OnKept(tags, kept); });
+                guard_.Bind([this, tags = known_](const Status& kept) { OnKept(tags, kept); }));
 }
 
 void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {

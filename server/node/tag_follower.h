@@ -17,6 +17,7 @@
 #include "registry/cluster/tag_node.h"
 #include "registry/dir/folder_watch.h"
 #include "registry/seam/async_registry.h"
+#include "registry/seam/callback_guard.h"
 #include "registry/seam/coordinator.h"
 #include "server/issue/catalogue.h"
 #include "server/issue/issuer.h"
@@ -30,7 +31,8 @@ namespace firn {
 // Makes an issuer serve the tags that the registry defines, and follow their changes.
 //
 //  1. Until the definitions have been read every tag is refused with NOT_READY. A start without
-//     the registry uses the definitions that were cached at the last reading.
+//     the registry uses the definitions that were cached at the last reading. The cache is read
+//     at the start, on its own thread; nothing is taken from the registry before that has ended.
 //  2. If there is a cache, a definition is stored there before it is served; a refusal applies at
 //     once. If storing fails, the tag is served anyway, and stored when that is possible again.
 //  3. A tag that this program cannot serve, one whose node is unreadable, and a disabled one are
@@ -160,6 +162,7 @@ class TagFollower {
   void NoteLost(KnownTags& read);
   void LogLost();
   void LoadKept();
+  void OnLoaded(Result<KnownTags> kept);
   void UseCachedTags();
   void KeepThenServe();
   void Keep();
@@ -183,7 +186,8 @@ class TagFollower {
   KnownLedgers ledgers_{};
   // When ledgers that the memory does not hold yet are written.
   std::optional<BootMs> ledgers_due_{};
-  bool loaded_ = false;  // from there, once
+  bool loading_ = false;  // from there, once
+  bool loaded_ = false;   // that has ended
   bool keeping_ = false;
   bool kept_at_stop_ = false;  // what could not be kept before was tried once more
   bool whole_ = false;
@@ -201,6 +205,7 @@ class TagFollower {
   BootMs look_for_numbers_at_;
   AsyncRegistry async_registry_;
   Task<> look_;  // of rule 5
+  const CallbackGuard guard_;
 };
 
 }  // namespace firn

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -26,6 +28,33 @@ TEST_F(KeptTagsTest, AStartWithoutRegistryUsesTheCachedTags) {
   EXPECT_NE(Ask("default").find("disabled"), std::string::npos);
 }
 
+// The control thread renews claims meanwhile: nothing in a tick waits for the disk.
+TEST_F(KeptTagsTest, AStalledDiskDelaysTheTagsOfAStartAndNoTick) {
+  ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
+  Pass(Milliseconds(200));
+  EraseNode("order");
+  for (const bool away : {false, true}) {
+    memory_.stalls = true;
+    Start(away);
+    Pass(2 * TagFollower::kPatienceWithSession);
+    EXPECT_FALSE(follower_->whole()) << away;
+    EXPECT_NE(Ask("default"), "issued") << away;
+    memory_.stalls = false;
+    Pass(Milliseconds(200));
+    EXPECT_EQ(Ask("default"), "issued") << away;
+    EXPECT_NE(Ask("order").find("missing from the registry"), std::string::npos) << away;
+  }
+}
+
+TEST_F(KeptTagsTest, AProcessThatEndedGetsNoAnswerFromItsDisk) {
+  memory_.stalls = true;
+  Pass(Milliseconds(200));
+  follower_.reset();
+  memory_.stalls = false;
+  memory_.Work();
+  EXPECT_TRUE(memory_.files.empty());
+}
+
 TEST_F(KeptTagsTest, AFirstStartWithoutRegistryServesNothing) {
   Start(true);
   Pass(Milliseconds(60'000));
@@ -34,6 +63,7 @@ TEST_F(KeptTagsTest, AFirstStartWithoutRegistryServesNothing) {
 }
 
 TEST_F(KeptTagsTest, CachesATagBeforeServingIt) {
+  Pass(Milliseconds(0));  // the cache was read
   memory_.stalls = true;
   Pass(Milliseconds(200));
   EXPECT_NE(Ask("default"), "issued");
@@ -159,18 +189,34 @@ TEST(KeptTagsFile, SurvivesTheProcessAndIsRemovedIfItCannotBeWritten) {
     EXPECT_TRUE(Eventually(Milliseconds(30'000), [&] { return done.load(); }));
     return kept;
   };
+  const auto read = [&] { return KeptTags::ReadFrom(dir / "server", uuid); };
   {
     KeptTags file(dir / "server");
-    EXPECT_EQ(file.Read(uuid).code(), Code::kNotFound);
+    EXPECT_EQ(read().code(), Code::kNotFound);
     EXPECT_TRUE(keep(file).ok());
   }
   KeptTags file(dir / "server");
-  EXPECT_EQ(*file.Read(uuid), tags);
+  EXPECT_EQ(*read(), tags);
   // A folder in place of the temporary file: no program can write it, not even as root.
   std::filesystem::create_directory(dir / ("server." + uuid + ".tags.new"));
   std::ofstream(dir / ("server." + uuid + ".tags.new/x")) << "x";
   EXPECT_FALSE(keep(file).ok());
-  EXPECT_EQ(file.Read(uuid).code(), Code::kNotFound);
+  EXPECT_EQ(read().code(), Code::kNotFound);
+}
+
+TEST(KeptTagsFile, IsReadOnAThreadOfItsOwn) {
+  TempDir dir;
+  KeptTags file(dir / "server");
+  std::promise<std::thread::id> read_on;
+  std::promise<Code> read;
+  file.SetControl([&](const std::function<void()>& task) {
+    read_on.set_value(std::this_thread::get_id());
+    task();
+  });
+  file.Read("6f9619ff-8b86-4d11-b42d-00c04fc964ff",
+            [&](const Result<KnownTags>& kept) { read.set_value(kept.code()); });
+  EXPECT_EQ(read.get_future().get(), Code::kNotFound);
+  EXPECT_NE(read_on.get_future().get(), std::this_thread::get_id());
 }
 
 }  // namespace

@@ -49,10 +49,11 @@ class Deaf final : public RejectionHandler {
 // A disk with one thread, which a test can break or stall.
 class Disk final : public TagMemory {
  public:
-  Result<KnownTags> Read(const std::string& uuid) override {
-    const auto text = files.find(uuid);
-    if (text == files.end()) return NotFound("nothing kept");
-    return ParseKnownTags(uuid, text->second);
+  void Read(const std::string& uuid, Loaded done) override {
+    todo_.push_back([this, uuid, done] {
+      const auto text = files.find(uuid);
+      done(text == files.end() ? NotFound("nothing kept") : ParseKnownTags(uuid, text->second));
+    });
   }
   void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override {
     todo_.push_back([this, uuid, text = FormatKnownTags(uuid, tags), done] {

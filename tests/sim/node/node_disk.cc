@@ -103,7 +103,12 @@ void NodeFolder::KeepHint(std::string text) {
   if (!dead_ && !disk_.writes_fail) disk_.hint = std::move(text);
 }
 
-Result<KnownTags> NodeMemory::Read(const std::string& uuid) {
+void NodeMemory::Read(const std::string& uuid, Loaded done) {
+  disk_.tag_writes.emplace_back(
+      [this, uuid, done] { control_([done, kept = ReadNow(uuid)] { done(kept); }); });
+}
+
+Result<KnownTags> NodeMemory::ReadNow(const std::string& uuid) const {
   const auto text = disk_.tags.find(uuid);
   if (text == disk_.tags.end()) return NotFound("nothing kept");
   Result<KnownTags> known = ParseKnownTags(uuid, text->second);

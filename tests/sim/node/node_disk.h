@@ -20,7 +20,7 @@ namespace firn {
 // On a static host it includes the grant, which survives a boot.
 struct NodeDisk : SimDisk {
   std::map<std::string, std::string> tags{};        // cached, by cluster
-  std::vector<std::function<void()>> tag_writes{};  // pending
+  std::vector<std::function<void()>> tag_writes{};  // pending, and readings
   int dies_in = 0;                                  // writes of the grant until it dies; 0: never
   SimStateFolder::Death death = SimStateFolder::Death::kBefore;
 
@@ -70,11 +70,13 @@ class NodeMemory final : public TagMemory {
   // All references must outlive it.
   NodeMemory(NodeDisk& disk, NodeMutant mutant) : disk_(disk), mutant_(mutant) {}
 
-  Result<KnownTags> Read(const std::string& uuid) override;
+  void Read(const std::string& uuid, Loaded done) override;
   void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override;
   void SetControl(const PostToControl& control) override { control_ = control; }
 
  private:
+  Result<KnownTags> ReadNow(const std::string& uuid) const;
+
   NodeDisk& disk_;
   const NodeMutant mutant_;
   PostToControl control_;

@@ -84,13 +84,16 @@ class Deaf final : public RejectionHandler {
 
 }  // namespace
 
-// The files of a state folder, written by a thread; a kill may prevent a write.
+// The files of a state folder, read and written by a thread; a kill may prevent a write.
 class SegmentHost::Disk final : public TagMemory {
  public:
-  Result<KnownTags> Read(const std::string& uuid) override {
-    const auto text = files_.find(uuid);
-    return text == files_.end() ? Result<KnownTags>(NotFound("nothing kept"))
-                                : ParseKnownTags(uuid, text->second);
+  void Read(const std::string& uuid, Loaded done) override {
+    writes.push_back([this, uuid, done = std::move(done)] {
+      const auto text = files_.find(uuid);
+      const Result<KnownTags> kept =
+          text == files_.end() ? NotFound("nothing kept") : ParseKnownTags(uuid, text->second);
+      answers.push_back([done, kept] { done(kept); });
+    });
   }
   void Keep(const std::string& uuid, const KnownTags& tags, Kept done) override {
     writes.push_back([this, uuid, text = FormatKnownTags(uuid, tags), done = std::move(done)] {
@@ -103,7 +106,7 @@ class SegmentHost::Disk final : public TagMemory {
     answers.clear();
   }
 
-  Tasks writes, answers;  // pending writes, and answers to be delivered
+  Tasks writes, answers;  // pending reads and writes, and answers to be delivered
 
  private:
   std::map<std::string, std::string> files_;
