@@ -259,7 +259,8 @@ std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
                          .rack_bits = split_.rack_bits(),
                          .window = options_.node.claim.window};
   const std::shared_ptr<const RootSettings> root = root_.settings();
-  if (root && root->uuid == claim.uuid) AddSettings(*root, words);
+  words.root_unread = !root || root->uuid != claim.uuid;
+  if (!words.root_unread) AddSettings(*root, words);
   KnownCluster known{.highest = *status.highest, .tags = *status.lost, .now = clock_.Wall()};
   for (const ClaimStatus& one : status.claims) known.bounds.emplace_back(one.machine, one.bound);
   {
@@ -269,6 +270,7 @@ std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
     }
   }
   AddKept(*root_.kept(), root.get(), /*tags_lost=*/!status.tags_known, known);
+  words.tags_unread = !status.tags_known && known.tags.empty();
   AddKnown(known, words);
   return RestoreCommand(words);
 }

@@ -287,7 +287,9 @@ void ServerProgram::LogRestoreCommand(BootMs now) {
   const std::string source =
       root ? Cat(" (root node version ", root->version, " of era ", root->era.text(),
                  "; where servers print different settings, use those of the highest version)")
-           : "";
+           : " (this server has not read the root node's settings, for which UNKNOWN stands; "
+             "another "
+             "server's log and /v1/status show them)";
   LogError("restore_required").With("command", command)
       << "the cluster's data must be restored with this command" << source << "\n  " << command;
   log_restore_at_ = now + kLogRestoreEvery;

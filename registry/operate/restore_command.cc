@@ -175,13 +175,16 @@ std::string RestoreCommand(const RestoreArguments& words) {
   if (words.window > ClaimOptions().window) {
     AddFlag("claim_window_ms", std::to_string(words.window.count()), arguments);
   }
-  if (words.default_strategy) {
-    arguments.push_back("--default_strategy=" + *words.default_strategy);
+  if (words.default_strategy || words.root_unread) {
+    arguments.push_back("--default_strategy=" + words.default_strategy.value_or(kUnreadSetting));
   }
   if (words.ids_since != WallMs()) {
     AddFlag("ids_since", FormatRfc3339(words.ids_since), arguments);
   }
-  if (words.reserved) arguments.push_back("--reserve=" + FormatReserved(*words.reserved));
+  if (words.reserved || words.root_unread) {
+    arguments.push_back("--reserve=" +
+                        (words.reserved ? FormatReserved(*words.reserved) : kUnreadSetting));
+  }
   if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), arguments);
   std::string retired;
   for (const MachineId machine : words.retired) {
@@ -192,6 +195,7 @@ std::string RestoreCommand(const RestoreArguments& words) {
   std::vector<std::string> tags;
   for (const TagDefinition& tag : words.tags) tags.push_back(FormatTagArgument(tag));
   for (const TagDefinition& tag : words.unread) tags.push_back(WordOf(tag, std::nullopt));
+  if (words.tags_unread) tags.emplace_back(kUnreadTags);
   bool flags_ended = false;
   for (std::string& word : tags) {
     if (word.starts_with('-') && !std::exchange(flags_ended, true)) arguments.push_back("--");

@@ -26,7 +26,9 @@ namespace firn {
 // values encoded as in paths and URLs. START is the next number that it may issue; 0: a tag without
 // numbers. Without fields, the argument is only a number and does not define the tag. A START that
 // is not known is printed as such, or as START_ABOVE_5000 where 5000 were issued at least: the
-// command refuses both.
+// command refuses both. A server that lost its cluster before it had read all of it prints
+// --default_strategy=UNKNOWN, --reserve=UNKNOWN and TAG=START: the command refuses them unless the
+// registry or a backup contains the cluster.
 struct RestoreArguments {
   std::string registry;
   std::string auth_file{};  // empty: not needed
@@ -45,7 +47,14 @@ struct RestoreArguments {
   std::vector<TagDefinition> tags{};    // lost tags; `high` is the highest value each may have had
   std::string from{};                   // the backup that was named; empty: none
   std::vector<TagDefinition> unread{};  // likewise, but `high` may be too low
+  // Which parts of the cluster the printing server has never read.
+  bool root_unread = false;
+  bool tags_unread = false;
 };
+
+// Stand for what a server has not read.
+inline constexpr char kUnreadSetting[] = "UNKNOWN";
+inline constexpr char kUnreadTags[] = "TAG=START";
 
 // Copies all of `settings`; adds their retired machine ids.
 void AddSettings(const RootSettings& settings, RestoreArguments& words);

@@ -87,6 +87,8 @@ std::string CommandFromFolder(const std::string& stem, const std::string& uuid,
                               RestoreArguments words, WallMs now) {
   words.uuid = uuid;
   const KeptCluster kept = ReadKeptCluster(stem, uuid);
+  words.root_unread = !kept.root;
+  words.tags_unread = kept.tags.empty();
   KnownCluster known{.now = now};
   if (kept.root) AddSettings(*kept.root, words);
   AddKept(kept, kept.root ? &*kept.root : nullptr, /*tags_lost=*/true, known);

@@ -32,6 +32,25 @@ class WipeDrill : public SegmentCluster {
     ASSERT_NO_FATAL_FAILURE(StartServers(2, {"--issue_wait_ms=1000"}));
     StartLoad({.tags = {"order"}, .pause = Milliseconds(5), .awkward = "order"});
     ASSERT_TRUE(GoOn({"order"}));
+    AwaitSettings("uuid");
+  }
+
+  // Waits until the servers' state folders contain the root node's settings with this text: without
+  // them the printed command has placeholders.
+  void AwaitSettings(const std::string& text) const {
+    for (const char* server : {"server0", "server1"}) {
+      ASSERT_TRUE(Eventually(kPatience, [&] { return Knows(folder(server), text); }));
+    }
+  }
+  static bool Knows(const std::string& state, const std::string& text) {
+    std::error_code missing;
+    for (const auto& entry : std::filesystem::directory_iterator(state, missing)) {
+      if (entry.path().extension() != ".root") continue;
+      std::ostringstream settings;
+      settings << std::ifstream(entry.path()).rdbuf();
+      return settings.str().find(text) != std::string::npos;
+    }
+    return false;
   }
 
   std::string Trouble(size_t server) {
@@ -181,21 +200,7 @@ class WipeOutageDrill : public WipeDrill {
     ASSERT_NO_FATAL_FAILURE(StartServers(2, {"--issue_wait_ms=1000"}));
     StartLoad({.tags = kTags, .pause = Milliseconds(2)});
     ASSERT_TRUE(GoOn(kTags));
-    for (const char* server : {"server0", "server1"}) {
-      ASSERT_TRUE(Eventually(kPatience, [&] { return KnowsReservation(folder(server)); }));
-    }
-  }
-
-  // Whether the server's state folder contains the root node's settings, which it prints.
-  static bool KnowsReservation(const std::string& state) {
-    std::error_code missing;
-    for (const auto& entry : std::filesystem::directory_iterator(state, missing)) {
-      if (entry.path().extension() != ".root") continue;
-      std::ostringstream text;
-      text << std::ifstream(entry.path()).rdbuf();
-      return text.str().find("another") != std::string::npos;
-    }
-    return false;
+    AwaitSettings("another");
   }
 
   std::map<std::string, const Takings*> All() {

@@ -115,6 +115,13 @@ TEST(RestoreCommandTest, StatesThatThereIsNoDefaultStrategyAndNoReservation) {
             "--default_strategy= --reserve=");
 }
 
+TEST(RestoreCommandTest, PrintsPlaceholdersForWhatWasNeverRead) {
+  EXPECT_EQ(
+      RestoreCommand({.registry = "dir:///x", .root_unread = true, .tags_unread = true}),
+      "firn restore --registry=dir:///x --default_strategy=UNKNOWN --reserve=UNKNOWN TAG=START");
+  EXPECT_EQ(ParseTagArgument(kUnreadTags).code(), Code::kInvalid);
+}
+
 TEST(RootSettingsTest, ReadsBackAsWritten) {
   RootSettings settings{.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
                         .layout = "firn",

@@ -75,6 +75,15 @@ class OpenNodeTest : public testing::Test {
     return *std::move(node);
   }
 
+  static ServerOptions OptionsOfAServer() {
+    return {.place = {},
+            .listen = {},
+            .advertise = {},
+            .owner = *OwnerName::Make("test", 1, "127.0.0.1"),
+            .application = "test",
+            .key_dir = {}};
+  }
+
   TempDir dir_;
   ShiftedClock clock_;
   static std::unique_ptr<ZooKeeper> zookeeper_;
@@ -119,12 +128,7 @@ TEST_F(OpenNodeTest, ANodeAtItsBoundIsNotReady) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 2}));
   const auto node = Serving();
   OperatorSetting operators(node->loop().coordinator(), SystemEntropy(), "127.0.0.1:7609");
-  ServerOptions options{.place = {},
-                        .listen = {},
-                        .advertise = {},
-                        .owner = *OwnerName::Make("test", 1, "127.0.0.1"),
-                        .application = "test",
-                        .key_dir = {}};
+  const ServerOptions options = OptionsOfAServer();
   const ServerListing listing(node->loop().coordinator(), "test", std::nullopt, clock_);
   const RootKeeper root(node->loop().coordinator(), SystemEntropy(), "");
   NodeView view(options, *node, operators, listing, root, clock_);
@@ -153,6 +157,28 @@ TEST_F(OpenNodeTest, ANodeAtItsBoundIsNotReady) {
   view.Drain();
   EXPECT_TRUE(versions.insert(view.version()).second);
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
+}
+
+// The cluster was frozen before the server had read the root node's settings.
+TEST_F(OpenNodeTest, TheRestoreCommandHasPlaceholdersForUnreadSettings) {
+  ASSERT_NO_FATAL_FAILURE(Make({.workers = 2, .default_strategy = "snowflake"}));
+  const auto node = Serving();
+  OperatorSetting operators(node->loop().coordinator(), SystemEntropy(), "127.0.0.1:7609");
+  const ServerOptions options = OptionsOfAServer();
+  const ServerListing listing(node->loop().coordinator(), "test", std::nullopt, clock_);
+  const RootKeeper root(node->loop().coordinator(), SystemEntropy(), "");
+  const NodeView view(options, *node, operators, listing, root, clock_);
+  {
+    const auto coordinator = OpenCoordinator(Registry(), {}, SystemClock(), SystemEntropy());
+    BlockingCoordinator registry(**coordinator, SystemClock());
+    ASSERT_TRUE(registry.Connect(kPatience).ok());
+    MetaAsRead frozen = *ReadMeta(registry);
+    frozen.meta.frozen = true;
+    ASSERT_TRUE(SetMeta(registry, frozen).ok());
+  }
+  std::string command;
+  EXPECT_TRUE(Eventually(kPatience, [&] { return !(command = view.RepairCommand()).empty(); }));
+  EXPECT_NE(command.find(" --default_strategy=UNKNOWN --reserve=UNKNOWN"), command.npos) << command;
 }
 
 TEST(CheckStateFileSystemTest, AStaticMachineIdRequiresALocalDisk) {

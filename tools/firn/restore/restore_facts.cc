@@ -63,9 +63,12 @@ DECLARE_int32(rack_bits);
 namespace firn {
 namespace {
 
+// Returns the value of a flag; empty if a server has printed that it does not know it.
+std::string KnownValue(const std::string& flag) { return flag == kUnreadSetting ? "" : flag; }
+
 Status CheckNumbers() {
   constexpr int64_t kYear = int64_t{366} * 86'400'000;
-  if (!IsDefaultStrategy(FLAGS_default_strategy)) {
+  if (!IsDefaultStrategy(KnownValue(FLAGS_default_strategy))) {
     return Invalid("--default_strategy must be snowflake or empty");
   }
   if (FLAGS_tag_gap < 0) return Invalid("--tag_gap must be 0 or more");
@@ -108,6 +111,7 @@ Result<std::vector<MachineId>> SaidRetired() {
 Result<std::vector<GivenTag>> GivenTags(const std::vector<std::string>& words) {
   std::vector<GivenTag> tags;
   for (const std::string& word : words) {
+    if (word == kUnreadTags) continue;  // see CheckRead
     FIRN_ASSIGN(TagDefinition tag, ParseTagArgument(word));
     tags.push_back({std::move(tag), SaysFields(word)});
   }
@@ -174,7 +178,9 @@ uint32_t WorkersOf(const Backup& backup, const Audit& audit) {
 // Adds what the flags do not say otherwise.
 void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
   if (!facts.workers && backup.root.workers > 0) facts.workers = WorkersOf(backup, audit);
-  if (!IsFlagSet("default_strategy")) facts.default_strategy = backup.root.default_strategy;
+  if (!IsFlagSet("default_strategy") || FLAGS_default_strategy == kUnreadSetting) {
+    facts.default_strategy = backup.root.default_strategy;
+  }
   if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
   const std::vector<ReservedIds>& reserved = backup.root.reserved;
   const std::vector<MachineId>& retired = backup.root.retired;
@@ -227,7 +233,7 @@ Result<RestoreFacts> GatherFacts(const Audit& audit, const std::optional<Backup>
                      .uuid = backup ? backup->root.uuid : FLAGS_uuid,
                      .layout = choice.layout,
                      .rack_bits = choice.split.rack_bits(),
-                     .default_strategy = FLAGS_default_strategy,
+                     .default_strategy = KnownValue(FLAGS_default_strategy),
                      .workers = ChosenWorkers()};
   FIRN_TRY(CheckSameCluster(audit, facts));
   const bool others = !facts.uuid.empty() && audit.meta && audit.meta->uuid != facts.uuid;
@@ -238,7 +244,7 @@ Result<RestoreFacts> GatherFacts(const Audit& audit, const std::optional<Backup>
   FIRN_ASSIGN(facts.ids_since, ChosenIdsSince());
   FIRN_ASSIGN(facts.bounds, SaidBounds());
   FIRN_ASSIGN(facts.retired, SaidRetired());
-  Result<std::vector<ReservedIds>> reserved = ParseReserved(FLAGS_reserve);
+  Result<std::vector<ReservedIds>> reserved = ParseReserved(KnownValue(FLAGS_reserve));
   if (!reserved.ok()) return reserved.status().WithContext("--reserve");
   FIRN_ASSIGN(const RackSplit split, SplitOf(audit, others, choice));
   facts.reserved = *std::move(reserved);
@@ -246,6 +252,22 @@ Result<RestoreFacts> GatherFacts(const Audit& audit, const std::optional<Backup>
   FIRN_TRY(CheckReserved(facts.reserved, split).WithContext("--reserve"));
   for (const AuditedProvider& provider : audit.providers) AddReport(provider.report, facts);
   return facts;
+}
+
+Status CheckRead(const std::vector<std::string>& words, const Audit& audit,
+                 const RestoreFacts& facts, const std::optional<Backup>& backup) {
+  const bool is_read = FLAGS_default_strategy != kUnreadSetting &&
+                       FLAGS_reserve != kUnreadSetting &&
+                       std::ranges::find(words, kUnreadTags) == words.end();
+  const bool is_lost = !audit.meta || facts.replaces_unused;
+  if (is_read || backup || !is_lost) return {};
+  return Invalid(Cat(
+      "the server that printed this command had not read all of the cluster before it was lost; "
+      "use the command that another server shows (curl http://SERVER:7610/v1/status), or --from "
+      "with a backup, or replace ",
+      kUnreadSetting, " and ", kUnreadTags,
+      " by what the cluster had: --default_strategy=snowflake or nothing, "
+      "--reserve=0-1=SYSTEM or nothing, and every tag, as in order=5001"));
 }
 
 std::optional<uint32_t> ChosenWorkers() {

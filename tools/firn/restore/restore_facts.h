@@ -29,4 +29,9 @@ Result<RestoreCall> ReadRestoreCall(const std::vector<std::string>& words);
 // reports. kConflict: the registry contains another cluster, which was in use.
 Result<RestoreFacts> GatherFacts(const Audit& audit, const std::optional<Backup>& backup);
 
+// Returns kInvalid if a flag or an argument stands for what the server that printed the command had
+// not read, and neither the registry nor the backup contains it.
+Status CheckRead(const std::vector<std::string>& words, const Audit& audit,
+                 const RestoreFacts& facts, const std::optional<Backup>& backup);
+
 }  // namespace firn

@@ -261,6 +261,7 @@ Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& wor
   FIRN_ASSIGN(RestoreCall call, ReadRestoreCall(words));
   FIRN_ASSIGN(Audit audit, ReadAudit(registry, SystemClock().Wall()));
   FIRN_ASSIGN(RestoreFacts facts, GatherFacts(audit, call.ledgers.backup));
+  FIRN_TRY(CheckRead(words, audit, facts, call.ledgers.backup));
   const auto take_reports = [&] {
     call.ledgers.reports = ReportsIn(audit);
     call.ledgers.reports.push_back(call.highs);
