@@ -2,7 +2,9 @@
 // ends, or it serves and ends when asked to. Only in plain builds: the sanitizers' own needs would
 // hide the server's.
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/server/front/form.h"
@@ -166,6 +169,62 @@ TEST_F(HostLimitsTest, ReturnsTheMemoryOfManyTlsConnections) {
   peers.clear();
   EXPECT_TRUE(Eventually(kPatience, [&] { return above(before) <= 12 * kMibInKib; }))
       << above(before);
+}
+
+// Peers that send one large request, read its large answer, and are then idle; with TLS or without.
+class IdlePeersTest : public testing::TestWithParam<bool> {
+ protected:
+  // tools/release-check takes 10,000.
+  static int64_t PeerCount() {
+    const char* const said = std::getenv("FIRN_IDLE_PEERS");
+    return said == nullptr ? 1'000 : std::atoll(said);
+  }
+  static void PermitDescriptors(int64_t peers) {
+    rlimit descriptors{};
+    getrlimit(RLIMIT_NOFILE, &descriptors);
+    descriptors.rlim_cur =
+        std::max(descriptors.rlim_cur, std::min<rlim_t>(descriptors.rlim_max, peers + 500));
+    setrlimit(RLIMIT_NOFILE, &descriptors);
+  }
+  // A frame that is nearly as large as permitted; it requests 10,000 ids, which are 80 KB.
+  static std::string LargeRequest() {
+    const std::string call = front::ThriftCalls().Frame(
+        [](wire::IdServiceClient& client) { client.send_getIds("default", 10'000); });
+    return front::ThriftCalls::WithLength(call.substr(4) + std::string(60'000, '\0'));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Tls, IdlePeersTest, testing::Bool());
+
+TEST_P(IdlePeersTest, HoldNoBuffersOfTheirLargeRequests) {
+  const int64_t peers_wanted = PeerCount();
+  PermitDescriptors(peers_wanted);
+  const front::FormTls& tls = front::TlsOfForm();
+  SSL_CTX* const client = GetParam() ? tls.client : nullptr;
+  std::vector<std::string> flags{"--io_threads=2", "--layout=time:41 machine:4 sequence:18",
+                                 "--idle_ms=3600000", "--connections_per_peer_max=10000"};
+  if (client != nullptr) {
+    SSL_CTX_set_mode(client, SSL_MODE_RELEASE_BUFFERS);
+    flags.insert(flags.end(), {"--tls_cert=" + tls.cert, "--tls_key=" + tls.key});
+  }
+  TempDir dir;
+  RunningServer server(dir / "state", flags);
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  const int64_t before = server.ResidentKib();
+  const std::string request = LargeRequest();
+  std::deque<front::RawPeer> peers;
+  for (int64_t i = 0; i < peers_wanted; ++i) {
+    auto& peer = peers.emplace_back(static_cast<uint16_t>(server.port()), "127.0.0.1", client);
+    ASSERT_TRUE(peer.Send(request)) << i;
+    ASSERT_EQ(peer.Receive(80'000).size(), 80'000u) << i;
+  }
+  const auto above = [&] { return server.ResidentKib() - before; };
+  const int64_t permitted = 8 * 1024 + peers_wanted * (client != nullptr ? 19 : 7);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return above() <= permitted; })) << above() << " KiB";
+  EXPECT_EQ(server.Metric("firn_connections{door=\"public\"}"), peers_wanted);
+  peers.clear();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return server.ResidentKib() <= 40 * 1024; }))
+      << server.ResidentKib() << " KiB";
 }
 
 }  // namespace
