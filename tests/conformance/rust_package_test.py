@@ -3,7 +3,7 @@
 
     rust_package_test.py FIRN_SERVER FIRN
 
-The project runs the program of the client's page, its example, and the drill's load while three servers are killed and
+The project runs the programs of the client's page, its example, and the drill's load while three servers are killed and
 paused in turn. Exit 77 when something is not installed.
 """
 
@@ -17,6 +17,7 @@ import tempfile
 
 import builds
 import cluster
+import web
 
 MUST_HAVE = {"Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "CHANGELOG.md", "src/lib.rs", "examples/ids.rs"}
 MAY_HAVE = re.compile(r"src/\w+\.rs|Cargo\.toml\.orig")
@@ -43,12 +44,15 @@ def packed(folder, place):
     return unpacked
 
 
-def project(place, unpacked, server):
-    """An empty project that needs the package; its programs ask the server. Its folder."""
+def project(place, unpacked, server, asked, listens):
+    """An empty project that needs the package; its programs ask the server. Its web service listens on an address, and
+    asks another server. Its folder."""
     with open(os.path.join(unpacked, "README.md")) as page:
-        manifest, first = re.findall(r"```(?:toml|rust)\n(.*?)```", page.read(), re.DOTALL)[:2]
+        text = page.read()
+    manifest, first, service = re.findall(r"```(?:toml|rust)\n(.*?)```", text, re.DOTALL)
     dependencies = re.sub(r"firn-client = .*", f'firn-client = {{ path = "{unpacked}", features = '
                           '["blocking", "metrics", "tls"] }', manifest)
+    dependencies += re.search(r"`(axum = .*?)`", text)[1] + "\n"
     made = os.path.join(place, "project")
     shutil.rmtree(made, ignore_errors=True)
     programs = builds.new(made, "src", "bin")
@@ -56,18 +60,20 @@ def project(place, unpacked, server):
         file.write('[package]\nname = "project"\nversion = "0.0.0"\nedition = "2021"\n\n' + dependencies)
     with open(os.path.join(programs, "first.rs"), "w") as file:
         file.write(first.replace("127.0.0.1:7609", server))
+    with open(os.path.join(programs, "service.rs"), "w") as file:
+        file.write(service.replace("127.0.0.1:7609", asked).replace("127.0.0.1:8080", listens))
     shutil.copy(os.path.join(unpacked, "examples", "ids.rs"), programs)
     shutil.copy(os.path.join(builds.DRIVERS, "rust", "driver.rs"), programs)
-    # The versions of crates that the tests have already.
-    shutil.copy(os.path.join(unpacked, "Cargo.lock"), made)
+    # The versions of crates that the tests have already, and those of axum.
+    shutil.copy(os.path.join(builds.HERE, "samples", "rust", "Cargo.lock"), made)
     return made
 
 
-def programs_of(folder, server):
+def programs_of(folder, *addresses):
     """Builds the project; the folder of its programs."""
     with builds.rust_place() as place:
-        builds.cargo("build", cwd=project(place, packed(folder, place), server))
-        for name in "first", "ids", "driver":
+        builds.cargo("build", cwd=project(place, packed(folder, place), *addresses))
+        for name in "first", "ids", "driver", "service":
             shutil.copy(os.path.join(place, "target", "debug", name), folder)
     return folder
 
@@ -94,7 +100,9 @@ def main():
         import cases
         import drill
         with cluster.Cluster(said.server, said.firn, builds.new(folder, "servers")) as servers:
-            programs = programs_of(folder, servers.members[0].address)
+            port, asked = cluster.programs.free_port(), cluster.interop.Server(said.server, os.path.join(folder, "web"))
+            programs = programs_of(folder, servers.members[0].address, f"127.0.0.1:{asked.port}", f"127.0.0.1:{port}")
+            web.check([os.path.join(programs, "service")], port, asked)
             ids_in(builds.run(os.path.join(programs, "first")), 101)
             print(builds.run(os.path.join(programs, "ids"), "firn://" + servers.members[0].address, "default"))
             play = drill.Drill(servers, [os.path.join(programs, "driver")], drill.GENEROUS, folder, cases)
