@@ -92,7 +92,7 @@ TEST_F(DubboPublisherTest, RegistersWhileWantedOnly) {
   EXPECT_FALSE(publisher_->registered());
 }
 
-// A consumer that reads the tree once, when the metric says that the server is registered, finds it.
+// A consumer that reads the tree when the metric says so finds the server.
 TEST_F(DubboPublisherTest, IsRegisteredOnceItsNodesExist) {
   Pass();  // it lists the folders before it is ready, and finds none
   publisher_->Want(100);
