@@ -90,6 +90,7 @@ public class DubboConsumer {
         }
         return ids;
       case "nextTraced":
+        RpcContext.getContext().clearAttachments();  // those of an earlier call
         RpcContext.getContext().setAttachment(words[2], words[3]);
         return firn.nextId(words[1]);
       case "nextText":
