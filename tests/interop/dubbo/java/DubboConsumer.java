@@ -71,7 +71,8 @@ public class DubboConsumer {
   }
 
   private Object call(String[] words) throws Exception {
-    boolean usesFirn = words[0].startsWith("next") || Arrays.asList("load", "rate", "calls", "oneway").contains(words[0]);
+    boolean usesFirn = words[0].startsWith("next")
+        || Arrays.asList("load", "rate", "calls", "oneway").contains(words[0]);
     io.firn.IdService firn = usesFirn
         ? refer(io.firn.IdService.class, false) : null;
     com.robert.vesta.service.intf.IdService vesta = words[0].startsWith("vesta")
@@ -198,7 +199,7 @@ public class DubboConsumer {
     return "calls=" + calls + " failed=" + failed + " distinct=" + ids.size() + " " + first;
   }
 
-  /** How long calls take that `threads` threads make one after the other for `millis`, in microseconds. */
+  /** How long calls take in microseconds: `threads` threads make one after the other for `millis`, at least one. */
   private static Object rate(io.firn.IdService firn, String tag, int threads, long millis) throws Exception {
     long begin = System.nanoTime();
     long end = begin + millis * 1_000_000;
@@ -209,12 +210,13 @@ public class DubboConsumer {
       new Thread(() -> {
         try {
           List<Long> took = new ArrayList<>();
-          for (long now = System.nanoTime(); now < end; ) {
+          long now = System.nanoTime();
+          do {
             firn.nextId(tag);
             long then = System.nanoTime();
             took.add(then - now);
             now = then;
-          }
+          } while (now < end);
           caller.complete(took);
         } catch (Throwable thrown) {
           caller.completeExceptionally(thrown);
