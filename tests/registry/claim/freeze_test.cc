@@ -97,9 +97,11 @@ TEST_F(FreezeTest, FreezesInTheSameEraAndSaysWhy) {
   EXPECT_EQ(Meta(), frozen) << "nothing else changes";
 }
 
-TEST_F(FreezeTest, ALongReasonIsTruncated) {
-  EXPECT_EQ(Run(std::string(5'000, 'x')), Code::kOk);
-  EXPECT_EQ(Meta().reason, std::string(ClusterMeta::kReasonBytesMax, 'x'));
+TEST_F(FreezeTest, ALongReasonLosesItsMiddle) {
+  const std::string remedy = "; run firn restore";
+  EXPECT_EQ(Run(std::string(5'000, 'x') + remedy), Code::kOk);
+  EXPECT_EQ(Meta().reason.size(), ClusterMeta::kReasonBytesMax);
+  EXPECT_EQ(Meta().reason.substr(Meta().reason.size() - remedy.size()), remedy);
 }
 
 // The cluster that replaced this one issues the ids that the holder holds.
