@@ -182,8 +182,8 @@ class IdlePeersTest : public testing::TestWithParam<bool> {
   static void PermitDescriptors(int64_t peers) {
     rlimit descriptors{};
     getrlimit(RLIMIT_NOFILE, &descriptors);
-    descriptors.rlim_cur =
-        std::max(descriptors.rlim_cur, std::min<rlim_t>(descriptors.rlim_max, peers + 500));
+    descriptors.rlim_cur = std::max(
+        descriptors.rlim_cur, std::min(descriptors.rlim_max, static_cast<rlim_t>(peers) + 500));
     setrlimit(RLIMIT_NOFILE, &descriptors);
   }
   // A frame that is nearly as large as permitted; it requests 10,000 ids, which are 80 KB.
