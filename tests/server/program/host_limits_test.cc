@@ -162,13 +162,15 @@ TEST_F(HostLimitsTest, ReturnsTheMemoryOfManyTlsConnections) {
   };
   ASSERT_NO_FATAL_FAILURE(join_more());
   const int64_t first = server.ResidentKib();  // with what the first connections load for all
-  EXPECT_GT(first - before, 10 * kMibInKib);
   ASSERT_NO_FATAL_FAILURE(join_more());
   const auto above = [&](int64_t from) { return server.ResidentKib() - from; };
   EXPECT_TRUE(Eventually(kPatience, [&] { return above(first) <= 20 * kPeers; })) << above(first);
+  const int64_t most = server.ResidentKib();
   peers.clear();
-  EXPECT_TRUE(Eventually(kPatience, [&] { return above(before) <= 12 * kMibInKib; }))
-      << above(before);
+  // What the start used may still be part of `before`.
+  EXPECT_TRUE(Eventually(
+      kPatience, [&] { return above(before) <= 12 * kMibInKib && above(most) < -10 * kMibInKib; }))
+      << above(before) << ", " << above(most);
 }
 
 // Peers that send one large request, read its large answer, and are then idle; with TLS or without.
