@@ -16,6 +16,7 @@ if [[ " ${presets[*]} " != *" dev "* ]]; then
   exit 1
 fi
 for preset in "${presets[@]}"; do
+  [[ $preset != arm64 ]] || continue  # needs the sysroot that tools/release-check arm64 makes
   cmake --preset "$preset" -B "$work/$preset" >"$work/log" 2>&1 ||
     { cat "$work/log"; echo "the preset $preset cannot be configured"; exit 1; }
 done
