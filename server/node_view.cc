@@ -35,7 +35,11 @@ bool RefersToRestore(const IssuingNodeStatus& status) {
 // A claim that holds may be of no use: a clock that is behind, a layout that has ended.
 std::string TroubleOf(const IssuingNodeStatus& status) {
   const ClaimStatus& claim = status.claim;
-  if (!claim.reason.empty()) return claim.reason;
+  if (!claim.reason.empty()) {
+    // A claim that lapses keeps the reason that it had before the freeze.
+    const bool complete = !status.frozen || claim.reason.find("frozen") != std::string::npos;
+    return complete ? claim.reason : "the cluster is frozen; " + claim.reason;
+  }
   if (!claim.grant_trouble.empty()) return claim.grant_trouble;
   if (status.why_not_ready) return *status.why_not_ready;
   if (!status.root_trouble.empty()) return status.root_trouble;

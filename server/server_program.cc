@@ -202,9 +202,9 @@ Status ServerProgram::AddDubbo(Entropy& entropy) {
   return {};
 }
 
-// A server that is offline or stops is deleted from the list, and says so on its connections. One
-// that cannot issue for another cause only leaves the list: consumers of Dubbo 2.7 never forget
-// that a connection was read-only.
+// A server that is offline or stops is deleted from the list, and announces that on its
+// connections. A server that cannot issue for another reason is only deleted from the list:
+// consumers of Dubbo 2.7 never forget that a connection was read-only.
 void ServerProgram::StartDubbo() {
   if (dubbo_ == nullptr) return;
   dubbo_->Start([this]() -> std::optional<int> {
@@ -288,8 +288,7 @@ void ServerProgram::LogRestoreCommand(BootMs now) {
       root ? Cat(" (root node version ", root->version, " of era ", root->era.text(),
                  "; where servers print different settings, use those of the highest version)")
            : " (this server has not read the root node's settings, for which UNKNOWN stands; "
-             "another "
-             "server's log and /v1/status show them)";
+             "another server's log and /v1/status show them)";
   LogError("restore_required").With("command", command)
       << "the cluster's data must be restored with this command" << source << "\n  " << command;
   log_restore_at_ = now + kLogRestoreEvery;

@@ -24,14 +24,14 @@ inline constexpr size_t kStatusBytesMax = size_t{4} << 20;
 
 // Merges a server's answer to GET /v1/status into its report: every tag that it refuses, with the
 // whole reason, and the present state of the tags that it serves. Appends the findings that only
-// the server itself knows. A failure changes nothing: the text is no answer of this server. Pure.
+// the server itself knows. Fails, and changes nothing, if another server sent the text or it is
+// not such an answer. Pure.
 Status TakeStatus(std::string_view json, AuditedProvider& server,
                   std::vector<AuditFinding>& findings);
 
 // What is unknown of a server that gave no answer, as a sentence for people.
 inline constexpr char kUnknownWithoutStatus[] =
     "Not known of it: tags that it refuses beyond the 20 in its report, the middle of long "
-    "reasons, "
-    "what its last reload refused, and whether it has lost the registry.";
+    "reasons, what its last reload refused, and whether it has lost the registry.";
 
 }  // namespace firn

@@ -50,7 +50,7 @@ class PackageTest(unittest.TestCase):
         shutil.copy(os.path.join(builds.ROOT, "tests", "contract", "frames.json"),
                     builds.new(cls.packing, "tests", "contract"))
         cls.repository = os.path.join(cls.folder, "repository")
-        cls.addClassCleanup(shutil.rmtree, MINE, ignore_errors=True)  # OWNER is no one's name
+        cls.addClassCleanup(shutil.rmtree, MINE, ignore_errors=True)  # no user is called OWNER
         cls.said = builds.maven("install", cwd=cls.client)
         builds.maven("install", "-DskipTests", cwd=cls.client, repository=cls.repository)
 

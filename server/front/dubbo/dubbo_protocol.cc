@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kVestaId = "com.robert.vesta.service.bean.Id";
 
-// What a connection has been told.
+// What the server has announced on a connection.
 struct DubboSession final : DoorSession {
   bool read_only = false;
 };

@@ -43,8 +43,8 @@ struct DubboRequest {
   std::string trace_id{};   // of the attachment traceparent, or else traceId; empty: none is valid
   std::string_view echo{};  // the bytes of the argument of $echo, within the body
 
-  // Reads the body of a request in Hessian 2. Returns an empty text, or why it is no call that the
-  // server answers. `takes_attachments` is valid in both cases. Texts of the caller have at most
+  // Reads the body of a request in Hessian 2. Returns an empty text, or why the server cannot
+  // answer it. `takes_attachments` is valid in both cases. Texts of the caller have at most
   // `text_bytes_max` bytes.
   std::string Read(std::string_view body, size_t text_bytes_max);
 

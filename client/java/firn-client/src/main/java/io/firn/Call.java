@@ -8,8 +8,8 @@ import java.util.concurrent.ThreadLocalRandom;
 
 /** One call, which fails over from server to server. It asks each server once and sends at most attemptsMax
  * requests; each request after the first one is paid for from the retry budget, unless the server before
- * could not be reached, or has lost other calls as well. A refusal that every server would repeat ends the call. When all servers that could
- * be reached are overloaded, the call waits for the shortest advice and starts over, if the deadline allows.
+ * could not be reached, or has lost other calls as well. A refusal that every server would repeat ends the
+ * call. When all servers that could be reached are overloaded, the call waits for the shortest advice and starts over, if the deadline allows.
  * When no server is known, or all were unreachable, silent or draining, it waits for news of servers, or for
  * the time of one attempt, and asks all once more. Nothing begins at or after the deadline. */
 final class Call<T> {
