@@ -37,10 +37,12 @@ def start(command, **options):
     """Starts a program in its own session. It ends when this program ends, for any reason, and is killed
     when the thread that started it ends. Its streams are /dev/null unless `options` name others, so that
     it does not hold the test's own output open."""
+    # A killed caller may be gone before setpriv asks the kernel for the signal: then the program must not start.
+    started_by_caller = 'test "$PPID" = "$0" && exec "$@"'
     for stream in "stdin", "stdout", "stderr":
         options.setdefault(stream, subprocess.DEVNULL)
-    process = subprocess.Popen(["setpriv", "--pdeathsig=KILL", "--", *command], start_new_session=True,
-                               **options)
+    process = subprocess.Popen(["setpriv", "--pdeathsig=KILL", "--", "sh", "-c", started_by_caller, str(os.getpid()),
+                                *command], start_new_session=True, **options)
     atexit.register(end, process)
     return process
 

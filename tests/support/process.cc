@@ -35,8 +35,10 @@ std::string ReadWhole(const std::string& path) {
 }
 
 // Runs in the child, between fork and exec.
-[[noreturn]] void Become(std::vector<char*>& arguments, const Process::Options& options) {
+[[noreturn]] void Become(std::vector<char*>& arguments, const Process::Options& options,
+                         pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kNotFound);  // killed before this process asked for the signal
   const int in = open("/dev/null", O_RDONLY);
   const int out = options.output_file.empty()
                       ? open("/dev/null", O_WRONLY)
@@ -81,9 +83,10 @@ Process::Process(const std::vector<std::string>& command, const Options& options
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ < 0) Die("cannot fork");
-  if (pid_ == 0) Become(arguments, options);
+  if (pid_ == 0) Become(arguments, options, parent);
 }
 
 Process::~Process() {

@@ -5,6 +5,7 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,6 +133,23 @@ class ProgramsTest(unittest.TestCase):
         started = int(test.stdout.readline())
         test.kill()
         self.assertTrue(eventually(lambda: not os.path.exists(f"/proc/{started}")))
+
+    def test_a_program_does_not_start_after_its_test_was_killed(self):
+        """The test is killed before setpriv has asked the kernel to end the program with it."""
+        with tempfile.TemporaryDirectory() as folder:
+            slow = os.path.join(folder, "setpriv")
+            with open(slow, "w") as file:
+                file.write(f"#!/bin/sh\nwhile [ ! -e {folder}/killed ]; do sleep 0.1; done\n"
+                           f"exec {shutil.which('setpriv')} \"$@\"\n")
+            os.chmod(slow, 0o755)
+            first = f"import os; os.environ['PATH'] = '{folder}:' + os.environ['PATH']\n"
+            test = programs.start([sys.executable, "-c", first + RAISING.replace("raise ", "input() or ")],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            started = int(test.stdout.readline())
+            test.kill()
+            test.wait()
+            open(os.path.join(folder, "killed"), "w").close()
+            self.assertTrue(eventually(lambda: not in_group(started)))
 
     def test_holds_a_port_against_other_programs(self):
         port = programs.free_port()
