@@ -2,7 +2,7 @@
 # A server on a file system that turns read-only, as ext4 does after an error: with a machine id
 # assigned by its operator it issues only what its grant file permits, reports the fault, and cannot be
 # restarted there. Requires a loop device in its own mount namespace; without permission it is skipped.
-set -euo pipefail
+source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../../tools/lib.sh"
 server=$1
 if [[ ${2:-} != inside ]]; then
   unshare -m true 2>/dev/null || { echo 'no permission to create a mount namespace'; exit 77; }
@@ -49,7 +49,9 @@ readiness() (
   cat <&3
 )
 
-port=$((20000 + $$ % 20000)) admin=$((20001 + $$ % 20000))
+free_port
+admin=$port
+free_port
 serve >"$dir/log" 2>&1 &
 pid=$!
 await 'listening on'
