@@ -4,7 +4,8 @@
     rates.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--seconds S] [--threads N,...]
 
 Every program asks the same firn-server on this machine, one after the other: one id a call, batches of
-100, and prefetched ids, which are taken from memory. LANGUAGE is python, go, java, typescript, rust, or cpp, whose
+100, and prefetched ids, which are taken from memory. `asynchronous` rows have as many calls under way as
+the others have threads; their bare stub is asynchronous, too, where the language has one. LANGUAGE is python, go, java, typescript, rust, or cpp, whose
 program is built already: --driver conformance_rates; `all` are these six. A bare stub has a connection for
 each thread. The server has a layout whose milliseconds are not used up by them. Exit 77 when something
 is not installed.
@@ -22,7 +23,8 @@ import builds
 sys.path.insert(0, os.path.join(builds.HERE, "..", "interop"))
 import interop
 
-ROWS = (("one id a call", "bare single", "single"), ("batches of 100", "bare batch", "batch"),
+ROWS = (("one id a call", "bare single", "single"),
+        ("one id a call, asynchronous", "bare single async", "single async"), ("batches of 100", "bare batch", "batch"),
         ("prefetched snowflake ids", None, "ahead snowflake"),
         ("prefetched segment numbers", None, "ahead segment"))
 WIDE = "time:41 machine:4 sequence:18"
@@ -60,8 +62,11 @@ def show(said, told):
                                         for threads in said.threads), "|")
     print("|---" * (1 + 2 * len(said.threads)) + "|")
     for language in said.languages:
+        measured = told[language, said.threads[0]]
         for name, *columns in ROWS:
-            cells = [f"{told[language, threads][column]:,.0f}" if column else ""
+            if columns[1] not in measured:
+                continue
+            cells = [f"{told[language, threads][column]:,.0f}" if column in measured else ""
                      for threads in said.threads for column in columns]
             print(f"| {language}, {name} |", " | ".join(cells), "|")
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <latch>
 #include <memory>
 #include <string>
 #include <thread>
@@ -59,6 +60,32 @@ class Rates {
       Must(id.ok(), id.status());
     };
     return Measured([&] { return call; });
+  }
+
+  // Chains of calls: each answer starts the next call of its chain.
+  double SingleAsync() const {
+    double rate = 0;
+    for (const double length : {seconds_ / 4, seconds_}) {
+      const auto until = SteadyClock::now() + std::chrono::duration<double>(length);
+      std::atomic<int64_t> count = 0;
+      std::latch ended(threads_);
+      std::function<void()> call;
+      const auto client = Made({});  // destroyed first: its callbacks use the others
+      call = [&] {
+        if (SteadyClock::now() >= until) return ended.count_down();
+        client->GetId("default", [&](const Result<int64_t>& id) {
+          Must(id.ok(), id.status());
+          ++count;
+          call();
+        });
+      };
+      const auto began = SteadyClock::now();
+      for (int i = 0; i < threads_; ++i) call();
+      ended.wait();
+      rate = static_cast<double>(count) /
+             std::chrono::duration<double>(SteadyClock::now() - began).count();
+    }
+    return rate;
   }
 
   double Batch() const {
@@ -133,6 +160,7 @@ int main(int, char** words) {
       {"bare single", rates.BareSingle()},
       {"bare batch", rates.BareBatch()},
       {"single", rates.Single("default")},
+      {"single async", rates.SingleAsync()},
       {"batch", rates.Batch()},
       {"ahead snowflake", rates.Single("default", {firn::LocalTag::Snowflake("default")})},
       {"ahead segment", rates.Single("count", {firn::LocalTag::Segment("count")})}};

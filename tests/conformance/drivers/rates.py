@@ -1,6 +1,8 @@
 """Ids a second of the Python client and of a bare stub: see ../rates.py."""
 
+import asyncio
 import json
+import struct
 import sys
 import threading
 import time
@@ -9,6 +11,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport import TSocket, TTransport
 
 import firn
+import firn.aio
 from stubs.firn.wire import IdService
 
 BATCH, BUNCH = 100, 50
@@ -44,6 +47,50 @@ def measured(make, threads, seconds):
     return sum(counts) / (time.monotonic() - began)
 
 
+async def in_tasks(make, tasks, seconds):
+    """Calls a second, after a warm-up, of tasks that each await what `make` gives them."""
+    calls = [await make() for _ in range(tasks)]
+
+    async def work(call, until):
+        count = 0
+        while time.monotonic() < until:
+            for _ in range(BUNCH):
+                await call()
+            count += BUNCH
+        return count
+
+    for length in seconds / 4, seconds:
+        began = time.monotonic()
+        counts = await asyncio.gather(*(work(call, began + length) for call in calls))
+    return sum(counts) / (time.monotonic() - began)
+
+
+async def bare_single_async(address, tasks, seconds):
+    """Streams of asyncio that write a constant request and read the id of the answer."""
+    body = (b"\x80\1\0\1" + struct.pack(">i", 5) + b"getId" + struct.pack(">i", 1) +
+            b"\x0b\0\1" + struct.pack(">i", 7) + b"default" + b"\0")
+    request = struct.pack(">i", len(body)) + body
+
+    async def make():
+        host, port = address.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+
+        async def call():
+            writer.write(request)
+            size, = struct.unpack(">i", await reader.readexactly(4))
+            answer = await reader.readexactly(size)
+            return struct.unpack(">q", answer[-9:-1])[0]
+        return call
+    return await in_tasks(make, tasks, seconds)
+
+
+async def single_async(address, tasks, seconds):
+    async with firn.aio.Client("firn://" + address, **LIMITS) as client:
+        async def make():
+            return lambda: client.next_id("default")
+        return await in_tasks(make, tasks, seconds)
+
+
 def main(address, seconds, threads):
     def bare(verb, *arguments):
         def make():
@@ -59,6 +106,8 @@ def main(address, seconds, threads):
         "bare single": bare("getId"),
         "bare batch": BATCH * bare("getIds", BATCH),
         "single": ours(lambda client: client.next_id("default")),
+        "bare single async": asyncio.run(bare_single_async(address, int(threads), float(seconds))),
+        "single async": asyncio.run(single_async(address, int(threads), float(seconds))),
         "batch": BATCH * ours(lambda client: client.next_ids("default", BATCH)),
         "ahead snowflake": ours(lambda client: client.next_id("default"),
                                 firn.LocalTag.snowflake("default")),

@@ -5,10 +5,15 @@ import io.firn.wire.IdService;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.Supplier;
+import org.apache.thrift.async.AsyncMethodCallback;
+import org.apache.thrift.async.TAsyncClientManager;
 import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.transport.TNonblockingSocket;
 import org.apache.thrift.transport.TSocket;
 import org.apache.thrift.transport.layered.TFramedTransport;
 
@@ -100,12 +105,89 @@ public final class Rates {
     });
   }
 
+  /** Calls a second, after a warm-up, of chains in which each answer starts the next call. */
+  private double chained(Callable<Supplier<CompletableFuture<Long>>> make) throws Exception {
+    List<Supplier<CompletableFuture<Long>>> calls = new ArrayList<>();
+    for (int i = 0; i < threads; i++) {
+      calls.add(make.call());
+    }
+    double rate = 0;
+    for (double length : new double[] {seconds / 4, seconds}) {
+      long began = System.nanoTime();
+      long until = began + (long) (length * 1e9);
+      List<CompletableFuture<Long>> ends = new ArrayList<>();
+      for (Supplier<CompletableFuture<Long>> call : calls) {
+        CompletableFuture<Long> end = new CompletableFuture<>();
+        ends.add(end);
+        chain(call, until, 0, end);
+      }
+      long total = 0;
+      for (CompletableFuture<Long> end : ends) {
+        total += end.get();
+      }
+      rate = total / ((System.nanoTime() - began) / 1e9);
+    }
+    return rate;
+  }
+
+  private static void chain(
+      Supplier<CompletableFuture<Long>> call, long until, long done, CompletableFuture<Long> end) {
+    if (System.nanoTime() >= until) {
+      end.complete(done);
+      return;
+    }
+    call.get().whenCompleteAsync((id, failure) -> {
+      if (failure != null) {
+        end.completeExceptionally(failure);
+      } else {
+        chain(call, until, done + 1, end);
+      }
+    });
+  }
+
+  private double bareSingleAsync() throws Exception {
+    String[] parts = address.split(":");
+    TAsyncClientManager manager = new TAsyncClientManager();
+    return chained(() -> {
+      IdService.AsyncClient client = new IdService.AsyncClient(new TBinaryProtocol.Factory(),
+          manager, new TNonblockingSocket(parts[0], Integer.parseInt(parts[1])));
+      return () -> {
+        CompletableFuture<Long> answer = new CompletableFuture<>();
+        try {
+          client.getId("default", new AsyncMethodCallback<Long>() {
+            @Override
+            public void onComplete(Long id) {
+              answer.complete(id);
+            }
+
+            @Override
+            public void onError(Exception failure) {
+              answer.completeExceptionally(failure);
+            }
+          });
+        } catch (Exception failure) {
+          answer.completeExceptionally(failure);
+        }
+        return answer;
+      };
+    });
+  }
+
+  private double singleAsync() throws Exception {
+    Options options = new Options("firn://" + address).deadlineMs(30_000).attemptLimitMs(10_000);
+    try (FirnClient client = new FirnClient(options)) {
+      return chained(() -> () -> client.nextIdAsync("default"));
+    }
+  }
+
   public static void main(String[] words) throws Exception {
     Rates rates = new Rates(words);
     System.out.printf("{\"bare single\": %f, \"bare batch\": %f, \"single\": %f, \"batch\": %f, "
+            + "\"bare single async\": %f, \"single async\": %f, "
             + "\"ahead snowflake\": %f, \"ahead segment\": %f}%n",
         rates.bareSingle(), rates.bareBatch(), rates.ours(client -> client.nextId("default")),
         BATCH * rates.ours(client -> client.nextIds("default", BATCH)),
+        rates.bareSingleAsync(), rates.singleAsync(),
         rates.ours(client -> client.nextId("default"), LocalTag.snowflake("default")),
         rates.ours(client -> client.nextId("count"), LocalTag.segment("count")));
     System.exit(0);
