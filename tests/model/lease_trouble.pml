@@ -1,0 +1,144 @@
+/* Crashes, copies of memory, late duplicates of requests, and a loss of the registry's data. */
+
+inline ServerCrashes(s) {
+  d_step {
+    lease[s].nonce != 0 ->
+    printf("server %d: crashes\n", s);
+    ForgetLease(s);
+    Settle()
+  }
+}
+
+#ifdef WITH_STALE
+/* A proxy keeps a duplicate of a PUT, or drops the one that it kept. */
+inline RequestIsDuplicated(l) {
+  d_step {
+    lessee[l].fresh != 0 && lessee[l].open && duplicate.turn != lessee[l].fresh ->
+    duplicate.nonce = lessee[l].nonce;
+    duplicate.turn = lessee[l].fresh;
+    duplicate.acknowledged = lessee[l].turn;
+    duplicate.until = lessee[l].until;
+    duplicate.known = (lease[0].nonce == lessee[l].nonce && lease[0].turn == lessee[l].fresh) ||
+        (lease[1].nonce == lessee[l].nonce && lease[1].turn == lessee[l].fresh);
+    Settle()
+  }
+}
+
+/* 5: a turn that was accepted earlier says nothing, and is not extended. No answer is delivered. */
+inline DuplicateArrives(s) {
+  d_step {
+    duplicate.nonce != 0 && lease[s].nonce == duplicate.nonce && !lease[s].gone ->
+    printf("server %d: receives a late duplicate\n", s);
+    if
+    :: duplicate.turn == lease[s].turn -> skip
+    :: duplicate.turn != lease[s].turn && FOLLOWS(s, duplicate.acknowledged, duplicate.until) ->
+       lease[s].turn = duplicate.turn;
+       AtLeast(lease[s].promised, lease[s].bound);
+       AtLeast(kept[s], lease[s].bound)
+#ifndef MUTANT_LEASE_FORGETS_TURNS
+    :: duplicate.turn != lease[s].turn && duplicate.known -> REACHES(4)
+#endif
+    :: else -> FindsACopy(s)
+    fi;
+    duplicate.nonce = 0;
+    duplicate.turn = 0;
+    duplicate.acknowledged = 0;
+    duplicate.until = 0;
+    duplicate.known = 0;
+    Settle()
+  }
+}
+#endif
+
+/* The process is copied with all its memory, and both copies run. */
+inline LesseeIsCopied() {
+  d_step {
+    !copied && lessee[0].token != 0 && lessee[1].token == 0 ->
+    printf("lessee 1: becomes a copy of lessee 0\n");
+    copied = 1;
+    copies_upto = lessee[0].until;
+    AtLeast(copies_upto, answer[0].until);
+    lessee[1].token = lessee[0].token;
+    lessee[1].nonce = lessee[0].nonce;
+    lessee[1].from = lessee[0].from;
+    lessee[1].until = lessee[0].until;
+    lessee[1].next_tick = lessee[0].next_tick;
+    lessee[1].turn = lessee[0].turn;
+    lessee[1].fresh = lessee[0].fresh;
+    lessee[1].open = lessee[0].open;
+    lessee[1].leaves = lessee[0].leaves;
+    Settle()
+  }
+}
+
+/* A server is copied with all its memory, after its lessee was: otherwise each lease has one lessee. */
+inline ServerIsCopied() {
+  d_step {
+    copied && lease[0].nonce != 0 && lease[1].nonce == 0 ->
+    printf("server 1: becomes a copy of server 0\n");
+    AtLeast(copies_upto, lease[0].bound);
+    lease[1].nonce = lease[0].nonce;
+    lease[1].token = lease[0].token;
+    lease[1].from = lease[0].from;
+    lease[1].bound = lease[0].bound;
+    lease[1].promised = lease[0].promised;
+    lease[1].turn = lease[0].turn;
+    lease[1].word = lease[0].word;
+    lease[1].era = lease[0].era;
+    lease[1].gone = lease[0].gone;
+    Settle()
+  }
+}
+
+/* The registry. Between a loss and the restore nothing is set, as in claim.pml. */
+
+inline BackupIsTaken() {
+  d_step {
+    !has_backup && !was_lost ->
+    has_backup = 1;
+    old_slot.nonce = slot.nonce;
+    old_slot.bound = slot.bound;
+    old_slot.word = slot.word;
+    Settle()
+  }
+}
+
+inline RollsBack() {
+  d_step {
+    has_backup && !was_lost ->
+    printf("registry: ROLLED BACK to bound %d\n", old_slot.bound);
+    slot.nonce = old_slot.nonce;
+    slot.bound = old_slot.bound;
+    slot.word = old_slot.word;
+    old_slot.nonce = 0;
+    old_slot.bound = 0;
+    old_slot.word = 0;
+    has_backup = 0;
+    lost = 1;
+    was_lost = 1;
+    Settle()
+  }
+}
+
+/* 7: the floor covers what running servers and state folders know. */
+inline OperatorRestores() {
+  d_step {
+    lost ->
+    AtLeast(floor, slot.bound);
+    i = 0;
+    do
+    :: i < SERVERS ->
+       AtLeast(floor, lease[i].bound);
+#ifndef MUTANT_LEASE_RESTORE_FORGETS_PROMISES
+       AtLeast(floor, kept[i]);
+#endif
+       i++
+    :: else -> break
+    od;
+    i = 0;
+    era = 1;
+    lost = 0;
+    printf("registry: restored, floor %d\n", floor);
+    Settle()
+  }
+}
