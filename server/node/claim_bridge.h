@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "common/id/id_clock.h"
+#include "common/sequence/tick_source.h"
 #include "common/time/clock.h"
 #include "registry/claim/claim_user.h"
 #include "server/issue/snowflake/snowflake.h"
-#include "server/issue/snowflake/tick_source.h"
 
 namespace firn {
 

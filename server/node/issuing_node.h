@@ -10,6 +10,7 @@
 
 #include "common/id/id_clock.h"
 #include "common/id/rack_split.h"
+#include "common/sequence/tick_source.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/claim/claim_options.h"
@@ -23,7 +24,6 @@
 #include "server/issue/issuer.h"
 #include "server/issue/snowflake/layout_end.h"
 #include "server/issue/snowflake/snowflake.h"
-#include "server/issue/snowflake/tick_source.h"
 #include "server/node/extensions.h"
 #include "server/node/kept_tags.h"
 #include "server/node/machine_ids.h"

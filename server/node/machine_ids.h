@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/id/id_clock.h"
+#include "common/sequence/tick_source.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/claim/claim_status.h"
@@ -15,7 +16,6 @@
 #include "registry/seam/coordinator.h"
 #include "registry/state/state_folder.h"
 #include "server/issue/snowflake/snowflake.h"
-#include "server/issue/snowflake/tick_source.h"
 #include "server/node/claim_bridge.h"
 
 namespace firn {

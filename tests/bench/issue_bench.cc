@@ -9,8 +9,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include "common/sequence/sequencer.h"
 #include "common/time/cycles.h"
-#include "server/issue/snowflake/sequencer.h"
 #include "tests/bench/issue_fixture.h"
 
 namespace firn {

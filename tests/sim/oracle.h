@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/base/units.h"
-#include "server/issue/snowflake/sequencer.h"
+#include "common/sequence/sequencer.h"
 
 namespace firn {
 

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "common/id/id_clock.h"
+#include "common/sequence/tick_source.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/claim/claim_keeper.h"
 #include "registry/claim/claim_user.h"
 #include "server/issue/snowflake/snowflake.h"
-#include "server/issue/snowflake/tick_source.h"
 #include "server/node/readiness.h"
 #include "tests/sim/mutants.h"
 

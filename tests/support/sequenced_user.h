@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "common/id/id_clock.h"
+#include "common/sequence/sequencer.h"
 #include "common/time/clock.h"
 #include "registry/claim/claim_user.h"
-#include "server/issue/snowflake/sequencer.h"
 
 namespace firn {
 

@@ -9,9 +9,9 @@
 #include "common/base/atomic.h"
 #include "common/base/fork.h"
 #include "common/id/claim.h"
+#include "common/sequence/sequencer.h"
+#include "common/sequence/tick_source.h"
 #include "common/time/entropy.h"
-#include "server/issue/snowflake/sequencer.h"
-#include "server/issue/snowflake/tick_source.h"
 #include "server/issue/strategy.h"
 
 namespace firn {

@@ -2,7 +2,7 @@
 #include <set>
 #include <utility>
 
-#include "server/issue/snowflake/sequencer.h"
+#include "common/sequence/sequencer.h"
 #include "tests/server/issue/snowflake/interleaved_scenarios.h"
 
 namespace firn {

@@ -103,8 +103,8 @@ TEST(Interleavings, ScenariosExecuteEachMemoryOrderOfTheIssuingPath) {
   for (const std::string path :
        {"common/id/claim.h", "common/id/claim.cc", "common/id/id_clock.h", "common/id/id_clock.cc",
         "server/issue/range_cursor.h", "server/issue/range_cursor.cc",
-        "server/issue/snowflake/sequencer_kinds.h", "server/issue/snowflake/snowflake.cc",
-        "server/issue/snowflake/tick_source.h", "server/issue/snowflake/tick_source.cc"}) {
+        "common/sequence/sequencer_kinds.h", "server/issue/snowflake/snowflake.cc",
+        "common/sequence/tick_source.h", "common/sequence/tick_source.cc"}) {
     std::set<std::pair<uint32_t, uint32_t>> sites;
     for (const Weakening& order : orders) {
       if (order.site.file.ends_with(path)) sites.insert({order.site.line, order.site.column});

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/issue/snowflake/sequencer_kinds.h"
+#include "common/sequence/sequencer_kinds.h"
 #include "tests/server/issue/snowflake/sequence_rig.h"
 #include "tests/server/issue/snowflake/sequence_suite.h"
 

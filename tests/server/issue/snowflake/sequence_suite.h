@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/id/claim.h"
-#include "server/issue/snowflake/sequencer.h"
+#include "common/sequence/sequencer.h"
 
 namespace firn {
 
@@ -22,7 +22,7 @@ struct SequenceCheck {
   std::function<std::optional<std::string>(const SequencerMaker&)> run;
 };
 
-// The contract of sequencers (server/issue/snowflake/sequencer.h), driven by one thread.
+// The contract of sequencers (common/sequence/sequencer.h), driven by one thread.
 const std::vector<SequenceCheck>& SequenceChecks();
 
 // Returns the faults that the checks find, each as "<name>: <what was seen>".

@@ -1,4 +1,4 @@
-#include "server/issue/snowflake/tick_source.h"
+#include "common/sequence/tick_source.h"
 
 #include <atomic>
 #include <thread>

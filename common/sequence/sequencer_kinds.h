@@ -6,8 +6,8 @@
 
 #include "common/base/atomic.h"
 #include "common/base/fork.h"
-#include "server/issue/snowflake/sequence_rules.h"
-#include "server/issue/snowflake/sequencer.h"
+#include "common/sequence/sequence_rules.h"
+#include "common/sequence/sequencer.h"
 
 namespace firn {
 

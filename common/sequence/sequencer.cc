@@ -1,8 +1,8 @@
-#include "server/issue/snowflake/sequencer.h"
+#include "common/sequence/sequencer.h"
 
 #include <utility>
 
-#include "server/issue/snowflake/sequencer_kinds.h"
+#include "common/sequence/sequencer_kinds.h"
 
 namespace firn {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "common/id/claim.h"
-#include "server/issue/snowflake/sequencer.h"
+#include "common/sequence/sequencer.h"
 
 namespace firn {
 
