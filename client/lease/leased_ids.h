@@ -1,0 +1,122 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "client/lease/lease_terms.h"
+#include "common/base/atomic.h"
+#include "common/base/fork.h"
+#include "common/base/status.h"
+#include "common/id/claim.h"
+#include "common/id/id_clock.h"
+#include "common/sequence/sequencer_kinds.h"
+#include "common/sequence/tick_source.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+
+namespace firn {
+
+// The ids of one lease after another.
+//
+//  1. An id has a tick in [from, until) of the lease, which is checked after it was computed.
+//  2. Ids rise, across threads and across leases: the next lease begins above the last tick used.
+//  3. The id clock starts at the wall clock or at the lease's first tick, whichever is later, and
+//     follows the boot clock while the wall clock is wrong (common/id/id_pace.h). A wrong clock
+//     wastes the interval and repeats no id.
+//  4. After Close, and in a forked child, no id is issued.
+//
+// Thread-safe. Adopt, ExtendTo, Close, Advance and last_used belong to one thread, the lessee's.
+class LeasedIds {
+ public:
+  static constexpr size_t kLeasesMax = 100'000;  // in the life of this object, 300 bytes each
+
+  // `clock` and `entropy` must outlive this; `entropy` is used in Adopt only.
+  LeasedIds(const Clock& clock, Entropy& entropy, bool use_cycles = CyclesAreSteady());
+
+  // Issues ids of this lease from now on, and ends the lease before. On a failure nothing changes:
+  // kInvalid for unusable terms or another layout, kExhausted after kLeasesMax leases.
+  Status Adopt(const LeaseTerms& terms);
+
+  // Moves the end of the current lease to `until`. Ignores an earlier end.
+  void ExtendTo(Tick until);
+
+  // Ends the current lease: no id is issued after this has returned. `why` is the answer to calls.
+  void Close(Status why);
+
+  // Reads the clocks, and returns the id clock.
+  WallMs Advance();
+
+  // Returns the last tick of which an id was issued under the lease that ended last, or the tick
+  // before its first.
+  Tick last_used() const { return last_used_; }
+
+  // Returns the next id. kUnavailable: there is no lease, or its interval has ended; or this tick's
+  // sequence is used up: then `*wait` becomes the time until the next tick, otherwise zero.
+  Result<int64_t> TryNext(std::chrono::microseconds* wait) {
+    Holding* held = current_.load(std::memory_order_acquire);
+    if (held != nullptr) [[likely]] {
+      const uint64_t position = held->sequencer.TakeOne(held->ticks.Current());
+      if (position != Sequencer::kNone) [[likely]]
+        return held->IdAt(position);
+    }
+    return TryNextSlowly(wait);
+  }
+
+  // Returns whether the process was forked after this object was created.
+  bool InChild() const { return sentinel_.InChild(); }
+
+  struct Interval {
+    MachineId machine;
+    WallMs from;
+    WallMs until;
+  };
+  // Returns the current lease's.
+  std::optional<Interval> interval() const;
+
+ private:
+  struct Holding {
+    Holding(const LeaseTerms& terms, std::shared_ptr<Claim> granted, TickSource& tick_source,
+            ForkCells::Cell& cell, uint64_t seed)
+        : claim(std::move(granted)),
+          ticks(tick_source),
+          shape(claim->layout(), SequenceStart::kRandom, seed),
+          base_bits(terms.base_bits),
+          sequencer(claim, shape, cell) {}
+
+    int64_t IdAt(uint64_t position) const {
+      return claim->layout().PackUnchecked(base_bits, shape.TickOf(position),
+                                           shape.SequenceOf(position));
+    }
+
+    const std::shared_ptr<Claim> claim;
+    TickSource& ticks;
+    const SequenceShape shape;
+    const uint64_t base_bits;
+    AtomicSequencer<SequenceRules> sequencer;
+  };
+
+  Result<int64_t> TryNextSlowly(std::chrono::microseconds* wait);
+  Status WhyNot(const Holding& held, const Step& step) const;
+  void CloseCurrent();
+  void MoveClockTo(Tick first, Tick until);
+
+  const Clock& clock_;
+  Entropy& entropy_;
+  const bool use_cycles_;
+  IdClock id_clock_;
+  std::optional<TickSource> ticks_;  // from the first lease on, which has the layout
+
+  Atomic<Holding*> current_{nullptr};  // written under mutex_
+  const ForkSentinel sentinel_;        // checked before locking: a child's mutex_ may stay locked
+  mutable Mutex mutex_;
+  ForkCells cells_;
+  Status why_not_;                                  // under mutex_
+  std::vector<std::unique_ptr<Holding>> holdings_;  // under mutex_; a thread may still be in one
+  Tick last_used_{-1};
+};
+
+}  // namespace firn

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/lease/lease_terms.h"
+#include "client/lease/lease_transport.h"
+#include "client/lease/leased_ids.h"
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/time/backoff.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+
+namespace firn {
+
+// A lease that its generator has lost. Until the next one, Next() fails.
+struct LeaseLoss {
+  enum class Kind : uint8_t {
+    kGone,  // the server ended it: another process may have its ids, or a copy of this one exists
+    kExpired,  // its interval has ended, and no server extended it
+  };
+  Kind kind;
+  MachineId machine;
+  std::string why;  // a sentence
+};
+
+struct LesseeOptions {
+  std::string name{};              // label for operators, at most 64 bytes
+  Milliseconds ahead{60'000};      // desired length of the interval
+  std::optional<uint32_t> rack{};  // of the machine id
+  Milliseconds attempt{2'000};     // time after which a request without an outcome is sent again
+  Milliseconds retry_first{200};   // wait after a failure; doubles with each one
+  Milliseconds retry_max{10'000};
+  // Both run on the lessee's thread, must return soon, and must not destroy the generator.
+  std::function<void(const LeaseLoss&)> on_lost{};
+  std::function<void(const Status&)> on_refused{};  // a request failed, and is repeated
+};
+
+// Obtains a lease, extends it, and obtains the next one in time.
+//
+//  1. A grant is repeated with its token until a server answers, so a lost answer costs nothing.
+//  2. A renewal has a fresh turn, which is repeated until it is answered. It shows the turn and the
+//     end that were answered last: a copy of this process cannot show both.
+//  3. The lease is used until its end, whatever servers answer, with one exception: at kGone
+//     the generator is closed at once.
+//  4. When a third of the interval is left, another lease is requested. It replaces the first, and
+//     continues in a later tick.
+//  5. A lease that was replaced is released: first its ids are closed, then the last tick is read.
+//
+// Reads no clock, owns no thread and never waits: Tick and OnReply receive the time. One thread. In
+// a child of fork() it does nothing.
+class Lessee {
+ public:
+  // `ids` and `entropy` must outlive this. `entropy` must be unpredictable outside tests.
+  Lessee(LesseeOptions options, LeasedIds& ids, Entropy& entropy,
+         std::shared_ptr<LeaseTransport> transport, std::shared_ptr<LeaseReplies> replies);
+  Lessee(const Lessee&) = delete;
+  Lessee& operator=(const Lessee&) = delete;
+
+  // Sends what is due.
+  void Tick(Now now);
+  // Returns when Tick must be called next, at the latest.
+  BootMs next_tick() const { return next_tick_; }
+
+  // The outcome of a request. Ignored if the request has been answered already.
+  void OnReply(uint64_t number, const LeaseReply& reply, Now now);
+
+  // Closes the generator for good, and asks for the end of its lease.
+  void Stop(Now now);
+  // Returns whether nothing is left to be sent after Stop.
+  bool stopped() const { return stopping_ && releases_.empty(); }
+
+ private:
+  // A request that is repeated until it has an outcome.
+  struct Request {
+    uint64_t number;
+    LeaseAsk ask;
+    BootMs send_at;
+    std::optional<WallMs> useless_at{};  // id clock: it is not sent any more
+    std::unique_ptr<Backoff> backoff;
+  };
+
+  struct Held {
+    LeaseTerms terms;            // as in the last answer
+    std::string acknowledged{};  // turn of that answer
+    WallMs end;                  // id clock: of the interval
+    WallMs replace_at;           // id clock: a third of the interval is left
+    BootMs renew_at;
+    bool renewable = true;
+    bool expired = false;  // and reported
+  };
+
+  static constexpr size_t kReleasesMax = 4;
+  static constexpr Milliseconds kTickMax{1'000};
+  static constexpr Milliseconds kRenewMin{100};
+  static constexpr Milliseconds kGrantPause{2'000};  // between a lease and the request for another
+
+  Request Make(LeaseAsk ask, Now now);
+  std::string Draw();
+  void AskForGrant(Now now);
+  void AskForMore(Now now);
+  void SendIfDue(Request& request, Now now);
+
+  void OnGrant(const LeaseReply& reply, Now now);
+  void OnRenewal(const LeaseReply& reply, Now now);
+  void Hold(const LeaseTerms& terms, Now now);
+  // Sets the times of the held lease after an answer.
+  void Schedule(const LeaseTerms& terms, Now now);
+  // Delays the next attempt of a request after a failure.
+  void Retry(Request& request, const LeaseReply& reply, Now now);
+  // Asks for the end of the lease whose ids were closed before.
+  void Release(Now now);
+  void Lose(LeaseLoss::Kind kind, const std::string& why);
+
+  const LesseeOptions options_;
+  LeasedIds& ids_;
+  Entropy& entropy_;
+  const std::shared_ptr<LeaseTransport> transport_;
+  const std::shared_ptr<LeaseReplies> replies_;
+
+  uint64_t numbers_ = 0;
+  std::optional<Held> held_;
+  std::optional<Request> grant_;
+  std::optional<Request> renewal_;
+  std::vector<Request> releases_;
+  std::string last_server_{};  // of the lease held last
+  BootMs grant_not_before_;
+  bool stopping_ = false;
+  BootMs next_tick_;
+};
+
+}  // namespace firn

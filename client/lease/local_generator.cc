@@ -1,0 +1,166 @@
+#include "client/lease/local_generator.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "client/lease/leased_ids.h"
+#include "common/time/clock.h"
+#include "common/time/entropy.h"
+
+namespace firn {
+namespace {
+
+// Outcomes on their way to the lessee's thread, and its sleep.
+class ReplyQueue final : public LeaseReplies {
+ public:
+  struct Received {
+    uint64_t number;
+    LeaseReply reply;
+  };
+
+  void Post(uint64_t number, LeaseReply reply) override {
+    const std::lock_guard lock(mutex_);
+    received_.push_back({number, std::move(reply)});
+    changed_.notify_all();
+  }
+
+  void Stop() {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+
+  // Waits for an outcome, or for Stop unless `stop_is_known`, at most `patience`.
+  std::vector<Received> Await(Milliseconds patience, bool stop_is_known) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience,
+                      [&] { return !received_.empty() || (stopping_ && !stop_is_known); });
+    return std::exchange(received_, {});
+  }
+
+  bool stopping() const {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Received> received_;  // this and the next member under mutex_
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+class LocalGenerator::Impl {
+ public:
+  Impl(LesseeOptions options, std::shared_ptr<LeaseTransport> transport)
+      : lessee_(WithReasons(std::move(options)), ids_, SystemEntropy(), std::move(transport),
+                replies_),
+        thread_([this] { Run(); }) {}
+
+  // In the process that created it.
+  ~Impl() {
+    replies_->Stop();
+    thread_.join();
+  }
+
+  LeasedIds& ids() { return ids_; }
+
+  Status AwaitLease(Milliseconds patience) {
+    std::unique_lock lock(mutex_);
+    const bool leased = changed_.wait_for(lock, patience, [this] { return leased_; });
+    return leased ? Status() : reason_;
+  }
+
+ private:
+  // The reason of the last failure, for AwaitLease.
+  LesseeOptions WithReasons(LesseeOptions options) {
+    options.on_refused = [this, next = std::move(options.on_refused)](const Status& why) {
+      {
+        const std::lock_guard lock(mutex_);
+        reason_ = why;
+      }
+      if (next) next(why);
+    };
+    return options;
+  }
+
+  void Run() {
+    std::optional<BootMs> stop_at;
+    for (BootMs wake = SystemClock().Boot();;) {
+      const Milliseconds patience = std::max(wake - SystemClock().Boot(), Milliseconds(0));
+      const auto received = replies_->Await(patience, stop_at.has_value());
+      const Now now = SystemClock().Read();
+      for (const auto& [number, reply] : received) lessee_.OnReply(number, reply, now);
+      if (!stop_at && replies_->stopping()) {
+        stop_at = now.boot + kStopPatience;
+        lessee_.Stop(now);
+      }
+      lessee_.Tick(now);
+      ShowLease();
+      if (stop_at && (lessee_.stopped() || now.boot >= *stop_at)) return;
+      wake = stop_at ? std::min(lessee_.next_tick(), *stop_at) : lessee_.next_tick();
+    }
+  }
+
+  void ShowLease() {
+    const bool leased = ids_.interval().has_value();
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(leased_, leased) != leased) changed_.notify_all();
+  }
+
+  LeasedIds ids_{SystemClock(), SystemEntropy()};
+  const std::shared_ptr<ReplyQueue> replies_ = std::make_shared<ReplyQueue>();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool leased_ = false;  // this and the next member under mutex_
+  Status reason_ = Unavailable("no server has answered yet");
+
+  Lessee lessee_;  // of the thread
+  std::thread thread_;
+};
+
+LocalGenerator::LocalGenerator(LesseeOptions options, std::shared_ptr<LeaseTransport> transport)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(transport))) {}
+
+// A forked child has neither the thread nor the locks of its parent: it leaves all of it behind.
+LocalGenerator::~LocalGenerator() {
+  if (impl_->ids().InChild()) static_cast<void>(impl_.release());
+}
+
+Result<int64_t> LocalGenerator::Next() {
+  for (;;) {
+    std::chrono::microseconds wait{0};
+    Result<int64_t> id = impl_->ids().TryNext(&wait);
+    if (id.ok() || wait.count() == 0) return id;
+    SleepFor(wait);
+  }
+}
+
+Result<int64_t> LocalGenerator::TryNext() {
+  std::chrono::microseconds wait{0};
+  return impl_->ids().TryNext(&wait);
+}
+
+Status LocalGenerator::AwaitLease(Milliseconds patience) {
+  if (impl_->ids().InChild()) return Unavailable("this process is a forked child");
+  return impl_->AwaitLease(patience);
+}
+
+std::optional<MachineId> LocalGenerator::machine_id() const {
+  const auto interval = impl_->ids().interval();
+  return interval ? std::optional(interval->machine) : std::nullopt;
+}
+
+std::optional<WallMs> LocalGenerator::until() const {
+  const auto interval = impl_->ids().interval();
+  return interval ? std::optional(interval->until) : std::nullopt;
+}
+
+}  // namespace firn

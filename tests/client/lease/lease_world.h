@@ -1,0 +1,106 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "client/lease/lessee.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+
+// Rules of a server that a test can break, to show that the world notices.
+enum class LeaseFault : uint8_t {
+  kNone,
+  kReleasesAtFrom,   // an expired lease's slot is free at its first tick
+  kIgnoresBounds,    // a slot is claimed before its bound
+  kForgetsPromises,  // an expired lease's slot is free now, not at the promise
+};
+
+// A server and a registry of `kSlots` machine ids, by the rules of leases. Its clock is right.
+class LeaseServerModel {
+ public:
+  static constexpr uint32_t kSlots = 3;
+
+  LeaseServerModel(LeaseFault fault, SeededEntropy& entropy) : fault_(fault), entropy_(entropy) {}
+
+  LeaseReply Answer(const LeaseAsk& ask, WallMs now);
+  // Lets leases end whose promise has passed.
+  void Expire(WallMs now);
+  // Forgets every lease; the slots keep their bounds.
+  void Crash() { leases_.clear(); }
+  // Ends a lease as if its slot were found foreign.
+  void FindForeign(WallMs now);
+
+  size_t leases() const { return leases_.size(); }
+
+ private:
+  struct Lease {
+    std::string token{};
+    uint32_t slot = 0;
+    WallMs from;
+    WallMs bound;
+    WallMs promised;
+    std::string turn{};
+    bool gone = false;
+  };
+  struct Slot {
+    WallMs bound;
+    std::string holder{};
+  };
+
+  LeaseReply Grant(const LeaseAsk& ask, WallMs now);
+  LeaseReply Renew(const LeaseAsk& ask, WallMs now);
+  LeaseReply Release(const LeaseAsk& ask);
+  LeaseReply Promise(const std::string& name, Lease& lease) const;
+  void Free(const std::string& name, const Lease& lease, WallMs bound);
+
+  const LeaseFault fault_;
+  SeededEntropy& entropy_;
+  const Layout layout_ = Layout::Firn();
+  std::array<Slot, kSlots> slots_;
+  std::map<std::string, Lease> leases_;
+};
+
+// Lessees with wrong clocks, pauses and lost answers, and one server. Everything follows a seed.
+class LeaseWorld {
+ public:
+  LeaseWorld(uint64_t seed, LeaseFault fault);
+  ~LeaseWorld();
+
+  void Step();
+
+  struct Outcome {
+    uint64_t ids = 0;
+    uint64_t duplicates = 0;
+    uint64_t descents = 0;  // ids of one lessee that did not rise
+    uint64_t grants = 0;    // answered
+    uint64_t gone = 0;
+    uint64_t expired = 0;
+    uint64_t released = 0;
+  };
+  const Outcome& outcome() const { return outcome_; }
+
+ private:
+  class Program;
+
+  void Deliver(Program& program);
+  void TakeIds(Program& program);
+  bool Once(uint64_t in) { return entropy_.Below(in) == 0; }
+
+  SeededEntropy entropy_;
+  WallMs now_ = At("2026-11-26T12:00:00Z");
+  LeaseServerModel server_;
+  bool reachable_ = true;
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::unordered_set<int64_t> issued_;
+  Outcome outcome_;
+};
+
+}  // namespace firn

@@ -1,0 +1,50 @@
+// Lessees in random trouble: no id is issued twice, and ids of each lessee rise.
+
+#include "tests/client/lease/lease_world.h"
+
+#include <gtest/gtest.h>
+
+namespace firn {
+namespace {
+
+constexpr int kSeeds = 60, kSteps = 4'000;
+
+uint64_t DuplicatesWith(LeaseFault fault) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    LeaseWorld world(seed, fault);
+    for (int step = 0; step < kSteps; ++step) world.Step();
+    if (world.outcome().duplicates > 0) return world.outcome().duplicates;
+  }
+  return 0;
+}
+
+TEST(LeaseWorldTest, NoIdIsIssuedTwice) {
+  LeaseWorld::Outcome all;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    LeaseWorld world(seed, LeaseFault::kNone);
+    for (int step = 0; step < kSteps; ++step) world.Step();
+    const LeaseWorld::Outcome& outcome = world.outcome();
+    ASSERT_EQ(outcome.duplicates, 0u) << "seed " << seed;
+    ASSERT_EQ(outcome.descents, 0u) << "seed " << seed;
+    all.ids += outcome.ids;
+    all.grants += outcome.grants;
+    all.gone += outcome.gone;
+    all.expired += outcome.expired;
+    all.released += outcome.released;
+  }
+  // Everything that can go wrong has happened, and ids were issued nevertheless.
+  EXPECT_GT(all.ids, 100'000u);
+  EXPECT_GT(all.grants, 1'000u);
+  EXPECT_GT(all.gone, 10u);
+  EXPECT_GT(all.expired, 10u);
+  EXPECT_GT(all.released, 10u);
+}
+
+TEST(LeaseWorldTest, ServersThatBreakARuleAreFound) {
+  EXPECT_GT(DuplicatesWith(LeaseFault::kReleasesAtFrom), 0u);
+  EXPECT_GT(DuplicatesWith(LeaseFault::kIgnoresBounds), 0u);
+  EXPECT_GT(DuplicatesWith(LeaseFault::kForgetsPromises), 0u);
+}
+
+}  // namespace
+}  // namespace firn
