@@ -3,15 +3,15 @@
 #include <cstdint>
 #include <memory>
 
-#include "client/lease/lease_terms.h"
+#include "client/lease/lease_request.h"
 
 namespace firn {
 
 // Receives outcomes of requests. Thread-safe.
-class LeaseReplies {
+class LeaseOutcomes {
  public:
-  virtual ~LeaseReplies() = default;
-  virtual void Post(uint64_t number, LeaseReply reply) = 0;
+  virtual ~LeaseOutcomes() = default;
+  virtual void Post(uint64_t number, LeaseOutcome reply) = 0;
 };
 
 // Sends a lessee's requests to servers.
@@ -24,8 +24,8 @@ class LeaseTransport {
 
   // Sends `ask`, and passes its outcome with `number` to `replies`: at most once, on any thread,
   // never inside this call. The lessee sends again what got no outcome, under the same number.
-  virtual void Send(uint64_t number, const LeaseAsk& ask,
-                    std::shared_ptr<LeaseReplies> replies) = 0;
+  virtual void Send(uint64_t number, const LeaseRequest& ask,
+                    std::shared_ptr<LeaseOutcomes> replies) = 0;
 };
 
 }  // namespace firn

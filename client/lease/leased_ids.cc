@@ -15,7 +15,7 @@ LeasedIds::LeasedIds(const Clock& clock, Entropy& entropy, bool use_cycles)
       use_cycles_(use_cycles),
       why_not_(Unavailable("no server has granted a lease yet")) {}
 
-Status LeasedIds::Adopt(const LeaseTerms& terms) {
+Status LeasedIds::Adopt(const LeaseGrant& terms) {
   FIRN_TRY(CheckTerms(terms));
   if (sentinel_.InChild()) return Unavailable("this process is a forked child");
   const std::lock_guard lock(mutex_);

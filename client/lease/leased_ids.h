@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "client/lease/lease_terms.h"
+#include "client/lease/lease_request.h"
 #include "common/base/atomic.h"
 #include "common/base/fork.h"
 #include "common/base/status.h"
@@ -39,7 +39,7 @@ class LeasedIds {
 
   // Issues ids of this lease from now on, and ends the lease before. On a failure nothing changes:
   // kInvalid for unusable terms or another layout, kExhausted after kLeasesMax leases.
-  Status Adopt(const LeaseTerms& terms);
+  Status Adopt(const LeaseGrant& terms);
 
   // Moves the end of the current lease to `until`. Ignores an earlier end.
   void ExtendTo(Tick until);
@@ -79,7 +79,7 @@ class LeasedIds {
 
  private:
   struct Holding {
-    Holding(const LeaseTerms& terms, std::shared_ptr<Claim> granted, TickSource& tick_source,
+    Holding(const LeaseGrant& terms, std::shared_ptr<Claim> granted, TickSource& tick_source,
             ForkCells::Cell& cell, uint64_t seed)
         : claim(std::move(granted)),
           ticks(tick_source),

@@ -10,7 +10,7 @@
 namespace firn {
 
 Lessee::Lessee(LesseeOptions options, LeasedIds& ids, Entropy& entropy,
-               std::shared_ptr<LeaseTransport> transport, std::shared_ptr<LeaseReplies> replies)
+               std::shared_ptr<LeaseTransport> transport, std::shared_ptr<LeaseOutcomes> replies)
     : options_(std::move(options)),
       ids_(ids),
       entropy_(entropy),
@@ -46,7 +46,7 @@ void Lessee::Tick(Now now) {
 
 void Lessee::SendIfDue(Request& request, Now now) {
   if (now.boot >= request.send_at) {
-    LeaseAsk ask = request.ask;
+    LeaseRequest ask = request.ask;
     ask.clock = now.wall;
     request.send_at = now.boot + options_.attempt;
     transport_->Send(request.number, ask, replies_);
@@ -54,7 +54,7 @@ void Lessee::SendIfDue(Request& request, Now now) {
   next_tick_ = std::min(next_tick_, request.send_at);
 }
 
-Lessee::Request Lessee::Make(LeaseAsk ask, Now now) {
+Lessee::Request Lessee::Make(LeaseRequest ask, Now now) {
   return {
       .number = ++numbers_,
       .ask = std::move(ask),
@@ -66,7 +66,7 @@ Lessee::Request Lessee::Make(LeaseAsk ask, Now now) {
 std::string Lessee::Draw() { return ToHex(entropy_.Next()) + ToHex(entropy_.Next()); }
 
 void Lessee::AskForGrant(Now now) {
-  grant_ = Make({.kind = LeaseAsk::Kind::kGrant,
+  grant_ = Make({.kind = LeaseRequest::Kind::kGrant,
                  .token = Draw(),
                  .name = options_.name,
                  .rack = options_.rack,
@@ -76,7 +76,7 @@ void Lessee::AskForGrant(Now now) {
 }
 
 void Lessee::AskForMore(Now now) {
-  renewal_ = Make({.kind = LeaseAsk::Kind::kRenew,
+  renewal_ = Make({.kind = LeaseRequest::Kind::kRenew,
                    .ahead = options_.ahead,
                    .lease = held_->terms.lease,
                    .server = held_->terms.server,
@@ -86,7 +86,7 @@ void Lessee::AskForMore(Now now) {
                   now);
 }
 
-void Lessee::OnReply(uint64_t number, const LeaseReply& reply, Now now) {
+void Lessee::OnReply(uint64_t number, const LeaseOutcome& reply, Now now) {
   if (ids_.InChild()) return;
   if (grant_ && grant_->number == number) {
     OnGrant(reply, now);
@@ -96,7 +96,7 @@ void Lessee::OnReply(uint64_t number, const LeaseReply& reply, Now now) {
     const auto release = std::find_if(releases_.begin(), releases_.end(),
                                       [number](const Request& r) { return r.number == number; });
     if (release == releases_.end()) return;
-    if (reply.kind == LeaseReply::Kind::kNoAnswer || reply.kind == LeaseReply::Kind::kRefused) {
+    if (reply.kind == LeaseOutcome::Kind::kNoAnswer || reply.kind == LeaseOutcome::Kind::kRefused) {
       Retry(*release, reply, now);
     } else {
       releases_.erase(release);
@@ -104,9 +104,9 @@ void Lessee::OnReply(uint64_t number, const LeaseReply& reply, Now now) {
   }
 }
 
-void Lessee::OnGrant(const LeaseReply& reply, Now now) {
+void Lessee::OnGrant(const LeaseOutcome& reply, Now now) {
   switch (reply.kind) {
-    case LeaseReply::Kind::kTerms: {
+    case LeaseOutcome::Kind::kTerms: {
       const Status adopted = ids_.Adopt(reply.terms);
       if (adopted.ok()) {
         Hold(reply.terms, now);
@@ -114,24 +114,25 @@ void Lessee::OnGrant(const LeaseReply& reply, Now now) {
       }
       if (options_.on_refused) options_.on_refused(adopted);
       grant_->ask.token = Draw();  // this token would get the same lease
-      Retry(*grant_, {.kind = LeaseReply::Kind::kNoAnswer}, now);
+      Retry(*grant_, {.kind = LeaseOutcome::Kind::kNoAnswer}, now);
       return;
     }
-    case LeaseReply::Kind::kGone:  // this token's lease has been extended: for a copy, or it is old
-    case LeaseReply::Kind::kUnknown:
-    case LeaseReply::Kind::kReleased:
+    case LeaseOutcome::Kind::kGone:
+    case LeaseOutcome::Kind::kOutdated:  // this token's lease was extended, by a copy
+    case LeaseOutcome::Kind::kUnknown:
+    case LeaseOutcome::Kind::kReleased:
       grant_->ask.token = Draw();
       Retry(*grant_, reply, now);
       return;
-    case LeaseReply::Kind::kRefused:
-    case LeaseReply::Kind::kNoAnswer:
+    case LeaseOutcome::Kind::kRefused:
+    case LeaseOutcome::Kind::kNoAnswer:
       Retry(*grant_, reply, now);
       return;
   }
 }
 
 // Adopting the terms has closed the ids of the lease before.
-void Lessee::Hold(const LeaseTerms& terms, Now now) {
+void Lessee::Hold(const LeaseGrant& terms, Now now) {
   if (held_) Release(now);
   renewal_.reset();
   grant_.reset();
@@ -141,7 +142,7 @@ void Lessee::Hold(const LeaseTerms& terms, Now now) {
   Schedule(terms, now);
 }
 
-void Lessee::Schedule(const LeaseTerms& terms, Now now) {
+void Lessee::Schedule(const LeaseGrant& terms, Now now) {
   held_->terms.until = terms.until;
   held_->end = terms.layout.StartOf(terms.until);
   const WallMs time = ids_.Advance();
@@ -153,14 +154,14 @@ void Lessee::Schedule(const LeaseTerms& terms, Now now) {
   next_tick_ = now.boot;
 }
 
-void Lessee::OnRenewal(const LeaseReply& reply, Now now) {
+void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
   switch (reply.kind) {
-    case LeaseReply::Kind::kTerms: {
-      const LeaseTerms& terms = reply.terms;
+    case LeaseOutcome::Kind::kTerms: {
+      const LeaseGrant& terms = reply.terms;
       if (terms.lease != held_->terms.lease || terms.machine != held_->terms.machine ||
           terms.until < held_->terms.until || !CheckTerms(terms).ok()) {
         Retry(*renewal_,
-              {.kind = LeaseReply::Kind::kRefused,
+              {.kind = LeaseOutcome::Kind::kRefused,
                .status = Invalid("a renewal was answered with the terms of another lease")},
               now);
         return;
@@ -171,9 +172,10 @@ void Lessee::OnRenewal(const LeaseReply& reply, Now now) {
       renewal_.reset();
       return;
     }
-    case LeaseReply::Kind::kGone: {
-      const std::string why =
-          reply.status.ok() ? std::string("the server ended the lease") : reply.status.message();
+    case LeaseOutcome::Kind::kGone:
+    case LeaseOutcome::Kind::kOutdated: {
+      std::string why = reply.status.message();
+      if (why.empty()) why = "the server has ended it, because another process may have its ids";
       ids_.Close(Unavailable(
           Cat("the lease of machine id ", held_->terms.machine.value(), " was lost: ", why)));
       Lose(LeaseLoss::Kind::kGone, why);
@@ -182,20 +184,20 @@ void Lessee::OnRenewal(const LeaseReply& reply, Now now) {
       next_tick_ = now.boot;
       return;
     }
-    case LeaseReply::Kind::kUnknown:
-    case LeaseReply::Kind::kReleased:
+    case LeaseOutcome::Kind::kUnknown:
+    case LeaseOutcome::Kind::kReleased:
       held_->renewable = false;
       renewal_.reset();
       return;
-    case LeaseReply::Kind::kRefused:
-    case LeaseReply::Kind::kNoAnswer:
+    case LeaseOutcome::Kind::kRefused:
+    case LeaseOutcome::Kind::kNoAnswer:
       Retry(*renewal_, reply, now);
       return;
   }
 }
 
-void Lessee::Retry(Request& request, const LeaseReply& reply, Now now) {
-  if (reply.kind == LeaseReply::Kind::kRefused && options_.on_refused) {
+void Lessee::Retry(Request& request, const LeaseOutcome& reply, Now now) {
+  if (reply.kind == LeaseOutcome::Kind::kRefused && options_.on_refused) {
     options_.on_refused(reply.status);
   }
   request.send_at =
@@ -205,7 +207,7 @@ void Lessee::Retry(Request& request, const LeaseReply& reply, Now now) {
 
 void Lessee::Release(Now now) {
   if (releases_.size() == kReleasesMax) releases_.erase(releases_.begin());
-  releases_.push_back(Make({.kind = LeaseAsk::Kind::kRelease,
+  releases_.push_back(Make({.kind = LeaseRequest::Kind::kRelease,
                             .lease = held_->terms.lease,
                             .server = held_->terms.server,
                             .turn = renewal_ ? renewal_->ask.turn : std::string(),

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/lease/lease_terms.h"
+#include "client/lease/lease_request.h"
 #include "client/lease/lease_transport.h"
 #include "client/lease/leased_ids.h"
 #include "common/base/status.h"
@@ -59,7 +59,7 @@ class Lessee {
  public:
   // `ids` and `entropy` must outlive this. `entropy` must be unpredictable outside tests.
   Lessee(LesseeOptions options, LeasedIds& ids, Entropy& entropy,
-         std::shared_ptr<LeaseTransport> transport, std::shared_ptr<LeaseReplies> replies);
+         std::shared_ptr<LeaseTransport> transport, std::shared_ptr<LeaseOutcomes> replies);
   Lessee(const Lessee&) = delete;
   Lessee& operator=(const Lessee&) = delete;
 
@@ -69,7 +69,7 @@ class Lessee {
   BootMs next_tick() const { return next_tick_; }
 
   // The outcome of a request. Ignored if the request has been answered already.
-  void OnReply(uint64_t number, const LeaseReply& reply, Now now);
+  void OnReply(uint64_t number, const LeaseOutcome& reply, Now now);
 
   // Closes the generator for good, and asks for the end of its lease.
   void Stop(Now now);
@@ -80,14 +80,14 @@ class Lessee {
   // A request that is repeated until it has an outcome.
   struct Request {
     uint64_t number;
-    LeaseAsk ask;
+    LeaseRequest ask;
     BootMs send_at;
     std::optional<WallMs> useless_at{};  // id clock: it is not sent any more
     std::unique_ptr<Backoff> backoff;
   };
 
   struct Held {
-    LeaseTerms terms;            // as in the last answer
+    LeaseGrant terms;            // as in the last answer
     std::string acknowledged{};  // turn of that answer
     WallMs end;                  // id clock: of the interval
     WallMs replace_at;           // id clock: a third of the interval is left
@@ -101,19 +101,19 @@ class Lessee {
   static constexpr Milliseconds kRenewMin{100};
   static constexpr Milliseconds kGrantPause{2'000};  // between a lease and the request for another
 
-  Request Make(LeaseAsk ask, Now now);
+  Request Make(LeaseRequest ask, Now now);
   std::string Draw();
   void AskForGrant(Now now);
   void AskForMore(Now now);
   void SendIfDue(Request& request, Now now);
 
-  void OnGrant(const LeaseReply& reply, Now now);
-  void OnRenewal(const LeaseReply& reply, Now now);
-  void Hold(const LeaseTerms& terms, Now now);
+  void OnGrant(const LeaseOutcome& reply, Now now);
+  void OnRenewal(const LeaseOutcome& reply, Now now);
+  void Hold(const LeaseGrant& terms, Now now);
   // Sets the times of the held lease after an answer.
-  void Schedule(const LeaseTerms& terms, Now now);
+  void Schedule(const LeaseGrant& terms, Now now);
   // Delays the next attempt of a request after a failure.
-  void Retry(Request& request, const LeaseReply& reply, Now now);
+  void Retry(Request& request, const LeaseOutcome& reply, Now now);
   // Asks for the end of the lease whose ids were closed before.
   void Release(Now now);
   void Lose(LeaseLoss::Kind kind, const std::string& why);
@@ -122,7 +122,7 @@ class Lessee {
   LeasedIds& ids_;
   Entropy& entropy_;
   const std::shared_ptr<LeaseTransport> transport_;
-  const std::shared_ptr<LeaseReplies> replies_;
+  const std::shared_ptr<LeaseOutcomes> replies_;
 
   uint64_t numbers_ = 0;
   std::optional<Held> held_;

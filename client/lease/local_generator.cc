@@ -15,14 +15,14 @@ namespace firn {
 namespace {
 
 // Outcomes on their way to the lessee's thread, and its sleep.
-class ReplyQueue final : public LeaseReplies {
+class ReplyQueue final : public LeaseOutcomes {
  public:
   struct Received {
     uint64_t number;
-    LeaseReply reply;
+    LeaseOutcome reply;
   };
 
-  void Post(uint64_t number, LeaseReply reply) override {
+  void Post(uint64_t number, LeaseOutcome reply) override {
     const std::lock_guard lock(mutex_);
     received_.push_back({number, std::move(reply)});
     changed_.notify_all();

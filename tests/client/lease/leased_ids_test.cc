@@ -14,9 +14,9 @@
 namespace firn {
 namespace {
 
-LeaseTerms Terms(uint32_t machine, WallMs from, Milliseconds length,
+LeaseGrant Terms(uint32_t machine, WallMs from, Milliseconds length,
                  const Layout& layout = Layout::Firn()) {
-  LeaseTerms terms;
+  LeaseGrant terms;
   terms.lease = "a lease";
   terms.layout = layout;
   terms.machine = MachineId(machine);
@@ -60,7 +60,7 @@ TEST_F(LeasedIdsTest, RefusesALeaseOfAnotherLayoutAndKeepsTheCurrentOne) {
 }
 
 TEST_F(LeasedIdsTest, AnEarlierEndChangesNothing) {
-  const LeaseTerms terms = Terms(7, clock_.Wall(), kAnHour);
+  const LeaseGrant terms = Terms(7, clock_.Wall(), kAnHour);
   ASSERT_EQ(ids_.Adopt(terms), Status());
   ids_.ExtendTo(terms.from + 1);
   clock_.Advance(kAnHour - kMs);
@@ -99,7 +99,7 @@ TEST(LeasedIdsThreadsTest, IdsRiseWhileLeasesReplaceEachOther) {
   for (uint32_t lease = 0; lease < 60; ++lease) {
     // Machine ids that fall, and intervals that overlap.
     const WallMs from = SystemClock().Wall() - Milliseconds(1'000);
-    LeaseTerms terms = Terms(900 - lease, from, Milliseconds(1'003));
+    LeaseGrant terms = Terms(900 - lease, from, Milliseconds(1'003));
     ASSERT_EQ(ids.Adopt(terms), Status());
     SleepFor(std::chrono::milliseconds(2));
     ids.ExtendTo(terms.until + 10'000);

@@ -2,17 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/client/lease/lease_rig.h"
+#include "tests/client/lease/lessee_rig.h"
 #include "tests/support/in_child.h"
 
 namespace firn {
 namespace {
 
-using Kind = LeaseAsk::Kind;
+using Kind = LeaseRequest::Kind;
 constexpr Milliseconds kSecond{1'000};
 
 TEST(LesseeTest, RepeatsAGrantWithItsTokenUntilItIsAnswered) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Pass(7 * kSecond);
   const auto& sent = rig.transport().all;
   ASSERT_GE(sent.size(), 3u);
@@ -34,7 +34,7 @@ TEST(LesseeTest, RepeatsAGrantWithItsTokenUntilItIsAnswered) {
 }
 
 TEST(LesseeTest, SendsTheWallClockOfEachAttempt) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Tick();
   rig.Pass(3 * kSecond);
   const auto& sent = rig.transport().all;
@@ -43,8 +43,8 @@ TEST(LesseeTest, SendsTheWallClockOfEachAttempt) {
 }
 
 TEST(LesseeTest, IssuesNoIdOutsideTheInterval) {
-  LeaseRig rig;
-  const LeaseTerms terms = rig.Hold(7, 10 * kSecond);
+  LesseeRig rig;
+  const LeaseGrant terms = rig.Hold(7, 10 * kSecond);
   for (int i = 0; i < 12; ++i) {
     const Result<int64_t> id = rig.TryNext();
     EXPECT_EQ(id.ok(), i < 10) << i;
@@ -58,8 +58,8 @@ TEST(LesseeTest, IssuesNoIdOutsideTheInterval) {
 }
 
 TEST(LesseeTest, ShowsTurnAndEndOfTheLastAnswerWhenItRenews) {
-  LeaseRig rig;
-  const LeaseTerms terms = rig.Hold();
+  LesseeRig rig;
+  const LeaseGrant terms = rig.Hold();
   rig.Pass(20 * kSecond);
   const auto first = rig.Newest(Kind::kRenew);
   EXPECT_EQ(first.ask.lease, terms.lease);
@@ -68,7 +68,7 @@ TEST(LesseeTest, ShowsTurnAndEndOfTheLastAnswerWhenItRenews) {
   EXPECT_EQ(first.ask.acknowledged, "");
   EXPECT_EQ(first.ask.until, terms.until);
 
-  LeaseTerms longer = terms;
+  LeaseGrant longer = terms;
   longer.until = terms.until + 20'000;
   rig.Reply(first, longer);
   rig.Pass(20 * kSecond);
@@ -79,8 +79,8 @@ TEST(LesseeTest, ShowsTurnAndEndOfTheLastAnswerWhenItRenews) {
 }
 
 TEST(LesseeTest, RepeatsARenewalWithItsTurnWhenTheAnswerIsLost) {
-  LeaseRig rig;
-  const LeaseTerms terms = rig.Hold();
+  LesseeRig rig;
+  const LeaseGrant terms = rig.Hold();
   rig.Pass(20 * kSecond);
   const auto first = rig.Newest(Kind::kRenew);
   rig.Pass(10 * kSecond);
@@ -89,7 +89,7 @@ TEST(LesseeTest, RepeatsARenewalWithItsTurnWhenTheAnswerIsLost) {
   EXPECT_EQ(repeated.ask.turn, first.ask.turn);
   EXPECT_EQ(repeated.ask.acknowledged, first.ask.acknowledged);
 
-  LeaseTerms longer = terms;
+  LeaseGrant longer = terms;
   longer.until = terms.until + 30'000;
   rig.Reply(first, longer);  // the answer to the first attempt was only late
   rig.clock().Advance(35 * kSecond);
@@ -97,13 +97,13 @@ TEST(LesseeTest, RepeatsARenewalWithItsTurnWhenTheAnswerIsLost) {
 }
 
 TEST(LesseeTest, ClosesTheGeneratorAt410AndAsksElsewhere) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Hold();
   const std::string token = rig.Newest(Kind::kGrant).ask.token;
   EXPECT_TRUE(rig.TryNext().ok());
   rig.Pass(20 * kSecond);
   rig.Reply(rig.Newest(Kind::kRenew),
-            {.kind = LeaseReply::Kind::kGone, .status = Conflict("another process extended it")});
+            {.kind = LeaseOutcome::Kind::kGone, .status = Conflict("another process extended it")});
   EXPECT_EQ(rig.TryNext().status(),
             Unavailable("the lease of machine id 7 was lost: another process extended it"));
   ASSERT_EQ(rig.losses().size(), 1u);
@@ -119,10 +119,10 @@ TEST(LesseeTest, ClosesTheGeneratorAt410AndAsksElsewhere) {
 }
 
 TEST(LesseeTest, KeepsThePromiseWhenTheServerDoesNotKnowTheLease) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Hold();
   rig.Pass(20 * kSecond);
-  rig.Reply(rig.Newest(Kind::kRenew), {.kind = LeaseReply::Kind::kUnknown});
+  rig.Reply(rig.Newest(Kind::kRenew), {.kind = LeaseOutcome::Kind::kUnknown});
   const size_t renewals = rig.sent(Kind::kRenew);
   rig.Pass(19 * kSecond);
   EXPECT_EQ(rig.sent(Kind::kGrant), 1u);
@@ -134,9 +134,9 @@ TEST(LesseeTest, KeepsThePromiseWhenTheServerDoesNotKnowTheLease) {
 }
 
 TEST(LesseeTest, ReplacesAnEndingLeaseWhenAThirdIsLeft) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Tick();
-  LeaseTerms terms = rig.Terms(7, rig.clock().Wall(), rig.clock().Wall() + 60 * kSecond);
+  LeaseGrant terms = rig.Terms(7, rig.clock().Wall(), rig.clock().Wall() + 60 * kSecond);
   terms.ending = true;
   rig.Reply(rig.Newest(Kind::kGrant), terms);
   rig.Pass(39 * kSecond);
@@ -157,14 +157,14 @@ TEST(LesseeTest, ReplacesAnEndingLeaseWhenAThirdIsLeft) {
   EXPECT_GT(next.tick, last.tick);
 
   rig.Tick();
-  const LeaseAsk release = rig.Newest(Kind::kRelease).ask;
+  const LeaseRequest release = rig.Newest(Kind::kRelease).ask;
   EXPECT_EQ(release.lease, "lease-7");
   EXPECT_EQ(release.used, last.tick);
   EXPECT_TRUE(rig.losses().empty());
 }
 
 TEST(LesseeTest, ReleasesUntilItIsAnsweredOrTheLeaseHasEnded) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Hold(7, 30 * kSecond);
   rig.Pass(21 * kSecond);
   rig.Hold(8, 600 * kSecond);
@@ -177,7 +177,7 @@ TEST(LesseeTest, ReleasesUntilItIsAnsweredOrTheLeaseHasEnded) {
 }
 
 TEST(LesseeTest, StopsAtTheEndAfterAPause) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Hold();
   rig.TakeSome();
   rig.clock().Advance(600 * kSecond);  // SIGSTOP, or a suspended machine
@@ -194,8 +194,8 @@ TEST(LesseeTest, StopsAtTheEndAfterAPause) {
 }
 
 TEST(LesseeTest, AnExtensionAfterThePauseContinuesTheSameLease) {
-  LeaseRig rig;
-  LeaseTerms terms = rig.Hold();
+  LesseeRig rig;
+  LeaseGrant terms = rig.Hold();
   rig.clock().Advance(90 * kSecond);
   rig.Tick();
   terms.until = terms.until + 60'000;
@@ -207,7 +207,7 @@ TEST(LesseeTest, AnExtensionAfterThePauseContinuesTheSameLease) {
 
 // A server would refuse such a clock; the interval alone must be enough.
 TEST(LesseeTest, AWallClockHoursBehindBeginsAtTheFirstTick) {
-  LeaseRig rig(At("2026-11-26T09:00:00Z"));
+  LesseeRig rig(At("2026-11-26T09:00:00Z"));
   rig.Tick();
   const WallMs right = At("2026-11-26T12:00:00Z");
   rig.Reply(rig.Newest(Kind::kGrant), rig.Terms(7, right, right + 60 * kSecond));
@@ -219,7 +219,7 @@ TEST(LesseeTest, AWallClockHoursBehindBeginsAtTheFirstTick) {
 }
 
 TEST(LesseeTest, AWallClockHoursAheadWastesTheIntervalAndRepeatsNothing) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Hold();
   rig.TakeSome();
   rig.clock().StepWall(kAnHour * 3);
@@ -238,7 +238,7 @@ TEST(LesseeTest, AWallClockHoursAheadWastesTheIntervalAndRepeatsNothing) {
 }
 
 TEST(LesseeTest, AWallClockThatStepsBackDoesNotMovePositions) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Hold();
   for (int i = 0; i < 30; ++i) {
     rig.TakeSome();
@@ -249,8 +249,8 @@ TEST(LesseeTest, AWallClockThatStepsBackDoesNotMovePositions) {
 }
 
 TEST(LesseeTest, TheSameIntervalGrantedTwiceRepeatsNoId) {
-  LeaseRig rig;
-  LeaseTerms terms = rig.Hold(7, 30 * kSecond);
+  LesseeRig rig;
+  LeaseGrant terms = rig.Hold(7, 30 * kSecond);
   rig.TakeSome();
   rig.Pass(21 * kSecond);
   rig.TakeSome();
@@ -263,15 +263,15 @@ TEST(LesseeTest, TheSameIntervalGrantedTwiceRepeatsNoId) {
 }
 
 TEST(LesseeTest, ClosesBeforeItReadsTheLastTickAndStaysClosed) {
-  LeaseRig rig;
-  LeaseTerms terms = rig.Hold();
+  LesseeRig rig;
+  LeaseGrant terms = rig.Hold();
   rig.Pass(20 * kSecond);
   const auto renewal = rig.Newest(Kind::kRenew);
   const IdFields last = rig.Next();
   rig.lessee().Stop(rig.clock().Read());
   EXPECT_EQ(rig.TryNext().status(), Unavailable("the generator is stopped"));
   rig.Tick();
-  const LeaseAsk release = rig.Newest(Kind::kRelease).ask;
+  const LeaseRequest release = rig.Newest(Kind::kRelease).ask;
   EXPECT_EQ(release.used, last.tick);
   EXPECT_EQ(release.turn, renewal.ask.turn);  // the server may have accepted it
   EXPECT_EQ(release.until, terms.until);
@@ -280,22 +280,22 @@ TEST(LesseeTest, ClosesBeforeItReadsTheLastTickAndStaysClosed) {
   rig.Reply(renewal, terms);
   EXPECT_EQ(rig.TryNext().status(), Unavailable("the generator is stopped"));
   EXPECT_FALSE(rig.lessee().stopped());
-  rig.Reply(rig.Newest(Kind::kRelease), {.kind = LeaseReply::Kind::kReleased});
+  rig.Reply(rig.Newest(Kind::kRelease), {.kind = LeaseOutcome::Kind::kReleased});
   EXPECT_TRUE(rig.lessee().stopped());
 }
 
 TEST(LesseeTest, AnUnusedLeaseIsReleasedBelowItsFirstTick) {
-  LeaseRig rig;
-  const LeaseTerms terms = rig.Hold();
+  LesseeRig rig;
+  const LeaseGrant terms = rig.Hold();
   rig.lessee().Stop(rig.clock().Read());
   rig.Tick();
   EXPECT_EQ(rig.Newest(Kind::kRelease).ask.used, terms.from - 1);
 }
 
 TEST(LesseeTest, ReportsRefusalsAndWaitsAsLongAsTheServerSays) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Tick();
-  rig.Reply(rig.Newest(Kind::kGrant), {.kind = LeaseReply::Kind::kRefused,
+  rig.Reply(rig.Newest(Kind::kGrant), {.kind = LeaseOutcome::Kind::kRefused,
                                        .status = Unavailable("too many leases"),
                                        .retry_in = 5 * kSecond});
   rig.Pass(Milliseconds(4'900));
@@ -308,9 +308,9 @@ TEST(LesseeTest, ReportsRefusalsAndWaitsAsLongAsTheServerSays) {
 
 TEST(LesseeTest, RefusesUnusableTermsAndAsksWithAnotherToken) {
   const auto spoilt = [](auto spoil) {
-    LeaseRig rig;
+    LesseeRig rig;
     rig.Tick();
-    LeaseTerms terms = rig.Terms(7, rig.clock().Wall(), rig.clock().Wall() + Milliseconds(60'000));
+    LeaseGrant terms = rig.Terms(7, rig.clock().Wall(), rig.clock().Wall() + Milliseconds(60'000));
     spoil(terms);
     const std::string token = rig.Newest(Kind::kGrant).ask.token;
     rig.Reply(rig.Newest(Kind::kGrant), terms);
@@ -320,21 +320,21 @@ TEST(LesseeTest, RefusesUnusableTermsAndAsksWithAnotherToken) {
     EXPECT_NE(rig.Newest(Kind::kGrant).ask.token, token);
     return rig.refusals().empty() ? std::string() : rig.refusals()[0].message();
   };
-  EXPECT_EQ(spoilt([](LeaseTerms& t) { t.lease.clear(); }), "a lease without a name");
-  EXPECT_EQ(spoilt([](LeaseTerms& t) { t.machine = MachineId(8); }),
+  EXPECT_EQ(spoilt([](LeaseGrant& t) { t.lease.clear(); }), "a lease without a name");
+  EXPECT_EQ(spoilt([](LeaseGrant& t) { t.machine = MachineId(8); }),
             "base bits of another machine id than 8");
-  EXPECT_EQ(spoilt([](LeaseTerms& t) { t.machine = MachineId(1'024); }),
+  EXPECT_EQ(spoilt([](LeaseGrant& t) { t.machine = MachineId(1'024); }),
             "machine id 1024 does not fit into layout firn");
-  EXPECT_EQ(spoilt([](LeaseTerms& t) { t.base_bits |= 1; }),
+  EXPECT_EQ(spoilt([](LeaseGrant& t) { t.base_bits |= 1; }),
             "base bits in the time or sequence field");
-  EXPECT_EQ(spoilt([](LeaseTerms& t) { t.sequence_count = 1'024; }),
+  EXPECT_EQ(spoilt([](LeaseGrant& t) { t.sequence_count = 1'024; }),
             "a lease of a part of the sequence, which this version does not support");
-  EXPECT_NE(spoilt([](LeaseTerms& t) { t.until = t.from; }), "");
+  EXPECT_NE(spoilt([](LeaseGrant& t) { t.until = t.from; }), "");
 }
 
 TEST(LesseeTest, IgnoresARenewalWithTheTermsOfAnotherLease) {
-  LeaseRig rig;
-  LeaseTerms terms = rig.Hold();
+  LesseeRig rig;
+  LeaseGrant terms = rig.Hold();
   rig.Pass(20 * kSecond);
   terms.machine = MachineId(9);
   terms.base_bits = rig.layout().BaseBits(terms.machine, 0);
@@ -345,7 +345,7 @@ TEST(LesseeTest, IgnoresARenewalWithTheTermsOfAnotherLease) {
 }
 
 TEST(LesseeTest, DoesNotAskAgainAtOnceWhenALeaseIsUseless) {
-  LeaseRig rig;
+  LesseeRig rig;
   for (int i = 0; i < 100; ++i) {
     rig.Pass(Milliseconds(100));
     const auto sent = rig.transport().all.back();
@@ -357,7 +357,7 @@ TEST(LesseeTest, DoesNotAskAgainAtOnceWhenALeaseIsUseless) {
 }
 
 TEST(LesseeTest, AForkedChildIssuesNothingAndSendsNothing) {
-  LeaseRig rig;
+  LesseeRig rig;
   rig.Hold();
   EXPECT_TRUE(rig.TryNext().ok());
   const size_t sent = rig.transport().all.size();

@@ -10,7 +10,7 @@
 
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
-#include "tests/client/lease/lease_world.h"
+#include "tests/client/lease/lessee_world.h"
 #include "tests/support/in_child.h"
 
 namespace firn {
@@ -24,11 +24,12 @@ class ServerHere final : public LeaseTransport {
     threads_.clear();
   }
 
-  void Send(uint64_t number, const LeaseAsk& ask, std::shared_ptr<LeaseReplies> replies) override {
+  void Send(uint64_t number, const LeaseRequest& ask,
+            std::shared_ptr<LeaseOutcomes> replies) override {
     if (silent) return;
     const std::lock_guard lock(mutex_);
     threads_.emplace_back([this, number, ask, replies] {
-      LeaseReply reply;
+      LeaseOutcome reply;
       {
         const std::lock_guard answering(answering_);
         server_.Expire(SystemClock().Wall());

@@ -1,4 +1,4 @@
-#include "tests/client/lease/lease_world.h"
+#include "tests/client/lease/lessee_world.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,18 +11,18 @@ constexpr Milliseconds kFirstWindow{15'000}, kWindow{60'000}, kSkewMax{10'000};
 
 }  // namespace
 
-LeaseReply LeaseServerModel::Answer(const LeaseAsk& ask, WallMs now) {
-  if (ask.kind != LeaseAsk::Kind::kRelease && std::chrono::abs(ask.clock - now) > kSkewMax) {
-    return {.kind = LeaseReply::Kind::kRefused, .status = Invalid("the clock is wrong")};
+LeaseOutcome LeaseServerModel::Answer(const LeaseRequest& ask, WallMs now) {
+  if (ask.kind != LeaseRequest::Kind::kRelease && std::chrono::abs(ask.clock - now) > kSkewMax) {
+    return {.kind = LeaseOutcome::Kind::kRefused, .status = Invalid("the clock is wrong")};
   }
-  if (ask.kind == LeaseAsk::Kind::kGrant) return Grant(ask, now);
-  return ask.kind == LeaseAsk::Kind::kRenew ? Renew(ask, now) : Release(ask);
+  if (ask.kind == LeaseRequest::Kind::kGrant) return Grant(ask, now);
+  return ask.kind == LeaseRequest::Kind::kRenew ? Renew(ask, now) : Release(ask);
 }
 
-LeaseReply LeaseServerModel::Grant(const LeaseAsk& ask, WallMs now) {
+LeaseOutcome LeaseServerModel::Grant(const LeaseRequest& ask, WallMs now) {
   for (auto& [name, lease] : leases_) {
     if (lease.token != ask.token) continue;
-    if (lease.gone || !lease.turn.empty()) return {.kind = LeaseReply::Kind::kGone};
+    if (lease.gone || !lease.turn.empty()) return {.kind = LeaseOutcome::Kind::kGone};
     return Promise(name, lease);
   }
   for (uint32_t i = 0; i < kSlots; ++i) {
@@ -36,18 +36,18 @@ LeaseReply LeaseServerModel::Grant(const LeaseAsk& ask, WallMs now) {
     slot = {lease.bound, name};
     return Promise(name, leases_[name] = std::move(lease));
   }
-  return {.kind = LeaseReply::Kind::kRefused, .status = Unavailable("no machine id is free")};
+  return {.kind = LeaseOutcome::Kind::kRefused, .status = Unavailable("no machine id is free")};
 }
 
-LeaseReply LeaseServerModel::Renew(const LeaseAsk& ask, WallMs now) {
+LeaseOutcome LeaseServerModel::Renew(const LeaseRequest& ask, WallMs now) {
   const auto found = leases_.find(ask.lease);
-  if (found == leases_.end()) return {.kind = LeaseReply::Kind::kUnknown};
+  if (found == leases_.end()) return {.kind = LeaseOutcome::Kind::kUnknown};
   Lease& lease = found->second;
-  if (lease.gone) return {.kind = LeaseReply::Kind::kGone};
+  if (lease.gone) return {.kind = LeaseOutcome::Kind::kGone};
   if (ask.turn == lease.turn) return Promise(ask.lease, lease);
   if (ask.acknowledged != lease.turn || ask.until != layout_.TickAt(lease.promised)) {
     lease.gone = true;
-    return {.kind = LeaseReply::Kind::kGone};
+    return {.kind = LeaseOutcome::Kind::kGone};
   }
   lease.turn = ask.turn;
   Slot& slot = slots_[lease.slot];
@@ -56,24 +56,24 @@ LeaseReply LeaseServerModel::Renew(const LeaseAsk& ask, WallMs now) {
   return Promise(ask.lease, lease);
 }
 
-LeaseReply LeaseServerModel::Release(const LeaseAsk& ask) {
+LeaseOutcome LeaseServerModel::Release(const LeaseRequest& ask) {
   const auto found = leases_.find(ask.lease);
-  if (found == leases_.end()) return {.kind = LeaseReply::Kind::kUnknown};
+  if (found == leases_.end()) return {.kind = LeaseOutcome::Kind::kUnknown};
   Lease& lease = found->second;
   const bool follows =
       ask.acknowledged == lease.turn && ask.until == layout_.TickAt(lease.promised);
   const bool repeats = !ask.turn.empty() && ask.turn == lease.turn;
   if (lease.gone || !(follows || repeats)) {
     lease.gone = true;
-    return {.kind = LeaseReply::Kind::kGone};
+    return {.kind = LeaseOutcome::Kind::kGone};
   }
   Free(ask.lease, lease, std::max(layout_.StartOf(ask.used + 1), lease.from));
   leases_.erase(found);
-  return {.kind = LeaseReply::Kind::kReleased};
+  return {.kind = LeaseOutcome::Kind::kReleased};
 }
 
-LeaseReply LeaseServerModel::Promise(const std::string& name, Lease& lease) const {
-  LeaseTerms terms;
+LeaseOutcome LeaseServerModel::Promise(const std::string& name, Lease& lease) const {
+  LeaseGrant terms;
   terms.lease = name;
   terms.server = "127.0.0.1:7609";
   terms.machine = MachineId(lease.slot);
@@ -82,7 +82,7 @@ LeaseReply LeaseServerModel::Promise(const std::string& name, Lease& lease) cons
   terms.from = layout_.FirstTickFrom(lease.from);
   terms.until = layout_.TickAt(lease.promised);
   terms.renew_in = Milliseconds(5'000);
-  return {.kind = LeaseReply::Kind::kTerms, .terms = std::move(terms)};
+  return {.kind = LeaseOutcome::Kind::kTerms, .terms = std::move(terms)};
 }
 
 void LeaseServerModel::Free(const std::string& name, const Lease& lease, WallMs bound) {
@@ -114,7 +114,7 @@ void LeaseServerModel::FindForeign(WallMs now) {
 }
 
 // A lessee with clocks of its own.
-class LeaseWorld::Program final {
+class LesseeWorld::Program final {
  public:
   Program(WallMs wall, uint64_t seed)
       : clock(wall),
@@ -128,17 +128,17 @@ class LeaseWorld::Program final {
 
   class Sent final : public LeaseTransport {
    public:
-    void Send(uint64_t number, const LeaseAsk& ask, std::shared_ptr<LeaseReplies>) override {
+    void Send(uint64_t number, const LeaseRequest& ask, std::shared_ptr<LeaseOutcomes>) override {
       asks.push_back({number, ask});
     }
-    std::deque<std::pair<uint64_t, LeaseAsk>> asks;
+    std::deque<std::pair<uint64_t, LeaseRequest>> asks;
   };
 
   VirtualClock clock;
   SeededEntropy entropy;
   LeasedIds ids{clock, entropy, /*use_cycles=*/false};
   const std::shared_ptr<Sent> sent = std::make_shared<Sent>();
-  std::deque<std::pair<uint64_t, LeaseReply>> replies;
+  std::deque<std::pair<uint64_t, LeaseOutcome>> replies;
   uint64_t gone = 0;
   uint64_t expired = 0;
   Lessee lessee;
@@ -146,7 +146,8 @@ class LeaseWorld::Program final {
   int64_t last_time = 0;
 };
 
-LeaseWorld::LeaseWorld(uint64_t seed, LeaseFault fault) : entropy_(seed), server_(fault, entropy_) {
+LesseeWorld::LesseeWorld(uint64_t seed, LeaseFault fault)
+    : entropy_(seed), server_(fault, entropy_) {
   for (int i = 0; i < 4; ++i) {
     const Milliseconds off =
         i == 3 ? kAnHour : Milliseconds(static_cast<int64_t>(entropy_.Below(8'000)));
@@ -155,9 +156,9 @@ LeaseWorld::LeaseWorld(uint64_t seed, LeaseFault fault) : entropy_(seed), server
   }
 }
 
-LeaseWorld::~LeaseWorld() = default;
+LesseeWorld::~LesseeWorld() = default;
 
-void LeaseWorld::Step() {
+void LesseeWorld::Step() {
   const Milliseconds passed(static_cast<int64_t>(1 + entropy_.Below(500)));
   now_ += passed;
   if (Once(300)) reachable_ = !reachable_;
@@ -194,13 +195,13 @@ void LeaseWorld::Step() {
 }
 
 // Requests and answers are lost, duplicated and delayed.
-void LeaseWorld::Deliver(Program& program) {
+void LesseeWorld::Deliver(Program& program) {
   auto& asks = program.sent->asks;
   while (!asks.empty() && !Once(3)) {
     const auto [number, ask] = asks.front();
     asks.pop_front();
     if (!reachable_ || Once(5)) continue;
-    LeaseReply reply = server_.Answer(ask, now_);
+    LeaseOutcome reply = server_.Answer(ask, now_);
     if (Once(8)) reply = server_.Answer(ask, now_);
     if (Once(5)) continue;
     program.replies.emplace_back(number, std::move(reply));
@@ -209,12 +210,12 @@ void LeaseWorld::Deliver(Program& program) {
   while (!replies.empty() && !Once(3)) {
     const auto [number, reply] = replies.front();
     replies.pop_front();
-    outcome_.grants += reply.kind == LeaseReply::Kind::kTerms ? 1 : 0;
+    outcome_.grants += reply.kind == LeaseOutcome::Kind::kTerms ? 1 : 0;
     program.lessee.OnReply(number, reply, program.clock.Read());
   }
 }
 
-void LeaseWorld::TakeIds(Program& program) {
+void LesseeWorld::TakeIds(Program& program) {
   for (int i = 0; i < 3; ++i) {
     std::chrono::microseconds wait{0};
     const Result<int64_t> id = program.ids.TryNext(&wait);

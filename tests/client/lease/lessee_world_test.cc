@@ -1,6 +1,6 @@
 // Lessees in random trouble: no id is issued twice, and ids of each lessee rise.
 
-#include "tests/client/lease/lease_world.h"
+#include "tests/client/lease/lessee_world.h"
 
 #include <gtest/gtest.h>
 
@@ -11,19 +11,19 @@ constexpr int kSeeds = 60, kSteps = 4'000;
 
 uint64_t DuplicatesWith(LeaseFault fault) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    LeaseWorld world(seed, fault);
+    LesseeWorld world(seed, fault);
     for (int step = 0; step < kSteps; ++step) world.Step();
     if (world.outcome().duplicates > 0) return world.outcome().duplicates;
   }
   return 0;
 }
 
-TEST(LeaseWorldTest, NoIdIsIssuedTwice) {
-  LeaseWorld::Outcome all;
+TEST(LesseeWorldTest, NoIdIsIssuedTwice) {
+  LesseeWorld::Outcome all;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    LeaseWorld world(seed, LeaseFault::kNone);
+    LesseeWorld world(seed, LeaseFault::kNone);
     for (int step = 0; step < kSteps; ++step) world.Step();
-    const LeaseWorld::Outcome& outcome = world.outcome();
+    const LesseeWorld::Outcome& outcome = world.outcome();
     ASSERT_EQ(outcome.duplicates, 0u) << "seed " << seed;
     ASSERT_EQ(outcome.descents, 0u) << "seed " << seed;
     all.ids += outcome.ids;
@@ -40,7 +40,7 @@ TEST(LeaseWorldTest, NoIdIsIssuedTwice) {
   EXPECT_GT(all.released, 10u);
 }
 
-TEST(LeaseWorldTest, ServersThatBreakARuleAreFound) {
+TEST(LesseeWorldTest, ServersThatBreakARuleAreFound) {
   EXPECT_GT(DuplicatesWith(LeaseFault::kReleasesAtFrom), 0u);
   EXPECT_GT(DuplicatesWith(LeaseFault::kIgnoresBounds), 0u);
   EXPECT_GT(DuplicatesWith(LeaseFault::kForgetsPromises), 0u);

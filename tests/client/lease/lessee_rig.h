@@ -21,10 +21,10 @@ class SentAsks final : public LeaseTransport {
  public:
   struct Sent {
     uint64_t number;
-    LeaseAsk ask;
+    LeaseRequest ask;
   };
 
-  void Send(uint64_t number, const LeaseAsk& ask, std::shared_ptr<LeaseReplies>) override {
+  void Send(uint64_t number, const LeaseRequest& ask, std::shared_ptr<LeaseOutcomes>) override {
     all.push_back({number, ask});
   }
 
@@ -32,9 +32,9 @@ class SentAsks final : public LeaseTransport {
 };
 
 // A lessee in virtual time.
-class LeaseRig {
+class LesseeRig {
  public:
-  explicit LeaseRig(WallMs wall = At("2026-11-26T12:00:00Z")) : clock_(wall) {}
+  explicit LesseeRig(WallMs wall = At("2026-11-26T12:00:00Z")) : clock_(wall) {}
 
   // Lets time pass, with a Tick every 100 ms.
   void Pass(Milliseconds time) {
@@ -46,22 +46,22 @@ class LeaseRig {
   void Tick() { lessee_.Tick(clock_.Read()); }
 
   // The newest request, which must be of `kind`.
-  SentAsks::Sent Newest(LeaseAsk::Kind kind) const {
+  SentAsks::Sent Newest(LeaseRequest::Kind kind) const {
     for (auto sent = transport_->all.rbegin(); sent != transport_->all.rend(); ++sent) {
       if (sent->ask.kind == kind) return *sent;
     }
     ADD_FAILURE() << "no such request was sent";
     return {};
   }
-  size_t sent(LeaseAsk::Kind kind) const {
+  size_t sent(LeaseRequest::Kind kind) const {
     size_t count = 0;
     for (const auto& sent : transport_->all) count += sent.ask.kind == kind ? 1 : 0;
     return count;
   }
 
   // Terms as a server promises them, whose clock is right.
-  LeaseTerms Terms(uint32_t machine, WallMs from, WallMs until) const {
-    LeaseTerms terms;
+  LeaseGrant Terms(uint32_t machine, WallMs from, WallMs until) const {
+    LeaseGrant terms;
     terms.lease = "lease-" + std::to_string(machine);
     terms.server = "10.0.0." + std::to_string(machine) + ":7609";
     terms.layout = layout_;
@@ -74,18 +74,18 @@ class LeaseRig {
     return terms;
   }
 
-  void Reply(const SentAsks::Sent& sent, LeaseReply reply) {
+  void Reply(const SentAsks::Sent& sent, LeaseOutcome reply) {
     lessee_.OnReply(sent.number, reply, clock_.Read());
   }
-  void Reply(const SentAsks::Sent& sent, LeaseTerms terms) {
-    Reply(sent, {.kind = LeaseReply::Kind::kTerms, .terms = std::move(terms)});
+  void Reply(const SentAsks::Sent& sent, LeaseGrant terms) {
+    Reply(sent, {.kind = LeaseOutcome::Kind::kTerms, .terms = std::move(terms)});
   }
 
   // Obtains a lease of `machine` from now on.
-  LeaseTerms Hold(uint32_t machine = 7, Milliseconds length = Milliseconds(60'000)) {
+  LeaseGrant Hold(uint32_t machine = 7, Milliseconds length = Milliseconds(60'000)) {
     Tick();
-    const LeaseTerms terms = Terms(machine, clock_.Wall(), clock_.Wall() + length);
-    Reply(Newest(LeaseAsk::Kind::kGrant), terms);
+    const LeaseGrant terms = Terms(machine, clock_.Wall(), clock_.Wall() + length);
+    Reply(Newest(LeaseRequest::Kind::kGrant), terms);
     Tick();
     return terms;
   }

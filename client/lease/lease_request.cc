@@ -1,10 +1,10 @@
-#include "client/lease/lease_terms.h"
+#include "client/lease/lease_request.h"
 
 #include "common/base/cat.h"
 
 namespace firn {
 
-Status CheckTerms(const LeaseTerms& terms) {
+Status CheckTerms(const LeaseGrant& terms) {
   const Layout& layout = terms.layout;
   if (terms.lease.empty()) return Invalid("a lease without a name");
   if (!layout.machine().Holds(terms.machine.value())) {

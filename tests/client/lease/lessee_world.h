@@ -30,7 +30,7 @@ class LeaseServerModel {
 
   LeaseServerModel(LeaseFault fault, SeededEntropy& entropy) : fault_(fault), entropy_(entropy) {}
 
-  LeaseReply Answer(const LeaseAsk& ask, WallMs now);
+  LeaseOutcome Answer(const LeaseRequest& ask, WallMs now);
   // Lets leases end whose promise has passed.
   void Expire(WallMs now);
   // Forgets every lease; the slots keep their bounds.
@@ -55,10 +55,10 @@ class LeaseServerModel {
     std::string holder{};
   };
 
-  LeaseReply Grant(const LeaseAsk& ask, WallMs now);
-  LeaseReply Renew(const LeaseAsk& ask, WallMs now);
-  LeaseReply Release(const LeaseAsk& ask);
-  LeaseReply Promise(const std::string& name, Lease& lease) const;
+  LeaseOutcome Grant(const LeaseRequest& ask, WallMs now);
+  LeaseOutcome Renew(const LeaseRequest& ask, WallMs now);
+  LeaseOutcome Release(const LeaseRequest& ask);
+  LeaseOutcome Promise(const std::string& name, Lease& lease) const;
   void Free(const std::string& name, const Lease& lease, WallMs bound);
 
   const LeaseFault fault_;
@@ -69,10 +69,10 @@ class LeaseServerModel {
 };
 
 // Lessees with wrong clocks, pauses and lost answers, and one server. Everything follows a seed.
-class LeaseWorld {
+class LesseeWorld {
  public:
-  LeaseWorld(uint64_t seed, LeaseFault fault);
-  ~LeaseWorld();
+  LesseeWorld(uint64_t seed, LeaseFault fault);
+  ~LesseeWorld();
 
   void Step();
 

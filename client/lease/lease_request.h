@@ -11,7 +11,7 @@
 namespace firn {
 
 // What a server has promised: every id of `machine` with a tick in [from, until).
-struct LeaseTerms {
+struct LeaseGrant {
   std::string lease{};   // secret name of the lease
   std::string server{};  // address of the server that granted it
   Layout layout = Layout::Firn();
@@ -27,10 +27,10 @@ struct LeaseTerms {
 
 // Returns kInvalid, with the reason, for terms under which no id may be issued: bits of another
 // field, a part of a sequence, ticks that the layout does not have.
-Status CheckTerms(const LeaseTerms& terms);
+Status CheckTerms(const LeaseGrant& terms);
 
 // A request to a server, without its transport.
-struct LeaseAsk {
+struct LeaseRequest {
   enum class Kind : uint8_t {
     kGrant,   // a lease for `token`; the same token gets the same lease
     kRenew,   // a later end for `lease`
@@ -59,18 +59,19 @@ struct LeaseAsk {
   Tick used;  // the last tick of which an id was issued, or the one before the lease's first
 };
 
-// The outcome of a LeaseAsk.
-struct LeaseReply {
+// The outcome of a LeaseRequest.
+struct LeaseOutcome {
   enum class Kind : uint8_t {
     kTerms,     // kGrant, kRenew: `terms`
     kReleased,  // kRelease
     kGone,      // 410: the lessee must stop, because another process may have its ids
+    kOutdated,  // the server has accepted a later turn: it was another process's
     kUnknown,   // 404 of the lease's own server: no extension, but the promise stands
     kRefused,   // `status` says why
     kNoAnswer   // it may have been done
   };
   Kind kind = Kind::kNoAnswer;
-  LeaseTerms terms{};
+  LeaseGrant terms{};
   Status status{};
   std::optional<Milliseconds> retry_in{};
 };
