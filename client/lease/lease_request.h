@@ -15,12 +15,12 @@ struct LeaseGrant {
   std::string lease{};   // secret name of the lease
   std::string server{};  // address of the server that granted it
   Layout layout = Layout::Firn();
-  MachineId machine;
+  MachineId machine{};
   uint64_t base_bits = 0;  // machine id and const fields, in place
   uint64_t sequence_from = 0;
   uint64_t sequence_count = 0;
-  Tick from;
-  Tick until;
+  Tick from{};
+  Tick until{};
   Milliseconds renew_in{0};
   bool ending = false;  // the server will not extend it
 };
@@ -37,7 +37,7 @@ struct LeaseRequest {
     kRelease  // the end of `lease`, whose generator is closed
   };
   Kind kind = Kind::kGrant;
-  WallMs clock;  // the wall clock, when the request is sent
+  WallMs clock{};  // the wall clock, when the request is sent
 
   // kGrant
   std::string token{};
@@ -53,10 +53,10 @@ struct LeaseRequest {
   std::string server{};        // its address
   std::string turn{};          // of this renewal; of one without an answer, or empty, for kRelease
   std::string acknowledged{};  // turn of the last answer; empty: that of the grant
-  Tick until;                  // end in that answer
+  Tick until{};                // end in that answer
 
   // kRelease
-  Tick used;  // the last tick of which an id was issued, or the one before the lease's first
+  Tick used{};  // the last tick of which an id was issued, or the one before the lease's first
 };
 
 // The outcome of a LeaseRequest.

@@ -89,9 +89,9 @@ class Lessee {
   struct Held {
     LeaseGrant terms;            // as in the last answer
     std::string acknowledged{};  // turn of that answer
-    WallMs end;                  // id clock: of the interval
-    WallMs replace_at;           // id clock: a third of the interval is left
-    BootMs renew_at;
+    WallMs end{};                // id clock: of the interval
+    WallMs replace_at{};         // id clock: a third of the interval is left
+    BootMs renew_at{};
     bool renewable = true;
     bool expired = false;  // and reported
   };

@@ -51,7 +51,11 @@ LeaseOutcome LeaseServerModel::Renew(const LeaseRequest& ask, WallMs now) {
   }
   lease.turn = ask.turn;
   Slot& slot = slots_[lease.slot];
-  if (slot.holder == ask.lease) slot.bound = lease.bound = std::max(lease.bound, now + kWindow);
+  if (slot.holder == ask.lease) {
+    slot.bound = lease.bound = std::max(lease.bound, now + kWindow);
+  } else if (fault_ == LeaseFault::kExtendsForeign) {
+    lease.bound = now + kWindow;
+  }
   lease.promised = std::max(lease.promised, std::min(lease.bound, now + ask.ahead));
   return Promise(ask.lease, lease);
 }
@@ -98,7 +102,7 @@ void LeaseServerModel::Expire(WallMs now) {
       return true;
     }
     if (lease.promised > now) return false;
-    Free(name, lease, fault_ == LeaseFault::kReleasesAtFrom ? lease.from : lease.promised);
+    Free(name, lease, lease.promised);
     return true;
   });
 }
@@ -108,7 +112,7 @@ void LeaseServerModel::FindForeign(WallMs now) {
     Slot& slot = slots_[lease.slot];
     if (lease.gone || slot.holder != name || slot.bound > now + kWindow) continue;
     slot = {slot.bound, "another"};
-    lease.gone = true;
+    lease.gone = fault_ != LeaseFault::kExtendsForeign;
     return;
   }
 }
@@ -210,7 +214,7 @@ void LesseeWorld::Deliver(Program& program) {
   while (!replies.empty() && !Once(3)) {
     const auto [number, reply] = replies.front();
     replies.pop_front();
-    outcome_.grants += reply.kind == LeaseOutcome::Kind::kTerms ? 1 : 0;
+    if (reply.kind == LeaseOutcome::Kind::kTerms) ++outcome_.grants;
     program.lessee.OnReply(number, reply, program.clock.Read());
   }
 }
@@ -223,8 +227,8 @@ void LesseeWorld::TakeIds(Program& program) {
     const int64_t value = id.value_or(0);
     const int64_t time = value >> Layout::Firn().time().shift;
     ++outcome_.ids;
-    outcome_.duplicates += issued_.insert(value).second ? 0 : 1;
-    outcome_.descents += time < program.last_time ? 1 : 0;
+    if (!issued_.insert(value).second) ++outcome_.duplicates;
+    if (time < program.last_time) ++outcome_.descents;
     program.last_time = time;
   }
 }

@@ -18,7 +18,7 @@ namespace firn {
 // Rules of a server that a test can break, to show that the world notices.
 enum class LeaseFault : uint8_t {
   kNone,
-  kReleasesAtFrom,   // an expired lease's slot is free at its first tick
+  kExtendsForeign,   // a lease is extended although its slot has another holder
   kIgnoresBounds,    // a slot is claimed before its bound
   kForgetsPromises,  // an expired lease's slot is free now, not at the promise
 };
@@ -44,9 +44,9 @@ class LeaseServerModel {
   struct Lease {
     std::string token{};
     uint32_t slot = 0;
-    WallMs from;
-    WallMs bound;
-    WallMs promised;
+    WallMs from{};
+    WallMs bound{};
+    WallMs promised{};
     std::string turn{};
     bool gone = false;
   };

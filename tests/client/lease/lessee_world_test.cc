@@ -7,7 +7,8 @@
 namespace firn {
 namespace {
 
-constexpr int kSeeds = 60, kSteps = 4'000;
+constexpr uint64_t kSeeds = 12;
+constexpr int kSteps = 4'000;
 
 uint64_t DuplicatesWith(LeaseFault fault) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -41,7 +42,7 @@ TEST(LesseeWorldTest, NoIdIsIssuedTwice) {
 }
 
 TEST(LesseeWorldTest, ServersThatBreakARuleAreFound) {
-  EXPECT_GT(DuplicatesWith(LeaseFault::kReleasesAtFrom), 0u);
+  EXPECT_GT(DuplicatesWith(LeaseFault::kExtendsForeign), 0u);
   EXPECT_GT(DuplicatesWith(LeaseFault::kIgnoresBounds), 0u);
   EXPECT_GT(DuplicatesWith(LeaseFault::kForgetsPromises), 0u);
 }
