@@ -213,7 +213,7 @@ void Lessee::Release(Now now) {
                             .turn = renewal_ ? renewal_->ask.turn : std::string(),
                             .acknowledged = held_->acknowledged,
                             .until = held_->terms.until,
-                            .used = ids_.last_used()},
+                            .used = std::min(ids_.last_used(), held_->terms.until - 1)},
                            now));
   releases_.back().useless_at = held_->end;
   next_tick_ = now.boot;

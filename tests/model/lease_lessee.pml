@@ -1,7 +1,6 @@
 /* A lessee's half. Numbers of rules are those of LEASES.md. */
 
 inline ForgetAnswer(l) {
-  answer[l].token = 0;
   answer[l].nonce = 0;
   answer[l].from = 0;
   answer[l].until = 0;

@@ -97,7 +97,6 @@ inline Promise(s, l, upto) {
 #ifndef MUTANT_LEASE_NOT_IN_THE_FOLDER
   AtLeast(kept[s], upto);
 #endif
-  answer[l].token = lease[s].token;
   answer[l].nonce = lease[s].nonce;
   answer[l].from = lease[s].from;
   answer[l].until = upto;
@@ -108,7 +107,6 @@ inline Promise(s, l, upto) {
 }
 
 inline Refuse(s, l) {
-  answer[l].token = lease[s].token;
   answer[l].nonce = lease[s].nonce;
   answer[l].from = 0;
   answer[l].until = 0;
@@ -302,7 +300,7 @@ inline Expires(s) {
 #endif
 
 /* 4: the lessee has closed its generator, so the bound may fall to its use.
- * 5: unless the DELETE comes from a copy. */
+ * 5: unless the DELETE comes from a copy. (A server may also end the lease at the promise, as in Expires.) */
 inline AnswersDelete(s, l) {
   d_step {
     lease[s].nonce != 0 && lease[s].nonce == lessee[l].nonce && lessee[l].leaves && !lease[s].gone ->

@@ -42,7 +42,7 @@ typedef Lessee {
 Lessee lessee[LESSEES];
 
 typedef Answer {
-  byte token, nonce, from, until, turn;
+  byte nonce, from, until, turn;
   bit gone;
   bit on_its_way;
 };
@@ -82,7 +82,7 @@ inline AtLeast(variable, value) {
   (lease[s].nonce == n || lease[s].token == n || lease[s].turn == n || lease[s].word == n)
 #define TAKEN_BY_LESSEE(l, n)                                                                     \
   (lessee[l].token == n || lessee[l].nonce == n || lessee[l].turn == n || lessee[l].fresh == n || \
-   answer[l].token == n || answer[l].nonce == n || answer[l].turn == n)
+   answer[l].nonce == n || answer[l].turn == n)
 
 /* n becomes a name that no variable stores. */
 inline Draw() {
@@ -126,7 +126,6 @@ inline Settle() {
      Renumber(lessee[i].nonce);
      Renumber(lessee[i].turn);
      Renumber(lessee[i].fresh);
-     Renumber(answer[i].token);
      Renumber(answer[i].nonce);
      Renumber(answer[i].turn);
      i++
