@@ -120,13 +120,14 @@ void LeaseServerModel::FindForeign(WallMs now) {
 // A lessee with clocks of its own.
 class LesseeWorld::Program final {
  public:
-  Program(WallMs wall, uint64_t seed)
-      : clock(wall),
+  Program(WallMs wall, uint64_t seed, Outcome& outcome)
+      : seen(outcome),
+        clock(wall),
         entropy(seed),
         lessee({.name = "a program",
                 .on_lost =
                     [this](const LeaseLoss& loss) {
-                      ++(loss.kind == LeaseLoss::Kind::kGone ? gone : expired);
+                      ++(loss.kind == LeaseLoss::Kind::kGone ? seen.gone : seen.expired);
                     }},
                ids, entropy, sent, nullptr) {}
 
@@ -138,13 +139,12 @@ class LesseeWorld::Program final {
     std::deque<std::pair<uint64_t, LeaseRequest>> asks;
   };
 
+  Outcome& seen;
   VirtualClock clock;
   SeededEntropy entropy;
   LeasedIds ids{clock, entropy, /*use_cycles=*/false};
   const std::shared_ptr<Sent> sent = std::make_shared<Sent>();
   std::deque<std::pair<uint64_t, LeaseOutcome>> replies;
-  uint64_t gone = 0;
-  uint64_t expired = 0;
   Lessee lessee;
   WallMs paused_until;
   int64_t last_time = 0;
@@ -156,7 +156,7 @@ LesseeWorld::LesseeWorld(uint64_t seed, LeaseFault fault)
     const Milliseconds off =
         i == 3 ? kAnHour : Milliseconds(static_cast<int64_t>(entropy_.Below(8'000)));
     programs_.push_back(
-        std::make_unique<Program>(Once(2) ? now_ + off : now_ - off, entropy_.Next()));
+        std::make_unique<Program>(Once(2) ? now_ + off : now_ - off, entropy_.Next(), outcome_));
   }
 }
 
@@ -167,7 +167,7 @@ void LesseeWorld::Step() {
   now_ += passed;
   if (Once(300)) reachable_ = !reachable_;
   if (Once(2'000)) server_.Crash();
-  if (Once(1'000)) server_.FindForeign(now_);
+  if (Once(500)) server_.FindForeign(now_);
   if (Once(3)) server_.Expire(now_);
   for (auto& each : programs_) {
     Program& program = *each;
@@ -190,10 +190,8 @@ void LesseeWorld::Step() {
       program.lessee.Tick(program.clock.Read());
     }
     if (program.lessee.stopped()) {
-      outcome_.gone += program.gone;
-      outcome_.expired += program.expired;
       ++outcome_.released;
-      each = std::make_unique<Program>(now_, entropy_.Next());
+      each = std::make_unique<Program>(now_, entropy_.Next(), outcome_);
     }
   }
 }
