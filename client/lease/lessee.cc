@@ -210,7 +210,7 @@ void Lessee::Release(Now now) {
   releases_.push_back(Make({.kind = LeaseRequest::Kind::kRelease,
                             .lease = held_->terms.lease,
                             .server = held_->terms.server,
-                            .turn = renewal_ ? renewal_->ask.turn : std::string(),
+                            .turn = renewal_ ? renewal_->ask.turn : held_->acknowledged,
                             .acknowledged = held_->acknowledged,
                             .until = held_->terms.until,
                             .used = std::min(ids_.last_used(), held_->terms.until - 1)},
