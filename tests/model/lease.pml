@@ -10,9 +10,9 @@
  * again (a repeated request). The answer arrives at any later moment, or never.
  *
  * A configuration is chosen by -D: TICKS (the horizon), WINDOW (ticks that a claim reserves), and the
- * kinds of events: WITH_DELETE, WITH_EXPIRY, WITH_CRASH, WITH_LOSS (the registry is rolled back once),
- * WITH_STALE (a duplicate of a request arrives late), WITH_COPY (a lessee is copied while it runs),
- * WITH_TWIN (after that, a server is). A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves the
+ * kinds of events: WITH_DELETE, WITH_EXPIRY, WITH_CRASH (of servers), WITH_END (of lessees), WITH_LOSS
+ * (the registry is rolled back once), WITH_STALE (a duplicate of a request arrives late), WITH_COPY (a
+ * lessee is copied while it runs), WITH_TWIN (after that, a server is). A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves the
  * uniqueness of ticks as the only assertion. LEASES.md explains each of them, and the omissions.
  */
 
@@ -62,6 +62,8 @@
 init {
 end:
   do
+  :: atomic {
+       if
   SERVER(0)
   SERVER(1)
   LESSEE(0)
@@ -87,6 +89,8 @@ end:
 #ifdef WITH_CRASH
   :: ServerCrashes(0)
   :: ServerCrashes(1)
+#endif
+#ifdef WITH_END
   :: LesseeEnds(0)
   :: LesseeEnds(1)
 #endif
@@ -107,5 +111,8 @@ end:
   :: RollsBack()
   :: OperatorRestores()
 #endif
+       fi;
+       d_step { Settle() }
+     }
   od
 }

@@ -27,8 +27,7 @@ inline AsksForALease(l) {
     lessee[l].token == 0 ->
     Draw();
     lessee[l].token = n;
-    n = 0;
-    Settle()
+    n = 0
   }
 }
 
@@ -38,8 +37,7 @@ inline AsksForMore(l) {
     lessee[l].open && lessee[l].fresh == 0 ->
     Draw();
     lessee[l].fresh = n;
-    n = 0;
-    Settle()
+    n = 0
   }
 }
 
@@ -75,16 +73,14 @@ inline AnswerArrives(l) {
        fi
     :: else
     fi;
-    ForgetAnswer(l);
-    Settle()
+    ForgetAnswer(l)
   }
 }
 
 inline AnswerIsLost(l) {
   d_step {
     answer[l].on_its_way ->
-    ForgetAnswer(l);
-    Settle()
+    ForgetAnswer(l)
   }
 }
 
@@ -107,8 +103,7 @@ inline Issues(l) {
     fi;
     issued = issued | (1 << n);
     lessee[l].next_tick = n + 1;
-    n = 0;
-    Settle()
+    n = 0
   }
 }
 
@@ -120,17 +115,28 @@ inline Leaves(l) {
     lessee[l].open = 0;
 #endif
     lessee[l].leaves = 1;
-    printf("lessee %d: leaves\n", l);
-    Settle()
+    printf("lessee %d: leaves\n", l)
   }
 }
+
+/* -DENDS=number limits how often lessees end, for a smaller search. */
+#ifdef ENDS
+inline CountEnd() {
+  ends++
+}
+#else
+#define ENDS 1
+inline CountEnd() {
+  skip
+}
+#endif
 
 /* Crashes, or stops and takes another lease elsewhere. */
 inline LesseeEnds(l) {
   d_step {
-    lessee[l].token != 0 ->
+    lessee[l].token != 0 && ends < ENDS ->
+    CountEnd();
     printf("lessee %d: ends\n", l);
-    ForgetLessee(l);
-    Settle()
+    ForgetLessee(l)
   }
 }

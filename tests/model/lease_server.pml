@@ -49,8 +49,7 @@ inline Claims(s, l) {
     slot.bound = lease[s].bound;
     n = 0;
     WritesWord(s);
-    printf("server %d: claims [%d, %d) as nonce %d\n", s, lease[s].from, lease[s].bound, lease[s].nonce);
-    Settle()
+    printf("server %d: claims [%d, %d) as nonce %d\n", s, lease[s].from, lease[s].bound, lease[s].nonce)
   }
 }
 
@@ -72,8 +71,7 @@ inline ClaimIsNotAnswered(s, l) {
     slot.bound = slot.bound + WINDOW;
 #endif
     n = 0;
-    printf("server %d: no answer to its claim\n", s);
-    Settle()
+    printf("server %d: no answer to its claim\n", s)
   }
 }
 
@@ -143,8 +141,7 @@ inline AnswersPost(s, l, upto) {
     lease[s].nonce != 0 && !lease[s].gone && lessee[l].token != 0 && lessee[l].nonce == 0 &&
         TOKEN_IS(s, l) && !EXTENDED(s) && !answer[l].on_its_way && upto > lease[s].from &&
         END_IS(s, upto) && upto <= MOST(s) && upto <= TICKS ->
-    Promise(s, l, upto);
-    Settle()
+    Promise(s, l, upto)
   }
 }
 
@@ -192,8 +189,7 @@ inline AnswersPut(s, l, upto) {
        Promise(s, l, upto)
     :: else -> FindsACopy(s); Refuse(s, l)
 #endif
-    fi;
-    Settle()
+    fi
   }
 }
 
@@ -204,8 +200,7 @@ inline Renews(s) {
     slot.bound = slot.bound + WINDOW;
     lease[s].bound = slot.bound;
     WritesWord(s);
-    printf("server %d: renews to %d\n", s, lease[s].bound);
-    Settle()
+    printf("server %d: renews to %d\n", s, lease[s].bound)
   }
 }
 
@@ -215,8 +210,7 @@ inline RenewalIsNotAnswered(s) {
     lease[s].nonce != 0 && !lease[s].gone && REACHABLE && lease[s].bound + WINDOW <= TICKS &&
         RECORD_IS_MINE(s) && slot.bound == lease[s].bound ->
     slot.bound = slot.bound + WINDOW;
-    printf("server %d: no answer to its renewal to %d\n", s, slot.bound);
-    Settle()
+    printf("server %d: no answer to its renewal to %d\n", s, slot.bound)
   }
 }
 
@@ -225,8 +219,7 @@ inline ReadsBackItsRenewal(s) {
     lease[s].nonce != 0 && REACHABLE && RECORD_IS_MINE(s) && slot.bound > lease[s].bound ->
     lease[s].bound = slot.bound;
     REACHES(5);
-    printf("server %d: finds its own renewal to %d\n", s, slot.bound);
-    Settle()
+    printf("server %d: finds its own renewal to %d\n", s, slot.bound)
   }
 }
 #endif
@@ -255,8 +248,7 @@ inline FindsItForeign(s) {
     lease[s].gone = 1;
 #endif
 #endif
-    printf("server %d: the slot is not its own\n", s);
-    Settle()
+    printf("server %d: the slot is not its own\n", s)
   }
 }
 
@@ -288,7 +280,6 @@ inline Expires(s) {
 #ifndef MUTANT_LEASE_STAYS_IN_THE_TABLE
     ForgetLease(s);
 #endif
-    Settle()
   }
 }
 
@@ -314,7 +305,6 @@ inline AnswersDelete(s, l) {
        t = 0;
        ForgetLease(s)
     :: else -> FindsACopy(s)
-    fi;
-    Settle()
+    fi
   }
 }

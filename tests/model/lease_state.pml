@@ -60,6 +60,7 @@ Duplicate duplicate;
 short issued;     /* bit t: tick t was issued */
 byte copies_upto; /* ticks below it may be issued by both copies: detected, not prevented */
 bit copied;
+byte ends; /* how many lessees have ended, if that is limited */
 byte i, n, t; /* scratch, zero between events */
 
 inline AtLeast(variable, value) {
@@ -95,7 +96,7 @@ inline Draw() {
   od
 }
 
-/* Ends every event. Names are renumbered in the order of the variables that store them: one state
+/* Follows every event. Names are renumbered in the order of the variables that store them: one state
  * instead of all its permutations. */
 #define NAMES 32
 #ifdef RENUMBERS

@@ -4,8 +4,7 @@ inline ServerCrashes(s) {
   d_step {
     lease[s].nonce != 0 ->
     printf("server %d: crashes\n", s);
-    ForgetLease(s);
-    Settle()
+    ForgetLease(s)
   }
 }
 
@@ -19,8 +18,7 @@ inline RequestIsDuplicated(l) {
     duplicate.acknowledged = lessee[l].turn;
     duplicate.until = lessee[l].until;
     duplicate.known = (lease[0].nonce == lessee[l].nonce && lease[0].turn == lessee[l].fresh) ||
-        (lease[1].nonce == lessee[l].nonce && lease[1].turn == lessee[l].fresh);
-    Settle()
+        (lease[1].nonce == lessee[l].nonce && lease[1].turn == lessee[l].fresh)
   }
 }
 
@@ -44,8 +42,7 @@ inline DuplicateArrives(s) {
     duplicate.turn = 0;
     duplicate.acknowledged = 0;
     duplicate.until = 0;
-    duplicate.known = 0;
-    Settle()
+    duplicate.known = 0
   }
 }
 #endif
@@ -66,8 +63,7 @@ inline LesseeIsCopied() {
     lessee[1].turn = lessee[0].turn;
     lessee[1].fresh = lessee[0].fresh;
     lessee[1].open = lessee[0].open;
-    lessee[1].leaves = lessee[0].leaves;
-    Settle()
+    lessee[1].leaves = lessee[0].leaves
   }
 }
 
@@ -85,8 +81,7 @@ inline ServerIsCopied() {
     lease[1].turn = lease[0].turn;
     lease[1].word = lease[0].word;
     lease[1].era = lease[0].era;
-    lease[1].gone = lease[0].gone;
-    Settle()
+    lease[1].gone = lease[0].gone
   }
 }
 
@@ -98,8 +93,7 @@ inline BackupIsTaken() {
     has_backup = 1;
     old_slot.nonce = slot.nonce;
     old_slot.bound = slot.bound;
-    old_slot.word = slot.word;
-    Settle()
+    old_slot.word = slot.word
   }
 }
 
@@ -115,8 +109,7 @@ inline RollsBack() {
     old_slot.word = 0;
     has_backup = 0;
     lost = 1;
-    was_lost = 1;
-    Settle()
+    was_lost = 1
   }
 }
 
@@ -138,7 +131,6 @@ inline OperatorRestores() {
     i = 0;
     era = 1;
     lost = 0;
-    printf("registry: restored, floor %d\n", floor);
-    Settle()
+    printf("registry: restored, floor %d\n", floor)
   }
 }
