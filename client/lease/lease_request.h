@@ -53,7 +53,7 @@ struct LeaseRequest {
   std::string server{};        // its address
   std::string turn{};          // of this renewal; kRelease: the last one sent, or empty
   std::string acknowledged{};  // turn of the last answer; empty: that of the grant
-  Tick until{};                // end in that answer
+  Tick until{};                // end in that answer; not sent, for servers do not compare it yet
 
   // kRelease
   Tick used{};  // the last tick of which an id was issued, or the one before the lease's first
@@ -65,14 +65,14 @@ struct LeaseOutcome {
     kTerms,     // kGrant, kRenew: `terms`
     kReleased,  // kRelease
     kGone,      // 410: the lessee must stop, because another process may have its ids
-    kOutdated,  // the server has accepted a later turn: it was another process's
+    kOutdated,  // 409: the server has accepted a later turn: it was another process's
     kUnknown,   // 404 of the lease's own server: no extension, but the promise stands
-    kRefused,   // `status` says why
+    kRefused,   // nothing was done
     kNoAnswer   // it may have been done
   };
   Kind kind = Kind::kNoAnswer;
   LeaseGrant terms{};
-  Status status{};
+  Status status{};  // of kGone, kRefused and kNoAnswer: why; may be ok if that is unknown
   std::optional<Milliseconds> retry_in{};
 };
 

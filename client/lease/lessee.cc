@@ -9,7 +9,7 @@
 
 namespace firn {
 
-Lessee::Lessee(LesseeOptions options, LeasedIds& ids, Entropy& entropy,
+Lessee::Lessee(LeaseOptions options, LeasedIds& ids, Entropy& entropy,
                std::shared_ptr<LeaseTransport> transport, std::shared_ptr<LeaseOutcomes> replies)
     : options_(std::move(options)),
       ids_(ids),
@@ -112,7 +112,7 @@ void Lessee::OnGrant(const LeaseOutcome& reply, Now now) {
         Hold(reply.terms, now);
         return;
       }
-      if (options_.on_refused) options_.on_refused(adopted);
+      if (options_.on_failure) options_.on_failure(adopted);
       grant_->ask.token = Draw();  // this token would get the same lease
       Retry(*grant_, {.kind = LeaseOutcome::Kind::kNoAnswer}, now);
       return;
@@ -167,6 +167,7 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
         return;
       }
       ids_.ExtendTo(terms.until);
+      held_->terms.server = terms.server;
       held_->acknowledged = renewal_->ask.turn;
       Schedule(terms, now);
       renewal_.reset();
@@ -176,8 +177,8 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
     case LeaseOutcome::Kind::kOutdated: {
       std::string why = reply.status.message();
       if (why.empty()) why = "the server has ended it, because another process may have its ids";
-      ids_.Close(Unavailable(
-          Cat("the lease of machine id ", held_->terms.machine.value(), " was lost: ", why)));
+      ids_.Close(Unavailable(Cat("the lease of machine id ", held_->terms.machine.value(),
+                                 " was lost at ", FormatRfc3339(now.wall), ": ", why)));
       Lose(LeaseLoss::Kind::kGone, why);
       held_.reset();
       renewal_.reset();
@@ -187,7 +188,9 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
     case LeaseOutcome::Kind::kUnknown:
     case LeaseOutcome::Kind::kReleased:
       held_->renewable = false;
+      held_->replace_at = ids_.Advance();
       renewal_.reset();
+      next_tick_ = now.boot;
       return;
     case LeaseOutcome::Kind::kRefused:
     case LeaseOutcome::Kind::kNoAnswer:
@@ -197,9 +200,7 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
 }
 
 void Lessee::Retry(Request& request, const LeaseOutcome& reply, Now now) {
-  if (reply.kind == LeaseOutcome::Kind::kRefused && options_.on_refused) {
-    options_.on_refused(reply.status);
-  }
+  if (!reply.status.ok() && options_.on_failure) options_.on_failure(reply.status);
   request.send_at =
       now.boot + std::max(request.backoff->Next(), reply.retry_in.value_or(Milliseconds(0)));
   next_tick_ = std::min(next_tick_, request.send_at);

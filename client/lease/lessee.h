@@ -2,12 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "client/lease/lease_options.h"
 #include "client/lease/lease_request.h"
 #include "client/lease/lease_transport.h"
 #include "client/lease/leased_ids.h"
@@ -19,38 +19,16 @@
 
 namespace firn {
 
-// A lease that its generator has lost. Until the next one, Next() fails.
-struct LeaseLoss {
-  enum class Kind : uint8_t {
-    kGone,  // the server ended it: another process may have its ids, or a copy of this one exists
-    kExpired,  // its interval has ended, and no server extended it
-  };
-  Kind kind;
-  MachineId machine;
-  std::string why;  // a sentence
-};
-
-struct LesseeOptions {
-  std::string name{};              // label for operators, at most 64 bytes
-  Milliseconds ahead{60'000};      // desired length of the interval
-  std::optional<uint32_t> rack{};  // of the machine id
-  Milliseconds attempt{2'000};     // time after which a request without an outcome is sent again
-  Milliseconds retry_first{200};   // wait after a failure; doubles with each one
-  Milliseconds retry_max{10'000};
-  // Both run on the lessee's thread, must return soon, and must not destroy the generator.
-  std::function<void(const LeaseLoss&)> on_lost{};
-  std::function<void(const Status&)> on_refused{};  // a request failed, and is repeated
-};
-
 // Obtains a lease, extends it, and obtains the next one in time.
 //
 //  1. A grant is repeated with its token until a server answers, so a lost answer costs nothing.
-//  2. A renewal has a fresh turn, which is repeated until it is answered. It shows the turn and the
-//     end that were answered last: a copy of this process cannot show both.
-//  3. The lease is used until its end, whatever servers answer, with one exception: at kGone
-//     the generator is closed at once.
-//  4. When a third of the interval is left, another lease is requested. It replaces the first, and
-//     continues in a later tick.
+//  2. A renewal has a fresh turn, which is repeated until it is answered. It names the turn that
+//  was
+//     answered last: a copy of this process cannot name it.
+//  3. The lease is used until its end, whatever servers answer, with one exception: at kGone and
+//     kOutdated the generator is closed at once.
+//  4. When a third of the interval is left, or at once after kUnknown, another lease is requested.
+//     It replaces the first, and continues in a later tick.
 //  5. A lease that was replaced is released: first its ids are closed, then the last tick is read.
 //
 // Reads no clock, owns no thread and never waits: Tick and OnReply receive the time. One thread. In
@@ -58,7 +36,7 @@ struct LesseeOptions {
 class Lessee {
  public:
   // `ids` and `entropy` must outlive this. `entropy` must be unpredictable outside tests.
-  Lessee(LesseeOptions options, LeasedIds& ids, Entropy& entropy,
+  Lessee(LeaseOptions options, LeasedIds& ids, Entropy& entropy,
          std::shared_ptr<LeaseTransport> transport, std::shared_ptr<LeaseOutcomes> replies);
   Lessee(const Lessee&) = delete;
   Lessee& operator=(const Lessee&) = delete;
@@ -118,7 +96,7 @@ class Lessee {
   void Release(Now now);
   void Lose(LeaseLoss::Kind kind, const std::string& why);
 
-  const LesseeOptions options_;
+  const LeaseOptions options_;
   LeasedIds& ids_;
   Entropy& entropy_;
   const std::shared_ptr<LeaseTransport> transport_;

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "client/lease/lease_transport.h"
 #include "client/lease/leased_ids.h"
+#include "client/lease/lessee.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 
@@ -58,7 +60,7 @@ class ReplyQueue final : public LeaseOutcomes {
 
 class LocalGenerator::Impl {
  public:
-  Impl(LesseeOptions options, std::shared_ptr<LeaseTransport> transport)
+  Impl(LeaseOptions options, std::shared_ptr<LeaseTransport> transport)
       : lessee_(WithReasons(std::move(options)), ids_, SystemEntropy(), std::move(transport),
                 replies_),
         thread_([this] { Run(); }) {}
@@ -79,8 +81,8 @@ class LocalGenerator::Impl {
 
  private:
   // The reason of the last failure, for AwaitLease.
-  LesseeOptions WithReasons(LesseeOptions options) {
-    options.on_refused = [this, next = std::move(options.on_refused)](const Status& why) {
+  LeaseOptions WithReasons(LeaseOptions options) {
+    options.on_failure = [this, next = std::move(options.on_failure)](const Status& why) {
       {
         const std::lock_guard lock(mutex_);
         reason_ = why;
@@ -126,7 +128,7 @@ class LocalGenerator::Impl {
   std::thread thread_;
 };
 
-LocalGenerator::LocalGenerator(LesseeOptions options, std::shared_ptr<LeaseTransport> transport)
+LocalGenerator::LocalGenerator(LeaseOptions options, std::shared_ptr<LeaseTransport> transport)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(transport))) {}
 
 // A forked child has neither the thread nor the locks of its parent: it leaves all of it behind.

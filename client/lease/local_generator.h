@@ -4,12 +4,13 @@
 #include <memory>
 #include <optional>
 
-#include "client/lease/lease_transport.h"
-#include "client/lease/lessee.h"
+#include "client/lease/lease_options.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
 
 namespace firn {
+
+class LeaseTransport;
 
 // Makes ids in this process, under a leased machine id that no other process has at the same time.
 //
@@ -25,7 +26,7 @@ namespace firn {
 class LocalGenerator {
  public:
   // Never fails and does not wait: until there is a lease, calls fail with the reason.
-  LocalGenerator(LesseeOptions options, std::shared_ptr<LeaseTransport> transport);
+  LocalGenerator(LeaseOptions options, std::shared_ptr<LeaseTransport> transport);
 
   // Stops the generator and tells the server which ids were used, for at most `kStopPatience`. No
   // other thread may be in a call.

@@ -133,7 +133,7 @@ class LesseeRig {
   const std::shared_ptr<SentAsks> transport_ = std::make_shared<SentAsks>();
   Lessee lessee_{{.name = "shop-1",
                   .on_lost = [this](const LeaseLoss& loss) { losses_.push_back(loss); },
-                  .on_refused = [this](const Status& why) { refusals_.push_back(why); }},
+                  .on_failure = [this](const Status& why) { refusals_.push_back(why); }},
                  ids_,
                  entropy_,
                  transport_,

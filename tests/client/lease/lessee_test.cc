@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/time/civil_time.h"
 #include "tests/client/lease/lessee_rig.h"
 #include "tests/support/in_child.h"
 
@@ -105,7 +106,8 @@ TEST(LesseeTest, ClosesTheGeneratorAt410AndAsksElsewhere) {
   rig.Reply(rig.Newest(Kind::kRenew),
             {.kind = LeaseOutcome::Kind::kGone, .status = Conflict("another process extended it")});
   EXPECT_EQ(rig.TryNext().status(),
-            Unavailable("the lease of machine id 7 was lost: another process extended it"));
+            Unavailable("the lease of machine id 7 was lost at " +
+                        FormatRfc3339(rig.clock().Wall()) + ": another process extended it"));
   ASSERT_EQ(rig.losses().size(), 1u);
   EXPECT_EQ(rig.losses()[0].kind, LeaseLoss::Kind::kGone);
   EXPECT_EQ(rig.losses()[0].machine, MachineId(7));
@@ -118,16 +120,17 @@ TEST(LesseeTest, ClosesTheGeneratorAt410AndAsksElsewhere) {
   EXPECT_EQ(rig.Next().machine, MachineId(8));
 }
 
-TEST(LesseeTest, KeepsThePromiseWhenTheServerDoesNotKnowTheLease) {
+TEST(LesseeTest, KeepsThePromiseAndAsksElsewhereWhenTheServerDoesNotKnowTheLease) {
   LesseeRig rig;
   rig.Hold();
   rig.Pass(20 * kSecond);
+  EXPECT_EQ(rig.sent(Kind::kGrant), 1u);
   rig.Reply(rig.Newest(Kind::kRenew), {.kind = LeaseOutcome::Kind::kUnknown});
   const size_t renewals = rig.sent(Kind::kRenew);
-  rig.Pass(19 * kSecond);
-  EXPECT_EQ(rig.sent(Kind::kGrant), 1u);
-  rig.Pass(2 * kSecond);  // a third of the interval is left
+  rig.Tick();
   EXPECT_EQ(rig.sent(Kind::kGrant), 2u);
+  EXPECT_EQ(rig.Newest(Kind::kGrant).ask.avoid, "10.0.0.7:7609");
+  rig.Pass(38 * kSecond);
   EXPECT_EQ(rig.sent(Kind::kRenew), renewals);
   EXPECT_EQ(rig.Next().machine, MachineId(7));
   EXPECT_TRUE(rig.losses().empty());

@@ -98,7 +98,7 @@ TEST(LocalGeneratorTest, TwoGeneratorsShareNoId) {
 
 TEST(LocalGeneratorTest, AChildOfForkGetsNoIdAndMayMakeItsOwnGenerator) {
   const auto server = std::make_shared<ServerHere>();
-  auto generator = std::make_unique<LocalGenerator>(LesseeOptions{.name = "a parent"}, server);
+  auto generator = std::make_unique<LocalGenerator>(LeaseOptions{.name = "a parent"}, server);
   ASSERT_EQ(generator->AwaitLease(Milliseconds(20'000)), Status());
   EXPECT_EQ(InChild([&] {
               if (generator->Next().ok() || generator->TryNext().ok()) return 1;
