@@ -27,6 +27,11 @@ const Json* JsonReader::Find(std::string_view name) const {
   return member == object_->end() ? nullptr : &*member;
 }
 
+const Json* JsonReader::Take(std::string_view name) {
+  asked_.push_back(name);
+  return Find(name);
+}
+
 void JsonReader::Fault(std::string_view name, std::string_view what) {
   status_ = Corrupt(Cat("\"", name, "\" ", what));
 }
@@ -130,6 +135,12 @@ JsonWriter& JsonWriter::Number(std::string_view name, int64_t value) {
 JsonWriter& JsonWriter::Flag(std::string_view name, bool value) {
   Name(name);
   json_ += value ? "true" : "false";
+  return *this;
+}
+
+JsonWriter& JsonWriter::Object(std::string_view name, std::string_view object) {
+  Name(name);
+  json_ += object;
   return *this;
 }
 

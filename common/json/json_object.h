@@ -38,6 +38,9 @@ class JsonReader {
   JsonReader& NumberIfAny(std::string_view name, int64_t& to, int64_t min, int64_t max);
   JsonReader& FlagIfAny(std::string_view name, bool& to);
 
+  // Returns the member as Find does, and counts it as read.
+  const Json* Take(std::string_view name);
+
   // Returns the members that were not read, for writing them again.
   JsonReader& Others(std::string& to);
 
@@ -62,6 +65,8 @@ class JsonWriter {
   JsonWriter& Text(std::string_view name, std::string_view value);
   JsonWriter& Number(std::string_view name, int64_t value);
   JsonWriter& Flag(std::string_view name, bool value);
+  // `object` is the text of a JSON object.
+  JsonWriter& Object(std::string_view name, std::string_view object);
   // Adds the members that a reader of the same object has set aside.
   JsonWriter& Others(std::string_view others);
 

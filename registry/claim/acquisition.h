@@ -17,6 +17,7 @@
 #include "registry/claim/tenure.h"
 #include "registry/seam/async_registry.h"
 #include "registry/state/hint.h"
+#include "registry/state/kept_bounds.h"
 
 namespace firn {
 
@@ -32,8 +33,9 @@ namespace firn {
 //     with a floor at or above every bound of ours that the cluster has lost.
 //     The hint says what the data showed before this process started. Within its era neither the
 //     root node's version nor the bound of its slot falls. In another era the floor is not below
-//     the last id time, unless the slot is retired. Otherwise the data were put back while this
-//     server was stopped: freeze.
+//     the last id time, unless the slot is retired. Nor does a bound fall under which a program
+//     may still issue by itself (KeptBounds). Otherwise the data were put back while this server
+//     was stopped: freeze.
 //  4. Survey the rack, then try the candidates one by one, each with a new nonce:
 //     base = max(id clock, the record's bound, floor); bound = base + probation + the first
 //     window, at most a day ahead of the registry's clock (Tenure::Terms::CeilingAt).
@@ -50,11 +52,13 @@ class Acquisition {
   static constexpr int kInheritsMax = 3;  // a dead predecessor's late write may intervene
   static constexpr int kLiveTriesMax = 3;
   static constexpr int kSurveysMax = 4;  // repeated if others took all candidates
+  static constexpr Milliseconds kRetrySoon{200}, kRetryLater{2'000}, kRetryMax{5'000};
 
   struct Input {
     std::optional<Grant> grant{};   // ours: checked against file, boot and inode
     bool grant_tells_time = false;  // its clock pair has set the id clock
     std::optional<Hint> hint{};
+    KeptBounds kept{};   // of leases, as the state folder had them at the start
     std::string uuid{};  // the cluster's, if it is known
     WallMs floor{};      // no claim under a root node with a lower floor
     // The claim that this process held last, before that the grant's, whatever the registry says of
@@ -104,6 +108,7 @@ class Acquisition {
   Task<Status> ReadRoot();
   Task<Status> TakeRoot(std::optional<Node> node);
   Task<Status> CheckHintedSlot();
+  Task<Status> CheckKeptBounds();
   Task<Status> FreezeBehind(WallMs floor_needed, std::string why);
   Task<Result<Won>> TakeFreeSlot();
   Task<Result<Won>> Attempt(SlotChange change);
@@ -137,6 +142,7 @@ class Acquisition {
   bool connection_lost_ = false;
   Tenure::Terms root_;  // the members that come from the root node
   std::optional<RackSplit> split_;
+  int64_t lease_share_ = 0;  // of the root node, in percent
   Task<Result<Won>> acquire_;
 };
 

@@ -128,6 +128,7 @@ void ClaimKeeper::Seek() {
       Acquisition::Input{.grant = grant_,
                          .grant_tells_time = grant_tells_time_,
                          .hint = hint_,
+                         .kept = options_.kept,
                          .uuid = uuid_,
                          .floor = lost_up_to_,
                          .last_claim = last_claim_,

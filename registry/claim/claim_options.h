@@ -7,7 +7,9 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/id/layout.h"
+#include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
+#include "registry/state/kept_bounds.h"
 #include "registry/state/owner.h"
 
 namespace firn {
@@ -29,6 +31,13 @@ struct ClaimOptions {
   Layout layout = Layout::Firn();
   uint32_t rack = 0;
   std::optional<uint32_t> worker{};  // claim only this slot
+  // The claim backs this lease (LeaseClaim): it takes slots for leases only, and of released ones
+  // only those whose bound has passed.
+  std::optional<SlotLease> lease{};
+
+  // Of leases that an earlier process of this server granted. Until they have passed, a registry
+  // that shows less has lost data.
+  KeptBounds kept{};
 
   Milliseconds window{600'000};  // how far ahead a bound is set, after the first two renewals
   Milliseconds session_timeout{10'000};

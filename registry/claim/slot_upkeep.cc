@@ -180,6 +180,7 @@ SlotChange SlotUpkeep::Change(const Nonce& word) const {
                      .host = self.host,
                      .pid = self.pid,
                      .build = self.build,
+                     .lease = options_.lease,
                      .others = terms.others},
           .live = live,
           .endpoint = self.endpoint,

@@ -93,7 +93,14 @@ class Survey {
   Surveyed Take();
 
  private:
-  void Order(const std::vector<std::string>& names);
+  // The slots of a rack, in the order of reading.
+  struct Parts {
+    std::vector<Slot> others{};
+    std::vector<Slot> for_leases{};
+  };
+  Parts Split(const std::vector<std::string>& names);
+  Task<> ReadPart(std::vector<Slot> slots);
+  void OrderPassed();
   Task<> TakePassed();
   void Keep(Slot slot, const Result<Node>& node);
   void Skip(Slot slot, const Status& why);
@@ -104,8 +111,9 @@ class Survey {
   Entropy& entropy_;
   const SlotQuery& query_;
   Surveyed found_;
-  std::vector<Slot> slots_;  // of the rack, in the order of reading
+  size_t slots_ = 0;  // of the rack, that may be taken
   std::vector<SurveyedSlot> passed_;
+  std::vector<SurveyedSlot> unused_;  // for a lease only, which prefers used slots
   size_t ahead_ = 0;
   size_t live_ = 0;
   size_t unreadable_ = 0;
@@ -131,30 +139,60 @@ Task<> Survey::ReadRackSlots() {
     found_.reason = Cat("the rack's slots cannot be listed: ", names.status().message());
     co_return;
   }
-  Order(*names);
-  for (size_t from = 0; from < slots_.size() && !found(); from += kSurveyBatch) {
-    std::vector<std::string> paths;
-    for (size_t i = from; i < std::min(slots_.size(), from + kSurveyBatch); ++i) {
-      paths.push_back(SlotPath(slots_[i]));
-    }
-    Readings batch = co_await async_registry_.ReadAll(paths);
-    for (const auto& [which, node] : batch) Keep(slots_[from + which], node);
-  }
-  if (found()) co_return;
-  std::stable_sort(passed_.begin(), passed_.end(),
-                   [](const auto& a, const auto& b) { return a.record.bound < b.record.bound; });
-  // If all claimants took the oldest first, they would compete for the same few.
-  ShuffleFirst(passed_, std::max(kSurveyBatch, passed_.size() / 2), entropy_);
-  co_await TakePassed();
+  const Parts parts = Split(*names);
+  slots_ = parts.for_leases.size() + (query_.for_lease ? 0 : parts.others.size());
+  if (!query_.for_lease) co_await ReadPart(parts.others);
+  if (!found()) co_await ReadPart(parts.for_leases);
   found_.reason = WhyNone();
 }
 
-void Survey::Order(const std::vector<std::string>& names) {
+Survey::Parts Survey::Split(const std::vector<std::string>& names) {
+  std::vector<uint32_t> workers;
   for (const std::string& name : names) {
     const auto worker = WorkerNamed(name, query_.workers);
-    if (worker.has_value()) slots_.push_back({query_.rack, *worker});
+    if (worker.has_value()) workers.push_back(*worker);
   }
-  ShuffleFirst(slots_, slots_.size(), entropy_);
+  std::sort(workers.begin(), workers.end());
+  const size_t leased = workers.size() * static_cast<size_t>(query_.lease_share) / 100;
+  Parts parts;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    const bool upper = i >= workers.size() - leased;
+    (upper ? parts.for_leases : parts.others).push_back({query_.rack, workers[i]});
+  }
+  ShuffleFirst(parts.others, parts.others.size(), entropy_);
+  ShuffleFirst(parts.for_leases, parts.for_leases.size(), entropy_);
+  return parts;
+}
+
+Task<> Survey::ReadPart(std::vector<Slot> slots) {
+  passed_.clear();
+  for (size_t from = 0; from < slots.size() && !found(); from += kSurveyBatch) {
+    std::vector<std::string> paths;
+    for (size_t i = from; i < std::min(slots.size(), from + kSurveyBatch); ++i) {
+      paths.push_back(SlotPath(slots[i]));
+    }
+    Readings batch = co_await async_registry_.ReadAll(paths);
+    for (const auto& [which, node] : batch) Keep(slots[from + which], node);
+    if (!query_.for_lease) continue;
+    OrderPassed();
+    co_await TakePassed();
+    passed_.clear();
+  }
+  if (found()) co_return;
+  if (query_.for_lease) {
+    found_.candidates = std::move(unused_);
+    co_return;
+  }
+  OrderPassed();
+  co_await TakePassed();
+}
+
+// Older bounds first, and the older half at random: if all claimants took the oldest first, they
+// would compete for the same few.
+void Survey::OrderPassed() {
+  std::stable_sort(passed_.begin(), passed_.end(),
+                   [](const auto& a, const auto& b) { return a.record.bound < b.record.bound; });
+  ShuffleFirst(passed_, std::max(kSurveyBatch, passed_.size() / 2), entropy_);
 }
 
 // Takes the first slots whose bound has passed and that have no other live holder.
@@ -199,9 +237,11 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
   }
   const SurveyedSlot surveyed{slot, node->stat.version, node->stat.created_zxid, *record, false};
   switch (FitnessOf(*record, query_)) {
-    case SlotFitness::kNeverUsed:
-      if (found_.candidates.size() < kCandidatesMax) found_.candidates.push_back(surveyed);
+    case SlotFitness::kNeverUsed: {
+      std::vector<SurveyedSlot>& unused = query_.for_lease ? unused_ : found_.candidates;
+      if (unused.size() < kCandidatesMax) unused.push_back(surveyed);
       return;
+    }
     case SlotFitness::kPassed:
       passed_.push_back(surveyed);
       return;
@@ -229,8 +269,9 @@ bool Survey::Hindered(const SurveyedSlot& slot) const {
 }
 
 std::string Survey::WhyNone() const {
-  if (slots_.empty()) return Cat("rack ", query_.rack, " has no slots");
-  return Cat("of ", slots_.size(), " slots of rack ", query_.rack, ", ", ahead_,
+  const std::string_view which = query_.for_lease ? " slots for leases" : " slots";
+  if (slots_ == 0) return Cat("rack ", query_.rack, " has no", which);
+  return Cat("of ", slots_, which, " of rack ", query_.rack, ", ", ahead_,
              " have a bound ahead (held, or left by dead processes), ", live_,
              " are live past their bound, ", kept_out_, " are reserved or retired, ", unreadable_,
              " are unreadable");

@@ -24,6 +24,10 @@ struct SlotQuery {
   WallMs now;                        // the cluster's id time
   WallMs id_time;                    // our id time, for slots that we held ourselves
   Milliseconds released_ahead{0};    // how far ahead a released slot's bound may be
+  // The part of the rack's slots, in percent, that is for leases: those with the highest workers.
+  // Leases take no other slots, and servers prefer the others.
+  int64_t lease_share = 0;
+  bool for_lease = false;
 };
 
 // A slot as read: the starting point of a claim.
@@ -60,10 +64,14 @@ struct Surveyed {
 
 // Finds slots to claim: the hinted one if it is free; otherwise unused ones, at random; otherwise
 // those whose bound has passed, at random from the older half, unless they are live and passed
-// their bound less than kLiveGrace ago.
+// their bound less than kLiveGrace ago. The slots for leases are searched only if the others have
+// none.
 //
-// Reads 32 slots at a time in random order and stops at the first batch with an unused slot, so
-// that hundreds of servers that start together neither read everything nor try the same slots.
+// For a lease: those whose bound has passed, otherwise unused ones, all from the slots for leases.
+//
+// Reads 32 slots at a time in random order and stops at the first batch with an unused slot (for a
+// lease: with a used one), so that hundreds of servers that start together neither read everything
+// nor try the same slots.
 // Skips records that cannot be read.
 Task<Surveyed> SurveySlots(AsyncRegistry* registry, Entropy* entropy, SlotQuery query);
 

@@ -1,6 +1,7 @@
 #include "registry/cluster/records.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/hex.h"
@@ -27,6 +28,19 @@ Status CheckFormat(int64_t format) {
                      PrintCommand(PrintedCommand::kInit)));
 }
 
+// Empty for the lease of another claim. One that cannot be read is ignored: nothing depends on it.
+std::optional<SlotLease> LeaseIn(const Json* member, const Nonce& holder) {
+  if (member == nullptr) return std::nullopt;
+  SlotLease lease;
+  std::string nonce;
+  JsonReader read(*member);
+  read.Text("nonce", nonce)
+      .Text("name", lease.name, SlotLease::kNameBytesMax)
+      .Text("server", lease.server);
+  const bool counts = read.status().ok() && !holder.zero() && nonce == holder.text();
+  return counts ? std::optional(std::move(lease)) : std::nullopt;
+}
+
 bool IsUuidDash(size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 
 }  // namespace
@@ -40,11 +54,9 @@ std::string FormatMeta(const ClusterMeta& meta) {
       .Number("rack_bits", meta.rack_bits)
       .Text("default_strategy", meta.default_strategy);
   if (meta.ids_since != WallMs()) write.Number("ids_since_ms", meta.ids_since.ms());
-  return write.Number("floor_ms", meta.floor.ms())
-      .Flag("frozen", meta.frozen)
-      .Text("reason", meta.reason)
-      .Others(meta.others)
-      .Done();
+  write.Number("floor_ms", meta.floor.ms());
+  if (meta.lease_share != ClusterMeta::kLeaseShare) write.Number("lease_share", meta.lease_share);
+  return write.Flag("frozen", meta.frozen).Text("reason", meta.reason).Others(meta.others).Done();
 }
 
 Result<ClusterMeta> ParseMeta(std::string_view json) {
@@ -65,6 +77,7 @@ Result<ClusterMeta> ParseMeta(std::string_view json) {
       .Text("default_strategy", meta.default_strategy)
       .NumberIfAny("ids_since_ms", ids_since, 0, kTimeMax)
       .Number("floor_ms", floor, 0, kTimeMax)
+      .NumberIfAny("lease_share", meta.lease_share, 0, 100)
       .Flag("frozen", meta.frozen)
       .Text("reason", meta.reason, ClusterMeta::kReasonBytesMax)
       .Others(meta.others);
@@ -100,9 +113,18 @@ Status LedgerLimit::CheckEnd(int64_t to) const { return to <= end ? Status() : I
 // Segment tags have ledgers, so each must be defined.
 bool IsDefaultStrategy(std::string_view text) { return text.empty() || text == "snowflake"; }
 
+bool IsLeaseName(std::string_view text) {
+  static constexpr std::string_view kMarks = "-_.:/@";
+  return !text.empty() && text.size() <= SlotLease::kNameBytesMax &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  kMarks.find(c) != std::string_view::npos;
+         });
+}
+
 std::string FormatSlotRecord(const SlotRecord& record) {
-  return JsonWriter()
-      .Text("nonce", record.nonce.text())
+  JsonWriter write;
+  write.Text("nonce", record.nonce.text())
       .Text("word", record.word.text())
       .Number("bound_ms", record.bound.ms())
       .Text("owner", record.owner)
@@ -110,9 +132,15 @@ std::string FormatSlotRecord(const SlotRecord& record) {
       .Text("host", record.host)
       .Number("pid", record.pid)
       .Text("build", record.build)
-      .Flag("retired", record.retired)
-      .Others(record.others)
-      .Done();
+      .Flag("retired", record.retired);
+  if (record.lease.has_value() && !record.nonce.zero()) {
+    write.Object("lease", JsonWriter()
+                              .Text("nonce", record.nonce.text())
+                              .Text("name", record.lease->name)
+                              .Text("server", record.lease->server)
+                              .Done());
+  }
+  return write.Others(record.others).Done();
 }
 
 Result<SlotRecord> ParseSlotRecord(std::string_view json) {
@@ -130,10 +158,12 @@ Result<SlotRecord> ParseSlotRecord(std::string_view json) {
       .Text("host", record.host)
       .Number("pid", record.pid, 0)
       .Text("build", record.build)
-      .Flag("retired", record.retired)
-      .Others(record.others);
+      .Flag("retired", record.retired);
+  const Json* const lease = read.Take("lease");
+  read.Others(record.others);
   FIRN_TRY(read.status().WithContext("the slot's record"));
   FIRN_ASSIGN(record.nonce, Nonce::Parse(nonce));
+  record.lease = LeaseIn(lease, record.nonce);
   FIRN_ASSIGN(record.word, Nonce::Parse(word));
   record.bound = WallMs(bound);
   record.since = WallMs(since);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,10 +17,11 @@ namespace firn {
 //   /                                {"format":2,"uuid":..,"era":"<32 hex>","layout":"firn",
 //                                     "rack_bits":2,"default_strategy":"","ids_since_ms":..,
 //                                     "floor_ms":..,
-//                                     "frozen":false,"reason":""}
+//                                     "lease_share":50,"frozen":false,"reason":""}
 //   /machines/<rack>/<worker>        {"nonce":"<32 hex>","word":"<32 hex>","bound_ms":..,
 //                                     "owner":"firn.7609.2130706433.9e107d9d372bb682",
-//                                     "since_ms":..,"host":..,"pid":..,"build":..,"retired":false}
+//                                     "since_ms":..,"host":..,"pid":..,"build":..,"retired":false,
+//                                     "lease":{"nonce":"<32 hex>","name":..,"server":..}}
 //   /machines/<rack>/<worker>/live   {"endpoint":"10.1.2.3:7609","nonce":"<32 hex>",
 //                                     "format":2}                                      ephemeral
 //
@@ -38,6 +40,7 @@ struct ClusterMeta {
   // The formats that this program supports. Format 1 was that of Firn 0.1.
   static constexpr int64_t kFormatOldest = 2, kFormat = 2;
   static constexpr size_t kReasonBytesMax = 1000;
+  static constexpr int64_t kLeaseShare = 50;
 
   int64_t format = kFormat;  // the cluster's format: raised by `firn upgrade`, never lowered
   std::string uuid;
@@ -49,13 +52,30 @@ struct ClusterMeta {
   std::string default_strategy{};
   // No id of an undefined tag is older. Written if there is a default strategy; 0: unknown.
   WallMs ids_since{};
-  WallMs floor;         // no claim begins below it
+  WallMs floor;  // no claim begins below it
+  // The part of each rack's machine ids, in percent, that is for leases: the upper one. Written
+  // unless it is kLeaseShare.
+  int64_t lease_share = kLeaseShare;
   bool frozen = false;  // no server may claim
   std::string reason;   // of the freeze, as a sentence
   std::string others{};
 
   friend bool operator==(const ClusterMeta&, const ClusterMeta&) = default;
 };
+
+// The lease that a slot's claim backs: a program issues ids of the machine id by itself. Servers
+// that do not know leases hand this member on, so it counts only with the nonce of its record.
+struct SlotLease {
+  static constexpr size_t kNameBytesMax = 64;
+
+  std::string name;    // chosen by the program: a label, not unique
+  std::string server;  // the address of the server that granted it
+
+  friend bool operator==(const SlotLease&, const SlotLease&) = default;
+};
+
+// Whether the text can name a lease: 1 to 64 letters, digits, or characters of "-_.:/@".
+bool IsLeaseName(std::string_view text);
 
 // A slot's record: the holder, which owns the slot's time up to `bound`.
 struct SlotRecord {
@@ -70,6 +90,7 @@ struct SlotRecord {
   int64_t pid = 0;
   std::string build{};
   bool retired = false;  // by `firn restore`: never claimed again
+  std::optional<SlotLease> lease{};
   std::string others{};
 
   bool never_used() const { return nonce.zero() && bound == WallMs(); }

@@ -169,6 +169,46 @@ TEST_F(SurveyTest, SkipsAnUnguardedSlotWithAnAlarm) {
   EXPECT_NE(surveyed_.alarms[0].find("firn restore"), std::string::npos);
 }
 
+TEST_F(SurveyTest, AServerTakesSlotsForLeasesOnlyIfTheOthersAreInUse) {
+  query_.lease_share = 25;  // workers 75 to 99
+  for (int i = 0; i < 20; ++i) {
+    for (const SurveyedSlot& found : Run().candidates) EXPECT_LT(found.slot.worker, 75u);
+  }
+  // A used slot of its own part is better than an unused one of the other.
+  for (uint32_t worker = 0; worker < 75; ++worker) Put(worker, Used(kAsked - Milliseconds(1)));
+  for (const SurveyedSlot& found : Run().candidates) EXPECT_LT(found.slot.worker, 75u);
+  for (uint32_t worker = 0; worker < 75; ++worker) Put(worker, Used(kAsked + Milliseconds(1)));
+  ASSERT_FALSE(Run().candidates.empty());
+  for (const SurveyedSlot& found : surveyed_.candidates) EXPECT_GE(found.slot.worker, 75u);
+}
+
+TEST_F(SurveyTest, ALeaseTakesUsedSlotsFirstAndOnlyThoseForLeases) {
+  query_.lease_share = 25;
+  query_.for_lease = true;
+  ASSERT_FALSE(Run().candidates.empty());
+  for (const SurveyedSlot& found : surveyed_.candidates) EXPECT_GE(found.slot.worker, 75u);
+  Put(80, Used(kAsked - Milliseconds(1)));
+  ASSERT_EQ(Run().candidates.size(), 1u);
+  EXPECT_EQ(surveyed_.candidates[0].slot.worker, 80u);
+  for (uint32_t worker = 75; worker < 100; ++worker) Put(worker, Used(kAsked + Milliseconds(1)));
+  EXPECT_TRUE(Run().candidates.empty());
+  EXPECT_NE(Run().reason.find("of 25 slots for leases of rack 0, 25 have a bound ahead"),
+            std::string::npos)
+      << Run().reason;
+  query_.lease_share = 0;
+  EXPECT_EQ(Run().reason, "rack 0 has no slots for leases");
+}
+
+TEST_F(SurveyTest, ALeaseTakesAReleasedSlotOnlyAfterItsBound) {
+  query_.lease_share = 100;
+  query_.for_lease = true;
+  PutAll(kAsked + Milliseconds(1));
+  Put(50, Used(kAsked + Milliseconds(1), Nonce()));
+  EXPECT_TRUE(Run().candidates.empty());
+  Put(50, Used(kAsked, Nonce()));
+  ASSERT_EQ(Run().candidates.size(), 1u);
+}
+
 TEST_F(SurveyTest, ARequestedWorkerIsTheOnlyCandidate) {
   query_.worker = 9;
   EXPECT_EQ(Run().candidates.size(), 1u);

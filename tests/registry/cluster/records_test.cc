@@ -109,6 +109,42 @@ TEST(RecordsTest, RefusesForeignAndDamagedRecordsWithAReason) {
   }
 }
 
+TEST(RecordsTest, ALeaseCountsOnlyWithTheNonceOfItsRecord) {
+  SlotRecord record{.nonce = Nonce(1, 2), .bound = WallMs(9), .lease = SlotLease{"shop", "h:1"}};
+  std::string text = FormatSlotRecord(record);
+  const Result<SlotRecord> read = ParseSlotRecord(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, record);
+  // A server that does not know leases replaces the nonce and hands the member on.
+  text.replace(text.find(Nonce(1, 2).text()), Nonce::kTextBytes, Nonce(3, 4).text());
+  ASSERT_TRUE(ParseSlotRecord(text).ok());
+  EXPECT_FALSE(ParseSlotRecord(text)->lease);
+  EXPECT_EQ(ParseSlotRecord(text)->others, "");
+  record.nonce = Nonce();
+  EXPECT_EQ(FormatSlotRecord(record).find("lease"), std::string::npos);
+}
+
+TEST(RecordsTest, TheShareOfLeasesIsHalfUnlessItIsWritten) {
+  ClusterMeta meta = SomeMeta();
+  EXPECT_EQ(FormatMeta(meta).find("lease_share"), std::string::npos);
+  EXPECT_EQ(ParseMeta(FormatMeta(meta))->lease_share, 50);
+  meta.lease_share = 10;
+  EXPECT_EQ(ParseMeta(FormatMeta(meta))->lease_share, 10);
+  meta.lease_share = 101;
+  EXPECT_FALSE(ParseMeta(FormatMeta(meta)).ok());
+}
+
+TEST(RecordsTest, ALeasesNameHas1To64PlainCharacters) {
+  for (const char* name : {"a", "checkout-7f9c", "shop/eu:1@host_2.example"}) {
+    EXPECT_TRUE(IsLeaseName(name)) << name;
+  }
+  for (const std::string& name : {std::string(), std::string(65, 'a'), std::string("a b"),
+                                  std::string("a\n"), std::string("\xc3\xa4")}) {
+    EXPECT_FALSE(IsLeaseName(name)) << name;
+  }
+  EXPECT_TRUE(IsLeaseName(std::string(64, 'a')));
+}
+
 TEST(RecordsTest, MembersOfALaterVersionAreKept) {
   const std::string later = R"("reserved":{"until":7,"by":["a",null,1.5]},"x":[[]],"y":false})";
   const auto with = [&later](std::string json) {

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/units.h"
+#include "common/time/entropy.h"
+#include "registry/claim/acquisition.h"
+#include "registry/claim/claim_options.h"
+#include "registry/claim/claim_status.h"
+#include "registry/claim/keeper_time.h"
+#include "registry/claim/slot_upkeep.h"
+#include "registry/claim/tenure.h"
+#include "registry/seam/coordinator.h"
+
+namespace firn {
+
+// The claim that backs one lease of a machine id. It is claimed once, renewed and released by the
+// protocol of every claim (RULES.md), and never claimed a second time. WHY-LEASES-HOLD.md, beside
+// this file, contains the argument.
+//
+// Nothing of it outlives the process: it has no grant file and no hint, inherits nothing, and
+// leaves the id clock alone. What programs may issue is decided by its owner, which must never
+// promise ids at or above bound().
+//
+//  claiming    One attempt (Acquisition). Refused: the end, with a reason -> refused.
+//  held        Renewed. `ending` afterwards, as the cluster was restored or changed: the bound is
+//              not raised any more.
+//  gone        The slot has another holder, or was lost without a freeze: no id may be issued.
+//  releasing   After Release -> ended.
+//
+// A state machine like ClaimKeeper: it reads no clock and never sleeps. Owned by the control
+// thread. The destructor releases nothing, like kill -9.
+class LeaseClaim {
+ public:
+  enum class State { kClaiming, kRefused, kHeld, kGone, kReleasing, kEnded };
+
+  struct Input {
+    std::string uuid{};   // the cluster's, if it is known
+    int64_t session = 0;  // of the coordinator; 0: not connected
+    ClaimHooks hooks{};
+  };
+
+  // `options` must have passed Check and name the lease. The references must outlive the object.
+  LeaseClaim(ClaimOptions options, Coordinator& coordinator, Entropy& entropy, Input input,
+             const KeeperTime& now);
+  LeaseClaim(const LeaseClaim&) = delete;
+  LeaseClaim& operator=(const LeaseClaim&) = delete;
+
+  // As Keeper::OnSession.
+  void OnSession(const SessionEvent& event);
+
+  // Does everything that is due. Cheap if nothing is.
+  void Tick(const KeeperTime& now);
+
+  // Sets the bound to `bound` and the nonce to zero, so that the slot is free from then on. No
+  // program may issue at or above it. Only while it is held; call Tick until the state is kEnded.
+  void Release(WallMs bound, BootMs until);
+
+  State state() const { return state_; }
+  // Why it was refused, is gone, will not be renewed, or was not released; otherwise empty.
+  const std::string& reason() const { return reason_; }
+  // Of a refused claim: when to try again.
+  Milliseconds retry_after() const { return retry_after_; }
+  // Whether the bound is final.
+  bool ending() const { return upkeep_ != nullptr && upkeep_->fate() != SlotUpkeep::Fate::kHeld; }
+  // Set once it was held; kept until the object ends.
+  const std::optional<Tenure>& tenure() const { return tenure_; }
+
+ private:
+  void FinishAcquisition();
+
+  const ClaimOptions options_;
+  Coordinator& coordinator_;
+  Entropy& entropy_;
+  const ClaimHooks hooks_;
+  State state_ = State::kClaiming;
+  KeeperTime now_;
+  int64_t session_;
+  std::string reason_;
+  Milliseconds retry_after_{0};
+  std::unique_ptr<Acquisition> acquisition_;
+  std::optional<Tenure> tenure_;
+  std::unique_ptr<SlotUpkeep> upkeep_;
+};
+
+}  // namespace firn

@@ -1,0 +1,77 @@
+#include "registry/state/kept_bounds.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "common/base/cat.h"
+#include "common/base/parse.h"
+#include "registry/cluster/records.h"
+
+namespace firn {
+namespace {
+
+constexpr std::string_view kFirstWords = "firn-leases 1 ";
+constexpr std::string_view kNoCluster = "-";
+
+// Takes the text before the next `end`, and that.
+std::optional<std::string_view> TakeUpTo(char end, std::string_view& text) {
+  const size_t at = text.find(end);
+  if (at == text.npos) return std::nullopt;
+  const std::string_view taken = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return taken;
+}
+
+Result<KeptBound> ParseLine(std::string_view line) {
+  std::array<std::string_view, 5> words{};
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    words[i] = TakeUpTo(' ', line).value_or(std::string_view());
+  }
+  words.back() = line;
+  const auto rack = ParseNumber<uint32_t>(words[0]);
+  const auto worker = ParseNumber<uint32_t>(words[1]);
+  const Result<Nonce> era = Nonce::Parse(words[2]);
+  const auto created = ParseNumber<int64_t>(words[3]);
+  const auto bound = ParseNumber<int64_t>(words[4]);
+  if (!rack || !worker || !era.ok() || !created || !bound || *bound < 0 ||
+      *bound > kRecordTimeMax.ms()) {
+    return Corrupt(Cat("a line is not a slot with its bound: ", line));
+  }
+  return KeptBound{{*rack, *worker}, *era, *created, WallMs(*bound)};
+}
+
+}  // namespace
+
+WallMs KeptBounds::highest() const {
+  WallMs highest;
+  for (const KeptBound& one : bounds) highest = std::max(highest, one.bound);
+  return highest;
+}
+
+std::string FormatKeptBounds(const KeptBounds& kept) {
+  std::string text = Cat(kFirstWords, kept.uuid.empty() ? kNoCluster : kept.uuid, "\n");
+  for (const KeptBound& one : kept.bounds) {
+    text += Cat(one.slot.rack, " ", one.slot.worker, " ", one.era.text(), " ", one.created_zxid,
+                " ", one.bound.ms(), "\n");
+  }
+  return Cat(text, "end ", kept.bounds.size(), "\n");
+}
+
+Result<KeptBounds> ParseKeptBounds(std::string_view text) {
+  KeptBounds kept;
+  std::optional<std::string_view> line = TakeUpTo('\n', text);
+  if (!line || !line->starts_with(kFirstWords)) {
+    return Corrupt(Cat("its first line does not begin with '", kFirstWords, "'"));
+  }
+  line->remove_prefix(kFirstWords.size());
+  if (*line != kNoCluster) kept.uuid = *line;
+  while ((line = TakeUpTo('\n', text))) {
+    if (*line == Cat("end ", kept.bounds.size()) && text.empty()) return kept;
+    FIRN_ASSIGN(const KeptBound one, ParseLine(*line));
+    kept.bounds.push_back(one);
+  }
+  return Corrupt("its last line is missing or does not match the number of bounds");
+}
+
+}  // namespace firn

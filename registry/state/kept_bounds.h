@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "registry/cluster/nonce.h"
+#include "registry/cluster/slot.h"
+
+namespace firn {
+
+// A slot's bound that the registry has acknowledged, and below which a program may issue ids by
+// itself. Until that time no intact registry shows a lower bound of the slot, or another creation.
+struct KeptBound {
+  Slot slot{};
+  Nonce era{};               // of the registry's data
+  int64_t created_zxid = 0;  // of the slot's record
+  WallMs bound{};
+
+  friend bool operator==(const KeptBound&, const KeptBound&) = default;
+};
+
+// The bounds that a server keeps on its disk, so that its next start notices a registry that has
+// lost them. They permit nothing. A value.
+//
+//   firn-leases 1 <uuid of the cluster, or ->
+//   <rack> <worker> <era> <created_zxid> <bound_ms>
+//   end <number of bounds>
+struct KeptBounds {
+  std::string uuid{};
+  std::vector<KeptBound> bounds{};
+
+  // The highest of them; 0: there is none.
+  WallMs highest() const;
+
+  friend bool operator==(const KeptBounds&, const KeptBounds&) = default;
+};
+
+inline constexpr size_t kKeptBoundsBytesMax = 1 << 20;
+
+std::string FormatKeptBounds(const KeptBounds& kept);
+// kCorrupt, with a reason, if the text is not exactly that.
+Result<KeptBounds> ParseKeptBounds(std::string_view text);
+
+}  // namespace firn
