@@ -1,0 +1,80 @@
+#include "server/lease/lease_bounds.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kRetryAfter{500};
+
+}  // namespace
+
+LeaseBounds::LeaseBounds(LeaseMemory& memory, KeptBounds earlier)
+    : memory_(memory), uuid_(std::move(earlier.uuid)) {
+  for (const KeptBound& one : earlier.bounds) wanted_[one.slot] = one;
+  durable_ = wanted_;
+}
+
+void LeaseBounds::Keep(const std::string& uuid, const KeptBound& bound) {
+  const auto known = wanted_.find(bound.slot);
+  if (known != wanted_.end() && known->second == bound && uuid == uuid_) return;
+  // The bounds of another cluster say nothing about this one.
+  if (std::exchange(uuid_, uuid) != uuid) wanted_.clear();
+  wanted_[bound.slot] = bound;
+  changed_ = true;
+}
+
+bool LeaseBounds::Covers(Slot slot, WallMs bound) const {
+  const auto kept = durable_.find(slot);
+  const auto wanted = wanted_.find(slot);
+  // A bound that is about to be lowered covers nothing any more.
+  const bool stays = wanted != wanted_.end() && wanted->second.bound >= bound;
+  return stays && kept != durable_.end() && kept->second.bound >= bound;
+}
+
+bool LeaseBounds::IsAtMost(Slot slot, WallMs bound) const {
+  const auto above = [&](const Table& table) {
+    const auto kept = table.find(slot);
+    return kept != table.end() && kept->second.bound > bound;
+  };
+  return !above(durable_) && !above(wanted_) && !(in_flight_ && above(*in_flight_));
+}
+
+void LeaseBounds::Tick(BootMs boot, WallMs now, Milliseconds margin) {
+  std::erase_if(wanted_, [&](const auto& one) { return one.second.bound + margin <= now; });
+  if (changed_ && !in_flight_ && boot >= write_at_) Write(boot);
+}
+
+void LeaseBounds::Write(BootMs boot) {
+  changed_ = false;
+  write_at_ = boot + kRetryAfter;
+  in_flight_ = wanted_;
+  KeptBounds kept{.uuid = uuid_};
+  for (const auto& [slot, one] : wanted_) kept.bounds.push_back(one);
+  memory_.Keep(FormatKeptBounds(kept),
+               [weak = std::weak_ptr<LeaseBounds*>(self_)](const Status& done) {
+                 if (const auto self = weak.lock()) (*self)->NoteWritten(done);
+               });
+}
+
+// After a failure the file has the old or the new text. What both have is certain: a slot's bound
+// is lowered only after all promises for it, and raised only after that was durable.
+void LeaseBounds::NoteWritten(const Status& kept) {
+  trouble_ = kept;
+  if (kept.ok()) {
+    durable_ = *std::move(in_flight_);
+    write_at_ = {};
+  } else {
+    changed_ = true;
+  }
+  in_flight_.reset();
+}
+
+WallMs LeaseBounds::highest() const {
+  WallMs highest;
+  for (const auto& [slot, one] : wanted_) highest = std::max(highest, one.bound);
+  return highest;
+}
+
+}  // namespace firn

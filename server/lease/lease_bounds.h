@@ -1,0 +1,79 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "registry/cluster/slot.h"
+#include "registry/state/kept_bounds.h"
+
+namespace firn {
+
+// A file that outlives the machine.
+class LeaseMemory {
+ public:
+  using Kept = std::function<void(const Status& kept)>;
+
+  virtual ~LeaseMemory() = default;
+
+  // Starts to replace the file's text and returns at once. `done` is called on the control thread,
+  // later: ok once the text is durable; after a failure the file may have either text. One at a
+  // time.
+  virtual void Keep(std::string text, Kept done) = 0;
+};
+
+// The bounds under which programs may issue by themselves, in this server's state folder. Otherwise
+// a start would not notice that the registry has lost them: a lessee reads no registry.
+//
+//  1. A bound is in the file before ids below it are promised. It is one that the registry has
+//     acknowledged, so an intact registry never shows less.
+//  2. Before a slot is released at a lower bound, the file has that lower bound.
+//  3. A bound leaves the file when every clock has passed it.
+//
+// The file is written only when a promise is above its bound, about once a claim window for each
+// lease. Owned by the control thread.
+class LeaseBounds {
+ public:
+  // `earlier` is what an earlier process of this server has left. `memory` must outlive it.
+  LeaseBounds(LeaseMemory& memory, KeptBounds earlier);
+  LeaseBounds(const LeaseBounds&) = delete;
+  LeaseBounds& operator=(const LeaseBounds&) = delete;
+
+  // Puts a slot's bound into the file, soon. `uuid` is the cluster's.
+  void Keep(const std::string& uuid, const KeptBound& bound);
+
+  // Whether the file certainly has at least, or at most, that bound for the slot.
+  bool Covers(Slot slot, WallMs bound) const;
+  bool IsAtMost(Slot slot, WallMs bound) const;
+
+  // Starts a write that is due, and drops bounds that `now` has passed by `margin`.
+  void Tick(BootMs boot, WallMs now, Milliseconds margin);
+
+  // Why the last write failed; ok if it did not.
+  const Status& trouble() const { return trouble_; }
+  // The highest bound in it; 0: there is none.
+  WallMs highest() const;
+
+ private:
+  using Table = std::map<Slot, KeptBound>;
+
+  void Write(BootMs boot);
+  void NoteWritten(const Status& kept);
+
+  LeaseMemory& memory_;
+  std::string uuid_;
+  Table wanted_;
+  Table durable_;
+  std::optional<Table> in_flight_{};
+  bool changed_ = false;
+  Status trouble_;
+  BootMs write_at_;  // not before
+  // For answers that come after the object's end.
+  const std::shared_ptr<LeaseBounds*> self_ = std::make_shared<LeaseBounds*>(this);
+};
+
+}  // namespace firn

@@ -1,0 +1,65 @@
+#include "server/lease/lease_file.h"
+
+#include <mutex>
+#include <utility>
+
+#include <fcntl.h>
+
+#include "common/base/files.h"
+#include "common/log/log.h"
+
+namespace firn {
+
+struct LeaseFile::Shared {
+  explicit Shared(PostToLeases with) : post(std::move(with)) {}
+
+  std::mutex mutex{};
+  PostToLeases post;  // under mutex, as the next; empty after the file's end
+  Kept done{};
+};
+
+LeaseFile::LeaseFile(const std::string& stem, PostToLeases post)
+    : path_(PathOf(stem)),
+      shared_(std::make_shared<Shared>(std::move(post))),
+      writer_([shared = shared_](const std::string& path, std::string_view bytes) {
+        const Status kept = ReplaceFile(path, {.path = path + ".new", .mode = 0600}, bytes);
+        const std::scoped_lock lock(shared->mutex);
+        if (shared->post)
+          shared->post([done = std::exchange(shared->done, {}), kept] {
+            if (done) done(kept);
+          });
+        return kept;
+      }) {}
+
+LeaseFile::~LeaseFile() {
+  const std::scoped_lock lock(shared_->mutex);
+  shared_->post = {};
+}
+
+Result<KeptBounds> LeaseFile::ReadFrom(const std::string& stem) {
+  const std::string path = PathOf(stem);
+  Result<std::string> text = ReadRegularFile(path, kKeptBoundsBytesMax, O_NOFOLLOW);
+  if (text.code() == Code::kNotFound) return KeptBounds();
+  if (!text.ok()) return text.status();
+  Result<KeptBounds> kept = ParseKeptBounds(*text);
+  return kept.ok() ? kept : kept.status().WithContext(path);
+}
+
+KeptBounds LeaseFile::ReadOrLog(const std::string& stem) {
+  if (stem.empty()) return {};
+  Result<KeptBounds> kept = ReadFrom(stem);
+  if (kept.ok()) return *std::move(kept);
+  LogError("leases_unreadable")
+      << "cannot check that the registry still has the bounds of earlier leases: " << kept.status();
+  return {};
+}
+
+void LeaseFile::Keep(std::string text, Kept done) {
+  {
+    const std::scoped_lock lock(shared_->mutex);
+    shared_->done = std::move(done);
+  }
+  writer_.Replace(path_, std::move(text));
+}
+
+}  // namespace firn

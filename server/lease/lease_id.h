@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+#include "common/time/entropy.h"
+
+namespace firn {
+
+// The secret id of a lease: 128 random bits and the address of the server that granted it. Safe in
+// a URL's path.
+//
+//   <32 hex digits>.<the server's address, each byte as two hex digits>
+std::string DrawLeaseId(Entropy& entropy, std::string_view server);
+
+// Returns the server that an id names. kInvalid if it is no such id.
+Result<std::string> ServerOfLease(std::string_view id);
+
+// Whether the text can be a token or a turn: 32 lower-case hexadecimal digits.
+bool IsLeaseToken(std::string_view text);
+
+}  // namespace firn

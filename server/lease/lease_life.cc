@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <utility>
+
+#include "common/log/log.h"
+#include "common/time/civil_time.h"
+#include "server/lease/lease_table.h"
+
+// The life of a LeaseTable's leases: what is promised, how they end, and how their slots are
+// released.
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kRenewMin{100};
+
+}  // namespace
+
+// --- promises ------------------------------------------------------------------------------------
+
+// Rule 2. The id clock of this server may be behind the slot's time: then the interval counts from
+// where it begins.
+firn::Tick LeaseTable::EndFor(const Lease& lease, Milliseconds ahead) const {
+  const Tenure& tenure = lease.tenure();
+  const WallMs from = std::max(now_.id_time, tenure.terms().base);
+  const firn::Tick end = layout().TickAt(std::min(from + ahead, tenure.bound()));
+  return std::max({end, lease.promised, lease.from()});
+}
+
+void LeaseTable::Promise(Lease& lease, firn::Tick until, Done done) {
+  lease.promised = std::max(lease.promised, until);
+  lease.waiting.push_back({std::move(done), until});
+  Flush(lease);
+}
+
+// Answers once the disk has a bound at or above everything promised (rule 7).
+void LeaseTable::Flush(Lease& lease) {
+  if (lease.waiting.empty()) return;
+  const Tenure::Terms& terms = lease.tenure().terms();
+  std::vector<Waiting> answers;
+  if (!bounds_.Covers(terms.slot, layout().StartOf(lease.promised))) {
+    bounds_.Keep(terms.uuid, {terms.slot, terms.era, terms.created_zxid, terms.bound});
+    if (bounds_.trouble().ok()) return;
+    std::swap(answers, lease.waiting);
+    for (const Waiting& one : answers) {
+      Refuse(LeaseVerdict::kLater,
+             "the state folder cannot be written: " + bounds_.trouble().message(), one.done);
+    }
+    return;
+  }
+  std::swap(answers, lease.waiting);
+  for (const Waiting& one : answers) {
+    one.done({.verdict = LeaseVerdict::kGranted,
+              .server = options_.address,
+              .terms = TermsOf(lease, one.until)});
+  }
+}
+
+LeaseTerms LeaseTable::TermsOf(const Lease& lease, firn::Tick until) const {
+  const Tenure::Terms& terms = lease.tenure().terms();
+  const Milliseconds left = layout().StartOf(until) - now_.id_time;
+  return {.lease = lease.id,
+          .number = lease.number,
+          .machine = terms.machine,
+          .worker = terms.slot.worker,
+          .rack = terms.slot.rack,
+          .from = lease.from(),
+          .until = until,
+          .renew_in = std::max(left / 3, kRenewMin),
+          .ending = lease.claim->ending()};
+}
+
+void LeaseTable::Grant(Lease& lease) {
+  lease.granted = true;
+  ++counts_.granted;
+  LogInfo("lease_granted")
+          .With("lease", lease.number)
+          .With("machine", lease.tenure().terms().machine.value())
+      << lease.title() << ": machine id " << lease.tenure().terms().machine.value();
+  lease.first_until = EndFor(lease, std::min(lease.ask.ahead, kFirstAhead));
+  lease.promised = lease.first_until;
+  for (Waiting& one : lease.waiting) one.until = lease.first_until;
+}
+
+void LeaseTable::Revoke(Lease& lease, std::string why) {
+  const WallMs from = lease.tenure().terms().base;
+  const WallMs until = layout().StartOf(lease.promised);
+  LogError("lease_revoked").With("lease", lease.number)
+      << lease.title() << " of machine id " << lease.tenure().terms().machine.value()
+      << " is revoked: " << why << "; its ids from " << FormatRfc3339(from) << " to "
+      << FormatRfc3339(until) << " may be duplicated";
+  lease.revoked = std::move(why);
+  std::vector<Waiting> answers;
+  std::swap(answers, lease.waiting);
+  for (const Waiting& one : answers) Refuse(LeaseVerdict::kRevoked, lease.revoked, one.done);
+}
+
+// --- the control thread's turn -------------------------------------------------------------------
+
+void LeaseTable::Tick(const KeeperTime& now, Server server) {
+  now_ = now;
+  server_ = std::move(server);
+  // An answer may be followed by a call, so the table must not change while it is walked.
+  std::vector<std::string> over;
+  for (const auto& [id, lease] : leases_) {
+    if (!TickLease(*lease)) over.push_back(id);
+  }
+  for (const std::string& id : over) {
+    const Lease& lease = *leases_.at(id);
+    Close(id, lease.granted ? layout().StartOf(lease.promised) : WallMs());
+  }
+  std::erase_if(ended_, [this](Ended& ended) { return !TickEnded(ended); });
+  bounds_.Tick(now.clocks.boot, now.id_time, 2 * options_.claim.skew_max);
+}
+
+// False: it has ended.
+bool LeaseTable::TickLease(Lease& lease) {
+  // Rule 6. Before anything else: a bound that has passed ends the claim, too.
+  if (lease.granted && now_.id_time >= layout().StartOf(lease.promised)) {
+    if (lease.revoked.empty()) ++counts_.expired;
+    LogInfo("lease_expired").With("lease", lease.number)
+        << lease.title() << " was not renewed in time";
+    return false;
+  }
+  lease.claim->Tick(now_);
+  switch (lease.claim->state()) {
+    case LeaseClaim::State::kRefused: {
+      std::vector<Waiting> answers;
+      std::swap(answers, lease.waiting);
+      for (const Waiting& one : answers) {
+        Refuse(LeaseVerdict::kLater, lease.claim->reason(), one.done);
+      }
+      return false;
+    }
+    case LeaseClaim::State::kHeld:
+      if (!lease.granted) Grant(lease);
+      break;
+    case LeaseClaim::State::kGone:
+      if (lease.revoked.empty()) {
+        ++counts_.lost;
+        Revoke(lease, lease.claim->reason());
+      }
+      return true;
+    case LeaseClaim::State::kClaiming:
+    case LeaseClaim::State::kReleasing:
+    case LeaseClaim::State::kEnded:
+      return true;
+  }
+  highest_bound_ = std::max(highest_bound_, lease.tenure().bound());
+  Flush(lease);
+  return true;
+}
+
+// The lease leaves the table; from then on nothing extends it. Its slot is released at `bound`.
+void LeaseTable::Close(const std::string& id, WallMs bound) {
+  const auto found = leases_.find(id);
+  const std::unique_ptr<Lease> lease = std::move(found->second);
+  leases_.erase(found);
+  ids_.erase(lease->ask.token);
+  for (const Waiting& one : lease->waiting) {
+    Refuse(LeaseVerdict::kLater, "the lease has ended; use another token", one.done);
+  }
+  if (lease->claim->state() != LeaseClaim::State::kHeld || lease->claim->ending()) return;
+  const Tenure::Terms& terms = lease->tenure().terms();
+  bounds_.Keep(terms.uuid, {terms.slot, terms.era, terms.created_zxid, bound});
+  ended_.push_back({std::move(lease->claim), bound});
+}
+
+// Rules 6 and 7: a zero nonce lets servers claim the slot although its bound is ahead, so it is
+// written only when that is near. The disk has the lower bound before. False: it is over.
+bool LeaseTable::TickEnded(Ended& ended) {
+  LeaseClaim& claim = *ended.claim;
+  claim.Tick(now_);
+  const bool over =
+      claim.state() != LeaseClaim::State::kHeld && claim.state() != LeaseClaim::State::kReleasing;
+  if (over || (claim.ending() && !ended.asked)) return false;
+  const bool may = bounds_.IsAtMost(claim.tenure()->terms().slot, ended.bound) &&
+                   now_.id_time + kReleaseAhead >= ended.bound;
+  if (ended.asked || !may) return true;
+  ended.asked = true;
+  claim.Release(ended.bound, now_.clocks.boot + options_.claim.release_wait);
+  return true;
+}
+
+void LeaseTable::Stop() { stopped_ = true; }
+
+// --- reports -------------------------------------------------------------------------------------
+
+std::vector<LeaseShown> LeaseTable::List() const {
+  std::vector<LeaseShown> shown;
+  for (const auto& [id, lease] : leases_) {
+    if (!lease->granted) continue;
+    const Tenure::Terms& terms = lease->tenure().terms();
+    shown.push_back({.number = lease->number,
+                     .name = lease->ask.name,
+                     .machine = terms.machine,
+                     .worker = terms.slot.worker,
+                     .rack = terms.slot.rack,
+                     .from = layout().StartOf(lease->from()),
+                     .until = layout().StartOf(lease->promised),
+                     .bound = terms.bound,
+                     .ending = lease->claim->ending(),
+                     .trouble = lease->revoked.empty() ? lease->claim->reason() : lease->revoked});
+  }
+  std::sort(shown.begin(), shown.end(),
+            [](const LeaseShown& a, const LeaseShown& b) { return a.number < b.number; });
+  return shown;
+}
+
+LeaseCounts LeaseTable::counts() const {
+  LeaseCounts counts = counts_;
+  counts.held = leases_.size() - claims_under_way();
+  return counts;
+}
+
+WallMs LeaseTable::highest_bound() const { return std::max(highest_bound_, bounds_.highest()); }
+
+}  // namespace firn

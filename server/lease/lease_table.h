@@ -1,0 +1,152 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/units.h"
+#include "common/id/rack_split.h"
+#include "common/time/entropy.h"
+#include "registry/claim/claim_options.h"
+#include "registry/claim/claim_status.h"
+#include "registry/claim/keeper_time.h"
+#include "registry/claim/lease_claim.h"
+#include "registry/seam/coordinator.h"
+#include "server/lease/lease_bounds.h"
+#include "server/lease/lease_desk.h"
+#include "server/lease/lease_turns.h"
+
+namespace firn {
+
+struct LeaseOptions {
+  ClaimOptions claim{};  // the server's own
+  RackSplit split = RackSplit::Default(Layout::Firn());
+  std::string address{};  // at which programs reach this server
+  size_t leases_max = 0;  // 0: the server grants none
+};
+
+// The leases of one server: each is an interval of id time of a machine id, granted to a program
+// that issues ids by itself. The rules, as registry/claim/WHY-LEASES-HOLD.md numbers them:
+//
+//  1. One claim backs one lease (LeaseClaim).
+//  2. Promised is the highest end that was answered; it is raised before the answer leaves. It lies
+//     at or below the claim's bound R, and at most `ahead` above the id clock.
+//  4. The slot is released at promised, or, by a request that knows the last turn, above the ticks
+//     used.
+//  5. A token has one lease, whose first answer is repeated until it is renewed. A renewal from a
+//     copy of the program revokes it.
+//  6. An expired lease leaves the table first; then its slot is released. A stop releases nothing.
+//  7. A lease whose slot is lost or another's is revoked. A bound is kept on the disk before a
+//     promise below it (LeaseBounds).
+//  8. A lease whose claim is not renewed any more says so.
+// 10. At most leases_max leases, and kClaimsMax claims under way.
+//
+// A state machine, owned by the control thread: Handle, then Tick in a loop.
+class LeaseTable {
+ public:
+  static constexpr size_t kClaimsMax = 8;
+  static constexpr Milliseconds kFirstAhead{15'000};
+  static constexpr Milliseconds kReleaseAhead{1'000};
+  static constexpr Milliseconds kTickMax{5'000};
+
+  // The answer to a call, given inside Handle or a later Tick.
+  using Done = std::function<void(LeaseReply)>;
+
+  // The server, as of one Tick.
+  struct Server {
+    std::string why_not{};  // why it grants no lease now; empty: it does
+    std::string uuid{};     // of its cluster
+  };
+
+  // All references must outlive it.
+  LeaseTable(LeaseOptions options, Coordinator& coordinator, Entropy& entropy, LeaseMemory& memory,
+             ClaimHooks hooks = {});
+
+  void OnSession(const SessionEvent& event);
+  void Handle(const LeaseCall& call, Done done);
+  void Tick(const KeeperTime& now, Server server);
+
+  // Grants no further lease. The records of living leases stay as they are.
+  void Stop();
+
+  std::vector<LeaseShown> List() const;
+  LeaseCounts counts() const;
+  // The highest bound of a lease, of this process or an earlier one, for `firn restore`.
+  WallMs highest_bound() const;
+
+ private:
+  struct Waiting {
+    Done done;
+    firn::Tick until;
+  };
+  // A lease, or the claim for one.
+  struct Lease {
+    uint64_t number = 0;
+    std::string id{};
+    LeaseAsk ask{};
+    std::unique_ptr<LeaseClaim> claim{};
+    bool granted = false;
+    firn::Tick first_until{};  // of the answer to the token
+    firn::Tick promised{};
+    LeaseTurns turns{};
+    std::string revoked{};           // why; empty: it is not
+    std::vector<Waiting> waiting{};  // for the claim, or for the disk
+
+    std::string title() const;  // for messages
+    const Tenure& tenure() const { return *claim->tenure(); }
+    firn::Tick from() const { return tenure().claim()->first_tick(); }
+  };
+  // A lease that has ended, until its slot is released.
+  struct Ended {
+    std::unique_ptr<LeaseClaim> claim;
+    WallMs bound;
+    bool asked = false;
+  };
+  using Leases = std::map<std::string, std::unique_ptr<Lease>>;
+
+  void Ask(const LeaseAsk& ask, Done done);
+  void AskAgain(Lease& lease, Done done);
+  void Begin(const LeaseAsk& ask, Done done);
+  void Renew(const LeaseRenewal& renewal, Done done);
+  void End(const LeaseEnd& end, const Done& done);
+  // Null after an answer: it is another server's, unknown, or revoked.
+  Lease* Find(const std::string& id, const Done& done);
+
+  std::string FaultOf(Milliseconds ahead, WallMs clock) const;
+  LeaseReply WhyNot();
+  void Promise(Lease& lease, firn::Tick until, Done done);
+  void Flush(Lease& lease);
+  void Grant(Lease& lease);
+  void Revoke(Lease& lease, std::string why);
+  void Close(const std::string& id, WallMs bound);
+  bool TickLease(Lease& lease);
+  bool TickEnded(Ended& ended);
+  firn::Tick EndFor(const Lease& lease, Milliseconds ahead) const;
+  LeaseTerms TermsOf(const Lease& lease, firn::Tick until) const;
+  void Refuse(LeaseVerdict verdict, std::string message, const Done& done);
+  LeaseReply Later(std::string message);
+  size_t claims_under_way() const;
+
+  const Layout& layout() const { return options_.claim.layout; }
+
+  const LeaseOptions options_;
+  Coordinator& coordinator_;
+  Entropy& entropy_;
+  const ClaimHooks hooks_;
+  LeaseBounds bounds_;
+  KeeperTime now_{};
+  Server server_{.why_not = "it has just started"};
+  int64_t session_ = 0;
+  bool stopped_ = false;
+  uint64_t last_number_ = 0;
+  WallMs highest_bound_;
+  Leases leases_;                                        // by id
+  std::map<std::string, std::string, std::less<>> ids_;  // by token
+  std::vector<Ended> ended_;
+  LeaseCounts counts_;
+};
+
+}  // namespace firn

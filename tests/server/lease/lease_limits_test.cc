@@ -1,0 +1,182 @@
+#include "registry/operate/restore.h"
+#include "tests/server/lease/lease_rig.h"
+
+// Rules 7 to 11 of leases (registry/claim/WHY-LEASES-HOLD.md): losses, ending claims, other servers
+// and limits.
+
+namespace firn {
+namespace {
+
+// --- rule 7: loss --------------------------------------------------------------------------------
+
+TEST_F(LeaseTest, RevokesALeaseWhoseSlotIsAnothers) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  SlotRecord others = RecordOf(lease.worker);
+  others.nonce = Nonce(1, 1);
+  Write1(SlotPath({0, lease.worker}), FormatSlotRecord(others));
+  const auto renewed = server->Renew(lease.lease, 1, 0);
+  Run(Milliseconds(5'000), *server);
+  EXPECT_EQ(server->Renew(lease.lease, 2, 1)->verdict(), LeaseVerdict::kRevoked);
+  EXPECT_EQ(server->table().counts().lost, 1u);
+}
+
+TEST_F(LeaseTest, AnswersOnlyAfterTheBoundIsOnTheDisk) {
+  auto server = StartServer();
+  lease_disk_.stalled = true;
+  const auto replied = server->Ask(1);
+  Run(Milliseconds(2'000), *server);
+  EXPECT_FALSE(replied->reply);
+  lease_disk_.stalled = false;
+  Run(Milliseconds(50), *server);
+  const LeaseTerms lease = replied->terms();
+  const auto kept = ParseKeptBounds(lease_disk_.text);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  ASSERT_EQ(kept->bounds.size(), 1u);
+  EXPECT_EQ(kept->bounds[0].slot, (Slot{0, lease.worker}));
+  EXPECT_GE(kept->bounds[0].bound, StartOf(lease.until));
+}
+
+TEST_F(LeaseTest, RefusesIfTheDiskCannotBeWrittenAndSucceedsOnceItCan) {
+  auto server = StartServer();
+  lease_disk_.fails = true;
+  const auto replied = server->Ask(1);
+  Run(Milliseconds(2'000), *server);
+  EXPECT_EQ(replied->verdict(), LeaseVerdict::kLater);
+  EXPECT_NE(replied->reply->message.find("no space on the disk"), std::string::npos);
+  lease_disk_.fails = false;
+  Run(Milliseconds(1'000), *server);
+  Grant(*server, 1);
+}
+
+TEST_F(LeaseTest, WritesTheDiskAboutOnceAWindow) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Run(Milliseconds(10'000), *server);
+  const int before = lease_disk_.writes;
+  for (uint64_t turn = 1; turn <= 90; ++turn) {
+    Renewed(*server, lease.lease, turn, turn - 1);
+    Run(Milliseconds(20'000), *server);
+  }
+  EXPECT_LE(lease_disk_.writes - before, 5);  // in half an hour
+}
+
+TEST_F(LeaseTest, AStartFreezesARegistryThatHasLostAPromise) {
+  const auto backup = tree_.Save();
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Renewed(*server, lease.lease, 1, 0);
+  server.reset();
+  tree_.Load(backup);
+  ClaimOptions options = Options("s");
+  options.kept = *ParseKeptBounds(lease_disk_.text);
+  auto host = Start(disk_, options);
+  Run(Milliseconds(5'000), *host);
+  EXPECT_TRUE(Meta().frozen);
+  EXPECT_FALSE(host->user().has_claim());
+  EXPECT_TRUE(AsksForRestore(host->status())) << host->status().reason;
+  // With the bound, which status and log show, the restored cluster is above the lease.
+  const WallMs kept = options.kept.highest();
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(
+        RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {{.bound = kept}}}, entropy_)
+            .ok());
+  });
+  Run(Milliseconds(10'000), *host);
+  EXPECT_TRUE(host->user().has_claim()) << host->status().reason;
+}
+
+TEST_F(LeaseTest, AStartAcceptsARegistryThatHasEveryPromise) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1), other = Grant(*server, 2);
+  Renewed(*server, lease.lease, 1, 0);
+  server->End(other.lease, 0, other.from);
+  Run(Milliseconds(2'000), *server);
+  ASSERT_TRUE(RecordOf(other.worker).nonce.zero());
+  server.reset();
+  ClaimOptions options = Options("s");
+  options.kept = *ParseKeptBounds(lease_disk_.text);
+  EXPECT_EQ(options.kept.bounds.size(), 2u);
+  auto host = Start(disk_, options);
+  Run(Milliseconds(1'000), *host);
+  EXPECT_FALSE(Meta().frozen);
+  EXPECT_TRUE(host->user().has_claim()) << host->status().reason;
+}
+
+// --- rule 8: ending claims -----------------------------------------------------------------------
+
+TEST_F(LeaseTest, ALeaseWhoseClusterHasChangedSaysThatItEnds) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Run(Milliseconds(10'000), *server);
+  EXPECT_FALSE(Renewed(*server, lease.lease, 1, 0).ending);
+  Write1(kMetaPath, FormatMeta(Meta()));
+  Run(Milliseconds(60'000), *server);
+  const auto renewed = server->Renew(lease.lease, 2, 1);
+  Run(Milliseconds(50), *server);
+  ASSERT_TRUE(renewed->reply);
+  if (renewed->verdict() == LeaseVerdict::kGranted) {
+    EXPECT_TRUE(renewed->terms().ending);
+  } else {
+    EXPECT_EQ(renewed->verdict(), LeaseVerdict::kUnknown);  // it has expired
+  }
+}
+
+// --- rule 9: other servers -----------------------------------------------------------------------
+
+TEST_F(LeaseTest, NamesTheServerOfAnothersLease) {
+  auto server = StartServer();
+  auto other = StartServer(LeasesOf("o"));
+  Run(Milliseconds(10), *other);
+  const auto replied = other->Renew(Grant(*server, 1).lease, 1, 0);
+  EXPECT_EQ(replied->verdict(), LeaseVerdict::kElsewhere);
+  EXPECT_EQ(replied->reply->server, "s:7609");
+  EXPECT_EQ(other->Renew("no lease", 1, 0)->verdict(), LeaseVerdict::kBadRequest);
+}
+
+// --- rules 10 and 11: limits ---------------------------------------------------------------------
+
+TEST_F(LeaseTest, ClaimsAtMostEightAtOnce) {
+  MakeClusterWith(64);
+  auto server = StartServer();
+  for (uint64_t token = 1; token <= 8; ++token) EXPECT_FALSE(server->Ask(token)->reply);
+  const auto refused = server->Ask(9);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
+  EXPECT_GE(refused->reply->retry_after, Milliseconds(500));
+  Run(kAMoment, *server);
+  EXPECT_EQ(server->table().List().size(), 8u);
+  Grant(*server, 9);
+}
+
+TEST_F(LeaseTest, GrantsAtMostLeasesMax) {
+  LeaseOptions options = LeasesOf("s");
+  options.leases_max = 2;
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  Grant(*server, 1);
+  Grant(*server, 2);
+  EXPECT_EQ(server->Ask(3)->verdict(), LeaseVerdict::kLater);
+}
+
+TEST_F(LeaseTest, GrantsNoneWithoutLeasesMaxOrWithLongTicks) {
+  LeaseOptions options = LeasesOf("s");
+  options.leases_max = 0;
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  EXPECT_EQ(server->Ask(1)->verdict(), LeaseVerdict::kRefused);
+  options.leases_max = 1;
+  options.claim.layout = *Layout::Parse("time:30@10s machine:10 sequence:20");
+  auto slow = StartServer(options);
+  Run(Milliseconds(10), *slow);
+  EXPECT_EQ(slow->Ask(1, Milliseconds(60'000))->verdict(), LeaseVerdict::kRefused);
+}
+
+TEST_F(LeaseTest, GrantsNoneWhileTheServerHasNoMachineId) {
+  auto server = StartServer();
+  server->server.why_not = "it has no machine id yet";
+  Run(Milliseconds(10), *server);
+  EXPECT_EQ(server->Ask(1)->verdict(), LeaseVerdict::kLater);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,63 @@
+#include <gtest/gtest.h>
+
+#include "registry/state/kept_bounds.h"
+#include "server/lease/lease_id.h"
+#include "server/lease/lease_turns.h"
+
+namespace firn {
+namespace {
+
+TEST(LeaseIdTest, NamesItsServer) {
+  SeededEntropy entropy(1);
+  for (const char* server : {"10.0.0.7:7609", "[::1]:7609", "id-1.example:7609"}) {
+    const std::string id = DrawLeaseId(entropy, server);
+    const Result<std::string> named = ServerOfLease(id);
+    ASSERT_TRUE(named.ok()) << named.status();
+    EXPECT_EQ(*named, server);
+    EXPECT_NE(id, DrawLeaseId(entropy, server));
+  }
+}
+
+TEST(LeaseIdTest, RefusesOtherTexts) {
+  const std::string secret(32, 'a');
+  const std::string all[] = {"",
+                             secret,
+                             secret + ".",
+                             secret + ".3",
+                             secret + ":31",
+                             secret + ".0a",
+                             secret + ".3A",
+                             secret + "." + std::string(602, '3')};
+  for (const std::string& id : all) EXPECT_FALSE(ServerOfLease(id).ok()) << id;
+}
+
+TEST(LeaseTurnsTest, DistinguishesSuccessorRepetitionAndCopy) {
+  using Kind = LeaseTurns::Kind;
+  LeaseTurns turns;
+  EXPECT_EQ(turns.Judge("a", ""), Kind::kNext);
+  turns.Accept("a");
+  EXPECT_EQ(turns.Judge("a", ""), Kind::kRepeated);
+  EXPECT_EQ(turns.Judge("b", ""), Kind::kCopied);
+  EXPECT_EQ(turns.Judge("b", "a"), Kind::kNext);
+  turns.Accept("b");
+  EXPECT_EQ(turns.Judge("a", ""), Kind::kOutdated);
+  EXPECT_EQ(turns.Judge("c", "a"), Kind::kCopied);
+}
+
+TEST(KeptBoundsTest, ReadsBackAsWritten) {
+  KeptBounds kept{.uuid = "6f1b",
+                  .bounds = {{{0, 5}, Nonce(1, 2), 77, WallMs(1'000)},
+                             {{3, 9}, Nonce(3, 4), 78, WallMs(2'000)}}};
+  const std::string text = FormatKeptBounds(kept);
+  const Result<KeptBounds> read = ParseKeptBounds(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, kept);
+  EXPECT_EQ(kept.highest(), WallMs(2'000));
+  for (size_t bytes = 0; bytes < text.size(); ++bytes) {
+    EXPECT_FALSE(ParseKeptBounds(text.substr(0, bytes)).ok()) << bytes;
+  }
+  EXPECT_EQ(*ParseKeptBounds(FormatKeptBounds({})), KeptBounds());
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,248 @@
+#include "server/lease/lease_table.h"
+
+#include <set>
+
+#include "tests/server/lease/lease_rig.h"
+
+// Rules 1 to 6 of leases (registry/claim/WHY-LEASES-HOLD.md).
+
+namespace firn {
+namespace {
+
+// --- rule 1: one claim backs one lease -----------------------------------------------------------
+
+TEST_F(LeaseTest, AnswersOnlyAfterTheRecordNamesTheLease) {
+  auto server = StartServer();
+  const auto replied = server->Ask(1);
+  for (int i = 0; i < 100 && !replied->reply; ++i) {
+    for (uint32_t worker = 0; worker < 8; ++worker) EXPECT_FALSE(RecordOf(worker).lease);
+    Run(Milliseconds(5), *server);
+    std::set<uint32_t> leased;
+    for (uint32_t worker = 0; worker < 8; ++worker) {
+      if (RecordOf(worker).lease) leased.insert(worker);
+    }
+    if (!leased.empty()) break;
+    EXPECT_FALSE(replied->reply);
+  }
+  Run(kAMoment, *server);
+  const SlotRecord record = RecordOf(replied->terms().worker);
+  EXPECT_EQ(record.lease, (SlotLease{"program", "s:7609"}));
+  EXPECT_EQ(record.owner, "s/program");
+  EXPECT_EQ(StartOf(replied->terms().from), record.since);
+}
+
+TEST_F(LeaseTest, TakesOnlySlotsOfTheUpperPartOfItsRack) {
+  auto server = StartServer();
+  std::set<uint32_t> workers;
+  for (uint64_t token = 1; token <= 4; ++token) workers.insert(Grant(*server, token).worker);
+  EXPECT_EQ(workers, (std::set<uint32_t>{4, 5, 6, 7}));
+  const auto refused = server->Ask(5);
+  Run(kAMoment, *server);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
+  EXPECT_NE(refused->reply->message.find("of 4 slots for leases of rack 0, 4 have a bound ahead"),
+            std::string::npos)
+      << refused->reply->message;
+}
+
+TEST_F(LeaseTest, PrefersAUsedSlotToAnUnusedOne) {
+  auto server = StartServer();
+  const LeaseTerms first = Grant(*server, 1);
+  server->End(first.lease, 0, first.from);
+  Run(kAMoment, *server);
+  Run(Milliseconds(1'000), *server);
+  EXPECT_EQ(Grant(*server, 2).worker, first.worker);
+}
+
+TEST_F(LeaseTest, NeverClaimsASecondTime) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  SlotRecord others = RecordOf(lease.worker);
+  others.nonce = Nonce(1, 1);
+  others.lease.reset();
+  Write1(SlotPath({0, lease.worker}), FormatSlotRecord(others));
+  Run(Milliseconds(120'000), *server);
+  for (uint32_t worker = 0; worker < 8; ++worker) EXPECT_FALSE(RecordOf(worker).lease) << worker;
+}
+
+// --- rule 2: promised ----------------------------------------------------------------------------
+
+TEST_F(LeaseTest, TheFirstIntervalHasAtMost15Seconds) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  EXPECT_LE(lease.until - lease.from, 15'000);
+  EXPECT_GT(lease.until - lease.from, 14'000);
+  EXPECT_GT(lease.renew_in, Milliseconds(4'000));
+  EXPECT_LE(lease.renew_in, Milliseconds(5'000));
+}
+
+TEST_F(LeaseTest, PromisesNothingBeyondTheBound) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Run(Milliseconds(5'000), *server);
+  server->link().Disconnect();
+  const WallMs bound = RecordOf(lease.worker).bound;
+  WallMs end;
+  for (uint64_t turn = 1; turn < 100 && end < bound; ++turn) {
+    end = StartOf(Renewed(*server, lease.lease, turn, turn - 1).until);
+    EXPECT_LE(end, bound);
+    EXPECT_LE(end, server->Time().id_time + Milliseconds(60'000));
+    Run(Milliseconds(10'000), *server);
+  }
+  EXPECT_EQ(end, bound);
+}
+
+TEST_F(LeaseTest, TheBoundFollowsTheIdClockAndNotThePromise) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Run(Milliseconds(10'000), *server);
+  const auto renewed = server->Renew(lease.lease, 1, 0, Milliseconds(600'000));
+  Run(Milliseconds(120'000), *server);
+  EXPECT_GT(StartOf(renewed->terms().until), clock_.Wall() + Milliseconds(400'000));
+  EXPECT_LE(RecordOf(lease.worker).bound, clock_.Wall() + Milliseconds(600'000));
+}
+
+TEST_F(LeaseTest, RefusesALengthBeyondTheWindowOrBelowASecond) {
+  auto server = StartServer();
+  EXPECT_EQ(server->Ask(1, Milliseconds(600'001))->verdict(), LeaseVerdict::kBadRequest);
+  EXPECT_EQ(server->Ask(1, Milliseconds(1'001))->verdict(), LeaseVerdict::kBadRequest);
+}
+
+// --- rule 3: the program's clock -----------------------------------------------------------------
+
+TEST_F(LeaseTest, RefusesAProgramWhoseClockIsWrong) {
+  auto server = StartServer();
+  LeaseAsk ask{TokenOf(1), "program", Milliseconds(60'000), {}, clock_.Wall() + kAnHour};
+  const auto replied = server->Call(ask);
+  EXPECT_EQ(replied->verdict(), LeaseVerdict::kBadRequest);
+  EXPECT_NE(replied->reply->message.find("clock is 3600 s ahead of the server's"),
+            std::string::npos)
+      << replied->reply->message;
+}
+
+// --- rule 4: no bound falls below promised -------------------------------------------------------
+
+TEST_F(LeaseTest, AnExpiredLeaseIsReleasedAtItsEnd) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseTerms renewed = Renewed(*server, lease.lease, 1, 0);
+  Run(Milliseconds(61'000), *server);
+  const SlotRecord record = RecordOf(lease.worker);
+  EXPECT_TRUE(record.nonce.zero());
+  EXPECT_EQ(record.bound, StartOf(renewed.until));
+  EXPECT_EQ(server->table().counts().expired, 1u);
+}
+
+TEST_F(LeaseTest, ALeaseThatIsGivenBackIsReleasedAboveTheTicksUsed) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Renewed(*server, lease.lease, 1, 0);
+  Run(Milliseconds(2'000), *server);
+  const Tick used = lease.from + 1'000;
+  EXPECT_EQ(server->End(lease.lease, 1, used)->verdict(), LeaseVerdict::kEnded);
+  Run(kAMoment, *server);
+  EXPECT_TRUE(RecordOf(lease.worker).nonce.zero());
+  EXPECT_EQ(RecordOf(lease.worker).bound, StartOf(used + 1));
+}
+
+TEST_F(LeaseTest, ACopyThatEndsTheLeaseDoesNotLowerItsBound) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Renewed(*server, lease.lease, 1, 0);
+  const LeaseTerms last = Renewed(*server, lease.lease, 2, 1);
+  EXPECT_EQ(server->End(lease.lease, 1, lease.from)->verdict(), LeaseVerdict::kEnded);
+  Run(Milliseconds(70'000), *server);
+  EXPECT_GE(RecordOf(lease.worker).bound, StartOf(last.until));
+}
+
+TEST_F(LeaseTest, RefusesAUseBeyondTheEnd) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  EXPECT_EQ(server->End(lease.lease, 0, lease.until)->verdict(), LeaseVerdict::kBadRequest);
+  EXPECT_EQ(server->table().List().size(), 1u);
+}
+
+// --- rule 5: copies ------------------------------------------------------------------------------
+
+TEST_F(LeaseTest, TheSameTokenGetsTheSameAnswerUntilItIsRenewed) {
+  auto server = StartServer();
+  const auto first = server->Ask(1), again = server->Ask(1);
+  Run(kAMoment, *server);
+  EXPECT_EQ(first->terms().lease, again->terms().lease);
+  Run(Milliseconds(3'000), *server);
+  const LeaseTerms later = Grant(*server, 1);
+  EXPECT_EQ(later.lease, first->terms().lease);
+  EXPECT_EQ(later.until, first->terms().until);
+  Renewed(*server, later.lease, 1, 0);
+  EXPECT_EQ(server->Ask(1)->verdict(), LeaseVerdict::kOutdated);
+  EXPECT_EQ(server->table().List().size(), 1u);
+  Renewed(*server, later.lease, 2, 1);  // an old request has ended nothing
+}
+
+TEST_F(LeaseTest, ARepeatedTurnGetsTheSameEnd) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseTerms first = Renewed(*server, lease.lease, 1, 0);
+  Run(Milliseconds(5'000), *server);
+  EXPECT_EQ(Renewed(*server, lease.lease, 1, 0).until, first.until);
+  EXPECT_GT(Renewed(*server, lease.lease, 2, 1).until, first.until);
+}
+
+TEST_F(LeaseTest, ALateRepetitionOfAnEarlierTurnEndsNothing) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Renewed(*server, lease.lease, 1, 0);
+  Renewed(*server, lease.lease, 2, 1);
+  EXPECT_EQ(server->Renew(lease.lease, 1, 0)->verdict(), LeaseVerdict::kOutdated);
+  Renewed(*server, lease.lease, 3, 2);
+}
+
+TEST_F(LeaseTest, RevokesALeaseThatTwoCopiesRenew) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseTerms promised = Renewed(*server, lease.lease, 1, 0);
+  EXPECT_EQ(server->Renew(lease.lease, 2, 0)->verdict(), LeaseVerdict::kRevoked);
+  EXPECT_EQ(server->Renew(lease.lease, 3, 1)->verdict(), LeaseVerdict::kRevoked);
+  EXPECT_EQ(server->End(lease.lease, 1, lease.from)->verdict(), LeaseVerdict::kRevoked);
+  EXPECT_EQ(server->Ask(1)->verdict(), LeaseVerdict::kRevoked);
+  EXPECT_EQ(server->table().counts().copies, 1u);
+  Run(Milliseconds(61'000), *server);
+  EXPECT_EQ(RecordOf(lease.worker).bound, StartOf(promised.until));
+}
+
+// --- rule 6: the end -----------------------------------------------------------------------------
+
+TEST_F(LeaseTest, AnExpiredLeaseLeavesTheTableAlthoughItsSlotCannotBeReleased) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Run(Milliseconds(5'000), *server);
+  server->link().Disconnect();
+  Run(Milliseconds(11'000), *server);
+  EXPECT_EQ(server->Renew(lease.lease, 1, 0)->verdict(), LeaseVerdict::kUnknown);
+  EXPECT_FALSE(RecordOf(lease.worker).nonce.zero());
+}
+
+TEST_F(LeaseTest, WritesAZeroNonceOnlyCloseToTheBound) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseTerms renewed = Renewed(*server, lease.lease, 1, 0);
+  server->End(lease.lease, 1);
+  while (!RecordOf(lease.worker).nonce.zero() && server->Time().id_time < StartOf(renewed.until)) {
+    Run(Milliseconds(5), *server);
+  }
+  ASSERT_TRUE(RecordOf(lease.worker).nonce.zero());
+  EXPECT_EQ(RecordOf(lease.worker).bound, StartOf(renewed.until));
+  EXPECT_GE(server->Time().id_time, StartOf(renewed.until) - Milliseconds(1'000));
+}
+
+TEST_F(LeaseTest, AStopLeavesTheRecordsOfLivingLeases) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  const SlotRecord before = RecordOf(lease.worker);
+  server->table().Stop();
+  EXPECT_EQ(server->Ask(2)->verdict(), LeaseVerdict::kLater);
+  server.reset();
+  EXPECT_EQ(RecordOf(lease.worker), before);
+}
+
+}  // namespace
+}  // namespace firn
