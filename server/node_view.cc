@@ -267,6 +267,9 @@ std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   if (!words.root_unread) AddSettings(*root, words);
   KnownCluster known{.highest = *status.highest, .tags = *status.lost, .now = clock_.Wall()};
   for (const ClaimStatus& one : status.claims) known.bounds.emplace_back(one.machine, one.bound);
+  if (const WallMs leased = lease_bound_(); leased != WallMs()) {
+    known.bounds.emplace_back(std::nullopt, leased);
+  }
   {
     const std::shared_lock lock(mutex_);
     for (const auto& [name, tag] : tags_) {
@@ -305,6 +308,7 @@ ProviderReport NodeView::ForProviders() const {
     report.unsupplied.emplace(tag, std::move(segment.trouble));
   }
   report.bound = status.claim.bound;
+  report.lease_bound = lease_bound_();
   for (const ClaimStatus& claim : status.claims) {
     if (!claim.machine) continue;
     if (!report.machine && claim.bound == report.bound) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/tag/tag_definition.h"
@@ -53,6 +55,9 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   // Marks the server as draining from now on.
   void Drain() { draining_ = true; }
 
+  // The highest bound of a leased machine id; before the first report. Any thread calls it.
+  void SetLeaseBound(std::function<WallMs()> bound) { lease_bound_ = std::move(bound); }
+
   // Records the definition by which the tag is served from now on.
   void OnTag(const TagDefinition& tag);
   void OnTagDeleted(const std::string& tag);
@@ -93,6 +98,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   const Clock& clock_;
   const RackSplit split_;
   const WallMs started_;
+  std::function<WallMs()> lease_bound_ = [] { return WallMs(); };
   std::atomic<bool> draining_{false};
   std::atomic<uint64_t> tags_changed_{0};  // number of changes of tags_
   mutable std::shared_mutex mutex_;

@@ -83,6 +83,7 @@ std::optional<front::ListedServer> Alone(const ServerOptions& options) {
 
 Result<std::unique_ptr<ServerProgram>> ServerProgram::Open(ServerOptions options,
                                                            const Clock& clock, Entropy& entropy) {
+  options.node.claim.kept = LeaseFile::ReadOrLog(KeptStem(options));
   FIRN_ASSIGN(auto node, OpenNode(options.place, options.owner, options.node, clock, entropy));
   std::unique_ptr<ServerProgram> server(
       new ServerProgram(std::move(options), clock, entropy, std::move(node)));
@@ -116,8 +117,14 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
                 .credentials = options_.place.credentials,
                 .auth_file = options_.credentials_file},
                {}, clock, entropy),
+      lease_desk_(OpenLeases(entropy)),
       front_(FrontOptions(), node_->issuer(), view_, view_, clock) {
   node_->AddTick([this](Now now) { Publish(now); });
+  if (leases_ != nullptr) {
+    node_->AddTick([this](Now now) { TickLeases(now); });
+    node_->AddSessionHook([this](const SessionEvent& event) { leases_->OnSession(event); });
+    view_.SetLeaseBound([this] { return leases_->highest_bound(); });
+  }
   node_->segments().OnNews([this](const std::string& tag) { front_.WakeParked(tag); });
   node_->OnTagServed([this](const TagDefinition& tag) { view_.OnTag(tag); });
   node_->OnTagDeleted([this](const std::string& tag) { view_.OnTagDeleted(tag); });
@@ -146,7 +153,8 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
           .dubbo = options_.dubbo,
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); },
           .history = [this] { return FormatHistory(pace_log_.Read(clock_.Boot())); },
-          .cluster = &cluster_};
+          .cluster = &cluster_,
+          .leases = lease_desk_.get()};
 }
 
 ServerPace ServerProgram::Pace(BootMs now) {
@@ -181,6 +189,30 @@ void ServerProgram::AddMetrics(front::MetricsPage& page) const {
   add("written", counts.written);
   add("dropped", counts.dropped);
   add("lost", counts.lost);
+}
+
+// A machine id that an operator has assigned has no registry, from which others could be leased.
+std::unique_ptr<LeaseDesk> ServerProgram::OpenLeases(Entropy& entropy) {
+  const std::string stem = KeptStem(options_);
+  if (stem.empty()) return std::make_unique<NoLeases>("static: has no registry to lease from");
+  auto opened = std::make_unique<Leases>(LeaseOptions{.claim = node_->claim_options(),
+                                                      .split = node_->split(),
+                                                      .address = options_.advertise.ToString(),
+                                                      .leases_max = options_.leases_max},
+                                         node_->loop(), entropy, stem);
+  leases_ = opened.get();
+  return opened;
+}
+
+void ServerProgram::TickLeases(Now now) {
+  const IssuingNodeStatus status = node_->status();
+  LeaseTable::Server server{.uuid = status.claim.uuid};
+  if (view_.phase() == ServerPhase::kDraining) {
+    server.why_not = "this server is stopping; use another one";
+  } else if (status.claim.state != ClaimState::kHolding) {
+    server.why_not = "this server has no machine id of its own: " + status.claim.reason;
+  }
+  leases_->Tick({now, node_->id_time()}, std::move(server));
 }
 
 Status ServerProgram::AddPlugins() {

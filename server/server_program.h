@@ -16,6 +16,7 @@
 #include "server/dubbo_listing.h"
 #include "server/flags/options.h"
 #include "server/front/server_front.h"
+#include "server/lease/leases.h"
 #include "server/node/issuing_node.h"
 #include "server/node_view.h"
 #include "server/operator_setting.h"
@@ -78,6 +79,8 @@ class ServerProgram {
   ServerProgram(ServerOptions options, const Clock& clock, Entropy& entropy,
                 std::unique_ptr<IssuingNode> node);
 
+  std::unique_ptr<LeaseDesk> OpenLeases(Entropy& entropy);
+  void TickLeases(Now now);
   Status AddPlugins();
   Status AddDubbo(Entropy& entropy);
   void StartDubbo();
@@ -117,6 +120,8 @@ class ServerProgram {
   BootMs log_restore_at_, refresh_rights_at_;
   std::atomic<int64_t> control_turned_ms_{0};  // 0: not yet
   ClusterReader cluster_;
+  Leases* leases_ = nullptr;  // the next member, if there is a registry
+  const std::unique_ptr<LeaseDesk> lease_desk_;
   front::ServerFront front_;
   std::unique_ptr<DubboListing> dubbo_;  // null: this server has no Dubbo consumers
 };

@@ -214,6 +214,7 @@ WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts) {
 void AddReport(const ProviderReport& report, RestoreFacts& facts) {
   facts.bounds.push_back({report.bound, report.machine});
   for (const auto& [machine, bound] : report.more) facts.bounds.push_back({bound, machine});
+  if (report.lease_bound != WallMs()) facts.bounds.push_back({report.lease_bound, {}});
   const Milliseconds skew = std::chrono::abs(Milliseconds(report.clock_skew_ms));
   if (skew <= kPoisonAhead) facts.skew_max = std::max(facts.skew_max, skew);
 }
@@ -233,6 +234,7 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   FIRN_ASSIGN(report.repaired, RepairNodes(registry, stands.meta.era));
   FIRN_TRY(TakeSlots(registry, stands.meta.era, split, frontier, report));
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
+  stands.meta.lease_share = facts.lease_share.value_or(stands.meta.lease_share);
   FIRN_TRY(SetMeta(registry, stands));
   // A cluster smaller than its layout keeps its size.
   if (facts.workers.has_value() || report.workers == 0) {

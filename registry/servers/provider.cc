@@ -253,6 +253,7 @@ std::string FormatReport(const ProviderReport& report) {
   for (const auto& [held, bound] : report.more) {
     object["more"].push_back({{"machine", held.value()}, {"bound_ms", bound.ms()}});
   }
+  if (report.lease_bound != WallMs()) object["lease_bound_ms"] = report.lease_bound.ms();
   if (report.wall_skew_ms) object["wall_skew_ms"] = *report.wall_skew_ms;
   if (!report.cluster.empty()) object["cluster"] = report.cluster;
   int64_t others = report.high_others;
@@ -289,9 +290,11 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   report.format = ClusterMeta::kFormatOldest - 1;  // older servers do not report their format
   int64_t machine = -1;
   int64_t bound_ms = 0;
+  int64_t lease_bound_ms = 0;
   read.NumberIfAny("format", report.format, 1, INT32_MAX)
       .NumberIfAny("machine", machine, 0, kMachineMax)
       .NumberIfAny("bound_ms", bound_ms, 0, INT64_MAX)
+      .NumberIfAny("lease_bound_ms", lease_bound_ms, 0, INT64_MAX)
       .NumberIfAny("clock_skew_ms", report.clock_skew_ms, -INT64_MAX, INT64_MAX)
       .NumberIfAny("high_others", report.high_others, 0, INT64_MAX)
       .NumberIfAny("refused_others", report.refused_others, 0, INT64_MAX);
@@ -324,6 +327,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   }
   if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));
   report.bound = WallMs(bound_ms);
+  report.lease_bound = WallMs(lease_bound_ms);
   return report;
 }
 

@@ -61,6 +61,7 @@ struct ProviderReport {
   std::optional<MachineId> machine{};     // held up to `bound`
   WallMs bound{};                         // the highest bound it has held, of any machine id
   std::vector<HeldMachine> more{};        // further machine ids that it holds
+  WallMs lease_bound{};                   // the highest of the machine ids that it has leased
   int64_t clock_skew_ms = 0;              // of the id clock, which may be ahead: see restore.h
   std::optional<int64_t> wall_skew_ms{};  // wall clock minus the registry's clock, if that is known
   std::string cluster{};                  // uuid of its cluster; empty: not known yet

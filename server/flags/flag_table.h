@@ -90,6 +90,9 @@
   NUMBER(int32, machine_ids, place.machine_ids, 1, kMachineIdsMax,                                 \
          "Number of machine ids that this server holds. Each adds the layout's full rate. Ids "    \
          "of different calls within one millisecond are then unordered.")                          \
+  NUMBER(int32, leases_max, leases_max, 0, 10'000,                                                 \
+         "Maximum number of machine ids that this server leases to programs with generators of "   \
+         "their own. 0: none.")                                                                    \
   READ(string, sequencer, "atomic", "Implementation of the sequence: atomic, mutex or spin.")      \
   READ(string, sequence_start, "random",                                                           \
        "First sequence number of a millisecond: zero, random or carry (where the last one "        \

@@ -56,6 +56,7 @@ struct ServerOptions {
   StoresIni stores{};                           // of segment tags, beside `registry`
   IssuingNodeOptions node{};
   std::optional<front::VestaOrder> dubbo{};  // empty: no Dubbo
+  uint32_t leases_max = 100;                 // of machine ids; 0: none
   Milliseconds drain_notice{1500};
   Milliseconds drain_refuse{250};
   Milliseconds drain_patience{5000};

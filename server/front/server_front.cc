@@ -154,6 +154,7 @@ std::string ServerFront::Metrics() const {
   }
   Describe(backend_.view, page);
   if (options_.dubbo) DescribeDubbo(page);
+  if (options_.leases != nullptr) Describe(options_.leases->counts(), page);
   if (options_.more_metrics) options_.more_metrics(page);
   return page.Text();
 }
@@ -176,6 +177,9 @@ void ServerFront::AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers) 
   handlers.push_back(MakeAdminHandler(
       backend_, control_, [this] { return Metrics(); }, options_.admin_hosts));
   handlers.push_back(MakeConsoleHandler(options_.history, options_.admin_hosts));
+  if (options_.leases != nullptr) {
+    handlers.push_back(MakeLeaseListHandler(*options_.leases, options_.admin_hosts));
+  }
   if (options_.cluster == nullptr) return;
   handlers.push_back(MakeClusterHandler(*options_.cluster, options_.admin_hosts));
 }
@@ -193,6 +197,9 @@ ProtocolSet ServerFront::PublicProtocols() {
   handlers.push_back(MakeTinyidHandler(backend_, desk.http, options_.tinyid_tokens));
   handlers.push_back(MakeVestaHandler(backend_, desk.http));
   handlers.push_back(MakeServersHandler(backend_));
+  if (options_.leases != nullptr) {
+    handlers.push_back(MakeLeaseHandler(backend_, *options_.leases));
+  }
   handlers.push_back(MakeOpenApiHandler());
   if (!options_.admin) AddAdmin(handlers);
   ProtocolSet protocols{

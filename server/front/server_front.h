@@ -24,6 +24,7 @@
 #include "server/front/redis/redis_logins.h"
 #include "server/front/reloads.h"
 #include "server/issue/issuer.h"
+#include "server/lease/lease_desk.h"
 
 namespace firn::front {
 
@@ -46,6 +47,8 @@ struct ServerFrontOptions {
   std::function<std::string()> history{};
   // For the admin side; null: it shows this server only. Must outlive the front.
   ClusterView* cluster = nullptr;
+  // For both sides; null: no paths for leases. Must outlive the front.
+  LeaseDesk* leases = nullptr;
 };
 
 // When a client must ask for the list of servers again: 50 ms for each connection of this server,

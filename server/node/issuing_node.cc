@@ -113,7 +113,10 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
                     (meta->layout != layout().text() || meta->rack_bits != split().rack_bits());
     });
   }
-  registry.OnSession([this](const SessionEvent& event) { machine_ids_.OnSession(event); });
+  registry.OnSession([this](const SessionEvent& event) {
+    machine_ids_.OnSession(event);
+    for (const auto& hook : session_hooks_) hook(event);
+  });
   status_.claim.uuid = options.cluster_uuid;
   // JoinCluster used up this coordinator's session event. Its session() alone would not show
   // whether the connection was lost directly after the last answer.
@@ -123,6 +126,14 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
 }
 
 IssuingNode::~IssuingNode() { Stop(); }
+
+// JoinCluster may have used up the event of the first session.
+void IssuingNode::AddSessionHook(std::function<void(const SessionEvent&)> event) {
+  if (options_.session != 0) {
+    event({.kind = SessionEvent::Kind::kConnected, .session = options_.session});
+  }
+  session_hooks_.push_back(std::move(event));
+}
 
 PostToControl IssuingNode::ToControl() {
   return [this](std::function<void()> task) { loop_.Post(std::move(task)); };

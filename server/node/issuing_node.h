@@ -118,6 +118,10 @@ class IssuingNode {
   // `tick` is called on the control thread after the node's own; before Start.
   void AddTick(std::function<void(Now)> tick) { ticks_.push_back(std::move(tick)); }
 
+  // `event` is called on the control thread, like `tick`, for each event of the registry's session;
+  // at once if there is a session already. Before Start.
+  void AddSessionHook(std::function<void(const SessionEvent&)> event);
+
   // `served` is called, on the control thread, for each tag of the registry that begins to be
   // served; set it before Start.
   void OnTagServed(std::function<void(const TagDefinition&)> served) {
@@ -152,6 +156,9 @@ class IssuingNode {
   const Issuer& issuer() const { return issuer_; }
   const Layout& layout() const { return options_.claim.layout; }
   RackSplit split() const { return options_.split.value_or(RackSplit::Default(layout())); }
+  // Its claims' options, with what the cluster has determined.
+  const ClaimOptions& claim_options() const { return options_.claim; }
+  WallMs id_time() const { return id_clock_.Last(); }
   ControlLoop& loop() { return loop_; }
   IssuingNodeStatus status() const;  // its claim's `uuid` is never empty once the cluster is known
 
@@ -188,6 +195,7 @@ class IssuingNode {
   TagFollower follower_;
   LayoutEndWatch layout_end_;
   std::vector<std::function<void(Now)>> ticks_;
+  std::vector<std::function<void(const SessionEvent&)>> session_hooks_;
   std::optional<Milliseconds> ahead_of_registry_;
   int64_t session_ = 0;  // as of the last tick, and since when
   BootMs session_since_;

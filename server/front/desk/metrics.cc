@@ -224,6 +224,27 @@ void DescribeRefused(const ServerReport& report, MetricsPage& page) {
 
 }  // namespace
 
+void Describe(const LeaseCounts& counts, MetricsPage& page) {
+  page.Gauge("firn_leases", "Machine ids that this server has leased to programs.",
+             static_cast<double>(counts.held));
+  const auto add = [&](const char* event, uint64_t times) {
+    page.Counter("firn_leases_total", "Leases of machine ids, by what became of them.", times,
+                 {{"event", event}});
+  };
+  add("granted", counts.granted);
+  add("renewed", counts.renewed);
+  add("ended", counts.ended);
+  add("expired", counts.expired);
+  add("copied", counts.copies);
+  add("lost", counts.lost);
+  for (size_t i = 0; i < kLeaseVerdicts; ++i) {
+    const auto verdict = static_cast<LeaseVerdict>(i);
+    if (verdict == LeaseVerdict::kGranted || verdict == LeaseVerdict::kEnded) continue;
+    page.Counter("firn_leases_refused_total", "Refused requests for leases, by reason.",
+                 counts.refused[i], {{"reason", std::string(LeaseVerdictName(verdict))}});
+  }
+}
+
 void Describe(const ServerView& view, MetricsPage& page) {
   const ServerReport report = view.Report();
   page.Gauge("firn_ready", "1 while calls that name no tag are served.",

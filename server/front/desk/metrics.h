@@ -13,6 +13,7 @@
 #include "server/front/desk/server_view.h"
 #include "server/front/net/counters.h"
 #include "server/front/net/tls_expiry.h"
+#include "server/lease/lease_desk.h"
 
 namespace firn::front {
 
@@ -47,6 +48,9 @@ void Describe(const Totals& totals, const std::string& door, std::optional<TlsEx
 
 // Calls, ids by tag, and refusals by reason, of the whole server.
 void Describe(const DeskCounters::Sums& sums, MetricsPage& page);
+
+// Leases of machine ids, held and refused.
+void Describe(const LeaseCounts& counts, MetricsPage& page);
 
 // State, machine id, milliseconds to the bound, clocks, session and renewals, and the layout's end.
 void Describe(const ServerView& view, MetricsPage& page);

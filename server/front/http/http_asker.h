@@ -65,7 +65,7 @@ class HttpAsker : public HttpHandler {
 
   // Ids are issued: a GET or a POST only. True when that has been answered.
   static bool WrongVerb(const HttpRequest& request, HttpAnswer& answer) {
-    if (request.verb != HttpVerb::kOther) return false;
+    if (request.verb == HttpVerb::kGet || request.verb == HttpVerb::kPost) return false;
     answer.SetText(405, "GET or POST\n");
     answer.allow = "GET, POST";
     return true;

@@ -10,6 +10,7 @@
 #include "server/front/desk/cluster_view.h"
 #include "server/front/desk/id_desk.h"
 #include "server/front/http/http_protocol.h"
+#include "server/lease/lease_desk.h"
 
 namespace firn::front {
 
@@ -34,6 +35,15 @@ using TokenCheck = std::function<bool(std::string_view token, std::string_view t
 // Without `tokens`, every token is as good as none.
 std::unique_ptr<HttpHandler> MakeTinyidHandler(const Backend& backend, IdDesk& desk,
                                                TokenCheck tokens);
+
+// Leases of machine ids: POST /v1/leases, and PUT and DELETE of /v1/leases/{lease}. With rights, a
+// client needs the right to the tag `@lease`. `leases` must outlive it.
+std::unique_ptr<HttpHandler> MakeLeaseHandler(const Backend& backend, LeaseDesk& leases);
+
+// GET /v1/leases, on the admin side, to the same hosts as MakeAdminHandler's: the leases of this
+// server, without their secrets.
+std::unique_ptr<HttpHandler> MakeLeaseListHandler(LeaseDesk& leases,
+                                                  std::vector<std::string> hosts);
 
 // GET /v1/servers, on either side: which servers the cluster has, as JSON. Its ETag is the list's
 // version.

@@ -7,6 +7,7 @@
 #include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
+#include "common/json/json.h"
 
 namespace firn::front {
 namespace {
@@ -17,6 +18,8 @@ std::string_view ReasonPhrase(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 201:
+      return "Created";
     case 204:
       return "No Content";
     case 304:
@@ -31,8 +34,12 @@ std::string_view ReasonPhrase(int status) {
       return "Method Not Allowed";
     case 409:
       return "Conflict";
+    case 410:
+      return "Gone";
     case 413:
       return "Payload Too Large";
+    case 421:
+      return "Misdirected Request";
     case 429:
       return "Too Many Requests";
     case 431:
@@ -44,6 +51,10 @@ std::string_view ReasonPhrase(int status) {
     default:
       return "Answer";
   }
+}
+
+bool MayHaveBody(HttpVerb verb) {
+  return verb == HttpVerb::kPost || verb == HttpVerb::kPut || verb == HttpVerb::kDelete;
 }
 
 // The encoded value of `name` in "a=1&b=2", or null.
@@ -107,8 +118,9 @@ bool HttpRequest::HasType(std::string_view type) const {
 }
 
 Status HttpRequest::TakesOnly(std::initializer_list<std::string_view> names) const {
-  if (!body.empty() && verb != HttpVerb::kPost)
-    return Invalid("only a POST request can have a body");
+  if (!body.empty() && !MayHaveBody(verb)) {
+    return Invalid("only a POST, PUT or DELETE request can have a body");
+  }
   if (!body.empty() && !HasType(kForm)) {
     return Invalid(Cat("the Content-Type of the body must be application/json or ", kForm));
   }
@@ -119,13 +131,33 @@ Status HttpRequest::TakesOnly(std::initializer_list<std::string_view> names) con
 
 Result<std::optional<std::string>> HttpRequest::Parameter(std::string_view name) const {
   auto found = FindPair(query, name);
-  if (!found && verb == HttpVerb::kPost && HasType(kForm)) {
+  if (!found && MayHaveBody(verb) && HasType(kForm)) {
     found = FindPair(body, name);
   }
   if (!found) return std::optional<std::string>();
   auto decoded = UrlDecode(*found);
   if (!decoded.ok()) return decoded.status().WithContext(name);
   return std::optional<std::string>(std::move(decoded).value());
+}
+
+Result<HttpRequest> HttpRequest::WithForm(std::string& form) const {
+  constexpr size_t kBytesMax = 64 << 10, kValuesMax = 16;  // no path has as many parameters
+  if (body.empty() || !HasType(HttpAnswer::kJson)) return *this;
+  const Result<Json> object = ParseJson(body, kBytesMax, kValuesMax);
+  if (!object.ok()) return object.status().WithContext("the JSON body");
+  form.clear();
+  for (const auto& [name, value] : object->items()) {
+    const std::optional<int64_t> number = WholeNumber(value);
+    if (!number && !value.is_string()) {
+      return Invalid(Cat(Quoted(name), " is neither a text nor a whole number"));
+    }
+    form += Cat(form.empty() ? "" : "&", UrlEncode(name), "=",
+                number ? Cat(*number) : UrlEncode(value.get<std::string>()));
+  }
+  HttpRequest same = *this;
+  same.content_type = kForm;
+  same.body = form;
+  return same;
 }
 
 Result<std::optional<int64_t>> HttpRequest::Number(std::string_view name) const {
@@ -150,6 +182,7 @@ void HttpAnswer::Clear() {
   no_store = false;
   has_length = true;
   retry_after_ms = 0;
+  patience_ms = 0;
   allow = {};
   for_admins = false;
   id_of = nullptr;

@@ -15,7 +15,7 @@ class Tag;  // known by name only
 
 namespace firn::front {
 
-enum class HttpVerb : uint8_t { kGet, kPost, kOther };
+enum class HttpVerb : uint8_t { kGet, kPost, kPut, kDelete, kOther };
 
 // The parts of one request that Firn uses. Views into the connection's input: valid for one call.
 struct HttpRequest {
@@ -39,12 +39,15 @@ struct HttpRequest {
   // Whether the body is of a type, such as "application/json"; parameters may follow it.
   bool HasType(std::string_view type) const;
 
-  // The decoded value of a parameter, from the query or, in a POST, from a form's body. Empty if it
-  // is absent; kInvalid if it cannot be decoded.
+  // The decoded value of a parameter, from the query or, unless it is a GET, from a form's body.
+  // Empty if it is absent; kInvalid if it cannot be decoded.
   Result<std::optional<std::string>> Parameter(std::string_view name) const;
 
   // kInvalid if a parameter has another name or is repeated, or if the body is not read.
   Status TakesOnly(std::initializer_list<std::string_view> names) const;
+
+  // This request with the members of a JSON body as a form, which `form` then stores.
+  Result<HttpRequest> WithForm(std::string& form) const;
 
   // The same as a number: kInvalid unless it is one.
   Result<std::optional<int64_t>> Number(std::string_view name) const;
@@ -61,6 +64,7 @@ struct HttpAnswer {
   bool has_length = true;      // false: the answer to a HEAD, whose body was never created
   int32_t retry_after_ms = 0;  // 0: no advice
   std::string_view allow;      // with status 405: GET and POST if permitted; the rest is added
+  int64_t patience_ms = 0;     // of a parked call: how long it may wait; 0: as calls for ids do
   bool for_admins = false;     // pages of other sites may neither frame it nor guess its content
   const Tag* id_of = nullptr;  // set: the body is one id of this tag, got on the fast path
   std::string etag;            // of this very body, with its quotes; empty: none

@@ -57,38 +57,16 @@ void AppendRuns(const Runs& runs, std::string& out) {
   out += ']';
 }
 
-// The members of an object as parameters.
-Result<std::string> FormOfJson(std::string_view body) {
-  constexpr size_t kBytesMax = 64 << 10, kValuesMax = 16;  // no path has as many parameters
-  const Result<Json> object = ParseJson(body, kBytesMax, kValuesMax);
-  if (!object.ok()) return object.status().WithContext("the JSON body");
-  std::string form;
-  for (const auto& [name, value] : object->items()) {
-    const std::optional<int64_t> number = WholeNumber(value);
-    if (!number && !value.is_string()) {
-      return Invalid(Cat(Quoted(name), " is neither a text nor a whole number"));
-    }
-    form += Cat(form.empty() ? "" : "&", UrlEncode(name), "=",
-                number ? Cat(*number) : UrlEncode(value.get<std::string>()));
-  }
-  return form;
-}
-
 class NativeHandler final : public HttpAsker {
  public:
   using HttpAsker::HttpAsker;
 
   Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
     if (!request.path.starts_with("/v1/")) return Outcome::kNotMine;
-    if (request.body.empty() || !request.HasType(HttpAnswer::kJson)) {
-      return Answer(request, door, answer);
-    }
-    const Result<std::string> form = FormOfJson(request.body);
-    if (!form.ok()) return Bad(form.status(), answer);
-    HttpRequest same = request;
-    same.content_type = HttpRequest::kForm;
-    same.body = *form;
-    return Answer(same, door, answer);
+    std::string form;
+    const Result<HttpRequest> same = request.WithForm(form);
+    if (!same.ok()) return Bad(same.status(), answer);
+    return Answer(*same, door, answer);
   }
 
  private:

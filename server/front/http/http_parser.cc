@@ -50,6 +50,8 @@ class RequestParser final : public http::basic_parser<true> {
     request_.options = verb == http::verb::options;
     if (verb == http::verb::get || request_.head) request_.verb = HttpVerb::kGet;
     if (verb == http::verb::post) request_.verb = HttpVerb::kPost;
+    if (verb == http::verb::put) request_.verb = HttpVerb::kPut;
+    if (verb == http::verb::delete_) request_.verb = HttpVerb::kDelete;
     request_.http_1_0 = version == 10;
     target_ = ReadTarget(ToStd(target), request_.options);
   }

@@ -62,7 +62,7 @@ class HttpProtocol final : public Protocol {
     answer_.Clear();
     // A retry of a parked call stores the same bytes in the same place.
     door.trace_id = TraceIdOf(request_.traceparent);
-    if (!Find(door)) return ServeStep::Park(AskAgainIn(door));
+    if (!Find(door)) return ServeStep::Park(AskAgainIn(door), answer_.patience_ms);
     door.trace_id.clear();
     const size_t before = out.size();
     if (request_.options) AnswerOptions();

@@ -262,7 +262,8 @@ void Connection::GoOn(ServeStep last) {
       return Finish(last.cause);
     case ServeStep::Kind::kPark:
       if (!parked_) {
-        parked_ = {io_.exact_us(), io_.exact_ms() + io_.limits.issue_wait_ms};
+        const int64_t most_ms = last.patience_ms > 0 ? last.patience_ms : io_.limits.issue_wait_ms;
+        parked_ = {io_.exact_us(), io_.exact_ms() + most_ms};
         io_.counters.parked.Add(1);
       }
       return host_.Park(*this, last.again_us);

@@ -55,8 +55,9 @@ struct ServeStep {
   static ServeStep NeedMoreAfterContinue(size_t whole) {
     return {.kind = Kind::kNeedMore, .peer_waits = true, .bytes = whole};
   }
-  static ServeStep Park(std::chrono::microseconds again) {
-    return {.kind = Kind::kPark, .again_us = again.count()};
+  // `patience_ms`: how long it may wait altogether; 0: as long as calls for ids.
+  static ServeStep Park(std::chrono::microseconds again, int64_t patience_ms = 0) {
+    return {.kind = Kind::kPark, .again_us = again.count(), .patience_ms = patience_ms};
   }
   static ServeStep Close(CloseCause cause) { return {.kind = Kind::kClose, .cause = cause}; }
 
@@ -65,7 +66,8 @@ struct ServeStep {
   bool peer_waits = false;
   size_t bytes = 0;  // of kServed: consumed; of kNeedMore: the whole request's length, or 0
   int64_t again_us = 0;
-  size_t requests = 1;  // of kServed
+  int64_t patience_ms = 0;  // of kPark
+  size_t requests = 1;      // of kServed
 };
 
 // What a protocol keeps of a connection between its requests, such as a negotiated version.
