@@ -184,6 +184,7 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
                    .default_strategy = plan.default_strategy,
                    .ids_since = plan.ids_since,
                    .floor = plan.floor,
+                   .lease_share = plan.lease_share,
                    .frozen = true,
                    .reason = kBeingMade};
   const Result<int64_t> made = BeginEra(registry, meta, std::nullopt, entropy);

@@ -23,7 +23,8 @@ struct ClusterPlan {
   std::optional<uint32_t> workers{};  // of each rack; default: all that the layout has
   std::string uuid{};                 // of the lost cluster that this one continues; drawn if empty
   WallMs floor{};                     // no claim below it
-  std::string default_strategy{};     // see ClusterMeta
+  int64_t lease_share = ClusterMeta::kLeaseShare;
+  std::string default_strategy{};  // see ClusterMeta
   // In a cluster that serves undefined tags: no id of such a tag is older. Default: a day before
   // the cluster is made, by the registry's clock.
   WallMs ids_since{};

@@ -34,6 +34,9 @@ Json SlotJson(const AuditedSlot& slot) {
             {"version", slot.version},
             {"live", slot.live.has_value()}};
   if (slot.live) json["endpoint"] = slot.live->endpoint;
+  if (const auto& lease = slot.record.lease) {
+    json["lease"] = {{"name", lease->name}, {"server", lease->server}};
+  }
   if (slot.clock_skew_ms) json["clock_skew_ms"] = *slot.clock_skew_ms;
   if (slot.past.empty()) return json;
   json["past_count"] = slot.past.size();

@@ -104,6 +104,7 @@ void AddAudit(const Audit& audit, RestoreArguments& words) {
   words.rack_bits = audit.meta->rack_bits;
   words.default_strategy = audit.meta->default_strategy;
   words.ids_since = audit.meta->ids_since;
+  words.lease_share = audit.meta->lease_share;
 }
 
 std::string RepairCommand(const Audit& audit, RestoreArguments place) {
@@ -140,6 +141,7 @@ void AddSettings(const RootSettings& settings, RestoreArguments& words) {
   words.workers = settings.workers;
   words.default_strategy = settings.default_strategy;
   words.ids_since = settings.ids_since;
+  words.lease_share = settings.lease_share;
   words.reserved = settings.reserved;
   words.retired.insert(words.retired.end(), settings.retired.begin(), settings.retired.end());
 }
@@ -180,6 +182,9 @@ std::string RestoreCommand(const RestoreArguments& words) {
   }
   if (words.ids_since != WallMs()) {
     AddFlag("ids_since", FormatRfc3339(words.ids_since), arguments);
+  }
+  if (words.lease_share != ClusterMeta::kLeaseShare) {
+    AddFlag("lease_share", std::to_string(words.lease_share), arguments);
   }
   if (words.reserved || words.root_unread) {
     arguments.push_back("--reserve=" +

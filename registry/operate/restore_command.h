@@ -41,7 +41,8 @@ struct RestoreArguments {
   // that there is none.
   std::optional<std::string> default_strategy{};
   std::optional<std::vector<ReservedIds>> reserved{};
-  WallMs ids_since{};                   // 0: unknown
+  WallMs ids_since{};  // 0: unknown
+  int64_t lease_share = ClusterMeta::kLeaseShare;
   std::optional<WallMs> bound{};        // the highest that may have been used
   std::vector<MachineId> retired{};     // before the loss, or because their bounds are implausible
   std::vector<TagDefinition> tags{};    // lost tags; `high` is the highest value each may have had

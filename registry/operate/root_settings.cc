@@ -90,6 +90,7 @@ RootSettings SettingsOf(const ClusterMeta& meta, int64_t version) {
           .rack_bits = meta.rack_bits,
           .default_strategy = meta.default_strategy,
           .ids_since = meta.ids_since,
+          .lease_share = meta.lease_share,
           .era = meta.era,
           .version = version,
           .floor = meta.floor};
@@ -107,6 +108,7 @@ std::string FormatRootSettings(const RootSettings& settings) {
       .Number("workers", settings.workers)
       .Text("default_strategy", settings.default_strategy)
       .Number("ids_since_ms", settings.ids_since.ms())
+      .Number("lease_share", settings.lease_share)
       .Text("era", settings.era.text())
       .Number("root_version", settings.version)
       .Number("floor_ms", settings.floor.ms())
@@ -127,6 +129,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
       .Number("workers", workers, 0, kMachineMax + 1)
       .Text("default_strategy", settings.default_strategy)
       .Number("ids_since_ms", ids_since, 0, kRecordTimeMax.ms())
+      .NumberIfAny("lease_share", settings.lease_share, 0, 100)
       .Text("era", era)
       .Number("root_version", settings.version, INT64_MIN)
       .Number("floor_ms", floor, 0, kRecordTimeMax.ms())

@@ -41,6 +41,7 @@ struct RootSettings {
   uint32_t workers = 0;  // machine ids of each rack; 0: not recorded
   std::string default_strategy{};
   WallMs ids_since{};  // 0: not recorded
+  int64_t lease_share = ClusterMeta::kLeaseShare;
   Nonce era{};
   int64_t version = 0;  // of the root node, within the era
   WallMs floor{};

@@ -52,6 +52,9 @@ std::string Table::Text() const {
 }
 
 std::string FormatOwner(std::string_view owner) {
+  if (const size_t slash = owner.find('/'); slash != owner.npos) {
+    return Cat(FormatOwner(owner.substr(0, slash)), " for ", owner.substr(slash + 1));
+  }
   std::string_view rest = owner;
   const auto take_last = [&rest] {
     const size_t dot = rest.rfind('.');

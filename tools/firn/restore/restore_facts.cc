@@ -37,6 +37,10 @@ DEFINE_string(uuid, "",
 DEFINE_int32(workers, 0,
              "Number of machine ids per rack for which records are created. 0: as many as exist, "
              "or all of the layout.");
+DEFINE_int32(lease_share, -1,
+             "Part of each rack's machine ids that servers lease to programs, in percent: the "
+             "higher workers. Servers use them only if all others are in use. -1: half, or what "
+             "firn restore finds.");
 DEFINE_int64(claim_window_ms, 600'000, "Largest --claim_window_ms of any server, in milliseconds.");
 DEFINE_int64(skew_max_ms, 10'000, "Largest known clock skew of any server, in milliseconds.");
 DEFINE_string(bound_ms, "",
@@ -67,6 +71,9 @@ namespace {
 std::string KnownValue(const std::string& flag) { return flag == kUnreadSetting ? "" : flag; }
 
 Status CheckNumbers() {
+  if (FLAGS_lease_share < -1 || FLAGS_lease_share > 100) {
+    return Invalid("--lease_share must be 0 to 100");
+  }
   constexpr int64_t kYear = int64_t{366} * 86'400'000;
   if (!IsDefaultStrategy(KnownValue(FLAGS_default_strategy))) {
     return Invalid("--default_strategy must be snowflake or empty");
@@ -182,6 +189,8 @@ void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
     facts.default_strategy = backup.root.default_strategy;
   }
   if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
+  const bool usual = backup.root.lease_share == ClusterMeta::kLeaseShare;
+  if (!facts.lease_share && !usual) facts.lease_share = backup.root.lease_share;
   const std::vector<ReservedIds>& reserved = backup.root.reserved;
   const std::vector<MachineId>& retired = backup.root.retired;
   facts.reserved.insert(facts.reserved.end(), reserved.begin(), reserved.end());
@@ -241,6 +250,7 @@ Result<RestoreFacts> GatherFacts(const Audit& audit, const std::optional<Backup>
     return Invalid("the cluster's root node is missing; name its layout with --layout");
   }
   facts.replaces_unused = others;
+  if (FLAGS_lease_share >= 0) facts.lease_share = FLAGS_lease_share;
   FIRN_ASSIGN(facts.ids_since, ChosenIdsSince());
   FIRN_ASSIGN(facts.bounds, SaidBounds());
   FIRN_ASSIGN(facts.retired, SaidRetired());

@@ -18,6 +18,7 @@
 
 DECLARE_string(default_strategy);
 DECLARE_string(ids_since);
+DECLARE_int32(lease_share);
 DEFINE_bool(brand_new, false,
             "No server has ever issued ids in a cluster of this name, so start without a floor. "
             "--nobrand_new: one may have; start above everything that may be in use, as firn "
@@ -100,6 +101,8 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
                    .workers = ChosenWorkers(),
                    .default_strategy = FLAGS_default_strategy,
                    .ids_since = ids_since};
+  if (FLAGS_lease_share > 100) return Invalid("--lease_share must be 0 to 100");
+  if (FLAGS_lease_share >= 0) plan.lease_share = FLAGS_lease_share;
   BootMs told = SystemClock().Boot();
   plan.progress = [&told](uint32_t made, uint32_t of) {
     if (SystemClock().Boot() - told < kTellEvery) return;
@@ -123,16 +126,17 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
 }  // namespace
 
 Verb InitVerb() {
-  return {.name = "init",
-          .summary = "creates a cluster",
-          .details =
-              "Requires --brand-new or --nobrand_new: an empty registry looks like one that has\n"
-              "lost everything, and servers may still issue ids of the lost cluster. In ZooKeeper\n"
-              "it waits 20 s for servers of a lost cluster to announce themselves; --force skips\n"
-              "this wait.\n",
-          .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "force", "default_strategy", "ids_since",
-                    "uuid", "layout", "rack_bits", "workers", "claim_window_ms", "skew_max_ms"},
-          .run = RunInit};
+  return {
+      .name = "init",
+      .summary = "creates a cluster",
+      .details =
+          "Requires --brand-new or --nobrand_new: an empty registry looks like one that has\n"
+          "lost everything, and servers may still issue ids of the lost cluster. In ZooKeeper\n"
+          "it waits 20 s for servers of a lost cluster to announce themselves; --force skips\n"
+          "this wait.\n",
+      .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "force", "default_strategy", "ids_since", "uuid",
+                "layout", "rack_bits", "workers", "lease_share", "claim_window_ms", "skew_max_ms"},
+      .run = RunInit};
 }
 
 }  // namespace firn

@@ -308,8 +308,8 @@ Verb RestoreVerb() {
           "Programs that embed Firn report nothing: only the gap, and the servers' reports of\n"
           "their ranges, cover them. Pass what users' records show of a tag with --tag_high.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "uuid", "default_strategy", "ids_since", "layout", "rack_bits",
-                "workers", "claim_window_ms", "skew_max_ms", "bound_ms", "retire", "reserve",
-                "tag_high", "tag_gap", "again", "from", "dry_run"},
+                "workers", "lease_share", "claim_window_ms", "skew_max_ms", "bound_ms", "retire",
+                "reserve", "tag_high", "tag_gap", "again", "from", "dry_run"},
       .run = RunRestore};
 }
 

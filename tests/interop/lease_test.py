@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+"""Leases of machine ids over HTTP, from real servers on one directory registry.
+
+    lease_test.py FIRN_SERVER FIRN
+
+A server that is killed leaves its leases behind: nobody gets their machine ids before their bounds.
+"""
+
+import json
+import os
+import subprocess
+import time
+import unittest
+import unittest.mock
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import interop
+
+
+def random_bits():
+    return os.urandom(16).hex()
+
+
+def now_ms():
+    return int(time.time() * 1000)
+
+
+def ids_of(lease):
+    """All ids that a program may issue under a lease: too many to list, so the ticks' first and last."""
+    base = int(lease["base_bits"])
+    last = lease["sequence_from"] + lease["sequence_count"] - 1
+    return [base | tick << lease["tick_shift"] | sequence << lease["sequence_shift"]
+            for tick in (lease["from_tick"], lease["until_tick"] - 1)
+            for sequence in (lease["sequence_from"], last)]
+
+
+class LeaseTest(unittest.TestCase):
+    program = firn = folder = None
+
+    def setUp(self):
+        self.servers = []
+        self.first = self.start("first")
+
+    def tearDown(self):
+        for server in self.servers:
+            if server.process.poll() is None:
+                self.assertEqual(server.stop(), 0, server.log())
+
+    def start(self, name, *flags):
+        folder = os.path.join(self.folder, self.id().split(".")[-1], name)
+        if self.servers:
+            flags = (f"--registry={self.first.registry}", *flags)
+        self.servers.append(interop.Server(self.program, folder, *flags))
+        return self.servers[-1]
+
+    @staticmethod
+    def ask(server, method, path, words=None, kind="form", admin=False):
+        """Status and JSON."""
+        port = server.admin_port if admin else server.port
+        body, headers = None, {}
+        if words is not None and kind == "form":
+            body = urllib.parse.urlencode(words).encode()
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        elif words is not None:
+            body = json.dumps(words).encode()
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=interop.PATIENCE_S) as answer:
+                text = answer.read()
+                return answer.status, json.loads(text) if text else None
+        except urllib.error.HTTPError as answer:
+            return answer.code, json.loads(answer.read())
+
+    def lease(self, server, token=None, **words):
+        words = {"token": token or random_bits(), "name": "shop-1", "clock_ms": now_ms(), **words}
+        deadline = time.time() + interop.PATIENCE_S
+        while True:
+            status, lease = self.ask(server, "POST", "/v1/leases", words, kind="json")
+            if status != 503 or time.time() > deadline:
+                break
+            time.sleep(lease["error"]["retry_after_ms"] / 1000)
+        self.assertEqual(status, 201, lease)
+        return lease
+
+    def renew(self, server, lease, turn, acknowledged=None):
+        words = {"turn": turn, "clock_ms": now_ms()}
+        if acknowledged:
+            words["acknowledged"] = acknowledged
+        return self.ask(server, "PUT", f"/v1/leases/{lease['lease']}", words)
+
+    def test_life_of_a_lease(self):
+        token = random_bits()
+        lease = self.lease(self.first, token)
+        self.assertEqual(lease["server"], f"127.0.0.1:{self.first.port}")
+        self.assertGreaterEqual(lease["worker"], 8)  # of 16: the upper half is for leases
+        self.assertEqual(self.lease(self.first, token), {**lease, "renew_in_ms": unittest.mock.ANY})
+        for id_ in ids_of(lease):
+            _, explained = self.ask(self.first, "GET", f"/v1/explain/{id_}")
+            self.assertEqual(explained["machine"], lease["machine_id"])
+            self.assertLess(explained["time_ms"], now_ms() + 20_000)
+        status, listed = self.ask(self.first, "GET", "/v1/leases", admin=True)
+        self.assertEqual(status, 200)
+        self.assertEqual([(one["name"], one["machine_id"]) for one in listed["leases"]],
+                         [("shop-1", lease["machine_id"])])
+        self.assertNotIn(lease["lease"], json.dumps(listed))
+        turn = random_bits()
+        status, longer = self.renew(self.first, lease, turn)
+        self.assertEqual(status, 200, longer)
+        self.assertGreaterEqual(longer["until_tick"], lease["until_tick"])
+        self.assertEqual(longer["from_tick"], lease["from_tick"])
+        audit = json.loads(subprocess.run(
+            [self.firn, "audit", "--json", f"--registry={self.first.registry}"],
+            stdout=subprocess.PIPE, check=False).stdout)
+        self.assertIn({"name": "shop-1", "server": lease["server"]},
+                      [machine.get("lease") for machine in audit["machines"]])
+        used = lease["from_tick"] + 10
+        status, _ = self.ask(self.first, "DELETE",
+                             f"/v1/leases/{lease['lease']}?turn={turn}&used_tick={used}")
+        self.assertEqual(status, 204)
+        self.assertEqual(self.renew(self.first, lease, random_bits(), turn)[0], 404)
+
+    def test_a_copy_revokes_the_lease(self):
+        lease = self.lease(self.first)
+        self.assertEqual(self.renew(self.first, lease, random_bits())[0], 200)
+        status, answer = self.renew(self.first, lease, random_bits())
+        self.assertEqual((status, answer["error"]["reason"]), (410, "REVOKED"))
+        self.assertIn("two processes renew the same lease", self.first.log())
+
+    def test_another_server_names_the_owner(self):
+        other = self.start("other")
+        lease = self.lease(self.first)
+        status, answer = self.renew(other, lease, random_bits())
+        self.assertEqual(status, 421)
+        self.assertEqual(answer["error"]["server"], lease["server"])
+
+    def test_leases_and_servers_share_no_machine_id(self):
+        other = self.start("other")
+        leases = [self.lease(server) for server in (self.first, other) * 3]
+        machines = [lease["machine_id"] for lease in leases]
+        for server in (self.first, other):
+            _, status = self.ask(server, "GET", "/v1/status", admin=True)
+            machines.append(status["machine"])
+        self.assertEqual(len(set(machines)), len(machines), machines)
+
+    def test_a_killed_server_leaves_its_leases(self):
+        other = self.start("other")
+        lease = self.lease(other)
+        other.process.kill()
+        other.process.wait()
+        leases = os.path.join(os.path.dirname(other.log_path), "state")
+        self.assertTrue(any(name.endswith(".leases") for name in os.listdir(leases)))
+        machines = {self.lease(self.first)["machine_id"] for _ in range(6)}
+        self.assertNotIn(lease["machine_id"], machines)
+
+    def test_refusals_name_the_fault(self):
+        rows = [({"token": "x"}, "token must have"), ({"name": "a b"}, "name must have"),
+                ({"clock_ms": 1}, "clock"), ({"ahead_ms": 1}, "ahead_ms is 1; it must be"),
+                ({"rack": 99}, "rack is 99"), ({"unknown": 1}, "unknown")]
+        for changes, words in rows:
+            with self.subTest(words):
+                asked = {"token": random_bits(), "name": "a", "clock_ms": now_ms(), **changes}
+                status, answer = self.ask(self.first, "POST", "/v1/leases", asked, kind="json")
+                self.assertEqual(status, 400, answer)
+                self.assertIn(words, answer["error"]["message"])
+        none = self.start("none", "--leases_max=0")
+        status, answer = self.ask(none, "POST", "/v1/leases",
+                                  {"token": random_bits(), "name": "a", "clock_ms": now_ms()})
+        self.assertEqual((status, answer["error"]["reason"]), (503, "NO_LEASES"))
+
+    def test_static_servers_lease_nothing(self):
+        folder = os.path.join(self.folder, "static")
+        server = interop.Server(self.program, folder, f"--registry=static:{os.getpid() % 1024}",
+                                "--static_first_start")
+        self.servers.append(server)
+        status, answer = self.ask(server, "POST", "/v1/leases",
+                                  {"token": random_bits(), "name": "a", "clock_ms": now_ms()})
+        self.assertEqual((status, answer["error"]["reason"]), (503, "NO_LEASES"))
+
+
+if __name__ == "__main__":
+    interop.main(LeaseTest, "true", "firn")
