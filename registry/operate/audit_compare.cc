@@ -81,6 +81,31 @@ AuditedSlot* Auditor::SlotOf(MachineId machine) {
   return nullptr;
 }
 
+// The machine ids for leases are those of a rack's highest workers, as SurveySlots splits them.
+void Auditor::CountForLeases() {
+  if (!audit_.meta) return;
+  std::map<uint32_t, std::vector<const AuditedSlot*>> racks;  // by worker
+  for (const AuditedSlot& slot : audit_.slots) racks[slot.slot.rack].push_back(&slot);
+  for (const auto& [rack, slots] : racks) {
+    const size_t leased = slots.size() * static_cast<size_t>(audit_.meta->lease_share) / 100;
+    size_t usable = 0, free = 0;
+    bool any = false;
+    for (size_t i = slots.size() - leased; i < slots.size(); ++i) {
+      const AuditedSlot& slot = *slots[i];
+      any = any || slot.record.lease.has_value();
+      const bool ahead = slot.record.bound > now_;
+      const bool ever = slot.use == SlotUse::kNeverUsed || slot.use == SlotUse::kPassed ||
+                        slot.use == SlotUse::kReleased;
+      free += ever && !ahead ? 1u : 0u;
+      usable += ever || slot.use == SlotUse::kHeld || slot.use == SlotUse::kUnattended ? 1u : 0u;
+    }
+    if (!any || free * 10 >= usable) continue;
+    Fault(Urgency::kSoon,
+          Cat("rack ", rack, ": ", free, " of ", usable, " machine ids for leases are free"),
+          "let programs take ids from the servers, or give leases a greater share of the rack");
+  }
+}
+
 Status Auditor::CompareProviders() {
   std::map<MachineId, std::string> seen;
   for (size_t i = 0; i < audit_.providers.size(); ++i) {

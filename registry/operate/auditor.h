@@ -34,6 +34,7 @@ class Auditor {
     FIRN_TRY(ReadRacks());
     CompareRacks();
     CompareNonces();
+    CountForLeases();
     FIRN_TRY(CompareProviders());
     FIRN_TRY(ReadFolders());
     if (audit_.meta) FIRN_TRY(AuditTags(registry_, now_, audit_));
@@ -83,6 +84,8 @@ class Auditor {
   void NoteOffline(const std::string& address, const Configurator& setting);
   void CompareRacks();
   void CompareNonces();
+  // Finds racks in which programs will soon get no lease.
+  void CountForLeases();
   Status CompareProviders();
   Status CompareHeld(const AuditedProvider& audited, const HeldMachine& held);
   AuditedSlot* SlotOf(MachineId machine);

@@ -57,6 +57,14 @@ const Damage kDamages[] = {
     // The root node and the nodes beside it.
     {"NoCluster", [](AuditTest& c) { c.LoseData(); }, "there is no cluster here"},
     {"RootUnreadable", [](AuditTest& c) { c.Put(kMetaPath, "rubbish"); }, "not valid JSON"},
+    {"LeasesUsedUp",
+     [](AuditTest& c) {
+       c.PutRecord({0, 2}, {.nonce = Nonce(5, 5),
+                            .bound = kNow + kMs,
+                            .owner = "a/shop",
+                            .lease = SlotLease{"shop", "a:1"}});
+     },
+     "rack 0: 0 of 1 machine ids for leases are free"},
     {"Frozen", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.frozen = true; }); }, "frozen"},
     {"HalfMade",
      [](AuditTest& c) {
