@@ -74,6 +74,8 @@ Task<Result<Acquisition::Won>> Acquisition::Inherit() {
     const std::optional<Node>& meta = (*nodes)[0];
     Status root = co_await TakeRoot(meta);
     if (!root.ok()) co_return root;
+    Status kept = co_await CheckKeptBounds();
+    if (!kept.ok()) co_return kept;
     const WallMs ahead = std::max(now_.id_time, input_.grant->limit) + FirstWindow();
     if (IsTooFarAhead(ahead)) {
       alarms_.push_back("the grant's ids are more than a day ahead of the registry's clock");

@@ -100,11 +100,16 @@ LeaseReply LeaseTable::WhyNot() {
   if (claims_under_way() >= kClaimsMax) {
     return Later(Cat(kClaimsMax, " machine ids are being claimed for other leases"));
   }
+  if (claims_due_ > now_.clocks.boot + (kBurst - 1) * kClaimEvery) {
+    return Later(Cat("this server grants ", kBurst, " leases at once, then one each ",
+                     DurationText(kClaimEvery)));
+  }
   return {};
 }
 
 // Rule 1: the claim begins after the request has arrived.
 void LeaseTable::Begin(const LeaseAsk& ask, Done done) {
+  claims_due_ = std::max(claims_due_, now_.clocks.boot) + kClaimEvery;
   ClaimOptions claim = options_.claim;
   claim.kept = {};
   claim.worker.reset();

@@ -42,12 +42,15 @@ struct LeaseOptions {
 //  7. A lease whose slot is lost or another's is revoked. A bound is kept on the disk before a
 //     promise below it (LeaseBounds).
 //  8. A lease whose claim is not renewed any more says so.
-// 10. At most leases_max leases, and kClaimsMax claims under way.
+// 10. At most leases_max leases, and kClaimsMax claims under way. kBurst claims begin at once, then
+//     one each kClaimEvery.
 //
 // A state machine, owned by the control thread: Handle, then Tick in a loop.
 class LeaseTable {
  public:
   static constexpr size_t kClaimsMax = 8;
+  static constexpr int64_t kBurst = 20;
+  static constexpr Milliseconds kClaimEvery{500};
   static constexpr Milliseconds kFirstAhead{15'000};
   static constexpr Milliseconds kReleaseAhead{1'000};
   static constexpr Milliseconds kTickMax{5'000};
@@ -141,6 +144,7 @@ class LeaseTable {
   Server server_{.why_not = "it has just started"};
   int64_t session_ = 0;
   bool stopped_ = false;
+  BootMs claims_due_;  // when all claims so far would have begun at the pace of kClaimEvery
   uint64_t last_number_ = 0;
   WallMs highest_bound_;
   Leases leases_;                                        // by id

@@ -73,8 +73,7 @@ Json TermsJson(const LeaseTerms& terms, const Layout& layout, const std::string&
               {"server", server}};
 }
 
-void TellRefusal(const LeaseReply& reply, HttpAnswer& answer) {
-  const Shape shape = ShapeOf(reply.verdict);
+void TellRefusal(Shape shape, const LeaseReply& reply, HttpAnswer& answer) {
   const auto retry_ms = static_cast<int32_t>(reply.retry_after.count());
   Json error{{"reason", shape.reason},
              {"message", reply.message},
@@ -87,6 +86,17 @@ void TellRefusal(const LeaseReply& reply, HttpAnswer& answer) {
   Json object = Json::object();
   object["error"] = std::move(error);
   answer.body = JsonText(object);
+}
+
+void TellRefusal(const LeaseReply& reply, HttpAnswer& answer) {
+  TellRefusal(ShapeOf(reply.verdict), reply, answer);
+}
+
+// Of a call that never came to the desk.
+void TellFault(const Status& fault, HttpAnswer& answer) {
+  const LeaseReply reply{.verdict = LeaseVerdict::kBadRequest, .message = fault.message()};
+  if (fault.code() != Code::kDenied) return TellRefusal(reply, answer);
+  TellRefusal(Shape{403, "REJECTED"}, reply, answer);
 }
 
 // The parameters of the three calls. kInvalid names the fault.
@@ -176,9 +186,7 @@ class LeaseHandler final : public HttpHandler {
     if (pending == nullptr) {
       Result<LeaseCall> call = Read(request, one, door);
       if (!call.ok()) {
-        TellRefusal({.verdict = LeaseVerdict::kBadRequest, .message = call.status().message()},
-                    answer);
-        if (call.code() == Code::kDenied) answer.status = 403;
+        TellFault(call.status(), answer);
         return Outcome::kAnswered;
       }
       pending = leases_.Call(*std::move(call));
@@ -199,7 +207,9 @@ class LeaseHandler final : public HttpHandler {
   Result<LeaseCall> Read(const HttpRequest& request, std::optional<std::string_view> lease,
                          const DoorCall& door) {
     if (rights_ && !rights_->Permit(door.names, door.user, kLeaseRight)) {
-      return Denied(Cat("no name of this client has the right ", kLeaseRight));
+      return Denied(
+          Cat("this client has no right to lease machine ids; --rights_file must give it ",
+              kLeaseRight));
     }
     std::string form;
     FIRN_ASSIGN(const HttpRequest same, request.WithForm(form));

@@ -86,6 +86,25 @@ TEST_F(LeaseTest, AStartFreezesARegistryThatHasLostAPromise) {
   EXPECT_TRUE(host->user().has_claim()) << host->status().reason;
 }
 
+// The server's own claim is older than the backup, so it alone shows no loss.
+TEST_F(LeaseTest, AStartThatResumesItsClaimFreezesARegistryThatHasLostAPromise) {
+  auto host = Start(disk_, Options("s"));
+  Run(Milliseconds(1'000), *host);
+  ASSERT_TRUE(host->user().has_claim());
+  host.reset();
+  const auto backup = tree_.Save();
+  auto server = StartServer();
+  Grant(*server, 1);
+  server.reset();
+  tree_.Load(backup);
+  ClaimOptions options = Options("s");
+  options.kept = *ParseKeptBounds(lease_disk_.text);
+  host = Start(disk_, options);
+  Run(Milliseconds(5'000), *host);
+  EXPECT_TRUE(Meta().frozen);
+  EXPECT_FALSE(host->user().has_claim());
+}
+
 TEST_F(LeaseTest, AStartAcceptsARegistryThatHasEveryPromise) {
   auto server = StartServer();
   const LeaseTerms lease = Grant(*server, 1), other = Grant(*server, 2);
@@ -146,6 +165,22 @@ TEST_F(LeaseTest, ClaimsAtMostEightAtOnce) {
   Run(kAMoment, *server);
   EXPECT_EQ(server->table().List().size(), 8u);
   Grant(*server, 9);
+}
+
+// One client that asks without end gets the machine ids of a cluster only slowly.
+TEST_F(LeaseTest, GrantsABurstAndThenTwoASecond) {
+  MakeClusterWith(256);
+  auto server = StartServer();
+  for (uint64_t token = 1; token <= 400; ++token) {
+    server->Ask(token);
+    Run(Milliseconds(25), *server);
+  }
+  Run(kAMoment, *server);
+  const size_t granted = server->table().List().size();
+  EXPECT_LE(granted, 20u + 20u);
+  EXPECT_GE(granted, 35u);
+  Run(Milliseconds(1'000), *server);
+  Grant(*server, 1'000);
 }
 
 TEST_F(LeaseTest, GrantsAtMostLeasesMax) {
