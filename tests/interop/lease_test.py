@@ -8,7 +8,9 @@ A server that is killed leaves its leases behind: nobody gets their machine ids 
 
 import json
 import os
+import socket
 import subprocess
+import threading
 import time
 import unittest
 import unittest.mock
@@ -121,6 +123,25 @@ class LeaseTest(unittest.TestCase):
                              f"/v1/leases/{lease['lease']}?turn={turn}&used_tick={used}")
         self.assertEqual(status, 204)
         self.assertEqual(self.renew(self.first, lease, random_bits(), turn)[0], 404)
+
+    def test_requests_with_one_token_get_one_lease(self):
+        token, leases = random_bits(), []
+        # The first one leaves before its answer comes.
+        body = urllib.parse.urlencode({"token": token, "name": "shop-1", "clock_ms": now_ms()})
+        with socket.create_connection(("127.0.0.1", self.first.port)) as left:
+            left.sendall((f"POST /v1/leases HTTP/1.1\r\nHost: 127.0.0.1:{self.first.port}\r\n"
+                          "Content-Type: application/x-www-form-urlencoded\r\n"
+                          f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+        threads = [threading.Thread(target=lambda: leases.append(self.lease(self.first, token)))
+                   for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(leases), 12)
+        self.assertEqual(len({(lease["lease"], lease["until_tick"]) for lease in leases}), 1)
+        _, listed = self.ask(self.first, "GET", "/v1/leases", admin=True)
+        self.assertEqual(len(listed["leases"]), 1)
 
     def test_a_copy_revokes_the_lease(self):
         lease = self.lease(self.first)

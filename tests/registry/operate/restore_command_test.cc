@@ -115,6 +115,14 @@ TEST(RestoreCommandTest, StatesThatThereIsNoDefaultStrategyAndNoReservation) {
             "--default_strategy= --reserve=");
 }
 
+TEST(RestoreCommandTest, PrintsAShareOfLeasesThatIsNotHalf) {
+  RestoreArguments words{.registry = "dir:///x"};
+  AddSettings({.uuid = "u", .layout = "firn", .lease_share = 10}, words);
+  EXPECT_NE(RestoreCommand(words).find(" --lease_share=10 "), std::string::npos);
+  AddSettings({.uuid = "u", .layout = "firn"}, words);
+  EXPECT_EQ(RestoreCommand(words).find("lease_share"), std::string::npos);
+}
+
 TEST(RestoreCommandTest, PrintsPlaceholdersForWhatWasNeverRead) {
   EXPECT_EQ(
       RestoreCommand({.registry = "dir:///x", .root_unread = true, .tags_unread = true}),
@@ -129,6 +137,7 @@ TEST(RootSettingsTest, ReadsBackAsWritten) {
                         .workers = 256,
                         .default_strategy = "snowflake",
                         .ids_since = WallMs(16),
+                        .lease_share = 25,
                         .era = Nonce(1, 2),
                         .version = -5,
                         .floor = WallMs(17),

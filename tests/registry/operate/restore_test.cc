@@ -130,6 +130,25 @@ TEST_F(RestoreTest, TheFloorIsThreeWindowsAboveEveryKnownBound) {
 }
 
 // Each restore is given the previous floor's lead over the clocks as a skew.
+// Programs issue ids under leases that their server may have reported before it died.
+TEST_F(RestoreTest, TheFloorIsAboveReportedBoundsOfLeases) {
+  const WallMs leased = kRestored + kAnHour;
+  RestoreFacts facts = Facts();
+  AddReport({.lease_bound = leased}, facts);
+  const auto report = RestoreBy(facts);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_GE(report->floor, leased + 3 * kWindow);
+}
+
+TEST_F(RestoreTest, KeepsTheShareOfLeasesUnlessAnotherIsRequested) {
+  RestoreFacts facts = Facts();
+  facts.lease_share = 10;
+  ASSERT_TRUE(RestoreBy(facts).ok());
+  EXPECT_EQ(Meta().meta.lease_share, 10);
+  ASSERT_TRUE(Restore().ok());
+  EXPECT_EQ(Meta().meta.lease_share, 10);
+}
+
 TEST_F(RestoreTest, RepeatedRestoresDoNotRaiseTheFloorWithoutLimit) {
   for (int times = 1; times <= 20; ++times) {
     const Milliseconds lead = std::max(Meta().meta.floor - kRestored, kSkew);

@@ -19,6 +19,7 @@ ProviderReport SomeReport() {
           .machine = MachineId(5),
           .bound = WallMs(1700000600000),
           .more = {{MachineId(0), WallMs(1700000500000)}, {MachineId(1023), WallMs(1)}},
+          .lease_bound = WallMs(1700000900000),
           .clock_skew_ms = -17,
           .high = {{"order", 1000}, {"a \"tag\"/\xc3\xbc", 9007199254740993}},
           .stores = {{"registry", true}, {"cache", false}},
