@@ -75,7 +75,7 @@ void LeaseTable::Grant(Lease& lease) {
   LogInfo("lease_granted")
           .With("lease", lease.number)
           .With("machine", lease.tenure().terms().machine.value())
-      << lease.title() << ": machine id " << lease.tenure().terms().machine.value();
+      << lease.title() << " was granted machine id " << lease.tenure().terms().machine.value();
   lease.first_until = EndFor(lease, std::min(lease.ask.ahead, kFirstAhead));
   lease.promised = lease.first_until;
   for (Waiting& one : lease.waiting) one.until = lease.first_until;
