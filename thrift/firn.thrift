@@ -146,6 +146,77 @@ struct ServerList {
   6: i32 ask_again_ms                 // when to request the list again; sooner if a call fails
 }
 
+// ---- leases of machine ids --------------------------------------------------------------------
+
+// A request for a lease of a machine id. The same token gets the same lease.
+struct LeaseAsk {
+  1: string token,                    // 128 random bits: 32 lower-case hexadecimal digits
+  2: string name,                     // shown to operators, at most 64 bytes
+  3: i64 clock_ms,                    // the program's wall clock
+  4: optional i32 ahead_ms,           // how far ahead of now a renewed interval ends; absent: 60000
+  5: optional i32 rack                // rack of the machine id; absent: the server's own
+}
+
+// A request for a later end.
+struct LeaseRenewal {
+  1: string lease,
+  2: string turn,                     // 128 random bits, new for each renewal, the same when it is
+                                      // repeated
+  3: string acknowledged,             // turn of the last answer; empty: there was none
+  4: i64 clock_ms,
+  5: optional i32 ahead_ms
+}
+
+// Gives a lease back. Before, the program must have stopped to issue ids under it.
+struct LeaseEnd {
+  1: string lease,
+  2: string turn,                     // the last one sent, answered or not; empty: none was
+  3: optional i64 used_tick           // the highest tick used (from_tick - 1: none); absent:
+                                      // unknown
+}
+
+// The program may issue the ids
+//
+//   base_bits | tick << tick_shift | sequence << sequence_shift
+//
+// for each tick in [from_tick, until_tick) and each sequence in
+// [sequence_from, sequence_from + sequence_count).
+struct LeaseTerms {
+  1: string lease,                    // secret; names its server
+  2: i64 number,                      // public, as in the server's log
+  3: i32 machine,
+  4: i32 worker,
+  5: i32 rack,
+  6: i64 base_bits,                   // machine id and constant fields, in place
+  7: i32 tick_shift,
+  8: i32 sequence_shift,
+  9: i32 sequence_bits,
+  10: i64 sequence_from,
+  11: i64 sequence_count,
+  12: i32 tick_ms,                    // length of a tick
+  13: i64 epoch_ms,                   // ticks count from here
+  14: i64 from_tick,
+  15: i64 until_tick,
+  16: i32 renew_in_ms,                // when to renew
+  17: bool ending,                    // it is extended no further: take another lease in time
+  18: string server                   // address of the server that has the lease
+}
+
+// Why a server does not grant, extend or end a lease. HTTP answers with the status in parentheses.
+enum LeaseFault {
+  UNKNOWN_LEASE = 1,     // this server has no such lease (404); use it until until_tick
+  OUTDATED = 2,          // a repetition that came after a later request (409); nothing has changed
+  REVOKED = 3,           // stop issuing at once (410)
+  ANOTHER_SERVERS = 4,   // the lease belongs to `server` (421)
+  NO_LEASES = 5          // this server grants none (503)
+}
+
+exception LeaseRefusal {
+  1: LeaseFault fault,
+  2: string message,                  // one sentence, for a person
+  3: optional string server           // of ANOTHER_SERVERS
+}
+
 // ---- Twitter's service ------------------------------------------------------------------------
 
 // As in the original. The original declares it and never names it in a `throws`: its clients saw
@@ -217,6 +288,21 @@ service IdService extends Snowflake {
   // still current, the answer omits the entries. NOT_READY: this server has not read the list yet.
   // A server that is too old for this method fails the call: keep the addresses that you have.
   ServerList servers(1: i64 known_version) throws (1: Refusal refusal),
+
+  // Leases a machine id to a program that issues ids by itself. The first interval is short: renew
+  // it. Reasons of a Refusal are BAD_REQUEST (also for a clock that is too far off), REJECTED (the
+  // client has no right to `@lease`), and NOT_READY: repeat the call with the same token. A server
+  // that is too old for these methods fails the call: ask another one.
+  LeaseTerms lease(1: LeaseAsk ask)
+      throws (1: Refusal refusal, 2: LeaseRefusal lease_refusal),
+
+  // The same lease with a later end. Only the lease's own server can renew it. NOT_READY: repeat
+  // the call with the same turn.
+  LeaseTerms renewLease(1: LeaseRenewal renewal)
+      throws (1: Refusal refusal, 2: LeaseRefusal lease_refusal),
+
+  void releaseLease(1: LeaseEnd lease_end)
+      throws (1: Refusal refusal, 2: LeaseRefusal lease_refusal),
 
   // Answers while the process lives, ready or not.
   void ping() throws (1: Refusal refusal)

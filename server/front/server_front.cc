@@ -202,10 +202,11 @@ ProtocolSet ServerFront::PublicProtocols() {
   }
   handlers.push_back(MakeOpenApiHandler());
   if (!options_.admin) AddAdmin(handlers);
-  ProtocolSet protocols{
-      .thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, backend_, desk.thrift_counters),
-      .thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend_, desk.thrift_counters),
-      .http = MakeHttpProtocol(backend_.limits, &desk.http, std::move(handlers))};
+  ProtocolSet protocols{.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, backend_,
+                                                            desk.thrift_counters, options_.leases),
+                        .thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend_,
+                                                             desk.thrift_counters, options_.leases),
+                        .http = MakeHttpProtocol(backend_.limits, &desk.http, std::move(handlers))};
   if (options_.redis) protocols.redis = MakeRedisProtocol(backend_, desk.redis, logins_.get());
   if (options_.dubbo) {
     protocols.dubbo = MakeDubboProtocol(backend_, desk.dubbo, dubbo_, desk.dubbo_messages);

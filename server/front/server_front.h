@@ -47,7 +47,7 @@ struct ServerFrontOptions {
   std::function<std::string()> history{};
   // For the admin side; null: it shows this server only. Must outlive the front.
   ClusterView* cluster = nullptr;
-  // For both sides; null: no paths for leases. Must outlive the front.
+  // For both sides; null: leases are refused. Must outlive the front.
   LeaseDesk* leases = nullptr;
 };
 

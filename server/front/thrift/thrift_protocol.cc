@@ -26,8 +26,12 @@ void PatchLength(OutBuffer& out, size_t at) {
 template <typename Coding>
 class ThriftProtocol final : public Protocol {
  public:
-  ThriftProtocol(ThriftCoding coding, const Backend& backend, DeskCounters& counters)
-      : limits_(backend.limits), known_(coding), service_(backend, counters), processor_(service_) {
+  ThriftProtocol(ThriftCoding coding, const Backend& backend, DeskCounters& counters,
+                 LeaseDesk* leases)
+      : limits_(backend.limits),
+        known_(coding),
+        service_(backend, counters, leases),
+        processor_(service_) {
     Renew();
   }
 
@@ -115,13 +119,13 @@ void ThriftProtocol<CompactCoding>::Renew() {
 }  // namespace
 
 std::unique_ptr<Protocol> MakeThriftProtocol(ThriftCoding coding, const Backend& backend,
-                                             DeskCounters& counters) {
+                                             DeskCounters& counters, LeaseDesk* leases) {
   // The generated code would print a line for each malformed message; they are counted instead.
   apache::thrift::GlobalOutput.setOutputFunction([](const char*) {});
   if (coding == ThriftCoding::kCompact) {
-    return std::make_unique<ThriftProtocol<CompactCoding>>(coding, backend, counters);
+    return std::make_unique<ThriftProtocol<CompactCoding>>(coding, backend, counters, leases);
   }
-  return std::make_unique<ThriftProtocol<BinaryCoding>>(coding, backend, counters);
+  return std::make_unique<ThriftProtocol<BinaryCoding>>(coding, backend, counters, leases);
 }
 
 }  // namespace firn::front

@@ -4,6 +4,7 @@
 
 #include "server/front/desk/backend.h"
 #include "server/front/net/protocol.h"
+#include "server/lease/lease_desk.h"
 
 namespace firn::front {
 
@@ -12,8 +13,9 @@ enum class ThriftCoding : bool { kBinary, kCompact };
 // The wire contract in frames of one coding, processed by the generated code and answered by a
 // ThriftService of its own. A frame that is too large, or that the coding cannot read, closes the
 // connection; an unknown method is answered with an error.
-// `backend` and `counters` must outlive it; one IO thread uses both.
+// All must outlive it; one IO thread uses backend and counters. `leases`: null if the server grants
+// none.
 std::unique_ptr<Protocol> MakeThriftProtocol(ThriftCoding coding, const Backend& backend,
-                                             DeskCounters& counters);
+                                             DeskCounters& counters, LeaseDesk* leases = nullptr);
 
 }  // namespace firn::front

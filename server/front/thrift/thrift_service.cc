@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <variant>
 
 #include "common/base/cat.h"
 #include "common/id/explain.h"
@@ -23,9 +24,10 @@ bool IsUserAgent(std::string_view text) {
 
 }  // namespace
 
-ThriftService::ThriftService(const Backend& backend, DeskCounters& counters)
+ThriftService::ThriftService(const Backend& backend, DeskCounters& counters, LeaseDesk* leases)
     : backend_(backend),
-      desk_(backend.issuer, counters, Method::kThrift, backend.default_tag, backend.rights) {}
+      desk_(backend.issuer, counters, Method::kThrift, backend.default_tag, backend.rights),
+      leases_(backend, leases) {}
 
 const IssueCall& ThriftService::Ask(std::string_view tag, int64_t count, Form form) {
   switch (desk_.Ask(tag, count, form, *door_)) {
@@ -153,5 +155,27 @@ void ThriftService::servers(wire::ServerList& out, int64_t) {
   out.age_ms = static_cast<int32_t>(std::min<int64_t>(shown.age.count(), INT32_MAX));
   out.ask_again_ms = static_cast<int32_t>(backend_.ask_again().count());
 }
+
+// --- leases --------------------------------------------------------------------------------------
+
+template <typename Request>
+std::optional<LeasePromise> ThriftService::AskForLease(const Request& request) {
+  std::optional<LeaseResult> result = leases_.Ask(*door_, [&] { return FromWire(request); });
+  if (!result) throw ServeStep::Park(StatusCache::kAskAgain, LeaseCalls::kPatienceMs);
+  if (auto* refusal = std::get_if<Refusal>(&*result)) throw front::ToWire(*refusal);
+  if (auto* refusal = std::get_if<LeaseRefusal>(&*result)) throw front::ToWire(*refusal);
+  auto* promise = std::get_if<LeasePromise>(&*result);
+  return promise != nullptr ? std::optional(std::move(*promise)) : std::nullopt;
+}
+
+void ThriftService::lease(wire::LeaseTerms& out, const wire::LeaseAsk& ask) {
+  if (const auto promise = AskForLease(ask)) out = front::ToWire(*promise);
+}
+
+void ThriftService::renewLease(wire::LeaseTerms& out, const wire::LeaseRenewal& renewal) {
+  if (const auto promise = AskForLease(renewal)) out = front::ToWire(*promise);
+}
+
+void ThriftService::releaseLease(const wire::LeaseEnd& end) { AskForLease(end); }
 
 }  // namespace firn::front

@@ -7,6 +7,7 @@
 
 #include "server/front/desk/backend.h"
 #include "server/front/desk/id_desk.h"
+#include "server/front/desk/lease_calls.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn::front {
@@ -17,8 +18,8 @@ namespace firn::front {
 // processed again later.
 class ThriftService final : public wire::IdServiceIf {
  public:
-  // Both must outlive it.
-  ThriftService(const Backend& backend, DeskCounters& counters);
+  // All must outlive it. Null: the server grants no leases.
+  ThriftService(const Backend& backend, DeskCounters& counters, LeaseDesk* leases);
 
   // Where the next call comes from; valid until that call returns.
   void Begin(DoorCall& door) {
@@ -66,6 +67,9 @@ class ThriftService final : public wire::IdServiceIf {
   void status(wire::ServerStatus& out) override;
   // Without the entries: they are written from listed(), unless that is the caller's own version.
   void servers(wire::ServerList& out, int64_t known_version) override;
+  void lease(wire::LeaseTerms& out, const wire::LeaseAsk& ask) override;
+  void renewLease(wire::LeaseTerms& out, const wire::LeaseRenewal& renewal) override;
+  void releaseLease(const wire::LeaseEnd& end) override;
   void ping() override {}
 
   // The list that servers() answered with.
@@ -78,9 +82,13 @@ class ThriftService final : public wire::IdServiceIf {
   template <typename T>
   T ValueOf(Result<T> result);
   MachineId Machine();
+  // Returns with the promise, or nothing for a lease that has ended, or not at all.
+  template <typename Request>
+  std::optional<LeasePromise> AskForLease(const Request& request);
 
   const Backend& backend_;
   IdDesk desk_;
+  LeaseCalls leases_;
   DoorCall* door_ = nullptr;
   std::optional<ShortAnswer> short_;
   std::shared_ptr<const ListedServers> listed_;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "common/base/cat.h"
 
@@ -48,6 +49,22 @@ wire::ServerState::type ToWire(ServerPhase phase) {
       return wire::ServerState::DRAINING;
   }
   return wire::ServerState::NOT_READY;
+}
+
+wire::LeaseFault::type ToWire(LeaseFault fault) {
+  switch (fault) {
+    case LeaseFault::kUnknownLease:
+      return wire::LeaseFault::UNKNOWN_LEASE;
+    case LeaseFault::kOutdated:
+      return wire::LeaseFault::OUTDATED;
+    case LeaseFault::kRevoked:
+      return wire::LeaseFault::REVOKED;
+    case LeaseFault::kAnotherServers:
+      return wire::LeaseFault::ANOTHER_SERVERS;
+    case LeaseFault::kNoLeases:
+      return wire::LeaseFault::NO_LEASES;
+  }
+  return wire::LeaseFault::NO_LEASES;
 }
 
 void SetConstFields(const IdFields& fields, wire::IdFields& out) {
@@ -158,6 +175,63 @@ wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, Rack
   out.__set_version(report.version);
   out.__set_build(report.build);
   return out;
+}
+
+wire::LeaseTerms ToWire(const LeasePromise& promise) {
+  const LeaseTerms& terms = promise.terms;
+  wire::LeaseTerms out;
+  out.__set_lease(terms.lease);
+  out.__set_number(static_cast<int64_t>(terms.number));
+  out.__set_machine(static_cast<int32_t>(terms.machine.value()));
+  out.__set_worker(static_cast<int32_t>(terms.worker));
+  out.__set_rack(static_cast<int32_t>(terms.rack));
+  out.__set_base_bits(static_cast<int64_t>(promise.base_bits));
+  out.__set_tick_shift(promise.tick_shift);
+  out.__set_sequence_shift(promise.sequence_shift);
+  out.__set_sequence_bits(promise.sequence_bits);
+  out.__set_sequence_from(static_cast<int64_t>(promise.sequence_from));
+  out.__set_sequence_count(static_cast<int64_t>(promise.sequence_count));
+  out.__set_tick_ms(static_cast<int32_t>(promise.tick_ms));
+  out.__set_epoch_ms(promise.epoch.ms());
+  out.__set_from_tick(terms.from.count());
+  out.__set_until_tick(terms.until.count());
+  out.__set_renew_in_ms(static_cast<int32_t>(terms.renew_in.count()));
+  out.__set_ending(terms.ending);
+  out.__set_server(promise.server);
+  return out;
+}
+
+wire::LeaseRefusal ToWire(const LeaseRefusal& refusal) {
+  wire::LeaseRefusal out;
+  out.__set_fault(ToWire(refusal.fault));
+  out.__set_message(refusal.message);
+  if (!refusal.server.empty()) out.__set_server(refusal.server);
+  return out;
+}
+
+Result<LeaseCall> FromWire(const wire::LeaseAsk& ask) {
+  if (!ask.__isset.clock_ms) return Invalid("clock_ms is missing");
+  LeaseAsk out{.token = ask.token, .name = ask.name, .clock = WallMs(ask.clock_ms)};
+  if (ask.__isset.ahead_ms) out.ahead = Milliseconds(ask.ahead_ms);
+  // A negative rack becomes one that no layout has.
+  if (ask.__isset.rack) out.rack = static_cast<uint32_t>(ask.rack);
+  return LeaseCall(std::move(out));
+}
+
+Result<LeaseCall> FromWire(const wire::LeaseRenewal& renewal) {
+  if (!renewal.__isset.clock_ms) return Invalid("clock_ms is missing");
+  LeaseRenewal out{.lease = renewal.lease,
+                   .turn = renewal.turn,
+                   .acknowledged = renewal.acknowledged,
+                   .clock = WallMs(renewal.clock_ms)};
+  if (renewal.__isset.ahead_ms) out.ahead = Milliseconds(renewal.ahead_ms);
+  return LeaseCall(std::move(out));
+}
+
+Result<LeaseCall> FromWire(const wire::LeaseEnd& end) {
+  LeaseEnd out{.lease = end.lease, .turn = end.turn};
+  if (end.__isset.used_tick) out.used = Tick(end.used_tick);
+  return LeaseCall(std::move(out));
 }
 
 Result<ComposeRequest> FromWire(const wire::ComposeRequest& request) {

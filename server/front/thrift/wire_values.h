@@ -3,6 +3,7 @@
 #include "common/base/status.h"
 #include "common/id/explain.h"
 #include "server/front/desk/desk_counters.h"
+#include "server/front/desk/lease_calls.h"
 #include "server/front/desk/server_view.h"
 #include "server/issue/refusal.h"
 #include "server/issue/runs.h"
@@ -23,6 +24,14 @@ wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, Rack
                           const std::map<std::string, uint64_t>& issued);
 
 wire::ServerEntry ToWire(const ListedServer& server);
+
+wire::LeaseTerms ToWire(const LeasePromise& promise);
+wire::LeaseRefusal ToWire(const LeaseRefusal& refusal);
+
+// kInvalid for an absent clock. LeaseCalls checks the rest.
+Result<LeaseCall> FromWire(const wire::LeaseAsk& ask);
+Result<LeaseCall> FromWire(const wire::LeaseRenewal& renewal);
+Result<LeaseCall> FromWire(const wire::LeaseEnd& end);
 
 // A negative number is kInvalid: no field of an id is.
 Result<ComposeRequest> FromWire(const wire::ComposeRequest& request);

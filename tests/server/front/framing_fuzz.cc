@@ -9,6 +9,7 @@
 #include "server/front/redis/redis_protocol.h"
 #include "tests/server/front/http/http_calls.h"
 #include "tests/server/front/issuing_fixture.h"
+#include "tests/server/front/leases/scripted_leases.h"
 
 namespace firn::front {
 namespace {
@@ -17,8 +18,11 @@ class Door {
  public:
   Door() {
     const Backend& backend = issuing_.backend;
-    set_.thrift_binary = MakeThriftProtocol(ThriftCoding::kBinary, backend, issuing_.counters);
-    set_.thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend, issuing_.counters);
+    leases_.reply = {.verdict = LeaseVerdict::kUnknown, .message = "unknown"};
+    set_.thrift_binary =
+        MakeThriftProtocol(ThriftCoding::kBinary, backend, issuing_.counters, &leases_);
+    set_.thrift_compact =
+        MakeThriftProtocol(ThriftCoding::kCompact, backend, issuing_.counters, &leases_);
     set_.http = MakeHttp(issuing_, desk_);
     set_.redis = MakeRedisProtocol(backend, redis_desk_, nullptr);
     set_.dubbo = MakeDubboProtocol(backend, dubbo_desk_, dubbo_state_, dubbo_messages_);
@@ -40,6 +44,7 @@ class Door {
       // An empty request of Redis, or a one-way call of Dubbo, has no answer.
       const bool must_answer = step.requests != 0 && protocol != set_.dubbo.get();
       if (out.empty() && must_answer) std::abort();
+      leases_.calls.clear();
       if (step.bytes == 0 || step.bytes > in.size()) std::abort();
       in.remove_prefix(step.bytes);
     }
@@ -52,6 +57,7 @@ class Door {
   IdDesk dubbo_desk_{issuing_.issuer, issuing_.counters, Method::kDubbo, "order"};
   DubboState dubbo_state_;
   DubboCounters dubbo_messages_;
+  ScriptedLeases leases_;
   ProtocolSet set_;
 };
 

@@ -12,6 +12,15 @@ inline std::vector<std::string> KindsOfRequests() {
   wire::ComposeRequest fields;
   fields.__set_time_ms(1'700'000'000'000);
   fields.__set_layout("firn");
+  wire::LeaseAsk ask;
+  ask.__set_name("shop");
+  ask.__set_clock_ms(1'735'689'600'000);
+  ask.__set_rack(-1);
+  wire::LeaseRenewal renewal;
+  renewal.__set_lease("5f0c");
+  renewal.__set_ahead_ms(60'000);
+  wire::LeaseEnd end;
+  end.__set_used_tick(7);
   const std::string post =
       "POST /v1/ids/default HTTP/1.1\r\nHost: x\r\nContent-Type: "
       "application/x-www-form-urlencoded\r\n";
@@ -31,6 +40,9 @@ inline std::vector<std::string> KindsOfRequests() {
     kinds.push_back(calls.Frame([](Client& c) { c.send_getRuns("default", 1000); }));
     kinds.push_back(calls.Frame([](Client& c) { c.send_status(); }));
     kinds.push_back(calls.Frame([&](Client& c) { c.send_compose(fields); }));
+    kinds.push_back(calls.Frame([&](Client& c) { c.send_lease(ask); }));
+    kinds.push_back(calls.Frame([&](Client& c) { c.send_renewLease(renewal); }));
+    kinds.push_back(calls.Frame([&](Client& c) { c.send_releaseLease(end); }));
   }
   return kinds;
 }

@@ -1,0 +1,136 @@
+#include "server/front/desk/lease_calls.h"
+
+#include "common/base/cat.h"
+#include "common/time/civil_time.h"
+
+namespace firn::front {
+namespace {
+
+constexpr int32_t kRepeatInMs = 200;
+constexpr Milliseconds kAheadMax{86'400'000};
+
+// A call whose answer has not come yet, kept with its connection.
+struct LeaseWait final : DoorSession {
+  std::shared_ptr<const LeaseAnswer> answer;
+};
+
+LeaseResult ResultOf(const LeaseReply& reply, const Layout& layout) {
+  switch (reply.verdict) {
+    case LeaseVerdict::kGranted:
+      return LeasePromise(reply, layout);
+    case LeaseVerdict::kEnded:
+      return LeaseEnded();
+    case LeaseVerdict::kBadRequest:
+      return Refusal{Reason::kBadRequest, reply.message, 0, false};
+    case LeaseVerdict::kLater:
+      return Refusal{Reason::kNotReady, reply.message,
+                     static_cast<int32_t>(reply.retry_after.count()), true};
+    case LeaseVerdict::kUnknown:
+      return LeaseRefusal{LeaseFault::kUnknownLease, reply.message};
+    case LeaseVerdict::kOutdated:
+      return LeaseRefusal{LeaseFault::kOutdated, reply.message};
+    case LeaseVerdict::kRevoked:
+      return LeaseRefusal{LeaseFault::kRevoked, reply.message};
+    case LeaseVerdict::kElsewhere:
+      return LeaseRefusal{LeaseFault::kAnotherServers, reply.message, reply.server};
+    case LeaseVerdict::kRefused:
+      return LeaseRefusal{LeaseFault::kNoLeases, reply.message};
+  }
+  Die("an unknown verdict on a lease");
+}
+
+Status CheckText(std::string_view name, const std::string& text) {
+  return text.empty() ? Invalid(Cat(name, " is missing")) : Status();
+}
+
+// Times that no clock shows would overflow sums.
+Status CheckTimes(WallMs clock, Milliseconds ahead) {
+  if (!InCalendar(clock)) return Invalid("clock_ms is not a time of this calendar");
+  if (ahead < Milliseconds(0)) return Invalid("ahead_ms is negative");
+  if (ahead > kAheadMax) return Invalid("ahead_ms is more than a day");
+  return {};
+}
+
+}  // namespace
+
+LeasePromise::LeasePromise(const LeaseReply& granted, const Layout& layout)
+    : terms(granted.terms),
+      server(granted.server),
+      base_bits(layout.BaseBits(terms.machine, 0)),
+      tick_shift(layout.time().shift),
+      sequence_shift(layout.sequence().shift),
+      sequence_bits(layout.sequence().width),
+      sequence_from(0),
+      sequence_count(layout.ids_per_tick()),
+      tick_ms(layout.tick_ms()),
+      epoch(layout.epoch()) {}
+
+std::string_view LeaseFaultName(LeaseFault fault) {
+  switch (fault) {
+    case LeaseFault::kUnknownLease:
+      return "UNKNOWN_LEASE";
+    case LeaseFault::kOutdated:
+      return "OUTDATED";
+    case LeaseFault::kRevoked:
+      return "REVOKED";
+    case LeaseFault::kAnotherServers:
+      return "ANOTHER_SERVERS";
+    case LeaseFault::kNoLeases:
+      return "NO_LEASES";
+  }
+  Die("an unknown fault of a lease");
+}
+
+LeaseCalls::LeaseCalls(const Backend& backend, LeaseDesk* leases)
+    : backend_(backend), leases_(leases) {
+  if (backend.rights != nullptr) rights_.emplace(*backend.rights);
+}
+
+std::shared_ptr<const LeaseAnswer> LeaseCalls::TakeWaiting(DoorCall& door) {
+  const std::unique_ptr<DoorSession> session = std::move(door.session);
+  const auto* const wait = dynamic_cast<const LeaseWait*>(session.get());
+  return wait != nullptr ? wait->answer : nullptr;
+}
+
+std::optional<LeaseResult> LeaseCalls::WhyNot(const DoorCall& door) {
+  if (leases_ == nullptr) {
+    return LeaseRefusal{LeaseFault::kNoLeases, "this server grants no leases"};
+  }
+  if (!rights_ || rights_->Permit(door.names, door.user, kRight)) return std::nullopt;
+  return Refusal{Reason::kRejected, Cat("no name of this client has the right ", kRight), 0, false};
+}
+
+Status LeaseCalls::Check(const LeaseCall& call) {
+  if (const auto* ask = std::get_if<LeaseAsk>(&call)) {
+    FIRN_TRY(CheckText("token", ask->token));
+    FIRN_TRY(CheckText("name", ask->name));
+    if (ask->rack.value_or(0) > UINT16_MAX) return Invalid("there is no such rack");
+    return CheckTimes(ask->clock, ask->ahead);
+  }
+  if (const auto* renewal = std::get_if<LeaseRenewal>(&call)) {
+    FIRN_TRY(CheckText("lease", renewal->lease));
+    FIRN_TRY(CheckText("turn", renewal->turn));
+    return CheckTimes(renewal->clock, renewal->ahead);
+  }
+  const auto& end = std::get<LeaseEnd>(call);
+  FIRN_TRY(CheckText("lease", end.lease));
+  // A program that has used nothing reports the tick before its first.
+  const bool valid = !end.used || (*end.used >= Tick(-1) && *end.used <= Tick(INT64_MAX / 2));
+  return valid ? Status() : Invalid("used_tick is not a tick");
+}
+
+std::optional<LeaseResult> LeaseCalls::Settle(std::shared_ptr<const LeaseAnswer> waiting,
+                                              DoorCall& door) {
+  if (const LeaseReply* const reply = waiting->Get()) {
+    return ResultOf(*reply, backend_.view.layout());
+  }
+  if (door.last) {
+    return Refusal{Reason::kNotReady, "no answer yet; repeat the request", kRepeatInMs, true};
+  }
+  auto wait = std::make_unique<LeaseWait>();
+  wait->answer = std::move(waiting);
+  door.session = std::move(wait);
+  return std::nullopt;
+}
+
+}  // namespace firn::front

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/id/layout.h"
+#include "server/front/desk/backend.h"
+#include "server/front/desk/tag_rights.h"
+#include "server/front/net/protocol.h"
+#include "server/issue/refusal.h"
+#include "server/lease/lease_desk.h"
+
+namespace firn::front {
+
+// What a program may use: the ids base_bits | tick << tick_shift | sequence << sequence_shift for
+// the terms' ticks and `sequence_count` sequences from `sequence_from` on.
+struct LeasePromise {
+  LeasePromise(const LeaseReply& granted, const Layout& layout);
+
+  LeaseTerms terms;
+  std::string server;  // the one that has the lease
+  uint64_t base_bits;
+  int tick_shift, sequence_shift, sequence_bits;
+  uint64_t sequence_from, sequence_count;
+  int64_t tick_ms;
+  WallMs epoch;
+};
+
+struct LeaseEnded {};
+
+// Why a lease was refused, where no Reason says it.
+enum class LeaseFault : uint8_t { kUnknownLease, kOutdated, kRevoked, kAnotherServers, kNoLeases };
+// "UNKNOWN_LEASE" and so on, as the wire contract spells it.
+std::string_view LeaseFaultName(LeaseFault fault);
+
+struct LeaseRefusal {
+  LeaseFault fault;
+  std::string message;
+  std::string server{};  // of kAnotherServers
+};
+
+using LeaseResult = std::variant<LeasePromise, LeaseEnded, Refusal, LeaseRefusal>;
+
+// Turns the requests for leases of all protocols on one IO thread into answers: checks the client's
+// right, the request, and lets it wait at its connection until the control thread has answered.
+class LeaseCalls {
+ public:
+  static constexpr std::string_view kRight = "@lease";  // as a tag in --rights_file
+  // How long a request may wait: a claim needs several answers of the registry.
+  static constexpr int64_t kPatienceMs = 5'000;
+
+  // Null: the server grants no leases. Both must outlive it.
+  LeaseCalls(const Backend& backend, LeaseDesk* leases);
+
+  // Starts the call that `read` returns as a Result<LeaseCall>, or continues the one that waits at
+  // the door. Nullopt, unless this is the last attempt: it waits at the door, so park it.
+  template <typename Read>
+  std::optional<LeaseResult> Ask(DoorCall& door, Read&& read) {
+    // Taken out: a failure must not leave it to the connection's next request.
+    std::shared_ptr<const LeaseAnswer> waiting = TakeWaiting(door);
+    if (waiting == nullptr) {
+      if (std::optional<LeaseResult> refusal = WhyNot(door)) return refusal;
+      Result<LeaseCall> call = read();
+      if (call.ok()) {
+        if (Status fault = Check(*call); !fault.ok()) call = std::move(fault);
+      }
+      if (!call.ok()) return BadRequest(call.status());
+      waiting = leases_->Call(*std::move(call));
+    }
+    return Settle(std::move(waiting), door);
+  }
+
+ private:
+  static std::shared_ptr<const LeaseAnswer> TakeWaiting(DoorCall& door);
+  std::optional<LeaseResult> WhyNot(const DoorCall& door);
+  static Status Check(const LeaseCall& call);
+  static LeaseResult BadRequest(const Status& status) {
+    return Refusal{Reason::kBadRequest, status.message(), 0, false};
+  }
+  std::optional<LeaseResult> Settle(std::shared_ptr<const LeaseAnswer> waiting, DoorCall& door);
+
+  const Backend& backend_;
+  LeaseDesk* const leases_;
+  std::optional<TagRights::Reader> rights_{};
+};
+
+}  // namespace firn::front

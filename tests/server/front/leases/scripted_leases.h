@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "server/lease/lease_desk.h"
+
+namespace firn::front {
+
+// A desk for leases that answers as a test says: at once with `reply`, or, if that is empty, when
+// the test calls Give.
+class ScriptedLeases final : public LeaseDesk {
+ public:
+  std::shared_ptr<const LeaseAnswer> Call(LeaseCall call) override {
+    calls.push_back(std::move(call));
+    auto answer = std::make_shared<LeaseAnswer>();
+    if (reply) {
+      answer->Give(*reply);
+    } else {
+      waiting.push_back(answer);
+    }
+    return answer;
+  }
+  std::vector<LeaseShown> List() const override { return {}; }
+  LeaseCounts counts() const override { return {}; }
+
+  void Give(const LeaseReply& given) {
+    for (const auto& answer : waiting) answer->Give(given);
+    waiting.clear();
+  }
+
+  std::optional<LeaseReply> reply{};
+  std::vector<LeaseCall> calls;
+  std::vector<std::shared_ptr<LeaseAnswer>> waiting;
+};
+
+}  // namespace firn::front
