@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "client/server_source.h"
+#include "client/wire/lease_values.h"
 #include "common/base/units.h"
 #include "common/id/explain.h"
 #include "common/id/id_run.h"
@@ -15,11 +17,23 @@ namespace firn::client {
 
 // A request to a server.
 struct Ask {
-  enum class Method : uint8_t { kGetId, kGetIds, kGetRuns, kGetText, kExplain, kStatus, kServers };
+  enum class Method : uint8_t {
+    kGetId,
+    kGetIds,
+    kGetRuns,
+    kGetText,
+    kExplain,
+    kStatus,
+    kServers,
+    kLease,
+    kRenewLease,
+    kReleaseLease
+  };
   Method method = Method::kGetId;
   std::string tag{};
   int64_t number = 0;    // number of ids; kExplain: the id; kServers: the known version
   std::string layout{};  // for kExplain
+  std::shared_ptr<const LeaseAsk> lease{};  // set for the methods of leases, null for others
 
   // A server that drains answers all but these.
   bool WantsIds() const {
@@ -49,6 +63,7 @@ struct Reply {
   Explanation explanation;
   ServerFacts facts;
   ToldServers told;
+  std::shared_ptr<const LeaseReply> lease;  // a refused lease is an answer, too
 };
 
 }  // namespace firn::client

@@ -4,10 +4,12 @@
 #include <cstring>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include <thrift/TApplicationException.h>
 #include <thrift/protocol/TBinaryProtocol.h>
 
+#include "client/wire/lease_values.h"
 #include "client/wire/single_id.h"
 #include "client/wire/wire_values.h"
 #include "common/base/utf8.h"
@@ -154,6 +156,12 @@ const char* MethodName(Method method) {
       return "explain";
     case Method::kServers:
       return "servers";
+    case Method::kLease:
+      return "lease";
+    case Method::kRenewLease:
+      return "renewLease";
+    case Method::kReleaseLease:
+      return "releaseLease";
     case Method::kStatus:
       break;
   }
@@ -210,6 +218,24 @@ void WireCodec::AppendCall(const Ask& ask, int32_t sequence, std::string& out) {
       args.known_version = &ask.number;
       return coding_->Write(name, sequence, args, out);
     }
+    case Method::kLease: {
+      const wire::LeaseAsk lease = AskToWire(*ask.lease);
+      wire::IdService_lease_pargs args;
+      args.ask = &lease;
+      return coding_->Write(name, sequence, args, out);
+    }
+    case Method::kRenewLease: {
+      const wire::LeaseRenewal renewal = RenewalToWire(*ask.lease);
+      wire::IdService_renewLease_pargs args;
+      args.renewal = &renewal;
+      return coding_->Write(name, sequence, args, out);
+    }
+    case Method::kReleaseLease: {
+      const wire::LeaseEnd end = EndToWire(*ask.lease);
+      wire::IdService_releaseLease_pargs args;
+      args.lease_end = &end;
+      return coding_->Write(name, sequence, args, out);
+    }
     case Method::kStatus:
       return coding_->Write(name, sequence, wire::IdService_status_pargs(), out);
   }
@@ -242,6 +268,43 @@ std::optional<std::string> OfTexts(std::initializer_list<std::string_view> texts
   return "a text has a control character, or is not UTF-8";
 }
 
+std::optional<std::string> OfIdText(const std::string& text) {
+  if (text.empty()) return "the text is empty";
+  return OfTexts({text});
+}
+
+// `read` parses an answer, and returns a fault of the frame.
+template <typename Answer, typename Read>
+Outcome ReadLease(Reply& reply, Read read) {
+  wire::LeaseTerms terms;
+  Answer answer;
+  constexpr bool kHasTerms = requires { answer.success; };
+  if constexpr (kHasTerms) answer.success = &terms;
+  if (std::optional<Outcome> broken = read(answer)) return *std::move(broken);
+  if (answer.__isset.refusal) return FromWire(answer.refusal);
+  LeaseReply made;
+  if (answer.__isset.lease_refusal) {
+    made.refusal = FromWire(answer.lease_refusal);
+  } else if constexpr (kHasTerms) {
+    if (!answer.__isset.success) return Outcome::Of(AttemptEnd::kBroken, "the answer is empty");
+    if (const auto fault = OfTexts({terms.lease, terms.server})) {
+      return Outcome::Of(AttemptEnd::kBroken, *fault);
+    }
+    made.terms = FromWire(terms);
+  }
+  reply.lease = std::make_shared<const LeaseReply>(std::move(made));
+  return {};
+}
+
+template <typename Read>
+Outcome ReadLease(Method method, Reply& reply, Read read) {
+  if (method == Method::kLease) return ReadLease<wire::IdService_lease_presult>(reply, read);
+  if (method == Method::kRenewLease) {
+    return ReadLease<wire::IdService_renewLease_presult>(reply, read);
+  }
+  return ReadLease<wire::IdService_releaseLease_presult>(reply, read);
+}
+
 // A server that has no list now is still healthy: treats its refusal as OVERLOADED.
 Outcome OfServers(Outcome outcome) {
   if (outcome.refusal) outcome.refusal = Reason::kOverloaded;
@@ -253,9 +316,10 @@ Outcome OfServers(Outcome outcome) {
 Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t sequence,
                               Reply& reply) {
   const char* name = MethodName(ask.method);
-  const auto settle = [&](auto& answer, auto take) {
-    return Settle(coding_->Read(frame, name, sequence, answer, ListsOf(ask.method)), answer, take);
+  const auto read = [&](auto& answer) {
+    return coding_->Read(frame, name, sequence, answer, ListsOf(ask.method));
   };
+  const auto settle = [&](auto& answer, auto take) { return Settle(read(answer), answer, take); };
   using Fault = std::optional<std::string>;
   switch (ask.method) {
     case Method::kGetId: {
@@ -284,10 +348,7 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
     case Method::kGetText: {
       wire::IdService_getText_presult answer;
       answer.success = &reply.text;
-      return settle(answer, [&] {
-        if (reply.text.empty()) return Fault("the text is empty");
-        return OfTexts({reply.text});
-      });
+      return settle(answer, [&] { return OfIdText(reply.text); });
     }
     case Method::kExplain: {
       wire::IdFields fields;
@@ -307,6 +368,10 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
         return OfTexts({told.cluster_uuid});
       }));
     }
+    case Method::kLease:
+    case Method::kRenewLease:
+    case Method::kReleaseLease:
+      return ReadLease(ask.method, reply, read);
     case Method::kStatus:
       break;
   }

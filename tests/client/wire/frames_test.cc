@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,12 +34,37 @@ std::string Bytes(const Json& of) {
   return bytes;
 }
 
+int64_t Long(const Json& of, const char* name) { return std::stoll(of.value(name, "0")); }
+
+LeaseAsk LeaseAskOf(const Json& arguments) {
+  LeaseAsk ask{.token = arguments.value("token", ""),
+               .name = arguments.value("name", ""),
+               .lease = arguments.value("lease", ""),
+               .turn = arguments.value("turn", ""),
+               .acknowledged = arguments.value("acknowledged", ""),
+               .clock = WallMs(Long(arguments, "clock_ms"))};
+  if (arguments.contains("rack")) ask.rack = arguments.at("rack");
+  if (arguments.contains("ahead_ms")) ask.ahead = Milliseconds(arguments.at("ahead_ms"));
+  if (arguments.contains("used_tick")) ask.used = Tick(Long(arguments, "used_tick"));
+  return ask;
+}
+
 Ask AskOf(const Json& of) {
-  static const std::map<std::string, Method> methods{
-      {"getId", Method::kGetId},     {"getIds", Method::kGetIds}, {"getRuns", Method::kGetRuns},
-      {"getText", Method::kGetText}, {"status", Method::kStatus}, {"servers", Method::kServers}};
+  static const std::map<std::string, Method> methods{{"getId", Method::kGetId},
+                                                     {"getIds", Method::kGetIds},
+                                                     {"getRuns", Method::kGetRuns},
+                                                     {"getText", Method::kGetText},
+                                                     {"status", Method::kStatus},
+                                                     {"servers", Method::kServers},
+                                                     {"lease", Method::kLease},
+                                                     {"renewLease", Method::kRenewLease},
+                                                     {"releaseLease", Method::kReleaseLease}};
   const Json arguments = of.value("arguments", Json::object());
   Ask ask{.method = methods.at(of.at("method")), .tag = arguments.value("tag", "")};
+  if (ask.method >= Method::kLease) {
+    ask.lease = std::make_shared<const LeaseAsk>(LeaseAskOf(arguments));
+    return ask;
+  }
   ask.number = arguments.value("count", int64_t{0});
   if (ask.method == Method::kServers)
     ask.number = std::stoll(arguments.value("known_version", "0"));
@@ -91,6 +117,29 @@ Json Told(const ToldServers& told) {
           {"servers", servers}};
 }
 
+Json Told(const LeaseReply& reply) {
+  if (!reply.terms) return Json::object();
+  const LeaseTerms& terms = *reply.terms;
+  return {{"lease", terms.lease},
+          {"number", std::to_string(terms.number)},
+          {"machine", terms.machine},
+          {"worker", terms.worker},
+          {"rack", terms.rack},
+          {"base_bits", std::to_string(terms.base_bits)},
+          {"tick_shift", terms.tick_shift},
+          {"sequence_shift", terms.sequence_shift},
+          {"sequence_bits", terms.sequence_bits},
+          {"sequence_from", std::to_string(terms.sequence_from)},
+          {"sequence_count", std::to_string(terms.sequence_count)},
+          {"tick_ms", terms.tick_ms},
+          {"epoch_ms", std::to_string(terms.epoch.ms())},
+          {"from_tick", std::to_string(terms.from.count())},
+          {"until_tick", std::to_string(terms.until.count())},
+          {"renew_in_ms", terms.renew_in.count()},
+          {"ending", terms.ending},
+          {"server", terms.server}};
+}
+
 // The answer as frames.json has it.
 Json Told(const Reply& reply, Method method) {
   Json list = Json::array();
@@ -109,6 +158,10 @@ Json Told(const Reply& reply, Method method) {
       return reply.text;
     case Method::kServers:
       return Told(reply.told);
+    case Method::kLease:
+    case Method::kRenewLease:
+    case Method::kReleaseLease:
+      return Told(*reply.lease);
     default:
       return Told(reply.facts);
   }
@@ -120,6 +173,15 @@ void CheckRefusal(const Outcome& outcome, const Json& refusal) {
   EXPECT_EQ(outcome.detail, refusal.at("message"));
   EXPECT_EQ(outcome.retry_after.count(), refusal.at("retry_after_ms"));
   EXPECT_EQ(outcome.another_may_help, refusal.at("another_server_may_help"));
+}
+
+void CheckLeaseRefusal(const Outcome& outcome, const Reply& reply, const Json& refusal) {
+  ASSERT_TRUE(outcome.answered()) << outcome.detail;
+  ASSERT_TRUE(reply.lease->refusal);
+  EXPECT_FALSE(reply.lease->terms);
+  EXPECT_EQ(static_cast<int>(reply.lease->refusal->fault), refusal.at("fault"));
+  EXPECT_EQ(reply.lease->refusal->message, refusal.at("message"));
+  EXPECT_EQ(reply.lease->refusal->server, refusal.at("server"));
 }
 
 void CheckAnswer(WireCodec& codec, const Json& one) {
@@ -141,6 +203,8 @@ void CheckAnswer(WireCodec& codec, const Json& one) {
     EXPECT_EQ(outcome.end, AttemptEnd::kBroken) << outcome.detail;
   } else if (one.contains("refusal")) {
     CheckRefusal(outcome, one.at("refusal"));
+  } else if (one.contains("lease_refusal")) {
+    CheckLeaseRefusal(outcome, reply, one.at("lease_refusal"));
   } else if (one.contains("answer")) {
     const Json& answer = one.at("answer");
     ASSERT_TRUE(outcome.answered()) << outcome.detail;
@@ -150,21 +214,40 @@ void CheckAnswer(WireCodec& codec, const Json& one) {
 
 TEST(FramesTest, WritesTheSharedRequests) {
   WireCodec codec;
-  ASSERT_GT(Frames().at("requests").size(), 5u);
-  for (const Json& one : Frames().at("requests")) {
-    std::string frame;
-    codec.AppendCall(AskOf(one), one.at("sequence"), frame);
-    EXPECT_EQ(frame, Bytes(one)) << one.at("case");
+  for (const char* rows : {"requests", "lease_requests"}) {
+    ASSERT_GT(Frames().at(rows).size(), 5u);
+    for (const Json& one : Frames().at(rows)) {
+      std::string frame;
+      codec.AppendCall(AskOf(one), one.at("sequence"), frame);
+      EXPECT_EQ(frame, Bytes(one)) << one.at("case");
+    }
   }
 }
 
 // One codec for all, because no frame may affect the next one.
 TEST(FramesTest, ReadsTheSharedAnswers) {
   WireCodec codec;
-  ASSERT_GT(Frames().at("answers").size(), 50u);
-  for (const Json& one : Frames().at("answers")) {
+  for (const char* rows : {"answers", "lease_answers"}) {
+    ASSERT_GT(Frames().at(rows).size(), 40u);
+    for (const Json& one : Frames().at(rows)) {
+      SCOPED_TRACE(one.at("case"));
+      CheckAnswer(codec, one);
+    }
+  }
+}
+
+TEST(FramesTest, NoCutOfAnAnswerAboutLeasesIsAnAnswer) {
+  WireCodec codec;
+  for (const Json& one : Frames().at("lease_answers")) {
     SCOPED_TRACE(one.at("case"));
-    CheckAnswer(codec, one);
+    const std::string whole = Bytes(one);
+    for (size_t size = WireCodec::kLengthBytes; size < whole.size(); ++size) {
+      Reply reply;
+      const Outcome outcome =
+          codec.ReadAnswer(whole.substr(0, size), AskOf(one), one.at("sequence"), reply);
+      EXPECT_FALSE(outcome.spoke()) << size;
+      EXPECT_EQ(reply.lease, nullptr) << size;
+    }
   }
 }
 

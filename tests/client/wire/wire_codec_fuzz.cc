@@ -7,15 +7,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "client/wire/id_check.h"
 #include "client/wire/wire_codec.h"
+#include "common/base/utf8.h"
 
 namespace {
 
 using firn::client::Ask;
+using firn::client::LeaseAsk;
+using firn::client::LeaseReply;
 using firn::client::Micros;
 using firn::client::Outcome;
 using firn::client::Reply;
@@ -29,10 +33,11 @@ struct Method {
   const char* name;
 };
 constexpr Method kMethods[] = {
-    {Ask::Method::kGetId, "getId"},     {Ask::Method::kGetIds, "getIds"},
-    {Ask::Method::kGetRuns, "getRuns"}, {Ask::Method::kGetText, "getText"},
-    {Ask::Method::kExplain, "explain"}, {Ask::Method::kStatus, "status"},
-    {Ask::Method::kServers, "servers"}};
+    {Ask::Method::kGetId, "getId"},           {Ask::Method::kGetIds, "getIds"},
+    {Ask::Method::kGetRuns, "getRuns"},       {Ask::Method::kGetText, "getText"},
+    {Ask::Method::kExplain, "explain"},       {Ask::Method::kStatus, "status"},
+    {Ask::Method::kServers, "servers"},       {Ask::Method::kLease, "lease"},
+    {Ask::Method::kRenewLease, "renewLease"}, {Ask::Method::kReleaseLease, "releaseLease"}};
 
 void Check(bool holds, std::string_view what) {
   if (!holds) firn::Die(what);
@@ -53,6 +58,14 @@ std::string Answer(std::string_view name, std::string_view body) {
                 std::string(name) + BigEndian(kSequence) + std::string(body));
 }
 
+void CheckLease(const Ask& ask, const LeaseReply& reply) {
+  Check(!reply.terms || !reply.refusal, "terms and a refusal");
+  const bool released = ask.method == Ask::Method::kReleaseLease;
+  Check(!reply.terms || !released, "terms of a lease that has ended");
+  Check(reply.terms || reply.refusal || released, "neither terms nor a refusal");
+  if (reply.terms) Check(firn::IsPrintableUtf8(reply.terms->server), "an address with any bytes");
+}
+
 void CheckIds(const Ask& ask, const Reply& reply) {
   if (ask.method == Ask::Method::kGetIds) {
     Check(reply.ids.size() == kAsked, "not as many ids as were asked for");
@@ -66,6 +79,7 @@ void CheckIds(const Ask& ask, const Reply& reply) {
     Check(count == kAsked, "not as many ids in runs as were asked for");
   }
   if (ask.method == Ask::Method::kGetText) Check(!reply.text.empty(), "an empty text");
+  if (ask.method >= Ask::Method::kLease) CheckLease(ask, *reply.lease);
 }
 
 // A server's status determines how its ids are checked: no status may break the
@@ -114,7 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   if (input.empty()) return 0;
   const Method& method = kMethods[data[0] % std::size(kMethods)];
-  const Ask ask{.method = method.method, .tag = "order", .number = kAsked};
+  Ask ask{.method = method.method, .tag = "order", .number = kAsked};
+  if (ask.method >= Ask::Method::kLease) ask.lease = std::make_shared<const LeaseAsk>();
   const std::string_view rest = input.substr(1);
   Try(codec, ask, Framed(rest));
   Try(codec, ask, Answer(method.name, rest));
