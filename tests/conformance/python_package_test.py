@@ -78,12 +78,15 @@ class PackageTest(unittest.TestCase):
         self.assertTrue(said.endswith("failed 0 duplicates 0\n"), said)
 
     def run_the_page(self, address):
-        """The first programs of the page, in the environment that has nothing but the wheel."""
-        for program in [block for block in pages.blocks("client/python/README.md") if "import firn" in block][:2]:
+        """The first programs of the page, and that of local ids, in the environment that has nothing but the wheel."""
+        blocks = pages.blocks("client/python/README.md")
+        local = next(block for block in blocks if "LocalGenerator" in block)
+        client = 'import firn\nclient = firn.Client("firn://127.0.0.1:7609")\n'
+        for program in [*[block for block in blocks if "import firn" in block][:2], client + local]:
             program = program.replace("127.0.0.1:7609", address)
             done = pages.run(self.python, "-c", program)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stdout, r"^\d{15,19}\n")
+            self.assertRegex(done.stdout, r"^\d{15,19}\b")
 
     def take_more(self, ids):
         ids.stdin.write("more\n")

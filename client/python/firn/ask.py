@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 from . import protocol
 from .errors import printable
@@ -16,9 +16,12 @@ class Ask(NamedTuple):
     method: str
     tag: str = ""
     count: int = 1  # type: ignore[assignment]  # of `servers`: the version of the known list
+    lease: Optional[tuple[Union[str, int, None], ...]] = None  # fields of a request about a lease; None: absent
 
     def request(self, sequence: int) -> bytes:
         """Returns the frame of the request."""
+        if self.lease is not None:
+            return protocol.lease_request(self.method, sequence, self.lease)
         return protocol.request(self.method, sequence, self.tag, self.count)
 
     def answer(self, frame: bytes, sequence: int) -> Any:
@@ -27,6 +30,9 @@ class Ask(NamedTuple):
 
     def fault_of(self, answer: Any) -> Optional[str]:
         """Returns what is wrong with the answer, such as a duplicate id, or None."""
+        if isinstance(answer, protocol.LeaseTerms):
+            clean = all(text.isascii() and text.isprintable() for text in (answer.lease, answer.server))
+            return None if clean else "its lease has a character that no lease has"
         if self.method == "getText":
             if not answer:
                 return "its text is empty"

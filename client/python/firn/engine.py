@@ -74,15 +74,14 @@ class Engine:
     async def call(self, ask: Ask, deadline_ms: Optional[int]) -> Any:
         limit = self.options.deadline_ms if deadline_ms is None else deadline_ms
         try:
-            return await Call(self.fleet, self.options, ask, limit).run(self._attempt)
+            return await Call(self.fleet, self.options, ask, limit).run(self.attempt)
         except FirnError as failure:
             self.fleet.count("refused" if isinstance(failure, Refused) else "failed")
             if self.fleet.stopped:
                 raise Closed("the client was closed", failure.attempts) from failure
             raise
 
-    async def _attempt(self, server: Server, ask: Ask, fresh: bool, deadline: float,
-                       tried: set[Server]) -> Any:
+    async def attempt(self, server: Server, ask: Ask, fresh: bool, deadline: float, tried: set[Server]) -> Any:
         """One server's answer, or an AttemptFailed. While all connections are in use, the call waits for
         one until the deadline; it gives up its place when the server has failed meanwhile and an untried
         one is fitter."""

@@ -26,6 +26,17 @@ class Reason(enum.IntEnum):
         return self.name
 
 
+class LeaseFault(enum.IntEnum):
+    """Internal: why a server does not grant, extend or end a lease; the numbers are those of firn.thrift."""
+
+    OTHER = 0            # absent, or of a later version
+    UNKNOWN_LEASE = 1    # the server has no such lease
+    OUTDATED = 2         # a repetition that came after a later request
+    REVOKED = 3          # stop issuing at once
+    ANOTHER_SERVERS = 4  # it belongs to another server
+    NO_LEASES = 5        # the server grants none
+
+
 class End(enum.Enum):
     """The outcome of one attempt at a server."""
 
@@ -82,7 +93,16 @@ class Unavailable(FirnError):
 
 
 class Closed(FirnError):
-    """The client was closed."""
+    """The client, or the generator, was closed."""
+
+
+class NoLease(Unavailable):
+    """No lease of a machine id is in force. `since_ms` is the time from which on there is none, in milliseconds
+    since 1970."""
+
+    def __init__(self, sentence: str, since_ms: int) -> None:
+        super().__init__(sentence)
+        self.since_ms = since_ms
 
 
 class AttemptFailed(Exception):
@@ -107,3 +127,15 @@ class AttemptFailed(Exception):
     @property
     def unsent(self) -> bool:
         return self.end in (End.UNREACHABLE, End.CONNECT_TIMEOUT, End.NO_ROOM)
+
+    def __str__(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{self.end.value}{why}" + (f": {self.detail}" if self.detail else "")
+
+
+class LeaseRefused(AttemptFailed):
+    """Internal: a server refused a request for a lease. `server` is of ANOTHER_SERVERS."""
+
+    def __init__(self, fault: LeaseFault, detail: str, server: str) -> None:
+        super().__init__(End.REFUSED, detail)
+        self.fault, self.server = fault, printable(server)

@@ -41,10 +41,10 @@ class Fleet:
         self._counts: collections.Counter[str] = collections.Counter()
         self._seeds = options.addresses()
         for seed in self._seeds:
-            self.servers[seed] = self._made(seed)
+            self.servers[seed] = self.made(seed)
         self._choose()
 
-    def _made(self, address: str) -> Server:
+    def made(self, address: str) -> Server:
         server = Server(address, self._io.room(self._options.connections_max))
         server.tls = self._options.tls is not None
         return server
@@ -63,7 +63,7 @@ class Fleet:
                 self._merge(entry, before)
             for seed in self._seeds:
                 if seed not in self.servers:
-                    server = self.servers[seed] = before.get(seed) or self._made(seed)
+                    server = self.servers[seed] = before.get(seed) or self.made(seed)
                     server.last_resort = True
             self.version = answer.version
             self._counts["lists"] += 1
@@ -75,7 +75,7 @@ class Fleet:
 
     def _merge(self, entry: Entry, before: dict[str, Server]) -> None:
         try:
-            server = before.get(entry.address) or self._made(entry.address)
+            server = before.get(entry.address) or self.made(entry.address)
         except ValueError:
             return
         server.rack, server.weight, server.online = entry.rack, entry.weight, entry.online

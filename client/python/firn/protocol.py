@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 import struct
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union
 
-from .errors import AttemptFailed, End, Reason
+from .errors import AttemptFailed, End, LeaseFault, LeaseRefused, Reason
 
 FRAME_MAX = 16 << 20
 _DEPTH_MAX = 32
@@ -25,6 +25,11 @@ _LEAST = [0] * 256
 for _kind, _size in {_BOOL: 1, _BYTE: 1, _DOUBLE: 8, _I16: 2, _I32: 4, _I64: 8, _STRING: 4, _STRUCT: 1,
                      _MAP: 6, _SET: 5, _LIST: 5}.items():
     _LEAST[_kind] = _size
+
+# By method: the types of the fields of its argument.
+_LEASE_REQUESTS = {"lease": (_STRING, _STRING, _I64, _I32, _I32),
+                   "renewLease": (_STRING, _STRING, _STRING, _I64, _I32),
+                   "releaseLease": (_STRING, _STRING, _I64)}
 
 _FIELD = struct.Struct(">bh")
 _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
@@ -80,6 +85,31 @@ class ServerList(NamedTuple):
     ask_again_ms: int = 0
 
 
+class LeaseTerms(NamedTuple):
+    """A lease, as the server sent it. The program may issue the ids
+    base_bits | tick << tick_shift | sequence << sequence_shift
+    for each tick in [from_tick, until_tick) and each sequence in [sequence_from, sequence_from + sequence_count)."""
+
+    lease: str = ""  # secret
+    number: int = 0
+    machine: int = 0
+    worker: int = 0
+    rack: int = 0
+    base_bits: int = 0
+    tick_shift: int = 0
+    sequence_shift: int = 0
+    sequence_bits: int = 0
+    sequence_from: int = 0
+    sequence_count: int = 0
+    tick_ms: int = 0
+    epoch_ms: int = 0
+    from_tick: int = 0
+    until_tick: int = 0
+    renew_in_ms: int = 0
+    ending: bool = False  # it is extended no further
+    server: str = ""      # address of the server that has the lease
+
+
 class Malformed(Exception):
     """A frame that violates the protocol."""
 
@@ -96,9 +126,7 @@ def request(method: str, sequence: int, tag: str = "", count: int = 0) -> bytes:
 @functools.lru_cache(maxsize=256)
 def _around_sequence(method: str, tag: str, count: int) -> tuple[bytes, bytes]:
     """Returns the bytes before and after the sequence id of a request."""
-    name = method.encode()
-    head = struct.pack(f">Ii{len(name)}s", _VERSION | _CALL, len(name), name)
-    body = b""
+    head, body = _head(method), b""
     if method == "servers":
         body = _FIELD.pack(_I64, 1) + _INT64.pack(count)
     elif method != "status":
@@ -108,8 +136,30 @@ def _around_sequence(method: str, tag: str, count: int) -> tuple[bytes, bytes]:
             body += _FIELD.pack(_I32, 2) + _INT32.pack(count)
         elif method == "getRuns":
             body += _FIELD.pack(_I64, 2) + _INT64.pack(count)
-    body += b"\0"
-    return _INT32.pack(len(head) + _INT32.size + len(body)) + head, body
+    return _framed(head, body)
+
+
+def _framed(head: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """Returns the bytes before and after the sequence id of a frame."""
+    return _INT32.pack(len(head) + _INT32.size + len(body) + 1) + head, body + b"\0"
+
+
+def lease_request(method: str, sequence: int, values: Sequence[Union[str, int, None]]) -> bytes:
+    """Returns the frame of a request about a lease. `values` are the fields of its struct in order; None: absent."""
+    body = _FIELD.pack(_STRUCT, 1)
+    for number, (kind, value) in enumerate(zip(_LEASE_REQUESTS[method], values), 1):
+        if isinstance(value, str):
+            text = value.encode()
+            body += _TAG.pack(kind, number, len(text)) + text
+        elif value is not None:
+            body += _FIELD.pack(kind, number) + (_INT64 if kind == _I64 else _INT32).pack(value)
+    before, after = _framed(_head(method), body + b"\0")
+    return before + _INT32.pack(sequence) + after
+
+
+def _head(method: str) -> bytes:
+    name = method.encode()
+    return struct.pack(f">Ii{len(name)}s", _VERSION | _CALL, len(name), name)
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -154,9 +204,12 @@ class _Reader:
             raise AttemptFailed(End.BROKEN, "its answer does not belong to the request")
         if kind == _EXCEPTION:
             raise self._exception()
-        result = self.struct({0: ("success", *_RESULTS[method]), 1: ("refusal", _STRUCT, _Reader.refusal)})
-        if "refusal" in result:
-            raise result["refusal"]
+        result = self.struct({0: ("success", *_RESULTS[method]), 1: ("refusal", _STRUCT, _Reader.refusal),
+                              2: ("lease_refusal", _STRUCT, _Reader.lease_refusal)})
+        if failure := result.get("refusal") or result.get("lease_refusal"):
+            raise failure
+        if method == "releaseLease":
+            return None  # void
         if "success" not in result:
             raise AttemptFailed(End.BROKEN, "its answer holds neither ids nor a refusal")
         return result["success"]
@@ -175,6 +228,13 @@ class _Reader:
         return AttemptFailed(End.REFUSED, told.get("message", ""),
                              Reason(reason) if reason in _REASONS else Reason.INTERNAL,
                              max(0, told.get("retry_after_ms", 0)), told.get("another", False))
+
+    def lease_refusal(self) -> LeaseRefused:
+        told = self.struct({1: ("fault", _I32, _Reader.i32), 2: ("message", _STRING, _Reader.text),
+                            3: ("server", _STRING, _Reader.text)})
+        fault = told.get("fault", 0)
+        return LeaseRefused(LeaseFault(fault) if fault in _LEASE_FAULTS else LeaseFault.OTHER,
+                            told.get("message", ""), told.get("server", ""))
 
     # --- values ---------------------------------------------------------------------------------
 
@@ -274,7 +334,7 @@ class _Reader:
 # By number: the name of a field, its type, and how it is read.
 _Fields = dict[int, tuple[str, int, Callable[[_Reader], Any]]]
 
-_REASONS = frozenset(Reason)
+_REASONS, _LEASE_FAULTS = frozenset(Reason), frozenset(LeaseFault)
 _RUN: _Fields = {1: ("first", _I64, _Reader.i64), 2: ("count", _I32, _Reader.i32),
                  3: ("stride", _I64, _Reader.i64)}
 _TAG_STATUS: _Fields = {1: ("tag", _STRING, _Reader.text), 2: ("strategy", _STRING, _Reader.text),
@@ -290,6 +350,12 @@ _SERVERS: _Fields = {
     1: ("cluster_uuid", _STRING, _Reader.text), 3: ("version", _I64, _Reader.i64),
     4: ("servers", _LIST, lambda reader: tuple(Entry(**one) for one in reader.structs(_ENTRY, 8))),
     6: ("ask_again_ms", _I32, _Reader.i32)}
+_LEASE_TYPES = {"lease": _STRING, "server": _STRING, "ending": _BOOL} | dict.fromkeys(
+    ("number", "base_bits", "sequence_from", "sequence_count", "epoch_ms", "from_tick", "until_tick"), _I64)
+_READS = {_STRING: _Reader.text, _BOOL: _Reader.bool, _I32: _Reader.i32, _I64: _Reader.i64}
+_LEASE: _Fields = {number: (name, kind, _READS[kind]) for number, name in enumerate(LeaseTerms._fields, 1)
+                   for kind in [_LEASE_TYPES.get(name, _I32)]}
+_LEASE_RESULT = _STRUCT, lambda reader: LeaseTerms(**reader.struct(_LEASE))
 # By method: the type of its result, and how it is read.
 _RESULTS: dict[str, tuple[int, Callable[[_Reader], Any]]] = {
     "getId": (_I64, _Reader.i64),
@@ -298,4 +364,7 @@ _RESULTS: dict[str, tuple[int, Callable[[_Reader], Any]]] = {
     "getText": (_STRING, _Reader.text),
     "status": (_STRUCT, lambda reader: Status(**reader.struct(_STATUS))),
     "servers": (_STRUCT, lambda reader: ServerList(**reader.struct(_SERVERS))),
+    "lease": _LEASE_RESULT,
+    "renewLease": _LEASE_RESULT,
+    "releaseLease": (_STRUCT, lambda reader: None),
 }

@@ -29,6 +29,9 @@ class FakeServer:
     def __init__(self):
         self.refuse_for = None  # a reason: calls for ids are refused
         self.delay_s = {}       # by method
+        self.lease_ms = 15_000  # the intervals of leases
+        self.lease_fault = None  # a fault: requests for leases are refused
+        self.machines = itertools.count(17)
         self.asked = []         # the methods of all requests
         self.peers = set()
         self._lock = threading.Lock()
@@ -95,6 +98,8 @@ class FakeServer:
                 text(1, "u") + text(5, "firn") + i32(7, 2) + i64(10, int(time.time() * 1000)) + b"\0")
         if method == "servers":
             return struct.pack(">bh", 12, 0) + text(1, "u") + i64(3, 1) + i32(6, 60_000) + b"\0"
+        if method in ("lease", "renewLease", "releaseLease"):
+            return self._lease(method, request)
         if self.refuse_for:
             return struct.pack(">bh", 12, 1) + i32(1, self.refuse_for) + text(2, "as the test says") + b"\0"
         count = {"getIds": ">i", "getRuns": ">q"}.get(method)
@@ -108,3 +113,20 @@ class FakeServer:
         if method == "getIds":
             return struct.pack(f">bhbi{count}q", 15, 0, 10, count, *range(first, first + count))
         return text(0, str(first)) if method == "getText" else i64(0, first)
+
+    def _lease(self, method, request):
+        """Every renewal succeeds. The id of a lease is its machine id."""
+        if self.lease_fault:
+            return struct.pack(">bh", 12, 2) + i32(1, self.lease_fault) + text(2, "as the test says") + b"\0"
+        if method == "releaseLease":
+            return b""
+        begins = request.index(b"\x0b\0\1") + 7  # the first field of the argument
+        now = int(time.time() * 1000) - EPOCH_MS
+        machine, since = next(self.machines), now
+        if method == "renewLease":
+            machine, _, since = request[begins:].split(b"\x0b", 1)[0].decode().partition("-")
+            machine, since = int(machine), int(since)
+        return struct.pack(">bh", 12, 0) + (
+            text(1, f"{machine}-{since}") + i32(3, machine) + i64(6, machine << 12) + i32(7, 22) + i32(9, 12)
+            + i64(11, 4096) + i32(12, 1) + i64(13, EPOCH_MS) + i64(14, since) + i64(15, now + self.lease_ms)
+            + i32(16, self.lease_ms // 3) + text(18, self.address) + b"\0")

@@ -7,15 +7,26 @@ import unittest
 
 from firn import protocol
 from firn.ask import Ask
-from firn.errors import AttemptFailed, End
+from firn.errors import AttemptFailed, End, LeaseRefused
 from firn.layout import IdCheck
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATH = os.environ.get("FIRN_FRAMES") or os.path.join(HERE, "..", "..", "..", "tests", "contract", "frames.json")
 
 
+ARGUMENTS = {"lease": ("token", "name", "clock_ms", "ahead_ms", "rack"),
+             "renewLease": ("lease", "turn", "acknowledged", "clock_ms", "ahead_ms"),
+             "releaseLease": ("lease", "turn", "used_tick")}
+LONG = ("clock_ms", "used_tick", "number", "base_bits", "sequence_from", "sequence_count", "epoch_ms", "from_tick",
+        "until_tick")
+
+
 def told(method, answer):
     """A result as frames.json has it."""
+    if method == "releaseLease":
+        return {}
+    if method in ARGUMENTS:
+        return {name: str(value) if name in LONG else value for name, value in answer._asdict().items()}
     if method == "getIds":
         return [str(one) for one in answer]
     if method == "getRuns":
@@ -31,6 +42,9 @@ def told(method, answer):
 
 def ask_of(frame):
     said = frame.get("arguments", {})
+    if frame["method"] in ARGUMENTS:
+        return Ask(frame["method"], lease=tuple(int(said[name]) if name in LONG and name in said else said.get(name)
+                                                for name in ARGUMENTS[frame["method"]]))
     return Ask(frame["method"], said.get("tag", ""), int(said.get("known_version", said.get("count", 1))))
 
 
@@ -46,6 +60,8 @@ def outcome(frame, received):
     except AttemptFailed as failure:
         if failure.lacks_method:
             return {"lacks_method": True}
+        if isinstance(failure, LeaseRefused):
+            return {"lease_refusal": {"fault": int(failure.fault), "message": failure.detail, "server": failure.server}}
         if failure.end is not End.REFUSED:
             return {"broken": failure.end is End.BROKEN}
         return {"refusal": {"reason": int(failure.reason), "message": failure.detail,
@@ -58,7 +74,8 @@ class FramesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with open(PATH, encoding="utf-8") as file:
-            cls.frames = json.load(file)
+            frames = json.load(file)
+        cls.frames = {kind: frames[kind] + frames["lease_" + kind] for kind in ("requests", "answers")}
 
     def test_writes_the_requests(self):
         for one in self.frames["requests"]:

@@ -1,0 +1,231 @@
+"""The ids of one lease after another."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from datetime import datetime, timezone
+from typing import Optional
+
+from . import lease_terms
+from .errors import FirnError, NoLease
+from .protocol import LeaseTerms
+
+_MS = 1_000_000  # in ns
+_JUMP_MAX_NS = 5_000 * _MS
+_JUMP_HOLD_NS = 30_000 * _MS
+_WAIT_MAX_S = 0.05  # then next() finds out whether the ids were closed
+
+
+class SystemClock:
+    """The clocks of the system, in nanoseconds."""
+
+    wall_ns = staticmethod(time.time_ns)
+    steady_ns = staticmethod(time.monotonic_ns)
+
+    @staticmethod
+    def boot_ns() -> int:
+        """Also advances while the machine is suspended, where the system has such a clock."""
+        if hasattr(time, "CLOCK_BOOTTIME"):
+            return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        return time.monotonic_ns()
+
+
+class Pace:
+    """The id clock. It starts at the wall clock and never goes back, except by `restart`. While the wall clock is behind
+    it, the id clock follows the boot clock: at nine tenths of its pace while the difference is at most 5 s. The id clock
+    follows a larger jump ahead after 30 s. Used by one thread at a time."""
+
+    def __init__(self, clock: SystemClock) -> None:
+        self._clock = clock
+        self._jump: Optional[tuple[int, int]] = None  # since when a jump lasts, and how far ahead it is
+        self.restart()
+
+    def restart(self) -> None:
+        """Sets the id clock to the wall clock."""
+        self._seen_ns, self._jump = self._clock.boot_ns(), None
+        self.now_ns = self._clock.wall_ns()
+
+    def advance(self) -> int:
+        """Returns the id clock's time."""
+        boot_ns, wall_ns = self._clock.boot_ns(), self._clock.wall_ns()
+        passed_ns, self._seen_ns = max(0, boot_ns - self._seen_ns), boot_ns
+        ahead_ns = wall_ns - self.now_ns - passed_ns
+        if -_JUMP_MAX_NS <= ahead_ns < 0:
+            passed_ns = passed_ns * 9 // 10
+        if ahead_ns <= _JUMP_MAX_NS:
+            self._jump = None
+        follow = 0 <= ahead_ns <= _JUMP_MAX_NS or self._jump_lasts(ahead_ns, boot_ns)
+        self.now_ns = wall_ns if follow else self.now_ns + passed_ns
+        return self.now_ns
+
+    def _jump_lasts(self, ahead_ns: int, boot_ns: int) -> bool:
+        if ahead_ns <= _JUMP_MAX_NS:
+            return False
+        if self._jump is None or abs(ahead_ns - self._jump[1]) > _JUMP_MAX_NS:
+            self._jump = boot_ns, ahead_ns
+        return boot_ns - self._jump[0] >= _JUMP_HOLD_NS
+
+
+class LeasedIds:
+    """The ids of one lease after another. Thread-safe.
+
+    1. An id has a tick in [from_tick, until_tick) of its lease.
+    2. Positions (tick and sequence) never fall: the next lease begins in a later tick.
+    3. The id clock (Pace) decides which tick is used. A wrong clock wastes the interval and repeats no id.
+    4. After close(), and in a forked child, there are no ids."""
+
+    def __init__(self, clock: Optional[SystemClock] = None) -> None:
+        self._clock = clock or SystemClock()
+        self._steady_ns = self._clock.steady_ns
+        self._pace = Pace(self._clock)
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._random = random.Random(os.urandom(16))
+        self._terms: Optional[LeaseTerms] = None
+        self._failure: tuple[type[FirnError], str, int] = NoLease, "no server has granted one yet", self._wall_ms()
+        self.trouble = ""  # the last failure of a request; replaced by the thread that renews
+        self._first_tick = 0
+        self._tick = -1  # the last one of which an id was issued
+        self._used_before = -1  # under the lease that was ended
+        self._tick_ends_ns = 0  # steady clock: the tick is not checked before
+        self._sequence = self._sequence_end = self._sequence_shift = self._bits = 0
+
+    def next(self) -> int:
+        """Returns the next id. If the sequence of the tick is used up, waits for the next tick. Raises NoLease, or
+        the failure with which the ids were closed."""
+        while True:
+            with self._lock:
+                wait_s = 0.0
+                if self._sequence >= self._sequence_end or self._steady_ns() >= self._tick_ends_ns:
+                    wait_s = self._begin_tick()
+                if not wait_s:
+                    number = self._bits | self._sequence << self._sequence_shift
+                    self._sequence += 1
+                    return number
+            time.sleep(min(wait_s, _WAIT_MAX_S))
+
+    def adopt(self, terms: LeaseTerms) -> int:
+        """Issues ids of this lease from now on, and ends the lease before, whose highest used tick it returns. Raises
+        ValueError for terms under which no id may be issued."""
+        fault = lease_terms.fault_of(terms)
+        with self._lock:
+            before = self._terms
+            if not fault and before and not lease_terms.same_layout(before, terms):
+                fault = "a lease of another layout than the one before"
+            if self._failure[0] is not NoLease:
+                fault = self._failure[1]
+            if fault:
+                raise ValueError(fault)
+            used = self._used_tick()
+            self._terms, self._first_tick = terms, max(terms.from_tick, self._tick + 1)
+            self._sequence_shift = terms.sequence_shift
+            self._sequence = self._sequence_end = 0
+            self._set_pace(terms)
+            return used
+
+    def extend(self, until_tick: int) -> None:
+        with self._lock:
+            if self._terms and until_tick > self._terms.until_tick:
+                self._terms = self._terms._replace(until_tick=until_tick)
+
+    def close(self, kind: type[FirnError], why: str) -> int:
+        """Ends the current lease: no id is issued after this has returned. `kind` and `why` are the failure of later
+        calls; only after NoLease can another lease follow. Returns the highest tick used."""
+        with self._lock:
+            used = self._used_tick()
+            self._end(kind, why)
+            return used
+
+    def forked(self) -> None:
+        """Runs in a forked child, where a thread that does not exist may hold the lock."""
+        self._lock, self._process = threading.Lock(), os.getpid()
+        self._end(NoLease, "this process was forked; create a generator of its own")
+
+    def now_ms(self) -> int:
+        """Returns the id clock's time."""
+        with self._lock:
+            return self._pace.advance() // _MS
+
+    def terms(self) -> Optional[LeaseTerms]:
+        """Returns the terms of the current lease."""
+        return self._terms
+
+    # --- under the lock -------------------------------------------------------------------------
+
+    def _begin_tick(self) -> float:
+        """Moves to the tick of the id clock, unless the current one has ids left and the clock has not passed it. Returns
+        the time to wait, or 0 if the sequence has ids."""
+        terms = self._terms
+        if os.getpid() != self._process:
+            self.forked()
+        if self._terms is None or terms is None:
+            raise self._no_lease()
+        steady_ns = self._steady_ns()  # before the other clocks: a pause between must not prolong the tick
+        now_ns = self._pace.advance()
+        tick = max((now_ns // _MS - terms.epoch_ms) // terms.tick_ms, self._first_tick)
+        wait_ns = 0
+        if tick <= self._tick:
+            tick = self._tick
+            if self._sequence >= self._sequence_end:
+                tick += 1
+                wait_ns = max(1, start_ms(terms, tick) * _MS - now_ns)
+        if tick >= terms.until_tick:
+            raise NoLease(self._sentence(f"that of machine id {terms.machine} ended, and no server extended it",
+                                         start_ms(terms, terms.until_tick)), start_ms(terms, terms.until_tick))
+        if wait_ns:
+            return wait_ns / 1e9
+        if tick > self._tick:
+            self._begin_sequence(terms, tick)
+        self._tick_ends_ns = steady_ns + start_ms(terms, tick + 1) * _MS - now_ns
+        return 0.0
+
+    def _begin_sequence(self, terms: LeaseTerms, tick: int) -> None:
+        """Starts in the lower half, so that ids of rare calls do not all end with the same bits; at 0 after a tick
+        whose sequence was used up."""
+        full = self._tick == tick - 1 and self._sequence >= self._sequence_end
+        start = 0 if full else self._random.randrange(max(1, terms.sequence_count // 2))
+        self._tick, self._bits = tick, terms.base_bits | tick << terms.tick_shift
+        self._sequence = terms.sequence_from + start
+        self._sequence_end = terms.sequence_from + terms.sequence_count
+
+    def _set_pace(self, terms: LeaseTerms) -> None:
+        """The id clock is not below the lease. If it has followed a wrong wall clock beyond the interval, it returns
+        to the corrected one."""
+        first_ns, until_ns = start_ms(terms, self._first_tick) * _MS, start_ms(terms, terms.until_tick) * _MS
+        now_ns = self._pace.advance()
+        if now_ns >= until_ns > self._clock.wall_ns():
+            self._pace.restart()
+        self._pace.now_ns = max(self._pace.now_ns, first_ns)
+
+    def _used_tick(self) -> int:
+        if self._terms is None:
+            return self._used_before
+        return self._tick if self._sequence_end else self._terms.from_tick - 1
+
+    def _end(self, kind: type[FirnError], why: str) -> None:
+        self._used_before, self._terms, self._sequence_end = self._used_tick(), None, 0
+        if self._failure[0] is NoLease:  # the end of the generator is final
+            self._failure = kind, why, self._wall_ms()
+
+    def _wall_ms(self) -> int:
+        return self._clock.wall_ns() // _MS
+
+    def _no_lease(self) -> FirnError:
+        kind, why, since_ms = self._failure
+        return NoLease(self._sentence(why, since_ms), since_ms) if kind is NoLease else kind(why)
+
+    def _sentence(self, why: str, since_ms: int) -> str:
+        trouble = f"; last failure: {self.trouble}" if self.trouble else ""
+        return f"no lease of a machine id since {utc(since_ms):%Y-%m-%d %H:%M:%S} UTC: {why}{trouble}"
+
+
+def start_ms(terms: LeaseTerms, tick: int) -> int:
+    """Returns when a tick begins, in milliseconds since 1970."""
+    return terms.epoch_ms + tick * terms.tick_ms
+
+
+def utc(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, timezone.utc)

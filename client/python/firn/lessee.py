@@ -1,0 +1,332 @@
+"""Obtains a lease, extends it, and obtains the next one in time."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from dataclasses import dataclass, field
+from typing import Callable, Optional, Union
+
+from . import lease_terms
+from .ask import Ask
+from .errors import AttemptFailed, Closed, End, LeaseFault, LeaseRefused, NoLease, Reason
+from .leased_ids import LeasedIds, start_ms, utc
+from .options import split_address
+from .protocol import LeaseTerms
+
+_TURN_MAX_S = 1.0          # between two looks at the clocks
+_RENEW_LEAST_S = 0.1
+_GRANT_PAUSE_S = 2.0       # between a lease and the request for another
+_RETRY_S = (0.2, 2.0)
+_GRANT_REPEATS = 1         # at the server that may have granted the lease, before another one is asked
+_RELEASES_MAX = 4
+_ENDED_THERE = (LeaseFault.UNKNOWN_LEASE, LeaseFault.NO_LEASES, LeaseFault.OTHER)
+_MAY_BE_DONE = (End.TIMEOUT, End.CLOSED, End.BROKEN)
+
+
+class Backoff:
+    """The wait after a failure: doubles with each one. Up to half of it is random."""
+
+    def __init__(self) -> None:
+        self._next_s = _RETRY_S[0]
+
+    def next(self) -> float:
+        wait_s, self._next_s = self._next_s, min(2 * self._next_s, _RETRY_S[1])
+        return wait_s * random.uniform(0.5, 1.0)
+
+
+@dataclass
+class Grant:
+    """A request for a lease. It is repeated with its token at the server that may have granted it (`holder`). When
+    another server is asked, the token is a fresh one: no id was issued under the first, which expires."""
+
+    token: str
+    send_at: float
+    tried: list[str]  # servers that are asked again only after all others
+    holder: str = ""
+    repeats: int = 0
+    advice_s: float = 0.0
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+@dataclass
+class Renewal:
+    """A request for a later end. It is repeated with its turn until it is answered."""
+
+    turn: str
+    send_at: float
+    redirected: bool = False
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+@dataclass
+class Release:
+    """The end of a lease whose ids are closed."""
+
+    lease: str
+    server: str
+    turn: str
+    used_tick: int
+    useless_at_ms: int  # id clock: the lease has ended by itself
+    send_at: float
+    redirected: bool = False
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+Request = Union[Grant, Renewal, Release]
+
+
+@dataclass
+class Held:
+    """The lease in force."""
+
+    terms: LeaseTerms
+    server: str
+    acknowledged: str = ""    # turn of the last answer
+    end_ms: int = 0           # id clock
+    replace_at_ms: int = 0    # id clock: another lease is requested
+    renew_at: float = 0.0     # boot clock
+    renewable: bool = True
+    known: bool = True        # to its server
+    expired: bool = False     # and reported
+
+
+@dataclass(frozen=True)
+class Order:
+    """A request to send now, to the server at this address."""
+
+    request: Request
+    address: str
+    ask: Ask
+
+
+class Lessee:
+    """Decides which request is sent when, and what its outcome means. It does no input and output, and owns no thread:
+    one thread calls `due`, sends what that returns, and passes the outcome to `done`.
+
+    1. A grant is repeated with its token until a server answers: a lost answer costs nothing.
+    2. A renewal has a fresh turn, which is repeated until it is answered, and shows the turn that was answered last. A
+       copy of this process cannot show both.
+    3. The lease is used until its end, whatever servers answer, with one exception: when the server has revoked it, the
+       ids are closed at once.
+    4. When a third of the interval is left, another lease is requested, from another server if there is one. It replaces
+       the first, and continues in a later tick.
+    5. A lease that was replaced is released: first its ids are closed, then its highest used tick is read."""
+
+    def __init__(self, name: str, ahead_ms: int, rack: Optional[int], ids: LeasedIds,
+                 pick: Callable[[list[str]], Optional[str]], on_lost: Optional[Callable[[str], None]],
+                 boot_s: Callable[[], float], wall_ms: Callable[[], int],
+                 draw: Callable[[], str] = lambda: secrets.token_hex(16)) -> None:
+        """`pick` returns a usable server that is not in the list, or None."""
+        self._name, self._ahead_ms, self._rack, self._ids = name, ahead_ms, rack, ids
+        self._pick, self._on_lost, self._boot_s, self._wall_ms, self._draw = pick, on_lost, boot_s, wall_ms, draw
+        self._held: Optional[Held] = None
+        self._grant: Optional[Grant] = None
+        self._renewal: Optional[Renewal] = None
+        self._releases: list[Release] = []
+        self._last_server = ""
+        self._grant_not_before = 0.0
+        self._stopping = False
+        self.next_at = 0.0  # boot clock: when `due` is to be called, at the latest
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing is left to be sent after `stop`."""
+        return self._stopping and not self._releases
+
+    def due(self) -> Optional[Order]:
+        """Returns the request to send now, if one is due. Its outcome must be passed to `done` before the next call."""
+        now, time_ms = self._boot_s(), self._ids.now_ms()
+        self.next_at = now + _TURN_MAX_S
+        self._plan(now, time_ms)
+        self._releases = [one for one in self._releases if one.useless_at_ms > time_ms]
+        planned = [one for one in (self._grant, self._renewal, *self._releases) if one is not None]
+        for request in sorted(planned, key=lambda one: one.send_at):
+            if request.send_at <= now:
+                order = self._order(request, now)
+                if order is not None:
+                    return order
+            self.next_at = min(self.next_at, request.send_at)
+        return None
+
+    def done(self, order: Order, outcome: Union[LeaseTerms, AttemptFailed, None]) -> None:
+        """Takes the outcome of a request: terms, a failure, or None for a lease that was released."""
+        request = order.request
+        if isinstance(outcome, AttemptFailed):
+            self._ids.trouble = f"{order.address} {outcome}"
+        if request is self._grant:
+            self._granted(self._grant, order.address, outcome)
+        elif request is self._renewal:
+            self._renewed(self._renewal, outcome)
+        elif isinstance(request, Release):
+            self._released(request, outcome)
+        elif isinstance(request, Grant) and isinstance(outcome, LeaseTerms):  # the generator was closed meanwhile
+            self._release(Held(outcome, outcome.server, end_ms=start_ms(outcome, outcome.until_tick)),
+                          outcome.from_tick - 1)
+
+    def stop(self) -> None:
+        """Closes the ids for good, and requests the end of the lease."""
+        if self._stopping:
+            return
+        self._stopping = True
+        used_tick = self._ids.close(Closed, "the generator was closed")
+        if self._held and self._held.known:
+            self._release(self._held, used_tick)
+        self._held = self._grant = self._renewal = None
+
+    # --- what is to be sent -----------------------------------------------------------------------
+
+    def _plan(self, now: float, time_ms: int) -> None:
+        held = self._held
+        if held:
+            if time_ms >= held.end_ms and not held.expired:
+                held.expired = True
+                self._lose(f"the lease of machine id {held.terms.machine} ended at "
+                           f"{utc(held.end_ms):%Y-%m-%d %H:%M:%S} UTC, and no server extended it")
+            if held.renewable and not self._renewal and now >= held.renew_at:
+                self._renewal = Renewal(self._draw(), now)
+            if held.renewable and not self._renewal:
+                self.next_at = min(self.next_at, held.renew_at)
+            if time_ms < held.end_ms:
+                self.next_at = min(self.next_at, now + (held.end_ms - time_ms) / 1000)
+        wants = not self._stopping and (held is None or time_ms >= held.replace_at_ms)
+        if wants and not self._grant and now >= self._grant_not_before:
+            self._grant = Grant(self._draw(), now, [self._last_server] if self._last_server else [])
+
+    def _order(self, request: Request, now: float) -> Optional[Order]:
+        if isinstance(request, Grant):
+            address = self._server_for(request, now)
+            fields = (request.token, self._name, self._wall_ms(), self._ahead_ms, self._rack)
+            return Order(request, address, Ask("lease", lease=fields)) if address else None
+        if isinstance(request, Release):
+            return Order(request, request.server, Ask("releaseLease", lease=(
+                request.lease, request.turn, request.used_tick)))
+        assert self._held is not None
+        return Order(request, self._held.server, Ask("renewLease", lease=(
+            self._held.terms.lease, request.turn, self._held.acknowledged, self._wall_ms(), self._ahead_ms)))
+
+    def _server_for(self, grant: Grant, now: float) -> Optional[str]:
+        """Returns the server to ask next. When all were tried, begins again after a wait."""
+        if grant.holder and grant.repeats <= _GRANT_REPEATS:
+            return grant.holder
+        address = self._pick(grant.tried)
+        if address is None:
+            grant.send_at = now + max(grant.backoff.next(), grant.advice_s)
+            grant.tried, grant.advice_s = [], 0.0
+        elif grant.holder and address != grant.holder:
+            grant.token, grant.holder = self._draw(), ""
+        return address
+
+    # --- what was answered ------------------------------------------------------------------------
+
+    def _granted(self, grant: Grant, address: str, outcome: Union[LeaseTerms, AttemptFailed, None]) -> None:
+        now = self._boot_s()
+        if isinstance(outcome, LeaseTerms):
+            try:
+                used_tick = self._ids.adopt(outcome)
+            except ValueError as fault:
+                self._ids.trouble = f"{address} granted a lease that cannot be used: {fault}"
+                grant.token, grant.holder = self._draw(), ""  # this token would get the same lease
+                grant.tried.append(address)
+                grant.send_at = now + grant.backoff.next()
+                return
+            self._hold(outcome, used_tick, now)
+            return
+        failure = outcome if outcome is not None else AttemptFailed(End.BROKEN, "it returned no lease")
+        grant.advice_s = max(grant.advice_s, failure.retry_after_ms / 1000)
+        may_be_done = failure.end in _MAY_BE_DONE or failure.reason is Reason.NOT_READY
+        if may_be_done and not failure.lacks_method:
+            grant.repeats = grant.repeats + 1 if grant.holder == address else 1
+            grant.holder = address
+            if grant.repeats <= _GRANT_REPEATS:
+                grant.send_at = now + max(grant.backoff.next(), failure.retry_after_ms / 1000)
+                return
+        elif isinstance(failure, LeaseRefused):
+            grant.token, grant.holder = self._draw(), ""  # such as: a copy of this process has renewed the lease
+        else:
+            grant.repeats = _GRANT_REPEATS + 1
+        grant.tried.append(address)
+        grant.send_at = now
+
+    def _hold(self, terms: LeaseTerms, used_tick: int, now: float) -> None:
+        """Replaces the lease before, whose ids are closed."""
+        if self._held and self._held.known:
+            self._release(self._held, used_tick)
+        self._renewal = self._grant = None
+        self._held, self._last_server = Held(terms, terms.server), terms.server
+        self._grant_not_before = now + _GRANT_PAUSE_S
+        self._schedule(self._held, terms, now)
+
+    def _schedule(self, held: Held, terms: LeaseTerms, now: float) -> None:
+        """Sets the times of the lease after an answer."""
+        held.terms, held.end_ms = terms, start_ms(terms, terms.until_tick)
+        left_ms = max(0, held.end_ms - self._ids.now_ms())
+        held.replace_at_ms = held.end_ms - left_ms // 3
+        held.renew_at = now + max(min(terms.renew_in_ms, left_ms // 3) / 1000, _RENEW_LEAST_S)
+        held.renewable = not terms.ending
+        held.expired = held.expired and left_ms == 0
+
+    def _renewed(self, renewal: Renewal, outcome: Union[LeaseTerms, AttemptFailed, None]) -> None:
+        held, now = self._held, self._boot_s()
+        assert held is not None
+        if isinstance(outcome, LeaseTerms):
+            fault = lease_terms.fault_of_renewal(outcome, held.terms)
+            if fault is None:
+                self._ids.extend(outcome.until_tick)
+                held.acknowledged, held.server, self._renewal = renewal.turn, outcome.server, None
+                self._schedule(held, outcome, now)
+                if self._grant and not self._grant.holder and held.renewable:
+                    self._grant = None  # no server can have granted it
+                return
+            self._ids.trouble = f"{held.server}: {fault}"
+            outcome = None
+        if isinstance(outcome, LeaseRefused) and outcome.fault in (LeaseFault.REVOKED, LeaseFault.OUTDATED):
+            # A later turn than this one was not this process's.
+            why = f"the lease of machine id {held.terms.machine} was revoked: {outcome.detail}"
+            self._ids.close(NoLease, why)
+            self._held = self._renewal = None
+            self._lose(why)
+        elif isinstance(outcome, AttemptFailed) and (outcome.lacks_method or (
+                isinstance(outcome, LeaseRefused) and outcome.fault in _ENDED_THERE)):
+            held.renewable = held.known = False
+            held.replace_at_ms, self._renewal = 0, None
+        elif not self._redirected(held, renewal, outcome):
+            advice_s = outcome.retry_after_ms / 1000 if outcome else 0.0
+            renewal.send_at = now + max(renewal.backoff.next(), advice_s)
+
+    @staticmethod
+    def _redirected(lease: Union[Held, Release], request: Union[Renewal, Release],
+                    outcome: Optional[AttemptFailed]) -> bool:
+        """Follows the name of another server. Returns whether it is to be asked at once: the first time."""
+        if not isinstance(outcome, LeaseRefused) or outcome.fault is not LeaseFault.ANOTHER_SERVERS:
+            return False
+        try:
+            split_address(outcome.server)
+        except ValueError:
+            return False
+        lease.server = outcome.server
+        before, request.redirected = request.redirected, True
+        return not before
+
+    def _released(self, release: Release, outcome: Union[LeaseTerms, AttemptFailed, None]) -> None:
+        again = isinstance(outcome, AttemptFailed) and not outcome.lacks_method and (
+            outcome.end is not End.REFUSED or outcome.reason is Reason.NOT_READY or (
+                isinstance(outcome, LeaseRefused) and outcome.fault is LeaseFault.ANOTHER_SERVERS))
+        if not again:
+            self._releases = [one for one in self._releases if one is not release]
+            return
+        assert isinstance(outcome, AttemptFailed)
+        if not self._redirected(release, release, outcome):
+            release.send_at = self._boot_s() + max(release.backoff.next(), outcome.retry_after_ms / 1000)
+
+    def _release(self, held: Held, used_tick: int) -> None:
+        turn = self._renewal.turn if self._renewal and held is self._held else held.acknowledged
+        self._releases = self._releases[1 - _RELEASES_MAX:]
+        self._releases.append(Release(held.terms.lease, held.server, turn, used_tick, held.end_ms, self._boot_s()))
+
+    def _lose(self, why: str) -> None:
+        if self._on_lost:
+            try:
+                self._on_lost(why)
+            except Exception:  # of the program; it must not end the renewals
+                pass

@@ -1,0 +1,240 @@
+"""Ids that a program makes by itself, under a leased machine id."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import time
+import weakref
+from datetime import datetime
+from typing import Callable, Optional, Union
+
+from . import lease_terms
+from .ask import Ask
+from .base import BaseClient
+from .engine import Engine
+from .errors import AttemptFailed, Closed, End, LeaseRefused, NoLease, printable
+from .leased_ids import LeasedIds, SystemClock, start_ms, utc
+from .lessee import Lessee, Order
+from .protocol import LeaseTerms
+from .server import Server
+from .threads import ThreadIo, run
+
+_ATTEMPT_MS = 2_000  # a claim needs several answers of the registry
+_CLOSE_S = 1.0
+_DEFECT_S = 1.0
+_SOON_S = 0.02
+_AHEAD_MS = (1_000, 86_400_000)
+
+
+class LocalGenerator:
+    """Makes ids in this process, under a machine id that no other process has at the same time.
+
+        with firn.LocalGenerator(client, "checkout-7f9c") as generator:
+            generator.next()
+
+    An id costs no call, also while no server is reachable, until the interval of the lease ends. A thread extends the
+    lease, and obtains the next one when its server does not. Ids rise, also across leases. They are plain snowflake ids,
+    outside every tag.
+
+    Thread-safe. `next` does not wait longer than for the next tick, so tasks of asyncio may call it; create the generator
+    by asyncio.to_thread there. A forked child gets no id from the generator that it inherits; it may create its own."""
+
+    def __init__(self, client: BaseClient, name: str, *, ahead_ms: int = 60_000, rack: Optional[int] = None,
+                 timeout_ms: int = 10_000, on_lost: Optional[Callable[[str], None]] = None) -> None:
+        """Waits for the first lease, for at most `timeout_ms`, and raises NoLease if no server grants one.
+
+        `client` is a firn.Client or a firn.aio.Client; the generator has its options, and connections of its own.
+        `name` is shown to operators. `ahead_ms` is the length of the interval: the longest outage of all servers that
+        the generator survives. `on_lost` is called with a sentence when a lease was revoked, or has ended without a
+        successor. It runs on the generator's thread, and must return soon."""
+        fault = lease_terms.fault_of_name(name)
+        if not _AHEAD_MS[0] <= ahead_ms <= _AHEAD_MS[1]:
+            fault = f"ahead_ms is {ahead_ms}; it must be {_AHEAD_MS[0]} to {_AHEAD_MS[1]}"
+        if fault:
+            raise ValueError(fault)
+        if client._closed:
+            raise Closed("the client was closed")
+        self._ids = LeasedIds()
+        self._runner = _Runner(client, self._ids, name, ahead_ms, rack, on_lost)
+        _generators.add(self)
+        # It ends by itself after the last reference to the generator is gone.
+        self._when_forgotten = weakref.finalize(self, self._runner.forget)
+        self._when_forgotten.atexit = False
+        threading.Thread(target=self._runner.run, name="firn-lease", daemon=True).start()
+        try:
+            if not self._runner.leased.wait(timeout_ms / 1000):
+                self._ids.next()  # raises the reason
+        except BaseException:
+            self.close()
+            raise
+
+    def next(self) -> int:
+        """Returns the next id. If the sequence of this tick is used up, waits for the next tick. Raises NoLease if no
+        lease is in force, or Closed."""
+        return self._ids.next()
+
+    def machine_id(self) -> Optional[int]:
+        """Returns the machine id of the current lease."""
+        terms = self._ids.terms()
+        return terms.machine if terms else None
+
+    def until(self) -> Optional[datetime]:
+        """Returns the time in ids at which the current lease ends, unless a server extends it."""
+        terms = self._ids.terms()
+        return utc(start_ms(terms, terms.until_tick)) if terms else None
+
+    def close(self) -> None:
+        """Ends the generator, and reports to the server which ids were used. Waits for at most a second."""
+        self._ids.close(Closed, "the generator was closed")
+        self._runner.stop()
+
+    def __enter__(self) -> LocalGenerator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _forked(self) -> None:
+        self._when_forgotten.detach()
+        self._ids.forked()
+        self._runner.forked()
+
+
+class _Runner:
+    """The thread of a generator, which sends what the lessee decides."""
+
+    def __init__(self, client: BaseClient, ids: LeasedIds, name: str, ahead_ms: int, rack: Optional[int],
+                 on_lost: Optional[Callable[[str], None]]) -> None:
+        options = dataclasses.replace(client._options,
+                                      local_ranges=(), on_event=None, attempt_limit_ms=_ATTEMPT_MS)
+        self._ids, self._process = ids, os.getpid()
+        self._engine = Engine(options, ThreadIo())
+        self._others: dict[str, Server] = {}  # servers that are not in the list
+        self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, on_lost,
+                              _boot_s, lambda: time.time_ns() // 1_000_000)
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread: Optional[threading.Thread] = None
+        self.leased = threading.Event()
+        self._ended = threading.Event()
+
+    def stop(self) -> None:
+        if os.getpid() != self._process:
+            return
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread is not threading.current_thread():
+            self._ended.wait(_CLOSE_S)
+
+    def forget(self) -> None:
+        """Ends the thread from a finalizer, which may run while any lock is held."""
+        self._stopping = True
+
+    def forked(self) -> None:
+        """Runs in a forked child: only closes its copies of the connections."""
+        self._engine.abandon()
+
+    def run(self) -> None:
+        self._thread, end_at = threading.current_thread(), None
+        while end_at is None or not (self._lessee.stopped or time.monotonic() >= end_at):
+            if self._stopping and end_at is None:
+                end_at = time.monotonic() + _CLOSE_S
+                self._lessee.stop()
+            try:
+                self._turn()
+            except Exception as fault:  # a defect of this library must not end the renewals
+                self._ids.trouble = f"a defect of this library: {printable(repr(fault))}"
+                time.sleep(_DEFECT_S)
+        self._engine.close()
+        self._ended.set()
+
+    def _turn(self) -> None:
+        order = self._lessee.due()
+        if order is None:
+            wait_s = max(0.0, self._lessee.next_at - _boot_s())
+            with self._changed:
+                if not self._stopping:
+                    self._changed.wait(wait_s)
+                    return
+            time.sleep(min(wait_s, _SOON_S))  # for a release that is repeated
+            return
+        outcome: Union[LeaseTerms, AttemptFailed, None]
+        try:
+            outcome = self._send(order)
+        except AttemptFailed as failure:
+            outcome = failure
+        if self._stopping:
+            self._lessee.stop()
+        self._lessee.done(order, outcome)
+        if self._ids.terms():
+            self.leased.set()
+
+    # --- servers ----------------------------------------------------------------------------------
+
+    def _pick(self, tried: list[str]) -> Optional[str]:
+        fleet = self._engine.fleet
+        with fleet.lock:
+            excluded = [one for one in fleet.servers.values() if one.address in tried]
+        server = fleet.pick("", excluded)
+        if server is None:
+            return None
+        fleet.give_back(server)
+        return server.address
+
+    def _send(self, order: Order) -> Optional[LeaseTerms]:
+        server = self._server(order.address)
+        fleet = self._engine.fleet
+        try:
+            try:
+                answer = self._attempt(server, order.ask, False)
+            except AttemptFailed as failure:
+                if not failure.stale:
+                    raise
+                answer = self._attempt(server, order.ask, True)
+            fleet.answered(server, "")
+            return answer
+        except LeaseRefused:
+            fleet.answered(server, "", refused=True)
+            raise
+        except AttemptFailed as failure:
+            if not failure.paused:
+                fleet.failed(server, "", failure)
+            raise
+
+    def _attempt(self, server: Server, ask: Ask, fresh: bool) -> Optional[LeaseTerms]:
+        until = time.monotonic() + _ATTEMPT_MS / 1000
+        answer: Optional[LeaseTerms] = run(self._engine.attempt(server, ask, fresh, until, set()))
+        return answer
+
+    def _server(self, address: str) -> Server:
+        """Returns the server at an address that a server named."""
+        fleet = self._engine.fleet
+        with fleet.lock:
+            server = fleet.servers.get(address) or self._others.get(address)
+        if server is None:
+            server = self._others[address] = fleet.made(address)
+        if not server.addresses:
+            try:
+                server.addresses = run(self._engine.io.resolve(server.host))
+            except (OSError, UnicodeError) as fault:
+                raise AttemptFailed(End.UNREACHABLE, str(fault)) from fault
+        return server
+
+
+def _boot_s() -> float:
+    return SystemClock.boot_ns() / 1e9
+
+
+_generators: weakref.WeakSet[LocalGenerator] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for generator in list(_generators):
+        generator._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,184 @@
+"""Generators of local ids, with servers that lease machine ids over TCP."""
+
+import asyncio
+import datetime
+import gc
+import os
+import threading
+import time
+import unittest
+
+import firn
+import firn.aio
+from fake_server import FakeServer
+
+PATIENCE_S = 60
+
+
+def patiently(holds):
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not after {PATIENCE_S} s")
+        time.sleep(0.01)
+
+
+def lessees():
+    return [one for one in threading.enumerate() if one.name == "firn-lease"]
+
+
+class LocalGeneratorTest(unittest.TestCase):
+    def setUp(self):
+        self.server = FakeServer()
+        self.addCleanup(self.server.close)
+        self.client = firn.Client(f"list://{self.server.address}")
+        self.addCleanup(self.client.close)
+
+    def test_ids_under_a_lease_that_is_renewed(self):
+        self.server.lease_ms = 600
+        with firn.LocalGenerator(self.client, "checkout-7f9c") as generator:
+            first = generator.next()
+            self.assertEqual((first >> 12 & 1023, generator.machine_id()), (17, 17))
+            self.assertLess(generator.until() - datetime.datetime.now(datetime.timezone.utc),
+                            datetime.timedelta(seconds=1))
+            patiently(lambda: self.server.asked.count("renewLease") >= 4)
+            self.assertGreater(generator.next(), first)
+        self.assertEqual(self.server.asked.count("lease"), 1)
+        self.assertEqual(self.server.asked[-1], "releaseLease")
+        self.assertIsNone(generator.machine_id() or generator.until())
+        with self.assertRaises(firn.Closed):
+            generator.next()
+        generator.close()  # again
+
+    def test_client_that_is_closed_does_not_end_the_generator(self):
+        with firn.LocalGenerator(self.client, "checkout") as generator:
+            self.client.close()
+            generator.next()
+            with self.assertRaises(firn.Closed):
+                firn.LocalGenerator(self.client, "checkout")
+
+    def test_threads_take_different_ids(self):
+        taken = [[] for _ in range(4)]
+        with firn.LocalGenerator(self.client, "checkout") as generator:
+            threads = [threading.Thread(target=lambda mine=mine: mine.extend(generator.next() for _ in range(10_000)))
+                       for mine in taken]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(len({number for mine in taken for number in mine}), 40_000)
+
+    def test_close_while_threads_take_ids(self):
+        generator = firn.LocalGenerator(self.client, "checkout")
+        ended = []
+
+        def work():
+            try:
+                while True:
+                    generator.next()
+            except firn.FirnError as failure:
+                ended.append(type(failure))
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.05)
+        generator.close()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+        self.assertEqual(ended, [firn.Closed] * 4)
+
+    def test_no_id_after_close_while_a_request_is_in_progress(self):
+        self.server.lease_ms = 3_000
+        generator = firn.LocalGenerator(self.client, "checkout")
+        self.server.delay_s["renewLease"] = 5
+        patiently(lambda: "renewLease" in self.server.asked)
+        generator.close()
+        with self.assertRaises(firn.Closed):
+            generator.next()
+
+    def test_asyncio(self):
+        async def play():
+            async with firn.aio.Client(f"list://{self.server.address}") as client:
+                with await asyncio.to_thread(firn.LocalGenerator, client, "checkout") as generator:
+                    async def take():
+                        return generator.next()
+                    return await asyncio.gather(*(take() for _ in range(100)))
+        self.assertEqual(len(set(asyncio.run(play()))), 100)
+
+    def test_no_server_grants_a_lease(self):
+        before = len(lessees())
+        self.server.lease_fault = 5
+        with self.assertRaisesRegex(firn.NoLease, "no server has granted one yet; last failure: 127.0.0.1:.* refused: as "):
+            firn.LocalGenerator(self.client, "checkout", timeout_ms=300)
+        patiently(lambda: len(lessees()) == before)
+
+    def test_revocation_is_reported_and_the_next_lease_follows(self):
+        self.server.lease_ms = 600
+        lost = []
+        with firn.LocalGenerator(self.client, "checkout", on_lost=lost.append) as generator:
+            self.server.lease_fault = 3
+            patiently(lambda: lost)
+            self.assertEqual(lost, ["the lease of machine id 17 was revoked: as the test says"])
+            with self.assertRaisesRegex(firn.NoLease, "revoked"):
+                generator.next()
+            self.server.lease_fault = None
+            patiently(lambda: generator.machine_id() == 18)
+            generator.next()
+
+    def test_generator_can_be_closed_by_on_lost(self):
+        self.server.lease_ms = 600
+        closed = threading.Event()
+
+        def close(_):
+            generator.close()
+            closed.set()
+        generator = firn.LocalGenerator(self.client, "checkout", on_lost=close)
+        self.server.lease_fault = 3
+        self.assertTrue(closed.wait(PATIENCE_S))
+
+    def test_forgotten_generator_ends_its_thread_and_its_lease(self):
+        before = len(lessees())
+        firn.LocalGenerator(self.client, "checkout").next()
+        gc.collect()
+        patiently(lambda: len(lessees()) == before)
+        self.assertEqual(self.server.asked[-1], "releaseLease")
+
+    @unittest.skipUnless(hasattr(os, "fork"), "this system does not fork")
+    def test_forked_child_issues_nothing_and_sends_nothing(self):
+        self.server.lease_ms = 600
+        with firn.LocalGenerator(self.client, "checkout") as generator:
+            generator.next()
+            generator._ids._tick_ends_ns = 1 << 62  # the child is in the same tick
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    generator.next()
+                except firn.NoLease as failure:
+                    code = 7 if "forked" in str(failure) else 2
+                generator.close()
+                os._exit(code)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+            self.assertNotIn("releaseLease", self.server.asked)
+            before = self.server.asked.count("renewLease")
+            patiently(lambda: self.server.asked.count("renewLease") > before + 1)
+            generator.next()
+
+    @unittest.skipUnless(hasattr(os, "fork"), "this system does not fork")
+    def test_forked_child_makes_a_generator_of_its_own(self):
+        with firn.LocalGenerator(self.client, "checkout") as generator:
+            child = os.fork()
+            if child == 0:
+                with firn.LocalGenerator(self.client, "worker") as own:
+                    os._exit(own.machine_id())
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 18)
+            self.assertEqual(generator.machine_id(), 17)
+
+    def test_invalid_options(self):
+        for words in {"name": ""}, {"name": "a b"}, {"name": "a" * 65}, {"name": "ü"}, {"ahead_ms": 999}:
+            with self.subTest(words), self.assertRaisesRegex(ValueError, next(iter(words))):
+                firn.LocalGenerator(self.client, **{"name": "checkout", **words})
+
+
+if __name__ == "__main__":
+    unittest.main()
