@@ -25,7 +25,8 @@ var (
 type ask struct {
 	method *method
 	tag    string
-	count  int64 // of servers: the version of the known list
+	count  int64    // of servers: the version of the known list
+	lease  leaseAsk // of the methods about leases
 }
 
 // answer holds the result of a method.
@@ -35,18 +36,25 @@ type answer struct {
 	text   string
 	status *serverStatus
 	list   *serverList
+	terms  *leaseTerms
 }
 
-func askID(tag string) *ask              { return &ask{methodID, tag, 1} }
-func askIDs(tag string, count int) *ask  { return &ask{methodIDs, tag, int64(count)} }
-func askRuns(tag string, count int) *ask { return &ask{methodRuns, tag, int64(count)} }
-func askText(tag string) *ask            { return &ask{methodText, tag, 1} }
-func askStatus() *ask                    { return &ask{method: methodStatus} }
-func askServers(known int64) *ask        { return &ask{method: methodServers, count: known} }
+func askID(tag string) *ask { return &ask{method: methodID, tag: tag, count: 1} }
+func askIDs(tag string, count int) *ask {
+	return &ask{method: methodIDs, tag: tag, count: int64(count)}
+}
+func askRuns(tag string, count int) *ask {
+	return &ask{method: methodRuns, tag: tag, count: int64(count)}
+}
+func askText(tag string) *ask     { return &ask{method: methodText, tag: tag, count: 1} }
+func askStatus() *ask             { return &ask{method: methodStatus} }
+func askServers(known int64) *ask { return &ask{method: methodServers, count: known} }
 
 // faultOf returns a sentence if this cannot be an answer to the request.
 func (a *ask) faultOf(got *answer) (fault string) {
 	switch a.method {
+	case methodLease, methodRenewLease:
+		return got.terms.faultOfTexts()
 	case methodIDs:
 		return faultOfIDs(got.ids, int(a.count))
 	case methodRuns:

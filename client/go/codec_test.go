@@ -19,12 +19,19 @@ type frame struct {
 		Tag          string
 		Count        int64
 		KnownVersion string `json:"known_version"`
+
+		Token, Name, Lease, Turn, Acknowledged string
+		ClockMs                                int64  `json:"clock_ms,string"`
+		AheadMs                                *int32 `json:"ahead_ms"`
+		Rack                                   *int32
+		UsedTick                               *int64 `json:"used_tick,string"`
 	}
-	Answer      json.RawMessage
-	Refusal     json.RawMessage
-	LacksMethod bool `json:"lacks_method"`
-	Broken      bool
-	Incomplete  bool
+	Answer       json.RawMessage
+	Refusal      json.RawMessage
+	LeaseRefusal json.RawMessage `json:"lease_refusal"`
+	LacksMethod  bool            `json:"lacks_method"`
+	Broken       bool
+	Incomplete   bool
 }
 
 func (f *frame) ask() *ask {
@@ -32,9 +39,14 @@ func (f *frame) ask() *ask {
 	if f.Arguments.KnownVersion != "" {
 		count, _ = strconv.ParseInt(f.Arguments.KnownVersion, 10, 64)
 	}
-	for _, one := range []*method{methodID, methodIDs, methodRuns, methodText, methodStatus, methodServers} {
+	said := f.Arguments
+	lease := leaseAsk{token: said.Token, name: said.Name, lease: said.Lease, turn: said.Turn,
+		acknowledged: said.Acknowledged, clockMs: said.ClockMs, aheadMs: said.AheadMs, rack: said.Rack,
+		usedTick: said.UsedTick}
+	for _, one := range []*method{methodID, methodIDs, methodRuns, methodText, methodStatus, methodServers, methodLease,
+		methodRenewLease, methodReleaseLease} {
 		if one.name == f.Method {
-			return &ask{one, f.Arguments.Tag, count}
+			return &ask{one, f.Arguments.Tag, count, lease}
 		}
 	}
 	panic(f.Method)
@@ -58,14 +70,21 @@ func frames(t *testing.T) (requests, answers []frame) {
 	if errors.Is(err, os.ErrNotExist) && os.Getenv("FIRN_FRAMES") == "" {
 		t.Skip(err)
 	}
-	var read struct{ Requests, Answers []frame }
+	var read struct {
+		Requests, Answers []frame
+		LeaseRequests     []frame `json:"lease_requests"`
+		LeaseAnswers      []frame `json:"lease_answers"`
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &read)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return read.Requests, read.Answers
+	if len(read.LeaseRequests) == 0 || len(read.LeaseAnswers) == 0 {
+		t.Fatal("the file has no frames of leases")
+	}
+	return append(read.Requests, read.LeaseRequests...), append(read.Answers, read.LeaseAnswers...)
 }
 
 // told returns a result as frames.json has it.
@@ -101,6 +120,17 @@ func told(f *frame, got *answer) any {
 		}
 		return map[string]any{"version": text(got.list.version), "ask_again_ms": got.list.askAgainMs,
 			"servers": servers}
+	case "releaseLease":
+		return map[string]any{}
+	case "lease", "renewLease":
+		terms := got.terms
+		return map[string]any{"lease": terms.lease, "number": text(terms.number), "machine": terms.machine,
+			"worker": terms.worker, "rack": terms.rack, "base_bits": text(terms.baseBits), "tick_shift": terms.tickShift,
+			"sequence_shift": terms.sequenceShift, "sequence_bits": terms.sequenceBits,
+			"sequence_from": text(terms.sequenceFrom), "sequence_count": text(terms.sequenceCount),
+			"tick_ms": terms.tickMs, "epoch_ms": text(terms.epochMs), "from_tick": text(terms.fromTick),
+			"until_tick": text(terms.untilTick), "renew_in_ms": terms.renewInMs, "ending": terms.ending,
+			"server": terms.server}
 	}
 	return text(got.ids[0])
 }
@@ -157,8 +187,12 @@ func TestReadsTheAnswers(t *testing.T) {
 			case one.Answer != nil || problem == nil:
 				t.Errorf("got %v, %+v", got, problem)
 			case one.Broken && problem.end != Broken, one.LacksMethod != problem.lacksMethod,
-				(one.Refusal != nil) != (problem.end == WasRefused):
+				(one.Refusal != nil || one.LeaseRefusal != nil) != (problem.end == WasRefused),
+				(one.LeaseRefusal != nil) != (problem.leaseFault != 0):
 				t.Errorf("the failure is %+v", problem)
+			case one.LeaseRefusal != nil:
+				sameJSON(t, one.LeaseRefusal, map[string]any{"fault": max(problem.leaseFault, 0), "message": problem.detail,
+					"server": problem.leaseServer})
 			case one.Refusal != nil:
 				sameJSON(t, one.Refusal, map[string]any{"reason": problem.reason, "message": problem.detail,
 					"retry_after_ms": problem.retryAfter.Milliseconds(), "another_server_may_help": problem.anotherMayHelp})
@@ -213,7 +247,8 @@ func TestAllocatesNoMoreThanHasArrived(t *testing.T) {
 func FuzzReadAnswer(f *testing.F) {
 	f.Add([]byte{0x80, 1, 0, 2, 0, 0, 0, 5, 'g', 'e', 't', 'I', 'd', 0, 0, 0, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0})
 	f.Fuzz(func(_ *testing.T, frame []byte) {
-		for _, one := range []*ask{askID("t"), askIDs("t", 3), askRuns("t", 3), askText("t"), askStatus(), askServers(1)} {
+		for _, one := range []*ask{askID("t"), askIDs("t", 3), askRuns("t", 3), askText("t"), askStatus(), askServers(1),
+			{method: methodLease}, {method: methodReleaseLease}} {
 			_, _ = one.readAnswer(frame, 1)
 		}
 	})

@@ -19,6 +19,11 @@
 // [Options.LocalRanges] names tags whose ids are fetched before they are needed, so that [Client.NextID] costs a memory
 // access. Ids in memory when the program ends are lost; they are never issued again.
 //
+// # Local ids
+//
+// A [LocalGenerator] makes ids in the program, under a machine id that a server leases to it. It continues while every
+// server is unreachable, until the interval of the lease ends. A [MachineLease] is for the generator of another library.
+//
 // # Metrics
 //
 // [Client.Counters] returns what a client has done. The package firnvars publishes it with expvar.

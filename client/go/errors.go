@@ -87,6 +87,8 @@ const (
 	Closed Kind = "closed"
 	// Invalid: the options are invalid.
 	Invalid Kind = "invalid"
+	// NoLease: a LocalGenerator has no lease of a machine id.
+	NoLease Kind = "no lease"
 )
 
 // Error is a call that failed. It lists every attempt (of many, the last 32): the server, what happened,
@@ -97,6 +99,7 @@ type Error struct {
 	Reason     Reason
 	RetryAfter time.Duration
 	Attempts   []Attempt
+	Since      time.Time // of NoLease: from when on there is none
 	cause      error
 }
 
@@ -122,6 +125,21 @@ type failure struct {
 	paused         bool // nothing was tried, because a connection has just failed
 	lacksMethod    bool // an older server, healthy for the methods that it has
 	stale          bool // an idle connection ended before the first byte of the answer
+
+	leaseFault  leaseFault // why a server does not grant, extend or end a lease; 0: this is another failure
+	leaseServer string     // of anotherServers
+}
+
+// String returns the failure as part of a sentence.
+func (f *failure) String() string {
+	text := string(f.end)
+	if f.reason != 0 {
+		text += fmt.Sprintf(" (%s)", f.reason)
+	}
+	if f.detail != "" {
+		text += ": " + f.detail
+	}
+	return text
 }
 
 // spoke returns whether the server sent a valid answer, so that the connection can be used again.

@@ -1,9 +1,12 @@
 package firn
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,8 +25,19 @@ type fakeServer struct {
 	silent   atomic.Bool  // calls for ids get no answer
 	surplus  atomic.Bool  // each answer to a call is sent twice
 	requests atomic.Int64 // for ids
-	mutex    sync.Mutex
-	peers    map[net.Conn]bool
+
+	leaseFor   atomic.Int64 // ms: the interval of a lease
+	leaseFault atomic.Int32 // requests for leases are refused
+	machines   atomic.Int64
+	grants     atomic.Int64
+	renewals   atomic.Int64
+	releases   atomic.Int64
+	usedTicks  atomic.Int64 // releases that report one
+
+	silentLeases atomic.Bool // renewals get no answer
+
+	mutex sync.Mutex
+	peers map[net.Conn]bool
 }
 
 func newFakeServer(t testing.TB) *fakeServer {
@@ -32,6 +46,8 @@ func newFakeServer(t testing.TB) *fakeServer {
 		t.Fatal(err)
 	}
 	s := &fakeServer{listener: listener, peers: map[net.Conn]bool{}}
+	s.leaseFor.Store(15_000)
+	s.machines.Store(16)
 	go func() {
 		for {
 			peer, err := listener.Accept()
@@ -116,6 +132,9 @@ func (s *fakeServer) result(name string, request []byte) []byte {
 	case "servers":
 		return append(i32(i64([]byte{12, 0, 0}, 3, 1), 6, 60_000), 0)
 	}
+	if strings.HasSuffix(strings.ToLower(name), "lease") {
+		return s.lease(name, request, i32, i64)
+	}
 	s.requests.Add(1)
 	if s.silent.Load() {
 		return nil
@@ -139,6 +158,41 @@ func (s *fakeServer) result(name string, request []byte) []byte {
 		return append([]byte{11, 0, 0, 0, 0, 0, 3}, "abc"...)
 	}
 	return i64(nil, 0, lastID.Add(1))
+}
+
+// lease answers requests for leases; every renewal succeeds. The id of a lease is its machine id and first tick.
+func (s *fakeServer) lease(name string, request []byte, i32 func([]byte, byte, int32) []byte,
+	i64 func([]byte, byte, int64) []byte) []byte {
+	text := func(out []byte, number byte, value string) []byte {
+		return append(binary.BigEndian.AppendUint32(append(out, 11, 0, number), uint32(len(value))), value...)
+	}
+	if fault := s.leaseFault.Load(); fault != 0 {
+		return append(text(i32([]byte{12, 0, 2}, 1, fault), 2, "as the test says"), 0)
+	}
+	now := time.Now().UnixMilli() - defaultEpochMs
+	var machine, from int64
+	switch name {
+	case "releaseLease":
+		s.releases.Add(1)
+		if bytes.Contains(request, []byte{10, 0, 3}) {
+			s.usedTicks.Add(1)
+		}
+		return []byte{}
+	case "renewLease":
+		if s.renewals.Add(1); s.silentLeases.Load() {
+			return nil
+		}
+		begin := bytes.Index(request, []byte{11, 0, 1}) + 7 // the first field of the argument
+		_, _ = fmt.Sscanf(string(request[begin:]), "%d-%d", &machine, &from)
+	default:
+		s.grants.Add(1)
+		machine, from = s.machines.Add(1), now
+	}
+	length := s.leaseFor.Load()
+	terms := i32(text([]byte{12, 0, 0}, 1, fmt.Sprintf("%d-%d", machine, from)), 3, int32(machine))
+	terms = i64(i32(i32(i64(terms, 6, machine<<12), 7, 22), 9, 12), 11, 4096)
+	terms = i64(i64(i64(i32(terms, 12, 1), 13, defaultEpochMs), 14, from), 15, now+length)
+	return append(text(i32(terms, 16, int32(length/3)), 18, s.address()), 0)
 }
 
 // generous are options under which a busy machine changes no outcome.

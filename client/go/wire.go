@@ -69,6 +69,8 @@ func (a *ask) appendRequest(out []byte, sequence int32) []byte {
 	out = appendString(out, a.method.name)
 	out = binary.BigEndian.AppendUint32(out, uint32(sequence))
 	switch a.method {
+	case methodLease, methodRenewLease, methodReleaseLease:
+		out = a.lease.appendFields(appendField(out, typeStruct, 1), a.method)
 	case methodStatus:
 	case methodServers:
 		out = binary.BigEndian.AppendUint64(appendField(out, typeI64, 1), uint64(a.count))
@@ -142,6 +144,8 @@ func (a *ask) readAnswer(frame []byte, sequence int32) (*answer, *failure) {
 			a.method.read(r, found)
 		case number == 1 && kind == typeStruct:
 			refusal = r.refusal()
+		case number == 2 && kind == typeStruct:
+			refusal = r.leaseRefusal()
 		default:
 			return false
 		}
@@ -149,6 +153,9 @@ func (a *ask) readAnswer(frame []byte, sequence int32) (*answer, *failure) {
 	})
 	if refusal != nil || r.fault != "" {
 		return nil, r.whole(refusal)
+	}
+	if a.method == methodReleaseLease {
+		return &answer{}, nil // void
 	}
 	if found == nil {
 		return nil, failed(Broken, "its answer holds neither ids nor a refusal")

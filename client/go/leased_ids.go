@@ -1,0 +1,289 @@
+package firn
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	leaseJumpMax  = 5 * time.Second
+	leaseJumpHold = 30 * time.Second
+	leaseWaitMax  = 50 * time.Millisecond // then Next finds out whether the ids were closed
+)
+
+// leaseClock has the clocks of a generator. The steady clock counts from any time.
+type leaseClock struct {
+	wall   func() time.Time
+	steady func() time.Duration
+}
+
+func systemLeaseClock() *leaseClock {
+	start := time.Now()
+	return &leaseClock{time.Now, func() time.Duration { return time.Since(start) }}
+}
+
+// idPace is the id clock. It starts at the wall clock and never goes back, except by restart. While the wall clock is
+// behind it, the id clock follows the steady clock: at nine tenths of its pace while the difference is at most 5 s. The
+// id clock follows a larger jump ahead after 30 s. Used by one goroutine at a time.
+type idPace struct {
+	clock     *leaseClock
+	now       time.Time
+	seen      time.Duration // steady clock, at now
+	jumpSince time.Duration
+	jumpAhead time.Duration // 0: there is no jump
+}
+
+// restart sets the id clock to the wall clock.
+func (p *idPace) restart() {
+	p.seen, p.jumpAhead = p.clock.steady(), 0
+	p.now = p.clock.wall().Round(0) // without the monotonic reading
+}
+
+func (p *idPace) advance() time.Time {
+	steady, wall := p.clock.steady(), p.clock.wall().Round(0)
+	passed := max(steady-p.seen, 0)
+	p.seen = steady
+	ahead := wall.Sub(p.now) - passed
+	if ahead < 0 && ahead >= -leaseJumpMax {
+		passed = passed * 9 / 10
+	}
+	if p.follows(ahead, steady) {
+		p.now = wall
+	} else {
+		p.now = p.now.Add(passed)
+	}
+	return p.now
+}
+
+// follows returns whether the id clock is set to a wall clock that is so far ahead of the expected time.
+func (p *idPace) follows(ahead, steady time.Duration) bool {
+	if ahead <= leaseJumpMax {
+		p.jumpAhead = 0
+		return ahead >= 0
+	}
+	if change := ahead - p.jumpAhead; p.jumpAhead == 0 || change > leaseJumpMax || change < -leaseJumpMax {
+		p.jumpSince, p.jumpAhead = steady, ahead
+	}
+	return steady-p.jumpSince >= leaseJumpHold
+}
+
+// leasedIDs is the ids of one lease after another.
+//
+//  1. An id has a tick in [fromTick, untilTick) of its lease.
+//  2. Positions (tick and sequence) never fall: the next lease begins in a later tick.
+//  3. The id clock decides which tick is used. A wrong clock wastes the interval and repeats no id.
+//  4. After close there are no ids.
+type leasedIDs struct {
+	clock *leaseClock
+
+	mutex     sync.Mutex // of all below
+	pace      idPace
+	terms     *leaseTerms // nil: no lease. Replaced, never changed
+	why       *Error      // the failure while there is no lease
+	trouble   string      // the last failure of a request
+	firstTick int64
+	tick      int64 // the last one of which an id was issued
+	used      int64 // highest tick used under the lease that was ended
+	tickEnds  time.Duration
+	sequence  int64
+	end       int64 // of the sequence; 0: no id was issued under this lease
+	shift     int32
+	bits      int64
+}
+
+func newLeasedIDs(clock *leaseClock) *leasedIDs {
+	l := &leasedIDs{clock: clock, pace: idPace{clock: clock}, tick: -1, used: -1}
+	l.pace.restart()
+	l.why = &Error{Kind: NoLease, Sentence: "no server has granted one yet", Since: l.pace.now}
+	return l
+}
+
+// next returns the next id. If the sequence of the tick is used up, it waits for the next tick.
+func (l *leasedIDs) next() (int64, error) {
+	for {
+		l.mutex.Lock()
+		if l.sequence >= l.end || l.clock.steady() >= l.tickEnds {
+			wait, fault := l.beginTick()
+			if fault != nil || wait > 0 {
+				l.mutex.Unlock()
+				if fault != nil {
+					return 0, fault
+				}
+				time.Sleep(min(wait, leaseWaitMax))
+				continue
+			}
+		}
+		id := l.bits | l.sequence<<l.shift
+		l.sequence++
+		l.mutex.Unlock()
+		return id, nil
+	}
+}
+
+// adopt issues ids of this lease from now on, and ends the lease before, whose highest used tick it returns. It returns
+// a sentence if no id may be issued under these terms.
+func (l *leasedIDs) adopt(terms *leaseTerms) (used int64, fault string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	switch fault = terms.fault(); {
+	case fault != "":
+	case l.why.Kind != NoLease:
+		fault = l.why.Sentence
+	case l.terms != nil && !l.terms.sameLayout(terms):
+		fault = "a lease of another layout than the one before"
+	}
+	if fault != "" {
+		return 0, fault
+	}
+	used = l.usedTick()
+	l.terms, l.firstTick = terms, max(terms.fromTick, l.tick+1)
+	l.shift, l.sequence, l.end = terms.sequenceShift, 0, 0
+	l.setPace(terms)
+	return used, ""
+}
+
+// setPace raises the id clock to the lease. If it has followed a wrong wall clock beyond the interval, it returns to
+// the corrected one.
+func (l *leasedIDs) setPace(terms *leaseTerms) {
+	until := terms.start(terms.untilTick)
+	if !l.pace.advance().Before(until) && l.clock.wall().Before(until) {
+		l.pace.restart()
+	}
+	if first := terms.start(l.firstTick); l.pace.now.Before(first) {
+		l.pace.now = first
+	}
+}
+
+func (l *leasedIDs) extend(untilTick int64) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.terms != nil && untilTick > l.terms.untilTick {
+		extended := *l.terms
+		extended.untilTick = untilTick
+		l.terms = &extended
+	}
+}
+
+// close ends the current lease: no id is issued after this has returned. `kind` and `why` are the failure of later
+// calls; only after NoLease can another lease follow. It returns the highest tick used.
+func (l *leasedIDs) close(kind Kind, why string) (used int64) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.used = l.usedTick()
+	l.terms, l.sequence, l.end = nil, 0, 0
+	if l.why.Kind == NoLease { // the end of the generator is final
+		l.why = &Error{Kind: kind, Sentence: why, Since: l.clock.wall().Round(0)}
+	}
+	return l.used
+}
+
+// idTime returns the id clock's time.
+func (l *leasedIDs) idTime() time.Time {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.pace.advance()
+}
+
+// current returns the terms of the current lease, or nil.
+func (l *leasedIDs) current() *leaseTerms {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.terms
+}
+
+// held returns the terms of the current lease, or why there is none or its interval has ended.
+func (l *leasedIDs) held() (*leaseTerms, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.terms == nil {
+		return nil, l.failure(l.why)
+	}
+	if !l.pace.advance().Before(l.terms.start(l.terms.untilTick)) {
+		return nil, l.failure(l.expired())
+	}
+	return l.terms, nil
+}
+
+func (l *leasedIDs) noteTrouble(sentence string) {
+	l.mutex.Lock()
+	l.trouble = sentence
+	l.mutex.Unlock()
+}
+
+// --- under the mutex -----------------------------------------------------------------------------
+
+// beginTick moves to the tick of the id clock, unless the current one has ids left and the clock has not passed it.
+// It returns how long to wait if the sequence is used up.
+func (l *leasedIDs) beginTick() (wait time.Duration, fault error) {
+	terms := l.terms
+	if terms == nil {
+		return 0, l.failure(l.why)
+	}
+	steady := l.clock.steady() // before the other clocks: a pause between must not prolong the tick
+	now := l.pace.advance()
+	tick := max(floorDiv(now.UnixMilli()-terms.epochMs, int64(terms.tickMs)), l.firstTick)
+	if tick <= l.tick {
+		if tick = l.tick; l.sequence >= l.end {
+			tick++
+			wait = max(terms.start(tick).Sub(now), 1)
+		}
+	}
+	if tick >= terms.untilTick {
+		return 0, l.failure(l.expired())
+	}
+	if wait > 0 {
+		return wait, nil
+	}
+	if tick > l.tick {
+		l.beginSequence(terms, tick)
+	}
+	l.tickEnds = steady + terms.start(tick+1).Sub(now)
+	return 0, nil
+}
+
+// beginSequence starts in the lower half, so that ids of rare calls do not all end with the same bits; at 0 after a
+// tick whose sequence was used up.
+func (l *leasedIDs) beginSequence(terms *leaseTerms, tick int64) {
+	start := int64(0)
+	if full := l.tick == tick-1 && l.sequence >= l.end; !full {
+		start = rand.Int64N(max(terms.sequenceCount/2, 1))
+	}
+	l.tick, l.bits = tick, terms.baseBits|tick<<terms.tickShift
+	l.sequence, l.end = terms.sequenceFrom+start, terms.sequenceFrom+terms.sequenceCount
+}
+
+func (l *leasedIDs) usedTick() int64 {
+	switch {
+	case l.terms == nil:
+		return l.used
+	case l.end == 0:
+		return l.terms.fromTick - 1
+	}
+	return l.tick
+}
+
+func (l *leasedIDs) expired() *Error {
+	return &Error{Kind: NoLease, Since: l.terms.start(l.terms.untilTick),
+		Sentence: "that of machine id " + itoa(l.terms.machine) + " ended, and no server extended it"}
+}
+
+func (l *leasedIDs) failure(why *Error) error {
+	told := *why
+	if told.Kind == NoLease {
+		told.Sentence = "no lease of a machine id since " + utcText(told.Since) + ": " + told.Sentence
+		if l.trouble != "" {
+			told.Sentence += "; last failure: " + l.trouble
+		}
+	}
+	return &told
+}
+
+func utcText(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+
+func floorDiv(number, by int64) int64 {
+	if number < 0 {
+		return -((-number + by - 1) / by)
+	}
+	return number / by
+}

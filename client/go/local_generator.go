@@ -1,0 +1,237 @@
+package firn
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	leaseAttempt   = 2 * time.Second // a claim needs several answers of the registry
+	leaseOpening   = 10 * time.Second
+	leaseCloseWait = time.Second
+	leaseAhead     = time.Minute
+	leaseAheadMax  = 24 * time.Hour
+)
+
+// LeaseOptions are the options of a LocalGenerator.
+type LeaseOptions struct {
+	Name  string        // shown to operators: 1 to 64 letters, digits or characters of -_.:/@
+	Ahead time.Duration // 0: a minute. Length of the interval: the longest outage of all servers that is survived
+	Rack  *int32        // of the machine id; nil: any
+	// OnLost is called when a lease was revoked, or has ended without a successor. It runs on the generator's
+	// goroutine, and must return soon.
+	OnLost func(reason string)
+}
+
+// LocalGenerator makes ids in this process, under a machine id that no other process has at the same time.
+//
+// An id costs no call, also while no server is reachable, until the interval of the lease ends. A goroutine extends
+// the lease, and obtains the next one when its server does not. Ids rise, also across leases. They are plain snowflake
+// ids, outside every tag. It is safe to use from any number of goroutines.
+type LocalGenerator struct {
+	ids    *leasedIDs
+	lessee *lessee // of the goroutine
+	engine *engine
+	others map[string]*server // that are not in the list; of the goroutine
+
+	ctx       context.Context // of requests; ends with Close
+	stop      context.CancelFunc
+	leased    chan struct{} // closed after the first lease
+	ended     chan struct{} // closed by the goroutine
+	firstTime sync.Once
+	inOnLost  atomic.Bool
+}
+
+// NewLocalGenerator waits for the first lease, until the context ends, or for 10 s if it has no deadline. If no server
+// grants a lease, it returns an *Error of the kind NoLease. The generator has the client's options, and connections of
+// its own. Close must be called.
+func NewLocalGenerator(ctx context.Context, client *Client, options LeaseOptions) (*LocalGenerator, error) {
+	return openLocalGenerator(ctx, client, options, false)
+}
+
+func openLocalGenerator(ctx context.Context, client *Client, options LeaseOptions,
+	foreign bool) (*LocalGenerator, error) {
+	if options.Ahead == 0 {
+		options.Ahead = leaseAhead
+	}
+	fault := faultOfLeaseName(options.Name)
+	if options.Ahead < time.Second || options.Ahead > leaseAheadMax {
+		fault = fmt.Sprintf("Ahead is %s; it must be %s to %s", options.Ahead, time.Second, leaseAheadMax)
+	}
+	if fault != "" {
+		return nil, &Error{Kind: Invalid, Sentence: fault}
+	}
+	if client.engine.closed.Load() {
+		return nil, &Error{Kind: Closed, Sentence: "the client was closed"}
+	}
+	g := newLocalGenerator(client, options)
+	g.lessee.foreign = foreign
+	go g.run()
+	if _, has := ctx.Deadline(); !has {
+		limited, cancel := context.WithTimeout(ctx, leaseOpening)
+		defer cancel()
+		ctx = limited
+	}
+	select {
+	case <-g.leased:
+		return g, nil
+	case <-ctx.Done():
+	}
+	_, why := g.ids.held()
+	if why == nil {
+		return g, nil // the lease came at the last moment
+	}
+	g.Close()
+	var told *Error
+	if errors.As(why, &told) {
+		told.cause = ctx.Err()
+	}
+	return nil, why
+}
+
+func newLocalGenerator(client *Client, options LeaseOptions) *LocalGenerator {
+	of := client.engine.options
+	of.LocalRanges, of.OnEvent, of.AttemptLimit = nil, nil, leaseAttempt
+	clock := systemLeaseClock()
+	g := &LocalGenerator{ids: newLeasedIDs(clock), others: map[string]*server{}, leased: make(chan struct{}),
+		ended: make(chan struct{}), engine: newEngine(of, client.engine.fleet.seeds, client.engine.fleet.listsChange)}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	g.lessee = &lessee{name: options.Name, aheadMs: int32(options.Ahead.Milliseconds()), rack: options.Rack, ids: g.ids,
+		clock: clock, pick: g.pick, draw: draw128, onLost: func(reason string) {
+			if options.OnLost != nil {
+				g.inOnLost.Store(true)
+				defer g.inOnLost.Store(false)
+				options.OnLost(reason)
+			}
+		}}
+	return g
+}
+
+func draw128() string {
+	drawn := make([]byte, 16)
+	if _, fault := rand.Read(drawn); fault != nil {
+		panic(fault) // the system has no random numbers
+	}
+	return hex.EncodeToString(drawn)
+}
+
+// Next returns the next id. If the sequence of this tick is used up, it waits for the next tick. The error is an *Error
+// of the kind NoLease or Closed.
+func (g *LocalGenerator) Next() (int64, error) { return g.ids.next() }
+
+// MachineID returns the machine id of the current lease, and whether there is one.
+func (g *LocalGenerator) MachineID() (machineID int, leased bool) {
+	if terms := g.ids.current(); terms != nil {
+		return int(terms.machine), true
+	}
+	return 0, false
+}
+
+// Until returns the time in ids at which the current lease ends, unless a server extends it; zero: there is none.
+func (g *LocalGenerator) Until() time.Time {
+	if terms := g.ids.current(); terms != nil {
+		return terms.start(terms.untilTick)
+	}
+	return time.Time{}
+}
+
+// Close ends the generator, and reports to the server which ids were used. It waits for at most a second.
+func (g *LocalGenerator) Close() {
+	g.ids.close(Closed, "the generator was closed")
+	g.stop()
+	if g.inOnLost.Load() {
+		return // the goroutine itself may be the caller
+	}
+	select {
+	case <-g.ended:
+	case <-time.After(leaseCloseWait):
+	}
+}
+
+func (g *LocalGenerator) run() {
+	defer close(g.ended)
+	defer g.engine.close()
+	for g.ctx.Err() == nil {
+		if order := g.lessee.due(); order != nil {
+			terms, problem := g.send(g.ctx, order)
+			if g.ctx.Err() != nil {
+				g.lessee.stop()
+			}
+			g.lessee.done(order, terms, problem)
+			if g.ids.current() != nil {
+				g.firstTime.Do(func() { close(g.leased) })
+			}
+			continue
+		}
+		g.engine.sleep(g.ctx, g.lessee.nextAt-g.lessee.clock.steady(), nil)
+	}
+	g.lessee.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), leaseCloseWait)
+	defer cancel()
+	for !g.lessee.stopped() && ctx.Err() == nil {
+		if order := g.lessee.due(); order != nil {
+			terms, problem := g.send(ctx, order)
+			g.lessee.done(order, terms, problem)
+			continue
+		}
+		g.engine.sleep(ctx, g.lessee.nextAt-g.lessee.clock.steady(), nil)
+	}
+}
+
+// --- servers -------------------------------------------------------------------------------------
+
+func (g *LocalGenerator) pick(tried []string) string {
+	fleet, not := g.engine.fleet, map[*server]bool{}
+	fleet.mutex.Lock()
+	for _, one := range fleet.servers {
+		not[one] = slices.Contains(tried, one.address)
+	}
+	fleet.mutex.Unlock()
+	one := fleet.pick("", not)
+	if one == nil {
+		return ""
+	}
+	fleet.giveBack(one)
+	return one.address
+}
+
+func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTerms, *failure) {
+	one, fleet := g.server(order.address), g.engine.fleet
+	until := time.Now().Add(leaseAttempt)
+	got, problem := g.engine.attempt(ctx, one, order.ask, false, until, nil)
+	if problem != nil && problem.stale {
+		got, problem = g.engine.attempt(ctx, one, order.ask, true, until, nil)
+	}
+	switch {
+	case problem == nil:
+		fleet.answered(one, "", false)
+		return got.terms, nil
+	case problem.leaseFault != 0:
+		fleet.answered(one, "", true)
+	case !problem.paused && ctx.Err() == nil:
+		fleet.failed(one, "", problem)
+	}
+	return nil, problem
+}
+
+// server returns the server at an address that a server named.
+func (g *LocalGenerator) server(address string) *server {
+	g.engine.fleet.mutex.Lock()
+	defer g.engine.fleet.mutex.Unlock()
+	one := g.engine.fleet.servers[address]
+	if one == nil {
+		one = g.others[address]
+	}
+	if one == nil {
+		one = g.engine.fleet.made(address)
+		g.others[address] = one
+	}
+	return one
+}

@@ -1,0 +1,189 @@
+package firn
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func newGenerator(t *testing.T, client *Client, options LeaseOptions) *LocalGenerator {
+	t.Helper()
+	if options.Name == "" {
+		options.Name = "checkout-7f9c"
+	}
+	ctx, cancel := context.WithTimeout(background, time.Minute)
+	defer cancel()
+	generator, err := NewLocalGenerator(ctx, client, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(generator.Close)
+	return generator
+}
+
+func kindOf(err error) Kind {
+	var told *Error
+	if errors.As(err, &told) {
+		return told.Kind
+	}
+	return ""
+}
+
+func TestLocalIDsUnderALeaseThatIsRenewed(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFor.Store(600)
+	generator := newGenerator(t, newClient(t, generous(), server), LeaseOptions{})
+	first, err := generator.Next()
+	machine, leased := generator.MachineID()
+	if err != nil || first>>12&1023 != 17 || machine != 17 || !leased || time.Until(generator.Until()) > time.Second {
+		t.Fatal(first, err, machine, generator.Until())
+	}
+	eventually(t, "no renewals", func() bool { return server.renewals.Load() >= 4 })
+	if second, err := generator.Next(); err != nil || second <= first {
+		t.Fatal(second, err)
+	}
+	generator.Close()
+	generator.Close() // again
+	if server.grants.Load() != 1 || server.releases.Load() != 1 || server.usedTicks.Load() != 1 {
+		t.Fatal(server.grants.Load(), server.releases.Load(), server.usedTicks.Load())
+	}
+	if _, err := generator.Next(); kindOf(err) != Closed {
+		t.Fatal(err)
+	}
+	if _, leased := generator.MachineID(); leased || !generator.Until().IsZero() {
+		t.Fatal("a lease after the end")
+	}
+}
+
+func TestClientThatIsClosedDoesNotEndTheGenerator(t *testing.T) {
+	client := newClient(t, generous(), newFakeServer(t))
+	generator := newGenerator(t, client, LeaseOptions{})
+	client.Close()
+	if _, err := generator.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewLocalGenerator(background, client, LeaseOptions{Name: "a"}); kindOf(err) != Closed {
+		t.Fatal(err)
+	}
+}
+
+func TestCloseWhileGoroutinesTakeIDs(t *testing.T) {
+	generator := newGenerator(t, newClient(t, generous(), newFakeServer(t)), LeaseOptions{})
+	var group sync.WaitGroup
+	for i := 0; i < 4; i++ {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for {
+				if _, err := generator.Next(); err != nil {
+					if kindOf(err) != Closed {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		}()
+	}
+	time.Sleep(20 * time.Millisecond)
+	generator.Close()
+	group.Wait()
+}
+
+func TestNoServerGrantsALease(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFault.Store(5)
+	ctx, cancel := context.WithTimeout(background, 300*time.Millisecond)
+	defer cancel()
+	_, err := NewLocalGenerator(ctx, newClient(t, generous(), server), LeaseOptions{Name: "checkout"})
+	if kindOf(err) != NoLease || !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "no server has granted one yet; last failure: 127.0.0.1:") {
+		t.Fatal(err)
+	}
+}
+
+func TestRevocationIsReportedAndTheNextLeaseFollows(t *testing.T) {
+	server, lost := newFakeServer(t), make(chan string, 100)
+	server.leaseFor.Store(600)
+	generator := newGenerator(t, newClient(t, generous(), server),
+		LeaseOptions{OnLost: func(reason string) { lost <- reason }})
+	server.leaseFault.Store(3)
+	if reason := <-lost; reason != "the lease of machine id 17 was revoked: as the test says" {
+		t.Fatal(reason)
+	}
+	if _, err := generator.Next(); kindOf(err) != NoLease || !strings.Contains(err.Error(), "revoked") {
+		t.Fatal(err)
+	}
+	server.leaseFault.Store(0)
+	eventually(t, "no other lease", func() bool {
+		machine, _ := generator.MachineID()
+		return machine == 18
+	})
+	if _, err := generator.Next(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGeneratorCanBeClosedByOnLost(t *testing.T) {
+	server, closed := newFakeServer(t), make(chan bool)
+	server.leaseFor.Store(600)
+	var generator *LocalGenerator
+	var made sync.WaitGroup
+	made.Add(1)
+	generator = newGenerator(t, newClient(t, generous(), server), LeaseOptions{OnLost: func(string) {
+		made.Wait()
+		generator.Close()
+		close(closed)
+	}})
+	made.Done()
+	server.leaseFault.Store(3)
+	<-closed
+}
+
+func TestCloseInterruptsARequest(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFor.Store(600)
+	generator := newGenerator(t, newClient(t, generous(), server), LeaseOptions{})
+	server.silentLeases.Store(true)
+	before := server.renewals.Load()
+	eventually(t, "no renewal", func() bool { return server.renewals.Load() > before })
+	began := time.Now()
+	generator.Close()
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Fatal(took)
+	}
+}
+
+func TestInvalidLeaseOptions(t *testing.T) {
+	client := newClient(t, generous(), newFakeServer(t))
+	for _, options := range []LeaseOptions{{}, {Name: "a b"}, {Name: strings.Repeat("a", 65)}, {Name: "ü"},
+		{Name: "a", Ahead: time.Millisecond}, {Name: "a", Ahead: 25 * time.Hour}} {
+		if _, err := NewLocalGenerator(background, client, options); kindOf(err) != Invalid {
+			t.Error(options, err)
+		}
+	}
+}
+
+func TestMachineLeaseForAnotherGenerator(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFor.Store(600)
+	lease, err := NewMachineLease(background, newClient(t, generous(), server), LeaseOptions{Name: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := lease.Current()
+	if err != nil || first.MachineID != 17 || first.Base != 17<<12 || first.TickShift != 22 || first.SequenceBits != 12 ||
+		first.Tick != time.Millisecond || first.Epoch.UnixMilli() != defaultEpochMs || !first.From.Before(first.Until) {
+		t.Fatal(first, err)
+	}
+	eventually(t, "no renewal", func() bool {
+		later, err := lease.Current()
+		return err == nil && later.Until.After(first.Until) && later.From.Equal(first.From)
+	})
+	lease.Close()
+	if _, err := lease.Current(); kindOf(err) != Closed || server.releases.Load() != 1 || server.usedTicks.Load() != 0 {
+		t.Fatal(err, server.usedTicks.Load()) // no tick is known to be unused
+	}
+}
