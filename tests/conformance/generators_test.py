@@ -92,6 +92,18 @@ class GeneratorsTest(unittest.TestCase):
         self.assertEqual(re.sub(r"time \d+\n", "", said),
                          "different 2000 of 2000\nascending 2000\ncalls 2001\nfailure true\n")
 
+    def test_go_libraries_under_leased_machine_ids(self):
+        client = builds.copy("go", builds.new(self.folder, "leases"), planted=False)
+        leased = os.path.join(os.path.dirname(client), "go-leased")
+        shutil.copytree(os.path.join(builds.ROOT, "client", "go-leased"), leased)
+        environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local", "FIRN_SERVERS": self.servers}
+        got = subprocess.run(["go", "mod", "download"], cwd=leased, env=environment, capture_output=True, text=True)
+        if got.returncode:
+            self.skipTest("no module proxy has the libraries: " + got.stderr[-300:])
+        builds.run("go", "vet", ".", cwd=leased, env=environment)
+        said = builds.run("go", "test", "-count=1", "-v", ".", cwd=leased, env=environment)
+        self.assertNotIn("SKIP", said)
+
 
 if __name__ == "__main__":
     if lacking := builds.missing("java", "go"):
