@@ -161,8 +161,8 @@ class Wire:
 class Cluster:
     """A context manager; ends all of its processes by their ids."""
 
-    def __init__(self, server, firn, folder):
-        self.server, self.firn, self.folder = server, firn, folder
+    def __init__(self, server, firn, folder, workers=16):
+        self.server, self.firn, self.folder, self.workers = server, firn, folder, workers
         self.members = []
 
     def __enter__(self):
@@ -182,7 +182,7 @@ class Cluster:
 
     def init(self, registry):
         """Whether `firn` succeeded. On a busy machine ZooKeeper may answer after its timeout."""
-        done = subprocess.run([self.firn, "init", "--brand_new", "--force", "--workers=16",
+        done = subprocess.run([self.firn, "init", "--brand_new", "--force", f"--workers={self.workers}",
                                "--registry=" + registry], stdout=subprocess.DEVNULL)
         if done.returncode not in (0, TRY_LATER):
             raise SystemExit(f"firn init exits with {done.returncode}")

@@ -19,6 +19,7 @@ import tempfile
 
 import builds
 import cluster
+import driver_process
 
 GENEROUS = {"deadline_ms": 30_000, "attempt_limit_ms": 1_000}
 CALLS = 30  # of each thread, between one event and the next
@@ -29,10 +30,10 @@ STORM_THREADS = 16  # of each of the two processes
 
 
 class Drill:
-    def __init__(self, servers, command, options, folder, cases):
+    def __init__(self, servers, command, options, folder):
         self.servers, self.folder = servers, folder
         with open(os.path.join(folder, "drivers.log"), "a") as log:
-            self.drivers = [cases.Driver(command, log) for _ in range(2)]
+            self.drivers = [driver_process.Driver(command, log) for _ in range(2)]
         seeds = ",".join(member.address for member in servers.members[:2])
         for driver in self.drivers:
             driver.ask("open", servers="firn://" + seeds, **options)
@@ -168,11 +169,10 @@ SCENARIOS = ("quiet", "killed", "paused", "cut_off", "drained", "zookeeper_away"
 
 def drilled(language, said, folder):
     """The drill, when all its scenarios have been played."""
-    import cases
     os.makedirs(folder)
     command = [os.path.abspath(said.driver)] if language == "cpp" else builds.build(language, folder)
     with cluster.Cluster(said.server, said.firn, folder) as servers:
-        drill = Drill(servers, command, {} if said.defaults else GENEROUS, folder, cases)
+        drill = Drill(servers, command, {} if said.defaults else GENEROUS, folder)
         drill.rounds = said.storm
         for scenario in SCENARIOS:
             drill.play(scenario)
@@ -203,9 +203,6 @@ def main():
         sys.exit(77)
     folder, drills = tempfile.mkdtemp(prefix="firn-drill-"), {}
     try:
-        builds.run("thrift", "--gen", "py", "-out", folder,
-                   os.path.join(builds.ROOT, "thrift", "firn.thrift"))
-        sys.path[:0] = [folder]
         for language in said.languages:
             print(f"{language}:", flush=True)
             drills[language] = drilled(language, said, os.path.join(folder, language))

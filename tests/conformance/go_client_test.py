@@ -12,12 +12,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 import zipfile
 
 import builds
 import cluster
+import driver_process
 import interop
 import pages
 import trio
@@ -106,9 +106,8 @@ class GoTest(unittest.TestCase):
         self.assertEqual(len(set(re.findall(r"\b\d{15,19}\b", said.stdout))), 101, said)
 
     def take_ids(self, program, members):
-        import cases
         with open(os.path.join(self.folder, "driver.log"), "w") as log:
-            driver = cases.Driver([program], log)
+            driver = driver_process.Driver([program], log)
         driver.ask("open", servers=trio.seeds(members),
                    deadline_ms=60_000, attempt_limit_ms=1_000)
         file = os.path.join(self.folder, "ids")
@@ -131,10 +130,4 @@ if __name__ == "__main__":
     if lacking := builds.missing("go"):
         print(f"skipped: not installed: {', '.join(lacking)}")
         sys.exit(77)
-    stubs = tempfile.mkdtemp(prefix="firn-stubs-")
-    try:
-        builds.run("thrift", "--gen", "py", "-out", stubs, os.path.join(builds.ROOT, "thrift", "firn.thrift"))
-        sys.path[:0] = [stubs]
-        interop.main(GoTest, "go", "firn")
-    finally:
-        shutil.rmtree(stubs, ignore_errors=True)
+    interop.main(GoTest, "go", "firn")

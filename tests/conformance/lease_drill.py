@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+"""Local ids under leases of three real servers, which are killed and paused, as are programs that hold leases.
+
+    lease_drill.py LANGUAGE FIRN_SERVER FIRN
+
+While an interval lasts, no next() may fail, also while all servers are down. No id may be issued twice by the programs
+of a language and the servers together. LANGUAGE is python or go. Exit 77 when something is not installed.
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import builds
+import cluster
+import driver_process
+
+WORKERS = 128  # each lease that is not given back keeps one for a minute
+LESSEES = 4
+AHEAD_MS = 12_000  # a renewal comes after a third of it
+DOWN_S = 5         # longer than that, and shorter than the two thirds that are left
+BURST = 20_000
+
+
+def now_ms():
+    return int(time.time() * 1000)
+
+
+class Lessee:
+    """A program with a generator, and the files with its ids."""
+
+    def __init__(self, command, folder, number, seeds, log):
+        self.name, self.file = f"lessee-{number}", os.path.join(folder, f"ids-{number}")
+        self.number = number
+        self.driver = driver_process.Driver(command, log)
+        opened = self.driver.ask("open", servers=seeds, name=self.name, ahead_ms=AHEAD_MS, timeout_ms=30_000, threads=2,
+                                 file=self.file)
+        if opened:
+            raise SystemExit(f"{self.name} gets no lease: {opened}")
+
+    def so_far(self):
+        return self.driver.ask("so_far")
+
+    def signal(self, which):
+        os.kill(self.driver.process.pid, which)
+
+    def ids(self):
+        """All ids, in the order of each thread."""
+        folder, name = os.path.split(self.file)
+        threads = []
+        for file in sorted(os.listdir(folder)):
+            if file.startswith(name + "."):
+                with open(os.path.join(folder, file)) as lines:
+                    threads.append([int(line) for line in lines])
+        return threads
+
+
+class ServerIds(threading.Thread):
+    """Takes ids from all servers that answer."""
+
+    def __init__(self, members):
+        super().__init__(daemon=True)
+        self.members, self.ending, self.ids = members, False, []
+
+    def run(self):
+        while not self.ending:
+            for member in self.members:
+                url = f"http://127.0.0.1:{member.port}/v1/ids/default?count=100"
+                try:
+                    with urllib.request.urlopen(url, timeout=0.5) as answer:
+                        self.ids += map(int, json.load(answer)["ids"])
+                except (urllib.error.URLError, OSError):
+                    pass  # it is killed or paused
+            time.sleep(0.02)
+
+    def end(self):
+        self.ending = True
+        self.join(cluster.PATIENCE_S)
+
+
+class Drill:
+    def __init__(self, members, command, folder, log):
+        self.members, self.faults = members, []
+        self.seeds = "firn://" + ",".join(one.address for one in members)
+        self.command, self.folder, self.log = command, folder, log
+        self.servers = ServerIds(members)
+        self.servers.start()
+        self.lessees = [self.lessee(i) for i in range(LESSEES)]
+        self.gone = []
+
+    def lessee(self, number):
+        return Lessee(self.command, self.folder, number, self.seeds, self.log)
+
+    def fault(self, sentence):
+        print("  " + sentence, flush=True)
+        self.faults.append(sentence)
+
+    def await_covered(self, lessees):
+        """Waits until each has a later interval than it can have had before, so that it was renewed or replaced."""
+        since, deadline = now_ms(), time.monotonic() + cluster.PATIENCE_S
+        for one in lessees:
+            failure = ""
+            while (said := one.so_far())["until_ms"] <= since + AHEAD_MS:
+                failure = said["failure"] or failure
+                if time.monotonic() > deadline:
+                    raise SystemExit(f"{one.name} gets no later interval: {said}, {failure}; servers have {self.leased()}")
+                time.sleep(0.05)
+
+    def await_more(self, lessees):
+        before = [one.so_far()["ids"] for one in lessees]
+        cluster.patiently("a program issues nothing", lambda: all(
+            one.so_far()["ids"] > count + 100 for one, count in zip(lessees, before)))
+
+    def check(self, event, lessees):
+        """No id was refused, and no lease lost."""
+        for one in lessees:
+            said = one.so_far()
+            if said["failed"] or said["lost"]:
+                self.fault(f"{event}: {one.name} failed {said['failed']} times, the first: {said['failure'][:300]}; "
+                           f"leases lost: {said['lost']}")
+
+    def play(self):
+        began = time.monotonic()
+        self.await_more(self.lessees)
+        for event in (self.killed_and_paused, self.all_down, self.killed_program, self.burst):
+            event()
+            print(f"  {event.__name__.replace('_', ' ')}: {time.monotonic() - began:.1f} s", flush=True)
+        self.close()
+        self.servers.end()
+        self.count()
+
+    def killed_and_paused(self):
+        """One program is paused beyond its interval. Meanwhile one server is killed, and another one paused."""
+        paused, *others = self.lessees
+        paused.signal(signal.SIGSTOP)
+        ends_ms = now_ms() + AHEAD_MS  # at the latest
+        self.members[0].signal(signal.SIGKILL)
+        self.members[0].process.wait()
+        self.await_covered(others)
+        self.members[0].start()
+        self.members[0].await_ready()
+        self.members[1].signal(signal.SIGSTOP)
+        self.await_covered(others)
+        self.members[1].signal(signal.SIGCONT)
+        self.check("a server was killed, then one paused", others)
+        time.sleep(max(0, ends_ms + 500 - now_ms()) / 1000)
+        before = sum(map(len, paused.ids()))
+        paused.signal(signal.SIGCONT)
+        self.await_more([paused])
+        said = paused.so_far()
+        print(f"  the paused program wrote {before} ids before, and failed {said['failed']} times after", flush=True)
+        if not said["failed"]:
+            self.fault(f"{paused.name} issued ids after its interval")
+
+    def all_down(self):
+        self.await_covered(self.lessees)
+        before = [one.so_far() for one in self.lessees]
+        for member in self.members:
+            member.signal(signal.SIGKILL)
+            member.process.wait()
+        time.sleep(DOWN_S)
+        for member in self.members:
+            member.start()
+        for member in self.members:
+            member.await_ready()
+        self.await_covered(self.lessees)
+        for one, earlier in zip(self.lessees, before):
+            said = one.so_far()
+            if (said["failed"], said["lost"]) != (earlier["failed"], earlier["lost"]):
+                self.fault(f"all servers were down: {one.name} failed, the first time: {said['failure'][:300]}")
+
+    def killed_program(self):
+        victim = self.lessees.pop()
+        victim.signal(signal.SIGKILL)
+        self.gone.append(victim)
+        self.lessees.append(self.lessee(LESSEES))
+        self.await_more(self.lessees)
+
+    def burst(self):
+        said = self.lessees[1].driver.ask("burst", count=BURST)
+        print(f"  {said['ids']} ids in {said['took_ms']} ms", flush=True)
+        if said["failure"] or said["ids"] != BURST:
+            self.fault(f"a burst failed: {said}")
+
+    def close(self):
+        if self.command[-1].endswith(".py") and not self.lessees[0].driver.ask("fork")["failure"]:
+            self.fault("a forked child issued an id")
+        for one in self.lessees:
+            said = one.driver.ask("close")
+            if not said["after_close"]:
+                self.fault(f"{one.name} issued an id after it was closed")
+            one.driver.end()
+        names = {one.name for one in self.lessees}
+        cluster.patiently("leases that were closed have not ended", lambda: not names & self.leased())
+
+    def leased(self):
+        """The names of all leases that servers have."""
+        found = set()
+        for member in self.members:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}/v1/leases", timeout=5) as answer:
+                    found |= {one["name"] for one in json.load(answer)["leases"]}
+            except (urllib.error.URLError, OSError):
+                pass  # it is killed or paused
+        return found
+
+    def count(self):
+        seen, duplicates = set(self.servers.ids), len(self.servers.ids) - len(set(self.servers.ids))
+        for one in [*self.lessees, *self.gone]:
+            for ids in one.ids():
+                if ids != sorted(ids):
+                    self.fault(f"the ids of a thread of {one.name} do not ascend")
+                duplicates += len(ids) - len(set(ids)) + len(seen.intersection(ids))
+                seen.update(ids)
+        print(f"  ids {len(seen)}, {len(self.servers.ids)} of them from servers, duplicates {duplicates}", flush=True)
+        if duplicates:
+            self.fault(f"{duplicates} duplicates")
+
+
+def main():
+    said = builds.parsed(builds.parser())
+    if lacking := builds.missing(*said.languages, more=("java", "/usr/share/java/zookeeper.jar")):
+        print(f"skipped: not installed: {', '.join(lacking)}")
+        sys.exit(77)
+    folder, faults = tempfile.mkdtemp(prefix="firn-leases-"), []
+    try:
+        for language in said.languages:
+            print(f"{language}:", flush=True)
+            place = builds.new(folder, language)
+            command = builds.build(language, place, of="lease")
+            # A registry in a folder would be locked by a server that is paused while it writes.
+            with cluster.Cluster(os.path.abspath(said.server), os.path.abspath(said.firn), builds.new(place, "servers"),
+                                 WORKERS) as servers, open(os.path.join(place, "drivers.log"), "w") as log:
+                drill = Drill(servers.members, command, builds.new(place, "ids"), log)
+                drill.play()
+            faults += drill.faults
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
