@@ -199,6 +199,18 @@ class LeaseTest(unittest.TestCase):
                                   {"token": random_bits(), "name": "a", "clock_ms": now_ms()})
         self.assertEqual((status, answer["error"]["reason"]), (503, "NO_LEASES"))
 
+    def test_refuses_a_client_without_the_right(self):
+        rights, users = (os.path.join(self.folder, name) for name in ("rights", "users"))
+        for path, line in (rights, "redis:alice @lease"), (users, "alice:secret"):
+            with open(path, "w") as file:
+                file.write(line + "\n")
+            os.chmod(path, 0o600)
+        server = self.start("rights", f"--rights_file={rights}", f"--redis_auth_file={users}")
+        status, answer = self.ask(server, "POST", "/v1/leases",
+                                  {"token": random_bits(), "name": "a", "clock_ms": now_ms()})
+        self.assertEqual((status, answer["error"]["reason"]), (403, "REJECTED"))
+        self.assertIn("@lease", answer["error"]["message"])
+
     def test_static_servers_lease_nothing(self):
         folder = os.path.join(self.folder, "static")
         server = interop.Server(self.program, folder, f"--registry=static:{os.getpid() % 1024}",

@@ -121,6 +121,14 @@ CASES = {
     "FirnClientCaExpiresThisWeek": (
         {f'firn_tls_client_ca_expiry_seconds{{{HERE},door="admin"}}': "-60x20"},
         {f'firn_tls_client_ca_expiry_seconds{{{HERE},door="admin"}}': "2700000x20"}),
+    "FirnLeaseRevoked": (
+        {f'firn_leases_total{{{HERE},event="copied"}}': "0x10 1x10"},
+        {f'firn_leases_total{{{HERE},event="expired"}}': "0+4x20",
+         f'firn_leases_total{{{HERE},event="lost"}}': "4x20"}),
+    "FirnLeasesRefused": (
+        {f'firn_leases_refused_total{{{HERE},reason="later"}}': "0+30x20"},
+        {f'firn_leases_refused_total{{{HERE},reason="later"}}': "0+1x20",
+         f'firn_leases_refused_total{{{HERE},reason="elsewhere"}}': "0+30x20"}),
     "FirnCrowded": (
         {f'firn_accept_failures_total{{{HERE},door="public"}}': "0x10 4x10"},
         {f'firn_accept_failures_total{{{HERE},door="public"}}': "4x20"}),
