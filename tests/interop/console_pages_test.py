@@ -151,6 +151,16 @@ class ConsolePagesTest(unittest.TestCase):
         for words in "worker 4, rack 0", "held", "10.0.0.5:7609", "host-16, pid 4711", "host-0", "and 2 before":
             self.assertIn(words, text)
 
+    def test_leases_name_their_programs(self):
+        page = self.show(12, "healthy")
+        self.assertEqual(page.text("leasescount"), "4 machine ids")
+        self.assertRegex(page.text("leases"), r"shop-1\s+516\s+10\.0\.0\.1:7609\s")
+        page = self.show(12, "healthy", "#/machine/516")
+        page.wait("!!document.getElementById('holder')")
+        self.assertRegex(page.text("pagebody"), r"leased to\s+shop-1")
+        page = self.show(3, "fresh")
+        self.assertTrue(page.evaluate("document.getElementById('leasesection').hidden"))
+
     def test_nothing_is_cut_and_nothing_scrolls_sideways(self):
         for servers, scene, place, width in ((12, "trouble", "", 390), (100, "healthy", "", 390),
                                              (12, "trouble", "#/tag/invoice", 390),

@@ -128,6 +128,9 @@ class Stage:
         for i in range(self.servers):
             made.append({"machine": i * 4 + i % 4, "use": "unattended" if self.is_silent(i) else "held",
                          "live": not self.is_silent(i), "endpoint": self.address(i)})
+        if self.scene == "healthy":
+            made += [{"machine": 512 + 4 * j, "use": "held", "live": True, "endpoint": self.address(0),
+                      "lease": {"name": f"shop-{j}", "server": self.address(0)}} for j in range(self.servers // 3)]
         if self.scene == "trouble":
             made += [{"machine": 900 + j, "use": use, "live": False} for j, use in enumerate(
                 ["reserved"] * 8 + ["retired"] * 3 + ["released"] * 5 + ["passed"] * 2 + ["poisoned"])]

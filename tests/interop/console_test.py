@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 import unittest
+import urllib.parse
 import urllib.request
 
 import browser
@@ -99,6 +100,20 @@ class ConsoleTest(unittest.TestCase):
         self.becomes("tags", r"default\s+snowflake\b")
         self.becomes("refused", r"UNKNOWN_TAG\s+\d+\b")
         self.becomes("protocols", r"http\s+[\d,]+\s+[1-9][\d,]*\s+[1-9][\d,]*\s+[\d.,]+ [µm]s")
+
+    def test_lists_the_programs_that_have_leases(self):
+        words = {"token": os.urandom(16).hex(), "name": "shop-1", "clock_ms": int(time.time() * 1000),
+                 "ahead_ms": 60000}
+        # In a cluster of its own: the other tests count machine ids.
+        server = interop.Server(self.program, os.path.join(self.folder, "leases"))
+        self.addCleanup(server.ask_to_end)
+        url = f"http://127.0.0.1:{server.port}/v1/leases"
+        with urllib.request.urlopen(url, urllib.parse.urlencode(words).encode(),
+                                    timeout=interop.PATIENCE_S) as answer:
+            lease = json.load(answer)
+        self.open(server=server)
+        self.becomes("leases", rf"shop-1\s+{lease['machine_id']}\s+127\.0\.0\.1:{server.port}\b")
+        self.assertEqual(server.stop(), 0, server.log())
 
     def test_charts_have_data_when_the_page_first_shows_them(self):
         self.one_id(self.server)  # the server does not wait for the end of the period

@@ -84,6 +84,26 @@ function showUsed({audit}) {
             'No machine id was ever used.');
 }
 
+// ---- leases -------------------------------------------------------------------------------------
+
+const kLeasesMax = 50;
+const kLeases = [{name: 'program'}, {name: 'machine id', number: true}, {name: 'server'},
+                 {name: 'since', kind: 'whole'}, {name: 'reserved for', kind: 'whole'}];
+
+// Of all servers. A lease whose machine id is free again has ended.
+export function showLeases({audit}) {
+  const leased = (audit?.machines ?? [])
+      .filter(({lease, use}) => lease !== undefined && (use === 'held' || use === 'unattended'))
+      .sort((a, b) => a.machine - b.machine);
+  const more = leased.length - kLeasesMax;
+  element('leasesection').hidden = leased.length === 0;
+  show(element('leasescount'), count(leased.length, 'machine id') +
+      (more > 0 ? `, the first ${kLeasesMax} of them` : ''));
+  showTable(element('leases'), 'Leases', kLeases, leased.slice(0, kLeasesMax).map((slot) => [
+    slot.lease.name, machineLink(slot.machine), slot.lease.server, moment(slot.since_ms),
+    leftText(audit, slot.bound_ms, slot.clock_skew_ms)]), 'No machine id is leased.');
+}
+
 // ---- the page of one ----------------------------------------------------------------------------
 
 const kHolders = [{name: 'from', kind: 'whole'}, {name: 'until', kind: 'whole'}, {name: 'owner'}, {name: 'host'},
@@ -104,6 +124,7 @@ export function showMachine(view, machine, into) {
     ['place', placeOf(status, machine)],
     ['state', useOf(audit, slot)],
     ...slot === undefined ? [] : [
+      ['leased to', slot.lease?.name],
       ['server', slot.endpoint], ['owner', slot.owner],
       ['host', slot.host && `${slot.host}, pid ${slot.pid}`],
       ['held since', slot.since_ms > 0 ? moment(slot.since_ms) : ''],

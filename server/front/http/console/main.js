@@ -3,7 +3,7 @@
 
 import {setHistories, showCharts, startCharts} from './charts.js';
 import {element, show} from './format.js';
-import {showMap, startMachines} from './machines.js';
+import {showLeases, showMap, startMachines} from './machines.js';
 import {showConsumers, showHealth, showRefusals, showServer, showTags, showTotals} from './overview.js';
 import {forgetId, pageOf, showPage} from './pages.js';
 import {historiesOf, meet, showServers, startServers} from './servers.js';
@@ -113,6 +113,7 @@ function showAll() {
   setHistories(histories());
   showServers(view);
   showMap(view);
+  showLeases(view);
   showTags(view);
   showConsumers(view);
 }
