@@ -108,6 +108,7 @@ class PackageTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             ids = re.findall(r"\b\d{15,19}\b", done.stdout)
             self.assertEqual((len(ids), len(set(ids))), (101, 101))
+            self.assertRegex(builds.run(*java, "Leased"), r"^\d{15,19}\n\d+ until 20\S+Z\n$")
             self.assertIn("from memory: 4000", builds.run(*java, "Example", address))
             play = drill.Drill(servers, [*java, "Driver"], drill.GENEROUS, place, cases)
             play.rounds = 1
@@ -121,8 +122,9 @@ class PackageTest(unittest.TestCase):
         made = os.path.join(self.folder, "project")
         shutil.copytree(os.path.join(SAMPLES, "project"), made)
         sources = os.path.join(made, "src", "main", "java")
-        with open(os.path.join(sources, "Ids.java"), "w") as file:
-            file.write(page_program("client/java/README.md", "Ids").replace("127.0.0.1:7609", address))
+        for page, name in ("README", "Ids"), ("LEASES", "Leased"):
+            with open(os.path.join(sources, name + ".java"), "w") as file:
+                file.write(page_program(f"client/java/{page}.md", name).replace("127.0.0.1:7609", address))
         shutil.copy(os.path.join(self.client, "example", "Example.java"), sources)
         shutil.copy(os.path.join(builds.DRIVERS, "java", "Driver.java"), sources)
         builds.maven("compile", cwd=made, repository=self.repository)

@@ -1,5 +1,6 @@
 package io.firn;
 
+import io.firn.LeaseWire.Terms;
 import io.firn.Wire.Run;
 import io.firn.Wire.ServerList;
 import io.firn.Wire.Status;
@@ -11,25 +12,34 @@ import java.util.stream.Collectors;
 /** A method of the wire contract with its arguments, and the checks of its answer. */
 final class Ask<T> {
   /** The arguments of a method. */
-  enum Form { NOTHING, KNOWN, TAG, TAG_AND_I32, TAG_AND_I64 }
+  enum Form { NOTHING, KNOWN, TAG, TAG_AND_I32, TAG_AND_I64, STRUCT }
 
   /** Returns a sentence if the answer cannot be one to the request; otherwise null. */
   private interface Check<T> {
     String faultOf(T answer, Ask<T> ask, IdCheck ids);
   }
 
+  private static final String NOT_UTF_8 = "\ufffd"; // in place of bytes that are not
+
   final String method;
   final Form form;
   final String tag;
   final long number; // count, or version of a list
+  final byte[] struct; // the encoded argument, in the form STRUCT
   final Wire.Result<T> result;
   private final Check<T> check;
 
   private Ask(String method, Form form, String tag, long number, Wire.Result<T> result, Check<T> check) {
+    this(method, form, tag, number, null, result, check);
+  }
+
+  private Ask(String method, Form form, String tag, long number, byte[] struct, Wire.Result<T> result,
+      Check<T> check) {
     this.method = method;
     this.form = form;
     this.tag = tag;
     this.number = number;
+    this.struct = struct;
     this.result = result;
     this.check = check;
   }
@@ -59,9 +69,27 @@ final class Ask<T> {
     return new Ask<>("servers", Form.KNOWN, "", known, Wire.SERVERS, (list, ask, ids) -> null);
   }
 
+  static Ask<Terms> lease(byte[] ask) {
+    return new Ask<>("lease", Form.STRUCT, "", 0, ask, LeaseWire.TERMS, Ask::faultOfTexts);
+  }
+
+  static Ask<Terms> renewLease(byte[] renewal) {
+    return new Ask<>("renewLease", Form.STRUCT, "", 0, renewal, LeaseWire.TERMS, Ask::faultOfTexts);
+  }
+
+  static Ask<Boolean> releaseLease(byte[] end) {
+    return new Ask<>("releaseLease", Form.STRUCT, "", 0, end, Wire.NOTHING, (done, self, ids) -> null);
+  }
+
   /** Returns a sentence if it cannot be an answer to the request; otherwise null. */
   String faultOf(T answer, IdCheck ids) {
     return check.faultOf(answer, this, ids);
+  }
+
+  private static String faultOfTexts(Terms terms, Ask<Terms> ask, IdCheck ids) {
+    boolean exact = !(terms.lease + terms.server).contains(NOT_UTF_8);
+    return exact && Failure.isPrintable(terms.lease + terms.server) ? null
+        : "its lease or server has a control character, or is not UTF-8";
   }
 
   private static String faultOfIds(long[] answer, Ask<long[]> ask, IdCheck ids) {

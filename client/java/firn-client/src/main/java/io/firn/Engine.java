@@ -111,6 +111,35 @@ final class Engine {
     }
   }
 
+  /** Returns the answer of one server about a lease. That may take longer than ids, because the server may have to
+   * write to its registry, so a timeout does not count against the server. */
+  <T> T askAt(String address, Ask<T> ask, long limitMs) throws Failure {
+    Server server = fleet.at(address);
+    if (fleet.lacksAddress(server)) {
+      resolve(server);
+    }
+    long until = System.nanoTime() + limitMs * 1_000_000;
+    try {
+      return askAgainIfStale(server, ask, until);
+    } catch (Failure failure) {
+      if (failure.unsent() || failure.end == Attempt.End.CLOSED || failure.nonsense()) {
+        fleet.failed(server, "", failure);
+      }
+      throw failure;
+    }
+  }
+
+  private <T> T askAgainIfStale(Server server, Ask<T> ask, long until) throws Failure {
+    try {
+      return ask(server, ask, false, until);
+    } catch (Failure failure) {
+      if (!failure.stale) {
+        throw failure;
+      }
+      return ask(server, ask, true, until);
+    }
+  }
+
   private static void awaitRoom(Server server, long deadline) throws Failure {
     try {
       if (!server.room.tryAcquire(Math.max(0, deadline - Server.now()), TimeUnit.MILLISECONDS)) {

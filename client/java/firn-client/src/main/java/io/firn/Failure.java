@@ -13,6 +13,10 @@ final class Failure extends Exception {
   final boolean stale;
   /** The server does not have the method; it may be older. */
   boolean lacksMethod;
+  /** The reason of a refusal that is about leases; otherwise null. Then `reason` is null, too. */
+  LeaseWire.Fault leaseFault;
+  /** The server that has the lease, if the refusal names one. */
+  String leaseServer = "";
 
   Failure(Attempt.End end, String detail) {
     this(end, detail, null, 0, false, false);
@@ -32,6 +36,13 @@ final class Failure extends Exception {
   static Failure lackingMethod(String detail) {
     Failure failure = new Failure(Attempt.End.BROKEN, detail);
     failure.lacksMethod = true;
+    return failure;
+  }
+
+  static Failure ofLease(LeaseWire.Refusal refusal) {
+    Failure failure = new Failure(Attempt.End.REFUSED, refusal.message);
+    failure.leaseFault = LeaseWire.Fault.of(refusal.fault);
+    failure.leaseServer = refusal.server;
     return failure;
   }
 

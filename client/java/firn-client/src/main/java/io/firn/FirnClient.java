@@ -113,6 +113,12 @@ public final class FirnClient implements AutoCloseable {
     return engine.async.start(leftMs -> nextText(tag, leftMs), deadlineMs);
   }
 
+  /** Returns the options of a generator that makes ids in this process, under a leased machine id. The name is shown to
+   * operators and has at most 64 bytes. */
+  public LocalGenerator.Builder localGenerator(String name) {
+    return new LocalGenerator.Builder(this, name);
+  }
+
   /** Asks a server for its status, within the deadline of a call, and takes no id. For health checks. */
   public void ping() throws FirnException {
     engine.call(Ask.status(), engine.options.deadlineMs);

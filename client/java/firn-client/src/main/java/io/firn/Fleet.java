@@ -224,6 +224,32 @@ final class Fleet {
     return drawn;
   }
 
+  /** Returns the address of a server to ask for a lease, one that is not among `tried`; null if there is none. */
+  synchronized String pickForLease(Set<String> tried) {
+    Server picked = pick("", servers.values().stream().filter(one -> tried.contains(one.address))
+        .collect(Collectors.toSet()));
+    if (picked == null) {
+      return null;
+    }
+    giveBack(picked);
+    return picked.address;
+  }
+
+  /** Returns the server at the address, also if no list contains it. */
+  synchronized Server at(String address) {
+    Server listed = servers.get(address);
+    if (listed != null) {
+      return listed;
+    }
+    Server other = made(address);
+    other.gone = true; // its connections are not kept
+    return other;
+  }
+
+  synchronized boolean lacksAddress(Server server) {
+    return server.addresses.isEmpty();
+  }
+
   void giveBack(Server server) {
     server.inFlight.decrementAndGet();
   }

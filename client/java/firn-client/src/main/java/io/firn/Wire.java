@@ -11,6 +11,11 @@ final class Wire {
   /** Reads the result of a method, of this type; null if the contract gives the method another type. */
   interface Result<T> {
     T read(Reader reader, byte type) throws Malformed;
+
+    /** Returns the result that an answer without a result means; null if each has one. */
+    default T ifAbsent() {
+      return null;
+    }
   }
 
   /** Ids in compact form: first, first + stride, ... */
@@ -87,6 +92,18 @@ final class Wire {
   static final Result<String> TEXT = (reader, type) -> type == Reader.STRING ? reader.string() : null;
   static final Result<Status> STATUS =
       (reader, type) -> type == Reader.STRUCT ? reader.struct(new Status(), Wire::status) : null;
+  /** The result of a method that returns nothing. */
+  static final Result<Boolean> NOTHING = new Result<>() {
+    @Override
+    public Boolean read(Reader reader, byte type) {
+      return null;
+    }
+
+    @Override
+    public Boolean ifAbsent() {
+      return true;
+    }
+  };
   static final Result<ServerList> SERVERS =
       (reader, type) -> type == Reader.STRUCT ? reader.struct(new ServerList(), Wire::serverList) : null;
 
@@ -99,13 +116,17 @@ final class Wire {
   static byte[] request(Ask<?> ask, int sequence) {
     byte[] method = ask.method.getBytes(StandardCharsets.US_ASCII);
     byte[] tag = ask.tag.getBytes(StandardCharsets.UTF_8);
-    ByteBuffer out = ByteBuffer.allocate(64 + method.length + tag.length);
+    ByteBuffer out = ByteBuffer.allocate(64 + method.length + tag.length
+        + (ask.struct == null ? 0 : ask.struct.length));
     out.putInt(0).putInt(VERSION | CALL).putInt(method.length).put(method).putInt(sequence);
     switch (ask.form) {
       case NOTHING:
         break;
       case KNOWN:
         field(out, Reader.I64, 1).putLong(ask.number);
+        break;
+      case STRUCT:
+        out.put(ask.struct);
         break;
       default:
         field(out, Reader.STRING, 1).putInt(tag.length).put(tag);
@@ -119,7 +140,7 @@ final class Wire {
     return java.util.Arrays.copyOf(out.array(), out.position());
   }
 
-  private static ByteBuffer field(ByteBuffer out, byte type, int id) {
+  static ByteBuffer field(ByteBuffer out, byte type, int id) {
     return out.put(type).putShort((short) id);
   }
 
@@ -167,10 +188,15 @@ final class Wire {
   private static <T> T result(Reader reader, Ask<T> ask) throws Malformed, Failure {
     T answer = null;
     Refusal refusal = null;
+    LeaseWire.Refusal ofLease = null;
     for (byte type = reader.i8(); type != Reader.STOP; type = reader.i8()) {
       int id = reader.i8() << 8 | reader.i8() & 0xff;
       if (id == 1 && type == Reader.STRUCT) {
         refusal = reader.struct(new Refusal(), Wire::refusal);
+        continue;
+      }
+      if (id == 2 && type == Reader.STRUCT && ask.form == Ask.Form.STRUCT) {
+        ofLease = reader.struct(new LeaseWire.Refusal(), LeaseWire::refusal);
         continue;
       }
       T read = id == 0 ? ask.result.read(reader, type) : null;
@@ -184,6 +210,10 @@ final class Wire {
       throw new Failure(Attempt.End.REFUSED, refusal.message, Reason.of(refusal.reason),
           Math.max(0, refusal.retryAfterMs), refusal.anotherMayHelp, false);
     }
+    if (ofLease != null) {
+      throw Failure.ofLease(ofLease);
+    }
+    answer = answer == null ? ask.result.ifAbsent() : answer;
     if (answer == null) {
       throw new Failure(Attempt.End.BROKEN, "its answer contains neither a result nor a refusal");
     }

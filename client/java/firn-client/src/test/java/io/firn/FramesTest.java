@@ -24,10 +24,12 @@ class FramesTest {
   private static final IdCheck ANY_ID = new IdCheck("a layout of a newer server", Set.of(), 0);
 
   private static Stream<DynamicTest> each(String kind, Checked check) throws IOException {
-    JsonNode frames = new ObjectMapper().readTree(new File(System.getProperty("firn.frames"))).get(kind);
-    assertTrue(frames.size() > 5);
+    JsonNode all = new ObjectMapper().readTree(new File(System.getProperty("firn.frames")));
     List<DynamicTest> tests = new ArrayList<>();
-    frames.forEach(one -> tests.add(DynamicTest.dynamicTest(one.get("case").asText(), () -> check.run(one))));
+    for (JsonNode frames : List.of(all.get(kind), all.get("lease_" + kind))) {
+      assertTrue(frames.size() > 5);
+      frames.forEach(one -> tests.add(DynamicTest.dynamicTest(one.get("case").asText(), () -> check.run(one))));
+    }
     return tests.stream();
   }
 
@@ -58,9 +60,26 @@ class FramesTest {
         return Ask.text(tag);
       case "status":
         return Ask.status();
+      case "lease":
+        return Ask.lease(LeaseWire.ask(text(arguments, "token"), text(arguments, "name"),
+            arguments.path("clock_ms").asLong(), number(arguments, "ahead_ms"), number(arguments, "rack")));
+      case "renewLease":
+        return Ask.renewLease(LeaseWire.renewal(text(arguments, "lease"), text(arguments, "turn"),
+            text(arguments, "acknowledged"), arguments.path("clock_ms").asLong(), number(arguments, "ahead_ms")));
+      case "releaseLease":
+        return Ask.releaseLease(LeaseWire.end(text(arguments, "lease"), text(arguments, "turn"),
+            arguments.has("used_tick") ? arguments.get("used_tick").asLong() : null));
       default:
         return Ask.servers(arguments.path("known_version").asLong());
     }
+  }
+
+  private static String text(JsonNode arguments, String name) {
+    return arguments.path(name).asText("");
+  }
+
+  private static Integer number(JsonNode arguments, String name) {
+    return arguments.has(name) ? arguments.get(name).asInt() : null;
   }
 
   @TestFactory
@@ -93,7 +112,15 @@ class FramesTest {
     }
     assertTrue(failure != null, "it was read");
     assertEquals(one.has("lacks_method"), failure.lacksMethod);
-    assertEquals(one.has("refusal") ? Attempt.End.REFUSED : Attempt.End.BROKEN, failure.end);
+    boolean refused = one.has("refusal") || one.has("lease_refusal");
+    assertEquals(refused ? Attempt.End.REFUSED : Attempt.End.BROKEN, failure.end);
+    if (one.has("lease_refusal")) {
+      JsonNode refusal = one.get("lease_refusal");
+      assertEquals(LeaseWire.Fault.of(refusal.get("fault").asInt()), failure.leaseFault);
+      assertEquals(refusal.get("message").asText(), failure.detail);
+      assertEquals(refusal.get("server").asText(), failure.leaseServer);
+      assertEquals(null, failure.reason);
+    }
     if (one.has("refusal")) {
       JsonNode refusal = one.get("refusal");
       assertEquals(Reason.of(refusal.get("reason").asInt()), failure.reason);
@@ -149,6 +176,20 @@ class FramesTest {
       return mapper.createObjectNode().put("version", "" + list.version).put("ask_again_ms", list.askAgainMs)
           .set("servers", servers);
     }
-    return mapper.valueToTree(answer);
+    if (answer instanceof LeaseWire.Terms) {
+      return json((LeaseWire.Terms) answer);
+    }
+    return answer.equals(true) ? mapper.createObjectNode() : mapper.valueToTree(answer);
+  }
+
+  private static JsonNode json(LeaseWire.Terms terms) {
+    return new ObjectMapper().createObjectNode().put("lease", terms.lease).put("number", "" + terms.number)
+        .put("machine", terms.machine).put("worker", terms.worker).put("rack", terms.rack)
+        .put("base_bits", "" + terms.baseBits).put("tick_shift", terms.tickShift)
+        .put("sequence_shift", terms.sequenceShift).put("sequence_bits", terms.sequenceBits)
+        .put("sequence_from", "" + terms.sequenceFrom).put("sequence_count", "" + terms.sequenceCount)
+        .put("tick_ms", terms.tickMs).put("epoch_ms", "" + terms.epochMs).put("from_tick", "" + terms.fromTick)
+        .put("until_tick", "" + terms.untilTick).put("renew_in_ms", terms.renewInMs).put("ending", terms.ending)
+        .put("server", terms.server);
   }
 }

@@ -1,0 +1,330 @@
+package io.firn;
+
+import io.firn.LeaseWire.Terms;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * The ids of one lease after another.
+ *
+ * <ol>
+ * <li>An id has a tick in the interval of its lease. The tick is compared after it was computed.
+ * <li>The position, tick and sequence, never falls: neither in a lease, nor in the next one, which begins above the
+ * last tick used.
+ * <li>A closed lease issues nothing: closing replaces the position, and a thread that has computed an id from the
+ * former one fails to take it.
+ * <li>The id clock starts at the wall clock, or at the lease's first tick if that is later. It continues at the
+ * pace of the monotonic clock while the wall clock is behind, or more than 5 s ahead. A wrong clock can waste
+ * ticks. It cannot repeat one.
+ * </ol>
+ *
+ * <p>Thread-safe. One thread calls adopt, extendTo and advance.
+ */
+final class LeasedIds {
+  /** The clocks of the machine. */
+  interface Clock {
+    long wallMs();
+
+    /** A monotonic clock with any origin. */
+    long nanos();
+
+    /** Waits for about this time. */
+    void pause(long nanos);
+  }
+
+  private static final long CLOSED = -1; // in place of a position, which is not negative
+  private static final long JUMP_MAX_NS = 5_000_000_000L; // the largest step of the wall clock that is followed at once
+  private static final long JUMP_HOLD_NS = 30_000_000_000L; // for which a larger one must persist
+  private static final long WALL_MS_MAX = Long.MAX_VALUE / 2_000_000;
+  private static final long SPIN_NS = 60_000; // a thread sleeps longer than asked for by about this time
+  private static final DateTimeFormatter TIME =
+      DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss 'UTC'").withZone(ZoneOffset.UTC);
+
+  static final Clock SYSTEM = new Clock() {
+    @Override
+    public long wallMs() {
+      return System.currentTimeMillis();
+    }
+
+    @Override
+    public long nanos() {
+      return System.nanoTime();
+    }
+
+    @Override
+    public void pause(long nanos) {
+      if (nanos > 2 * SPIN_NS) {
+        LockSupport.parkNanos(nanos - SPIN_NS);
+      } else {
+        Thread.onSpinWait();
+      }
+    }
+  };
+
+  /** The id clock at one moment of the monotonic clock. */
+  private static final class Reading {
+    final long timeNs;
+    final long nanos;
+
+    Reading(long timeNs, long nanos) {
+      this.timeNs = timeNs;
+      this.nanos = nanos;
+    }
+
+    long at(long now) {
+      return timeNs + Math.max(0, now - nanos);
+    }
+  }
+
+  /** One lease. Its value is the first free position, tick and sequence side by side, or CLOSED. */
+  private static final class Holding extends AtomicLong {
+    private static final long serialVersionUID = 1;
+
+    final transient Terms terms;
+    final int bits; // of the sequence in a position
+    final long mask;
+    volatile long until;
+
+    Holding(Terms terms, long firstTick) {
+      this.terms = terms;
+      bits = 64 - Long.numberOfLeadingZeros(terms.sequenceCount - 1);
+      mask = (1L << bits) - 1;
+      until = terms.untilTick;
+      set(firstTick << bits);
+    }
+
+    /** Returns the last tick of which an id was issued, or the one before the first. */
+    long lastTick(long position) {
+      return (position & mask) == 0 ? (position >> bits) - 1 : position >> bits;
+    }
+
+    /** Returns the position behind this id. */
+    long after(long tick, long index) {
+      return index + 1 < terms.sequenceCount ? (tick << bits | index) + 1 : tick + 1 << bits;
+    }
+
+    /** Returns where a tick's sequence begins: at random in the lower half, so that ids are spread over all their
+     * remainders, or at 0 if the tick before was used up. */
+    long start(long freeBefore) {
+      return freeBefore == 0 || terms.sequenceCount < 4 ? 0
+          : ThreadLocalRandom.current().nextLong(terms.sequenceCount / 2);
+    }
+
+    long idAt(long tick, long index) {
+      return terms.baseBits | tick << terms.tickShift | terms.sequenceFrom + index << terms.sequenceShift;
+    }
+  }
+
+  private final Clock clock;
+  private volatile Holding current;
+  private volatile Reading reading;
+  private long jumpSince; // of a jump that is not followed yet, as the next one
+  private long jumpAheadNs = -1;
+  private long lastTick = -1; // of the lease that was closed last; under the lock, as below
+  private boolean stopped;
+  private String reason = "no server has answered yet"; // of the last failure
+  private long lostAtMs;
+
+  LeasedIds(Clock clock) {
+    this.clock = clock;
+    lostAtMs = clock.wallMs();
+    reading = new Reading(wallNs(), clock.nanos());
+  }
+
+  private long wallNs() {
+    return Math.max(0, Math.min(clock.wallMs(), WALL_MS_MAX)) * 1_000_000;
+  }
+
+  // --- ids ----------------------------------------------------------------------------------------
+
+  /** Returns the next id. Waits if this tick's sequence is used up. */
+  long next() throws FirnException {
+    while (true) {
+      Holding held = current;
+      if (held == null) {
+        held = settled();
+      }
+      long position = held.get();
+      if (position == CLOSED) {
+        continue; // `current` was replaced before
+      }
+      Terms terms = held.terms;
+      long nowNs = reading.at(clock.nanos());
+      long now = (nowNs / 1_000_000 - terms.epochMs) / terms.tickMs;
+      long tick = position >> held.bits;
+      long index = position & held.mask;
+      boolean later = tick > now && index == 0; // where index is above 0, another thread's clock was there
+      if (tick < now) {
+        index = held.start(index);
+        tick = now;
+      }
+      long id = held.idAt(tick, index);
+      if (tick >= held.until) {
+        throw ended(held);
+      }
+      if (later) {
+        await(terms.startOf(tick) * 1_000_000 - nowNs);
+      } else if (held.compareAndSet(position, held.after(tick, index))) {
+        return id;
+      } else {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  private void await(long nanos) throws FirnException {
+    if (Thread.currentThread().isInterrupted()) {
+      throw new FirnException(FirnException.Kind.UNAVAILABLE, "the thread was interrupted", null, 0, List.of());
+    }
+    clock.pause(nanos);
+  }
+
+  /** Returns the current lease when none is being replaced. */
+  private synchronized Holding settled() throws FirnException {
+    if (current == null) {
+      throw noLease();
+    }
+    return current;
+  }
+
+  private FirnException noLease() {
+    return stopped
+        ? new FirnException(FirnException.Kind.CLOSED, "the generator was closed", null, 0, List.of())
+        : new FirnException(FirnException.Kind.UNAVAILABLE,
+            "no lease of a machine id since " + text(lostAtMs) + ": " + reason, null, 0, List.of());
+  }
+
+  private synchronized FirnException ended(Holding held) {
+    return new FirnException(FirnException.Kind.UNAVAILABLE, "the lease of machine id " + held.terms.machine
+        + " ended at " + text(held.terms.startOf(held.until)) + ", and no server has extended it: " + reason, null, 0,
+        List.of());
+  }
+
+  static String text(long wallMs) {
+    return TIME.format(Instant.ofEpochMilli(wallMs));
+  }
+
+  // --- leases -------------------------------------------------------------------------------------
+
+  /** Issues ids of this lease from now on; closes the lease before. Returns false, and changes nothing, if the
+   * generator was stopped. The terms must have no fault. */
+  synchronized boolean adopt(Terms terms) {
+    if (stopped) {
+      return false;
+    }
+    long first = Math.max(terms.fromTick, closeAndRead(terms) + 1);
+    start(terms, Math.min(first, terms.untilTick));
+    current = new Holding(terms, first);
+    return true;
+  }
+
+  /** Closes the current lease. Returns the last tick used so far, in ticks of the terms. */
+  private long closeAndRead(Terms terms) {
+    Holding before = current;
+    closeCurrent();
+    if (before == null || lastTick < 0 || (before.terms.epochMs == terms.epochMs && before.terms.tickMs == terms.tickMs)) {
+      return lastTick;
+    }
+    long end = before.terms.startOf(lastTick + 1); // a cluster does not change its layout
+    return (end - terms.epochMs + terms.tickMs - 1) / terms.tickMs;
+  }
+
+  /** Sets the id clock for a lease that begins at the tick. A clock beyond the interval would waste it. */
+  private void start(Terms terms, long first) {
+    long nanos = clock.nanos();
+    long firstNs = terms.startOf(first) * 1_000_000;
+    long endNs = terms.startOf(terms.untilTick) * 1_000_000;
+    long timeNs = Math.max(firstNs, wallNs());
+    if (timeNs >= endNs) {
+      timeNs = Math.max(firstNs, reading.at(nanos));
+    }
+    reading = new Reading(timeNs < endNs ? timeNs : firstNs, nanos);
+    jumpAheadNs = -1;
+  }
+
+  private void closeCurrent() {
+    Holding held = current;
+    if (held != null) {
+      current = null; // before the position, so that a thread that finds it closed reads `current` again
+      lastTick = held.lastTick(held.getAndSet(CLOSED));
+      lostAtMs = clock.wallMs();
+    }
+  }
+
+  /** Moves the end of the current lease. Ignores an earlier one. */
+  synchronized void extendTo(long untilTick) {
+    Holding held = current;
+    if (held != null) {
+      held.until = Math.max(held.until, untilTick);
+    }
+  }
+
+  /** Ends the current lease: no id is issued after this has returned. */
+  synchronized void close(String why) {
+    closeCurrent();
+    reason = why;
+  }
+
+  /** Ends the current lease, and adopts no other one. */
+  synchronized void stop() {
+    stopped = true;
+    closeCurrent();
+  }
+
+  /** Sets the reason that calls report while they fail. */
+  synchronized void explain(String why) {
+    reason = why;
+  }
+
+  synchronized String reason() {
+    return reason;
+  }
+
+  /** Returns the last tick of which an id was issued under the lease that was closed last, or the one before its
+   * first. */
+  synchronized long lastTick() {
+    return lastTick;
+  }
+
+  /** Returns the terms of the current lease; null: there is none. */
+  Terms terms() {
+    Holding held = current;
+    return held == null ? null : held.terms;
+  }
+
+  /** Returns the wall time at which the current lease ends, -1 without one. */
+  long untilMs() {
+    Holding held = current;
+    return held == null ? -1 : held.terms.startOf(held.until);
+  }
+
+  // --- the id clock -------------------------------------------------------------------------------
+
+  /** Reads the clocks, and returns the id clock. */
+  synchronized long advance() {
+    long nanos = clock.nanos();
+    long expected = reading.at(nanos);
+    long wall = wallNs();
+    long ahead = wall - expected;
+    boolean follow = ahead > 0 && (ahead <= JUMP_MAX_NS || persists(ahead, nanos));
+    if (ahead <= JUMP_MAX_NS || follow) {
+      jumpAheadNs = -1;
+    }
+    reading = new Reading(follow ? wall : expected, nanos);
+    return reading.timeNs / 1_000_000;
+  }
+
+  /** Returns whether the wall clock has been ahead by about this time for long. */
+  private boolean persists(long ahead, long nanos) {
+    if (jumpAheadNs < 0 || Math.abs(ahead - jumpAheadNs) > JUMP_MAX_NS) {
+      jumpAheadNs = ahead;
+      jumpSince = nanos;
+    }
+    return nanos - jumpSince >= JUMP_HOLD_NS;
+  }
+}

@@ -1,0 +1,280 @@
+package io.firn;
+
+import io.firn.LeaseWire.Terms;
+import io.firn.Lessee.Outcome;
+import io.firn.Lessee.Request;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+
+/**
+ * Makes ids in this process, under a machine id that is leased from the servers.
+ *
+ * <pre>
+ * try (LocalGenerator ids = client.localGenerator("checkout-7f9c").open()) {
+ *   long id = ids.next();
+ * }
+ * </pre>
+ *
+ * <p>Ids come from memory, also while no server is reachable, until the interval of the lease ends. A thread extends
+ * the lease, and obtains the next one when a server does not extend it. Ids ascend, also across leases. Close the
+ * generator before its client.
+ *
+ * <p>Thread-safe. A copy of the running process, such as a restored checkpoint, is detected at the next renewal; ids
+ * that both copies made until then are duplicated.
+ */
+public final class LocalGenerator implements AutoCloseable {
+  /** Options of a generator; from {@link FirnClient#localGenerator}. Each setter returns this object. */
+  public static final class Builder {
+    private final FirnClient client;
+    private final String name;
+    private Integer rack;
+    private long aheadMs = 60_000;
+    private Consumer<String> onLost = reason -> { };
+
+    Builder(FirnClient client, String name) {
+      this.client = client;
+      this.name = name;
+    }
+
+    /** Rack of the machine id; default: any. */
+    public Builder rack(int number) {
+      rack = number;
+      return this;
+    }
+
+    /** How far ahead of now the interval of a lease ends, at most the servers' limit; 60 s. It is how long the
+     * generator can do without servers. */
+    public Builder ahead(Duration time) {
+      aheadMs = time.toMillis();
+      return this;
+    }
+
+    /** Receives the reason when a lease is lost, on the generator's thread; must return soon. */
+    public Builder onLost(Consumer<String> hook) {
+      onLost = hook;
+      return this;
+    }
+
+    /** Returns a generator that has a lease, after at most 10 s. */
+    public LocalGenerator open() throws FirnException {
+      return open(Duration.ofSeconds(10));
+    }
+
+    /** Returns a generator that has a lease. Fails if no server grants one within this time. */
+    public LocalGenerator open(Duration patience) throws FirnException {
+      int bytes = name.getBytes(StandardCharsets.UTF_8).length;
+      if (bytes < 1 || bytes > LeaseWire.NAME_MAX) {
+        throw new IllegalArgumentException("the name has " + bytes + " bytes; it must have 1 to " + LeaseWire.NAME_MAX);
+      }
+      if (aheadMs < 1 || aheadMs > Integer.MAX_VALUE) {
+        throw new IllegalArgumentException("ahead is " + aheadMs + " ms; it must be 1 ms to 24 days");
+      }
+      LocalGenerator generator = new LocalGenerator(this);
+      generator.awaitLease(patience);
+      return generator;
+    }
+  }
+
+  static final long ATTEMPT_MS = 2_000; // a server may have to write to its registry before it answers
+  private static final long CLOSE_PATIENCE_MS = 1_000;
+  private static final long FAULT_PAUSE_MS = 1_000;
+
+  private final Engine engine;
+  private final String name;
+  private final Integer rack;
+  private final long aheadMs;
+  private final LeasedIds ids = new LeasedIds(LeasedIds.SYSTEM);
+  private final Lessee lessee; // of the thread
+  private final Thread thread;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private boolean leased; // under the lock, as the next two
+  private boolean stopping;
+  private boolean ended; // the thread
+
+  private LocalGenerator(Builder options) {
+    engine = options.client.engine;
+    name = options.name;
+    rack = options.rack;
+    aheadMs = options.aheadMs;
+    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet::pickForLease, options.onLost);
+    thread = Engine.daemon(this::run, "firn-lease");
+    thread.start();
+  }
+
+  // --- ids ----------------------------------------------------------------------------------------
+
+  /** Returns the next id. If the ids of this tick are used up, waits for the next tick. Fails without a lease, or
+   * when its interval has ended; the message says why and since when. */
+  public long next() throws FirnException {
+    return ids.next();
+  }
+
+  /** Returns the machine id in new ids; empty without a lease. A number of Firn's generators only: another generator
+   * with this number would repeat their ids. */
+  public OptionalInt machineId() {
+    Terms terms = ids.terms();
+    return terms == null ? OptionalInt.empty() : OptionalInt.of(terms.machine);
+  }
+
+  /** Returns when the current lease ends unless a server extends it; empty without a lease. */
+  public Optional<Instant> until() {
+    long ms = ids.untilMs();
+    return ms < 0 ? Optional.empty() : Optional.of(Instant.ofEpochMilli(ms));
+  }
+
+  /** Stops the generator, then gives its lease back, for at most 1 s. */
+  @Override
+  public void close() {
+    ids.stop();
+    lock.lock();
+    try {
+      stopping = true;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    if (Thread.currentThread() == thread) {
+      return;
+    }
+    try {
+      thread.join(CLOSE_PATIENCE_MS);
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  // --- the thread ---------------------------------------------------------------------------------
+
+  private void run() {
+    boolean told = false;
+    while (!(told && lessee.stopped()) && !engine.fleet.stopped()) {
+      try {
+        Request request = lessee.due();
+        if (request != null) {
+          lessee.answered(request, send(request));
+        }
+        told = await(request == null ? lessee.dueInMs() : 0, told);
+      } catch (RuntimeException fault) { // of this library; without the thread, the lease would end
+        Fleet.report(fault);
+        await(FAULT_PAUSE_MS, true);
+      }
+    }
+    ids.explain("its client was closed");
+    lock.lock();
+    try {
+      ended = true;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits for that time, or for close() unless it is known. Returns whether it is known. */
+  private boolean await(long ms, boolean told) {
+    lock.lock();
+    try {
+      if (ms > 0 && (told || !stopping)) {
+        changed.await(ms, TimeUnit.MILLISECONDS);
+      }
+      if (leased != lessee.holds()) {
+        leased = lessee.holds();
+        changed.signalAll();
+      }
+      if (stopping && !told) {
+        lessee.stop();
+      }
+      return stopping;
+    } catch (InterruptedException interrupted) {
+      return told; // nobody interrupts this thread
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void awaitLease(Duration patience) throws FirnException {
+    long left = patience.toNanos();
+    boolean got;
+    lock.lock();
+    try {
+      while (!leased && !ended && left > 0) {
+        left = changed.awaitNanos(left);
+      }
+      got = leased;
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      got = false;
+    } finally {
+      lock.unlock();
+    }
+    if (!got) {
+      String reason = ids.reason();
+      close();
+      throw new FirnException(FirnException.Kind.UNAVAILABLE,
+          "no lease of a machine id within " + patience.toMillis() / 1000.0 + " s: " + reason, null, 0, List.of());
+    }
+  }
+
+  // --- requests -----------------------------------------------------------------------------------
+
+  private Outcome send(Request request) {
+    try {
+      switch (request.kind) {
+        case GRANT:
+          return Outcome.of(ask(request, Ask.lease(
+              LeaseWire.ask(request.token, name, request.clockMs, (int) aheadMs, rack))));
+        case RENEWAL:
+          return Outcome.of(ask(request, Ask.renewLease(LeaseWire.renewal(request.lease, request.turn,
+              request.acknowledged, request.clockMs, (int) aheadMs))));
+        default:
+          ask(request, Ask.releaseLease(LeaseWire.end(request.lease, request.turn, request.usedTick)));
+          return Outcome.of(Outcome.Kind.RELEASED, "");
+      }
+    } catch (Failure failure) {
+      return outcomeOf(failure);
+    }
+  }
+
+  private <T> T ask(Request request, Ask<T> ask) throws Failure {
+    return engine.askAt(request.server, ask, ATTEMPT_MS);
+  }
+
+  static Outcome outcomeOf(Failure failure) {
+    if (failure.leaseFault != null) {
+      return outcomeOf(failure.leaseFault, failure);
+    }
+    if (failure.lacksMethod) {
+      return Outcome.of(Outcome.Kind.REFUSED, "this server is too old to grant leases");
+    }
+    if (failure.refused()) {
+      return failure.reason == Reason.BAD_REQUEST || failure.reason == Reason.REJECTED
+          ? Outcome.of(Outcome.Kind.REFUSED, failure.reason + ": " + failure.detail)
+          : Outcome.later(failure.reason + ": " + failure.detail, failure.retryAfterMs);
+    }
+    String why = failure.detail.isEmpty() ? failure.end.toString() : failure.end + ": " + failure.detail;
+    return Outcome.of(failure.unsent() ? Outcome.Kind.UNSENT : Outcome.Kind.NO_ANSWER, why);
+  }
+
+  private static Outcome outcomeOf(LeaseWire.Fault fault, Failure failure) {
+    switch (fault) {
+      case UNKNOWN_LEASE:
+        return Outcome.of(Outcome.Kind.UNKNOWN_LEASE, failure.detail);
+      case OUTDATED:
+        return Outcome.of(Outcome.Kind.OUTDATED, failure.detail);
+      case REVOKED:
+        return Outcome.of(Outcome.Kind.REVOKED, failure.detail);
+      case ANOTHER_SERVERS:
+        return Outcome.elsewhere(failure.detail, failure.leaseServer);
+      default:
+        return Outcome.of(Outcome.Kind.REFUSED, failure.detail);
+    }
+  }
+}

@@ -1,0 +1,81 @@
+package io.firn;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.firn.Lessee.Outcome;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+
+class LocalGeneratorTest {
+  private static Outcome outcome(LeaseWire.Fault fault) {
+    LeaseWire.Refusal refusal = new LeaseWire.Refusal();
+    refusal.fault = fault.ordinal() + 1;
+    refusal.message = "why";
+    refusal.server = "10.0.0.9:7609";
+    return LocalGenerator.outcomeOf(Failure.ofLease(refusal));
+  }
+
+  private static Outcome outcome(Reason reason) {
+    return LocalGenerator.outcomeOf(new Failure(Attempt.End.REFUSED, "why", reason, 700, false, false));
+  }
+
+  private static Outcome outcome(Attempt.End end) {
+    return LocalGenerator.outcomeOf(new Failure(end, ""));
+  }
+
+  @Test
+  void each_refusal_and_failure_has_its_outcome() {
+    assertEquals(Outcome.Kind.UNKNOWN_LEASE, outcome(LeaseWire.Fault.UNKNOWN_LEASE).kind);
+    assertEquals(Outcome.Kind.OUTDATED, outcome(LeaseWire.Fault.OUTDATED).kind);
+    assertEquals(Outcome.Kind.REVOKED, outcome(LeaseWire.Fault.REVOKED).kind);
+    assertEquals(Outcome.Kind.REFUSED, outcome(LeaseWire.Fault.NO_LEASES).kind);
+    assertEquals("10.0.0.9:7609", outcome(LeaseWire.Fault.ANOTHER_SERVERS).server);
+    assertEquals(LeaseWire.Fault.NO_LEASES, LeaseWire.Fault.of(99)); // of a newer server
+
+    assertEquals(Outcome.Kind.REFUSED, outcome(Reason.BAD_REQUEST).kind);
+    assertEquals(Outcome.Kind.REFUSED, outcome(Reason.REJECTED).kind);
+    assertEquals(Outcome.Kind.LATER, outcome(Reason.NOT_READY).kind);
+    assertEquals(700, outcome(Reason.NOT_READY).retryMs);
+    assertEquals(Outcome.Kind.REFUSED, LocalGenerator.outcomeOf(Failure.lackingMethod("lease")).kind);
+
+    assertEquals(Outcome.Kind.UNSENT, outcome(Attempt.End.UNREACHABLE).kind);
+    assertEquals(Outcome.Kind.UNSENT, outcome(Attempt.End.CONNECT_TIMEOUT).kind);
+    assertEquals(Outcome.Kind.NO_ANSWER, outcome(Attempt.End.TIMEOUT).kind);
+    assertEquals(Outcome.Kind.NO_ANSWER, outcome(Attempt.End.CLOSED).kind);
+    assertEquals("timeout", outcome(Attempt.End.TIMEOUT).message);
+  }
+
+  @Test
+  void opening_without_a_lease_fails_with_the_reason() throws Exception {
+    FakeServer server = new FakeServer(); // grants none
+    try (FirnClient client = new FirnClient(new Options("list://" + server.address()))) {
+      LocalGenerator.Builder generator = client.localGenerator("a");
+      FirnException failure = assertThrows(FirnException.class, () -> generator.open(Duration.ofMillis(1500)));
+      assertTrue(failure.getMessage().contains("within 1.5 s: " + server.address()), failure.getMessage());
+      server.close();
+      failure = assertThrows(FirnException.class, () -> generator.open(Duration.ofMillis(300)));
+      assertEquals(FirnException.Kind.UNAVAILABLE, failure.kind());
+    }
+  }
+
+  @Test
+  void opening_fails_at_once_when_the_client_is_closed() {
+    FirnClient client = new FirnClient(new Options("list://127.0.0.1:1"));
+    client.close();
+    FirnException failure = assertThrows(FirnException.class,
+        () -> client.localGenerator("a").open(Duration.ofDays(1)));
+    assertTrue(failure.getMessage().contains("client was closed"), failure.getMessage());
+  }
+
+  @Test
+  void options_that_no_server_accepts_are_refused() {
+    try (FirnClient client = new FirnClient(new Options("list://127.0.0.1:1"))) {
+      assertThrows(IllegalArgumentException.class, () -> client.localGenerator("").open());
+      assertThrows(IllegalArgumentException.class, () -> client.localGenerator("ü".repeat(33)).open());
+      assertThrows(IllegalArgumentException.class, () -> client.localGenerator("a").ahead(Duration.ZERO).open());
+      assertThrows(IllegalArgumentException.class, () -> client.localGenerator("a").ahead(Duration.ofDays(99)).open());
+    }
+  }
+}
