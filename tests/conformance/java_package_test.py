@@ -164,6 +164,7 @@ class PackageTest(unittest.TestCase):
                    f"--firn.servers=firn://127.0.0.1:{server.port}"]
         log_path = os.path.join(folder, "log")
         try:
+            self.check_leased_program(command, server)
             with open(log_path, "w") as log:
                 app = cluster.programs.start(command, stdout=log, stderr=log)
             try:
@@ -172,6 +173,17 @@ class PackageTest(unittest.TestCase):
                 cluster.programs.end(app)
         finally:
             cluster.programs.end(server.process)
+
+    def check_leased_program(self, command, server):
+        """Without a tag, identifiers have the machine id of the lease, which ends with the program."""
+        said = builds.run(*command, "--firn.lease.name=sample", "--firn.lease.timeout=60s",
+                          "--spring.main.web-application-type=none")
+        machine = int(re.search(r"^machine (\d+)$", said, re.MULTILINE)[1])
+        for name, count in ("hibernate", 10), ("mybatis", 10):
+            ids = {int(one) for one in re.findall(rf"^{name} (\d{{15,19}})$", said, re.MULTILINE)}
+            self.assertEqual((len(ids), {one >> 12 & 0x3ff for one in ids}), (count, {machine}), said)
+        self.assertNotEqual(int(re.search(r"^client (\d+)$", said, re.MULTILINE)[1]) >> 12 & 0x3ff, machine)
+        self.assertEqual(self.asked(f"http://127.0.0.1:{server.admin_port}/v1/leases")["leases"], [])
 
     def check_program(self, app, log_path, server):
         def text():

@@ -1,6 +1,7 @@
 package io.firn.spring;
 
 import io.firn.FirnClient;
+import io.firn.LocalGenerator;
 import java.util.function.Supplier;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
@@ -18,13 +19,16 @@ import org.springframework.orm.jpa.AbstractEntityManagerFactoryBean;
 @ConditionalOnProperty("firn.servers")
 public class FirnHibernateAutoConfiguration {
   @Bean
-  static BeanPostProcessor firnSessionFactories(ObjectProvider<FirnClient> client, Environment environment) {
+  static BeanPostProcessor firnSessionFactories(ObjectProvider<FirnClient> client,
+      ObjectProvider<LocalGenerator> generator, Environment environment) {
     return new BeanPostProcessor() {
       @Override
       public Object postProcessBeforeInitialization(Object bean, String name) {
         if (bean instanceof AbstractEntityManagerFactoryBean factory) {
           Supplier<FirnClient> later = client::getObject; // the client is created after this
+          Supplier<LocalGenerator> leased = generator::getIfAvailable;
           factory.getJpaPropertyMap().put(FirnIdGenerator.CLIENT, later);
+          factory.getJpaPropertyMap().put(FirnIdGenerator.GENERATOR, leased);
           factory.getJpaPropertyMap().put(FirnIdGenerator.TAG, environment.getProperty("firn.tag", ""));
         }
         return bean;

@@ -2,6 +2,7 @@ package io.firn.spring;
 
 import io.firn.FirnClient;
 import io.firn.FirnException;
+import io.firn.LocalGenerator;
 import java.util.EnumSet;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -11,9 +12,11 @@ import org.hibernate.generator.EventType;
 import org.hibernate.id.IdentifierGenerationException;
 
 /** Takes the identifiers of {@link FirnId} from the client in the property {@code firn.client} of the session factory,
- * which contains a {@link FirnClient} or a {@link Supplier} of one. The starter sets it. */
+ * which contains a {@link FirnClient} or a {@link Supplier} of one. Where the annotation names no tag, they come from the
+ * {@link LocalGenerator} in {@code firn.generator}, if that contains one. The starter sets both. */
 public class FirnIdGenerator implements BeforeExecutionGenerator {
   static final String CLIENT = "firn.client";
+  static final String GENERATOR = "firn.generator";
   static final String TAG = "firn.tag";
   private static final long serialVersionUID = 1;
 
@@ -27,9 +30,10 @@ public class FirnIdGenerator implements BeforeExecutionGenerator {
   @Override
   public Object generate(SharedSessionContractImplementor session, Object owner, Object value, EventType event) {
     Map<String, Object> properties = session.getFactory().getProperties();
-    Object found = properties.get(CLIENT);
-    Object client = found instanceof Supplier<?> supplier ? supplier.get() : found;
-    if (!(client instanceof FirnClient firn)) {
+    if (tag.isEmpty() && found(properties, GENERATOR) instanceof LocalGenerator local) {
+      return nextOf(local);
+    }
+    if (!(found(properties, CLIENT) instanceof FirnClient firn)) {
       throw new IdentifierGenerationException("the session factory's property " + CLIENT + " is not a FirnClient;"
           + " set firn.servers, or set that property");
     }
@@ -39,6 +43,19 @@ public class FirnIdGenerator implements BeforeExecutionGenerator {
     } catch (FirnException failure) {
       throw new IdentifierGenerationException("cannot take an id of tag '" + asked + "': " + failure.getMessage(),
           failure);
+    }
+  }
+
+  private static Object found(Map<String, Object> properties, String name) {
+    Object value = properties.get(name);
+    return value instanceof Supplier<?> supplier ? supplier.get() : value;
+  }
+
+  private static long nextOf(LocalGenerator local) {
+    try {
+      return local.next();
+    } catch (FirnException failure) {
+      throw new IdentifierGenerationException("cannot make an id: " + failure.getMessage(), failure);
     }
   }
 

@@ -35,6 +35,51 @@ public class FirnProperties {
   /** Snowflake tags whose ids are prefetched. */
   private List<String> prefetchSnowflake = List.of();
   private final TlsFiles tls = new TlsFiles();
+  private final Lease lease = new Lease();
+
+  /** The properties {@code firn.lease.*}. */
+  public static class Lease {
+    /** Name that operators see. If it is set, the program gets a generator with a leased machine id. */
+    private String name;
+    /** Rack of the machine id. Default: any. */
+    private Integer rack;
+    /** How far ahead of now the interval of the lease ends: how long the generator can do without servers. */
+    private Duration ahead = Duration.ofSeconds(60);
+    /** Maximum time to wait for the first lease. */
+    private Duration timeout = Duration.ofSeconds(10);
+
+    public String getName() {
+      return name;
+    }
+
+    public void setName(String name) {
+      this.name = name;
+    }
+
+    public Integer getRack() {
+      return rack;
+    }
+
+    public void setRack(Integer rack) {
+      this.rack = rack;
+    }
+
+    public Duration getAhead() {
+      return ahead;
+    }
+
+    public void setAhead(Duration ahead) {
+      this.ahead = ahead;
+    }
+
+    public Duration getTimeout() {
+      return timeout;
+    }
+
+    public void setTimeout(Duration timeout) {
+      this.timeout = timeout;
+    }
+  }
 
   /** The properties {@code firn.tls.*}. */
   public static class TlsFiles {
@@ -191,5 +236,9 @@ public class FirnProperties {
 
   public TlsFiles getTls() {
     return tls;
+  }
+
+  public Lease getLease() {
+    return lease;
   }
 }

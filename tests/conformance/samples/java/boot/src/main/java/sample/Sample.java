@@ -5,6 +5,7 @@ import com.baomidou.mybatisplus.annotation.TableId;
 import com.baomidou.mybatisplus.annotation.TableName;
 import com.baomidou.mybatisplus.core.mapper.BaseMapper;
 import io.firn.FirnClient;
+import io.firn.LocalGenerator;
 import io.firn.spring.FirnId;
 import jakarta.persistence.Entity;
 import jakarta.persistence.EntityManager;
@@ -12,6 +13,7 @@ import jakarta.persistence.EntityManagerFactory;
 import jakarta.persistence.Id;
 import jakarta.persistence.Table;
 import org.apache.ibatis.annotations.Mapper;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.CommandLineRunner;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
@@ -50,7 +52,8 @@ public class Sample {
   public interface Rows extends BaseMapper<Row> {}
 
   @Bean
-  CommandLineRunner store(EntityManagerFactory factory, Rows rows, FirnClient client, Environment environment) {
+  CommandLineRunner store(EntityManagerFactory factory, Rows rows, FirnClient client, Environment environment,
+      ObjectProvider<LocalGenerator> generator) {
     return arguments -> {
       for (int i = 0; i < 10; i++) {
         System.out.println("hibernate " + stored(factory).id);
@@ -59,6 +62,7 @@ public class Sample {
         System.out.println("mybatis " + row.id);
       }
       System.out.println("client " + client.nextId("default"));
+      generator.ifAvailable(one -> System.out.println("machine " + one.machineId().getAsInt()));
       System.out.println("rows " + rows.selectCount(null));
       System.out.println("port " + environment.getProperty("local.server.port"));
     };
