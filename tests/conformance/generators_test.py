@@ -27,8 +27,8 @@ GO_MODULES = "github.com/bwmarrin/snowflake@v0.3.0", "github.com/sony/sonyflake@
 CLOCKS_MS = 60_000  # between an id's time and the end of its program on a busy machine
 
 
-def block(start):
-    return next(one for one in pages.blocks(PAGE) if one.startswith(start))
+def block(start, contained=""):
+    return next(one for one in pages.blocks(PAGE) if one.startswith(start) and contained in one)
 
 
 def write(text, *path):
@@ -62,13 +62,19 @@ class GeneratorsTest(unittest.TestCase):
         *_, path, _ = builds.build("java", folder)
         builds.maven(COPY, "-Dartifact=" + HUTOOL, "-DoutputDirectory=" + folder, cwd=folder)
         path = [*path.split(":"), builds.java_jar(folder), folder]
-        adapter = os.path.join(folder, "FirnSnowflake.java")
-        write(block("import cn.hutool"), adapter)
-        builds.javac("11", folder, path, adapter, os.path.join(SAMPLES, "Caller.java"))
-        said = builds.run("java", *builds.QUICK, "-cp", ":".join(path), "Caller", self.servers)
-        self.check_time(said)
-        self.assertEqual(re.sub(r"time \d+\n", "", said),
+        self.assertEqual(self.hutool(folder, path, "FirnSnowflake", "Caller"),
                          "different 2001 of 2001\ncalls 2001\nfailure FirnException\n")
+        self.assertEqual(self.hutool(folder, path, "LeasedSnowflake", "LeasedCaller"),
+                         "different 10000 of 10000\nmachine id of the lease\nfailure FirnException\n")
+
+    def hutool(self, folder, path, adapter, caller):
+        """The output of a program that uses an adapter of the page, without the time in it."""
+        source = os.path.join(folder, adapter + ".java")
+        write(block("import cn.hutool", f"class {adapter} "), source)
+        builds.javac("11", folder, path, source, os.path.join(SAMPLES, caller + ".java"))
+        said = builds.run("java", *builds.QUICK, "-cp", ":".join(path), caller, self.servers)
+        self.check_time(said)
+        return re.sub(r"time \d+\n", "", said)
 
     def test_go_libraries(self):
         folder = os.path.join(self.folder, "caller")
