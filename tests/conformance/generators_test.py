@@ -65,7 +65,7 @@ class GeneratorsTest(unittest.TestCase):
         self.assertEqual(self.hutool(folder, path, "FirnSnowflake", "Caller"),
                          "different 2001 of 2001\ncalls 2001\nfailure FirnException\n")
         self.assertEqual(self.hutool(folder, path, "LeasedSnowflake", "LeasedCaller"),
-                         "different 10000 of 10000\nmachine id of the lease\nfailure FirnException\n")
+                         "in the interval\ndifferent 10000 of 10000\nmachine id of the lease\nfailure FirnException\n")
 
     def hutool(self, folder, path, adapter, caller):
         """The output of a program that uses an adapter of the page, without the time in it."""

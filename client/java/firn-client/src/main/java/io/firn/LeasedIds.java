@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -295,6 +296,18 @@ final class LeasedIds {
   Terms terms() {
     Holding held = current;
     return held == null ? null : held.terms;
+  }
+
+  /** Returns the current lease's interval, unless it has ended. */
+  Optional<LocalGenerator.Interval> interval() {
+    Holding held = current;
+    if (held == null) {
+      return Optional.empty();
+    }
+    long untilMs = held.terms.startOf(held.until);
+    return reading.at(clock.nanos()) / 1_000_000 >= untilMs ? Optional.empty()
+        : Optional.of(new LocalGenerator.Interval(held.terms.machine,
+            Instant.ofEpochMilli(held.terms.startOf(held.terms.fromTick)), Instant.ofEpochMilli(untilMs)));
   }
 
   /** Returns the wall time at which the current lease ends, -1 without one. */

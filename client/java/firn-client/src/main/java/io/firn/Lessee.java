@@ -132,6 +132,7 @@ final class Lessee {
   private final LeasedIds.Clock clock;
   private final Servers servers;
   private final Consumer<String> onLost;
+  private final boolean knowsUse;
   private final SecureRandom random = new SecureRandom();
   private Held held;
   private Request grant;
@@ -142,11 +143,14 @@ final class Lessee {
   private long grantNotBefore = Long.MIN_VALUE;
   private boolean stopping;
 
-  Lessee(LeasedIds ids, LeasedIds.Clock clock, Servers servers, Consumer<String> onLost) {
+  /** `knowsUse`: releases report the last tick of `ids`. Otherwise another generator uses the lease, and its servers
+   * keep the whole interval. */
+  Lessee(LeasedIds ids, LeasedIds.Clock clock, Servers servers, Consumer<String> onLost, boolean knowsUse) {
     this.ids = ids;
     this.clock = clock;
     this.servers = servers;
     this.onLost = onLost;
+    this.knowsUse = knowsUse;
   }
 
   private long now() {
@@ -438,7 +442,7 @@ final class Lessee {
     request.server = server;
     request.lease = terms.lease;
     request.turn = turn;
-    request.usedTick = usedTick;
+    request.usedTick = knowsUse ? usedTick : null;
     request.uselessAt = terms.startOf(terms.untilTick);
     releases.add(request);
   }

@@ -70,6 +70,15 @@ public final class LocalGenerator implements AutoCloseable {
 
     /** Returns a generator that has a lease. Fails if no server grants one within this time. */
     public LocalGenerator open(Duration patience) throws FirnException {
+      return open(patience, true);
+    }
+
+    /** Returns a lease for the generator of another library, which takes a machine id. Fails as {@link #open} does. */
+    public MachineLease openMachineLease(Duration patience) throws FirnException {
+      return new MachineLease(open(patience, false));
+    }
+
+    private LocalGenerator open(Duration patience, boolean issues) throws FirnException {
       int bytes = name.getBytes(StandardCharsets.UTF_8).length;
       if (bytes < 1 || bytes > LeaseWire.NAME_MAX) {
         throw new IllegalArgumentException("the name has " + bytes + " bytes; it must have 1 to " + LeaseWire.NAME_MAX);
@@ -77,9 +86,50 @@ public final class LocalGenerator implements AutoCloseable {
       if (aheadMs < 1 || aheadMs > Integer.MAX_VALUE) {
         throw new IllegalArgumentException("ahead is " + aheadMs + " ms; it must be 1 ms to 24 days");
       }
-      LocalGenerator generator = new LocalGenerator(this);
+      LocalGenerator generator = new LocalGenerator(this, issues);
       generator.awaitLease(patience);
       return generator;
+    }
+  }
+
+  /**
+   * A lease of a machine id for the generator of another library.
+   *
+   * <p>An id of that generator is unique only if its time is in the interval of the lease whose machine id it has. A
+   * process can be paused at any moment, so compare each id after it was made, and drop one outside of the interval.
+   * To stop the generator before the interval ends is not enough.
+   */
+  public static final class MachineLease implements AutoCloseable {
+    private final LocalGenerator generator;
+
+    private MachineLease(LocalGenerator generator) {
+      this.generator = generator;
+    }
+
+    /** Returns the current machine id and its interval; empty without a lease, or after its end. A renewal moves the
+     * end. The next lease can have another machine id. */
+    public Optional<Interval> current() {
+      return generator.ids.interval();
+    }
+
+    /** Gives the lease back; the other generator must have stopped. The machine id stays reserved to the end of the
+     * interval, because nothing is known about its use. */
+    @Override
+    public void close() {
+      generator.close();
+    }
+  }
+
+  /** A machine id, and the times that its ids may contain: from {@link #from} on, before {@link #until}. */
+  public static final class Interval {
+    public final int machineId;
+    public final Instant from;
+    public final Instant until;
+
+    Interval(int machineId, Instant from, Instant until) {
+      this.machineId = machineId;
+      this.from = from;
+      this.until = until;
     }
   }
 
@@ -100,12 +150,12 @@ public final class LocalGenerator implements AutoCloseable {
   private boolean stopping;
   private boolean ended; // the thread
 
-  private LocalGenerator(Builder options) {
+  private LocalGenerator(Builder options, boolean issues) {
     engine = options.client.engine;
     name = options.name;
     rack = options.rack;
     aheadMs = options.aheadMs;
-    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet::pickForLease, options.onLost);
+    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet::pickForLease, options.onLost, issues);
     thread = Engine.daemon(this::run, "firn-lease");
     thread.start();
   }
@@ -118,8 +168,8 @@ public final class LocalGenerator implements AutoCloseable {
     return ids.next();
   }
 
-  /** Returns the machine id in new ids; empty without a lease. A number of Firn's generators only: another generator
-   * with this number would repeat their ids. */
+  /** Returns the machine id in new ids; empty without a lease. Another generator with this machine id would repeat
+   * these ids: it needs a {@link MachineLease}. */
   public OptionalInt machineId() {
     Terms terms = ids.terms();
     return terms == null ? OptionalInt.empty() : OptionalInt.of(terms.machine);

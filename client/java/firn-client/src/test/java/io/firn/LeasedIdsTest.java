@@ -195,7 +195,9 @@ class LeasedIdsTest {
   @Test
   void pause_beyond_the_end_issues_no_tick_beyond_it() {
     ids.adopt(terms(1, NOW, NOW + 1000));
+    assertTrue(ids.interval().isPresent());
     clock.passMs(3_600_000);
+    assertTrue(ids.interval().isEmpty());
     failureOf(ids, FirnException.Kind.UNAVAILABLE);
     ids.close("");
     assertEquals(NOW - 1, ids.lastTick()); // a refused tick is not used

@@ -28,7 +28,7 @@ class LesseeTest {
   private final List<String> losses = new ArrayList<>();
   private final List<String> servers = new ArrayList<>(List.of(A, B, C));
   private final Lessee lessee = new Lessee(ids, clock,
-      tried -> servers.stream().filter(one -> !tried.contains(one)).findFirst().orElse(null), losses::add);
+      tried -> servers.stream().filter(one -> !tried.contains(one)).findFirst().orElse(null), losses::add, true);
 
   private long tick() {
     return clock.wallMs() - LeasedIdsTest.EPOCH_MS;
@@ -469,6 +469,21 @@ class LesseeTest {
   }
 
   @Test
+  void lease_of_another_generator_is_released_without_a_use() {
+    Lessee unknowing = new Lessee(ids, clock, tried -> A, losses::add, false);
+    unknowing.answered(unknowing.due(), Outcome.of(terms(1, 60_000)));
+    LocalGenerator.Interval interval = ids.interval().get();
+    assertEquals(1, interval.machineId);
+    assertEquals(FakeClock.START_MS, interval.from.toEpochMilli());
+    assertEquals(FakeClock.START_MS + 60_000, interval.until.toEpochMilli());
+    unknowing.stop();
+    assertTrue(ids.interval().isEmpty());
+    Request release = unknowing.due();
+    assertEquals(Kind.RELEASE, release.kind);
+    assertNull(release.usedTick);
+  }
+
+  @Test
   void lease_that_is_granted_to_a_stopped_generator_is_given_back_unused() {
     Request grant = request();
     ids.stop();
@@ -515,7 +530,7 @@ class LesseeTest {
   void callback_that_throws_changes_nothing_else() {
     Lessee careless = new Lessee(ids, clock, tried -> A, why -> {
       throw new IllegalStateException("of the program");
-    });
+    }, true);
     Thread.currentThread().setUncaughtExceptionHandler((thread, fault) -> losses.add(fault.getMessage()));
     Request grant = careless.due();
     careless.answered(grant, Outcome.of(terms(1, 60_000)));
