@@ -4,7 +4,7 @@
     lease_drill.py LANGUAGE FIRN_SERVER FIRN
 
 While an interval lasts, no next() may fail, also while all servers are down. No id may be issued twice by the programs
-of a language and the servers together. LANGUAGE is python or go. Exit 77 when something is not installed.
+of a language and the servers together. LANGUAGE is python, go or java. Exit 77 when something is not installed.
 """
 
 import json
