@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "client/engine.h"
+#include "client/lease_sender.h"
+#include "common/base/cat.h"
 
 namespace firn {
 namespace {
@@ -62,6 +64,8 @@ class Client::Impl {
     Engine* engine = engine_.load(std::memory_order_acquire);
     return engine->InChild() ? Reborn(engine) : *engine;
   }
+
+  const ClientOptions& options() const { return options_; }
 
   // Returns a function that runs `done` where the program runs its callbacks.
   template <typename T>
@@ -164,6 +168,19 @@ std::future<Result<int64_t>> Client::GetIdLater(std::string_view tag, const Call
   StartId(impl_->engine(), tag, call,
           [promise](Result<int64_t> id) { promise->set_value(std::move(id)); });
   return later;
+}
+
+Result<std::unique_ptr<LocalGenerator>> Client::OpenGenerator(LeaseOptions options,
+                                                              Milliseconds patience) const {
+  if (options.name.size() > LeaseOptions::kNameMax) {
+    return Invalid(Cat("the name of a lease has ", options.name.size(), " bytes, more than ",
+                       LeaseOptions::kNameMax));
+  }
+  auto sender = std::make_shared<client::LeaseSender>(impl_->options());
+  FIRN_TRY(sender->status());
+  auto generator = std::make_unique<LocalGenerator>(std::move(options), std::move(sender));
+  FIRN_TRY(generator->AwaitLease(patience));
+  return generator;
 }
 
 ClusterView Client::cluster() const { return impl_->engine().View(); }

@@ -13,6 +13,8 @@
 #include "client/call_report.h"
 #include "client/client_options.h"
 #include "client/client_view.h"
+#include "client/lease/lease_options.h"
+#include "client/lease/local_generator.h"
 #include "common/base/status.h"
 #include "common/id/explain.h"
 #include "common/id/id_run.h"
@@ -100,6 +102,14 @@ class Client {
 
   // Does not wait for callbacks, so the thread that runs them may wait for this call.
   std::future<Result<int64_t>> GetIdLater(std::string_view tag, const CallOptions& call = {});
+
+  // --- ids made by this program -----------------------------------------------------------------
+
+  // Opens a generator of ids under a leased machine id, and waits for its first lease, at most
+  // `patience`. It uses the servers and TLS of this client through connections of its own, and may
+  // outlive the client. kUnavailable: why there is no lease.
+  Result<std::unique_ptr<LocalGenerator>> OpenGenerator(
+      LeaseOptions options, Milliseconds patience = Milliseconds(10'000)) const;
 
   // --- observing ------------------------------------------------------------------------------
 

@@ -169,10 +169,24 @@ Call::Step Call::NextStep() {
 }
 
 ServerPtr Call::PickAnother() {
+  if (ask.lease != nullptr) return PickForLease(*ask.lease);
   if (set_aside_.empty()) return host_.fleet.Pick(ask.tag, tried_, now());
   std::vector<ServerPtr> passed = tried_;
   passed.insert(passed.end(), set_aside_.begin(), set_aside_.end());
   return host_.fleet.Pick(ask.tag, passed, now());
+}
+
+ServerPtr Call::PickForLease(const LeaseAsk& lease) const {
+  std::vector<ServerPtr> passed = tried_;
+  passed.insert(passed.end(), set_aside_.begin(), set_aside_.end());
+  if (!lease.only_server.empty()) return host_.fleet.PickOne(lease.only_server, passed);
+  ServerPtr server = nullptr;
+  if (!lease.last_servers.empty()) {
+    std::vector<ServerPtr> others = host_.fleet.Find(lease.last_servers);
+    others.insert(others.end(), passed.begin(), passed.end());
+    server = host_.fleet.Pick(ask.tag, others, now());
+  }
+  return server != nullptr ? server : host_.fleet.Pick(ask.tag, passed, now());
 }
 
 Call::Step Call::NoneLeft() {
@@ -273,7 +287,8 @@ void Call::HeedFailure(const Attempt& attempt, const Outcome& outcome) {
   silent_ += outcome.unsent() || outcome.spoke() ? 0U : 1U;
   free_next_ = outcome.unsent() ||
                (outcome.shared_blame && host_.fleet.MayMove(*attempt.server, attempt.began, now()));
-  final_ = host_.limits.on_failure == FailureMode::kFailfast ||
+  const bool may_be_done = ask.lease != nullptr && !outcome.unsent() && !outcome.spoke();
+  final_ = host_.limits.on_failure == FailureMode::kFailfast || may_be_done ||
            (outcome.end == AttemptEnd::kRefused && !MayRetryElsewhere(outcome));
   if (outcome.refusal == Reason::kOverloaded) {
     const Micros advice = outcome.retry_after;

@@ -88,6 +88,8 @@ struct CallEvent {
 //     once more. If one was silent or unreachable, the call also retries after the time of an
 //     attempt, because that server may be back without any news.
 //  7. No attempt starts at or after the deadline.
+//  8. A request about a lease is sent to the servers that it names, and to no other one after its
+//     answer was lost: the server may have done what was requested.
 //
 // Attempts are entries of a table. An ended call forgets them; their pipelines still report to the
 // fleet what becomes of them.
@@ -150,6 +152,7 @@ class Call final : public Request,
   Step RoundOver(std::string_view why);
   void BeginRound();
   ServerPtr PickAnother();
+  ServerPtr PickForLease(const LeaseAsk& lease) const;
 
   // If no connection may be opened yet, sets the server aside until one may.
   void Send(const Step& step);

@@ -78,6 +78,12 @@ class Fleet {
   // Returns a server for `tag` that is not among `tried`, or null. The caller reports it with Done.
   ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now);
 
+  // Returns the server that is listed as `address`, whatever its health, or null if it is among
+  // `tried`, unresolved, or quarantined. The caller reports it with Done.
+  ServerPtr PickOne(const std::string& address, std::span<const ServerPtr> tried);
+  // Returns those of these servers that are listed.
+  std::vector<ServerPtr> Find(std::span<const std::string> addresses);
+
   // Sends a picked server one more request; returns a picked server without a request.
   void Borrow(Server& server) { server.in_flight.fetch_add(1, std::memory_order_relaxed); }
   void GiveBack(Server& server) { server.in_flight.fetch_sub(1, std::memory_order_relaxed); }

@@ -122,4 +122,27 @@ ServerPtr Fleet::Pick(std::string_view tag, std::span<const ServerPtr> tried, Mi
   return PickFrom(common_seat_, tag, tried, now);
 }
 
+ServerPtr Fleet::PickOne(const std::string& address, std::span<const ServerPtr> tried) {
+  const std::lock_guard lock(mutex_);
+  const auto found = servers_.find(address);
+  if (found == servers_.end()) return nullptr;
+  const ServerPtr& server = found->second;
+  if (server->addresses.empty() || server->Standing() == ServerFitness::kQuarantined ||
+      std::find(tried.begin(), tried.end(), server) != tried.end()) {
+    return nullptr;
+  }
+  Borrow(*server);
+  return server;
+}
+
+std::vector<ServerPtr> Fleet::Find(std::span<const std::string> addresses) {
+  std::vector<ServerPtr> listed;
+  const std::lock_guard lock(mutex_);
+  for (const std::string& address : addresses) {
+    const auto found = servers_.find(address);
+    if (found != servers_.end()) listed.push_back(found->second);
+  }
+  return listed;
+}
+
 }  // namespace firn::client

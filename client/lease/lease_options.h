@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -23,7 +24,9 @@ struct LeaseLoss {
 
 // Options of a LocalGenerator.
 struct LeaseOptions {
-  std::string name{};              // label for operators, at most 64 bytes
+  static constexpr size_t kNameMax = 64;
+
+  std::string name{};              // label for operators, at most kNameMax bytes
   Milliseconds ahead{60'000};      // desired length of the interval
   std::optional<uint32_t> rack{};  // of the machine id; absent: any
   // Both run on the generator's thread, must return soon, and must not destroy the generator.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/units.h"
 
@@ -32,6 +33,10 @@ struct LeaseAsk {
   // kLease and kRenewLease
   std::optional<Milliseconds> ahead{};  // empty: as usual for the server
   WallMs clock{};
+
+  // Not sent: the servers that may be asked.
+  std::string only_server{};                // empty: any
+  std::vector<std::string> last_servers{};  // asked if no other server is left
 };
 
 // The terms of a lease as a server sent them. They are not checked.

@@ -147,6 +147,22 @@ class FakeServer::Service final : public wire::IdServiceNull {
     out.tags.push_back(tag);
   }
 
+  void lease(wire::LeaseTerms& out, const wire::LeaseAsk& ask) override {
+    server_.Note("lease " + ask.token + " " + ask.name);
+    RefuseWhenAsked({});
+    server_.leases().Promise("lease of " + ask.token, out);
+  }
+  void renewLease(wire::LeaseTerms& out, const wire::LeaseRenewal& renewal) override {
+    server_.Note("renew " + renewal.lease + " " + renewal.turn + " " + renewal.acknowledged);
+    RefuseWhenAsked({});
+    server_.leases().Promise(renewal.lease, out);
+  }
+  void releaseLease(const wire::LeaseEnd& end) override {
+    server_.Note("release " + end.lease + " " + end.turn + " " + std::to_string(end.used_tick));
+    RefuseWhenAsked({});
+    server_.leases().Refuse();
+  }
+
  private:
   void RefuseWhenAsked(const std::string& tag) const {
     if (behaviour_.kind != Kind::kRefuse) return;
@@ -180,6 +196,26 @@ FakeServer::~FakeServer() { Down(); }
 void FakeServer::Behave(Behaviour behaviour) {
   const std::lock_guard lock(mutex_);
   behaviour_ = behaviour;
+}
+
+void FakeServer::BehaveAboutLeases(FakeLeases leases) {
+  const std::lock_guard lock(mutex_);
+  leases_ = std::move(leases);
+}
+
+FakeLeases FakeServer::leases() {
+  const std::lock_guard lock(mutex_);
+  return leases_;
+}
+
+void FakeServer::Note(std::string lease_request) {
+  const std::lock_guard lock(mutex_);
+  lease_requests_.push_back(std::move(lease_request));
+}
+
+std::vector<std::string> FakeServer::LeaseRequests() {
+  const std::lock_guard lock(mutex_);
+  return lease_requests_;
 }
 
 Behaviour FakeServer::behaviour() {
@@ -290,7 +326,10 @@ bool FakeServer::AnswerFrame(int fd, std::string frame) {
   const bool asks_ids = frame.find("status") == std::string::npos;
   if (how.kind == Kind::kHttp) return SendAll(fd, "HTTP/1.1 400 Bad Request\r\n\r\n"), false;
   if (asks_ids) ++requests_;
-  if (how.kind == Kind::kNoMethod) frame[8] = '?';  // the first letter of the method
+  const bool of_lease =
+      frame.find("ease") == 9 || frame.find("newLease") == 10 || frame.find("leaseLease") == 10;
+  const bool lacks_it = of_lease && leases().answer == FakeLeases::Answer::kNoMethod;
+  if (how.kind == Kind::kNoMethod || lacks_it) frame[8] = '?';  // the first letter of the method
   auto in =
       std::make_shared<TMemoryBuffer>(reinterpret_cast<uint8_t*>(const_cast<char*>(frame.data())),
                                       static_cast<uint32_t>(frame.size()));

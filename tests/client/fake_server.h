@@ -14,6 +14,7 @@
 #include "client/call_report.h"
 #include "client/client_options.h"
 #include "common/base/units.h"
+#include "tests/client/lease/fake_leases.h"
 
 namespace firn {
 
@@ -72,6 +73,11 @@ class FakeServer {
   void Behave(Behaviour behaviour);
   void Behave(Behaviour::Kind kind) { Behave(Behaviour{.kind = kind}); }
 
+  void BehaveAboutLeases(FakeLeases leases);
+  // Returns the received requests about leases: "lease TOKEN NAME", "renew LEASE TURN ACKNOWLEDGED"
+  // and "release LEASE TURN USED_TICK".
+  std::vector<std::string> LeaseRequests();
+
   // Sets the cluster in its status, by default kUuid. Call it before the first request.
   void BelongTo(std::string uuid) { uuid_ = std::move(uuid); }
 
@@ -107,6 +113,8 @@ class FakeServer {
   // Returns false if the server stops meanwhile.
   bool Wait(Milliseconds time);
   Behaviour behaviour();
+  FakeLeases leases();
+  void Note(std::string lease_request);
 
   int port_ = 0;
   std::string uuid_ = kUuid;
@@ -118,6 +126,8 @@ class FakeServer {
   std::condition_variable down_;
   bool up_ = false;  // under mutex_, as all below
   Behaviour behaviour_;
+  FakeLeases leases_;
+  std::vector<std::string> lease_requests_;
   int listener_ = -1;
   std::list<Peer> peers_;
   std::thread thread_;

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "thrift/gen/firn_types.h"
+
+namespace firn {
+
+// How a fake server answers requests about leases.
+struct FakeLeases {
+  enum class Answer {
+    kTerms,    // grants, extends, or ends it
+    kUnknown,  // LeaseRefusal UNKNOWN_LEASE, and so on
+    kOutdated,
+    kRevoked,
+    kAnotherServers,  // that of `server`
+    kNoLeases,
+    kNoMethod  // as a server that is older than leases
+  };
+  Answer answer = Answer::kTerms;
+  std::string server{};
+  int machine = 7;
+
+  // Throws the LeaseRefusal that the answer is, if any.
+  void Refuse() const;
+  // The same, or sets the terms of a lease of the minute from now on.
+  void Promise(const std::string& lease, wire::LeaseTerms& out) const;
+};
+
+}  // namespace firn
