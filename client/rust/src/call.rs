@@ -193,7 +193,8 @@ impl<'a> Call<'a> {
             return true;
         }
         let late = failure.end == End::Timeout;
-        self.paid = !failure.unsent() && !(late && self.engine.fleet.may_move(&picked.server, self.began));
+        let free = failure.unsent() || (late && self.engine.fleet.may_move(&picked.server, self.began));
+        self.paid = !free;
         let round = &mut self.round;
         round.tried.push(picked.server.id);
         if failure.unsent() {
