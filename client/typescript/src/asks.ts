@@ -47,7 +47,7 @@ export interface Ask<T> {
   readonly tag: string;
   /** The answer is ids of the tag. */
   readonly givesIds: boolean;
-  /** The Thrift type of the result. */
+  /** The Thrift type of the result; STOP: it has none. */
   readonly type: number;
   write(to: FrameWriter): void;
   read(from: FrameReader): T;
@@ -55,6 +55,8 @@ export interface Ask<T> {
   faultOf(answer: T): string;
   /** Returns the ids of an answer by which the server's cluster can be checked. */
   idsOf(answer: T): readonly bigint[];
+  /** Reads the second exception of a method that has one. */
+  readSecondRefusal?(from: FrameReader): Failure;
 }
 
 const none: readonly bigint[] = [];
@@ -158,10 +160,12 @@ function readResult<T>(ask: Ask<T>, from: FrameReader): Answered<T> {
   from.struct((type, field) => {
     if (field === 0 && type === ask.type) answer = ask.read(from);
     else if (field === 1 && type === Type.STRUCT) refusal = readRefusal(from);
+    else if (field === 2 && type === Type.STRUCT && ask.readSecondRefusal) refusal = ask.readSecondRefusal(from);
     else return false;
     return true;
   });
   if (refusal) return { failure: refusal };
+  if (ask.type === Type.STOP) answer = ask.read(from);
   if (answer === undefined) {
     return { failure: failed('broken', 'its answer holds neither ids nor a refusal') };
   }

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { askId, askIds, askText } from './asks.js';
 import { Engine } from './engine.js';
 import { FirnError } from './errors.js';
+import { LocalGenerator, type LocalGeneratorOptions } from './local_generator.js';
 import { type CallOptions, type ClientOptions, settingsOf } from './options.js';
 import { Supply } from './ranges.js';
 import type { Counters, SeenServer } from './view.js';
@@ -72,6 +73,18 @@ export class Client {
   nextText(tag = '', options?: CallOptions): Promise<string> {
     const fault = this.#faultOf(tag, options);
     return fault ? Promise.reject(fault) : this.#engine.call(askText(tag), options);
+  }
+
+  /**
+   * Leases a machine id, and returns a generator that makes ids with it in this process. Close it before the client.
+   *
+   * @throws {@link FirnError} if no server grants a lease in time, or the options are invalid
+   * @example
+   * const generator = await client.localGenerator({ name: 'checkout-7f9c' });
+   * const id = generator.next();
+   */
+  localGenerator(options: LocalGeneratorOptions): Promise<LocalGenerator> {
+    return LocalGenerator.open(this.#engine, options);
   }
 
   /** Returns the servers as this client sees them, in the order of their addresses. */

@@ -58,10 +58,16 @@ export class FrameWriter {
     this.used = this.bytes.writeBigInt64BE(value, this.used);
   }
 
+  /** Writes a struct: `write` writes its fields. */
+  struct(field: number, write: () => void): void {
+    this.field(Type.STRUCT, field, 0);
+    write();
+    this.stop();
+  }
+
   /** Ends the arguments and the frame. */
   end(): void {
-    this.reserve(1);
-    this.bytes[this.used++] = Type.STOP;
+    this.stop();
     this.bytes.writeInt32BE(this.used - this.begin - 4, this.begin);
   }
 
@@ -74,6 +80,11 @@ export class FrameWriter {
   clear(kept: boolean): void {
     this.used = 0;
     if (kept || this.bytes.length > 64 * 1024) this.bytes = Buffer.allocUnsafe(1024);
+  }
+
+  private stop(): void {
+    this.reserve(1);
+    this.bytes[this.used++] = Type.STOP;
   }
 
   private field(type: number, field: number, size: number): void {

@@ -30,7 +30,9 @@ export class Engine implements ConnectionHost {
     connects: 0, connectsFailed: 0, lists: 0, localTaken: 0, localMissed: 0,
   };
   closed = false;
-  private readonly tls: TlsFiles;
+  readonly tls: TlsFiles;
+  /** Called when the client is closed. */
+  readonly closing = new Set<() => void>();
   private readonly open = new Map<Connection, Server>();
   private readonly probing = new Map<Connection, Server>();
   private listDue = Infinity;
@@ -64,6 +66,7 @@ export class Engine implements ConnectionHost {
     this.closed = true;
     clearTimeout(this.timer);
     for (const call of [...this.calls]) call.closed();
+    for (const end of [...this.closing]) end();
     for (const connection of [...this.open.keys()]) connection.close(failed('closed', 'the client was closed'));
   }
 

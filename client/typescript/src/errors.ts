@@ -91,7 +91,12 @@ export interface Failure {
   stale: boolean;
   /** Another call on the connection has already reported this end of it. */
   shared: boolean;
+  /** Of the method of a lease: why the server does not grant, extend or end it, and the server that has it. */
+  lease?: { readonly fault: LeaseFault; readonly server: string };
 }
+
+/** Why a server does not grant, extend or end a lease, as in firn.thrift; `OTHER`: for a newer reason. */
+export type LeaseFault = 'UNKNOWN_LEASE' | 'OUTDATED' | 'REVOKED' | 'ANOTHER_SERVERS' | 'NO_LEASES' | 'OTHER';
 
 /** Creates every failure. Replaces control characters of a server's text. */
 export function failed(end: End, detail: string, reason?: Reason): Failure {

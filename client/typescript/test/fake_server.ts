@@ -8,24 +8,31 @@ export interface Request {
   readonly method: string;
   readonly sequence: number;
   readonly socket: net.Socket;
+  /** The whole frame, without its length. */
+  readonly frame: Buffer;
 }
 
 const EPOCH_MS = 1_704_067_200_000;
 
 const i16 = (value: number): Buffer => Buffer.from([value >> 8, value & 255]);
-const i32 = (value: number): Buffer => Buffer.from([value >>> 24, (value >> 16) & 255, (value >> 8) & 255, value & 255]);
-const i64 = (value: bigint): Buffer => {
+export const i32 = (value: number): Buffer => Buffer.from([value >>> 24, (value >> 16) & 255, (value >> 8) & 255, value & 255]);
+export const i64 = (value: bigint): Buffer => {
   const bytes = Buffer.alloc(8);
   bytes.writeBigInt64BE(value);
   return bytes;
 };
-const text = (value: string): Buffer => Buffer.concat([i32(Buffer.byteLength(value)), Buffer.from(value)]);
-const field = (type: number, number: number, value: Buffer): Buffer => Buffer.concat([Buffer.from([type]), i16(number), value]);
+export const text = (value: string): Buffer => Buffer.concat([i32(Buffer.byteLength(value)), Buffer.from(value)]);
+export const field = (type: number, number: number, value: Buffer): Buffer => Buffer.concat([Buffer.from([type]), i16(number), value]);
 
 /** The frame of a successful answer. */
 export function answer(request: Request, type: number, value: Buffer): Buffer {
+  return result(request, field(type, 0, value));
+}
+
+/** The frame of an answer with these fields. */
+export function result(request: Request, fields: Buffer): Buffer {
   const body = Buffer.concat([
-    i32(0x8001_0002 | 0), text(request.method), i32(request.sequence), field(type, 0, value), Buffer.from([0]),
+    i32(0x8001_0002 | 0), text(request.method), i32(request.sequence), fields, Buffer.from([0]),
   ]);
   return Buffer.concat([i32(body.length), body]);
 }
@@ -84,7 +91,7 @@ export class FakeServer {
       splitter.receive(chunk, (frame) => {
         const length = frame.readInt32BE(4);
         const method = frame.toString('latin1', 8, 8 + length);
-        const request = { method, sequence: frame.readInt32BE(8 + length), socket };
+        const request = { method, sequence: frame.readInt32BE(8 + length), socket, frame: Buffer.from(frame) };
         if (method === 'status') {
           socket.write(answer(request, Type.STRUCT, status()));
         } else if (method === 'servers') { // a list that is unchanged

@@ -1,0 +1,154 @@
+import { FirnError } from './errors.js';
+import { IdPace, type Now } from './id_pace.js';
+import { haveOneLayout, type Lease, startOf } from './lease.js';
+
+/** The clocks of a generator; a test has its own. */
+export interface LeaseClock {
+  read(): Now;
+  wallMs(): number;
+  /** Blocks the thread. */
+  sleep(ms: number): void;
+}
+
+const WAIT_MAX_MS = 5;
+const WAIT_STEP_MS = 0.25;
+
+/**
+ * The ids of one lease after another.
+ *
+ * 1. An id is computed, and its tick is then compared with the end of the lease.
+ * 2. Ids rise, also over renewals and leases: the next lease begins above the last tick used.
+ * 3. The id clock starts at the wall clock or at the lease's first tick, whichever is later. A wrong clock wastes the
+ *    interval and repeats no id.
+ * 4. After `close` no id is issued.
+ */
+export class LeasedIds {
+  /** The lease of which ids are issued. */
+  held: Lease | undefined;
+  /** The highest tick of which an id was issued under the last lease; the one before its first tick if there is none. */
+  usedTick = -1;
+
+  private readonly pace = new IdPace();
+  private lastLease: Lease | undefined;
+  private highestTick = -1; // of all ids
+  private failure: () => FirnError;
+  private seenWallMs = NaN;
+
+  // The next id, and how many are left in its tick.
+  private tick = -1;
+  private nextId = 0n;
+  private step = 1n;
+  private left = 0;
+
+  /** `random` returns a number from 0, inclusive, to 1, exclusive. */
+  constructor(private readonly clock: LeaseClock, private readonly random: () => number) {
+    const since = utc(clock.wallMs());
+    this.failure = () => new FirnError('unavailable', `no server has granted a lease since ${since}`);
+  }
+
+  /** Returns the next id. Waits for the next tick, at most 5 ms, if the sequence of this one is used up. */
+  next(): bigint {
+    for (let waitedMs = 0; ;) {
+      const waitMs = this.prepare();
+      if (waitMs === 0) return this.take();
+      if (waitedMs + waitMs > WAIT_MAX_MS) {
+        throw new FirnError('unavailable', 'the sequence of this tick is used up', { retryAfterMs: Math.ceil(waitMs) });
+      }
+      const stepMs = Math.min(waitMs, WAIT_STEP_MS);
+      this.clock.sleep(stepMs);
+      waitedMs += stepMs;
+    }
+  }
+
+  /**
+   * Issues ids of this lease from now on, and of no other. Returns a sentence, and changes nothing, if it cannot.
+   * `closed` is called when the last lease has ended, and `usedTick` is still its own.
+   */
+  adopt(lease: Lease, closed: () => void): string {
+    if (this.lastLease && !haveOneLayout(this.lastLease, lease)) return 'its layout is not that of the last lease';
+    closed();
+    const first = Math.max(lease.fromTick, this.highestTick + 1);
+    this.moveClock(startOf(lease, first), startOf(lease, lease.untilTick));
+    this.held = this.lastLease = lease;
+    this.usedTick = lease.fromTick - 1;
+    this.tick = first - 1;
+    this.step = 1n << lease.sequenceShift;
+    this.left = 0;
+    return '';
+  }
+
+  /** Moves the end of the lease. Ignores an earlier end. */
+  extendTo(untilTick: number): void {
+    if (this.held) this.held.untilTick = Math.max(this.held.untilTick, untilTick);
+  }
+
+  /** Issues no id from now on. `failure` is thrown by calls. */
+  close(failure: () => FirnError): void {
+    this.held = undefined;
+    this.left = 0;
+    this.failure = failure;
+  }
+
+  /** Reads the clocks, and returns the id clock. */
+  advance(): number {
+    return this.pace.advance(this.clock.read());
+  }
+
+  /** Returns how long to wait for an id that may be taken; 0: not at all. */
+  private prepare(): number {
+    const { held } = this;
+    if (!held) throw this.failure();
+    if (this.left > 0 && this.clock.wallMs() === this.seenWallMs) return 0;
+    const now = this.clock.read();
+    this.seenWallMs = now.wallMs;
+    const timeMs = this.pace.advance(now);
+    const tick = Math.floor((timeMs - held.epochMs) / held.tickMs);
+    if (tick > this.tick) this.enter(tick, held);
+    return this.left > 0 ? 0 : startOf(held, this.tick + 1) - timeMs;
+  }
+
+  private take(): bigint {
+    const id = this.nextId;
+    if (!this.held || this.tick >= this.held.untilTick) throw this.expired();
+    this.nextId += this.step;
+    this.left--;
+    this.usedTick = this.highestTick = this.tick;
+    return id;
+  }
+
+  /**
+   * The sequence of a tick begins at random in its lower half, so that the ids of a quiet program do not all end with
+   * the same bits; after a tick that is used up, at its lowest number.
+   */
+  private enter(tick: number, lease: Lease): void {
+    const { sequenceFrom, sequenceCount } = lease;
+    const usedUp = this.left === 0 && this.tick === this.highestTick;
+    const skipped = usedUp ? 0 : Math.floor(this.random() * Math.ceil(sequenceCount / 2));
+    const sequence = BigInt(sequenceFrom + skipped) << lease.sequenceShift;
+    this.tick = tick;
+    this.nextId = BigInt.asIntN(64, lease.baseBits | BigInt(tick) << lease.tickShift | sequence);
+    this.left = sequenceCount - skipped;
+  }
+
+  /** An id clock that followed a wrong wall clock beyond the interval returns to a corrected one. */
+  private moveClock(firstMs: number, untilMs: number): void {
+    const now = this.clock.read();
+    const timeMs = Math.max(now.wallMs, firstMs);
+    if (this.pace.timeMs >= untilMs && timeMs < untilMs) this.pace.restart(timeMs, now);
+    this.pace.advance(now);
+    this.pace.raiseTo(firstMs);
+  }
+
+  private expired(): FirnError {
+    if (!this.held) return this.failure();
+    const { machine, untilTick } = this.held;
+    const until = utc(startOf(this.held, untilTick));
+    return new FirnError('unavailable',
+                         `the lease of machine id ${machine} ended at ${until}, and no server has extended it`);
+  }
+}
+
+/** Returns a time for people. */
+export function utc(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}

@@ -1,0 +1,388 @@
+import { FirnError } from './errors.js';
+import type { Now } from './id_pace.js';
+import { type Lease, startOf } from './lease.js';
+import { type LeasedIds, utc } from './leased_ids.js';
+
+/** A request to a server, without its connection. */
+export type LeaseRequest = {
+  /** Address of the server; empty, for a grant: any one that is not in `avoid`. */
+  readonly server: string;
+} & (
+  | { readonly kind: 'grant'; readonly avoid: readonly string[]; readonly token: string }
+  | { readonly kind: 'renewal'; readonly lease: string; readonly turn: string; readonly acknowledged: string }
+  | { readonly kind: 'release'; readonly lease: string; readonly turn: string; readonly usedTick: number }
+);
+
+/** The outcome of a LeaseRequest. `server` is the one that was asked; empty: none was left. */
+export type LeaseOutcome = { readonly server: string } & (
+  | { readonly kind: 'lease'; readonly lease: Lease }
+  | { readonly kind: 'released' }
+  /** Another process may have the ids. `outdated`: the server has accepted a later turn, which was not this one's. */
+  | { readonly kind: 'revoked' | 'outdated'; readonly message: string }
+  /** The server has no such lease: it will not extend it, but the promise stands. */
+  | { readonly kind: 'unknown'; readonly message: string }
+  | { readonly kind: 'elsewhere'; readonly owner: string; readonly message: string }
+  /** The request may be repeated at this server. */
+  | { readonly kind: 'not ready'; readonly message: string; readonly retryAfterMs: number }
+  /** Another server may grant a lease. `failure` is given where a repetition does not help. */
+  | { readonly kind: 'refused'; readonly message: string; readonly failure?: FirnError }
+  /** `sent`: the server may have done it. */
+  | { readonly kind: 'no answer'; readonly message: string; readonly sent: boolean }
+);
+
+/** A lease that a generator has lost. Until the next one, `next()` throws. */
+export interface LeaseLoss {
+  /**
+   * - `revoked`: a server ended it, because another process may have its ids
+   * - `expired`: its interval ended before a server extended it
+   */
+  readonly kind: 'revoked' | 'expired';
+  readonly machineId: number;
+  /** A sentence. */
+  readonly reason: string;
+}
+
+export interface LesseeOptions {
+  readonly aheadMs: number;
+  readonly onLost: (loss: LeaseLoss) => void;
+  /** A request failed, and is repeated or given up. */
+  readonly onRefused: (message: string, failure: FirnError | undefined) => void;
+  /** Returns 128 random bits, which nobody can guess, as 32 hexadecimal digits. */
+  readonly draw: () => string;
+  /** Returns a number from 0, inclusive, to 1, exclusive. */
+  readonly random: () => number;
+}
+
+/** A request that is repeated until it has an outcome. */
+interface Pending {
+  readonly number: number;
+  sendAtMs: number;
+  inFlight: boolean;
+  delayMs: number; // of the next repetition
+  hops: number; // from one server to another that has the lease
+}
+
+interface Grant extends Pending {
+  token: string;
+  server: string;
+  avoid: string[];
+  /** A server may have granted a lease for this token. */
+  spent: boolean;
+  repeats: number;
+}
+
+interface Renewal extends Pending {
+  readonly turn: string;
+}
+
+interface Release extends Pending {
+  readonly lease: string;
+  readonly turn: string;
+  readonly usedTick: number;
+  readonly uselessAtMs: number; // by the id clock
+  server: string;
+}
+
+interface Held {
+  readonly lease: Lease;
+  server: string;
+  acknowledged: string; // turn of the last answer
+  replaceAtMs: number; // by the id clock: then another lease is requested
+  renewAtMs: number;
+  renewable: boolean;
+  /** The server does not have it. */
+  unknown: boolean;
+  expired: boolean; // and reported
+}
+
+const RETRY_FIRST_MS = 200;
+const RETRY_MAX_MS = 2_000;
+const RENEW_MIN_MS = 100;
+const TICK_MAX_MS = 1_000;
+const REPEATS_MAX = 1; // of a grant at one server
+const HOPS_MAX = 3;
+const RELEASES_MAX = 4;
+const GRANT_PAUSE_MS = 2_000; // between a lease and the request for another
+
+/**
+ * Obtains a lease, extends it, and obtains the next one in time.
+ *
+ * 1. A grant is repeated with its token at the server that may have granted it, once. Then another server is asked with a
+ *    fresh token: nothing was issued under the first, and its lease expires.
+ * 2. A renewal has a fresh turn, which is repeated until it is answered, and the turn that was answered last.
+ * 3. The lease is used until its end. Only a revocation ends it earlier: then the generator is closed at once.
+ * 4. When a third of the interval is left, or at once if the server does not have the lease, another one is requested. It
+ *    replaces the first, and continues in a later tick.
+ * 5. A lease that was replaced is released: first its ids are closed, then the last tick is read.
+ *
+ * Reads no clock but the id clock, sends nothing itself and never waits.
+ */
+export class Lessee {
+  private numbers = 0;
+  private held: Held | undefined;
+  private grant: Grant | undefined;
+  private renewal: Renewal | undefined;
+  private releases: Release[] = [];
+  private lastServer = '';
+  private grantNotBeforeMs = -Infinity;
+  private stopping = false;
+  private nextTickMs = 0;
+
+  constructor(private readonly options: LesseeOptions, private readonly ids: LeasedIds) {}
+
+  /** When `tick` must be called next, by the monotonic clock. */
+  get dueMs(): number {
+    return this.nextTickMs;
+  }
+
+  /** Whether nothing is left to be sent after `stop`. */
+  get stopped(): boolean {
+    return this.stopping && this.releases.length === 0;
+  }
+
+  /** Returns the requests that are due, with their numbers. */
+  tick(now: Now): [number, LeaseRequest][] {
+    const timeMs = this.ids.advance();
+    this.nextTickMs = now.monoMs + TICK_MAX_MS;
+    if (this.held) this.tickHeld(this.held, timeMs, now);
+    const wanted = !this.stopping && (!this.held || timeMs >= this.held.replaceAtMs);
+    if (wanted && now.monoMs >= this.grantNotBeforeMs) this.grant ??= this.newGrant(now);
+    this.releases = this.releases.filter((one) => one.uselessAtMs > timeMs);
+
+    const due: [number, LeaseRequest][] = [];
+    const { grant, renewal, held } = this;
+    if (grant && this.isDue(grant, now)) {
+      due.push([grant.number, { kind: 'grant', server: grant.server, avoid: grant.avoid, token: grant.token }]);
+    }
+    if (renewal && held && this.isDue(renewal, now)) {
+      due.push([renewal.number, {
+        kind: 'renewal', server: held.server, lease: held.lease.id, turn: renewal.turn, acknowledged: held.acknowledged,
+      }]);
+    }
+    for (const one of this.releases) {
+      if (!this.isDue(one, now)) continue;
+      const { server, lease, turn, usedTick } = one;
+      due.push([one.number, { kind: 'release', server, lease, turn, usedTick }]);
+    }
+    return due;
+  }
+
+  /** The outcome of a request. Ignored if the request is no longer needed. */
+  onReply(number: number, outcome: LeaseOutcome, now: Now): void {
+    this.nextTickMs = now.monoMs;
+    const release = this.releases.find((one) => one.number === number);
+    const pending = [this.grant, this.renewal, release].find((one) => one?.number === number);
+    if (!pending) return;
+    pending.inFlight = false;
+    if (pending === this.grant) this.onGrant(this.grant, outcome, now);
+    else if (pending === this.renewal && this.held) this.onRenewal(this.renewal, this.held, outcome, now);
+    else if (release) this.onRelease(release, outcome, now);
+  }
+
+  /** Closes the generator for good, and asks for the end of its lease. */
+  stop(now: Now, failure: () => FirnError): void {
+    if (this.stopping) return;
+    this.stopping = true;
+    this.ids.close(failure);
+    this.release(now);
+    this.held = this.grant = this.renewal = undefined;
+    this.nextTickMs = now.monoMs;
+  }
+
+  // --- what is due ----------------------------------------------------------------------------------
+
+  private tickHeld(held: Held, timeMs: number, now: Now): void {
+    const endMs = startOf(held.lease, held.lease.untilTick);
+    if (timeMs >= endMs && !held.expired) {
+      held.expired = true;
+      this.lose('expired', held, `the lease ended at ${utc(endMs)}, and no server has extended it`);
+    }
+    if (held.renewable && !this.renewal) {
+      if (now.monoMs >= held.renewAtMs) this.renewal = { ...this.newPending(now), turn: this.options.draw() };
+      else this.nextTickMs = Math.min(this.nextTickMs, held.renewAtMs);
+    }
+    if (timeMs < endMs) this.nextTickMs = Math.min(this.nextTickMs, now.monoMs + endMs - timeMs);
+  }
+
+  private newPending(now: Now): Pending {
+    return { number: ++this.numbers, sendAtMs: now.monoMs, inFlight: false, delayMs: RETRY_FIRST_MS, hops: 0 };
+  }
+
+  private newGrant(now: Now): Grant {
+    const avoid = this.lastServer ? [this.lastServer] : [];
+    return { ...this.newPending(now), token: this.options.draw(), server: '', avoid, spent: false, repeats: 0 };
+  }
+
+  private isDue(one: Pending, now: Now): boolean {
+    if (one.inFlight) return false;
+    if (now.monoMs >= one.sendAtMs) return one.inFlight = true;
+    this.nextTickMs = Math.min(this.nextTickMs, one.sendAtMs);
+    return false;
+  }
+
+  // --- answers --------------------------------------------------------------------------------------
+
+  private onGrant(grant: Grant, outcome: LeaseOutcome, now: Now): void {
+    switch (outcome.kind) {
+      case 'lease': {
+        const fault = this.adopt(outcome.lease, now);
+        if (!fault) return;
+        this.options.onRefused(`the lease of ${outcome.server} cannot be used: ${fault}`, undefined);
+        grant.spent = true; // the token would get the same lease
+        return this.askAnother(grant, outcome.server, now);
+      }
+      case 'not ready':
+        this.options.onRefused(outcome.message, undefined);
+        grant.spent = true;
+        return this.askAgain(grant, outcome.server, outcome.retryAfterMs, now);
+      case 'no answer':
+        if (outcome.server) this.options.onRefused(outcome.message, undefined);
+        grant.spent ||= outcome.sent;
+        if (grant.spent && outcome.server) return this.askAgain(grant, outcome.server, 0, now);
+        return this.askAnother(grant, outcome.server, now);
+      case 'refused':
+        this.options.onRefused(outcome.message, outcome.failure);
+        return this.askAnother(grant, outcome.server, now);
+      default: // this token's lease has ended, or a copy of this process has extended it
+        grant.spent = true;
+        return this.askAnother(grant, outcome.server, now);
+    }
+  }
+
+  /** Repeats the grant at the server that may have granted it; then asks another one. */
+  private askAgain(grant: Grant, server: string, retryAfterMs: number, now: Now): void {
+    if (++grant.repeats > REPEATS_MAX) return this.askAnother(grant, server, now);
+    grant.server = server;
+    this.retry(grant, retryAfterMs, now);
+  }
+
+  private askAnother(grant: Grant, server: string, now: Now): void {
+    if (grant.spent) grant.token = this.options.draw();
+    grant.spent = false;
+    grant.server = '';
+    grant.repeats = 0;
+    if (server) {
+      grant.avoid = [...grant.avoid, server];
+      grant.sendAtMs = now.monoMs;
+    } else { // all were asked
+      grant.avoid = [];
+      this.retry(grant, 0, now);
+    }
+  }
+
+  /** Returns a sentence if the lease cannot be used. */
+  private adopt(lease: Lease, now: Now): string {
+    const fault = this.ids.adopt(lease, () => this.release(now));
+    if (fault) return fault;
+    this.grant = this.renewal = undefined;
+    this.held = {
+      lease, server: lease.server, acknowledged: '', replaceAtMs: 0, renewAtMs: 0, renewable: true, unknown: false,
+      expired: false,
+    };
+    this.lastServer = lease.server;
+    this.grantNotBeforeMs = now.monoMs + GRANT_PAUSE_MS;
+    this.schedule(this.held, lease, now);
+    return '';
+  }
+
+  private schedule(held: Held, answered: Lease, now: Now): void {
+    const endMs = startOf(held.lease, held.lease.untilTick);
+    const timeMs = this.ids.advance();
+    const thirdMs = Math.max(endMs - timeMs, 0) / 3;
+    held.replaceAtMs = endMs - thirdMs;
+    held.renewAtMs = now.monoMs + Math.max(Math.min(answered.renewInMs, thirdMs), RENEW_MIN_MS);
+    held.renewable = !answered.ending;
+    held.expired &&= timeMs >= endMs;
+  }
+
+  private onRenewal(renewal: Renewal, held: Held, outcome: LeaseOutcome, now: Now): void {
+    switch (outcome.kind) {
+      case 'lease': {
+        const { lease } = outcome;
+        if (lease.id !== held.lease.id || lease.baseBits !== held.lease.baseBits || lease.untilTick < held.lease.untilTick) {
+          this.options.onRefused(`${outcome.server} answered a renewal with another lease`, undefined);
+          return this.retry(renewal, 0, now);
+        }
+        this.ids.extendTo(lease.untilTick);
+        held.acknowledged = renewal.turn;
+        held.server = lease.server;
+        this.renewal = undefined;
+        this.schedule(held, lease, now);
+        if (this.grant && !this.grant.spent && !this.grant.inFlight && held.renewable) this.grant = undefined;
+        return;
+      }
+      case 'revoked':
+      case 'outdated':
+        return this.onRevoked(held, outcome.message, now);
+      case 'unknown':
+        return this.onUnknown(held, now);
+      case 'elsewhere':
+        held.server = outcome.owner;
+        return this.follow(renewal, now);
+      case 'refused':
+        this.options.onRefused(outcome.message, undefined);
+        return outcome.failure ? this.retry(renewal, 0, now) : this.onUnknown(held, now);
+      default:
+        if (outcome.kind !== 'released') this.options.onRefused(outcome.message, undefined);
+        return this.retry(renewal, outcome.kind === 'not ready' ? outcome.retryAfterMs : 0, now);
+    }
+  }
+
+  /** The server does not have the lease, or grants none any more: the lease is used to its end. */
+  private onUnknown(held: Held, now: Now): void {
+    held.renewable = false;
+    held.unknown = true;
+    held.replaceAtMs = -Infinity;
+    this.renewal = undefined;
+    if (this.grant && !this.grant.spent) this.grant.sendAtMs = now.monoMs; // a server answers again
+  }
+
+  private onRevoked(held: Held, message: string, now: Now): void {
+    const reason = message || 'the server has ended it, because another process may have its ids';
+    const text = `the lease of machine id ${held.lease.machine} was revoked at ${utc(now.wallMs)}: ${reason}`;
+    this.ids.close(() => new FirnError('unavailable', text));
+    this.held = this.renewal = undefined;
+    this.lose('revoked', held, reason);
+  }
+
+  private onRelease(release: Release, outcome: LeaseOutcome, now: Now): void {
+    if (outcome.kind === 'elsewhere') {
+      release.server = outcome.owner;
+      this.follow(release, now);
+    } else if (outcome.kind === 'no answer' || outcome.kind === 'not ready') {
+      this.retry(release, outcome.kind === 'not ready' ? outcome.retryAfterMs : 0, now);
+    } else {
+      this.releases = this.releases.filter((one) => one !== release);
+    }
+  }
+
+  /** Asks for the end of the lease, whose ids are closed. */
+  private release(now: Now): void {
+    const { held } = this;
+    if (!held || held.unknown) return;
+    if (this.releases.length === RELEASES_MAX) this.releases.shift();
+    this.releases.push({
+      ...this.newPending(now), lease: held.lease.id, server: held.server,
+      turn: this.renewal?.turn ?? held.acknowledged,
+      usedTick: Math.min(this.ids.usedTick, held.lease.untilTick - 1),
+      uselessAtMs: startOf(held.lease, held.lease.untilTick),
+    });
+  }
+
+  /** Repeats the request at once at the server that has the lease, unless servers send it from one to the other. */
+  private follow(pending: Pending, now: Now): void {
+    if (++pending.hops > HOPS_MAX) this.retry(pending, 0, now);
+    else pending.sendAtMs = now.monoMs;
+  }
+
+  /** Delays the next repetition; the delay doubles, and half of it is random. */
+  private retry(pending: Pending, atLeastMs: number, now: Now): void {
+    const delayMs = pending.delayMs * (1 + this.options.random()) / 2;
+    pending.sendAtMs = now.monoMs + Math.max(delayMs, atLeastMs);
+    pending.delayMs = Math.min(2 * pending.delayMs, RETRY_MAX_MS, Math.max(this.options.aheadMs / 12, RETRY_FIRST_MS));
+  }
+
+  private lose(kind: LeaseLoss['kind'], held: Held, reason: string): void {
+    this.options.onLost({ kind, machineId: held.lease.machine, reason });
+  }
+}
