@@ -20,7 +20,7 @@ import cluster
 import web
 
 MUST_HAVE = {"Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "CHANGELOG.md", "src/lib.rs", "examples/ids.rs"}
-MAY_HAVE = re.compile(r"src/\w+\.rs|Cargo\.toml\.orig")
+MAY_HAVE = re.compile(r"src/(lease/)?\w+\.rs|Cargo\.toml\.orig")
 
 
 def packed(folder, place):
@@ -49,7 +49,7 @@ def project(place, unpacked, server, asked, listens):
     asks another server. Its folder."""
     with open(os.path.join(unpacked, "README.md")) as page:
         text = page.read()
-    manifest, first, service = re.findall(r"```(?:toml|rust)\n(.*?)```", text, re.DOTALL)
+    manifest, first, local, service = re.findall(r"```(?:toml|rust)\n(.*?)```", text, re.DOTALL)
     dependencies = re.sub(r"firn-client = .*", f'firn-client = {{ path = "{unpacked}", features = '
                           '["blocking", "metrics", "tls"] }', manifest)
     dependencies += re.search(r"`(axum = .*?)`", text)[1] + "\n"
@@ -60,6 +60,8 @@ def project(place, unpacked, server, asked, listens):
         file.write('[package]\nname = "project"\nversion = "0.0.0"\nedition = "2021"\n\n' + dependencies)
     with open(os.path.join(programs, "first.rs"), "w") as file:
         file.write(first.replace("127.0.0.1:7609", server))
+    with open(os.path.join(programs, "local.rs"), "w") as file:
+        file.write(local.replace("127.0.0.1:7609", server))
     with open(os.path.join(programs, "service.rs"), "w") as file:
         file.write(service.replace("127.0.0.1:7609", asked).replace("127.0.0.1:8080", listens))
     shutil.copy(os.path.join(unpacked, "examples", "ids.rs"), programs)
@@ -73,7 +75,7 @@ def programs_of(folder, *addresses):
     """Builds the project; the folder of its programs."""
     with builds.rust_place() as place:
         builds.cargo("build", cwd=project(place, packed(folder, place), *addresses))
-        for name in "first", "ids", "driver", "service":
+        for name in "first", "ids", "local", "driver", "service":
             shutil.copy(os.path.join(place, "target", "debug", name), folder)
     return folder
 
@@ -104,6 +106,7 @@ def main():
             programs = programs_of(folder, servers.members[0].address, f"127.0.0.1:{asked.port}", f"127.0.0.1:{port}")
             web.check([os.path.join(programs, "service")], port, asked)
             ids_in(builds.run(os.path.join(programs, "first")), 101)
+            ids_in(builds.run(os.path.join(programs, "local")), 1)
             print(builds.run(os.path.join(programs, "ids"), "firn://" + servers.members[0].address, "default"))
             play = drill.Drill(servers, [os.path.join(programs, "driver")], drill.GENEROUS, folder, cases)
             play.rounds = 1

@@ -4,13 +4,14 @@ use std::fmt;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::connection::Connection;
 use crate::error::{End, Error, ErrorKind, Failure};
+use crate::lease::LeaseOptions;
 use crate::options::Options;
 use crate::server::SeenServer;
 
@@ -95,6 +96,16 @@ impl Client {
         self.thread.runtime.block_on(self.client.next_text(tag))
     }
 
+    /// Leases a machine id, and returns a generator that makes ids with it in this process. Waits for the first lease.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`crate::Client::local_generator`] does.
+    pub fn local_generator(&self, options: LeaseOptions) -> Result<LocalGenerator, Error> {
+        let generator = self.thread.runtime.block_on(self.client.local_generator(options))?;
+        Ok(LocalGenerator { generator, thread: Arc::clone(&self.thread) })
+    }
+
     /// Returns the servers as this client sees them, in the order of their addresses.
     pub fn servers(&self) -> Vec<SeenServer> {
         self.client.servers()
@@ -110,6 +121,56 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.client.fmt(f)
+    }
+}
+
+/// Makes ids in this process, under a machine id that servers lease to it, as [`crate::LocalGenerator`] does.
+/// [`Client::local_generator`] creates it. When it is dropped, it waits as `close` does.
+///
+/// ```no_run
+/// # fn f(client: firn_client::blocking::Client) -> Result<(), firn_client::Error> {
+/// let generator = client.local_generator(firn_client::LeaseOptions::new("checkout-7f9c"))?;
+/// println!("{}", generator.next()?);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct LocalGenerator {
+    generator: crate::LocalGenerator,
+    thread: Arc<RuntimeThread>,
+}
+
+impl LocalGenerator {
+    /// Returns the next id, from memory, as [`crate::LocalGenerator::next`] does.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`crate::LocalGenerator::next`] does.
+    pub fn next(&self) -> Result<i64, Error> {
+        self.generator.next()
+    }
+
+    /// Returns the machine id of the current lease.
+    pub fn machine_id(&self) -> Option<u32> {
+        self.generator.machine_id()
+    }
+
+    /// Returns when the current lease ends, unless a server extends it.
+    pub fn until(&self) -> Option<SystemTime> {
+        self.generator.until()
+    }
+
+    /// Issues no id from now on, and gives the lease back. Waits at most 1 s for the server.
+    pub fn close(&self) {
+        self.thread.runtime.block_on(self.generator.close());
+    }
+}
+
+impl Drop for LocalGenerator {
+    fn drop(&mut self) {
+        // Waiting on a thread of a runtime would panic; there, and on the client's own thread, nothing waits.
+        if Handle::try_current().is_err() {
+            self.close();
+        }
     }
 }
 
@@ -147,6 +208,7 @@ impl Sockets {
 }
 
 /// A thread that drives a runtime until this is dropped.
+#[derive(Debug)]
 struct RuntimeThread {
     runtime: Handle,
     ending: Option<oneshot::Sender<()>>,

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 
 use crate::engine::{Engine, Mode};
 use crate::error::{Error, ErrorKind};
+use crate::lease::{LeaseOptions, LocalGenerator};
 use crate::options::Options;
 use crate::server::SeenServer;
 use crate::wire::{Answer, Ask};
@@ -135,6 +136,22 @@ impl Client {
             Answer::Text(text) => Ok(text),
             _ => Err(unexpected()),
         }
+    }
+
+    /// Leases a machine id, and returns a generator that makes ids with it in this process. Waits for the first lease.
+    /// The generator keeps the client alive when all clones are dropped. [`Client::close`] ends it, and then its lease is
+    /// not given back: close the generator first.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`ErrorKind::Invalid`] for invalid options, with [`ErrorKind::Unavailable`] if no server grants a
+    /// lease in time, and with [`ErrorKind::Refused`] if a server refuses for a reason that others would repeat.
+    pub async fn local_generator(&self, options: LeaseOptions) -> Result<LocalGenerator, Error> {
+        LocalGenerator::open(self.clone(), options).await
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.owner.engine
     }
 
     /// Returns the servers as this client sees them, in the order of their addresses.

@@ -33,6 +33,11 @@ pub(crate) fn write_field(kind: u8, id: i16, value: &[u8], out: &mut Vec<u8>) {
     out.extend(value);
 }
 
+pub(crate) fn write_text(id: i16, text: &str, out: &mut Vec<u8>) {
+    write_field(STRING, id, &[], out);
+    write_string(text, out);
+}
+
 /// Reads values from the front of a frame.
 pub(crate) struct Reader<'a> {
     pub(crate) rest: &'a [u8],

@@ -193,7 +193,17 @@ impl Engine {
 
     async fn dial(&self, server: &Server, until: Instant) -> Result<(Connection, Status), Failure> {
         let secure = self.fleet.lock().member(server).is_some_and(|member| member.tls);
-        let mut connection = self.dialer.connect(&server.address, secure, until).await?;
+        self.dial_address(&server.address, secure, until).await
+    }
+
+    /// As `connect`, for an address that may not be in the list.
+    pub(crate) async fn dial_address(
+        &self,
+        address: &str,
+        secure: bool,
+        until: Instant,
+    ) -> Result<(Connection, Status), Failure> {
+        let mut connection = self.dialer.connect(address, secure, until).await?;
         let status = match connection.call(&Ask::Status, until).await {
             Ok(Answer::Status(status)) => status,
             Ok(_) => return Err(Failure::new(End::WrongService, "its answer is not a status")),

@@ -269,6 +269,23 @@ pub(crate) struct Failure {
     pub(crate) lacks_method: bool,
     /// An idle connection ended before the first byte of the answer.
     pub(crate) stale: bool,
+    /// Of the method of a lease: why the server does not grant, extend or end it.
+    pub(crate) lease: Option<LeaseFault>,
+}
+
+/// Why a server does not grant, extend or end a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseFault {
+    /// The server has no such lease.
+    UnknownLease,
+    /// The server has accepted a later request.
+    Outdated,
+    /// Another process may have the ids.
+    Revoked,
+    /// The lease belongs to the server with this address.
+    AnotherServers(String),
+    /// The server grants none, or the reason is newer than this version.
+    NoLeases,
 }
 
 impl Failure {
@@ -284,6 +301,7 @@ impl Failure {
             paused: false,
             lacks_method: false,
             stale: false,
+            lease: None,
         }
     }
 

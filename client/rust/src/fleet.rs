@@ -293,6 +293,20 @@ impl Fleet {
         state.by_address.values().filter_map(|slot| state.slots[*slot].as_ref()).map(|one| one.seen(now)).collect()
     }
 
+    /// Returns the ids of the servers with these addresses, for `pick`.
+    pub(crate) fn ids_of(&self, addresses: &[String]) -> Vec<u64> {
+        let state = self.lock();
+        let listed = state.members().filter(|one| addresses.contains(&one.server.address));
+        listed.map(|one| one.server.id).collect()
+    }
+
+    /// Returns whether the server at this address, which may not be in the list, is connected to by TLS.
+    pub(crate) fn is_secure(&self, address: &str) -> bool {
+        let state = self.lock();
+        let listed = state.by_address.get(address).and_then(|slot| state.slots[*slot].as_ref());
+        listed.map_or(self.tls, |one| one.tls)
+    }
+
     /// Takes the connection to the server that was used last, of those that the caller can use.
     pub(crate) fn take_idle(&self, server: &Server, mode: Mode) -> Option<Connection> {
         let mut state = self.lock();

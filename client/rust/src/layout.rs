@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
+use crate::error::printable;
 use crate::wire::{Answer, Ask, Run, Status};
 
 const DEFAULT_EPOCH_MS: i64 = 1_704_067_200_000;
@@ -19,12 +20,12 @@ const NAMED: [(&str, &str); 5] = [
 /// The position of the time in an id, and the bits that never change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    tick_ms: i64,
-    epoch_ms: i64,
-    fixed_mask: u64,
-    fixed_bits: u64,
-    time_shift: u32,
-    time_mask: u64,
+    pub(crate) tick_ms: i64,
+    pub(crate) epoch_ms: i64,
+    pub(crate) fixed_mask: u64,
+    pub(crate) fixed_bits: u64,
+    pub(crate) time_shift: u32,
+    pub(crate) time_mask: u64,
     signed: bool,
 }
 
@@ -152,7 +153,10 @@ impl IdCheck {
             Answer::Text(text) if text.chars().any(char::is_control) => {
                 Some("its text has a control character".to_owned())
             }
-            Answer::Text(_) | Answer::Status(_) | Answer::Servers(_) => None,
+            Answer::Lease(terms) if !is_readable(&terms.lease) || !is_readable(&terms.server) => {
+                Some("a text of its lease is not printable".to_owned())
+            }
+            Answer::Text(_) | Answer::Status(_) | Answer::Servers(_) | Answer::Lease(_) | Answer::Released => None,
         }
     }
 
@@ -179,6 +183,11 @@ impl IdCheck {
         }
         None
     }
+}
+
+/// Returns whether the text has no control character, and was UTF-8.
+fn is_readable(text: &str) -> bool {
+    printable(text) == text && !text.contains(char::REPLACEMENT_CHARACTER)
 }
 
 fn fault_of_ids(ids: &[i64], count: i64) -> Option<String> {

@@ -16,6 +16,8 @@
 //! The client discovers the servers, balances calls by load, and fails over within a call when a server does not
 //! respond. [`Error::attempts`] lists what happened.
 //!
+//! [`LocalGenerator`] makes ids in this process, under a machine id that servers lease to it.
+//!
 //! # Features
 //!
 //! * `tls`: TLS to the servers, with rustls and ring (`Options::tls`).
@@ -39,6 +41,7 @@ mod fitness;
 mod fleet;
 mod health;
 mod layout;
+mod lease;
 mod meter;
 mod options;
 mod random;
@@ -51,6 +54,7 @@ mod wire;
 
 pub use client::Client;
 pub use error::{Attempt, End, Error, ErrorKind, Reason};
+pub use lease::{LeaseLoss, LeaseOptions, LocalGenerator, LossKind};
 #[cfg(feature = "tls")]
 pub use options::Tls;
 pub use options::{Event, EventKind, LocalTag, Options};

@@ -2,6 +2,7 @@
 
 use crate::codec::*;
 use crate::error::{End, Failure, Reason};
+use crate::lease::wire::{LeaseAsk, LeaseEnd, LeaseRenewal, LeaseTerms};
 
 /// The longest frame that is accepted.
 const FRAME_MAX: usize = 16 << 20;
@@ -19,6 +20,9 @@ pub(crate) enum Ask<'a> {
     Text { tag: &'a str },
     Status,
     Servers { known: i64 },
+    Lease(&'a LeaseAsk),
+    RenewLease(&'a LeaseRenewal),
+    ReleaseLease(&'a LeaseEnd),
 }
 
 impl<'a> Ask<'a> {
@@ -30,14 +34,21 @@ impl<'a> Ask<'a> {
             Ask::Text { .. } => "getText",
             Ask::Status => "status",
             Ask::Servers { .. } => "servers",
+            Ask::Lease(_) => "lease",
+            Ask::RenewLease(_) => "renewLease",
+            Ask::ReleaseLease(_) => "releaseLease",
         }
     }
 
     pub(crate) fn tag(&self) -> &'a str {
         match self {
             Ask::Id { tag } | Ask::Ids { tag, .. } | Ask::Runs { tag, .. } | Ask::Text { tag } => tag,
-            Ask::Status | Ask::Servers { .. } => "",
+            _ => "",
         }
+    }
+
+    fn is_of_lease(&self) -> bool {
+        matches!(self, Ask::Lease(_) | Ask::RenewLease(_) | Ask::ReleaseLease(_))
     }
 
     /// Returns how many ids are asked for.
@@ -68,6 +79,9 @@ impl<'a> Ask<'a> {
             }
             Ask::Servers { known } => write_field(I64, 1, &known.to_be_bytes(), out),
             Ask::Status => {}
+            Ask::Lease(ask) => ask.write(out),
+            Ask::RenewLease(renewal) => renewal.write(out),
+            Ask::ReleaseLease(end) => end.write(out),
         }
         out.push(STOP);
         let size = (out.len() - start - 4) as u32;
@@ -76,8 +90,7 @@ impl<'a> Ask<'a> {
 }
 
 fn write_tag(tag: &str, out: &mut Vec<u8>) {
-    write_field(STRING, 1, &[], out);
-    write_string(tag, out);
+    write_text(1, tag, out);
 }
 
 /// Ids in compact form: `first`, `first + stride`, ...
@@ -142,6 +155,8 @@ pub(crate) enum Answer {
     Text(String),
     Status(Status),
     Servers(ServerList),
+    Lease(Box<LeaseTerms>),
+    Released,
 }
 
 /// Returns the size of the frame that begins with these bytes, without its length. None: more bytes must come.
@@ -185,6 +200,7 @@ fn parse_answer(frame: &[u8], ask: &Ask<'_>, sequence: i32) -> Parsed<Result<Ans
         match (id, kind) {
             (0, _) => success = reader.success(ask, kind)?,
             (1, STRUCT) => refusal = Some(reader.refusal()?),
+            (2, STRUCT) if ask.is_of_lease() => refusal = Some(reader.lease_refusal()?),
             _ => reader.skip(kind, 0)?,
         }
         Ok(())
@@ -192,6 +208,7 @@ fn parse_answer(frame: &[u8], ask: &Ask<'_>, sequence: i32) -> Parsed<Result<Ans
     Ok(match (refusal, success) {
         (Some(refusal), _) => Err(refusal),
         (None, Some(answer)) => Ok(answer),
+        (None, None) if matches!(ask, Ask::ReleaseLease(_)) => Ok(Answer::Released),
         (None, None) => Err(Failure::new(End::Broken, "its answer contains neither a result nor a refusal")),
     })
 }
@@ -206,6 +223,7 @@ impl Reader<'_> {
             (Ask::Text { .. }, STRING) => Answer::Text(self.string()?),
             (Ask::Status, STRUCT) => Answer::Status(self.status()?),
             (Ask::Servers { .. }, STRUCT) => Answer::Servers(self.server_list()?),
+            (Ask::Lease(_) | Ask::RenewLease(_), STRUCT) => Answer::Lease(Box::new(self.lease_terms()?)),
             _ => return self.skip(kind, 0).map(|()| None),
         }))
     }

@@ -3,6 +3,7 @@
 use serde_json::{json, Value};
 
 use super::*;
+use crate::error::LeaseFault;
 use crate::layout::IdCheck;
 
 /// None in a packed crate, which does not contain the frames.
@@ -22,7 +23,9 @@ fn frames() -> Option<Value> {
 }
 
 fn frames_of(kind: &str) -> Vec<Value> {
-    frames().map(|frames| frames[kind].as_array().unwrap().clone()).unwrap_or_default()
+    let Some(frames) = frames() else { return Vec::new() };
+    let of_leases = frames[format!("lease_{kind}")].as_array().unwrap();
+    frames[kind].as_array().unwrap().iter().chain(of_leases).cloned().collect()
 }
 
 fn bytes_of(one: &Value) -> Vec<u8> {
@@ -30,7 +33,34 @@ fn bytes_of(one: &Value) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-fn ask_of(one: &Value) -> Ask<'_> {
+/// A request of any method, with the values that it refers to.
+#[derive(Default)]
+struct Asked {
+    lease: LeaseAsk,
+    renewal: LeaseRenewal,
+    end: LeaseEnd,
+}
+
+impl Asked {
+    fn new(one: &Value) -> Asked {
+        let arguments = &one["arguments"];
+        let text = |name: &str| arguments[name].as_str().unwrap_or_default().to_owned();
+        let int = |name: &str| arguments[name].as_i64().map(|value| i32::try_from(value).unwrap());
+        let (clock_ms, ahead_ms) = (number(&arguments["clock_ms"]), int("ahead_ms"));
+        let (lease, turn, acknowledged) = (text("lease"), text("turn"), text("acknowledged"));
+        Asked {
+            lease: LeaseAsk { token: text("token"), name: text("name"), clock_ms, ahead_ms, rack: int("rack") },
+            end: LeaseEnd {
+                lease: lease.clone(),
+                turn: turn.clone(),
+                used_tick: arguments.get("used_tick").map(number),
+            },
+            renewal: LeaseRenewal { lease, turn, acknowledged, clock_ms, ahead_ms },
+        }
+    }
+}
+
+fn ask_of<'a>(one: &'a Value, asked: &'a Asked) -> Ask<'a> {
     let arguments = &one["arguments"];
     let tag = arguments["tag"].as_str().unwrap_or_default();
     let count = arguments["count"].as_i64().unwrap_or_default();
@@ -41,6 +71,9 @@ fn ask_of(one: &Value) -> Ask<'_> {
         "getText" => Ask::Text { tag },
         "status" => Ask::Status,
         "servers" => Ask::Servers { known: number(&arguments["known_version"]) },
+        "lease" => Ask::Lease(&asked.lease),
+        "renewLease" => Ask::RenewLease(&asked.renewal),
+        "releaseLease" => Ask::ReleaseLease(&asked.end),
         other => panic!("no call of {other}"),
     }
 }
@@ -63,6 +96,17 @@ fn told(answer: &Answer) -> Value {
             runs.iter().map(|run| json!([run.first.to_string(), run.count, run.stride.to_string()])).collect()
         }
         Answer::Text(text) => json!(text),
+        Answer::Released => json!({}),
+        Answer::Lease(terms) => json!({
+            "lease": terms.lease, "number": terms.number.to_string(), "machine": terms.machine,
+            "worker": terms.worker, "rack": terms.rack, "base_bits": terms.base_bits.to_string(),
+            "tick_shift": terms.tick_shift, "sequence_shift": terms.sequence_shift,
+            "sequence_bits": terms.sequence_bits, "sequence_from": terms.sequence_from.to_string(),
+            "sequence_count": terms.sequence_count.to_string(), "tick_ms": terms.tick_ms,
+            "epoch_ms": terms.epoch_ms.to_string(), "from_tick": terms.from_tick.to_string(),
+            "until_tick": terms.until_tick.to_string(), "renew_in_ms": terms.renew_in_ms,
+            "ending": terms.ending, "server": terms.server,
+        }),
         Answer::Status(status) => json!({
             "cluster_uuid": status.cluster_uuid, "layout": status.layout, "state": status.state.0,
             "wall_ms": status.wall_ms.to_string(),
@@ -80,6 +124,18 @@ fn told(answer: &Answer) -> Value {
     }
 }
 
+/// Returns a refusal of a method of leases as frames.json has it. Faults of later versions count as NO_LEASES.
+fn told_fault(fault: &LeaseFault, message: &str) -> Value {
+    let (number, server) = match fault {
+        LeaseFault::UnknownLease => (1, ""),
+        LeaseFault::Outdated => (2, ""),
+        LeaseFault::Revoked => (3, ""),
+        LeaseFault::AnotherServers(server) => (4, server.as_str()),
+        LeaseFault::NoLeases => (5, ""),
+    };
+    json!({"fault": number, "message": message, "server": server})
+}
+
 /// Returns what a connection makes of these bytes, as frames.json has it.
 fn outcome(one: &Value, bytes: &[u8]) -> Value {
     let size = match frame_size(bytes) {
@@ -87,12 +143,14 @@ fn outcome(one: &Value, bytes: &[u8]) -> Value {
         Ok(size) => size.filter(|size| bytes.len() >= 4 + size),
     };
     let Some(size) = size else { return json!({"incomplete": true}) };
-    let ask = ask_of(one);
+    let asked = Asked::new(one);
+    let ask = ask_of(one, &asked);
     match read_answer(&bytes[4..4 + size], &ask, sequence_of(one)) {
         Ok(answer) => match IdCheck::new(&Status::default()).fault_of(&answer, &ask) {
             Some(_) => json!({"broken": true}),
             None => json!({"answer": told(&answer)}),
         },
+        Err(Failure { lease: Some(fault), detail, .. }) => json!({"lease_refusal": told_fault(&fault, &detail)}),
         Err(failure) if failure.lacks_method => json!({"lacks_method": true}),
         Err(failure) if failure.end == End::Refused => json!({"refusal": {
             "reason": failure.reason.unwrap() as i32, "message": failure.detail,
@@ -107,7 +165,7 @@ fn outcome(one: &Value, bytes: &[u8]) -> Value {
 fn writes_the_requests() {
     for one in frames_of("requests") {
         let mut out = Vec::new();
-        ask_of(&one).write(sequence_of(&one), &mut out);
+        ask_of(&one, &Asked::new(&one)).write(sequence_of(&one), &mut out);
         assert_eq!(out, bytes_of(&one), "{}", one["case"]);
     }
 }
@@ -116,6 +174,9 @@ fn writes_the_requests() {
 fn reads_the_answers() {
     for mut one in frames_of("answers") {
         let got = outcome(&one, &bytes_of(&one));
+        if one["lease_refusal"]["fault"] == json!(0) {
+            one["lease_refusal"]["fault"] = json!(5);
+        }
         let fields = one.as_object_mut().unwrap();
         let case = fields.remove("case");
         let wanted = fields.clone().into_iter();
@@ -128,7 +189,8 @@ fn reads_the_answers() {
 #[test]
 fn reads_no_further_than_the_end_of_a_frame() {
     for one in frames_of("answers") {
-        let (bytes, ask) = (bytes_of(&one), ask_of(&one));
+        let (bytes, asked) = (bytes_of(&one), Asked::new(&one));
+        let ask = ask_of(&one, &asked);
         for end in 4..bytes.len() {
             let outcome = read_answer(&bytes[4..end], &ask, sequence_of(&one));
             assert!(outcome.is_err(), "{} cut at {end}", one["case"]);
@@ -139,7 +201,8 @@ fn reads_no_further_than_the_end_of_a_frame() {
 #[test]
 fn survives_every_changed_byte() {
     for one in frames_of("answers") {
-        let (bytes, ask) = (bytes_of(&one), ask_of(&one));
+        let (bytes, asked) = (bytes_of(&one), Asked::new(&one));
+        let ask = ask_of(&one, &asked);
         for at in 4..bytes.len() {
             for value in [0, 1, 0x0b, 0x0c, 0x0f, 0x7f, 0x80, 0xff] {
                 let mut changed = bytes.clone();

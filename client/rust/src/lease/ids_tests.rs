@@ -1,0 +1,332 @@
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::ids::LeasedIds;
+use super::rig::*;
+use super::terms::{utc, Lease};
+use super::wire::LeaseTerms;
+use crate::error::ErrorKind;
+
+const HOUR: i64 = 3600 * SECOND;
+
+fn holding(lease: &Lease) -> (FakeClock, LeasedIds) {
+    let clock = FakeClock::new();
+    let ids = LeasedIds::new(clock.clone());
+    ids.adopt(lease).unwrap();
+    (clock, ids)
+}
+
+#[test]
+fn says_since_when_there_is_no_lease() {
+    assert_eq!(Rig::new().fault(), "no server has granted a lease since 2026-11-26 12:00:00 UTC");
+}
+
+#[test]
+fn times_are_those_of_the_calendar() {
+    assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+    assert_eq!(utc(1_709_251_199_999_999), "2024-02-29 23:59:59 UTC");
+    assert_eq!(utc(-1), "1969-12-31 23:59:59 UTC");
+}
+
+#[test]
+fn issues_no_id_outside_the_interval() {
+    let mut rig = Rig::new();
+    let held = rig.hold(7, 10 * SECOND);
+    for second in 0..12 {
+        if second < 10 {
+            let tick = tick_of(rig.take(1)[0]);
+            assert!(tick >= held.from_tick && tick < held.until_tick);
+        } else {
+            assert!(rig.fault().contains("ended at 2026-11-26 12:00:10 UTC"));
+        }
+        rig.clock.advance(SECOND);
+    }
+}
+
+#[test]
+fn a_wall_clock_hours_behind_begins_at_the_first_tick() {
+    let mut rig = Rig::new();
+    rig.clock.step(-3 * HOUR);
+    rig.tick();
+    let granted = lease(7, NOON_MS, NOON_MS + 60 * SECOND);
+    rig.answer_lease(Kind::Grant, granted.clone());
+    assert_eq!(tick_of(rig.take(1)[0]), granted.from_tick);
+    rig.clock.advance(30 * SECOND);
+    assert_eq!(tick_of(rig.take(1)[0]), granted.from_tick + 30 * SECOND);
+    rig.clock.advance(30 * SECOND);
+    assert!(rig.fault().contains("ended at"));
+}
+
+#[test]
+fn a_wall_clock_hours_ahead_wastes_the_interval_and_repeats_nothing() {
+    let mut rig = Rig::new();
+    rig.hold(7, 60 * SECOND);
+    let first = rig.take(1)[0];
+    rig.clock.step(3 * HOUR);
+    for _ in 0..29 {
+        rig.clock.advance(SECOND);
+        rig.take(3); // at the pace of the monotonic clock, until the jump has lasted 30 s
+    }
+    rig.clock.advance(3 * SECOND);
+    assert!(rig.fault().contains("ended at"));
+    rig.clock.step(-3 * HOUR);
+    rig.pass(3 * SECOND);
+    rig.hold(7, 60 * SECOND); // even the same machine id
+    let last = rig.take(3)[2];
+    assert!(tick_of(last) < tick_of(first) + 60 * SECOND);
+}
+
+#[test]
+fn a_wall_clock_that_steps_back_does_not_move_the_position() {
+    let mut rig = Rig::new();
+    rig.hold(7, 60 * SECOND);
+    for _ in 0..30 {
+        rig.take(3);
+        rig.clock.advance(SECOND);
+        rig.clock.step(-5 * SECOND);
+    }
+    assert_eq!(rig.taken.len(), 90);
+    rig.clock.advance(40 * SECOND);
+    assert!(rig.fault().contains("ended at"));
+}
+
+#[test]
+fn a_wall_clock_that_is_a_little_behind_is_met_again_without_a_stop() {
+    let mut rig = Rig::new();
+    rig.hold(7, 60 * SECOND);
+    let before = tick_of(rig.take(1)[0]);
+    rig.clock.step(-2 * SECOND);
+    for _ in 0..20 {
+        rig.clock.advance(SECOND);
+        rig.take(1);
+    }
+    // 20 s at nine tenths of the pace
+    assert_eq!(tick_of(rig.take(1)[0]) - before, 18 * SECOND);
+}
+
+#[test]
+fn the_same_interval_granted_twice_repeats_no_id() {
+    let mut rig = Rig::new();
+    let first = rig.hold(7, 30 * SECOND);
+    rig.take(3);
+    rig.pass(21 * SECOND);
+    rig.take(3);
+    rig.answer_lease(Kind::Grant, first); // by a faulty server
+    rig.take(3);
+    assert_eq!(rig.taken.len(), 9);
+}
+
+#[test]
+fn waits_for_the_next_tick_when_the_sequence_is_used_up() {
+    let mut rig = Rig::new();
+    rig.hold(7, 60 * SECOND);
+    rig.take(4096);
+    assert_eq!(rig.clock.slept(), Duration::ZERO);
+    let next = rig.take(4096);
+    assert_eq!(rig.clock.slept(), Duration::from_millis(1));
+    assert_eq!(tick_of(next[0]), tick_of(next[4095]));
+    assert_eq!(next[0] & 4095, 0); // after a tick that is used up, the sequence begins at 0
+}
+
+#[test]
+fn says_when_to_retry_if_the_next_tick_is_far_away() {
+    let seconds = LeaseTerms {
+        tick_ms: 1000,
+        sequence_bits: 1,
+        sequence_count: 2,
+        from_tick: (NOON_MS - EPOCH_MS) / 1000,
+        until_tick: 1 << 31,
+        ..terms(7, NOON_MS, NOON_MS)
+    };
+    let (clock, ids) = holding(&Lease::read(&seconds, None).unwrap());
+    ids.next().unwrap();
+    ids.next().unwrap();
+    let error = ids.next().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert_eq!(
+        (error.message(), error.retry_after()),
+        ("the sequence of this tick is used up", Some(Duration::from_secs(1)))
+    );
+    assert_eq!(clock.slept(), Duration::ZERO);
+    clock.advance(SECOND);
+    ids.next().unwrap();
+}
+
+#[test]
+fn the_sequence_of_a_tick_begins_at_random_in_its_lower_half() {
+    let (clock, ids) = holding(&lease(7, NOON_MS, NOON_MS + 60 * SECOND));
+    clock.draw(&[0.0, 0.5, 0.999]);
+    clock.advance(1);
+    ids.next().unwrap();
+    let begins: Vec<i64> = (0..2)
+        .map(|_| {
+            clock.advance(1);
+            ids.next().unwrap() & 4095
+        })
+        .collect();
+    assert_eq!(begins, [1024, 2045]);
+}
+
+#[test]
+fn an_id_of_which_the_clock_was_read_before_a_pause_has_a_tick_of_the_lease() {
+    let mut rig = Rig::new();
+    let held = rig.hold(7, 10 * SECOND);
+    rig.clock.advance(5 * SECOND);
+    let clock = rig.clock.clone();
+    rig.clock.after_read(move || clock.advance(60 * SECOND)); // beyond the end, in the middle of a call
+    assert_eq!(tick_of(rig.take(1)[0]), held.from_tick + 5 * SECOND);
+    assert!(rig.fault().contains("ended at"));
+}
+
+#[test]
+fn a_call_that_waits_when_the_generator_ends_returns_no_id() {
+    let (clock, ids) = holding(&lease(7, NOON_MS, NOON_MS + 60 * SECOND));
+    for _ in 0..4096 {
+        ids.next().unwrap();
+    }
+    let ids = Arc::new(ids);
+    let ended = Arc::clone(&ids);
+    let ender = Mutex::new(None);
+    // The thread gets the lock when the call sleeps.
+    clock.after_read(move || {
+        let ended = Arc::clone(&ended);
+        *ender.lock().unwrap() = Some(std::thread::spawn(move || {
+            ended.end(crate::error::Error::new(ErrorKind::Closed, "the generator was closed"))
+        }));
+    });
+    // It ends before, during or after the 1 ms in which the next call waits, and no id follows the end.
+    let _ = ids.next();
+    loop {
+        if let Err(error) = ids.next() {
+            assert_eq!(error.kind(), ErrorKind::Closed);
+            break;
+        }
+    }
+    assert!(ids.next().is_err());
+}
+
+#[test]
+fn threads_get_different_ids_and_none_after_the_end() {
+    struct Steady(std::time::Instant);
+    impl super::ids::Clock for Steady {
+        fn read(&self) -> super::pace::Now {
+            let mono_us = self.0.elapsed().as_micros() as i64;
+            super::pace::Now { wall_us: NOON_MS * 1000 + mono_us, mono_us }
+        }
+        fn wall_us(&self) -> i64 {
+            self.read().wall_us
+        }
+        fn sleep(&self, time: Duration) {
+            std::thread::sleep(time);
+        }
+        fn process(&self) -> u32 {
+            1
+        }
+        fn fraction(&self) -> f64 {
+            0.5
+        }
+    }
+    let ids = Arc::new(LeasedIds::new(Steady(std::time::Instant::now())));
+    ids.adopt(&lease(7, NOON_MS, NOON_MS + 3600 * SECOND)).unwrap();
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let ids = Arc::clone(&ids);
+            std::thread::spawn(move || {
+                let mut taken = Vec::new();
+                while let Ok(id) = ids.next() {
+                    assert!(taken.last().map_or(true, |last| id > *last));
+                    taken.push(id);
+                }
+                taken
+            })
+        })
+        .collect();
+    let mut own = Vec::new();
+    while own.len() < 20_000 {
+        own.push(ids.next().unwrap());
+    }
+    let used = ids.end(crate::error::Error::closed());
+    assert!(ids.next().is_err());
+    let all: Vec<i64> = threads.into_iter().flat_map(|one| one.join().unwrap()).chain(own).collect();
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    assert_eq!(all.iter().map(|id| tick_of(*id)).max(), Some(used));
+}
+
+#[test]
+fn a_forked_child_gets_no_id() {
+    let mut rig = Rig::new();
+    rig.hold(7, 60 * SECOND);
+    rig.take(3);
+    rig.clock.fork();
+    assert_eq!(rig.fault(), "this process is a forked child; create another generator");
+    assert!(rig.ids.held().is_none());
+}
+
+#[test]
+fn ids_have_only_a_part_of_the_sequence_where_the_lease_does() {
+    let part = LeaseTerms { sequence_from: 1024, sequence_count: 4, ..terms(7, NOON_MS, NOON_MS + SECOND) };
+    let (_, ids) = holding(&lease_of(&part));
+    let seen: HashSet<i64> = (0..200).map(|_| ids.next().unwrap() & 4095).collect();
+    assert_eq!(seen, (1024..1028).collect());
+}
+
+#[test]
+fn uses_no_lease_of_another_layout() {
+    let mut rig = Rig::new();
+    rig.hold(7, 60 * SECOND);
+    let other = LeaseTerms { tick_ms: 10, from_tick: 1, until_tick: 2, ..terms(8, NOON_MS, NOON_MS) };
+    let fault = rig.ids.adopt(&Lease::read(&other, None).unwrap()).unwrap_err();
+    assert_eq!(fault, "its layout is not that of the last lease");
+    rig.take(3);
+}
+
+#[test]
+fn terms_that_permit_no_id_are_refused() {
+    let good = || terms(7, NOON_MS, NOON_MS + SECOND);
+    let layout = layout();
+    type Change = fn(&mut LeaseTerms);
+    let bad: [(Change, &str); 19] = [
+        (|one| one.lease.clear(), "no id"),
+        (|one| one.server.clear(), "no server"),
+        (|one| one.from_tick = one.until_tick, "from tick"),
+        (|one| one.from_tick = -1, "from tick"),
+        (|one| one.until_tick = i64::MAX, "impossible"),
+        (|one| one.sequence_from = 1, "sequences"),
+        (|one| one.sequence_count = 4097, "sequences"),
+        (|one| one.sequence_count = i64::MAX, "sequences"),
+        (|one| one.sequence_count = 0, "sequences"),
+        (|one| one.sequence_from = -1, "sequences"),
+        (|one| one.base_bits |= 1, "overlap"),
+        (|one| one.base_bits |= 1 << 30, "overlap"),
+        (|one| one.sequence_shift = 20, "overlap"),
+        (|one| one.sequence_shift = 64, "64 bits"),
+        (|one| one.tick_shift = -1, "64 bits"),
+        (|one| one.sequence_bits = 64, "64 bits"),
+        (|one| one.tick_ms = 0, "impossible"),
+        (|one| one.epoch_ms = i64::MAX, "impossible"),
+        (|one| one.machine = -1, "negative"),
+    ];
+    for (at, (change, message)) in bad.into_iter().enumerate() {
+        for layout in [Some(&layout), None] {
+            let mut terms = good();
+            change(&mut terms);
+            let fault = Lease::read(&terms, layout).unwrap_err();
+            assert!(fault.contains(message), "{at}: {fault}");
+        }
+    }
+    let of_layout: [(Change, &str); 5] = [
+        (|one| one.until_tick = (1 << 41) + 1, "fit into the layout"),
+        (|one| one.tick_shift = 23, "those of the layout"),
+        (|one| one.tick_ms = 2, "those of the layout"),
+        (|one| one.epoch_ms = 0, "those of the layout"),
+        (|one| one.base_bits |= i64::MIN, "a fixed bit"),
+    ];
+    for (change, message) in of_layout {
+        let mut terms = good();
+        change(&mut terms);
+        let fault = Lease::read(&terms, Some(&layout)).unwrap_err();
+        assert!(fault.contains(message), "{fault}");
+    }
+    assert!(Lease::read(&good(), Some(&layout)).is_ok() && Lease::read(&good(), None).is_ok());
+}

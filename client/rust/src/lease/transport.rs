@@ -1,0 +1,112 @@
+//! Sends the requests of a lessee to the servers of a client.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::lessee::{LeaseOutcome, LeaseRequest, Outcome, What};
+use super::terms::Lease;
+use super::wire::{LeaseAsk, LeaseEnd, LeaseRenewal};
+use crate::engine::{Engine, Mode};
+use crate::error::{End, Error, ErrorKind, Failure, LeaseFault, Reason};
+use crate::layout::Layout;
+use crate::options::split_address;
+use crate::wire::{Answer, Ask};
+
+/// Maximum time to connect to a server, with its status, and then to get an answer from it.
+const ATTEMPT: Duration = Duration::from_secs(2);
+/// Maximum time of a grant: the server claims a machine id meanwhile, which needs several answers of the registry.
+const GRANT: Duration = Duration::from_secs(6);
+
+/// What the requests of one generator have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Wishes {
+    pub(crate) name: String,
+    pub(crate) rack: Option<i32>,
+    pub(crate) ahead_ms: i32,
+}
+
+/// Sends a request on a connection of its own, and returns its outcome within 8 s.
+pub(crate) async fn send(engine: Arc<Engine>, wishes: Wishes, request: LeaseRequest) -> LeaseOutcome {
+    let fleet = &engine.fleet;
+    let mut picked = None; // counts as a call in flight while it lives
+    let server = if let (true, What::Grant { avoid, .. }) = (request.server.is_empty(), &request.what) {
+        picked = fleet.pick("", &fleet.ids_of(avoid), Mode::Async);
+        picked.as_ref().map(|one| one.server.address.clone()).unwrap_or_default()
+    } else {
+        request.server
+    };
+    if server.is_empty() {
+        let message = "no usable server is known".to_owned();
+        return LeaseOutcome { server, kind: Outcome::NoAnswer { sent: false }, message };
+    }
+    let outcome = exchange(&engine, &server, &wishes, &request.what).await;
+    drop(picked);
+    outcome
+}
+
+async fn exchange(engine: &Engine, server: &str, wishes: &Wishes, what: &What) -> LeaseOutcome {
+    let secure = engine.fleet.is_secure(server);
+    let (mut connection, status) = match engine.dial_address(server, secure, Instant::now() + ATTEMPT).await {
+        Ok(dialled) => dialled,
+        Err(failure) => return outcome_of_failure(server, failure, false),
+    };
+    let clock_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64);
+    let ahead_ms = Some(wishes.ahead_ms);
+    let until = Instant::now() + if matches!(what, What::Grant { .. }) { GRANT } else { ATTEMPT };
+    let outcome = match what {
+        What::Grant { token, .. } => {
+            let (token, name, rack) = (token.clone(), wishes.name.clone(), wishes.rack);
+            connection.call(&Ask::Lease(&LeaseAsk { token, name, clock_ms, ahead_ms, rack }), until).await
+        }
+        What::Renewal { lease, turn, acknowledged } => {
+            let (lease, turn, acknowledged) = (lease.clone(), turn.clone(), acknowledged.clone());
+            let renewal = LeaseRenewal { lease, turn, acknowledged, clock_ms, ahead_ms };
+            connection.call(&Ask::RenewLease(&renewal), until).await
+        }
+        What::Release { lease, turn, used_tick } => {
+            let (lease, turn) = (lease.clone(), turn.clone());
+            let end = LeaseEnd { lease, turn, used_tick: Some(*used_tick) };
+            connection.call(&Ask::ReleaseLease(&end), until).await
+        }
+    };
+    match outcome {
+        Ok(answer) => outcome_of_answer(server, answer, &status.layout),
+        Err(failure) => outcome_of_failure(server, failure, true),
+    }
+}
+
+fn outcome_of_answer(server: &str, answer: Answer, layout: &str) -> LeaseOutcome {
+    let (kind, message) = match answer {
+        Answer::Lease(terms) => match Lease::read(&terms, Layout::parse(layout).as_ref()) {
+            Ok(lease) => (Outcome::Lease(Box::new(lease)), String::new()),
+            Err(fault) => (Outcome::Refused, format!("the lease of {server} cannot be used: {fault}")),
+        },
+        _ => (Outcome::Released, String::new()),
+    };
+    LeaseOutcome { server: server.to_owned(), kind, message }
+}
+
+/// `sent`: the server has received the request, or may have.
+fn outcome_of_failure(server: &str, failure: Failure, sent: bool) -> LeaseOutcome {
+    let what = failure.reason.map_or(failure.end.name(), Reason::name);
+    let message = format!("{server} {what}: {}", failure.detail);
+    let kind = match failure.lease {
+        Some(LeaseFault::UnknownLease) => Outcome::Unknown,
+        Some(LeaseFault::Outdated) => Outcome::Outdated,
+        Some(LeaseFault::Revoked) => Outcome::Revoked,
+        Some(LeaseFault::AnotherServers(owner)) if split_address(&owner).is_some() => Outcome::Elsewhere(owner),
+        Some(LeaseFault::AnotherServers(_)) => Outcome::NotReady { retry_after_us: 0 },
+        Some(LeaseFault::NoLeases) => Outcome::Refused,
+        None if failure.lacks_method => Outcome::Refused,
+        None if failure.end != End::Refused => Outcome::NoAnswer { sent },
+        None if !sent => Outcome::Refused, // it does not know its cluster yet
+        None => match failure.reason {
+            Some(reason @ (Reason::BadRequest | Reason::Rejected)) => {
+                let error = Error::new(ErrorKind::Refused, message.clone()).with_refusal(Some(reason), None);
+                Outcome::RefusedForGood(error)
+            }
+            _ => Outcome::NotReady { retry_after_us: failure.retry_after.as_micros() as i64 },
+        },
+    };
+    LeaseOutcome { server: server.to_owned(), kind, message }
+}
