@@ -19,7 +19,7 @@ namespace firn::front {
 class ThriftService final : public wire::IdServiceIf {
  public:
   // All must outlive it. Null: the server grants no leases.
-  ThriftService(const Backend& backend, DeskCounters& counters, LeaseDesk* leases);
+  ThriftService(const Backend& backend, DeskCounters& counters, LeaseDesk* leases = nullptr);
 
   // Where the next call comes from; valid until that call returns.
   void Begin(DoorCall& door) {
