@@ -108,7 +108,7 @@ def main():
             ids_in(builds.run(os.path.join(programs, "first")), 101)
             ids_in(builds.run(os.path.join(programs, "local")), 1)
             print(builds.run(os.path.join(programs, "ids"), "firn://" + servers.members[0].address, "default"))
-            play = drill.Drill(servers, [os.path.join(programs, "driver")], drill.GENEROUS, folder, cases)
+            play = drill.Drill(servers, [os.path.join(programs, "driver")], drill.GENEROUS, folder)
             play.rounds = 1
             for scenario in "quiet", "killed", "storm":
                 play.play(scenario)
