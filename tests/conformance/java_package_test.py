@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import time
 import unittest
 import urllib.error
@@ -22,6 +21,7 @@ from xml.etree import ElementTree
 
 import builds
 import cluster
+import drill
 import interop
 import pages
 import web
@@ -96,10 +96,6 @@ class PackageTest(unittest.TestCase):
 
     def test_project_takes_ids_while_servers_are_killed_and_paused(self):
         place = builds.new(self.folder, "drill")
-        builds.run("thrift", "--gen", "py", "-out", place, os.path.join(builds.ROOT, "thrift", "firn.thrift"))
-        sys.path[:0] = [place]
-        import cases
-        import drill
         with cluster.Cluster(self.program, self.firn, builds.new(place, "servers")) as servers:
             address = "firn://" + servers.members[0].address
             java = self.project(servers.members[0].address)
@@ -110,7 +106,7 @@ class PackageTest(unittest.TestCase):
             self.assertEqual((len(ids), len(set(ids))), (101, 101))
             self.assertRegex(builds.run(*java, "Leased"), r"^\d{15,19}\n\d+ until 20\S+Z\n$")
             self.assertIn("from memory: 4000", builds.run(*java, "Example", address))
-            play = drill.Drill(servers, [*java, "Driver"], drill.GENEROUS, place, cases)
+            play = drill.Drill(servers, [*java, "Driver"], drill.GENEROUS, place)
             play.rounds = 1
             for scenario in "quiet", "killed", "storm":
                 play.play(scenario)

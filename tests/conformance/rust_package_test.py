@@ -17,6 +17,7 @@ import tempfile
 
 import builds
 import cluster
+import drill
 import web
 
 MUST_HAVE = {"Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "CHANGELOG.md", "src/lib.rs", "examples/ids.rs"}
@@ -96,11 +97,6 @@ def main():
         sys.exit(77)
     folder = tempfile.mkdtemp(prefix="firn-rust-package-")
     try:
-        builds.run("thrift", "--gen", "py", "-out", folder,
-                   os.path.join(builds.ROOT, "thrift", "firn.thrift"))
-        sys.path[:0] = [folder]
-        import cases
-        import drill
         with cluster.Cluster(said.server, said.firn, builds.new(folder, "servers")) as servers:
             port, asked = cluster.programs.free_port(), cluster.interop.Server(said.server, os.path.join(folder, "web"))
             programs = programs_of(folder, servers.members[0].address, f"127.0.0.1:{asked.port}", f"127.0.0.1:{port}")
