@@ -13,8 +13,8 @@
 namespace firn {
 namespace {
 
-const std::vector<std::string> kTags{"table", "leaf"};
-constexpr const char* kTagsIni =
+const std::vector<std::string> kFailoverTags{"table", "leaf"};
+constexpr const char* kFailoverTagsIni =
     "[table]\nstrategy = segment\nstep = 200\nstep_max = 200\nstore = main\n"
     "[leaf]\nstrategy = segment\nstep = 200\nstep_max = 200\nstore = alloc\n";
 constexpr const char* kAlarm = "the database has gone back in time";
@@ -37,7 +37,7 @@ class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<
     auto replica = primary().StartReplica();
     ASSERT_TRUE(replica.ok()) << replica.status();
     replica_ = *std::move(replica);
-    ASSERT_NO_FATAL_FAILURE(ApplyTags(kTagsIni));
+    ASSERT_NO_FATAL_FAILURE(ApplyTags(kFailoverTagsIni));
   }
   // `lines` name the database of both stores.
   void StartTwoServers(const std::string& lines) {
@@ -57,7 +57,7 @@ class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<
 
   // Makes so many more allocations of each tag, by any server.
   testing::AssertionResult Allocate(int count) {
-    for (const std::string& tag : kTags) {
+    for (const std::string& tag : kFailoverTags) {
       const int64_t before = Ranges(tag);
       if (!Eventually(kPatience, [&] { return Ranges(tag) >= before + count; })) {
         return testing::AssertionFailure() << tag << " gets no more ranges" << servers()[0]->log();
@@ -91,7 +91,8 @@ class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<
 };
 
 TEST_P(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
-  StartLoad({.tags = kTags, .count = 70, .pause = Milliseconds(1), .awkward = kTags[0]});
+  StartLoad(
+      {.tags = kFailoverTags, .count = 70, .pause = Milliseconds(1), .awkward = kFailoverTags[0]});
   ASSERT_TRUE(Allocate(4));
   ASSERT_EQ(replica_->AwaitCaughtUp(primary()), Status());
   ASSERT_EQ(replica_->StopFollowing(), Status());
@@ -115,7 +116,7 @@ TEST_P(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
       << "the old primary is behind";
   EXPECT_TRUE(Allocate(8));
   StopLoad();
-  for (const std::string& tag : kTags) JudgeTag(tag);
+  for (const std::string& tag : kFailoverTags) JudgeTag(tag);
   std::printf("drill of fail-over: alarms %d\n", Alarms(0) + Alarms(1));
 }
 
@@ -133,7 +134,8 @@ class PromotionDrill : public FailoverDrill {
 };
 
 TEST_P(PromotionDrill, ServersFollowAPromotedReplicaThatLacksWrites) {
-  StartLoad({.tags = kTags, .count = 70, .pause = Milliseconds(1), .awkward = kTags[0]});
+  StartLoad(
+      {.tags = kFailoverTags, .count = 70, .pause = Milliseconds(1), .awkward = kFailoverTags[0]});
   ASSERT_TRUE(Allocate(4));
   ASSERT_EQ(replica_->AwaitCaughtUp(primary()), Status());
   ASSERT_EQ(replica_->StopFollowing(), Status());
@@ -149,7 +151,7 @@ TEST_P(PromotionDrill, ServersFollowAPromotedReplicaThatLacksWrites) {
       static_cast<long long>((TestNow() - promoted).count()));
   EXPECT_TRUE(Allocate(8));
   StopLoad();
-  for (const std::string& tag : kTags) JudgeTag(tag);
+  for (const std::string& tag : kFailoverTags) JudgeTag(tag);
 }
 
 std::string NameOfDatabase(const testing::TestParamInfo<SqlDialect>& tested) {
