@@ -151,7 +151,8 @@ struct ServerList {
 // A request for a lease of a machine id. The same token gets the same lease.
 struct LeaseAsk {
   1: string token,                    // 128 random bits: 32 lower-case hexadecimal digits
-  2: string name,                     // shown to operators, at most 64 bytes
+  2: string name,                     // shown to operators: 1 to 64 letters,
+                                      // digits or characters of -_.:/@
   3: i64 clock_ms,                    // the program's wall clock
   4: optional i32 ahead_ms,           // how far ahead of now a renewed interval ends; absent: 60000
   5: optional i32 rack                // rack of the machine id; absent: the server's own
@@ -167,7 +168,7 @@ struct LeaseRenewal {
   5: optional i32 ahead_ms
 }
 
-// Gives a lease back. Before, the program must have stopped to issue ids under it.
+// Gives a lease back. The program must have stopped issuing ids under it.
 struct LeaseEnd {
   1: string lease,
   2: string turn,                     // the last one sent, answered or not; empty: none was
@@ -198,14 +199,16 @@ struct LeaseTerms {
   14: i64 from_tick,
   15: i64 until_tick,
   16: i32 renew_in_ms,                // when to renew
-  17: bool ending,                    // it is extended no further: take another lease in time
+  17: bool ending,                    // no longer extended; take another lease in
+                                      // time
   18: string server                   // address of the server that has the lease
 }
 
 // Why a server does not grant, extend or end a lease. HTTP answers with the status in parentheses.
 enum LeaseFault {
   UNKNOWN_LEASE = 1,     // this server has no such lease (404); use it until until_tick
-  OUTDATED = 2,          // a repetition that came after a later request (409); nothing has changed
+  OUTDATED = 2,          // the lease was renewed after this token or turn was sent (409). If it
+                         // answers your renewal, a copy of the program runs: stop issuing
   REVOKED = 3,           // stop issuing at once (410)
   ANOTHER_SERVERS = 4,   // the lease belongs to `server` (421)
   NO_LEASES = 5          // this server grants none (503)

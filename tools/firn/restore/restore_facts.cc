@@ -38,9 +38,9 @@ DEFINE_int32(workers, 0,
              "Number of machine ids per rack for which records are created. 0: as many as exist, "
              "or all of the layout.");
 DEFINE_int32(lease_share, -1,
-             "Part of each rack's machine ids that servers lease to programs, in percent: the "
-             "higher workers. Servers use them only if all others are in use. -1: half, or what "
-             "firn restore finds.");
+             "Share of each rack's machine ids that can be leased to programs, in percent: those "
+             "with the highest workers. Servers claim these only if all others are in use. -1: 50 "
+             "for firn init, and what firn restore finds.");
 DEFINE_int64(claim_window_ms, 600'000, "Largest --claim_window_ms of any server, in milliseconds.");
 DEFINE_int64(skew_max_ms, 10'000, "Largest known clock skew of any server, in milliseconds.");
 DEFINE_string(bound_ms, "",
