@@ -20,17 +20,22 @@ void LeaseBounds::Keep(const std::string& uuid, const KeptBound& bound) {
   const auto known = wanted_.find(bound.slot);
   if (known != wanted_.end() && known->second == bound && uuid == uuid_) return;
   // The bounds of another cluster say nothing about this one.
-  if (std::exchange(uuid_, uuid) != uuid) wanted_.clear();
+  if (std::exchange(uuid_, uuid) != uuid) {
+    wanted_.clear();
+    durable_.clear();
+  }
   wanted_[bound.slot] = bound;
   changed_ = true;
 }
 
-bool LeaseBounds::Covers(Slot slot, WallMs bound) const {
-  const auto kept = durable_.find(slot);
-  const auto wanted = wanted_.find(slot);
+bool LeaseBounds::Covers(const std::string& uuid, const KeptBound& least) const {
+  const auto has = [&least](const Table& table) {
+    const auto one = table.find(least.slot);
+    return one != table.end() && one->second.era == least.era &&
+           one->second.created_zxid == least.created_zxid && one->second.bound >= least.bound;
+  };
   // A bound that is about to be lowered covers nothing any more.
-  const bool stays = wanted != wanted_.end() && wanted->second.bound >= bound;
-  return stays && kept != durable_.end() && kept->second.bound >= bound;
+  return uuid == uuid_ && has(durable_) && has(wanted_);
 }
 
 bool LeaseBounds::IsAtMost(Slot slot, WallMs bound) const {

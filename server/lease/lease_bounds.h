@@ -46,8 +46,9 @@ class LeaseBounds {
   // Puts a slot's bound into the file, soon. `uuid` is the cluster's.
   void Keep(const std::string& uuid, const KeptBound& bound);
 
-  // Whether the file certainly has at least, or at most, that bound for the slot.
-  bool Covers(Slot slot, WallMs bound) const;
+  // Whether the file certainly has at least that bound for the same record of the cluster.
+  bool Covers(const std::string& uuid, const KeptBound& least) const;
+  // Whether the file certainly has at most that bound for the slot.
   bool IsAtMost(Slot slot, WallMs bound) const;
 
   // Starts a write that is due, and drops bounds that `now` has passed by `margin`.

@@ -99,7 +99,7 @@ class LeaseAnswer {
   std::atomic<bool> given_{false};
 };
 
-// A living lease, without its secrets.
+// A living lease, or one that has ended and still has its machine id; without its secrets.
 struct LeaseShown {
   uint64_t number = 0;
   std::string name{};
@@ -111,7 +111,7 @@ struct LeaseShown {
 };
 
 struct LeaseCounts {
-  uint64_t held = 0;
+  uint64_t held = 0;  // as shown
   uint64_t granted = 0, renewed = 0, ended = 0;
   uint64_t expired = 0;  // neither renewed nor given back
   uint64_t copies = 0;   // revoked, because two copies of a program renewed them

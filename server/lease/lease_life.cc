@@ -28,8 +28,14 @@ firn::Tick LeaseTable::EndFor(const Lease& lease, Milliseconds ahead) const {
 
 void LeaseTable::Promise(Lease& lease, firn::Tick until, Done done) {
   lease.promised = std::max(lease.promised, until);
-  lease.waiting.push_back({std::move(done), until});
+  AddWaiting(lease, {std::move(done), until});
   Flush(lease);
+}
+
+// A disk that hangs would otherwise collect repetitions without end.
+void LeaseTable::AddWaiting(Lease& lease, Waiting one) {
+  if (lease.waiting.size() < kWaitingMax) return lease.waiting.push_back(std::move(one));
+  Refuse(LeaseVerdict::kLater, "too many requests for this lease", one.done);
 }
 
 // Answers once the disk has a bound at or above everything promised (rule 7).
@@ -37,13 +43,14 @@ void LeaseTable::Flush(Lease& lease) {
   if (lease.waiting.empty()) return;
   const Tenure::Terms& terms = lease.tenure().terms();
   std::vector<Waiting> answers;
-  if (!bounds_.Covers(terms.slot, layout().StartOf(lease.promised))) {
+  const KeptBound least{terms.slot, terms.era, terms.created_zxid,
+                        layout().StartOf(lease.promised)};
+  if (!bounds_.Covers(terms.uuid, least)) {
     bounds_.Keep(terms.uuid, {terms.slot, terms.era, terms.created_zxid, terms.bound});
     if (bounds_.trouble().ok()) return;
     std::swap(answers, lease.waiting);
     for (const Waiting& one : answers) {
-      Refuse(LeaseVerdict::kLater,
-             "the state folder cannot be written: " + bounds_.trouble().message(), one.done);
+      Refuse(LeaseVerdict::kLater, CannotKeep().message, one.done);
     }
     return;
   }
@@ -116,7 +123,8 @@ void LeaseTable::Tick(const KeeperTime& now, Server server) {
 bool LeaseTable::TickLease(Lease& lease) {
   // Rule 6. Before anything else: a bound that has passed ends the claim, too.
   if (lease.granted && now_.id_time >= layout().StartOf(lease.promised)) {
-    if (lease.revoked.empty()) ++counts_.expired;
+    if (!lease.revoked.empty()) return false;
+    ++counts_.expired;
     LogInfo("lease_expired").With("lease", lease.number)
         << lease.title() << " was not renewed in time";
     return false;
@@ -162,7 +170,10 @@ void LeaseTable::Close(const std::string& id, WallMs bound) {
   if (lease->claim->state() != LeaseClaim::State::kHeld || lease->claim->ending()) return;
   const Tenure::Terms& terms = lease->tenure().terms();
   bounds_.Keep(terms.uuid, {terms.slot, terms.era, terms.created_zxid, bound});
-  ended_.push_back({std::move(lease->claim), bound});
+  LeaseShown shown = Shown(*lease);
+  shown.ending = true;
+  shown.trouble = "it has ended, and its machine id is free at " + FormatRfc3339(bound);
+  ended_.push_back({std::move(lease->claim), std::move(shown), bound});
 }
 
 // Rules 6 and 7: a zero nonce lets servers claim the slot although its bound is ahead, so it is
@@ -188,27 +199,31 @@ void LeaseTable::Stop() { stopped_ = true; }
 std::vector<LeaseShown> LeaseTable::List() const {
   std::vector<LeaseShown> shown;
   for (const auto& [id, lease] : leases_) {
-    if (!lease->granted) continue;
-    const Tenure::Terms& terms = lease->tenure().terms();
-    shown.push_back({.number = lease->number,
-                     .name = lease->ask.name,
-                     .machine = terms.machine,
-                     .worker = terms.slot.worker,
-                     .rack = terms.slot.rack,
-                     .from = layout().StartOf(lease->from()),
-                     .until = layout().StartOf(lease->promised),
-                     .bound = terms.bound,
-                     .ending = lease->claim->ending(),
-                     .trouble = lease->revoked.empty() ? lease->claim->reason() : lease->revoked});
+    if (lease->granted) shown.push_back(Shown(*lease));
   }
+  for (const Ended& ended : ended_) shown.push_back(ended.shown);
   std::sort(shown.begin(), shown.end(),
             [](const LeaseShown& a, const LeaseShown& b) { return a.number < b.number; });
   return shown;
 }
 
+LeaseShown LeaseTable::Shown(const Lease& lease) const {
+  const Tenure::Terms& terms = lease.tenure().terms();
+  return {.number = lease.number,
+          .name = lease.ask.name,
+          .machine = terms.machine,
+          .worker = terms.slot.worker,
+          .rack = terms.slot.rack,
+          .from = layout().StartOf(lease.from()),
+          .until = layout().StartOf(lease.promised),
+          .bound = terms.bound,
+          .ending = lease.claim->ending(),
+          .trouble = lease.revoked.empty() ? lease.claim->reason() : lease.revoked};
+}
+
 LeaseCounts LeaseTable::counts() const {
   LeaseCounts counts = counts_;
-  counts.held = leases_.size() - claims_under_way();
+  counts.held = leases_.size() - claims_under_way() + ended_.size();
   return counts;
 }
 

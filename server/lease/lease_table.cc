@@ -14,7 +14,6 @@ namespace firn {
 namespace {
 
 constexpr uint64_t kLaterMs = 500;
-constexpr size_t kWaitingMax = 64;  // for one lease
 
 }  // namespace
 
@@ -68,10 +67,7 @@ void LeaseTable::Ask(const LeaseAsk& ask, Done done) {
 
 // Rule 5. Once a program renews, it has the first answer: who asks again is late, or a copy.
 void LeaseTable::AskAgain(Lease& lease, Done done) {
-  if (lease.waiting.size() >= kWaitingMax) {
-    return Refuse(LeaseVerdict::kLater, "too many requests for this token", done);
-  }
-  if (!lease.granted) return lease.waiting.push_back({std::move(done), {}});
+  if (!lease.granted) return AddWaiting(lease, {std::move(done), {}});
   if (!lease.revoked.empty()) return Refuse(LeaseVerdict::kRevoked, lease.revoked, done);
   if (lease.turns.any()) {
     return Refuse(LeaseVerdict::kOutdated,
@@ -93,10 +89,11 @@ LeaseReply LeaseTable::WhyNot() {
   if (stopped_) return Later("this server is stopping; use another one");
   if (!server_.why_not.empty()) return Later(server_.why_not);
   if (session_ == 0) return Later("the registry is unreachable");
-  if (leases_.size() >= options_.leases_max) {
-    return Later(Cat("this server has ", leases_.size(),
+  if (leases_.size() + ended_.size() >= options_.leases_max) {
+    return Later(Cat("this server has ", leases_.size() + ended_.size(),
                      " leases, as many as --leases_max permits; use another one"));
   }
+  if (!bounds_.trouble().ok()) return CannotKeep();
   if (claims_under_way() >= kClaimsMax) {
     return Later(Cat(kClaimsMax, " machine ids are being claimed for other leases"));
   }
@@ -216,6 +213,10 @@ void LeaseTable::Refuse(LeaseVerdict verdict, std::string message, const Done& d
   LeaseReply reply{.verdict = verdict, .message = std::move(message)};
   if (verdict == LeaseVerdict::kLater) reply.retry_after = Later({}).retry_after;
   done(std::move(reply));
+}
+
+LeaseReply LeaseTable::CannotKeep() {
+  return Later("the state folder cannot be written: " + bounds_.trouble().message());
 }
 
 // With jitter: programs that were refused together do not return together.

@@ -42,13 +42,15 @@ struct LeaseOptions {
 //  7. A lease whose slot is lost or another's is revoked. A bound is kept on the disk before a
 //     promise below it (LeaseBounds).
 //  8. A lease whose claim is not renewed any more says so.
-// 10. At most leases_max leases, and kClaimsMax claims under way. kBurst claims begin at once, then
+// 10. At most leases_max leases, including those that were given back until their slots are
+//     released, and kClaimsMax claims under way. kBurst claims begin at once, then
 //     one each kClaimEvery.
 //
 // A state machine, owned by the control thread: Handle, then Tick in a loop.
 class LeaseTable {
  public:
   static constexpr size_t kClaimsMax = 8;
+  static constexpr size_t kWaitingMax = 64;  // requests for one lease
   static constexpr int64_t kBurst = 20;
   static constexpr Milliseconds kClaimEvery{500};
   static constexpr Milliseconds kFirstAhead{15'000};
@@ -105,6 +107,7 @@ class LeaseTable {
   // A lease that has ended, until its slot is released.
   struct Ended {
     std::unique_ptr<LeaseClaim> claim;
+    LeaseShown shown;
     WallMs bound;
     bool asked = false;
   };
@@ -121,6 +124,7 @@ class LeaseTable {
   std::string FaultOf(Milliseconds ahead, WallMs clock) const;
   LeaseReply WhyNot();
   void Promise(Lease& lease, firn::Tick until, Done done);
+  void AddWaiting(Lease& lease, Waiting one);
   void Flush(Lease& lease);
   void Grant(Lease& lease);
   void Revoke(Lease& lease, std::string why);
@@ -128,9 +132,11 @@ class LeaseTable {
   bool TickLease(Lease& lease);
   bool TickEnded(Ended& ended);
   firn::Tick EndFor(const Lease& lease, Milliseconds ahead) const;
+  LeaseShown Shown(const Lease& lease) const;
   LeaseTerms TermsOf(const Lease& lease, firn::Tick until) const;
   void Refuse(LeaseVerdict verdict, std::string message, const Done& done);
   LeaseReply Later(std::string message);
+  LeaseReply CannotKeep();
   size_t claims_under_way() const;
 
   const Layout& layout() const { return options_.claim.layout; }

@@ -9,6 +9,7 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kShowInterval{100};
+constexpr int kPostedMax = 1'000;  // calls that the control thread has not begun
 
 ClaimHooks LogAlarms() {
   ClaimHooks hooks;
@@ -28,7 +29,15 @@ Leases::Leases(LeaseOptions options, ControlLoop& loop, Entropy& entropy, const 
 
 std::shared_ptr<const LeaseAnswer> Leases::Call(LeaseCall call) {
   auto answer = std::make_shared<LeaseAnswer>();
+  if (posted_.fetch_add(1, std::memory_order_relaxed) >= kPostedMax) {
+    posted_.fetch_sub(1, std::memory_order_relaxed);
+    answer->Give({.verdict = LeaseVerdict::kLater,
+                  .message = "too many requests for leases",
+                  .retry_after = Milliseconds(1'000)});
+    return answer;
+  }
   loop_.Post([this, answer, call = std::move(call)] {
+    posted_.fetch_sub(1, std::memory_order_relaxed);
     table_.Handle(call, [answer](LeaseReply reply) { answer->Give(std::move(reply)); });
   });
   return answer;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -35,6 +36,7 @@ class Leases final : public LeaseDesk {
 
  private:
   ControlLoop& loop_;
+  std::atomic<int> posted_ = 0;
   LeaseFile file_;
   LeaseTable table_;  // of the control thread, like the next member
   BootMs show_at_;

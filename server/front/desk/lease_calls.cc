@@ -8,6 +8,10 @@ namespace {
 
 constexpr int32_t kRepeatInMs = 200;
 constexpr Milliseconds kAheadMax{86'400'000};
+// Longer texts would be copied into the queue of the control thread, which refuses them anyway.
+constexpr size_t kTokenBytesMax = 32;
+constexpr size_t kNameBytesMax = 64;
+constexpr size_t kLeaseBytesMax = 640;  // with the server's address in it
 
 // A call whose answer has not come yet, kept with its connection.
 struct LeaseWait final : DoorSession {
@@ -39,8 +43,13 @@ LeaseResult ResultOf(const LeaseReply& reply, const Layout& layout) {
   Die("an unknown verdict on a lease");
 }
 
-Status CheckText(std::string_view name, const std::string& text) {
-  return text.empty() ? Invalid(Cat(name, " is missing")) : Status();
+Status CheckLength(std::string_view name, const std::string& text, size_t bytes_max) {
+  return text.size() > bytes_max ? Invalid(Cat(name, " is longer than ", bytes_max, " bytes"))
+                                 : Status();
+}
+
+Status CheckText(std::string_view name, const std::string& text, size_t bytes_max) {
+  return text.empty() ? Invalid(Cat(name, " is missing")) : CheckLength(name, text, bytes_max);
 }
 
 // Times that no clock shows would overflow sums.
@@ -102,18 +111,20 @@ std::optional<LeaseResult> LeaseCalls::WhyNot(const DoorCall& door) {
 
 Status LeaseCalls::Check(const LeaseCall& call) {
   if (const auto* ask = std::get_if<LeaseAsk>(&call)) {
-    FIRN_TRY(CheckText("token", ask->token));
-    FIRN_TRY(CheckText("name", ask->name));
+    FIRN_TRY(CheckText("token", ask->token, kTokenBytesMax));
+    FIRN_TRY(CheckText("name", ask->name, kNameBytesMax));
     if (ask->rack.value_or(0) > UINT16_MAX) return Invalid("there is no such rack");
     return CheckTimes(ask->clock, ask->ahead);
   }
   if (const auto* renewal = std::get_if<LeaseRenewal>(&call)) {
-    FIRN_TRY(CheckText("lease", renewal->lease));
-    FIRN_TRY(CheckText("turn", renewal->turn));
+    FIRN_TRY(CheckText("lease", renewal->lease, kLeaseBytesMax));
+    FIRN_TRY(CheckText("turn", renewal->turn, kTokenBytesMax));
+    FIRN_TRY(CheckLength("acknowledged", renewal->acknowledged, kTokenBytesMax));
     return CheckTimes(renewal->clock, renewal->ahead);
   }
   const auto& end = std::get<LeaseEnd>(call);
-  FIRN_TRY(CheckText("lease", end.lease));
+  FIRN_TRY(CheckText("lease", end.lease, kLeaseBytesMax));
+  FIRN_TRY(CheckLength("turn", end.turn, kTokenBytesMax));
   // A program that has used nothing reports the tick before its first.
   const bool valid = !end.used || (*end.used >= Tick(-1) && *end.used <= Tick(INT64_MAX / 2));
   return valid ? Status() : Invalid("used_tick is not a tick");

@@ -225,7 +225,8 @@ void DescribeRefused(const ServerReport& report, MetricsPage& page) {
 }  // namespace
 
 void Describe(const LeaseCounts& counts, MetricsPage& page) {
-  page.Gauge("firn_leases", "Machine ids that this server has leased to programs.",
+  page.Gauge("firn_leases",
+             "Machine ids that this server has leased to programs, until each is released.",
              static_cast<double>(counts.held));
   const auto add = [&](const char* event, uint64_t times) {
     page.Counter("firn_leases_total", "Leases of machine ids, by what became of them.", times,

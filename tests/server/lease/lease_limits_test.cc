@@ -193,6 +193,53 @@ TEST_F(LeaseTest, GrantsAtMostLeasesMax) {
   EXPECT_EQ(server->Ask(3)->verdict(), LeaseVerdict::kLater);
 }
 
+// A lease that was given back without a use has its machine id until its end, and counts until
+// then.
+TEST_F(LeaseTest, CountsAndShowsEndedLeasesUntilTheirMachineIdsAreFree) {
+  LeaseOptions options = LeasesOf("s");
+  options.leases_max = 1;
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  EXPECT_EQ(server->End(Grant(*server, 1).lease, 0)->verdict(), LeaseVerdict::kEnded);
+  Run(Milliseconds(2'000), *server);
+  EXPECT_EQ(server->Ask(2)->verdict(), LeaseVerdict::kLater);
+  EXPECT_EQ(server->table().counts().held, 1u);
+  ASSERT_EQ(server->table().List().size(), 1u);
+  EXPECT_NE(server->table().List()[0].trouble.find("it has ended"), std::string::npos);
+  Run(Milliseconds(20'000), *server);
+  EXPECT_TRUE(server->table().List().empty());
+  EXPECT_EQ(server->table().counts().held, 0u);
+  Grant(*server, 2);
+}
+
+// A disk that hangs does not collect the repetitions of one renewal.
+TEST_F(LeaseTest, KeepsAtMostSomeRequestsOfOneLease) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Run(Milliseconds(5'000), *server);
+  lease_disk_.stalled = true;
+  std::vector<std::shared_ptr<Replied>> all;
+  for (size_t i = 0; i < LeaseTable::kWaitingMax + 1; ++i) {
+    all.push_back(server->Renew(lease.lease, 1, 0));
+  }
+  EXPECT_FALSE(all.front()->reply);
+  EXPECT_EQ(all.back()->verdict(), LeaseVerdict::kLater);
+  lease_disk_.stalled = false;
+  Run(Milliseconds(1'000), *server);
+  EXPECT_EQ(all.front()->verdict(), LeaseVerdict::kGranted);
+}
+
+// No machine id is claimed for a promise that cannot be kept.
+TEST_F(LeaseTest, ClaimsNothingWhileTheDiskCannotBeWritten) {
+  auto server = StartServer();
+  lease_disk_.fails = true;
+  server->Ask(1);
+  Run(Milliseconds(2'000), *server);
+  const auto refused = server->Ask(2);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
+  EXPECT_NE(refused->reply->message.find("no space on the disk"), std::string::npos);
+}
+
 TEST_F(LeaseTest, GrantsNoneWithoutLeasesMaxOrWithLongTicks) {
   LeaseOptions options = LeasesOf("s");
   options.leases_max = 0;

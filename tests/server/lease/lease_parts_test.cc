@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "registry/state/kept_bounds.h"
+#include "server/lease/lease_bounds.h"
 #include "server/lease/lease_id.h"
 #include "server/lease/lease_turns.h"
 
@@ -42,6 +43,35 @@ TEST(LeaseTurnsTest, DistinguishesSuccessorRepetitionAndCopy) {
   turns.Accept("b");
   EXPECT_EQ(turns.Judge("a", ""), Kind::kOutdated);
   EXPECT_EQ(turns.Judge("c", "a"), Kind::kCopied);
+}
+
+// Completes each write at once.
+class EagerMemory final : public LeaseMemory {
+ public:
+  void Keep(std::string, Kept done) override { done({}); }
+};
+
+TEST(LeaseBoundsTest, CoversOnlyTheSameRecordOfTheSameCluster) {
+  EagerMemory memory;
+  LeaseBounds bounds(memory, {});
+  const KeptBound bound{{0, 5}, Nonce(1, 2), 77, WallMs(10'000)};
+  bounds.Keep("a", bound);
+  EXPECT_FALSE(bounds.Covers("a", bound)) << "not written yet";
+  bounds.Tick(BootMs(1), WallMs(1'000), Milliseconds(0));
+  EXPECT_TRUE(bounds.Covers("a", bound));
+  EXPECT_FALSE(bounds.Covers("b", bound));
+  KeptBound other = bound;
+  other.created_zxid = 78;
+  EXPECT_FALSE(bounds.Covers("a", other));
+  other = bound;
+  other.era = Nonce(1, 3);
+  EXPECT_FALSE(bounds.Covers("a", other));
+  other = bound;
+  other.slot.worker = 6;
+  bounds.Keep("b", other);
+  bounds.Tick(BootMs(1'000), WallMs(1'000), Milliseconds(0));
+  EXPECT_TRUE(bounds.Covers("b", other));
+  EXPECT_FALSE(bounds.Covers("b", bound)) << "it was another cluster's";
 }
 
 TEST(KeptBoundsTest, ReadsBackAsWritten) {
