@@ -219,7 +219,8 @@ class WipeOutageDrill : public WipeDrill {
   }
   // Whether an error reports the loss of the registry's data, the only thing that happened.
   static bool IsOfTheLoss(const std::string& alarm) {
-    static constexpr std::array<std::string_view, 3> kWords{"root node", "firn restore", "frozen"};
+    static constexpr std::array<std::string_view, 4> kWords{"root node", "firn restore", "frozen",
+                                                            "its node is missing"};
     return std::ranges::any_of(
         kWords, [&](std::string_view word) { return alarm.find(word) != alarm.npos; });
   }

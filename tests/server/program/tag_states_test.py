@@ -76,6 +76,7 @@ class TagStatesTest(walk.Walk):
         self.init()
         self.firn("tags", "create", "order", "strategy=segment", "start=1")
         server = self.start()
+        self.await_ready(server)  # with a machine id, which a segment tag does not need
         self.await_ready(server, "order")
         os.remove(self.node())
         self.compare("no_root", server, "order", default=200)
