@@ -96,6 +96,7 @@ const std::vector<DrillScenario>& DrillScenarios() {
       {"ensemble", "ZooKeeper's leader killed; the whole ensemble killed and restarted", false},
       {"failover", "a database's replica is promoted behind its primary", false},
       {"holder", "a holder paused beyond its session; state folder or registry copied", false},
+      {"lease", "programs under leased machine ids; servers and ZooKeeper killed or paused", false},
       {"locked_ensemble", "ZooKeeper through stunnel, which ends; its leader killed", false},
       {"loss", "ZooKeeper reset to a backup, or wiped, under live holders", false},
       {"network", "lost answers to a renewal and a claim; an expired session", false},
