@@ -101,6 +101,8 @@ TEST_P(ThriftLeasesTest, RefusesInvalidRequestsBeforeTheDesk) {
   };
   expect_bad(with([](auto& ask) { ask.token.clear(); }), "token is missing");
   expect_bad(with([](auto& ask) { ask.name.clear(); }), "name is missing");
+  expect_bad(with([](auto& ask) { ask.token.assign(33, 'a'); }), "token is longer than 32 bytes");
+  expect_bad(with([](auto& ask) { ask.name.assign(65, 'a'); }), "name is longer than 64 bytes");
   expect_bad(with([](auto& ask) { ask.__set_rack(-1); }), "there is no such rack");
   expect_bad(with([](auto& ask) { ask.__set_ahead_ms(-1); }), "ahead_ms is negative");
   expect_bad(with([](auto& ask) { ask.__set_ahead_ms(INT32_MAX); }), "ahead_ms is more than a day");
@@ -130,8 +132,15 @@ TEST_P(ThriftLeasesTest, RefusesInvalidRenewalsAndReleasesBeforeTheDesk) {
   expect_bad(Renew(renewal), renewed, "lease is missing");
   renewal.__set_lease("secret");
   expect_bad(Renew(renewal), renewed, "turn is missing");
+  renewal.__set_turn(std::string(33, 'a'));
+  expect_bad(Renew(renewal), renewed, "turn is longer than 32 bytes");
+  renewal.__set_turn("turn");
+  renewal.__set_acknowledged(std::string(33, 'a'));
+  expect_bad(Renew(renewal), renewed, "acknowledged is longer than 32 bytes");
   wire::LeaseEnd end;
   expect_bad(Release(end), released, "lease is missing");
+  end.__set_lease(std::string(641, 'a'));
+  expect_bad(Release(end), released, "lease is longer than 640 bytes");
   end.__set_lease("secret");
   for (const int64_t used : {INT64_MIN, int64_t{-2}, INT64_MAX}) {
     end.__set_used_tick(used);
