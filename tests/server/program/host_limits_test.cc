@@ -194,6 +194,15 @@ class IdlePeersTest : public testing::TestWithParam<bool> {
         [](wire::IdServiceClient& client) { client.send_getIds("default", 10'000); });
     return front::ThriftCalls::WithLength(call.substr(4) + std::string(60'000, '\0'));
   }
+  // Whether the peer gets all ids. Asks again after a refusal, as a busy machine causes them.
+  static bool GetsAll(front::RawPeer& peer, const std::string& request) {
+    return Eventually(kPatience, [&] {
+      if (!peer.Send(request)) return false;
+      size_t length = 0;
+      for (const char byte : peer.Receive(4)) length = length * 256 + static_cast<uint8_t>(byte);
+      return peer.Receive(length).size() == length && length > 80'000;
+    });
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Tls, IdlePeersTest, testing::Bool());
@@ -217,8 +226,7 @@ TEST_P(IdlePeersTest, HoldNoBuffersOfTheirLargeRequests) {
   std::deque<front::RawPeer> peers;
   for (int64_t i = 0; i < peers_wanted; ++i) {
     auto& peer = peers.emplace_back(static_cast<uint16_t>(server.port()), "127.0.0.1", client);
-    ASSERT_TRUE(peer.Send(request)) << i;
-    ASSERT_EQ(peer.Receive(80'000).size(), 80'000u) << i;
+    ASSERT_TRUE(GetsAll(peer, request)) << i;
   }
   const auto above = [&] { return server.ResidentKib() - before; };
   const int64_t permitted = 8 * 1024 + peers_wanted * (client != nullptr ? 19 : 7);
