@@ -14,8 +14,8 @@ type testLease struct {
 	turn  string // the last accepted one
 }
 
-// testServer has the rules of a server for tokens and turns. `say` replaces its next answers: nil is no replacement.
-// `after` replaces those that it gives after it has acted.
+// testServer has the rules of a server for tokens and turns. `say` replaces its next answers, unless nil.
+// `after` does so after the request has taken effect, as a lost answer does.
 type testServer struct {
 	address string
 	world   *leaseWorld

@@ -28,7 +28,8 @@ Status CheckFormat(int64_t format) {
                      PrintCommand(PrintedCommand::kInit)));
 }
 
-// Empty for the lease of another claim. One that cannot be read is ignored: nothing depends on it.
+// Empty for the lease of another claim, and for one that cannot be read: the claim does not depend
+// on it.
 std::optional<SlotLease> LeaseIn(const Json* member, const Nonce& holder) {
   if (member == nullptr) return std::nullopt;
   SlotLease lease;

@@ -84,7 +84,7 @@ final class LeaseWire {
           ? "the fields of its ids overlap" : null;
     }
 
-    /** Returns whether these terms can extend that lease: only the interval, and what is said about it, may differ. */
+    /** Returns whether these terms can extend that lease: only the interval, its renewal time and `ending` may differ. */
     boolean extend(Terms before) {
       return lease.equals(before.lease) && machine == before.machine && baseBits == before.baseBits
           && tickShift == before.tickShift && sequenceShift == before.sequenceShift
