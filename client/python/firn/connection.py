@@ -102,7 +102,8 @@ class Io(abc.ABC):
     @abc.abstractmethod
     async def connect(self, address: str, host: str, port: int, tls: Optional[TlsContexts],
                       until: float) -> Connection:
-        """Returns a connection to the address of the host, or raises OSError or AttemptFailed."""
+        """Returns a connection to the address of the host, or raises OSError or AttemptFailed. With port 0, the
+        address is the path of a Unix socket."""
 
 
 def connect_failure(fault: OSError) -> AttemptFailed:

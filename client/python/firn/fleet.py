@@ -12,10 +12,9 @@ from .choice import less_busy, subset
 from .connection import Connection, Io
 from .errors import AttemptFailed, End, Reason
 from .health import IN_A_ROW, RetryBudget
-from .options import Options
+from .options import Options, split_address
 from .protocol import Entry, ServerList, State, Status
-from .server import FIT, LOOK_AGAIN_S, NAMES, NEVER, QUARANTINED, RESTING, SeenServer, Server
-from .server import is_number, remember
+from .server import FIT, LOOK_AGAIN_S, NAMES, NEVER, QUARANTINED, RESTING, SeenServer, Server, remember
 from .view import Counters
 
 _NO_ADVICE_S = 0.1
@@ -46,7 +45,7 @@ class Fleet:
 
     def made(self, address: str) -> Server:
         server = Server(address, self._io.room(self._options.connections_max))
-        server.tls = self._options.tls is not None
+        server.tls = self._options.tls is not None and server.port != 0
         return server
 
     # --- the list ---------------------------------------------------------------------------------
@@ -75,9 +74,10 @@ class Fleet:
 
     def _merge(self, entry: Entry, before: dict[str, Server]) -> None:
         try:
-            server = before.get(entry.address) or self.made(entry.address)
+            split_address(entry.address)
         except ValueError:
             return
+        server = before.get(entry.address) or self.made(entry.address)
         server.rack, server.weight, server.online = entry.rack, entry.weight, entry.online
         server.state, server.tls = entry.state, bool(entry.tls or self._options.tls)
         server.last_resort = server.draining = server.quarantined = server.foreign = False
@@ -376,7 +376,7 @@ class Fleet:
         """Returns the servers whose names must be resolved: without an address, or failing."""
         now = time.monotonic()
         with self.lock:
-            names = [one for one in self.servers.values() if not is_number(one.host)
+            names = [one for one in self.servers.values() if one.has_name()
                      and now >= one.resolve_at and (not one.addresses or one.health.ill)]
             for server in names:
                 server.resolve_at = now + 2

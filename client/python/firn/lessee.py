@@ -4,34 +4,39 @@ from __future__ import annotations
 
 import random
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Callable, Optional, Union
 
 from . import lease_terms
 from .ask import Ask
 from .errors import AttemptFailed, Closed, End, LeaseFault, LeaseRefused, NoLease, Reason
 from .leased_ids import LeasedIds, start_ms, utc
-from .options import split_address
 from .protocol import LeaseTerms
 
 _TURN_MAX_S = 1.0          # between two looks at the clocks
 _RENEW_LEAST_S = 0.1
 _GRANT_PAUSE_S = 2.0       # between a lease and the request for another
 _RETRY_S = (0.2, 2.0)
+_RETRY_PART = 12           # of the interval: the longest wait after a failure
+_RETRY_MAX_LEAST_S = 0.1
+_ADVICE_MAX_S = 10.0       # of a server, to wait
+_HOPS_MAX = 2              # of one request, from one server to another that has the lease
 _GRANT_REPEATS = 1         # at the server that may have granted the lease, before another one is asked
 _RELEASES_MAX = 4
-_ENDED_THERE = (LeaseFault.UNKNOWN_LEASE, LeaseFault.NO_LEASES, LeaseFault.OTHER)
+_ENDED_THERE = (LeaseFault.UNKNOWN_LEASE, LeaseFault.NO_LEASES, LeaseFault.OTHER)  # it extends the lease no further
 _MAY_BE_DONE = (End.TIMEOUT, End.CLOSED, End.BROKEN)
 
 
 class Backoff:
-    """The wait after a failure: doubles with each one. Up to half of it is random."""
+    """The wait after a failure: doubles with each one, and up to half of it is random. The longest one is a twelfth of
+    the interval, but at least 100 ms, and at most 2 s."""
 
-    def __init__(self) -> None:
-        self._next_s = _RETRY_S[0]
+    def __init__(self, interval_ms: int) -> None:
+        self._most_s = min(max(interval_ms / 1000 / _RETRY_PART, _RETRY_MAX_LEAST_S), _RETRY_S[1])
+        self._next_s = min(_RETRY_S[0], self._most_s)
 
     def next(self) -> float:
-        wait_s, self._next_s = self._next_s, min(2 * self._next_s, _RETRY_S[1])
+        wait_s, self._next_s = self._next_s, min(2 * self._next_s, self._most_s)
         return wait_s * random.uniform(0.5, 1.0)
 
 
@@ -42,11 +47,11 @@ class Grant:
 
     token: str
     send_at: float
+    backoff: Backoff
     tried: list[str]  # servers that are asked again only after all others
     holder: str = ""
     repeats: int = 0
     advice_s: float = 0.0
-    backoff: Backoff = field(default_factory=Backoff)
 
 
 @dataclass
@@ -55,22 +60,23 @@ class Renewal:
 
     turn: str
     send_at: float
-    redirected: bool = False
-    backoff: Backoff = field(default_factory=Backoff)
+    backoff: Backoff
+    hops: int = 0
 
 
 @dataclass
 class Release:
-    """The end of a lease whose ids are closed."""
+    """The end of a lease whose ids are closed, or of which none was issued."""
 
     lease: str
     server: str
+    granted_by: str
     turn: str
     used_tick: int
     useless_at_ms: int  # id clock: the lease has ended by itself
     send_at: float
-    redirected: bool = False
-    backoff: Backoff = field(default_factory=Backoff)
+    backoff: Backoff
+    hops: int = 0
 
 
 Request = Union[Grant, Renewal, Release]
@@ -82,6 +88,7 @@ class Held:
 
     terms: LeaseTerms
     server: str
+    granted_by: str           # address of the server, as the grant named it
     acknowledged: str = ""    # turn of the last answer
     end_ms: int = 0           # id clock
     replace_at_ms: int = 0    # id clock: another lease is requested
@@ -106,25 +113,31 @@ class Lessee:
 
     1. A grant is repeated with its token until a server answers: a lost answer costs nothing.
     2. A renewal has a fresh turn, which is repeated until it is answered, and shows the turn that was answered last. A
-       copy of this process cannot show both.
+       copy of this process cannot show both. If several requests are due, a renewal is sent first.
     3. The lease is used until its end, whatever servers answer, with one exception: when the server has revoked it, the
        ids are closed at once.
-    4. When a third of the interval is left, another lease is requested, from another server if there is one. It replaces
-       the first, and continues in a later tick.
-    5. A lease that was replaced is released: first its ids are closed, then its highest used tick is read."""
+    4. When a third of the interval is left, another lease is requested, from another server if there is one; at once when
+       the server extends the lease no further. It replaces the first, and continues in a later tick.
+    5. A lease that was replaced is released: first its ids are closed, then its highest used tick is read. A lease that
+       cannot be used is released at once.
+    6. A lease's id is secret. It is sent only to servers in the list, to the one that granted the lease, and to the one that
+       the grant named."""
 
     def __init__(self, name: str, ahead_ms: int, rack: Optional[int], ids: LeasedIds,
-                 pick: Callable[[list[str]], Optional[str]], on_lost: Optional[Callable[[str], None]],
-                 boot_s: Callable[[], float], wall_ms: Callable[[], int],
+                 pick: Callable[[list[str]], Optional[str]], knows: Callable[[str], bool],
+                 on_lost: Optional[Callable[[str], None]], boot_s: Callable[[], float], wall_ms: Callable[[], int],
                  draw: Callable[[], str] = lambda: secrets.token_hex(16)) -> None:
-        """`pick` returns a usable server that is not in the list, or None."""
+        """`pick` returns a usable server that is not among those given, or None. `knows` returns whether the list of servers
+        has an address."""
         self._name, self._ahead_ms, self._rack, self._ids = name, ahead_ms, rack, ids
-        self._pick, self._on_lost, self._boot_s, self._wall_ms, self._draw = pick, on_lost, boot_s, wall_ms, draw
+        self._pick, self._knows, self._on_lost = pick, knows, on_lost
+        self._boot_s, self._wall_ms, self._draw = boot_s, wall_ms, draw
         self._held: Optional[Held] = None
         self._grant: Optional[Grant] = None
         self._renewal: Optional[Renewal] = None
         self._releases: list[Release] = []
         self._last_server = ""
+        self._interval_ms = ahead_ms  # that a server gave last, at most `ahead_ms`; before that, `ahead_ms`
         self._grant_not_before = 0.0
         self._stopping = False
         self.next_at = 0.0  # boot clock: when `due` is to be called, at the latest
@@ -140,8 +153,9 @@ class Lessee:
         self.next_at = now + _TURN_MAX_S
         self._plan(now, time_ms)
         self._releases = [one for one in self._releases if one.useless_at_ms > time_ms]
-        planned = [one for one in (self._grant, self._renewal, *self._releases) if one is not None]
-        for request in sorted(planned, key=lambda one: one.send_at):
+        for request in (self._renewal, self._grant, *self._releases):
+            if request is None:
+                continue
             if request.send_at <= now:
                 order = self._order(request, now)
                 if order is not None:
@@ -157,12 +171,11 @@ class Lessee:
         if request is self._grant:
             self._granted(self._grant, order.address, outcome)
         elif request is self._renewal:
-            self._renewed(self._renewal, outcome)
+            self._renewed(self._renewal, order.address, outcome)
         elif isinstance(request, Release):
             self._released(request, outcome)
         elif isinstance(request, Grant) and isinstance(outcome, LeaseTerms):  # the generator was closed meanwhile
-            self._release(Held(outcome, outcome.server, end_ms=start_ms(outcome, outcome.until_tick)),
-                          outcome.from_tick - 1)
+            self._give_back(outcome, order.address)
 
     def stop(self) -> None:
         """Closes the ids for good, and requests the end of the lease."""
@@ -184,14 +197,15 @@ class Lessee:
                 self._lose(f"the lease of machine id {held.terms.machine} ended at "
                            f"{utc(held.end_ms):%Y-%m-%d %H:%M:%S} UTC, and no server extended it")
             if held.renewable and not self._renewal and now >= held.renew_at:
-                self._renewal = Renewal(self._draw(), now)
+                self._renewal = Renewal(self._draw(), now, Backoff(self._interval_ms))
             if held.renewable and not self._renewal:
                 self.next_at = min(self.next_at, held.renew_at)
             if time_ms < held.end_ms:
                 self.next_at = min(self.next_at, now + (held.end_ms - time_ms) / 1000)
         wants = not self._stopping and (held is None or time_ms >= held.replace_at_ms)
         if wants and not self._grant and now >= self._grant_not_before:
-            self._grant = Grant(self._draw(), now, [self._last_server] if self._last_server else [])
+            tried = [self._last_server] if self._last_server else []
+            self._grant = Grant(self._draw(), now, Backoff(self._interval_ms), tried)
 
     def _order(self, request: Request, now: float) -> Optional[Order]:
         if isinstance(request, Grant):
@@ -226,20 +240,22 @@ class Lessee:
                 used_tick = self._ids.adopt(outcome)
             except ValueError as fault:
                 self._ids.trouble = f"{address} granted a lease that cannot be used: {fault}"
+                self._give_back(outcome, address)
                 grant.token, grant.holder = self._draw(), ""  # this token would get the same lease
                 grant.tried.append(address)
                 grant.send_at = now + grant.backoff.next()
                 return
-            self._hold(outcome, used_tick, now)
+            self._hold(outcome, address, used_tick, now)
             return
         failure = outcome if outcome is not None else AttemptFailed(End.BROKEN, "it returned no lease")
-        grant.advice_s = max(grant.advice_s, failure.retry_after_ms / 1000)
+        advice_s = self._advice_s(failure, self._held.end_ms if self._held else 0)
+        grant.advice_s = max(grant.advice_s, advice_s)
         may_be_done = failure.end in _MAY_BE_DONE or failure.reason is Reason.NOT_READY
         if may_be_done and not failure.lacks_method:
             grant.repeats = grant.repeats + 1 if grant.holder == address else 1
             grant.holder = address
             if grant.repeats <= _GRANT_REPEATS:
-                grant.send_at = now + max(grant.backoff.next(), failure.retry_after_ms / 1000)
+                grant.send_at = now + max(grant.backoff.next(), advice_s)
                 return
         elif isinstance(failure, LeaseRefused):
             grant.token, grant.holder = self._draw(), ""  # such as: a copy of this process has renewed the lease
@@ -248,12 +264,13 @@ class Lessee:
         grant.tried.append(address)
         grant.send_at = now
 
-    def _hold(self, terms: LeaseTerms, used_tick: int, now: float) -> None:
+    def _hold(self, terms: LeaseTerms, address: str, used_tick: int, now: float) -> None:
         """Replaces the lease before, whose ids are closed."""
         if self._held and self._held.known:
             self._release(self._held, used_tick)
         self._renewal = self._grant = None
-        self._held, self._last_server = Held(terms, terms.server), terms.server
+        self._last_server = self._home(terms, address)
+        self._held = Held(terms, self._last_server, terms.server)
         self._grant_not_before = now + _GRANT_PAUSE_S
         self._schedule(self._held, terms, now)
 
@@ -261,19 +278,21 @@ class Lessee:
         """Sets the times of the lease after an answer."""
         held.terms, held.end_ms = terms, start_ms(terms, terms.until_tick)
         left_ms = max(0, held.end_ms - self._ids.now_ms())
+        if left_ms > 0:
+            self._interval_ms = min(left_ms, self._ahead_ms)
         held.replace_at_ms = held.end_ms - left_ms // 3
         held.renew_at = now + max(min(terms.renew_in_ms, left_ms // 3) / 1000, _RENEW_LEAST_S)
         held.renewable = not terms.ending
         held.expired = held.expired and left_ms == 0
 
-    def _renewed(self, renewal: Renewal, outcome: Union[LeaseTerms, AttemptFailed, None]) -> None:
+    def _renewed(self, renewal: Renewal, address: str, outcome: Union[LeaseTerms, AttemptFailed, None]) -> None:
         held, now = self._held, self._boot_s()
         assert held is not None
         if isinstance(outcome, LeaseTerms):
             fault = lease_terms.fault_of_renewal(outcome, held.terms)
             if fault is None:
                 self._ids.extend(outcome.until_tick)
-                held.acknowledged, held.server, self._renewal = renewal.turn, outcome.server, None
+                held.acknowledged, held.server, self._renewal = renewal.turn, self._home(outcome, address), None
                 self._schedule(held, outcome, now)
                 if self._grant and not self._grant.holder and held.renewable:
                     self._grant = None  # no server can have granted it
@@ -288,25 +307,35 @@ class Lessee:
             self._lose(why)
         elif isinstance(outcome, AttemptFailed) and (outcome.lacks_method or (
                 isinstance(outcome, LeaseRefused) and outcome.fault in _ENDED_THERE)):
-            held.renewable = held.known = False
-            held.replace_at_ms, self._renewal = 0, None
+            held.known = not (isinstance(outcome, LeaseRefused) and outcome.fault is LeaseFault.UNKNOWN_LEASE)
+            held.renewable, held.replace_at_ms, self._renewal = False, 0, None
+            if self._grant and not self._grant.holder:
+                self._grant.send_at = now  # a server answers again
         elif not self._redirected(held, renewal, outcome):
-            advice_s = outcome.retry_after_ms / 1000 if outcome else 0.0
+            advice_s = self._advice_s(outcome, held.end_ms) if outcome else 0.0
             renewal.send_at = now + max(renewal.backoff.next(), advice_s)
 
-    @staticmethod
-    def _redirected(lease: Union[Held, Release], request: Union[Renewal, Release],
+    def _redirected(self, lease: Union[Held, Release], request: Union[Renewal, Release],
                     outcome: Optional[AttemptFailed]) -> bool:
-        """Follows the name of another server. Returns whether it is to be asked at once: the first time."""
+        """Returns whether another server that has the lease is to be asked at once."""
         if not isinstance(outcome, LeaseRefused) or outcome.fault is not LeaseFault.ANOTHER_SERVERS:
             return False
-        try:
-            split_address(outcome.server)
-        except ValueError:
+        known = self._knows(outcome.server) or outcome.server == lease.granted_by
+        if not known or request.hops == _HOPS_MAX:
             return False
         lease.server = outcome.server
-        before, request.redirected = request.redirected, True
-        return not before
+        request.hops += 1
+        return True
+
+    def _home(self, terms: LeaseTerms, address: str) -> str:
+        """Returns the server to ask next about a lease, of which the server at this address has sent the terms."""
+        return terms.server if self._knows(terms.server) else address
+
+    def _advice_s(self, failure: AttemptFailed, end_ms: int) -> float:
+        """Returns how long a server asks to wait. A mistaken one must not prevent the renewal of a lease that ends then."""
+        left_s = (end_ms - self._ids.now_ms()) / 1000
+        advice_s = min(failure.retry_after_ms / 1000, _ADVICE_MAX_S)
+        return min(advice_s, left_s / 2) if left_s > 0 else advice_s
 
     def _released(self, release: Release, outcome: Union[LeaseTerms, AttemptFailed, None]) -> None:
         again = isinstance(outcome, AttemptFailed) and not outcome.lacks_method and (
@@ -317,12 +346,27 @@ class Lessee:
             return
         assert isinstance(outcome, AttemptFailed)
         if not self._redirected(release, release, outcome):
-            release.send_at = self._boot_s() + max(release.backoff.next(), outcome.retry_after_ms / 1000)
+            advice_s = self._advice_s(outcome, release.useless_at_ms)
+            release.send_at = self._boot_s() + max(release.backoff.next(), advice_s)
 
     def _release(self, held: Held, used_tick: int) -> None:
         turn = self._renewal.turn if self._renewal and held is self._held else held.acknowledged
+        self._add_release(held.terms, held.server, held.granted_by, turn, used_tick, held.end_ms)
+
+    def _give_back(self, terms: LeaseTerms, address: str) -> None:
+        """Releases a lease of which no id was issued. Its terms may be wrong: an end that has passed, or is more than
+        `ahead` away, is ignored."""
+        if terms.lease:
+            time_ms, end_ms = self._ids.now_ms(), start_ms(terms, terms.until_tick)
+            latest_ms = time_ms + self._ahead_ms
+            self._add_release(terms, self._home(terms, address), terms.server, "", max(terms.from_tick, 0) - 1,
+                              end_ms if time_ms < end_ms < latest_ms else latest_ms)
+
+    def _add_release(self, terms: LeaseTerms, server: str, granted_by: str, turn: str, used_tick: int,
+                     useless_at_ms: int) -> None:
         self._releases = self._releases[1 - _RELEASES_MAX:]
-        self._releases.append(Release(held.terms.lease, held.server, turn, used_tick, held.end_ms, self._boot_s()))
+        self._releases.append(Release(terms.lease, server, granted_by, turn, used_tick, useless_at_ms, self._boot_s(),
+                                      Backoff(self._interval_ms)))
 
     def _lose(self, why: str) -> None:
         if self._on_lost:

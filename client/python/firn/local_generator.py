@@ -25,7 +25,7 @@ _ATTEMPT_MS = 2_000  # a claim needs several answers of the registry
 _CLOSE_S = 1.0
 _DEFECT_S = 1.0
 _SOON_S = 0.02
-_AHEAD_MS = (1_000, 86_400_000)
+_AHEAD_MS = (2_000, 86_400_000)
 
 
 class LocalGenerator:
@@ -46,9 +46,9 @@ class LocalGenerator:
         """Waits for the first lease, for at most `timeout_ms`, and raises NoLease if no server grants one.
 
         `client` is a firn.Client or a firn.aio.Client; the generator has its options, and connections of its own.
-        `name` is shown to operators. `ahead_ms` is the length of the interval: the longest outage of all servers that
-        the generator survives. `on_lost` is called with a sentence when a lease was revoked, or has ended without a
-        successor. It runs on the generator's thread, and must return soon."""
+        `name` is shown to operators. `ahead_ms` is the length of the interval, 2,000 to 86,400,000: the longest outage of
+        all servers that the generator survives. `on_lost` is called with a sentence when a lease was revoked, or has ended
+        without a successor. It runs on the generator's thread, and must return soon."""
         fault = lease_terms.fault_of_name(name)
         if not _AHEAD_MS[0] <= ahead_ms <= _AHEAD_MS[1]:
             fault = f"ahead_ms is {ahead_ms}; it must be {_AHEAD_MS[0]} to {_AHEAD_MS[1]}"
@@ -112,7 +112,7 @@ class _Runner:
         self._ids, self._process = ids, os.getpid()
         self._engine = Engine(options, ThreadIo())
         self._others: dict[str, Server] = {}  # servers that are not in the list
-        self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, on_lost,
+        self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, self._knows, on_lost,
                               _boot_s, lambda: time.time_ns() // 1_000_000)
         self._changed = threading.Condition()
         self._stopping = False
@@ -183,6 +183,11 @@ class _Runner:
             return None
         fleet.give_back(server)
         return server.address
+
+    def _knows(self, address: str) -> bool:
+        fleet = self._engine.fleet
+        with fleet.lock:
+            return address in fleet.servers
 
     def _send(self, order: Order) -> Optional[LeaseTerms]:
         server = self._server(order.address)

@@ -39,15 +39,18 @@ class LoopIo(Io):
 
     async def connect(self, address: str, host: str, port: int, tls: Optional[TlsContexts],
                       until: float) -> Connection:
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        family = socket.AF_UNIX if port == 0 else socket.AF_INET6 if ":" in address else socket.AF_INET
         made = socket.socket(family, socket.SOCK_STREAM)
         connection = LoopConnection(self.loop)
         try:
             made.setblocking(False)
-            await self._in_time(self.loop.sock_connect(made, (address, port)), until)
+            await self._in_time(self.loop.sock_connect(made, (address, port) if port else address), until)
             if tls:
                 return await self._secured(connection, made, host, tls, until)
-            await self.loop.create_connection(lambda: connection.protocol, sock=made)
+            if port:
+                await self.loop.create_connection(lambda: connection.protocol, sock=made)
+            else:
+                await self.loop.create_unix_connection(lambda: connection.protocol, sock=made)
             return connection
         except BaseException:
             connection.close()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from dataclasses import dataclass
 from typing import Callable, Collection, Literal, Optional, Sequence
 
 from .errors import printable
+
+_UNIX = "unix:"
+_UNIX_PATH_MAX = 107  # bytes, in Linux
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class LocalTag:
 class Options:
     """The options of a Client. A value out of range is a ValueError that names every fault."""
 
-    servers: str                          # firn://seed,seed or list://host:port,host:port
+    servers: str                          # firn://seed,seed or list://host:port,unix:/path
     cluster_uuid: str = ""                # empty: that of the first server that answers
     rack: Optional[int] = None            # use servers of this rack while one is healthy
     on_failure: Literal["failover", "failfast"] = "failover"  # failfast: return the first failure
@@ -108,18 +113,32 @@ class Options:
             raise ValueError(f"servers is '{self.servers}', neither firn://... nor list://...")
         names = list(dict.fromkeys(rest.split(",")))
         for name in names:
-            split_address(name)
+            split_seed(name)
         return names
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of host:port; an IPv6 host has brackets."""
+    """Host and port of host:port; an IPv6 host has brackets. No host is named unix."""
     host, mark, port = address.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-    elif ":" in host:
+    elif ":" in host or address.startswith(_UNIX):
         mark = ""
     if not mark or not host or not port.isdigit() or not 0 < int(port) < 65536 or printable(host) != host:
-        hint = "; only the C++ client connects to Unix sockets" if address.startswith("unix:") else ""
-        raise ValueError(f"'{address}' is not host:port{hint}")
+        raise ValueError(f"'{address}' is not host:port")
     return host, int(port)
+
+
+def split_seed(address: str) -> tuple[str, int]:
+    """Host and port of host:port, or the path of unix:/path and the port 0."""
+    if not address.startswith(_UNIX):
+        return split_address(address)
+    path = address[len(_UNIX):]
+    if not path.startswith("/"):
+        raise ValueError(f"'{printable(address)}': unix: requires an absolute path")
+    if len(os.fsencode(path)) > _UNIX_PATH_MAX or "\0" in path:
+        raise ValueError(f"'{printable(address)}': the path of a Unix socket has at most {_UNIX_PATH_MAX} bytes "
+                         "and no NUL")
+    if not hasattr(socket, "AF_UNIX"):
+        raise ValueError(f"'{printable(address)}': this Python has no Unix sockets; use the server's host and port")
+    return path, 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .connection import Connection, Room
 from .health import Health, Spell
-from .options import split_address
+from .options import split_seed
 from .protocol import State
 
 # In the order of use: servers of a later standing only if none of an earlier one is left.
@@ -39,8 +39,8 @@ class Server:
 
     def __init__(self, address: str, room: Room) -> None:
         self.address = address
-        self.host, self.port = split_address(address)
-        self.addresses: list[str] = [self.host] if is_number(self.host) else []
+        self.host, self.port = split_seed(address)  # of a Unix socket: its path, and 0
+        self.addresses: list[str] = [] if self.has_name() else [self.host]
         self.rack, self.weight, self.online, self.tls = 0, 100, True, False
         self.state = State.READY
         self.last_resort = False
@@ -79,6 +79,10 @@ class Server:
                 or now < self.down_until.get(tag, 0)):
             return RESTING
         return ILL if self.health.ill or self.health.out else FIT
+
+    def has_name(self) -> bool:
+        """Whether the host is a name, which must be resolved."""
+        return self.port != 0 and not is_number(self.host)
 
     def may_serve(self, now: float) -> bool:
         """Whether a call has, or may open, a connection to it."""

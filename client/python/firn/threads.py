@@ -52,7 +52,10 @@ class ThreadIo(Io):
 
     async def connect(self, address: str, host: str, port: int, tls: Optional[TlsContexts],
                       until: float) -> Connection:
-        made = socket.create_connection((address, port), max(0.001, until - time.monotonic()))
+        limit_s = max(0.001, until - time.monotonic())
+        if port == 0:
+            return SocketConnection(_connect_unix(address, limit_s))
+        made = socket.create_connection((address, port), limit_s)
         try:
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if tls:
@@ -64,6 +67,17 @@ class ThreadIo(Io):
             if not tls or not isinstance(fault, (OSError, ValueError)):
                 raise
             raise tls_failure(fault) from fault
+
+
+def _connect_unix(path: str, limit_s: float) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.settimeout(limit_s)
+        made.connect(path)
+        return made
+    except BaseException:
+        made.close()
+        raise
 
 
 class ThreadBell(Bell):

@@ -22,11 +22,11 @@ def i64(number, value):
 
 
 class FakeServer:
-    """On 127.0.0.1. Closed by close() or as a context manager."""
+    """On 127.0.0.1, or on a Unix socket at `path`. Closed by close() or as a context manager."""
 
     ids = itertools.count(1)
 
-    def __init__(self):
+    def __init__(self, path=None):
         self.refuse_for = None  # a reason: calls for ids are refused
         self.delay_s = {}       # by method
         self.lease_ms = 15_000  # the intervals of leases
@@ -35,8 +35,12 @@ class FakeServer:
         self.asked = []         # the methods of all requests
         self.peers = set()
         self._lock = threading.Lock()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        if path:
+            self._listener = socket.create_server(path, family=socket.AF_UNIX)
+            self.address = f"unix:{path}"
+        else:
+            self._listener = socket.create_server(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self):

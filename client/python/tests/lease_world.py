@@ -106,14 +106,16 @@ class Server:
 class World:
     """A lessee and its servers, a, b and so on."""
 
-    def __init__(self, servers=2):
+    def __init__(self, servers=2, ahead_ms=60_000):
         self.clock = Clock()
         machines = iter(range(17, 1000))
         self.servers = [Server(f"10.0.0.{i + 1}:7609", self.clock, machines) for i in range(servers)]
-        self.known = list(self.servers)
+        self.known = list(self.servers)  # and usable
+        self.listed = {one.address for one in self.servers}
         self.asked, self.lost, self.ids = [], [], LeasedIds(self.clock)
         drawn = iter(range(1, 1000))
-        self.lessee = Lessee("checkout", 60_000, None, self.ids, self.pick, self.lost.append,
+        self.lessee = Lessee("checkout", ahead_ms, None, self.ids, self.pick, lambda address: address in self.listed,
+                             self.lost.append,
                              lambda: self.clock.boot / 1e9, lambda: self.clock.wall // MS,
                              lambda: f"{next(drawn):032x}")
         self.issued = []

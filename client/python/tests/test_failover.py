@@ -26,10 +26,6 @@ class FailoverTest(unittest.TestCase):
         self.assertEqual((counters.failed, counters.retries_denied), (0, 0))
         self.assertGreater(counters.timeouts, 40)
 
-    def test_unix_sockets_are_refused_with_the_reason(self):
-        with self.assertRaisesRegex(ValueError, "only the C\\+\\+ client connects to Unix sockets"):
-            firn.Client("list://unix:/run/firn.sock")
-
     def test_timeout_on_a_used_connection_is_not_retried_on_the_same_server(self):
         with FakeServer() as server, firn.Client(f"list://{server.address}", deadline_ms=60_000,
                                                  attempt_limit_ms=300) as client:

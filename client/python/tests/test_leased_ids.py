@@ -1,6 +1,7 @@
 """The ids of leases: intervals, clocks that are wrong, and exhausted sequences."""
 
 import os
+import sys
 import threading
 import time
 import unittest
@@ -152,6 +153,57 @@ class LeasedIdsTest(unittest.TestCase):
         self.assertEqual(tick_of(taken[-1]), now)
         self.assertEqual(taken, sorted(set(taken)))
 
+    def test_suspended_time_is_caught_up_at_a_renewal(self):
+        """The wall clock alone has advanced, and the server has accepted it."""
+        self.ids.adopt(self.terms)
+        first = self.ids.next()
+        self.clock.step(600_000)
+        self.clock.advance(1)
+        self.assertEqual(tick_of(self.ids.next()) - tick_of(first), 1)
+        self.ids.extend(self.terms.until_tick + 660_000)
+        self.assertEqual(tick_of(self.ids.next()) - tick_of(first), 600_001)
+
+    def test_renewal_moves_the_id_clock_neither_back_nor_beyond_the_interval(self):
+        self.ids.adopt(self.terms)
+        first = self.ids.next()
+        for step_ms in -3_000, 7_200_000:
+            self.clock.step(step_ms)
+            self.ids.extend(self.terms.until_tick + 60_000)
+            self.clock.advance(1)
+            self.assertLessEqual(tick_of(self.ids.next()) - tick_of(first), 2)
+
+    def test_clock_beyond_the_interval_returns_at_a_renewal(self):
+        """To the wall clock, or to the last tick used if the wall clock is below it."""
+        for back_ms in 7_200_000, 7_230_000:
+            with self.subTest(back_ms):
+                self.setUp()
+                self.ids.adopt(self.terms._replace(until_tick=self.terms.until_tick + 45_000))
+                self.clock.step(7_200_000)
+                first = self.ids.next()
+                self.clock.advance(29_999)
+                last = self.ids.next()
+                self.clock.advance(1)
+                with self.assertRaises(firn.NoLease):
+                    self.ids.next()  # the jump ahead is followed
+                self.clock.step(-back_ms)
+                self.ids.extend(self.terms.until_tick + 75_000)
+                with mock.patch("time.sleep", self.sleep):
+                    taken = [last] + [self.ids.next() for _ in range(5_000)]
+                self.assertEqual(taken, sorted(set(taken)))
+                self.assertAlmostEqual(tick_of(taken[1]) - tick_of(first), 30_000, delta=1)
+
+    def test_renewal_leaves_an_id_clock_that_the_wall_clock_still_leads(self):
+        self.ids.adopt(self.terms)
+        self.clock.step(7_200_000)
+        last = self.ids.next()
+        self.clock.advance(30_000)
+        for until_ms in 30_000, 45_000:
+            self.ids.extend(self.terms.until_tick + until_ms)
+            with self.assertRaises(firn.NoLease):
+                self.ids.next()
+        self.ids.extend(self.terms.until_tick + 7_300_000)  # a server whose clock is that of the program
+        self.assertEqual(tick_of(self.ids.next()) - tick_of(last), 7_230_000)
+
     def test_small_jump_ahead_is_followed_at_once(self):
         self.ids.adopt(self.terms)
         first = self.ids.next()
@@ -185,8 +237,18 @@ class LeasedIdsTest(unittest.TestCase):
 
     def test_lease_of_another_layout_is_not_adopted(self):
         self.ids.adopt(self.terms)
-        with self.assertRaisesRegex(ValueError, "another layout"):
+        with self.assertRaisesRegex(ValueError, "its layout is not"):
             self.ids.adopt(self.terms._replace(epoch_ms=EPOCH_MS + 1))
+        self.ids.next()
+
+    def test_lease_of_another_layout_is_not_adopted_after_a_loss(self):
+        self.ids.adopt(self.terms)
+        self.ids.next()
+        self.ids.close(firn.NoLease, "it was revoked")
+        for words in {"epoch_ms": EPOCH_MS + 1}, {"tick_ms": 2}, {"tick_shift": 23}, {"sequence_bits": 11}:
+            with self.subTest(words), self.assertRaisesRegex(ValueError, "layout is not that of the first lease"):
+                self.ids.adopt(terms_of(18, **{"sequence_count": 2048, **words}))
+        self.ids.adopt(terms_of(18))
         self.ids.next()
 
     def test_terms_are_checked(self):
@@ -249,19 +311,35 @@ class LeasedIdsTest(unittest.TestCase):
             self.assertEqual(mine, sorted(mine))
         self.assertEqual(len({number for mine in taken for number in mine}), 80_000)
 
+    def fork_and_take(self, advance_ms):
+        """Takes an id in a forked child in which no hook of a generator runs, while a thread of the parent holds the lock.
+        Returns the child's exit code, which is 7 for NoLease."""
+        with self.ids._lock:
+            child = os.fork()
+            if child == 0:
+                if advance_ms:
+                    self.clock.advance(advance_ms)
+                    self.ids._lock.release()  # only Linux has a mark that the child sees before it locks
+                try:
+                    self.ids.next()
+                except firn.NoLease:
+                    os._exit(7)
+                os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
     @unittest.skipUnless(hasattr(os, "fork"), "this system does not fork")
     def test_child_that_ran_no_hook_issues_nothing_in_a_later_tick(self):
         self.ids.adopt(self.terms)
         self.ids.next()
-        child = os.fork()
-        if child == 0:
-            self.clock.advance(1)
-            try:
-                self.ids.next()
-            except firn.NoLease:
-                os._exit(7)
-            os._exit(0)
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+        self.ids._mark = b"\1"  # as on other systems than Linux
+        self.assertEqual(self.fork_and_take(1), 7)
+        self.ids.next()
+
+    @unittest.skipUnless(sys.platform == "linux", "only Linux marks the pages of a child")
+    def test_child_that_ran_no_hook_issues_nothing_in_the_same_tick(self):
+        self.ids.adopt(self.terms)
+        self.ids.next()
+        self.assertEqual(self.fork_and_take(0), 7)
         self.ids.next()
 
 

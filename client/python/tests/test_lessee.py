@@ -4,7 +4,7 @@ import unittest
 
 import firn
 from firn.errors import LeaseFault
-from firn.lessee import Order
+from firn.lessee import Backoff, Order
 from lease_world import START_MS, World, lost, not_ready, refused, terms_of, unreachable
 
 
@@ -86,6 +86,28 @@ class GrantTest(unittest.TestCase):
         sent = self.world.run(1_000, take=False)
         self.assertEqual([one[:3] for one in sent], [("2", "lease", f"{2:032x}")])
 
+    def test_unusable_terms_are_given_back(self):
+        bad = terms_of(base_bits=1, server="10.9.9.9:7609")
+        self.a.say, self.b.say = [bad], [bad._replace(from_tick=-(1 << 63))]
+        self.world.run(3_000, take=False)
+        self.assertEqual(self.a.ended, {bad.lease: ("", bad.from_tick - 1)})
+        self.assertEqual(self.b.ended, {bad.lease: ("", -1)})
+        self.assertTrue(self.leased())
+
+    def test_wait_that_a_server_asks_for_is_at_most_10_s(self):
+        self.world.known = [self.a]
+        self.a.say = [not_ready(3_600_000)]
+        self.world.turn()
+        self.assertEqual(self.world.run(9_950, take=False), [])
+        self.assertEqual(len(self.world.run(100, take=False)), 1)
+
+    def test_backoff_ends_at_2_s_or_a_twelfth_of_the_interval(self):
+        for interval_ms, most_s in (60_000, 2.0), (6_000, 0.5), (2_000, 2 / 12), (0, 0.1):
+            backoff = Backoff(interval_ms)
+            waits = [backoff.next() for _ in range(20)]
+            self.assertLessEqual(max(waits), most_s)
+            self.assertGreaterEqual(min(waits[5:]), most_s / 2)
+
     def test_reason_of_the_last_failure_is_in_the_exception(self):
         self.a.say, self.b.say = [unreachable()], [not_ready()]
         self.world.turn()
@@ -129,6 +151,18 @@ class RenewalTest(unittest.TestCase):
         self.a.say = [behind, behind]
         self.assertEqual(self.turns(self.world.run(10_000)), [(f"{2:032x}", "")] * 3)
 
+    def test_wait_that_a_server_asks_for_is_at_most_half_of_what_is_left(self):
+        self.a.say = [not_ready(3_600_000)]
+        self.world.run(5_000)  # 10 s are left
+        self.assertEqual(self.world.run(4_900), [])
+        self.assertEqual(self.turns(self.world.run(200)), [(f"{2:032x}", "")])
+
+    def test_renewal_is_sent_before_a_grant_and_a_grant_before_releases(self):
+        self.world.lessee._give_back(terms_of(30), self.a.address)
+        self.world.clock.advance(11_000)  # less than a third of 15 s is left
+        self.a.say = [not_ready()]
+        self.assertEqual([one[1] for one in self.world.turn()], ["renewLease", "lease", "releaseLease", "releaseLease"])
+
     def test_dead_server_is_replaced_when_a_third_is_left(self):
         self.a.say = [unreachable()] * 1000
         sent = self.world.run(9_950)
@@ -166,7 +200,7 @@ class RenewalTest(unittest.TestCase):
 
     def test_renewal_that_succeeds_cancels_a_grant_that_no_server_has_received(self):
         self.world.known = []
-        self.a.say = [unreachable()] * 8
+        self.a.say = [unreachable()] * 1000
         self.world.run(11_000)
         self.assertIsNotNone(self.world.lessee._grant)
         self.a.say = []
@@ -227,6 +261,13 @@ class RenewalTest(unittest.TestCase):
         self.world.run(20_000)
         self.assertEqual(self.a.ended, {})
 
+    def test_grant_that_waits_is_sent_at_once_when_the_lease_is_unknown(self):
+        self.world.known, self.a.say = [], [unreachable()] * 1000
+        self.world.run(11_000)
+        self.world.known, self.a.say = [self.b], [refused(LeaseFault.UNKNOWN_LEASE)]
+        self.world.lessee._grant.send_at += 10
+        self.assertEqual(methods(self.world.run(2_100)), [("1", "renewLease"), ("2", "lease")])
+
     def test_unknown_lease_is_used_to_its_end_if_no_server_grants_another(self):
         self.world.known = []
         self.a.say = [refused(LeaseFault.UNKNOWN_LEASE)]
@@ -257,9 +298,55 @@ class RenewalTest(unittest.TestCase):
         self.b.say = [refused(LeaseFault.ANOTHER_SERVERS, self.a.address)] * 1000
         self.assertLess(len(self.world.run(9_000)), 10)
 
-    def test_address_that_is_none_is_not_followed(self):
-        self.a.say = [refused(LeaseFault.ANOTHER_SERVERS, "nowhere")]
-        self.assertEqual({one[0] for one in self.world.run(6_000)}, {"1"})
+    def test_renewal_follows_at_most_2_servers(self):
+        world = World(4)
+        world.turn()
+        for one, other in zip(world.servers, world.servers[1:]):
+            one.say = [refused(LeaseFault.ANOTHER_SERVERS, other.address)] * 1000
+        self.assertEqual([one[0] for one in world.run(5_000)], ["1", "2", "3"])
+        self.assertEqual({one[0] for one in world.run(4_000)}, {"3"})
+
+    def test_address_that_is_not_listed_gets_no_renewal_and_no_release(self):
+        """A lease's id is a secret: another server than those in the list must not get it."""
+        for address in "nowhere", "10.9.9.9:7609":
+            with self.subTest(address):
+                world = World(1)
+                world.turn()
+                world.servers[0].say = [refused(LeaseFault.ANOTHER_SERVERS, address)] * 3
+                sent = world.run(6_000)
+                self.assertEqual([one[3] for one in sent if one[1] == "renewLease"], [f"{2:032x}"] * len(sent))
+                world.servers[0].say = [refused(LeaseFault.ANOTHER_SERVERS, address)] * 3
+                world.lessee.stop()
+                self.assertEqual({one[:2] for one in world.run(2_000, take=False)}, {("1", "releaseLease")})
+
+    def test_address_that_the_grant_named_is_followed(self):
+        world = World(3)
+        world.listed.remove(world.servers[2].address)
+        world.known.remove(world.servers[2])
+        world.servers[0].say = [terms_of(server=world.servers[2].address)]
+        world.turn()
+        world.servers[0].say = [refused(LeaseFault.ANOTHER_SERVERS, world.servers[2].address)]
+        self.assertEqual(methods(world.run(5_000))[:2], [("1", "renewLease"), ("3", "renewLease")])
+
+    def test_renewal_goes_to_the_server_that_the_terms_name_if_it_is_listed(self):
+        for server, expected in ("10.0.0.2:7609", "2"), ("10.9.9.9:7609", "1"):
+            with self.subTest(server):
+                world = World()
+                world.servers[0].say = [terms_of(server=server)]
+                world.turn()
+                self.assertEqual(methods(world.run(5_000))[0], (expected, "renewLease"))
+
+    def test_lease_that_a_server_extends_no_further_is_replaced_at_once_and_released(self):
+        for fault in LeaseFault.NO_LEASES, LeaseFault.OTHER:
+            with self.subTest(fault):
+                world = World()
+                world.turn()
+                lease = world.ids.terms().lease
+                world.servers[0].say = [refused(fault)]
+                sent = world.run(5_000)
+                self.assertEqual(methods(sent), [("1", "renewLease"), ("2", "lease"), ("1", "releaseLease")])
+                self.assertIn(lease, world.servers[0].ended)
+                self.assertEqual(world.lost, [])
 
     def test_terms_of_another_lease_do_not_extend_this_one(self):
         terms = self.world.ids.terms()

@@ -175,7 +175,7 @@ class LocalGeneratorTest(unittest.TestCase):
             self.assertEqual(generator.machine_id(), 17)
 
     def test_invalid_options(self):
-        for words in {"name": ""}, {"name": "a b"}, {"name": "a" * 65}, {"name": "ü"}, {"ahead_ms": 999}:
+        for words in {"name": ""}, {"name": "a b"}, {"name": "a" * 65}, {"name": "ü"}, {"ahead_ms": 1_999}, {"ahead_ms": 86_400_001}, {"name": "a\n"}:
             with self.subTest(words), self.assertRaisesRegex(ValueError, next(iter(words))):
                 firn.LocalGenerator(self.client, **{"name": "checkout", **words})
 
