@@ -3,6 +3,7 @@ package firn
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -50,10 +51,58 @@ func TestRejectsInvalidOptions(t *testing.T) {
 	}
 }
 
-func TestSaysThatItDoesNotConnectToUnixSockets(t *testing.T) {
-	_, err := New("list://unix:/run/firn.sock", Options{})
-	if err == nil || !strings.Contains(err.Error(), "only the C++ client connects to Unix sockets") {
+func TestTakesIDsOverAUnixSocketWithoutTLS(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "firn.sock")
+	server := newFakeServerAt(t, "unix", path)
+	options := generous()
+	options.TLS = &TLS{CA: "/nowhere/ca.pem"} // of servers on the network
+	client := newClient(t, options, server)
+	for i := 0; i < 10; i++ {
+		if _, err := client.NextID(background, "order"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen := client.Servers(); len(seen) != 1 || seen[0].Address != "unix:"+path {
+		t.Fatal(seen)
+	}
+	_ = server.listener.Close() // and removes the file
+	server.drop()
+	options.AttemptLimit, options.Deadline = 50*time.Millisecond, 100*time.Millisecond
+	var failure *Error
+	_, err := newClient(t, options, server).NextID(background, "order")
+	if !errors.As(err, &failure) || failure.Kind != Unavailable || !strings.Contains(err.Error(), "unix "+path) {
 		t.Fatal(err)
+	}
+}
+
+func TestRejectsInvalidPathsOfUnixSockets(t *testing.T) {
+	for address, words := range map[string]string{
+		"unix:firn.sock":                     "requires an absolute path",
+		"unix:":                              "requires an absolute path",
+		"unix:/a\x00b":                       "no NUL",
+		"unix:/" + strings.Repeat("x", 107):  "at most 107 bytes",
+		"127.0.0.1:7609,unix:firn.sock":      "requires an absolute path",
+		"/run/firn.sock":                     "not host:port",
+		"unix:/" + strings.Repeat("x", 106):  "",
+		"127.0.0.1:7609,unix:/run/firn.sock": "",
+	} {
+		_, _, err := readServers("list://" + address)
+		if (err == nil) != (words == "") || (err != nil && !strings.Contains(err.Error(), words)) {
+			t.Error(address, err)
+		}
+	}
+}
+
+// The server list has network addresses only.
+func TestIgnoresUnixSocketsInTheListOfServers(t *testing.T) {
+	fleet := newFleet(generous().withDefaults(), []string{"unix:/run/firn.sock"}, true)
+	list := &serverList{version: 1, servers: []serverEntry{
+		{address: "10.0.0.1:7609", online: true}, {address: "unix:/run/other.sock", online: true},
+		{address: "unix:7609", online: true}}}
+	fleet.apply(list, fleet.servers["unix:/run/firn.sock"])
+	if len(fleet.servers) != 2 || fleet.servers["unix:/run/other.sock"] != nil ||
+		!fleet.servers["unix:/run/firn.sock"].lastResort {
+		t.Fatal(fleet.servers)
 	}
 }
 

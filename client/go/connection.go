@@ -92,10 +92,15 @@ type connection struct {
 	idleSince time.Time
 }
 
-// connect tries the host's addresses, racing those of two families, and uses TLS if requested.
+// connect tries the host's addresses, racing those of two families, and uses TLS if requested. The address can be
+// unix:/path.
 func connect(ctx context.Context, address string, files *tlsFiles, until time.Time) (*connection, *failure) {
 	dialer := net.Dialer{Deadline: until, FallbackDelay: 10 * time.Millisecond}
-	socket, fault := dialer.DialContext(ctx, "tcp", address)
+	network, name := "tcp", address
+	if path, unix := strings.CutPrefix(address, unixPrefix); unix {
+		network, name = "unix", path
+	}
+	socket, fault := dialer.DialContext(ctx, network, name)
 	if fault != nil {
 		if isTimeout(fault) {
 			return nil, failed(ConnectTimeout, "")

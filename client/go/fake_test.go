@@ -40,8 +40,10 @@ type fakeServer struct {
 	peers map[net.Conn]bool
 }
 
-func newFakeServer(t testing.TB) *fakeServer {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func newFakeServer(t testing.TB) *fakeServer { return newFakeServerAt(t, "tcp", "127.0.0.1:0") }
+
+func newFakeServerAt(t testing.TB, network, address string) *fakeServer {
+	listener, err := net.Listen(network, address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,12 @@ func newFakeServer(t testing.TB) *fakeServer {
 	return s
 }
 
-func (s *fakeServer) address() string { return s.listener.Addr().String() }
+func (s *fakeServer) address() string {
+	if at := s.listener.Addr(); at.Network() == "unix" {
+		return "unix:" + at.String()
+	}
+	return s.listener.Addr().String()
+}
 
 // drop ends all connections.
 func (s *fakeServer) drop() {

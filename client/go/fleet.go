@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sort"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -131,7 +132,8 @@ func newFleet(options Options, seeds []string, listsChange bool) *fleet {
 }
 
 func (f *fleet) made(address string) *server {
-	return &server{address: address, weight: 100, online: true, tls: f.options.TLS != nil,
+	secure := f.options.TLS != nil && !strings.HasPrefix(address, unixPrefix)
+	return &server{address: address, weight: 100, online: true, tls: secure,
 		state: stateReady, downUntil: map[string]time.Time{},
 		closedUntil: map[string]time.Time{}, room: make(chan struct{}, f.options.ConnectionsMax)}
 }

@@ -2,6 +2,7 @@ package firn
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -10,6 +11,7 @@ const (
 	leaseJumpMax  = 5 * time.Second
 	leaseJumpHold = 30 * time.Second
 	leaseWaitMax  = 50 * time.Millisecond // then Next finds out whether the ids were closed
+	leaseSpin     = 100 * time.Microsecond
 )
 
 // leaseClock has the clocks of a generator. The steady clock counts from any time.
@@ -25,7 +27,7 @@ func systemLeaseClock() *leaseClock {
 
 // idPace is the id clock. It starts at the wall clock and never goes back, except by restart. While the wall clock is
 // behind it, the id clock follows the steady clock: at nine tenths of its pace while the difference is at most 5 s. The
-// id clock follows a larger jump ahead after 30 s. Used by one goroutine at a time.
+// id clock follows a larger jump ahead after 30 s, or after a renewal. Used by one goroutine at a time.
 type idPace struct {
 	clock     *leaseClock
 	now       time.Time
@@ -38,6 +40,14 @@ type idPace struct {
 func (p *idPace) restart() {
 	p.seen, p.jumpAhead = p.clock.steady(), 0
 	p.now = p.clock.wall().Round(0) // without the monotonic reading
+}
+
+// follow sets the id clock to a wall clock that is ahead, however far. A server has just compared that clock with its
+// own, and the steady clock may lack the time for which the machine was suspended.
+func (p *idPace) follow() {
+	if now, wall := p.advance(), p.clock.wall().Round(0); wall.After(now) {
+		p.now, p.jumpAhead = wall, 0
+	}
 }
 
 func (p *idPace) advance() time.Time {
@@ -80,6 +90,7 @@ type leasedIDs struct {
 	mutex     sync.Mutex // of all below
 	pace      idPace
 	terms     *leaseTerms // nil: no lease. Replaced, never changed
+	first     *leaseTerms // of the first lease: the others have its layout
 	why       *Error      // the failure while there is no lease
 	trouble   string      // the last failure of a request
 	firstTick int64
@@ -110,7 +121,7 @@ func (l *leasedIDs) next() (int64, error) {
 				if fault != nil {
 					return 0, fault
 				}
-				time.Sleep(min(wait, leaseWaitMax))
+				pauseFor(wait)
 				continue
 			}
 		}
@@ -118,6 +129,16 @@ func (l *leasedIDs) next() (int64, error) {
 		l.sequence++
 		l.mutex.Unlock()
 		return id, nil
+	}
+}
+
+// pauseFor sleeps for less than this time, because a goroutine wakes about leaseSpin late. If little is left, it only
+// yields; the caller checks again.
+func pauseFor(wait time.Duration) {
+	if wait > 2*leaseSpin {
+		time.Sleep(min(wait-leaseSpin, leaseWaitMax))
+	} else {
+		runtime.Gosched()
 	}
 }
 
@@ -130,11 +151,14 @@ func (l *leasedIDs) adopt(terms *leaseTerms) (used int64, fault string) {
 	case fault != "":
 	case l.why.Kind != NoLease:
 		fault = l.why.Sentence
-	case l.terms != nil && !l.terms.sameLayout(terms):
-		fault = "a lease of another layout than the one before"
+	case l.first != nil && !l.first.sameLayout(terms): // ids of two layouts can be equal
+		fault = "its layout is not that of this generator's first lease; restart the program if the cluster's has changed"
 	}
 	if fault != "" {
 		return 0, fault
+	}
+	if l.first == nil {
+		l.first = terms
 	}
 	used = l.usedTick()
 	l.terms, l.firstTick = terms, max(terms.fromTick, l.tick+1)
@@ -143,8 +167,8 @@ func (l *leasedIDs) adopt(terms *leaseTerms) (used int64, fault string) {
 	return used, ""
 }
 
-// setPace raises the id clock to the lease. If it has followed a wrong wall clock beyond the interval, it returns to
-// the corrected one.
+// setPace raises the id clock to firstTick. If it has followed a wrong wall clock beyond the interval, it returns to the
+// corrected one.
 func (l *leasedIDs) setPace(terms *leaseTerms) {
 	until := terms.start(terms.untilTick)
 	if !l.pace.advance().Before(until) && l.clock.wall().Before(until) {
@@ -155,14 +179,22 @@ func (l *leasedIDs) setPace(terms *leaseTerms) {
 	}
 }
 
+// extend moves the end of the current lease after a renewal. It ignores an earlier end. An id clock beyond the interval
+// returns to the wall clock, but not below the last tick used.
 func (l *leasedIDs) extend(untilTick int64) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.terms != nil && untilTick > l.terms.untilTick {
+	if l.terms == nil {
+		return
+	}
+	if untilTick > l.terms.untilTick {
 		extended := *l.terms
 		extended.untilTick = untilTick
 		l.terms = &extended
 	}
+	l.pace.follow()
+	l.firstTick, l.tickEnds = max(l.firstTick, l.tick), 0
+	l.setPace(l.terms)
 }
 
 // close ends the current lease: no id is issued after this has returned. `kind` and `why` are the failure of later

@@ -284,6 +284,39 @@ func TestWallClockHoursAheadWastesTheIntervalAndRepeatsNothing(t *testing.T) {
 	}
 }
 
+// The last id before the clock is wrong has a late tick of the interval, so that a repeated tick would be seen.
+func TestClockBeyondTheIntervalReturnsToTheWallClockWithTheNextExtension(t *testing.T) {
+	for _, corrected := range []time.Duration{0, -time.Hour} { // a clock that was set right, and one that is behind
+		r := newIDsRig(t)
+		r.adopt(r.terms)
+		taken := []int64{r.next()}
+		r.clock.step(14 * time.Second)
+		r.ids.extend(r.terms.untilTick)
+		taken = append(taken, r.next())
+		r.clock.step(2 * time.Hour)
+		r.ids.extend(r.terms.untilTick + 5_000) // it is right, as far as the generator can tell
+		r.clock.advance(time.Millisecond)
+		r.fails(NoLease, "ended")
+		r.clock.step(corrected - 2*time.Hour)
+		r.clock.advance(time.Second)
+		r.ids.extend(r.terms.untilTick + 10_000)
+		wanted := r.terms.fromTick + 15_001
+		if corrected < 0 {
+			wanted = tickOf(taken[1])
+		}
+		for i := 0; i < 10_000; i++ { // more than a tick has
+			if i%1_000 == 0 {
+				r.clock.advance(time.Millisecond)
+				r.ids.extend(r.terms.untilTick + 10_000)
+			}
+			taken = append(taken, r.next())
+		}
+		if tick := tickOf(taken[2]); tick < wanted || tick > wanted+1 || !ascends(taken) {
+			t.Fatal(corrected, tick-wanted)
+		}
+	}
+}
+
 func TestSmallJumpAheadIsFollowedAtOnce(t *testing.T) {
 	r := newIDsRig(t)
 	r.adopt(r.terms)
@@ -333,11 +366,23 @@ func TestUnusedLeaseReportsTheTickBeforeItsFirst(t *testing.T) {
 func TestLeaseOfAnotherLayoutIsNotAdopted(t *testing.T) {
 	r := newIDsRig(t)
 	r.adopt(r.terms)
-	_, fault := r.ids.adopt(testTerms(18, func(terms *leaseTerms) { terms.epochMs++ }))
-	if !strings.Contains(fault, "another layout") {
-		t.Fatal(fault)
+	for _, change := range []func(*leaseTerms){
+		func(t *leaseTerms) { t.epochMs++ },
+		func(t *leaseTerms) { t.tickMs++ },
+		func(t *leaseTerms) { t.tickShift++ },
+		func(t *leaseTerms) { t.sequenceShift++; t.baseBits = 0 },
+		func(t *leaseTerms) { t.sequenceBits--; t.sequenceCount /= 2 },
+	} {
+		if _, fault := r.ids.adopt(testTerms(18, change)); !strings.Contains(fault, "layout is not that of") {
+			t.Error(fault)
+		}
 	}
 	r.next()
+	r.ids.close(NoLease, "it was revoked")
+	if _, fault := r.ids.adopt(testTerms(18, func(t *leaseTerms) { t.epochMs++ })); !strings.Contains(fault, "layout") {
+		t.Error(fault)
+	}
+	r.adopt(testTerms(18, nil))
 }
 
 func TestTermsAreChecked(t *testing.T) {

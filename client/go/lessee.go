@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sort"
 	"strconv"
 	"time"
 )
@@ -15,6 +14,10 @@ const (
 	grantPause      = 2 * time.Second // between a lease and the request for another
 	leaseRetryFirst = 200 * time.Millisecond
 	leaseRetryMax   = 2 * time.Second
+	leaseRetryPart  = 12 // of the interval: the longest wait after a failure
+	retryMaxLeast   = 100 * time.Millisecond
+	leaseAdviceMax  = 10 * time.Second // of a server: a larger one could make the lease end
+	leaseHopsMax    = 2
 	grantRepeats    = 1 // at the server that may have granted the lease, before another one is asked
 	releasesMax     = 4
 )
@@ -26,10 +29,9 @@ const (
 //   - renewLease: with the same turn.
 //   - releaseLease: until the lease has ended by itself.
 type leaseRequest struct {
-	method     *method
-	sendAt     time.Duration // steady clock
-	nextWait   time.Duration
-	redirected bool
+	method   *method
+	sendAt   time.Duration // steady clock
+	nextWait time.Duration
 
 	// lease
 	token   string
@@ -38,26 +40,25 @@ type leaseRequest struct {
 	repeats int
 	advice  time.Duration
 
-	turn string // renewLease and releaseLease: the last one sent
+	// renewLease and releaseLease
+	turn   string // the last one sent
+	server string
+	named  string // the server that the grant named
+	hops   int    // to servers that refusals named
 
 	// releaseLease
-	lease, server string
-	usedTick      int64
-	useless       time.Time // id clock
-}
-
-// backOff returns the wait after a failure: it doubles with each one. Up to half of it is random.
-func (r *leaseRequest) backOff() time.Duration {
-	wait := max(r.nextWait, leaseRetryFirst)
-	r.nextWait = min(2*wait, leaseRetryMax)
-	return wait/2 + time.Duration(rand.Int64N(int64(wait/2)))
+	lease    string
+	usedTick *int64    // nil: unknown
+	useless  time.Time // id clock
 }
 
 // heldLease is the lease in force.
 type heldLease struct {
-	terms        *leaseTerms
-	server       string
+	terms        *leaseTerms   // of the last answer
+	via          string        // address of the server that granted it
+	named        string        // address that the grant contained
 	acknowledged string        // turn of the last answer
+	sent         string        // the last turn sent, answered or not
 	end          time.Time     // id clock
 	replaceAt    time.Time     // id clock: another lease is requested
 	renewAt      time.Duration // steady clock
@@ -81,9 +82,11 @@ type leaseOrder struct {
 //     copy of this process cannot show both.
 //  3. The lease is used until its end, whatever servers answer, with one exception: when the server has revoked it, the
 //     ids are closed at once.
-//  4. When a third of the interval is left, another lease is requested, from another server if there is one. It
-//     replaces the first, and continues in a later tick.
-//  5. A lease that was replaced is released: first its ids are closed, then its highest used tick is read.
+//  4. When a third of the interval is left, or at once if its server does not extend it, another lease is requested,
+//     from another server if there is one. It replaces the first, and continues in a later tick.
+//  5. A lease that was replaced is released: first its ids are closed, then its highest used tick is read. A lease
+//     that cannot be used is released at once.
+//  6. Of several requests that are due, a renewal is sent first, then a grant, then releases.
 type lessee struct {
 	name    string
 	aheadMs int32
@@ -91,6 +94,7 @@ type lessee struct {
 	ids     *leasedIDs
 	clock   *leaseClock
 	pick    func(tried []string) string // a usable server that is not among these; empty: there is none
+	listed  func(address string) bool   // whether the list of servers has the address
 	onLost  func(reason string)
 	draw    func() string // 128 random bits
 	foreign bool          // the ids are made elsewhere: no tick is known to be unused
@@ -99,7 +103,8 @@ type lessee struct {
 	grant          *leaseRequest
 	renewal        *leaseRequest
 	releases       []*leaseRequest
-	lastServer     string
+	lastServers    []string      // addresses of the server that granted the last lease
+	interval       time.Duration // that a server gave last, at most `ahead`; 0: none yet
 	grantNotBefore time.Duration
 	stopping       bool
 	nextAt         time.Duration // steady clock: when due is to be called, at the latest
@@ -114,10 +119,10 @@ func (l *lessee) due() *leaseOrder {
 	l.nextAt = now + lesseeTurnMax
 	l.plan(now, idTime)
 	l.releases = slices.DeleteFunc(l.releases, func(one *leaseRequest) bool { return !idTime.Before(one.useless) })
-	planned := slices.DeleteFunc(append([]*leaseRequest{l.grant, l.renewal}, l.releases...),
-		func(one *leaseRequest) bool { return one == nil })
-	sort.SliceStable(planned, func(i, j int) bool { return planned[i].sendAt < planned[j].sendAt })
-	for _, request := range planned {
+	for _, request := range append([]*leaseRequest{l.renewal, l.grant}, l.releases...) { // the most urgent one first
+		if request == nil {
+			continue
+		}
 		if request.sendAt <= now {
 			if order := l.order(request, now); order != nil {
 				return order
@@ -141,7 +146,7 @@ func (l *lessee) done(order *leaseOrder, terms *leaseTerms, problem *failure) {
 	case request.method == methodReleaseLease:
 		l.released(request, problem)
 	case request.method == methodLease && terms != nil: // the generator was closed meanwhile
-		l.release(&heldLease{terms: terms, server: terms.server, end: terms.start(terms.untilTick)}, "", terms.fromTick-1)
+		l.giveBack(terms, order.address)
 	}
 }
 
@@ -152,9 +157,7 @@ func (l *lessee) stop() {
 	}
 	l.stopping = true
 	used := l.ids.close(Closed, "the generator was closed")
-	if l.held != nil && !l.held.unknown {
-		l.release(l.held, l.lastTurn(), used)
-	}
+	l.releaseHeld(used)
 	l.held, l.grant, l.renewal = nil, nil, nil
 }
 
@@ -170,7 +173,8 @@ func (l *lessee) plan(now time.Duration, idTime time.Time) {
 				utcText(held.end)))
 		}
 		if held.renewable && l.renewal == nil && now >= held.renewAt {
-			l.renewal = &leaseRequest{method: methodRenewLease, turn: l.draw(), sendAt: now}
+			l.renewal = &leaseRequest{method: methodRenewLease, turn: l.draw(), sendAt: now, server: l.home(held),
+				named: held.named}
 		}
 		if held.renewable && l.renewal == nil {
 			l.nextAt = min(l.nextAt, held.renewAt)
@@ -182,9 +186,7 @@ func (l *lessee) plan(now time.Duration, idTime time.Time) {
 	wants := !l.stopping && (held == nil || !idTime.Before(held.replaceAt))
 	if wants && l.grant == nil && now >= l.grantNotBefore {
 		l.grant = &leaseRequest{method: methodLease, token: l.draw(), sendAt: now}
-		if l.lastServer != "" {
-			l.grant.tried = []string{l.lastServer}
-		}
+		l.grant.tried = slices.Clone(l.lastServers)
 	}
 }
 
@@ -197,12 +199,10 @@ func (l *lessee) order(request *leaseRequest, now time.Duration) *leaseOrder {
 		}
 		said.token, said.name, said.rack = request.token, l.name, l.rack
 	case methodRenewLease:
-		address = l.held.server
+		l.held.sent = request.turn
 		said.lease, said.acknowledged = l.held.terms.lease, l.held.acknowledged
 	default:
-		if said.lease = request.lease; !l.foreign {
-			said.usedTick = &request.usedTick
-		}
+		said.lease, said.usedTick = request.lease, request.usedTick
 	}
 	said.clockMs, said.aheadMs = l.clock.wall().UnixMilli(), &l.aheadMs
 	return &leaseOrder{request, address, &ask{method: request.method, lease: said}}
@@ -215,12 +215,47 @@ func (l *lessee) serverFor(grant *leaseRequest, now time.Duration) string {
 	}
 	address := l.pick(grant.tried)
 	if address == "" {
-		grant.sendAt = now + max(grant.backOff(), grant.advice)
+		grant.sendAt = now + l.delay(grant, grant.advice)
 		grant.tried, grant.advice = nil, 0
 	} else if grant.holder != "" && address != grant.holder {
 		grant.token, grant.holder = l.draw(), ""
 	}
 	return address
+}
+
+// home returns the address for requests about the lease.
+func (l *lessee) home(held *heldLease) string {
+	if l.listed(held.terms.server) {
+		return held.terms.server
+	}
+	return held.via
+}
+
+// longestWait returns the longest wait after a failure: a twelfth of the interval, but at least 100 ms, and at most 2 s.
+func (l *lessee) longestWait() time.Duration {
+	interval := l.interval
+	if interval == 0 {
+		interval = l.ahead()
+	}
+	return min(max(interval/leaseRetryPart, retryMaxLeast), leaseRetryMax)
+}
+
+func (l *lessee) ahead() time.Duration { return time.Duration(l.aheadMs) * time.Millisecond }
+
+// delay returns the wait after a failure, which doubles with each one. Up to half of it is random. The server's advice
+// prolongs it, but not beyond half of what is left of the interval.
+func (l *lessee) delay(request *leaseRequest, advice time.Duration) time.Duration {
+	wait := min(max(request.nextWait, leaseRetryFirst), l.longestWait())
+	request.nextWait = 2 * wait
+	end := request.useless
+	if l.held != nil && request.method != methodReleaseLease {
+		end = l.held.end
+	}
+	advice = min(advice, leaseAdviceMax)
+	if left := end.Sub(l.ids.idTime()); left > 0 {
+		advice = min(advice, left/2)
+	}
+	return max(wait/2+time.Duration(rand.Int64N(int64(wait/2))), advice)
 }
 
 // --- what was answered ---------------------------------------------------------------------------
@@ -230,13 +265,14 @@ func (l *lessee) granted(grant *leaseRequest, address string, terms *leaseTerms,
 	if terms != nil {
 		used, fault := l.ids.adopt(terms)
 		if fault == "" {
-			l.hold(terms, used, now)
+			l.hold(terms, address, used, now)
 			return
 		}
 		l.ids.noteTrouble(address + " granted a lease that cannot be used: " + fault)
+		l.giveBack(terms, address)
 		grant.token, grant.holder = l.draw(), "" // this token would get the same lease
 		grant.tried = append(grant.tried, address)
-		grant.sendAt = now + grant.backOff()
+		grant.sendAt = now + l.delay(grant, 0)
 		return
 	}
 	grant.advice = max(grant.advice, problem.retryAfter)
@@ -246,7 +282,7 @@ func (l *lessee) granted(grant *leaseRequest, address string, terms *leaseTerms,
 			grant.holder, grant.repeats = address, 0
 		}
 		if grant.repeats++; grant.repeats <= grantRepeats {
-			grant.sendAt = now + max(grant.backOff(), problem.retryAfter)
+			grant.sendAt = now + l.delay(grant, problem.retryAfter)
 			return
 		}
 	case problem.leaseFault != 0: // such as: a copy of this process has renewed the lease
@@ -265,13 +301,11 @@ func (f *failure) mayBeDone() bool {
 }
 
 // hold replaces the lease before, whose ids are closed.
-func (l *lessee) hold(terms *leaseTerms, used int64, now time.Duration) {
-	if l.held != nil && !l.held.unknown {
-		l.release(l.held, l.lastTurn(), used)
-	}
+func (l *lessee) hold(terms *leaseTerms, via string, used int64, now time.Duration) {
+	l.releaseHeld(used)
 	l.renewal, l.grant = nil, nil
-	l.held = &heldLease{terms: terms, server: terms.server}
-	l.lastServer, l.grantNotBefore = terms.server, now+grantPause
+	l.held = &heldLease{via: via, named: terms.server}
+	l.lastServers, l.grantNotBefore = []string{via, terms.server}, now+grantPause
 	l.schedule(l.held, terms, now)
 }
 
@@ -279,6 +313,9 @@ func (l *lessee) hold(terms *leaseTerms, used int64, now time.Duration) {
 func (l *lessee) schedule(held *heldLease, terms *leaseTerms, now time.Duration) {
 	held.terms, held.end = terms, terms.start(terms.untilTick)
 	left := max(held.end.Sub(l.ids.idTime()), 0)
+	if left > 0 {
+		l.interval = min(left, l.ahead())
+	}
 	held.replaceAt = held.end.Add(-left / 3)
 	held.renewAt = now + max(min(time.Duration(terms.renewInMs)*time.Millisecond, left/3), leaseRenewLeast)
 	held.renewable = !terms.ending
@@ -291,14 +328,14 @@ func (l *lessee) renewed(renewal *leaseRequest, terms *leaseTerms, problem *fail
 		fault := terms.faultOfRenewal(held.terms)
 		if fault == "" {
 			l.ids.extend(terms.untilTick)
-			held.acknowledged, held.server, l.renewal = renewal.turn, terms.server, nil
+			held.acknowledged, l.renewal = renewal.turn, nil
 			l.schedule(held, terms, now)
 			if l.grant != nil && l.grant.holder == "" && held.renewable {
 				l.grant = nil // no server can have granted it
 			}
 			return
 		}
-		l.ids.noteTrouble(held.server + ": " + fault)
+		l.ids.noteTrouble(renewal.server + ": " + fault)
 		problem = &failure{end: Broken}
 	}
 	switch fault := problem.leaseFault; {
@@ -308,20 +345,26 @@ func (l *lessee) renewed(renewal *leaseRequest, terms *leaseTerms, problem *fail
 		l.held, l.renewal = nil, nil
 		l.lose(why)
 	case problem.lacksMethod || fault == leaseUnknown || fault == leaseNone || fault == leaseOther:
-		held.renewable, held.unknown, held.replaceAt, l.renewal = false, true, time.Time{}, nil
-	case !redirected(&held.server, renewal, problem):
-		renewal.sendAt = now + max(renewal.backOff(), problem.retryAfter)
+		held.renewable, held.unknown, held.replaceAt, l.renewal = false, fault == leaseUnknown, time.Time{}, nil
+	case !l.follows(renewal, problem):
+		if problem.unsent() {
+			renewal.server = l.home(held) // the server that was named is unreachable from here
+		}
+		renewal.sendAt = now + l.delay(renewal, problem.retryAfter)
 	}
 }
 
-// redirected follows the name of another server. It returns whether that is to be asked at once: the first time.
-func redirected(server *string, request *leaseRequest, problem *failure) bool {
-	if _, _, fault := splitAddress(problem.leaseServer); problem.leaseFault != leaseAnotherServers || fault != nil {
+// follows returns whether the request is to be sent at once to another server, which the refusal names. The id of a
+// lease is a secret: only servers in the list, and the one that the grant named, receive it.
+func (l *lessee) follows(request *leaseRequest, problem *failure) bool {
+	address := problem.leaseServer
+	known := address == request.named || l.listed(address)
+	if problem.leaseFault != leaseAnotherServers || !known || request.hops == leaseHopsMax {
 		return false
 	}
-	before := request.redirected
-	*server, request.redirected = problem.leaseServer, true
-	return !before
+	request.server = address
+	request.hops++
+	return true
 }
 
 func (l *lessee) released(release *leaseRequest, problem *failure) {
@@ -331,25 +374,42 @@ func (l *lessee) released(release *leaseRequest, problem *failure) {
 		l.releases = slices.DeleteFunc(l.releases, func(one *leaseRequest) bool { return one == release })
 		return
 	}
-	if !redirected(&release.server, release, problem) {
-		release.sendAt = l.clock.steady() + max(release.backOff(), problem.retryAfter)
+	if !l.follows(release, problem) {
+		release.sendAt = l.clock.steady() + l.delay(release, problem.retryAfter)
 	}
 }
 
-// lastTurn returns the turn that was sent last, answered or not.
-func (l *lessee) lastTurn() string {
-	if l.renewal != nil {
-		return l.renewal.turn
+// releaseHeld releases the lease in force, whose ids are closed. A server that does not know the lease gets no request.
+func (l *lessee) releaseHeld(used int64) {
+	switch held := l.held; {
+	case held == nil || held.unknown:
+	case l.foreign:
+		l.release(held, nil)
+	default:
+		l.release(held, &used)
 	}
-	return l.held.acknowledged
 }
 
-func (l *lessee) release(held *heldLease, turn string, used int64) {
+// giveBack releases a lease under which no id was issued. Its terms may be wrong: an end that has passed, or is more than
+// `ahead` away, is ignored.
+func (l *lessee) giveBack(terms *leaseTerms, via string) {
+	if terms.lease == "" {
+		return
+	}
+	unused, now := terms.fromTick-1, l.ids.idTime()
+	end, latest := terms.start(terms.untilTick), now.Add(l.ahead())
+	if !end.After(now) || end.After(latest) {
+		end = latest
+	}
+	l.release(&heldLease{terms: terms, via: via, named: terms.server, end: end}, &unused)
+}
+
+func (l *lessee) release(held *heldLease, used *int64) {
 	if len(l.releases) == releasesMax {
 		l.releases = l.releases[1:]
 	}
-	l.releases = append(l.releases, &leaseRequest{method: methodReleaseLease, lease: held.terms.lease,
-		server: held.server, turn: turn, usedTick: used, useless: held.end, sendAt: l.clock.steady()})
+	l.releases = append(l.releases, &leaseRequest{method: methodReleaseLease, lease: held.terms.lease, turn: held.sent,
+		server: l.home(held), named: held.named, usedTick: used, useless: held.end, sendAt: l.clock.steady()})
 }
 
 func (l *lessee) lose(why string) {

@@ -94,6 +94,16 @@ func notReady() *failure {
 	return &failure{end: WasRefused, reason: NotReady, detail: "the registry is unreachable",
 		retryAfter: 700 * time.Millisecond}
 }
+func advises(wait time.Duration) *failure {
+	problem := notReady()
+	problem.retryAfter = wait
+	return problem
+}
+func lacksMethod() *failure {
+	problem := failed(WrongService, "it does not know the method")
+	problem.lacksMethod = true
+	return problem
+}
 func leaseRefused(fault leaseFault, server string) *failure {
 	return &failure{end: WasRefused, leaseFault: fault, leaseServer: server, detail: "as the test says"}
 }
@@ -104,6 +114,7 @@ type leaseWorld struct {
 	clock    *testClock
 	servers  []*testServer
 	known    []*testServer
+	unlisted string // address that no list has
 	ids      *leasedIDs
 	lessee   *lessee
 	machines int32
@@ -132,6 +143,11 @@ func newLeaseWorld(t *testing.T, servers int) *leaseWorld {
 				}
 			}
 			return ""
+		},
+		listed: func(address string) bool {
+			return address != w.unlisted && slices.ContainsFunc(w.servers, func(one *testServer) bool {
+				return one.address == address
+			})
 		}}
 	return w
 }
@@ -304,19 +320,35 @@ func TestWaitsAsLongAsAServerThatIsNotReadySays(t *testing.T) {
 
 func TestServerWithoutLeasesAndAnOldServerAreLeft(t *testing.T) {
 	w := newLeaseWorld(t, 3)
-	old := failed(WrongService, "it does not know the method")
-	old.lacksMethod = true
-	w.servers[0].say, w.servers[1].say = []any{old}, []any{leaseRefused(leaseNone, "")}
+	w.servers[0].say, w.servers[1].say = []any{lacksMethod()}, []any{leaseRefused(leaseNone, "")}
 	w.sent(w.turn(), "1 lease 1", "2 lease 1", "3 lease 2")
 	w.take()
 }
 
-func TestUnusableTermsAreReportedAndAnotherTokenIsUsed(t *testing.T) {
+func TestUnusableTermsAreReportedAndGivenBackAndAnotherTokenIsUsed(t *testing.T) {
 	w := newLeaseWorld(t, 2)
-	w.servers[0].say = []any{testTerms(17, func(terms *leaseTerms) { terms.baseBits = 1 })}
-	w.turn()
+	terms := testTerms(17, func(terms *leaseTerms) { terms.baseBits = 1 })
+	w.servers[0].say = []any{terms}
+	w.sent(w.turn(), "1 lease 1", "1 releaseLease")
 	w.fails("10.0.0.1:7609 granted a lease that cannot be used: fields that overlap")
+	if told := w.servers[0].ended["lease-17"]; told != fmt.Sprint(" ", terms.fromTick-1) {
+		t.Fatal(told)
+	}
 	w.sent(w.idle(time.Second), "2 lease 2")
+}
+
+func TestLeaseOfAnotherLayoutIsGivenBackAndAnotherOneRequested(t *testing.T) {
+	w, a, b := leased(t)
+	other := testTerms(99, func(terms *leaseTerms) { terms.epochMs++ })
+	a.say, b.say = []any{leaseRefused(leaseRevoked, "")}, []any{other}
+	w.run(4950 * time.Millisecond)
+	w.sent(w.idle(50*time.Millisecond), "1 renewLease 2", "2 lease 3", "1 releaseLease")
+	w.fails("last failure: 10.0.0.2:7609 granted a lease that cannot be used: its layout is not that of")
+	if told := a.ended["lease-99"]; told != fmt.Sprint(" ", other.fromTick-1) {
+		t.Fatal(told)
+	}
+	w.idle(3 * time.Second)
+	w.take()
 }
 
 func TestReasonOfTheLastFailureIsInTheError(t *testing.T) {
@@ -354,6 +386,73 @@ func TestLostOrRefusedRenewalIsRepeatedWithItsTurn(t *testing.T) {
 	}
 }
 
+// widestWait returns the widest time between two attempts of a renewal, if a server gives an interval of this length, and
+// then answers no more.
+func widestWait(t *testing.T, aheadMs int32, given time.Duration) (widest time.Duration) {
+	w := newLeaseWorld(t, 1)
+	terms := testTerms(17, func(terms *leaseTerms) { terms.untilTick = terms.fromTick + given.Milliseconds() })
+	w.lessee.aheadMs, w.servers[0].say = aheadMs, append([]any{terms}, repeated(lost(), 1000)...)
+	w.turn()
+	w.known = nil
+	for last, end := time.Duration(0), w.clock.steady+given; w.clock.steady < end-time.Millisecond; {
+		w.clock.advance(time.Millisecond)
+		if len(w.turn()) > 0 {
+			if last > 0 {
+				widest = max(widest, w.clock.steady-last)
+			}
+			last = w.clock.steady
+		}
+	}
+	w.take()
+	return widest
+}
+
+func TestWaitsAfterFailuresAreAtMostATwelfthOfTheIntervalThatWasGiven(t *testing.T) {
+	for _, one := range []struct {
+		aheadMs        int32
+		given, longest time.Duration
+	}{
+		{60_000, time.Minute, 2 * time.Second},
+		{60_000, 6 * time.Second, 500 * time.Millisecond},
+		{60_000, 3 * time.Second, 250 * time.Millisecond},
+		{60_000, time.Second, 100 * time.Millisecond},
+		{6_000, time.Minute, 500 * time.Millisecond},
+		{2_000, time.Minute, 167 * time.Millisecond},
+	} {
+		if widest := widestWait(t, one.aheadMs, one.given); widest > one.longest+time.Millisecond || widest < one.longest/2 {
+			t.Error(one, widest)
+		}
+	}
+}
+
+func TestAdviceOfAServerIsFollowedForAtMostTenSeconds(t *testing.T) {
+	w, a, _ := leased(t)
+	w.run(24950 * time.Millisecond) // 60 s are left
+	a.say = []any{advises(time.Hour)}
+	w.sent(w.run(50*time.Millisecond), "1 renewLease 3 2")
+	w.sent(w.run(9950 * time.Millisecond))
+	w.sent(w.run(50*time.Millisecond), "1 renewLease 3 2")
+}
+
+func TestAdviceOfAServerIsFollowedForAtMostHalfOfWhatIsLeft(t *testing.T) {
+	w, a, _ := leased(t)
+	w.known, a.say = nil, []any{advises(time.Hour), advises(time.Hour)}
+	w.run(4950 * time.Millisecond)
+	w.sent(w.run(50*time.Millisecond), "1 renewLease 2") // 10 s are left
+	w.sent(w.run(4950 * time.Millisecond))
+	w.sent(w.run(50*time.Millisecond), "1 renewLease 2")
+	w.sent(w.run(2450 * time.Millisecond))
+	w.sent(w.run(50*time.Millisecond), "1 renewLease 2")
+}
+
+func TestRenewalIsSentBeforeAGrantAndBothBeforeReleases(t *testing.T) {
+	w, a, _ := leased(t)
+	w.lessee.giveBack(testTerms(99, nil), a.address)
+	w.clock.advance(11 * time.Second)
+	a.say = []any{lost()}
+	w.sent(w.turn(), "1 renewLease 2", "2 lease 3", "1 releaseLease", "1 releaseLease 2")
+}
+
 func TestDeadServerIsReplacedWhenAThirdIsLeft(t *testing.T) {
 	w, a, b := leased(t)
 	a.say = repeated(unreachable(), 1000)
@@ -389,6 +488,34 @@ func TestReleaseIsRepeatedUntilTheLeaseHasEnded(t *testing.T) {
 	}
 	if sent := w.run(30 * time.Second); count(sent, "releaseLease") != 0 {
 		t.Fatal(sent)
+	}
+}
+
+func TestUnusedLeaseIsReleasedUntilItsEndOrForAhead(t *testing.T) {
+	for i, one := range []struct {
+		change func(*leaseTerms)
+		end    time.Duration
+	}{
+		{func(*leaseTerms) {}, 15 * time.Second},
+		{func(terms *leaseTerms) { terms.untilTick += 600_000 }, time.Minute}, // more than was asked for
+		{func(terms *leaseTerms) { terms.untilTick = 0 }, time.Minute},        // the end is unknown
+		{func(terms *leaseTerms) { terms.tickMs, terms.untilTick = -1<<31, 1<<63-1 }, time.Minute},
+	} {
+		w := newLeaseWorld(t, 1)
+		unusable := testTerms(17, func(terms *leaseTerms) { terms.baseBits = 1 })
+		one.change(unusable)
+		w.servers[0].say = append([]any{unusable}, repeated(unreachable(), 1000)...)
+		w.turn()
+		w.known = nil
+		if sent := w.idle(one.end - 3*time.Second); count(sent, "releaseLease") != len(sent) {
+			t.Error(i, sent)
+		}
+		if sent := w.idle(3*time.Second - 50*time.Millisecond); len(sent) == 0 {
+			t.Error(i, "not released until its end")
+		}
+		if sent := w.idle(time.Minute); len(sent) > 0 {
+			t.Error(i, sent)
+		}
 	}
 }
 
@@ -488,6 +615,18 @@ func TestUnknownLeaseIsUsedToItsEndIfNoServerGrantsAnother(t *testing.T) {
 	w.fails("ended")
 }
 
+func TestLeaseThatItsServerExtendsNoLongerIsUsedAndReplacedAtOnce(t *testing.T) {
+	for _, said := range []*failure{leaseRefused(leaseNone, ""), leaseRefused(leaseOther, ""), lacksMethod()} {
+		w, a, b := leased(t)
+		w.known, a.say = nil, []any{said}
+		w.sent(w.run(9*time.Second), "1 renewLease 2")
+		w.known = []*testServer{b}
+		if sent := w.run(2 * time.Second); !slices.Equal(sent, []string{"2 lease 3", "1 releaseLease 2"}) || len(w.lost) > 0 {
+			t.Fatal(said, sent, w.lost)
+		}
+	}
+}
+
 func TestEndingLeaseIsReplacedWhenAThirdIsLeft(t *testing.T) {
 	w, a, b := leased(t)
 	a.leases[drawn(1)].terms.ending = true
@@ -509,19 +648,73 @@ func TestAnotherServerThatIsNamedIsAsked(t *testing.T) {
 	w.sent(w.run(5*time.Second), "1 renewLease 2", "2 renewLease 2")
 }
 
-func TestServersThatNameEachOtherAreAskedEverMoreRarely(t *testing.T) {
+func TestServersThatNameEachOtherAreFollowedTwice(t *testing.T) {
 	w, a, b := leased(t)
 	a.say = repeated(leaseRefused(leaseAnotherServers, b.address), 1000)
 	b.say = repeated(leaseRefused(leaseAnotherServers, a.address), 1000)
-	if sent := w.run(9 * time.Second); len(sent) > 9 {
+	w.sent(w.run(5*time.Second), "1 renewLease 2", "2 renewLease 2", "1 renewLease 2")
+	if sent := w.run(4 * time.Second); count(sent, "1 renewLease 2") != len(sent) || len(sent) < 2 || len(sent) > 6 {
 		t.Fatal(sent)
 	}
 }
 
-func TestAddressThatIsNoneIsNotFollowed(t *testing.T) {
-	w, a, _ := leased(t)
-	a.say = []any{leaseRefused(leaseAnotherServers, "nowhere")}
-	w.sent(w.run(6*time.Second), "1 renewLease 2", "1 renewLease 2")
+func TestAddressThatNeitherTheListNorTheGrantHasIsNotFollowed(t *testing.T) {
+	for _, address := range []string{"10.9.9.9:7609", "nowhere", ""} {
+		w, a, _ := leased(t)
+		a.say = []any{leaseRefused(leaseAnotherServers, address)}
+		w.sent(w.run(6*time.Second), "1 renewLease 2", "1 renewLease 2")
+	}
+}
+
+// balanced returns a world in which the first server grants a lease of the second one, which no list has.
+func balanced(t *testing.T) (w *leaseWorld, a, b *testServer) {
+	w = newLeaseWorld(t, 2)
+	a, b = w.servers[0], w.servers[1]
+	w.known, w.unlisted = []*testServer{a}, b.address
+	terms := testTerms(17, func(terms *leaseTerms) { terms.server = b.address })
+	b.leases[drawn(1)], a.say = &testLease{*terms, ""}, []any{terms}
+	w.turn()
+	return w, a, b
+}
+
+func TestServerThatNoListHasIsAskedOnlyWhereItIsNamedAgain(t *testing.T) {
+	w, a, b := balanced(t)
+	a.say = []any{leaseRefused(leaseAnotherServers, b.address)}
+	w.sent(w.run(5*time.Second), "1 renewLease 2", "2 renewLease 2")
+	a.say = []any{leaseRefused(leaseAnotherServers, b.address)}
+	w.sent(w.run(20*time.Second), "1 renewLease 3 2", "2 renewLease 3 2")
+	w.unlisted = ""
+	w.sent(w.run(20*time.Second), "2 renewLease 4 3")
+}
+
+func TestUnreachableServerThatWasNamedIsFollowedByTheOneThatGranted(t *testing.T) {
+	w, a, b := balanced(t)
+	a.say, b.say = []any{leaseRefused(leaseAnotherServers, b.address), lost()}, []any{unreachable()}
+	w.sent(w.run(5250*time.Millisecond), "1 renewLease 2", "2 renewLease 2", "1 renewLease 2")
+}
+
+func TestReleaseFollowsOnlyKnownAddresses(t *testing.T) {
+	w, a, b := balanced(t)
+	a.say = []any{leaseRefused(leaseAnotherServers, "10.9.9.9:7609"), leaseRefused(leaseAnotherServers, b.address)}
+	w.lessee.stop()
+	w.sent(w.idle(time.Second), "1 releaseLease", "1 releaseLease", "2 releaseLease")
+}
+
+// The steady clock lacks the time for which the machine was suspended.
+func TestWallClockIsFollowedAfterARenewal(t *testing.T) {
+	w, _, _ := leased(t)
+	w.run(4950 * time.Millisecond)
+	w.clock.step(time.Hour)
+	w.sent(w.run(50*time.Millisecond), "1 renewLease 2")
+	if tick := tickOf(w.issued[len(w.issued)-1]); tick != w.clock.tick() {
+		t.Fatal(tick - w.clock.tick())
+	}
+	w.run(19950 * time.Millisecond)
+	w.clock.step(-2 * time.Second)
+	w.sent(w.run(50*time.Millisecond), "1 renewLease 3 2")
+	if tick := tickOf(w.issued[len(w.issued)-1]); tick != w.clock.tick()+1995 { // nine tenths of the pace
+		t.Fatal(tick - w.clock.tick())
+	}
 }
 
 func TestTermsOfAnotherLeaseDoNotExtendThisOne(t *testing.T) {

@@ -17,14 +17,17 @@ const (
 	leaseOpening   = 10 * time.Second
 	leaseCloseWait = time.Second
 	leaseAhead     = time.Minute
+	leaseAheadMin  = 2 * time.Second
 	leaseAheadMax  = 24 * time.Hour
 )
 
 // LeaseOptions are the options of a LocalGenerator.
 type LeaseOptions struct {
-	Name  string        // shown to operators: 1 to 64 letters, digits or characters of -_.:/@
-	Ahead time.Duration // 0: a minute. Length of the interval: the longest outage of all servers that is survived
-	Rack  *int32        // of the machine id; nil: any
+	Name string // shown to operators: 1 to 64 letters, digits or characters of -_.:/@
+	// Ahead is how far ahead of now the interval ends after a renewal: 2 s to 24 h. 0: a minute. A server gives at most its
+	// --claim_window_ms. A generator survives an outage of all servers for two thirds of the interval.
+	Ahead time.Duration
+	Rack  *int32 // of the machine id; nil: any
 	// OnLost is called when a lease was revoked, or has ended without a successor. It runs on the generator's
 	// goroutine, and must return soon.
 	OnLost func(reason string)
@@ -39,7 +42,7 @@ type LocalGenerator struct {
 	ids    *leasedIDs
 	lessee *lessee // of the goroutine
 	engine *engine
-	others map[string]*server // that are not in the list; of the goroutine
+	others map[string]*server // that no list has; of the goroutine
 
 	ctx       context.Context // of requests; ends with Close
 	stop      context.CancelFunc
@@ -62,8 +65,8 @@ func openLocalGenerator(ctx context.Context, client *Client, options LeaseOption
 		options.Ahead = leaseAhead
 	}
 	fault := faultOfLeaseName(options.Name)
-	if options.Ahead < time.Second || options.Ahead > leaseAheadMax {
-		fault = fmt.Sprintf("Ahead is %s; it must be %s to %s", options.Ahead, time.Second, leaseAheadMax)
+	if options.Ahead < leaseAheadMin || options.Ahead > leaseAheadMax {
+		fault = fmt.Sprintf("Ahead is %s; it must be %s to %s", options.Ahead, leaseAheadMin, leaseAheadMax)
 	}
 	if fault != "" {
 		return nil, &Error{Kind: Invalid, Sentence: fault}
@@ -104,7 +107,7 @@ func newLocalGenerator(client *Client, options LeaseOptions) *LocalGenerator {
 		ended: make(chan struct{}), engine: newEngine(of, client.engine.fleet.seeds, client.engine.fleet.listsChange)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.lessee = &lessee{name: options.Name, aheadMs: int32(options.Ahead.Milliseconds()), rack: options.Rack, ids: g.ids,
-		clock: clock, pick: g.pick, draw: draw128, onLost: func(reason string) {
+		clock: clock, pick: g.pick, listed: g.listed, draw: draw128, onLost: func(reason string) {
 			if options.OnLost != nil {
 				g.inOnLost.Store(true)
 				defer g.inOnLost.Store(false)
@@ -202,6 +205,12 @@ func (g *LocalGenerator) pick(tried []string) string {
 	return one.address
 }
 
+func (g *LocalGenerator) listed(address string) bool {
+	g.engine.fleet.mutex.Lock()
+	defer g.engine.fleet.mutex.Unlock()
+	return g.engine.fleet.servers[address] != nil
+}
+
 func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTerms, *failure) {
 	one, fleet := g.server(order.address), g.engine.fleet
 	until := time.Now().Add(leaseAttempt)
@@ -221,7 +230,7 @@ func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTer
 	return nil, problem
 }
 
-// server returns the server at an address that a server named.
+// server returns the server at the address, also if no list has it.
 func (g *LocalGenerator) server(address string) *server {
 	g.engine.fleet.mutex.Lock()
 	defer g.engine.fleet.mutex.Unlock()
@@ -235,3 +244,49 @@ func (g *LocalGenerator) server(address string) *server {
 	}
 	return one
 }
+
+// MachineLease keeps a lease of a machine id for a generator of another library, which takes only a number.
+//
+// An id of that generator is unique only if its time is in the interval of the lease under whose machine id it was
+// made. A process can be paused at any moment, so compare each id after it was made, and drop those that are outside.
+// Stopping the generator before Until is not enough.
+type MachineLease struct {
+	generator *LocalGenerator
+}
+
+// Lease is a machine id and its interval.
+type Lease struct {
+	MachineID   int
+	From, Until time.Time // the machine id is this process's for ids with a time in [From, Until)
+
+	// The cluster's layout: an id is Base | tick << TickShift | sequence << SequenceShift. Ticks count from Epoch.
+	Base                                   int64 // the machine id and constant fields, in place
+	Epoch                                  time.Time
+	Tick                                   time.Duration
+	TickShift, SequenceShift, SequenceBits int
+}
+
+// NewMachineLease waits for a lease as NewLocalGenerator does. Close must be called.
+func NewMachineLease(ctx context.Context, client *Client, options LeaseOptions) (*MachineLease, error) {
+	generator, fault := openLocalGenerator(ctx, client, options, true)
+	if fault != nil {
+		return nil, fault
+	}
+	return &MachineLease{generator}, nil
+}
+
+// Current returns the lease in force. Its Until is later after each renewal; its MachineID and From change when another
+// lease replaces it. The error is an *Error of the kind NoLease or Closed.
+func (m *MachineLease) Current() (Lease, error) {
+	terms, why := m.generator.ids.held()
+	if why != nil {
+		return Lease{}, why
+	}
+	return Lease{MachineID: int(terms.machine), From: terms.start(terms.fromTick), Until: terms.start(terms.untilTick),
+		Base: terms.baseBits, Epoch: time.UnixMilli(terms.epochMs), Tick: time.Duration(terms.tickMs) * time.Millisecond,
+		TickShift: int(terms.tickShift), SequenceShift: int(terms.sequenceShift), SequenceBits: int(terms.sequenceBits)}, nil
+}
+
+// Close gives the lease back; the generator must have stopped. The machine id stays reserved to the end of the interval,
+// because nothing is known about the ticks that were used.
+func (m *MachineLease) Close() { m.generator.Close() }

@@ -159,7 +159,7 @@ func TestCloseInterruptsARequest(t *testing.T) {
 func TestInvalidLeaseOptions(t *testing.T) {
 	client := newClient(t, generous(), newFakeServer(t))
 	for _, options := range []LeaseOptions{{}, {Name: "a b"}, {Name: strings.Repeat("a", 65)}, {Name: "ü"},
-		{Name: "a", Ahead: time.Millisecond}, {Name: "a", Ahead: 25 * time.Hour}} {
+		{Name: "a", Ahead: 1999 * time.Millisecond}, {Name: "a", Ahead: 25 * time.Hour}} {
 		if _, err := NewLocalGenerator(background, client, options); kindOf(err) != Invalid {
 			t.Error(options, err)
 		}

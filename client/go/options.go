@@ -93,7 +93,12 @@ func (o Options) faults() []string {
 	return faults
 }
 
-// readServers parses firn://seed,seed or list://host:port,host:port.
+const (
+	unixPrefix  = "unix:"
+	unixPathMax = 107 // bytes, in Linux
+)
+
+// readServers parses firn://seed,seed or list://host:port,unix:/path.
 func readServers(servers string) (addresses []string, listsChange bool, fault error) {
 	scheme, rest, found := strings.Cut(servers, "://")
 	if !found || (scheme != "firn" && scheme != "list") {
@@ -101,7 +106,7 @@ func readServers(servers string) (addresses []string, listsChange bool, fault er
 	}
 	seen := map[string]bool{}
 	for _, address := range strings.Split(rest, ",") {
-		if _, _, fault := splitAddress(address); fault != nil {
+		if fault := faultOfSeed(address); fault != nil {
 			return nil, false, fault
 		}
 		if !seen[address] {
@@ -112,13 +117,25 @@ func readServers(servers string) (addresses []string, listsChange bool, fault er
 	return addresses, scheme == "firn", nil
 }
 
+func faultOfSeed(address string) error {
+	path, unix := strings.CutPrefix(address, unixPrefix)
+	switch {
+	case !unix:
+		_, _, fault := splitAddress(address)
+		return fault
+	case !strings.HasPrefix(path, "/"):
+		return fmt.Errorf("'%s': unix: requires an absolute path", printable(address))
+	case len(path) > unixPathMax || strings.Contains(path, "\x00"):
+		return fmt.Errorf("'%s': the path of a Unix socket has at most %d bytes and no NUL", printable(address), unixPathMax)
+	}
+	return nil
+}
+
+// splitAddress returns the parts of host:port. No host is named unix.
 func splitAddress(address string) (host, port string, fault error) {
 	host, port, fault = net.SplitHostPort(address)
 	number, wrong := strconv.ParseUint(port, 10, 16)
-	if fault != nil || wrong != nil || number == 0 || host == "" || printable(host) != host {
-		if strings.HasPrefix(address, "unix:") {
-			return "", "", fmt.Errorf("'%s' is not host:port; only the C++ client connects to Unix sockets", address)
-		}
+	if fault != nil || wrong != nil || number == 0 || host == "" || host+":" == unixPrefix || printable(host) != host {
 		return "", "", fmt.Errorf("'%s' is not host:port", address)
 	}
 	return host, port, nil
