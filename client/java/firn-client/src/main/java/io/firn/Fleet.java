@@ -23,7 +23,7 @@ import java.util.stream.Collectors;
 
 /** Which servers there are, who is fit to be asked, and which one is asked next. Thread-safe; hooks are
  * called without its lock. */
-final class Fleet {
+final class Fleet implements Lessee.Servers {
   private static final long NO_ADVICE_MS = 100;
   private static final long LOOK_AGAIN_MS = 30_000;
   private static final long LOOK_FAILED_MS = 1000;
@@ -224,8 +224,8 @@ final class Fleet {
     return drawn;
   }
 
-  /** Returns the address of a server to ask for a lease, one that is not among `tried`; null if there is none. */
-  synchronized String pickForLease(Set<String> tried) {
+  @Override
+  public synchronized String pickForLease(Set<String> tried) {
     Server picked = pick("", servers.values().stream().filter(one -> tried.contains(one.address))
         .collect(Collectors.toSet()));
     if (picked == null) {
@@ -233,6 +233,11 @@ final class Fleet {
     }
     giveBack(picked);
     return picked.address;
+  }
+
+  @Override
+  public synchronized boolean lists(String address) {
+    return servers.containsKey(address);
   }
 
   /** Returns the server at the address, also if no list contains it. */

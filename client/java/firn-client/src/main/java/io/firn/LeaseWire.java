@@ -3,6 +3,7 @@ package io.firn;
 import io.firn.Reader.Malformed;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.regex.Pattern;
 
 /** The requests and answers of firn.thrift about leases of machine ids. */
 final class LeaseWire {
@@ -50,7 +51,7 @@ final class LeaseWire {
 
     /** Returns a sentence if no id may be issued under these terms; otherwise null. */
     String fault() {
-      if (lease.isEmpty() || lease.length() > LEASE_MAX) {
+      if (!named()) {
         return "its lease has no name, or one of more than " + LEASE_MAX + " characters";
       }
       if (machine < 0) {
@@ -87,9 +88,18 @@ final class LeaseWire {
     /** Returns whether these terms can extend that lease: only the interval, its renewal time and `ending` may differ. */
     boolean extend(Terms before) {
       return lease.equals(before.lease) && machine == before.machine && baseBits == before.baseBits
-          && tickShift == before.tickShift && sequenceShift == before.sequenceShift
-          && sequenceFrom == before.sequenceFrom && sequenceCount == before.sequenceCount && tickMs == before.tickMs
-          && epochMs == before.epochMs && untilTick >= before.untilTick;
+          && sequenceFrom == before.sequenceFrom && sequenceCount == before.sequenceCount && sameLayout(before)
+          && untilTick >= before.untilTick;
+    }
+
+    boolean sameLayout(Terms other) {
+      return epochMs == other.epochMs && tickMs == other.tickMs && tickShift == other.tickShift
+          && sequenceShift == other.sequenceShift && sequenceBits == other.sequenceBits;
+    }
+
+    /** Returns whether a request can name this lease. */
+    boolean named() {
+      return !lease.isEmpty() && lease.length() <= LEASE_MAX;
     }
 
     /** Returns the wall time at which the tick begins. */
@@ -98,7 +108,7 @@ final class LeaseWire {
     }
   }
 
-  static final int NAME_MAX = 64; // bytes
+  private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._:/@-]{1,64}"); // servers check the same
   private static final int LEASE_MAX = 1000;
   private static final int TICK_MS_MAX = 60_000;
   private static final long TIME_MS_MAX = 7_258_118_400_000L; // 2200-01-01
@@ -107,6 +117,12 @@ final class LeaseWire {
       (reader, type) -> type == Reader.STRUCT ? reader.struct(new Terms(), LeaseWire::terms) : null;
 
   private LeaseWire() {}
+
+  /** Returns a sentence if no lease may have this name; otherwise null. */
+  static String faultOfName(String name) {
+    return NAME.matcher(name).matches() ? null : "the name is '" + Failure.printable(name)
+        + "'; it must have 1 to 64 letters, digits or characters of -_.:/@";
+  }
 
   // --- requests -----------------------------------------------------------------------------------
 

@@ -19,9 +19,9 @@ import java.util.concurrent.locks.LockSupport;
  * last tick used.
  * <li>A closed lease issues nothing: closing replaces the position, and a thread that has computed an id from the
  * former one fails to take it.
- * <li>The id clock starts at the wall clock, or at the lease's first tick if that is later. It continues at the
- * pace of the monotonic clock while the wall clock is behind, or more than 5 s ahead. A wrong clock can waste
- * ticks. It cannot repeat one.
+ * <li>The id clock starts at the wall clock, or at the lease's first tick if that is later. While the wall clock is
+ * behind, it follows the monotonic clock: at nine tenths of its pace while the difference is at most 5 s. It follows a
+ * jump of more than 5 s ahead after 30 s, or after a renewal. A wrong clock can waste ticks. It cannot repeat one.
  * </ol>
  *
  * <p>Thread-safe. One thread calls adopt, extendTo and advance.
@@ -41,6 +41,7 @@ final class LeasedIds {
   private static final long CLOSED = -1; // in place of a position, which is not negative
   private static final long JUMP_MAX_NS = 5_000_000_000L; // the largest step of the wall clock that is followed at once
   private static final long JUMP_HOLD_NS = 30_000_000_000L; // for which a larger one must persist
+  private static final long WALL_STEP_NS = 1_000_000; // in which the wall clock is read
   private static final long WALL_MS_MAX = Long.MAX_VALUE / 2_000_000;
   private static final long SPIN_NS = 60_000; // a thread sleeps longer than asked for by about this time
   private static final DateTimeFormatter TIME =
@@ -71,14 +72,18 @@ final class LeasedIds {
   private static final class Reading {
     final long timeNs;
     final long nanos;
+    final long aheadNs; // of the wall clock, while the pace is lower; otherwise 0
 
-    Reading(long timeNs, long nanos) {
+    Reading(long timeNs, long nanos, long aheadNs) {
       this.timeNs = timeNs;
       this.nanos = nanos;
+      this.aheadNs = aheadNs;
     }
 
+    /** Returns the id clock. At nine tenths of the pace, a time of ten times the difference makes it vanish. */
     long at(long now) {
-      return timeNs + Math.max(0, now - nanos);
+      long passed = Math.max(0, now - nanos);
+      return timeNs + passed - Math.min(passed / 10, aheadNs);
     }
   }
 
@@ -126,7 +131,8 @@ final class LeasedIds {
   private volatile Reading reading;
   private long jumpSince; // of a jump that is not followed yet, as the next one
   private long jumpAheadNs = -1;
-  private long lastTick = -1; // of the lease that was closed last; under the lock, as below
+  private Terms firstTerms; // of the first lease, whose layout the others have; under the lock, as below
+  private long lastTick = -1; // of the lease that was closed last
   private boolean stopped;
   private String reason = "no server has answered yet"; // of the last failure
   private long lostAtMs;
@@ -134,7 +140,7 @@ final class LeasedIds {
   LeasedIds(Clock clock) {
     this.clock = clock;
     lostAtMs = clock.wallMs();
-    reading = new Reading(wallNs(), clock.nanos());
+    reading = new Reading(wallNs(), clock.nanos(), 0);
   }
 
   private long wallNs() {
@@ -212,27 +218,24 @@ final class LeasedIds {
 
   // --- leases -------------------------------------------------------------------------------------
 
-  /** Issues ids of this lease from now on; closes the lease before. Returns false, and changes nothing, if the
-   * generator was stopped. The terms must have no fault. */
-  synchronized boolean adopt(Terms terms) {
+  /** Issues ids of this lease from now on; closes the lease before. Returns null, or a sentence if it changes nothing,
+   * because no id may be issued under these terms. */
+  synchronized String adopt(Terms terms) {
     if (stopped) {
-      return false;
+      return "the generator was closed";
     }
-    long first = Math.max(terms.fromTick, closeAndRead(terms) + 1);
-    start(terms, Math.min(first, terms.untilTick));
-    current = new Holding(terms, first);
-    return true;
-  }
-
-  /** Closes the current lease. Returns the last tick used so far, in ticks of the terms. */
-  private long closeAndRead(Terms terms) {
-    Holding before = current;
+    if (terms.fault() != null) {
+      return terms.fault();
+    }
+    if (firstTerms != null && !firstTerms.sameLayout(terms)) { // ids of two layouts can be equal
+      return "its layout is not that of this generator's first lease; restart the program if the cluster's has changed";
+    }
+    firstTerms = firstTerms == null ? terms : firstTerms;
     closeCurrent();
-    if (before == null || lastTick < 0 || (before.terms.epochMs == terms.epochMs && before.terms.tickMs == terms.tickMs)) {
-      return lastTick;
-    }
-    long end = before.terms.startOf(lastTick + 1); // a cluster does not change its layout
-    return (end - terms.epochMs + terms.tickMs - 1) / terms.tickMs;
+    long from = Math.max(terms.fromTick, lastTick + 1);
+    start(terms, Math.min(from, terms.untilTick));
+    current = new Holding(terms, from);
+    return null;
   }
 
   /** Sets the id clock for a lease that begins at the tick. A clock beyond the interval would waste it. */
@@ -244,7 +247,7 @@ final class LeasedIds {
     if (timeNs >= endNs) {
       timeNs = Math.max(firstNs, reading.at(nanos));
     }
-    reading = new Reading(timeNs < endNs ? timeNs : firstNs, nanos);
+    reading = new Reading(timeNs < endNs ? timeNs : firstNs, nanos, 0);
     jumpAheadNs = -1;
   }
 
@@ -257,11 +260,18 @@ final class LeasedIds {
     }
   }
 
-  /** Moves the end of the current lease. Ignores an earlier one. */
+  /** Moves the end of the current lease after a renewal. Ignores an earlier one. Sets the id clock to a wall clock that
+   * is ahead, however far: the server has just compared it with its own, and the monotonic clock may lack the time for
+   * which the machine was suspended. Sets an id clock beyond the interval, which has followed a wrong wall
+   * clock, back to the wall clock, but not below the first free tick. */
   synchronized void extendTo(long untilTick) {
     Holding held = current;
     if (held != null) {
       held.until = Math.max(held.until, untilTick);
+      if (advance(true) >= held.terms.startOf(held.until)) {
+        long free = held.terms.startOf(held.get() >> held.bits) * 1_000_000; // of the first free position's tick
+        reading = new Reading(Math.max(free, wallNs()), clock.nanos(), 0);
+      }
     }
   }
 
@@ -320,15 +330,21 @@ final class LeasedIds {
 
   /** Reads the clocks, and returns the id clock. */
   synchronized long advance() {
+    return advance(false);
+  }
+
+  /** `confirmed`: a server has accepted the wall clock, which is then followed however far ahead it is. */
+  private long advance(boolean confirmed) {
     long nanos = clock.nanos();
     long expected = reading.at(nanos);
     long wall = wallNs();
     long ahead = wall - expected;
-    boolean follow = ahead > 0 && (ahead <= JUMP_MAX_NS || persists(ahead, nanos));
+    boolean follow = ahead > 0 && (ahead <= JUMP_MAX_NS || confirmed || persists(ahead, nanos));
     if (ahead <= JUMP_MAX_NS || follow) {
       jumpAheadNs = -1;
     }
-    reading = new Reading(follow ? wall : expected, nanos);
+    boolean slow = -ahead > WALL_STEP_NS && -ahead <= JUMP_MAX_NS;
+    reading = new Reading(follow ? wall : expected, nanos, slow ? -ahead : 0);
     return reading.timeNs / 1_000_000;
   }
 

@@ -3,8 +3,10 @@ package io.firn;
 import io.firn.LeaseWire.Terms;
 import java.security.SecureRandom;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
@@ -18,18 +20,24 @@ import java.util.function.Consumer;
  * <li>A renewal has a fresh turn, which is repeated until it is answered. It names the turn of the last answer.
  * <li>The lease is used until its end, whatever servers answer. The exception is REVOKED, and OUTDATED, which only a
  * copy of this process can cause: then its ids are closed at once.
- * <li>When a third of the interval is left, another lease is requested. It replaces the first.
- * <li>A lease that was replaced, or was stopped, is released: first its ids are closed, then the last tick is read.
+ * <li>When a third of the interval is left, or at once if its server does not extend it, another lease is requested. It
+ * replaces the first.
+ * <li>A lease that was replaced, or was stopped, is released: first its ids are closed, then the last tick is read. A
+ * lease that cannot be used is released at once.
+ * <li>Of several requests that are due, a renewal is sent first, then a grant, then releases.
  * </ol>
  *
  * <p>Owns no thread. One request is under way at a time: due() returns it, and answered() receives its outcome. One
  * thread.
  */
 final class Lessee {
-  /** The servers that can be asked for a lease. */
+  /** The current list of servers. */
   interface Servers {
-    /** Returns the address of one that is not among `tried`; null if there is none. */
-    String pick(Set<String> tried);
+    /** Returns the address of a server to ask for a lease, one that is not among `tried`; null if there is none. */
+    String pickForLease(Set<String> tried);
+
+    /** Returns whether the list has this address. */
+    boolean lists(String address);
   }
 
   /** The kinds of requests. */
@@ -49,7 +57,8 @@ final class Lessee {
     private long pauseMs = RETRY_FIRST_MS;
     private int failures; // in a row, of a grant at its server
     private int failuresMax = FAILURES_FIRST;
-    private int redirects;
+    private String named = ""; // address that the grant contained
+    private int hops; // to servers that refusals named
     private long uselessAt = Long.MAX_VALUE; // of the id clock: a release after the end of its lease
 
     private Request(Kind kind, long sendAt) {
@@ -65,8 +74,10 @@ final class Lessee {
       TERMS, RELEASED, REVOKED, OUTDATED, UNKNOWN_LEASE, ANOTHER_SERVERS,
       /** The server cannot answer yet: the same token or turn is repeated. */
       LATER,
-      /** The server will not grant or extend a lease to this program, for the reason in the message. */
+      /** The server will not grant or extend a lease now, for the reason in the message. */
       REFUSED,
+      /** The server grants and extends no leases. */
+      NO_LEASES,
       /** The request may have been handled. */
       NO_ANSWER,
       /** It did not reach the server. */
@@ -107,25 +118,29 @@ final class Lessee {
   /** The lease in use. */
   private static final class Held {
     Terms terms; // of the last answer
-    String server; // its address, by its own account
-    String via; // the address that granted it
+    String via; // address of the server that granted it
+    String named; // address that the grant contained
     String acknowledged = ""; // turn of the last answer
     String sent = ""; // the last turn sent
     long endMs; // of the id clock, as the next one
     long replaceAtMs;
     long renewAt; // of the monotonic clock
     boolean renewable;
+    boolean unknown; // its server has no such lease
     boolean expired; // and reported
   }
 
   static final long RETRY_FIRST_MS = 200;
-  private static final long RETRY_MAX_MS = 10_000;
+  private static final long RETRY_MAX_MS = 2_000;
+  private static final int RETRY_PART = 12; // of the interval: the longest pause after a failure
+  private static final long RETRY_MAX_LEAST_MS = 100;
+  private static final long ADVICE_MAX_MS = 10_000; // of a server: a larger one could make the lease end
   private static final long RENEW_MIN_MS = 100;
   private static final long GRANT_PAUSE_MS = 2_000; // between a lease and the request for the next one
   private static final long DUE_MAX_MS = 1_000;
   private static final int FAILURES_FIRST = 2; // of a grant at one server, while another one is known
   private static final int FAILURES_MAX = 8; // in later rounds: the servers may be slow
-  private static final int REDIRECTS_MAX = 3;
+  private static final int HOPS_MAX = 2;
   private static final int RELEASES_MAX = 4;
 
   private final LeasedIds ids;
@@ -133,24 +148,29 @@ final class Lessee {
   private final Servers servers;
   private final Consumer<String> onLost;
   private final boolean knowsUse;
+  private final long aheadMs;
   private final SecureRandom random = new SecureRandom();
   private Held held;
   private Request grant;
   private Request renewal;
   private final List<Request> releases = new ArrayList<>();
   private final Set<String> tried = new HashSet<>(); // by the current grant, in this round
-  private String lastServer; // of the lease held last
+  private Set<String> lastServers = Set.of(); // addresses of the server that granted the last lease
+  private long intervalMs; // that a server gave last, at most `aheadMs`; before that, `aheadMs`
   private long grantNotBefore = Long.MIN_VALUE;
   private boolean stopping;
 
   /** `knowsUse`: releases report the last tick of `ids`. Otherwise another generator uses the lease, and its servers
    * keep the whole interval. */
-  Lessee(LeasedIds ids, LeasedIds.Clock clock, Servers servers, Consumer<String> onLost, boolean knowsUse) {
+  Lessee(LeasedIds ids, LeasedIds.Clock clock, Servers servers, Consumer<String> onLost, boolean knowsUse,
+      long aheadMs) {
     this.ids = ids;
     this.clock = clock;
     this.servers = servers;
     this.onLost = onLost;
     this.knowsUse = knowsUse;
+    this.aheadMs = aheadMs;
+    this.intervalMs = aheadMs;
   }
 
   private long now() {
@@ -184,23 +204,26 @@ final class Lessee {
       beginGrant(now);
     }
     releases.removeIf(one -> one.uselessAt <= time);
-    Request first = earliest();
-    if (first == null || first.sendAt > now || (first.kind == Kind.GRANT && !aim(now))) {
-      return null;
+    for (Request one : pending()) {
+      if (one.sendAt <= now && (one.kind != Kind.GRANT || aim(now))) {
+        one.clockMs = clock.wallMs();
+        if (one.kind == Kind.RENEWAL) {
+          held.sent = one.turn;
+        }
+        return one;
+      }
     }
-    first.clockMs = clock.wallMs();
-    if (first.kind == Kind.RENEWAL) {
-      held.sent = first.turn;
-    }
-    return first;
+    return null;
   }
 
   /** Returns the milliseconds until due() must be called again. */
   long dueInMs() {
     long time = ids.advance();
     long now = now();
-    Request first = earliest();
-    long due = first == null ? DUE_MAX_MS : first.sendAt - now;
+    long due = DUE_MAX_MS;
+    for (Request one : pending()) {
+      due = Math.min(due, one.sendAt - now);
+    }
     if (held != null) {
       if (held.renewable && renewal == null) {
         due = Math.min(due, held.renewAt - now);
@@ -214,15 +237,12 @@ final class Lessee {
     return Math.max(1, Math.min(due, DUE_MAX_MS));
   }
 
-  private Request earliest() {
-    List<Request> all = new ArrayList<>(releases);
-    all.add(renewal);
-    all.add(grant);
-    Request first = null;
-    for (Request one : all) {
-      first = one != null && (first == null || one.sendAt < first.sendAt) ? one : first;
-    }
-    return first;
+  /** Returns the requests without an outcome, the most urgent one first. */
+  private List<Request> pending() {
+    List<Request> all = new ArrayList<>(Arrays.asList(renewal, grant));
+    all.removeIf(Objects::isNull);
+    all.addAll(releases);
+    return all;
   }
 
   private void reportExpiry(long time) {
@@ -246,9 +266,7 @@ final class Lessee {
   private void beginGrant(long now) {
     grant = new Request(Kind.GRANT, now);
     tried.clear();
-    if (lastServer != null) {
-      tried.add(lastServer);
-    }
+    tried.addAll(lastServers);
   }
 
   /** Chooses the server of the grant, if it has none. Returns false if none is known. */
@@ -256,7 +274,7 @@ final class Lessee {
     if (grant.server != null && !tried.contains(grant.server)) {
       return true;
     }
-    String server = servers.pick(tried);
+    String server = servers.pickForLease(tried);
     if (server == null) {
       boolean first = grant.server == null && !tried.isEmpty(); // only the server before was left out
       tried.clear();
@@ -287,11 +305,12 @@ final class Lessee {
     long now = now();
     switch (outcome.kind) {
       case TERMS:
-        String fault = outcome.terms.fault();
-        if (fault != null) {
-          refused("the terms of a lease are unusable: " + fault, now);
+        String fault = ids.adopt(outcome.terms);
+        if (fault == null) {
+          hold(outcome.terms, now);
         } else {
-          adopt(outcome.terms, now);
+          giveBack(outcome.terms);
+          refused("it granted a lease that cannot be used: " + fault, now);
         }
         return;
       case LATER:
@@ -318,22 +337,15 @@ final class Lessee {
     delay(grant, 0, now);
   }
 
-  /** Uses the lease from now on. Its adoption closes the ids of the lease before. */
-  private void adopt(Terms terms, long now) {
-    String via = grant.server;
-    grant = null;
-    if (!ids.adopt(terms)) {
-      release(terms, Options.portOf(terms.server) == 0 ? via : terms.server, "", terms.fromTick - 1);
-      return;
-    }
-    if (held != null) {
-      releaseHeld();
-    }
+  /** Replaces the lease before, whose ids are closed. */
+  private void hold(Terms terms, long now) {
+    releaseHeld();
     renewal = null;
     held = new Held();
-    held.via = via;
-    held.server = Options.portOf(terms.server) == 0 ? via : terms.server;
-    lastServer = via;
+    held.via = grant.server;
+    held.named = terms.server;
+    lastServers = new HashSet<>(List.of(grant.server, terms.server));
+    grant = null;
     grantNotBefore = now + GRANT_PAUSE_MS;
     schedule(terms, now);
   }
@@ -342,7 +354,9 @@ final class Lessee {
     held.terms = terms;
     held.endMs = terms.startOf(terms.untilTick);
     long time = ids.advance();
-    long third = Math.max(0, held.endMs - time) / 3;
+    long left = Math.max(0, held.endMs - time);
+    long third = left / 3;
+    intervalMs = left > 0 ? Math.min(left, aheadMs) : intervalMs;
     held.replaceAtMs = held.endMs - third;
     held.renewAt = now + Math.max(RENEW_MIN_MS, Math.min(terms.renewInMs, third));
     held.renewable = !terms.ending;
@@ -356,10 +370,16 @@ final class Lessee {
 
   private void beginRenewal(long now) {
     renewal = new Request(Kind.RENEWAL, now);
-    renewal.server = held.server;
+    renewal.server = home(held.terms, held.via);
+    renewal.named = held.named;
     renewal.lease = held.terms.lease;
     renewal.turn = draw();
     renewal.acknowledged = held.acknowledged;
+  }
+
+  /** Returns the address for requests about the lease. */
+  private String home(Terms terms, String via) {
+    return servers.lists(terms.server) ? terms.server : via;
   }
 
   private void renewed(Outcome outcome) {
@@ -373,18 +393,20 @@ final class Lessee {
         revoked(outcome.message);
         return;
       case UNKNOWN_LEASE:
+      case NO_LEASES:
         held.renewable = false;
+        held.unknown = outcome.kind == Outcome.Kind.UNKNOWN_LEASE;
         held.replaceAtMs = Long.MIN_VALUE;
-        ids.explain(held.server + ": " + outcome.message);
+        explain(renewal, outcome);
         renewal = null;
-        return;
-      case ANOTHER_SERVERS:
-        redirect(outcome, now);
         return;
       default:
         explain(renewal, outcome);
-        if (outcome.kind == Outcome.Kind.NO_ANSWER || outcome.kind == Outcome.Kind.UNSENT) {
-          renewal.server = renewal.server.equals(held.server) ? held.via : held.server;
+        if (follows(renewal, outcome)) {
+          return;
+        }
+        if (outcome.kind == Outcome.Kind.UNSENT) {
+          renewal.server = home(held.terms, held.via); // the server that was named is unreachable from here
         }
         delay(renewal, outcome.retryMs, now);
     }
@@ -398,7 +420,6 @@ final class Lessee {
     }
     ids.extendTo(terms.untilTick);
     held.acknowledged = renewal.turn;
-    held.server = renewal.server;
     renewal = null;
     schedule(terms, now);
     if (held.renewable && grant != null) { // this machine id stays; a lease that was granted meanwhile expires unused
@@ -415,36 +436,55 @@ final class Lessee {
     lose(sentence);
   }
 
-  private void redirect(Outcome outcome, long now) {
-    boolean follows = Options.portOf(outcome.server) != 0 && ++renewal.redirects <= REDIRECTS_MAX;
-    if (follows) {
-      held.server = outcome.server;
-      renewal.server = outcome.server;
-      return; // at once
+  /** Returns whether the request is to be sent at once to another server, which the refusal names. The id of a lease is
+   * a secret: only servers in the list, and the one that the grant named, receive it. */
+  private boolean follows(Request request, Outcome outcome) {
+    boolean known = servers.lists(outcome.server)
+        || (outcome.server.equals(request.named) && Options.portOf(outcome.server) != 0);
+    if (outcome.kind != Outcome.Kind.ANOTHER_SERVERS || !known || request.hops == HOPS_MAX) {
+      return false;
     }
-    explain(renewal, outcome);
-    renewal.redirects = 0;
-    delay(renewal, 0, now);
+    request.server = outcome.server;
+    request.hops++;
+    return true;
   }
 
   // --- releases -----------------------------------------------------------------------------------
 
-  /** The ids of the lease must be closed. */
+  /** Releases the lease in use, whose ids are closed. A server that does not know it gets no request. */
   private void releaseHeld() {
-    release(held.terms, held.server, held.sent, Math.min(ids.lastTick(), held.terms.untilTick - 1));
+    if (held == null || held.unknown) {
+      return;
+    }
+    Request request = release(held.terms, held.via);
+    request.named = held.named;
+    request.turn = held.sent;
+    request.usedTick = knowsUse ? Math.min(ids.lastTick(), held.terms.untilTick - 1) : null;
+    request.uselessAt = held.endMs;
   }
 
-  private void release(Terms terms, String server, String turn, long usedTick) {
+  /** Releases a lease under which no id was issued. Its terms may be wrong: an end that has passed, or is more than
+   * `ahead` away, is ignored. */
+  private void giveBack(Terms terms) {
+    if (terms.named()) {
+      Request request = release(terms, grant.server);
+      request.named = terms.server;
+      request.usedTick = terms.fromTick - 1;
+      long time = ids.advance();
+      long end = terms.startOf(terms.untilTick);
+      request.uselessAt = end > time && end < time + aheadMs ? end : time + aheadMs;
+    }
+  }
+
+  private Request release(Terms terms, String via) {
     if (releases.size() == RELEASES_MAX) {
       releases.remove(0);
     }
     Request request = new Request(Kind.RELEASE, now());
-    request.server = server;
+    request.server = home(terms, via);
     request.lease = terms.lease;
-    request.turn = turn;
-    request.usedTick = knowsUse ? usedTick : null;
-    request.uselessAt = terms.startOf(terms.untilTick);
     releases.add(request);
+    return request;
   }
 
   private void released(Request request, Outcome outcome) {
@@ -455,14 +495,13 @@ final class Lessee {
         delay(request, outcome.retryMs, now());
         return;
       case ANOTHER_SERVERS:
-        if (Options.portOf(outcome.server) != 0 && ++request.redirects <= REDIRECTS_MAX) {
-          request.server = outcome.server;
-          return;
+        if (!follows(request, outcome)) {
+          delay(request, 0, now());
         }
-        break;
+        return;
       default:
+        releases.remove(request);
     }
-    releases.remove(request);
   }
 
   // --- outcomes -----------------------------------------------------------------------------------
@@ -482,11 +521,24 @@ final class Lessee {
     ids.explain(request.server + ": " + outcome.message);
   }
 
-  /** Delays the next attempt, twice as long after each failure, and at random in the upper half. */
-  private static void delay(Request request, long adviceMs, long now) {
-    long pause = request.pauseMs / 2 + ThreadLocalRandom.current().nextLong(request.pauseMs / 2 + 1);
-    request.sendAt = now + Math.max(pause, Math.min(adviceMs, RETRY_MAX_MS));
-    request.pauseMs = Math.min(2 * request.pauseMs, RETRY_MAX_MS);
+  /** Returns the longest pause after a failure: a twelfth of the interval, but at least 100 ms, and at most 2 s. */
+  private long longestPauseMs() {
+    return Math.min(Math.max(intervalMs / RETRY_PART, RETRY_MAX_LEAST_MS), RETRY_MAX_MS);
+  }
+
+  /** Delays the next attempt, twice as long after each failure, and at random in the upper half. The server's advice
+   * prolongs this, but not beyond half of what is left of the interval. */
+  private void delay(Request request, long adviceMs, long now) {
+    long longest = Math.min(request.pauseMs, longestPauseMs());
+    long pause = longest / 2 + ThreadLocalRandom.current().nextLong(longest / 2 + 1);
+    request.pauseMs = 2 * longest;
+    long advice = Math.min(adviceMs, ADVICE_MAX_MS);
+    long end = request.kind == Kind.RELEASE ? request.uselessAt : held == null ? Long.MIN_VALUE : held.endMs;
+    long time = ids.advance();
+    if (end > time) {
+      advice = Math.min(advice, (end - time) / 2);
+    }
+    request.sendAt = now + Math.max(pause, advice);
   }
 
   // --- the end ------------------------------------------------------------------------------------
@@ -495,10 +547,8 @@ final class Lessee {
   void stop() {
     stopping = true;
     ids.stop();
-    if (held != null) {
-      releaseHeld();
-      held = null;
-    }
+    releaseHeld();
+    held = null;
     grant = null;
     renewal = null;
   }

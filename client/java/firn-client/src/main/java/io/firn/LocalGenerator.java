@@ -3,7 +3,6 @@ package io.firn;
 import io.firn.LeaseWire.Terms;
 import io.firn.Lessee.Outcome;
 import io.firn.Lessee.Request;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -50,8 +49,8 @@ public final class LocalGenerator implements AutoCloseable {
       return this;
     }
 
-    /** How far ahead of now the interval of a lease ends, at most the servers' limit; 60 s. It is how long the
-     * generator can do without servers. */
+    /** How far ahead of now the interval of a lease ends after a renewal: 2 s to 24 h; default: 60 s. A server gives at
+     * most its --claim_window_ms. The generator can do without servers for two thirds of the interval. */
     public Builder ahead(Duration time) {
       aheadMs = time.toMillis();
       return this;
@@ -79,12 +78,12 @@ public final class LocalGenerator implements AutoCloseable {
     }
 
     private LocalGenerator open(Duration patience, boolean issues) throws FirnException {
-      int bytes = name.getBytes(StandardCharsets.UTF_8).length;
-      if (bytes < 1 || bytes > LeaseWire.NAME_MAX) {
-        throw new IllegalArgumentException("the name has " + bytes + " bytes; it must have 1 to " + LeaseWire.NAME_MAX);
+      String fault = LeaseWire.faultOfName(name);
+      if (aheadMs < AHEAD_MIN_MS || aheadMs > AHEAD_MAX_MS) {
+        fault = "ahead is " + aheadMs + " ms; it must be 2 s to 24 h";
       }
-      if (aheadMs < 1 || aheadMs > Integer.MAX_VALUE) {
-        throw new IllegalArgumentException("ahead is " + aheadMs + " ms; it must be 1 ms to 24 days");
+      if (fault != null) {
+        throw new IllegalArgumentException(fault);
       }
       LocalGenerator generator = new LocalGenerator(this, issues);
       generator.awaitLease(patience);
@@ -134,6 +133,8 @@ public final class LocalGenerator implements AutoCloseable {
   }
 
   static final long ATTEMPT_MS = 2_000; // a server may have to write to its registry before it answers
+  private static final long AHEAD_MIN_MS = 2_000;
+  private static final long AHEAD_MAX_MS = 24 * 3_600_000;
   private static final long CLOSE_PATIENCE_MS = 1_000;
   private static final long FAULT_PAUSE_MS = 1_000;
 
@@ -155,7 +156,7 @@ public final class LocalGenerator implements AutoCloseable {
     name = options.name;
     rack = options.rack;
     aheadMs = options.aheadMs;
-    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet::pickForLease, options.onLost, issues);
+    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet, options.onLost, issues, aheadMs);
     thread = Engine.daemon(this::run, "firn-lease");
     thread.start();
   }
@@ -244,7 +245,7 @@ public final class LocalGenerator implements AutoCloseable {
       }
       return stopping;
     } catch (InterruptedException interrupted) {
-      return told; // nobody interrupts this thread
+      return told; // does not happen: this class interrupts no thread
     } finally {
       lock.unlock();
     }
@@ -302,7 +303,7 @@ public final class LocalGenerator implements AutoCloseable {
       return outcomeOf(failure.leaseFault, failure);
     }
     if (failure.lacksMethod) {
-      return Outcome.of(Outcome.Kind.REFUSED, "this server is too old to grant leases");
+      return Outcome.of(Outcome.Kind.NO_LEASES, "this server is too old to grant leases");
     }
     if (failure.refused()) {
       return failure.reason == Reason.BAD_REQUEST || failure.reason == Reason.REJECTED
@@ -323,8 +324,8 @@ public final class LocalGenerator implements AutoCloseable {
         return Outcome.of(Outcome.Kind.REVOKED, failure.detail);
       case ANOTHER_SERVERS:
         return Outcome.elsewhere(failure.detail, failure.leaseServer);
-      default:
-        return Outcome.of(Outcome.Kind.REFUSED, failure.detail);
+      default: // also the fault of a newer server
+        return Outcome.of(Outcome.Kind.NO_LEASES, failure.detail);
     }
   }
 }

@@ -9,6 +9,8 @@ import java.util.function.Consumer;
 
 /** The options of a client. Each setter returns this object. A client copies them when it is created. */
 public final class Options {
+  private static final String NO_UNIX =
+      "; the Java client does not connect to Unix sockets: use the server's host and port";
   final String servers;
   String clusterUuid = "";
   Integer rack;
@@ -154,8 +156,7 @@ public final class Options {
     } else {
       for (String address : servers.substring("firn://".length()).split(",", -1)) {
         if (portOf(address) == 0) {
-          String hint = address.startsWith("unix:") ? "; only the C++ client connects to Unix sockets" : "";
-          faults.add("'" + address + "' is not host:port" + hint);
+          faults.add("'" + address + "' is not host:port" + (address.startsWith("unix:") ? NO_UNIX : ""));
         }
         addresses.add(address);
       }

@@ -190,6 +190,9 @@ class ClientTest {
       assertTrue(message.contains(name), message);
     }
     assertThrows(IllegalArgumentException.class, () -> new FirnClient(new Options(null)));
+    Options unix = new Options("list://unix:/run/firn.sock");
+    message = assertThrows(IllegalArgumentException.class, () -> new FirnClient(unix)).getMessage();
+    assertTrue(message.contains("use the server's host and port"), message);
   }
 
   @Test

@@ -1,7 +1,6 @@
 package io.firn;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -60,7 +59,7 @@ class LeasedIdsTest {
     terms.sequenceFrom = 100;
     terms.sequenceCount = 10;
     assertNull(terms.fault());
-    assertTrue(ids.adopt(terms));
+    assertNull(ids.adopt(terms));
     for (int i = 0; i < 25; i++) {
       long id = ids.next();
       assertEquals(564, id >> 12 & 0x3ff);
@@ -159,6 +158,59 @@ class LeasedIdsTest {
   }
 
   @Test
+  void ids_ahead_of_the_wall_clock_run_at_nine_tenths_of_its_pace() throws Exception {
+    ids.adopt(terms(1, NOW, NOW + 60_000));
+    ids.next();
+    clock.stepWall(-3_000);
+    ids.advance();
+    clock.passMs(1_000);
+    assertEquals(NOW + 900, tickOf(ids.next())); // without a new reading of the wall clock
+    for (int i = 0; i < 100; i++) {
+      clock.passMs(100);
+      ids.advance();
+    }
+    assertEquals(NOW + 9_900, tickOf(ids.next()));
+    clock.passMs(40_000); // in which the difference has vanished
+    assertEquals(NOW + 48_000, tickOf(ids.next()));
+    ids.advance();
+    assertEquals(clock.wallMs() - EPOCH_MS, tickOf(ids.next()));
+  }
+
+  @Test
+  void renewal_moves_the_clock_to_a_wall_clock_that_is_ahead_and_never_back() throws Exception {
+    ids.adopt(terms(1, NOW, NOW + 60_000));
+    ids.next();
+    clock.stepWall(3_600_000); // the machine was suspended
+    ids.advance();
+    assertEquals(NOW, tickOf(ids.next()));
+    ids.extendTo(NOW + 3_660_000);
+    assertEquals(NOW + 3_600_000, tickOf(ids.next()));
+    clock.stepWall(-3_600_000);
+    ids.extendTo(NOW + 3_660_000);
+    assertEquals(NOW + 3_600_000, ids.advance() - EPOCH_MS);
+  }
+
+  @Test
+  void lease_of_another_layout_is_not_adopted_also_after_a_loss() throws Exception {
+    ids.adopt(terms(1, NOW, NOW + 60_000));
+    List<Consumer<Terms>> changes = List.of(one -> one.epochMs++, one -> one.tickMs = 10, one -> one.tickShift++,
+        one -> one.sequenceBits = 11);
+    for (boolean lost : new boolean[] {false, true}) {
+      for (Consumer<Terms> change : changes) {
+        Terms other = terms(2, NOW, NOW + 1000);
+        other.sequenceCount = 2048;
+        change.accept(other);
+        assertNull(other.fault());
+        String why = ids.adopt(other);
+        assertTrue(why != null && why.contains("layout"), why);
+      }
+      ids.close("revoked");
+    }
+    assertNull(ids.adopt(terms(2, NOW, NOW + 60_000)));
+    assertEquals(2, ids.next() >> 12 & 0x3ff);
+  }
+
+  @Test
   void wall_clock_behind_the_first_tick_is_not_used() throws Exception {
     ids.adopt(terms(1, NOW + 5000, NOW + 6000));
     assertEquals(NOW + 5000, tickOf(ids.next()));
@@ -182,6 +234,37 @@ class LeasedIdsTest {
     clock.stepWall(-5 * 3_600_000L);
     ids.adopt(terms(2, NOW + 31_000, NOW + 91_000));
     assertEquals(NOW + 31_000, tickOf(ids.next()));
+  }
+
+  /** The last id before the clock is wrong has a late tick of the interval, so that a repeated tick would be seen. */
+  @Test
+  void clock_beyond_the_interval_returns_to_the_wall_clock_with_the_next_extension() throws Exception {
+    for (long corrected : new long[] {0, -3_600_000}) { // a clock that was set right, and one that is behind
+      LeasedIds ids = new LeasedIds(clock);
+      long now = clock.wallMs() - EPOCH_MS;
+      ids.adopt(terms(1, now, now + 15_000));
+      ids.next();
+      clock.stepWall(14_000);
+      ids.extendTo(now + 15_000);
+      long last = ids.next();
+      clock.stepWall(2 * 3_600_000L);
+      ids.extendTo(now + 20_000); // it is right, as far as the generator can tell
+      failureOf(ids, FirnException.Kind.UNAVAILABLE);
+      clock.stepWall(corrected - 2 * 3_600_000L);
+      clock.passMs(1_000);
+      ids.extendTo(now + 25_000);
+      long first = ids.next();
+      assertEquals(corrected < 0 ? tickOf(last) : now + 15_000, tickOf(first));
+      assertTrue(first > last);
+      for (int i = 0; i < 10_000; i++) { // more than a tick has
+        if (i % 1_000 == 0) {
+          ids.extendTo(now + 25_000);
+        }
+        long id = ids.next();
+        assertTrue(id > first);
+        first = id;
+      }
+    }
   }
 
   @Test
@@ -226,7 +309,7 @@ class LeasedIdsTest {
     clock.interruptOnce(ids::stop);
     failureOf(ids, FirnException.Kind.CLOSED);
     assertEquals(NOW, ids.lastTick());
-    assertFalse(ids.adopt(terms(2, NOW, NOW + 1000)));
+    assertEquals("the generator was closed", ids.adopt(terms(2, NOW, NOW + 1000)));
     failureOf(ids, FirnException.Kind.CLOSED);
   }
 

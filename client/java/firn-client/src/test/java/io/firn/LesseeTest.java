@@ -14,6 +14,7 @@ import io.firn.Lessee.Request;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -27,8 +28,21 @@ class LesseeTest {
   private final LeasedIds ids = new LeasedIds(clock);
   private final List<String> losses = new ArrayList<>();
   private final List<String> servers = new ArrayList<>(List.of(A, B, C));
-  private final Lessee lessee = new Lessee(ids, clock,
-      tried -> servers.stream().filter(one -> !tried.contains(one)).findFirst().orElse(null), losses::add, true);
+  private final Lessee lessee = new Lessee(ids, clock, listOf(servers), losses::add, true, 60_000);
+
+  private static Lessee.Servers listOf(List<String> addresses) {
+    return new Lessee.Servers() {
+      @Override
+      public String pickForLease(Set<String> tried) {
+        return addresses.stream().filter(one -> !tried.contains(one)).findFirst().orElse(null);
+      }
+
+      @Override
+      public boolean lists(String address) {
+        return addresses.contains(address);
+      }
+    };
+  }
 
   private long tick() {
     return clock.wallMs() - LeasedIdsTest.EPOCH_MS;
@@ -79,6 +93,23 @@ class LesseeTest {
 
   private void renew(Request renewal) {
     renew(renewal, 60_000, terms -> { });
+  }
+
+  /** Obtains a lease of a server that no list has, through one that the list has. */
+  private void leaseOf(String unlisted) {
+    Terms terms = terms(1, 60_000);
+    terms.server = unlisted;
+    lessee.answered(request(), Outcome.of(terms));
+  }
+
+  /** Expects the release of a lease under which no id was issued. */
+  private void givenBack(Request release, String server, Terms terms) {
+    assertEquals(Kind.RELEASE, release.kind);
+    assertEquals(server, release.server);
+    assertEquals(terms.lease, release.lease);
+    assertEquals("", release.turn);
+    assertEquals(terms.fromTick - 1, release.usedTick);
+    lessee.answered(release, Outcome.of(Outcome.Kind.RELEASED, ""));
   }
 
   // --- grants -------------------------------------------------------------------------------------
@@ -183,7 +214,26 @@ class LesseeTest {
     assertNull(ids.terms());
     String message = assertThrows(FirnException.class, ids::next).getMessage();
     assertTrue(message.contains("overlap"), message);
+    givenBack(request(), A, wrong);
     assertEquals(B, request().server);
+  }
+
+  @Test
+  void lease_of_another_layout_is_given_back_and_another_one_requested() throws Exception {
+    lease(1);
+    lessee.answered(request(), Outcome.of(Outcome.Kind.REVOKED, "copied"));
+    Request grant = request();
+    String token = grant.token;
+    assertEquals(B, grant.server);
+    Terms other = terms(2, 60_000);
+    other.epochMs++;
+    lessee.answered(grant, Outcome.of(other));
+    String message = assertThrows(FirnException.class, ids::next).getMessage();
+    assertTrue(message.contains("layout is not that of"), message);
+    givenBack(request(), B, other);
+    assertNotEquals(token, request().token);
+    lessee.answered(grant, Outcome.of(terms(3, 60_000)));
+    ids.next();
   }
 
   @Test
@@ -236,6 +286,109 @@ class LesseeTest {
     assertTrue(clock.wallMs() >= before + 3 * LocalGenerator.ATTEMPT_MS);
     renew(renewal);
     assertEquals(turn, request().acknowledged);
+  }
+
+  /** Returns the widest pause between two attempts of a renewal, if a server gives an interval of this length, and then
+   * answers no more. */
+  private long widestPause(long aheadMs, long givenMs) {
+    Lessee one = new Lessee(ids, clock, listOf(List.of(A)), losses::add, true, aheadMs);
+    one.answered(one.due(), Outcome.of(terms(1, givenMs)));
+    long last = 0;
+    long widest = 0;
+    for (long left = givenMs; left > 0; left--, clock.passMs(1)) {
+      Request due = one.due();
+      if (due != null) {
+        one.answered(due, Outcome.of(Outcome.Kind.NO_ANSWER, "timeout"));
+        if (due.kind == Kind.RENEWAL) {
+          widest = last == 0 ? 0 : Math.max(widest, clock.wallMs() - last);
+          last = clock.wallMs();
+        }
+      }
+    }
+    return widest;
+  }
+
+  @Test
+  void pauses_after_failures_are_at_most_a_twelfth_of_the_interval_that_was_given() {
+    for (long[] one : new long[][] {{60_000, 60_000, 2_000}, {60_000, 6_000, 500}, {60_000, 3_000, 250},
+        {60_000, 1_000, 100}, {6_000, 60_000, 500}, {2_000, 60_000, 166}}) {
+      long widest = widestPause(one[0], one[1]);
+      long longest = one[2];
+      assertTrue(widest <= longest + 1 && widest >= longest / 2, one[0] + " " + one[1] + ": " + widest);
+    }
+  }
+
+  @Test
+  void advice_of_a_server_is_followed_up_to_10_s_and_half_of_what_is_left() {
+    lease(1);
+    long end = ids.untilMs();
+    Request renewal = request(); // 40 s are left
+    for (long expected : new long[] {10_000, 10_000, 10_000, 5_000, 2_500}) {
+      long before = clock.wallMs();
+      lessee.answered(renewal, Outcome.later("not ready", 3_600_000));
+      for (renewal = request(); renewal.kind != Kind.RENEWAL; renewal = request()) {
+        lessee.answered(renewal, Outcome.later("not ready", 3_600_000)); // a grant
+      }
+      assertEquals(expected, clock.wallMs() - before, 20);
+    }
+    assertTrue(clock.wallMs() < end);
+  }
+
+  @Test
+  void renewal_is_sent_before_a_grant_and_both_before_a_release() {
+    Terms ending = terms(1, 60_000);
+    ending.ending = true;
+    lessee.answered(request(), Outcome.of(ending));
+    lessee.answered(request(), Outcome.of(terms(2, 15_000))); // after 40 s
+    clock.passMs(11_000); // all three are due
+    for (Kind kind : List.of(Kind.RENEWAL, Kind.GRANT, Kind.RELEASE)) {
+      Request due = lessee.due();
+      assertEquals(kind, due.kind);
+      lessee.answered(due, Outcome.of(Outcome.Kind.NO_ANSWER, "timeout"));
+    }
+  }
+
+  @Test
+  void lease_that_its_server_extends_no_longer_is_used_and_replaced_at_once() throws Exception {
+    lease(1);
+    Request renewal = request();
+    long before = clock.wallMs();
+    lessee.answered(renewal, Outcome.of(Outcome.Kind.NO_LEASES, "--leases_max is 0"));
+    Request grant = request();
+    assertEquals(Kind.GRANT, grant.kind);
+    assertEquals(B, grant.server);
+    assertEquals(before, clock.wallMs());
+    for (int i = 0; i < 10; i++) { // the renewal is not repeated
+      lessee.answered(grant, Outcome.of(Outcome.Kind.REFUSED, "no"));
+      assertEquals(1, ids.next() >> 12 & 0x3ff);
+      grant = request();
+      assertEquals(Kind.GRANT, grant.kind);
+    }
+    lessee.answered(grant, Outcome.of(terms(2, 60_000)));
+    Request release = request();
+    assertEquals(Kind.RELEASE, release.kind);
+    assertEquals(renewal.turn, release.turn);
+    assertEquals(List.of(), losses);
+  }
+
+  @Test
+  void lease_that_its_server_does_not_know_is_not_released() {
+    lease(1);
+    lessee.answered(request(), Outcome.of(Outcome.Kind.UNKNOWN_LEASE, "the server was restarted"));
+    lessee.answered(request(), Outcome.of(terms(2, 60_000)));
+    assertEquals(Kind.RENEWAL, request().kind);
+    lessee.answered(request(), Outcome.of(Outcome.Kind.UNKNOWN_LEASE, "the server was restarted"));
+    lessee.stop();
+    assertTrue(lessee.stopped());
+  }
+
+  @Test
+  void renewal_confirms_a_wall_clock_that_is_far_ahead() throws Exception {
+    lease(1);
+    Request renewal = request();
+    clock.stepWall(3_600_000); // the machine was suspended
+    renew(renewal);
+    assertEquals(tick(), ids.next() >>> 22);
   }
 
   @Test
@@ -379,42 +532,74 @@ class LesseeTest {
     Request renewal = request();
     String turn = renewal.turn;
     long before = clock.wallMs();
-    lessee.answered(renewal, Outcome.elsewhere("it belongs to 10.0.0.9:7609", "10.0.0.9:7609"));
+    lessee.answered(renewal, Outcome.elsewhere("it belongs to " + C, C));
     renewal = request();
-    assertEquals("10.0.0.9:7609", renewal.server);
+    assertEquals(C, renewal.server);
     assertEquals(turn, renewal.turn);
     assertEquals(before, clock.wallMs());
-    renew(renewal);
-    assertEquals("10.0.0.9:7609", request().server);
+    renew(renewal, 60_000, terms -> terms.server = C);
+    assertEquals(C, request().server);
   }
 
   @Test
-  void servers_that_name_each_other_are_asked_with_pauses() {
+  void servers_that_name_each_other_are_followed_twice() {
     lease(1);
     Request renewal = request();
     long before = clock.wallMs();
-    for (int i = 0; i < 20; i++) {
-      lessee.answered(renewal, Outcome.elsewhere("no", i % 2 == 0 ? B : A));
+    for (String server : List.of(A, B, A)) {
+      assertEquals(server, renewal.server);
+      assertEquals(before, clock.wallMs());
+      lessee.answered(renewal, Outcome.elsewhere("no", server.equals(A) ? B : A));
       renewal = request();
     }
-    assertTrue(clock.wallMs() - before > 500);
-    lessee.answered(renewal, Outcome.elsewhere("no", "nonsense"));
-    assertFalse(request().server.equals("nonsense"));
+    for (int i = 0; i < 5; i++) {
+      assertEquals(A, renewal.server);
+      assertTrue(clock.wallMs() >= before + Lessee.RETRY_FIRST_MS / 2);
+      before = clock.wallMs();
+      lessee.answered(renewal, Outcome.elsewhere("no", B));
+      renewal = request();
+    }
   }
 
   @Test
-  void unreachable_address_of_the_server_alternates_with_the_one_that_granted() {
-    Request grant = request();
-    Terms terms = terms(1, 60_000);
-    terms.server = "192.168.1.1:7609"; // by its own account, not reachable from here
-    lessee.answered(grant, Outcome.of(terms));
+  void address_that_neither_the_list_nor_the_grant_has_is_not_followed() {
+    lease(1);
+    for (String stranger : List.of("10.9.9.9:7609", "nonsense", "")) {
+      long before = clock.wallMs();
+      lessee.answered(request(), Outcome.elsewhere("no", stranger));
+      assertEquals(A, request().server);
+      assertTrue(clock.wallMs() > before);
+    }
+  }
+
+  @Test
+  void server_that_no_list_has_is_asked_only_where_it_is_named_again() {
+    String unlisted = "192.168.1.1:7609";
+    leaseOf(unlisted);
     Request renewal = request();
-    assertEquals("192.168.1.1:7609", renewal.server);
+    assertEquals(A, renewal.server);
+    lessee.answered(renewal, Outcome.elsewhere("no", unlisted));
+    renewal = request();
+    assertEquals(unlisted, renewal.server);
     lessee.answered(renewal, Outcome.of(Outcome.Kind.UNSENT, "no route"));
     renewal = request();
     assertEquals(A, renewal.server);
-    renew(renewal);
-    assertEquals(A, request().server);
+    renew(renewal, 60_000, terms -> terms.server = unlisted);
+    servers.add(unlisted);
+    assertEquals(unlisted, request().server);
+  }
+
+  @Test
+  void release_follows_only_known_addresses() {
+    String unlisted = "192.168.1.1:7609";
+    leaseOf(unlisted);
+    lessee.stop();
+    for (String named : List.of("10.9.9.9:7609", unlisted)) {
+      Request release = request();
+      assertEquals(A, release.server);
+      lessee.answered(release, Outcome.elsewhere("no", named));
+    }
+    assertEquals(unlisted, request().server);
   }
 
   @Test
@@ -470,7 +655,7 @@ class LesseeTest {
 
   @Test
   void lease_of_another_generator_is_released_without_a_use() {
-    Lessee unknowing = new Lessee(ids, clock, tried -> A, losses::add, false);
+    Lessee unknowing = new Lessee(ids, clock, listOf(List.of(A)), losses::add, false, 60_000);
     unknowing.answered(unknowing.due(), Outcome.of(terms(1, 60_000)));
     LocalGenerator.Interval interval = ids.interval().get();
     assertEquals(1, interval.machineId);
@@ -526,11 +711,49 @@ class LesseeTest {
     assertTrue(lessee.stopped());
   }
 
+  /** Returns how long an unused lease, whose release is not answered, is released. */
+  private long releasedMs(Consumer<Terms> change) {
+    Lessee one = new Lessee(ids, clock, listOf(List.of(A)), losses::add, true, 60_000);
+    Terms unusable = terms(1, 15_000);
+    unusable.baseBits |= 1;
+    change.accept(unusable);
+    one.answered(one.due(), Outcome.of(unusable));
+    one.stop();
+    long began = clock.wallMs();
+    long last = 0;
+    for (int i = 0; i < 1_500; i++, clock.passMs(100)) {
+      Request due = one.due();
+      if (due != null) {
+        assertEquals(Kind.RELEASE, due.kind);
+        last = clock.wallMs() - began;
+        one.answered(due, Outcome.of(Outcome.Kind.UNSENT, "refused"));
+      }
+    }
+    assertTrue(one.stopped());
+    return last;
+  }
+
+  @Test
+  void unused_lease_is_released_until_its_end_or_for_ahead() {
+    long own = releasedMs(terms -> { });
+    assertTrue(own > 12_000 && own < 15_000, own + " ms");
+    for (Consumer<Terms> change : List.<Consumer<Terms>>of(
+        terms -> terms.untilTick += 600_000, // more than was asked for
+        terms -> terms.untilTick = 0, // the end is unknown
+        terms -> {
+          terms.tickMs = Integer.MIN_VALUE;
+          terms.untilTick = Long.MAX_VALUE;
+        })) {
+      long ahead = releasedMs(change);
+      assertTrue(ahead > 57_000 && ahead < 60_000, ahead + " ms");
+    }
+  }
+
   @Test
   void callback_that_throws_changes_nothing_else() {
-    Lessee careless = new Lessee(ids, clock, tried -> A, why -> {
+    Lessee careless = new Lessee(ids, clock, listOf(List.of(A)), why -> {
       throw new IllegalStateException("of the program");
-    }, true);
+    }, true, 60_000);
     Thread.currentThread().setUncaughtExceptionHandler((thread, fault) -> losses.add(fault.getMessage()));
     Request grant = careless.due();
     careless.answered(grant, Outcome.of(terms(1, 60_000)));

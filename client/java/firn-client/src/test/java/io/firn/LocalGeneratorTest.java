@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.firn.Lessee.Outcome;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class LocalGeneratorTest {
@@ -30,7 +31,7 @@ class LocalGeneratorTest {
     assertEquals(Outcome.Kind.UNKNOWN_LEASE, outcome(LeaseWire.Fault.UNKNOWN_LEASE).kind);
     assertEquals(Outcome.Kind.OUTDATED, outcome(LeaseWire.Fault.OUTDATED).kind);
     assertEquals(Outcome.Kind.REVOKED, outcome(LeaseWire.Fault.REVOKED).kind);
-    assertEquals(Outcome.Kind.REFUSED, outcome(LeaseWire.Fault.NO_LEASES).kind);
+    assertEquals(Outcome.Kind.NO_LEASES, outcome(LeaseWire.Fault.NO_LEASES).kind);
     assertEquals("10.0.0.9:7609", outcome(LeaseWire.Fault.ANOTHER_SERVERS).server);
     assertEquals(LeaseWire.Fault.NO_LEASES, LeaseWire.Fault.of(99)); // of a newer server
 
@@ -38,7 +39,7 @@ class LocalGeneratorTest {
     assertEquals(Outcome.Kind.REFUSED, outcome(Reason.REJECTED).kind);
     assertEquals(Outcome.Kind.LATER, outcome(Reason.NOT_READY).kind);
     assertEquals(700, outcome(Reason.NOT_READY).retryMs);
-    assertEquals(Outcome.Kind.REFUSED, LocalGenerator.outcomeOf(Failure.lackingMethod("lease")).kind);
+    assertEquals(Outcome.Kind.NO_LEASES, LocalGenerator.outcomeOf(Failure.lackingMethod("lease")).kind);
 
     assertEquals(Outcome.Kind.UNSENT, outcome(Attempt.End.UNREACHABLE).kind);
     assertEquals(Outcome.Kind.UNSENT, outcome(Attempt.End.CONNECT_TIMEOUT).kind);
@@ -52,8 +53,8 @@ class LocalGeneratorTest {
     FakeServer server = new FakeServer(); // grants none
     try (FirnClient client = new FirnClient(new Options("list://" + server.address()))) {
       LocalGenerator.Builder generator = client.localGenerator("a");
-      FirnException failure = assertThrows(FirnException.class, () -> generator.open(Duration.ofMillis(1500)));
-      assertTrue(failure.getMessage().contains("within 1.5 s: " + server.address()), failure.getMessage());
+      FirnException failure = assertThrows(FirnException.class, () -> generator.open(Duration.ofSeconds(5)));
+      assertTrue(failure.getMessage().contains("within 5.0 s: " + server.address()), failure.getMessage());
       server.close();
       failure = assertThrows(FirnException.class, () -> generator.open(Duration.ofMillis(300)));
       assertEquals(FirnException.Kind.UNAVAILABLE, failure.kind());
@@ -72,10 +73,13 @@ class LocalGeneratorTest {
   @Test
   void options_that_no_server_accepts_are_refused() {
     try (FirnClient client = new FirnClient(new Options("list://127.0.0.1:1"))) {
-      assertThrows(IllegalArgumentException.class, () -> client.localGenerator("").open());
-      assertThrows(IllegalArgumentException.class, () -> client.localGenerator("ü".repeat(33)).open());
-      assertThrows(IllegalArgumentException.class, () -> client.localGenerator("a").ahead(Duration.ZERO).open());
-      assertThrows(IllegalArgumentException.class, () -> client.localGenerator("a").ahead(Duration.ofDays(99)).open());
+      for (String name : List.of("", "ü", "a b", "a\n", "a".repeat(65))) {
+        assertThrows(IllegalArgumentException.class, () -> client.localGenerator(name).open(), name);
+      }
+      for (long ms : new long[] {0, 1_999, 86_400_001}) {
+        LocalGenerator.Builder generator = client.localGenerator("a.b:c/d@e_f-9").ahead(Duration.ofMillis(ms));
+        assertThrows(IllegalArgumentException.class, generator::open, ms + " ms");
+      }
     }
   }
 }
