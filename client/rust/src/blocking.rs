@@ -19,7 +19,7 @@ use crate::server::SeenServer;
 ///
 /// Create one client, and clone it for every thread; clones share their connections. A runtime on a thread of the
 /// client's own opens connections and does background work; a call itself writes and reads on its caller's thread,
-/// except by TLS. Must not be used on a thread of an asynchronous runtime; use
+/// except by TLS or to a Unix socket. Must not be used on a thread of an asynchronous runtime; use
 /// [`crate::Client`] there.
 ///
 /// ```no_run

@@ -53,7 +53,7 @@ impl Client {
     }
 
     /// Creates a client of `firn://seed,seed`, which discovers all servers through any of these, or of
-    /// `list://host:port,host:port`, which names all of them. Does not wait for a server.
+    /// `list://host:port,unix:/path`, which names all of them. Does not wait for a server.
     ///
     /// # Errors
     ///

@@ -20,9 +20,11 @@ use crate::wire::{frame_size, read_answer, Answer, Ask, Status};
 /// Memory that an idle connection keeps, and the most that is reserved before bytes have arrived.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// A TCP or TLS connection.
+/// A connection over TCP or TLS, or to a Unix socket. Blocking calls wait for TLS and Unix sockets in the client's runtime.
 pub(crate) enum Stream {
     Plain(TcpStream),
+    #[cfg(unix)]
+    Unix(tokio::net::UnixStream),
     #[cfg(feature = "tls")]
     Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
     /// Reads and writes block the thread, at most until the timeouts of the socket. Only for blocking calls, which
@@ -36,6 +38,8 @@ impl Stream {
     fn try_read(&self) -> io::Result<usize> {
         match self {
             Stream::Plain(stream) => stream.try_read(&mut [0]),
+            #[cfg(unix)]
+            Stream::Unix(stream) => stream.try_read(&mut [0]),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => stream.get_ref().0.try_read(&mut [0]),
             #[cfg(feature = "blocking")]
@@ -64,6 +68,8 @@ impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            #[cfg(unix)]
+            Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, buf),
             #[cfg(feature = "blocking")]
@@ -79,6 +85,8 @@ impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
+            #[cfg(unix)]
+            Stream::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_write(cx, buf),
             #[cfg(feature = "blocking")]
@@ -89,6 +97,8 @@ impl AsyncWrite for Stream {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            #[cfg(unix)]
+            Stream::Unix(stream) => Pin::new(stream).poll_flush(cx),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
             #[cfg(feature = "blocking")]
@@ -99,6 +109,8 @@ impl AsyncWrite for Stream {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            #[cfg(unix)]
+            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
             #[cfg(feature = "tls")]
             Stream::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
             #[cfg(feature = "blocking")]
@@ -147,12 +159,14 @@ impl Connection {
         }
     }
 
+    /// Returns whether the connection is of TLS or a Unix socket, whose reads and writes never block a thread.
     #[cfg(feature = "blocking")]
-    pub(crate) fn is_tls(&self) -> bool {
+    pub(crate) fn never_blocks(&self) -> bool {
         !matches!(self.stream, Stream::Plain(_) | Stream::Blocking(_))
     }
 
-    /// Makes reads and writes block, except by TLS. Returns the socket as well, by which another thread can end them.
+    /// Makes reads and writes block, except by TLS or to a Unix socket. Returns the socket as well, by which another
+    /// thread can end them.
     #[cfg(feature = "blocking")]
     pub(crate) fn into_blocking(
         self,

@@ -1,5 +1,6 @@
 //! Opens connections: resolves names, races addresses, and begins TLS.
 
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +12,8 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::connection::{Connection, Stream};
 use crate::error::{End, Failure};
+#[cfg(unix)]
+use crate::options::path_of_socket;
 use crate::options::{split_address, Options};
 
 /// The longest time for which one address of several is tried alone.
@@ -34,13 +37,14 @@ impl Dialer {
 
     /// Connects to the address, and uses TLS if `secure`.
     pub(crate) async fn connect(&self, address: &str, secure: bool, until: Instant) -> Result<Connection, Failure> {
+        #[cfg(unix)]
+        if let Some(path) = path_of_socket(address) {
+            let stream = in_time(until, tokio::net::UnixStream::connect(path)).await?;
+            return Ok(Connection::new(Stream::Unix(stream)));
+        }
         let (host, port) =
             split_address(address).ok_or_else(|| Failure::new(End::Unreachable, "its address is invalid"))?;
-        let stream = match timeout_at(until.into(), self.connect_tcp(host, port, until)).await {
-            Err(_) => return Err(Failure::new(End::ConnectTimeout, "")),
-            Ok(Err(fault)) => return Err(connect_failure(&fault)),
-            Ok(Ok(stream)) => stream,
-        };
+        let stream = in_time(until, self.connect_tcp(host, port, until)).await?;
         let _ = stream.set_nodelay(true);
         if !secure {
             return Ok(Connection::new(Stream::Plain(stream)));
@@ -79,6 +83,13 @@ impl Dialer {
                 Ok(Some(Err(fault))) => failure = io::Error::other(fault),
             }
         }
+    }
+}
+
+async fn in_time<T>(until: Instant, connecting: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
+    match timeout_at(until.into(), connecting).await {
+        Err(_) => Err(Failure::new(End::ConnectTimeout, "")),
+        Ok(outcome) => outcome.map_err(|fault| connect_failure(&fault)),
     }
 }
 

@@ -55,7 +55,7 @@ impl Mode {
             Mode::Async => !connection.is_blocking(),
             // Others could be made to block, but are left to background work.
             #[cfg(feature = "blocking")]
-            Mode::Blocking => connection.is_blocking() || connection.is_tls(),
+            Mode::Blocking => connection.is_blocking() || connection.never_blocks(),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::engine::Mode;
 use crate::health::RetryBudget;
 use crate::meter;
-use crate::options::{split_address, Event, EventKind, OnEvent, Options, Seeds};
+use crate::options::{path_of_socket, split_address, Event, EventKind, OnEvent, Options, Seeds};
 use crate::random;
 use crate::server::{Fitness, Member, SeenServer, Server};
 use crate::wire::{Entry, ServerList};
@@ -179,7 +179,8 @@ impl Fleet {
             address: address.to_owned(),
             room: Arc::new(Semaphore::new(self.connections_max)),
         });
-        state.slots[slot] = Some(Member::new(server, self.tls));
+        let secure = self.tls && path_of_socket(address).is_none();
+        state.slots[slot] = Some(Member::new(server, secure));
         state.by_address.insert(address.to_owned(), slot);
         slot
     }
@@ -298,6 +299,11 @@ impl Fleet {
         let state = self.lock();
         let listed = state.members().filter(|one| addresses.contains(&one.server.address));
         listed.map(|one| one.server.id).collect()
+    }
+
+    /// Returns whether the list has this address.
+    pub(crate) fn knows(&self, address: &str) -> bool {
+        self.lock().by_address.contains_key(address)
     }
 
     /// Returns whether the server at this address, which may not be in the list, is connected to by TLS.

@@ -310,7 +310,12 @@ pub(crate) struct Seeds {
     pub(crate) lists_change: bool,
 }
 
-/// Parses `firn://seed,seed` or `list://host:port,host:port`.
+/// The prefix of a Unix socket's address.
+const UNIX: &str = "unix:";
+/// The longest path of a Unix socket, in bytes, in Linux.
+const UNIX_PATH_MAX: usize = 107;
+
+/// Parses `firn://seed,seed` or `list://host:port,unix:/path`.
 fn parse_servers(servers: &str) -> Result<Seeds, String> {
     let (lists_change, rest) = match servers.split_once("://") {
         Some(("firn", rest)) => (true, rest),
@@ -319,10 +324,8 @@ fn parse_servers(servers: &str) -> Result<Seeds, String> {
     };
     let mut addresses: Vec<String> = Vec::new();
     for address in rest.split(',') {
-        if split_address(address).is_none() {
-            let unix = address.starts_with("unix:");
-            let hint = if unix { "; only the C++ client connects to Unix sockets" } else { "" };
-            return Err(format!("'{}' is not host:port{hint}", printable(address)));
+        if let Some(fault) = fault_of_seed(address) {
+            return Err(format!("'{}'{fault}", printable(address)));
         }
         if !addresses.iter().any(|one| one == address) {
             addresses.push(address.to_owned());
@@ -331,12 +334,32 @@ fn parse_servers(servers: &str) -> Result<Seeds, String> {
     Ok(Seeds { addresses, lists_change })
 }
 
-/// Splits `host:port` or `[ipv6]:port`.
+/// Returns the path of `unix:/path`, or `None` if the address is not that of a Unix socket.
+pub(crate) fn path_of_socket(address: &str) -> Option<&str> {
+    address.strip_prefix(UNIX)
+}
+
+/// Returns what is wrong with `host:port` or `unix:/path`, to be read after the address.
+fn fault_of_seed(address: &str) -> Option<String> {
+    let Some(path) = path_of_socket(address) else {
+        return split_address(address).is_none().then(|| " is not host:port".to_owned());
+    };
+    if cfg!(not(unix)) {
+        return Some(": this system has no Unix sockets; use the server's host and port".to_owned());
+    }
+    if !path.starts_with('/') {
+        return Some(": unix: requires an absolute path".to_owned());
+    }
+    let invalid = path.len() > UNIX_PATH_MAX || path.contains('\0');
+    invalid.then(|| format!(": the path of a Unix socket has at most {UNIX_PATH_MAX} bytes and no NUL"))
+}
+
+/// Splits `host:port` or `[ipv6]:port`. No host is named `unix`.
 pub(crate) fn split_address(address: &str) -> Option<(&str, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let host = match host.strip_prefix('[') {
         Some(inner) => inner.strip_suffix(']')?,
-        None if host.contains(':') => return None,
+        None if host.contains(':') || path_of_socket(address).is_some() => return None,
         None => host,
     };
     let usable = !host.is_empty()
@@ -355,7 +378,7 @@ mod tests {
     fn addresses_are_host_and_port() {
         assert_eq!(split_address("10.0.0.7:7609"), Some(("10.0.0.7", 7609)));
         assert_eq!(split_address("[::1]:1"), Some(("::1", 1)));
-        for wrong in ["", "nowhere", ":1", "a:0", "a:65536", "a:+1", "::1:1", "[::1:1", "a\n:1", "a b:1"] {
+        for wrong in ["", "nowhere", ":1", "a:0", "a:65536", "a:+1", "::1:1", "[::1:1", "a\n:1", "a b:1", "unix:1"] {
             assert_eq!(split_address(wrong), None, "{wrong}");
         }
     }
@@ -366,8 +389,28 @@ mod tests {
         assert!(seeds.lists_change);
         assert_eq!(seeds.addresses, ["a:1", "b:2"]);
         assert!(!parse_servers("list://a:1").unwrap().lists_change);
-        assert!(parse_servers("list://unix:/run/firn.sock").unwrap_err().contains("only the C++ client"));
         assert!(parse_servers("zk://a:1").unwrap_err().contains("neither"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn paths_that_no_unix_socket_can_have_are_refused() {
+        let longest = format!("unix:/{}", "x".repeat(106));
+        let (too_long, umlauts) = (format!("{longest}x"), format!("unix:/{}", "\u{e4}".repeat(54)));
+        for (address, words) in [
+            ("unix:firn.sock", "requires an absolute path"),
+            ("unix:", "requires an absolute path"),
+            ("unix:/a\0b", "no NUL"),
+            (too_long.as_str(), "at most 107 bytes"),
+            (umlauts.as_str(), "at most 107 bytes"),
+            ("a:1,unix:firn.sock", "requires an absolute path"),
+            ("/run/firn.sock", "not host:port"),
+        ] {
+            let fault = parse_servers(&format!("list://{address}")).unwrap_err();
+            assert!(fault.contains(words), "{fault}");
+        }
+        let seeds = parse_servers(&format!("list://a:1,{longest}")).unwrap();
+        assert_eq!(seeds.addresses, ["a:1", longest.as_str()]);
     }
 
     #[test]

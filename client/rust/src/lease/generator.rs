@@ -13,11 +13,13 @@ use super::lessee::{Hooks, LeaseLoss, Lessee};
 use super::pace::Now;
 use super::transport::{self, Wishes};
 use crate::client::Client;
+use crate::engine::Engine;
 use crate::error::{printable, Error, ErrorKind};
 use crate::random;
 
 const NAME_BYTES_MAX: usize = 64;
 const RACK_MAX: i32 = 65_535;
+const AHEAD_MIN: Duration = Duration::from_secs(2);
 const AHEAD_MAX: Duration = Duration::from_secs(86_400);
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 
@@ -51,7 +53,7 @@ impl LeaseOptions {
         self
     }
 
-    /// Sets how far ahead the lease should end: how long ids last without a server. (60 s)
+    /// Sets how far ahead the lease should end, 2 s to 24 h: how long ids last without a server. (60 s)
     pub fn ahead(mut self, time: Duration) -> LeaseOptions {
         self.ahead = time;
         self
@@ -82,8 +84,8 @@ impl LeaseOptions {
             faults.push(format!("rack is {rack}, not 0 to {RACK_MAX}"));
         }
         let ahead_ms = i32::try_from(self.ahead.as_millis()).unwrap_or(i32::MAX);
-        if ahead_ms < 1 || self.ahead > AHEAD_MAX {
-            faults.push(format!("ahead is {:?}, not 1 ms to 24 h", self.ahead));
+        if !(AHEAD_MIN..=AHEAD_MAX).contains(&self.ahead) {
+            faults.push(format!("ahead is {:?}, not 2 s to 24 h", self.ahead));
         }
         if !faults.is_empty() {
             return Err(Error::new(ErrorKind::Invalid, faults.join("; ")));
@@ -156,8 +158,9 @@ impl LocalGenerator {
         });
         let generator = LocalGenerator { shared: Arc::clone(&shared) };
         let ahead_us = i64::from(wishes.ahead_ms) * 1000;
-        let lessee = Lessee::new(Arc::clone(&shared.ids), ahead_us, hooks(&shared, options.on_lost.clone()));
         let engine = Arc::clone(client.engine());
+        let hooks = hooks(&shared, &engine, options.on_lost.clone());
+        let lessee = Lessee::new(Arc::clone(&shared.ids), ahead_us, hooks);
         engine.spawn(run(Task { shared: Arc::clone(&shared) }, lessee, wishes, client));
 
         let granted = || {
@@ -179,8 +182,8 @@ impl LocalGenerator {
         }))
     }
 
-    /// Returns the next id, from memory. Blocks the thread until the next tick, at most 5 ms, if the sequence of this
-    /// tick is used up.
+    /// Returns the next id, from memory. If the sequence of this tick is used up, blocks the thread until the next tick,
+    /// unless that begins in more than 5 ms. Blocks it again if other threads have used up that one, too.
     ///
     /// # Errors
     ///
@@ -246,14 +249,15 @@ impl Shared {
     }
 }
 
-fn hooks(shared: &Arc<Shared>, on_lost: Option<OnLost>) -> Hooks {
-    let refused = Arc::clone(shared);
+fn hooks(shared: &Arc<Shared>, engine: &Arc<Engine>, on_lost: Option<OnLost>) -> Hooks {
+    let (refused, engine) = (Arc::clone(shared), Arc::clone(engine));
     Hooks {
         on_lost: Box::new(move |loss| {
             if let Some(on_lost) = &on_lost {
                 on_lost(&loss);
             }
         }),
+        knows: Box::new(move |address| engine.fleet.knows(address)),
         on_refused: Box::new(move |message, error| {
             let mut progress = refused.progress();
             progress.last_refusal = Some(message);

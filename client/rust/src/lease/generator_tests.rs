@@ -15,6 +15,8 @@ use crate::{Client, ErrorKind, LeaseOptions, LossKind, Options, Reason};
 enum Reply {
     Usual,
     Nothing,
+    /// Terms that cannot be used.
+    Unusable,
     TooOld,
     /// A LeaseRefusal: the fault and another server.
     Fault(u32, String),
@@ -101,7 +103,8 @@ impl Peer {
                 (_, Reply::Reason(reason)) => {
                     (2, structure(1, &[i32_field(1, reason), field(11, 2, &text("no right @lease"))]))
                 }
-                ("releaseLease", Reply::Usual) => (2, Vec::new()),
+                ("releaseLease", Reply::Usual | Reply::Unusable) => (2, Vec::new()),
+                (_, Reply::Unusable) => (2, self.terms(5000)), // its machine id is too large
                 (_, Reply::Usual) => (2, self.terms(machine)),
             };
             let head = [0x80, 1, 0, kind];
@@ -213,6 +216,33 @@ async fn asks_another_server_when_one_is_too_old_grants_none_or_does_not_have_th
 }
 
 #[tokio::test]
+async fn gives_back_a_lease_that_cannot_be_used_and_asks_another_server() {
+    let (bad, good) = (Peer::start(7).await, Peer::start(8).await);
+    bad.set(Reply::Unusable);
+    let client = client_of(&[&bad, &good]);
+    for _ in 0..100 {
+        let generator = client.local_generator(options()).await.unwrap();
+        assert_eq!(generator.machine_id(), Some(8));
+        generator.close().await;
+        if bad.count("releaseLease") > 0 {
+            return; // the servers are asked in any order
+        }
+    }
+    panic!("not given back");
+}
+
+#[tokio::test]
+async fn repeats_a_renewal_that_was_answered_with_unusable_terms() {
+    let peer = Peer::start(7).await;
+    let generator = client_of(&[&peer]).local_generator(options()).await.unwrap();
+    peer.set(Reply::Unusable);
+    let before = peer.count("renewLease");
+    until("not repeated", || peer.count("renewLease") > before + 1).await;
+    assert_eq!(peer.count("lease"), 1);
+    generator.next().unwrap();
+}
+
+#[tokio::test]
 async fn stops_at_once_when_the_lease_is_revoked() {
     let peers = [Peer::start(7).await, Peer::start(8).await];
     let lost = Arc::new(Mutex::new(Vec::new()));
@@ -271,8 +301,16 @@ async fn ids_of_all_threads_differ_and_none_follows_the_end() {
 #[tokio::test]
 async fn every_fault_of_the_options_is_named() {
     let peer = Peer::start(7).await;
+    let client = client_of(&[&peer]);
+    for ahead in [Duration::from_millis(1999), Duration::from_secs(86_401)] {
+        let error = client.local_generator(options().ahead(ahead)).await.unwrap_err();
+        assert!(error.message().ends_with("not 2 s to 24 h"), "{error}");
+    }
+    for name in ["", "\u{fc}", "a\n", &"a".repeat(65)] {
+        assert_eq!(client.local_generator(LeaseOptions::new(name)).await.unwrap_err().kind(), ErrorKind::Invalid);
+    }
     let wrong = LeaseOptions::new("a b").rack(-1).ahead(Duration::ZERO);
-    let error = client_of(&[&peer]).local_generator(wrong).await.unwrap_err();
+    let error = client.local_generator(wrong).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     for part in ["name is 'a b'", "rack is -1", "ahead is 0ns"] {
         assert!(error.message().contains(part), "{part}: {error}");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::pace::{IdPace, Now};
 use super::terms::{utc, Lease, Shape};
+use super::tick_ids::TickIds;
 use crate::error::{Error, ErrorKind};
 
 /// The clocks of a generator, and what else it needs of its process; a test has its own.
@@ -19,11 +20,12 @@ pub(crate) trait Clock: Send + Sync {
     fn fraction(&self) -> f64;
 }
 
+/// If the next tick begins later than this, the caller decides whether to wait.
 const WAIT_MAX: Duration = Duration::from_millis(5);
 
 /// The ids of one lease after another.
 ///
-/// 1. An id is computed, and its tick is then compared with the end of the lease.
+/// 1. Ids of a tick are computed together, after the tick is compared with the end of the lease.
 /// 2. Ids rise, across threads, renewals and leases: the next lease begins above the last tick used.
 /// 3. The id clock starts at the wall clock or at the lease's first tick, whichever is later. A wrong clock wastes the
 ///    interval and repeats no id.
@@ -31,6 +33,7 @@ const WAIT_MAX: Duration = Duration::from_millis(5);
 pub(crate) struct LeasedIds {
     clock: Box<dyn Clock>,
     process: u32,
+    tick_ids: TickIds,
     state: Mutex<State>,
 }
 
@@ -42,11 +45,7 @@ struct State {
     failure: Error,
     highest_tick: i64, // of all ids
     used_tick: i64,    // of the last lease; the one before its first if it has no id
-    seen_wall_ms: i64,
-    // The next id, and how many are left in its tick.
-    tick: i64,
-    sequence: u64,
-    left: u64,
+    tick: i64,         // that of `tick_ids`; without any, the next one is above it
 }
 
 enum Step {
@@ -60,6 +59,7 @@ impl LeasedIds {
         LeasedIds {
             process: clock.process(),
             clock: Box::new(clock),
+            tick_ids: TickIds::new(),
             state: Mutex::new(State {
                 pace: IdPace::new(),
                 held: None,
@@ -68,33 +68,32 @@ impl LeasedIds {
                 failure: Error::new(ErrorKind::Unavailable, failure),
                 highest_tick: -1,
                 used_tick: -1,
-                seen_wall_ms: i64::MIN,
                 tick: -1,
-                sequence: 0,
-                left: 0,
             }),
         }
     }
 
-    /// Returns the next id. Waits for the next tick, at most 5 ms, if the sequence of this one is used up.
+    /// Returns the next id. If the sequence of this tick is used up, waits for the next tick, unless that begins in more
+    /// than 5 ms. Waits again if other threads have used up that one, too.
     pub(crate) fn next(&self) -> Result<i64, Error> {
-        let mut waited = Duration::ZERO;
         loop {
             // Before the lock, which another thread may have had at the fork.
             if self.is_forked() {
                 let text = "this process is a forked child; create another generator";
                 return Err(Error::new(ErrorKind::Unavailable, text));
             }
-            let wait = match self.lock().step(&*self.clock)? {
+            if let Some(id) = self.take() {
+                return Ok(id);
+            }
+            let wait = match self.step()? {
                 Step::Taken(id) => return Ok(id),
                 Step::Wait(wait) => wait,
             };
-            if waited + wait > WAIT_MAX {
+            if wait > WAIT_MAX {
                 let error = Error::new(ErrorKind::Unavailable, "the sequence of this tick is used up");
                 return Err(error.with_refusal(None, Some(wait)));
             }
             self.clock.sleep(wait);
-            waited += wait;
         }
     }
 
@@ -106,34 +105,47 @@ impl LeasedIds {
             return Err("the generator has ended".to_owned());
         }
         if state.shape.is_some_and(|shape| shape != lease.shape) {
-            return Err("its layout is not that of the last lease".to_owned());
+            return Err("its layout is not that of the first lease, so its ids could equal earlier ones".to_owned());
         }
+        self.tick_ids.close();
         let used = state.used_tick;
-        let first = lease.from_tick.max(state.highest_tick + 1);
-        state.move_clock(self.clock.read(), lease.shape.start_of(first), lease.end_us());
+        state.begin(self.clock.read(), lease);
         state.shape = Some(lease.shape);
         state.used_tick = lease.from_tick - 1;
-        state.tick = first - 1;
-        state.left = 0;
         state.held = Some(lease.clone());
         Ok(used)
     }
 
-    /// Moves the end of the lease. Ignores an earlier end.
+    /// Moves the end of the lease. Ignores an earlier end. The server has just accepted the wall clock, so the id clock
+    /// follows it into the interval: the monotonic clock may not advance while the machine is suspended. An id clock
+    /// beyond the interval returns, but not below the last tick used.
     pub(crate) fn extend_to(&self, until_tick: i64) {
-        if let Some(held) = &mut self.lock().held {
-            held.until_tick = held.until_tick.max(until_tick);
+        let mut state = self.lock();
+        let Some(mut held) = state.held.clone() else { return };
+        held.until_tick = held.until_tick.max(until_tick);
+        let (now, end_us) = (self.clock.read(), held.end_us());
+        if state.pace.advance(now) >= end_us {
+            self.tick_ids.close();
+            state.begin(now, &held);
         }
+        if state.pace.time_us() < now.wall_us && now.wall_us < end_us {
+            state.pace.raise_to(now.wall_us);
+            self.tick_ids.expire();
+        }
+        state.held = Some(held);
     }
 
     /// Issues no id until there is another lease. Calls fail with this error. Returns the last tick used.
     pub(crate) fn close(&self, failure: Error) -> i64 {
-        self.lock().close(failure)
+        let mut state = self.lock();
+        self.tick_ids.close();
+        state.close(failure)
     }
 
     /// Issues no id any more. A later call changes nothing.
     pub(crate) fn end(&self, failure: Error) -> i64 {
         let mut state = self.lock();
+        self.tick_ids.close();
         let used_tick = state.close(failure);
         state.ended = true;
         used_tick
@@ -161,6 +173,35 @@ impl LeasedIds {
         self.clock.process() != self.process
     }
 
+    /// Returns the next id of a tick that was entered before. The clocks are not read until the wall clock shows the next
+    /// millisecond.
+    fn take(&self) -> Option<i64> {
+        self.tick_ids.take(self.clock.wall_us() / 1000).map(|id| id as i64)
+    }
+
+    /// Reads the clocks, and takes an id.
+    fn step(&self) -> Result<Step, Error> {
+        let mut state = self.lock();
+        if let Some(id) = self.take() {
+            return Ok(Step::Taken(id)); // another thread read the clocks meanwhile
+        }
+        let left = self.tick_ids.close();
+        let Some(held) = &state.held else { return Err(state.failure.clone()) };
+        let (shape, step) = (held.shape, 1 << held.shape.sequence_shift);
+        let now = self.clock.read();
+        let time_us = state.pace.advance(now);
+        let tick = shape.tick_at(time_us);
+        let ids = if tick > state.tick {
+            state.enter(tick, left.is_none(), self.clock.fraction())?
+        } else if let Some(left) = left {
+            left
+        } else {
+            let wait = shape.start_of(state.tick + 1) - time_us;
+            return Ok(Step::Wait(Duration::from_micros(wait as u64)));
+        };
+        Ok(Step::Taken(self.tick_ids.open(ids, step, now.wall_us / 1000) as i64))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -169,37 +210,17 @@ impl LeasedIds {
 impl State {
     fn close(&mut self, failure: Error) -> i64 {
         self.held = None;
-        self.left = 0;
         if !self.ended {
             self.failure = failure;
         }
         self.used_tick
     }
 
-    fn step(&mut self, clock: &dyn Clock) -> Result<Step, Error> {
+    /// Begins a tick. Returns its first id and its last one. The sequence begins at random in its lower half, so that the
+    /// ids of a quiet program do not all end with the same bits; after a tick that is used up, at its lowest number.
+    fn enter(&mut self, tick: i64, none_left: bool, drawn: f64) -> Result<(u64, u64), Error> {
         let Some(held) = &self.held else { return Err(self.failure.clone()) };
-        let shape = held.shape;
-        // Until the wall clock shows the next millisecond, the clocks are not read again.
-        if self.left == 0 || clock.wall_us() / 1000 != self.seen_wall_ms {
-            let now = clock.read();
-            self.seen_wall_ms = now.wall_us / 1000;
-            let time_us = self.pace.advance(now);
-            let tick = shape.tick_at(time_us);
-            if tick > self.tick {
-                self.enter(tick, clock.fraction());
-            } else if self.left == 0 {
-                let wait = shape.start_of(self.tick + 1) - time_us;
-                return Ok(Step::Wait(Duration::from_micros(wait as u64)));
-            }
-        }
-        self.take().map(Step::Taken)
-    }
-
-    fn take(&mut self) -> Result<i64, Error> {
-        let Some(held) = &self.held else { return Err(self.failure.clone()) };
-        let ticks = (self.tick as u64).wrapping_shl(held.shape.tick_shift);
-        let id = held.base_bits | ticks | self.sequence << held.shape.sequence_shift;
-        if self.tick >= held.until_tick {
+        if tick >= held.until_tick {
             let text = format!(
                 "the lease of machine id {} ended at {}, and no server has extended it",
                 held.machine,
@@ -207,32 +228,27 @@ impl State {
             );
             return Err(Error::new(ErrorKind::Unavailable, text));
         }
-        self.sequence += 1;
-        self.left -= 1;
-        self.used_tick = self.tick;
-        self.highest_tick = self.tick;
-        Ok(id as i64)
-    }
-
-    /// The sequence of a tick begins at random in its lower half, so that the ids of a quiet program do not all end with
-    /// the same bits; after a tick that is used up, at its lowest number.
-    fn enter(&mut self, tick: i64, drawn: f64) {
-        let Some(held) = &self.held else { return };
-        let used_up = self.left == 0 && self.tick == self.highest_tick;
+        let used_up = none_left && self.tick == self.highest_tick;
         let half = held.sequence_count.div_ceil(2);
         let skipped = if used_up { 0 } else { (drawn * half as f64) as u64 };
-        self.tick = tick;
-        self.sequence = held.sequence_from + skipped;
-        self.left = held.sequence_count - skipped;
+        let bits = held.base_bits | (tick as u64) << held.shape.tick_shift;
+        let id = |sequence: u64| bits | (held.sequence_from + sequence) << held.shape.sequence_shift;
+        let ids = (id(skipped), id(held.sequence_count - 1));
+        (self.tick, self.used_tick, self.highest_tick) = (tick, tick, tick);
+        Ok(ids)
     }
 
-    /// An id clock that followed a wrong wall clock beyond the interval returns to a corrected one.
-    fn move_clock(&mut self, now: Now, first_us: i64, end_us: i64) {
+    /// The next id has a tick of this lease, above the last one used. An id clock that followed a wrong wall clock beyond
+    /// the interval returns to a corrected one.
+    fn begin(&mut self, now: Now, lease: &Lease) {
+        let first = lease.from_tick.max(self.highest_tick + 1);
+        let (first_us, end_us) = (lease.shape.start_of(first), lease.end_us());
         let time_us = now.wall_us.max(first_us);
         if self.pace.time_us() >= end_us && time_us < end_us {
             self.pace.restart(time_us, now);
         }
         self.pace.advance(now);
         self.pace.raise_to(first_us);
+        self.tick = first - 1;
     }
 }

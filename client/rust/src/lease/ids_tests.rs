@@ -6,7 +6,7 @@ use super::ids::LeasedIds;
 use super::rig::*;
 use super::terms::{utc, Lease};
 use super::wire::LeaseTerms;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 
 const HOUR: i64 = 3600 * SECOND;
 
@@ -103,6 +103,64 @@ fn a_wall_clock_that_is_a_little_behind_is_met_again_without_a_stop() {
     }
     // 20 s at nine tenths of the pace
     assert_eq!(tick_of(rig.take(1)[0]) - before, 18 * SECOND);
+}
+
+#[test]
+fn suspended_time_is_caught_up_at_a_renewal() {
+    let mut rig = Rig::new();
+    let held = rig.hold(7, 60 * SECOND);
+    let first = tick_of(rig.take(1)[0]);
+    rig.clock.step(600 * SECOND); // the wall clock alone has advanced
+    assert_eq!(tick_of(rig.take(1)[0]), first);
+    rig.ids.extend_to(held.until_tick + 660 * SECOND);
+    assert_eq!(tick_of(rig.take(1)[0]), first + 600 * SECOND);
+}
+
+#[test]
+fn a_renewal_moves_the_id_clock_neither_back_nor_beyond_the_interval() {
+    let mut rig = Rig::new();
+    let held = rig.hold(7, 60 * SECOND);
+    let first = tick_of(rig.take(1)[0]);
+    for step_ms in [-3 * SECOND, 3 * HOUR] {
+        rig.clock.step(step_ms);
+        rig.ids.extend_to(held.until_tick + SECOND);
+        rig.clock.advance(1);
+        assert!(tick_of(rig.take(1)[0]) <= first + 2);
+    }
+}
+
+#[test]
+fn an_id_clock_beyond_the_interval_returns_at_a_renewal_to_the_wall_clock_or_the_last_tick_used() {
+    for back_ms in [3 * HOUR, 3 * HOUR + 30 * SECOND] {
+        let mut rig = Rig::new();
+        let held = rig.hold(7, 60 * SECOND);
+        rig.clock.step(3 * HOUR);
+        let first = tick_of(rig.take(1)[0]);
+        rig.clock.advance(30 * SECOND - 1);
+        let last = rig.take(1)[0];
+        rig.clock.advance(1);
+        assert!(rig.fault().contains("ended at")); // the jump ahead is followed
+        rig.clock.step(-back_ms);
+        rig.ids.extend_to(held.until_tick + 30 * SECOND);
+        let next = rig.take(5000)[0];
+        assert!(next > last);
+        assert_eq!(tick_of(next), first + 30 * SECOND);
+    }
+}
+
+#[test]
+fn a_renewal_leaves_an_id_clock_that_the_wall_clock_still_leads() {
+    let mut rig = Rig::new();
+    let held = rig.hold(7, 60 * SECOND);
+    rig.clock.step(3 * HOUR);
+    let last = tick_of(rig.take(1)[0]);
+    rig.clock.advance(30 * SECOND);
+    for more_ms in [30 * SECOND, 60 * SECOND] {
+        rig.ids.extend_to(held.until_tick + more_ms);
+        assert!(rig.fault().contains("ended at"));
+    }
+    rig.ids.extend_to(held.until_tick + 4 * HOUR); // by a server whose clock is that of the program
+    assert_eq!(tick_of(rig.take(1)[0]), last + 3 * HOUR + 30 * SECOND);
 }
 
 #[test]
@@ -206,42 +264,46 @@ fn a_call_that_waits_when_the_generator_ends_returns_no_id() {
     assert!(ids.next().is_err());
 }
 
+/// Clocks that agree, and advance with the monotonic one.
+struct Steady(std::time::Instant);
+
+impl super::ids::Clock for Steady {
+    fn read(&self) -> super::pace::Now {
+        let mono_us = self.0.elapsed().as_micros() as i64;
+        super::pace::Now { wall_us: NOON_MS * 1000 + mono_us, mono_us }
+    }
+    fn wall_us(&self) -> i64 {
+        self.read().wall_us
+    }
+    fn sleep(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+    fn process(&self) -> u32 {
+        1
+    }
+    fn fraction(&self) -> f64 {
+        0.5
+    }
+}
+
+/// Has four threads take ids until there are none.
+fn take_until_the_end(ids: &Arc<LeasedIds>) -> Vec<std::thread::JoinHandle<Vec<i64>>> {
+    let take_all = |ids: Arc<LeasedIds>| {
+        let mut taken = Vec::new();
+        while let Ok(id) = ids.next() {
+            assert!(taken.last().map_or(true, |last| id > *last));
+            taken.push(id);
+        }
+        taken
+    };
+    (0..4).map(|_| Arc::clone(ids)).map(|ids| std::thread::spawn(move || take_all(ids))).collect()
+}
+
 #[test]
 fn threads_get_different_ids_and_none_after_the_end() {
-    struct Steady(std::time::Instant);
-    impl super::ids::Clock for Steady {
-        fn read(&self) -> super::pace::Now {
-            let mono_us = self.0.elapsed().as_micros() as i64;
-            super::pace::Now { wall_us: NOON_MS * 1000 + mono_us, mono_us }
-        }
-        fn wall_us(&self) -> i64 {
-            self.read().wall_us
-        }
-        fn sleep(&self, time: Duration) {
-            std::thread::sleep(time);
-        }
-        fn process(&self) -> u32 {
-            1
-        }
-        fn fraction(&self) -> f64 {
-            0.5
-        }
-    }
     let ids = Arc::new(LeasedIds::new(Steady(std::time::Instant::now())));
     ids.adopt(&lease(7, NOON_MS, NOON_MS + 3600 * SECOND)).unwrap();
-    let threads: Vec<_> = (0..4)
-        .map(|_| {
-            let ids = Arc::clone(&ids);
-            std::thread::spawn(move || {
-                let mut taken = Vec::new();
-                while let Ok(id) = ids.next() {
-                    assert!(taken.last().map_or(true, |last| id > *last));
-                    taken.push(id);
-                }
-                taken
-            })
-        })
-        .collect();
+    let threads = take_until_the_end(&ids);
     let mut own = Vec::new();
     while own.len() < 20_000 {
         own.push(ids.next().unwrap());
@@ -251,6 +313,73 @@ fn threads_get_different_ids_and_none_after_the_end() {
     let all: Vec<i64> = threads.into_iter().flat_map(|one| one.join().unwrap()).chain(own).collect();
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
     assert_eq!(all.iter().map(|id| tick_of(*id)).max(), Some(used));
+}
+
+#[test]
+fn threads_get_different_ids_while_one_lease_follows_another() {
+    let ids = Arc::new(LeasedIds::new(Steady(std::time::Instant::now())));
+    let held = lease(7, NOON_MS, NOON_MS + 3600 * SECOND);
+    ids.adopt(&held).unwrap();
+    let threads = take_until_the_end(&ids);
+    for machine in (7..9).cycle().take(100) {
+        std::thread::sleep(Duration::from_micros(500));
+        ids.extend_to(held.until_tick);
+        ids.adopt(&lease(machine, NOON_MS, NOON_MS + 3600 * SECOND)).unwrap();
+    }
+    ids.end(crate::error::Error::closed());
+    let all: Vec<i64> = threads.into_iter().flat_map(|one| one.join().unwrap()).collect();
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    let machines: HashSet<i64> = all.iter().map(|id| id >> 12 & 1023).collect();
+    assert_eq!(machines, (7..9).collect());
+}
+
+/// A clock whose sleeper finds, when it wakes, that others have used up the tick for which it slept.
+struct Crowded {
+    clock: FakeClock,
+    ids: Arc<std::sync::OnceLock<std::sync::Weak<LeasedIds>>>,
+    ticks_of_others: std::sync::atomic::AtomicU32,
+}
+
+impl super::ids::Clock for Crowded {
+    fn read(&self) -> super::pace::Now {
+        self.clock.read()
+    }
+    fn wall_us(&self) -> i64 {
+        self.clock.wall_us()
+    }
+    fn sleep(&self, time: Duration) {
+        use std::sync::atomic::Ordering::Relaxed;
+        self.clock.sleep(time);
+        if self.ticks_of_others.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
+            let ids = self.ids.get().and_then(std::sync::Weak::upgrade).unwrap();
+            for _ in 0..4096 {
+                ids.next().unwrap();
+            }
+        }
+    }
+    fn process(&self) -> u32 {
+        1
+    }
+    fn fraction(&self) -> f64 {
+        0.0
+    }
+}
+
+#[test]
+fn a_thread_that_others_overtake_waits_on_while_ticks_pass() {
+    let (clock, crowd) = (FakeClock::new(), Arc::new(std::sync::OnceLock::new()));
+    let ids = Arc::new(LeasedIds::new(Crowded {
+        clock: clock.clone(),
+        ids: Arc::clone(&crowd),
+        ticks_of_others: std::sync::atomic::AtomicU32::new(20),
+    }));
+    crowd.set(Arc::downgrade(&ids)).unwrap();
+    let held = lease(7, NOON_MS, NOON_MS + SECOND);
+    ids.adopt(&held).unwrap();
+    for _ in 0..4096 {
+        ids.next().unwrap();
+    }
+    assert_eq!(tick_of(ids.next().unwrap()), held.from_tick + 21);
 }
 
 #[test]
@@ -277,8 +406,23 @@ fn uses_no_lease_of_another_layout() {
     rig.hold(7, 60 * SECOND);
     let other = LeaseTerms { tick_ms: 10, from_tick: 1, until_tick: 2, ..terms(8, NOON_MS, NOON_MS) };
     let fault = rig.ids.adopt(&Lease::read(&other, None).unwrap()).unwrap_err();
-    assert_eq!(fault, "its layout is not that of the last lease");
+    assert!(fault.starts_with("its layout is not that of the first lease"), "{fault}");
     rig.take(3);
+    rig.ids.close(Error::new(ErrorKind::Unavailable, "revoked"));
+    type Change = fn(&mut Lease);
+    let changes: [Change; 5] = [
+        |one| one.shape.tick_us *= 2,
+        |one| one.shape.epoch_us = 0,
+        |one| one.shape.tick_shift += 1,
+        |one| one.shape.sequence_shift += 1,
+        |one| one.shape.sequence_bits -= 1,
+    ];
+    for change in changes {
+        let mut other = lease(9, NOON_MS, NOON_MS + 60 * SECOND);
+        change(&mut other);
+        assert!(rig.ids.adopt(&other).unwrap_err().starts_with("its layout is not that of the first lease"));
+    }
+    rig.ids.adopt(&lease(9, NOON_MS, NOON_MS + 60 * SECOND)).unwrap();
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(crate) enum Outcome {
     Revoked,
     /// The server has accepted a later turn, which was not this one's.
     Outdated,
-    /// The server has no such lease: it will not extend it, but the promise stands.
+    /// The server has no such lease. It will not extend it, but the interval remains valid.
     Unknown,
     /// The server at this address has the lease.
     Elsewhere(String),
@@ -50,10 +50,21 @@ pub(crate) enum Outcome {
     Refused,
     /// Every server would refuse.
     RefusedForGood(Error),
+    /// No id may be issued under these terms.
+    Unusable(Unusable),
     /// `sent`: the server may have done it.
     NoAnswer {
         sent: bool,
     },
+}
+
+/// What is needed to give back a lease that cannot be used. Its terms may be wrong in every respect.
+#[derive(Debug)]
+pub(crate) struct Unusable {
+    pub(crate) id: String,
+    pub(crate) server: String,
+    pub(crate) from_tick: i64,
+    pub(crate) end_us: i64,
 }
 
 /// A lease that a generator has lost. Until the next one, [`next`](crate::LocalGenerator::next) fails.
@@ -81,9 +92,11 @@ pub enum LossKind {
 /// What a lessee needs of its generator.
 pub(crate) struct Hooks {
     pub(crate) on_lost: Box<dyn Fn(LeaseLoss) + Send>,
+    /// Returns whether the list of servers has this address.
+    pub(crate) knows: Box<dyn Fn(&str) -> bool + Send>,
     /// A request failed, and is repeated or given up; with the error if every server would refuse.
     pub(crate) on_refused: Box<dyn Fn(String, Option<Error>) + Send>,
-    /// Returns 128 random bits, which nobody can guess, as 32 hexadecimal digits.
+    /// Returns 128 unguessable random bits as 32 hexadecimal digits.
     pub(crate) draw: Box<dyn Fn() -> String + Send>,
     /// Returns a number from 0, inclusive, to 1, exclusive.
     pub(crate) fraction: Box<dyn Fn() -> f64 + Send>,
@@ -117,6 +130,7 @@ struct Renewal {
 struct Release {
     sending: Sending,
     server: String,
+    granted_by: String, // address of the server, as the grant named it
     what: What,
     useless_at_us: i64, // by the id clock
 }
@@ -124,6 +138,7 @@ struct Release {
 struct Held {
     lease: Lease,
     server: String,
+    granted_by: String,   // address of the server, as the grant named it
     acknowledged: String, // turn of the last answer
     replace_at_us: i64,   // by the id clock: then another lease is requested
     renew_at_us: i64,
@@ -134,28 +149,36 @@ struct Held {
 
 const RETRY_FIRST_US: i64 = 200_000;
 const RETRY_MAX_US: i64 = 2_000_000;
+const RETRY_PART: i64 = 12; // of the interval: the longest delay after a failure
+const RETRY_MAX_LEAST_US: i64 = 100_000;
+const ADVICE_MAX_US: i64 = 10_000_000; // of a server, to wait
 const RENEW_MIN_US: i64 = 100_000;
 const TICK_MAX_US: i64 = 1_000_000;
 const GRANT_PAUSE_US: i64 = 2_000_000; // between a lease and the request for another
 const REPEATS_MAX: u32 = 1; // of a grant at one server
-const HOPS_MAX: u32 = 3;
+const HOPS_MAX: u32 = 2;
 const RELEASES_MAX: usize = 4;
 
 /// Obtains a lease, extends it, and obtains the next one in time.
 ///
 /// 1. A grant is repeated with its token at the server that may have granted it, once. Then another server is asked with
 ///    a fresh token: nothing was issued under the first, and its lease expires.
-/// 2. A renewal has a fresh turn, which is repeated until it is answered, and the turn that was answered last.
+/// 2. A renewal has a fresh turn, which is repeated until it is answered, and the turn that was answered last. If several
+///    requests are due, it is sent first.
 /// 3. The lease is used until its end. Only a revocation ends it earlier: then the generator is closed at once.
-/// 4. When a third of the interval is left, or at once if the server does not have the lease, another one is requested.
-///    It replaces the first, and continues in a later tick.
-/// 5. A lease that was replaced is released: first its ids are closed, then the last tick is read.
+/// 4. When a third of the interval is left, or at once if the server extends the lease no further, another one is
+///    requested. It replaces the first, and continues in a later tick.
+/// 5. A lease that was replaced is released: first its ids are closed, then the last tick is read. A lease that cannot be
+///    used is released at once.
+/// 6. A lease's id is secret. It is sent only to servers in the list, to the one that granted the lease, and to the one
+///    that the grant named.
 ///
 /// Reads no clock but the id clock, sends nothing itself and never waits.
 pub(crate) struct Lessee {
     ids: Arc<LeasedIds>,
     hooks: Hooks,
-    retry_max_us: i64,
+    ahead_us: i64,
+    interval_us: i64, // that a server gave last, at most `ahead_us`; before that, `ahead_us`
     numbers: u64,
     held: Option<Held>,
     grant: Option<Grant>,
@@ -172,7 +195,8 @@ impl Lessee {
         Lessee {
             ids,
             hooks,
-            retry_max_us: (ahead_us / 12).clamp(RETRY_FIRST_US, RETRY_MAX_US),
+            ahead_us,
+            interval_us: ahead_us,
             numbers: 0,
             held: None,
             grant: None,
@@ -207,12 +231,6 @@ impl Lessee {
         self.releases.retain(|one| one.useless_at_us > time_us);
 
         let (mut due, next) = (Vec::new(), &mut self.next_tick_us);
-        if let Some(grant) = &mut self.grant {
-            if grant.sending.is_due(now, next) {
-                let what = What::Grant { avoid: grant.avoid.clone(), token: grant.token.clone() };
-                due.push((grant.sending.number, LeaseRequest { server: grant.server.clone(), what }));
-            }
-        }
         if let (Some(renewal), Some(held)) = (&mut self.renewal, &self.held) {
             if renewal.sending.is_due(now, next) {
                 let what = What::Renewal {
@@ -221,6 +239,12 @@ impl Lessee {
                     acknowledged: held.acknowledged.clone(),
                 };
                 due.push((renewal.sending.number, LeaseRequest { server: held.server.clone(), what }));
+            }
+        }
+        if let Some(grant) = &mut self.grant {
+            if grant.sending.is_due(now, next) {
+                let what = What::Grant { avoid: grant.avoid.clone(), token: grant.token.clone() };
+                due.push((grant.sending.number, LeaseRequest { server: grant.server.clone(), what }));
             }
         }
         for one in &mut self.releases {
@@ -288,7 +312,8 @@ impl Lessee {
 
     fn new_sending(&mut self, now: Now) -> Sending {
         self.numbers += 1;
-        Sending { number: self.numbers, at_us: now.mono_us, in_flight: false, delay_us: RETRY_FIRST_US, hops: 0 }
+        let delay_us = RETRY_FIRST_US.min(self.longest_delay_us());
+        Sending { number: self.numbers, at_us: now.mono_us, in_flight: false, delay_us, hops: 0 }
     }
 
     fn new_grant(&mut self, now: Now) -> Grant {
@@ -310,9 +335,21 @@ impl Lessee {
         let mut retry_after = None;
         match kind {
             Outcome::Lease(lease) => {
-                let fault = self.adopt(*lease, now).err()?;
+                let given = Unusable {
+                    id: lease.id.clone(),
+                    server: lease.server.clone(),
+                    from_tick: lease.from_tick,
+                    end_us: lease.end_us(),
+                };
+                let fault = self.adopt(*lease, &server, now).err()?;
                 (self.hooks.on_refused)(format!("the lease of {server} cannot be used: {fault}"), None);
+                self.give_back(given, &server, now);
                 grant.spent = true; // the token would get the same lease
+            }
+            Outcome::Unusable(terms) => {
+                (self.hooks.on_refused)(message, None);
+                self.give_back(terms, &server, now);
+                grant.spent = true;
             }
             Outcome::NotReady { retry_after_us } => {
                 (self.hooks.on_refused)(message, None);
@@ -359,15 +396,17 @@ impl Lessee {
     }
 
     /// Fails with a sentence if the lease cannot be used.
-    fn adopt(&mut self, lease: Lease, now: Now) -> Result<(), String> {
+    fn adopt(&mut self, lease: Lease, address: &str, now: Now) -> Result<(), String> {
         let used_tick = self.ids.adopt(&lease)?;
         self.release(used_tick, now);
         self.renewal = None;
-        self.last_server = vec![lease.server.clone()];
+        let server = self.home(&lease.server, address);
+        self.last_server = vec![server.clone()];
         self.grant_not_before_us = now.mono_us + GRANT_PAUSE_US;
         let (renew_in_us, ending) = (lease.renew_in_us, lease.ending);
         self.held = Some(Held {
-            server: lease.server.clone(),
+            server,
+            granted_by: lease.server.clone(),
             lease,
             acknowledged: String::new(),
             replace_at_us: 0,
@@ -385,7 +424,11 @@ impl Lessee {
         let time_us = self.ids.advance();
         let Some(held) = &mut self.held else { return };
         let end_us = held.lease.end_us();
-        let third = (end_us - time_us).max(0) / 3;
+        let left_us = (end_us - time_us).max(0);
+        if left_us > 0 {
+            self.interval_us = left_us.min(self.ahead_us);
+        }
+        let third = left_us / 3;
         held.replace_at_us = end_us - third;
         held.renew_at_us = now.mono_us + renew_in_us.min(third).max(RENEW_MIN_US);
         held.renewable = !ending;
@@ -398,11 +441,12 @@ impl Lessee {
         let LeaseOutcome { server, kind, message } = outcome;
         match kind {
             Outcome::Lease(lease) => {
-                let same = lease.id == held.lease.id && lease.base_bits == held.lease.base_bits;
+                let ids_of = |one: &Lease| (one.id.clone(), one.base_bits, one.shape);
+                let same = ids_of(&lease) == ids_of(&held.lease);
                 if same && lease.until_tick >= held.lease.until_tick {
                     held.lease.until_tick = lease.until_tick;
                     held.acknowledged = renewal.turn;
-                    held.server = lease.server;
+                    held.server = if (self.hooks.knows)(&lease.server) { lease.server } else { server };
                     self.ids.extend_to(lease.until_tick);
                     self.schedule(lease.renew_in_us, lease.ending, now);
                     if !lease.ending {
@@ -418,23 +462,30 @@ impl Lessee {
                 return None;
             }
             Outcome::Unknown => {
-                self.on_unknown(now);
+                held.unknown = true;
+                self.on_extended_no_further(now);
                 return None;
             }
             Outcome::Refused => {
                 (self.hooks.on_refused)(message, None);
-                self.on_unknown(now);
+                self.on_extended_no_further(now);
                 return None;
             }
             Outcome::Elsewhere(owner) => {
-                held.server = owner;
-                self.follow(&mut renewal.sending, now);
+                let granted_by = held.granted_by.clone();
+                match (self.follow(&mut renewal.sending, owner, &granted_by, now), &mut self.held) {
+                    (Some(owner), Some(held)) => held.server = owner,
+                    _ => {
+                        (self.hooks.on_refused)(message, None);
+                        self.retry(&mut renewal.sending, 0, now);
+                    }
+                }
             }
             Outcome::NotReady { retry_after_us } => {
                 (self.hooks.on_refused)(message, None);
                 self.retry(&mut renewal.sending, retry_after_us, now);
             }
-            Outcome::RefusedForGood(_) | Outcome::NoAnswer { .. } | Outcome::Released => {
+            Outcome::RefusedForGood(_) | Outcome::NoAnswer { .. } | Outcome::Unusable(_) | Outcome::Released => {
                 (self.hooks.on_refused)(message, None);
                 self.retry(&mut renewal.sending, 0, now);
             }
@@ -442,11 +493,10 @@ impl Lessee {
         Some(renewal)
     }
 
-    /// The server does not have the lease, or grants none any more: the lease is used to its end.
-    fn on_unknown(&mut self, now: Now) {
+    /// The lease is used to its end, and another one is requested at once.
+    fn on_extended_no_further(&mut self, now: Now) {
         if let Some(held) = &mut self.held {
             held.renewable = false;
-            held.unknown = true;
             held.replace_at_us = i64::MIN;
         }
         if let Some(grant) = self.grant.as_mut().filter(|one| !one.spent) {
@@ -469,10 +519,10 @@ impl Lessee {
     /// Returns the release, unless it was answered.
     fn on_release(&self, mut release: Release, outcome: LeaseOutcome, now: Now) -> Option<Release> {
         match outcome.kind {
-            Outcome::Elsewhere(owner) => {
-                release.server = owner;
-                self.follow(&mut release.sending, now);
-            }
+            Outcome::Elsewhere(owner) => match self.follow(&mut release.sending, owner, &release.granted_by, now) {
+                Some(owner) => release.server = owner,
+                None => self.retry(&mut release.sending, 0, now),
+            },
             Outcome::NoAnswer { .. } => self.retry(&mut release.sending, 0, now),
             Outcome::NotReady { retry_after_us } => self.retry(&mut release.sending, retry_after_us, now),
             _ => return None,
@@ -484,33 +534,68 @@ impl Lessee {
     fn release(&mut self, used_tick: i64, now: Now) {
         let sending = self.new_sending(now);
         let Some(held) = self.held.as_ref().filter(|held| !held.unknown) else { return };
-        if self.releases.len() == RELEASES_MAX {
-            self.releases.remove(0);
-        }
         let what = What::Release {
             lease: held.lease.id.clone(),
             turn: self.renewal.as_ref().map_or(&held.acknowledged, |renewal| &renewal.turn).clone(),
             used_tick: used_tick.min(held.lease.until_tick - 1),
         };
+        let (server, granted_by) = (held.server.clone(), held.granted_by.clone());
         let useless_at_us = held.lease.end_us();
-        self.releases.push(Release { sending, server: held.server.clone(), what, useless_at_us });
+        self.add_release(Release { sending, server, granted_by, what, useless_at_us });
     }
 
-    /// Repeats the request at once at the server that has the lease, unless servers send it from one to the other.
-    fn follow(&self, sending: &mut Sending, now: Now) {
-        sending.hops += 1;
-        if sending.hops > HOPS_MAX {
-            return self.retry(sending, 0, now);
+    /// Releases a lease of which no id was issued. `address` is that of the server that granted it. The terms may be wrong:
+    /// an end that has passed, or is more than `ahead` away, is ignored.
+    fn give_back(&mut self, terms: Unusable, address: &str, now: Now) {
+        if terms.id.is_empty() {
+            return;
         }
-        sending.at_us = now.mono_us;
+        let (sending, server) = (self.new_sending(now), self.home(&terms.server, address));
+        let what = What::Release { lease: terms.id, turn: String::new(), used_tick: terms.from_tick.max(0) - 1 };
+        let time_us = self.ids.advance();
+        let latest_us = time_us + self.ahead_us;
+        let useless_at_us = if terms.end_us > time_us { terms.end_us.min(latest_us) } else { latest_us };
+        self.add_release(Release { sending, server, granted_by: terms.server, what, useless_at_us });
     }
 
-    /// Delays the next repetition; the delay doubles, and half of it is random.
-    fn retry(&self, sending: &mut Sending, at_least_us: i64, now: Now) {
+    fn add_release(&mut self, release: Release) {
+        if self.releases.len() == RELEASES_MAX {
+            self.releases.remove(0);
+        }
+        self.releases.push(release);
+    }
+
+    /// Returns the server to ask next about a lease: the one that its terms name, or the one that sent the terms.
+    fn home(&self, named: &str, address: &str) -> String {
+        if (self.hooks.knows)(named) { named } else { address }.to_owned()
+    }
+
+    /// Repeats the request at once at the server that is said to have the lease, which it returns; not if that may be a
+    /// stranger's address, or if servers name each other.
+    fn follow(&self, sending: &mut Sending, owner: String, granted_by: &str, now: Now) -> Option<String> {
+        let permitted = (self.hooks.knows)(&owner) || owner == granted_by;
+        if !permitted || sending.hops == HOPS_MAX {
+            return None;
+        }
+        sending.hops += 1;
+        sending.at_us = now.mono_us;
+        Some(owner)
+    }
+
+    /// Returns the longest delay after a failure: a twelfth of the interval, but at least 100 ms, and at most 2 s.
+    fn longest_delay_us(&self) -> i64 {
+        (self.interval_us / RETRY_PART).clamp(RETRY_MAX_LEAST_US, RETRY_MAX_US)
+    }
+
+    /// Delays the next repetition. The delay doubles, and half of it is random. A server may ask for a longer one, but not
+    /// so long that the lease ends.
+    fn retry(&self, sending: &mut Sending, advice_us: i64, now: Now) {
         let drawn = (self.hooks.fraction)();
         let delay_us = (sending.delay_us as f64 * (1.0 + drawn) / 2.0) as i64;
-        sending.at_us = now.mono_us + delay_us.max(at_least_us);
-        sending.delay_us = (2 * sending.delay_us).min(self.retry_max_us);
+        let left_us = self.held.as_ref().map_or(0, |held| held.lease.end_us() - self.ids.advance());
+        let most_us = if left_us > 0 { ADVICE_MAX_US.min(left_us / 2) } else { ADVICE_MAX_US };
+        sending.at_us = now.mono_us + delay_us.max(advice_us.min(most_us));
+        sending.delay_us = (2 * sending.delay_us).min(self.longest_delay_us());
     }
 }
 

@@ -173,7 +173,7 @@ fn uses_a_lease_that_its_server_does_not_know_to_its_end_and_requests_another_at
 }
 
 #[test]
-fn treats_a_server_that_grants_no_leases_any_more_as_one_that_does_not_know_the_lease() {
+fn requests_another_lease_at_once_when_the_server_extends_this_one_no_further_and_then_releases_it() {
     let mut rig = Rig::new();
     let held = rig.hold(7, 60 * SECOND);
     rig.pass(41 * SECOND); // a grant is in progress, too
@@ -183,7 +183,9 @@ fn treats_a_server_that_grants_no_leases_any_more_as_one_that_does_not_know_the_
     assert_eq!(rig.count(Kind::Grant), 3); // at once
     rig.pass(10 * SECOND);
     assert_eq!(rig.count(Kind::Renewal), 1);
-    rig.take(3);
+    let last = rig.take(3)[2];
+    rig.hold(8, 60 * SECOND);
+    assert_eq!(rig.released().1, tick_of(last));
 }
 
 #[test]
@@ -231,19 +233,19 @@ fn replaces_a_lease_that_no_server_extends() {
 }
 
 #[test]
-fn asks_the_server_that_has_the_lease_and_ends_when_servers_name_each_other() {
+fn asks_the_server_that_has_the_lease_and_follows_at_most_2_servers() {
     let mut rig = Rig::new();
     rig.hold(7, 60 * SECOND);
     rig.pass(20 * SECOND);
     let (turn, _) = rig.turns();
-    for hop in 1..4 {
+    for hop in 1..3 {
         rig.answer(Kind::Renewal, "b:1", Outcome::Elsewhere(format!("a:{hop}")));
         assert_eq!((rig.newest(Kind::Renewal).server, rig.turns().0), (format!("a:{hop}"), turn.clone()));
     }
-    rig.answer(Kind::Renewal, "a:3", Outcome::Elsewhere("a:4".to_owned()));
-    assert_eq!(rig.count(Kind::Renewal), 4);
+    rig.answer(Kind::Renewal, "a:2", Outcome::Elsewhere("a:3".to_owned()));
+    assert_eq!(rig.count(Kind::Renewal), 3);
     rig.pass(SECOND);
-    assert_eq!(rig.newest(Kind::Renewal).server, "a:4");
+    assert_eq!(rig.newest(Kind::Renewal).server, "a:2");
 }
 
 #[test]
@@ -252,11 +254,21 @@ fn refuses_a_renewal_that_has_the_terms_of_another_lease() {
     rig.hold(7, 60 * SECOND);
     rig.pass(20 * SECOND);
     let (turn, _) = rig.turns();
-    for (machine, until_ms) in [(8, NOON_MS + 900 * SECOND), (7, NOON_MS + 50 * SECOND)] {
-        rig.answer_lease(Kind::Renewal, lease(machine, NOON_MS, until_ms));
-        assert!(rig.refusal().contains("answered a renewal with another lease"));
+    let later = || lease(7, NOON_MS, NOON_MS + 900 * SECOND);
+    let (mut longer_ticks, mut later_epoch) = (later(), later());
+    longer_ticks.shape.tick_us *= 2;
+    later_epoch.shape.epoch_us += 1000;
+    let others = [
+        lease(8, NOON_MS, NOON_MS + 900 * SECOND),
+        lease(7, NOON_MS, NOON_MS + 50 * SECOND),
+        longer_ticks,
+        later_epoch,
+    ];
+    for (at, other) in others.into_iter().enumerate() {
+        rig.answer_lease(Kind::Renewal, other);
+        assert!(rig.refusals.lock().unwrap()[at].contains("answered a renewal with another lease"));
         rig.pass(SECOND);
-        assert_eq!(rig.turns().0, turn);
+        assert_eq!((rig.turns().0, rig.count(Kind::Renewal)), (turn.clone(), at + 2));
     }
 }
 
@@ -313,16 +325,19 @@ fn closes_the_ids_before_it_reads_the_last_tick_and_stays_closed() {
 }
 
 #[test]
-fn a_grant_that_is_answered_after_the_end_issues_nothing() {
+fn a_grant_that_is_answered_after_the_end_issues_nothing_and_is_given_back() {
     let mut rig = Rig::new();
     rig.tick();
     rig.ids.end(closed()); // by the program, before the lessee hears of it
     let granted = lease(7, NOON_MS, NOON_MS + 60 * SECOND);
-    let kind = Outcome::Lease(Box::new(granted));
+    let kind = Outcome::Lease(Box::new(granted.clone()));
     let outcome = LeaseOutcome { server: "a:1".to_owned(), kind, message: String::new() };
     rig.lessee.on_reply(rig.number(Kind::Grant), outcome, rig.clock.now());
     assert_eq!(rig.fault(), "the generator was closed");
     rig.lessee.stop(closed(), rig.clock.now());
+    rig.tick();
+    assert_eq!(rig.released(), (String::new(), granted.from_tick - 1));
+    rig.answer(Kind::Release, "10.0.0.7:7609", Outcome::Released);
     assert!(rig.lessee.is_stopped());
 }
 

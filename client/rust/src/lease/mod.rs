@@ -5,6 +5,7 @@ mod ids;
 mod lessee;
 mod pace;
 mod terms;
+mod tick_ids;
 mod transport;
 pub(crate) mod wire;
 
@@ -19,3 +20,5 @@ mod ids_tests;
 mod lessee_tests;
 #[cfg(test)]
 mod rig;
+#[cfg(test)]
+mod rules_tests;

@@ -172,18 +172,27 @@ pub(crate) struct Rig {
     pub(crate) sent: Vec<(u64, LeaseRequest)>,
     pub(crate) losses: Arc<Mutex<Vec<LeaseLoss>>>,
     pub(crate) refusals: Arc<Mutex<Vec<String>>>,
+    /// Servers that are not in the list.
+    pub(crate) strangers: Arc<Mutex<HashSet<String>>>,
     pub(crate) taken: HashSet<i64>,
     last: i64,
 }
 
 impl Rig {
     pub(crate) fn new() -> Rig {
+        Rig::with_ahead(60 * SECOND)
+    }
+
+    pub(crate) fn with_ahead(ahead_ms: i64) -> Rig {
         let clock = FakeClock::new();
         let ids = Arc::new(LeasedIds::new(clock.clone()));
         let (losses, refusals) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<Mutex<Vec<_>>>::default());
+        let strangers = Arc::<Mutex<HashSet<String>>>::default();
+        let unlisted = Arc::clone(&strangers);
         let (lost, refused, drawn) = (Arc::clone(&losses), Arc::clone(&refusals), Mutex::new(0));
         let hooks = Hooks {
             on_lost: Box::new(move |loss| lost.lock().unwrap().push(loss)),
+            knows: Box::new(move |address| !unlisted.lock().unwrap().contains(address)),
             on_refused: Box::new(move |message, _| refused.lock().unwrap().push(message)),
             draw: Box::new(move || {
                 let mut drawn = drawn.lock().unwrap();
@@ -192,8 +201,8 @@ impl Rig {
             }),
             fraction: Box::new(|| 0.0),
         };
-        let lessee = Lessee::new(Arc::clone(&ids), 60_000_000, hooks);
-        Rig { clock, ids, lessee, sent: Vec::new(), losses, refusals, taken: HashSet::new(), last: -1 }
+        let lessee = Lessee::new(Arc::clone(&ids), ahead_ms * 1000, hooks);
+        Rig { clock, ids, lessee, sent: Vec::new(), losses, refusals, strangers, taken: HashSet::new(), last: -1 }
     }
 
     pub(crate) fn tick(&mut self) {

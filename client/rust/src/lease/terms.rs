@@ -30,6 +30,7 @@ pub(crate) struct Lease {
 pub(crate) struct Shape {
     pub(crate) tick_shift: u32,
     pub(crate) sequence_shift: u32,
+    pub(crate) sequence_bits: u32,
     pub(crate) tick_us: i64,
     pub(crate) epoch_us: i64,
 }
@@ -79,6 +80,7 @@ impl Lease {
             shape: Shape {
                 tick_shift: fields.tick_shift,
                 sequence_shift: fields.sequence_shift,
+                sequence_bits: fields.sequence_bits,
                 tick_us: i64::from(terms.tick_ms) * 1000,
                 epoch_us: terms.epoch_ms * 1000,
             },
@@ -106,6 +108,7 @@ impl Lease {
 struct Fields {
     tick_shift: u32,
     sequence_shift: u32,
+    sequence_bits: u32,
     sequence_from: u64,
     sequence_count: u64,
 }
@@ -133,7 +136,7 @@ impl Fields {
             return Err("its fields overlap".to_owned());
         }
         let (sequence_from, sequence_count) = (from as u64, count as u64);
-        Ok(Fields { tick_shift, sequence_shift, sequence_from, sequence_count })
+        Ok(Fields { tick_shift, sequence_shift, sequence_bits: bits, sequence_from, sequence_count })
     }
 }
 

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::lessee::{LeaseOutcome, LeaseRequest, Outcome, What};
+use super::lessee::{LeaseOutcome, LeaseRequest, Outcome, Unusable, What};
 use super::terms::Lease;
 use super::wire::{LeaseAsk, LeaseEnd, LeaseRenewal};
 use crate::engine::{Engine, Mode};
 use crate::error::{End, Error, ErrorKind, Failure, LeaseFault, Reason};
 use crate::layout::Layout;
-use crate::options::split_address;
 use crate::wire::{Answer, Ask};
 
 /// Maximum time to connect to a server, with its status, and then to get an answer from it.
@@ -79,7 +78,16 @@ fn outcome_of_answer(server: &str, answer: Answer, layout: &str) -> LeaseOutcome
     let (kind, message) = match answer {
         Answer::Lease(terms) => match Lease::read(&terms, Layout::parse(layout).as_ref()) {
             Ok(lease) => (Outcome::Lease(Box::new(lease)), String::new()),
-            Err(fault) => (Outcome::Refused, format!("the lease of {server} cannot be used: {fault}")),
+            Err(fault) => {
+                let message = format!("the lease of {server} cannot be used: {fault}");
+                let unusable = Unusable {
+                    id: terms.lease.clone(),
+                    server: terms.server.clone(),
+                    from_tick: terms.from_tick,
+                    end_us: terms.end_us(),
+                };
+                (Outcome::Unusable(unusable), message)
+            }
         },
         _ => (Outcome::Released, String::new()),
     };
@@ -94,12 +102,11 @@ fn outcome_of_failure(server: &str, failure: Failure, sent: bool) -> LeaseOutcom
         Some(LeaseFault::UnknownLease) => Outcome::Unknown,
         Some(LeaseFault::Outdated) => Outcome::Outdated,
         Some(LeaseFault::Revoked) => Outcome::Revoked,
-        Some(LeaseFault::AnotherServers(owner)) if split_address(&owner).is_some() => Outcome::Elsewhere(owner),
-        Some(LeaseFault::AnotherServers(_)) => Outcome::NotReady { retry_after_us: 0 },
+        Some(LeaseFault::AnotherServers(owner)) => Outcome::Elsewhere(owner),
         Some(LeaseFault::NoLeases) => Outcome::Refused,
         None if failure.lacks_method => Outcome::Refused,
-        None if failure.end != End::Refused => Outcome::NoAnswer { sent },
-        None if !sent => Outcome::Refused, // it does not know its cluster yet
+        // A refusal before the request was sent: the server does not know its cluster yet.
+        None if failure.end != End::Refused || !sent => Outcome::NoAnswer { sent },
         None => match failure.reason {
             Some(reason @ (Reason::BadRequest | Reason::Rejected)) => {
                 let error = Error::new(ErrorKind::Refused, message.clone()).with_refusal(Some(reason), None);

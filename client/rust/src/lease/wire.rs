@@ -63,6 +63,14 @@ pub(crate) struct LeaseTerms {
     pub(crate) server: String,
 }
 
+impl LeaseTerms {
+    /// Returns when the lease ends, in microseconds since 1970. The terms may be wrong in every respect.
+    pub(crate) fn end_us(&self) -> i64 {
+        let since_epoch_ms = self.until_tick.saturating_mul(i64::from(self.tick_ms));
+        self.epoch_ms.saturating_add(since_epoch_ms).saturating_mul(1000)
+    }
+}
+
 impl LeaseAsk {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         write_field(STRUCT, 1, &[], out);
