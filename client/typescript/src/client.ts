@@ -30,7 +30,7 @@ export class Client {
    * Does not wait for a server.
    *
    * @param servers `firn://seed,seed`, which discovers all servers through any of these, or
-   * `list://host:port,host:port`, which names all of them
+   * `list://host:port,unix:/path`, which names all of them
    * @throws {@link FirnError} of the kind `invalid` that names every fault of the options
    */
   constructor(servers: string, options: ClientOptions = {}) {

@@ -7,7 +7,7 @@ import { FrameSplitter, FrameWriter } from './codec.js';
 import { dial, type Names } from './dial.js';
 import { type Failure, failed, spoke } from './errors.js';
 import { IdCheck } from './layout.js';
-import { splitAddress } from './options.js';
+import { pathOfSocket, splitAddress } from './options.js';
 import { isNetworkError, type TlsFiles, tlsFailure } from './tls.js';
 
 /** A request on a connection. */
@@ -92,7 +92,8 @@ export class Connection {
     this.openAlarm = new Alarm(performance.now() + limit, () => {
       if (this.opening) this.close(this.silence());
     }, false);
-    const { host, port } = splitAddress(this.address)!;
+    const path = pathOfSocket(this.address);
+    const { host, port } = path === undefined ? splitAddress(this.address)! : { host: path, port: 0 };
     const start = (addresses: readonly string[]): void => {
       if (this.phase !== 'connecting') return;
       this.giveUp = dial(addresses, port, limit, (result) => {
@@ -108,7 +109,7 @@ export class Connection {
     // Never within this call, so that a caller can add its request first. `of` throws for a name whose last lookup
     // has just failed.
     void Promise.resolve()
-      .then(() => this.host.names.of(host, performance.now()))
+      .then(() => path === undefined ? this.host.names.of(host, performance.now()) : [path])
       .then(start)
       .catch((fault: unknown) => this.close(failed('unreachable', String((fault as Error)?.message ?? fault))));
   }

@@ -64,7 +64,8 @@ export class Names {
 
 /**
  * Connects to the first of the addresses that accepts. The next one is tried, too, when the current one does not
- * respond within its share of the time, and at once when it fails. Returns a function that gives up.
+ * respond within its share of the time, and at once when it fails. With port 0, the addresses are paths of Unix
+ * sockets. Returns a function that gives up.
  */
 export function dial(addresses: readonly string[], port: number, limitMs: number,
                      done: (result: net.Socket | Failure) => void): () => void {
@@ -91,7 +92,8 @@ export function dial(addresses: readonly string[], port: number, limitMs: number
       return done(own ? failed('no room', 'this process has no file descriptor or memory left')
                       : failed('unreachable', lastFault?.message ?? 'no address'));
     }
-    const socket = net.connect({ host: addresses[next++]!, port, noDelay: true, autoSelectFamily: false });
+    const host = addresses[next++]!;
+    const socket = net.connect(port === 0 ? { path: host } : { host, port, noDelay: true, autoSelectFamily: false });
     sockets.add(socket);
     socket.on('error', (fault) => {
       if (over) return;

@@ -4,7 +4,7 @@ import type { ServerList } from './asks.js';
 import { lessBusy, subsetOf } from './choice.js';
 import type { Connection } from './connection.js';
 import { RetryBudget } from './health.js';
-import { type ClientEvent, type Settings, splitAddress } from './options.js';
+import { type ClientEvent, pathOfSocket, type Settings, splitAddress } from './options.js';
 import { FIT, QUARANTINED, RESTING, Server } from './server.js';
 import { FITNESS, type SeenServer } from './view.js';
 
@@ -179,7 +179,7 @@ export class Fleet {
   }
 
   private made(address: string): Server {
-    return new Server(address, this.settings.tls !== undefined);
+    return new Server(address, this.settings.tls !== undefined && pathOfSocket(address) === undefined);
   }
 
   private choose(): void {

@@ -5,7 +5,7 @@
  */
 export { Client } from './client.js';
 export { type Attempt, type End, type ErrorKind, FirnError, type Reason } from './errors.js';
-export type { LeaseLoss } from './lessee.js';
+export type { LeaseLoss } from './lease_request.js';
 export { LocalGenerator, type LocalGeneratorOptions } from './local_generator.js';
 export {
   type CallOptions, type ClientEvent, type ClientOptions, type LocalTag, segmentTag, snowflakeTag, type TlsOptions,

@@ -16,6 +16,7 @@ export interface Lease {
   readonly baseBits: bigint;
   readonly tickShift: bigint;
   readonly sequenceShift: bigint;
+  readonly sequenceBits: number;
   readonly sequenceFrom: number;
   readonly sequenceCount: number;
   readonly tickMs: number;
@@ -35,12 +36,12 @@ export function readLease(terms: LeaseTerms, layout: Layout | undefined): Lease 
   if (!numbers.every((one) => Number.isSafeInteger(Number(one)))) return 'one of its numbers is too large';
   const lease: Lease = {
     id: terms.lease, server: terms.server, machine: terms.machine, baseBits: BigInt.asUintN(64, terms.baseBits),
-    tickShift: BigInt(terms.tickShift), sequenceShift: BigInt(terms.sequenceShift),
+    tickShift: BigInt(terms.tickShift), sequenceShift: BigInt(terms.sequenceShift), sequenceBits: terms.sequenceBits,
     sequenceFrom: Number(terms.sequenceFrom), sequenceCount: Number(terms.sequenceCount), tickMs: terms.tickMs,
     epochMs: Number(terms.epochMs), fromTick: Number(terms.fromTick), untilTick: Number(terms.untilTick),
     renewInMs: terms.renewInMs, ending: terms.ending,
   };
-  return faultOf(lease, terms.sequenceBits, layout) || lease;
+  return faultOf(lease, layout) || lease;
 }
 
 /** When a tick of the lease begins, by the wall clock. */
@@ -51,19 +52,19 @@ export function startOf(lease: Pick<Lease, 'epochMs' | 'tickMs'>, tick: number):
 /** Returns whether ticks and sequences of both leases mean the same. */
 export function haveOneLayout(one: Lease, other: Lease): boolean {
   return one.tickMs === other.tickMs && one.epochMs === other.epochMs && one.tickShift === other.tickShift &&
-    one.sequenceShift === other.sequenceShift;
+    one.sequenceShift === other.sequenceShift && one.sequenceBits === other.sequenceBits;
 }
 
-function faultOf(lease: Lease, sequenceBits: number, layout: Layout | undefined): string {
+function faultOf(lease: Lease, layout: Layout | undefined): string {
   if (lease.id === '' || !splitAddress(lease.server)) return 'it has no id, or no server';
   if (lease.tickMs < 1 || Math.abs(startOf(lease, lease.untilTick)) > LARGEST_TIME_MS) return 'its time is impossible';
   if (lease.fromTick < 0 || lease.untilTick <= lease.fromTick) {
     return `it is from tick ${lease.fromTick} to ${lease.untilTick}`;
   }
+  const { sequenceBits, sequenceFrom, sequenceCount } = lease;
   if (!isShift(lease.tickShift) || !isShift(lease.sequenceShift) || sequenceBits < 0 || sequenceBits > 52) {
     return 'its fields are not in 64 bits';
   }
-  const { sequenceFrom, sequenceCount } = lease;
   if (sequenceFrom < 0 || sequenceCount < 1 || sequenceFrom + sequenceCount > 2 ** sequenceBits) {
     return `its sequences ${sequenceFrom} to ${sequenceFrom + sequenceCount} are not in ${sequenceBits} bits`;
   }

@@ -7,8 +7,7 @@ import { type Failure, failed, FirnError } from './errors.js';
 import { readLayout } from './layout.js';
 import { readLease } from './lease.js';
 import { askLease, askRelease, askRenewal, type LeaseTerms } from './lease_asks.js';
-import type { LeaseOutcome, LeaseRequest } from './lessee.js';
-import { splitAddress } from './options.js';
+import type { LeaseOutcome, LeaseRequest } from './lease_request.js';
 import { Server } from './server.js';
 
 /** What the requests of one generator have in common. */
@@ -102,9 +101,13 @@ export class LeaseTransport {
 function outcomeOf(server: string, answered: Answered<unknown>, status: ServerStatus | undefined): LeaseOutcome {
   if ('failure' in answered) return outcomeOfFailure(server, answered.failure, status !== undefined);
   if (answered.answer === true) return { kind: 'released', server };
-  const lease = readLease(answered.answer as LeaseTerms, readLayout(status?.layout ?? ''));
+  const terms = answered.answer as LeaseTerms;
+  const lease = readLease(terms, readLayout(status?.layout ?? ''));
   if (typeof lease !== 'string') return { kind: 'lease', server, lease };
-  return { kind: 'refused', server, message: `the lease of ${server} cannot be used: ${lease}` };
+  const message = `the lease of ${server} cannot be used: ${lease}`;
+  const { lease: id, server: named, fromTick, untilTick, tickMs, epochMs } = terms;
+  const endMs = Number(epochMs) + Number(untilTick) * tickMs;
+  return { kind: 'unusable', server, message, terms: { id, server: named, fromTick: Number(fromTick), endMs } };
 }
 
 function outcomeOfFailure(server: string, failure: Failure, sent: boolean): LeaseOutcome {
@@ -114,15 +117,13 @@ function outcomeOfFailure(server: string, failure: Failure, sent: boolean): Leas
     case 'UNKNOWN_LEASE': return { kind: 'unknown', server, message };
     case 'OUTDATED': return { kind: 'outdated', server, message };
     case 'REVOKED': return { kind: 'revoked', server, message };
-    case 'ANOTHER_SERVERS': return splitAddress(failure.lease!.server)
-      ? { kind: 'elsewhere', server, owner: failure.lease!.server, message }
-      : { kind: 'not ready', server, message, retryAfterMs: 0 };
+    case 'ANOTHER_SERVERS': return { kind: 'elsewhere', server, owner: failure.lease!.server, message };
     default: return { kind: 'refused', server, message };
   }
   if (failure.lacksMethod) return { kind: 'refused', server, message };
-  if (failure.end !== 'refused') return { kind: 'no answer', server, sent, message };
+  // A refusal before the request was sent: the server does not know its cluster yet.
+  if (failure.end !== 'refused' || !sent) return { kind: 'no answer', server, sent, message };
   const { reason, retryAfterMs } = failure;
-  if (!sent) return { kind: 'refused', server, message }; // it does not know its cluster yet
   if (reason !== 'BAD_REQUEST' && reason !== 'REJECTED') return { kind: 'not ready', server, message, retryAfterMs };
   return { kind: 'refused', server, message, failure: new FirnError('refused', message, { reason }) };
 }

@@ -65,21 +65,32 @@ export class LeasedIds {
    * `closed` is called when the last lease has ended, and `usedTick` is still its own.
    */
   adopt(lease: Lease, closed: () => void): string {
-    if (this.lastLease && !haveOneLayout(this.lastLease, lease)) return 'its layout is not that of the last lease';
+    if (this.lastLease && !haveOneLayout(this.lastLease, lease)) {
+      return 'its layout is not that of the first lease, so its ids could equal earlier ones';
+    }
     closed();
-    const first = Math.max(lease.fromTick, this.highestTick + 1);
-    this.moveClock(startOf(lease, first), startOf(lease, lease.untilTick));
+    this.beginAt(Math.max(lease.fromTick, this.highestTick + 1), lease);
     this.held = this.lastLease = lease;
     this.usedTick = lease.fromTick - 1;
-    this.tick = first - 1;
     this.step = 1n << lease.sequenceShift;
-    this.left = 0;
     return '';
   }
 
-  /** Moves the end of the lease. Ignores an earlier end. */
+  /**
+   * Moves the end of the lease. Ignores an earlier end. The server has just accepted the wall clock, so the id clock follows
+   * it into the interval: the monotonic clock does not advance while the machine is suspended. An id clock beyond the
+   * interval returns, but not below the last tick used.
+   */
   extendTo(untilTick: number): void {
-    if (this.held) this.held.untilTick = Math.max(this.held.untilTick, untilTick);
+    const { held } = this;
+    if (!held) return;
+    held.untilTick = Math.max(held.untilTick, untilTick);
+    const untilMs = startOf(held, held.untilTick);
+    const now = this.clock.read();
+    if (this.pace.advance(now) >= untilMs) this.beginAt(Math.max(held.fromTick, this.highestTick + 1), held);
+    if (now.wallMs <= this.pace.timeMs || now.wallMs >= untilMs) return;
+    this.pace.raiseTo(now.wallMs);
+    this.seenWallMs = NaN;
   }
 
   /** Issues no id from now on. `failure` is thrown by calls. */
@@ -130,13 +141,20 @@ export class LeasedIds {
     this.left = sequenceCount - skipped;
   }
 
-  /** An id clock that followed a wrong wall clock beyond the interval returns to a corrected one. */
-  private moveClock(firstMs: number, untilMs: number): void {
+  /**
+   * The next id has this tick or a later one. An id clock that followed a wrong wall clock beyond the interval returns to
+   * a corrected one.
+   */
+  private beginAt(firstTick: number, lease: Lease): void {
+    const firstMs = startOf(lease, firstTick);
+    const untilMs = startOf(lease, lease.untilTick);
     const now = this.clock.read();
     const timeMs = Math.max(now.wallMs, firstMs);
     if (this.pace.timeMs >= untilMs && timeMs < untilMs) this.pace.restart(timeMs, now);
     this.pace.advance(now);
     this.pace.raiseTo(firstMs);
+    this.tick = firstTick - 1;
+    this.left = 0;
   }
 
   private expired(): FirnError {

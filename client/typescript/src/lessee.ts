@@ -1,53 +1,18 @@
 import { FirnError } from './errors.js';
 import type { Now } from './id_pace.js';
-import { type Lease, startOf } from './lease.js';
+import { haveOneLayout, type Lease, startOf } from './lease.js';
+import { advisedMs, firstDelayMs, longestDelayMs, uselessAtMs } from './lease_pace.js';
+import type { LeaseLoss, LeaseOutcome, LeaseRequest, UnusableTerms } from './lease_request.js';
 import { type LeasedIds, utc } from './leased_ids.js';
-
-/** A request to a server, without its connection. */
-export type LeaseRequest = {
-  /** Address of the server; empty, for a grant: any one that is not in `avoid`. */
-  readonly server: string;
-} & (
-  | { readonly kind: 'grant'; readonly avoid: readonly string[]; readonly token: string }
-  | { readonly kind: 'renewal'; readonly lease: string; readonly turn: string; readonly acknowledged: string }
-  | { readonly kind: 'release'; readonly lease: string; readonly turn: string; readonly usedTick: number }
-);
-
-/** The outcome of a LeaseRequest. `server` is the one that was asked; empty: none was left. */
-export type LeaseOutcome = { readonly server: string } & (
-  | { readonly kind: 'lease'; readonly lease: Lease }
-  | { readonly kind: 'released' }
-  /** Another process may have the ids. `outdated`: the server has accepted a later turn, which was not this one's. */
-  | { readonly kind: 'revoked' | 'outdated'; readonly message: string }
-  /** The server has no such lease: it will not extend it, but the promise stands. */
-  | { readonly kind: 'unknown'; readonly message: string }
-  | { readonly kind: 'elsewhere'; readonly owner: string; readonly message: string }
-  /** The request may be repeated at this server. */
-  | { readonly kind: 'not ready'; readonly message: string; readonly retryAfterMs: number }
-  /** Another server may grant a lease. `failure` is given where a repetition does not help. */
-  | { readonly kind: 'refused'; readonly message: string; readonly failure?: FirnError }
-  /** `sent`: the server may have done it. */
-  | { readonly kind: 'no answer'; readonly message: string; readonly sent: boolean }
-);
-
-/** A lease that a generator has lost. Until the next one, `next()` throws. */
-export interface LeaseLoss {
-  /**
-   * - `revoked`: a server ended it, because another process may have its ids
-   * - `expired`: its interval ended before a server extended it
-   */
-  readonly kind: 'revoked' | 'expired';
-  readonly machineId: number;
-  /** A sentence. */
-  readonly reason: string;
-}
 
 export interface LesseeOptions {
   readonly aheadMs: number;
   readonly onLost: (loss: LeaseLoss) => void;
+  /** Returns whether the list of servers has this address. */
+  readonly knows: (address: string) => boolean;
   /** A request failed, and is repeated or given up. */
   readonly onRefused: (message: string, failure: FirnError | undefined) => void;
-  /** Returns 128 random bits, which nobody can guess, as 32 hexadecimal digits. */
+  /** Returns 128 unguessable random bits as 32 hexadecimal digits. */
   readonly draw: () => string;
   /** Returns a number from 0, inclusive, to 1, exclusive. */
   readonly random: () => number;
@@ -77,6 +42,7 @@ interface Renewal extends Pending {
 
 interface Release extends Pending {
   readonly lease: string;
+  readonly grantedBy: string;
   readonly turn: string;
   readonly usedTick: number;
   readonly uselessAtMs: number; // by the id clock
@@ -86,6 +52,7 @@ interface Release extends Pending {
 interface Held {
   readonly lease: Lease;
   server: string;
+  readonly grantedBy: string; // address of the server, as the grant named it
   acknowledged: string; // turn of the last answer
   replaceAtMs: number; // by the id clock: then another lease is requested
   renewAtMs: number;
@@ -95,12 +62,10 @@ interface Held {
   expired: boolean; // and reported
 }
 
-const RETRY_FIRST_MS = 200;
-const RETRY_MAX_MS = 2_000;
 const RENEW_MIN_MS = 100;
 const TICK_MAX_MS = 1_000;
 const REPEATS_MAX = 1; // of a grant at one server
-const HOPS_MAX = 3;
+const HOPS_MAX = 2;
 const RELEASES_MAX = 4;
 const GRANT_PAUSE_MS = 2_000; // between a lease and the request for another
 
@@ -109,11 +74,15 @@ const GRANT_PAUSE_MS = 2_000; // between a lease and the request for another
  *
  * 1. A grant is repeated with its token at the server that may have granted it, once. Then another server is asked with a
  *    fresh token: nothing was issued under the first, and its lease expires.
- * 2. A renewal has a fresh turn, which is repeated until it is answered, and the turn that was answered last.
+ * 2. A renewal has a fresh turn, which is repeated until it is answered, and the turn that was answered last. If several
+ *    requests are due, it is sent first.
  * 3. The lease is used until its end. Only a revocation ends it earlier: then the generator is closed at once.
- * 4. When a third of the interval is left, or at once if the server does not have the lease, another one is requested. It
- *    replaces the first, and continues in a later tick.
- * 5. A lease that was replaced is released: first its ids are closed, then the last tick is read.
+ * 4. When a third of the interval is left, or at once if the server extends the lease no further, another one is requested.
+ *    It replaces the first, and continues in a later tick.
+ * 5. A lease that was replaced is released: first its ids are closed, then the last tick is read. A lease that cannot be
+ *    used is released at once.
+ * 6. A lease's id is secret. It is sent only to servers in the list, to the one that granted the lease, and to the one that
+ *    the grant named.
  *
  * Reads no clock but the id clock, sends nothing itself and never waits.
  */
@@ -127,8 +96,11 @@ export class Lessee {
   private grantNotBeforeMs = -Infinity;
   private stopping = false;
   private nextTickMs = 0;
+  private intervalMs: number; // that a server gave last, at most `aheadMs`; before that, `aheadMs`
 
-  constructor(private readonly options: LesseeOptions, private readonly ids: LeasedIds) {}
+  constructor(private readonly options: LesseeOptions, private readonly ids: LeasedIds) {
+    this.intervalMs = options.aheadMs;
+  }
 
   /** When `tick` must be called next, by the monotonic clock. */
   get dueMs(): number {
@@ -151,13 +123,13 @@ export class Lessee {
 
     const due: [number, LeaseRequest][] = [];
     const { grant, renewal, held } = this;
-    if (grant && this.isDue(grant, now)) {
-      due.push([grant.number, { kind: 'grant', server: grant.server, avoid: grant.avoid, token: grant.token }]);
-    }
     if (renewal && held && this.isDue(renewal, now)) {
       due.push([renewal.number, {
         kind: 'renewal', server: held.server, lease: held.lease.id, turn: renewal.turn, acknowledged: held.acknowledged,
       }]);
+    }
+    if (grant && this.isDue(grant, now)) {
+      due.push([grant.number, { kind: 'grant', server: grant.server, avoid: grant.avoid, token: grant.token }]);
     }
     for (const one of this.releases) {
       if (!this.isDue(one, now)) continue;
@@ -205,7 +177,8 @@ export class Lessee {
   }
 
   private newPending(now: Now): Pending {
-    return { number: ++this.numbers, sendAtMs: now.monoMs, inFlight: false, delayMs: RETRY_FIRST_MS, hops: 0 };
+    const delayMs = firstDelayMs(this.intervalMs);
+    return { number: ++this.numbers, sendAtMs: now.monoMs, inFlight: false, delayMs, hops: 0 };
   }
 
   private newGrant(now: Now): Grant {
@@ -225,12 +198,14 @@ export class Lessee {
   private onGrant(grant: Grant, outcome: LeaseOutcome, now: Now): void {
     switch (outcome.kind) {
       case 'lease': {
-        const fault = this.adopt(outcome.lease, now);
+        const fault = this.adopt(outcome.lease, outcome.server, now);
         if (!fault) return;
-        this.options.onRefused(`the lease of ${outcome.server} cannot be used: ${fault}`, undefined);
-        grant.spent = true; // the token would get the same lease
-        return this.askAnother(grant, outcome.server, now);
+        const message = `the lease of ${outcome.server} cannot be used: ${fault}`;
+        const endMs = startOf(outcome.lease, outcome.lease.untilTick);
+        return this.onUnusable(grant, outcome.server, { ...outcome.lease, endMs }, message, now);
       }
+      case 'unusable':
+        return this.onUnusable(grant, outcome.server, outcome.terms, outcome.message, now);
       case 'not ready':
         this.options.onRefused(outcome.message, undefined);
         grant.spent = true;
@@ -247,6 +222,20 @@ export class Lessee {
         grant.spent = true;
         return this.askAnother(grant, outcome.server, now);
     }
+  }
+
+  /** Gives the lease back, and asks another server. */
+  private onUnusable(grant: Grant, server: string, terms: UnusableTerms, message: string, now: Now): void {
+    this.options.onRefused(message, undefined);
+    const usedTick = Number.isSafeInteger(terms.fromTick) ? Math.max(terms.fromTick, 0) - 1 : -1;
+    if (terms.id) {
+      this.addRelease({
+        ...this.newPending(now), lease: terms.id, server: this.home(terms.server, server), grantedBy: terms.server,
+        turn: '', usedTick, uselessAtMs: uselessAtMs(terms.endMs, this.ids.advance(), this.options.aheadMs),
+      });
+    }
+    grant.spent = true; // the token would get the same lease
+    this.askAnother(grant, server, now);
   }
 
   /** Repeats the grant at the server that may have granted it; then asks another one. */
@@ -271,15 +260,15 @@ export class Lessee {
   }
 
   /** Returns a sentence if the lease cannot be used. */
-  private adopt(lease: Lease, now: Now): string {
+  private adopt(lease: Lease, address: string, now: Now): string {
     const fault = this.ids.adopt(lease, () => this.release(now));
     if (fault) return fault;
     this.grant = this.renewal = undefined;
+    this.lastServer = this.home(lease.server, address);
     this.held = {
-      lease, server: lease.server, acknowledged: '', replaceAtMs: 0, renewAtMs: 0, renewable: true, unknown: false,
-      expired: false,
+      lease, server: this.lastServer, grantedBy: lease.server, acknowledged: '', replaceAtMs: 0, renewAtMs: 0,
+      renewable: true, unknown: false, expired: false,
     };
-    this.lastServer = lease.server;
     this.grantNotBeforeMs = now.monoMs + GRANT_PAUSE_MS;
     this.schedule(this.held, lease, now);
     return '';
@@ -288,7 +277,9 @@ export class Lessee {
   private schedule(held: Held, answered: Lease, now: Now): void {
     const endMs = startOf(held.lease, held.lease.untilTick);
     const timeMs = this.ids.advance();
-    const thirdMs = Math.max(endMs - timeMs, 0) / 3;
+    const leftMs = Math.max(endMs - timeMs, 0);
+    const thirdMs = leftMs / 3;
+    if (leftMs > 0) this.intervalMs = Math.min(leftMs, this.options.aheadMs);
     held.replaceAtMs = endMs - thirdMs;
     held.renewAtMs = now.monoMs + Math.max(Math.min(answered.renewInMs, thirdMs), RENEW_MIN_MS);
     held.renewable = !answered.ending;
@@ -299,13 +290,15 @@ export class Lessee {
     switch (outcome.kind) {
       case 'lease': {
         const { lease } = outcome;
-        if (lease.id !== held.lease.id || lease.baseBits !== held.lease.baseBits || lease.untilTick < held.lease.untilTick) {
+        const { id, baseBits } = held.lease;
+        const same = lease.id === id && lease.baseBits === baseBits && haveOneLayout(lease, held.lease);
+        if (!same || lease.untilTick < held.lease.untilTick) {
           this.options.onRefused(`${outcome.server} answered a renewal with another lease`, undefined);
           return this.retry(renewal, 0, now);
         }
         this.ids.extendTo(lease.untilTick);
         held.acknowledged = renewal.turn;
-        held.server = lease.server;
+        held.server = this.home(lease.server, outcome.server);
         this.renewal = undefined;
         this.schedule(held, lease, now);
         if (this.grant && !this.grant.spent && !this.grant.inFlight && held.renewable) this.grant = undefined;
@@ -315,23 +308,22 @@ export class Lessee {
       case 'outdated':
         return this.onRevoked(held, outcome.message, now);
       case 'unknown':
-        return this.onUnknown(held, now);
+        held.unknown = true;
+        return this.onExtendedNoFurther(held, now);
       case 'elsewhere':
-        held.server = outcome.owner;
-        return this.follow(renewal, now);
+        return this.follow(renewal, held, outcome, now);
       case 'refused':
         this.options.onRefused(outcome.message, undefined);
-        return outcome.failure ? this.retry(renewal, 0, now) : this.onUnknown(held, now);
+        return outcome.failure ? this.retry(renewal, 0, now) : this.onExtendedNoFurther(held, now);
       default:
         if (outcome.kind !== 'released') this.options.onRefused(outcome.message, undefined);
         return this.retry(renewal, outcome.kind === 'not ready' ? outcome.retryAfterMs : 0, now);
     }
   }
 
-  /** The server does not have the lease, or grants none any more: the lease is used to its end. */
-  private onUnknown(held: Held, now: Now): void {
+  /** The lease is used to its end, and another one is requested at once. */
+  private onExtendedNoFurther(held: Held, now: Now): void {
     held.renewable = false;
-    held.unknown = true;
     held.replaceAtMs = -Infinity;
     this.renewal = undefined;
     if (this.grant && !this.grant.spent) this.grant.sendAtMs = now.monoMs; // a server answers again
@@ -347,8 +339,7 @@ export class Lessee {
 
   private onRelease(release: Release, outcome: LeaseOutcome, now: Now): void {
     if (outcome.kind === 'elsewhere') {
-      release.server = outcome.owner;
-      this.follow(release, now);
+      this.follow(release, release, outcome, now);
     } else if (outcome.kind === 'no answer' || outcome.kind === 'not ready') {
       this.retry(release, outcome.kind === 'not ready' ? outcome.retryAfterMs : 0, now);
     } else {
@@ -360,26 +351,46 @@ export class Lessee {
   private release(now: Now): void {
     const { held } = this;
     if (!held || held.unknown) return;
-    if (this.releases.length === RELEASES_MAX) this.releases.shift();
-    this.releases.push({
-      ...this.newPending(now), lease: held.lease.id, server: held.server,
+    this.addRelease({
+      ...this.newPending(now), lease: held.lease.id, server: held.server, grantedBy: held.grantedBy,
       turn: this.renewal?.turn ?? held.acknowledged,
       usedTick: Math.min(this.ids.usedTick, held.lease.untilTick - 1),
       uselessAtMs: startOf(held.lease, held.lease.untilTick),
     });
   }
 
-  /** Repeats the request at once at the server that has the lease, unless servers send it from one to the other. */
-  private follow(pending: Pending, now: Now): void {
-    if (++pending.hops > HOPS_MAX) this.retry(pending, 0, now);
-    else pending.sendAtMs = now.monoMs;
+  private addRelease(release: Release): void {
+    if (this.releases.length === RELEASES_MAX) this.releases.shift();
+    this.releases.push(release);
   }
 
-  /** Delays the next repetition; the delay doubles, and half of it is random. */
-  private retry(pending: Pending, atLeastMs: number, now: Now): void {
+  /** Returns the server to ask next about a lease: the one that its terms name, or the one that sent the terms. */
+  private home(named: string, address: string): string {
+    return this.options.knows(named) ? named : address;
+  }
+
+  /** Repeats the request at once at the server that is said to have the lease, unless that may be a stranger's. */
+  private follow(pending: Pending, lease: Held | Release, to: { owner: string; message: string }, now: Now): void {
+    const permitted = this.options.knows(to.owner) || to.owner === lease.grantedBy;
+    if (!permitted || pending.hops === HOPS_MAX) {
+      this.options.onRefused(to.message, undefined);
+      return this.retry(pending, 0, now);
+    }
+    pending.hops++;
+    lease.server = to.owner;
+    pending.sendAtMs = now.monoMs;
+  }
+
+  /**
+   * Delays the next repetition. The delay doubles, and half of it is random. A server may ask for a longer one, but not so
+   * long that the lease ends.
+   */
+  private retry(pending: Pending, adviceMs: number, now: Now): void {
     const delayMs = pending.delayMs * (1 + this.options.random()) / 2;
-    pending.sendAtMs = now.monoMs + Math.max(delayMs, atLeastMs);
-    pending.delayMs = Math.min(2 * pending.delayMs, RETRY_MAX_MS, Math.max(this.options.aheadMs / 12, RETRY_FIRST_MS));
+    const { held } = this;
+    const leftMs = held ? startOf(held.lease, held.lease.untilTick) - this.ids.advance() : 0;
+    pending.sendAtMs = now.monoMs + Math.max(delayMs, advisedMs(adviceMs, leftMs));
+    pending.delayMs = Math.min(2 * pending.delayMs, longestDelayMs(this.intervalMs));
   }
 
   private lose(kind: LeaseLoss['kind'], held: Held, reason: string): void {

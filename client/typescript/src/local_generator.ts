@@ -4,9 +4,10 @@ import { performance } from 'node:perf_hooks';
 import type { Engine } from './engine.js';
 import { FirnError, printable } from './errors.js';
 import { startOf } from './lease.js';
+import type { LeaseLoss } from './lease_request.js';
 import { LeaseTransport, type LeaseWishes } from './lease_transport.js';
 import { type LeaseClock, LeasedIds } from './leased_ids.js';
-import { type LeaseLoss, Lessee } from './lessee.js';
+import { Lessee } from './lessee.js';
 
 /** The options of a {@link LocalGenerator}. */
 export interface LocalGeneratorOptions {
@@ -14,7 +15,10 @@ export interface LocalGeneratorOptions {
   readonly name: string;
   /** Rack of the machine id. Default: that of the server. */
   readonly rack?: number;
-  /** How far ahead the lease should end, in milliseconds: how long ids last without a server. Default: 60000. */
+  /**
+   * How far ahead the lease should end, in milliseconds: how long ids last without a server. 2000 to 86400000. Default:
+   * 60000.
+   */
   readonly aheadMs?: number;
   /** Maximum time to wait for the first lease, in milliseconds. Default: 10000. */
   readonly timeoutMs?: number;
@@ -25,6 +29,8 @@ export interface LocalGeneratorOptions {
 const OPEN_MS = 10_000;
 const CLOSE_MS = 1_000;
 const AHEAD_MS = 60_000;
+const AHEAD_MIN_MS = 2_000;
+const AHEAD_MAX_MS = 86_400_000;
 const NAME = /^[A-Za-z0-9._:/@-]{1,64}$/;
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -61,6 +67,7 @@ export class LocalGenerator {
       aheadMs: wishes.aheadMs,
       draw: () => randomBytes(16).toString('hex'),
       random: Math.random,
+      knows: (address) => engine.fleet.servers.has(address),
       onLost: (loss) => this.#lost(loss),
       onRefused: (message, failure) => {
         this.#lastRefusal = message;
@@ -186,8 +193,8 @@ function wishesOf(options: LocalGeneratorOptions): LeaseWishes {
   if (rack !== undefined && !(Number.isInteger(rack) && rack >= 0 && rack <= 65_535)) {
     faults.push(`rack is ${rack}, not an integer from 0 to 65535`);
   }
-  if (!(Number.isInteger(aheadMs) && aheadMs >= 1 && aheadMs <= 86_400_000)) {
-    faults.push(`aheadMs is ${aheadMs}, not an integer from 1 to 86400000`);
+  if (!(Number.isInteger(aheadMs) && aheadMs >= AHEAD_MIN_MS && aheadMs <= AHEAD_MAX_MS)) {
+    faults.push(`aheadMs is ${aheadMs}, not an integer from ${AHEAD_MIN_MS} to ${AHEAD_MAX_MS}`);
   }
   if (faults.length > 0) throw new FirnError('invalid', faults.join('; '));
   return { name, rack, aheadMs };

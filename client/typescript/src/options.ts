@@ -91,6 +91,8 @@ export interface Settings {
 }
 
 const HOUR_MS = 3_600_000;
+const UNIX = 'unix:';
+const UNIX_PATH_MAX = 107; // bytes, in Linux
 
 /** Returns the settings; throws a FirnError of the kind `invalid` that names every fault. */
 export function settingsOf(servers: string, options: ClientOptions): Settings {
@@ -107,9 +109,8 @@ export function settingsOf(servers: string, options: ClientOptions): Settings {
     faults.push(`servers is '${printable(String(servers))}', neither firn://... nor list://...`);
   } else {
     for (const seed of seeds) {
-      if (splitAddress(seed)) continue;
-      const hint = seed.startsWith('unix:') ? '; only the C++ client connects to Unix sockets' : '';
-      faults.push(`'${printable(seed)}' is not host:port${hint}`);
+      const fault = faultOfSeed(seed);
+      if (fault) faults.push(`'${printable(seed)}'${fault}`);
     }
   }
   const localRanges = options.localRanges ?? [];
@@ -134,12 +135,29 @@ export function settingsOf(servers: string, options: ClientOptions): Settings {
   return settings;
 }
 
-/** Returns host and port, or undefined if the text is not host:port. */
+/** Returns the path of unix:/path, or undefined if the address is not that of a Unix socket. */
+export function pathOfSocket(address: string): string | undefined {
+  return address.startsWith(UNIX) ? address.slice(UNIX.length) : undefined;
+}
+
+/** Returns what is wrong with host:port or unix:/path, to be read after the address; empty: nothing. */
+function faultOfSeed(seed: string): string {
+  const path = pathOfSocket(seed);
+  if (path === undefined) return splitAddress(seed) ? '' : ' is not host:port';
+  if (!path.startsWith('/')) return ': unix: requires an absolute path';
+  if (Buffer.byteLength(path) > UNIX_PATH_MAX || path.includes('\0')) {
+    return `: the path of a Unix socket has at most ${UNIX_PATH_MAX} bytes and no NUL`;
+  }
+  return '';
+}
+
+/** Returns host and port, or undefined if the text is not host:port. No host is named unix. */
 export function splitAddress(address: string): { host: string; port: number } | undefined {
   const match = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(address);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
-  if (!host || port < 1 || port > 65_535 || printable(host) !== host) return undefined;
+  const isPath = pathOfSocket(address) !== undefined;
+  if (!host || isPath || port < 1 || port > 65_535 || printable(host) !== host) return undefined;
   return { host, port };
 }
 

@@ -55,13 +55,18 @@ export class FakeServer {
   readonly sockets = new Set<net.Socket>();
   private readonly server = net.createServer((socket) => this.serve(socket));
 
-  async start(): Promise<this> {
-    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+  /** Listens on a free port, or on a Unix socket at `path`. */
+  async start(path?: string): Promise<this> {
+    await new Promise<void>((resolve) => {
+      if (path === undefined) this.server.listen(0, '127.0.0.1', resolve);
+      else this.server.listen(path, resolve);
+    });
     return this;
   }
 
   get address(): string {
-    return `127.0.0.1:${(this.server.address() as net.AddressInfo).port}`;
+    const at = this.server.address();
+    return typeof at === 'string' ? `unix:${at}` : `127.0.0.1:${at!.port}`;
   }
 
   give(request: Request): void {

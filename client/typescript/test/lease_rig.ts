@@ -6,7 +6,8 @@ import type { Now } from '../src/id_pace.js';
 import { type Lease, readLease } from '../src/lease.js';
 import type { LeaseTerms } from '../src/lease_asks.js';
 import { type LeaseClock, LeasedIds } from '../src/leased_ids.js';
-import { type LeaseLoss, type LeaseOutcome, type LeaseRequest, Lessee } from '../src/lessee.js';
+import type { LeaseLoss, LeaseOutcome, LeaseRequest } from '../src/lease_request.js';
+import { Lessee } from '../src/lessee.js';
 import { FirnError } from '../src/errors.js';
 import { readLayout } from '../src/layout.js';
 
@@ -72,13 +73,20 @@ export class Rig {
   readonly losses: LeaseLoss[] = [];
   readonly refusals: string[] = [];
   readonly taken = new Set<bigint>();
+  /** Servers that are not in the list. */
+  readonly strangers = new Set<string>();
   private last = -1n;
   private drawn = 0;
-  readonly lessee = new Lessee({
-    aheadMs: 60_000, random: () => 0, onLost: (loss) => this.losses.push(loss),
-    onRefused: (message) => this.refusals.push(message),
-    draw: () => (++this.drawn).toString(16).padStart(32, '0'),
-  }, this.ids);
+
+  readonly lessee: Lessee;
+
+  constructor(aheadMs = 60_000) {
+    this.lessee = new Lessee({
+      aheadMs, random: () => 0, onLost: (loss) => this.losses.push(loss),
+      knows: (address) => !this.strangers.has(address), onRefused: (message) => this.refusals.push(message),
+      draw: () => (++this.drawn).toString(16).padStart(32, '0'),
+    }, this.ids);
+  }
 
   tick(): void {
     this.sent.push(...this.lessee.tick(this.clock.now));

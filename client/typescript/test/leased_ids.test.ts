@@ -67,6 +67,60 @@ test('the same interval granted twice repeats no id', () => {
   assert.equal(rig.taken.size, 9);
 });
 
+test('suspended time is caught up at a renewal', () => {
+  const rig = new Rig();
+  const held = rig.hold();
+  const first = tickOf(rig.take(1)[0]!);
+  rig.clock.step(600 * SECOND); // the wall clock alone has advanced
+  assert.equal(tickOf(rig.take(1)[0]!), first);
+  rig.ids.extendTo(held.untilTick + 660 * SECOND);
+  assert.equal(tickOf(rig.take(1)[0]!), first + 600 * SECOND);
+});
+
+test('a renewal moves the id clock neither back nor beyond the interval', () => {
+  const rig = new Rig();
+  const held = rig.hold();
+  const first = tickOf(rig.take(1)[0]!);
+  for (const stepMs of [-3 * SECOND, 3 * HOUR]) {
+    rig.clock.step(stepMs);
+    rig.ids.extendTo(held.untilTick + SECOND);
+    rig.clock.advance(1);
+    assert(tickOf(rig.take(1)[0]!) <= first + 2);
+  }
+});
+
+test('an id clock beyond the interval returns at a renewal, to the wall clock or to the last tick used', () => {
+  for (const backMs of [3 * HOUR, 3 * HOUR + 30 * SECOND]) {
+    const rig = new Rig();
+    const held = rig.hold();
+    rig.clock.step(3 * HOUR);
+    const first = tickOf(rig.take(1)[0]!);
+    rig.clock.advance(30 * SECOND - 1);
+    const last = rig.take(1)[0]!;
+    rig.clock.advance(1);
+    rig.assertNone(/ended at/); // the jump ahead is followed
+    rig.clock.step(-backMs);
+    rig.ids.extendTo(held.untilTick + 30 * SECOND);
+    const next = rig.take(5_000)[0]!;
+    assert(next > last);
+    assert.equal(tickOf(next), first + 30 * SECOND);
+  }
+});
+
+test('a renewal leaves an id clock that the wall clock still leads', () => {
+  const rig = new Rig();
+  const held = rig.hold();
+  rig.clock.step(3 * HOUR);
+  const last = tickOf(rig.take(1)[0]!);
+  rig.clock.advance(30 * SECOND);
+  for (const moreMs of [30 * SECOND, 60 * SECOND]) {
+    rig.ids.extendTo(held.untilTick + moreMs);
+    rig.assertNone(/ended at/);
+  }
+  rig.ids.extendTo(held.untilTick + 4 * HOUR); // by a server whose clock is that of the program
+  assert.equal(tickOf(rig.take(1)[0]!), last + 3 * HOUR + 30 * SECOND);
+});
+
 test('waits for the next tick when the sequence is used up', () => {
   const rig = new Rig();
   rig.hold();
@@ -143,8 +197,14 @@ test('uses no lease of another layout', () => {
   rig.hold();
   const other = readLease({ ...terms(8, NOON_MS, NOON_MS), tickMs: 10, fromTick: 1n, untilTick: 2n }, undefined);
   assert(typeof other !== 'string', String(other));
-  assert.match(rig.ids.adopt(other, () => assert.fail()), /its layout is not that of the last lease/);
+  assert.match(rig.ids.adopt(other, () => assert.fail()), /its layout is not that of the first lease/);
   rig.take();
+  rig.ids.close(() => new Error('revoked') as never);
+  const good = lease(9, NOON_MS, NOON_MS + 60 * SECOND);
+  for (const change of [{ tickMs: 2 }, { epochMs: 0 }, { tickShift: 23n }, { sequenceShift: 1n }, { sequenceBits: 11 }]) {
+    assert.match(rig.ids.adopt({ ...good, ...change }, () => assert.fail()), /its layout is not that of the first lease/);
+  }
+  assert.equal(rig.ids.adopt(good, () => undefined), '');
 });
 
 test('terms that permit no id are refused', () => {

@@ -119,6 +119,30 @@ test('asks another server when one is too old, grants none, or does not have the
     assert.equal(old.count('releaseLease'), before + 1);
   }));
 
+test('gives back a lease that cannot be used, and asks another server', () => using(2, async (client, ...landlords) => {
+  let refused = 0;
+  for (const one of landlords) {
+    one.instead = (request) => request.method === 'lease' && refused++ === 0 &&
+      send(request, answer(request, Type.STRUCT, terms(5_000, one.server.address, 60_000))); // its machine id is too large
+  }
+  const generator = await client.localGenerator(NAME);
+  await until('not given back', () => landlords.some((one) => one.count('releaseLease') > 0));
+  await generator.close();
+  assert.equal(landlords[0]!.count('lease') + landlords[1]!.count('lease'), 2);
+}));
+
+test('repeats a renewal that was answered with unusable terms', () => using(2, async (client, ...landlords) => {
+  const generator = await client.localGenerator(NAME);
+  for (const one of landlords) {
+    one.instead = (request) => request.method === 'renewLease' &&
+      send(request, answer(request, Type.STRUCT, terms(5_000, one.server.address, 60_000)));
+  }
+  const before = landlords[0]!.count('renewLease') + landlords[1]!.count('renewLease');
+  await until('not repeated', () => landlords[0]!.count('renewLease') + landlords[1]!.count('renewLease') > before + 1);
+  assert.equal(landlords[0]!.count('lease') + landlords[1]!.count('lease'), 1);
+  await generator.close();
+}));
+
 test('stops at once when the lease is revoked, and calls onLost, whose exceptions are ignored', () =>
   using(2, async (client, ...landlords) => {
     const lost: string[] = [];
@@ -165,8 +189,14 @@ test('a refusal that no server would withdraw ends the opening', () => using(1, 
 }));
 
 test('every fault of the options is named', () => using(1, async (client) => {
-  await assert.rejects(client.localGenerator({ name: 'a b', rack: -1, aheadMs: 0.5 }),
-                       { kind: 'invalid', message: /name is 'a b'.*; rack is -1.*; aheadMs is 0\.5/ });
+  await assert.rejects(client.localGenerator({ name: 'a b', rack: -1, aheadMs: 2_000.5 }),
+                       { kind: 'invalid', message: /name is 'a b'.*; rack is -1.*; aheadMs is 2000\.5/ });
+  for (const [options, message] of [
+    [{ aheadMs: 1_999 }, /aheadMs is 1999, not an integer from 2000 to 86400000/], [{ aheadMs: 86_400_001 }, /aheadMs/],
+    [{ name: '' }, /name is ''/], [{ name: 'a'.repeat(65) }, /name is 'a/], [{ name: 'ü' }, /name/], [{ name: 'a\n' }, /name/],
+  ] as const) {
+    await assert.rejects(client.localGenerator({ ...NAME, ...options }), { kind: 'invalid', message });
+  }
 }));
 
 test('a generator that is not closed does not keep the process alive', () => using(1, async (_, landlord) => {
