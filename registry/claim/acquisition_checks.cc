@@ -12,22 +12,6 @@
 // server remembers of the registry.
 
 namespace firn {
-namespace {
-
-// How the registry contradicts a kept bound; empty: it does not. A retired slot, and one that
-// cannot be read, are never claimed.
-std::string KeptFault(const KeptBound& kept, const std::optional<Node>& node, bool same_era) {
-  const std::string slot = SlotText(kept.slot);
-  if (!node.has_value()) return slot + " has no record";
-  const Result<SlotRecord> record = ParseSlotRecord(node->data);
-  if (!record.ok() || record->retired) return {};
-  if (!same_era) return Cat("the floor lies below the bound of ", slot);
-  if (node->stat.created_zxid != kept.created_zxid) return slot + " was deleted and re-created";
-  if (record->bound < kept.bound) return Cat("the bound of ", slot, " fell");
-  return {};
-}
-
-}  // namespace
 
 // --- 2: the clock --------------------------------------------------------------------------------
 
@@ -129,28 +113,22 @@ Task<Status> Acquisition::CheckHintedSlot() {
 }
 
 // Compares the registry with the bounds up to which this server let programs issue by themselves,
-// before it was stopped: nothing else tells of them. No program issues at or above a passed bound,
-// so it does not matter.
+// before it was stopped: nothing else tells of them.
 Task<Status> Acquisition::CheckKeptBounds() {
+  if (!options_.kept_fault.empty()) co_return Refuse(options_.kept_fault, kRetryLater);
   const KeptBounds kept = input_.kept;
   if (kept.uuid != root_.uuid) co_return Status();
-  const WallMs now = ClusterTime();
-  for (const KeptBound& one : kept.bounds) {
-    const bool same_era = one.era == root_.era;
-    if (one.bound + options_.skew_max <= now || (!same_era && root_.floor >= one.bound)) continue;
-    const std::vector<std::string> slot{SlotPath(one.slot)};
-    Result<Nodes> nodes = co_await async_registry_.ReadSynced(slot);
-    if (nodes.code() == Code::kCorrupt) continue;  // no server can claim it
-    if (!nodes.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
-    std::string fault = KeptFault(one, nodes->front(), same_era);
-    if (fault.empty()) continue;
-    const WallMs highest = kept.highest();
-    std::string why = Cat(fault, ", but ", options_.identity.owner,
-                          " has promised its ids to a lease until ", FormatRfc3339(one.bound));
-    input_.floor = std::max(input_.floor, highest);
-    co_return co_await FreezeBehind(highest, why);
-  }
-  co_return Status();
+  const Tenure::Terms root = root_;
+  // Not ClusterTime: after a restore that is ahead of the ids of other servers.
+  const WallMs now = registry_clock_.At(now_.clocks.boot).value_or(now_.clocks.wall);
+  const WallMs passed = now - options_.skew_max;
+  Result<std::string> fault = co_await FindLostBound(&async_registry_, kept, root, passed);
+  if (!fault.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
+  if (fault->empty()) co_return Status();
+  const WallMs highest = kept.highest();
+  std::string why = Cat(options_.identity.owner, " found: ", *fault);
+  input_.floor = std::max(input_.floor, highest);
+  co_return co_await FreezeBehind(highest, why);
 }
 
 // Freezes a cluster whose data went back, unless its floor is at or above `floor_needed`: then it

@@ -27,7 +27,7 @@ ClaimKeeper::ClaimKeeper(ClaimOptions options, Coordinator& coordinator, StateFo
       entropy_(entropy),
       hooks_(std::move(hooks)),
       grant_file_(folder),
-      reason_("it has just started"),
+      reason_(options_.kept_fault.empty() ? "it has just started" : options_.kept_fault),
       has_file_(folder.has_grant().ok()) {}
 
 void ClaimKeeper::OnSession(const SessionEvent& event) {
@@ -100,9 +100,9 @@ void ClaimKeeper::LoadGrant() {
              options_.worker.value_or(grant.slot.worker) != grant.slot.worker) {
     fault = "the grant file belongs to another slot than the requested one";
   }
+  last_claim_ = Tenure::TermsOf(grant);  // only for names, so a grant with a fault serves, too
   if (!fault.empty()) return Tell(ClaimEvent::Kind::kRefused, fault + "; making a new claim");
   grant_ = grant;
-  last_claim_ = Tenure::TermsOf(grant);
   highest_bound_ = grant.bound;
   grant_tells_time_ = grant.clocks.Tells(now_.clocks.boot, options_.time_namespace);
   if (grant_tells_time_) {
@@ -236,7 +236,7 @@ void ClaimKeeper::Hold() {
   if (now_.clocks.boot >= keep_hint_at_) KeepHint();
   upkeep_->Tick(now_, session_, layout.StartOf(last));
   highest_bound_ = std::max(highest_bound_, tenure_->bound());
-  if (upkeep_->lost()) lost_up_to_ = std::max(lost_up_to_, tenure_->bound());
+  lost_up_to_ = std::max(lost_up_to_, upkeep_->lost_up_to());
   if (upkeep_->fate() == SlotUpkeep::Fate::kGone) return Close(upkeep_->reason());
   if (upkeep_->fate() != SlotUpkeep::Fate::kLapsing) return;
   state_ = ClaimState::kLapsing;

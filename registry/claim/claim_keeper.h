@@ -72,6 +72,9 @@ class ClaimKeeper final : public Keeper {
   void Release(const KeeperTime& now) override;
 
   ClaimState state() const override { return state_; }
+  bool checked() const override {
+    return session_ != 0 && tenure() != nullptr && upkeep_->checked_in() == session_;
+  }
   // Returns a copy; `now` is needed for the time left.
   ClaimStatus status(const KeeperTime& now) const override;
   // Returns the held claim; null while there is none. Valid until the next call.
@@ -118,7 +121,8 @@ class ClaimKeeper final : public Keeper {
 
   std::optional<Grant> grant_;     // of a dead process, while it may be used
   bool grant_tells_time_ = false;  // its clock pair has set the id clock
-  // The grant's at the start, then the one that this process held last.
+  // The grant's at the start, also if it may not be resumed; then the one that this process held
+  // last.
   std::optional<Tenure::Terms> last_claim_;
   bool issued_ = false;  // an id was issued, so the id clock must not be set any more
   std::optional<Hint> hint_;

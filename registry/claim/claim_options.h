@@ -38,6 +38,8 @@ struct ClaimOptions {
   // Of leases that an earlier process of this server granted. Until they have passed, a registry
   // that shows less has lost data.
   KeptBounds kept{};
+  // Why `kept` could not be read, with the remedy: nothing is claimed. Empty: it could.
+  std::string kept_fault{};
 
   Milliseconds window{600'000};  // how far ahead a bound is set, after the first two renewals
   Milliseconds session_timeout{10'000};

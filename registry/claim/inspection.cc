@@ -3,7 +3,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/cat.h"
 #include "common/base/printed_command.h"
+#include "common/time/civil_time.h"
 #include "registry/cluster/freeze.h"
 #include "registry/seam/node_version.h"
 
@@ -107,6 +109,38 @@ Task<Finding> Inspect(AsyncRegistry* registry, Tenure::Terms held) {
   const std::optional<Node>& live = (*nodes)[2];
   if (live.has_value()) finding.live_session = live->stat.ephemeral_owner;
   co_return finding;
+}
+
+namespace {
+
+// A retired slot, and one that cannot be read, are never claimed.
+std::string KeptFault(const KeptBound& kept, const std::optional<Node>& node, bool same_era) {
+  const std::string slot = SlotText(kept.slot);
+  if (!node.has_value()) return slot + " has no record";
+  const Result<SlotRecord> record = ParseSlotRecord(node->data);
+  if (!record.ok() || record->retired) return {};
+  if (!same_era) return Cat("the floor lies below the bound of ", slot);
+  if (node->stat.created_zxid != kept.created_zxid) return slot + " was deleted and re-created";
+  if (record->bound < kept.bound) return Cat("the bound of ", slot, " fell");
+  return {};
+}
+
+}  // namespace
+
+Task<Result<std::string>> FindLostBound(AsyncRegistry* registry, KeptBounds kept,
+                                        Tenure::Terms root, WallMs passed) {
+  for (const KeptBound& one : kept.bounds) {
+    const bool same_era = one.era == root.era;
+    if (one.bound <= passed || (!same_era && root.floor >= one.bound)) continue;
+    const std::vector<std::string> slot{SlotPath(one.slot)};
+    Result<Nodes> nodes = co_await registry->ReadSynced(slot);
+    if (nodes.code() == Code::kCorrupt) continue;  // no server can claim it
+    if (!nodes.ok()) co_return nodes.status();
+    const std::string fault = KeptFault(one, nodes->front(), same_era);
+    if (fault.empty()) continue;
+    co_return Cat(fault, ", but its ids are promised to a lease until ", FormatRfc3339(one.bound));
+  }
+  co_return std::string();
 }
 
 namespace {

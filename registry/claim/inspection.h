@@ -10,6 +10,7 @@
 #include "registry/cluster/records.h"
 #include "registry/seam/async_registry.h"
 #include "registry/seam/coordinator.h"
+#include "registry/state/kept_bounds.h"
 
 namespace firn {
 
@@ -43,6 +44,13 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
 
 // Checks a held slot: a sync, then reads of the root node, the record and `live`.
 Task<Finding> Inspect(AsyncRegistry* registry, Tenure::Terms held);
+
+// How the registry contradicts a kept bound that `passed` has not reached, as a sentence; empty: it
+// does not. A bound that has passed does not matter: no program issues at or above it.
+// kUnavailable: the registry did not answer. `root` has the era and the floor of the root node,
+// read in the same connection.
+Task<Result<std::string>> FindLostBound(AsyncRegistry* registry, KeptBounds kept,
+                                        Tenure::Terms root, WallMs passed);
 
 // Freezes a cluster whose data went back in time, so that no server can claim, and then reads the
 // holder's slot: a claim made before the freeze is visible there. Ok: no other nonce is in the

@@ -26,6 +26,10 @@ class Keeper {
 
   virtual ClaimState state() const = 0;
 
+  // Whether the claim that it holds was compared with the registry since the last reconnection. As
+  // long as it was not, the registry may have lost data: nothing else may be claimed.
+  virtual bool checked() const = 0;
+
   // Returns a copy; `now` is needed for the time left.
   virtual ClaimStatus status(const KeeperTime& now) const = 0;
 };

@@ -29,6 +29,7 @@ SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, En
       live_(live),
       keep_grant_(std::move(keep_grant)),
       registry_clock_(options.skew_max, options.registry_shares_clock),
+      kept_(live.session == 0 ? options.kept : KeptBounds()),
       checked_in_(live.session),
       inspect_at_(now + Milliseconds(kInspectMinMs)),
       write_at_(now + kClaimWindowFirst / kRenewalsPerWindow),
@@ -115,6 +116,7 @@ Task<> SlotUpkeep::Write() {
 
 void SlotUpkeep::NoteRenewed(const SlotChange& change, const SlotWritten& written,
                              const Asked& asked) {
+  kept_ = {};
   predecessor_.reset();
   tenure_.NoteNamed();
   tenure_.Renewed(written.version, change.record.word, written.bound, written.others);
@@ -233,8 +235,7 @@ void SlotUpkeep::EndRelease(std::string reason) {
 Task<> SlotUpkeep::CheckSlot() {
   check_began_in_ = connected_in_;
   inspect_at_ = now_.clocks.boot + Milliseconds(kInspectMinMs + entropy_.Below(kInspectMinMs));
-  const Tenure::Terms held = tenure_.terms();
-  Finding finding = co_await Inspect(&async_registry_, held);
+  Finding finding = co_await Look();
   switch (finding.verdict) {
     case Finding::Verdict::kNoAnswer:
       inspect_at_ = now_.clocks.boot + Pause();
@@ -259,7 +260,7 @@ Task<> SlotUpkeep::CheckSlot() {
       fate_ = Fate::kLapsing;
       break;
     case Finding::Verdict::kLost:
-      lost_ = true;
+      lost_up_to_ = std::max(lost_up_to_, tenure_.bound());
       // Alarm once: every check finds the loss again until the cluster is restored.
       if (std::exchange(alarmed_, finding.reason) != finding.reason) {
         alarms_.push_back(finding.reason);
@@ -269,6 +270,35 @@ Task<> SlotUpkeep::CheckSlot() {
   reason_ = finding.reason;
   if (releasing()) EndRelease(reason_);
   if (finding.verdict == Finding::Verdict::kLost) co_await FreezeOut();
+}
+
+// Inspects the slot, and compares the kept bounds if rule 11 requires it. A frozen cluster need not
+// be compared: its slots are safe until a restore, after which the slot is checked again.
+Task<Finding> SlotUpkeep::Look() {
+  Tenure::Terms held = tenure_.terms();
+  Finding finding = co_await Inspect(&async_registry_, held);
+  using Verdict = Finding::Verdict;
+  const bool whole = finding.verdict == Verdict::kOurs || finding.verdict == Verdict::kMetaMoved ||
+                     finding.verdict == Verdict::kRestored;
+  const std::optional<ClusterMeta>& meta = finding.meta;
+  if (!whole || kept_.bounds.empty() || !meta || meta->frozen || meta->uuid != kept_.uuid) {
+    co_return finding;
+  }
+  // Of two clocks, since nothing has confirmed either.
+  const WallMs now = std::min(now_.id_time, now_.clocks.wall);
+  const WallMs passed = now - options_.skew_max;
+  const KeptBounds kept = kept_;
+  held.era = meta->era;
+  held.floor = meta->floor;
+  Result<std::string> fault = co_await FindLostBound(&async_registry_, kept, held, passed);
+  if (!fault.ok()) {
+    finding = {.reason = fault.status().message()};
+  } else if (!fault->empty()) {
+    finding.verdict = Verdict::kLost;
+    finding.reason = *std::move(fault);
+    lost_up_to_ = std::max(lost_up_to_, kept.highest());
+  }
+  co_return finding;
 }
 
 void SlotUpkeep::NoteOurs(const Finding& finding) {
@@ -282,11 +312,12 @@ void SlotUpkeep::NoteOurs(const Finding& finding) {
   live_.session = finding.live_session == connected_in_ ? connected_in_ : 0;
 }
 
-// The registry lost the claim: the holder stops unless the freeze keeps others out.
+// The registry lost the claim or a lease: the holder stops unless the freeze keeps others out.
 Task<> SlotUpkeep::FreezeOut() {
-  const Tenure::Terms held = tenure_.terms();
+  Tenure::Terms held = tenure_.terms();
   const std::string why = Cat(options_.identity.owner, " holds ", SlotText(held.slot), " up to ",
                               FormatRfc3339(held.bound), " and found: ", reason_);
+  held.bound = std::max(held.bound, lost_up_to_);
   Status safe = co_await FreezeAndInspect(&async_registry_, held, why);
   fate_ = safe.ok() ? Fate::kLapsing : Fate::kGone;
   if (!safe.ok()) reason_ += "; " + safe.message();

@@ -15,6 +15,7 @@
 #include "registry/claim/slot_write.h"
 #include "registry/claim/tenure.h"
 #include "registry/seam/async_registry.h"
+#include "registry/state/kept_bounds.h"
 
 namespace firn {
 
@@ -38,6 +39,10 @@ namespace firn {
 //  9. No bound is set more than a day ahead of the registry's believed clock (BelievedClock,
 //     Tenure::Terms::CeilingAt). Until a reading is believed, renewals use the first window only.
 // 10. A renewal after which the bound is less than half a window ahead counts as failed.
+// 11. After an offline start no Acquisition has compared the registry with the kept bounds of
+//     leases (ClaimOptions::kept). So each check compares them, until a renewal was acknowledged:
+//     data from before a lease then show an older record of this slot, too. A bound that is missing
+//     or lower is a loss, as in 5.
 //
 // Owned by the control thread.
 class SlotUpkeep {
@@ -72,12 +77,14 @@ class SlotUpkeep {
   // Requires a new check after a reconnection, also in the same session: a registry restored from a
   // backup may contain the session.
   void CheckAgain() { checked_in_ = check_began_in_ = 0; }
+  // The session in which the latest check found the slot intact; 0: none since the reconnection.
+  int64_t checked_in() const { return checked_in_; }
 
   Fate fate() const { return fate_; }
   const std::string& reason() const { return reason_; }
   RenewalCounts renewals() const { return counts_; }
-  // Whether the registry lost this claim.
-  bool lost() const { return lost_; }
+  // The highest bound that the registry has lost, of this claim or a lease; 0: none.
+  WallMs lost_up_to() const { return lost_up_to_; }
 
   // Releases the slot with `bound`, which must be above everything issued. Tick until it has ended.
   void Release(WallMs bound, BootMs until);
@@ -99,6 +106,7 @@ class SlotUpkeep {
   void NoteRenewed(const SlotChange& change, const SlotWritten& written, const Asked& asked);
   void NoteClock(WallMs shown, Now asked);
   Task<> CheckSlot();
+  Task<Finding> Look();
   void NoteOurs(const Finding& finding);
   Task<> FreezeOut();
   SlotChange Change(const Nonce& word) const;
@@ -127,7 +135,8 @@ class SlotUpkeep {
 
   Fate fate_ = Fate::kHeld;
   std::string reason_;
-  bool lost_ = false;
+  WallMs lost_up_to_;
+  KeptBounds kept_;                        // to be compared; see rule 11
   std::optional<PastHolder> predecessor_;  // the record's holder at the latest check
   KeeperTime now_;
   WallMs used_;

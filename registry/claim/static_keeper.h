@@ -58,6 +58,7 @@ class StaticKeeper final : public Keeper {
   void Release(const KeeperTime& now) override;
 
   ClaimState state() const override { return state_; }
+  bool checked() const override { return false; }
   ClaimStatus status(const KeeperTime& now) const override;
 
  private:

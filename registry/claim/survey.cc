@@ -8,6 +8,7 @@
 #include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
+#include "registry/claim/lease_share.h"
 #include "registry/cluster/reserved.h"
 #include "registry/seam/node_version.h"
 
@@ -153,7 +154,7 @@ Survey::Parts Survey::Split(const std::vector<std::string>& names) {
     if (worker.has_value()) workers.push_back(*worker);
   }
   std::sort(workers.begin(), workers.end());
-  const size_t leased = workers.size() * static_cast<size_t>(query_.lease_share) / 100;
+  const size_t leased = SlotsForLeases(workers.size(), query_.lease_share);
   Parts parts;
   for (size_t i = 0; i < workers.size(); ++i) {
     const bool upper = i >= workers.size() - leased;
@@ -274,7 +275,8 @@ std::string Survey::WhyNone() const {
   return Cat("of ", slots_, which, " of rack ", query_.rack, ", ", ahead_,
              " have a bound ahead (held, or left by dead processes), ", live_,
              " are live past their bound, ", kept_out_, " are reserved or retired, ", unreadable_,
-             " are unreadable");
+             " are unreadable",
+             query_.for_lease ? "; request another rack, or repeat the request later" : "");
 }
 
 Surveyed Survey::Take() {

@@ -7,6 +7,7 @@
 #include "common/base/hex.h"
 #include "common/base/printed_command.h"
 #include "common/id/layout.h"
+#include "common/id/lease_name.h"
 #include "common/json/json_object.h"
 #include "common/time/civil_time.h"
 
@@ -35,9 +36,7 @@ std::optional<SlotLease> LeaseIn(const Json* member, const Nonce& holder) {
   SlotLease lease;
   std::string nonce;
   JsonReader read(*member);
-  read.Text("nonce", nonce)
-      .Text("name", lease.name, SlotLease::kNameBytesMax)
-      .Text("server", lease.server);
+  read.Text("nonce", nonce).Text("name", lease.name, kLeaseNameMax).Text("server", lease.server);
   const bool counts = read.status().ok() && !holder.zero() && nonce == holder.text();
   return counts ? std::optional(std::move(lease)) : std::nullopt;
 }
@@ -113,15 +112,6 @@ Status LedgerLimit::CheckEnd(int64_t to) const { return to <= end ? Status() : I
 
 // Segment tags have ledgers, so each must be defined.
 bool IsDefaultStrategy(std::string_view text) { return text.empty() || text == "snowflake"; }
-
-bool IsLeaseName(std::string_view text) {
-  static constexpr std::string_view kMarks = "-_.:/@";
-  return !text.empty() && text.size() <= SlotLease::kNameBytesMax &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  kMarks.find(c) != std::string_view::npos;
-         });
-}
 
 std::string FormatSlotRecord(const SlotRecord& record) {
   JsonWriter write;

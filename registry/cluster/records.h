@@ -66,16 +66,11 @@ struct ClusterMeta {
 // The lease that a slot's claim backs: a program issues ids of the machine id by itself. Servers
 // that do not know leases hand this member on, so it counts only with the nonce of its record.
 struct SlotLease {
-  static constexpr size_t kNameBytesMax = 64;
-
   std::string name;    // chosen by the program: a label, not unique
   std::string server;  // the address of the server that granted it
 
   friend bool operator==(const SlotLease&, const SlotLease&) = default;
 };
-
-// Whether the text can name a lease: 1 to 64 letters, digits, or characters of "-_.:/@".
-bool IsLeaseName(std::string_view text);
 
 // A slot's record: the holder, which owns the slot's time up to `bound`.
 struct SlotRecord {

@@ -8,6 +8,7 @@
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
+#include "registry/claim/lease_share.h"
 #include "registry/operate/audit_server.h"
 #include "registry/operate/auditor.h"
 
@@ -81,27 +82,20 @@ AuditedSlot* Auditor::SlotOf(MachineId machine) {
   return nullptr;
 }
 
-// The machine ids for leases are those of a rack's highest workers, as SurveySlots splits them.
 void Auditor::CountForLeases() {
   if (!audit_.meta) return;
   std::map<uint32_t, std::vector<const AuditedSlot*>> racks;  // by worker
   for (const AuditedSlot& slot : audit_.slots) racks[slot.slot.rack].push_back(&slot);
   for (const auto& [rack, slots] : racks) {
-    const size_t leased = slots.size() * static_cast<size_t>(audit_.meta->lease_share) / 100;
-    size_t usable = 0, free = 0;
-    bool any = false;
-    for (size_t i = slots.size() - leased; i < slots.size(); ++i) {
-      const AuditedSlot& slot = *slots[i];
-      any = any || slot.record.lease.has_value();
-      const bool ahead = slot.record.bound > now_;
-      const bool ever = slot.use == SlotUse::kNeverUsed || slot.use == SlotUse::kPassed ||
-                        slot.use == SlotUse::kReleased;
-      free += ever && !ahead ? 1u : 0u;
-      usable += ever || slot.use == SlotUse::kHeld || slot.use == SlotUse::kUnattended ? 1u : 0u;
+    LeaseShare share;
+    const size_t others = slots.size() - SlotsForLeases(slots.size(), audit_.meta->lease_share);
+    for (size_t i = others; i < slots.size(); ++i) {
+      if (slots[i]->use != SlotUse::kUnreadable) share.Add(slots[i]->record, now_);
     }
-    if (!any || free * 10 >= usable) continue;
+    if (!share.IsShort()) continue;
     Fault(Urgency::kSoon,
-          Cat("rack ", rack, ": ", free, " of ", usable, " machine ids for leases are free"),
+          Cat("rack ", rack, ": ", share.free, " of ", share.usable,
+              " machine ids for leases are free"),
           "let programs take ids from the servers, or give leases a greater share of the rack");
   }
 }

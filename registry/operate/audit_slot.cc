@@ -1,11 +1,10 @@
-#include "registry/operate/audit_slot.h"
-
 #include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/reserved.h"
+#include "registry/operate/auditor.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {

@@ -1,5 +1,3 @@
-#include "registry/operate/audit_tags.h"
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -12,6 +10,7 @@
 #include "common/text/dated_numbers.h"
 #include "common/text/time_zone.h"
 #include "registry/cluster/tag_store.h"
+#include "registry/operate/auditor.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -41,10 +40,6 @@ std::string DatedAhead(const TagDefinition& tag, WallMs now) {
              "until it has come");
 }
 
-void Lose(std::string fault, Audit& audit) {
-  audit.findings.push_back({Urgency::kData, std::move(fault), {}, /*restore=*/true});
-}
-
 void NoteObfuscatedEnd(const TagDefinition& tag, const Layout& layout, WallMs now, Audit& audit) {
   const std::optional<WallMs> end = ObfuscatedEnd(tag, layout);
   std::string note = ObfuscatedEndNote(tag, layout, now);
@@ -56,33 +51,33 @@ void NoteObfuscatedEnd(const TagDefinition& tag, const Layout& layout, WallMs no
 
 }  // namespace
 
-Status AuditTags(BlockingCoordinator& registry, WallMs now, Audit& audit) {
-  FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
-  for (const std::string& fault : listing.faults) Lose(fault, audit);
-  for (const std::string& tag : listing.unreadable) audit.lost_tags.emplace(tag, 0);
-  const Result<Layout> layout = Layout::Parse(audit.meta ? audit.meta->layout : "");
+Status Auditor::ReadTags() {
+  FIRN_ASSIGN(const TagListing listing, TagStore(registry_).ReadAll());
+  for (const std::string& fault : listing.faults) Loss(fault);
+  for (const std::string& tag : listing.unreadable) audit_.lost_tags.emplace(tag, 0);
+  const Result<Layout> layout = Layout::Parse(audit_.meta ? audit_.meta->layout : "");
   TagsByName tags;
   for (const StoredTag& stored : listing.tags) {
     const std::string& name = stored.tag().name;
     tags.emplace(name, &stored.node);
-    audit.tags.push_back(stored.tag());
-    if (std::string ahead = DatedAhead(stored.tag(), now); !ahead.empty()) {
-      audit.findings.push_back({Urgency::kSoon, std::move(ahead),
-                                "correct the registry's clock; the date stays until then"});
+    audit_.tags.push_back(stored.tag());
+    if (std::string ahead = DatedAhead(stored.tag(), now_); !ahead.empty()) {
+      Fault(Urgency::kSoon, std::move(ahead),
+            "correct the registry's clock; the date stays until then");
     }
-    if (layout.ok()) NoteObfuscatedEnd(stored.tag(), *layout, now, audit);
+    if (layout.ok()) NoteObfuscatedEnd(stored.tag(), *layout, now_, audit_);
     if (stored.stat.version != kUnguardedVersion) continue;
-    Lose(UnguardedVersionFault("the node of tag " + Quoted(name)), audit);
+    Loss(UnguardedVersionFault("the node of tag " + Quoted(name)));
   }
   const std::set<std::string> deleted(listing.deleted.begin(), listing.deleted.end());
-  for (const auto& [provider, report] : audit.providers) {
+  for (const auto& [provider, report] : audit_.providers) {
     for (const auto& [tag, seen] : report.high) {
       if (seen == 0 && deleted.contains(tag)) continue;
       const std::string fault = FaultOf(tags, tag, seen);
       if (fault.empty()) continue;
-      Lose(provider.address + " " + fault, audit);
+      Loss(provider.address + " " + fault);
       if (tags.contains(tag)) continue;
-      int64_t& known = audit.lost_tags[tag];
+      int64_t& known = audit_.lost_tags[tag];
       known = std::max(known, seen);
     }
   }

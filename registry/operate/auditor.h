@@ -10,11 +10,20 @@
 #include "common/base/status.h"
 #include "common/id/rack_split.h"
 #include "registry/operate/audit.h"
-#include "registry/operate/audit_slot.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/servers/provider.h"
 
 namespace firn {
+
+// A slot as read once, and what is wrong with it.
+struct SlotAudit {
+  AuditedSlot slot;
+  std::vector<AuditFinding> findings{};
+};
+
+// Pure. `slot` identifies the slot; `floor` is the cluster's; bounds are compared with `now`.
+SlotAudit InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
+                      WallMs floor, WallMs now);
 
 // Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
 //
@@ -37,7 +46,7 @@ class Auditor {
     CountForLeases();
     FIRN_TRY(CompareProviders());
     FIRN_TRY(ReadFolders());
-    if (audit_.meta) FIRN_TRY(AuditTags(registry_, now_, audit_));
+    if (audit_.meta) FIRN_TRY(ReadTags());
     return std::move(audit_);
   }
 
@@ -88,6 +97,11 @@ class Auditor {
   void CountForLeases();
   Status CompareProviders();
   Status CompareHeld(const AuditedProvider& audited, const HeldMachine& held);
+  // Adds the faults of tags: nodes that are not tags, or whose version cannot be guarded; ledgers
+  // below the value that a server has seen; numbers dated later than `now_`; obfuscated tags whose
+  // ids outgrow their width within a year (within ten: a note). The providers must be read before:
+  // servers continue meanwhile, and a ledger only rises.
+  Status ReadTags();
   AuditedSlot* SlotOf(MachineId machine);
   bool ClaimedByAnother(const std::string& address, WallMs bound, const AuditedSlot& slot) const;
   void CompareAgain(const std::string& address, WallMs bound, const AuditedSlot& slot);

@@ -76,6 +76,22 @@ Result<TagDefinition> ParseWord(std::string_view word) {
   return tag;
 }
 
+// Adds to `known` what a server without a claim cannot know otherwise: the bounds. `root` is the
+// newest known; null: none. A tag that `known` contains gets the saved ledger if that is higher.
+// Other tags are added if `tags_lost`.
+void AddKept(const KeptCluster& kept, const RootSettings* root, bool tags_lost,
+             KnownCluster& known) {
+  const auto held = [](const auto& bound) { return bound.second > WallMs(); };
+  if (std::ranges::none_of(known.bounds, held)) {
+    known.bounds = kept.last;
+    if (root != nullptr) known.bounds.emplace_back(std::nullopt, root->IdsBy(known.now));
+  }
+  for (const auto& [name, saved] : kept.tags) {
+    const auto tag = tags_lost ? known.tags.emplace(name, saved).first : known.tags.find(name);
+    if (tag != known.tags.end()) tag->second.high = std::max(tag->second.high, saved.high);
+  }
+}
+
 }  // namespace
 
 int64_t SumOrMax(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
@@ -164,6 +180,17 @@ void AddKnown(const KnownCluster& known, RestoreArguments& words) {
     if (read) tag.high = std::max(tag.high, high->second);
     (read || !tag.HasLedger() ? words.tags : words.unread).push_back(std::move(tag));
   }
+}
+
+std::string ServerRestoreCommand(RestoreArguments words, const RootSettings* root,
+                                 const KeptCluster& kept, bool tags_read, KnownCluster known) {
+  if (root != nullptr && root->uuid != words.uuid) root = nullptr;
+  words.root_unread = root == nullptr;
+  if (root != nullptr) AddSettings(*root, words);
+  AddKept(kept, root, !tags_read, known);
+  words.tags_unread = !tags_read && known.tags.empty();
+  AddKnown(known, words);
+  return RestoreCommand(words);
 }
 
 std::string RestoreCommand(const RestoreArguments& words) {

@@ -75,6 +75,21 @@ struct KnownCluster {
 // not read gets a placeholder for its number.
 void AddKnown(const KnownCluster& known, RestoreArguments& words);
 
+// What a server's state folder contains about one cluster. Only printed commands use it: no claim
+// and no id depends on it.
+struct KeptCluster {
+  std::optional<RootSettings> root{};
+  std::map<std::string, TagDefinition> tags{};  // with the ledgers as they were saved last
+  Bounds last{};  // the highest id time of each machine id that the server held last
+};
+
+// Returns the command that restores the cluster `words.uuid`, from all that one server knows.
+// `words` also contains the registry and what else is known, which the settings replace. `root`:
+// the newest settings that the server has, or null. `tags_read`: whether it has read the cluster's
+// tags; otherwise those of its state folder are lost, too.
+std::string ServerRestoreCommand(RestoreArguments words, const RootSettings* root,
+                                 const KeptCluster& kept, bool tags_read, KnownCluster known);
+
 // Adds the cluster that an audit has read.
 void AddAudit(const Audit& audit, RestoreArguments& words);
 

@@ -1,5 +1,3 @@
-#include "tools/firn/restore/ledger_lift.h"
-
 #include <gtest/gtest.h>
 
 #include "common/tag/tag_diff.h"
@@ -7,6 +5,7 @@
 #include "registry/cluster/tag_store.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
+#include "tools/firn/restore/restore_tags.h"
 
 namespace firn {
 namespace {

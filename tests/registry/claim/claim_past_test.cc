@@ -116,6 +116,21 @@ TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistryBeforeARestore) {
   ExpectEachFound(4);
 }
 
+// After a reboot no process may resume the grant, which still lists them.
+TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistryBeforeAReboot) {
+  auto host = StartAs(1);
+  Run(Milliseconds(300), *host);
+  ticks_[1] = Tick1(*host);
+  for (const int64_t pid : {2, 3}) host = StartOffline(pid);
+  host.reset();
+  disk_.identity.boot_id = "boot-2";
+  host = StartAs(4);
+  Run(PassBound(), *host);
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kClaimed));
+  ticks_[4] = Tick1(*host);
+  ExpectEachFound(4);
+}
+
 // The process that started without the registry never renews, and claims the slot again.
 TEST_F(ClaimPastTest, FindsAProcessWhoseOfflineClaimLapsedAfterARestore) {
   auto host = StartAs(1);

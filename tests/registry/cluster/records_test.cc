@@ -134,17 +134,6 @@ TEST(RecordsTest, TheShareOfLeasesIsHalfUnlessItIsWritten) {
   EXPECT_FALSE(ParseMeta(FormatMeta(meta)).ok());
 }
 
-TEST(RecordsTest, ALeasesNameHas1To64PlainCharacters) {
-  for (const char* name : {"a", "checkout-7f9c", "shop/eu:1@host_2.example"}) {
-    EXPECT_TRUE(IsLeaseName(name)) << name;
-  }
-  for (const std::string& name : {std::string(), std::string(65, 'a'), std::string("a b"),
-                                  std::string("a\n"), std::string("\xc3\xa4")}) {
-    EXPECT_FALSE(IsLeaseName(name)) << name;
-  }
-  EXPECT_TRUE(IsLeaseName(std::string(64, 'a')));
-}
-
 TEST(RecordsTest, MembersOfALaterVersionAreKept) {
   const std::string later = R"("reserved":{"until":7,"by":["a",null,1.5]},"x":[[]],"y":false})";
   const auto with = [&later](std::string json) {

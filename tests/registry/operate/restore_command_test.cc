@@ -8,13 +8,7 @@ namespace firn {
 namespace {
 
 TagDefinition Segment(const std::string& name, int64_t high) {
-  TagDefinition tag;
-  tag.name = name;
-  tag.strategy = "segment";
-  tag.step = 50;
-  tag.step_max = 400;
-  tag.high = high;
-  return tag;
+  return {.name = name, .strategy = "segment", .step = 50, .step_max = 400, .high = high};
 }
 
 // The tag as parsed from its argument, with `start` as the next number.
@@ -173,6 +167,33 @@ TEST(RootSettingsTest, IdsAreAsFarAheadAsTheyStartedAfterTheRestore) {
   const RootSettings restored{.floor = WallMs(4'000), .era_began = WallMs(1'000)};
   EXPECT_EQ(restored.IdsBy(WallMs(6'000)), WallMs(9'000));
   EXPECT_EQ(restored.IdsBy(WallMs(500)), WallMs(4'000));
+}
+
+// What the server holds and has read counts more than its state folder.
+TEST(RestoreCommandTest, AServerAddsItsStateFolderToWhatItKnows) {
+  const RootSettings root{.uuid = "u", .layout = "firn", .workers = 4};
+  const KeptCluster kept{.tags = {{"order", Segment("order", 9'001)}, {"old", Segment("old", 5)}},
+                         .last = {{MachineId(1), WallMs(3'000)}}};
+  const KnownCluster known{.bounds = {{MachineId(1), WallMs(2'000)}},
+                           .highest = {{"order", 5'001}},
+                           .tags = {{"order", Segment("order", 1)}},
+                           .now = WallMs(1)};
+  const RestoreArguments place{.registry = "dir:///x", .uuid = "u"};
+  EXPECT_EQ(ServerRestoreCommand(place, &root, kept, /*tags_read=*/true, known),
+            "firn restore --registry=dir:///x --uuid=u --layout=firn --rack_bits=0 --workers=4 "
+            "--default_strategy= --reserve= --bound_ms=2000 order=1009001,step=50,step_max=400");
+  const std::string unread = ServerRestoreCommand(place, &root, kept, /*tags_read=*/false, known);
+  EXPECT_NE(unread.find(" old=START_ABOVE_4,step=50,step_max=400"), std::string::npos) << unread;
+}
+
+TEST(RestoreCommandTest, AServerWithoutAClaimUsesTheBoundsOfItsStateFolder) {
+  const KeptCluster kept{.last = {{MachineId(1), WallMs(3'000)}}};
+  const KnownCluster known{.bounds = {{std::nullopt, WallMs()}}, .now = WallMs(1)};
+  const RootSettings other{.uuid = "another", .layout = "firn"};
+  EXPECT_EQ(ServerRestoreCommand({.registry = "dir:///x", .uuid = "u", .layout = "firn"}, &other,
+                                 kept, /*tags_read=*/false, known),
+            "firn restore --registry=dir:///x --uuid=u --layout=firn --default_strategy=UNKNOWN "
+            "--reserve=UNKNOWN --bound_ms=3000 TAG=START");
 }
 
 TEST(RestoreCommandTest, ContainsAClaimWindowThatIsLongerThanUsual) {

@@ -62,6 +62,12 @@ DEFINE_int64(tag_gap, 1'000'000,
              "Minimum distance by which each segment tag jumps beyond everything known; at least "
              "twice its step_max.");
 
+DEFINE_bool(again, false,
+            "Restore once more although no fact is new since the last restore: the data were lost "
+            "again.");
+
+DECLARE_bool(dry_run);
+DECLARE_string(layout);
 DECLARE_int32(rack_bits);
 
 namespace firn {
@@ -70,18 +76,20 @@ namespace {
 // Returns the value of a flag; empty if a server has printed that it does not know it.
 std::string KnownValue(const std::string& flag) { return flag == kUnreadSetting ? "" : flag; }
 
-Status CheckNumbers() {
-  if (FLAGS_lease_share < -1 || FLAGS_lease_share > 100) {
+Status CheckNumbers(const RestoreOptions& options) {
+  if (options.lease_share && (*options.lease_share < 0 || *options.lease_share > 100)) {
     return Invalid("--lease_share must be 0 to 100");
   }
-  constexpr int64_t kYear = int64_t{366} * 86'400'000;
-  if (!IsDefaultStrategy(KnownValue(FLAGS_default_strategy))) {
+  constexpr Milliseconds kYear{int64_t{366} * 86'400'000};
+  if (!IsDefaultStrategy(options.default_strategy)) {
     return Invalid("--default_strategy must be snowflake or empty");
   }
-  if (FLAGS_tag_gap < 0) return Invalid("--tag_gap must be 0 or more");
-  for (const auto& [name, ms] : {std::pair("--claim_window_ms", FLAGS_claim_window_ms),
-                                 std::pair("--skew_max_ms", FLAGS_skew_max_ms)}) {
-    if (ms < 0 || ms > kYear) return Invalid(Cat(name, " must be 0 to ", kYear, " ms (366 days)"));
+  if (options.call.ledgers.wanted_gap < 0) return Invalid("--tag_gap must be 0 or more");
+  for (const auto& [name, time] : {std::pair("--claim_window_ms", options.window),
+                                   std::pair("--skew_max_ms", options.skew_max)}) {
+    if (time < Milliseconds(0) || time > kYear) {
+      return Invalid(Cat(name, " must be 0 to ", kYear.count(), " ms (366 days)"));
+    }
   }
   return {};
 }
@@ -101,15 +109,15 @@ Result<std::vector<int64_t>> NumbersIn(const std::string& flag, const std::strin
   return numbers;
 }
 
-Result<std::vector<ReportedBound>> SaidBounds() {
-  FIRN_ASSIGN(const auto moments, NumbersIn("bound_ms", FLAGS_bound_ms, INT64_MAX, "time in ms"));
+Result<std::vector<ReportedBound>> SaidBounds(const std::string& text) {
+  FIRN_ASSIGN(const auto moments, NumbersIn("bound_ms", text, INT64_MAX, "time in ms"));
   std::vector<ReportedBound> bounds;
   for (const int64_t ms : moments) bounds.push_back({WallMs(ms)});
   return bounds;
 }
 
-Result<std::vector<MachineId>> SaidRetired() {
-  FIRN_ASSIGN(const auto numbers, NumbersIn("retire", FLAGS_retire, UINT32_MAX, "machine id"));
+Result<std::vector<MachineId>> SaidRetired(const std::string& text) {
+  FIRN_ASSIGN(const auto numbers, NumbersIn("retire", text, UINT32_MAX, "machine id"));
   std::vector<MachineId> machines;
   for (const int64_t number : numbers) machines.emplace_back(static_cast<uint32_t>(number));
   return machines;
@@ -125,10 +133,9 @@ Result<std::vector<GivenTag>> GivenTags(const std::vector<std::string>& words) {
   return tags;
 }
 
-// Returns --tag_high in the form of a server's report.
-Result<ProviderReport> TagHighsFromFlag() {
+// Parses --tag_high, in the form of a server's report.
+Result<ProviderReport> SaidHighs(std::string_view rest) {
   ProviderReport said;
-  std::string_view rest = FLAGS_tag_high;
   while (!rest.empty()) {
     const std::string_view word = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
@@ -144,11 +151,14 @@ Result<ProviderReport> TagHighsFromFlag() {
   return said;
 }
 
-// Returns the flag's layout, or that of the backup.
-Result<LayoutChoice> LayoutOf(const std::optional<Backup>& backup) {
-  if (!backup || IsFlagSet("layout")) return ChosenLayout();
+// Returns the named layout, or that of the backup.
+Result<LayoutChoice> LayoutOf(const RestoreOptions& options) {
+  const std::optional<Backup>& backup = options.call.ledgers.backup;
+  if (!backup || options.Gives("layout")) {
+    return ParseLayoutChoice(options.layout, options.rack_bits);
+  }
   FIRN_ASSIGN(const Layout layout, Layout::Parse(backup->root.layout));
-  const int rack_bits = IsFlagSet("rack_bits") ? FLAGS_rack_bits : backup->root.rack_bits;
+  const int rack_bits = options.Gives("rack_bits") ? options.rack_bits : backup->root.rack_bits;
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, rack_bits));
   return LayoutChoice{layout, split};
 }
@@ -160,117 +170,110 @@ Result<RackSplit> SplitOf(const Audit& audit, bool replaced, const LayoutChoice&
   return RackSplit::Make(layout, audit.meta->rack_bits);
 }
 
-// Adds the backup's bounds: the highest plausible one, and implausible ones with their machine ids,
-// which are then retired. After a restore ids run ahead of all clocks, and the backup tells how
-// far.
-void AddBounds(const Backup& backup, RestoreFacts& facts) {
-  WallMs highest = backup.root.IdsBy(facts.now);
-  for (const auto& [machine, bound] : backup.bounds) {
-    if (bound - facts.now > kPoisonAhead) {
-      facts.bounds.push_back({bound, machine});
-    } else {
-      highest = std::max(highest, bound);
-    }
-  }
-  if (highest > WallMs()) facts.bounds.push_back({highest});
-}
-
-// The number of machine ids of each rack: a cluster that still has more than the backup keeps them.
-uint32_t WorkersOf(const Backup& backup, const Audit& audit) {
-  uint32_t workers = backup.root.workers;
-  for (const AuditedSlot& slot : audit.slots) workers = std::max(workers, slot.slot.worker + 1);
-  return workers;
-}
-
-// Adds what the flags do not say otherwise.
-void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
-  if (!facts.workers && backup.root.workers > 0) facts.workers = WorkersOf(backup, audit);
-  if (!IsFlagSet("default_strategy") || FLAGS_default_strategy == kUnreadSetting) {
-    facts.default_strategy = backup.root.default_strategy;
-  }
-  if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
-  const bool usual = backup.root.lease_share == ClusterMeta::kLeaseShare;
-  if (!facts.lease_share && !usual) facts.lease_share = backup.root.lease_share;
-  const std::vector<ReservedIds>& reserved = backup.root.reserved;
-  const std::vector<MachineId>& retired = backup.root.retired;
-  facts.reserved.insert(facts.reserved.end(), reserved.begin(), reserved.end());
-  facts.retired.insert(facts.retired.end(), retired.begin(), retired.end());
-  AddBounds(backup, facts);
-}
-
-Result<std::optional<Backup>> BackupFromFlag() {
-  if (FLAGS_from.empty()) return std::optional<Backup>();
-  FIRN_ASSIGN(const std::string text, ReadRegularFile(FLAGS_from, kBackupBytesMax));
+// Reads the backup `from`, unless that is empty; kConflict if it is not of cluster `uuid`.
+Result<std::optional<Backup>> BackupIn(const std::string& from, const std::string& uuid) {
+  if (from.empty()) return std::optional<Backup>();
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(from, kBackupBytesMax));
   Result<Backup> backup = ParseBackup(text);
-  if (!backup.ok()) return backup.status().WithContext(FLAGS_from);
-  if (!FLAGS_uuid.empty() && FLAGS_uuid != backup->root.uuid) {
-    return Conflict(Cat("--uuid is ", FLAGS_uuid, ", but ", FLAGS_from, " is a backup of cluster ",
-                        backup->root.uuid));
+  if (!backup.ok()) return backup.status().WithContext(from);
+  if (!uuid.empty() && uuid != backup->root.uuid) {
+    return Conflict(
+        Cat("--uuid is ", uuid, ", but ", from, " is a backup of cluster ", backup->root.uuid));
   }
   return std::optional(*std::move(backup));
 }
 
-Status CheckSameCluster(const Audit& audit, const RestoreFacts& facts) {
+Result<WallMs> IdsSinceOf(const std::string& text) {
+  if (text.empty()) return WallMs();
+  const Result<WallMs> moment = text.find('T') == text.npos ? ParseDate(text) : ParseRfc3339(text);
+  if (moment.ok() && *moment > WallMs() && *moment < kRecordTimeMax) return *moment;
+  return Invalid("--ids_since: '" + text +
+                 "' is not a date, such as 2026-11-25, or an RFC 3339 time");
+}
+
+Status CheckSameCluster(const Audit& audit, const RestoreFacts& facts, const std::string& from) {
   if (facts.uuid.empty() || !audit.meta || audit.meta->uuid == facts.uuid) return {};
   if (audit.meta->floor == WallMs() && audit.NeverUsed()) return {};
-  return Conflict(
-      Cat("the registry contains the cluster ", audit.meta->uuid, ", which was in use or restored",
-          FLAGS_from.empty() ? "" : Cat("; ", FLAGS_from, " is a backup of cluster ", facts.uuid)));
+  return Conflict(Cat("the registry contains the cluster ", audit.meta->uuid,
+                      ", which was in use or restored",
+                      from.empty() ? "" : Cat("; ", from, " is a backup of cluster ", facts.uuid)));
 }
 
 }  // namespace
 
-Result<RestoreCall> ReadRestoreCall(const std::vector<std::string>& words) {
-  FIRN_TRY(CheckNumbers());
-  RestoreCall call;
-  FIRN_ASSIGN(call.tags, GivenTags(words));
-  FIRN_ASSIGN(ProviderReport highs, TagHighsFromFlag());
-  call.highs = std::move(highs);
-  call.ledgers.wanted_gap = FLAGS_tag_gap;
-  FIRN_ASSIGN(call.ledgers.backup, BackupFromFlag());
-  return call;
+Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words) {
+  RestoreOptions options{.uuid = FLAGS_uuid,
+                         .from = FLAGS_from,
+                         .layout = FLAGS_layout,
+                         .rack_bits = FLAGS_rack_bits,
+                         .default_strategy = KnownValue(FLAGS_default_strategy),
+                         .window = Milliseconds(FLAGS_claim_window_ms),
+                         .skew_max = Milliseconds(FLAGS_skew_max_ms),
+                         .again = FLAGS_again,
+                         .dry_run = FLAGS_dry_run};
+  if (FLAGS_lease_share != -1) options.lease_share = FLAGS_lease_share;
+  options.call.ledgers.wanted_gap = FLAGS_tag_gap;
+  FIRN_TRY(CheckNumbers(options));
+  FIRN_ASSIGN(options.call.tags, GivenTags(words));
+  FIRN_ASSIGN(options.call.highs, SaidHighs(FLAGS_tag_high));
+  FIRN_ASSIGN(options.call.ledgers.backup, BackupIn(options.from, options.uuid));
+  if (!options.uuid.empty() && !IsUuid(options.uuid))
+    return Invalid(Cat("--uuid: '", options.uuid, "' is not a UUID"));
+  if (FLAGS_workers > 0) options.workers = static_cast<uint32_t>(FLAGS_workers);
+  FIRN_ASSIGN(options.ids_since, IdsSinceOf(FLAGS_ids_since));
+  FIRN_ASSIGN(options.bounds, SaidBounds(FLAGS_bound_ms));
+  FIRN_ASSIGN(options.retired, SaidRetired(FLAGS_retire));
+  Result<std::vector<ReservedIds>> reserved = ParseReserved(KnownValue(FLAGS_reserve));
+  if (!reserved.ok()) return reserved.status().WithContext("--reserve");
+  options.reserved = *std::move(reserved);
+  options.is_unread = FLAGS_default_strategy == kUnreadSetting || FLAGS_reserve == kUnreadSetting ||
+                      std::ranges::find(words, kUnreadTags) != words.end();
+  for (const char* flag : {"layout", "rack_bits", "default_strategy", "ids_since", "reserve"}) {
+    if (IsFlagSet(flag)) options.given.insert(flag);
+  }
+  if (FLAGS_default_strategy == kUnreadSetting) options.given.erase("default_strategy");
+  if (FLAGS_reserve == kUnreadSetting) options.given.erase("reserve");
+  return options;
 }
 
-Result<RestoreFacts> GatherFacts(const Audit& audit, const std::optional<Backup>& backup) {
-  FIRN_ASSIGN(const LayoutChoice choice, LayoutOf(backup));
-  if (!FLAGS_uuid.empty() && !IsUuid(FLAGS_uuid))
-    return Invalid(Cat("--uuid: '", FLAGS_uuid, "' is not a UUID"));
-  RestoreFacts facts{.now = SystemClock().Wall(),
-                     .window = Milliseconds(FLAGS_claim_window_ms),
-                     .skew_max = Milliseconds(FLAGS_skew_max_ms),
-                     .clock_skew_max = Milliseconds(FLAGS_skew_max_ms),
-                     .uuid = backup ? backup->root.uuid : FLAGS_uuid,
+Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& audit, WallMs now) {
+  const std::optional<Backup>& backup = options.call.ledgers.backup;
+  FIRN_ASSIGN(const LayoutChoice choice, LayoutOf(options));
+  RestoreFacts facts{.now = now,
+                     .window = options.window,
+                     .skew_max = options.skew_max,
+                     .clock_skew_max = options.skew_max,
+                     .bounds = options.bounds,
+                     .retired = options.retired,
+                     .reserved = options.reserved,
+                     .uuid = backup ? backup->root.uuid : options.uuid,
                      .layout = choice.layout,
                      .rack_bits = choice.split.rack_bits(),
-                     .default_strategy = KnownValue(FLAGS_default_strategy),
-                     .workers = ChosenWorkers()};
-  FIRN_TRY(CheckSameCluster(audit, facts));
+                     .default_strategy = options.default_strategy,
+                     .ids_since = options.ids_since,
+                     .lease_share = options.lease_share,
+                     .workers = options.workers};
+  FIRN_TRY(CheckSameCluster(audit, facts, options.from));
   const bool others = !facts.uuid.empty() && audit.meta && audit.meta->uuid != facts.uuid;
-  if (!backup && !facts.uuid.empty() && (!audit.meta || others) && !IsFlagSet("layout")) {
+  if (!backup && !facts.uuid.empty() && (!audit.meta || others) && !options.Gives("layout")) {
     return Invalid("the cluster's root node is missing; name its layout with --layout");
   }
   facts.replaces_unused = others;
-  if (FLAGS_lease_share >= 0) facts.lease_share = FLAGS_lease_share;
-  FIRN_ASSIGN(facts.ids_since, ChosenIdsSince());
-  FIRN_ASSIGN(facts.bounds, SaidBounds());
-  FIRN_ASSIGN(facts.retired, SaidRetired());
-  Result<std::vector<ReservedIds>> reserved = ParseReserved(KnownValue(FLAGS_reserve));
-  if (!reserved.ok()) return reserved.status().WithContext("--reserve");
   FIRN_ASSIGN(const RackSplit split, SplitOf(audit, others, choice));
-  facts.reserved = *std::move(reserved);
-  if (backup) AddBackup(*backup, audit, facts);
+  if (backup) {
+    AddBackup(*backup, audit, facts);
+    if (!options.Gives("default_strategy")) {
+      facts.default_strategy = backup->root.default_strategy;
+    }
+  }
   FIRN_TRY(CheckReserved(facts.reserved, split).WithContext("--reserve"));
   for (const AuditedProvider& provider : audit.providers) AddReport(provider.report, facts);
   return facts;
 }
 
-Status CheckRead(const std::vector<std::string>& words, const Audit& audit,
-                 const RestoreFacts& facts, const std::optional<Backup>& backup) {
-  const bool is_read = FLAGS_default_strategy != kUnreadSetting &&
-                       FLAGS_reserve != kUnreadSetting &&
-                       std::ranges::find(words, kUnreadTags) == words.end();
+Status CheckRead(const RestoreOptions& options, const Audit& audit, const RestoreFacts& facts) {
   const bool is_lost = !audit.meta || facts.replaces_unused;
-  if (is_read || backup || !is_lost) return {};
+  if (!options.is_unread || options.call.ledgers.backup || !is_lost) return {};
   return Invalid(Cat(
       "the server that printed this command had not read all of the cluster before it was lost; "
       "use the command that another server shows (curl http://SERVER:7610/v1/status), or --from "
@@ -280,36 +283,12 @@ Status CheckRead(const std::vector<std::string>& words, const Audit& audit,
       "--reserve=0-1=SYSTEM or nothing, and every tag, as in order=5001"));
 }
 
-std::optional<uint32_t> ChosenWorkers() {
-  if (FLAGS_workers <= 0) return std::nullopt;
-  return static_cast<uint32_t>(FLAGS_workers);
-}
-
-Result<WallMs> ChosenIdsSince() {
-  const std::string& text = FLAGS_ids_since;
-  if (text.empty()) return WallMs();
-  const Result<WallMs> moment = text.find('T') == text.npos ? ParseDate(text) : ParseRfc3339(text);
-  if (moment.ok() && *moment > WallMs() && *moment < kRecordTimeMax) return *moment;
-  return Invalid("--ids_since: '" + text +
-                 "' is not a date, such as 2026-11-25, or an RFC 3339 time");
-}
-
-// The printed command may be pasted in another folder.
-static std::string AbsoluteFrom() {
-  return FLAGS_from.empty() ? ""
-                            : std::filesystem::absolute(FLAGS_from).lexically_normal().string();
-}
-
-RestoreArguments RestorePlace() {
-  return {
-      .registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile(), .from = AbsoluteFrom()};
-}
-
-std::string RestoreCommandFor(const Audit& audit, std::vector<TagDefinition> tags) {
-  RestoreArguments words = RestorePlace();
-  AddAudit(audit, words);
-  words.tags = std::move(tags);
-  return RestoreCommand(words);
+RestoreArguments RestorePlace(const std::string& from) {
+  // The printed command may be pasted in another folder.
+  const auto absolute = [&from] { return std::filesystem::absolute(from).lexically_normal(); };
+  return {.registry = ChosenRegistry(),
+          .auth_file = ChosenCredentialsFile(),
+          .from = from.empty() ? "" : absolute().string()};
 }
 
 }  // namespace firn

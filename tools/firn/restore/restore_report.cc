@@ -8,7 +8,6 @@
 #include "registry/claim/claim_checks.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/tag_store.h"
-#include "tools/firn/flag_words.h"
 
 namespace firn {
 
@@ -26,8 +25,7 @@ void PrintResult(const RestoreReport& report, Output& output) {
   for (const std::string& path : report.repaired) output.text += "repaired " + path + "\n";
 }
 
-void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& default_strategy,
-                   Output& output) {
+void WarnOfUnknown(const RestoreReport& report, const RestoreOptions& options, Output& output) {
   for (const Slot& slot : report.reserved_late) {
     output.wrong = true;
     output.text +=
@@ -36,15 +34,15 @@ void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& de
         "of the other system\n";
   }
   auto& unknown = output.json["unknown"] = Json::array();
-  if (!report.root_made || !lost) return;
+  if (!report.root_made || options.uuid.empty()) return;
   const auto warn = [&](const char* flag, const char* consequence) {
-    if (IsFlagSet(flag)) return;
+    if (options.Gives(flag)) return;
     unknown.push_back(flag);
     output.text += Cat("WARNING: --", flag, " is not set: ", consequence, "\n");
   };
   warn("rack_bits", "the layout's default is used");
   warn("default_strategy", "undefined tags are refused");
-  if (!default_strategy.empty()) {
+  if (!options.default_strategy.empty()) {
     warn("ids_since", "segment and dated tags issue nothing until it is");
   }
   warn("reserve", "servers claim every machine id, including those that another system uses");

@@ -15,10 +15,9 @@ namespace firn {
 // Adds what the restore did.
 void PrintResult(const RestoreReport& report, Output& output);
 
-// Warns of flags that were not given although the cluster is re-created, so that it may lack
-// a setting of the lost cluster. `lost`: the command named the lost cluster.
-void WarnOfUnknown(const RestoreReport& report, bool lost, const std::string& default_strategy,
-                   Output& output);
+// Warns of flags that were not given although the lost cluster that the options name is re-created,
+// so that it may lack a setting of that cluster.
+void WarnOfUnknown(const RestoreReport& report, const RestoreOptions& options, Output& output);
 
 // Adds what a restore would do to everything but tags.
 void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output);

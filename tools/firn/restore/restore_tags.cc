@@ -6,12 +6,34 @@
 #include <string>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "registry/cluster/registry_clock.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_command.h"
 
 namespace firn {
 namespace {
+
+Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts, WallMs now,
+             Status& status, std::string& text) {
+  const TagDefinition& tag = stored.tag();
+  const bool reported = ReportedOf(tag.name, facts.reports).has_value();
+  const int64_t high = LiftedTo(tag, facts, now), gap = high - HighestKnown(tag, facts);
+  status = store.Lift(stored, high);
+  text += Cat("tag ", tag.name, " continues at ", high, "\n");
+  if (!reported) {
+    text +=
+        Cat("WARNING: no server reports the ledger of tag ", tag.name, ", so it was raised by ",
+            gap, " above the ",
+            facts.backup ? "higher of the registry's and the backup's value" : "registry's value",
+            "; if higher numbers may have been issued, raise it further: ",
+            PrintCommand(PrintedCommand::kTagsSet, {tag.name, "start=NUMBER"}), "\n");
+  }
+  return {{"tag", tag.name},
+          {"high", std::to_string(high)},
+          {"gap", std::to_string(gap)},
+          {"reported", reported}};
+}
 
 // Restores the tag's form. If ids may exist in both forms, reports it and keeps the present form.
 Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& frozen, Output& output) {
@@ -74,6 +96,23 @@ void TellFromBackup(const TagDefinition& tag, const LedgerFacts& facts, Output& 
 }
 
 }  // namespace
+
+Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Output& output) {
+  TagStore store(registry);
+  FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
+  Json& lifted = output.json["tags"] = Json::array();
+  for (const StoredTag& stored : listing.tags) {
+    if (!stored.tag().HasLedger()) {
+      FIRN_TRY(store.Lift(stored, 0));  // writes only a node at version -1
+      continue;
+    }
+    Status status;
+    lifted.push_back(LiftOne(store, stored, facts, now, status, output.text));
+    FIRN_TRY(status);
+  }
+  return {};
+}
 
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
                    const std::vector<GivenTag>& said, const LedgerFacts& facts, Output& output) {

@@ -1,22 +1,29 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/tag/tag_definition.h"
 #include "registry/cluster/cluster_setup.h"
+#include "registry/operate/restore_policy.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "tools/firn/output.h"
-#include "tools/firn/restore/ledger_lift.h"
 
 namespace firn {
 
-// A tag on the command line of `firn restore`: its `start` and, if `defined`, its definition.
-struct GivenTag {
-  TagDefinition tag;
-  bool defined = true;
-};
+// Lifts the ledger of every segment tag to LiftedTo, after the registry lost data. Adds a line for
+// each tag to the output, and a warning for a tag that no server reports. Leaves no tag's node at a
+// version that cannot be guarded (node_version.h). Call it only while the cluster is frozen, or no
+// server takes ranges. Fails on the first tag that cannot be written; the call may be repeated.
+//
+// Every used number lies less than one range above the highest reported ledger: a server knows its
+// own writes, and those of others through its watch. A write that no running server reports was
+// still in flight, and such a write moves the ledger by at most step_max. The minimum gap is twice
+// that.
+//
+// Sharp edge: if no server reports a tag, any number of ranges may have been taken since the
+// registry's present state, and since a backup. No gap is proven to suffice; the output names such
+// a tag.
+Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Output& output);
 
 // Repairs the tags after the registry lost data, while the cluster is frozen under the root node
 // `frozen`:
@@ -24,7 +31,7 @@ struct GivenTag {
 //  1. Unused tags whose form differs from `said` (an edit was lost) get that form. A tag that may
 //     have issued ids keeps its form, and the output names it. The backup changes no form, since
 //     it may be older than an edit, unless it replaces the tags of a new cluster.
-//  2. The ledger of every segment tag is lifted (ledger_lift.h).
+//  2. The ledger of every segment tag is lifted (LiftLedgers).
 //  3. Missing tags of `said` are created, above their start and the known ledgers plus the gap.
 //     Tags that exist are lifted to the start in `said`.
 //  4. So are tags that only the backup contains. The output lists them: no server reports their

@@ -58,7 +58,7 @@ std::string RepairText(const Audit& audit) {
   return text;
 }
 
-std::string AuditText(const Audit& audit, WallMs now) {
+std::string AuditText(const Audit& audit, WallMs now, bool all) {
   std::string text;
   if (audit.meta) {
     text += "cluster " + audit.meta->uuid + ", layout " + audit.meta->layout;
@@ -68,7 +68,7 @@ std::string AuditText(const Audit& audit, WallMs now) {
   Table table({"MACHINE", "WORKER", "RACK", "USE", "OWNER", "HOST", "BOUND", "SKEW", "NONCE"});
   size_t unused = 0;
   for (const AuditedSlot& slot : audit.slots) {
-    if (slot.use == SlotUse::kNeverUsed && !FLAGS_all) {
+    if (slot.use == SlotUse::kNeverUsed && !all) {
       ++unused;
       continue;
     }
@@ -92,11 +92,12 @@ std::string AuditText(const Audit& audit, WallMs now) {
   return text;
 }
 
-Result<Output> RunOnce(BlockingCoordinator& registry) {
+// `all`: includes machine ids that were never used.
+Result<Output> RunOnce(BlockingCoordinator& registry, bool all) {
   const WallMs now = SystemClock().Wall();
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now, AskAdminPorts));
-  return Output{.json = AuditJson(audit, FLAGS_all, RepairCommand(audit, RestorePlace())),
-                .text = AuditText(audit, now),
+  return Output{.json = AuditJson(audit, all, RepairCommand(audit, RestorePlace())),
+                .text = AuditText(audit, now, all),
                 .wrong = !audit.Faults().empty()};
 }
 
@@ -104,11 +105,11 @@ Result<Output> RunAudit(const std::vector<std::string>& words) {
   if (!words.empty()) return Invalid("audit takes no arguments");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   while (FLAGS_watch) {
-    FIRN_ASSIGN(const Output output, RunOnce(session.registry()));
+    FIRN_ASSIGN(const Output output, RunOnce(session.registry(), FLAGS_all));
     std::cout << "\n" << FormatRfc3339(SystemClock().Wall()) << "\n" << output.text << std::flush;
     SleepFor(kWatchInterval);
   }
-  return RunOnce(session.registry());
+  return RunOnce(session.registry(), FLAGS_all);
 }
 
 }  // namespace

@@ -34,13 +34,30 @@ namespace {
 
 constexpr int kBenchThreads = 1;  // unless --threads says otherwise
 
-Result<ClientOptions> OptionsFor(const std::string& tag) {
-  ClientOptions options;
-  options.connections = FLAGS_connections;
+struct BenchOptions {
+  ClientOptions client{};
+  ClientLoadPlan load{};
+  std::string ids_file{};  // empty: none
+};
+
+Result<BenchOptions> ReadBenchOptions(const std::vector<std::string>& words) {
+  if (words.size() > 1) return Invalid("name one tag, or none for the servers' default tag");
+  const std::string tag = words.empty() ? "" : words.front();
+  if (FLAGS_ids_max < 0) return Invalid("--ids_max must be 0 or more");
+  BenchOptions options{.load = {.tag = tag,
+                                .threads = FLAGS_threads > 0 ? FLAGS_threads : kBenchThreads,
+                                .depth = FLAGS_depth,
+                                .batch = FLAGS_batch,
+                                .rate = FLAGS_rate,
+                                .warmup_ms = FLAGS_warmup_ms,
+                                .measure_ms = static_cast<int64_t>(FLAGS_seconds * 1000),
+                                .ids_max = static_cast<size_t>(FLAGS_ids_max)},
+                       .ids_file = FLAGS_ids_file};
+  options.client.connections = FLAGS_connections;
   if (FLAGS_local == "snowflake") {
-    options.local_ranges = LocalRanges({LocalTag::Snowflake(tag)});
+    options.client.local_ranges = LocalRanges({LocalTag::Snowflake(tag)});
   } else if (FLAGS_local == "segment") {
-    options.local_ranges = LocalRanges({LocalTag::Segment(tag)});
+    options.client.local_ranges = LocalRanges({LocalTag::Segment(tag)});
   } else if (!FLAGS_local.empty()) {
     return Invalid("--local must be snowflake or segment");
   }
@@ -112,25 +129,14 @@ Status WriteIds(const std::vector<int64_t>& ids, const std::string& path) {
 }
 
 Result<Output> RunBench(const std::vector<std::string>& words) {
-  if (words.size() > 1) return Invalid("name one tag, or none for the servers' default tag");
-  const std::string tag = words.empty() ? "" : words.front();
-  if (FLAGS_ids_max < 0) return Invalid("--ids_max must be 0 or more");
-  FIRN_ASSIGN(ClientOptions options, OptionsFor(tag));
-  FIRN_ASSIGN(const auto client, OpenClient(std::move(options)));
+  FIRN_ASSIGN(const BenchOptions options, ReadBenchOptions(words));
+  FIRN_ASSIGN(const auto client, OpenClient(options.client));
   // The first call discovers the servers; it fails if there is no cluster.
-  FIRN_TRY(client->GetId(tag).status().WithContext("the first call"));
-  const ClientLoadPlan plan{.tag = tag,
-                            .threads = FLAGS_threads > 0 ? FLAGS_threads : kBenchThreads,
-                            .depth = FLAGS_depth,
-                            .batch = FLAGS_batch,
-                            .rate = FLAGS_rate,
-                            .warmup_ms = FLAGS_warmup_ms,
-                            .measure_ms = static_cast<int64_t>(FLAGS_seconds * 1000),
-                            .ids_max = static_cast<size_t>(FLAGS_ids_max)};
-  FIRN_ASSIGN(ClientLoadReport report, RunClientLoad(*client, plan, SteadyNs));
+  FIRN_TRY(client->GetId(options.load.tag).status().WithContext("the first call"));
+  FIRN_ASSIGN(ClientLoadReport report, RunClientLoad(*client, options.load, SteadyNs));
   const uint64_t duplicates = report.record.CountDuplicates();
-  if (!FLAGS_ids_file.empty()) {
-    FIRN_TRY(WriteIds(report.record.kept_ids(), FLAGS_ids_file));
+  if (!options.ids_file.empty()) {
+    FIRN_TRY(WriteIds(report.record.kept_ids(), options.ids_file));
   }
   Output output{.json = ReportJson(report, duplicates),
                 .text = ReportText(report, duplicates),

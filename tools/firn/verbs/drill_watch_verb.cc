@@ -77,18 +77,22 @@ std::string LineTyped(bool& open) {
 struct WatchOptions {
   std::string tag;
   int threads = kThreads;
-  double rate = kRate;  // calls per second
-  size_t ids_max = 0;   // ids that are checked
-  int64_t for_ms = 0;   // 0: until a signal
-  bool quiet = false;   // prints nothing before the verdict
+  double rate = kRate;      // calls per second
+  size_t ids_max = 0;       // ids that are checked
+  int64_t for_ms = 0;       // 0: until a signal
+  uint64_t failed_max = 0;  // calls that may fail
+  std::string svg;          // the file for a plot; empty: none
+  bool quiet = false;       // prints nothing before the verdict
 };
 
-Result<WatchOptions> OptionsOf(const std::vector<std::string>& words) {
+Result<WatchOptions> ReadWatchOptions(const std::vector<std::string>& words) {
   if (words.size() > 1) return Invalid("name one tag, or none for the servers' default tag");
   if (FLAGS_rate < 0 || FLAGS_rate > kRateMax) return Invalid(Cat("--rate must be 0 to ", 10'000));
   if (FLAGS_ids_max < 1) return Invalid("--ids_max must be 1 or more");
   WatchOptions options{.tag = words.empty() ? "" : words.front(),
                        .ids_max = static_cast<size_t>(FLAGS_ids_max),
+                       .failed_max = FLAGS_failed_max,
+                       .svg = FLAGS_svg,
                        .quiet = FLAGS_json};
   if (FLAGS_threads > 0) options.threads = FLAGS_threads;
   if (FLAGS_rate > 0) options.rate = FLAGS_rate;
@@ -265,7 +269,7 @@ Status Save(const std::string& path, const std::string& text) {
 }
 
 Result<Output> RunWatch(const std::vector<std::string>& words) {
-  FIRN_ASSIGN(const WatchOptions options, OptionsOf(words));
+  FIRN_ASSIGN(const WatchOptions options, ReadWatchOptions(words));
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
   FIRN_ASSIGN(const auto client, OpenClient());
   FIRN_TRY(client->GetId(options.tag).status().WithContext("the first call"));
@@ -274,12 +278,12 @@ Result<Output> RunWatch(const std::vector<std::string>& words) {
   FIRN_TRY(watch.Run());
   DrillRecord& record = watch.record();
   const uint64_t duplicates = record.CountDuplicates();
-  const std::vector<std::string> broken = Broken(record, duplicates, FLAGS_failed_max);
-  if (!FLAGS_svg.empty()) {
+  const std::vector<std::string> broken = Broken(record, duplicates, options.failed_max);
+  if (!options.svg.empty()) {
     const std::string title =
         Cat(broken.empty() ? "Every promise was kept" : "BROKEN", ": ", record.ids(), " ids, ",
             duplicates, " duplicates, ", record.failed(), " of ", record.calls(), " calls failed");
-    FIRN_TRY(Save(FLAGS_svg, DrillPicture(record, title)));
+    FIRN_TRY(Save(options.svg, DrillPicture(record, title)));
   }
   Output output{.json = VerdictJson(record, duplicates),
                 .text = VerdictText(record, duplicates, broken),

@@ -68,17 +68,18 @@ struct Reader {
   }
 };
 
-Result<Reader> OpenReader() {
+// Opens the registry and the servers that the flags name, to read ids of `tag` unless it is empty.
+Result<Reader> OpenReader(const std::string& tag) {
   Reader reader;
   const bool layout_said = IsFlagSet("layout") || IsFlagSet("rack_bits");
   const bool by_servers = ServersAreNamed();
-  if (!FLAGS_tag.empty() || (!layout_said && !by_servers && RegistryIsNamed())) {
+  if (!tag.empty() || (!layout_said && !by_servers && RegistryIsNamed())) {
     FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
     FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(session.registry()));
     FIRN_ASSIGN(reader.choice, LayoutOf(meta.meta));
-    if (FLAGS_tag.empty()) return reader;
-    FIRN_TRY(session.registry().Sync(TagPath(FLAGS_tag)));  // so that the ledger is current
-    FIRN_ASSIGN(const StoredTag stored, TagStore(session.registry()).Read(FLAGS_tag));
+    if (tag.empty()) return reader;
+    FIRN_TRY(session.registry().Sync(TagPath(tag)));  // so that the ledger is current
+    FIRN_ASSIGN(const StoredTag stored, TagStore(session.registry()).Read(tag));
     reader.tag = stored.tag();
   }
   if (layout_said) {
@@ -137,12 +138,13 @@ Status AddId(Output& output, const Reader& reader, int64_t id) {
 
 Result<Output> RunExplain(const std::vector<std::string>& words) {
   if (words.empty()) return Invalid("name at least one id");
-  FIRN_ASSIGN(const Reader reader, OpenReader());
+  FIRN_ASSIGN(const Reader reader, OpenReader(FLAGS_tag));
+  const IdOptions options = ReadIdOptions();
   std::vector<int64_t> ids;
   if (reader.tag) {
-    FIRN_ASSIGN(ids, IdsOfTag(*reader.tag, reader.choice->layout, words));
+    FIRN_ASSIGN(ids, IdsOfTag(*reader.tag, reader.choice->layout, words, options));
   } else {
-    FIRN_ASSIGN(ids, IdsIn(words));
+    FIRN_ASSIGN(ids, IdsIn(words, options));
   }
   Output output{.json = Json::array(), .text = {}};
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -159,7 +161,8 @@ Result<Output> RunReveal(const std::vector<std::string>& words) {
   if (!tag.HasPlugin("obfuscate")) return Invalid("tag " + tag.name + " is not obfuscated");
   const std::vector<std::string> shown(words.begin() + 1, words.end());
   // Any layout will do: the text of an obfuscated tag never shows an id's fields.
-  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsOfTag(tag, Layout::Firn(), shown));
+  FIRN_ASSIGN(const std::vector<int64_t> ids,
+              IdsOfTag(tag, Layout::Firn(), shown, ReadIdOptions()));
   Output output{.json = Json::array(), .text = {}};
   for (size_t i = 0; i < ids.size(); ++i) {
     output.json.push_back(Json{{"shown", shown[i]}, {"id", std::to_string(ids[i])}});

@@ -57,16 +57,23 @@ void AddNote(Output& output, const std::string& note) {
   output.text += "  NOTE: " + note + "\n";
 }
 
-Result<LayoutChoice> ChosenLayout() {
-  FIRN_ASSIGN(const Layout layout, Layout::Parse(FLAGS_layout));
-  if (FLAGS_rack_bits < 0) return LayoutChoice{layout, RackSplit::Default(layout)};
-  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, FLAGS_rack_bits));
+Result<LayoutChoice> ParseLayoutChoice(const std::string& text, int rack_bits) {
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(text));
+  if (rack_bits < 0) return LayoutChoice{layout, RackSplit::Default(layout)};
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, rack_bits));
   return LayoutChoice{layout, split};
 }
 
-Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words) {
+Result<LayoutChoice> ChosenLayout() { return ParseLayoutChoice(FLAGS_layout, FLAGS_rack_bits); }
+
+IdOptions ReadIdOptions() {
+  return {.form = FLAGS_form, .form_is_given = IsFlagSet("form"), .key_dir = FLAGS_key_dir};
+}
+
+Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words,
+                                   const IdOptions& options) {
   if (words.empty()) return Invalid("name at least one id");
-  FIRN_ASSIGN(const Base base, BaseOfForm(FLAGS_form));
+  FIRN_ASSIGN(const Base base, BaseOfForm(options.form));
   std::vector<int64_t> ids;
   for (const std::string& word : words) {
     const Result<int64_t> id = ParseId(base, word);
@@ -77,10 +84,11 @@ Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words) {
 }
 
 Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& layout,
-                                      const std::vector<std::string>& words) {
+                                      const std::vector<std::string>& words,
+                                      const IdOptions& options) {
   std::vector<int64_t> ids;
-  if (IsFlagSet("form")) {
-    FIRN_ASSIGN(ids, IdsIn(words));
+  if (options.form_is_given) {
+    FIRN_ASSIGN(ids, IdsIn(words, options));
   } else {
     for (const std::string& word : words) {
       FIRN_ASSIGN(const int64_t id, ShownId(tag, layout, word));
@@ -88,7 +96,7 @@ Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& la
     }
   }
   for (int64_t& id : ids) {
-    FIRN_ASSIGN(id, PlainId(tag, id, FLAGS_key_dir));
+    FIRN_ASSIGN(id, PlainId(tag, id, options.key_dir));
   }
   return ids;
 }

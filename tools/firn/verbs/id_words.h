@@ -19,14 +19,25 @@ struct LayoutChoice {
   RackSplit split;
 };
 Result<LayoutChoice> ChosenLayout();
+// The same of other values; -1 rack bits: the layout's default.
+Result<LayoutChoice> ParseLayoutChoice(const std::string& layout, int rack_bits);
 
-// Parses a verb's words as ids in the notation --form. kInvalid names the first invalid word.
-Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words);
+// How a verb's words are read as ids.
+struct IdOptions {
+  std::string form{};          // --form: the notation of the ids
+  bool form_is_given = false;  // otherwise a tag's ids are in its text form
+  std::string key_dir{};       // --key_dir: the folder with the keys of obfuscated tags
+};
+IdOptions ReadIdOptions();
 
-// Parses the words as ids of `tag`, in a cluster with that layout: in the tag's text form, unless
-// --form is given. Ids of an obfuscated tag are revealed by the key in --key_dir.
+// Parses a verb's words as ids in that notation. kInvalid names the first invalid word.
+Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words, const IdOptions& options);
+
+// Parses the words as ids of `tag`, in a cluster with that layout. Ids of an obfuscated tag are
+// revealed by their key.
 Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& layout,
-                                      const std::vector<std::string>& words);
+                                      const std::vector<std::string>& words,
+                                      const IdOptions& options);
 
 // What a reader of an id that was read like this must know: it may be of another layout or tag, for
 // its time has not come, or lies where the layout's time begins. Empty otherwise.

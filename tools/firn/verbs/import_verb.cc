@@ -30,24 +30,49 @@ Result<IdTable> TableNamed(const std::string& word) {
   return Invalid("--from must be leaf or tinyid");
 }
 
-Result<std::string> ReadCredentials() {
-  if (FLAGS_credentials_file.empty()) return Invalid("--credentials_file is missing");
-  FIRN_ASSIGN(const std::string text, ReadSecretFile(FLAGS_credentials_file));
+struct ImportOptions {
+  IdTable form{};
+  std::string table{};             // in each database
+  std::string store{};             // of the imported tags
+  std::string credentials_file{};  // of all databases
+  bool skip_faulty = false, force = false, dry_run = false;
+};
+
+Result<ImportOptions> ReadImportOptions() {
+  ImportOptions options{.table = FLAGS_table,
+                        .store = FLAGS_store,
+                        .credentials_file = FLAGS_credentials_file,
+                        .skip_faulty = FLAGS_skip_faulty,
+                        .force = FLAGS_force,
+                        .dry_run = FLAGS_dry_run};
+  FIRN_ASSIGN(options.form, TableNamed(FLAGS_from.empty() ? "leaf" : FLAGS_from));
+  if (options.table.empty()) {
+    options.table = options.form == IdTable::kLeaf ? "leaf_alloc" : "tiny_id_info";
+  }
+  if (!IsTagWord(options.store)) {
+    return Invalid("--store: '" + options.store + "' is not a store name");
+  }
+  return options;
+}
+
+Result<std::string> ReadCredentials(const std::string& path) {
+  if (path.empty()) return Invalid("--credentials_file is missing");
+  FIRN_ASSIGN(const std::string text, ReadSecretFile(path));
   return text.substr(0, text.find_first_of("\r\n"));
 }
 
-Result<std::vector<IdSource>> ReadSources(IdTable form, const std::vector<std::string>& words) {
+Result<std::vector<IdSource>> ReadSources(const ImportOptions& options,
+                                          const std::vector<std::string>& words) {
   if (words.empty()) return Invalid("name at least one database, as host:port/database");
-  const std::string usual = form == IdTable::kLeaf ? "leaf_alloc" : "tiny_id_info";
   std::vector<IdDatabase> places;
   for (const std::string& word : words) {
     FIRN_ASSIGN(IdDatabase place, IdDatabase::Parse(word));
     places.push_back(std::move(place));
   }
-  FIRN_ASSIGN(const std::string credentials, ReadCredentials());
+  FIRN_ASSIGN(const std::string credentials, ReadCredentials(options.credentials_file));
   std::vector<IdSource> sources;
   for (const IdDatabase& place : places) {
-    auto rows = ReadIdRows(place, credentials, form, FLAGS_table.empty() ? usual : FLAGS_table);
+    auto rows = ReadIdRows(place, credentials, options.form, options.table);
     if (!rows.ok()) return rows.status().WithContext(place.ToString());
     sources.push_back({place.ToString(), *std::move(rows)});
   }
@@ -55,13 +80,12 @@ Result<std::vector<IdSource>> ReadSources(IdTable form, const std::vector<std::s
 }
 
 Result<Output> RunImport(const std::vector<std::string>& words) {
-  FIRN_ASSIGN(const IdTable form, TableNamed(FLAGS_from.empty() ? "leaf" : FLAGS_from));
-  if (!IsTagWord(FLAGS_store)) return Invalid("--store: '" + FLAGS_store + "' is not a store name");
-  FIRN_ASSIGN(const std::vector<IdSource> sources, ReadSources(form, words));
-  const TagImport import = PlanImport(form, sources, FLAGS_store);
+  FIRN_ASSIGN(const ImportOptions options, ReadImportOptions());
+  FIRN_ASSIGN(const std::vector<IdSource> sources, ReadSources(options, words));
+  const TagImport import = PlanImport(options.form, sources, options.store);
   std::string faults;
   for (const std::string& fault : import.faults) faults += fault + "\n";
-  if (!faults.empty() && !FLAGS_skip_faulty) {
+  if (!faults.empty() && !options.skip_faulty) {
     return Invalid("nothing was imported; --skip_faulty skips these tags:\n" + faults);
   }
 
@@ -71,8 +95,8 @@ Result<Output> RunImport(const std::vector<std::string>& words) {
   std::vector<TagDefinition> present;
   for (const StoredTag& stored : listing.tags) present.push_back(stored.tag());
   const std::vector<TagDefinition> raised = RaiseTags(present, import.tags);
-  if (!FLAGS_force) FIRN_TRY(CheckServable(session.registry(), listing.tags, raised));
-  FIRN_ASSIGN(Output output, PutTags(store, listing, raised, FLAGS_dry_run));
+  if (!options.force) FIRN_TRY(CheckServable(session.registry(), listing.tags, raised));
+  FIRN_ASSIGN(Output output, PutTags(store, listing, raised, options.dry_run));
   output.json["faults"] = import.faults;
   output.wrong = !import.faults.empty();
   if (!faults.empty()) output.text += "skipped:\n" + faults;

@@ -1,6 +1,7 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gflags/gflags.h>
@@ -17,8 +18,6 @@
 #include "tools/firn/verbs/verbs.h"
 
 DECLARE_string(default_strategy);
-DECLARE_string(ids_since);
-DECLARE_int32(lease_share);
 DEFINE_bool(brand_new, false,
             "No server has ever issued ids in a cluster of this name, so start without a floor. "
             "--nobrand_new: one may have; start above everything that may be in use, as firn "
@@ -85,6 +84,7 @@ Status CheckNoForeignServers(BlockingCoordinator& registry) {
 Result<Output> RunInit(const std::vector<std::string>& words) {
   if (!words.empty()) return Invalid("init takes no arguments");
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
+  FIRN_ASSIGN(RestoreOptions options, ReadRestoreOptions({}));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::OpenOrCreate());
   BlockingCoordinator& registry = session.registry();
   FIRN_TRY(registry.PrepareRoot());
@@ -93,16 +93,14 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
   if (!absent && !meta.ok()) return meta.status();
   if (absent && !FLAGS_brand_new) {
     if (!IsFlagSet("brand_new")) return AskForAChoice();
-    return RestoreAsFlagsSay(registry, {});
+    return RestoreWith(registry, std::move(options));
   }
-  FIRN_ASSIGN(const WallMs ids_since, ChosenIdsSince());
   ClusterPlan plan{.layout = choice.layout,
                    .rack_bits = choice.split.rack_bits(),
-                   .workers = ChosenWorkers(),
+                   .workers = options.workers,
                    .default_strategy = FLAGS_default_strategy,
-                   .ids_since = ids_since};
-  if (FLAGS_lease_share > 100) return Invalid("--lease_share must be 0 to 100");
-  if (FLAGS_lease_share >= 0) plan.lease_share = FLAGS_lease_share;
+                   .ids_since = options.ids_since};
+  if (options.lease_share) plan.lease_share = *options.lease_share;
   BootMs told = SystemClock().Boot();
   plan.progress = [&told](uint32_t made, uint32_t of) {
     if (SystemClock().Boot() - told < kTellEvery) return;

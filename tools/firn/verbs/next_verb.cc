@@ -28,21 +28,35 @@ constexpr int32_t kIdsMax = 1'000'000;
 constexpr int32_t kIdsOfACall = 100'000;
 constexpr double kWatchRate = 10;  // unless --rate says otherwise
 
-Result<std::string> TagOf(const Words& words) {
+struct NextOptions {
+  std::string tag{};  // empty: the servers' default tag
+  int32_t n = 1;      // ids, and those of each call of --watch
+  bool text = false, watch = false;
+  double rate = kWatchRate;  // of --watch, in calls per second
+};
+
+Result<NextOptions> ReadNextOptions(const Words& words) {
   if (words.size() > 1) return Invalid("name one tag, or none for the servers' default tag");
-  return words.empty() ? std::string() : words.front();
+  NextOptions options{.tag = words.empty() ? "" : words.front(),
+                      .n = FLAGS_n,
+                      .text = FLAGS_text,
+                      .watch = FLAGS_watch};
+  if (FLAGS_rate > 0) options.rate = FLAGS_rate;
+  if (options.n < 1 || options.n > kIdsMax) return Invalid(Cat("-n must be 1 to ", kIdsMax));
+  if (options.watch && options.text) return Invalid("--watch prints no ids; omit --text");
+  return options;
 }
 
-Status Take(Client& client, const std::string& tag, Words& ids) {
-  const auto missing = static_cast<int32_t>(FLAGS_n - static_cast<int32_t>(ids.size()));
-  if (FLAGS_text) {
-    FIRN_ASSIGN(std::string text, client.GetText(tag));
+Status Take(Client& client, const NextOptions& options, Words& ids) {
+  const auto missing = options.n - static_cast<int32_t>(ids.size());
+  if (options.text) {
+    FIRN_ASSIGN(std::string text, client.GetText(options.tag));
     ids.push_back(std::move(text));
   } else if (missing == 1) {
-    FIRN_ASSIGN(const int64_t id, client.GetId(tag));
+    FIRN_ASSIGN(const int64_t id, client.GetId(options.tag));
     ids.push_back(std::to_string(id));
   } else {
-    FIRN_ASSIGN(const auto batch, client.GetIds(tag, std::min(missing, kIdsOfACall)));
+    FIRN_ASSIGN(const auto batch, client.GetIds(options.tag, std::min(missing, kIdsOfACall)));
     for (const int64_t id : batch) ids.push_back(std::to_string(id));
   }
   return {};
@@ -64,10 +78,10 @@ std::string WatchLine(const ClientLoadReport& report) {
 }
 
 // Prints a line per second, until interrupted.
-Status Watch(Client& client, const std::string& tag) {
-  const ClientLoadPlan plan{.tag = tag,
-                            .batch = FLAGS_n,
-                            .rate = FLAGS_rate > 0 ? FLAGS_rate : kWatchRate,
+Status Watch(Client& client, const NextOptions& options) {
+  const ClientLoadPlan plan{.tag = options.tag,
+                            .batch = options.n,
+                            .rate = options.rate,
                             .warmup_ms = 0,
                             .measure_ms = 1000,
                             .ids_max = 1};
@@ -80,22 +94,22 @@ Status Watch(Client& client, const std::string& tag) {
 }
 
 Result<Output> RunNext(const Words& words) {
-  FIRN_ASSIGN(const std::string tag, TagOf(words));
-  if (FLAGS_n < 1 || FLAGS_n > kIdsMax) return Invalid(Cat("-n must be 1 to ", kIdsMax));
-  if (FLAGS_watch && FLAGS_text) return Invalid("--watch prints no ids; omit --text");
+  FIRN_ASSIGN(const NextOptions options, ReadNextOptions(words));
   const auto opened = OpenClient();
   if (!opened.ok()) return WithHint(opened.status());
   const std::unique_ptr<Client>& client = *opened;
-  if (FLAGS_watch) return Watch(*client, tag);
+  if (options.watch) return Watch(*client, options);
 
   Words ids;
   Status taken;
-  while (taken.ok() && ids.size() < static_cast<size_t>(FLAGS_n)) taken = Take(*client, tag, ids);
+  const auto wanted = static_cast<size_t>(options.n);
+  while (taken.ok() && ids.size() < wanted) taken = Take(*client, options, ids);
   if (taken.code() == Code::kUnavailable && !Reached(*client)) taken = WithHint(taken);
+  const std::string& tag = options.tag;
   if (!taken.ok()) taken = taken.WithContext(tag.empty() ? "the default tag" : tag);
   if (ids.empty()) return taken;
   // Print the ids that were taken: the servers will not issue them again.
-  if (!taken.ok()) taken = taken.WithContext(Cat(ids.size(), " of ", FLAGS_n, " were taken"));
+  if (!taken.ok()) taken = taken.WithContext(Cat(ids.size(), " of ", wanted, " were taken"));
   Output output{.json = Json{{"tag", tag}, {"ids", ids}}, .text = {}, .failed = taken};
   for (const std::string& id : ids) output.text += id + "\n";
   return output;

@@ -1,41 +1,24 @@
-#include <algorithm>
 #include <iostream>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <gflags/gflags.h>
-
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
-#include "common/tag/tag_name.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
-#include "registry/claim/claim_options.h"
-#include "registry/cluster/freeze.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
-#include "registry/operate/restore_command.h"
-#include "tools/firn/flag_words.h"
+#include "registry/operate/restore_policy.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_facts.h"
 #include "tools/firn/restore/restore_report.h"
 #include "tools/firn/restore/restore_steps.h"
 #include "tools/firn/restore/restore_tags.h"
 #include "tools/firn/verbs/verbs.h"
-
-DEFINE_bool(again, false,
-            "Restore once more although no fact is new since the last restore: the data were lost "
-            "again.");
-DECLARE_bool(dry_run);
-DECLARE_string(uuid);
-DECLARE_string(from);
-DECLARE_string(default_strategy);
 
 namespace firn {
 namespace {
@@ -44,8 +27,8 @@ using Words = std::vector<std::string>;
 
 // Refuses a restore of all data without a word about the lost cluster: the new one would have
 // another uuid, and its servers would refuse it.
-Status CheckThatClusterIsNamed(BlockingCoordinator& registry) {
-  if (!FLAGS_uuid.empty() || !FLAGS_from.empty() || IsFlagSet("layout")) return {};
+Status CheckThatClusterIsNamed(BlockingCoordinator& registry, const RestoreOptions& options) {
+  if (!options.uuid.empty() || !options.from.empty() || options.Gives("layout")) return {};
   if (ReadMeta(registry).code() != Code::kNotFound) return {};
   return Invalid(
       "the registry has no cluster, and neither --uuid nor --from names the lost one; use the " +
@@ -60,112 +43,6 @@ std::vector<ProviderReport> ReportsIn(const Audit& audit) {
   return reports;
 }
 
-bool Says(const std::vector<GivenTag>& tags, const std::string& name) {
-  return std::ranges::any_of(tags, [&name](const GivenTag& one) { return one.tag.name == name; });
-}
-
-// Returns kConflict if arguments and backup omit a lost tag that servers report: they would freeze
-// the cluster again.
-Status CheckLostTags(const Audit& audit, const RestoreCall& call) {
-  std::vector<TagDefinition> unsaid;
-  const std::optional<Backup>& backup = call.ledgers.backup;
-  for (const auto& [name, seen] : audit.lost_tags) {
-    if (seen == 0 || Says(call.tags, name) || (backup && backup->Find(name) != nullptr)) continue;
-    TagDefinition lost;
-    lost.name = name;
-    lost.high = seen;
-    unsaid.push_back(std::move(lost));
-  }
-  if (unsaid.empty()) return {};
-  const std::string first = unsaid.front().name;
-  return Conflict(
-      "the tags were not restored: the node of tag " + first +
-      " is lost, and servers would freeze the cluster again. Add its next number, and its other "
-      "fields as they were (a server's /v1/status and log show them), and disabled=true if it is "
-      "no longer needed:\n" +
-      RestoreCommandFor(audit, std::move(unsaid)));
-}
-
-// Returns kConflict if the cluster is frozen because a ledger went back, and nothing says how far
-// that ledger was: no gap is known to suffice.
-Status CheckFrozenLedger(const Audit& audit, const RestoreCall& call) {
-  if (!audit.meta || !audit.meta->frozen) return {};
-  const auto tag = TagWhoseLedgerWentBack(audit.meta->reason);
-  if (!tag || Says(call.tags, *tag) || KnownOf(*tag, call.ledgers)) return {};
-  return Conflict(Cat(
-      "not restored: the cluster was frozen because ", audit.meta->reason,
-      ", and no running server reports that ledger. Start the servers, or give --from with a "
-      "backup, or the highest number of the tag that its users have:\n",
-      PrintCommand(
-          PrintedCommand::kRestore,
-          {"--registry=" + ChosenRegistry(), Cat("--tag_high=", EncodeTagName(*tag), "=NUMBER")})));
-}
-
-// Returns whether the tag has been lifted above the backup, by the gap.
-bool IsLifted(const TagDefinition& tag, const LedgerFacts& facts) {
-  const TagNode* const saved = facts.backup->Find(tag.name);
-  if (saved == nullptr || !tag.HasLedger() || !saved->tag.HasLedger()) return true;
-  return tag.NextBegin() >= LiftTo(tag, saved->tag.NextBegin(), facts.wanted_gap);
-}
-
-// Returns whether every tag of the backup exists, or was deleted, and has been lifted.
-bool CoversBackup(const TagListing& listing, const LedgerFacts& facts) {
-  if (!facts.backup) return true;
-  std::set<std::string> lifted(listing.deleted.begin(), listing.deleted.end());
-  for (const StoredTag& stored : listing.tags) {
-    if (IsLifted(stored.tag(), facts)) lifted.insert(stored.tag().name);
-  }
-  return std::ranges::all_of(facts.backup->tags,
-                             [&](const TagNode& node) { return lifted.contains(node.tag.name); });
-}
-
-// Returns whether the arguments name only existing tags, no number above their ledgers, and no
-// other form, and the tags are above the backup.
-Result<bool> TagsCover(BlockingCoordinator& registry, const RestoreCall& call) {
-  const auto& [tags, said, ledgers] = call;
-  FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
-  if (!CoversBackup(listing, ledgers)) return false;
-  std::map<std::string, TagDefinition> there;
-  for (const StoredTag& tag : listing.tags) there[tag.tag().name] = tag.tag();
-  const auto covers = [&there](const std::string& tag, int64_t number) {
-    const auto found = there.find(tag);
-    return found != there.end() && found->second.NextBegin() >= number;
-  };
-  return std::all_of(tags.begin(), tags.end(),
-                     [&](const GivenTag& one) {
-                       return covers(one.tag.name, one.tag.start.value_or(0)) &&
-                              (!one.defined || FormOf(one.tag) == FormOf(there[one.tag.name]));
-                     }) &&
-         std::all_of(said.high.begin(), said.high.end(),
-                     [&](const auto& high) { return covers(high.first, high.second); });
-}
-
-// Returns whether the cluster has just been restored, with a floor above all that is known now.
-bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
-  if (!audit.meta || audit.meta->frozen || audit.Losses() > 0 || facts.replaces_unused)
-    return false;
-  const Milliseconds since = facts.now - audit.meta_set_at;
-  const Milliseconds margin = 3 * facts.window;
-  const WallMs floor = audit.meta->floor;
-  if (since > margin || floor < audit.meta_set_at + margin) return false;
-  const auto is_retired = [&audit](MachineId machine) {
-    return std::any_of(audit.slots.begin(), audit.slots.end(), [machine](const auto& slot) {
-      return slot.machine == machine && slot.record.retired;
-    });
-  };
-  for (const auto& [bound, machine] : facts.bounds) {
-    // A plausible bound of a running server equals its record, or the audit would report a loss.
-    const bool absurd = bound - facts.now > kPoisonAhead;
-    if (absurd ? !machine || !is_retired(*machine) : !machine && bound > floor) return false;
-  }
-  for (const auto& [first, last, used_by] : facts.reserved) {
-    for (uint32_t id = first.value(); id <= last.value(); ++id)
-      if (!is_retired(MachineId(id))) return false;
-  }
-  return facts.now + facts.skew_max <= floor &&
-         std::all_of(facts.retired.begin(), facts.retired.end(), is_retired);
-}
-
 Output NothingNew(const Audit& audit, const RestoreFacts& facts) {
   const int64_t seconds = (facts.now - audit.meta_set_at).count() / 1000;
   return {.json = {{"uuid", audit.meta->uuid},
@@ -178,8 +55,8 @@ Output NothingNew(const Audit& audit, const RestoreFacts& facts) {
 }
 
 // A dry run creates no directory registry.
-Result<RegistrySession> OpenForRestore() {
-  if (!FLAGS_dry_run) return RegistrySession::OpenOrCreate();
+Result<RegistrySession> OpenForRestore(bool dry_run) {
+  if (!dry_run) return RegistrySession::OpenOrCreate();
   Result<RegistrySession> session = RegistrySession::Open();
   if (session.code() != Code::kNotFound) return session;
   return NotFound("there is no registry at " + ChosenRegistry() +
@@ -187,9 +64,10 @@ Result<RegistrySession> OpenForRestore() {
 }
 
 Result<Output> RunRestore(const Words& words) {
-  FIRN_ASSIGN(RegistrySession session, OpenForRestore());
-  FIRN_TRY(CheckThatClusterIsNamed(session.registry()));
-  return RestoreAsFlagsSay(session.registry(), words);
+  FIRN_ASSIGN(RestoreOptions options, ReadRestoreOptions(words));
+  FIRN_ASSIGN(RegistrySession session, OpenForRestore(options.dry_run));
+  FIRN_TRY(CheckThatClusterIsNamed(session.registry(), options));
+  return RestoreWith(session.registry(), std::move(options));
 }
 
 // Reports tags whose nodes cannot be read and that no argument defines.
@@ -221,10 +99,10 @@ Status AwaitReports(BlockingCoordinator& registry, const Audit& audit, const Res
 
 // Returns whether the cluster already contains all that is known.
 Result<bool> Covers(BlockingCoordinator& registry, const Audit& audit, const RestoreFacts& facts,
-                    const RestoreCall& call) {
-  const bool same_ids = !audit.meta || !facts.NewIdsSince(*audit.meta);
-  if (FLAGS_again || !same_ids || !FloorCovers(audit, facts)) return false;
-  return TagsCover(registry, call);
+                    const RestoreOptions& options) {
+  if (options.again || !FloorCovers(audit, facts)) return false;
+  FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
+  return TagsCover(listing, options.call);
 }
 
 Result<Output> Plan(BlockingCoordinator& registry, const Audit& audit, const RestoreFacts& facts,
@@ -237,7 +115,8 @@ Result<Output> Plan(BlockingCoordinator& registry, const Audit& audit, const Res
 }
 
 Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, RestoreFacts facts,
-                       const RestoreCall& call) {
+                       const RestoreOptions& options) {
+  const RestoreCall& call = options.call;
   Output output;
   facts.tags = [&](const MetaAsRead& frozen) -> Status {
     FIRN_TRY(RestoreTags(registry, frozen, call.tags, call.ledgers, output));
@@ -245,8 +124,7 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
   };
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
   PrintResult(report, output);
-  if (!call.ledgers.backup)
-    WarnOfUnknown(report, !FLAGS_uuid.empty(), FLAGS_default_strategy, output);
+  if (!call.ledgers.backup) WarnOfUnknown(report, options, output);
   PrintKnown(audit, call, facts.bounds.size(), report, output);
   const std::string floor = FormatRfc3339(report.floor);
   output.text += "cluster " + report.uuid + (report.root_made ? " re-created" : " restored") +
@@ -257,29 +135,30 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
 
 }  // namespace
 
-Result<Output> RestoreAsFlagsSay(BlockingCoordinator& registry, const Words& words) {
-  FIRN_ASSIGN(RestoreCall call, ReadRestoreCall(words));
-  FIRN_ASSIGN(Audit audit, ReadAudit(registry, SystemClock().Wall()));
-  FIRN_ASSIGN(RestoreFacts facts, GatherFacts(audit, call.ledgers.backup));
-  FIRN_TRY(CheckRead(words, audit, facts, call.ledgers.backup));
-  const auto take_reports = [&] {
+Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options) {
+  RestoreCall& call = options.call;
+  Audit audit;
+  RestoreFacts facts;
+  const auto read = [&]() -> Status {
+    const WallMs now = SystemClock().Wall();
+    FIRN_ASSIGN(audit, ReadAudit(registry, now));
+    FIRN_ASSIGN(facts, GatherFacts(options, audit, now));
     call.ledgers.reports = ReportsIn(audit);
     call.ledgers.reports.push_back(call.highs);
+    return {};
   };
-  take_reports();
-  FIRN_ASSIGN(const bool covered, Covers(registry, audit, facts, call));
-  if (call.ledgers.backup && !covered && !FLAGS_dry_run) {
+  FIRN_TRY(read());
+  FIRN_TRY(CheckRead(options, audit, facts));
+  FIRN_ASSIGN(const bool covered, Covers(registry, audit, facts, options));
+  if (call.ledgers.backup && !covered && !options.dry_run) {
     call.ledgers.replaced = facts.replaces_unused;
     FIRN_TRY(AwaitReports(registry, audit, facts));
-    FIRN_ASSIGN(audit, ReadAudit(registry, SystemClock().Wall()));
-    FIRN_ASSIGN(facts, GatherFacts(audit, call.ledgers.backup));
-    take_reports();
+    FIRN_TRY(read());
   }
-  FIRN_TRY(CheckLostTags(audit, call));
-  FIRN_TRY(CheckFrozenLedger(audit, call));
+  FIRN_TRY(CheckFactsSuffice(audit, call, RestorePlace(options.from)));
   if (covered) return NothingNew(audit, facts);
-  if (FLAGS_dry_run) return Plan(registry, audit, facts, call);
-  return Restore(registry, audit, std::move(facts), call);
+  if (options.dry_run) return Plan(registry, audit, facts, call);
+  return Restore(registry, audit, std::move(facts), options);
 }
 
 Verb RestoreVerb() {

@@ -35,10 +35,10 @@ constexpr int64_t kHarmlessId = 1;  // explaining it issues nothing
 
 // Waits for the client's list of servers. With firn:// the first list is that of the flag, so it
 // waits for a second one, and returns the first if none arrives in time. kUnavailable if no server
-// is known within --timeout_ms.
-Result<ClusterView> AwaitServers(const Client& client) {
+// is known within `patience`.
+Result<ClusterView> AwaitServers(const Client& client, Milliseconds patience) {
   const uint64_t lists = ChosenServers().starts_with("firn://") ? 2 : 1;
-  const BootMs give_up = SystemClock().Boot() + Milliseconds(FLAGS_timeout_ms);
+  const BootMs give_up = SystemClock().Boot() + patience;
   for (;;) {
     ClusterView view = client.cluster();
     if (!view.servers.empty() && client.counters().lists >= lists) return view;
@@ -55,14 +55,14 @@ struct Probe {
   std::string why;
 };
 
-Probe Ask(const KnownServer& server, const ClusterIdentity& cluster) {
+Probe Ask(const KnownServer& server, const ClusterIdentity& cluster, Milliseconds limit) {
   std::optional<TlsOptions> tls = ChosenTls();
   if (!tls && server.tls) tls.emplace();
   Client client({.servers = "list://" + server.address,
                  .cluster_uuid = cluster.uuid,
                  .tls = std::move(tls),
-                 .deadline = Milliseconds(FLAGS_attempt_ms),
-                 .attempt_limit = Milliseconds(FLAGS_attempt_ms),
+                 .deadline = limit,
+                 .attempt_limit = limit,
                  .attempts_max = 1});
   // The first call connects and checks the cluster; the second shows the usual latency.
   Probe probe;
@@ -131,7 +131,7 @@ Result<Output> RunServers(const Words& words) {
   if (!words.empty()) return Invalid("unknown command '" + words.front() + "'");
   if (FLAGS_consumers) return RunConsumers();
   FIRN_ASSIGN(const auto client, OpenClient());
-  FIRN_ASSIGN(const ClusterView view, AwaitServers(*client));
+  FIRN_ASSIGN(const ClusterView view, AwaitServers(*client, Milliseconds(FLAGS_timeout_ms)));
   Output output;
   output.json["cluster"] = view.cluster.uuid;
   output.json["layout"] = view.cluster.layout;
@@ -139,7 +139,7 @@ Result<Output> RunServers(const Words& words) {
   Table table({"ADDRESS", "RACK", "WEIGHT", "OPERATOR", "PHASE", "HEALTH", "LATENCY", "ASKED"});
   std::string faults;
   for (const SeenServer& server : view.servers) {
-    const Probe probe = Ask(server.known, view.cluster);
+    const Probe probe = Ask(server.known, view.cluster, Milliseconds(FLAGS_attempt_ms));
     AddServer(server.known, probe, table, output);
     if (!probe.answers) faults += "WRONG: " + probe.why + "\n";
   }
@@ -150,12 +150,12 @@ Result<Output> RunServers(const Words& words) {
 // --- settings of the operator --------------------------------------------------------------------
 
 template <typename Change>
-Result<Output> Say(const std::string& address, Change change) {
+Result<Output> Say(const std::string& address, bool force, Change change) {
   FIRN_ASSIGN(const Endpoint endpoint, Endpoint::Parse(address));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   ServerSettings words(session.registry());
   FIRN_ASSIGN(const bool known, words.Knows(endpoint.ToString()));
-  if (!known && !FLAGS_force) {
+  if (!known && !force) {
     return NotFound("no server is registered at " + endpoint.ToString() + "; `" +
                     PrintCommand(PrintedCommand::kServers) +
                     "` lists them, --force stores the setting anyway");
@@ -173,14 +173,15 @@ Result<Output> RunSwitch(const Words& words, bool offline) {
     return Invalid("name one server as host:port, as in `" +
                    PrintCommand(PrintedCommand::kServers) + "`");
   }
-  return Say(words.front(), [offline](Configurator& word) { word.disabled = offline; });
+  return Say(words.front(), FLAGS_force,
+             [offline](Configurator& word) { word.disabled = offline; });
 }
 
 Result<Output> RunWeight(const Words& words) {
   if (words.size() != 2) return Invalid("weight requires a server and a number");
   const auto weight = ParseNumberWithin<int>(words[1], 0, Configurator::kWeightMax);
   if (!weight) return Invalid(Cat("the weight must be 0 to ", Configurator::kWeightMax));
-  return Say(words[0], [weight](Configurator& word) { word.weight = *weight; });
+  return Say(words[0], FLAGS_force, [weight](Configurator& word) { word.weight = *weight; });
 }
 
 }  // namespace

@@ -32,6 +32,17 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// How a command may change tags.
+struct ChangeOptions {
+  bool force = false;     // skips the checks whose messages name --force
+  bool dry_run = false;   // shows the changes, and makes none
+  std::string key_dir{};  // the folder with the keys of obfuscated tags
+};
+
+ChangeOptions ReadChangeOptions() {
+  return {.force = FLAGS_force, .dry_run = FLAGS_dry_run, .key_dir = FLAGS_key_dir};
+}
+
 std::string StateWord(const TagNode& node) {
   if (IsRetired(node)) return "retired";
   return node.tag.disabled ? "disabled" : "enabled";
@@ -104,17 +115,18 @@ Status SetFields(const Words& words, TagDefinition& tag) {
 
 Result<Output> RunCreate(const Words& words) {
   if (words.empty()) return Invalid("name a tag");
+  const ChangeOptions options = ReadChangeOptions();
   TagDefinition tag;
   tag.name = words.front();
   tag.strategy = "segment";
   FIRN_TRY(SetFields({words.begin() + 1, words.end()}, tag));
-  FIRN_TRY(FillKeyCheck(FLAGS_key_dir, tag));
+  FIRN_TRY(FillKeyCheck(options.key_dir, tag));
   FIRN_TRY(CheckTag(tag));
-  if (!FLAGS_force) FIRN_TRY(CheckNames(tag));
+  if (!options.force) FIRN_TRY(CheckNames(tag));
   Output output = ShowChanges(DiffTags({}, {tag}));
-  if (FLAGS_dry_run) return output;
+  if (options.dry_run) return output;
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
-  if (!FLAGS_force) FIRN_TRY(CheckServable(session.registry(), {}, {tag}));
+  if (!options.force) FIRN_TRY(CheckServable(session.registry(), {}, {tag}));
   FIRN_TRY(TagStore(session.registry()).Create(tag));
   FIRN_TRY(AddTagNotes(session.registry(), {tag}, output));
   return Done(std::move(output));
@@ -135,31 +147,31 @@ Status CheckNewNames(const std::vector<StoredTag>& present,
   return {};
 }
 
-Result<Output> Edit(const std::string& name, const Words& settings) {
+Result<Output> Edit(const std::string& name, const Words& settings, const ChangeOptions& options) {
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
   FIRN_ASSIGN(const StoredTag stored, store.Read(name));
   TagDefinition after = stored.tag();
   FIRN_TRY(SetFields(settings, after));
-  FIRN_TRY(FillKeyCheck(FLAGS_key_dir, after));
-  if (!FLAGS_force) FIRN_TRY(CheckNewNames({stored}, {after}));
+  FIRN_TRY(FillKeyCheck(options.key_dir, after));
+  if (!options.force) FIRN_TRY(CheckNewNames({stored}, {after}));
   Output output = ShowChanges(DiffTags({stored.tag()}, {after}));
   FIRN_TRY(CheckEdit(stored.tag(), after));
-  if (!FLAGS_force) FIRN_TRY(CheckServable(session.registry(), {stored}, {after}));
+  if (!options.force) FIRN_TRY(CheckServable(session.registry(), {stored}, {after}));
   FIRN_TRY(AddTagNotes(session.registry(), {after}, output));
-  if (FLAGS_dry_run || after == stored.tag()) return output;
+  if (options.dry_run || after == stored.tag()) return output;
   FIRN_TRY(store.Edit(stored, after));
   return Done(std::move(output));
 }
 
 Result<Output> RunSet(const Words& words) {
   if (words.size() < 2) return Invalid("set requires a tag and at least one KEY=VALUE");
-  return Edit(words.front(), {words.begin() + 1, words.end()});
+  return Edit(words.front(), {words.begin() + 1, words.end()}, ReadChangeOptions());
 }
 
 Result<Output> RunDisable(const Words& words) {
   if (words.size() != 1) return Invalid("disable requires exactly one tag");
-  return Edit(words.front(), {"disabled=true"});
+  return Edit(words.front(), {"disabled=true"}, ReadChangeOptions());
 }
 
 Result<Output> RunRetire(const Words& words) {
@@ -200,14 +212,17 @@ void KeepStarts(const std::vector<StoredTag>& present, std::vector<TagDefinition
 
 Result<Output> RunApply(const Words& words) {
   if (words.size() != 1) return Invalid("apply requires exactly one file");
+  const ChangeOptions options = ReadChangeOptions();
   FIRN_ASSIGN(TagIni ini, ReadIniFile(words.front()));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
   TagStore store(session.registry());
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   KeepStarts(listing.tags, ini.tags);
-  if (!FLAGS_force) FIRN_TRY(CheckNewNames(listing.tags, ini.tags));
-  if (!FLAGS_force) FIRN_TRY(CheckServable(session.registry(), listing.tags, ini.tags));
-  FIRN_ASSIGN(Output output, PutTags(store, listing, ini.tags, FLAGS_dry_run));
+  if (!options.force) {
+    FIRN_TRY(CheckNewNames(listing.tags, ini.tags));
+    FIRN_TRY(CheckServable(session.registry(), listing.tags, ini.tags));
+  }
+  FIRN_ASSIGN(Output output, PutTags(store, listing, ini.tags, options.dry_run));
   FIRN_TRY(AddTagNotes(session.registry(), ini.tags, output));
   return output;
 }

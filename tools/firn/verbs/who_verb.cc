@@ -41,24 +41,25 @@ void Add(Output& output, const Issuers& issuers) {
   AddNote(output, TimeNote(id, SystemClock().Wall()));
 }
 
-// Returns the ids that the words are, as texts of --tag if it is given.
+// Returns the ids that the words are, as texts of `tag` unless it is empty.
 Result<std::vector<int64_t>> IdsNamed(BlockingCoordinator& registry,
-                                      const std::vector<std::string>& words) {
-  if (FLAGS_tag.empty()) return IdsIn(words);
+                                      const std::vector<std::string>& words, const std::string& tag,
+                                      const IdOptions& options) {
+  if (tag.empty()) return IdsIn(words, options);
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
   FIRN_ASSIGN(const Layout layout, Layout::Parse(meta.meta.layout));
-  FIRN_ASSIGN(const StoredTag stored, TagStore(registry).Read(FLAGS_tag));
+  FIRN_ASSIGN(const StoredTag stored, TagStore(registry).Read(tag));
   if (stored.tag().strategy != "snowflake") {
-    return Invalid(
-        Cat("tag ", Quoted(FLAGS_tag), " has numbers, which do not contain their issuer"));
+    return Invalid(Cat("tag ", Quoted(tag), " has numbers, which do not contain their issuer"));
   }
-  return IdsOfTag(stored.tag(), layout, words);
+  return IdsOfTag(stored.tag(), layout, words, options);
 }
 
 Result<Output> RunWho(const std::vector<std::string>& words) {
   if (words.empty()) return Invalid("name at least one id");
   FIRN_ASSIGN(RegistrySession session, RegistrySession::Open());
-  FIRN_ASSIGN(const std::vector<int64_t> ids, IdsNamed(session.registry(), words));
+  FIRN_ASSIGN(const std::vector<int64_t> ids,
+              IdsNamed(session.registry(), words, FLAGS_tag, ReadIdOptions()));
   FIRN_ASSIGN(const std::vector<Issuers> found, FindIssuers(session.registry(), ids));
   Output output{.json = Json::array(), .text = {}};
   for (const Issuers& issuers : found) Add(output, issuers);

@@ -1,0 +1,182 @@
+#include "registry/operate/restore_policy.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "common/base/cat.h"
+#include "common/base/printed_command.h"
+#include "common/tag/tag_name.h"
+#include "registry/claim/claim_options.h"
+#include "registry/cluster/freeze.h"
+
+namespace firn {
+namespace {
+
+bool Says(const std::vector<GivenTag>& tags, const std::string& name) {
+  return std::ranges::any_of(tags, [&name](const GivenTag& one) { return one.tag.name == name; });
+}
+
+// Adds the backup's bounds: the highest plausible one, and implausible ones with their machine ids,
+// which are then retired. After a restore ids run ahead of all clocks, and the backup tells how
+// far.
+void AddBounds(const Backup& backup, RestoreFacts& facts) {
+  WallMs highest = backup.root.IdsBy(facts.now);
+  for (const auto& [machine, bound] : backup.bounds) {
+    if (bound - facts.now > kPoisonAhead) {
+      facts.bounds.push_back({bound, machine});
+    } else {
+      highest = std::max(highest, bound);
+    }
+  }
+  if (highest > WallMs()) facts.bounds.push_back({highest});
+}
+
+// The number of machine ids of each rack.
+uint32_t WorkersOf(const Backup& backup, const Audit& audit) {
+  uint32_t workers = backup.root.workers;
+  for (const AuditedSlot& slot : audit.slots) workers = std::max(workers, slot.slot.worker + 1);
+  return workers;
+}
+
+Status CheckLostTags(const Audit& audit, const RestoreCall& call, RestoreArguments place) {
+  const std::optional<Backup>& backup = call.ledgers.backup;
+  for (const auto& [name, seen] : audit.lost_tags) {
+    if (seen == 0 || Says(call.tags, name) || (backup && backup->Find(name) != nullptr)) continue;
+    TagDefinition& lost = place.tags.emplace_back();
+    lost.name = name;
+    lost.high = seen;
+  }
+  if (place.tags.empty()) return {};
+  AddAudit(audit, place);
+  return Conflict(
+      "the tags were not restored: the node of tag " + place.tags.front().name +
+      " is lost, and servers would freeze the cluster again. Add its next number, and its other "
+      "fields as they were (a server's /v1/status and log show them), and disabled=true if it is "
+      "no longer needed:\n" +
+      RestoreCommand(place));
+}
+
+Status CheckFrozenLedger(const Audit& audit, const RestoreCall& call,
+                         const RestoreArguments& place) {
+  if (!audit.meta || !audit.meta->frozen) return {};
+  const auto tag = TagWhoseLedgerWentBack(audit.meta->reason);
+  if (!tag || Says(call.tags, *tag) || KnownOf(*tag, call.ledgers)) return {};
+  return Conflict(Cat(
+      "not restored: the cluster was frozen because ", audit.meta->reason,
+      ", and no running server reports that ledger. Start the servers, or give --from with a "
+      "backup, or the highest number of the tag that its users have:\n",
+      PrintCommand(
+          PrintedCommand::kRestore,
+          {"--registry=" + place.registry, Cat("--tag_high=", EncodeTagName(*tag), "=NUMBER")})));
+}
+
+// Returns whether the tag has been lifted above the backup, by the gap.
+bool IsLifted(const TagDefinition& tag, const LedgerFacts& facts) {
+  const TagNode* const saved = facts.backup->Find(tag.name);
+  if (saved == nullptr || !tag.HasLedger() || !saved->tag.HasLedger()) return true;
+  return tag.NextBegin() >= LiftTo(tag, saved->tag.NextBegin(), facts.wanted_gap);
+}
+
+// Returns whether every tag of the backup exists, or was deleted, and has been lifted.
+bool CoversBackup(const TagListing& listing, const LedgerFacts& facts) {
+  if (!facts.backup) return true;
+  std::set<std::string> lifted(listing.deleted.begin(), listing.deleted.end());
+  for (const StoredTag& stored : listing.tags) {
+    if (IsLifted(stored.tag(), facts)) lifted.insert(stored.tag().name);
+  }
+  return std::ranges::all_of(facts.backup->tags,
+                             [&](const TagNode& node) { return lifted.contains(node.tag.name); });
+}
+
+}  // namespace
+
+std::optional<int64_t> ReportedOf(const std::string& tag,
+                                  const std::vector<ProviderReport>& reports) {
+  std::optional<int64_t> highest;
+  for (const ProviderReport& report : reports) {
+    if (!report.high.contains(tag) && report.high_others == 0) continue;
+    highest = std::max(highest.value_or(0), report.HighOf(tag));
+  }
+  return highest;
+}
+
+std::optional<int64_t> KnownOf(const std::string& tag, const LedgerFacts& facts) {
+  const std::optional<int64_t> reported = ReportedOf(tag, facts.reports);
+  const TagNode* const saved = facts.backup ? facts.backup->Find(tag) : nullptr;
+  if (saved == nullptr || !saved->tag.HasLedger()) return reported;
+  return std::max(reported.value_or(0), saved->tag.NextBegin());
+}
+
+int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts) {
+  return std::max(tag.NextBegin(), KnownOf(tag.name, facts).value_or(0));
+}
+
+int64_t LiftedTo(const TagDefinition& tag, const LedgerFacts& facts, WallMs now) {
+  return LiftTo(tag, HighestKnown(tag, facts), facts.wanted_gap, now);
+}
+
+void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
+  if (!facts.workers && backup.root.workers > 0) facts.workers = WorkersOf(backup, audit);
+  if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
+  const bool usual = backup.root.lease_share == ClusterMeta::kLeaseShare;
+  if (!facts.lease_share && !usual) facts.lease_share = backup.root.lease_share;
+  const std::vector<ReservedIds>& reserved = backup.root.reserved;
+  const std::vector<MachineId>& retired = backup.root.retired;
+  facts.reserved.insert(facts.reserved.end(), reserved.begin(), reserved.end());
+  facts.retired.insert(facts.retired.end(), retired.begin(), retired.end());
+  AddBounds(backup, facts);
+}
+
+Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call,
+                         const RestoreArguments& place) {
+  FIRN_TRY(CheckLostTags(audit, call, place));
+  return CheckFrozenLedger(audit, call, place);
+}
+
+bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
+  if (!audit.meta || audit.meta->frozen || audit.Losses() > 0 || facts.replaces_unused)
+    return false;
+  if (facts.NewIdsSince(*audit.meta)) return false;
+  const Milliseconds since = facts.now - audit.meta_set_at;
+  const Milliseconds margin = 3 * facts.window;
+  const WallMs floor = audit.meta->floor;
+  if (since > margin || floor < audit.meta_set_at + margin) return false;
+  const auto is_retired = [&audit](MachineId machine) {
+    return std::any_of(audit.slots.begin(), audit.slots.end(), [machine](const auto& slot) {
+      return slot.machine == machine && slot.record.retired;
+    });
+  };
+  for (const auto& [bound, machine] : facts.bounds) {
+    // A plausible bound of a running server equals its record, or the audit would report a loss.
+    const bool absurd = bound - facts.now > kPoisonAhead;
+    if (absurd ? !machine || !is_retired(*machine) : !machine && bound > floor) return false;
+  }
+  for (const auto& [first, last, used_by] : facts.reserved) {
+    for (uint32_t id = first.value(); id <= last.value(); ++id)
+      if (!is_retired(MachineId(id))) return false;
+  }
+  return facts.now + facts.skew_max <= floor &&
+         std::all_of(facts.retired.begin(), facts.retired.end(), is_retired);
+}
+
+bool TagsCover(const TagListing& listing, const RestoreCall& call) {
+  const auto& [tags, said, ledgers] = call;
+  if (!CoversBackup(listing, ledgers)) return false;
+  std::map<std::string, TagDefinition> there;
+  for (const StoredTag& tag : listing.tags) there[tag.tag().name] = tag.tag();
+  const auto covers = [&there](const std::string& tag, int64_t number) {
+    const auto found = there.find(tag);
+    return found != there.end() && found->second.NextBegin() >= number;
+  };
+  return std::all_of(tags.begin(), tags.end(),
+                     [&](const GivenTag& one) {
+                       return covers(one.tag.name, one.tag.start.value_or(0)) &&
+                              (!one.defined || FormOf(one.tag) == FormOf(there[one.tag.name]));
+                     }) &&
+         std::all_of(said.high.begin(), said.high.end(),
+                     [&](const auto& high) { return covers(high.first, high.second); });
+}
+
+}  // namespace firn
