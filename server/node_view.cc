@@ -256,15 +256,6 @@ std::string NodeView::RepairCommand() const { return RepairCommand(node_.status(
 std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   const ClaimStatus& claim = status.claim;
   if (claim.uuid.empty() || !root_.loaded() || !RefersToRestore(status)) return {};
-  RestoreArguments words{.registry = options_.place.registry,
-                         .auth_file = options_.credentials_file,
-                         .uuid = claim.uuid,
-                         .layout = std::string(layout().text()),
-                         .rack_bits = split_.rack_bits(),
-                         .window = options_.node.claim.window};
-  const std::shared_ptr<const RootSettings> root = root_.settings();
-  words.root_unread = !root || root->uuid != claim.uuid;
-  if (!words.root_unread) AddSettings(*root, words);
   KnownCluster known{.highest = *status.highest, .tags = *status.lost, .now = clock_.Wall()};
   for (const ClaimStatus& one : status.claims) known.bounds.emplace_back(one.machine, one.bound);
   if (const WallMs leased = lease_bound_(); leased != WallMs()) {
@@ -276,10 +267,14 @@ std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
       if (!tag.definition.name.empty()) known.tags.emplace(name, tag.definition);
     }
   }
-  AddKept(*root_.kept(), root.get(), /*tags_lost=*/!status.tags_known, known);
-  words.tags_unread = !status.tags_known && known.tags.empty();
-  AddKnown(known, words);
-  return RestoreCommand(words);
+  return ServerRestoreCommand({.registry = options_.place.registry,
+                               .auth_file = options_.credentials_file,
+                               .uuid = claim.uuid,
+                               .layout = std::string(layout().text()),
+                               .rack_bits = split_.rack_bits(),
+                               .window = options_.node.claim.window},
+                              root_.settings().get(), *root_.kept(), status.tags_known,
+                              std::move(known));
 }
 
 // Why all calls are refused, or some that no refused tag explains.

@@ -14,14 +14,13 @@
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
-#include "server/end_signals.h"
 #include "server/flags/command_line.h"
 #include "server/flags/flag_help.h"
 #include "server/flags/options.h"
 #include "server/host_limits.h"
 #include "server/log_output.h"
 #include "server/server_program.h"
-#include "server/service_manager.h"
+#include "server/supervisor.h"
 
 DECLARE_bool(check_config);
 DECLARE_string(sequencer);

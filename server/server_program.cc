@@ -83,7 +83,7 @@ std::optional<front::ListedServer> Alone(const ServerOptions& options) {
 
 Result<std::unique_ptr<ServerProgram>> ServerProgram::Open(ServerOptions options,
                                                            const Clock& clock, Entropy& entropy) {
-  options.node.claim.kept = LeaseFile::ReadOrLog(KeptStem(options));
+  LeaseFile::LoadInto(KeptStem(options), options.node.claim);
   FIRN_ASSIGN(auto node, OpenNode(options.place, options.owner, options.node, clock, entropy));
   std::unique_ptr<ServerProgram> server(
       new ServerProgram(std::move(options), clock, entropy, std::move(node)));
@@ -119,15 +119,7 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
                {}, clock, entropy),
       lease_desk_(OpenLeases(entropy)),
       front_(FrontOptions(), node_->issuer(), view_, view_, clock) {
-  node_->AddTick([this](Now now) { Publish(now); });
-  if (leases_ != nullptr) {
-    node_->AddTick([this](Now now) { TickLeases(now); });
-    node_->AddSessionHook([this](const SessionEvent& event) { leases_->OnSession(event); });
-    view_.SetLeaseBound([this] { return leases_->highest_bound(); });
-  }
-  node_->segments().OnNews([this](const std::string& tag) { front_.WakeParked(tag); });
-  node_->OnTagServed([this](const TagDefinition& tag) { view_.OnTag(tag); });
-  node_->OnTagDeleted([this](const std::string& tag) { view_.OnTagDeleted(tag); });
+  if (leases_ != nullptr) view_.SetLeaseBound([this] { return leases_->highest_bound(); });
 }
 
 ServerProgram::~ServerProgram() {
@@ -195,10 +187,10 @@ void ServerProgram::AddMetrics(front::MetricsPage& page) const {
 std::unique_ptr<LeaseDesk> ServerProgram::OpenLeases(Entropy& entropy) {
   const std::string stem = KeptStem(options_);
   if (stem.empty()) return std::make_unique<NoLeases>("static: has no registry to lease from");
-  auto opened = std::make_unique<Leases>(LeaseOptions{.claim = node_->claim_options(),
-                                                      .split = node_->split(),
-                                                      .address = options_.advertise.ToString(),
-                                                      .leases_max = options_.leases_max},
+  auto opened = std::make_unique<Leases>(LeaseTableOptions{.claim = node_->claim_options(),
+                                                           .split = node_->split(),
+                                                           .address = options_.advertise.ToString(),
+                                                           .leases_max = options_.leases_max},
                                          node_->loop(), entropy, stem);
   leases_ = opened.get();
   return opened;
@@ -211,6 +203,8 @@ void ServerProgram::TickLeases(Now now) {
     server.why_not = "this server is stopping; use another one";
   } else if (status.claim.state != ClaimState::kHolding) {
     server.why_not = "this server has no machine id of its own: " + status.claim.reason;
+  } else if (!node_->claim_checked()) {
+    server.why_not = LeaseTable::kUnchecked;
   }
   leases_->Tick({now, node_->id_time()}, std::move(server));
 }
@@ -250,7 +244,14 @@ void ServerProgram::StartDubbo() {
 
 Status ServerProgram::Start() {
   FIRN_TRY(front_.Start());
-  FIRN_TRY(node_->Start());
+  FIRN_TRY(node_->Start({.tick = [this](Now now) { Publish(now); },
+                         .session =
+                             [this](const SessionEvent& event) {
+                               if (leases_ != nullptr) leases_->OnSession(event);
+                             },
+                         .tag_served = [this](const TagDefinition& tag) { view_.OnTag(tag); },
+                         .tag_deleted = [this](const std::string& tag) { view_.OnTagDeleted(tag); },
+                         .waiting = [this](const std::string& tag) { front_.WakeParked(tag); }}));
   StartDubbo();
   LogInfo("listening").With("port", front_.port()).With("admin_port", front_.admin_port())
       << "listening on " << options_.listen.host << ":" << front_.port() << ", admin on "
@@ -294,6 +295,7 @@ void ServerProgram::Publish(Now now) {
   // Activity is requested only of servers on the list.
   if (publisher_.published()) pace_publisher_.Tick(now.boot);
   LogRestoreCommand(now.boot);
+  if (leases_ != nullptr) TickLeases(now);
 }
 
 ProviderReport ServerProgram::Report(BootMs now) {

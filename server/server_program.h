@@ -21,7 +21,6 @@
 #include "server/node_view.h"
 #include "server/operator_setting.h"
 #include "server/pace_log.h"
-#include "server/pace_meter.h"
 #include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"
 #include "server/plugins/rate.h"

@@ -154,7 +154,9 @@ struct LeaseAsk {
   2: string name,                     // shown to operators: 1 to 64 letters,
                                       // digits or characters of -_.:/@
   3: i64 clock_ms,                    // the program's wall clock
-  4: optional i32 ahead_ms,           // how far ahead of now a renewed interval ends; absent: 60000
+  4: optional i32 ahead_ms,           // how far ahead of now a renewed interval ends; absent:
+                                      // 60000. A server gives at most its --claim_window_ms: see
+                                      // until_tick of a renewal
   5: optional i32 rack                // rack of the machine id; absent: the server's own
 }
 
@@ -294,8 +296,10 @@ service IdService extends Snowflake {
 
   // Leases a machine id to a program that issues ids by itself. The first interval is short: renew
   // it. Reasons of a Refusal are BAD_REQUEST (also for a clock that is too far off), REJECTED (the
-  // client has no right to `@lease`), and NOT_READY: repeat the call with the same token. A server
-  // that is too old for these methods fails the call: ask another one.
+  // client does not have the right `@lease`), and NOT_READY: repeat the call with the same token.
+  // A client with the right `@lease:20` also gets NOT_READY, here and not in renewLease, while it
+  // has 20 leases of this server. A server that is too old for these methods fails the call: ask
+  // another one.
   LeaseTerms lease(1: LeaseAsk ask)
       throws (1: Refusal refusal, 2: LeaseRefusal lease_refusal),
 

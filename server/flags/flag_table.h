@@ -68,8 +68,9 @@
        "port. Empty: clients need no certificate.")                                                \
   READ(string, rights_file, "",                                                                    \
        "File that maps client names to the tags they may use, one `NAME TAG,TAG` or `NAME *` "     \
-       "per line: names on client certificates, and `redis:USER`. Empty: every client may use "    \
-       "every tag.")                                                                               \
+       "per line: names on client certificates, and `redis:USER`. Beside tags, `@lease` permits "  \
+       "leases of machine ids, and `@lease:20` at most 20 of each server. Empty: every client "    \
+       "may use every tag and take leases.")                                                       \
   READ(string, tls_names_file, "", "Another name of --rights_file.")                               \
   SWITCH(redis, redis, "Serve the Redis protocol (RESP2 and RESP3) on the public port.")           \
   TEXT(redis_auth_file, redis_auth_file,                                                           \

@@ -20,6 +20,8 @@ std::string_view LeaseVerdictName(LeaseVerdict verdict) {
       return "elsewhere";
     case LeaseVerdict::kLater:
       return "later";
+    case LeaseVerdict::kLimit:
+      return "limit";
     case LeaseVerdict::kRefused:
       return "refused";
   }

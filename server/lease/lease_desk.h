@@ -20,13 +20,24 @@ namespace firn {
 // What programs ask of a server about leases of machine ids, and what it answers, as values. Tokens
 // and turns are texts of 128 random bits: 32 lower-case hexadecimal digits.
 
+// How far ahead of now an interval ends unless the request says it. A server with a shorter claim
+// window gives that window, whatever the request says.
+inline constexpr Milliseconds kLeaseAhead{60'000};
+
+// The client that requests a lease, as the file of rights knows it; its leases count together.
+struct LeaseClient {
+  std::string name{};                  // empty: there is no such file
+  std::optional<size_t> leases_max{};  // at this server; empty: no limit of its own
+};
+
 // A request for a lease. The same token gets the same lease.
 struct LeaseAsk {
   std::string token{};
   std::string name{};
-  Milliseconds ahead{60'000};  // how far ahead of now its interval ends
+  std::optional<Milliseconds> ahead{};  // how far ahead of now its interval ends; see kLeaseAhead
   std::optional<uint32_t> rack{};
   WallMs clock{};  // the program's wall clock
+  LeaseClient client{};
 };
 
 // A request for a later end. `turn` is new for each renewal, and the same in its repetitions.
@@ -34,7 +45,7 @@ struct LeaseRenewal {
   std::string lease{};
   std::string turn{};
   std::string acknowledged{};  // the turn of the last answer; empty: there was none
-  Milliseconds ahead{60'000};
+  std::optional<Milliseconds> ahead{};
   WallMs clock{};
 };
 
@@ -56,9 +67,10 @@ enum class LeaseVerdict {
   kRevoked,     // stop issuing at once
   kElsewhere,   // another server's; `server` names it
   kLater,       // try again: the same token, the same turn
+  kLimit,       // the client has all leases that it may have; try again once one has ended
   kRefused,     // this server grants no leases
 };
-inline constexpr size_t kLeaseVerdicts = 9;
+inline constexpr size_t kLeaseVerdicts = 10;
 
 // A lower-case word for metrics.
 std::string_view LeaseVerdictName(LeaseVerdict verdict);
@@ -66,7 +78,7 @@ std::string_view LeaseVerdictName(LeaseVerdict verdict);
 // The program may issue ids of `machine` with ticks in [from, until).
 struct LeaseTerms {
   std::string lease{};  // secret; names its server
-  uint64_t number = 0;  // public
+  uint64_t number = 0;  // public; no later process of the server uses it again
   MachineId machine{};
   uint32_t worker = 0, rack = 0;
   Tick from{}, until{};
@@ -77,7 +89,7 @@ struct LeaseTerms {
 struct LeaseReply {
   LeaseVerdict verdict = LeaseVerdict::kLater;
   std::string message{};        // of a refusal, as a sentence
-  Milliseconds retry_after{0};  // of kLater
+  Milliseconds retry_after{0};  // of kLater and kLimit
   std::string server{};         // of kGranted and kElsewhere: the server that has the lease
   LeaseTerms terms{};           // of kGranted
 };
@@ -103,6 +115,7 @@ class LeaseAnswer {
 struct LeaseShown {
   uint64_t number = 0;
   std::string name{};
+  std::string client{};  // see LeaseClient
   MachineId machine{};
   uint32_t worker = 0, rack = 0;
   WallMs from{}, until{}, bound{};  // `bound`: of the claim that backs it
@@ -110,13 +123,21 @@ struct LeaseShown {
   std::string trouble{};  // why it is revoked, or will not be renewed
 };
 
+// The machine ids for leases of a rack, as the server has read them last.
+struct LeaseRoom {
+  uint32_t rack = 0;
+  uint64_t usable = 0, free = 0;
+};
+
 struct LeaseCounts {
-  uint64_t held = 0;  // as shown
-  uint64_t granted = 0, renewed = 0, ended = 0;
+  uint64_t held = 0;                  // as shown
+  uint64_t granted = 0, renewed = 0;  // answered so; repeated answers count once
+  uint64_t ended = 0;
   uint64_t expired = 0;  // neither renewed nor given back
   uint64_t copies = 0;   // revoked, because two copies of a program renewed them
   uint64_t lost = 0;     // revoked, because the registry lost them or gave them to others
   std::array<uint64_t, kLeaseVerdicts> refused{};  // by verdict
+  std::vector<LeaseRoom> rooms{};                  // of racks in which there are leases
 };
 
 // A server's leases, for its front. Thread-safe; never blocks.

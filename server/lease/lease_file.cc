@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 
+#include "common/base/cat.h"
 #include "common/base/files.h"
+#include "common/base/printed_command.h"
 #include "common/log/log.h"
 
 namespace firn {
@@ -45,13 +47,24 @@ Result<KeptBounds> LeaseFile::ReadFrom(const std::string& stem) {
   return kept.ok() ? kept : kept.status().WithContext(path);
 }
 
-KeptBounds LeaseFile::ReadOrLog(const std::string& stem) {
-  if (stem.empty()) return {};
+void LeaseFile::LoadInto(const std::string& stem, ClaimOptions& claim) {
+  if (stem.empty()) return;
   Result<KeptBounds> kept = ReadFrom(stem);
-  if (kept.ok()) return *std::move(kept);
-  LogError("leases_unreadable")
-      << "cannot check that the registry still has the bounds of earlier leases: " << kept.status();
-  return {};
+  if (kept.ok()) {
+    claim.kept = *std::move(kept);
+    return;
+  }
+  const char* const remedy =
+      kept.code() == Code::kCorrupt
+          ? "; if the registry has lost no data since, delete the file and restart the server, "
+            "otherwise restore the cluster first with "
+          : "; correct the file's permissions or the disk, and restart the server";
+  std::string why = Cat(kept.status().message(), remedy);
+  if (kept.code() == Code::kCorrupt) why += PrintCommand(PrintedCommand::kRestore);
+  claim.kept_fault = Cat("cannot read the bounds of earlier leases: ", why);
+  // A claim that is resumed without the registry would have to be compared later.
+  claim.offline_start = false;
+  LogError("leases_unreadable") << "cannot read the bounds of earlier leases: " << why;
 }
 
 void LeaseFile::Keep(std::string text, Kept done) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/base/file_writer.h"
+#include "registry/claim/claim_options.h"
 #include "registry/state/kept_bounds.h"
 #include "server/lease/lease_bounds.h"
 
@@ -23,9 +24,10 @@ class LeaseFile final : public LeaseMemory {
 
   // What the file has: nothing if it does not exist.
   static Result<KeptBounds> ReadFrom(const std::string& stem);
-  // The same for a start: nothing, and a line in the log, if it cannot be read. An empty stem has
+  // Puts what the file has into the options of a start. If it cannot be read, the server could not
+  // notice that the registry has lost a bound: it logs why, and claims nothing. An empty stem has
   // nothing.
-  static KeptBounds ReadOrLog(const std::string& stem);
+  static void LoadInto(const std::string& stem, ClaimOptions& claim);
 
   void Keep(std::string text, Kept done) override;
 

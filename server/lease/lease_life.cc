@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/log/log.h"
 #include "common/time/civil_time.h"
 #include "server/lease/lease_table.h"
@@ -9,11 +10,6 @@
 // released.
 
 namespace firn {
-namespace {
-
-constexpr Milliseconds kRenewMin{100};
-
-}  // namespace
 
 // --- promises ------------------------------------------------------------------------------------
 
@@ -55,11 +51,22 @@ void LeaseTable::Flush(Lease& lease) {
     return;
   }
   std::swap(answers, lease.waiting);
+  NoteAnswered(lease);
   for (const Waiting& one : answers) {
     one.done({.verdict = LeaseVerdict::kGranted,
               .server = options_.address,
               .terms = TermsOf(lease, one.until)});
   }
+}
+
+// A repetition gets the same answer, and counts once.
+void LeaseTable::NoteAnswered(Lease& lease) {
+  if (lease.turns.any() && !std::exchange(lease.turn_answered, true)) ++counts_.renewed;
+  if (std::exchange(lease.answered, true)) return;
+  ++counts_.granted;
+  const MachineId machine = lease.tenure().terms().machine;
+  LogInfo("lease_granted").With("lease", lease.number).With("machine", machine.value())
+      << lease.title() << " was granted machine id " << machine.value();
 }
 
 LeaseTerms LeaseTable::TermsOf(const Lease& lease, firn::Tick until) const {
@@ -78,12 +85,7 @@ LeaseTerms LeaseTable::TermsOf(const Lease& lease, firn::Tick until) const {
 
 void LeaseTable::Grant(Lease& lease) {
   lease.granted = true;
-  ++counts_.granted;
-  LogInfo("lease_granted")
-          .With("lease", lease.number)
-          .With("machine", lease.tenure().terms().machine.value())
-      << lease.title() << " was granted machine id " << lease.tenure().terms().machine.value();
-  lease.first_until = EndFor(lease, std::min(lease.ask.ahead, kFirstAhead));
+  lease.first_until = EndFor(lease, std::min(AheadOf(lease.ask.ahead), kFirstAhead));
   lease.promised = lease.first_until;
   for (Waiting& one : lease.waiting) one.until = lease.first_until;
 }
@@ -106,6 +108,7 @@ void LeaseTable::Revoke(Lease& lease, std::string why) {
 void LeaseTable::Tick(const KeeperTime& now, Server server) {
   now_ = now;
   server_ = std::move(server);
+  if (last_number_ == 0) last_number_ = static_cast<uint64_t>(now.clocks.wall.ms());
   // An answer may be followed by a call, so the table must not change while it is walked.
   std::vector<std::string> over;
   for (const auto& [id, lease] : leases_) {
@@ -123,7 +126,7 @@ void LeaseTable::Tick(const KeeperTime& now, Server server) {
 bool LeaseTable::TickLease(Lease& lease) {
   // Rule 6. Before anything else: a bound that has passed ends the claim, too.
   if (lease.granted && now_.id_time >= layout().StartOf(lease.promised)) {
-    if (!lease.revoked.empty()) return false;
+    if (!lease.revoked.empty() || !lease.answered) return false;
     ++counts_.expired;
     LogInfo("lease_expired").With("lease", lease.number)
         << lease.title() << " was not renewed in time";
@@ -172,7 +175,8 @@ void LeaseTable::Close(const std::string& id, WallMs bound) {
   bounds_.Keep(terms.uuid, {terms.slot, terms.era, terms.created_zxid, bound});
   LeaseShown shown = Shown(*lease);
   shown.ending = true;
-  shown.trouble = "it has ended, and its machine id is free at " + FormatRfc3339(bound);
+  shown.trouble = Cat("it has ended; its machine id is free from ", FormatRfc3339(bound),
+                      " on, once the registry has recorded its end");
   ended_.push_back({std::move(lease->claim), std::move(shown), bound});
 }
 
@@ -211,6 +215,7 @@ LeaseShown LeaseTable::Shown(const Lease& lease) const {
   const Tenure::Terms& terms = lease.tenure().terms();
   return {.number = lease.number,
           .name = lease.ask.name,
+          .client = lease.ask.client.name,
           .machine = terms.machine,
           .worker = terms.slot.worker,
           .rack = terms.slot.rack,

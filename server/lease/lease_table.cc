@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/id/lease_name.h"
 #include "common/log/log.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
@@ -17,7 +18,7 @@ constexpr uint64_t kLaterMs = 500;
 
 }  // namespace
 
-LeaseTable::LeaseTable(LeaseOptions options, Coordinator& coordinator, Entropy& entropy,
+LeaseTable::LeaseTable(LeaseTableOptions options, Coordinator& coordinator, Entropy& entropy,
                        LeaseMemory& memory, ClaimHooks hooks)
     : options_(std::move(options)),
       coordinator_(coordinator),
@@ -30,6 +31,7 @@ std::string LeaseTable::Lease::title() const { return Cat("lease ", number, " ("
 
 void LeaseTable::OnSession(const SessionEvent& event) {
   session_ = event.kind == SessionEvent::Kind::kConnected ? event.session : 0;
+  server_.why_not = kUnchecked;  // until the next Tick
   for (const auto& [id, lease] : leases_) lease->claim->OnSession(event);
   for (const Ended& ended : ended_) ended.claim->OnSession(event);
 }
@@ -48,8 +50,7 @@ void LeaseTable::Ask(const LeaseAsk& ask, Done done) {
   std::string fault = FaultOf(ask.ahead, ask.clock);
   if (!IsLeaseToken(ask.token)) fault = "token must have 32 lower-case hexadecimal digits";
   if (!IsLeaseName(ask.name)) {
-    fault = Cat("name must have 1 to ", SlotLease::kNameBytesMax,
-                " letters, digits or characters of -_.:/@");
+    fault = Cat("name must have 1 to ", kLeaseNameMax, " letters, digits or characters of -_.:/@");
   }
   const uint32_t racks = options_.split.racks();
   if (ask.rack.value_or(0) >= racks) {
@@ -58,7 +59,7 @@ void LeaseTable::Ask(const LeaseAsk& ask, Done done) {
   if (!fault.empty()) return Refuse(LeaseVerdict::kBadRequest, std::move(fault), done);
   const auto known = ids_.find(ask.token);
   if (known != ids_.end()) return AskAgain(*leases_.at(known->second), std::move(done));
-  LeaseReply why_not = WhyNot();
+  LeaseReply why_not = WhyNot(ask);
   if (!why_not.message.empty()) {
     return Refuse(why_not.verdict, std::move(why_not.message), done);
   }
@@ -76,30 +77,47 @@ void LeaseTable::AskAgain(Lease& lease, Done done) {
   Promise(lease, lease.first_until, std::move(done));
 }
 
-LeaseReply LeaseTable::WhyNot() {
+LeaseReply LeaseTable::WhyNot(const LeaseAsk& ask) {
   if (layout().tick_ms() > kTickMax.count()) {
     return {
         .verdict = LeaseVerdict::kRefused,
         .message = Cat("no leases: the layout's ticks are longer than ", DurationText(kTickMax))};
+  }
+  if (options_.claim.window < AheadMin()) {
+    return {.verdict = LeaseVerdict::kRefused,
+            .message = Cat("no leases: --claim_window_ms is ", options_.claim.window.count(),
+                           " ms, and leases require at least ", AheadMin().count(),
+                           " ms; raise it, or use another server")};
   }
   if (options_.leases_max == 0) {
     return {.verdict = LeaseVerdict::kRefused,
             .message = "this server grants no leases; see its flag --leases_max"};
   }
   if (stopped_) return Later("this server is stopping; use another one");
+  if (session_ == 0) return Later("the registry is unreachable; repeat the request");
   if (!server_.why_not.empty()) return Later(server_.why_not);
-  if (session_ == 0) return Later("the registry is unreachable");
   if (leases_.size() + ended_.size() >= options_.leases_max) {
     return Later(Cat("this server has ", leases_.size() + ended_.size(),
                      " leases, as many as --leases_max permits; use another one"));
   }
+  const LeaseClient& client = ask.client;
+  const size_t of_client = client.leases_max ? LeasesOf(client) : 0;
+  if (client.leases_max && of_client >= *client.leases_max) {
+    return {.verdict = LeaseVerdict::kLimit,
+            .message = Cat(client.name, " has ", of_client, of_client == 1 ? " lease" : " leases",
+                           " of this server, and its right is @lease:", *client.leases_max,
+                           "; give one back, use another server, or raise the number in "
+                           "--rights_file")};
+  }
   if (!bounds_.trouble().ok()) return CannotKeep();
   if (claims_under_way() >= kClaimsMax) {
-    return Later(Cat(kClaimsMax, " machine ids are being claimed for other leases"));
+    return Later(
+        Cat(kClaimsMax, " machine ids are being claimed for other leases; repeat the request"));
   }
   if (claims_due_ > now_.clocks.boot + (kBurst - 1) * kClaimEvery) {
-    return Later(Cat("this server grants ", kBurst, " leases at once, then one each ",
-                     DurationText(kClaimEvery)));
+    return Later(Cat("this server claims machine ids for ", kBurst,
+                     " leases at once, then for one each ", DurationText(kClaimEvery),
+                     "; repeat the request"));
   }
   return {};
 }
@@ -119,7 +137,13 @@ void LeaseTable::Begin(const LeaseAsk& ask, Done done) {
   lease->id = DrawLeaseId(entropy_, options_.address);
   lease->ask = ask;
   lease->waiting.push_back({std::move(done), {}});
-  LeaseClaim::Input input{.uuid = server_.uuid, .session = session_, .hooks = hooks_};
+  ClaimHooks hooks = hooks_;
+  if (hooks_.event) {
+    hooks.event = [event = hooks_.event, title = lease->title()](const ClaimEvent& seen) {
+      event({seen.kind, Cat(title, ": ", seen.text)});
+    };
+  }
+  LeaseClaim::Input input{.uuid = server_.uuid, .session = session_, .hooks = std::move(hooks)};
   lease->claim = std::make_unique<LeaseClaim>(std::move(claim), coordinator_, entropy_,
                                               std::move(input), now_);
   ids_[ask.token] = lease->id;
@@ -134,11 +158,18 @@ void LeaseTable::Renew(const LeaseRenewal& renewal, Done done) {
                          (renewal.acknowledged.empty() || IsLeaseToken(renewal.acknowledged));
   if (!has_turns) fault = "a turn must have 32 lower-case hexadecimal digits";
   if (!fault.empty()) return Refuse(LeaseVerdict::kBadRequest, std::move(fault), done);
+  // FaultOf refuses requests with an older clock.
+  lease->turns.Forget(now_.clocks.wall - options_.claim.skew_max);
   switch (lease->turns.Judge(renewal.turn, renewal.acknowledged)) {
     case LeaseTurns::Kind::kNext:
-      lease->turns.Accept(renewal.turn);
-      ++counts_.renewed;
-      return Promise(*lease, EndFor(*lease, renewal.ahead), std::move(done));
+      if (lease->turns.remembered() >= turns_max()) {
+        return Refuse(LeaseVerdict::kLater,
+                      Cat("the lease is renewed more often than every ", DurationText(kRenewMin)),
+                      done);
+      }
+      lease->turns.Accept(renewal.turn, renewal.clock);
+      lease->turn_answered = false;
+      return Promise(*lease, EndFor(*lease, AheadOf(renewal.ahead)), std::move(done));
     case LeaseTurns::Kind::kRepeated:
       return Promise(*lease, lease->promised, std::move(done));
     case LeaseTurns::Kind::kOutdated:
@@ -147,8 +178,8 @@ void LeaseTable::Renew(const LeaseRenewal& renewal, Done done) {
     case LeaseTurns::Kind::kCopied:
       ++counts_.copies;
       Revoke(*lease,
-             "two processes renew the same lease: the program was copied with its memory; both "
-             "must take leases of their own");
+             "two processes renew the same lease (the program was copied with its memory), or a "
+             "renewal did not pass the last turn as 'acknowledged'; take a new lease");
       return Refuse(LeaseVerdict::kRevoked, lease->revoked, done);
   }
 }
@@ -193,12 +224,25 @@ LeaseTable::Lease* LeaseTable::Find(const std::string& id, const Done& done) {
   return nullptr;
 }
 
+Milliseconds LeaseTable::AheadOf(const std::optional<Milliseconds>& asked) const {
+  return std::min(asked.value_or(kLeaseAhead), options_.claim.window);
+}
+
+Milliseconds LeaseTable::AheadMin() const {
+  return Milliseconds(2 * layout().tick_ms()) + Milliseconds(1'000);
+}
+
+// A request passes the check of its clock for at most twice skew_max. The floor is for a small
+// skew_max.
+size_t LeaseTable::turns_max() const {
+  constexpr int64_t kLeast = 16;
+  return static_cast<size_t>(std::max(kLeast, 2 * options_.claim.skew_max / kRenewMin));
+}
+
 // Rule 3: ids of a program whose clock is wrong would have a wrong time.
-std::string LeaseTable::FaultOf(Milliseconds ahead, WallMs clock) const {
-  const Milliseconds least = Milliseconds(2 * layout().tick_ms()) + Milliseconds(1'000);
-  const Milliseconds most = options_.claim.window;
-  if (ahead < least || ahead > most) {
-    return Cat("ahead_ms is ", ahead.count(), "; it must be ", least.count(), " to ", most.count());
+std::string LeaseTable::FaultOf(const std::optional<Milliseconds>& ahead, WallMs clock) const {
+  if (ahead && *ahead < AheadMin()) {
+    return Cat("ahead_ms is ", ahead->count(), "; it must be at least ", AheadMin().count());
   }
   const Milliseconds off = clock - now_.clocks.wall;
   if (std::chrono::abs(off) <= options_.claim.skew_max) return {};
@@ -211,7 +255,8 @@ std::string LeaseTable::FaultOf(Milliseconds ahead, WallMs clock) const {
 void LeaseTable::Refuse(LeaseVerdict verdict, std::string message, const Done& done) {
   ++counts_.refused[static_cast<size_t>(verdict)];
   LeaseReply reply{.verdict = verdict, .message = std::move(message)};
-  if (verdict == LeaseVerdict::kLater) reply.retry_after = Later({}).retry_after;
+  const bool again = verdict == LeaseVerdict::kLater || verdict == LeaseVerdict::kLimit;
+  if (again) reply.retry_after = Later({}).retry_after;
   done(std::move(reply));
 }
 
@@ -229,6 +274,17 @@ LeaseReply LeaseTable::Later(std::string message) {
 size_t LeaseTable::claims_under_way() const {
   return static_cast<size_t>(std::count_if(leases_.begin(), leases_.end(),
                                            [](const auto& one) { return !one.second->granted; }));
+}
+
+// A lease that has ended counts until its machine id is free, as for --leases_max.
+size_t LeaseTable::LeasesOf(const LeaseClient& client) const {
+  const auto living = std::count_if(leases_.begin(), leases_.end(), [&](const auto& one) {
+    return one.second->ask.client.name == client.name;
+  });
+  const auto ended = std::count_if(ended_.begin(), ended_.end(), [&](const Ended& one) {
+    return one.shown.client == client.name;
+  });
+  return static_cast<size_t>(living + ended);
 }
 
 }  // namespace firn

@@ -21,7 +21,7 @@
 
 namespace firn {
 
-struct LeaseOptions {
+struct LeaseTableOptions {
   ClaimOptions claim{};  // the server's own
   RackSplit split = RackSplit::Default(Layout::Firn());
   std::string address{};  // at which programs reach this server
@@ -37,14 +37,14 @@ struct LeaseOptions {
 //  4. The slot is released at promised, or, by a request that knows the last turn, above the ticks
 //     used.
 //  5. A token has one lease, whose first answer is repeated until it is renewed. A renewal from a
-//     copy of the program revokes it.
+//     copy of the program revokes it; an earlier turn changes nothing, however late it arrives.
 //  6. An expired lease leaves the table first; then its slot is released. A stop releases nothing.
 //  7. A lease whose slot is lost or another's is revoked. A bound is kept on the disk before a
 //     promise below it (LeaseBounds).
 //  8. A lease whose claim is not renewed any more says so.
 // 10. At most leases_max leases, including those that were given back until their slots are
-//     released, and kClaimsMax claims under way. kBurst claims begin at once, then
-//     one each kClaimEvery.
+//     released, and as many of each client as it may have; kClaimsMax claims under way. kBurst
+//     claims begin at once, then one each kClaimEvery.
 //
 // A state machine, owned by the control thread: Handle, then Tick in a loop.
 class LeaseTable {
@@ -56,6 +56,11 @@ class LeaseTable {
   static constexpr Milliseconds kFirstAhead{15'000};
   static constexpr Milliseconds kReleaseAhead{1'000};
   static constexpr Milliseconds kTickMax{5'000};
+  static constexpr Milliseconds kRenewMin{100};  // the shortest advice on when to renew
+  // Why it grants none until the server's own claim was compared with the registry: the registry
+  // may have lost a lease, whose machine id then looks free.
+  static constexpr char kUnchecked[] =
+      "this server has connected to the registry and has not checked its machine id yet";
 
   // The answer to a call, given inside Handle or a later Tick.
   using Done = std::function<void(LeaseReply)>;
@@ -67,8 +72,8 @@ class LeaseTable {
   };
 
   // All references must outlive it.
-  LeaseTable(LeaseOptions options, Coordinator& coordinator, Entropy& entropy, LeaseMemory& memory,
-             ClaimHooks hooks = {});
+  LeaseTable(LeaseTableOptions options, Coordinator& coordinator, Entropy& entropy,
+             LeaseMemory& memory, ClaimHooks hooks = {});
 
   void OnSession(const SessionEvent& event);
   void Handle(const LeaseCall& call, Done done);
@@ -94,7 +99,9 @@ class LeaseTable {
     LeaseAsk ask{};
     std::unique_ptr<LeaseClaim> claim{};
     bool granted = false;
-    firn::Tick first_until{};  // of the answer to the token
+    bool answered = false;       // the grant was
+    bool turn_answered = false;  // the last turn was
+    firn::Tick first_until{};    // of the answer to the token
     firn::Tick promised{};
     LeaseTurns turns{};
     std::string revoked{};           // why; empty: it is not
@@ -121,12 +128,18 @@ class LeaseTable {
   // Null after an answer: it is another server's, unknown, or revoked.
   Lease* Find(const std::string& id, const Done& done);
 
-  std::string FaultOf(Milliseconds ahead, WallMs clock) const;
-  LeaseReply WhyNot();
+  // Returns the requested length, or the usual one, but at most the claim window.
+  Milliseconds AheadOf(const std::optional<Milliseconds>& asked) const;
+  // Minimum length of an interval: two ticks and a second.
+  Milliseconds AheadMin() const;
+  std::string FaultOf(const std::optional<Milliseconds>& ahead, WallMs clock) const;
+  size_t turns_max() const;
+  LeaseReply WhyNot(const LeaseAsk& ask);
   void Promise(Lease& lease, firn::Tick until, Done done);
   void AddWaiting(Lease& lease, Waiting one);
   void Flush(Lease& lease);
   void Grant(Lease& lease);
+  void NoteAnswered(Lease& lease);
   void Revoke(Lease& lease, std::string why);
   void Close(const std::string& id, WallMs bound);
   bool TickLease(Lease& lease);
@@ -138,10 +151,11 @@ class LeaseTable {
   LeaseReply Later(std::string message);
   LeaseReply CannotKeep();
   size_t claims_under_way() const;
+  size_t LeasesOf(const LeaseClient& client) const;
 
   const Layout& layout() const { return options_.claim.layout; }
 
-  const LeaseOptions options_;
+  const LeaseTableOptions options_;
   Coordinator& coordinator_;
   Entropy& entropy_;
   const ClaimHooks hooks_;
@@ -151,6 +165,8 @@ class LeaseTable {
   int64_t session_ = 0;
   bool stopped_ = false;
   BootMs claims_due_;  // when all claims so far would have begun at the pace of kClaimEvery
+  // Counts from the time of the first Tick, in milliseconds. Fewer leases are granted than
+  // milliseconds pass, so a later process of this server begins above.
   uint64_t last_number_ = 0;
   WallMs highest_bound_;
   Leases leases_;                                        // by id

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <string>
+
+#include "common/base/units.h"
 
 namespace firn {
 
@@ -10,6 +13,10 @@ namespace firn {
 //
 // A program has one renewal under way, so each names the turn that was answered last. A renewal
 // that was sent twice may be delivered late, after its successors: it says nothing.
+//
+// An earlier turn is remembered as long as a request with it can be accepted at all: requests whose
+// clock differs too much from the server's are refused before they are judged. All requests with a
+// turn are sent before the first one with its successor, whose clock is therefore not below theirs.
 class LeaseTurns {
  public:
   enum class Kind {
@@ -19,11 +26,12 @@ class LeaseTurns {
     kCopied,    // none of these: two processes renew
   };
 
-  static constexpr size_t kRemembered = 16;
-
   Kind Judge(const std::string& turn, const std::string& acknowledged) const;
-  // The turn must be kNext.
-  void Accept(std::string turn);
+  // The turn must be kNext; `clock` is that of its request.
+  void Accept(std::string turn, WallMs clock);
+  // Forgets the turns of which no request has a clock of `oldest` or later.
+  void Forget(WallMs oldest);
+  size_t remembered() const { return earlier_.size(); }
 
   // The last accepted turn; empty: none was.
   const std::string& last() const { return last_; }
@@ -31,7 +39,12 @@ class LeaseTurns {
 
  private:
   std::string last_;
-  std::deque<std::string> earlier_;
+  WallMs last_clock_;
+  struct Earlier {
+    std::string turn;
+    WallMs clock;  // of its successor, or its own if that is later
+  };
+  std::deque<Earlier> earlier_;
 };
 
 }  // namespace firn

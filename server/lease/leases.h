@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,18 +12,21 @@
 #include "registry/seam/control_loop.h"
 #include "server/lease/lease_desk.h"
 #include "server/lease/lease_file.h"
+#include "server/lease/lease_shares.h"
 #include "server/lease/lease_table.h"
 
 namespace firn {
 
 // The leases of a server, between its front and its control thread.
 //
-// Call, List and counts: any thread. OnSession, Tick and Stop: the control thread.
+// Call, List and counts: any thread. OnSession, Tick and Stop: the control thread. The next Tick
+// handles a call, by its own time: after a pause of the process, the last Tick's time is outdated.
 class Leases final : public LeaseDesk {
  public:
-  // `stem`: see LeaseFile. The references must outlive the object, and `loop` must have stopped
-  // before its end.
-  Leases(LeaseOptions options, ControlLoop& loop, Entropy& entropy, const std::string& stem);
+  // `stem`: see LeaseFile. The references must outlive the object. It ends on the control thread,
+  // or after that has stopped. Calls that are posted then get an answer, and touch nothing of it.
+  Leases(const LeaseTableOptions& options, ControlLoop& loop, Entropy& entropy,
+         const std::string& stem);
 
   std::shared_ptr<const LeaseAnswer> Call(LeaseCall call) override;
   std::vector<LeaseShown> List() const override;
@@ -30,16 +34,30 @@ class Leases final : public LeaseDesk {
   // The highest bound of a lease, of this process or an earlier one; 0: none.
   WallMs highest_bound() const;
 
-  void OnSession(const SessionEvent& event) { table_.OnSession(event); }
+  void OnSession(const SessionEvent& event) { core_->table.OnSession(event); }
   void Tick(const KeeperTime& now, LeaseTable::Server server);
-  void Stop() { table_.Stop(); }
+  void Stop() { core_->table.Stop(); }
 
  private:
+  // What posted calls use. They do not own it: the object's end is the end of its leases.
+  struct Core {
+    Core(const LeaseTableOptions& options, ControlLoop& loop, Entropy& entropy,
+         const std::string& stem);
+    ~Core();
+
+    std::atomic<int> posted = 0;  // calls that the table has not handled yet
+    // Those that have reached the control thread, which alone uses this.
+    std::vector<std::pair<LeaseCall, std::shared_ptr<LeaseAnswer>>> calls;
+    LeaseFile file;
+    LeaseTable table;  // of the control thread, like the next member
+    LeaseShares shares;
+  };
+
+  void HandleCalls();
+
   ControlLoop& loop_;
-  std::atomic<int> posted_ = 0;
-  LeaseFile file_;
-  LeaseTable table_;  // of the control thread, like the next member
-  BootMs show_at_;
+  const std::shared_ptr<Core> core_;
+  BootMs show_at_;  // of the control thread
 
   mutable std::mutex mutex_;  // guards what the last Tick has shown
   std::vector<LeaseShown> shown_;
@@ -47,17 +65,18 @@ class Leases final : public LeaseDesk {
   WallMs highest_bound_;
 };
 
-// The desk of a server that can grant no leases, and says why.
+// The desk of a server that can grant no leases: refuses every call, with the reason. Thread-safe.
 class NoLeases final : public LeaseDesk {
  public:
   explicit NoLeases(std::string why) : why_(std::move(why)) {}
 
   std::shared_ptr<const LeaseAnswer> Call(LeaseCall call) override;
   std::vector<LeaseShown> List() const override { return {}; }
-  LeaseCounts counts() const override { return {}; }
+  LeaseCounts counts() const override;
 
  private:
   const std::string why_;
+  std::atomic<uint64_t> refused_ = 0;
 };
 
 }  // namespace firn

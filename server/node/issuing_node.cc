@@ -66,15 +66,13 @@ std::shared_ptr<RejectionHandler> LogRefusals(const Clock& clock) {
 
 }  // namespace
 
-IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
-                         std::unique_ptr<Coordinator> coordinator,
-                         std::unique_ptr<StateFolder> folder, std::unique_ptr<TagMemory> kept,
-                         std::vector<SiblingClaim> siblings)
+IssuingNode::IssuingNode(const IssuingNodeOptions& options, IssuingNodeParts parts,
+                         const Clock& clock, Entropy& entropy)
     : options_(options),
       clock_(clock),
       entropy_(entropy),
-      folder_(std::move(folder)),
-      siblings_(std::move(siblings)),
+      folder_(std::move(parts.folder)),
+      siblings_(std::move(parts.siblings)),
       id_clock_(options.id_clock,
                 [this](const IdClockReport& report) {
                   LogSkew(report, segments_.registry_time().At(clock_.Boot()));
@@ -85,12 +83,12 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
                                                 : LogRefusals(clock)),
       catalogue_(options.claim.layout),
       issuer_(*rejections_),
-      loop_(clock, std::move(coordinator)),
+      loop_(clock, std::move(parts.coordinator)),
       machine_ids_(
           1 + siblings_.size(),
           [this](size_t number, ClaimUser& user) { return MakeKeeper(number, user); }, id_clock_,
           tick_source_, entropy, options.snowflake),
-      kept_(std::move(kept)),
+      kept_(std::move(parts.kept)),
       segments_(loop_.coordinator(), ToControl(), clock, entropy),
       follower_(loop_.coordinator(), entropy, catalogue_, issuer_, options.cluster_uuid,
                 kept_.get()),
@@ -100,6 +98,13 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
   });
   follower_.OnRemembered(
       [this](const std::string& tag, const TagNode& node) { segments_.Remember(tag, node); });
+  follower_.OnServed([this](const TagDefinition& tag) {
+    layout_end_.Note(tag);
+    if (hooks_.tag_served) hooks_.tag_served(tag);
+  });
+  follower_.OnDeleted([this](const std::string& tag) {
+    if (hooks_.tag_deleted) hooks_.tag_deleted(tag);
+  });
   segments_.OnRedefined([this](const std::string& tag) { follower_.Redefined(tag); });
   if (kept_ != nullptr) kept_->SetControl(ToControl());
   if (!options.given) issuer_.SetSeeker(follower_.seeker());
@@ -115,7 +120,7 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
   }
   registry.OnSession([this](const SessionEvent& event) {
     machine_ids_.OnSession(event);
-    for (const auto& hook : session_hooks_) hook(event);
+    if (hooks_.session) hooks_.session(event);
   });
   status_.claim.uuid = options.cluster_uuid;
   // JoinCluster used up this coordinator's session event. Its session() alone would not show
@@ -126,14 +131,6 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, const Clock& clock, 
 }
 
 IssuingNode::~IssuingNode() { Stop(); }
-
-// JoinCluster may have used up the event of the first session.
-void IssuingNode::AddSessionHook(std::function<void(const SessionEvent&)> event) {
-  if (options_.session != 0) {
-    event({.kind = SessionEvent::Kind::kConnected, .session = options_.session});
-  }
-  session_hooks_.push_back(std::move(event));
-}
 
 PostToControl IssuingNode::ToControl() {
   return [this](std::function<void()> task) { loop_.Post(std::move(task)); };
@@ -162,23 +159,29 @@ std::unique_ptr<Keeper> IssuingNode::MakeKeeper(size_t number, ClaimUser& user) 
                                        entropy_, hooks);
 }
 
-Status IssuingNode::Start() {
-  FIRN_TRY(Prepare());
+Status IssuingNode::Start(IssuingNodeHooks hooks) {
+  FIRN_TRY(Prepare(std::move(hooks)));
   loop_.Start([this](Now now) { Tick(now); });
   return {};
 }
 
 Status IssuingNode::StartByHand() {
-  FIRN_TRY(Prepare());
+  FIRN_TRY(Prepare({}));
   loop_.StartByHand([this](Now now) { Tick(now); });
   return {};
 }
 
-Status IssuingNode::Prepare() {
+Status IssuingNode::Prepare(IssuingNodeHooks hooks) {
   FIRN_TRY(options_.claim.Check());
   FIRN_TRY(FillCatalogue());
   FIRN_TRY(Extend());
   FIRN_TRY(machine_ids_.strategy()->Start());
+  hooks_ = std::move(hooks);
+  segments_.OnNews(hooks_.waiting);
+  // JoinCluster may have used up the event of the first session.
+  if (hooks_.session && options_.session != 0) {
+    hooks_.session({.kind = SessionEvent::Kind::kConnected, .session = options_.session});
+  }
   return options_.given ? ServeWithoutRegistry() : Status();
 }
 
@@ -276,7 +279,7 @@ void IssuingNode::Tick(Now now) {
   // A range that was given back leaves high + returned as it was: the order does not matter.
   if (stopping_ && segments_.settled()) ledgers_kept_ = follower_.KeptLedgers();
   if (const auto warning = layout_end_.Check(now)) LogWarning("layout_ends") << *warning;
-  for (const auto& tick : ticks_) tick(now);
+  if (hooks_.tick) hooks_.tick(now);
   Show({now, id_clock_.Last()});
   CheckGuess(now.boot);
 }

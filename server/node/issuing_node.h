@@ -54,6 +54,27 @@ struct IssuingNodeOptions {
   Extensions extensions{};
 };
 
+// What a node is built of.
+struct IssuingNodeParts {
+  std::unique_ptr<Coordinator> coordinator;
+  std::unique_ptr<StateFolder> folder;  // locked
+  // Without one, a start that does not reach its registry serves no tags.
+  std::unique_ptr<TagMemory> kept{};
+  std::vector<SiblingClaim> siblings{};  // further machine ids, with their locked folders
+};
+
+// What a node calls while it runs, if it is set: on the control thread, except `waiting`, and
+// `session` inside Start.
+struct IssuingNodeHooks {
+  std::function<void(Now)> tick{};  // after the node's own work
+  // For each event of the registry's session; at the start if there is a session already.
+  std::function<void(const SessionEvent&)> session{};
+  // For each tag of the registry that begins to be served, and for each that was deleted.
+  std::function<void(const TagDefinition&)> tag_served{};
+  std::function<void(const std::string& tag)> tag_deleted{};
+  SegmentTags::News waiting{};  // on any thread: waiting calls of a tag may succeed
+};
+
 // How a node is, at one moment.
 struct IssuingNodeStatus {
   ClaimStatus claim;                  // of all its machine ids together
@@ -93,16 +114,13 @@ struct IssuingNodeStatus {
 //        kept tags --- tag follower --- catalogue -------+--> issuer --> ids
 //                      ledger --- ranges --> segments ---+
 //
-// Order of life: construct, fill catalogue(), AddTick, Start; Stop, destroy. One thread does that;
-// issuer() and status() are for any thread in between.
+// Order of life: construct, fill catalogue(), Start; Stop, destroy. One thread does that; issuer()
+// and status() are for any thread in between.
 class IssuingNode {
  public:
-  // `clock` and `entropy` must outlive it. The folders are locked already. Without `kept` a start
-  // that does not reach its registry serves no tags. It holds one machine id, and one for each of
-  // the `siblings`.
-  IssuingNode(const IssuingNodeOptions& options, const Clock& clock, Entropy& entropy,
-              std::unique_ptr<Coordinator> coordinator, std::unique_ptr<StateFolder> folder,
-              std::unique_ptr<TagMemory> kept = nullptr, std::vector<SiblingClaim> siblings = {});
+  // `clock` and `entropy` must outlive it. It holds one machine id, and one for each sibling.
+  IssuingNode(const IssuingNodeOptions& options, IssuingNodeParts parts, const Clock& clock,
+              Entropy& entropy);
   ~IssuingNode();  // stops
   IssuingNode(const IssuingNode&) = delete;
   IssuingNode& operator=(const IssuingNode&) = delete;
@@ -115,28 +133,9 @@ class IssuingNode {
   SegmentTags& segments() { return segments_; }
   const SegmentTags& segments() const { return segments_; }
 
-  // `tick` is called on the control thread after the node's own; before Start.
-  void AddTick(std::function<void(Now)> tick) { ticks_.push_back(std::move(tick)); }
-
-  // `event` is called on the control thread, like `tick`, for each event of the registry's session;
-  // at once if there is a session already. Before Start.
-  void AddSessionHook(std::function<void(const SessionEvent&)> event);
-
-  // `served` is called, on the control thread, for each tag of the registry that begins to be
-  // served; set it before Start.
-  void OnTagServed(std::function<void(const TagDefinition&)> served) {
-    follower_.OnServed([this, served = std::move(served)](const TagDefinition& tag) {
-      layout_end_.Note(tag);
-      served(tag);
-    });
-  }
-  // `deleted` likewise of each of them that was deleted.
-  void OnTagDeleted(std::function<void(const std::string& tag)> deleted) {
-    follower_.OnDeleted(std::move(deleted));
-  }
-
   // kInvalid for options that make no sense. From then on it looks for a machine id, for ever.
-  Status Start();
+  // Whatever the hooks use must outlive Stop.
+  Status Start(IssuingNodeHooks hooks = {});
 
   // The same without a control thread: the caller's is it, and calls loop().Round() again and
   // again. For simulations, whose time passes only when they say so.
@@ -159,12 +158,15 @@ class IssuingNode {
   // Its claims' options, with what the cluster has determined.
   const ClaimOptions& claim_options() const { return options_.claim; }
   WallMs id_time() const { return id_clock_.Last(); }
+  // Whether it holds a machine id, and the registry showed its claims since the last reconnection
+  // (Keeper::checked). Only on the control thread.
+  bool claim_checked() const { return machine_ids_.checked(); }
   ControlLoop& loop() { return loop_; }
   IssuingNodeStatus status() const;  // its claim's `uuid` is never empty once the cluster is known
 
  private:
   std::unique_ptr<Keeper> MakeKeeper(size_t number, ClaimUser& user);
-  Status Prepare();
+  Status Prepare(IssuingNodeHooks hooks);
   Status FillCatalogue();
   Status Extend();
   PostToControl ToControl();
@@ -194,8 +196,7 @@ class IssuingNode {
   SegmentTags segments_;
   TagFollower follower_;
   LayoutEndWatch layout_end_;
-  std::vector<std::function<void(Now)>> ticks_;
-  std::vector<std::function<void(const SessionEvent&)>> session_hooks_;
+  IssuingNodeHooks hooks_;
   std::optional<Milliseconds> ahead_of_registry_;
   int64_t session_ = 0;  // as of the last tick, and since when
   BootMs session_since_;

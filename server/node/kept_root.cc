@@ -1,6 +1,6 @@
 #include "server/node/kept_root.h"
 
-#include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include "common/base/files.h"
 #include "common/log/log.h"
 #include "registry/state/hint.h"
+#include "server/node/kept_tags.h"
 #include "server/node/open_node.h"
 
 namespace firn {
@@ -70,30 +71,12 @@ KeptCluster ReadKeptCluster(const std::string& stem, const std::string& uuid) {
   return kept;
 }
 
-void AddKept(const KeptCluster& kept, const RootSettings* root, bool tags_lost,
-             KnownCluster& known) {
-  const auto held = [](const auto& bound) { return bound.second > WallMs(); };
-  if (std::ranges::none_of(known.bounds, held)) {
-    known.bounds = kept.last;
-    if (root != nullptr) known.bounds.emplace_back(std::nullopt, root->IdsBy(known.now));
-  }
-  for (const auto& [name, saved] : kept.tags) {
-    const auto tag = tags_lost ? known.tags.emplace(name, saved).first : known.tags.find(name);
-    if (tag != known.tags.end()) tag->second.high = std::max(tag->second.high, saved.high);
-  }
-}
-
 std::string CommandFromFolder(const std::string& stem, const std::string& uuid,
                               RestoreArguments words, WallMs now) {
   words.uuid = uuid;
   const KeptCluster kept = ReadKeptCluster(stem, uuid);
-  words.root_unread = !kept.root;
-  words.tags_unread = kept.tags.empty();
-  KnownCluster known{.now = now};
-  if (kept.root) AddSettings(*kept.root, words);
-  AddKept(kept, kept.root ? &*kept.root : nullptr, /*tags_lost=*/true, known);
-  AddKnown(known, words);
-  return RestoreCommand(words);
+  return ServerRestoreCommand(std::move(words), kept.root ? &*kept.root : nullptr, kept,
+                              /*tags_read=*/false, {.now = now});
 }
 
 }  // namespace firn

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/log/log.h"
 #include "server/issue/snowflake/snowflake_lanes.h"
 
 namespace firn {
@@ -35,6 +36,31 @@ bool IsLess(const ClaimStatus& a, const ClaimStatus& b) {
 }
 
 }  // namespace
+
+void ClaimBridge::Adopt(std::shared_ptr<Claim> claim) {
+  const Tick first = claim->first_tick();
+  before_first_ = first - 1;
+  ++use_.adopted;
+  // The clock first: a claim inherited after the wall clock was set back begins ahead of it.
+  ticks_.RaiseTo(first);
+  const Status adopted = snowflake_.Adopt(std::move(claim));
+  if (!adopted.ok())
+    LogError("claim_unusable") << "no id can be issued under the claim: " << adopted;
+}
+
+WallMs ClaimBridge::SetIdClock(WallMs time, Now now) {
+  if (!use_.begun()) ticks_.Restart(time, now);
+  return ticks_.id_clock().Last();
+}
+
+Tick ClaimBridge::Last() const { return snowflake_.Last().value_or(before_first_); }
+
+Tick ClaimBridge::Close() {
+  const Tick last = snowflake_.CloseClaim().value_or(before_first_);
+  --use_.adopted;
+  use_.issued |= last > before_first_;
+  return last;
+}
 
 MachineIds::MachineIds(size_t count, const MakeKeeper& make, IdClock& id_clock, TickSource& ticks,
                        Entropy& entropy, const SnowflakeOptions& options)
@@ -70,6 +96,12 @@ void MachineIds::Release(Now now) {
 bool MachineIds::holds() const {
   return std::any_of(kept_.begin(), kept_.end(),
                      [](const auto& one) { return one->keeper->state() == ClaimState::kHolding; });
+}
+
+bool MachineIds::checked() const {
+  return holds() && std::all_of(kept_.begin(), kept_.end(), [](const auto& one) {
+           return one->keeper->state() != ClaimState::kHolding || one->keeper->checked();
+         });
 }
 
 std::vector<ClaimStatus> MachineIds::status(const KeeperTime& now) const {

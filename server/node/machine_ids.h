@@ -16,7 +16,6 @@
 #include "registry/seam/coordinator.h"
 #include "registry/state/state_folder.h"
 #include "server/issue/snowflake/snowflake.h"
-#include "server/node/claim_bridge.h"
 
 namespace firn {
 
@@ -25,6 +24,37 @@ namespace firn {
 struct SiblingClaim {
   std::string owner;
   std::unique_ptr<StateFolder> folder;
+};
+
+// Whether the id clock may still be set, shared by several keepers of one process: as long as none
+// of them has a claim, and no id was issued under any. Owned by the control thread.
+struct IdClockUse {
+  int adopted = 0;  // claims that are in use now
+  bool issued = false;
+
+  bool begun() const { return adopted > 0 || issued; }
+};
+
+// Passes the keeper's claims to the snowflake strategy, and the strategy's last tick to the keeper.
+// Called on the control thread. All references must outlive it.
+class ClaimBridge final : public ClaimUser {
+ public:
+  ClaimBridge(Snowflake& snowflake, TickSource& ticks, IdClockUse& use)
+      : snowflake_(snowflake), ticks_(ticks), use_(use) {}
+
+  // A claim that the strategy refuses is a defect or a lack of memory: no id is ever issued under
+  // it, so the keeper holds it without use, safely; the log reports the cause.
+  void Adopt(std::shared_ptr<Claim> claim) override;
+  // Does nothing once the id clock is in use: this keeper cannot know of the others.
+  WallMs SetIdClock(WallMs time, Now now) override;
+  Tick Last() const override;
+  Tick Close() override;
+
+ private:
+  Snowflake& snowflake_;
+  TickSource& ticks_;
+  IdClockUse& use_;
+  Tick before_first_;  // what Last returns while nothing has been used
 };
 
 // The machine ids of one process: for each a keeper, and a sequence that issues under what this one
@@ -48,6 +78,8 @@ class MachineIds {
   void Release(Now now);
 
   bool holds() const;
+  // Whether it holds one, and each that it holds is checked (Keeper::checked).
+  bool checked() const;
   // How each of them is.
   std::vector<ClaimStatus> status(const KeeperTime& now) const;
 

@@ -66,8 +66,9 @@ Result<std::unique_ptr<IssuingNode>> OpenStatic(const NodePlace& place, IssuingN
                                       .clock_ok = place.static_clock_ok,
                                       .adopt = place.static_adopt,
                                       .time_namespace = options.claim.time_namespace};
-  return std::make_unique<IssuingNode>(options, clock, entropy,
-                                       std::make_unique<AbsentCoordinator>(), std::move(folder));
+  IssuingNodeParts parts{.coordinator = std::make_unique<AbsentCoordinator>(),
+                         .folder = std::move(folder)};
+  return std::make_unique<IssuingNode>(options, std::move(parts), clock, entropy);
 }
 
 }  // namespace
@@ -133,11 +134,6 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeParts ground, const NodePlac
   if (IsStatic(place)) {
     return OpenStatic(place, std::move(options), clock, entropy, std::move(ground.folder));
   }
-  std::vector<SiblingClaim> siblings;
-  for (auto& folder : ground.more_folders) {
-    siblings.push_back({.owner = owner.TextIn(folder->grant_identity().lock, self.host),
-                        .folder = std::move(folder)});
-  }
   const std::optional<uint32_t> worker = options.claim.worker;
   FIRN_ASSIGN(JoinedCluster cluster, JoinCluster({.registry = place.registry,
                                                   .credentials = place.credentials,
@@ -156,9 +152,14 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeParts ground, const NodePlac
   options.guessed = !cluster.known;
   options.cluster_uuid = cluster.uuid;
   options.session = cluster.session;
-  return std::make_unique<IssuingNode>(options, clock, entropy, std::move(cluster.coordinator),
-                                       std::move(ground.folder), std::move(ground.kept),
-                                       std::move(siblings));
+  IssuingNodeParts parts{.coordinator = std::move(cluster.coordinator),
+                         .folder = std::move(ground.folder),
+                         .kept = std::move(ground.kept)};
+  for (auto& folder : ground.more_folders) {
+    parts.siblings.push_back({.owner = owner.TextIn(folder->grant_identity().lock, self.host),
+                              .folder = std::move(folder)});
+  }
+  return std::make_unique<IssuingNode>(options, std::move(parts), clock, entropy);
 }
 
 }  // namespace firn

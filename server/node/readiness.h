@@ -16,7 +16,19 @@ class Readiness {
   static constexpr Milliseconds kStands{1'000};
 
   // `refusal`: the refusal that a call would get now; empty: it would get an id.
-  void Note(const std::optional<Refusal>& refusal, BootMs now);
+  void Note(const std::optional<Refusal>& refusal, BootMs now) {
+    if (!refusal) {
+      why_not_.reset();
+      since_.reset();
+      return;
+    }
+    if (!why_not_) {
+      if (!since_) since_ = now;
+      if (now - *since_ < kStands) return;
+    }
+    why_not_ = refusal->message;
+    since_.reset();
+  }
 
   // Why it is not ready; empty while it is. It is not ready before its first id.
   const std::optional<std::string>& why_not() const { return why_not_; }

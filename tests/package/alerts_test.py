@@ -126,9 +126,18 @@ CASES = {
         {f'firn_leases_total{{{HERE},event="expired"}}': "0+4x20",
          f'firn_leases_total{{{HERE},event="lost"}}': "4x20"}),
     "FirnLeasesRefused": (
-        {f'firn_leases_refused_total{{{HERE},reason="later"}}': "0+30x20"},
+        {f'firn_leases_refused_total{{{HERE},reason="limit"}}': "0+30x20"},
         {f'firn_leases_refused_total{{{HERE},reason="later"}}': "0+1x20",
          f'firn_leases_refused_total{{{HERE},reason="elsewhere"}}': "0+30x20"}),
+    "FirnLeasesShort": (
+        {f'firn_lease_machine_ids{{{HERE},rack="1"}}': "128x20",
+         f'firn_lease_machine_ids_free{{{HERE},rack="1"}}': "12x20",
+         f'firn_lease_machine_ids{{{THERE},rack="1"}}': "128x20",
+         f'firn_lease_machine_ids_free{{{THERE},rack="1"}}': "11x20"},
+        {f'firn_lease_machine_ids{{{HERE},rack="0"}}': "10x20",
+         f'firn_lease_machine_ids_free{{{HERE},rack="0"}}': "1x20",
+         f'firn_lease_machine_ids{{{HERE},rack="1"}}': "0x20",
+         f'firn_lease_machine_ids_free{{{HERE},rack="1"}}': "0x20"}),
     "FirnCrowded": (
         {f'firn_accept_failures_total{{{HERE},door="public"}}': "0x10 4x10"},
         {f'firn_accept_failures_total{{{HERE},door="public"}}': "4x20"}),

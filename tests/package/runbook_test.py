@@ -23,7 +23,7 @@ ALARMS = (r"\balarms_?\.push_back\(|\bTell\(ClaimEvent::Kind::kAlarm,|\{ClaimEve
 HANDED_ON = {
     "void Fault(": None, "std::move(finding)": None, "std::string fault, Audit&": None,
     "std::move(fault)": None, "std::move(note)": None, "std::move(sentence)": None, "std::move(alarm)": None,
-    "Lose(fault, audit)": "A damaged node",
+    "Loss(fault)": "A damaged node",
     "kAlarm, alarm)": None, "event.text": None, '"start_failed"': None, '": " + fault': None, '"store " << name': None,
     "UnguardedVersionFault(": "has version -1", "WhyFrozen(meta)": "the cluster is only partly created",
     "Loss(node.status()": "A damaged node", "read.status()": "A damaged node",

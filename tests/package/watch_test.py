@@ -14,7 +14,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -28,7 +30,7 @@ CLUSTER = os.path.join(ROOT, "tools/cluster")
 
 
 # Series that these servers do not have: of certificates (tests/interop/tls_test.py reads them), of refused and
-# outdated tags (tag_states_test.py, edited_tag_test.cc) and of a history file.
+# outdated tags (tag_states_test.py, redis_tag_test.cc) and of a history file.
 ABSENT = {"firn_tls_certificate_expiry_seconds", "firn_tls_client_ca_expiry_seconds", "firn_tag_refused",
           "firn_tag_outdated", "firn_history_runs_total"}
 
@@ -66,9 +68,25 @@ class WatchTest(unittest.TestCase):
         for number in (1, 2, 3):
             with open(f"{cls.cluster}/server-{number}/admin") as file:
                 cls.admins.append("127.0.0.1:" + file.read().strip())
+        cls.lease()
         cls.call_without_end("default")
         cls.call_without_end("order")
         cls.start_prometheus()
+
+    @classmethod
+    def lease(cls):
+        """Takes a lease at one server, which from then on counts the free machine ids for leases of its rack."""
+        with open(f"{cls.cluster}/server-1/port") as file:
+            url = f"http://127.0.0.1:{file.read().strip()}/v1/leases"
+
+        def granted():
+            asked = {"token": os.urandom(16).hex(), "name": "watched", "clock_ms": int(time.time() * 1000)}
+            try:
+                urllib.request.urlopen(url, urllib.parse.urlencode(asked).encode(), timeout=30).close()
+                return True
+            except urllib.error.HTTPError:
+                return False
+        await_true("a lease", granted)
 
     @classmethod
     def call_without_end(cls, tag):
@@ -126,6 +144,12 @@ class WatchTest(unittest.TestCase):
                 tried += 1
         self.assertGreater(tried, 15)
         self.leave_page()
+
+    def test_the_page_lists_the_queries_of_every_panel(self):
+        with open(os.path.join(PACKAGE, "DASHBOARD.md")) as file:
+            page = file.read()
+        listed = re.findall(r"(?m)^\| ([^|`]+) \| `(.*?)` \| \d", page)
+        self.assertEqual([(title, query.replace("|", "\\|")) for title, query in queries()], listed)
 
     def leave_page(self):
         path = os.environ.get("FIRN_PAGE")

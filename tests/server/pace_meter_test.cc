@@ -1,6 +1,6 @@
-#include "server/pace_meter.h"
-
 #include <gtest/gtest.h>
+
+#include "server/pace_log.h"
 
 namespace firn {
 namespace {

@@ -55,6 +55,11 @@ class StatesTest(unittest.TestCase):
         self.assertIn("no row for `half_made`",
                       self.faults("kForeign,", "kForeign, kHalfMade,", states.ROOTS[1]))
 
+    def test_catches_an_outcome_of_a_lease_without_a_row(self):
+        self.assertIn("no row for `quota`",
+                      self.faults('return "limit";', 'return "quota";', states.NAMED["LeaseVerdictName"]))
+        self.assertIn("no row for `ANOTHER_SERVERS`", self.faults("421 `ANOTHER_SERVERS`", "421"))
+
     def test_catches_a_reason_without_a_row(self):
         self.assertIn("no row for `CLOCK`", self.faults("| `CLOCK` |", "| ids |"))
 

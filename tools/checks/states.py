@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks server/node/STATES.md against the code: each state of a tag, a claim, a root node and a server, and
-each refusal reason, has a row; the metrics, alerts, status fields and audit lines in the rows exist.
+"""Checks server/node/STATES.md against the code: each state of a tag, a claim, a root node and a server, each
+refusal reason, and each outcome of a request for a lease, has a row; the metrics, alerts, status fields and audit lines in the rows exist.
 
     tools/checks/states.py [ROOT]
 """
@@ -16,7 +16,11 @@ NAMED = {
     "ClaimStateName": "registry/claim/claim_status.cc",
     "ReasonName": "common/id/reason.cc",
     "PhaseName": "common/id/server_phase.cc",
+    "LeaseVerdictName": "server/lease/lease_desk.cc",
+    "LeaseFaultName": "server/front/desk/lease_calls.cc",
 }
+# Words that name no state in which a call is refused.
+NO_STATES = {"unknown", "granted", "ended"}
 ROOTS = ("RootState", "server/node/known_root.h")
 ALERTS = "tools/package/alerts.yml"
 
@@ -25,7 +29,7 @@ def returned_words(text, function):
     """The words that a function returns or lists: "ready", "NOT_READY"."""
     start = text.find(function + "(")
     body = text[start:text.find("\n}", start)]
-    return set(re.findall(r'"([A-Za-z_]+)"', body)) - {"unknown"}
+    return set(re.findall(r'"([A-Za-z_]+)"', body)) - NO_STATES
 
 
 def enumerators(text, name):
@@ -55,8 +59,8 @@ def quoted(cell):
 
 def faults_of(root):
     rows = list(rows_of(cpp.read(root, PAGE)))
-    states = {word for row in rows for cell in (row.get("state", ""), row.get("reason", ""),
-                                                row.get("calls get", "")) for word in quoted(cell)}
+    states = {word for row in rows for column in ("state", "reason", "calls get", "requests get", "metric")
+              for word in quoted(row.get(column, ""))}
     wanted = {ROOTS: enumerators(cpp.read(root, ROOTS[1]), ROOTS[0])}
     for item in NAMED.items():
         wanted[item] = returned_words(cpp.read(root, item[1]), item[0])

@@ -27,6 +27,7 @@ LeaseResult ResultOf(const LeaseReply& reply, const Layout& layout) {
     case LeaseVerdict::kBadRequest:
       return Refusal{Reason::kBadRequest, reply.message, 0, false};
     case LeaseVerdict::kLater:
+    case LeaseVerdict::kLimit:
       return Refusal{Reason::kNotReady, reply.message,
                      static_cast<int32_t>(reply.retry_after.count()), true};
     case LeaseVerdict::kUnknown:
@@ -53,8 +54,9 @@ Status CheckText(std::string_view name, const std::string& text, size_t bytes_ma
 }
 
 // Times that no clock shows would overflow sums.
-Status CheckTimes(WallMs clock, Milliseconds ahead) {
+Status CheckTimes(WallMs clock, const std::optional<Milliseconds>& given) {
   if (!InCalendar(clock)) return Invalid("clock_ms is not a time of this calendar");
+  const Milliseconds ahead = given.value_or(kLeaseAhead);
   if (ahead < Milliseconds(0)) return Invalid("ahead_ms is negative");
   if (ahead > kAheadMax) return Invalid("ahead_ms is more than a day");
   return {};
@@ -101,19 +103,26 @@ std::shared_ptr<const LeaseAnswer> LeaseCalls::TakeWaiting(DoorCall& door) {
   return wait != nullptr ? wait->answer : nullptr;
 }
 
-std::optional<LeaseResult> LeaseCalls::WhyNot(const DoorCall& door) {
+std::optional<LeaseResult> LeaseCalls::WhyNot(const DoorCall& door, LeaseClient& client) {
   if (leases_ == nullptr) {
     return LeaseRefusal{LeaseFault::kNoLeases, "this server grants no leases"};
   }
-  if (!rights_ || rights_->Permit(door.names, door.user, kRight)) return std::nullopt;
-  return Refusal{Reason::kRejected, Cat("no name of this client has the right ", kRight), 0, false};
+  if (!rights_) return std::nullopt;
+  std::optional<LeaseClient> permitted = rights_->PermitLeases(door.names, door.user);
+  if (!permitted) {
+    return Refusal{Reason::kRejected, Cat("no name of this client has the right ", kLeaseRight), 0,
+                   false};
+  }
+  client = *std::move(permitted);
+  return std::nullopt;
 }
 
 Status LeaseCalls::Check(const LeaseCall& call) {
   if (const auto* ask = std::get_if<LeaseAsk>(&call)) {
     FIRN_TRY(CheckText("token", ask->token, kTokenBytesMax));
     FIRN_TRY(CheckText("name", ask->name, kNameBytesMax));
-    if (ask->rack.value_or(0) > UINT16_MAX) return Invalid("there is no such rack");
+    if (ask->rack.value_or(0) > UINT16_MAX)
+      return Invalid("there is no such rack; omit it for the server's own");
     return CheckTimes(ask->clock, ask->ahead);
   }
   if (const auto* renewal = std::get_if<LeaseRenewal>(&call)) {

@@ -52,7 +52,6 @@ using LeaseResult = std::variant<LeasePromise, LeaseEnded, Refusal, LeaseRefusal
 // right, the request, and lets it wait at its connection until the control thread has answered.
 class LeaseCalls {
  public:
-  static constexpr std::string_view kRight = "@lease";  // as a tag in --rights_file
   // How long a request may wait: a claim needs several answers of the registry.
   static constexpr int64_t kPatienceMs = 5'000;
 
@@ -66,12 +65,14 @@ class LeaseCalls {
     // Taken out: a failure must not leave it to the connection's next request.
     std::shared_ptr<const LeaseAnswer> waiting = TakeWaiting(door);
     if (waiting == nullptr) {
-      if (std::optional<LeaseResult> refusal = WhyNot(door)) return refusal;
+      LeaseClient client;
+      if (std::optional<LeaseResult> refusal = WhyNot(door, client)) return refusal;
       Result<LeaseCall> call = read();
       if (call.ok()) {
         if (Status fault = Check(*call); !fault.ok()) call = std::move(fault);
       }
       if (!call.ok()) return BadRequest(call.status());
+      if (auto* ask = std::get_if<LeaseAsk>(&*call)) ask->client = std::move(client);
       waiting = leases_->Call(*std::move(call));
     }
     return Settle(std::move(waiting), door);
@@ -79,7 +80,8 @@ class LeaseCalls {
 
  private:
   static std::shared_ptr<const LeaseAnswer> TakeWaiting(DoorCall& door);
-  std::optional<LeaseResult> WhyNot(const DoorCall& door);
+  // Sets `client` if there is a file of rights, and it permits leases.
+  std::optional<LeaseResult> WhyNot(const DoorCall& door, LeaseClient& client);
   static Status Check(const LeaseCall& call);
   static LeaseResult BadRequest(const Status& status) {
     return Refusal{Reason::kBadRequest, status.message(), 0, false};

@@ -244,6 +244,15 @@ void Describe(const LeaseCounts& counts, MetricsPage& page) {
     page.Counter("firn_leases_refused_total", "Refused requests for leases, by reason.",
                  counts.refused[i], {{"reason", std::string(LeaseVerdictName(verdict))}});
   }
+  for (const LeaseRoom& room : counts.rooms) {
+    const MetricsPage::Labels labels{{"rack", std::to_string(room.rack)}};
+    page.Gauge("firn_lease_machine_ids",
+               "Usable machine ids of a rack's share for leases, as read within three minutes.",
+               static_cast<double>(room.usable), labels);
+    page.Gauge("firn_lease_machine_ids_free",
+               "Free machine ids of a rack's share for leases, as read within three minutes.",
+               static_cast<double>(room.free), labels);
+  }
 }
 
 void Describe(const ServerView& view, MetricsPage& page) {

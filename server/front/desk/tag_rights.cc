@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kBytesMax = 1 << 20;
 constexpr std::string_view kAll = "*";
 constexpr std::string_view kBlank = " \t\r";
+constexpr size_t kLeasesMax = 100'000;
 
 // Returns the next part of `text` up to one of `ends`, and removes both.
 std::string_view Cut(std::string_view& text, std::string_view ends) {
@@ -48,12 +49,33 @@ Result<TagRights::Table> TagRights::Parse(std::string_view text) {
     const auto [place, is_new] = table.try_emplace(name);
     if (!is_new) return Invalid(Cat("line ", number, ": ", Quoted(name), " is listed twice"));
     while (!tags.empty()) {
-      const std::string tag(Trimmed(Cut(tags, ","), kBlank));
-      if (tag != kAll) FIRN_TRY(CheckTagName(tag).WithContext(Cat("line ", number)));
-      place->second.insert(tag);
+      const std::string right(Trimmed(Cut(tags, ","), kBlank));
+      FIRN_TRY(ParseRight(right, place->second).WithContext(Cat("line ", number)));
     }
   }
   return table;
+}
+
+Status TagRights::ParseRight(const std::string& right, Line& line) {
+  std::string tag = right;
+  const bool of_leases = tag.starts_with(kLeaseRight);
+  if (of_leases && tag.size() > kLeaseRight.size() && tag[kLeaseRight.size()] == ':') {
+    const auto number = ParseIndex<size_t>(std::string_view(tag).substr(kLeaseRight.size() + 1));
+    if (!number || *number > kLeasesMax) {
+      return Invalid(Cat(Quoted(right), " has no number from 0 to ", kLeasesMax, " behind ",
+                         kLeaseRight, ":"));
+    }
+    if (line.leases_max) return Invalid(Cat(kLeaseRight, " has two numbers"));
+    line.leases_max = number;
+    tag = kLeaseRight;
+  }
+  if (tag != kAll) FIRN_TRY(CheckTagName(tag));
+  line.tags.insert(std::move(tag));
+  return {};
+}
+
+bool TagRights::Line::Grants(std::string_view tag) const {
+  return tags.contains(kAll) || tags.contains(tag);
 }
 
 Status TagRights::Load() {
@@ -84,26 +106,52 @@ Status TagRights::Reload() {
   return Load();
 }
 
+void TagRights::Reader::Refresh() {
+  if (edition_ == rights_->edition_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(rights_->mutex_);
+  table_ = rights_->table_;
+  edition_ = rights_->edition_;
+}
+
+const TagRights::Line* TagRights::Reader::LineOf(std::string_view name) const {
+  const auto found = name.empty() ? table_->end() : table_->find(name);
+  return found == table_->end() ? nullptr : &found->second;
+}
+
+const TagRights::Line* TagRights::Reader::LineOfCertificate(std::string_view name) const {
+  return name.starts_with(kLoginPrefix) ? nullptr : LineOf(name);
+}
+
 bool TagRights::Reader::Permit(const Names& names, std::string_view user, std::string_view tag) {
-  if (edition_ != rights_->edition_.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(rights_->mutex_);
-    table_ = rights_->table_;
-    edition_ = rights_->edition_;
-  }
-  const auto grants = [&](std::string_view name) {
-    const auto found = table_->find(name);
-    if (found == table_->end()) return false;
-    return found->second.contains(kAll) || found->second.contains(tag);
-  };
-  const bool permitted = (!user.empty() && grants(user)) ||
-                         std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-                           return !name.starts_with(kLoginPrefix) && grants(name);
-                         });
-  if (!permitted) {
-    const std::string_view who = user.empty() && !names.empty() ? names.front() : user;
-    rights_->CountRefused(std::string(who));
-  }
+  Refresh();
+  const auto grants = [tag](const Line* line) { return line != nullptr && line->Grants(tag); };
+  const bool permitted =
+      grants(LineOf(user)) || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+        return grants(LineOfCertificate(name));
+      });
+  if (!permitted) CountRefused(names, user);
   return permitted;
+}
+
+std::optional<LeaseClient> TagRights::Reader::PermitLeases(const Names& names,
+                                                           std::string_view user) {
+  Refresh();
+  std::optional<LeaseClient> most;
+  const auto consider = [&most](std::string_view name, const Line* line) {
+    if (line == nullptr || !line->Grants(kLeaseRight)) return;
+    const bool more =
+        !most || (most->leases_max && (!line->leases_max || *line->leases_max > *most->leases_max));
+    if (more) most = LeaseClient{std::string(name), line->leases_max};
+  };
+  consider(user, LineOf(user));
+  for (const std::string& name : names) consider(name, LineOfCertificate(name));
+  if (!most) CountRefused(names, user);
+  return most;
+}
+
+void TagRights::Reader::CountRefused(const Names& names, std::string_view user) {
+  const std::string_view who = user.empty() && !names.empty() ? names.front() : user;
+  rights_->CountRefused(std::string(who));
 }
 
 void TagRights::CountRefused(std::string who) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,11 +13,14 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "server/lease/lease_desk.h"
 
 namespace firn::front {
 
 // What the name of a user who has logged in through the Redis protocol begins with.
 inline constexpr std::string_view kLoginPrefix = "redis:";
+// The right to lease machine ids, where a tag's name stands; `@lease:20` limits their number.
+inline constexpr std::string_view kLeaseRight = "@lease";
 
 // Decides which client may take ids of which tags, by its names:
 //
@@ -24,6 +28,7 @@ inline constexpr std::string_view kLoginPrefix = "redis:";
 //     shop.example    order,order item
 //     spiffe://x/etl  *
 //     redis:alice     order
+//     local.example   *,@lease:20
 //
 // A client has the names of its certificate (its subjectAltName's DNS names and URIs, and its
 // common name), and `redis:USER` if it has logged in through the Redis protocol. Each grants what
@@ -33,9 +38,14 @@ inline constexpr std::string_view kLoginPrefix = "redis:";
 // Rights are checked at every call, so removing a line also affects connections that are
 // open. Thread-safe.
 class TagRights {
-  // The tags of each name; one that has "*" has all.
-  using Tags = std::set<std::string, std::less<>>;
-  using Table = std::map<std::string, Tags, std::less<>>;
+  // What a name's line grants.
+  struct Line {
+    std::set<std::string, std::less<>> tags{};  // with "*" all
+    std::optional<size_t> leases_max{};         // the number behind kLeaseRight
+
+    bool Grants(std::string_view tag) const;
+  };
+  using Table = std::map<std::string, Line, std::less<>>;
 
  public:
   using Names = std::vector<std::string>;
@@ -50,7 +60,17 @@ class TagRights {
     // that is not empty. If not, it is counted under `user`, or else the first of the names.
     bool Permit(const Names& names, std::string_view user, std::string_view tag);
 
+    // The same for leases. Of several names that have the right, the one that may have most leases
+    // counts, and of equal ones the first. Nullopt: none has it.
+    std::optional<LeaseClient> PermitLeases(const Names& names, std::string_view user);
+
    private:
+    void Refresh();
+    // Null: the name has no line, or may have none.
+    const Line* LineOf(std::string_view name) const;
+    const Line* LineOfCertificate(std::string_view name) const;
+    void CountRefused(const Names& names, std::string_view user);
+
     TagRights* rights_;
     uint64_t edition_ = 0;
     std::shared_ptr<const Table> table_;
@@ -71,6 +91,7 @@ class TagRights {
 
  private:
   static Result<Table> Parse(std::string_view text);
+  static Status ParseRight(const std::string& right, Line& line);
 
   void CountRefused(std::string who);
 

@@ -27,15 +27,19 @@ bool AdminGuard::Knows(std::string_view host) const {
   return IsIpAddress(name) || is("localhost") || std::any_of(hosts_.begin(), hosts_.end(), is);
 }
 
-std::string AdminGuard::WhyNot(const HttpRequest& request) const {
-  if (request.host.empty() || Knows(request.host)) return {};
-  return Cat("the admin port does not accept the host name ", Quoted(request.host),
-             "; use an IP address, or add the name to --admin_hosts");
+bool AdminGuard::Refuses(const HttpRequest& request, HttpAnswer& answer) const {
+  if (request.host.empty() || Knows(request.host)) return false;
+  answer.SetText(403, Cat("the admin port does not accept the host name ", Quoted(request.host),
+                          "; use an IP address, or add the name to --admin_hosts\n"));
+  return true;
 }
 
-std::string AdminGuard::WhyNotChange(const HttpRequest& request) const {
-  if (request.admin_word == "1") return {};
-  return "a change requires the header X-Firn-Admin: 1, which pages of other sites cannot send";
+bool AdminGuard::RefusesChange(const HttpRequest& request, HttpAnswer& answer) {
+  if (request.admin_word == "1") return false;
+  answer.SetText(
+      403,
+      "a change requires the header X-Firn-Admin: 1, which pages of other sites cannot send\n");
+  return true;
 }
 
 }  // namespace firn::front

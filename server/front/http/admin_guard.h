@@ -20,10 +20,11 @@ class AdminGuard {
   // called, without ports.
   explicit AdminGuard(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {}
 
-  // Why the request is refused; empty: it is not.
-  std::string WhyNot(const HttpRequest& request) const;
-  // The same of one that changes something.
-  std::string WhyNotChange(const HttpRequest& request) const;
+  // Answers 403 if the request's host name is neither an IP address, localhost nor one of `hosts`.
+  // Returns whether it did.
+  bool Refuses(const HttpRequest& request, HttpAnswer& answer) const;
+  // Answers 403 if the request lacks the header X-Firn-Admin. Returns whether it did.
+  static bool RefusesChange(const HttpRequest& request, HttpAnswer& answer);
 
  private:
   bool Knows(std::string_view host) const;

@@ -193,7 +193,7 @@ class AdminHandler final : public HttpHandler {
     const auto write = WriterOf(request.path);
     const bool status = request.path == "/v1/status";
     if (write == nullptr && !id && !status && request.path != "/readyz") return Outcome::kNotMine;
-    if (const std::string why = guard_.WhyNot(request); !why.empty()) return Forbid(why, answer);
+    if (guard_.Refuses(request, answer)) return Outcome::kAnswered;
     if (request.path == "/readyz") return IsReady(request, answer);
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
     if (id) return ExplainIt(request, *id, answer);
@@ -268,11 +268,9 @@ class AdminHandler final : public HttpHandler {
   }
 
   Outcome Steer(const HttpRequest& request, HttpAnswer& answer) {
-    if (const std::string why = guard_.WhyNot(request); !why.empty()) return Forbid(why, answer);
+    if (guard_.Refuses(request, answer)) return Outcome::kAnswered;
     if (request.verb != HttpVerb::kPost) return NotAllowed("POST", answer);
-    if (const std::string why = guard_.WhyNotChange(request); !why.empty()) {
-      return Forbid(why, answer);
-    }
+    if (AdminGuard::RefusesChange(request, answer)) return Outcome::kAnswered;
     const Status done = request.path == "/v1/offline" ? control_.GoOffline() : control_.GoOnline();
     if (done.ok()) {
       answer.SetText(200, "ok\n");
@@ -282,14 +280,8 @@ class AdminHandler final : public HttpHandler {
     return Outcome::kAnswered;
   }
 
-  static Outcome Forbid(const std::string& why, HttpAnswer& answer) {
-    answer.SetText(403, why + "\n");
-    return Outcome::kAnswered;
-  }
-
   static Outcome NotAllowed(std::string_view allowed, HttpAnswer& answer) {
-    answer.SetText(405, allowed);
-    answer.allow = allowed;
+    answer.SetNotAllowed(allowed);
     return Outcome::kAnswered;
   }
 
@@ -306,9 +298,7 @@ class GuardHandler final : public HttpHandler {
   explicit GuardHandler(std::vector<std::string> hosts) : guard_(std::move(hosts)) {}
 
   Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
-    const std::string why = guard_.WhyNot(request);
-    if (why.empty()) return Outcome::kNotMine;
-    answer.SetText(403, why + "\n");
+    if (!guard_.Refuses(request, answer)) return Outcome::kNotMine;
     answer.for_admins = true;
     return Outcome::kAnswered;
   }

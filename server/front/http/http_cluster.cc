@@ -24,15 +24,13 @@ class ClusterHandler final : public HttpHandler {
     const Subject subject = SubjectOf(request.path);
     if (!id && subject == nullptr) return Outcome::kNotMine;
     answer.for_admins = true;
-    if (const std::string why = guard_.WhyNot(request); !why.empty()) {
-      answer.SetText(403, why + "\n");
-    } else if (request.verb != HttpVerb::kGet) {
-      answer.SetText(405,
-                     request.path == "/v1/tags"
-                         ? Cat("GET. Tags are created and changed in the registry, with `",
-                               PrintCommand(PrintedCommand::kTags), "`; servers only read them\n")
-                         : "GET\n");
-      answer.allow = "GET";
+    if (guard_.Refuses(request, answer)) return Outcome::kAnswered;
+    if (request.verb != HttpVerb::kGet) {
+      answer.SetNotAllowed("GET");
+      if (request.path == "/v1/tags") {
+        answer.body = Cat("GET. Tags are created and changed in the registry, with `",
+                          PrintCommand(PrintedCommand::kTags), "`; servers only read them\n");
+      }
     } else if (const Status known = request.TakesOnly({}); !known.ok()) {
       AnswerBad(known, answer);
     } else if (id) {

@@ -105,9 +105,9 @@ Result<WallMs> ClockIn(const HttpRequest& request) {
   return WallMs(*ms);
 }
 
-Result<Milliseconds> AheadIn(const HttpRequest& request, Milliseconds usual) {
+Result<std::optional<Milliseconds>> AheadIn(const HttpRequest& request) {
   FIRN_ASSIGN(const auto ms, request.Number("ahead_ms"));
-  return ms ? Milliseconds(*ms) : usual;
+  return ms ? std::optional(Milliseconds(*ms)) : std::nullopt;
 }
 
 Result<LeaseCall> ReadAsk(const HttpRequest& request) {
@@ -115,7 +115,7 @@ Result<LeaseCall> ReadAsk(const HttpRequest& request) {
   FIRN_TRY(request.TakesOnly({"token", "name", "ahead_ms", "rack", "clock_ms"}));
   FIRN_ASSIGN(ask.token, TextIn(request, "token"));
   FIRN_ASSIGN(ask.name, TextIn(request, "name"));
-  FIRN_ASSIGN(ask.ahead, AheadIn(request, ask.ahead));
+  FIRN_ASSIGN(ask.ahead, AheadIn(request));
   FIRN_ASSIGN(const auto rack, request.Unsigned("rack"));
   if (rack) ask.rack = static_cast<uint32_t>(std::min<uint64_t>(*rack, UINT32_MAX));
   FIRN_ASSIGN(ask.clock, ClockIn(request));
@@ -127,7 +127,7 @@ Result<LeaseCall> ReadRenewal(const HttpRequest& request, std::string lease) {
   FIRN_TRY(request.TakesOnly({"turn", "acknowledged", "ahead_ms", "clock_ms"}));
   FIRN_ASSIGN(renewal.turn, TextIn(request, "turn"));
   FIRN_ASSIGN(renewal.acknowledged, TextIn(request, "acknowledged"));
-  FIRN_ASSIGN(renewal.ahead, AheadIn(request, renewal.ahead));
+  FIRN_ASSIGN(renewal.ahead, AheadIn(request));
   FIRN_ASSIGN(renewal.clock, ClockIn(request));
   return LeaseCall(std::move(renewal));
 }
@@ -151,9 +151,11 @@ class LeaseHandler final : public HttpHandler {
     // The list is the admin side's.
     if (!one && (!all || request.verb == HttpVerb::kGet)) return Outcome::kNotMine;
     answer.no_store = true;
-    if (all && request.verb != HttpVerb::kPost) return NotAllowed("POST", answer);
-    if (one && request.verb != HttpVerb::kPut && request.verb != HttpVerb::kDelete) {
-      return NotAllowed("PUT, DELETE", answer);
+    const bool permitted = one ? request.verb == HttpVerb::kPut || request.verb == HttpVerb::kDelete
+                               : request.verb == HttpVerb::kPost;
+    if (!permitted) {
+      answer.SetNotAllowed(one ? "PUT, DELETE" : "POST");
+      return Outcome::kAnswered;
     }
     const auto result = leases_.Ask(door, [&] { return Read(request, one); });
     if (!result) {
@@ -174,13 +176,6 @@ class LeaseHandler final : public HttpHandler {
                                        : ReadEnd(same, std::move(id));
   }
 
-  static Outcome NotAllowed(std::string_view allowed, HttpAnswer& answer) {
-    answer.SetText(405, allowed);
-    answer.body += '\n';
-    answer.allow = allowed;
-    return Outcome::kAnswered;
-  }
-
   LeaseCalls leases_;
 };
 
@@ -197,6 +192,7 @@ Json ListJson(const LeaseDesk& leases) {
               {"until_ms", one.until.ms()},
               {"bound_ms", one.bound.ms()},
               {"ending", one.ending}};
+    if (!one.client.empty()) json["client"] = one.client;
     if (!one.trouble.empty()) json["trouble"] = one.trouble;
     list.push_back(std::move(json));
   }
@@ -213,11 +209,9 @@ class LeaseListHandler final : public HttpHandler {
   Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
     if (request.path != kPath) return Outcome::kNotMine;
     answer.for_admins = answer.no_store = true;
-    if (const std::string why = guard_.WhyNot(request); !why.empty()) {
-      answer.SetText(403, why + "\n");
-    } else if (request.verb != HttpVerb::kGet) {
-      answer.SetText(405, "GET\n");
-      answer.allow = "GET";
+    if (guard_.Refuses(request, answer)) return Outcome::kAnswered;
+    if (request.verb != HttpVerb::kGet) {
+      answer.SetNotAllowed("GET");
     } else if (const Status known = request.TakesOnly({}); !known.ok()) {
       AnswerBad(known, answer);
     } else {

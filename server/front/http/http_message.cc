@@ -195,6 +195,12 @@ void HttpAnswer::SetText(int code, std::string_view text) {
   body = text;
 }
 
+void HttpAnswer::SetNotAllowed(std::string_view permitted) {
+  SetText(405, permitted);
+  body += '\n';
+  allow = permitted;
+}
+
 bool MatchesEtag(std::string_view if_none_match, std::string_view etag) {
   while (!if_none_match.empty()) {
     std::string_view tag = if_none_match.substr(0, if_none_match.find(','));

@@ -75,6 +75,8 @@ struct HttpAnswer {
   void Clear();
   // Makes it one line of text.
   void SetText(int code, std::string_view text);
+  // Refuses the request's verb. `permitted`: a literal, such as "PUT, DELETE".
+  void SetNotAllowed(std::string_view permitted);
 };
 
 // Whether one of the tags of an If-None-Match is `etag`.

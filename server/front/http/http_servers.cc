@@ -36,8 +36,7 @@ class ServersHandler final : public HttpHandler {
     if (request.verb == HttpVerb::kGet) {
       Tell(request, answer);
     } else {
-      answer.SetText(405, "GET\n");
-      answer.allow = "GET";
+      answer.SetNotAllowed("GET");
     }
     return Outcome::kAnswered;
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <future>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -106,6 +107,58 @@ TEST_F(TagRightsTest, NamesTheInvalidLineAndKeepsTheEarlierRights) {
   EXPECT_TRUE(reader_.Permit({"a"}, "", "order"));
   ASSERT_TRUE(Loaded("b order\n").ok());
   EXPECT_FALSE(reader_.Permit({"a"}, "", "order")) << "its line was removed";
+}
+
+TEST_F(TagRightsTest, SaysHowManyLeasesAClientMayHave) {
+  using Names = TagRights::Names;
+  ASSERT_TRUE(Loaded("all *\n"
+                     "some order,@lease:20\n"
+                     "few *, @lease:3\n"
+                     "none *,@lease:0\n"
+                     "any @lease\n"
+                     "tags order\n"
+                     "redis:alice @lease:7\n")
+                  .ok());
+  struct Row {
+    Names names;
+    std::string user, name;
+    std::optional<size_t> most;
+  };
+  const Row rows[] = {{{"all"}, "", "all", {}},
+                      {{"some"}, "", "some", 20},
+                      {{"few"}, "", "few", 3},
+                      {{"none"}, "", "none", 0},
+                      {{"any"}, "", "any", {}},
+                      {{"tags", "few", "some", "none"}, "", "some", 20},
+                      {{"some", "any", "all"}, "", "any", {}},
+                      {{}, "redis:alice", "redis:alice", 7},
+                      {{"few"}, "redis:alice", "redis:alice", 7},
+                      {{"some"}, "redis:alice", "some", 20}};
+  for (const Row& row : rows) {
+    const std::optional<LeaseClient> client = reader_.PermitLeases(row.names, row.user);
+    ASSERT_TRUE(client) << row.name;
+    EXPECT_EQ(client->name, row.name);
+    EXPECT_EQ(client->leases_max, row.most) << row.name;
+  }
+  EXPECT_TRUE(rights_.refused().empty());
+  EXPECT_FALSE(reader_.PermitLeases({"tags"}, ""));
+  EXPECT_FALSE(reader_.PermitLeases({"redis:alice"}, "")) << "no certificate is a login";
+  EXPECT_FALSE(reader_.PermitLeases({}, ""));
+  EXPECT_EQ(rights_.refused().at("tags"), 1u);
+  EXPECT_TRUE(reader_.Permit({"few"}, "", "order"));
+  EXPECT_FALSE(reader_.Permit({"some"}, "", "@lease:20"))
+      << "the number is no part of a tag's name";
+}
+
+TEST_F(TagRightsTest, RefusesALeaseRightWithoutAProperNumber) {
+  for (const std::string wrong :
+       {"@lease:", "@lease:x", "@lease:-1", "@lease:007", "@lease:100001", "@lease:1,@lease:2"}) {
+    const Status status = Loaded("a order," + wrong + "\n");
+    EXPECT_EQ(status.code(), Code::kInvalid) << wrong;
+    EXPECT_NE(status.message().find("line 1: "), std::string::npos) << status;
+    EXPECT_NE(status.message().find("@lease"), std::string::npos) << status;
+  }
+  EXPECT_TRUE(Loaded("a @leases,@lease-x\n").ok()) << "these are tags";
 }
 
 TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {

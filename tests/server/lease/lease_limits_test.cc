@@ -1,3 +1,4 @@
+#include "common/base/cat.h"
 #include "registry/operate/restore.h"
 #include "tests/server/lease/lease_rig.h"
 
@@ -131,6 +132,9 @@ TEST_F(LeaseTest, ALeaseWhoseClusterHasChangedSaysThatItEnds) {
   EXPECT_FALSE(Renewed(*server, lease.lease, 1, 0).ending);
   Write1(kMetaPath, FormatMeta(Meta()));
   Run(Milliseconds(60'000), *server);
+  ASSERT_FALSE(server->alarms().empty());
+  EXPECT_EQ(server->alarms().at(0),
+            Cat("lease ", lease.number, " (program): the cluster was restored or changed"));
   const auto renewed = server->Renew(lease.lease, 2, 1);
   Run(Milliseconds(50), *server);
   ASSERT_TRUE(renewed->reply);
@@ -184,7 +188,7 @@ TEST_F(LeaseTest, GrantsABurstAndThenTwoASecond) {
 }
 
 TEST_F(LeaseTest, GrantsAtMostLeasesMax) {
-  LeaseOptions options = LeasesOf("s");
+  LeaseTableOptions options = LeasesOf("s");
   options.leases_max = 2;
   auto server = StartServer(options);
   Run(Milliseconds(10), *server);
@@ -193,10 +197,51 @@ TEST_F(LeaseTest, GrantsAtMostLeasesMax) {
   EXPECT_EQ(server->Ask(3)->verdict(), LeaseVerdict::kLater);
 }
 
+TEST_F(LeaseTest, GrantsEachClientAsManyAsItMayHave) {
+  auto server = StartServer();
+  const auto ask = [&](uint64_t token, const std::string& client, std::optional<size_t> most) {
+    const auto replied = server->Call(LeaseAsk{
+        TokenOf(token), "program", Milliseconds(60'000), {}, clock_.Wall(), {client, most}});
+    Run(kAMoment, *server);
+    return replied;
+  };
+  const LeaseTerms first = ask(1, "shop", 2)->terms();
+  EXPECT_EQ(ask(2, "shop", 2)->verdict(), LeaseVerdict::kGranted);
+  const auto refused = ask(3, "shop", 2);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLimit);
+  EXPECT_GE(refused->reply->retry_after, Milliseconds(500));
+  EXPECT_NE(refused->reply->message.find("shop has 2 leases"), std::string::npos);
+  EXPECT_NE(refused->reply->message.find("@lease:2"), std::string::npos);
+  EXPECT_EQ(server->table().counts().refused[static_cast<size_t>(LeaseVerdict::kLimit)], 1u);
+  EXPECT_EQ(server->table().List().at(0).client, "shop");
+  // Its own token and renewals are not affected, by a lower number either; nor are others.
+  EXPECT_EQ(ask(1, "shop", 0)->terms().lease, first.lease);
+  Renewed(*server, first.lease, 1, 0);
+  EXPECT_EQ(ask(4, "shop", {})->verdict(), LeaseVerdict::kGranted);
+  EXPECT_EQ(ask(5, "etl", 1)->verdict(), LeaseVerdict::kGranted);
+  EXPECT_EQ(ask(6, "none", 0)->verdict(), LeaseVerdict::kLimit);
+}
+
+// Otherwise a client that gives leases back unused would hold more machine ids than it may have.
+TEST_F(LeaseTest, CountsAClientsEndedLeasesUntilTheirMachineIdsAreFree) {
+  auto server = StartServer();
+  const auto ask = [&](uint64_t token) {
+    const auto replied = server->Call(
+        LeaseAsk{TokenOf(token), "program", Milliseconds(60'000), {}, clock_.Wall(), {"shop", 1}});
+    Run(kAMoment, *server);
+    return replied;
+  };
+  server->End(ask(1)->terms().lease, 0);
+  Run(Milliseconds(2'000), *server);
+  EXPECT_EQ(ask(2)->verdict(), LeaseVerdict::kLimit);
+  Run(Milliseconds(20'000), *server);
+  EXPECT_EQ(ask(3)->verdict(), LeaseVerdict::kGranted);
+}
+
 // A lease that was given back without a use has its machine id until its end, and counts until
 // then.
 TEST_F(LeaseTest, CountsAndShowsEndedLeasesUntilTheirMachineIdsAreFree) {
-  LeaseOptions options = LeasesOf("s");
+  LeaseTableOptions options = LeasesOf("s");
   options.leases_max = 1;
   auto server = StartServer(options);
   Run(Milliseconds(10), *server);
@@ -241,7 +286,7 @@ TEST_F(LeaseTest, ClaimsNothingWhileTheDiskCannotBeWritten) {
 }
 
 TEST_F(LeaseTest, GrantsNoneWithoutLeasesMaxOrWithLongTicks) {
-  LeaseOptions options = LeasesOf("s");
+  LeaseTableOptions options = LeasesOf("s");
   options.leases_max = 0;
   auto server = StartServer(options);
   Run(Milliseconds(10), *server);
@@ -251,6 +296,17 @@ TEST_F(LeaseTest, GrantsNoneWithoutLeasesMaxOrWithLongTicks) {
   auto slow = StartServer(options);
   Run(Milliseconds(10), *slow);
   EXPECT_EQ(slow->Ask(1, Milliseconds(60'000))->verdict(), LeaseVerdict::kRefused);
+}
+
+TEST_F(LeaseTest, GrantsNoneWithAWindowBelowTwoTicksAndASecond) {
+  LeaseTableOptions options = LeasesOf("s");
+  options.claim.window = Milliseconds(1'001);
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  const auto refused = server->Ask(1);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kRefused);
+  EXPECT_NE(refused->reply->message.find("--claim_window_ms is 1001"), std::string::npos)
+      << refused->reply->message;
 }
 
 TEST_F(LeaseTest, GrantsNoneWhileTheServerHasNoMachineId) {

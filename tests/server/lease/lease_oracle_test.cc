@@ -76,7 +76,7 @@ class LeaseOracleTest : public LeaseTest {
   bool Chance(uint64_t thousandths) { return Below(1'000) < thousandths; }
 
   void StartGranter(size_t i) {
-    LeaseOptions options = LeasesOf("s" + std::to_string(i));
+    LeaseTableOptions options = LeasesOf("s" + std::to_string(i));
     options.claim.window = kWindow;
     options.leases_max = 4;
     granters_[i].disk.stalled = granters_[i].disk.fails = false;

@@ -36,13 +36,27 @@ TEST(LeaseTurnsTest, DistinguishesSuccessorRepetitionAndCopy) {
   using Kind = LeaseTurns::Kind;
   LeaseTurns turns;
   EXPECT_EQ(turns.Judge("a", ""), Kind::kNext);
-  turns.Accept("a");
+  turns.Accept("a", WallMs(1));
   EXPECT_EQ(turns.Judge("a", ""), Kind::kRepeated);
   EXPECT_EQ(turns.Judge("b", ""), Kind::kCopied);
   EXPECT_EQ(turns.Judge("b", "a"), Kind::kNext);
-  turns.Accept("b");
+  turns.Accept("b", WallMs(2));
   EXPECT_EQ(turns.Judge("a", ""), Kind::kOutdated);
   EXPECT_EQ(turns.Judge("c", "a"), Kind::kCopied);
+}
+
+TEST(LeaseTurnsTest, RemembersAnEarlierTurnUntilTheClockOfItsSuccessorIsRefused) {
+  using Kind = LeaseTurns::Kind;
+  LeaseTurns turns;
+  turns.Accept("a", WallMs(1'000));
+  turns.Accept("b", WallMs(2'000));
+  turns.Accept("c", WallMs(1'500));  // the program's clock was set back
+  turns.Forget(WallMs(2'000));
+  EXPECT_EQ(turns.Judge("a", ""), Kind::kOutdated);
+  EXPECT_EQ(turns.Judge("b", "a"), Kind::kOutdated);
+  turns.Forget(WallMs(2'001));
+  EXPECT_EQ(turns.remembered(), 0u);
+  EXPECT_EQ(turns.Judge("c", "b"), Kind::kRepeated);
 }
 
 // Completes each write at once.

@@ -65,8 +65,8 @@ struct Replied {
 // A server that grants leases, in virtual time. Destroying it is kill -9.
 class LeaseServer {
  public:
-  LeaseServer(MemoryTree& tree, const VirtualClock& clock, LeaseDisk& disk, LeaseOptions options,
-              uint64_t seed)
+  LeaseServer(MemoryTree& tree, const VirtualClock& clock, LeaseDisk& disk,
+              LeaseTableOptions options, uint64_t seed)
       : clock_(clock), entropy_(seed), memory_(disk) {
     auto inner = std::make_unique<MemoryCoordinator>(tree);
     inner_ = inner.get();
@@ -131,15 +131,15 @@ class LeaseTest : public ClaimKeeperTest {
  protected:
   void SetUp() override { MakeClusterWith(8); }
 
-  LeaseOptions LeasesOf(const std::string& name) {
-    LeaseOptions options;
+  LeaseTableOptions LeasesOf(const std::string& name) {
+    LeaseTableOptions options;
     options.claim = Options(name);
     options.split = *RackSplit::Make(options.claim.layout, 0);
     options.address = name + ":7609";
     options.leases_max = 100;
     return options;
   }
-  std::unique_ptr<LeaseServer> StartServer(LeaseOptions options) {
+  std::unique_ptr<LeaseServer> StartServer(LeaseTableOptions options) {
     return std::make_unique<LeaseServer>(tree_, clock_, lease_disk_, std::move(options), ++seed_);
   }
   std::unique_ptr<LeaseServer> StartServer() {

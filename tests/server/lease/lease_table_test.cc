@@ -101,10 +101,53 @@ TEST_F(LeaseTest, TheBoundFollowsTheIdClockAndNotThePromise) {
   EXPECT_LE(RecordOf(lease.worker).bound, clock_.Wall() + Milliseconds(600'000));
 }
 
-TEST_F(LeaseTest, RefusesALengthBeyondTheWindowOrBelowASecond) {
+TEST_F(LeaseTest, RefusesALengthBelowTwoTicksAndASecond) {
   auto server = StartServer();
-  EXPECT_EQ(server->Ask(1, Milliseconds(600'001))->verdict(), LeaseVerdict::kBadRequest);
   EXPECT_EQ(server->Ask(1, Milliseconds(1'001))->verdict(), LeaseVerdict::kBadRequest);
+}
+
+// Otherwise a program that names no length would get no lease there.
+TEST_F(LeaseTest, TheUsualLengthIsAtMostTheWindow) {
+  LeaseTableOptions options = LeasesOf("s");
+  options.claim.window = Milliseconds(30'000);
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  const auto replied = server->Call(LeaseAsk{TokenOf(1), "program", {}, {}, clock_.Wall()});
+  Run(Milliseconds(5'000), *server);
+  const auto renewed =
+      server->Call(LeaseRenewal{replied->terms().lease, TokenOf(1), {}, {}, clock_.Wall()});
+  Run(Milliseconds(50), *server);
+  const Tick now = Layout::Firn().TickAt(clock_.Wall());
+  EXPECT_GT(renewed->terms().until, now + 28'000);
+  EXPECT_LE(renewed->terms().until, now + 30'000);
+}
+
+// The generators of the clients always name a length, 60 s unless the program says another.
+TEST_F(LeaseTest, GivesTheWindowIfMoreIsRequested) {
+  LeaseTableOptions options = LeasesOf("s");
+  options.claim.window = Milliseconds(5'000);
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  LeaseTerms lease = Grant(*server, 1);
+  for (uint64_t turn = 1; turn <= 20; ++turn) {
+    Run(lease.renew_in, *server);
+    lease = Renewed(*server, lease.lease, turn, turn - 1);
+    const Tick now = Layout::Firn().TickAt(clock_.Wall());
+    EXPECT_GT(lease.until, now + 3'000);
+    EXPECT_LE(lease.until, now + 5'000);
+    EXPECT_LE(lease.renew_in, Milliseconds(5'000) / 3);
+  }
+}
+
+TEST_F(LeaseTest, TheUsualLengthIsAMinute) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Run(Milliseconds(8'000), *server);
+  const auto renewed = server->Call(LeaseRenewal{lease.lease, TokenOf(1), {}, {}, clock_.Wall()});
+  Run(Milliseconds(50), *server);
+  const Tick now = Layout::Firn().TickAt(clock_.Wall());
+  EXPECT_GT(renewed->terms().until, now + 59'000);
+  EXPECT_LE(renewed->terms().until, now + 60'000);
 }
 
 // --- rule 3: the program's clock -----------------------------------------------------------------
@@ -196,6 +239,46 @@ TEST_F(LeaseTest, ALateRepetitionOfAnEarlierTurnEndsNothing) {
   Renewed(*server, lease.lease, 3, 2);
 }
 
+// However many turns have followed: either the turn is remembered, or the request's clock is
+// refused.
+TEST_F(LeaseTest, ALateRepetitionOfAMuchEarlierTurnEndsNothing) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  std::vector<LeaseRenewal> sent;
+  for (uint64_t turn = 1; turn <= 60; ++turn) {
+    sent.push_back({lease.lease, TokenOf(turn), turn == 1 ? std::string() : TokenOf(turn - 1),
+                    Milliseconds(60'000), clock_.Wall()});
+    const auto renewed = server->Call(sent.back());
+    Run(Milliseconds(500), *server);
+    EXPECT_EQ(renewed->verdict(), LeaseVerdict::kGranted) << turn;
+    for (const LeaseRenewal& late : sent) {
+      if (late.turn == TokenOf(turn)) continue;
+      const LeaseVerdict verdict = server->Call(late)->verdict();
+      const bool clock_is_refused = late.clock + Milliseconds(10'000) < clock_.Wall();
+      ASSERT_EQ(verdict, clock_is_refused ? LeaseVerdict::kBadRequest : LeaseVerdict::kOutdated);
+    }
+  }
+  Renewed(*server, lease.lease, 61, 60);
+  EXPECT_EQ(server->table().counts().copies, 0u);
+}
+
+// So the turns that a server remembers are limited.
+TEST_F(LeaseTest, RefusesAProgramThatRenewsWithoutAPause) {
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  Run(Milliseconds(5'000), *server);
+  Renewed(*server, lease.lease, 1, 0);
+  uint64_t turn = 1;
+  while (turn < 1'000 &&
+         server->Renew(lease.lease, turn + 1, turn)->verdict() == LeaseVerdict::kGranted) {
+    ++turn;
+  }
+  EXPECT_GE(turn, 200u);
+  EXPECT_LT(turn, 210u);
+  Run(Milliseconds(25'000), *server);
+  Renewed(*server, lease.lease, turn + 1, turn);  // the same turn
+}
+
 TEST_F(LeaseTest, RevokesALeaseThatTwoCopiesRenew) {
   auto server = StartServer();
   const LeaseTerms lease = Grant(*server, 1);
@@ -219,6 +302,8 @@ TEST_F(LeaseTest, AnExpiredLeaseLeavesTheTableAlthoughItsSlotCannotBeReleased) {
   Run(Milliseconds(11'000), *server);
   EXPECT_EQ(server->Renew(lease.lease, 1, 0)->verdict(), LeaseVerdict::kUnknown);
   EXPECT_FALSE(RecordOf(lease.worker).nonce.zero());
+  const std::string shown = server->table().List().at(0).trouble;
+  EXPECT_NE(shown.find("once the registry has recorded its end"), std::string::npos) << shown;
 }
 
 TEST_F(LeaseTest, WritesAZeroNonceOnlyCloseToTheBound) {
@@ -232,6 +317,44 @@ TEST_F(LeaseTest, WritesAZeroNonceOnlyCloseToTheBound) {
   ASSERT_TRUE(RecordOf(lease.worker).nonce.zero());
   EXPECT_EQ(RecordOf(lease.worker).bound, StartOf(renewed.until));
   EXPECT_GE(server->Time().id_time, StartOf(renewed.until) - Milliseconds(1'000));
+}
+
+// --- what operators see -------------------------------------------------------------------------
+
+TEST_F(LeaseTest, CountsWhatWasAnsweredAndEachRepetitionOnce) {
+  auto server = StartServer();
+  lease_disk_.stalled = true;
+  server->Ask(1);
+  Run(kAMoment, *server);
+  EXPECT_EQ(server->table().counts().granted, 0u) << "the bound is not on the disk";
+  lease_disk_.stalled = false;
+  Run(Milliseconds(50), *server);
+  const LeaseTerms lease = Grant(*server, 1);
+  EXPECT_EQ(server->table().counts().granted, 1u);
+  Run(Milliseconds(5'000), *server);
+  lease_disk_.fails = true;
+  const auto refused = server->Renew(lease.lease, 1, 0);
+  Run(Milliseconds(2'000), *server);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
+  EXPECT_EQ(server->table().counts().renewed, 0u);
+  lease_disk_.fails = false;
+  Run(Milliseconds(1'000), *server);
+  Renewed(*server, lease.lease, 1, 0);
+  Renewed(*server, lease.lease, 1, 0);
+  EXPECT_EQ(server->table().counts().renewed, 1u);
+  EXPECT_EQ(server->table().counts().granted, 1u);
+}
+
+TEST_F(LeaseTest, NumbersOfALaterProcessAreHigher) {
+  auto server = StartServer();
+  uint64_t highest = 0;
+  for (uint64_t token = 1; token <= 3; ++token) {
+    const uint64_t number = Grant(*server, token).number;
+    EXPECT_GT(number, highest);
+    highest = number;
+  }
+  server = StartServer();
+  EXPECT_GT(Grant(*server, 4).number, highest);
 }
 
 TEST_F(LeaseTest, AStopLeavesTheRecordsOfLivingLeases) {

@@ -71,7 +71,10 @@ class IssuingNodeTest : public testing::Test {
   std::unique_ptr<IssuingNode> Make(const Clock& clock, const IssuingNodeOptions& options,
                                     std::unique_ptr<StateFolder> folder) {
     auto node = std::make_unique<IssuingNode>(
-        options, clock, entropy_, std::make_unique<MemoryCoordinator>(tree_), std::move(folder));
+        options,
+        IssuingNodeParts{.coordinator = std::make_unique<MemoryCoordinator>(tree_),
+                         .folder = std::move(folder)},
+        clock, entropy_);
     EXPECT_TRUE(node->Start().ok());
     return node;
   }
@@ -203,12 +206,33 @@ TEST_F(IssuingNodeTest, ARegistryLostBeforeConstructionIsNotConnected) {
   ASSERT_NE(link.session(), 0) << "the session outlives the connection";
   IssuingNodeOptions options = Options();
   options.session = before.connected_in();
-  const auto node = std::make_unique<IssuingNode>(options, SystemClock(), entropy_,
-                                                  std::move(coordinator), *OpenFolder());
+  const auto node = std::make_unique<IssuingNode>(
+      options, IssuingNodeParts{.coordinator = std::move(coordinator), .folder = *OpenFolder()},
+      SystemClock(), entropy_);
   ASSERT_TRUE(node->Start().ok());
   const bool told = Eventually(kPatience, [&] { return !node->status().claim.reason.empty(); });
   EXPECT_TRUE(told);
   EXPECT_FALSE(node->status().claim.connected) << node->status().claim.reason;
+}
+
+TEST_F(IssuingNodeTest, TheStartReportsTheSessionThatJoiningHasUsedUp) {
+  auto coordinator = std::make_unique<MemoryCoordinator>(tree_);
+  BlockingCoordinator before(*coordinator, SystemClock());
+  ASSERT_TRUE(before.Connect(kPatience).ok());
+  ASSERT_TRUE(before.Sync("/").ok());
+  IssuingNodeOptions options = Options();
+  options.session = before.connected_in();
+  ASSERT_NE(options.session, 0);
+  IssuingNode node(options, {.coordinator = std::move(coordinator), .folder = *OpenFolder()},
+                   SystemClock(), entropy_);
+  std::vector<int64_t> sessions;
+  ASSERT_TRUE(
+      node.Start({.session = [&sessions](
+                                 const SessionEvent& event) { sessions.push_back(event.session); }})
+          .ok());
+  node.Stop();
+  ASSERT_FALSE(sessions.empty());
+  EXPECT_EQ(sessions.front(), options.session);
 }
 
 TEST_F(IssuingNodeTest, RefusesASecondProcessOnItsFolder) {

@@ -41,9 +41,11 @@ class SegmentTagsRig : public testing::Test {
     auto folder =
         PosixStateFolder::Open({.folder = folder_.path(), .stem = name, .grant_dir = ram_.path()});
     EXPECT_TRUE(folder.ok()) << folder.status();
-    return std::make_unique<IssuingNode>(options, SystemClock(), SystemEntropy(),
-                                         std::make_unique<MemoryCoordinator>(tree_),
-                                         *std::move(folder));
+    return std::make_unique<IssuingNode>(
+        options,
+        IssuingNodeParts{.coordinator = std::make_unique<MemoryCoordinator>(tree_),
+                         .folder = *std::move(folder)},
+        SystemClock(), SystemEntropy());
   }
   std::unique_ptr<IssuingNode> Start(int port = 7609) {
     auto node = Make(port);

@@ -99,6 +99,33 @@ TEST_F(StateFilesTest, LostLastWritesOfAStateFolderRepeatNoId) {
   EXPECT_NE(server.log().find("inherited: "), std::string::npos) << server.log();
 }
 
+TEST_F(StateFilesTest, AServerWithADamagedFileOfLeasesClaimsNothingUntilItIsDeleted) {
+  RunningServer server(dir_ / "state", {"--registry=" + LeadingCluster()});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  const int64_t last = IdFrom(server);
+  ASSERT_TRUE(server.KeepsItsHint());
+  server.Kill();
+  std::vector<fs::path> damaged;
+  for (const auto& [path, text] : FilesIn(dir_ / "state")) {
+    if (fs::path(path).extension() != ".properties") continue;
+    damaged.push_back(fs::path(path).replace_extension(".leases"));
+    std::ofstream(damaged.back()) << "firn-leases 1 ";
+  }
+  ASSERT_FALSE(damaged.empty());
+  server.StartAgain();
+  const std::string why = "cannot read the bounds of earlier leases: " + damaged.front().string();
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    return server.Admin("/v1/status").body.find(why) != std::string::npos;
+  })) << server.log();
+  EXPECT_EQ(server.Get("/genid").status, 503);
+  EXPECT_NE(server.log().find("delete the file and restart the server"), std::string::npos);
+  server.Kill();
+  for (const fs::path& path : damaged) fs::remove(path);
+  server.StartAgain();
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  EXPECT_GT(IdFrom(server), last);
+}
+
 TEST_F(StateFilesTest, WithoutATmpfsAKilledServerClaimsAgainAndReportsIt) {
   const TempDir disk(kDiskDir);
   RunningServer server(dir_ / "state",

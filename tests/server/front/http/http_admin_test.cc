@@ -308,7 +308,10 @@ TEST_F(HttpAdminTest, CountsLatenciesFromTheSmallestOn) {
 }
 
 TEST_F(HttpAdminTest, GoesOfflineAndOnlineByPostOnly) {
-  EXPECT_EQ(Ask("/v1/offline").status, 405);
+  const auto refused = Ask("/v1/offline");
+  EXPECT_EQ(refused.status, 405);
+  EXPECT_EQ(refused.allow, "POST");
+  EXPECT_EQ(refused.body, "POST\n");
   EXPECT_EQ(Ask("/metrics", HttpVerb::kPost).status, 405);
   EXPECT_EQ(control_.done, "");
   EXPECT_EQ(Ask("/v1/offline", HttpVerb::kPost).status, 200);

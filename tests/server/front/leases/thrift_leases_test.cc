@@ -103,7 +103,8 @@ TEST_P(ThriftLeasesTest, RefusesInvalidRequestsBeforeTheDesk) {
   expect_bad(with([](auto& ask) { ask.name.clear(); }), "name is missing");
   expect_bad(with([](auto& ask) { ask.token.assign(33, 'a'); }), "token is longer than 32 bytes");
   expect_bad(with([](auto& ask) { ask.name.assign(65, 'a'); }), "name is longer than 64 bytes");
-  expect_bad(with([](auto& ask) { ask.__set_rack(-1); }), "there is no such rack");
+  expect_bad(with([](auto& ask) { ask.__set_rack(-1); }),
+             "there is no such rack; omit it for the server's own");
   expect_bad(with([](auto& ask) { ask.__set_ahead_ms(-1); }), "ahead_ms is negative");
   expect_bad(with([](auto& ask) { ask.__set_ahead_ms(INT32_MAX); }), "ahead_ms is more than a day");
   for (const int64_t clock : {INT64_MIN, INT64_MAX}) {
@@ -155,7 +156,7 @@ TEST_P(ThriftLeasesTest, RefusesInvalidRenewalsAndReleasesBeforeTheDesk) {
 
 TEST_P(ThriftLeasesTest, RequiresTheRightToLease) {
   const TempDir dir;
-  std::ofstream(dir / "rights") << "shop.example order\nlessee.example @lease\n";
+  std::ofstream(dir / "rights") << "shop.example order\nlessee.example @lease:20\n";
   TagRights rights(dir / "rights");
   ASSERT_TRUE(rights.Load().ok());
   Backend backend = issuing_.backend;
@@ -172,7 +173,10 @@ TEST_P(ThriftLeasesTest, RequiresTheRightToLease) {
   EXPECT_TRUE(leases_.calls.empty());
   door_.names = {"lessee.example"};
   EXPECT_EQ(Serve(Lease()).kind, Kind::kServed);
-  EXPECT_EQ(leases_.calls.size(), 1u);
+  ASSERT_EQ(leases_.calls.size(), 1u);
+  const LeaseClient client = std::get<LeaseAsk>(leases_.calls.at(0)).client;
+  EXPECT_EQ(client.name, "lessee.example");
+  EXPECT_EQ(client.leases_max, 20u);
 }
 
 TEST_P(ThriftLeasesTest, AServerWithoutLeasesSaysSo) {

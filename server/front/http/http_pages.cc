@@ -31,11 +31,9 @@ class ConsoleHandler final : public HttpHandler {
     if (file == nullptr && !history) return Outcome::kNotMine;
     answer.for_admins = true;
     answer.no_store = true;
-    if (const std::string why = guard_.WhyNot(request); !why.empty()) {
-      answer.SetText(403, why + "\n");
-    } else if (request.verb != HttpVerb::kGet) {
-      answer.SetText(405, "GET\n");
-      answer.allow = "GET";
+    if (guard_.Refuses(request, answer)) return Outcome::kAnswered;
+    if (request.verb != HttpVerb::kGet) {
+      answer.SetNotAllowed("GET");
     } else if (file != nullptr) {
       answer.content_type = file->content_type;
       answer.body = file->content;
@@ -53,11 +51,29 @@ class ConsoleHandler final : public HttpHandler {
   const AdminGuard guard_;
 };
 
+class OpenApiHandler final : public HttpHandler {
+ public:
+  Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
+    if (request.path != "/v1/openapi.json") return Outcome::kNotMine;
+    if (request.verb != HttpVerb::kGet) {
+      answer.SetNotAllowed("GET");
+    } else if (const Status known = request.TakesOnly({}); !known.ok()) {
+      AnswerBad(known, answer);
+    } else {
+      answer.content_type = HttpAnswer::kJson;
+      answer.body = OpenApiDocument();
+    }
+    return Outcome::kAnswered;
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<HttpHandler> MakeConsoleHandler(std::function<std::string()> history,
                                                 std::vector<std::string> hosts) {
   return std::make_unique<ConsoleHandler>(std::move(history), std::move(hosts));
 }
+
+std::unique_ptr<HttpHandler> MakeOpenApiHandler() { return std::make_unique<OpenApiHandler>(); }
 
 }  // namespace firn::front
