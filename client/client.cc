@@ -172,10 +172,7 @@ std::future<Result<int64_t>> Client::GetIdLater(std::string_view tag, const Call
 
 Result<std::unique_ptr<LocalGenerator>> Client::OpenGenerator(LeaseOptions options,
                                                               Milliseconds patience) const {
-  if (options.name.size() > LeaseOptions::kNameMax) {
-    return Invalid(Cat("the name of a lease has ", options.name.size(), " bytes, more than ",
-                       LeaseOptions::kNameMax));
-  }
+  FIRN_TRY(CheckLeaseOptions(options));
   auto sender = std::make_shared<client::LeaseSender>(impl_->options());
   FIRN_TRY(sender->status());
   auto generator = std::make_unique<LocalGenerator>(std::move(options), std::move(sender));

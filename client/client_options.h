@@ -64,6 +64,7 @@ struct ClientOptions {
   std::optional<Milliseconds> hedge_after{};
 
   // Maximum connections to each server for all blocking calls, and as many for asynchronous ones.
+  // Blocking calls for one tag that start together share one.
   int connections = 2;
 
   // Prefetches ids, so that GetId answers from memory. Empty: no prefetching.

@@ -42,13 +42,14 @@ Status CheckOptions(const ClientOptions& options) {
   return std::move(faults).ToStatus();
 }
 
-Caller::Options CallerOptions(const ClientOptions& options, bool upkeep) {
+Caller::Options CallerOptions(const ClientOptions& options, bool blocking) {
   return {.limits = {.on_failure = options.on_failure,
                      .attempts_max = options.attempts_max,
                      .attempt_limit = options.attempt_limit,
                      .hedge_after = options.hedge_after},
           .connections = static_cast<size_t>(std::max(options.connections, 1)),
-          .upkeep = upkeep};
+          .gather = blocking,
+          .upkeep = blocking};
 }
 
 // Returns whether a newer list may help.
@@ -74,17 +75,16 @@ Engine::Engine(const ClientOptions& options)
       clock_(SystemClock()),
       status_(CheckOptions(options)),
       tls_(options.tls.value_or(TlsOptions())),
-      fleet_(Overheard(options), clock_, SystemEntropy().Next()) {
+      fleet_(Overheard(options), clock_, SystemEntropy().Next(), [this] {
+        blocking_->OnNews();
+        async_->OnNews();
+      }) {
   try {
-    blocking_.emplace(fleet_, tls_, CallerOptions(options, /*upkeep=*/true), clock_, fds_);
-    async_.emplace(fleet_, tls_, CallerOptions(options, /*upkeep=*/false), clock_, fds_);
+    blocking_.emplace(fleet_, tls_, CallerOptions(options, /*blocking=*/true), clock_, fds_);
+    async_.emplace(fleet_, tls_, CallerOptions(options, /*blocking=*/false), clock_, fds_);
   } catch (const std::exception& error) {
     status_ = Unavailable(Cat("the client cannot begin: ", error.what()));
   }
-  fleet_.OnNews([this] {
-    blocking_->OnNews();
-    async_->OnNews();
-  });
   if (status_.ok() && options.tls) status_ = tls_.Load().WithContext("tls");
   if (!status_.ok()) return;
   auto source = OpenSource(options);
@@ -129,7 +129,7 @@ void Engine::AskForServers(int64_t known_version, std::function<void(Result<Told
                    });
 }
 
-Engine::~Engine() {
+void Engine::Stop() {
   if (source_ != nullptr) source_->Stop();
   if (async_) async_->Stop();  // first: its callbacks may make blocking calls
   if (blocking_) blocking_->Stop();

@@ -27,9 +27,13 @@ class Engine final : public RangeFetcher {
  public:
   // Starts the threads and the source. status() reports invalid options.
   explicit Engine(const ClientOptions& options);
-  ~Engine();
+  ~Engine() { Stop(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  // Ends calls with kUnavailable, their callbacks, and the threads. Later calls are dropped. Not on
+  // a thread of this engine.
+  void Stop();
 
   bool InChild() const { return sentinel_.InChild(); }
 

@@ -1,9 +1,15 @@
 #include "client/lease_sender.h"
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "client/engine.h"
+#include "client/wire/ask.h"
 #include "client/wire/lease_values.h"
 #include "common/base/cat.h"
 #include "common/id/layout.h"
@@ -64,13 +70,26 @@ std::optional<std::string> FaultOf(const LeaseTerms& terms, const Layout& layout
   return std::nullopt;
 }
 
+// Returns the end of the interval, unless these terms overflow.
+std::optional<WallMs> EndOf(const LeaseTerms& terms) {
+  int64_t since_epoch = 0, end = 0;
+  if (__builtin_mul_overflow(terms.until.count(), int64_t{terms.tick_ms}, &since_epoch) ||
+      __builtin_add_overflow(terms.epoch.ms(), since_epoch, &end)) {
+    return std::nullopt;
+  }
+  return WallMs(end);
+}
+
 LeaseOutcome Refused(Status status) {
   return {.kind = Kind::kRefused, .status = std::move(status)};
 }
 
-}  // namespace
+LeaseOutcome NoAnswer(std::string why) {
+  return {.kind = Kind::kNoAnswer, .status = Unavailable(std::move(why))};
+}
 
-struct LeaseSender::Exchange {
+// A lessee's request, and what was learnt while it is in progress.
+struct Exchange {
   Exchange(uint64_t its_number, LeaseRequest its_request,
            std::shared_ptr<LeaseOutcomes> its_outcomes)
       : number(its_number), request(std::move(its_request)), outcomes(std::move(its_outcomes)) {}
@@ -81,7 +100,7 @@ struct LeaseSender::Exchange {
   std::string server{};                // that alone is asked; empty: any
   std::vector<std::string> last{};     // servers that are asked last
   std::vector<std::string> without{};  // of them, those that have answered that they grant none
-  bool followed = false;               // the server was named by another one
+  int hops = 0;                        // servers that were named by another one
   CallReport report{};
 
   bool is_grant() const { return request.kind == LeaseRequest::Kind::kGrant; }
@@ -97,10 +116,61 @@ struct LeaseSender::Exchange {
   }
 };
 
-LeaseSender::LeaseSender(ClientOptions options) : engine_(ForLeases(std::move(options))) {}
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+}  // namespace
+
+// The connections, and what requests share.
+class LeaseSender::Core final : public std::enable_shared_from_this<Core> {
+ public:
+  explicit Core(ClientOptions options) : engine_(ForLeases(std::move(options))) {}
+
+  const Status& status() const { return engine_.status(); }
+  void Send(uint64_t number, const LeaseRequest& request, std::shared_ptr<LeaseOutcomes> outcomes);
+  // Ends the requests in progress: none of them owns this afterwards.
+  void Stop() { engine_.Stop(); }
+
+ private:
+  void Start(const ExchangePtr& exchange);
+  void OnEnd(const ExchangePtr& exchange, const Status& status, const Reply& reply);
+  void OnRefusal(const ExchangePtr& exchange, const LeaseRefusal& refusal);
+  void Follow(const ExchangePtr& exchange, const std::string& server);
+  bool HasAnotherServer(Exchange& exchange) const;
+  LeaseOutcome FailureOf(const Exchange& exchange, const Status& status);
+  void RememberLost(const std::string& token, const CallReport& report);
+  LeaseOutcome TermsOf(const Exchange& exchange, const LeaseTerms& terms) const;
+  void End(const Exchange& exchange, LeaseOutcome outcome);
+  bool Lists(const std::string& address) const;
+  std::string LayoutText() const { return engine_.View().cluster.layout; }
+
+  // Rule 2: a grant without an answer, and the server that may have granted it.
+  struct Lost {
+    std::string token{};
+    std::string server{};
+    int times = 0;  // that it failed
+  };
+
+  std::mutex mutex_;
+  std::set<uint64_t> under_way_;  // under mutex_, as the next
+  Lost lost_;
+
+  Engine engine_;
+};
+
+LeaseSender::LeaseSender(ClientOptions options)
+    : core_(std::make_shared<Core>(std::move(options))) {}
+
+LeaseSender::~LeaseSender() { core_->Stop(); }
+
+const Status& LeaseSender::status() const { return core_->status(); }
 
 void LeaseSender::Send(uint64_t number, const LeaseRequest& request,
                        std::shared_ptr<LeaseOutcomes> outcomes) {
+  core_->Send(number, request, std::move(outcomes));
+}
+
+void LeaseSender::Core::Send(uint64_t number, const LeaseRequest& request,
+                             std::shared_ptr<LeaseOutcomes> outcomes) {
   const auto exchange = std::make_shared<Exchange>(number, request, std::move(outcomes));
   {
     const std::lock_guard lock(mutex_);
@@ -113,14 +183,13 @@ void LeaseSender::Send(uint64_t number, const LeaseRequest& request,
   }
   if (!exchange->is_grant()) exchange->server = request.server;
   if (exchange->is_grant() || Lists(exchange->server)) return Start(exchange);
-  engine_.Answer([this, exchange] {
-    End(*exchange, {.kind = Kind::kNoAnswer,
-                    .status = Unavailable(Cat("the lease's server, ", exchange->server,
-                                              ", is not in the server list"))});
+  engine_.Answer([self = shared_from_this(), exchange] {
+    self->End(*exchange, NoAnswer(Cat("the lease's server, ", exchange->server,
+                                      ", is not in the server list")));
   });
 }
 
-void LeaseSender::Start(const ExchangePtr& exchange) {
+void LeaseSender::Core::Start(const ExchangePtr& exchange) {
   LeaseAsk lease = AskOf(exchange->request);
   lease.only_server = exchange->server;
   lease.last_servers = exchange->last;
@@ -128,12 +197,13 @@ void LeaseSender::Start(const ExchangePtr& exchange) {
           .tag = std::string(kNoTag),
           .lease = std::make_shared<const LeaseAsk>(std::move(lease))};
   engine_.Start(std::move(ask), {.report = &exchange->report},
-                [this, exchange](const Status& status, const Reply& reply) {
-                  OnEnd(exchange, status, reply);
+                [self = shared_from_this(), exchange](const Status& status, const Reply& reply) {
+                  self->OnEnd(exchange, status, reply);
                 });
 }
 
-void LeaseSender::OnEnd(const ExchangePtr& exchange, const Status& status, const Reply& reply) {
+void LeaseSender::Core::OnEnd(const ExchangePtr& exchange, const Status& status,
+                              const Reply& reply) {
   if (!status.ok()) {
     End(*exchange, FailureOf(*exchange, status));
   } else if (reply.lease->refusal) {
@@ -146,7 +216,7 @@ void LeaseSender::OnEnd(const ExchangePtr& exchange, const Status& status, const
 }
 
 // A refusal with a reason, or no answer.
-LeaseOutcome LeaseSender::FailureOf(const Exchange& exchange, const Status& status) {
+LeaseOutcome LeaseSender::Core::FailureOf(const Exchange& exchange, const Status& status) {
   const CallReport& report = exchange.report;
   if (exchange.is_grant()) RememberLost(exchange.request.token, report);
   if (!report.refusal) return {.kind = Kind::kNoAnswer, .status = status};
@@ -155,7 +225,7 @@ LeaseOutcome LeaseSender::FailureOf(const Exchange& exchange, const Status& stat
   return refused;
 }
 
-void LeaseSender::RememberLost(const std::string& token, const CallReport& report) {
+void LeaseSender::Core::RememberLost(const std::string& token, const CallReport& report) {
   const auto lost =
       std::find_if(report.attempts.begin(), report.attempts.end(), [](const auto& one) {
         return one.end == AttemptEnd::kTimeout || one.end == AttemptEnd::kClosed ||
@@ -169,7 +239,7 @@ void LeaseSender::RememberLost(const std::string& token, const CallReport& repor
   }
 }
 
-void LeaseSender::OnRefusal(const ExchangePtr& exchange, const LeaseRefusal& refusal) {
+void LeaseSender::Core::OnRefusal(const ExchangePtr& exchange, const LeaseRefusal& refusal) {
   const Status why = Unavailable(Cat(exchange->answering(), ": ", refusal.message));
   switch (refusal.fault) {
     case LeaseFault::kUnknownLease:
@@ -179,25 +249,35 @@ void LeaseSender::OnRefusal(const ExchangePtr& exchange, const LeaseRefusal& ref
     case LeaseFault::kRevoked:
       return End(*exchange, {.kind = Kind::kGone, .status = why});
     case LeaseFault::kAnotherServers:
-      if (exchange->followed || !Lists(refusal.server)) {
-        return End(*exchange,
-                   Refused(Unavailable(Cat("the lease belongs to server '", refusal.server,
-                                           "', which the server list does not name"))));
-      }
-      exchange->followed = true;
-      exchange->server = refusal.server;
-      return Start(exchange);
+      return Follow(exchange, refusal.server);
     case LeaseFault::kNoLeases:
     case LeaseFault::kOther:
       break;
   }
-  if (!exchange->is_grant() || !HasAnotherServer(*exchange)) return End(*exchange, Refused(why));
+  if (!exchange->is_grant()) return End(*exchange, {.kind = Kind::kNotExtended, .status = why});
+  if (!HasAnotherServer(*exchange)) return End(*exchange, Refused(why));
+  Start(exchange);
+}
+
+void LeaseSender::Core::Follow(const ExchangePtr& exchange, const std::string& server) {
+  if (!Lists(server)) {
+    return End(*exchange, NoAnswer(Cat("the lease belongs to server '", server,
+                                       "', which the server list does not name")));
+  }
+  if (exchange->hops == kHopsMax) {
+    return End(*exchange, NoAnswer(Cat(kHopsMax + 1,
+                                       " servers answered that the lease belongs to "
+                                       "another one, the last to ",
+                                       server)));
+  }
+  ++exchange->hops;
+  exchange->server = server;
   Start(exchange);
 }
 
 // After a server has answered that it grants no leases: returns whether another one may, and has
 // the exchange ask it.
-bool LeaseSender::HasAnotherServer(Exchange& exchange) const {
+bool LeaseSender::Core::HasAnotherServer(Exchange& exchange) const {
   const std::string server = exchange.answering();
   exchange.server.clear();
   if (!exchange.has_refused(server)) {
@@ -214,13 +294,19 @@ bool LeaseSender::HasAnotherServer(Exchange& exchange) const {
   return true;
 }
 
-LeaseOutcome LeaseSender::TermsOf(const Exchange& exchange, const LeaseTerms& terms) const {
+LeaseOutcome LeaseSender::Core::TermsOf(const Exchange& exchange, const LeaseTerms& terms) const {
   const Result<Layout> layout = Layout::Parse(LayoutText());
   if (!layout.ok()) return Refused(layout.status());
-  if (const auto fault = FaultOf(terms, *layout)) return Refused(Invalid(*fault));
+  std::string server = Lists(terms.server) ? terms.server : exchange.answering();
+  if (const auto fault = FaultOf(terms, *layout)) {
+    return {.kind = Kind::kUnusable,
+            .terms = {.lease = terms.lease, .server = std::move(server), .from = terms.from},
+            .end = EndOf(terms),
+            .status = Invalid(*fault)};
+  }
   return {.kind = Kind::kTerms,
           .terms = {.lease = terms.lease,
-                    .server = exchange.answering(),
+                    .server = std::move(server),
                     .layout = *layout,
                     .machine = MachineId(static_cast<uint32_t>(terms.machine)),
                     .base_bits = static_cast<uint64_t>(terms.base_bits),
@@ -232,7 +318,7 @@ LeaseOutcome LeaseSender::TermsOf(const Exchange& exchange, const LeaseTerms& te
                     .ending = terms.ending}};
 }
 
-void LeaseSender::End(const Exchange& exchange, LeaseOutcome outcome) {
+void LeaseSender::Core::End(const Exchange& exchange, LeaseOutcome outcome) {
   {
     const std::lock_guard lock(mutex_);
     under_way_.erase(exchange.number);
@@ -240,12 +326,10 @@ void LeaseSender::End(const Exchange& exchange, LeaseOutcome outcome) {
   exchange.outcomes->Post(exchange.number, std::move(outcome));
 }
 
-bool LeaseSender::Lists(const std::string& address) const {
+bool LeaseSender::Core::Lists(const std::string& address) const {
   const ClusterView view = engine_.View();
   return std::any_of(view.servers.begin(), view.servers.end(),
                      [&](const SeenServer& server) { return server.known.address == address; });
 }
-
-std::string LeaseSender::LayoutText() const { return engine_.View().cluster.layout; }
 
 }  // namespace firn::client

@@ -2,14 +2,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <set>
-#include <string>
 
 #include "client/client_options.h"
-#include "client/engine.h"
 #include "client/lease/lease_transport.h"
-#include "client/wire/ask.h"
 #include "common/base/status.h"
 
 namespace firn::client {
@@ -21,49 +16,33 @@ namespace firn::client {
 //  2. If the answer to a grant is lost, its repetition goes to the same server once, which then
 //     grants the same lease. After that other servers are asked first: the lease that the first one
 //     may have granted expires unused.
-//  3. Renewals and releases go to the server that granted the lease. If it answers that another
-//     server has it, they go there, provided that this server is in the list.
+//  3. Renewals and releases go to the server that the terms name, if it is in the list, and
+//     otherwise to the one that sent them. If a server answers that another one has the lease,
+//     they go there, at most kHopsMax times. Servers outside the list get none: a lease's id is a
+//     secret.
 //  4. Each request has an outcome within kCallMax. A repetition before that changes nothing.
 class LeaseSender final : public LeaseTransport {
  public:
   static constexpr Milliseconds kAttemptMax{2'000}, kCallMax{5'000};
+  static constexpr int kHopsMax = 2;
 
   // With the servers and TLS of these options.
   explicit LeaseSender(ClientOptions options);
 
+  // Ends the requests in progress; their outcome is kNoAnswer. Not in an outcome's Post.
+  ~LeaseSender() override;
+  LeaseSender(const LeaseSender&) = delete;
+  LeaseSender& operator=(const LeaseSender&) = delete;
+
   // Returns what is wrong with the options.
-  const Status& status() const { return engine_.status(); }
+  const Status& status() const;
 
   void Send(uint64_t number, const LeaseRequest& request,
             std::shared_ptr<LeaseOutcomes> outcomes) override;
 
  private:
-  struct Exchange;
-  using ExchangePtr = std::shared_ptr<Exchange>;
-
-  void Start(const ExchangePtr& exchange);
-  void OnEnd(const ExchangePtr& exchange, const Status& status, const Reply& reply);
-  void OnRefusal(const ExchangePtr& exchange, const LeaseRefusal& refusal);
-  bool HasAnotherServer(Exchange& exchange) const;
-  LeaseOutcome FailureOf(const Exchange& exchange, const Status& status);
-  void RememberLost(const std::string& token, const CallReport& report);
-  LeaseOutcome TermsOf(const Exchange& exchange, const LeaseTerms& terms) const;
-  void End(const Exchange& exchange, LeaseOutcome outcome);
-  bool Lists(const std::string& address) const;
-  std::string LayoutText() const;
-
-  // Rule 2: a grant without an answer, and the server that may have granted it.
-  struct Lost {
-    std::string token{};
-    std::string server{};
-    int times = 0;  // that it failed
-  };
-
-  std::mutex mutex_;
-  std::set<uint64_t> under_way_;  // under mutex_, as the next
-  Lost lost_;
-
-  Engine engine_;  // last: its end ends the callbacks, which use the rest
+  class Core;
+  const std::shared_ptr<Core> core_;  // each request in progress owns it, too
 };
 
 }  // namespace firn::client

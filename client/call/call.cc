@@ -46,7 +46,7 @@ Task<> RunCall(Call* call) {
     while (call->MaySend()) {
       const Call::Step step = call->NextStep();
       if (step.kind == Kind::kSend) {
-        call->Send(step);
+        call->Send(step.server, step.fresh);
       } else if (step.kind == Kind::kWait) {
         call->Pause(step);
       } else if (call->final_ || !call->AnyUnderWay()) {
@@ -75,7 +75,16 @@ Call::Call(CallHost& host, Ask what, Micros deadline, CallReport* report, CallDo
       host_(host),
       deadline_(deadline),
       report_(report),
-      done_(std::move(done)) {}
+      done_(std::move(done)),
+      bell_(done_ ? nullptr : Bells::Join(host.bells)) {}
+
+void Call::AwaitEnd() const {
+  while (true) {
+    const uint32_t rings = bell_->rings();
+    if (ended_.load(std::memory_order_acquire)) return;
+    bell_->Await(rings);
+  }
+}
 
 Task<> Call::Run() { return RunCall(this); }
 
@@ -121,18 +130,18 @@ bool Call::MaySend() const {
 
 size_t Call::FreeEntry() const {
   size_t at = 0;
-  while (at < attempts_.size() && attempts_[at].server != nullptr) ++at;
+  while (at < attempts_.size() && attempts_[at].under_way()) ++at;
   return at;
 }
 
 bool Call::AnyInTime() const {
   return std::any_of(attempts_.begin(), attempts_.end(),
-                     [](const Attempt& one) { return one.server != nullptr && !one.late; });
+                     [](const Attempt& one) { return one.in_time(); });
 }
 
 bool Call::AnyUnderWay() const {
   return std::any_of(attempts_.begin(), attempts_.end(),
-                     [](const Attempt& one) { return one.server != nullptr; });
+                     [](const Attempt& one) { return one.under_way(); });
 }
 
 // --- the next step ------------------------------------------------------------------------------
@@ -143,7 +152,7 @@ Call::Step Call::NextStep() {
     return {.kind = Step::Kind::kSend, .server = std::exchange(again_, nullptr), .fresh = true};
   }
   if (final_) return {};
-  if (unreached_ >= kConnectsMax) return {.why = "too many servers are out of reach"};
+  if (round_.unreached >= kConnectsMax) return {.why = "too many servers are out of reach"};
   if (sent_ >= host_.limits.attempts_max) {
     return RoundOver("as many servers as allowed were asked");
   }
@@ -155,8 +164,8 @@ Call::Step Call::NextStep() {
     set_aside_.clear();
     server = PickAnother();
   }
-  if (server == nullptr && waited_for_news_) {
-    BeginRound();
+  if (server == nullptr && round_.waited_for_news) {
+    round_ = {};
     server = PickAnother();
   }
   if (server == nullptr) return NoneLeft();
@@ -164,61 +173,53 @@ Call::Step Call::NextStep() {
     host_.fleet.GiveBack(*server);
     return {.why = "the retry budget is used up"};
   }
-  repeated_ = waited_for_news_ = false;
+  repeated_ = round_.waited_for_news = false;
   return {.kind = Step::Kind::kSend, .server = std::move(server)};
 }
 
-ServerPtr Call::PickAnother() {
-  if (ask.lease != nullptr) return PickForLease(*ask.lease);
-  if (set_aside_.empty()) return host_.fleet.Pick(ask.tag, tried_, now());
-  std::vector<ServerPtr> passed = tried_;
+ServerPtr Call::PickAnother() const {
+  std::vector<ServerPtr> passed = round_.tried;
   passed.insert(passed.end(), set_aside_.begin(), set_aside_.end());
+  for (const Attempt& attempt : attempts_) {
+    if (attempt.in_time()) passed.push_back(attempt.server);
+  }
+  const LeaseAsk* const lease = ask.lease.get();
+  if (lease != nullptr && !lease->only_server.empty()) {
+    return host_.fleet.PickOne(lease->only_server, passed);
+  }
+  if (lease != nullptr && !lease->last_servers.empty()) {
+    std::vector<ServerPtr> others = host_.fleet.Find(lease->last_servers);
+    others.insert(others.end(), passed.begin(), passed.end());
+    if (ServerPtr server = host_.fleet.Pick(ask.tag, others, now())) return server;
+  }
   return host_.fleet.Pick(ask.tag, passed, now());
 }
 
-ServerPtr Call::PickForLease(const LeaseAsk& lease) const {
-  std::vector<ServerPtr> passed = tried_;
-  passed.insert(passed.end(), set_aside_.begin(), set_aside_.end());
-  if (!lease.only_server.empty()) return host_.fleet.PickOne(lease.only_server, passed);
-  ServerPtr server = nullptr;
-  if (!lease.last_servers.empty()) {
-    std::vector<ServerPtr> others = host_.fleet.Find(lease.last_servers);
-    others.insert(others.end(), passed.begin(), passed.end());
-    server = host_.fleet.Pick(ask.tag, others, now());
-  }
-  return server != nullptr ? server : host_.fleet.Pick(ask.tag, passed, now());
-}
-
 Call::Step Call::NoneLeft() {
-  const bool may_come = tried_.empty() || (lost_ == tried_.size() && host_.fleet.lists_change());
+  const size_t tried = round_.tried.size();
+  const bool may_come = tried == 0 || (round_.lost == tried && host_.fleet.lists_change());
   // A request for the list of servers brings the news itself.
   if (!may_come || ask.method == Ask::Method::kServers) {
     return RoundOver("no other server is left to ask");
   }
-  waited_for_news_ = true;
-  const bool may_be_back = silent_ > 0 || unreached_ > 0;
+  round_.waited_for_news = true;
+  const bool may_be_back = round_.silent > 0 || round_.unreached > 0;
   const Micros again = may_be_back ? now() + host_.limits.attempt_limit : deadline_;
   return {.kind = Step::Kind::kWait, .for_news = true, .until = again};
 }
 
 Call::Step Call::RoundOver(std::string_view why) {
-  const bool all_overloaded = overloaded_ > 0 && overloaded_ + unreached_ == tried_.size();
+  const bool all_overloaded =
+      round_.overloaded > 0 && round_.overloaded + round_.unreached == round_.tried.size();
   if (!all_overloaded) return {.why = why};
-  const Micros advice = std::max(shortest_advice_, kOverloadPause);
+  const Micros advice = std::max(round_.shortest_advice, kOverloadPause);
   const Micros room = deadline_ - now() - advice;
   if (room <= Micros(0) || rounds_ == kRoundsMax) return {.why = "all servers are overloaded"};
   ++rounds_;
   sent_ = 0;
-  BeginRound();
+  round_ = {};
   const Micros more = host_.fleet.Spread(std::min(advice, room) / 2);
   return {.kind = Step::Kind::kWait, .until = now() + advice + more};
-}
-
-void Call::BeginRound() {
-  tried_.clear();
-  overloaded_ = unreached_ = silent_ = lost_ = 0;
-  shortest_advice_ = Micros(0);
-  waited_for_news_ = false;
 }
 
 void Call::Pause(const Step& step) {
@@ -228,35 +229,32 @@ void Call::Pause(const Step& step) {
 
 // --- attempts -----------------------------------------------------------------------------------
 
-void Call::Send(const Step& step) {
+void Call::Send(ServerPtr server, bool fresh) {
   const size_t at = FreeEntry();
-  auto pipeline = host_.Send(shared_from_this(), at, step.server, step.fresh);
-  if (pipeline) {
-    attempts_[at] = {.server = step.server, .began = now(), .pipeline = *std::move(pipeline)};
+  auto connection = host_.sender.Send(shared_from_this(), at, server, fresh);
+  if (connection != nullptr) {
+    attempts_[at] = {
+        .server = std::move(server), .began = now(), .connection = std::move(connection)};
     if (host_.limits.hedge_after && !std::exchange(hedge_set_, true)) {
       hedge_at_ = now() + *host_.limits.hedge_after;
     }
     return;
   }
-  host_.fleet.GiveBack(*step.server);
+  host_.fleet.GiveBack(*server);
   host_.fleet.Count(&ClientCounters::put_off);
-  const Micros again_at = step.server->connect_at;
+  const Micros again_at = server->connect_at;
   set_aside_until_ = set_aside_.empty() ? again_at : std::min(set_aside_until_, again_at);
-  set_aside_.push_back(step.server);
+  set_aside_.push_back(std::move(server));
 }
 
 // Asks a second server beside the first.
 void Call::Hedge() {
   if (FreeEntry() == attempts_.size() || sent_ + 1 >= host_.limits.attempts_max) return;
-  std::vector<ServerPtr> others = tried_;
-  for (const Attempt& attempt : attempts_) {
-    if (attempt.server != nullptr) others.push_back(attempt.server);
-  }
-  ServerPtr server = host_.fleet.Pick(ask.tag, others, now());
+  ServerPtr server = PickAnother();
   if (server == nullptr) return;
   if (!host_.fleet.TakeRetry(now())) return host_.fleet.GiveBack(*server);
   host_.fleet.Count(&ClientCounters::hedges);
-  Send({.kind = Step::Kind::kSend, .server = std::move(server)});
+  Send(std::move(server), /*fresh=*/false);
 }
 
 bool Call::Heed(size_t at) {
@@ -282,21 +280,25 @@ void Call::HeedFailure(const Attempt& attempt, const Outcome& outcome) {
     return;
   }
   last_ = outcome;
-  unreached_ += outcome.unsent() ? 1U : 0U;
-  sent_ += outcome.unsent() ? 0 : 1;
-  silent_ += outcome.unsent() || outcome.spoke() ? 0U : 1U;
+  round_.tried.push_back(attempt.server);
+  round_.lost += IsLost(outcome) ? 1U : 0U;
+  if (outcome.unsent()) {
+    ++round_.unreached;
+  } else {
+    ++sent_;
+    round_.silent += outcome.spoke() ? 0U : 1U;
+  }
+  if (outcome.refusal == Reason::kOverloaded) {
+    const Micros advice = outcome.retry_after;
+    round_.shortest_advice =
+        round_.overloaded == 0 ? advice : std::min(round_.shortest_advice, advice);
+    ++round_.overloaded;
+  }
   free_next_ = outcome.unsent() ||
                (outcome.shared_blame && host_.fleet.MayMove(*attempt.server, attempt.began, now()));
   const bool may_be_done = ask.lease != nullptr && !outcome.unsent() && !outcome.spoke();
   final_ = host_.limits.on_failure == FailureMode::kFailfast || may_be_done ||
            (outcome.end == AttemptEnd::kRefused && !MayRetryElsewhere(outcome));
-  if (outcome.refusal == Reason::kOverloaded) {
-    const Micros advice = outcome.retry_after;
-    shortest_advice_ = overloaded_ == 0 ? advice : std::min(shortest_advice_, advice);
-    ++overloaded_;
-  }
-  lost_ += IsLost(outcome) ? 1U : 0U;
-  tried_.push_back(attempt.server);
 }
 
 // --- the end ------------------------------------------------------------------------------------
@@ -311,23 +313,19 @@ void Call::Tell(const Attempt& attempt, const Outcome& outcome) {
 
 void Call::LeaveAttempts(std::optional<AttemptEnd> end) {
   for (const Attempt& one : attempts_) {
-    if (one.server == nullptr || one.late) continue;
-    const bool connected = one.pipeline == nullptr || one.pipeline->connected();
-    const AttemptEnd silence = connected ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout;
-    last_ = Outcome::Of(end.value_or(silence), {});
+    if (!one.in_time()) continue;
+    last_ = end ? Outcome::Of(*end) : one.connection->Silence();
     Tell(one, last_);
   }
 }
 
 void Call::EndWithAnswer() {
   LeaveAttempts(AttemptEnd::kAbandoned);
-  if (report_ != nullptr) *report_ = {.attempts = std::move(told_)};
   EndWith({});
 }
 
 void Call::EndStopped() {
   LeaveAttempts(AttemptEnd::kAbandoned);
-  if (report_ != nullptr) *report_ = {.attempts = std::move(told_)};
   EndWith(Unavailable("the client is being destroyed"));
 }
 
@@ -345,19 +343,19 @@ void Call::EndFailed(std::string_view why) {
                      .end = AttemptEnd::kUnreachable,
                      .detail = "a connection to it has just failed"});
   }
-  if (told_.empty() && waited_for_news_) text = host_.fleet.ReportNoServer();
+  if (told_.empty() && round_.waited_for_news) text = host_.fleet.ReportNoServer();
   for (const CallAttempt& attempt : told_) {
     if (refused && &attempt == &told_.back()) break;  // its sentence stands in front
     text += (text.empty() ? "" : "; ") + attempt.ToString();
   }
-  if (report_ != nullptr) {
-    *report_ = {
-        .attempts = std::move(told_), .refusal = last_.refusal, .retry_after = last_.retry_after};
-  }
-  EndWith({last_.refusal ? CodeOf(*last_.refusal) : Code::kUnavailable, std::move(text)});
+  EndWith({last_.refusal ? CodeOf(*last_.refusal) : Code::kUnavailable, std::move(text)}, last_);
 }
 
-void Call::EndWith(Status status) {
+void Call::EndWith(Status status, const Outcome& last) {
+  if (report_ != nullptr) {
+    *report_ = {
+        .attempts = std::move(told_), .refusal = last.refusal, .retry_after = last.retry_after};
+  }
   status_ = std::move(status);
   settled = true;
   attempts_ = {};
@@ -371,8 +369,8 @@ void Call::Refuse(Status status) {
 void Call::AfterEnd() {
   --host_.calls;
   if (done_) return std::exchange(done_, nullptr)(std::move(status_), reply);
-  ended_.store(1, std::memory_order_release);
-  ended_.notify_one();
+  ended_.store(true, std::memory_order_release);
+  host_.bells->RingLater(*bell_);
 }
 
 }  // namespace firn::client

@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "client/call/bells.h"
 #include "client/call/io_thread.h"
-#include "client/call/pipeline.h"
+#include "client/call/request.h"
 #include "client/call_report.h"
 #include "client/client_options.h"
 #include "client/fleet/fleet.h"
@@ -22,8 +23,6 @@
 #include "common/time/micros.h"
 
 namespace firn::client {
-
-class Call;
 
 // Called once, on the IO thread. The reply is set if the status is ok, and may be moved from.
 using CallDone = std::function<void(Status, Reply&)>;
@@ -35,25 +34,15 @@ struct CallLimits {
   std::optional<Micros> hedge_after{};
 };
 
-// What calls use: their thread's jobs, the fleet, and a way to send a request.
-class CallHost {
- public:
-  CallHost(JobQueue& its_jobs, Fleet& its_fleet, const CallLimits& its_limits)
-      : jobs(its_jobs), fleet(its_fleet), limits(its_limits) {}
-
-  // Sends the request as attempt `attempt` of the call, and returns its connection, which reports
-  // the outcome later. nullopt: no connection to this server may be opened yet.
-  virtual std::optional<PipelinePtr> Send(const std::shared_ptr<Call>& call, size_t attempt,
-                                          const ServerPtr& server, bool fresh) = 0;
-
+// What the calls of one IO thread share.
+struct CallHost {
   JobQueue& jobs;
+  const std::shared_ptr<Bells> bells;  // of blocking calls
   Fleet& fleet;
+  Sender& sender;
   const CallLimits limits;
   std::atomic<size_t> calls = 0;       // in progress
   std::atomic<bool> stopping = false;  // calls end
-
- protected:
-  ~CallHost() = default;
 };
 
 // What a call has waited for.
@@ -107,7 +96,7 @@ class Call final : public Request,
   Call(CallHost& host, Ask what, Micros deadline, CallReport* report, CallDone done);
 
   // Blocks until the call has ended; status and reply are then the caller's.
-  void AwaitEnd() const { ended_.wait(0, std::memory_order_acquire); }
+  void AwaitEnd() const;
   Status& status() { return status_; }
   Micros deadline() const { return deadline_; }
 
@@ -129,10 +118,24 @@ class Call final : public Request,
   struct Attempt {
     ServerPtr server{};  // null: the entry is free
     Micros began{0};
-    PipelinePtr pipeline{};            // null in tests
+    std::shared_ptr<const Connection> connection{};
     bool late = false;                 // it has had its time; its answer is still accepted
     bool ended = false;                // `outcome` is the last
     std::optional<Outcome> outcome{};  // that the call has not seen yet
+
+    bool under_way() const { return server != nullptr; }
+    bool in_time() const { return under_way() && !late; }
+  };
+
+  // The servers that the call does not ask again before the next round.
+  struct Round {
+    std::vector<ServerPtr> tried{};
+    size_t overloaded = 0;  // of them
+    size_t unreached = 0;   // of them: no connection could be opened
+    size_t silent = 0;      // of them: reached, and without an answer
+    size_t lost = 0;        // of them: only a newer list makes up for it
+    Micros shortest_advice{0};
+    bool waited_for_news = false;  // when no server was left
   };
 
   // What to do while no attempt can be answered in time.
@@ -150,12 +153,10 @@ class Call final : public Request,
   Step NoneLeft();
   // All of this round is over: waits for another one, or ends for the reason `why`.
   Step RoundOver(std::string_view why);
-  void BeginRound();
-  ServerPtr PickAnother();
-  ServerPtr PickForLease(const LeaseAsk& lease) const;
+  ServerPtr PickAnother() const;
 
   // If no connection may be opened yet, sets the server aside until one may.
-  void Send(const Step& step);
+  void Send(ServerPtr server, bool fresh);
   void Pause(const Step& step);
   void Hedge();
   bool HasOutcome() const;
@@ -168,8 +169,9 @@ class Call final : public Request,
   void EndWithAnswer();
   void EndAtDeadline();
   void EndStopped();
-  void EndWith(Status status);
   void EndFailed(std::string_view why);
+  // `last`: the outcome whose refusal and advice the call's report contains.
+  void EndWith(Status status, const Outcome& last = {});
 
   Micros now() const { return host_.jobs.now(); }
   bool MaySend() const;
@@ -184,7 +186,8 @@ class Call final : public Request,
   const Micros deadline_;
   CallReport* const report_;
   CallDone done_;
-  std::atomic<int> ended_ = 0;  // an int, which a futex can wait for directly
+  const std::shared_ptr<Bell> bell_;  // null: it has a callback
+  std::atomic<bool> ended_ = false;
   Status status_;
 
   std::array<Attempt, 3> attempts_{};
@@ -194,21 +197,15 @@ class Call final : public Request,
   bool hedge_set_ = false;
 
   std::vector<CallAttempt> told_;  // for the report
-  std::vector<ServerPtr> tried_;   // in this round
   std::vector<ServerPtr> set_aside_;
   Micros set_aside_until_{0};
-  int sent_ = 0;  // since the last round of rule 5 began
-  int rounds_ = 1;
-  bool free_next_ = true;         // the next request uses no budget
-  bool final_ = false;            // the last outcome ends the call
-  bool repeated_ = false;         // rule 1 was used for the current server
-  ServerPtr again_;               // rule 1: to be asked once more
-  size_t overloaded_ = 0;         // of this round's servers
-  size_t unreached_ = 0;          // of them: no connection could be opened
-  size_t silent_ = 0;             // of them: reached, and without an answer
-  size_t lost_ = 0;               // of them, those that only a newer list makes up for
-  bool waited_for_news_ = false;  // when this round had no server left
-  Micros shortest_advice_{0};
+  Round round_;
+  int rounds_ = 1;         // of rule 5
+  int sent_ = 0;           // since the last of them began
+  bool free_next_ = true;  // the next request uses no budget
+  bool final_ = false;     // the last outcome ends the call
+  bool repeated_ = false;  // rule 1 was used for the current server
+  ServerPtr again_;        // rule 1: to be asked once more
   Outcome last_{};
 };
 

@@ -7,8 +7,13 @@ namespace firn::client {
 Caller::Caller(Fleet& fleet, TlsContext& tls, const Options& options, const Clock& clock,
                CloseOnFork& fds)
     : io_(clock),
-      connections_(io_, fleet, tls, clock, fds, options.limits.attempt_limit, options.connections),
-      host_(*this, fleet, options.limits) {
+      connections_(io_, fleet, tls, fds, options.limits.attempt_limit, options.connections,
+                   options.gather),
+      host_{.jobs = io_.jobs(),
+            .bells = io_.bells(),
+            .fleet = fleet,
+            .sender = connections_,
+            .limits = options.limits} {
   if (options.upkeep) io_.Post([this] { connections_.StartUpkeep(); });
   io_.Run();
 }
@@ -31,14 +36,6 @@ CallPtr Caller::Start(Ask ask, Micros deadline, CallReport* report, CallDone don
   host_.fleet.CountCall();
   io_.Start(call);
   return call;
-}
-
-std::optional<PipelinePtr> Caller::Host::Send(const CallPtr& call, size_t attempt,
-                                              const ServerPtr& server, bool fresh) {
-  auto pipeline = caller_.connections_.To(server, fresh);
-  if (pipeline == nullptr) return std::nullopt;
-  pipeline->Send(call, attempt);
-  return pipeline;
 }
 
 void Caller::OnNews() {

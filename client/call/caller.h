@@ -24,6 +24,7 @@ class Caller final {
   struct Options {
     CallLimits limits{};
     size_t connections = 2;  // to one server
+    bool gather = false;     // see Connections
     bool upkeep = false;     // also probes servers and looks up names
   };
 
@@ -48,20 +49,9 @@ class Caller final {
   void OnNews();
 
  private:
-  class Host final : public CallHost {
-   public:
-    Host(Caller& caller, Fleet& its_fleet, const CallLimits& its_limits)
-        : CallHost(caller.io_.jobs(), its_fleet, its_limits), caller_(caller) {}
-    std::optional<PipelinePtr> Send(const CallPtr& call, size_t attempt, const ServerPtr& server,
-                                    bool fresh) override;
-
-   private:
-    Caller& caller_;
-  };
-
   IoThread io_;
   Connections connections_;
-  Host host_;
+  CallHost host_;
   std::atomic<bool> has_news_ = false;  // that the IO thread has not seen yet
 };
 

@@ -5,31 +5,34 @@
 #include <utility>
 
 namespace firn::client {
-namespace {
 
-Outcome Abandoned() { return Outcome::Of(AttemptEnd::kAbandoned, {}); }
-
-}  // namespace
-
-Connections::Connections(IoThread& io, Fleet& fleet, TlsContext& tls, const Clock& clock,
-                         CloseOnFork& fds, Micros limit, size_t most)
+Connections::Connections(IoThread& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds,
+                         Micros limit, size_t most, bool gather)
     : io_(io),
       fleet_(fleet),
       tls_(tls),
-      clock_(clock),
       fds_(fds),
       limit_(limit),
       most_(most),
+      gather_(gather),
       upkeep_timer_(io.context().get_executor()),
       names_([&fleet](const std::string& name, const std::vector<Address>& found) {
         fleet.Resolved(name, found);
       }) {}
 
-PipelinePtr Connections::To(const ServerPtr& server, bool fresh) {
+std::shared_ptr<const Connection> Connections::Send(RequestPtr request, size_t attempt,
+                                                    const ServerPtr& server, bool fresh) {
+  PipelinePtr pipeline = To(server, request->ask, fresh);
+  if (pipeline != nullptr) pipeline->Send(std::move(request), attempt);
+  return pipeline;
+}
+
+PipelinePtr Connections::To(const ServerPtr& server, const Ask& ask, bool fresh) {
   Pipelines& open = pipelines_[server->number];
   const PipelinePtr* least = nullptr;
   for (const auto& pipeline : open) {
     if (fresh && !pipeline->opening()) continue;
+    if (gather_ && pipeline->Gathers(ask)) return pipeline;
     if (pipeline->in_flight() == 0) return pipeline;
     if (least == nullptr || pipeline->in_flight() < (*least)->in_flight()) least = &pipeline;
   }
@@ -53,7 +56,7 @@ void Connections::CloseUnlisted() {
     std::copy_if(pipelines.begin(), pipelines.end(), std::back_inserter(unlisted),
                  [](const auto& pipeline) { return pipeline->left_over(); });
   }
-  for (const auto& pipeline : unlisted) pipeline->Close(Abandoned());
+  for (const auto& pipeline : unlisted) pipeline->Close(Outcome::Of(AttemptEnd::kAbandoned));
 }
 
 void Connections::CloseAll() {
@@ -64,7 +67,7 @@ void Connections::CloseAll() {
   for (const auto& [number, pipelines] : pipelines_) {
     all.insert(all.end(), pipelines.begin(), pipelines.end());
   }
-  for (const auto& pipeline : all) pipeline->Close(Abandoned());
+  for (const auto& pipeline : all) pipeline->Close(Outcome::Of(AttemptEnd::kAbandoned));
 }
 
 void Connections::OnClosed(Pipeline& pipeline) {
@@ -90,25 +93,21 @@ void Connections::StartUpkeep() {
 }
 
 void Connections::DoUpkeep() {
-  const Micros now = clock_.BootMicros();
-  for (const ServerPtr& server : fleet_.TakeUnresolved(now)) {
+  for (const ServerPtr& server : fleet_.TakeUnresolved(io_.now())) {
     names_.Start(server->name, server->endpoint);
   }
-  for (const ServerPtr& server : fleet_.TakeProbes(now)) Probe(server);
+  for (const ServerPtr& server : fleet_.TakeProbes(io_.now())) Probe(server);
 }
 
 // Keeps the connection if calls may have one more, and closes it after the probe otherwise.
 void Connections::Probe(const ServerPtr& server) {
   Pipelines& open = pipelines_[server->number];
   const bool keep = open.size() < most_;
-  const auto of_probe = std::make_shared<std::weak_ptr<Pipeline>>();
-  *of_probe =
-      Open(server, keep ? open : probes_,
-           [this, server, keep, of_probe](const Outcome& outcome, const ServerFacts& facts) {
-             fleet_.Probed(*server, outcome, facts, clock_.BootMicros());
-             const auto pipeline = of_probe->lock();
-             if (!keep && pipeline != nullptr) pipeline->Close(Abandoned());
-           });
+  Open(server, keep ? open : probes_,
+       [this, keep](Pipeline& pipeline, const Outcome& outcome, const ServerFacts& facts) {
+         fleet_.Probed(*pipeline.server(), outcome, facts, io_.now());
+         if (!keep) pipeline.Close(Outcome::Of(AttemptEnd::kAbandoned));
+       });
 }
 
 }  // namespace firn::client

@@ -8,27 +8,28 @@
 
 #include "client/call/io_thread.h"
 #include "client/call/pipeline.h"
+#include "client/call/request.h"
 #include "client/fleet/fleet.h"
 #include "client/wire/tls_context.h"
 #include "common/base/fork.h"
 #include "common/net/name_lookup.h"
-#include "common/time/clock.h"
 
 namespace firn::client {
 
 // The connections of one IO thread to all servers, and the background work that no call waits for:
 // probes of servers that are not healthy, and name lookups. Used by the IO thread.
-class Connections final : private Pipeline::Owner {
+class Connections final : public Sender, private Pipeline::Owner {
  public:
   static constexpr Micros kUpkeepInterval{100'000};
 
-  // `limit`: an attempt's time. `most`: connections to one server.
-  Connections(IoThread& io, Fleet& fleet, TlsContext& tls, const Clock& clock, CloseOnFork& fds,
-              Micros limit, size_t most);
+  // `limit`: an attempt's time. `most`: connections to one server. `gather`: a request for one id
+  // uses the connection on which one for the same tag was queued last in this turn, so both leave
+  // in one write and their answers usually arrive in one read.
+  Connections(IoThread& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds, Micros limit,
+              size_t most, bool gather);
 
-  // Returns the connection to this server with the fewest requests in flight, or opens one. Null:
-  // there is none, and none may be opened yet. `fresh`: not one that has been open.
-  PipelinePtr To(const ServerPtr& server, bool fresh);
+  std::shared_ptr<const Connection> Send(RequestPtr request, size_t attempt,
+                                         const ServerPtr& server, bool fresh) override;
 
   // Closes connections to servers that have left the list.
   void CloseUnlisted();
@@ -42,6 +43,10 @@ class Connections final : private Pipeline::Owner {
  private:
   using Pipelines = std::vector<PipelinePtr>;
 
+  // Returns the connection to this server on which `ask` gathers with others, or that with the
+  // fewest requests in flight, or opens one. Null: there is none, and none may be opened yet.
+  // `fresh`: see Sender.
+  PipelinePtr To(const ServerPtr& server, const Ask& ask, bool fresh);
   void OnClosed(Pipeline& pipeline) override;
   PipelinePtr Open(const ServerPtr& server, Pipelines& among, Pipeline::Checked checked);
   void Probe(const ServerPtr& server);
@@ -50,10 +55,10 @@ class Connections final : private Pipeline::Owner {
   IoThread& io_;
   Fleet& fleet_;
   TlsContext& tls_;
-  const Clock& clock_;
   CloseOnFork& fds_;
   const Micros limit_;
   const size_t most_;
+  const bool gather_;
   std::unordered_map<uint64_t, Pipelines> pipelines_;  // by the server's number
   Pipelines probes_;                                   // beside those
   IoThread::Timer upkeep_timer_;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "client/call/io_thread.h"
 #include "common/base/fork.h"
 #include "common/net/address.h"
 #include "common/time/micros.h"
@@ -49,8 +49,6 @@ class Connector final : public std::enable_shared_from_this<Connector> {
   void Stop();
 
  private:
-  using Timer = boost::asio::basic_waitable_timer<
-      std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
   static constexpr Micros kStaggerMax{250'000};
 
   struct Attempt {
@@ -67,7 +65,7 @@ class Connector final : public std::enable_shared_from_this<Connector> {
 
   boost::asio::io_context& io_;
   CloseOnFork& fds_;
-  Timer next_timer_;
+  IoThread::Timer next_timer_;
   Done done_;  // empty: it is over
   std::vector<Address> addresses_;
   std::vector<Attempt> attempts_;  // of the first so many addresses

@@ -159,6 +159,7 @@ void IoThread::EndTurn() {
   jobs_.TakeEnded(ended_);
   for (const JobPtr& job : ended_) job->AfterEnd();
   ended_.clear();
+  bells_->RingAll();
   StartNew();
   if (jobs_.any_ended()) Post([] {});
   flushing_.swap(to_flush_);
@@ -174,6 +175,7 @@ void IoThread::StartNew() {
     new_.insert(new_.end(), std::make_move_iterator(inbox_.begin()),
                 std::make_move_iterator(inbox_.end()));
     inbox_.clear();
+    bells_->UseNext();
     has_mail_ = false;
   }
   starting_.swap(new_);

@@ -9,12 +9,14 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "client/call/bells.h"
 #include "common/task/task.h"
 #include "common/time/clock.h"
 #include "common/time/micros.h"
@@ -95,8 +97,8 @@ class JobQueue final : public Trampoline {
 
 // A thread that runs jobs and the handlers of sockets and timers, in turns. A turn is what happens
 // between two waits for the kernel. At its end the jobs that it has made ready are resumed, then
-// callbacks run (Job::AfterEnd), new jobs start, and whatever was sent leaves in one write for each
-// connection.
+// callbacks run (Job::AfterEnd), the callers of blocking calls that have ended wake, new jobs
+// start, and whatever was sent leaves in one write for each connection.
 class IoThread final {
  public:
   using Timer =
@@ -138,6 +140,8 @@ class IoThread final {
   // Runs `task` in a turn.
   void Post(std::function<void()> task);
   void Start(JobPtr job);
+  // The bells of this thread's blocking calls. They ring in each turn.
+  const std::shared_ptr<Bells>& bells() const { return bells_; }
 
   // --- the IO thread ----------------------------------------------------------------------------
 
@@ -164,6 +168,7 @@ class IoThread final {
   std::atomic<bool> has_mail_ = false;  // inbox_ is not empty; set under mutex_
 
   int turns_ = 0;
+  const std::shared_ptr<Bells> bells_ = std::make_shared<Bells>();
   boost::asio::io_context context_{kOneThreadForIo};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Timer timer_;

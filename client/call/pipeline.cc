@@ -97,7 +97,7 @@ void Pipeline::EndChecking(const Outcome& outcome, const ServerFacts& facts) {
     phase_ = Phase::kOpen;
     io_.FlushLater(shared_from_this());
   }
-  if (const Checked checked = std::exchange(checked_, nullptr)) checked(outcome, facts);
+  if (const Checked checked = std::exchange(checked_, nullptr)) checked(*this, outcome, facts);
 }
 
 // --- requests -----------------------------------------------------------------------------------
@@ -111,6 +111,12 @@ void Pipeline::Send(RequestPtr request, size_t attempt) {
                       .pooled = phase_ == Phase::kOpen});
   if (!timer_armed_) ArmTimer(limit_);
   if (!std::exchange(flush_asked_, true)) io_.FlushLater(shared_from_this());
+}
+
+bool Pipeline::Gathers(const Ask& ask) const {
+  if (!flush_asked_ || waiting_.empty() || ask.method != Ask::Method::kGetId) return false;
+  const Ask& last = waiting_.back().request->ask;
+  return last.method == ask.method && last.tag == ask.tag;
 }
 
 void Pipeline::Flush() {
@@ -254,15 +260,16 @@ void Pipeline::TakeAnswer(std::string_view frame) {
   Reply& reply = request.settled ? reply_ : request.reply;
   Outcome outcome = talk_.Read(frame, request.ask, first.sequence, io_.now(), reply);
   outcome.without_ids = !request.ask.WantsIds();
-  const bool nonsense = !outcome.spoke();
-  Outcome closing = nonsense ? outcome : Outcome();
-  End(first, std::move(outcome));
-  if (!nonsense && left_over()) return Close(Outcome::Of(AttemptEnd::kAbandoned, {}));
-  if (!nonsense) return;
+  if (outcome.spoke()) {
+    End(first, std::move(outcome));
+    if (left_over()) Close(Outcome::Of(AttemptEnd::kAbandoned));
+    return;
+  }
+  End(first, outcome);
   // The others are not to blame the server for the same thing again: it is in quarantine by now.
-  closing.end = AttemptEnd::kClosed;
-  closing.mid_answer = closing.shared_blame = true;
-  Close(std::move(closing));
+  outcome.end = AttemptEnd::kClosed;
+  outcome.mid_answer = outcome.shared_blame = true;
+  Close(std::move(outcome));
 }
 
 // --- the end ------------------------------------------------------------------------------------
@@ -328,6 +335,7 @@ void Pipeline::CheckSilence() {
   const Micros now = io_.now();
   Micros next = std::max(heard_at_, waiting_.front().began) + limit_;
   if (now >= next) return Close(Silence());
+  bool reported = false;
   for (Waiting& one : waiting_) {
     if (one.timed) continue;
     if (now < one.began + limit_) {
@@ -335,16 +343,18 @@ void Pipeline::CheckSilence() {
       break;
     }
     one.timed = true;
-    if (!one.request->settled) ReportLate(one);
+    if (!one.request->settled) ReportLate(one, std::exchange(reported, true));
   }
   ArmTimer(next - now);
 }
 
-void Pipeline::ReportLate(Waiting& waiting) {
+void Pipeline::ReportLate(Waiting& waiting, bool shared_blame) {
   waiting.late = true;
+  Outcome silence = Silence();
+  silence.shared_blame = shared_blame;
   fleet_.Count(&ClientCounters::in_line);
-  fleet_.Done(*server_, waiting.request->ask.tag, Silence(), io_.now() - waiting.began, io_.now());
-  waiting.request->OnOutcome(waiting.attempt, Silence(), /*last=*/false);
+  fleet_.Done(*server_, waiting.request->ask.tag, silence, io_.now() - waiting.began, io_.now());
+  waiting.request->OnOutcome(waiting.attempt, std::move(silence), /*last=*/false);
 }
 
 }  // namespace firn::client

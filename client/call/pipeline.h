@@ -9,6 +9,7 @@
 
 #include "client/call/connector.h"
 #include "client/call/io_thread.h"
+#include "client/call/request.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/server.h"
 #include "client/wire/ask.h"
@@ -18,26 +19,6 @@
 #include "common/base/fork.h"
 
 namespace firn::client {
-
-// A request to a server, until a call has its answer. Pipelines keep it alive until the server has
-// answered, because an answer can only be read with its request.
-class Request {
- public:
-  explicit Request(Ask what) : ask(std::move(what)) {}
-  virtual ~Request() = default;
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
-
-  // The outcome of the attempt with this number. `last`: false if the answer may still come. Called
-  // within a turn, and not after `settled`. Marks a job ready and does nothing else.
-  virtual void OnOutcome(size_t attempt, Outcome outcome, bool last) = 0;
-
-  const Ask ask;
-  Reply reply{};         // set by the first attempt that is answered
-  bool settled = false;  // it was answered, or its call has ended
-};
-
-using RequestPtr = std::shared_ptr<Request>;
 
 // One connection to one server, with many requests in flight at a time: the server answers them in
 // the order of their arrival. It owns the socket and the bytes in both directions, reports each
@@ -49,7 +30,8 @@ using RequestPtr = std::shared_ptr<Request>;
 //  2. Each answer must carry the sequence id of the oldest request in flight.
 //  3. If nothing arrives for an attempt's time while requests are in flight, it is closed. If
 //     answers to others arrive, a request that has waited that long is late: it is reported to the
-//     fleet and to the request, and its answer is still accepted.
+//     fleet and to the request, and its answer is still accepted. Of those that are late at the
+//     same time, the first bears the blame, as below.
 //  4. When anything fails the connection is closed and every request on it ends. The first to end
 //     bears the blame, the others share it. A request that is settled sooner than its answer
 //     arrives harms no other: the answer is read like any other, and its ids are lost.
@@ -58,7 +40,9 @@ using RequestPtr = std::shared_ptr<Request>;
 //
 // Sharp edge: `checked` may close the pipeline. Code that continues after it examines the phase
 // again.
-class Pipeline final : public IoThread::Output, public std::enable_shared_from_this<Pipeline> {
+class Pipeline final : public Connection,
+                       public IoThread::Output,
+                       public std::enable_shared_from_this<Pipeline> {
  public:
   // The owner of a pipeline.
   class Owner {
@@ -70,7 +54,7 @@ class Pipeline final : public IoThread::Output, public std::enable_shared_from_t
     ~Owner() = default;
   };
 
-  using Checked = std::function<void(const Outcome&, const ServerFacts&)>;
+  using Checked = std::function<void(Pipeline&, const Outcome&, const ServerFacts&)>;
 
   // `limit` is an attempt's time.
   Pipeline(IoThread& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds, Owner& owner,
@@ -93,8 +77,10 @@ class Pipeline final : public IoThread::Output, public std::enable_shared_from_t
   bool opening() const { return !connected() || phase_ == Phase::kChecking; }
   bool connected() const { return phase_ != Phase::kConnecting && phase_ != Phase::kAgreeing; }
   size_t in_flight() const { return waiting_.size(); }
-  // Outcome of a timeout on this connection.
-  Outcome Silence() const {
+  // Returns whether `ask` and the last request, which leaves at the end of this turn, are both for
+  // one id of the same tag.
+  bool Gathers(const Ask& ask) const;
+  Outcome Silence() const override {
     return Outcome::Of(connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout,
                        phase_ == Phase::kAgreeing ? "in the TLS handshake" : "");
   }
@@ -123,7 +109,7 @@ class Pipeline final : public IoThread::Output, public std::enable_shared_from_t
   void ArmTimer(Micros within);
   void OnTimer();
   void CheckSilence();
-  void ReportLate(Waiting& waiting);
+  void ReportLate(Waiting& waiting, bool shared_blame);
   void OnConnected(Connector::Result result);
   // Begins to agree upon encryption.
   void Agree(const Address& address);

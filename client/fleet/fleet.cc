@@ -14,7 +14,8 @@ constexpr Micros kResolveInTime{40'000'000};
 
 }  // namespace
 
-Fleet::Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed)
+Fleet::Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed,
+             std::function<void()> news)
     : name_(seed),
       balancing_(options.balancing),
       rack_(options.rack),
@@ -23,6 +24,7 @@ Fleet::Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed)
       attempt_limit_(options.attempt_limit),
       on_event_(options.on_event),
       clock_(clock),
+      news_(std::move(news)),
       own_numbers_(std::make_shared<TagSet>()),
       check_(options.cluster_uuid),
       entropy_(seed) {
@@ -74,7 +76,7 @@ void Fleet::Merge(const KnownServer& known, std::map<std::string, ServerPtr>& be
   server->lot = DrawLot(name_, known.address);
   server->tls = (tls_ || known.tls) && !server->endpoint.IsUnix();
   server->membership.Hear(Membership::Event::kListed, now, entropy_);
-  server->limits.Reopen();
+  server->limits.Listed(/*unready=*/known.phase == ServerPhase::kNotReady);
   servers_[known.address] = std::move(server);
 }
 
@@ -85,8 +87,6 @@ void Fleet::Reset(Server& server, Micros now) {
   server.latency.Forget();
   server.first_seen = now;
 }
-
-// --- picking ------------------------------------------------------------------------------------
 
 // --- retries, waiting, probing ------------------------------------------------------------------
 
@@ -170,20 +170,15 @@ void Fleet::TellNews() {
   if (news_) news_();
 }
 
-ServerFitness Fleet::StandingOf(const Server& server, Micros now) const {
-  const bool unready = server.known.phase == ServerPhase::kNotReady && !own_numbers_->contains("");
-  return std::max({server.Standing(), server.limits.For("", *own_numbers_, now),
-                   unready ? ServerFitness::kResting : ServerFitness::kFit});
-}
-
 ClusterView Fleet::View() const {
   const Micros now = clock_.BootMicros();
   const std::lock_guard lock(mutex_);
   ClusterView view{.servers = {}, .cluster = check_.known(), .from_cache = from_cache_};
   for (const auto& [address, server] : servers_) {
-    ServerFitness standing = StandingOf(*server, now);
-    const bool named = !server->addresses.empty();
-    if (!named) standing = std::max(standing, ServerFitness::kResting);
+    // For a call without a tag.
+    ServerFitness standing =
+        std::max(server->Standing(), server->limits.For("", *own_numbers_, now));
+    if (server->addresses.empty()) standing = std::max(standing, ServerFitness::kResting);
     const bool fit = standing == ServerFitness::kFit;
     view.servers.push_back({.known = server->known,
                             .fitness = standing,

@@ -66,11 +66,10 @@ class Fleet {
   static constexpr size_t kFitMin = 3;
   static constexpr Micros kNoAdvice{100'000};  // backoff if the server advises none
 
-  Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed);
-
-  // Call before the first list. `news` is called, without locks, when servers were added, have
-  // recovered, or have left the list.
-  void OnNews(std::function<void()> news) { news_ = std::move(news); }
+  // `news` is called, without locks, when servers were added, have recovered, or have left the
+  // list; not before the first list.
+  Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed,
+        std::function<void()> news = {});
 
   // Adopts a list from the source.
   void Apply(const ServerList& list);
@@ -169,8 +168,6 @@ class Fleet {
   }
   // Invalidates the rosters made before.
   void NewRoster() { version_.fetch_add(1, std::memory_order_release); }
-  // For a call without a tag.
-  ServerFitness StandingOf(const Server& server, Micros now) const;
   // Returns whether rule 6 applies now. Counts how often it starts to apply.
   bool Panics();
   // Chooses the client's subset of the servers.
@@ -209,7 +206,7 @@ class Fleet {
   const Micros attempt_limit_;
   const EventHook on_event_;
   const Clock& clock_;
-  std::function<void()> news_;
+  const std::function<void()> news_;
   std::atomic<uint64_t> calls_ = 0, attempts_ = 0;  // ClientCounters' of the same name
 
   mutable std::mutex mutex_;

@@ -45,7 +45,7 @@ bool Fleet::Widened() const {
 bool Fleet::Panics() {
   size_t members = 0, fit = 0;
   for (const auto& [address, server] : servers_) {
-    if (server->known.disabled || server->membership.foreign()) continue;
+    if (!server->counts()) continue;
     ++members;
     fit += server->Standing() == ServerFitness::kFit ? 1U : 0U;
   }
@@ -57,7 +57,7 @@ bool Fleet::Panics() {
 void Fleet::SettleOnOne(std::vector<Roster::Entry>& entries) {
   if (entries.empty()) return;
   const auto same_rank = [&](const Roster::Entry& entry) {
-    return entry.rank(ServerFitness::kFit) == entries[0].rank(ServerFitness::kFit);
+    return entry.rank() == entries[0].rank();
   };
   const auto end = std::find_if_not(entries.begin(), entries.end(), same_rank);
   const auto settled = std::find_if(entries.begin(), end, [this](const Roster::Entry& entry) {
@@ -80,13 +80,11 @@ std::shared_ptr<const Roster> Fleet::MakeRoster(Micros now) {
                        .weight = WeightOf(*server, now),
                        .standing = standing,
                        .spare = !server->kept && !widened,
-                       .elsewhere = rack_ && server->known.rack != *rack_,
-                       .unready = server->known.phase == ServerPhase::kNotReady});
+                       .elsewhere = rack_ && server->known.rack != *rack_});
   }
   const bool sticky = balancing_ == Balancing::kSticky;
   std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
-    const int rank_a = a.rank(ServerFitness::kFit), rank_b = b.rank(ServerFitness::kFit);
-    return rank_a != rank_b ? rank_a < rank_b : sticky && Lot(a) < Lot(b);
+    return a.rank() != b.rank() ? a.rank() < b.rank() : sticky && Lot(a) < Lot(b);
   });
   if (sticky) SettleOnOne(entries);
   return std::make_shared<const Roster>(std::move(entries), own_numbers_, balancing_, turn_,

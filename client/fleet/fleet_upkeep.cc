@@ -15,6 +15,12 @@ using Event = Membership::Event;
 
 constexpr size_t kOwnNumbersMax = 1000;
 
+// Returns as how many failures of the server an outcome without an answer counts.
+int FailuresOf(const Outcome& outcome) {
+  if (outcome.shared_blame || outcome.stale()) return 0;
+  return outcome.end == AttemptEnd::kConnectTimeout ? 2 : 1;
+}
+
 std::string SecondsText(Micros time) {
   return Cat(time.count() / 1'000'000, ".", time.count() / 100'000 % 10, " s");
 }
@@ -51,16 +57,13 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
     case AttemptEnd::kRefused:
       ++counters_.refused;
       return HeedRefusal(server, tag, outcome, now, told);
-    case AttemptEnd::kUnreachable:
-      return Failed(server, outcome.shared_blame ? 0 : 1, outcome, now, told);
     case AttemptEnd::kConnectTimeout:
-      ++counters_.timeouts;
-      return Failed(server, outcome.shared_blame ? 0 : 2, outcome, now, told);
     case AttemptEnd::kTimeout:
       ++counters_.timeouts;
-      return Failed(server, outcome.shared_blame ? 0 : 1, outcome, now, told);
+      return Failed(server, FailuresOf(outcome), outcome, now, told);
+    case AttemptEnd::kUnreachable:
     case AttemptEnd::kClosed:
-      return Failed(server, outcome.stale() || outcome.shared_blame ? 0 : 1, outcome, now, told);
+      return Failed(server, FailuresOf(outcome), outcome, now, told);
     case AttemptEnd::kBroken:
     case AttemptEnd::kWrongService:
       ++counters_.broken;
@@ -108,7 +111,7 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
 bool Fleet::MayLeave(const Server& server) const {
   size_t members = 0, out = 0;
   for (const auto& [address, one] : servers_) {
-    if (one->known.disabled || one->membership.foreign()) continue;
+    if (!one->counts()) continue;
     ++members;
     const bool left = one->health.resting() || one->membership.quarantined();
     out += left && one.get() != &server ? 1U : 0U;

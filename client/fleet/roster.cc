@@ -15,9 +15,8 @@ bool Contains(std::span<const ServerPtr> servers, const Server& server) {
 }
 
 size_t CountBest(const std::vector<Roster::Entry>& entries) {
-  const auto rank = [](const Roster::Entry& entry) { return entry.rank(ServerFitness::kFit); };
   const auto worse = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) {
-    return rank(entry) != rank(entries.front());
+    return entry.rank() != entries.front().rank();
   });
   return static_cast<size_t>(worse - entries.begin());
 }
@@ -50,16 +49,19 @@ class Entries : public Balancer::Servers {
 class Roster::Fit final : public Entries {
  public:
   Fit(const Roster& roster, std::string_view tag, std::span<const ServerPtr> tried, Micros now)
-      : Entries(roster.entries_, now), roster_(roster), tag_(tag), tried_(tried) {}
+      : Entries(roster.entries_, now),
+        own_numbers_(*roster.own_numbers_),
+        tag_(tag),
+        tried_(tried) {}
 
   bool MayPick(size_t at) const override {
-    const Entry& entry = entries_[at];
-    return roster_.LimitOf(entry, tag_, now_) == ServerFitness::kFit &&
-           !Contains(tried_, *entry.server);
+    const Server& server = *entries_[at].server;
+    return server.limits.For(tag_, own_numbers_, now_) == ServerFitness::kFit &&
+           !Contains(tried_, server);
   }
 
  private:
-  const Roster& roster_;
+  const TagSet& own_numbers_;
   const std::string_view tag_;
   const std::span<const ServerPtr> tried_;
 };
@@ -70,8 +72,10 @@ class Roster::Fittest final : public Entries {
   Fittest(const Roster& roster, std::string_view tag, std::span<const ServerPtr> tried, Micros now)
       : Entries(roster.entries_, now) {
     for (const Entry& entry : entries_) {
-      const bool gone = Contains(tried, *entry.server);
-      ranks_.push_back(gone ? kNobody : entry.rank(roster.LimitOf(entry, tag, now)));
+      const Server& server = *entry.server;
+      ranks_.push_back(Contains(tried, server)
+                           ? kNobody
+                           : entry.rank(server.limits.For(tag, *roster.own_numbers_, now)));
       best_ = std::min(best_, ranks_.back());
     }
   }
@@ -93,12 +97,6 @@ Roster::Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_num
       of_all_(MakeBalancer(balancing == Balancing::kRoundRobin ? Balancing::kRandom : balancing,
                            WeightsOf(entries_), turn)),
       good_until_(good_until) {}
-
-ServerFitness Roster::LimitOf(const Entry& entry, std::string_view tag, Micros now) const {
-  const ServerFitness said = entry.server->limits.For(tag, *own_numbers_, now);
-  const bool unready = entry.unready && !own_numbers_->contains(tag);
-  return unready ? std::max(said, ServerFitness::kResting) : said;
-}
 
 ServerPtr Roster::Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now,
                        Entropy& entropy) const {

@@ -29,10 +29,9 @@ class Roster {
     ServerFitness standing;  // whatever the tag
     bool spare;              // not in the client's subset
     bool elsewhere;          // not in the client's own rack
-    bool unready;            // cannot do anything that needs a machine id
 
     // Servers with a smaller rank are asked first.
-    int rank(ServerFitness at_best) const {
+    int rank(ServerFitness at_best = ServerFitness::kFit) const {
       return 4 * static_cast<int>(std::max(standing, at_best)) + (spare ? 2 : 0) +
              (elsewhere ? 1 : 0);
     }
@@ -51,8 +50,6 @@ class Roster {
  private:
   class Fit;
   class Fittest;
-
-  ServerFitness LimitOf(const Entry& entry, std::string_view tag, Micros now) const;
 
   const std::vector<Entry> entries_;
   const size_t best_;  // number of servers with the rank of the first

@@ -24,12 +24,15 @@ struct Server {
   Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint)
       : number(its_number), name(std::move(its_name)), endpoint(std::move(its_endpoint)) {}
 
-  // Returns its standing for calls of any tag. Requires the fleet's mutex, as does the next.
+  // Returns its standing for calls of any tag. Requires the fleet's mutex, like the next two.
   ServerFitness Standing() const;
   // Returns true once when a probe is due. The caller must then probe it and report the result.
   bool TakeProbe(Micros now) {
     return membership.member() ? health.TakeProbe(now) : membership.TakeProbe(now);
   }
+
+  // Returns whether rules 5 and 6 of the Fleet, about half of the servers, count it.
+  bool counts() const { return !known.disabled && !membership.foreign(); }
 
   const uint64_t number;   // never reused for another server
   const std::string name;  // its address in the list

@@ -31,7 +31,8 @@ void TagLimits::Closed(std::string_view tag, Micros until) {
   Remember(closed_until_, tag, until);
 }
 
-void TagLimits::Reopen() {
+void TagLimits::Listed(bool unready) {
+  unready_.store(unready, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   closed_until_.clear();
 }

@@ -26,16 +26,25 @@ struct LeaseLoss {
 struct LeaseOptions {
   static constexpr size_t kNameMax = 64;
 
-  std::string name{};              // label for operators, at most kNameMax bytes
-  Milliseconds ahead{60'000};      // desired length of the interval
+  static constexpr Milliseconds kAheadMin{2'000}, kAheadMax{86'400'000};
+
+  std::string name{};  // label for operators: 1 to kNameMax letters, digits or marks -_.:/@
+  // Desired length of the interval, from kAheadMin to kAheadMax. A server gives at most its
+  // --claim_window_ms.
+  Milliseconds ahead{60'000};
   std::optional<uint32_t> rack{};  // of the machine id; absent: any
   // Both run on the generator's thread, must return soon, and must not destroy the generator.
   std::function<void(const LeaseLoss&)> on_lost{};
-  std::function<void(const Status&)> on_failure{};  // a request failed, and will be repeated
+  std::function<void(const Status&)> on_failure{};  // a request failed; another one will follow
 
   Milliseconds attempt{2'000};    // time after which a request without an outcome is sent again
   Milliseconds retry_first{200};  // wait after a failure; doubles with each one
-  Milliseconds retry_max{10'000};
+  // Longest wait, unless a twelfth of the interval (but at least 100 ms) is shorter. The interval
+  // is the one that a server gave last, at most `ahead`.
+  Milliseconds retry_max{2'000};
 };
+
+// Returns kInvalid for a name that no server accepts, or an `ahead` outside kAheadMin to kAheadMax.
+Status CheckLeaseOptions(const LeaseOptions& options);
 
 }  // namespace firn

@@ -62,17 +62,20 @@ struct LeaseRequest {
 // The outcome of a LeaseRequest.
 struct LeaseOutcome {
   enum class Kind : uint8_t {
-    kTerms,     // kGrant, kRenew: `terms`
-    kReleased,  // kRelease
-    kGone,      // 410: the lessee must stop, because another process may have its ids
-    kOutdated,  // 409: the server has accepted a later turn: it was another process's
-    kUnknown,   // 404 of the lease's own server: no extension, but the promise stands
+    kTerms,        // kGrant, kRenew: `terms`
+    kReleased,     // kRelease
+    kGone,         // 410: the lessee must stop, because another process may have its ids
+    kOutdated,     // 409: the server has accepted a later turn: it was another process's
+    kUnknown,      // 404 of the lease's own server: no extension, but the promise stands
+    kNotExtended,  // kRenew: this server extends no leases any more, but the promise stands
+    kUnusable,  // kGrant: terms of which only `lease`, `server` and `from` are set; `status`: why
     kRefused,   // nothing was done
     kNoAnswer   // it may have been done
   };
   Kind kind = Kind::kNoAnswer;
   LeaseGrant terms{};
-  Status status{};  // of kGone, kRefused and kNoAnswer: why; may be ok if that is unknown
+  std::optional<WallMs> end{};  // kUnusable: the interval's end, if the terms state one
+  Status status{};              // why; may be ok if that is unknown
   std::optional<Milliseconds> retry_in{};
 };
 

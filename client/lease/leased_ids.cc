@@ -38,8 +38,9 @@ Status LeasedIds::Adopt(const LeaseGrant& terms) {
   return {};
 }
 
-// An id clock that followed a wrong wall clock beyond the interval returns to a corrected one.
-// Positions still never fall, because the sequence begins at `first`.
+// An id clock that has passed the interval, because it followed a wrong wall clock or the lease of
+// a server whose ids are ahead, returns to the wall clock. Ids still never fall: none is below
+// `first`.
 void LeasedIds::MoveClockTo(Tick first, Tick until) {
   const Now now = clock_.Read();
   const Layout& layout = ticks_->layout();
@@ -61,7 +62,13 @@ void LeasedIds::ExtendTo(Tick until) {
   if (sentinel_.InChild()) return;
   const std::lock_guard lock(mutex_);
   Holding* held = current_.load(std::memory_order_relaxed);
-  if (held != nullptr) held->claim->ExtendTo(held->claim->layout().StartOf(until));
+  if (held == nullptr) return;
+  held->claim->ExtendTo(held->claim->layout().StartOf(until));
+  MoveClockTo(std::max(held->claim->first_tick(), held->sequencer.Last()), held->claim->end_tick());
+}
+
+void LeasedIds::RaiseClockTo(WallMs time) {
+  if (ticks_) ticks_->RaiseTo(ticks_->layout().TickAt(time));
 }
 
 void LeasedIds::Close(Status why) {

@@ -29,7 +29,8 @@ namespace firn {
 //     wastes the interval and repeats no id.
 //  4. After Close, and in a forked child, no id is issued.
 //
-// Thread-safe. Adopt, ExtendTo, Close, Advance and last_used belong to one thread, the lessee's.
+// Thread-safe. Adopt, ExtendTo, RaiseClockTo, Close, Advance and last_used belong to one thread,
+// the lessee's.
 class LeasedIds {
  public:
   static constexpr size_t kLeasesMax = 100'000;  // in the life of this object, 300 bytes each
@@ -43,6 +44,9 @@ class LeasedIds {
 
   // Moves the end of the current lease to `until`. Ignores an earlier end.
   void ExtendTo(Tick until);
+
+  // Moves the id clock forward to `time`, which is known to be right.
+  void RaiseClockTo(WallMs time);
 
   // Ends the current lease: no id is issued after this has returned. `why` is the answer to calls.
   void Close(Status why);

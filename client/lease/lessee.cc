@@ -8,6 +8,22 @@
 #include "common/time/civil_time.h"
 
 namespace firn {
+namespace {
+
+// Returns whether these terms are those of the held lease, with the same or a later end.
+bool Extends(const LeaseGrant& terms, const LeaseGrant& held) {
+  return terms.lease == held.lease && terms.layout == held.layout &&
+         terms.machine == held.machine && terms.base_bits == held.base_bits &&
+         terms.until >= held.until;
+}
+
+// Returns the end of the interval, if its layout has that tick.
+std::optional<WallMs> EndOf(const LeaseGrant& terms) {
+  if (terms.until <= Tick(0) || terms.until > terms.layout.last_tick() + 1) return std::nullopt;
+  return terms.layout.StartOf(terms.until);
+}
+
+}  // namespace
 
 Lessee::Lessee(LeaseOptions options, LeasedIds& ids, Entropy& entropy,
                std::shared_ptr<LeaseTransport> transport, std::shared_ptr<LeaseOutcomes> replies)
@@ -15,7 +31,8 @@ Lessee::Lessee(LeaseOptions options, LeasedIds& ids, Entropy& entropy,
       ids_(ids),
       entropy_(entropy),
       transport_(std::move(transport)),
-      replies_(std::move(replies)) {}
+      replies_(std::move(replies)),
+      interval_(options_.ahead) {}
 
 void Lessee::Tick(Now now) {
   if (ids_.InChild()) return;
@@ -38,8 +55,8 @@ void Lessee::Tick(Now now) {
   const bool wants_lease = !stopping_ && (!held_ || time >= held_->replace_at);
   if (wants_lease && !grant_ && now.boot >= grant_not_before_) AskForGrant(now);
 
-  if (grant_) SendIfDue(*grant_, now);
   if (renewal_) SendIfDue(*renewal_, now);
+  if (grant_) SendIfDue(*grant_, now);
   std::erase_if(releases_, [time](const Request& release) { return release.useless_at <= time; });
   for (Request& release : releases_) SendIfDue(release, now);
 }
@@ -48,6 +65,7 @@ void Lessee::SendIfDue(Request& request, Now now) {
   if (now.boot >= request.send_at) {
     LeaseRequest ask = request.ask;
     ask.clock = now.wall;
+    request.clock = std::min(request.clock.value_or(now.wall), now.wall);
     request.send_at = now.boot + options_.attempt;
     transport_->Send(request.number, ask, replies_);
   }
@@ -55,12 +73,19 @@ void Lessee::SendIfDue(Request& request, Now now) {
 }
 
 Lessee::Request Lessee::Make(LeaseRequest ask, Now now) {
+  const Milliseconds cap = LongestWait();
+  const Milliseconds first = std::clamp(options_.retry_first, Milliseconds(1), cap);
   return {
       .number = ++numbers_,
       .ask = std::move(ask),
       .send_at = now.boot,
-      .backoff = std::make_unique<Backoff>(
-          Backoff::Options{.first = options_.retry_first, .cap = options_.retry_max}, entropy_)};
+      .backoff = std::make_unique<Backoff>(Backoff::Options{.first = first, .cap = cap}, entropy_)};
+}
+
+Milliseconds Lessee::LongestWait() const {
+  constexpr Milliseconds kLeast{1}, kMost{60'000};
+  const Milliseconds part = std::max(interval_ / kRetryPart, kRetryMaxLeast);
+  return std::clamp(std::min(options_.retry_max, part), kLeast, kMost);
 }
 
 std::string Lessee::Draw() { return ToHex(entropy_.Next()) + ToHex(entropy_.Next()); }
@@ -76,11 +101,12 @@ void Lessee::AskForGrant(Now now) {
 }
 
 void Lessee::AskForMore(Now now) {
+  held_->turn = Draw();
   renewal_ = Make({.kind = LeaseRequest::Kind::kRenew,
                    .ahead = options_.ahead,
                    .lease = held_->terms.lease,
                    .server = held_->terms.server,
-                   .turn = Draw(),
+                   .turn = held_->turn,
                    .acknowledged = held_->acknowledged,
                    .until = held_->terms.until},
                   now);
@@ -108,15 +134,12 @@ void Lessee::OnGrant(const LeaseOutcome& reply, Now now) {
   switch (reply.kind) {
     case LeaseOutcome::Kind::kTerms: {
       const Status adopted = ids_.Adopt(reply.terms);
-      if (adopted.ok()) {
-        Hold(reply.terms, now);
-        return;
-      }
-      if (options_.on_failure) options_.on_failure(adopted);
-      grant_->ask.token = Draw();  // this token would get the same lease
-      Retry(*grant_, {.kind = LeaseOutcome::Kind::kNoAnswer}, now);
-      return;
+      if (adopted.ok()) return Hold(reply.terms, now);
+      return Reject(reply.terms, EndOf(reply.terms), adopted, now);
     }
+    case LeaseOutcome::Kind::kUnusable:
+      Reject(reply.terms, reply.end, reply.status, now);
+      return;
     case LeaseOutcome::Kind::kGone:
     case LeaseOutcome::Kind::kOutdated:  // this token's lease was extended, by a copy
     case LeaseOutcome::Kind::kUnknown:
@@ -124,11 +147,30 @@ void Lessee::OnGrant(const LeaseOutcome& reply, Now now) {
       grant_->ask.token = Draw();
       Retry(*grant_, reply, now);
       return;
+    case LeaseOutcome::Kind::kNotExtended:
     case LeaseOutcome::Kind::kRefused:
     case LeaseOutcome::Kind::kNoAnswer:
       Retry(*grant_, reply, now);
       return;
   }
+}
+
+// Without a release, the machine id would be unused until the lease expires. The terms may be
+// wrong: an end that has passed, or is more than `ahead` away, is ignored.
+void Lessee::Reject(const LeaseGrant& terms, std::optional<WallMs> end, const Status& why,
+                    Now now) {
+  const bool is_held = held_ && held_->terms.lease == terms.lease;
+  if (!terms.lease.empty() && !is_held) {
+    const WallMs time = ids_.Advance(), latest = time + options_.ahead;
+    const WallMs useless_at = end && *end > time ? std::min(*end, latest) : latest;
+    AddRelease({.kind = LeaseRequest::Kind::kRelease,
+                .lease = terms.lease,
+                .server = terms.server,
+                .used = std::max(terms.from, firn::Tick(0)) - 1},
+               useless_at, now);
+  }
+  grant_->ask.token = Draw();  // this token would get the same lease
+  Retry(*grant_, {.kind = LeaseOutcome::Kind::kNoAnswer, .status = why}, now);
 }
 
 // Adopting the terms has closed the ids of the lease before.
@@ -146,7 +188,8 @@ void Lessee::Schedule(const LeaseGrant& terms, Now now) {
   held_->terms.until = terms.until;
   held_->end = terms.layout.StartOf(terms.until);
   const WallMs time = ids_.Advance();
-  const Milliseconds third = std::max(held_->end - time, Milliseconds(0)) / 3;
+  const Milliseconds left = std::max(held_->end - time, Milliseconds(0)), third = left / 3;
+  if (left > Milliseconds(0)) interval_ = std::min(left, options_.ahead);
   held_->replace_at = held_->end - third;
   held_->renew_at = now.boot + std::max(std::min(terms.renew_in, third), kRenewMin);
   held_->renewable = !terms.ending;
@@ -158,16 +201,18 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
   switch (reply.kind) {
     case LeaseOutcome::Kind::kTerms: {
       const LeaseGrant& terms = reply.terms;
-      if (terms.lease != held_->terms.lease || terms.machine != held_->terms.machine ||
-          terms.until < held_->terms.until || !CheckTerms(terms).ok()) {
+      if (!CheckTerms(terms).ok() || !Extends(terms, held_->terms)) {
         Retry(*renewal_,
-              {.kind = LeaseOutcome::Kind::kRefused,
+              {.kind = LeaseOutcome::Kind::kNoAnswer,
                .status = Invalid("a renewal was answered with the terms of another lease")},
               now);
         return;
       }
       ids_.ExtendTo(terms.until);
-      held_->terms.server = terms.server;
+      // The server has compared this clock with its own. A boot clock can lack the time for which a
+      // virtual machine was paused.
+      if (renewal_->clock) ids_.RaiseClockTo(*renewal_->clock);
+      held_->terms.server = last_server_ = terms.server;
       held_->acknowledged = renewal_->ask.turn;
       Schedule(terms, now);
       renewal_.reset();
@@ -187,11 +232,13 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
     }
     case LeaseOutcome::Kind::kUnknown:
     case LeaseOutcome::Kind::kReleased:
-      held_->renewable = false;
-      held_->replace_at = ids_.Advance();
-      renewal_.reset();
-      next_tick_ = now.boot;
+      held_->known = false;
+      Abandon(reply, now);
       return;
+    case LeaseOutcome::Kind::kNotExtended:
+      Abandon(reply, now);
+      return;
+    case LeaseOutcome::Kind::kUnusable:
     case LeaseOutcome::Kind::kRefused:
     case LeaseOutcome::Kind::kNoAnswer:
       Retry(*renewal_, reply, now);
@@ -199,24 +246,43 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
   }
 }
 
+void Lessee::Abandon(const LeaseOutcome& reply, Now now) {
+  if (!reply.status.ok() && options_.on_failure) options_.on_failure(reply.status);
+  held_->renewable = false;
+  held_->replace_at = ids_.Advance();
+  renewal_.reset();
+  next_tick_ = now.boot;
+}
+
 void Lessee::Retry(Request& request, const LeaseOutcome& reply, Now now) {
   if (!reply.status.ok() && options_.on_failure) options_.on_failure(reply.status);
-  request.send_at =
-      now.boot + std::max(request.backoff->Next(), reply.retry_in.value_or(Milliseconds(0)));
+  request.send_at = now.boot + std::max(request.backoff->Next(), Advised(reply));
   next_tick_ = std::min(next_tick_, request.send_at);
 }
 
+// A server with a wrong advice must not let the interval end.
+Milliseconds Lessee::Advised(const LeaseOutcome& reply) {
+  const Milliseconds advice = std::min(reply.retry_in.value_or(Milliseconds(0)), kAdviceMax);
+  const Milliseconds left = held_ ? held_->end - ids_.Advance() : Milliseconds(0);
+  return left > Milliseconds(0) ? std::min(advice, left / 2) : advice;
+}
+
 void Lessee::Release(Now now) {
+  if (!held_->known) return;
+  AddRelease({.kind = LeaseRequest::Kind::kRelease,
+              .lease = held_->terms.lease,
+              .server = held_->terms.server,
+              .turn = held_->turn,
+              .acknowledged = held_->acknowledged,
+              .until = held_->terms.until,
+              .used = std::min(ids_.last_used(), held_->terms.until - 1)},
+             held_->end, now);
+}
+
+void Lessee::AddRelease(LeaseRequest ask, WallMs useless_at, Now now) {
   if (releases_.size() == kReleasesMax) releases_.erase(releases_.begin());
-  releases_.push_back(Make({.kind = LeaseRequest::Kind::kRelease,
-                            .lease = held_->terms.lease,
-                            .server = held_->terms.server,
-                            .turn = renewal_ ? renewal_->ask.turn : held_->acknowledged,
-                            .acknowledged = held_->acknowledged,
-                            .until = held_->terms.until,
-                            .used = std::min(ids_.last_used(), held_->terms.until - 1)},
-                           now));
-  releases_.back().useless_at = held_->end;
+  releases_.push_back(Make(std::move(ask), now));
+  releases_.back().useless_at = useless_at;
   next_tick_ = now.boot;
 }
 

@@ -27,9 +27,13 @@ namespace firn {
 //     answered last: a copy of this process cannot name it.
 //  3. The lease is used until its end, whatever servers answer, with one exception: at kGone and
 //     kOutdated the generator is closed at once.
-//  4. When a third of the interval is left, or at once after kUnknown, another lease is requested.
-//     It replaces the first, and continues in a later tick.
-//  5. A lease that was replaced is released: first its ids are closed, then the last tick is read.
+//  4. When a third of the interval is left, or at once after kUnknown and kNotExtended, another
+//     lease is requested. It replaces the first, and continues in a later tick.
+//  5. A lease that was replaced is released, unless its server does not know it: first its ids are
+//     closed, then the last tick is read. A granted lease that cannot be used is released, too.
+//  6. If several requests are due, the renewal is sent first, then the request for another lease,
+//     then releases.
+//  7. Waits between attempts are short against the interval, whatever time a server advises.
 //
 // Reads no clock, owns no thread and never waits: Tick and OnReply receive the time. One thread. In
 // a child of fork() it does nothing.
@@ -61,25 +65,34 @@ class Lessee {
     LeaseRequest ask;
     BootMs send_at;
     std::optional<WallMs> useless_at{};  // id clock: it is not sent any more
+    std::optional<WallMs> clock{};       // the earliest wall clock that was sent
     std::unique_ptr<Backoff> backoff;
   };
 
   struct Held {
     LeaseGrant terms;            // as in the last answer
     std::string acknowledged{};  // turn of that answer
+    std::string turn{};          // of the last renewal, answered or not
     WallMs end{};                // id clock: of the interval
     WallMs replace_at{};         // id clock: a third of the interval is left
     BootMs renew_at{};
     bool renewable = true;
+    bool known = true;     // to its server
     bool expired = false;  // and reported
   };
 
   static constexpr size_t kReleasesMax = 4;
+  static constexpr int kRetryPart = 12;  // of the interval
+  static constexpr Milliseconds kRetryMaxLeast{100};
+  static constexpr Milliseconds kAdviceMax{10'000};
   static constexpr Milliseconds kTickMax{1'000};
   static constexpr Milliseconds kRenewMin{100};
   static constexpr Milliseconds kGrantPause{2'000};  // between a lease and the request for another
 
   Request Make(LeaseRequest ask, Now now);
+  // Returns the longest wait after a failure: a twelfth of the interval, but at least
+  // kRetryMaxLeast, and at most `retry_max`.
+  Milliseconds LongestWait() const;
   std::string Draw();
   void AskForGrant(Now now);
   void AskForMore(Now now);
@@ -88,12 +101,19 @@ class Lessee {
   void OnGrant(const LeaseOutcome& reply, Now now);
   void OnRenewal(const LeaseOutcome& reply, Now now);
   void Hold(const LeaseGrant& terms, Now now);
+  // Gives back a granted lease that cannot be used, and asks again. `end`: its interval's end.
+  void Reject(const LeaseGrant& terms, std::optional<WallMs> end, const Status& why, Now now);
   // Sets the times of the held lease after an answer.
   void Schedule(const LeaseGrant& terms, Now now);
+  // The server extends the lease no further, for the reason in `reply`.
+  void Abandon(const LeaseOutcome& reply, Now now);
   // Delays the next attempt of a request after a failure.
   void Retry(Request& request, const LeaseOutcome& reply, Now now);
+  // Returns the part of a server's advice that is followed.
+  Milliseconds Advised(const LeaseOutcome& reply);
   // Asks for the end of the lease whose ids were closed before.
   void Release(Now now);
+  void AddRelease(LeaseRequest ask, WallMs useless_at, Now now);
   void Lose(LeaseLoss::Kind kind, const std::string& why);
 
   const LeaseOptions options_;
@@ -108,6 +128,7 @@ class Lessee {
   std::optional<Request> renewal_;
   std::vector<Request> releases_;
   std::string last_server_{};  // of the lease held last
+  Milliseconds interval_;      // that a server gave last, at most `ahead`; before that, `ahead`
   BootMs grant_not_before_;
   bool stopping_ = false;
   BootMs next_tick_;

@@ -53,7 +53,7 @@ struct Outcome {
     detail += Cat("after ", bytes, " bytes of an answer");
   }
 
-  static Outcome Of(AttemptEnd end, std::string_view detail) {
+  static Outcome Of(AttemptEnd end, std::string_view detail = {}) {
     Outcome outcome;
     outcome.end = end;
     outcome.detail = ToPrintableUtf8(detail);

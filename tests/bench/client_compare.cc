@@ -8,6 +8,11 @@
 // Asynchronous: 8 calls in flight on 8 connections of one IO thread, and the load generator at 8 x
 // 1; `alike`: the load generator with the client's number of connections, over which the calls are
 // spread.
+//
+//   firn-client-compare --paused --measure_ms=10000
+//
+// Starts three servers and compares the p99 of blocking calls while one of them is paused, from the
+// moment of the pause on, with that while all three answer.
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +21,7 @@
 #include <functional>
 #include <latch>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,14 +34,19 @@
 #include <unistd.h>
 
 #include "client/client.h"
+#include "common/base/cat.h"
 #include "tests/bench/dialect.h"
 #include "tests/bench/load_client.h"
+#include "tests/support/process.h"
+#include "tools/bench/client_load.h"
 
 DEFINE_int32(port, 7609, "loopback port of the server");
 DEFINE_int32(rounds, 5, "rounds; medians are shown");
 DEFINE_int32(measure_ms, 500, "of each round and client");
 DEFINE_int32(threads, 8, "blocking callers");
+DEFINE_bool(asynchronous, true, "also measure asynchronous calls");
 DEFINE_int32(in_flight, 8, "asynchronous calls under way");
+DEFINE_bool(paused, false, "Compare only the p99 of calls with and without a paused server.");
 DEFINE_int32(async_connections, 8, "of the asynchronous client; the blocking one has the default");
 
 namespace firn {
@@ -219,13 +230,85 @@ int Compare() {
   for (int i = 0; i < FLAGS_rounds; ++i) {
     bare_blocking.push_back(BareBlocking(**dialect));
     blocking.push_back(ClientBlocking(client));
+    if (!FLAGS_asynchronous) continue;
     bare_async.push_back(BareAsync(**dialect, FLAGS_in_flight));
     bare_alike.push_back(BareAsync(**dialect, FLAGS_async_connections));
     async.push_back(Chains(async_client).Run());
   }
   Show("blocking", blocking, bare_blocking);
+  if (!FLAGS_asynchronous) return 0;
   Show("asynchronous", async, bare_async);
   Show("... alike", async, bare_alike);
+  return 0;
+}
+
+bool AllHealthy(Client& client) {
+  const ClusterView view = client.cluster();
+  return !view.servers.empty() && std::ranges::all_of(view.servers, [](const SeenServer& server) {
+    return server.fitness == ServerFitness::kFit;
+  });
+}
+
+// The servers of a comparison, and their client.
+class ThreeServers {
+ public:
+  bool Start() {
+    std::string list = "list://";
+    for (int i = 0; i < 3; ++i) {
+      const int port = FreePort();
+      list += Cat(i == 0 ? "" : ",", "127.0.0.1:", port);
+      servers_.emplace_back(
+          std::vector<std::string>{BuiltProgram("firn-front-server"), Cat("--port=", port)});
+    }
+    client_.emplace(ClientOptions{.servers = std::move(list)});
+    return Recover();
+  }
+
+  // Makes calls for the round's time, while the first server is `paused` or all answer.
+  Result<ClientLoadReport> Round(bool paused) {
+    if (paused) servers_[0].Pause();
+    auto report = RunClientLoad(*client_,
+                                {.tag = "default",
+                                 .threads = FLAGS_threads,
+                                 .warmup_ms = 0,
+                                 .measure_ms = FLAGS_measure_ms},
+                                NowNs);
+    if (paused) servers_[0].Resume();
+    if (paused && !Recover()) return Unavailable("the paused server did not recover");
+    return report;
+  }
+
+ private:
+  // Calls until every server is healthy.
+  bool Recover() {
+    return Eventually(kPatience,
+                      [this] { return client_->GetId("default").ok() && AllHealthy(*client_); });
+  }
+
+  std::vector<Process> servers_;
+  std::optional<Client> client_;
+};
+
+int ComparePaused() {
+  ThreeServers servers;
+  if (!servers.Start()) return std::fprintf(stderr, "the servers did not start\n"), 1;
+  std::vector<double> p99_us[2], longest_ms;
+  uint64_t failed = 0;
+  for (int i = 0; i < FLAGS_rounds; ++i) {
+    for (const bool paused : {false, true}) {
+      const Result<ClientLoadReport> report = servers.Round(paused);
+      if (!report.ok()) return std::fprintf(stderr, "%s\n", report.status().message().c_str()), 1;
+      const Histogram& latency = report->record.latency();
+      p99_us[paused ? 1 : 0].push_back(static_cast<double>(latency.Quantile(0.99)) / 1e3);
+      if (paused) longest_ms.push_back(static_cast<double>(latency.Quantile(1)) / 1e6);
+      failed += report->record.failed();
+    }
+  }
+  const double good = Median(p99_us[0]), paused = Median(p99_us[1]);
+  std::printf(
+      "p99 %.1f us while one of three servers is paused, %.1f us otherwise: x %.2f; "
+      "longest call while paused %.1f ms; %llu calls failed\n",
+      paused, good, paused / good, Median(longest_ms), static_cast<unsigned long long>(failed));
   return 0;
 }
 
@@ -234,5 +317,5 @@ int Compare() {
 
 int main(int argc, char** argv) {
   gflags::ParseCommandLineFlags(&argc, &argv, true);
-  return firn::Compare();
+  return FLAGS_paused ? firn::ComparePaused() : firn::Compare();
 }

@@ -16,16 +16,22 @@
 namespace firn::client {
 namespace {
 
-class LastSentHost final : public CallHost {
+class LastSent final : public Sender {
  public:
-  using CallHost::CallHost;
-  std::optional<PipelinePtr> Send(const CallPtr& call, size_t, const ServerPtr& to, bool) override {
-    asked = call.get();
+  std::shared_ptr<const Connection> Send(RequestPtr request, size_t, const ServerPtr& to,
+                                         bool) override {
+    asked = request.get();
     server = to.get();
-    return PipelinePtr();
+    return connection_;
   }
-  Call* asked = nullptr;
+  Request* asked = nullptr;
   Server* server = nullptr;
+
+ private:
+  struct SilentConnection final : Connection {
+    Outcome Silence() const override { return Outcome::Of(AttemptEnd::kTimeout); }
+  };
+  const std::shared_ptr<const Connection> connection_ = std::make_shared<SilentConnection>();
 };
 
 class AllocationsTest : public FleetTest {};
@@ -33,20 +39,26 @@ class AllocationsTest : public FleetTest {};
 TEST_F(AllocationsTest, AnAnsweredCallAllocatesItsRecordOnly) {
   Of({At(1), At(2), At(3)});
   JobQueue jobs;
-  LastSentHost host(jobs, *fleet_, {});
+  LastSent last;
+  CallHost host{.jobs = jobs,
+                .bells = std::make_shared<Bells>(),
+                .fleet = *fleet_,
+                .sender = last,
+                .limits = {}};
   std::vector<JobPtr> ended;
   const auto call = [&] {
     auto one = std::make_shared<Call>(host, Ask{.tag = "order"}, Now() + Micros(200'000), nullptr,
                                       nullptr);
     jobs.SetNow(Now());
     jobs.Add(one);
-    fleet_->Done(*host.server, "order", {}, Micros(100), Now());
-    host.asked->settled = true;
-    host.asked->OnOutcome(0, {}, /*last=*/true);
+    fleet_->Done(*last.server, "order", {}, Micros(100), Now());
+    last.asked->settled = true;
+    last.asked->OnOutcome(0, {}, /*last=*/true);
     jobs.Tick(Now());
     jobs.TakeEnded(ended);
     for (const JobPtr& job : ended) job->AfterEnd();
     ended.clear();
+    host.bells->RingAll();
     one->AwaitEnd();
   };
   for (int i = 0; i < 10; ++i) call();

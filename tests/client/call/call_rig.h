@@ -14,7 +14,7 @@
 namespace firn::client {
 
 // Sends nothing: a test decides what becomes of each request.
-class ScriptedHost final : public CallHost {
+class ScriptedSender final : public Sender {
  public:
   struct Sent {
     CallPtr call;
@@ -24,16 +24,24 @@ class ScriptedHost final : public CallHost {
     Micros began;
   };
 
-  using CallHost::CallHost;
+  explicit ScriptedSender(const JobQueue& jobs) : jobs_(jobs) {}
 
-  std::optional<PipelinePtr> Send(const CallPtr& call, size_t attempt, const ServerPtr& server,
-                                  bool fresh) override {
-    if (jobs.now() < server->connect_at.load()) return std::nullopt;
-    sent.push_back({call, attempt, server, fresh, jobs.now()});
-    return PipelinePtr();
+  std::shared_ptr<const Connection> Send(RequestPtr request, size_t attempt,
+                                         const ServerPtr& server, bool fresh) override {
+    if (jobs_.now() < server->connect_at.load()) return nullptr;
+    auto call = std::static_pointer_cast<Call>(std::move(request));
+    sent.push_back({std::move(call), attempt, server, fresh, jobs_.now()});
+    return std::make_shared<SilentConnection>();
   }
 
   std::deque<Sent> sent;  // without an outcome yet
+
+ private:
+  struct SilentConnection final : Connection {
+    Outcome Silence() const override { return Outcome::Of(AttemptEnd::kTimeout); }
+  };
+
+  const JobQueue& jobs_;
 };
 
 class CallTest : public FleetTest {
@@ -49,12 +57,17 @@ class CallTest : public FleetTest {
   // Before the first call.
   void Limits(const CallLimits& limits) { limits_ = limits; }
 
-  ScriptedHost& host() {
-    if (host_ == nullptr || &host_->fleet != &*fleet_) {
-      host_ = std::make_unique<ScriptedHost>(jobs_, *fleet_, limits_);
+  CallHost& host() {
+    if (host_ == nullptr) {
+      host_.reset(new CallHost{.jobs = jobs_,
+                               .bells = std::make_shared<Bells>(),
+                               .fleet = *fleet_,
+                               .sender = sender_,
+                               .limits = limits_});
     }
     return *host_;
   }
+  std::deque<ScriptedSender::Sent>& sent() { return sender_.sent; }
 
   Begun Begin(Micros time = Micros(200'000)) {
     Begun begun;
@@ -83,27 +96,28 @@ class CallTest : public FleetTest {
 
   // The oldest request ends so, as its connection reports it.
   ServerPtr End(const Outcome& outcome) {
-    if (host().sent.empty()) {
+    if (sent().empty()) {
       ADD_FAILURE() << "no request is in flight";
       return nullptr;
     }
-    const ScriptedHost::Sent sent = std::exchange(host().sent.front(), {});
-    host().sent.pop_front();
-    Report(sent, outcome);
+    const ScriptedSender::Sent ended = std::exchange(sent().front(), {});
+    sent().pop_front();
+    Report(ended, outcome);
     Tick();
-    return sent.server;
+    return ended.server;
   }
-  void Report(const ScriptedHost::Sent& sent, const Outcome& outcome) {
+  void Report(const ScriptedSender::Sent& sent, const Outcome& outcome) {
     fleet_->Done(*sent.server, "order", outcome, Now() - sent.began, Now());
     if (sent.call->settled) return;
     sent.call->settled = outcome.answered();
     sent.call->OnOutcome(sent.attempt, outcome, /*last=*/true);
   }
-  size_t InFlight() { return host().sent.size(); }
+  size_t InFlight() { return sent().size(); }
 
   CallLimits limits_;
   JobQueue jobs_;
-  std::unique_ptr<ScriptedHost> host_;
+  ScriptedSender sender_{jobs_};
+  std::unique_ptr<CallHost> host_;
 };
 
 }  // namespace firn::client

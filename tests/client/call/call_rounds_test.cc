@@ -33,7 +33,7 @@ class MovedCallsTest : public CallTest {
  protected:
   // Ends `calls` calls at server 1 in this way; server 2 answers meanwhile, or not.
   int Moved(int calls, bool another_answers) {
-    host().sent.clear();
+    sent().clear();
     std::vector<Begun> held;
     for (int i = 0; i < calls; ++i) held.push_back(Begin());
     clock_.Advance(Milliseconds(80));
@@ -42,7 +42,7 @@ class MovedCallsTest : public CallTest {
     shared.shared_blame = true;
     for (int i = 0; i < calls; ++i) End(shared);
     const auto moved = static_cast<int>(InFlight());
-    for (const auto& one : host().sent) fleet_->GiveBack(*one.server);
+    for (const auto& one : sent()) fleet_->GiveBack(*one.server);
     return moved;
   }
 
@@ -108,11 +108,11 @@ TEST_F(CallTest, OverloadedCallsDoNotComeBackTogether) {
       EXPECT_GE(due, began + Milliseconds(advice_ms)) << "never sooner than advised";
       moments.insert(due);
       jobs_.Tick(due);
-      for (; !host().sent.empty(); host().sent.pop_front()) {
-        EXPECT_LT(due, host().sent.front().call->deadline()) << "nor too late for it";
-        fleet_->Done(*host().sent.front().server, "order", {}, Micros(1), due);
-        host().sent.front().call->settled = true;
-        host().sent.front().call->OnOutcome(host().sent.front().attempt, {}, true);
+      for (; !sent().empty(); sent().pop_front()) {
+        EXPECT_LT(due, sent().front().call->deadline()) << "nor too late for it";
+        fleet_->Done(*sent().front().server, "order", {}, Micros(1), due);
+        sent().front().call->settled = true;
+        sent().front().call->OnOutcome(sent().front().attempt, {}, true);
       }
     }
     EXPECT_GT(moments.size(), 50u) << advice_ms;

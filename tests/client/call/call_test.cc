@@ -55,7 +55,7 @@ TEST_F(CallTest, RepeatsTheRequestOnceIfAnIdleConnectionWasClosed) {
   Begin();
   const ServerPtr first = End(stale);
   ASSERT_EQ(InFlight(), 1u);
-  EXPECT_TRUE(host().sent.front().fresh);
+  EXPECT_TRUE(sent().front().fresh);
   EXPECT_EQ(End(stale), first);
   ASSERT_EQ(InFlight(), 1u);
   EXPECT_NE(End({}), first);
@@ -74,7 +74,7 @@ TEST_F(CallTest, AsksOthersFirstWhileAServerIsInBackoff) {
   EXPECT_EQ(InFlight(), 0u);
   Pass(Milliseconds(1));
   ASSERT_EQ(InFlight(), 1u);
-  EXPECT_EQ(host().sent.front().server, in_backoff);
+  EXPECT_EQ(sent().front().server, in_backoff);
   EXPECT_GE(fleet_->counters().put_off, 1u);
   EXPECT_EQ(fleet_->counters().retries, 0u);
 }
@@ -200,8 +200,8 @@ TEST_F(CallTest, AnAnswerAndAFailureInOneTurnAreAnAnswer) {
   const Begun call = Begin();
   Pass(Milliseconds(10));
   ASSERT_EQ(InFlight(), 2u);
-  const auto failed = host().sent[0], answered = host().sent[1];
-  host().sent.clear();
+  const auto failed = sent()[0], answered = sent()[1];
+  sent().clear();
   Report(failed, kTimeout);
   Report(answered, {});
   Tick();
@@ -224,8 +224,8 @@ TEST_F(CallTest, DoesNotHedgeAfterTheFirstServerHasFailed) {
 TEST_F(CallTest, ALateAttemptIsStillAnswered) {
   Of({At(1), At(2)});
   const Begun call = Begin();
-  const auto late = host().sent.front();
-  host().sent.pop_front();
+  const auto late = sent().front();
+  sent().pop_front();
   late.call->OnOutcome(late.attempt, kTimeout, /*last=*/false);
   Tick();
   ASSERT_EQ(InFlight(), 1u) << "another server is asked";

@@ -44,7 +44,8 @@ class BalanceTest : public testing::TestWithParam<Balancing> {
     };
     rig_.options.balancing = GetParam();
     // A fake server answers one request of a connection after the other: with fewer connections its
-    // delay would be what it can bear, not how long an answer takes.
+    // delay would be what it can bear, not how long an answer takes. So each thread has a
+    // connection and a tag of its own, because calls for one tag share a connection.
     rig_.options.connections = kThreads;
     for (FakeServer* server : rig_.servers()) server->Behave({.delay = kAnswerTime});
     rig_.client();
@@ -57,8 +58,8 @@ class BalanceTest : public testing::TestWithParam<Balancing> {
     {
       std::vector<std::jthread> threads;
       for (int i = 0; i < kThreads; ++i) {
-        threads.emplace_back([this] {
-          for (int n = 0; n < kCalls; ++n) EXPECT_TRUE(rig_.client().GetId("order").ok());
+        threads.emplace_back([this, tag = "order" + std::to_string(i)] {
+          for (int n = 0; n < kCalls; ++n) EXPECT_TRUE(rig_.client().GetId(tag).ok());
         });
       }
     }

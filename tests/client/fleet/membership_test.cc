@@ -159,8 +159,11 @@ TEST(TagLimitsTest, SayWhatItCannotDoForAWhile) {
   limits.Closed("invoice", kLater + kLater);
   EXPECT_EQ(limits.For("invoice", own, kLater), ServerFitness::kDraining);
   EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kFit);
-  limits.Reopen();
+  limits.Listed(/*unready=*/true);
   EXPECT_EQ(limits.For("invoice", own, kLater), ServerFitness::kFit);
+  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kResting);
+  limits.Listed(/*unready=*/false);
+  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kFit);
   limits.Closed("invoice", kLater + kLater);
   limits.Closed("order", kLater + kLater);
   limits.Reopen("invoice", kLater);

@@ -31,7 +31,7 @@ void FakeLeases::Promise(const std::string& lease, wire::LeaseTerms& out) const 
   out.from_tick = now.count();
   out.until_tick = now.count() + 60'000;
   out.renew_in_ms = 20'000;
-  out.server = "10.0.0.1:7609";
+  out.server = named;
 }
 
 }  // namespace firn

@@ -15,11 +15,13 @@ struct FakeLeases {
     kRevoked,
     kAnotherServers,  // that of `server`
     kNoLeases,
-    kNoMethod  // as a server that is older than leases
+    kLaterFault,  // a LeaseFault of a later version of the contract
+    kNoMethod     // as a server that is older than leases
   };
   Answer answer = Answer::kTerms;
   std::string server{};
   int machine = 7;
+  std::string named = "10.0.0.1:7609";  // server in its terms
 
   // Throws the LeaseRefusal that the answer is, if any.
   void Refuse() const;

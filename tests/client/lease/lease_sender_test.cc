@@ -2,10 +2,7 @@
 
 #include "client/lease_sender.h"
 
-#include <condition_variable>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +12,7 @@
 #include "client/client.h"
 #include "common/time/clock.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/lease/awaited_outcomes.h"
 #include "tests/support/process.h"
 
 namespace firn {
@@ -26,25 +24,6 @@ using client::LeaseSender;
 
 const std::string kLeaseToken = "0123456789abcdef0123456789abcdef", kThisTurn(32, 'a'),
                   kLastTurn(32, 'b');
-
-class AwaitedOutcomes final : public LeaseOutcomes {
- public:
-  void Post(uint64_t number, LeaseOutcome outcome) override {
-    const std::lock_guard lock(mutex_);
-    EXPECT_TRUE(outcomes_.emplace(number, std::move(outcome)).second) << "a second outcome";
-    posted_.notify_all();
-  }
-  LeaseOutcome Await(uint64_t number) {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(posted_.wait_for(lock, kPatience, [&] { return outcomes_.contains(number); }));
-    return outcomes_[number];
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable posted_;
-  std::map<uint64_t, LeaseOutcome> outcomes_;
-};
 
 class LeaseSenderTest : public testing::Test {
  protected:
@@ -150,7 +129,8 @@ TEST_F(LeaseSenderTest, PassesOnWhatTheLeasesServerAnswers) {
   EXPECT_EQ(answered(LeaseAnswer::kUnknown), Got::kUnknown);
   EXPECT_EQ(answered(LeaseAnswer::kOutdated), Got::kOutdated);
   EXPECT_EQ(answered(LeaseAnswer::kRevoked), Got::kGone);
-  EXPECT_EQ(answered(LeaseAnswer::kNoLeases), Got::kRefused);
+  EXPECT_EQ(answered(LeaseAnswer::kNoLeases), Got::kNotExtended);
+  EXPECT_EQ(answered(LeaseAnswer::kLaterFault), Got::kNotExtended);
   EXPECT_EQ(answered(LeaseAnswer::kTerms), Got::kTerms);
   EXPECT_EQ(Asked(), 1u);
 }
@@ -195,13 +175,31 @@ TEST_F(LeaseSenderTest, FollowsToTheServerThatHasTheLease) {
 
   servers_[0]->BehaveAboutLeases(
       {.answer = LeaseAnswer::kAnotherServers, .server = "10.9.9.9:7609"});
-  EXPECT_EQ(Ask(Renewal(servers_[0]->address())).kind, Got::kRefused);
-  // Two servers that name each other are not followed for ever.
-  servers_[0]->BehaveAboutLeases(
-      {.answer = LeaseAnswer::kAnotherServers, .server = servers_[2]->address()});
-  servers_[2]->BehaveAboutLeases(
-      {.answer = LeaseAnswer::kAnotherServers, .server = servers_[0]->address()});
-  EXPECT_EQ(Ask(Renewal(servers_[0]->address())).kind, Got::kRefused);
+  EXPECT_EQ(Ask(Renewal(servers_[0]->address())).kind, Got::kNoAnswer);
+}
+
+TEST_F(LeaseSenderTest, FollowsAtMostTwice) {
+  const auto name = [&](size_t one, size_t another) {
+    servers_[one]->BehaveAboutLeases(
+        {.answer = LeaseAnswer::kAnotherServers, .server = servers_[another]->address()});
+  };
+  name(0, 1);
+  name(1, 2);
+  const LeaseOutcome outcome = Ask(Renewal(servers_[0]->address()));
+  ASSERT_EQ(outcome.kind, Got::kTerms) << outcome.status;
+  EXPECT_EQ(outcome.terms.server, servers_[2]->address());
+  EXPECT_EQ(AllRequests().size(), 3u);
+
+  name(2, 0);
+  EXPECT_EQ(Ask(Renewal(servers_[0]->address())).kind, Got::kNoAnswer);
+  EXPECT_EQ(AllRequests().size(), 6u);
+}
+
+TEST_F(LeaseSenderTest, RenewsAtTheServerThatTheTermsNameIfItIsListed) {
+  for (const auto& server : servers_) {
+    server->BehaveAboutLeases({.named = servers_[1]->address()});
+  }
+  EXPECT_EQ(Ask(Grant()).terms.server, servers_[1]->address());
 }
 
 TEST_F(LeaseSenderTest, AsksTheServerToAvoidOnlyIfNoOtherGrants) {
@@ -229,8 +227,23 @@ TEST_F(LeaseSenderTest, RepeatsALostGrantAtTheServerThatMayHaveGrantedIt) {
 TEST_F(LeaseSenderTest, RefusesTermsOfAnotherLayout) {
   for (const auto& server : servers_) server->Behave(Behaviour::Kind::kOtherLayout);
   const LeaseOutcome outcome = Ask(Grant());
-  EXPECT_EQ(outcome.kind, Got::kRefused);
+  EXPECT_EQ(outcome.kind, Got::kUnusable);
   EXPECT_EQ(outcome.status, Invalid("a lease of another layout than the cluster's, twitter"));
+  EXPECT_EQ(outcome.terms.lease, "lease of " + kLeaseToken);
+  EXPECT_EQ(outcome.terms.server, servers_[Asked()]->address());
+  EXPECT_GT(outcome.terms.from, Tick(0));
+  EXPECT_EQ(outcome.end, Layout::Firn().StartOf(outcome.terms.from + 60'000));
+}
+
+TEST_F(LeaseSenderTest, EndsRequestsInProgressWhenDestroyed) {
+  for (const auto& server : servers_) server->Behave(Behaviour::Kind::kSilent);
+  for (uint64_t number = 1; number <= 20; ++number) {
+    sender().Send(number, number % 2 == 0 ? Grant() : Renewal(servers_[0]->address()), outcomes_);
+  }
+  sender_.reset();
+  for (uint64_t number = 1; number <= 20; ++number) {
+    EXPECT_EQ(outcomes_->Await(number).kind, Got::kNoAnswer);
+  }
 }
 
 TEST_F(LeaseSenderTest, ARepetitionOfARequestUnderWayChangesNothing) {
@@ -262,8 +275,28 @@ TEST_F(LeaseSenderTest, AClientSaysWhyThereIsNoLease) {
   EXPECT_EQ(opened.status().code(), Code::kUnavailable);
   EXPECT_NE(opened.status().message().find("as the test says"), std::string::npos)
       << opened.status();
-  EXPECT_EQ(client.OpenGenerator({.name = std::string(65, 'n')}).status(),
-            Invalid("the name of a lease has 65 bytes, more than 64"));
+}
+
+TEST_F(LeaseSenderTest, AClientRefusesOptionsThatNoServerAccepts) {
+  Client client(options());
+  for (const std::string& name : {std::string(), std::string(65, 'n'), std::string("a shop"),
+                                  std::string("a\n"), std::string("caf\xc3\xa9")}) {
+    EXPECT_EQ(client.OpenGenerator({.name = name}).status(),
+              Invalid("the name of a lease must have 1 to 64 letters, digits or characters of "
+                      "-_.:/@"));
+  }
+  for (const int64_t ahead : {0, 1'999, 86'400'001}) {
+    EXPECT_EQ(client.OpenGenerator({.name = "shop", .ahead = Milliseconds(ahead)}).status(),
+              Invalid("`ahead` of a lease is " + std::to_string(ahead) +
+                      " ms; it must be 2000 to 86400000 ms"));
+  }
+  EXPECT_TRUE(AllRequests().empty());
+  for (const int64_t ahead : {2'000, 86'400'000}) {
+    EXPECT_TRUE(
+        client
+            .OpenGenerator({.name = std::string(64, 'n'), .ahead = Milliseconds(ahead)}, kPatience)
+            .ok());
+  }
 }
 
 }  // namespace

@@ -71,6 +71,21 @@ TEST_F(LeasedIdsTest, AnEarlierEndChangesNothing) {
   EXPECT_TRUE(TryNext().ok());
 }
 
+TEST_F(LeasedIdsTest, AClockThatHasPassedTheIntervalReturnsAtTheNextExtension) {
+  const LeaseGrant terms = Terms(7, clock_.Wall(), Milliseconds(1'000));
+  ASSERT_EQ(ids_.Adopt(terms), Status());
+  const Result<int64_t> before = TryNext();
+  ids_.RaiseClockTo(clock_.Wall() + kAnHour);
+  EXPECT_FALSE(TryNext().ok());
+  clock_.Advance(Milliseconds(1'000));
+  ids_.ExtendTo(terms.until + 2'000);
+  const Result<int64_t> after = TryNext();
+  ASSERT_EQ(after.status(), Status());
+  EXPECT_GT(*after, *before);
+  EXPECT_EQ(static_cast<int64_t>(terms.layout.time().In(static_cast<uint64_t>(*after))),
+            terms.from.count() + 1'000);
+}
+
 TEST_F(LeasedIdsTest, LayoutsWithTicksOfASecond) {
   const Layout layout = Layout::Parse("time:31s machine:10 sequence:4").value();
   clock_.Advance(Milliseconds(300));

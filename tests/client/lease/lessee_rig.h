@@ -34,7 +34,11 @@ class SentAsks final : public LeaseTransport {
 // A lessee in virtual time.
 class LesseeRig {
  public:
-  explicit LesseeRig(WallMs wall = At("2026-11-26T12:00:00Z")) : clock_(wall) {}
+  explicit LesseeRig(WallMs wall = At("2026-11-26T12:00:00Z"))
+      : LesseeRig({.name = "shop-1"}, wall) {}
+  explicit LesseeRig(LeaseOptions options, WallMs wall = At("2026-11-26T12:00:00Z"))
+      : clock_(wall),
+        lessee_(Hear(std::move(options)), ids_, entropy_, transport_, /*replies=*/nullptr) {}
 
   // Lets time pass, with a Tick every 100 ms.
   void Pass(Milliseconds time) {
@@ -122,6 +126,12 @@ class LesseeRig {
   const std::vector<Status>& refusals() const { return refusals_; }
 
  private:
+  LeaseOptions Hear(LeaseOptions options) {
+    options.on_lost = [this](const LeaseLoss& loss) { losses_.push_back(loss); };
+    options.on_failure = [this](const Status& why) { refusals_.push_back(why); };
+    return options;
+  }
+
   const Layout layout_ = Layout::Firn();
   VirtualClock clock_;
   SeededEntropy entropy_{7};
@@ -131,13 +141,7 @@ class LesseeRig {
   std::set<int64_t> seen_;
   uint64_t last_time_ = 0;
   const std::shared_ptr<SentAsks> transport_ = std::make_shared<SentAsks>();
-  Lessee lessee_{{.name = "shop-1",
-                  .on_lost = [this](const LeaseLoss& loss) { losses_.push_back(loss); },
-                  .on_failure = [this](const Status& why) { refusals_.push_back(why); }},
-                 ids_,
-                 entropy_,
-                 transport_,
-                 nullptr};
+  Lessee lessee_;
 };
 
 }  // namespace firn

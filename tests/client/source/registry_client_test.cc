@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include "client/lease_sender.h"
 #include "client/source/list_cache.h"
 #include "client/source/registry_source.h"
 #include "tests/client/client_rig.h"
+#include "tests/client/lease/awaited_outcomes.h"
 #include "tests/client/source/announcer.h"
 #include "tests/support/process.h"
 #include "tests/support/tcp_proxy.h"
@@ -90,6 +92,45 @@ TEST_F(RegistryClientTest, UsesTheCachedListWhileZooKeeperIsDown) {
   operator_ = std::make_unique<Announcer>(registry, kOperatorsSession);
   operator_->Add("127.0.0.1:1");
   EXPECT_TRUE(Eventually(kPatience, [this] { return !rig_.client().cluster().from_cache; }));
+}
+
+// A lease's id is a secret: a server that ZooKeeper does not list gets no request.
+TEST_F(RegistryClientTest, ARenewalFollowsToAnotherServerOnceZooKeeperListsIt) {
+  rig_.server(0).BehaveAboutLeases(
+      {.answer = FakeLeases::Answer::kAnotherServers, .server = rig_.server(1).address()});
+  operator_->Add(rig_.server(0).address());
+  FindServersIn(Registry(zk_->port(0)));
+  const auto outcomes = std::make_shared<AwaitedOutcomes>();
+  client::LeaseSender sender(rig_.options);
+  uint64_t number = 0;
+  const auto renew = [&] {
+    sender.Send(++number,
+                {.kind = LeaseRequest::Kind::kRenew,
+                 .clock = SystemClock().Wall(),
+                 .ahead = Milliseconds(60'000),
+                 .lease = "L",
+                 .server = rig_.server(0).address(),
+                 .turn = std::string(32, 'a')},
+                outcomes);
+    return outcomes->Await(number);
+  };
+
+  LeaseOutcome outcome;
+  ASSERT_TRUE(Eventually(kPatience, [&] {
+    outcome = renew();
+    return outcome.status.message().find("which the server list does not name") !=
+           std::string::npos;
+  })) << outcome.status;
+  EXPECT_EQ(outcome.kind, LeaseOutcome::Kind::kNoAnswer);
+  EXPECT_TRUE(rig_.server(1).LeaseRequests().empty());
+
+  operator_->Add(rig_.server(1).address());
+  ASSERT_TRUE(Eventually(kPatience, [&] {
+    outcome = renew();
+    return outcome.kind == LeaseOutcome::Kind::kTerms;
+  })) << outcome.status;
+  EXPECT_EQ(outcome.terms.server, rig_.server(1).address());
+  EXPECT_FALSE(rig_.server(1).LeaseRequests().empty());
 }
 
 // --- the session expires -------------------------------------------------------------------------
