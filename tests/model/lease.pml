@@ -12,8 +12,10 @@
  * A configuration is chosen by -D: TICKS (the horizon), WINDOW (ticks that a claim reserves), and the
  * kinds of events: WITH_DELETE, WITH_EXPIRY, WITH_CRASH (of servers), WITH_END (of lessees), WITH_LOSS
  * (the registry is rolled back once), WITH_STALE (a duplicate of a request arrives late), WITH_COPY (a
- * lessee is copied while it runs), WITH_TWIN (after that, a server is). A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves the
- * uniqueness of ticks as the only assertion. LEASES.md explains each of them, and the omissions.
+ * lessee is copied while it runs), WITH_TWIN (after that, a server is), WITH_STARTS (one server, which
+ * may be stopped while the registry is rolled back). A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE
+ * leaves the uniqueness of ticks as the only assertion. LEASES.md explains each of them, and the
+ * omissions.
  */
 
 #ifndef TICKS
@@ -65,7 +67,11 @@ end:
   :: atomic {
        if
   SERVER(0)
+#ifdef WITH_STARTS
+  :: ServerStarts(0)
+#else
   SERVER(1)
+#endif
   LESSEE(0)
   LESSEE(1)
 #ifndef WITH_TWIN

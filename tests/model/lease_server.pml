@@ -31,7 +31,7 @@ inline WritesWord(s) {
 }
 
 #define NEEDS_A_CLAIM(s, l)                                                                     \
-  (lessee[l].token != 0 && lessee[l].nonce == 0 && lease[s].nonce == 0 && REACHABLE && \
+  (lessee[l].token != 0 && lessee[l].nonce == 0 && lease[s].nonce == 0 && REACHABLE && UP(s) && \
    slot.bound + WINDOW <= TICKS && floor + WINDOW <= TICKS)
 
 /* 1: a token that this server does not know gets a claim of its own. It is answered later. */

@@ -28,6 +28,12 @@ typedef Lease {
 };
 Lease lease[SERVERS];
 byte kept[SERVERS]; /* in the state folder: at or above each promise */
+#ifdef WITH_STARTS
+bit up[SERVERS]; /* runs, and has compared its state folder with the registry */
+#define UP(s) (up[s])
+#else
+#define UP(s) (true)
+#endif
 
 typedef Lessee {
   byte token;  /* 0: wants no lease */

@@ -4,9 +4,33 @@ inline ServerCrashes(s) {
   d_step {
     lease[s].nonce != 0 ->
     printf("server %d: crashes\n", s);
+#ifdef WITH_STARTS
+    up[s] = 0;
+#endif
     ForgetLease(s)
   }
 }
+
+#ifdef WITH_STARTS
+/* 7: a start compares its state folder with the registry before it claims, whether it claimed or
+ * resumed its own machine id. It freezes a registry that has lost a promise. */
+inline ServerStarts(s) {
+  d_step {
+    !up[s] && !lost ->
+    up[s] = 1;
+    printf("server %d: starts\n", s);
+#ifndef MUTANT_LEASE_STARTS_BLINDLY
+    if
+    :: slot.bound < kept[s] && floor < kept[s] ->
+       REACHES(7);
+       lost = 1;
+       printf("server %d: freezes the registry\n", s)
+    :: else
+    fi
+#endif
+  }
+}
+#endif
 
 #ifdef WITH_STALE
 /* A proxy keeps a duplicate of a PUT, or drops the one that it kept. */
@@ -108,7 +132,11 @@ inline RollsBack() {
     old_slot.bound = 0;
     old_slot.word = 0;
     has_backup = 0;
+#ifdef WITH_STARTS
+    lost = up[0]; /* a server that runs notices it */
+#else
     lost = 1;
+#endif
     was_lost = 1
   }
 }

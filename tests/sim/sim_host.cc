@@ -208,7 +208,9 @@ void SimHost::TickKeeper(const KeeperTime& now) {
   process_->keeper.Tick(now);
   if (SimHost* const follower = Follower()) follower->process_->keeper.Tick(now);
   const bool claims = process_->keeper.state() == ClaimState::kClaiming;
-  if (claims && before != ClaimState::kClaiming) process_->claims_since = shared_.clock.Boot();
+  if (claims && before != ClaimState::kClaiming) {  // since its clocks were read, before a pause
+    process_->claims_since = shared_.clock.Boot() - (clock_.Boot() - now.clocks.boot);
+  }
   if (shared_.trace && before != process_->keeper.state()) Trace(Status());
   if (process_->keeper.tenure() != nullptr) {
     skew_ = std::max(skew_, now.id_time - shared_.clock.Wall());

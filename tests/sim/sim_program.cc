@@ -75,13 +75,24 @@ Tally RunSeeds(const SimProgram& program, const SimArguments& arguments, int mut
   return tally;
 }
 
+bool EverythingHappened(const SimProgram& program, const Tally& tally) {
+  if (tally.seeds < SimProgram::kSeedsForAll) return true;
+  bool all = true;
+  for (const std::string_view name : program.must_happen) {
+    if (CountOf(name, tally.counts) > 0) continue;
+    std::printf("NEVER HAPPENED: %s\n", std::string(name).c_str());
+    all = false;
+  }
+  return all;
+}
+
 bool IsHonest(const SimProgram& program, const SimArguments& arguments) {
   const Tally tally = RunSeeds(program, arguments, kNoMutant);
   std::printf("%s: %llu seeds from %llu on in %.1f s%s\n", std::string(program.name).c_str(),
               static_cast<unsigned long long>(tally.seeds),
               static_cast<unsigned long long>(arguments.seed), tally.seconds,
               TextOf(tally.counts).c_str());
-  if (!tally.failed_seed.has_value()) return true;
+  if (!tally.failed_seed.has_value()) return EverythingHappened(program, tally);
   std::printf("BROKEN in seed %llu: %s\nreplay with --seeds 1 --trace --seed %llu\n",
               static_cast<unsigned long long>(*tally.failed_seed), tally.failure.c_str(),
               static_cast<unsigned long long>(*tally.failed_seed));

@@ -68,12 +68,13 @@ function(firn_test_is_default out name labels)
   set(${out} ${is_default} PARENT_SCOPE)
 endfunction()
 
-# firn_add_test(NAME COMMAND ... [PROGRAM target] [LABELS ...] [TIMEOUT seconds])
-# Registers a test with ctest. PROGRAM is the target that it requires. The time limit is two minutes by
-# default. tools/guard runs the command, ends it at its limit, and fails it when it leaves a process
-# behind; ctest's own limit is for a guard that hangs.
+# firn_add_test(NAME COMMAND ... [LABELS ...] [TIMEOUT seconds])
+# Registers a test with ctest. The targets above build each program that COMMAND names, as its first word
+# or as $<TARGET_FILE:...>. The time limit is two minutes by default. tools/guard runs the command, ends
+# it at its limit, and fails it when it leaves a process behind; ctest's own limit is for a guard that
+# hangs.
 function(firn_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM;TIMEOUT" "COMMAND;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "test ${name}: nobody knows what ${arg_UNPARSED_ARGUMENTS} means")
   endif()
@@ -94,17 +95,24 @@ function(firn_add_test name)
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${last_resort} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
     COST ${arg_TIMEOUT})  # what may take long begins first
-  if(NOT arg_PROGRAM)
+  set(programs)
+  foreach(argument IN LISTS arg_COMMAND program)
+    if(argument MATCHES "TARGET_FILE:([^>]+)>")
+      list(APPEND programs ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES programs)
+  if(NOT programs)
     return()
   endif()
   if(is_default)
-    add_dependencies(firn_default_tests ${arg_PROGRAM})
+    add_dependencies(firn_default_tests ${programs})
   endif()
   if(release IN_LIST arg_LABELS OR NOT CMAKE_BUILD_TYPE STREQUAL Release)
-    add_dependencies(firn_tests ${arg_PROGRAM})
+    add_dependencies(firn_tests ${programs})
   endif()
   if(NOT program MATCHES "TARGET_FILE")
-    add_dependencies(firn_script_programs ${arg_PROGRAM})
+    add_dependencies(firn_script_programs ${programs})
   endif()
 endfunction()
 
@@ -134,7 +142,7 @@ function(firn_test name)
   if(arg_NEEDS)
     add_dependencies(${program} ${arg_NEEDS})
   endif()
-  firn_add_test(${name} PROGRAM ${program} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS}
+  firn_add_test(${name} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS}
     COMMAND ${program} ${files})
   set_property(GLOBAL PROPERTY FIRN_COMMAND_${name} ${program} ${files})
 endfunction()
@@ -146,7 +154,7 @@ function(firn_test_again name)
   firn_only_where_it_belongs("${arg_LABELS}")
   get_property(command GLOBAL PROPERTY FIRN_COMMAND_${arg_OF})
   list(GET command 0 program)
-  firn_add_test(${name} PROGRAM ${program} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS}
+  firn_add_test(${name} TIMEOUT ${arg_TIMEOUT} LABELS ${arg_LABELS}
     COMMAND ${command})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT ${arg_ENVIRONMENT})
 endfunction()
@@ -174,7 +182,7 @@ function(firn_fuzz name)
     firn_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} firn_fuzz_main)
     set(run ${name} --runs=20000 --seconds=5 --seed=1 --corpus=${corpus})
   endif()
-  firn_add_test(${name} PROGRAM ${name} TIMEOUT 60 LABELS ${arg_LABELS} COMMAND ${run})
+  firn_add_test(${name} TIMEOUT 60 LABELS ${arg_LABELS} COMMAND ${run})
 endfunction()
 
 # firn_bench(NAME SOURCES ... [LINK ...])
@@ -185,7 +193,7 @@ function(firn_bench name)
   firn_only_where_it_belongs("bench;release")
   find_package(benchmark REQUIRED)
   firn_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} benchmark::benchmark_main)
-  firn_add_test(${name} PROGRAM ${name} LABELS bench release
+  firn_add_test(${name} LABELS bench release
     COMMAND ${name} --benchmark_min_time=0.001)
   set_tests_properties(${name} PROPERTIES ENVIRONMENT FIRN_BENCH_MOMENT=1)
 endfunction()

@@ -1,0 +1,172 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "common/time/entropy.h"
+#include "registry/claim/claim_keeper.h"
+#include "registry/servers/provider.h"
+#include "server/lease/lease_table.h"
+#include "tests/sim/copies/sim_mirror.h"
+#include "tests/sim/leases/lease_shared.h"
+#include "tests/sim/leases/lease_twins.h"
+#include "tests/sim/mutants.h"
+#include "tests/support/registry/faulty_coordinator.h"
+#include "tests/support/registry/memory_state_folder.h"
+#include "tests/support/sequenced_user.h"
+
+namespace firn {
+
+// A server's state folder, which outlives its processes.
+struct LeaseDisk {
+  MemoryDisk claims{};     // grant and hint
+  std::string leases{};    // the bounds of leases
+  std::string promised{};  // what it has, or what a mutant should have written
+  bool stalled = false;    // writes of bounds do not end
+  bool fails = false;
+};
+
+// A machine and the server that may run on it: its own machine id, and its leases.
+//
+// The machine can be copied while it runs. For that, a second process is kept in the very state of
+// the first (SimMirror).
+class LeaseHost {
+ public:
+  LeaseHost(LeaseShared& shared, int index, ClaimOptions claim, size_t leases_max);
+  ~LeaseHost();
+
+  // At which programs reach it. Copies of a server have one address.
+  const std::string& address() const { return address_; }
+  bool running() const { return process_ != nullptr; }
+
+  // --- its life ---------------------------------------------------------------------------------
+  void Start(bool connected);
+  // kill -9: its session remains, and requests that it sent may still arrive.
+  void Kill();
+  // SIGTERM. Rounds follow until it has ended.
+  void Stop();
+  // A round of its control loop, and an id if it may issue one.
+  void Round();
+  // Its next round uses a reading of the clocks from now.
+  void PauseInStep();
+  void Disconnect();
+  void Reconnect();
+  bool connected() const { return running() && process_->link->connected(); }
+  int64_t session() const;
+  // The registry's servers go down with all requests in flight; it reconnects later.
+  void LoseConnection();
+  void EndFaults();
+
+  // --- copies of it (lease_host_copy.cc) --------------------------------------------------------
+  // The copy of the running machine, asleep; null if there is none to take.
+  std::unique_ptr<LeaseHost> Copy();
+  // The copy continues, as a machine that does not know for how long it slept.
+  void Resume(Milliseconds slept, BootMs clock_right_at);
+  // Another machine, where a server starts with a copy of the state folder.
+  std::unique_ptr<LeaseHost> CopyFolder();
+  // The claims and leases that its process holds now, by text.
+  std::set<std::string> Claims() const;
+
+  // What its process reports to an operator; nothing: none runs.
+  std::optional<ProviderReport> Report() const;
+
+  // --- its leases -------------------------------------------------------------------------------
+  // Only while it runs. `done` is dropped if the process ends first.
+  void Call(const LeaseCall& call, LeaseTable::Done done);
+  size_t leases_max() const { return leases_max_; }
+  // Whether its disk has a bound of a lease that lies after `time`.
+  bool HasPromisedAfter(WallMs time) const;
+
+  LeaseDisk& disk() { return disk_; }
+  HostClock& clock() { return clock_; }
+  BootMs paused_until{};
+
+ private:
+  // Numbers the claims that it adopts. A mirror's claims have no number until it is copied.
+  class User final : public SequencedUser {
+   public:
+    User(LeaseShared& shared, const Clock& clock, uint64_t seed)
+        : SequencedUser(clock, {}, seed, {.registry_has_clock = true}), shared_(shared) {}
+    void Adopt(std::shared_ptr<Claim> claim) override {
+      SequencedUser::Adopt(std::move(claim));
+      if (numbers) number_ = ++shared_.named;
+    }
+    void CountAs(int64_t number) { number_ = number; }
+    int64_t number() const { return number_; }
+
+    bool numbers = true;
+
+   private:
+    LeaseShared& shared_;
+    int64_t number_ = 0;
+  };
+
+  // The bounds on the disk; a write ends in a later round.
+  class Memory final : public LeaseMemory {
+   public:
+    Memory(LeaseDisk& disk, LeaseMutant mutant) : disk_(disk), mutant_(mutant) {}
+    void Keep(std::string text, Kept done) override;
+    void Round();
+
+   private:
+    LeaseDisk& disk_;
+    const LeaseMutant mutant_;
+    std::string text_;
+    Kept done_;
+  };
+
+  struct Process {
+    // Without a connection it mirrors another process.
+    Process(LeaseHost& host, uint64_t seed, std::unique_ptr<FaultyCoordinator> connection);
+
+    SeededEntropy entropy;
+    User user;
+    std::unique_ptr<FaultyCoordinator> link;
+    SimMirror mirror;
+    LeaseWords words;
+    SeamCoordinator seam;
+    MemoryStateFolder folder;
+    Memory memory;
+    ClaimKeeper keeper;
+    LeaseTable table;
+    bool stopping = false;
+    std::optional<KeeperTime> stale_time{};
+    int64_t own_number = 0;  // of the claim of `own`
+    LeaseOracle::Holder own = 0;
+  };
+
+  static std::unique_ptr<FaultyCoordinator> NewLink(LeaseHost& host);
+  bool mirrors() const { return running() && process_->link == nullptr; }
+  std::unique_ptr<LeaseHost> Another() const;
+  void KeepCopy(uint64_t seed);
+  LeaseHost* InStep();
+  void ShareClaims() const;
+  KeeperTime Read() { return {clock_.Read(), process_->user.Time()}; }
+  LeaseTableOptions LeasesOf() const;
+  ClaimHooks Hooks();
+  void TickAll(const KeeperTime& now);
+  void Issue();
+  void End();
+  void FreeSlots();
+  void Trace(const std::string& what) const;
+
+  LeaseShared& shared_;
+  const int index_;
+  const ClaimOptions claim_;
+  const size_t leases_max_;
+  const std::string address_;
+  const int number_;  // among all machines
+  std::string name_;  // in traces
+  LeaseDisk disk_;
+  HostClock clock_;
+  std::unique_ptr<Process> process_;
+  std::unique_ptr<LeaseHost> second_;         // in the state of this one
+  std::unique_ptr<FaultyCoordinator> ghost_;  // of the last process
+};
+
+}  // namespace firn

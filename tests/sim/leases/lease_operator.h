@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "registry/cluster/slot.h"
+#include "registry/operate/restore.h"
+#include "tests/sim/leases/lease_net.h"
+#include "tests/sim/leases/lease_shared.h"
+#include "tests/support/registry/memory_coordinator.h"
+
+namespace firn {
+
+// The operator of the registry: creates the cluster, backs it up, loses it, restores it with what
+// running servers report, and reserves and retires machine ids.
+class LeaseOperator {
+ public:
+  // All references must outlive it.
+  LeaseOperator(LeaseShared& shared, const LeaseNet::Hosts& hosts)
+      : shared_(shared), hosts_(hosts) {}
+
+  void MakeCluster(uint32_t slots, int64_t lease_share);
+
+  bool has_backup() const { return backup_.has_value(); }
+  void SaveBackup() { backup_ = shared_.tree.Save(); }
+  // Rolls the registry back to the backup, or wipes it.
+  void LoseData();
+  // Rolls it back while no server runs. Only `first` may claim before the restore.
+  void PutBack(const LeaseHost& first);
+  void Restore();
+  // No data are lost, and nothing is frozen.
+  bool IsWhole() const;
+  bool IsFrozen() const;
+
+  // One of the machine ids is reserved for another system, or given to the servers again.
+  void Reserve();
+  void Retire();
+
+  // Of machine ids for leases, those that are neither reserved nor retired.
+  size_t SlotsForLeases() const;
+
+ private:
+  Slot AnySlot() const { return {0, static_cast<uint32_t>(shared_.dice.Below(slots_))}; }
+  MachineId MachineOf(Slot slot) const;
+  void Load(MemoryTree::Image image);
+  RestoreFacts Facts() const;
+  void Restore(const RestoreFacts& facts);
+  void ReleaseReserved(Slot slot);
+
+  LeaseShared& shared_;
+  const LeaseNet::Hosts& hosts_;
+  uint32_t slots_ = 0;
+  int64_t lease_share_ = 0;
+  std::string uuid_{};
+  std::optional<MemoryTree::Image> backup_{};
+  std::map<Slot, LeaseOracle::Holder> reserved_{};
+  std::vector<Slot> retired_{};
+  // The floor of the last restore: ids have run ahead of all clocks since then.
+  WallMs floor_{};
+  WallMs floor_set_at_{};
+};
+
+}  // namespace firn

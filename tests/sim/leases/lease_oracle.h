@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/base/units.h"
+
+namespace firn {
+
+// Knows which ticks of each machine id each holder may use, or has used: a claim of a server, a
+// program under a lease, or another system. Throws a Violation when a tick has two holders,
+// whenever they got it.
+//
+// Holders of one group know the same claim or lease, because a machine was copied while it ran.
+// What is not promised about copies is named tick by tick, by Share and Excuse.
+class LeaseOracle {
+ public:
+  using Holder = size_t;
+
+  // A holder that has no tick yet. `group` names its claim or lease.
+  Holder Begin(MachineId machine, std::string name, const std::string& group, Tick from);
+  // The holder may use every tick up to `until`, or has used it. Ignores an earlier end.
+  void Extend(Holder holder, Tick until);
+  // The holder has stopped, and has used nothing at or above `until`.
+  void Shrink(Holder holder, Tick until);
+
+  // The first tick above all that it may use.
+  Tick EndOf(Holder holder) const { return spans_[holder].until; }
+
+  // Holders of the group may have the same ticks below `until`.
+  void Share(const std::string& group, Tick until);
+  // Other holders may have the group's ticks in [from, until), too.
+  void Excuse(const std::string& group, Tick from, Tick until);
+  // The same, up to the end that the group shares.
+  void ExcuseShared(const std::string& group, Tick from);
+
+  // Machine ids that holders of several groups have had.
+  int64_t passed_on() const;
+  int64_t holders() const { return static_cast<int64_t>(spans_.size()); }
+
+ private:
+  struct Span {
+    MachineId machine;
+    std::string name;
+    size_t group = 0;
+    Tick from;
+    Tick until;
+  };
+  // What several holders of a group know, and what is not promised about its ticks.
+  struct Group {
+    std::string name;
+    Tick shared_until{INT64_MIN};
+    Tick excused_from{INT64_MAX};
+    Tick excused_until{INT64_MIN};
+  };
+
+  size_t GroupNamed(const std::string& name);
+  void Compare(const Span& grown, const Span& other) const;
+
+  std::vector<Span> spans_;
+  std::vector<Group> groups_;
+  std::map<std::string, size_t> group_names_;
+  std::map<uint32_t, std::vector<Holder>> holders_;  // by machine id
+};
+
+}  // namespace firn

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/lease/leased_ids.h"
+#include "client/lease/lessee.h"
+#include "common/time/entropy.h"
+#include "tests/sim/leases/lease_net.h"
+#include "tests/sim/leases/lease_shared.h"
+#include "tests/sim/sim_clock.h"
+
+namespace firn {
+
+// A machine and the program that may run on it, which issues ids under leases by the product's
+// Lessee.
+//
+// The machine can be copied while it runs. For that, a second process is kept in the very state of
+// the first: it gets the same answers and makes the same calls, and its requests are not sent.
+class LeaseProgram {
+ public:
+  // All references must outlive it.
+  LeaseProgram(LeaseShared& shared, LeaseNet& net, int index);
+  ~LeaseProgram();
+
+  void Start();
+  void Kill();
+  // Gives its lease back, and ends once a server has answered, or soon.
+  void Leave();
+  // Takes ids, reads answers and sends requests.
+  void Round();
+  // The copy of the running machine; null if there is none to take.
+  std::unique_ptr<LeaseProgram> Copy(int index);
+
+  bool running() const { return process_ != nullptr; }
+  // Tries to take an id.
+  bool Serves() { return running() && TakeOne(); }
+  void EndFaults();
+
+  HostClock& clock() { return clock_; }
+  BootMs paused_until{};
+  bool leaves_next = false;  // in its next round
+
+ private:
+  class Process;
+
+  bool TakeOne();
+  void TakeSome();
+  void Hear(uint64_t number, const LeaseOutcome& outcome);
+  void Adopt(uint64_t number, const LeaseGrant& terms, Tick until);
+  void NoteRelease(const LeaseRequest& ask);
+  void Trace(const std::string& what) const;
+
+  LeaseShared& shared_;
+  LeaseNet& net_;
+  const std::string name_;
+  HostClock clock_;
+  std::unique_ptr<Process> process_;
+  std::unique_ptr<Process> second_;  // in the state of the first
+};
+
+}  // namespace firn

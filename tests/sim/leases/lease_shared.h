@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/id/layout.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/nonce.h"
+#include "tests/sim/leases/lease_mutants.h"
+#include "tests/sim/leases/lease_oracle.h"
+#include "tests/sim/leases/lease_twins.h"
+#include "tests/sim/sim_clock.h"
+#include "tests/support/registry/faults.h"
+#include "tests/support/registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+
+// State that all parts of a world share. Owned by the world.
+struct LeaseShared {
+  VirtualClock& clock;  // the truth
+  HostClock& registry_clock;
+  MemoryTree& tree;
+  LeaseOracle& oracle;
+  LeaseTwins& twins;
+  SeededEntropy& dice;
+  LeaseMutant mutant = LeaseMutant::kNone;
+  bool trace = false;
+  bool copies = false;  // programs are copied while they run
+  bool copies_servers = false;
+  Milliseconds route{};  // how long requests to an address reach the same copy of a server
+  std::set<std::string> copied{};  // addresses of servers of which a copy was made
+  int machines = 0;                // that may run servers, so far
+  Layout layout = Layout::Firn();
+  Milliseconds window{};
+  FaultRates rates{};  // of the registry
+  std::map<std::string_view, int64_t> counts{};
+  std::vector<std::pair<int64_t, BootMs>> expiring{};  // sessions, and when they end
+  bool has_lost = false;                               // the registry has lost data
+  bool gap = false;                                    // and was not restored since
+  // Address of the server that starts before all others on a registry that was put back.
+  std::string first_reader{};
+  // The last write to each slot's path, whatever the registry shows now.
+  struct LastWrite {
+    Nonce nonce;
+    std::string server;  // address
+  };
+  std::map<std::string, LastWrite> last_writes{};
+  Milliseconds skew{0};  // how far the id clock of a holder has ever been ahead: alarms report it
+  int64_t named = 0;     // processes and claims so far
+
+  void Count(std::string_view what) { ++counts[what]; }
+  void Trace(const std::string& what) const;
+  // A registry ends a session some time after its timeout.
+  void ExpireLater(int64_t session);
+
+  bool OneIn(uint64_t n) const { return dice.Below(n) == 0; }
+  Milliseconds UpTo(int64_t ms) const {
+    return Milliseconds(static_cast<int64_t>(dice.Below(static_cast<uint64_t>(ms) + 1)));
+  }
+};
+
+}  // namespace firn
