@@ -63,12 +63,12 @@ class ZooKeeper:
 class Member:
     """One server, at the same address whenever it runs."""
 
-    def __init__(self, program, folder, registry):
+    def __init__(self, program, folder, registry, *flags):
         self.port, self.admin = programs.free_port(), programs.free_port()
         self.log_path = folder + ".log"
         self.command = [program, f"--listen=127.0.0.1:{self.port}",
                         f"--admin_listen=127.0.0.1:{self.admin}", f"--state_dir={folder}",
-                        f"--registry={registry}", "--drain_notice_ms=500"]
+                        f"--registry={registry}", "--drain_notice_ms=500", *flags]
         self.address = f"127.0.0.1:{self.port}"
         self.start()
 
@@ -159,10 +159,10 @@ class Wire:
 
 
 class Cluster:
-    """A context manager; ends all of its processes by their ids."""
+    """A context manager; ends all of its processes by their ids. `flags` are the servers'."""
 
-    def __init__(self, server, firn, folder, workers=16):
-        self.server, self.firn, self.folder, self.workers = server, firn, folder, workers
+    def __init__(self, server, firn, folder, workers=16, flags=()):
+        self.server, self.firn, self.folder, self.workers, self.flags = server, firn, folder, workers, flags
         self.members = []
 
     def __enter__(self):
@@ -172,7 +172,7 @@ class Cluster:
             patiently("firn init reaches no registry", lambda: self.init(registry))
             for name in "abc":
                 self.members.append(
-                    Member(self.server, os.path.join(self.folder, name), registry))
+                    Member(self.server, os.path.join(self.folder, name), registry, *self.flags))
             for member in self.members:
                 member.await_ready()
         except BaseException:

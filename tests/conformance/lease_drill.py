@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Local ids under leases of three real servers, which are killed and paused, as are programs that hold leases.
 
-    lease_drill.py LANGUAGE FIRN_SERVER FIRN
+    lease_drill.py LANGUAGE FIRN_SERVER FIRN [--driver PROGRAM]
 
 While an interval lasts, no next() may fail, also while all servers are down. No id may be issued twice by the programs
-of a language and the servers together. LANGUAGE is python, go or java. Exit 77 when something is not installed.
+of a language and the servers together. LANGUAGE is python, go, java, typescript, rust, or cpp, whose program is built
+already: --driver conformance_lease. Exit 77 when something is not installed.
 """
 
 import json
@@ -22,10 +23,9 @@ import builds
 import cluster
 import driver_process
 
+SEQUENCE_BITS, MACHINE_BITS, EPOCH_MS = 12, 10, 1_704_067_200_000  # of the layout of clusters here, `firn`
 WORKERS = 128  # each lease that is not given back keeps one for a minute
-LESSEES = 4
-AHEAD_MS = 12_000  # a renewal comes after a third of it
-DOWN_S = 5         # longer than that, and shorter than the two thirds that are left
+DOWN_S = 5     # longer than a third of Drill.ahead_ms, and shorter than the two thirds that are left
 BURST = 20_000
 
 
@@ -33,15 +33,44 @@ def now_ms():
     return int(time.time() * 1000)
 
 
+def faults_of(from_servers, programs):
+    """A sentence for each fault in recorded ids. `from_servers`: the ids that servers issued. `programs`: name, ids of each
+    thread, and the end of the last interval in milliseconds since 1970; None: it is not known.
+
+    Two holders of a machine id need not issue equal ids, so a tick of a machine id must have one owner."""
+    faults, seen, duplicates, owners = [], set(from_servers), len(from_servers) - len(set(from_servers)), {}
+    owners.update(dict.fromkeys((number >> SEQUENCE_BITS for number in from_servers), "a server"))
+    for name, threads, until_ms in programs:
+        mine, ticks = set(), set()
+        for ids in threads:
+            if ids != sorted(ids):
+                faults.append(f"the ids of a thread of {name} do not ascend")
+            duplicates += len(ids) - len(set(ids)) + len(mine.intersection(ids))
+            mine.update(ids)
+            ticks.update(number >> SEQUENCE_BITS for number in ids)
+        duplicates += len(seen & mine)
+        seen |= mine
+        shared = [tick for tick in ticks if tick in owners]
+        if shared:
+            faults.append(f"{name} and {owners[shared[0]]} issued ids of one machine id in {len(shared)} equal ticks")
+        owners.update(dict.fromkeys(ticks, name))
+        last_ms = EPOCH_MS + (max(ticks) >> MACHINE_BITS) if ticks else 0
+        if until_ms is not None and last_ms >= until_ms:
+            faults.append(f"{name} issued ids up to {last_ms}, but its interval ended at {until_ms}")
+    if duplicates:
+        faults.append(f"{duplicates} duplicates")
+    print(f"  ids {len(seen)}, {len(from_servers)} of them from servers, duplicates {duplicates}", flush=True)
+    return faults
+
+
 class Lessee:
     """A program with a generator, and the files with its ids."""
 
-    def __init__(self, command, folder, number, seeds, log):
+    def __init__(self, command, folder, number, log, **options):
         self.name, self.file = f"lessee-{number}", os.path.join(folder, f"ids-{number}")
-        self.number = number
+        self.number, self.until_ms = number, None
         self.driver = driver_process.Driver(command, log)
-        opened = self.driver.ask("open", servers=seeds, name=self.name, ahead_ms=AHEAD_MS, timeout_ms=30_000, threads=2,
-                                 file=self.file)
+        opened = self.driver.ask("open", name=self.name, timeout_ms=30_000, file=self.file, **options)
         if opened:
             raise SystemExit(f"{self.name} gets no lease: {opened}")
 
@@ -63,11 +92,11 @@ class Lessee:
 
 
 class ServerIds(threading.Thread):
-    """Takes ids from all servers that answer."""
+    """Takes ids from all servers that answer, with pauses."""
 
-    def __init__(self, members):
+    def __init__(self, members, pause_s):
         super().__init__(daemon=True)
-        self.members, self.ending, self.ids = members, False, []
+        self.members, self.pause_s, self.ending, self.ids = members, pause_s, False, []
 
     def run(self):
         while not self.ending:
@@ -78,7 +107,7 @@ class ServerIds(threading.Thread):
                         self.ids += map(int, json.load(answer)["ids"])
                 except (urllib.error.URLError, OSError):
                     pass  # it is killed or paused
-            time.sleep(0.02)
+            time.sleep(self.pause_s)
 
     def end(self):
         self.ending = True
@@ -86,17 +115,22 @@ class ServerIds(threading.Thread):
 
 
 class Drill:
-    def __init__(self, members, command, folder, log):
-        self.members, self.faults = members, []
-        self.seeds = "firn://" + ",".join(one.address for one in members)
+    programs, threads = 4, 2
+    ahead_ms = 12_000  # a renewal comes after a third of it
+    pause_s = 0.02     # between two rounds of requests for ids of servers
+
+    def __init__(self, servers, command, folder, log):
+        self.members, self.zookeeper, self.faults = servers.members, servers.zookeeper, []
+        self.seeds = "firn://" + ",".join(one.address for one in self.members)
         self.command, self.folder, self.log = command, folder, log
-        self.servers = ServerIds(members)
+        self.servers = ServerIds(self.members, self.pause_s)
         self.servers.start()
-        self.lessees = [self.lessee(i) for i in range(LESSEES)]
+        self.lessees = [self.lessee(i) for i in range(self.programs)]
         self.gone = []
 
     def lessee(self, number):
-        return Lessee(self.command, self.folder, number, self.seeds, self.log)
+        return Lessee(self.command, self.folder, number, self.log, servers=self.seeds, ahead_ms=self.ahead_ms,
+                      threads=self.threads)
 
     def fault(self, sentence):
         print("  " + sentence, flush=True)
@@ -107,7 +141,7 @@ class Drill:
         since, deadline = now_ms(), time.monotonic() + cluster.PATIENCE_S
         for one in lessees:
             failure = ""
-            while (said := one.so_far())["until_ms"] <= since + AHEAD_MS:
+            while (said := one.so_far())["until_ms"] <= since + self.ahead_ms:
                 failure = said["failure"] or failure
                 if time.monotonic() > deadline:
                     raise SystemExit(f"{one.name} gets no later interval: {said}, {failure}; servers have {self.leased()}")
@@ -126,10 +160,13 @@ class Drill:
                 self.fault(f"{event}: {one.name} failed {said['failed']} times, the first: {said['failure'][:300]}; "
                            f"leases lost: {said['lost']}")
 
+    def events(self):
+        return self.killed_and_paused, self.all_down, self.killed_program, self.burst
+
     def play(self):
         began = time.monotonic()
         self.await_more(self.lessees)
-        for event in (self.killed_and_paused, self.all_down, self.killed_program, self.burst):
+        for event in self.events():
             event()
             print(f"  {event.__name__.replace('_', ' ')}: {time.monotonic() - began:.1f} s", flush=True)
         self.close()
@@ -140,7 +177,7 @@ class Drill:
         """One program is paused beyond its interval. Meanwhile one server is killed, and another one paused."""
         paused, *others = self.lessees
         paused.signal(signal.SIGSTOP)
-        ends_ms = now_ms() + AHEAD_MS  # at the latest
+        ends_ms = now_ms() + self.ahead_ms  # at the latest
         self.members[0].signal(signal.SIGKILL)
         self.members[0].process.wait()
         self.await_covered(others)
@@ -180,7 +217,7 @@ class Drill:
         victim = self.lessees.pop()
         victim.signal(signal.SIGKILL)
         self.gone.append(victim)
-        self.lessees.append(self.lessee(LESSEES))
+        self.lessees.append(self.lessee(self.programs))
         self.await_more(self.lessees)
 
     def burst(self):
@@ -193,6 +230,7 @@ class Drill:
         if self.command[-1].endswith(".py") and not self.lessees[0].driver.ask("fork")["failure"]:
             self.fault("a forked child issued an id")
         for one in self.lessees:
+            one.until_ms = one.so_far()["until_ms"] or None  # none: it has no lease
             said = one.driver.ask("close")
             if not said["after_close"]:
                 self.fault(f"{one.name} issued an id after it was closed")
@@ -202,30 +240,24 @@ class Drill:
 
     def leased(self):
         """The names of all leases that servers have."""
-        found = set()
-        for member in self.members:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}/v1/leases", timeout=5) as answer:
-                    found |= {one["name"] for one in json.load(answer)["leases"]}
-            except (urllib.error.URLError, OSError):
-                pass  # it is killed or paused
-        return found
+        return {one["name"] for member in self.members for one in self.leases_of(member)}
+
+    @staticmethod
+    def leases_of(member):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}/v1/leases", timeout=5) as answer:
+                return json.load(answer)["leases"]
+        except (urllib.error.URLError, OSError):
+            return []  # it is killed or paused
 
     def count(self):
-        seen, duplicates = set(self.servers.ids), len(self.servers.ids) - len(set(self.servers.ids))
-        for one in [*self.lessees, *self.gone]:
-            for ids in one.ids():
-                if ids != sorted(ids):
-                    self.fault(f"the ids of a thread of {one.name} do not ascend")
-                duplicates += len(ids) - len(set(ids)) + len(seen.intersection(ids))
-                seen.update(ids)
-        print(f"  ids {len(seen)}, {len(self.servers.ids)} of them from servers, duplicates {duplicates}", flush=True)
-        if duplicates:
-            self.fault(f"{duplicates} duplicates")
+        programs = [(one.name, one.ids(), one.until_ms) for one in [*self.lessees, *self.gone]]
+        for sentence in faults_of(self.servers.ids, programs):
+            self.fault(sentence)
 
 
-def main():
-    said = builds.parsed(builds.parser())
+def play(said, drill, flags=()):
+    """Plays a drill with each language on servers with `flags`, and exits: with 1 after a fault."""
     if lacking := builds.missing(*said.languages, more=("java", "/usr/share/java/zookeeper.jar")):
         print(f"skipped: not installed: {', '.join(lacking)}")
         sys.exit(77)
@@ -234,17 +266,17 @@ def main():
         for language in said.languages:
             print(f"{language}:", flush=True)
             place = builds.new(folder, language)
-            command = builds.build(language, place, of="lease")
+            command = [os.path.abspath(said.driver)] if language == "cpp" else builds.build(language, place, of="lease")
             # A registry in a folder would be locked by a server that is paused while it writes.
             with cluster.Cluster(os.path.abspath(said.server), os.path.abspath(said.firn), builds.new(place, "servers"),
-                                 WORKERS) as servers, open(os.path.join(place, "drivers.log"), "w") as log:
-                drill = Drill(servers.members, command, builds.new(place, "ids"), log)
-                drill.play()
-            faults += drill.faults
+                                 WORKERS, flags) as servers, open(os.path.join(place, "drivers.log"), "w") as log:
+                played = drill(servers, command, builds.new(place, "ids"), log)
+                played.play()
+            faults += played.faults
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     sys.exit(1 if faults else 0)
 
 
 if __name__ == "__main__":
-    main()
+    play(builds.parsed(builds.parser()), Drill)

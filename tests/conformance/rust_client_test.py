@@ -34,7 +34,7 @@ def run_tests():
     print(builds.cargo("test", "--locked", "--all-features", cwd=CLIENT))
     folder = tempfile.mkdtemp(prefix="firn-rust-client-")
     try:
-        for of in "driver", "rates":
+        for of in "driver", "lease", "rates":
             builds.build("rust", builds.new(folder, of), of=of)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -45,9 +45,10 @@ class Driver:
         self.client = self.generator = None
         self.lost, self.issuers = [], []
 
-    def open(self, servers, name, ahead_ms, timeout_ms, threads, file):
+    def open(self, servers, name, ahead_ms, timeout_ms, threads, file, **tls):
         try:
-            self.client = firn.Client(servers)
+            options = {"tls": firn.Tls(**{key.removeprefix("tls_"): value for key, value in tls.items()})} if tls else {}
+            self.client = firn.Client(servers, **options)
             self.generator = firn.LocalGenerator(self.client, name, ahead_ms=int(ahead_ms), timeout_ms=int(timeout_ms),
                                                  on_lost=self.lost.append)
         except firn.FirnError as failure:

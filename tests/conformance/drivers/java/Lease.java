@@ -2,6 +2,7 @@ import io.firn.FirnClient;
 import io.firn.FirnException;
 import io.firn.LocalGenerator;
 import io.firn.Options;
+import io.firn.Tls;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -71,7 +72,11 @@ public final class Lease {
 
   private String open(Map<String, String> words) throws IOException {
     file = words.get("file");
-    client = new FirnClient(new Options(words.get("servers")));
+    Options options = new Options(words.get("servers"));
+    if (words.containsKey("tls_ca")) {
+      options.tls(new Tls(words.get("tls_ca"), words.get("tls_cert"), words.get("tls_key"), null));
+    }
+    client = new FirnClient(options);
     try {
       generator = client.localGenerator(words.get("name")).ahead(milliseconds(words, "ahead_ms"))
           .onLost(why -> lost.incrementAndGet()).open(milliseconds(words, "timeout_ms"));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use firn_client::{blocking, Client, Error, ErrorKind, LeaseOptions, LocalGenerator};
+use firn_client::{blocking, Client, Error, ErrorKind, LeaseOptions, LocalGenerator, Options, Tls};
 use tokio::runtime::Runtime;
 
 type Words = HashMap<String, String>;
@@ -24,14 +24,15 @@ enum Either {
 }
 
 impl Either {
-    fn open(runtime: &Runtime, servers: &str, options: LeaseOptions) -> Result<Either, Error> {
+    fn open(runtime: &Runtime, words: &Words, options: LeaseOptions) -> Result<Either, Error> {
+        let (servers, of_client) = (&words["servers"], client_options(words));
         if std::env::var("FIRN_CLIENT").is_ok_and(|which| which == "blocking") {
-            let client = blocking::Client::new(servers)?;
+            let client = blocking::Client::with_options(servers, of_client)?;
             let generator = client.local_generator(options)?;
             return Ok(Either::Blocking(client, generator));
         }
         runtime.block_on(async {
-            let client = Client::new(servers)?;
+            let client = Client::with_options(servers, of_client)?;
             let generator = client.local_generator(options).await?;
             Ok(Either::Async(client, generator))
         })
@@ -71,6 +72,15 @@ impl Either {
             Either::Blocking(client, _) => client.close(),
         }
     }
+}
+
+fn client_options(words: &Words) -> Options {
+    let Some(ca) = words.get("tls_ca") else { return Options::new() };
+    let mut tls = Tls::new().ca(ca);
+    if let (Some(cert), Some(key)) = (words.get("tls_cert"), words.get("tls_key")) {
+        tls = tls.identity(cert, key);
+    }
+    Options::new().tls(tls)
 }
 
 /// What the threads have done.
@@ -129,7 +139,7 @@ impl Driver {
             .ahead(time("ahead_ms"))
             .timeout(time("timeout_ms"))
             .on_lost(move |_| drop(lost.lost.fetch_add(1, Ordering::Relaxed)));
-        let generator = match Either::open(&self.runtime, &words["servers"], options) {
+        let generator = match Either::open(&self.runtime, words, options) {
             Ok(generator) => Arc::new(generator),
             Err(error) => return format!("{{\"failure\":{}}}", quoted(&error.to_string())),
         };

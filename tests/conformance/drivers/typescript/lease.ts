@@ -3,7 +3,7 @@
 import { openSync, writeFileSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-import { Client, FirnError, type LocalGenerator } from '@OWNER/firn-client';
+import { Client, type ClientOptions, FirnError, type LocalGenerator } from '@OWNER/firn-client';
 
 type Words = Record<string, string | undefined>;
 
@@ -52,9 +52,15 @@ class Issuer {
 const lines = (ids: bigint[]): string => ids.map((id) => `${id}\n`).join('');
 const sum = (of: 'ids' | 'failed'): number => issuers.reduce((all, one) => all + one[of], 0);
 
+function optionsOf(said: Words): ClientOptions {
+  const { tls_ca: ca, tls_cert: cert, tls_key: key } = said;
+  if (!ca) return {};
+  return { tls: cert && key ? { ca, cert, key } : { ca } };
+}
+
 async function open(said: Words): Promise<object> {
   try {
-    client = new Client(said['servers']!);
+    client = new Client(said['servers']!, optionsOf(said));
     generator = await client.localGenerator({
       name: said['name']!, aheadMs: Number(said['ahead_ms']), timeoutMs: Number(said['timeout_ms']), onLost: () => lost++,
     });

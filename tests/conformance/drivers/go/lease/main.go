@@ -45,7 +45,11 @@ type driver struct {
 }
 
 func (d *driver) open(w words) told {
-	client, fault := firn.New(w["servers"], firn.Options{})
+	options := firn.Options{}
+	if w["tls_ca"] != "" {
+		options.TLS = &firn.TLS{CA: w["tls_ca"], Cert: w["tls_cert"], Key: w["tls_key"]}
+	}
+	client, fault := firn.New(w["servers"], options)
 	if fault != nil {
 		return told{"failure": fault.Error()}
 	}
