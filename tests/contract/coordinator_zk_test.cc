@@ -1,6 +1,10 @@
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "registry/zk/zk_coordinator.h"
 #include "tests/contract/coordinator_contract.h"
@@ -9,10 +13,33 @@
 namespace firn {
 namespace {
 
+// Writes until its end. A member of an ensemble before ZooKeeper 3.8.1 can forget the request of
+// its only client until another client writes (ZOOKEEPER-4537).
+class OtherClient {
+ public:
+  explicit OtherClient(const std::string& hosts)
+      : thread_([hosts](const std::stop_token& stop) { WriteUntil(hosts, stop); }) {}
+
+ private:
+  static void WriteUntil(const std::string& hosts, const std::stop_token& stop) {
+    ZkCoordinator other({.hosts = hosts, .root = "/other"}, SystemClock());
+    const auto ignore = [](const WriteOutcome&) {};
+    for (BootMs next{}; !stop.stop_requested(); other.Dispatch(Milliseconds(50))) {
+      if (SystemClock().Boot() < next) continue;
+      next = SystemClock().Boot() + Milliseconds(500);
+      other.Multi({Write::Create("/", "", Lifetime::kPersistent)}, ignore);
+      other.Multi({Write::Set("/", "", Write::kAnyVersion)}, ignore);
+    }
+  }
+
+  std::jthread thread_;
+};
+
 // One ZooKeeper for all cases of a kind; each case has a root of its own in it.
 class Shared : public testing::Environment {
  public:
   void TearDown() override {
+    other_.reset();
     for (auto& zk : running_) {
       if (zk != nullptr && testing::UnitTest::GetInstance()->Failed()) zk->KeepFiles();
       zk.reset();
@@ -25,12 +52,14 @@ class Shared : public testing::Environment {
       auto started = ZooKeeper::Start({.members = members});
       EXPECT_TRUE(started.ok()) << started.status();
       if (started.ok()) zk = std::move(*started);
+      if (zk != nullptr && members > 1) other_.emplace(zk->hosts());
     }
     return zk.get();
   }
 
  private:
   std::unique_ptr<ZooKeeper> running_[2];
+  std::optional<OtherClient> other_;
 };
 
 Shared& shared() {

@@ -1,5 +1,11 @@
+#include <csignal>
 #include <memory>
 #include <string>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -42,13 +48,37 @@ class FerretWorld final : public RangeStoreWorld {
   const std::string collection_;
 };
 
-// A server in memory whose commands are atomic.
+// A server in memory whose commands are atomic. It has threads, and the suite forks: a child could
+// inherit a heap that a thread had locked. So it runs in a process of its own.
 class ScriptedWorld final : public RangeStoreWorld {
  public:
-  std::unique_ptr<RangeStore> Open() override { return OpenMongo(server_.port(), "firn_tag"); }
+  ScriptedWorld() {
+    int told[2];
+    EXPECT_EQ(pipe2(told, O_CLOEXEC), 0);
+    server_ = fork();
+    if (server_ == 0) Serve(told[1]);
+    close(told[1]);
+    EXPECT_EQ(read(told[0], &port_, sizeof port_), ssize_t{sizeof port_});
+    close(told[0]);
+  }
+  ~ScriptedWorld() override {
+    kill(server_, SIGKILL);
+    waitpid(server_, nullptr, 0);
+  }
+
+  std::unique_ptr<RangeStore> Open() override { return OpenMongo(port_, "firn_tag"); }
 
  private:
-  ScriptedMongo server_;
+  [[noreturn]] static void Serve(int tell) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const ScriptedMongo server;
+    const int port = server.port();
+    if (write(tell, &port, sizeof port) != ssize_t{sizeof port}) _exit(1);
+    while (true) pause();
+  }
+
+  pid_t server_ = -1;
+  int port_ = 0;
 };
 
 std::unique_ptr<RangeStoreWorld> MakeFerretWorld() {

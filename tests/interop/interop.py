@@ -200,6 +200,15 @@ def generate(language, contract, folder):
         subprocess.run(["thrift", "--gen", language, "-out", out, source], check=True)
 
 
+def python_stubs(contract, folder):
+    """The modules IdService and ttypes of the contract's stubs, which are generated in `folder`/stubs."""
+    stubs = os.path.join(folder, "stubs")
+    generate("py", contract, stubs)
+    sys.path[:0] = [stubs, os.path.join(stubs, "old")]
+    from firn.wire import IdService, ttypes
+    return IdService, ttypes
+
+
 def run_client(command, servers, **options):
     """Runs a client program with two ports and the expected refusals as REASON=port/tag. Returns its
     exit code."""

@@ -3,11 +3,12 @@
 
     lease_test.py FIRN_SERVER FIRN
 
-A server that is killed leaves its leases behind: nobody gets their machine ids before their bounds.
+A server that is killed leaves its leases behind: their machine ids are not claimed before their bounds.
 """
 
 import json
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -87,8 +88,8 @@ class LeaseTest(unittest.TestCase):
         self.assertEqual(status, 201, lease)
         return lease
 
-    def renew(self, server, lease, turn, acknowledged=None):
-        words = {"turn": turn, "clock_ms": now_ms()}
+    def renew(self, server, lease, turn, acknowledged=None, **words):
+        words = {"turn": turn, "clock_ms": now_ms(), **words}
         if acknowledged:
             words["acknowledged"] = acknowledged
         return self.ask(server, "PUT", f"/v1/leases/{lease['lease']}", words)
@@ -133,6 +134,21 @@ class LeaseTest(unittest.TestCase):
         self.assertEqual(status, 204)
         self.assertEqual(self.renew(self.first, lease, random_bits(), turn)[0], 404)
 
+    def test_a_new_lease_can_be_extended_to_the_claim_window_within_seconds(self):
+        lease, granted, turn, reached = self.lease(self.first), time.monotonic(), None, {}
+        while 590_000 not in reached:
+            turn, last = random_bits(), turn
+            status, longer = self.renew(self.first, lease, turn, last, ahead_ms=600_000)
+            self.assertEqual(status, 200, longer)
+            ahead = longer["epoch_ms"] + longer["until_tick"] * longer["tick_ms"] - now_ms()
+            for least in 55_000, 590_000:
+                if ahead >= least:
+                    reached.setdefault(least, time.monotonic() - granted)
+            self.assertLess(time.monotonic() - granted, interop.PATIENCE_S, ahead)
+            time.sleep(0.02)
+        print(f"60 s ahead after {reached[55_000]:.2f} s, the claim window after {reached[590_000]:.2f} s ... ", end="")
+        self.assertLess(reached[55_000], reached[590_000])
+
     def test_requests_with_one_token_get_one_lease(self):
         token, leases = random_bits(), []
         # The first one leaves before its answer comes.
@@ -150,6 +166,30 @@ class LeaseTest(unittest.TestCase):
         self.assertEqual(len(leases), 12)
         self.assertEqual(len({(lease["lease"], lease["until_tick"]) for lease in leases}), 1)
         self.assertEqual(len(self.listed(self.first)), 1)
+
+    def test_the_commands_of_the_page_in_a_shell(self):
+        with open(os.path.join(interop.HERE, "..", "..", "server", "lease", "LEASES.md")) as file:
+            section = file.read().split("\n## A lease by hand\n")[1].split("\n## ")[0]
+        commands = re.findall(r"(?m)^    ([A-Z]+=.*|curl .*)$", section)
+        self.assertEqual(sum(command.startswith("curl") for command in commands), 4)
+        shell = ["set -eu", 'curl() { command curl -s -o answer -w "%{http_code}\\n" "$@"; }',
+                 """field() { python3 -c 'import json, sys; print(json.load(open("answer"))[sys.argv[1]])' $1; }"""]
+        for command in commands:
+            command = command.replace("127.0.0.1:7609", f"127.0.0.1:{self.first.port}")
+            command = re.sub(r"^LEASE=.*", "LEASE=$(field lease)", command)
+            shell.append(re.sub(r"^USED=.*", "USED=$(field from_tick)", command))
+        said = subprocess.run(["bash", "-c", "\n".join(shell)], cwd=self.folder, stdout=subprocess.PIPE,
+                              text=True, timeout=interop.PATIENCE_S, check=True).stdout
+        self.assertEqual(said.split(), ["201", "200", "200", "204"])
+        self.assertIn("was given back", self.first.log())
+
+    def test_a_renewal_that_names_another_last_turn_revokes_the_lease(self):
+        for acknowledged in None, random_bits():
+            lease, turn = self.lease(self.first), random_bits()
+            self.assertEqual(self.renew(self.first, lease, turn)[0], 200)
+            status, answer = self.renew(self.first, lease, random_bits(), acknowledged)
+            self.assertEqual(status, 410)
+            self.assertIn("'acknowledged'", answer["error"]["message"])
 
     def test_a_copy_revokes_the_lease(self):
         lease = self.lease(self.first)
@@ -183,6 +223,18 @@ class LeaseTest(unittest.TestCase):
         self.assertTrue(any(name.endswith(".leases") for name in os.listdir(leases)))
         machines = {self.lease(self.first)["machine_id"] for _ in range(6)}
         self.assertNotIn(lease["machine_id"], machines)
+
+    def test_a_short_claim_window_shortens_the_interval_of_programs_that_ask_for_more(self):
+        short = self.start("short", "--claim_window_ms=5000")
+        for asked in {}, {"ahead_ms": 60_000}, {"ahead_ms": 86_400_000}:
+            with self.subTest(asked):
+                lease = self.lease(short, **asked)
+                status, longer = self.renew(short, lease, random_bits(), **asked)
+                self.assertEqual(status, 200, longer)
+                ends_ms = longer["epoch_ms"] + longer["until_tick"] * longer["tick_ms"]
+                self.assertLessEqual(ends_ms, now_ms() + 5_000)
+                self.assertGreater(longer["until_tick"], longer["from_tick"])
+                self.assertLess(longer["renew_in_ms"], 2_000)
 
     def test_refusals_name_the_fault(self):
         rows = [({"token": "x"}, "token must have"), ({"name": "a b"}, "name must have"),

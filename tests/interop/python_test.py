@@ -7,7 +7,6 @@ FIRN_SERVER and FIRN are the programs, FIRN_THRIFT the contract, from which the 
 when Python's Thrift library is not installed.
 """
 
-import os
 import sys
 import time
 import unittest
@@ -159,10 +158,7 @@ class ContractTest(unittest.TestCase):
 if __name__ == "__main__":
     program, firn, contract = (sys.argv.pop(1) for _ in range(3))
     with interop.Servers(program, firn) as servers:
-        stubs = os.path.join(servers.folder, "stubs")
-        interop.generate("py", contract, stubs)
-        sys.path[:0] = [stubs, os.path.join(stubs, "old")]
-        from firn.wire import IdService, ttypes
+        IdService, ttypes = interop.python_stubs(contract, servers.folder)
         from twitter import Snowflake as TwitterSnowflake
         ContractTest.servers = servers
         passed = unittest.main(exit=False, verbosity=2).result.wasSuccessful()

@@ -10,7 +10,6 @@ import fcntl
 import os
 import socket
 import struct
-import sys
 import time
 import unittest
 
@@ -46,11 +45,8 @@ class ThriftLeaseTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        stubs = os.path.join(cls.folder, "stubs")
-        interop.generate("py", cls.contract, stubs)
-        sys.path.insert(0, stubs)
         global IdService, ttypes
-        from firn.wire import IdService, ttypes
+        IdService, ttypes = interop.python_stubs(cls.contract, cls.folder)
 
     def setUp(self):
         self.servers = []
@@ -208,6 +204,15 @@ class ThriftLeaseTest(unittest.TestCase):
         self.assertTrue(caught.exception.another_server_may_help)
         self.assertGreater(caught.exception.retry_after_ms, 0)
         self.assertEqual(self.lease(client, token).lease, self.lease(client, token).lease)
+
+    def test_a_short_claim_window_shortens_the_interval_of_programs_that_ask_for_more(self):
+        client = self.client(self.start("short", "--claim_window_ms=5000"))
+        for ahead_ms in None, 60_000:
+            with self.subTest(ahead_ms=ahead_ms):
+                lease = self.patiently(client.lease, self.asked(ahead_ms=ahead_ms))
+                longer = client.renewLease(ttypes.LeaseRenewal(lease.lease, random_bits(), "", now_ms(), ahead_ms))
+                self.assertLessEqual(longer.epoch_ms + longer.until_tick * longer.tick_ms, now_ms() + 5_000)
+                self.assertLess(longer.renew_in_ms, 2_000)
 
     def test_refusals_name_the_fault(self):
         rows = [({"token": "x"}, "token must have"), ({"name": "a b"}, "name must have"),

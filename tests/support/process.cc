@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -34,9 +35,31 @@ std::string ReadWhole(const std::string& path) {
   return text.str();
 }
 
-// Runs in the child, between fork and exec.
-[[noreturn]] void Become(std::vector<char*>& arguments, const Process::Options& options,
-                         pid_t parent) {
+// Words as execvpe expects them.
+std::vector<char*> Pointers(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> EnvironmentWith(const Process::Options& options) {
+  std::map<std::string, std::string> values;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const size_t end = text.find('=');
+    if (end != std::string::npos) values[text.substr(0, end)] = text.substr(end + 1);
+  }
+  for (const auto& [name, value] : options.environment) values[name] = value;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : values) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+// Runs in the child, between fork and exec. Allocates nothing: another thread of the parent may
+// have had the allocator's lock at the fork, and this process would wait for it without end.
+[[noreturn]] void Become(const std::vector<char*>& arguments, const std::vector<char*>& environment,
+                         const Process::Options& options, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kNotFound);  // killed before this process asked for the signal
   const int in = open("/dev/null", O_RDONLY);
@@ -47,8 +70,7 @@ std::string ReadWhole(const std::string& path) {
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
   if (!options.directory.empty() && chdir(options.directory.c_str()) != 0) _exit(kNotFound);
-  for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
-  execvp(arguments[0], arguments.data());
+  execvpe(arguments[0], arguments.data(), environment.data());
   _exit(kNotFound);
 }
 
@@ -80,13 +102,13 @@ bool Hold(int port) {
 
 Process::Process(const std::vector<std::string>& command, const Options& options) {
   std::vector<std::string> words = command;
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  std::vector<std::string> variables = EnvironmentWith(options);
+  const std::vector<char*> arguments = Pointers(words);
+  const std::vector<char*> environment = Pointers(variables);
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ < 0) Die("cannot fork");
-  if (pid_ == 0) Become(arguments, options, parent);
+  if (pid_ == 0) Become(arguments, environment, options, parent);
 }
 
 Process::~Process() {

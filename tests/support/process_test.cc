@@ -1,5 +1,6 @@
 #include "tests/support/process.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -33,6 +34,38 @@ TEST(ProcessTest, EndsWithItsObject) {
     EXPECT_TRUE(sleeper.Running());
   }
   EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(pid)));
+}
+
+#ifdef __SANITIZE_ADDRESS__
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void*,
+                                                                           size_t),
+                                                         void (*freed)(const volatile void*));
+
+pid_t allowed = 0;  // to allocate; 0: every process is
+
+void ExitIfNotAllowed(const volatile void* /*block*/, size_t /*size*/) {
+  if (allowed != 0 && getpid() != allowed) _exit(99);
+}
+
+TEST(ProcessTest, TheChildAllocatesNothingBeforeItRunsTheProgram) {
+  ASSERT_NE(
+      __sanitizer_install_malloc_and_free_hooks(ExitIfNotAllowed, [](const volatile void*) {}), 0);
+  const TempDir dir;
+  allowed = getpid();
+  Process program({"true"}, {.directory = dir.path(),
+                             .environment = {{"FIRN_A", std::string(500, 'a')}, {"FIRN_B", "b"}},
+                             .output_file = dir / "out"});
+  allowed = 0;
+  EXPECT_EQ(program.Wait(kPatience), 0);
+}
+#endif
+
+TEST(ProcessTest, AddsToItsOwnEnvironment) {
+  setenv("FIRN_OLD", "kept", 1);
+  setenv("FIRN_NEW", "replaced", 1);
+  Process program({"sh", "-c", R"([ "$FIRN_OLD,$FIRN_NEW,$FIRN_X" = "kept,new,a=b" ])"},
+                  {.environment = {{"FIRN_NEW", "new"}, {"FIRN_X", "a=b"}}});
+  EXPECT_EQ(program.Wait(kPatience), 0);
 }
 
 TEST(ProcessTest, WritesItsOutputToAFile) {

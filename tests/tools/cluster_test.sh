@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/cluster creates a cluster that serves, reports what is wrong with it, repairs it, and leaves
-# nothing behind.
+# nothing behind; likewise with an ensemble of three that elects a leader.
 #
 #   cluster_test.sh ROOT BIN
 set -euo pipefail
@@ -78,13 +78,37 @@ expect_exit "all three serve" 0 cluster status
 expect_exit "a log can be read" 0 cluster logs server-3
 expect "the log is not empty" yes "$([[ -s $work/out ]] && echo yes)"
 
-pids >"$work/pids"
-expect_exit "it goes down" 0 cluster down
-expect "the folder is gone" no "$([[ -e $work/cluster ]] || echo no)"
-while read -r pid began; do
-  now=$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | awk '$1 != "Z" { print $20 }' || true)
-  expect "process $pid has ended" other "$([[ $now == "$began" ]] || echo other)"
-done <"$work/pids"
+expect_gone() {  # takes the cluster down
+  local pid began now
+  pids >"$work/pids"
+  expect_exit "it goes down" 0 cluster down
+  expect "the folder is gone" no "$([[ -e $work/cluster ]] || echo no)"
+  while read -r pid began; do
+    now=$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | awk '$1 != "Z" { print $20 }' || true)
+    expect "process $pid has ended" other "$([[ $now == "$began" ]] || echo other)"
+  done <"$work/pids"
+}
+expect_gone
+
+# ---- an ensemble ----------------------------------------------------------------------------------
+
+expect_ensemble() {  # expect_ensemble WHAT: three members, of which one leads
+  expect_exit "$1: all of it serves" 0 cluster status
+  expect "$1" "follower follower leader" "$(awk '/^zk-/ { print $4 }' "$work/out" | sort | xargs)"
+}
+
+expect_exit "an ensemble comes up" 0 cluster up --zookeeper=3 --servers=1 "--bin=$bin"
+expect_ensemble "three members"
+expect "the registry's address names all three" 2 \
+  "$(grep '^registry: ' "$work/out" | tr -cd , | wc -c)"
+
+read -r victim _ <"$work/cluster/$(awk '$4 == "leader" { print $1 }' "$work/out")/pid"
+kill -KILL "$victim"
+expect_exit "status fails if a member has ended" 1 cluster status
+expect_exit "up starts it again" 0 cluster up "--bin=$bin"
+expect_ensemble "three members after a leader's death"
+expect "ids are issued" 1000 "$(ids server-1 | sort -u | wc -l)"
+expect_gone
 
 if ((faults > 0)); then
   echo "$faults expectations failed"

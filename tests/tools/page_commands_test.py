@@ -33,7 +33,7 @@ import program_help
 import programs
 
 PROGRAMS = re.compile(
-    r"(\./)?(tools|tests|build)/\S+|(firn(?! \")|firn-server|firn-load|claim_sim|node_sim|segment_sim|curl|redis-cli|"
+    r"(\./)?(tools|tests|build)/\S+|(firn(?! \")|firn-server|firn-load|claim_sim|lease_sim|node_sim|segment_sim|curl|redis-cli|"
     r"cmake|ctest|cpack|apt|systemctl|buildah|docker|kubectl|helm|openssl|head|mkdir|thrift|pip|npm|node|javac|java|go|"
     r"export|editor)(?= |$)")
 IN_A_SENTENCE = re.compile(r"`((?:\./)?(?:tools/[\w/]+|firn|firn-server) [^`]+)`")

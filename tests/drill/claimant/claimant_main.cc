@@ -155,9 +155,11 @@ Result<std::unique_ptr<Member>> MakeMember(int number) {
     if (const auto hint = ParseHint(*text); hint.ok()) options.cluster_uuid = hint->uuid;
   }
   auto kept = std::make_unique<KeptTags>(FLAGS_state_dir + "/" + owner.file_stem());
-  auto node =
-      std::make_unique<IssuingNode>(options, SystemClock(), SystemEntropy(), std::move(coordinator),
-                                    std::move(folder), std::move(kept));
+  auto node = std::make_unique<IssuingNode>(options,
+                                            IssuingNodeParts{.coordinator = std::move(coordinator),
+                                                             .folder = std::move(folder),
+                                                             .kept = std::move(kept)},
+                                            SystemClock(), SystemEntropy());
   FIRN_TRY(node->Start());
   return std::make_unique<Member>(FLAGS_journal + "-" + std::to_string(number), std::move(node));
 }
