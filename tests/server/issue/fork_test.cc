@@ -1,6 +1,7 @@
 // A process forks while ids are being taken: the child must not issue a single id.
 
 #include <atomic>
+#include <latch>
 #include <thread>
 #include <vector>
 
@@ -15,6 +16,8 @@
 namespace firn {
 namespace {
 
+// A child inherits a sanitizer's heap as it was, even locked. So parents fork while none of their
+// threads starts or allocates.
 class ForkTest : public testing::TestWithParam<SequencerKind> {
  protected:
   ForkTest() {
@@ -44,13 +47,17 @@ class ForkTest : public testing::TestWithParam<SequencerKind> {
 TEST_P(ForkTest, AForkedChildGetsNothingAndTheParentContinues) {
   std::atomic<bool> done{false};
   std::atomic<int64_t> taken{0};
+  std::latch running{3};
   std::vector<std::jthread> threads;
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
       int64_t id = 0;
+      taken += snowflake_.TryOne(Method::kEmbedded, &id) ? 1 : 0;
+      running.count_down();
       while (!done) taken += snowflake_.TryOne(Method::kEmbedded, &id) ? 1 : 0;
     });
   }
+  running.wait();
   for (int forks = 0; forks < 20; ++forks) {
     const pid_t child = fork();
     if (child == 0) _exit(ChildGetsNothing());
@@ -68,9 +75,13 @@ TEST_P(ForkTest, AForkedChildGetsNothingAndTheParentContinues) {
 // Another thread forks while the keeper's thread is in the middle of a change.
 TEST_P(ForkTest, AForkedChildNeverHangsOnALockOfItsParent) {
   std::atomic<bool> done{false};
+  std::latch running{1};
   std::jthread keeper([&] {
+    snowflake_.Last();
+    running.count_down();
     while (!done) snowflake_.Last();
   });
+  running.wait();
   int failed = 0;
   for (int forks = 0; forks < 50 && failed == 0; ++forks) {
     const pid_t child = fork();
