@@ -27,6 +27,14 @@ std::string_view Cut(std::string_view& text, std::string_view ends) {
   return part;
 }
 
+// Whether it begins with kLeaseRight in any case, as a misspelt right does: `@leases`, `@lease 20`.
+// It would grant a tag of that name, and no lease.
+bool MeansLeaseRight(std::string_view right) {
+  const std::string_view beginning = right.substr(0, kLeaseRight.size());
+  return std::equal(beginning.begin(), beginning.end(), kLeaseRight.begin(), kLeaseRight.end(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+}
+
 // Another file at its path, or another content, has another inode number, size or time.
 std::string StampOf(const std::string& path) {
   struct stat file {};
@@ -68,6 +76,10 @@ Status TagRights::ParseRight(const std::string& right, Line& line) {
     if (line.leases_max) return Invalid(Cat(kLeaseRight, " has two numbers"));
     line.leases_max = number;
     tag = kLeaseRight;
+  }
+  if (tag != kLeaseRight && MeansLeaseRight(tag)) {
+    return Invalid(Cat(Quoted(right), " is not a right; write ", kLeaseRight, ", or ", kLeaseRight,
+                       ":20 for at most 20 leases of each server"));
   }
   if (tag != kAll) FIRN_TRY(CheckTagName(tag));
   line.tags.insert(std::move(tag));

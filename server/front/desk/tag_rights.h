@@ -33,7 +33,8 @@ inline constexpr std::string_view kLeaseRight = "@lease";
 // A client has the names of its certificate (its subjectAltName's DNS names and URIs, and its
 // common name), and `redis:USER` if it has logged in through the Redis protocol. Each grants what
 // its line says. A name without a line grants nothing. A certificate's name that begins with
-// `redis:` is ignored.
+// `redis:` is ignored. A right that begins with `@lease` and is neither form above is invalid, so a
+// tag with such a name is granted only by `*`.
 //
 // Rights are checked at every call, so removing a line also affects connections that are
 // open. Thread-safe.

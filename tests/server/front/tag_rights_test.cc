@@ -158,7 +158,18 @@ TEST_F(TagRightsTest, RefusesALeaseRightWithoutAProperNumber) {
     EXPECT_NE(status.message().find("line 1: "), std::string::npos) << status;
     EXPECT_NE(status.message().find("@lease"), std::string::npos) << status;
   }
-  EXPECT_TRUE(Loaded("a @leases,@lease-x\n").ok()) << "these are tags";
+}
+
+TEST_F(TagRightsTest, RefusesAMisspeltLeaseRight) {
+  for (const std::string wrong :
+       {"@leases", "@lease20", "@lease-20", "@lease 20", "@lease=20", "@Lease", "@LEASE:20"}) {
+    const Status status = Loaded("a order\nb refund," + wrong + "\n");
+    EXPECT_EQ(status.code(), Code::kInvalid) << wrong;
+    for (const std::string& part : {std::string("line 2: "), wrong, std::string("@lease:20 for")}) {
+      EXPECT_NE(status.message().find(part), std::string::npos) << status;
+    }
+  }
+  EXPECT_TRUE(Loaded("a @le,@shop,lease,x@leases\n").ok()) << "these are tags";
 }
 
 TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {
