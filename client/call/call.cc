@@ -229,7 +229,7 @@ void Call::Pause(const Step& step) {
 
 // --- attempts -----------------------------------------------------------------------------------
 
-void Call::Send(ServerPtr server, bool fresh) {
+bool Call::Send(ServerPtr server, bool fresh) {
   const size_t at = FreeEntry();
   auto connection = host_.sender.Send(shared_from_this(), at, server, fresh);
   if (connection != nullptr) {
@@ -238,13 +238,15 @@ void Call::Send(ServerPtr server, bool fresh) {
     if (host_.limits.hedge_after && !std::exchange(hedge_set_, true)) {
       hedge_at_ = now() + *host_.limits.hedge_after;
     }
-    return;
+    return true;
   }
+  free_next_ = true;
   host_.fleet.GiveBack(*server);
   host_.fleet.Count(&ClientCounters::put_off);
   const Micros again_at = server->connect_at;
   set_aside_until_ = set_aside_.empty() ? again_at : std::min(set_aside_until_, again_at);
   set_aside_.push_back(std::move(server));
+  return false;
 }
 
 // Asks a second server beside the first.
@@ -253,8 +255,7 @@ void Call::Hedge() {
   ServerPtr server = PickAnother();
   if (server == nullptr) return;
   if (!host_.fleet.TakeRetry(now())) return host_.fleet.GiveBack(*server);
-  host_.fleet.Count(&ClientCounters::hedges);
-  Send(std::move(server), /*fresh=*/false);
+  if (Send(std::move(server), /*fresh=*/false)) host_.fleet.Count(&ClientCounters::hedges);
 }
 
 bool Call::Heed(size_t at) {

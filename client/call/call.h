@@ -155,8 +155,9 @@ class Call final : public Request,
   Step RoundOver(std::string_view why);
   ServerPtr PickAnother() const;
 
-  // If no connection may be opened yet, sets the server aside until one may.
-  void Send(ServerPtr server, bool fresh);
+  // If no connection may be opened yet, sets the server aside until one may, and returns false. The
+  // request that is sent instead uses no more budget.
+  bool Send(ServerPtr server, bool fresh);
   void Pause(const Step& step);
   void Hedge();
   bool HasOutcome() const;

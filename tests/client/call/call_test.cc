@@ -79,6 +79,20 @@ TEST_F(CallTest, AsksOthersFirstWhileAServerIsInBackoff) {
   EXPECT_EQ(fleet_->counters().retries, 0u);
 }
 
+TEST_F(CallTest, ServersInBackoffUseNoRetryBudget) {
+  Of({At(1), At(2), At(3)}, /*fixed=*/true);
+  Begin();
+  for (const int number : {1, 2, 3}) {
+    PickNumber(number)->connect_at = Now() + Micros(20'000);
+  }
+  End(kTimeout);
+  EXPECT_EQ(InFlight(), 0u);
+  EXPECT_EQ(fleet_->counters().put_off, 2u);
+  Pass(Milliseconds(20));
+  EXPECT_EQ(InFlight(), 1u);
+  EXPECT_EQ(fleet_->counters().retries, 1u) << "one other server was asked";
+}
+
 TEST_F(CallTest, NamesServersThatAreInBackoffUntilTheDeadline) {
   Of({At(1)}, /*fixed=*/true);
   const ServerPtr in_backoff = PickNumber(1);
@@ -218,6 +232,17 @@ TEST_F(CallTest, DoesNotHedgeAfterTheFirstServerHasFailed) {
   End(kTimeout);
   Pass(Milliseconds(20));
   EXPECT_EQ(InFlight(), 1u);
+  EXPECT_EQ(fleet_->counters().hedges, 0u);
+}
+
+TEST_F(CallTest, CountsNoHedgeToAServerInBackoff) {
+  Limits({.hedge_after = Micros(10'000)});
+  Of({At(1), At(2)}, /*fixed=*/true);
+  Begin();
+  for (const int number : {1, 2}) PickNumber(number)->connect_at = Now() + Micros(20'000);
+  Pass(Milliseconds(10));
+  EXPECT_EQ(InFlight(), 1u);
+  EXPECT_EQ(fleet_->counters().put_off, 1u);
   EXPECT_EQ(fleet_->counters().hedges, 0u);
 }
 
