@@ -73,8 +73,8 @@ void Lessee::SendIfDue(Request& request, Now now) {
 }
 
 Lessee::Request Lessee::Make(LeaseRequest ask, Now now) {
-  const Milliseconds cap = LongestWait();
-  const Milliseconds first = std::clamp(options_.retry_first, Milliseconds(1), cap);
+  const Milliseconds cap = std::clamp(options_.retry_max, kRetryMin, kRetryMax);
+  const Milliseconds first = std::clamp(options_.retry_first, kRetryMin, cap);
   return {
       .number = ++numbers_,
       .ask = std::move(ask),
@@ -83,9 +83,8 @@ Lessee::Request Lessee::Make(LeaseRequest ask, Now now) {
 }
 
 Milliseconds Lessee::LongestWait() const {
-  constexpr Milliseconds kLeast{1}, kMost{60'000};
   const Milliseconds part = std::max(interval_ / kRetryPart, kRetryMaxLeast);
-  return std::clamp(std::min(options_.retry_max, part), kLeast, kMost);
+  return std::clamp(std::min(options_.retry_max, part), kRetryMin, kRetryMax);
 }
 
 std::string Lessee::Draw() { return ToHex(entropy_.Next()) + ToHex(entropy_.Next()); }
@@ -256,7 +255,7 @@ void Lessee::Abandon(const LeaseOutcome& reply, Now now) {
 
 void Lessee::Retry(Request& request, const LeaseOutcome& reply, Now now) {
   if (!reply.status.ok() && options_.on_failure) options_.on_failure(reply.status);
-  request.send_at = now.boot + std::max(request.backoff->Next(), Advised(reply));
+  request.send_at = now.boot + std::max(request.backoff->Next(LongestWait()), Advised(reply));
   next_tick_ = std::min(next_tick_, request.send_at);
 }
 

@@ -84,6 +84,7 @@ class Lessee {
   static constexpr size_t kReleasesMax = 4;
   static constexpr int kRetryPart = 12;  // of the interval
   static constexpr Milliseconds kRetryMaxLeast{100};
+  static constexpr Milliseconds kRetryMin{1}, kRetryMax{60'000};  // whatever the options say
   static constexpr Milliseconds kAdviceMax{10'000};
   static constexpr Milliseconds kTickMax{1'000};
   static constexpr Milliseconds kRenewMin{100};

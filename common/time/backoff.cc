@@ -14,7 +14,8 @@ Backoff::Backoff(Options options, Entropy& entropy)
   }
 }
 
-Milliseconds Backoff::Next() {
+Milliseconds Backoff::Next(Milliseconds cap) {
+  delay_ = std::min(delay_, cap);
   const int64_t longest = delay_.count();
   const int64_t shortest = (longest + 1) / 2;
   delay_ = std::min(delay_ * 2, options_.cap);

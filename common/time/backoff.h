@@ -21,7 +21,9 @@ class Backoff {
   Backoff(Options options, Entropy& entropy);
 
   // Returns the next waiting time, never zero.
-  Milliseconds Next();
+  Milliseconds Next() { return Next(options_.cap); }
+  // The same, but at most `cap`, which is at least 1 ms.
+  Milliseconds Next(Milliseconds cap);
 
   // Call it after a success: the next waiting time is a first one again.
   void Reset() { delay_ = options_.first; }

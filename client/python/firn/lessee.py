@@ -28,15 +28,16 @@ _MAY_BE_DONE = (End.TIMEOUT, End.CLOSED, End.BROKEN)
 
 
 class Backoff:
-    """The wait after a failure: doubles with each one, and up to half of it is random. The longest one is a twelfth of
-    the interval, but at least 100 ms, and at most 2 s."""
+    """The wait after a failure: doubles with each one, and up to half of it is random."""
 
-    def __init__(self, interval_ms: int) -> None:
-        self._most_s = min(max(interval_ms / 1000 / _RETRY_PART, _RETRY_MAX_LEAST_S), _RETRY_S[1])
-        self._next_s = min(_RETRY_S[0], self._most_s)
+    def __init__(self) -> None:
+        self._next_s = _RETRY_S[0]
 
-    def next(self) -> float:
-        wait_s, self._next_s = self._next_s, min(2 * self._next_s, self._most_s)
+    def next(self, interval_ms: int) -> float:
+        """Returns the next wait: at most a twelfth of the current interval, but at least 100 ms, and at most 2 s."""
+        most_s = min(max(interval_ms / 1000 / _RETRY_PART, _RETRY_MAX_LEAST_S), _RETRY_S[1])
+        wait_s = min(self._next_s, most_s)
+        self._next_s = 2 * wait_s
         return wait_s * random.uniform(0.5, 1.0)
 
 
@@ -197,7 +198,7 @@ class Lessee:
                 self._lose(f"the lease of machine id {held.terms.machine} ended at "
                            f"{utc(held.end_ms):%Y-%m-%d %H:%M:%S} UTC, and no server extended it")
             if held.renewable and not self._renewal and now >= held.renew_at:
-                self._renewal = Renewal(self._draw(), now, Backoff(self._interval_ms))
+                self._renewal = Renewal(self._draw(), now, Backoff())
             if held.renewable and not self._renewal:
                 self.next_at = min(self.next_at, held.renew_at)
             if time_ms < held.end_ms:
@@ -205,7 +206,7 @@ class Lessee:
         wants = not self._stopping and (held is None or time_ms >= held.replace_at_ms)
         if wants and not self._grant and now >= self._grant_not_before:
             tried = [self._last_server] if self._last_server else []
-            self._grant = Grant(self._draw(), now, Backoff(self._interval_ms), tried)
+            self._grant = Grant(self._draw(), now, Backoff(), tried)
 
     def _order(self, request: Request, now: float) -> Optional[Order]:
         if isinstance(request, Grant):
@@ -225,7 +226,7 @@ class Lessee:
             return grant.holder
         address = self._pick(grant.tried)
         if address is None:
-            grant.send_at = now + max(grant.backoff.next(), grant.advice_s)
+            grant.send_at = now + max(grant.backoff.next(self._interval_ms), grant.advice_s)
             grant.tried, grant.advice_s = [], 0.0
         elif grant.holder and address != grant.holder:
             grant.token, grant.holder = self._draw(), ""
@@ -243,7 +244,7 @@ class Lessee:
                 self._give_back(outcome, address)
                 grant.token, grant.holder = self._draw(), ""  # this token would get the same lease
                 grant.tried.append(address)
-                grant.send_at = now + grant.backoff.next()
+                grant.send_at = now + grant.backoff.next(self._interval_ms)
                 return
             self._hold(outcome, address, used_tick, now)
             return
@@ -255,7 +256,7 @@ class Lessee:
             grant.repeats = grant.repeats + 1 if grant.holder == address else 1
             grant.holder = address
             if grant.repeats <= _GRANT_REPEATS:
-                grant.send_at = now + max(grant.backoff.next(), advice_s)
+                grant.send_at = now + max(grant.backoff.next(self._interval_ms), advice_s)
                 return
         elif isinstance(failure, LeaseRefused):
             grant.token, grant.holder = self._draw(), ""  # such as: a copy of this process has renewed the lease
@@ -313,7 +314,7 @@ class Lessee:
                 self._grant.send_at = now  # a server answers again
         elif not self._redirected(held, renewal, outcome):
             advice_s = self._advice_s(outcome, held.end_ms) if outcome else 0.0
-            renewal.send_at = now + max(renewal.backoff.next(), advice_s)
+            renewal.send_at = now + max(renewal.backoff.next(self._interval_ms), advice_s)
 
     def _redirected(self, lease: Union[Held, Release], request: Union[Renewal, Release],
                     outcome: Optional[AttemptFailed]) -> bool:
@@ -347,7 +348,7 @@ class Lessee:
         assert isinstance(outcome, AttemptFailed)
         if not self._redirected(release, release, outcome):
             advice_s = self._advice_s(outcome, release.useless_at_ms)
-            release.send_at = self._boot_s() + max(release.backoff.next(), advice_s)
+            release.send_at = self._boot_s() + max(release.backoff.next(self._interval_ms), advice_s)
 
     def _release(self, held: Held, used_tick: int) -> None:
         turn = self._renewal.turn if self._renewal and held is self._held else held.acknowledged
@@ -366,7 +367,7 @@ class Lessee:
                      useless_at_ms: int) -> None:
         self._releases = self._releases[1 - _RELEASES_MAX:]
         self._releases.append(Release(terms.lease, server, granted_by, turn, used_tick, useless_at_ms, self._boot_s(),
-                                      Backoff(self._interval_ms)))
+                                      Backoff()))
 
     def _lose(self, why: str) -> None:
         if self._on_lost:

@@ -2,7 +2,8 @@
 
 import unittest
 
-from lease_world import START_MS, World, lost, terms_of, unreachable
+from firn.errors import LeaseFault
+from lease_world import START_MS, World, lost, refused, terms_of, unreachable
 
 MINUTE_MS = 60_000
 
@@ -29,6 +30,21 @@ class WaitTest(unittest.TestCase):
             widest_ms = self.widest_wait_ms(ahead_ms, given_ms)
             self.assertLessEqual(widest_ms, longest_ms + 1, (ahead_ms, given_ms))
             self.assertGreaterEqual(widest_ms, longest_ms // 2, (ahead_ms, given_ms))
+
+    def test_shorter_interval_bounds_the_waits_of_a_request_that_is_pending(self):
+        world = World()
+        a, b = world.servers
+        world.turn()
+        a.say, world.known = [refused(LeaseFault.NO_LEASES)] + [lost()] * 1000, [b]
+        b.say = [None, refused(LeaseFault.REVOKED)]
+        world.run(9_950)  # b's lease is held since 5 s, and the release of a's fails
+        now = world.clock.tick()
+        b.say += [terms_of(40, server=b.address, from_tick=now, until_tick=now + 3_000)] + [lost()] * 1000
+        world.run(1_300, take=False)
+        self.assertEqual(len(world.lost), 1)
+        for _ in range(8):
+            released = [one for one in world.run(250, take=False) if one[1] == "releaseLease"]
+            self.assertNotEqual(released, [])
 
 
 class UnusedLeaseTest(unittest.TestCase):

@@ -1,6 +1,7 @@
 // How long a lessee waits between attempts, and until when it repeats a release.
 
-const RETRY_FIRST_MS = 200;
+/** The delay after the first failure. */
+export const RETRY_FIRST_MS = 200;
 const RETRY_MAX_MS = 2_000;
 const RETRY_MAX_LEAST_MS = 100;
 const RETRY_PART = 12; // of the interval: the longest delay after a failure
@@ -9,11 +10,6 @@ const ADVICE_MAX_MS = 10_000; // of a server, to wait
 /** Returns the longest delay after a failure: a twelfth of the interval, but at least 100 ms, and at most 2 s. */
 export function longestDelayMs(intervalMs: number): number {
   return Math.min(Math.max(intervalMs / RETRY_PART, RETRY_MAX_LEAST_MS), RETRY_MAX_MS);
-}
-
-/** Returns the delay after the first failure. */
-export function firstDelayMs(intervalMs: number): number {
-  return Math.min(RETRY_FIRST_MS, longestDelayMs(intervalMs));
 }
 
 /** Returns how long to wait if a server asks for it: not so long that the lease ends. `leftMs` is left of its interval. */

@@ -1,7 +1,7 @@
 import { FirnError } from './errors.js';
 import type { Now } from './id_pace.js';
 import { haveOneLayout, type Lease, startOf } from './lease.js';
-import { advisedMs, firstDelayMs, longestDelayMs, uselessAtMs } from './lease_pace.js';
+import { RETRY_FIRST_MS, advisedMs, longestDelayMs, uselessAtMs } from './lease_pace.js';
 import type { LeaseLoss, LeaseOutcome, LeaseRequest, UnusableTerms } from './lease_request.js';
 import { type LeasedIds, utc } from './leased_ids.js';
 
@@ -177,8 +177,7 @@ export class Lessee {
   }
 
   private newPending(now: Now): Pending {
-    const delayMs = firstDelayMs(this.intervalMs);
-    return { number: ++this.numbers, sendAtMs: now.monoMs, inFlight: false, delayMs, hops: 0 };
+    return { number: ++this.numbers, sendAtMs: now.monoMs, inFlight: false, delayMs: RETRY_FIRST_MS, hops: 0 };
   }
 
   private newGrant(now: Now): Grant {
@@ -386,11 +385,12 @@ export class Lessee {
    * long that the lease ends.
    */
   private retry(pending: Pending, adviceMs: number, now: Now): void {
-    const delayMs = pending.delayMs * (1 + this.options.random()) / 2;
+    const longestMs = Math.min(pending.delayMs, longestDelayMs(this.intervalMs));
+    const delayMs = longestMs * (1 + this.options.random()) / 2;
     const { held } = this;
     const leftMs = held ? startOf(held.lease, held.lease.untilTick) - this.ids.advance() : 0;
     pending.sendAtMs = now.monoMs + Math.max(delayMs, advisedMs(adviceMs, leftMs));
-    pending.delayMs = Math.min(2 * pending.delayMs, longestDelayMs(this.intervalMs));
+    pending.delayMs = 2 * longestMs;
   }
 
   private lose(kind: LeaseLoss['kind'], held: Held, reason: string): void {

@@ -52,6 +52,26 @@ test('delays end at 2 s, or at a twelfth of the interval that was given', () => 
   }
 });
 
+// The release of the first lease is pending when a server gives a shorter interval.
+test('a shorter interval bounds the delays of a request that is pending', () => {
+  const rig = new Rig();
+  const held = rig.hold(7);
+  rig.pass(20 * SECOND);
+  rig.answer('renewal', { kind: 'refused', server: held.server, message: '' });
+  const next = rig.hold(8);
+  for (let i = 0; i < 10; i++) {
+    rig.noAnswer('release', held.server);
+    rig.pass(SECOND);
+  }
+  rig.pass(10 * SECOND);
+  rig.answer('renewal', { kind: 'revoked', server: next.server, message: '' });
+  rig.hold(9, 3 * SECOND);
+  const sent = rig.count('release');
+  rig.noAnswer('release', held.server);
+  rig.pass(250);
+  assert.equal(rig.count('release'), sent + 1);
+});
+
 test('a renewal is sent before a grant, and a grant before releases', () => {
   const rig = new Rig();
   rig.hold(7, 60 * SECOND, { ending: true });

@@ -87,6 +87,24 @@ TEST(LesseeAnswersTest, WaitsAtMostATwelfthOfTheIntervalThatWasGiven) {
   }
 }
 
+// The release of the first lease is pending when a server gives a shorter interval.
+TEST(LesseeAnswersTest, AppliesAShorterIntervalToARequestThatIsPending) {
+  LesseeRig rig;
+  rig.Hold(7);
+  rig.Reply(FirstRenewal(rig), {.kind = Got::kNotExtended});
+  rig.Hold(8);
+  for (int i = 0; i < 10; ++i) {
+    rig.Reply(rig.Newest(Kind::kRelease), {.kind = Got::kNoAnswer});
+    rig.Pass(2 * kASecond);
+  }
+  rig.Reply(FirstRenewal(rig), {.kind = Got::kGone});
+  rig.Hold(9, 3 * kASecond);
+  const size_t sent = rig.sent(Kind::kRelease);
+  rig.Reply(rig.Newest(Kind::kRelease), {.kind = Got::kNoAnswer});
+  rig.Pass(Milliseconds(300));
+  EXPECT_EQ(rig.sent(Kind::kRelease), sent + 1);
+}
+
 TEST(LesseeAnswersTest, FollowsAdviceForAtMostTenSeconds) {
   LesseeRig rig;
   rig.Tick();

@@ -1,6 +1,7 @@
 #include "common/time/backoff.h"
 
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,6 +20,18 @@ TEST(BackoffTest, DoublesUpToTheCapWithinItsUpperHalf) {
       EXPECT_LE(wait, longest);
       EXPECT_GE(wait, longest / 2);
     }
+  }
+}
+
+TEST(BackoffTest, FollowsACapThatChanges) {
+  SeededEntropy entropy(1);
+  Backoff backoff(kOptions, entropy);
+  for (int i = 0; i < 10; ++i) backoff.Next();
+  for (const auto& [cap, longest] :
+       {std::pair(250, 250), {250, 250}, {1, 1}, {3000, 2}, {3000, 4}}) {
+    const int64_t wait = backoff.Next(Milliseconds(cap)).count();
+    EXPECT_LE(wait, longest);
+    EXPECT_GE(wait, longest / 2);
   }
 }
 

@@ -312,8 +312,7 @@ impl Lessee {
 
     fn new_sending(&mut self, now: Now) -> Sending {
         self.numbers += 1;
-        let delay_us = RETRY_FIRST_US.min(self.longest_delay_us());
-        Sending { number: self.numbers, at_us: now.mono_us, in_flight: false, delay_us, hops: 0 }
+        Sending { number: self.numbers, at_us: now.mono_us, in_flight: false, delay_us: RETRY_FIRST_US, hops: 0 }
     }
 
     fn new_grant(&mut self, now: Now) -> Grant {
@@ -591,11 +590,12 @@ impl Lessee {
     /// so long that the lease ends.
     fn retry(&self, sending: &mut Sending, advice_us: i64, now: Now) {
         let drawn = (self.hooks.fraction)();
-        let delay_us = (sending.delay_us as f64 * (1.0 + drawn) / 2.0) as i64;
+        let longest_us = sending.delay_us.min(self.longest_delay_us());
+        let delay_us = (longest_us as f64 * (1.0 + drawn) / 2.0) as i64;
         let left_us = self.held.as_ref().map_or(0, |held| held.lease.end_us() - self.ids.advance());
         let most_us = if left_us > 0 { ADVICE_MAX_US.min(left_us / 2) } else { ADVICE_MAX_US };
         sending.at_us = now.mono_us + delay_us.max(advice_us.min(most_us));
-        sending.delay_us = (2 * sending.delay_us).min(self.longest_delay_us());
+        sending.delay_us = 2 * longest_us;
     }
 }
 

@@ -75,6 +75,27 @@ fn delays_end_at_2_s_or_at_a_twelfth_of_the_interval_that_was_given() {
     }
 }
 
+/// The release of the first lease is pending when a server gives a shorter interval.
+#[test]
+fn a_shorter_interval_bounds_the_delays_of_a_request_that_is_pending() {
+    let mut rig = Rig::new();
+    let held = rig.hold(7, 60 * SECOND);
+    rig.pass(20 * SECOND);
+    rig.answer(Kind::Renewal, &held.server, Outcome::Refused);
+    let next = rig.hold(8, 60 * SECOND);
+    for _ in 0..10 {
+        rig.no_answer(Kind::Release, &held.server, true);
+        rig.pass(SECOND);
+    }
+    rig.pass(10 * SECOND);
+    rig.answer(Kind::Renewal, &next.server, Outcome::Revoked);
+    rig.hold(9, 3 * SECOND);
+    let sent = rig.count(Kind::Release);
+    rig.no_answer(Kind::Release, &held.server, true);
+    rig.pass(250);
+    assert_eq!(rig.count(Kind::Release), sent + 1);
+}
+
 #[test]
 fn a_renewal_is_sent_before_a_grant_and_a_grant_before_releases() {
     let mut rig = Rig::new();
