@@ -396,7 +396,7 @@ func (l *lessee) giveBack(terms *leaseTerms, via string) {
 	if terms.lease == "" {
 		return
 	}
-	unused, now := terms.fromTick-1, l.ids.idTime()
+	unused, now := max(terms.fromTick, 0)-1, l.ids.idTime()
 	end, latest := terms.start(terms.untilTick), now.Add(l.ahead())
 	if !end.After(now) || end.After(latest) {
 		end = latest

@@ -2,6 +2,7 @@ package firn
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -335,6 +336,17 @@ func TestUnusableTermsAreReportedAndGivenBackAndAnotherTokenIsUsed(t *testing.T)
 		t.Fatal(told)
 	}
 	w.sent(w.idle(time.Second), "2 lease 2")
+}
+
+func TestUnusedLeaseThatBeginsBeforeTheFirstTickIsReleasedWithMinusOne(t *testing.T) {
+	for _, from := range []int64{0, -1, -5, math.MinInt64} {
+		w := newLeaseWorld(t, 1)
+		w.servers[0].say = []any{testTerms(17, func(terms *leaseTerms) { terms.fromTick, terms.baseBits = from, 1 })}
+		w.turn()
+		if told := w.servers[0].ended["lease-17"]; told != " -1" {
+			t.Error(from, told)
+		}
+	}
 }
 
 func TestLeaseOfAnotherLayoutIsGivenBackAndAnotherOneRequested(t *testing.T) {

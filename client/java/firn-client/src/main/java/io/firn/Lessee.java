@@ -469,7 +469,7 @@ final class Lessee {
     if (terms.named()) {
       Request request = release(terms, grant.server);
       request.named = terms.server;
-      request.usedTick = terms.fromTick - 1;
+      request.usedTick = Math.max(terms.fromTick, 0) - 1;
       long time = ids.advance();
       long end = terms.startOf(terms.untilTick);
       request.uselessAt = end > time && end < time + aheadMs ? end : time + aheadMs;

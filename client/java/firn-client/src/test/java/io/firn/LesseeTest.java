@@ -219,6 +219,21 @@ class LesseeTest {
   }
 
   @Test
+  void unused_lease_that_begins_before_the_first_tick_is_released_with_minus_one() {
+    for (long from : new long[] {0, -1, -5, Long.MIN_VALUE}) {
+      Request grant = request();
+      Terms wrong = terms(1, 60_000);
+      wrong.fromTick = from;
+      wrong.baseBits |= 1;
+      lessee.answered(grant, Outcome.of(wrong));
+      Request release = request();
+      assertEquals(Kind.RELEASE, release.kind);
+      assertEquals(-1, release.usedTick, "from tick " + from);
+      lessee.answered(release, Outcome.of(Outcome.Kind.RELEASED, ""));
+    }
+  }
+
+  @Test
   void lease_of_another_layout_is_given_back_and_another_one_requested() throws Exception {
     lease(1);
     lessee.answered(request(), Outcome.of(Outcome.Kind.REVOKED, "copied"));
