@@ -24,8 +24,8 @@ class Asking implements Pending {
     this.call.ended(this, outcome, now);
   }
 
-  isLate(now: number): void {
-    this.call.isLate(this, now);
+  isLate(shared: boolean, now: number): boolean {
+    return this.call.isLate(this, shared, now);
   }
 }
 
@@ -155,18 +155,21 @@ export class Call<T> {
     this.advance(now);
   }
 
-  isLate(asking: Asking, now: number): void {
-    if (this.finished || asking !== this.asking) return;
-    const failure = failed('timeout', '');
-    this.engine.count(failure);
-    this.engine.rules.failed(asking.server, this.ask.tag, failure, now);
+  isLate(asking: Asking, shared: boolean, now: number): boolean {
+    if (this.finished || asking !== this.asking) return false;
+    const failure = { ...failed('timeout', ''), shared };
+    if (!shared) {
+      this.engine.count(failure);
+      this.engine.rules.failed(asking.server, this.ask.tag, failure, now);
+    }
     this.asking = undefined;
     asking.late = true;
     this.late.push(asking);
     this.record(asking, 'timeout', failure, now);
     this.heed(asking.server, asking.began, failure, now);
-    if (this.engine.settings.failfast) return this.fail('the first server failed', now);
-    this.advance(now);
+    if (this.engine.settings.failfast) this.fail('the first server failed', now);
+    else this.advance(now);
+    return true;
   }
 
   private record(asking: Asking, end: End, failure: Failure | undefined, now: number): void {

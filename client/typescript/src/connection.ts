@@ -17,8 +17,11 @@ export interface Pending {
   abandoned: boolean;
   /** Called once, with the answer or a failure. */
   ended(outcome: Answered<unknown>, now: number): void;
-  /** The answer is late, though others on the connection arrive; `ended` is still called. */
-  isLate(now: number): void;
+  /**
+   * The answer is late, though others on the connection arrive; `ended` is still called. `shared`: another request, late
+   * at the same moment, bears the blame. Returns whether a call waited for the answer.
+   */
+  isLate(shared: boolean, now: number): boolean;
 }
 
 /** What a connection needs from its client. */
@@ -293,7 +296,8 @@ export class Connection {
       oldest = Math.min(oldest, one.watched);
     }
     this.watch(oldest + limit);
-    for (const one of late) one.pending.isLate(now);
+    let shared = false;
+    for (const one of late) shared = one.pending.isLate(shared, now) || shared;
   }
 
   private closeBroken(first: Waiting | undefined, failure: Failure, now: number): void {

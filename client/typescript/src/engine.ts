@@ -170,7 +170,10 @@ export class Engine implements ConnectionHost {
         ask: askServers(this.fleet.version) as Ask<unknown>,
         abandoned: false,
         ended: resolve,
-        isLate: () => resolve({ failure: failed('timeout', '') }),
+        isLate: (shared) => {
+          resolve({ failure: { ...failed('timeout', ''), shared } });
+          return true;
+        },
       }, began);
     });
     const now = performance.now();

@@ -172,7 +172,7 @@ export class FitnessRules {
   }
 
   /**
-   * Returns whether a call that lost its connection to another call's timeout fails over free of the retry budget:
+   * Returns whether a call whose failure is shared with another call's timeout fails over free of the retry budget:
    * another server has answered since the call began, and the server has not lost calls so recently.
    */
   mayMove(from: Server, began: number, now: number): boolean {

@@ -91,7 +91,7 @@ export class LeaseTransport {
         resolve({ answered, status: connection.status });
         connection.close(failed('closed', ''));
       };
-      connection.send({ ask, abandoned: false, ended, isLate: () => undefined }, performance.now());
+      connection.send({ ask, abandoned: false, ended, isLate: () => false }, performance.now());
       connection.open();
     });
   }

@@ -83,6 +83,22 @@ test('late answers are taken while others arrive, and a server with many is ejec
   assert.deepEqual(events, ['server out']);
 });
 
+test('calls that time out together blame their server once', () =>
+  using({ attemptLimitMs: 2_000 }, 2, async (client, slow, quick) => {
+    while (slow!.requests.length === 0 || quick!.requests.length === 0) await client.nextId('order');
+    const answered = slow!.requests.length;
+    slow!.answers = (request) => { // answers one call, so that the connection is not silent
+      if (slow!.requests.length === answered + 1) slow!.give(request);
+    };
+    const ids = await Promise.all(Array.from({ length: 1_000 }, () => client.nextId('order')));
+    assert.equal(new Set(ids).size, 1_000);
+    const { retriesDenied, timeouts } = client.counters();
+    const late = slow!.requests.length - answered - 1;
+    assert(late > 250, `${late}`); // more than the retry budget
+    assert(timeouts < late / 4, `${timeouts} of ${late}`);
+    assert.equal(retriesDenied, 0);
+  }));
+
 test('an error lists the attempts and the reason', async () => {
   const client = new Client('list://127.0.0.1:1', { deadlineMs: 1_000 });
   const fault = await client.nextId('order').then(() => assert.fail(), (error: unknown) => error);
