@@ -251,11 +251,17 @@ void NodeView::OnTagDeleted(const std::string& tag) {
   ++tags_changed_;
 }
 
+bool NodeView::RequiresRestore() const { return RequiresRestore(node_.status()); }
+
+bool NodeView::RequiresRestore(const IssuingNodeStatus& status) const {
+  return !status.claim.uuid.empty() && root_.loaded() && RefersToRestore(status);
+}
+
 std::string NodeView::RepairCommand() const { return RepairCommand(node_.status()); }
 
 std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
+  if (!RequiresRestore(status)) return {};
   const ClaimStatus& claim = status.claim;
-  if (claim.uuid.empty() || !root_.loaded() || !RefersToRestore(status)) return {};
   KnownCluster known{.highest = *status.highest, .tags = *status.lost, .now = clock_.Wall()};
   for (const ClaimStatus& one : status.claims) known.bounds.emplace_back(one.machine, one.bound);
   if (const WallMs leased = lease_bound_(); leased != WallMs()) {

@@ -62,6 +62,8 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   void OnTag(const TagDefinition& tag);
   void OnTagDeleted(const std::string& tag);
 
+  // Whether the cluster's data must be restored, and the server can print the command.
+  bool RequiresRestore() const;
   // Returns the complete command that repairs the cluster's data, for an operator to paste; empty
   // if no repair is needed.
   std::string RepairCommand() const;
@@ -88,6 +90,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   std::string ReasonOf(const IssuingNodeStatus& status, ServerPhase announced) const;
   bool IsAsking(const IssuingNodeStatus& status) const;
   Status SetOffline(bool offline);
+  bool RequiresRestore(const IssuingNodeStatus& status) const;
   std::string RepairCommand(const IssuingNodeStatus& status) const;
 
   const ServerOptions& options_;

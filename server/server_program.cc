@@ -20,7 +20,6 @@ namespace {
 constexpr Milliseconds kWithdrawPatience{1000};
 constexpr Milliseconds kPoll{10};
 constexpr Milliseconds kConsumersLeave{10'000};
-constexpr Milliseconds kLogRestoreEvery{60'000};
 constexpr Milliseconds kRefreshRightsEvery{1'000};
 // Time for which the provider node shows a loss of records, as FirnHistoryLost does.
 constexpr Milliseconds kHistoryLostFor{600'000};
@@ -312,10 +311,9 @@ ProviderReport ServerProgram::Report(BootMs now) {
   return report;
 }
 
-// Logged once a minute, because its numbers change constantly.
 void ServerProgram::LogRestoreCommand(BootMs now) {
-  if (now < log_restore_at_) return;
-  const std::string command = view_.RepairCommand();
+  const std::string command =
+      restore_notice_.Take(now, view_.RequiresRestore(), [this] { return view_.RepairCommand(); });
   if (command.empty()) return;
   const std::shared_ptr<const RootSettings> root = root_.settings();
   const std::string source =
@@ -325,7 +323,6 @@ void ServerProgram::LogRestoreCommand(BootMs now) {
              "another server's log and /v1/status show them)";
   LogError("restore_required").With("command", command)
       << "the cluster's data must be restored with this command" << source << "\n  " << command;
-  log_restore_at_ = now + kLogRestoreEvery;
 }
 
 void ServerProgram::Withdraw() {

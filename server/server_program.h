@@ -24,6 +24,7 @@
 #include "server/plugins/history.h"
 #include "server/plugins/key_ring.h"
 #include "server/plugins/rate.h"
+#include "server/restore_notice.h"
 #include "server/root_keeper.h"
 #include "server/server_listing.h"
 
@@ -116,7 +117,8 @@ class ServerProgram {
   BootMs told_at_;
   int64_t history_missing_ = 0;  // records, when it was reported last
   std::optional<BootMs> history_lost_at_;
-  BootMs log_restore_at_, refresh_rights_at_;
+  RestoreNotice restore_notice_;
+  BootMs refresh_rights_at_;
   std::atomic<int64_t> control_turned_ms_{0};  // 0: not yet
   ClusterReader cluster_;
   Leases* leases_ = nullptr;  // the next member, if there is a registry

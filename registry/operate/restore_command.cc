@@ -193,6 +193,11 @@ std::string ServerRestoreCommand(RestoreArguments words, const RootSettings* roo
   return RestoreCommand(words);
 }
 
+bool HasUnread(std::string_view command) {
+  return command.find(Cat("=", kUnreadSetting)) != command.npos ||
+         command.find(Cat(" ", kUnreadTags)) != command.npos;
+}
+
 std::string RestoreCommand(const RestoreArguments& words) {
   Arguments arguments;
   AddFlag("registry", words.registry, arguments);

@@ -57,6 +57,9 @@ struct RestoreArguments {
 inline constexpr char kUnreadSetting[] = "UNKNOWN";
 inline constexpr char kUnreadTags[] = "TAG=START";
 
+// Whether a printed command has one of these placeholders.
+bool HasUnread(std::string_view command);
+
 // Copies all of `settings`; adds their retired machine ids.
 void AddSettings(const RootSettings& settings, RestoreArguments& words);
 

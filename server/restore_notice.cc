@@ -1,0 +1,27 @@
+#include "server/restore_notice.h"
+
+#include "registry/operate/restore_command.h"
+
+namespace firn {
+namespace {
+
+constexpr Milliseconds kRetry{1'000};
+
+}  // namespace
+
+std::string RestoreNotice::Take(BootMs now, bool required,
+                                const std::function<std::string()>& command) {
+  if (!required) {
+    since_.reset();
+    return {};
+  }
+  if (!since_) since_ = now;
+  if (now - *since_ < kLasting || now < next_) return {};
+  next_ = now + kRetry;
+  std::string text = command();
+  if (text.empty() || (HasUnread(text) && now - *since_ < kUnread)) return {};
+  next_ = now + kLogEvery;
+  return text;
+}
+
+}  // namespace firn

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "common/base/units.h"
+
+namespace firn {
+
+// Decides when a server logs the command that restores its cluster.
+//
+//  1. Not before the command has been required for kLasting without a break: `firn restore --again`
+//     freezes an intact cluster for a moment.
+//  2. A server that has just started may know the cluster's settings a moment later. It logs a
+//     command with placeholders for them only after kUnread.
+//  3. Once every kLogEvery, because its numbers change constantly.
+class RestoreNotice {
+ public:
+  static constexpr Milliseconds kLasting{3'000};
+  static constexpr Milliseconds kUnread{10'000};
+  static constexpr Milliseconds kLogEvery{60'000};
+
+  // Call often. Returns the command to log now; empty: none. `required`: whether a restore is.
+  // `command` returns the command, empty if it is not required any more; it may be costly, and is
+  // called at most once a second.
+  std::string Take(BootMs now, bool required, const std::function<std::string()>& command);
+
+ private:
+  std::optional<BootMs> since_;  // when it was first required; empty: it is not
+  BootMs next_;                  // the next time at which the command is requested
+};
+
+}  // namespace firn

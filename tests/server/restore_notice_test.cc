@@ -1,0 +1,103 @@
+#include "server/restore_notice.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "registry/operate/restore_command.h"
+
+namespace firn {
+namespace {
+
+class RestoreNoticeTest : public testing::Test {
+ protected:
+  // Whether the notice logs the command after `step`.
+  bool LogsAfter(Milliseconds step, bool required = true) {
+    now_ = now_ + step;
+    return !notice_
+                .Take(now_, required,
+                      [this] {
+                        ++requests_;
+                        return command_;
+                      })
+                .empty();
+  }
+  // The time until the notice logs the command, which is required throughout.
+  Milliseconds UntilLogged() {
+    const BootMs begun = now_;
+    while (!LogsAfter(kTurn)) {
+      if (now_ - begun > Milliseconds(120'000)) return Milliseconds(-1);
+    }
+    return now_ - begun;
+  }
+
+  static constexpr Milliseconds kTurn{100};
+  BootMs now_{1'000'000};
+  std::string command_ = "firn restore --uuid=u --default_strategy=segment order=5";
+  int requests_ = 0;
+  RestoreNotice notice_;
+};
+
+TEST_F(RestoreNoticeTest, LogsNothingWhileNoRestoreIsRequired) {
+  for (int i = 0; i < 1'000; ++i) EXPECT_FALSE(LogsAfter(kTurn, false));
+  EXPECT_EQ(requests_, 0);
+}
+
+// `firn restore --again` on an intact cluster.
+TEST_F(RestoreNoticeTest, LogsNothingIfARestoreIsRequiredBriefly) {
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(LogsAfter(kTurn));
+    EXPECT_FALSE(LogsAfter(RestoreNotice::kLasting - kTurn));
+    EXPECT_FALSE(LogsAfter(kTurn, false));
+  }
+}
+
+TEST_F(RestoreNoticeTest, LogsTheCommandOnceItHasBeenRequiredForSomeTime) {
+  EXPECT_FALSE(LogsAfter(kTurn));
+  EXPECT_EQ(UntilLogged(), RestoreNotice::kLasting);
+  EXPECT_EQ(UntilLogged(), RestoreNotice::kLogEvery) << "then once a minute";
+  EXPECT_EQ(requests_, 2);
+}
+
+TEST_F(RestoreNoticeTest, CountsTheTimeAgainAfterABreak) {
+  EXPECT_FALSE(LogsAfter(kTurn));
+  EXPECT_TRUE(LogsAfter(RestoreNotice::kLasting));
+  EXPECT_FALSE(LogsAfter(RestoreNotice::kLogEvery, false));
+  EXPECT_FALSE(LogsAfter(kTurn));
+  EXPECT_EQ(UntilLogged(), RestoreNotice::kLasting);
+}
+
+TEST_F(RestoreNoticeTest, WaitsForSettingsThatTheServerHasNotRead) {
+  const std::string complete = command_;
+  for (const char* unread : {"--default_strategy=UNKNOWN", "--reserve=UNKNOWN", "TAG=START"}) {
+    command_ = std::string("firn restore --uuid=u ") + unread;
+    EXPECT_FALSE(LogsAfter(kTurn, false));
+    EXPECT_FALSE(LogsAfter(RestoreNotice::kLogEvery)) << unread;
+    EXPECT_FALSE(LogsAfter(RestoreNotice::kLasting)) << unread;
+    EXPECT_FALSE(LogsAfter(Milliseconds(2'000))) << unread;
+    command_ = complete;
+    EXPECT_TRUE(LogsAfter(Milliseconds(1'000))) << unread;
+  }
+}
+
+TEST_F(RestoreNoticeTest, LogsPlaceholdersIfTheServerDoesNotReadTheSettings) {
+  command_ = "firn restore --uuid=u --default_strategy=UNKNOWN --reserve=UNKNOWN TAG=START";
+  EXPECT_FALSE(LogsAfter(kTurn));
+  EXPECT_EQ(UntilLogged(), RestoreNotice::kUnread);
+  EXPECT_LE(requests_, 8) << "the command may be costly";
+}
+
+TEST(HasUnreadTest, FindsPlaceholdersOnly) {
+  RestoreArguments words{.registry = "dir:///x", .uuid = "u", .layout = "firn"};
+  EXPECT_FALSE(HasUnread(RestoreCommand(words)));
+  words.unread.push_back({.name = "UNKNOWN", .strategy = "segment"});
+  EXPECT_FALSE(HasUnread(RestoreCommand(words))) << "a tag's number may stay unknown";
+  words.root_unread = true;
+  EXPECT_TRUE(HasUnread(RestoreCommand(words)));
+  words.root_unread = false;
+  words.tags_unread = true;
+  EXPECT_TRUE(HasUnread(RestoreCommand(words)));
+}
+
+}  // namespace
+}  // namespace firn
