@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "common/base/units.h"
 #include "common/id/layout.h"
@@ -18,6 +19,10 @@ namespace firn {
 // `asked` and `told` are the local clocks before and after the registry's clock showed `registry`
 // (0: it has no clock). If the wall clock was set in between, the later reading has to be right.
 std::string ClockFault(const ClaimOptions& options, Now asked, WallMs registry, Now told);
+
+// The fault of a server that cannot read the bounds of its earlier leases begins with this. It
+// lasts until an operator acts (ClaimOptions::kept_fault).
+inline constexpr std::string_view kKeptFault = "cannot read the bounds of earlier leases: ";
 
 // A length of time in the unit that suits it: "35 s", "20 h", "300 days".
 std::string DurationText(Milliseconds length);

@@ -13,6 +13,7 @@
 #include "common/base/quote.h"
 #include "common/json/json.h"
 #include "common/time/civil_time.h"
+#include "registry/claim/claim_checks.h"
 
 namespace firn {
 namespace {
@@ -21,7 +22,8 @@ constexpr Milliseconds kCertificateUrgent = std::chrono::days(7);
 constexpr Milliseconds kCertificateNotice = std::chrono::days(30);
 constexpr char kAsItSays[] = "do as the reason says; its log and /readyz repeat it";
 constexpr int64_t kSkewAlarmMs = 1'000;
-// In this time after its start, a server that cannot issue yet is not a fault.
+// In this time after its start, a server that cannot issue yet is not a fault, unless its reason
+// lasts.
 constexpr Milliseconds kStartPatience{5'000};
 
 // A registry's clock that the server does not believe shows nothing about the server's own. Ids are
@@ -71,7 +73,8 @@ void JudgeForeign(const AuditedProvider& server, Audit& audit) {
 
 void JudgeRefusals(const AuditedProvider& server, WallMs now, Audit& audit) {
   const auto& [provider, report] = server;
-  const bool starts = now - provider.since < kStartPatience;
+  const bool lasts = report.reason.find(kKeptFault) != report.reason.npos;
+  const bool starts = now - provider.since < kStartPatience && !lasts;
   if (starts || report.reason.empty()) return;
   if (report.phase == ServerPhase::kNotReady) {
     audit.findings.push_back(

@@ -9,6 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/printed_command.h"
 #include "common/log/log.h"
+#include "registry/claim/claim_checks.h"
 
 namespace firn {
 
@@ -61,10 +62,10 @@ void LeaseFile::LoadInto(const std::string& stem, ClaimOptions& claim) {
           : "; correct the file's permissions or the disk, and restart the server";
   std::string why = Cat(kept.status().message(), remedy);
   if (kept.code() == Code::kCorrupt) why += PrintCommand(PrintedCommand::kRestore);
-  claim.kept_fault = Cat("cannot read the bounds of earlier leases: ", why);
+  claim.kept_fault = Cat(kKeptFault, why);
   // A claim that is resumed without the registry would have to be compared later.
   claim.offline_start = false;
-  LogError("leases_unreadable") << "cannot read the bounds of earlier leases: " << why;
+  LogError("leases_unreadable") << claim.kept_fault;
 }
 
 void LeaseFile::Keep(std::string text, Kept done) {

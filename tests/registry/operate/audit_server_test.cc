@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 
+#include "common/base/cat.h"
+#include "registry/claim/claim_checks.h"
 #include "registry/operate/restore_command.h"
 #include "tests/registry/operate/audit_fixture.h"
 
@@ -50,6 +52,21 @@ TEST_F(AuditTest, JudgesOnlyTheLatestProcessOfAnAddress) {
   const Audit audit = Read();
   EXPECT_THAT(audit.Faults(), IsEmpty());
   EXPECT_THAT(audit.Notes(), ElementsAre(HasSubstr("its clock is right")));
+}
+
+TEST_F(AuditTest, AServerThatHasJustStartedIsAFaultIfItsReasonLasts) {
+  MakeProvidersFolder();
+  const auto announce = [this](const std::string& address, const std::string& reason) {
+    Provider provider;
+    provider.address = address;
+    provider.since = kNow;
+    Put(ProviderPath(provider), FormatReport({.reason = reason}), Lifetime::kEphemeral);
+  };
+  announce("h:1", "no machine id yet: it has just started");
+  EXPECT_THAT(Read().Faults(), IsEmpty());
+  announce("h:2", Cat("no machine id yet: ", kKeptFault, "/var/lib/firn/a.leases: invalid"));
+  EXPECT_THAT(Read().Faults(), ElementsAre(AllOf(HasSubstr("h:2 cannot issue: "),
+                                                 HasSubstr("/var/lib/firn/a.leases"))));
 }
 
 struct CertificateRow {
