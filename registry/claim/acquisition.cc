@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
 
@@ -115,6 +116,13 @@ bool Acquisition::MayInherit(const Finding& finding) {
 // --- 4: the attempt ------------------------------------------------------------------------------
 
 Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
+  lacks_share_ = options_.lease.has_value() && lease_share_ == 0;
+  if (lacks_share_) {
+    co_return Refuse(Cat("the cluster has no machine ids for leases: its lease_share is 0; an "
+                         "operator can give leases a share with ",
+                         PrintCommand(PrintedCommand::kRestore, {"--again", "--lease_share=50"})),
+                     kRetryMax);
+  }
   const bool may_hint = input_.hint.has_value() && input_.hint->slot.rack == options_.rack;
   std::optional<Slot> hinted = may_hint ? std::optional(input_.hint->slot) : std::nullopt;
   std::string lost;

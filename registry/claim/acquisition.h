@@ -91,6 +91,8 @@ class Acquisition {
   Result<Won> Take() { return acquire_.Take(); }
   // After a refusal: when to retry.
   Milliseconds retry_after() const { return retry_after_; }
+  // Whether a lease was refused because the cluster has no machine ids for leases.
+  bool lacks_share() const { return lacks_share_; }
   // Whether the input has a grant that the registry has not contradicted.
   bool keeps_grant() const { return input_.grant.has_value(); }
 
@@ -143,6 +145,7 @@ class Acquisition {
   Tenure::Terms root_;  // the members that come from the root node
   std::optional<RackSplit> split_;
   int64_t lease_share_ = 0;  // of the root node, in percent
+  bool lacks_share_ = false;
   Task<Result<Won>> acquire_;
 };
 

@@ -61,6 +61,7 @@ void LeaseClaim::FinishAcquisition() {
   if (!won.ok()) {
     state_ = State::kRefused;
     reason_ = won.status().message();
+    lacks_share_ = ended->lacks_share();
     retry_after_ = ended->retry_after();
     return;
   }

@@ -61,6 +61,8 @@ class LeaseClaim {
   State state() const { return state_; }
   // Why it was refused, is gone, will not be renewed, or was not released; otherwise empty.
   const std::string& reason() const { return reason_; }
+  // Of a refused claim: whether the cluster has no machine ids for leases.
+  bool lacks_share() const { return lacks_share_; }
   // Of a refused claim: when to try again.
   Milliseconds retry_after() const { return retry_after_; }
   // Whether the bound is final.
@@ -79,6 +81,7 @@ class LeaseClaim {
   KeeperTime now_;
   int64_t session_;
   std::string reason_;
+  bool lacks_share_ = false;
   Milliseconds retry_after_{0};
   std::unique_ptr<Acquisition> acquisition_;
   std::optional<Tenure> tenure_;

@@ -137,8 +137,14 @@ bool LeaseTable::TickLease(Lease& lease) {
     case LeaseClaim::State::kRefused: {
       std::vector<Waiting> answers;
       std::swap(answers, lease.waiting);
+      const bool none = lease.claim->lacks_share();
+      if (none) {
+        no_share_ = lease.claim->reason();
+        no_share_until_ = now_.clocks.boot + kShareEvery;
+      }
       for (const Waiting& one : answers) {
-        Refuse(LeaseVerdict::kLater, lease.claim->reason(), one.done);
+        Refuse(none ? LeaseVerdict::kRefused : LeaseVerdict::kLater, lease.claim->reason(),
+               one.done);
       }
       return false;
     }

@@ -96,6 +96,9 @@ LeaseReply LeaseTable::WhyNot(const LeaseAsk& ask) {
   if (stopped_) return Later("this server is stopping; use another one");
   if (session_ == 0) return Later("the registry is unreachable; repeat the request");
   if (!server_.why_not.empty()) return Later(server_.why_not);
+  if (now_.clocks.boot < no_share_until_) {
+    return {.verdict = LeaseVerdict::kRefused, .message = no_share_};
+  }
   if (leases_.size() + ended_.size() >= options_.leases_max) {
     return Later(Cat("this server has ", leases_.size() + ended_.size(),
                      " leases, as many as --leases_max permits; use another one"));

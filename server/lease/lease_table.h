@@ -53,6 +53,9 @@ class LeaseTable {
   static constexpr size_t kWaitingMax = 64;  // requests for one lease
   static constexpr int64_t kBurst = 20;
   static constexpr Milliseconds kClaimEvery{500};
+  // After a claim was refused because the cluster has no machine ids for leases, others begin none
+  // for this time.
+  static constexpr Milliseconds kShareEvery{5'000};
   static constexpr Milliseconds kFirstAhead{15'000};
   static constexpr Milliseconds kReleaseAhead{1'000};
   static constexpr Milliseconds kTickMax{5'000};
@@ -164,7 +167,9 @@ class LeaseTable {
   Server server_{.why_not = "it has just started"};
   int64_t session_ = 0;
   bool stopped_ = false;
-  BootMs claims_due_;  // when all claims so far would have begun at the pace of kClaimEvery
+  std::string no_share_;   // why the cluster has no machine ids for leases
+  BootMs no_share_until_;  // until when that is the answer
+  BootMs claims_due_;      // when all claims so far would have begun at the pace of kClaimEvery
   // Counts from the time of the first Tick, in milliseconds. Fewer leases are granted than
   // milliseconds pass, so a later process of this server begins above.
   uint64_t last_number_ = 0;

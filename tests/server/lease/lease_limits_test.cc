@@ -38,6 +38,30 @@ TEST_F(LeaseTest, AnswersOnlyAfterTheBoundIsOnTheDisk) {
   EXPECT_GE(kept->bounds[0].bound, StartOf(lease.until));
 }
 
+TEST_F(LeaseTest, GrantsNoneWhileTheClusterGivesLeasesNoShare) {
+  const auto set_share = [this](int64_t percent) {
+    ClusterMeta meta = Meta();
+    meta.lease_share = percent;
+    Write1(kMetaPath, FormatMeta(meta));
+  };
+  auto server = StartServer();
+  const LeaseTerms lease = Grant(*server, 1);
+  set_share(0);
+  // More requests than claims that may begin at once: no client is told to wait.
+  for (uint64_t token = 2; token < 2 * LeaseTable::kBurst; ++token) {
+    const auto replied = server->Ask(token);
+    Run(Milliseconds(50), *server);
+    ASSERT_EQ(replied->verdict(), LeaseVerdict::kRefused) << replied->reply->message;
+    for (const char* part : {"lease_share is 0", "firn restore --again --lease_share=50"}) {
+      EXPECT_NE(replied->reply->message.find(part), std::string::npos) << replied->reply->message;
+    }
+  }
+  EXPECT_TRUE(Renewed(*server, lease.lease, 1, 0).ending) << "the cluster was changed";
+  set_share(50);
+  Run(LeaseTable::kShareEvery, *server);
+  Grant(*server, 100);
+}
+
 TEST_F(LeaseTest, RefusesIfTheDiskCannotBeWrittenAndSucceedsOnceItCan) {
   auto server = StartServer();
   lease_disk_.fails = true;
