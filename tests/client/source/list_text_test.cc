@@ -60,7 +60,7 @@ TEST(ListText, RefusesTooManyServers) {
 }
 
 TEST(ListText, RefusesAnInvalidServerWithACorrectChecksum) {
-  for (const char* address : {"", "nonsense", "10.0.0.7:99999", "a b:1\n"}) {
+  for (const char* address : {"", "nonsense", "10.0.0.7:99999", "a b:1\n", "unix:/run/a.sock"}) {
     KeptList kept = Sample();
     kept.list.servers[0].address = address;
     EXPECT_EQ(ParseList(FormatList(kept)).code(), Code::kCorrupt) << address;

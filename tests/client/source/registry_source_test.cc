@@ -56,6 +56,13 @@ TEST_F(DirSourceTest, ReportsServersAndTheirCluster) {
   EXPECT_FALSE(recorder_.last().fixed);
 }
 
+TEST_F(DirSourceTest, IgnoresAUnixSocket) {
+  operator_.Add("unix:/run/a.sock");
+  operator_.Add("10.0.0.7:7609");
+  Open(registry_);
+  EXPECT_TRUE(recorder_.Shows({"10.0.0.7:7609"})) << recorder_.notes();
+}
+
 TEST_F(DirSourceTest, ReportsPhasesAndOperatorsSettings) {
   operator_.Add("10.0.0.7:7609", ServerPhase::kNotReady);
   operator_.Say("10.0.0.7:7609", {.weight = 7, .disabled = true});

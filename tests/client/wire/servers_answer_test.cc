@@ -78,6 +78,7 @@ TEST_F(ServersAnswerTest, ReadsEveryFieldAndIgnoresInvalidServers) {
   result.success.__set_ask_again_ms(-1);
   result.success.__set_servers({Entry("a:1", wire::ServerState::READY, 3, 50, true),
                                 Entry("no address", wire::ServerState::READY, 0, 100, true),
+                                Entry("unix:/run/a.sock", wire::ServerState::READY, 0, 100, true),
                                 Entry("b:1", wire::ServerState::DRAINING, -1, -1, false)});
   result.success.servers[0].__set_tls(true);
   ASSERT_TRUE(Read(result).answered());
