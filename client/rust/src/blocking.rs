@@ -17,10 +17,11 @@ use crate::server::SeenServer;
 
 /// Takes ids from a cluster of Firn servers; every call blocks, at most until its deadline.
 ///
-/// Create one client, and clone it for every thread; clones share their connections. A runtime on a thread of the
-/// client's own opens connections and does background work; a call itself writes and reads on its caller's thread,
-/// except by TLS or to a Unix socket. Must not be used on a thread of an asynchronous runtime; use
-/// [`crate::Client`] there.
+/// Create one client, and clone it for every thread; clones share their connections. The client has a thread of its own,
+/// which watches sockets and timers, requests server lists and probes servers. Over TCP, a call writes its request on its
+/// caller's thread, and blocks there in a read until the answer arrives. Over TLS and Unix sockets, it sleeps until the
+/// client's thread wakes it, and then reads. Must not be used on a thread of an asynchronous runtime, where calls panic;
+/// use [`crate::Client`] there.
 ///
 /// ```no_run
 /// let client = firn_client::blocking::Client::new("firn://127.0.0.1:7609")?;

@@ -20,7 +20,7 @@ use crate::wire::{frame_size, read_answer, Answer, Ask, Status};
 /// Memory that an idle connection keeps, and the most that is reserved before bytes have arrived.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// A connection over TCP or TLS, or to a Unix socket. Blocking calls wait for TLS and Unix sockets in the client's runtime.
+/// A connection over TCP or TLS, or to a Unix socket. Only TCP connections are made to block for blocking calls.
 pub(crate) enum Stream {
     Plain(TcpStream),
     #[cfg(unix)]
@@ -159,14 +159,14 @@ impl Connection {
         }
     }
 
-    /// Returns whether the connection is of TLS or a Unix socket, whose reads and writes never block a thread.
+    /// Returns whether the connection uses TLS or a Unix socket. These stay non-blocking for blocking calls, too.
     #[cfg(feature = "blocking")]
     pub(crate) fn never_blocks(&self) -> bool {
         !matches!(self.stream, Stream::Plain(_) | Stream::Blocking(_))
     }
 
-    /// Makes reads and writes block, except by TLS or to a Unix socket. Returns the socket as well, by which another
-    /// thread can end them.
+    /// Makes reads and writes of a TCP connection block, and also returns its socket, with which another thread can end
+    /// them. Leaves a connection over TLS or a Unix socket unchanged.
     #[cfg(feature = "blocking")]
     pub(crate) fn into_blocking(
         self,
