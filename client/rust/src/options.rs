@@ -378,7 +378,8 @@ mod tests {
     fn addresses_are_host_and_port() {
         assert_eq!(split_address("10.0.0.7:7609"), Some(("10.0.0.7", 7609)));
         assert_eq!(split_address("[::1]:1"), Some(("::1", 1)));
-        for wrong in ["", "nowhere", ":1", "a:0", "a:65536", "a:+1", "::1:1", "[::1:1", "a\n:1", "a b:1", "unix:1"] {
+        for wrong in ["", "nowhere", ":1", "a:0", "a:65536", "a:+1", "::1:1", "[::1:1", "a\n:1", "a b:1", "unix:1"]
+        {
             assert_eq!(split_address(wrong), None, "{wrong}");
         }
     }
