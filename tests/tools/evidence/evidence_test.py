@@ -108,7 +108,8 @@ class QuickRunTest(unittest.TestCase):
                 ids = re.search(r"^  ids +(\d+)$", file.read(), re.MULTILINE)[1]
             self.assertEqual(row(text, "`restart-server`")[1:3], [ids, "0"])
             self.assertEqual(row(text, "fails over within a call")[1:], ["`restart-server`", "shown"])
-            self.assertRegex(row(text, "`claim_sim`")[1], r"^\d+ seeds from 1 on in ")
+            for name in "claim_sim", "segment_sim", "lease_sim":
+                self.assertRegex(row(text, f"`{name}`")[1], r"^\d+ seeds from 1 on in ")
             self.assertGreater(int(re.search(r"\*\*([\d,]+) ids compared, 0 dup", text)[1].replace(",", "")), int(ids))
             self.assertIn("| firn INCR | ", text)
 
