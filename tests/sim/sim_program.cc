@@ -76,7 +76,7 @@ Tally RunSeeds(const SimProgram& program, const SimArguments& arguments, int mut
 }
 
 bool EverythingHappened(const SimProgram& program, const Tally& tally) {
-  if (tally.seeds < SimProgram::kSeedsForAll) return true;
+  if (tally.seeds < program.seeds_for_all) return true;
   bool all = true;
   for (const std::string_view name : program.must_happen) {
     if (CountOf(name, tally.counts) > 0) continue;

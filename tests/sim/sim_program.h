@@ -44,10 +44,10 @@ struct SimProgram {
   std::string_view name;
   std::vector<std::string_view> mutants;
   RunWorld run;
-  // A run of at least kSeedsForAll seeds without a mutant fails if one of these counts is 0: what
-  // never happens is not tested.
-  static constexpr uint64_t kSeedsForAll = 50;
+  // A run of at least `seeds_for_all` seeds without a mutant fails if one of these counts is 0:
+  // what never happens is not tested.
   std::vector<std::string_view> must_happen{};
+  uint64_t seeds_for_all = 50;
 };
 
 // Prints the digest of a world's writes, if --digests is set.

@@ -75,7 +75,9 @@ constexpr std::string_view kMustHappen[] = {"ids",
 }  // namespace firn
 
 int main(int argc, char** argv) {
-  firn::SimProgram program{.name = "lease_sim", .mutants = {}, .run = firn::RunWorld};
+  // An operator takes a reservation back in one of some tens of worlds.
+  firn::SimProgram program{
+      .name = "lease_sim", .mutants = {}, .run = firn::RunWorld, .seeds_for_all = 200};
   for (const firn::LeaseMutantName& mutant : firn::kLeaseMutants) {
     program.mutants.push_back(mutant.name);
   }
