@@ -12,9 +12,10 @@ constexpr Milliseconds kRetry{1'000};
 std::string RestoreNotice::Take(BootMs now, bool required,
                                 const std::function<std::string()>& command) {
   if (!required) {
-    since_.reset();
+    if (now - required_at_ >= kLasting) since_.reset();
     return {};
   }
+  required_at_ = now;
   if (!since_) since_ = now;
   if (now - *since_ < kLasting || now < next_) return {};
   next_ = now + kRetry;

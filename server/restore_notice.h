@@ -10,8 +10,9 @@ namespace firn {
 
 // Decides when a server logs the command that restores its cluster.
 //
-//  1. Not before the command has been required for kLasting without a break: `firn restore --again`
-//     freezes an intact cluster for a moment.
+//  1. Not before the command has been required for kLasting: `firn restore --again` freezes an
+//     intact cluster for a moment. The time counts again after a break of kLasting. A shorter break
+//     may be a registry that does not answer each time.
 //  2. A server that has just started may know the cluster's settings a moment later. It logs a
 //     command with placeholders for them only after kUnread.
 //  3. Once every kLogEvery, because its numbers change constantly.
@@ -28,6 +29,7 @@ class RestoreNotice {
 
  private:
   std::optional<BootMs> since_;  // when it was first required; empty: it is not
+  BootMs required_at_;           // when it was required last
   BootMs next_;                  // the next time at which the command is requested
 };
 

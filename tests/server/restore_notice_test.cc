@@ -48,7 +48,7 @@ TEST_F(RestoreNoticeTest, LogsNothingIfARestoreIsRequiredBriefly) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_FALSE(LogsAfter(kTurn));
     EXPECT_FALSE(LogsAfter(RestoreNotice::kLasting - kTurn));
-    EXPECT_FALSE(LogsAfter(kTurn, false));
+    EXPECT_FALSE(LogsAfter(RestoreNotice::kLasting, false));
   }
 }
 
@@ -67,11 +67,20 @@ TEST_F(RestoreNoticeTest, CountsTheTimeAgainAfterABreak) {
   EXPECT_EQ(UntilLogged(), RestoreNotice::kLasting);
 }
 
+// A registry that does not answer each time.
+TEST_F(RestoreNoticeTest, ShortBreaksDelayNothing) {
+  EXPECT_FALSE(LogsAfter(kTurn));
+  const Milliseconds part = RestoreNotice::kLasting / 3;
+  EXPECT_FALSE(LogsAfter(part));
+  EXPECT_FALSE(LogsAfter(part, false));
+  EXPECT_TRUE(LogsAfter(part));
+}
+
 TEST_F(RestoreNoticeTest, WaitsForSettingsThatTheServerHasNotRead) {
   const std::string complete = command_;
   for (const char* unread : {"--default_strategy=UNKNOWN", "--reserve=UNKNOWN", "TAG=START"}) {
     command_ = std::string("firn restore --uuid=u ") + unread;
-    EXPECT_FALSE(LogsAfter(kTurn, false));
+    EXPECT_FALSE(LogsAfter(RestoreNotice::kLasting, false));
     EXPECT_FALSE(LogsAfter(RestoreNotice::kLogEvery)) << unread;
     EXPECT_FALSE(LogsAfter(RestoreNotice::kLasting)) << unread;
     EXPECT_FALSE(LogsAfter(Milliseconds(2'000))) << unread;
