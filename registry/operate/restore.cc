@@ -9,6 +9,7 @@
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
 #include "registry/claim/claim_options.h"
+#include "registry/cluster/freeze.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/reserved.h"
 #include "registry/operate/repair_nodes.h"
@@ -79,7 +80,11 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   report.root_made = IsBeingMade(stands->meta);
   if (facts.NewIdsSince(stands->meta)) stands->meta.ids_since = facts.ids_since;
   stands->meta.frozen = true;
-  stands->meta.reason = report.root_made ? kBeingMadeAnew : kBeingRestored;
+  if (report.root_made) {
+    stands->meta.reason = kBeingMadeAnew;
+  } else if (!TagWhoseLedgerWentBack(stands->meta.reason)) {
+    stands->meta.reason = kBeingRestored;
+  }
   FIRN_ASSIGN(stands->version, BeginEra(registry, stands->meta, stands->version, entropy));
   return stands;
 }

@@ -8,6 +8,7 @@
 
 #include "common/time/civil_time.h"
 #include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/freeze.h"
 #include "registry/cluster/tag_store.h"
 #include "tests/support/registry/faulty_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
@@ -231,7 +232,11 @@ TEST_F(RestoreTest, TheOperatorCanRetireSlots) {
   EXPECT_TRUE(RecordOf(1).retired);
 }
 
+// A restore that fails keeps a reason that names a ledger: the gap alone may not lift that one.
 TEST_F(RestoreTest, RestoresTagsWhileTheClusterIsFrozen) {
+  ClusterMeta frozen_before = Meta().meta;
+  frozen_before.reason = LedgerWentBack("order", "it is at 101 and was at 5001");
+  Write1(Write::Set(kMetaPath, FormatMeta(frozen_before), Write::kAnyVersion));
   RestoreFacts facts = Facts();
   facts.tags = [&](const MetaAsRead& frozen) -> Status {
     EXPECT_TRUE(Meta().meta.frozen);
@@ -241,6 +246,7 @@ TEST_F(RestoreTest, RestoresTagsWhileTheClusterIsFrozen) {
   };
   EXPECT_EQ(RestoreBy(facts).code(), Code::kInvalid);
   EXPECT_TRUE(Meta().meta.frozen);
+  EXPECT_EQ(Meta().meta.reason, frozen_before.reason);
   facts.tags = [](const MetaAsRead&) { return Status(); };
   EXPECT_TRUE(RestoreBy(facts).ok());
   EXPECT_FALSE(Meta().meta.frozen);
