@@ -27,6 +27,13 @@ void AddField(std::string_view key, std::string_view value, std::string& word) {
   word.append(",").append(key).append("=").append(UrlEncode(value));
 }
 
+// Adds a flag as it was said, in place of one that was added before.
+void AddSaid(const std::string& flag, Arguments& arguments) {
+  const std::string name = flag.substr(0, flag.find('=') + 1);
+  std::erase_if(arguments, [&name](const std::string& one) { return one.starts_with(name); });
+  arguments.push_back(flag);
+}
+
 // Stands for the number of a tag of which only lower numbers are known.
 std::string StartAbove(const TagDefinition& tag) {
   return tag.high > 1 ? Cat("START_ABOVE_", tag.high - 1) : "START";
@@ -76,16 +83,19 @@ Result<TagDefinition> ParseWord(std::string_view word) {
   return tag;
 }
 
-// Adds to `known` what a server without a claim cannot know otherwise: the bounds. `root` is the
-// newest known; null: none. A tag that `known` contains gets the saved ledger if that is higher.
-// Other tags are added if `tags_lost`.
+// Adds to `known` what a server may not know otherwise. `root` is the newest known; null: none.
+//
+//  * How far ids run ahead since the last restore: a bound of this server may be older.
+//  * The bounds of a server without a claim. That of its leases replaces none.
+//  * Ledgers: a tag that `known` contains gets the saved one if that is higher. If `tags_lost`, the
+//    other saved tags are added.
 void AddKept(const KeptCluster& kept, const RootSettings* root, bool tags_lost,
              KnownCluster& known) {
-  const auto held = [](const auto& bound) { return bound.second > WallMs(); };
+  const auto held = [](const auto& bound) { return bound.first && bound.second > WallMs(); };
   if (std::ranges::none_of(known.bounds, held)) {
-    known.bounds = kept.last;
-    if (root != nullptr) known.bounds.emplace_back(std::nullopt, root->IdsBy(known.now));
+    known.bounds.insert(known.bounds.end(), kept.last.begin(), kept.last.end());
   }
+  if (root != nullptr) known.bounds.emplace_back(std::nullopt, root->IdsBy(known.now));
   for (const auto& [name, saved] : kept.tags) {
     const auto tag = tags_lost ? known.tags.emplace(name, saved).first : known.tags.find(name);
     if (tag != known.tags.end()) tag->second.high = std::max(tag->second.high, saved.high);
@@ -229,7 +239,8 @@ std::string RestoreCommand(const RestoreArguments& words) {
   }
   AddFlag("retire", retired, arguments);
   AddFlag("from", words.from, arguments);
-  std::vector<std::string> tags;
+  for (const std::string& flag : words.said_flags) AddSaid(flag, arguments);
+  std::vector<std::string> tags = words.said_tags;
   for (const TagDefinition& tag : words.tags) tags.push_back(FormatTagArgument(tag));
   for (const TagDefinition& tag : words.unread) tags.push_back(WordOf(tag, std::nullopt));
   if (words.tags_unread) tags.emplace_back(kUnreadTags);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/base/cat.h"
-#include "common/base/printed_command.h"
 #include "common/tag/tag_name.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
@@ -34,42 +33,52 @@ void AddBounds(const Backup& backup, RestoreFacts& facts) {
 }
 
 // The number of machine ids of each rack.
-uint32_t WorkersOf(const Backup& backup, const Audit& audit) {
-  uint32_t workers = backup.root.workers;
+uint32_t WorkersOf(const Audit& audit) {
+  uint32_t workers = 0;
   for (const AuditedSlot& slot : audit.slots) workers = std::max(workers, slot.slot.worker + 1);
   return workers;
 }
 
-Status CheckLostTags(const Audit& audit, const RestoreCall& call, RestoreArguments place) {
+Status CheckLostTags(const Audit& audit, const RestoreCall& call, RestoreArguments ran) {
   const std::optional<Backup>& backup = call.ledgers.backup;
   for (const auto& [name, seen] : audit.lost_tags) {
     if (seen == 0 || Says(call.tags, name) || (backup && backup->Find(name) != nullptr)) continue;
-    TagDefinition& lost = place.tags.emplace_back();
+    TagDefinition& lost = ran.tags.emplace_back();
     lost.name = name;
     lost.high = seen;
   }
-  if (place.tags.empty()) return {};
-  AddAudit(audit, place);
+  if (ran.tags.empty()) return {};
+  AddAudit(audit, ran);
   return Conflict(
-      "the tags were not restored: the node of tag " + place.tags.front().name +
+      "the tags were not restored: the node of tag " + ran.tags.front().name +
       " is lost, and servers would freeze the cluster again. Add its next number, and its other "
       "fields as they were (a server's /v1/status and log show them), and disabled=true if it is "
       "no longer needed:\n" +
-      RestoreCommand(place));
+      RestoreCommand(ran));
 }
 
-Status CheckFrozenLedger(const Audit& audit, const RestoreCall& call,
-                         const RestoreArguments& place) {
+// Adds the tag to --tag_high.
+void AddUnknownHigh(const std::string& tag, RestoreArguments& ran) {
+  const std::string flag = "--tag_high=", unknown = EncodeTagName(tag) + "=NUMBER";
+  const auto said = std::ranges::find_if(
+      ran.said_flags, [&flag](const std::string& one) { return one.starts_with(flag); });
+  if (said == ran.said_flags.end()) {
+    ran.said_flags.push_back(flag + unknown);
+  } else {
+    *said += (said->size() == flag.size() ? "" : ",") + unknown;
+  }
+}
+
+Status CheckFrozenLedger(const Audit& audit, const RestoreCall& call, RestoreArguments ran) {
   if (!audit.meta || !audit.meta->frozen) return {};
   const auto tag = TagWhoseLedgerWentBack(audit.meta->reason);
   if (!tag || Says(call.tags, *tag) || KnownOf(*tag, call.ledgers)) return {};
-  return Conflict(Cat(
-      "not restored: the cluster was frozen because ", audit.meta->reason,
-      ", and no running server reports that ledger. Start the servers, or give --from with a "
-      "backup, or the highest number of the tag that its users have:\n",
-      PrintCommand(
-          PrintedCommand::kRestore,
-          {"--registry=" + place.registry, Cat("--tag_high=", EncodeTagName(*tag), "=NUMBER")})));
+  AddUnknownHigh(*tag, ran);
+  return Conflict(
+      Cat("not restored: the cluster was frozen because ", audit.meta->reason,
+          ", and no running server reports that ledger. Start the servers, or give --from with a "
+          "backup, or the highest number of the tag that its users have:\n",
+          RestoreCommand(ran)));
 }
 
 // Returns whether the tag has been lifted above the backup, by the gap.
@@ -118,7 +127,9 @@ int64_t LiftedTo(const TagDefinition& tag, const LedgerFacts& facts, WallMs now)
 }
 
 void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
-  if (!facts.workers && backup.root.workers > 0) facts.workers = WorkersOf(backup, audit);
+  if (!facts.workers && backup.root.workers > 0) {
+    facts.workers = std::max(backup.root.workers, WorkersOf(audit));
+  }
   if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
   const bool usual = backup.root.lease_share == ClusterMeta::kLeaseShare;
   if (!facts.lease_share && !usual) facts.lease_share = backup.root.lease_share;
@@ -129,16 +140,17 @@ void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
   AddBounds(backup, facts);
 }
 
-Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call,
-                         const RestoreArguments& place) {
-  FIRN_TRY(CheckLostTags(audit, call, place));
-  return CheckFrozenLedger(audit, call, place);
+Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {
+  FIRN_TRY(CheckLostTags(audit, call, ran));
+  return CheckFrozenLedger(audit, call, ran);
 }
 
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   if (!audit.meta || audit.meta->frozen || audit.Losses() > 0 || facts.replaces_unused)
     return false;
   if (facts.NewIdsSince(*audit.meta)) return false;
+  if (facts.lease_share.value_or(audit.meta->lease_share) != audit.meta->lease_share) return false;
+  if (facts.workers.value_or(0) > WorkersOf(audit)) return false;
   const Milliseconds since = facts.now - audit.meta_set_at;
   const Milliseconds margin = 3 * facts.window;
   const WallMs floor = audit.meta->floor;

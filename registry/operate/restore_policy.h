@@ -59,14 +59,13 @@ int64_t LiftedTo(const TagDefinition& tag, const LedgerFacts& facts, WallMs now)
 void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts);
 
 // Returns kConflict if the restore lacks a number that only an operator can provide. The message
-// contains the command to run instead, with `place` as its registry:
+// contains the command to run instead, which repeats `ran`: the registry, and what else was said.
 //
 // * A server reports a lost tag that neither the arguments nor the backup contain: it would freeze
 //   the cluster again.
 // * The cluster is frozen because a ledger went back, and nothing says how far that ledger was: no
 //   gap is known to suffice.
-Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call,
-                         const RestoreArguments& place);
+Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
 
 // Returns whether the cluster has just been restored, with a floor above all that is known now.
 // Says nothing about tags: see TagsCover.

@@ -196,6 +196,26 @@ TEST(RestoreCommandTest, AServerWithoutAClaimUsesTheBoundsOfItsStateFolder) {
             "--reserve=UNKNOWN --bound_ms=3000 TAG=START");
 }
 
+// A bound that is older than the time that ids have reached must not hide that time.
+TEST(RestoreCommandTest, AServerAddsHowFarIdsRunAheadSinceTheLastRestore) {
+  const RootSettings root{
+      .uuid = "u", .layout = "firn", .floor = WallMs(4'000), .era_began = WallMs(1'000)};
+  const KeptCluster kept{.last = {{MachineId(1), WallMs(7'000)}}};
+  const auto bound_of = [&](const Bounds& bounds, int64_t now) {
+    const std::string command =
+        ServerRestoreCommand({.registry = "dir:///x", .uuid = "u"}, &root, kept, /*tags_read=*/true,
+                             {.bounds = bounds, .now = WallMs(now)});
+    const size_t at = command.find("--bound_ms=");
+    return at == command.npos ? "" : command.substr(at, command.find(' ', at) - at);
+  };
+  const std::pair lease(std::optional<MachineId>(), WallMs(500));
+  const std::pair claim(std::optional(MachineId(2)), WallMs(600));
+  EXPECT_EQ(bound_of({lease}, 6'000), "--bound_ms=9000") << "ids run 3000 ms ahead";
+  EXPECT_EQ(bound_of({claim}, 6'000), "--bound_ms=9000");
+  EXPECT_EQ(bound_of({lease}, 2'000), "--bound_ms=7000") << "the bound of the state folder";
+  EXPECT_EQ(bound_of({claim}, 2'000), "--bound_ms=5000") << "a claim replaces that";
+}
+
 TEST(RestoreCommandTest, ContainsAClaimWindowThatIsLongerThanUsual) {
   const auto with = [](int64_t ms) {
     return RestoreCommand({.registry = "dir:///x", .window = Milliseconds(ms)});

@@ -86,6 +86,8 @@ TEST(RestorePolicyTest, EachNewFactRequiresAnotherRestore) {
        [](RestoredCluster& it) {
          it.facts.reserved = {{MachineId(0), MachineId(1), "old"}};
        }},
+      {"another share for leases", [](RestoredCluster& it) { it.facts.lease_share = 20; }},
+      {"more machine ids", [](RestoredCluster& it) { it.facts.workers = 3; }},
       {"a larger skew", [](RestoredCluster& it) { it.facts.skew_max = 4 * kRestoreWindow; }},
   };
   for (const auto& [what, change] : cases) {
@@ -101,6 +103,8 @@ TEST(RestorePolicyTest, FactsThatTheRestoreIncludedRequireNoOther) {
   restored.facts.bounds = {{restored.audit.meta->floor}, {absurd, MachineId(0)}};
   restored.facts.retired = {MachineId(0)};
   restored.facts.reserved = {{MachineId(0), MachineId(0), "old"}};
+  restored.facts.lease_share = 50;
+  restored.facts.workers = 2;
   EXPECT_TRUE(restored.Covers());
 }
 
@@ -168,6 +172,27 @@ TEST(RestorePolicyTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
   EXPECT_TRUE(CheckFactsSuffice(audit, call, place).ok()) << "a server reports it";
   audit.meta->reason = "an operator froze it";
   EXPECT_TRUE(CheckFactsSuffice(audit, {}, place).ok()) << "no ledger went back";
+}
+
+// A person who pastes the printed command must not lose what the first one said.
+TEST(RestorePolicyTest, TheCommandToRunInsteadRepeatsWhatWasSaid) {
+  Audit audit = RestoredCluster().audit;
+  audit.lost_tags = {{"order", 5'001}};
+  RestoreArguments ran{.registry = "dir:///x", .from = "/backup"};
+  ran.said_flags = {"--layout=firn", "--bound_ms=77", "--tag_high=a=5", "--retire=9"};
+  ran.said_tags = {"first=6001,step=50"};
+  EXPECT_THAT(
+      CheckFactsSuffice(audit, {}, ran).message(),
+      HasSubstr(std::string("\nfirn restore --registry=dir:///x --uuid=") + kRestoredUuid +
+                " --rack_bits=2 --default_strategy= --from=/backup --layout=firn --bound_ms=77 "
+                "--tag_high=a=5 --retire=9 first=6001,step=50 order=200005001"));
+
+  audit.lost_tags.clear();
+  audit.meta->frozen = true;
+  audit.meta->reason = LedgerWentBack("order", "it is at 101 and was at 5001");
+  EXPECT_THAT(CheckFactsSuffice(audit, {}, ran).message(),
+              HasSubstr("\nfirn restore --registry=dir:///x --from=/backup --layout=firn "
+                        "--bound_ms=77 --tag_high=a=5,order=NUMBER --retire=9 first=6001,step=50"));
 }
 
 TEST(RestorePolicyTest, TheHighestOfReportsBackupAndRegistryIsKnown) {

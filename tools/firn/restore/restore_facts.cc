@@ -17,7 +17,6 @@
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "registry/claim/claim_options.h"
-#include "registry/operate/restore_command.h"
 #include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_steps.h"
@@ -231,6 +230,14 @@ Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words)
   for (const char* flag : {"layout", "rack_bits", "default_strategy", "ids_since", "reserve"}) {
     if (IsFlagSet(flag)) options.given.insert(flag);
   }
+  for (const char* flag : {"uuid", "layout", "rack_bits", "workers", "claim_window_ms",
+                           "default_strategy", "ids_since", "lease_share", "reserve", "skew_max_ms",
+                           "bound_ms", "retire", "tag_high", "tag_gap", "again"}) {
+    if (!IsFlagSet(flag)) continue;
+    const std::string value = gflags::GetCommandLineFlagInfoOrDie(flag).current_value;
+    options.said_flags.push_back(Cat("--", flag, "=", value));
+  }
+  options.said_tags = words;
   if (FLAGS_default_strategy == kUnreadSetting) options.given.erase("default_strategy");
   if (FLAGS_reserve == kUnreadSetting) options.given.erase("reserve");
   return options;
@@ -283,12 +290,19 @@ Status CheckRead(const RestoreOptions& options, const Audit& audit, const Restor
       "--reserve=0-1=SYSTEM or nothing, and every tag, as in order=5001"));
 }
 
-RestoreArguments RestorePlace(const std::string& from) {
+RestoreArguments RestorePlace() {
+  return {.registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile()};
+}
+
+RestoreArguments RanCommand(const RestoreOptions& options) {
+  RestoreArguments ran = RestorePlace();
   // The printed command may be pasted in another folder.
-  const auto absolute = [&from] { return std::filesystem::absolute(from).lexically_normal(); };
-  return {.registry = ChosenRegistry(),
-          .auth_file = ChosenCredentialsFile(),
-          .from = from.empty() ? "" : absolute().string()};
+  if (!options.from.empty()) {
+    ran.from = std::filesystem::absolute(options.from).lexically_normal().string();
+  }
+  ran.said_flags = options.said_flags;
+  ran.said_tags = options.said_tags;
+  return ran;
 }
 
 }  // namespace firn

@@ -10,6 +10,7 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/backup.h"
 #include "registry/operate/restore.h"
+#include "registry/operate/restore_command.h"
 #include "registry/operate/restore_policy.h"
 
 namespace firn {
@@ -35,6 +36,8 @@ struct RestoreOptions {
   // with a value.
   std::set<std::string_view> given{};
   RestoreCall call{};  // without reports
+  // As they were given, for the command that is printed if this one does not suffice.
+  std::vector<std::string> said_flags{}, said_tags{};
 
   bool Gives(std::string_view flag) const { return given.contains(flag); }
 };
@@ -46,6 +49,9 @@ Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words)
 // Gathers the facts for a restore from the options with their backup, the registry and the running
 // servers' reports. kConflict: the registry contains another cluster, which was in use.
 Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& audit, WallMs now);
+
+// Returns the command with these options, for one that is printed instead.
+RestoreArguments RanCommand(const RestoreOptions& options);
 
 // Returns kInvalid if the options are unread, and neither the registry nor a backup contains the
 // cluster.

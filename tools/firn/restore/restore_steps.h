@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "common/base/status.h"
 #include "registry/operate/restore_command.h"
 #include "registry/seam/blocking_coordinator.h"
@@ -13,7 +11,7 @@ namespace firn {
 // Runs `firn restore`, and `firn init --nobrand_new`.
 Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options);
 
-// Returns the chosen registry, and how it is reached, for a restore command with that --from.
-RestoreArguments RestorePlace(const std::string& from = {});
+// Returns the chosen registry, and how it is reached, for a restore command.
+RestoreArguments RestorePlace();
 
 }  // namespace firn

@@ -155,7 +155,7 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     FIRN_TRY(AwaitReports(registry, audit, facts));
     FIRN_TRY(read());
   }
-  FIRN_TRY(CheckFactsSuffice(audit, call, RestorePlace(options.from)));
+  FIRN_TRY(CheckFactsSuffice(audit, call, RanCommand(options)));
   if (covered) return NothingNew(audit, facts);
   if (options.dry_run) return Plan(registry, audit, facts, call);
   return Restore(registry, audit, std::move(facts), options);
