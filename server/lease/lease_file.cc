@@ -65,7 +65,7 @@ void LeaseFile::LoadInto(const std::string& stem, ClaimOptions& claim) {
   claim.kept_fault = Cat(kKeptFault, why);
   // A claim that is resumed without the registry would have to be compared later.
   claim.offline_start = false;
-  LogError("leases_unreadable") << claim.kept_fault;
+  LogError("leases_unreadable") << "cannot read the bounds of earlier leases: " << why;
 }
 
 void LeaseFile::Keep(std::string text, Kept done) {
