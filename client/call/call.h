@@ -156,7 +156,7 @@ class Call final : public Request,
   ServerPtr PickAnother() const;
 
   // If no connection may be opened yet, sets the server aside until one may, and returns false. The
-  // request that is sent instead uses no more budget.
+  // request that is sent instead uses no more of the retry budget.
   bool Send(ServerPtr server, bool fresh);
   void Pause(const Step& step);
   void Hedge();

@@ -43,18 +43,18 @@ struct RestoreArguments {
   std::optional<std::vector<ReservedIds>> reserved{};
   WallMs ids_since{};  // 0: unknown
   int64_t lease_share = ClusterMeta::kLeaseShare;
-  std::optional<WallMs> bound{};      // the highest that may have been used
-  std::vector<MachineId> retired{};   // before the loss, or because their bounds are implausible
-  std::vector<TagDefinition> tags{};  // lost tags; `high` is the highest value each may have had
-  std::string from{};                 // the backup that was named; empty: none
-  // Of the command that an operator ran, as they were: the flags, which replace those above, and
-  // the arguments. The printed command repeats them.
-  std::vector<std::string> said_flags{};
-  std::vector<std::string> said_tags{};
-  std::vector<TagDefinition> unread{};  // likewise, but `high` may be too low
+  std::optional<WallMs> bound{};        // the highest that may have been used
+  std::vector<MachineId> retired{};     // before the loss, or because their bounds are implausible
+  std::vector<TagDefinition> tags{};    // lost tags; `high` is the highest value each may have had
+  std::string from{};                   // the backup that was named; empty: none
+  std::vector<TagDefinition> unread{};  // lost tags of which only lower numbers are known
   // Which parts of the cluster the printing server has never read.
   bool root_unread = false;
   bool tags_unread = false;
+  // The flags and arguments that an operator gave, word for word. The printed command repeats them;
+  // a flag here replaces the one of a member above.
+  std::vector<std::string> said_flags{};
+  std::vector<std::string> said_tags{};
 };
 
 // Stand for what a server has not read.
