@@ -81,8 +81,12 @@ class ScriptedServer:
         self.list = None
         self.tls = tls  # a context: everything is said within TLS
         self.last_id = self.last_ordered = 0
+        self.last_counted = self.number << 40
         self.requests, self.statuses, self.lists_asked, self.accepted = 0, 0, 0, 0
-        self.peers, self.listener, self.port = set(), None, 0
+        self.peers, self.listener = set(), None
+        # Never listens. Holds the port while the server is down, so that no other program gets it meanwhile.
+        self.held = self.bound(0)
+        self.port = self.held.getsockname()[1]
         self.up()
 
     @property
@@ -106,12 +110,16 @@ class ScriptedServer:
             self.listener = self.listen(128)
             threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
+    @staticmethod
+    def bound(port):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        one.bind(("127.0.0.1", port))
+        return one
+
     def listen(self, backlog):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", self.port))
+        listener = self.bound(self.port)
         listener.listen(backlog)
-        self.port = listener.getsockname()[1]
         return listener
 
     def down(self):
@@ -132,7 +140,9 @@ class ScriptedServer:
             except OSError:
                 pass
 
-    close = down
+    def close(self):
+        self.down()
+        self.held.close()
 
     # --- what it says -----------------------------------------------------------------------------
 
@@ -141,7 +151,8 @@ class ScriptedServer:
         do = self.behaviour_for(method, tag).get("do")
         with self.lock:
             if tag == "count":
-                first = max(self.last_id, self.number << 40) + 1
+                first = self.last_counted + 1
+                self.last_counted += count
             else:
                 ticks = int(time.time() * 1000) - EPOCH_MS
                 ticks += 400 * DAY_MS if do == "far_time" else 0
