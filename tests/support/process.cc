@@ -86,7 +86,7 @@ bool CanBind(int port) {
 }
 
 // Locks the port's file until this program ends, however it ends. free_port of tools/lib.sh and of
-// tests/support/programs.py lock the same files.
+// tools/programs.py lock the same files.
 bool Hold(int port) {
   const std::string folder = "/tmp/firn-ports-" + std::to_string(getuid());
   mkdir(folder.c_str(), 0700);
