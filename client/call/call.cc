@@ -169,7 +169,7 @@ Call::Step Call::NextStep() {
     server = PickAnother();
   }
   if (server == nullptr) return NoneLeft();
-  if (!free_next_ && !host_.fleet.TakeRetry(now())) {
+  if (!free_next_ && !std::exchange(paid_, false) && !host_.fleet.TakeRetry(now())) {
     host_.fleet.GiveBack(*server);
     return {.why = "the retry budget is used up"};
   }
@@ -255,7 +255,11 @@ void Call::Hedge() {
   ServerPtr server = PickAnother();
   if (server == nullptr) return;
   if (!host_.fleet.TakeRetry(now())) return host_.fleet.GiveBack(*server);
-  if (Send(std::move(server), /*fresh=*/false)) host_.fleet.Count(&ClientCounters::hedges);
+  if (Send(std::move(server), /*fresh=*/false)) {
+    host_.fleet.Count(&ClientCounters::hedges);
+  } else {
+    paid_ = true;
+  }
 }
 
 bool Call::Heed(size_t at) {

@@ -204,7 +204,8 @@ class Call final : public Request,
   int rounds_ = 1;         // of rule 5
   int sent_ = 0;           // since the last of them began
   bool free_next_ = true;  // the next request uses no budget
-  bool final_ = false;     // the last outcome ends the call
+  bool paid_ = false;      // a hedge that was put off has used the budget for a later request
+  bool final_ = false;     // the last outcome ends the call, unless again_ is set
   bool repeated_ = false;  // rule 1 was used for the current server
   ServerPtr again_;        // rule 1: to be asked once more
   Outcome last_{};

@@ -265,3 +265,17 @@ TEST_F(CallTest, ALateAttemptIsStillAnswered) {
 
 }  // namespace
 }  // namespace firn::client
+TEST_F(CallTest, AHedgeThatIsPutOffPaysForTheNextRequest) {
+  Limits({.hedge_after = Micros(10'000)});
+  Of({At(1), At(2)}, /*fixed=*/true);
+  Begin();
+  for (const int number : {1, 2}) PickNumber(number)->connect_at = Now() + Micros(20'000);
+  Pass(Milliseconds(10));
+  EXPECT_EQ(fleet_->counters().put_off, 1u);
+  EXPECT_EQ(fleet_->counters().retries, 1u);
+  Pass(Milliseconds(10));
+  End(kTimeout);
+  ASSERT_EQ(InFlight(), 1u);
+  EXPECT_EQ(fleet_->counters().retries, 1u);
+}
+
