@@ -197,7 +197,9 @@ ServerPtr Call::PickAnother() const {
 
 Call::Step Call::NoneLeft() {
   const size_t tried = round_.tried.size();
-  const bool may_come = tried == 0 || (round_.lost == tried && host_.fleet.lists_change());
+  const bool one_only = ask.lease != nullptr && !ask.lease->only_server.empty();
+  const bool may_come =
+      tried == 0 || (round_.lost == tried && host_.fleet.lists_change() && !one_only);
   // A request for the list of servers brings the news itself.
   if (!may_come || ask.method == Ask::Method::kServers) {
     return RoundOver("no other server is left to ask");
@@ -279,9 +281,11 @@ bool Call::Heed(size_t at) {
 
 void Call::HeedFailure(const Attempt& attempt, const Outcome& outcome) {
   Tell(attempt, outcome);
+  const bool may_be_done = ask.lease != nullptr && !outcome.unsent() && !outcome.spoke();
   if (outcome.stale() && !repeated_) {
     repeated_ = true;
     again_ = attempt.server;
+    final_ = may_be_done;  // after the repetition
     return;
   }
   last_ = outcome;
@@ -301,8 +305,7 @@ void Call::HeedFailure(const Attempt& attempt, const Outcome& outcome) {
   }
   free_next_ = outcome.unsent() ||
                (outcome.shared_blame && host_.fleet.MayMove(*attempt.server, attempt.began, now()));
-  const bool may_be_done = ask.lease != nullptr && !outcome.unsent() && !outcome.spoke();
-  final_ = host_.limits.on_failure == FailureMode::kFailfast || may_be_done ||
+  final_ = final_ || host_.limits.on_failure == FailureMode::kFailfast || may_be_done ||
            (outcome.end == AttemptEnd::kRefused && !MayRetryElsewhere(outcome));
 }
 

@@ -78,7 +78,8 @@ struct CallEvent {
 //     attempt, because that server may be back without any news.
 //  7. No attempt starts at or after the deadline.
 //  8. A request about a lease is sent to the servers that it names, and to no other one after its
-//     answer was lost: the server may have done what was requested.
+//     answer was lost: the server may have done what was requested. If it is for one server only,
+//     rule 6 applies only while that server cannot be picked.
 //
 // Attempts are entries of a table. An ended call forgets them; their pipelines still report to the
 // fleet what becomes of them.

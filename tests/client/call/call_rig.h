@@ -69,10 +69,11 @@ class CallTest : public FleetTest {
   }
   std::deque<ScriptedSender::Sent>& sent() { return sender_.sent; }
 
-  Begun Begin(Micros time = Micros(200'000)) {
+  Begun Begin(Micros time = Micros(200'000)) { return Begin(Ask{.tag = "order"}, time); }
+  Begun Begin(Ask ask, Micros time = Micros(200'000)) {
     Begun begun;
     begun.call =
-        std::make_shared<Call>(host(), Ask{.tag = "order"}, Now() + time, begun.report.get(),
+        std::make_shared<Call>(host(), std::move(ask), Now() + time, begun.report.get(),
                                [status = begun.status, kept = begun.report](Status result, Reply&) {
                                  *status = std::move(result);
                                });

@@ -61,6 +61,37 @@ TEST_F(CallTest, RepeatsTheRequestOnceIfAnIdleConnectionWasClosed) {
   EXPECT_NE(End({}), first);
 }
 
+// The server may have granted the lease before it closed the connection.
+TEST_F(CallTest, AsksNoOtherServerForALeaseAfterAClosedIdleConnection) {
+  Outcome stale = Outcome::Of(AttemptEnd::kClosed, {});
+  stale.was_pooled = true;
+  for (const bool in_backoff : {false, true}) {
+    Of({At(1), At(2)});
+    const Begun call = Begin(
+        {.method = Ask::Method::kLease, .tag = "lease", .lease = std::make_shared<LeaseAsk>()});
+    ASSERT_EQ(InFlight(), 1u);
+    const ServerPtr first = sent().front().server;
+    if (in_backoff) first->connect_at = Now() + Micros(20'000);
+    EXPECT_EQ(End(stale), first);
+    if (!in_backoff) End(kUnreachable);
+    EXPECT_EQ(InFlight(), 0u) << in_backoff;
+    EXPECT_TRUE(call.ended()) << in_backoff;
+    EXPECT_EQ(first->in_flight, 0);
+    first->connect_at = Micros(0);
+  }
+}
+
+TEST_F(CallTest, EndsARequestToOneServerThatIsUnreachable) {
+  Of({At(1), At(2)});
+  const Begun call =
+      Begin({.method = Ask::Method::kRenewLease,
+             .tag = "lease",
+             .lease = std::make_shared<LeaseAsk>(LeaseAsk{.only_server = At(2).address})});
+  ASSERT_EQ(InFlight(), 1u);
+  EXPECT_EQ(End(kUnreachable)->name, At(2).address);
+  EXPECT_TRUE(call.ended());
+}
+
 TEST_F(CallTest, AsksOthersFirstWhileAServerIsInBackoff) {
   Of({At(1), At(2)}, /*fixed=*/true);
   const ServerPtr in_backoff = PickNumber(1);
@@ -246,6 +277,20 @@ TEST_F(CallTest, CountsNoHedgeToAServerInBackoff) {
   EXPECT_EQ(fleet_->counters().hedges, 0u);
 }
 
+TEST_F(CallTest, AHedgeThatIsPutOffPaysForTheNextRequest) {
+  Limits({.hedge_after = Micros(10'000)});
+  Of({At(1), At(2)}, /*fixed=*/true);
+  Begin();
+  for (const int number : {1, 2}) PickNumber(number)->connect_at = Now() + Micros(20'000);
+  Pass(Milliseconds(10));
+  EXPECT_EQ(fleet_->counters().put_off, 1u);
+  EXPECT_EQ(fleet_->counters().retries, 1u);
+  Pass(Milliseconds(10));
+  End(kTimeout);
+  ASSERT_EQ(InFlight(), 1u);
+  EXPECT_EQ(fleet_->counters().retries, 1u);
+}
+
 TEST_F(CallTest, ALateAttemptIsStillAnswered) {
   Of({At(1), At(2)});
   const Begun call = Begin();
@@ -265,17 +310,3 @@ TEST_F(CallTest, ALateAttemptIsStillAnswered) {
 
 }  // namespace
 }  // namespace firn::client
-TEST_F(CallTest, AHedgeThatIsPutOffPaysForTheNextRequest) {
-  Limits({.hedge_after = Micros(10'000)});
-  Of({At(1), At(2)}, /*fixed=*/true);
-  Begin();
-  for (const int number : {1, 2}) PickNumber(number)->connect_at = Now() + Micros(20'000);
-  Pass(Milliseconds(10));
-  EXPECT_EQ(fleet_->counters().put_off, 1u);
-  EXPECT_EQ(fleet_->counters().retries, 1u);
-  Pass(Milliseconds(10));
-  End(kTimeout);
-  ASSERT_EQ(InFlight(), 1u);
-  EXPECT_EQ(fleet_->counters().retries, 1u);
-}
-
