@@ -58,7 +58,7 @@ type heldLease struct {
 	via          string        // address of the server that granted it
 	named        string        // address that the grant contained
 	acknowledged string        // turn of the last answer
-	sent         string        // the last turn sent, answered or not
+	sent         string        // the last turn sent, unless the server extends no leases
 	end          time.Time     // id clock
 	replaceAt    time.Time     // id clock: another lease is requested
 	renewAt      time.Duration // steady clock
@@ -346,6 +346,7 @@ func (l *lessee) renewed(renewal *leaseRequest, terms *leaseTerms, problem *fail
 		l.lose(why)
 	case problem.lacksMethod || fault == leaseUnknown || fault == leaseNone || fault == leaseOther:
 		held.renewable, held.unknown, held.replaceAt, l.renewal = false, fault == leaseUnknown, time.Time{}, nil
+		held.sent = held.acknowledged // the server has not accepted that of this renewal
 	case !l.follows(renewal, problem):
 		if problem.unsent() {
 			renewal.server = l.home(held) // the server that was named is unreachable from here

@@ -51,7 +51,7 @@ struct LeaseRequest {
   // something else has another lessee, a copy of this one.
   std::string lease{};
   std::string server{};        // its address
-  std::string turn{};          // of this renewal; kRelease: the last one sent, or empty
+  std::string turn{};          // of this renewal; kRelease: the last one that may be accepted
   std::string acknowledged{};  // turn of the last answer; empty: that of the grant
   Tick until{};                // end in that answer; not sent, for servers do not compare it yet
 

@@ -235,6 +235,7 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
       Abandon(reply, now);
       return;
     case LeaseOutcome::Kind::kNotExtended:
+      held_->turn = held_->acknowledged;  // the server has not accepted that of this renewal
       Abandon(reply, now);
       return;
     case LeaseOutcome::Kind::kUnusable:

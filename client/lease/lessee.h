@@ -72,7 +72,7 @@ class Lessee {
   struct Held {
     LeaseGrant terms;            // as in the last answer
     std::string acknowledged{};  // turn of that answer
-    std::string turn{};          // of the last renewal, answered or not
+    std::string turn{};          // the last one sent, unless the server extends no leases
     WallMs end{};                // id clock: of the interval
     WallMs replace_at{};         // id clock: a third of the interval is left
     BootMs renew_at{};

@@ -121,7 +121,7 @@ final class Lessee {
     String via; // address of the server that granted it
     String named; // address that the grant contained
     String acknowledged = ""; // turn of the last answer
-    String sent = ""; // the last turn sent
+    String sent = ""; // the last turn sent, unless the server extends no leases
     long endMs; // of the id clock, as the next one
     long replaceAtMs;
     long renewAt; // of the monotonic clock
@@ -396,6 +396,7 @@ final class Lessee {
       case NO_LEASES:
         held.renewable = false;
         held.unknown = outcome.kind == Outcome.Kind.UNKNOWN_LEASE;
+        held.sent = held.acknowledged; // the server has not accepted that of this renewal
         held.replaceAtMs = Long.MIN_VALUE;
         explain(renewal, outcome);
         renewal = null;
