@@ -132,7 +132,9 @@ void Lessee::OnReply(uint64_t number, const LeaseOutcome& reply, Now now) {
 void Lessee::OnGrant(const LeaseOutcome& reply, Now now) {
   switch (reply.kind) {
     case LeaseOutcome::Kind::kTerms: {
-      const Status adopted = ids_.Adopt(reply.terms);
+      const bool is_held = held_ && held_->terms.lease == reply.terms.lease;
+      const Status adopted = is_held ? Invalid("a server granted the lease that is held already")
+                                     : ids_.Adopt(reply.terms);
       if (adopted.ok()) return Hold(reply.terms, now);
       return Reject(reply.terms, EndOf(reply.terms), adopted, now);
     }

@@ -340,5 +340,19 @@ TEST(LesseeAnswersTest, DoesNotReleaseTheLeaseThatItHolds) {
   EXPECT_EQ(rig.sent(Kind::kRelease), 0u);
 }
 
+TEST(LesseeAnswersTest, KeepsTheLeaseThatAServerGrantsASecondTime) {
+  LesseeRig rig;
+  const LeaseGrant terms = rig.Hold(7, 30 * kASecond);
+  rig.Pass(21 * kASecond);
+  ASSERT_EQ(rig.sent(Kind::kGrant), 2u);
+  const auto grant = rig.Newest(Kind::kGrant);
+  rig.Reply(grant, terms);  // by a faulty server
+  rig.Pass(3 * kASecond);
+  EXPECT_EQ(rig.sent(Kind::kRelease), 0u);
+  EXPECT_EQ(rig.refusals().size(), 1u);
+  EXPECT_NE(rig.Newest(Kind::kGrant).ask.token, grant.ask.token);
+  EXPECT_EQ(rig.Next().machine, MachineId(7));
+}
+
 }  // namespace
 }  // namespace firn

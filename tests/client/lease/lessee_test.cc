@@ -232,7 +232,9 @@ TEST(LesseeTest, AWallClockHoursAheadWastesTheIntervalAndRepeatsNothing) {
 
   rig.clock().StepWall(-kAnHour * 3);
   rig.Pass(3 * kSecond);
-  rig.Hold(7);  // even the same machine id
+  LeaseGrant terms = rig.Terms(7, rig.clock().Wall(), rig.clock().Wall() + 60 * kSecond);
+  terms.lease = "another lease of the same machine id";
+  rig.Reply(rig.Newest(Kind::kGrant), terms);
   const size_t before = rig.taken();
   rig.TakeSome();
   EXPECT_EQ(rig.taken(), before + 3);
@@ -256,6 +258,7 @@ TEST(LesseeTest, TheSameIntervalGrantedTwiceRepeatsNoId) {
   rig.Pass(21 * kSecond);
   rig.TakeSome();
   ASSERT_EQ(rig.sent(Kind::kGrant), 2u);
+  terms.lease = "another lease";
   rig.Reply(rig.Newest(Kind::kGrant), terms);  // by a faulty server
   rig.TakeSome();
   EXPECT_EQ(rig.taken(), 9u);
