@@ -221,6 +221,7 @@ LeaseOutcome LeaseSender::Core::FailureOf(const Exchange& exchange, const Status
   if (exchange.is_grant()) RememberLost(exchange.request.token, report);
   if (!report.refusal) return {.kind = Kind::kNoAnswer, .status = status};
   LeaseOutcome refused = Refused(status);
+  refused.for_good = report.refusal == Reason::kBadRequest || report.refusal == Reason::kRejected;
   if (report.retry_after.count() > 0) refused.retry_in = report.retry_after;
   return refused;
 }

@@ -76,6 +76,7 @@ struct LeaseOutcome {
   LeaseGrant terms{};
   std::optional<WallMs> end{};  // kUnusable: the interval's end, if the terms state one
   Status status{};              // why; may be ok if that is unknown
+  bool for_good = false;        // kRefused: the server refuses every repetition
   std::optional<Milliseconds> retry_in{};
 };
 

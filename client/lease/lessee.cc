@@ -121,11 +121,11 @@ void Lessee::OnReply(uint64_t number, const LeaseOutcome& reply, Now now) {
     const auto release = std::find_if(releases_.begin(), releases_.end(),
                                       [number](const Request& r) { return r.number == number; });
     if (release == releases_.end()) return;
-    if (reply.kind == LeaseOutcome::Kind::kNoAnswer || reply.kind == LeaseOutcome::Kind::kRefused) {
-      Retry(*release, reply, now);
-    } else {
-      releases_.erase(release);
-    }
+    const bool again =
+        reply.kind == LeaseOutcome::Kind::kNoAnswer || reply.kind == LeaseOutcome::Kind::kRefused;
+    if (again && !reply.for_good) return Retry(*release, reply, now);
+    if (again) Report(reply);
+    releases_.erase(release);
   }
 }
 
@@ -249,15 +249,19 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
 }
 
 void Lessee::Abandon(const LeaseOutcome& reply, Now now) {
-  if (!reply.status.ok() && options_.on_failure) options_.on_failure(reply.status);
+  Report(reply);
   held_->renewable = false;
   held_->replace_at = ids_.Advance();
   renewal_.reset();
   next_tick_ = now.boot;
 }
 
-void Lessee::Retry(Request& request, const LeaseOutcome& reply, Now now) {
+void Lessee::Report(const LeaseOutcome& reply) {
   if (!reply.status.ok() && options_.on_failure) options_.on_failure(reply.status);
+}
+
+void Lessee::Retry(Request& request, const LeaseOutcome& reply, Now now) {
+  Report(reply);
   request.send_at = now.boot + std::max(request.backoff->Next(LongestWait()), Advised(reply));
   next_tick_ = std::min(next_tick_, request.send_at);
 }

@@ -108,6 +108,8 @@ class Lessee {
   void Schedule(const LeaseGrant& terms, Now now);
   // The server extends the lease no further, for the reason in `reply`.
   void Abandon(const LeaseOutcome& reply, Now now);
+  // Passes a failure to `on_failure`.
+  void Report(const LeaseOutcome& reply);
   // Delays the next attempt of a request after a failure.
   void Retry(Request& request, const LeaseOutcome& reply, Now now);
   // Returns the part of a server's advice that is followed.

@@ -188,6 +188,37 @@ TEST(LesseeAnswersTest, RequestsAnotherLeaseAtOnceWhenTheServerExtendsNoMore) {
   EXPECT_EQ(rig.sent(Kind::kRelease), sent);
 }
 
+TEST(LesseeAnswersTest, ReleasesWithTheLastAcceptedTurnWhenTheServerExtendsNoMore) {
+  LesseeRig rig;
+  LeaseGrant terms = rig.Hold();
+  const auto accepted = FirstRenewal(rig);
+  terms.until = rig.layout().TickAt(rig.clock().Wall() + 60 * kASecond);
+  rig.Reply(accepted, terms);
+  const auto refused = FirstRenewal(rig);
+  ASSERT_NE(refused.ask.turn, accepted.ask.turn);
+  rig.Reply(refused, {.kind = Got::kNotExtended});
+  rig.Hold(8);
+  EXPECT_EQ(rig.Newest(Kind::kRelease).ask.turn, accepted.ask.turn);
+}
+
+TEST(LesseeAnswersTest, RepeatsNoReleaseThatIsRefusedForGood) {
+  LesseeRig rig;
+  rig.Hold();
+  rig.Reply(FirstRenewal(rig), {.kind = Got::kNotExtended});
+  rig.Hold(8);
+  const auto release = rig.Newest(Kind::kRelease);
+  const size_t reported = rig.refusals().size();
+  rig.Reply(release, {.kind = Got::kRefused, .status = Unavailable("it is starting")});
+  rig.Pass(kASecond);
+  ASSERT_EQ(rig.sent(Kind::kRelease), 2u);
+  rig.Reply(release,
+            {.kind = Got::kRefused, .status = Invalid("the tick is wrong"), .for_good = true});
+  rig.Pass(10 * kASecond);
+  EXPECT_EQ(rig.sent(Kind::kRelease), 2u);
+  ASSERT_EQ(rig.refusals().size(), reported + 2);
+  EXPECT_EQ(rig.refusals().back(), Invalid("the tick is wrong"));
+}
+
 TEST(LesseeAnswersTest, StopsAtOnceWhenTheRenewalInOrderIsOutdated) {
   LesseeRig rig;
   rig.Hold();
