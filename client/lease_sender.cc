@@ -13,6 +13,7 @@
 #include "client/wire/lease_values.h"
 #include "common/base/cat.h"
 #include "common/id/layout.h"
+#include "common/time/clock.h"
 
 namespace firn::client {
 namespace {
@@ -97,6 +98,7 @@ struct Exchange {
   const uint64_t number;
   const LeaseRequest request;
   const std::shared_ptr<LeaseOutcomes> outcomes;
+  const BootMs ends = SystemClock().Boot() + LeaseSender::kCallMax;
   std::string server{};                // that alone is asked; empty: any
   std::vector<std::string> last{};     // servers that are asked last
   std::vector<std::string> without{};  // of them, those that have answered that they grant none
@@ -196,7 +198,8 @@ void LeaseSender::Core::Start(const ExchangePtr& exchange) {
   Ask ask{.method = MethodOf(exchange->request.kind),
           .tag = std::string(kNoTag),
           .lease = std::make_shared<const LeaseAsk>(std::move(lease))};
-  engine_.Start(std::move(ask), {.report = &exchange->report},
+  const Milliseconds left = std::max(exchange->ends - SystemClock().Boot(), Milliseconds(0));
+  engine_.Start(std::move(ask), {.deadline = left, .report = &exchange->report},
                 [self = shared_from_this(), exchange](const Status& status, const Reply& reply) {
                   self->OnEnd(exchange, status, reply);
                 });

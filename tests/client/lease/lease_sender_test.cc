@@ -224,6 +224,34 @@ TEST_F(LeaseSenderTest, RepeatsALostGrantAtTheServerThatMayHaveGrantedIt) {
   EXPECT_EQ(AllRequests().size(), 3u);
 }
 
+TEST_F(LeaseSenderTest, SaysWhetherARefusalIsFinal) {
+  LeaseRequest release = Renewal(servers_[1]->address());
+  release.kind = LeaseRequest::Kind::kRelease;
+  release.used = Tick(17);
+  for (const auto& [reason, for_good] :
+       {std::pair(Reason::kBadRequest, true), std::pair(Reason::kRejected, true),
+        std::pair(Reason::kNotReady, false), std::pair(Reason::kInternal, false)}) {
+    servers_[1]->Behave({.kind = Behaviour::Kind::kRefuse, .reason = reason});
+    const LeaseOutcome outcome = Ask(release);
+    EXPECT_EQ(outcome.kind, Got::kRefused) << ReasonName(reason);
+    EXPECT_EQ(outcome.for_good, for_good) << ReasonName(reason);
+  }
+}
+
+class ManyServersTest : public LeaseSenderTest {
+ protected:
+  ManyServersTest() : LeaseSenderTest(7) {}
+};
+
+TEST_F(ManyServersTest, AGrantHasItsTimeForAllServersTogether) {
+  AllBut(servers_.size(), LeaseAnswer::kNoLeases);
+  for (const auto& server : servers_) {
+    server->Behave({.kind = Behaviour::Kind::kServe, .delay = Milliseconds(1'200)});
+  }
+  EXPECT_EQ(Ask(Grant()).kind, Got::kNoAnswer);
+  EXPECT_LT(AllRequests().size(), servers_.size());
+}
+
 TEST_F(LeaseSenderTest, RefusesTermsOfAnotherLayout) {
   for (const auto& server : servers_) server->Behave(Behaviour::Kind::kOtherLayout);
   const LeaseOutcome outcome = Ask(Grant());
