@@ -20,6 +20,7 @@
 
 #include "client/client.h"
 #include "client/lease/local_generator.h"
+#include "common/time/civil_time.h"
 #include "common/time/clock.h"
 
 namespace firn {
@@ -30,6 +31,11 @@ using Words = std::map<std::string, std::string>;
 
 constexpr int kPass = 10;  // ids
 constexpr Milliseconds kPause{10};
+
+// Writes a failed request of a generator to standard error.
+void Log(const std::string& name, const Status& why) {
+  std::cerr << FormatRfc3339(SystemClock().Wall()) + " " + name + ": " + why.message() + "\n";
+}
 
 class Driver {
  public:
@@ -43,11 +49,12 @@ class Driver {
  private:
   AnyJson Open(const Words& words) {
     client_ = std::make_unique<Client>(ClientOptions{.servers = words.at("servers")});
-    Result<std::unique_ptr<LocalGenerator>> opened =
-        client_->OpenGenerator({.name = words.at("name"),
-                                .ahead = Milliseconds(std::stoi(words.at("ahead_ms"))),
-                                .on_lost = [this](const LeaseLoss&) { ++lost_; }},
-                               Milliseconds(std::stoi(words.at("timeout_ms"))));
+    Result<std::unique_ptr<LocalGenerator>> opened = client_->OpenGenerator(
+        {.name = words.at("name"),
+         .ahead = Milliseconds(std::stoi(words.at("ahead_ms"))),
+         .on_lost = [this](const LeaseLoss&) { ++lost_; },
+         .on_failure = [name = words.at("name")](const Status& why) { Log(name, why); }},
+        Milliseconds(std::stoi(words.at("timeout_ms"))));
     if (!opened.ok()) return {{"failure", opened.status().message()}};
     generator_ = *std::move(opened);
     file_ = words.at("file");
