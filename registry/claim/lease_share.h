@@ -22,7 +22,8 @@ struct LeaseShare {
   size_t free = 0;      // of these
   bool leased = false;  // one of the records names a lease
 
-  // Adds a slot for leases, by its record as read at `now`. Unreadable records do not count.
+  // Adds a slot for leases, by its record as read at `now`, the cluster's time (ClusterTime).
+  // Unreadable records do not count.
   void Add(const SlotRecord& record, WallMs now) {
     leased = leased || record.lease.has_value();
     if (record.retired || record.bound - now > kPoisonAhead) return;

@@ -44,9 +44,13 @@ bool Tenure::Terms::Wrote(const SlotRecord& record, int64_t at) const {
   return record.nonce == nonce && (IsOlder(at, version) || Knows(record.word));
 }
 
-WallMs Tenure::Terms::ClusterTimeAt(WallMs registry) const {
-  const Milliseconds since = std::max(registry - floor_set_at, Milliseconds(0));
+WallMs ClusterTime(WallMs registry, WallMs floor, WallMs root_set_at) {
+  const Milliseconds since = std::max(registry - root_set_at, Milliseconds(0));
   return std::max(registry, floor + since);
+}
+
+WallMs Tenure::Terms::ClusterTimeAt(WallMs registry) const {
+  return ClusterTime(registry, floor, floor_set_at);
 }
 
 WallMs Tenure::Terms::CeilingAt(WallMs registry) const {

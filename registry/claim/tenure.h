@@ -16,6 +16,11 @@
 
 namespace firn {
 
+// Returns the cluster's time when the registry's clock shows `registry`: the same, or the floor
+// plus the time since the root node was set, by that clock, if this is later. Claims decide by this
+// time whether a slot is free.
+WallMs ClusterTime(WallMs registry, WallMs floor, WallMs root_set_at);
+
 // A claim as its holder knows it: what the registry acknowledged and what the grant file permits.
 // A value that enforces the invariants: a violation ends the process. Owned by the control thread;
 // only the Claim is shared.
@@ -41,9 +46,7 @@ class Tenure {
     // Resumed the claim without the registry, the present process included.
     std::vector<OfflineHolder> offline{};
 
-    // The cluster's time when the registry's clock shows `registry`: the same, or the floor plus
-    // the time since it was set, if that is later. Claimants decide by this time whether a slot is
-    // free.
+    // The cluster's time when the registry's clock shows `registry`.
     WallMs ClusterTimeAt(WallMs registry) const;
 
     // The highest permitted bound when the registry's clock shows `registry`: a day ahead of the

@@ -9,6 +9,7 @@
 #include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/lease_share.h"
+#include "registry/claim/tenure.h"
 #include "registry/operate/audit_server.h"
 #include "registry/operate/auditor.h"
 
@@ -84,13 +85,14 @@ AuditedSlot* Auditor::SlotOf(MachineId machine) {
 
 void Auditor::CountForLeases() {
   if (!audit_.meta) return;
+  const WallMs now = ClusterTime(now_, audit_.meta->floor, audit_.meta_set_at);
   std::map<uint32_t, std::vector<const AuditedSlot*>> racks;  // by worker
   for (const AuditedSlot& slot : audit_.slots) racks[slot.slot.rack].push_back(&slot);
   for (const auto& [rack, slots] : racks) {
     LeaseShare share;
     const size_t others = slots.size() - SlotsForLeases(slots.size(), audit_.meta->lease_share);
     for (size_t i = others; i < slots.size(); ++i) {
-      if (slots[i]->use != SlotUse::kUnreadable) share.Add(slots[i]->record, now_);
+      if (slots[i]->use != SlotUse::kUnreadable) share.Add(slots[i]->record, now);
     }
     if (!share.IsShort()) continue;
     Fault(Urgency::kSoon,

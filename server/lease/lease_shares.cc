@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/parse.h"
+#include "registry/claim/tenure.h"
 #include "registry/cluster/slot.h"
 
 namespace firn {
@@ -45,12 +46,14 @@ Task<> LeaseShares::Read() {
   const BootMs begun = now_.boot;
   const std::string root_path = kMetaPath;
   Result<Node> root = co_await async_registry_.Read(root_path);
-  const Result<ClusterMeta> meta = root.ok() ? ParseMeta(root->data) : root.status();
-  if (!meta.ok()) co_return;
+  const Result<ClusterMeta> parsed = root.ok() ? ParseMeta(root->data) : root.status();
+  if (!parsed.ok()) co_return;
+  const ClusterMeta meta = *parsed;
+  const WallMs set_at = root->stat.modified;
   std::vector<LeaseRoom> rooms;
   const std::set<uint32_t> racks = racks_;
   for (const uint32_t rack : racks) {
-    Result<LeaseShare> share = co_await ReadRack(rack, meta->lease_share);
+    Result<LeaseShare> share = co_await ReadRack(rack, meta, set_at);
     if (!share.ok()) co_return;
     if (!share->leased) continue;
     rooms.push_back({.rack = rack, .usable = share->usable, .free = share->free});
@@ -59,7 +62,7 @@ Task<> LeaseShares::Read() {
   read_at_ = begun;
 }
 
-Task<Result<LeaseShare>> LeaseShares::ReadRack(uint32_t rack, int64_t lease_share) {
+Task<Result<LeaseShare>> LeaseShares::ReadRack(uint32_t rack, ClusterMeta meta, WallMs set_at) {
   const std::string rack_path = RackPath(rack);
   Result<std::vector<std::string>> names = co_await async_registry_.List(rack_path);
   if (!names.ok()) co_return names.status();
@@ -70,7 +73,7 @@ Task<Result<LeaseShare>> LeaseShares::ReadRack(uint32_t rack, int64_t lease_shar
   }
   std::sort(workers.begin(), workers.end());
   LeaseShare share;
-  size_t from = workers.size() - SlotsForLeases(workers.size(), lease_share);
+  size_t from = workers.size() - SlotsForLeases(workers.size(), meta.lease_share);
   for (; from < workers.size(); from += kBatch) {
     std::vector<std::string> paths;
     for (size_t i = from; i < std::min(workers.size(), from + kBatch); ++i) {
@@ -81,7 +84,7 @@ Task<Result<LeaseShare>> LeaseShares::ReadRack(uint32_t rack, int64_t lease_shar
       const bool of_node = node.code() == Code::kNotFound || node.code() == Code::kCorrupt;
       if (!node.ok() && !of_node) co_return node.status();
       const Result<SlotRecord> record = node.ok() ? ParseSlotRecord(node->data) : node.status();
-      if (record.ok()) share.Add(*record, now_.wall);
+      if (record.ok()) share.Add(*record, ClusterTime(now_.wall, meta.floor, set_at));
     }
   }
   co_return share;

@@ -36,7 +36,7 @@ class LeaseShares {
 
  private:
   Task<> Read();
-  Task<Result<LeaseShare>> ReadRack(uint32_t rack, int64_t lease_share);
+  Task<Result<LeaseShare>> ReadRack(uint32_t rack, ClusterMeta meta, WallMs set_at);
 
   const RackSplit split_;
   const uint32_t own_rack_;

@@ -18,6 +18,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr WallMs kBegin{1'750'000'000'000};
 constexpr uint32_t kSlots = 40;  // the upper half is for leases
@@ -82,6 +83,24 @@ TEST_F(LeaseSharesTest, AgreesWithTheWarningOfTheAudit) {
     }
   }
   EXPECT_EQ(Room().free, 0u);
+}
+
+// After a restore, claims compare bounds with a time that is ahead of all clocks.
+TEST_F(LeaseSharesTest, CountsByTheClustersTimeAfterARestore) {
+  for (uint32_t worker = 20; worker < kSlots; ++worker) Lease(worker);
+  MetaAsRead root = *ReadMeta(registry_);
+  root.meta.floor = clock_.Wall() + 2 * kAnHour;
+  ASSERT_TRUE(SetMeta(registry_, root).ok());
+  Lease(20, 3 * kAnHour);
+  shares_.NoteRequest({});
+  Run(LeaseShares::kEvery);
+  EXPECT_EQ(Room().usable, 20u);
+  EXPECT_EQ(Room().free, 19u);
+  const auto faults = ReadAudit(registry_, clock_.Wall())->Faults();
+  EXPECT_THAT(faults, Not(Contains(HasSubstr("machine ids for leases are free"))));
+  clock_.Advance(kAnHour + kAnHour / 2);  // the lease's bound is ahead of the clocks, but passed
+  Run(LeaseShares::kEvery);
+  EXPECT_EQ(Room().free, 20u);
 }
 
 TEST_F(LeaseSharesTest, CountsAMachineIdAsFreeOnceItsBoundHasPassed) {
