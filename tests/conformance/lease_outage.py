@@ -17,14 +17,18 @@ import builds
 import cluster
 import lease_drill
 
-RECOVERY_S = 10    # the longest pause between two requests of a program for a lease
-WINDOW_LEAST_S = 60
-DEFAULT_S = 300    # with it, the servers' --claim_window_ms is the default
+RECOVERY_S = 25  # for what a loaded machine needs longer than planned: restarts, and claims of machine ids afterwards
+DEFAULT_S = 300  # with it, the servers' --claim_window_ms is the default
+
+
+def ahead_s(seconds):
+    """The interval of a lease. Two thirds are left at any time."""
+    return 1.5 * (seconds + RECOVERY_S)
 
 
 def window_s(seconds):
-    """The claim window. A bound is set as far ahead with every write to the registry."""
-    return max(2 * seconds, WINDOW_LEAST_S)
+    """The claim window. A bound is set as far ahead with every write to the registry. No interval is longer."""
+    return max(2 * seconds, round(ahead_s(seconds)) + 5)
 
 
 class Outage(lease_drill.Drill):
@@ -33,8 +37,7 @@ class Outage(lease_drill.Drill):
 
     def __init__(self, *arguments, seconds):
         self.seconds, self.window_ms = seconds, 1000 * window_s(seconds)
-        # Two thirds are left at any time.
-        self.ahead_ms = 1500 * (seconds + RECOVERY_S)
+        self.ahead_ms = round(1000 * ahead_s(seconds))
         super().__init__(*arguments)
 
     def events(self):
