@@ -29,15 +29,8 @@ bool Health::ill() const { return in_a_row_ >= kInARow || std::popcount(window_)
 Micros Health::TakeOut(bool rests, Micros now, Entropy& entropy) {
   rests_ = rests;
   const Micros length = spell_.Next(now, entropy);
-  state_ = Out{now + length};
+  probe_ = Probe{.at = now + length};
   return length;
-}
-
-bool Health::TakeProbe(Micros now) {
-  const auto* out = std::get_if<Out>(&state_);
-  if (out == nullptr || now < out->until) return false;
-  state_ = Probed{};
-  return true;
 }
 
 }  // namespace firn::client

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <variant>
+#include <optional>
 
+#include "client/fleet/probe.h"
 #include "client/fleet/spell.h"
 #include "common/time/entropy.h"
 #include "common/time/micros.h"
@@ -37,7 +38,7 @@ class Health {
   bool ill() const;
   // Returns true if another success would change nothing.
   bool spotless() const { return window_ == 0 && in_a_row_ == 0 && !out(); }
-  bool out() const { return !std::holds_alternative<Awake>(state_); }
+  bool out() const { return probe_.has_value(); }
   bool resting() const { return out() && rests_; }
   bool failing() const { return out() && !rests_; }
 
@@ -46,22 +47,14 @@ class Health {
 
   // Returns true once after each time out. The caller must then send a probe and report its result
   // with Seen or TakeOut.
-  bool TakeProbe(Micros now);
+  bool TakeProbe(Micros now) { return out() && probe_->Take(now); }
 
  private:
-  //   Awake  --TakeOut-->  Out  --TakeProbe-->  Probed  --TakeOut-->  Out
-  //     ^--------------Succeeded, Seen--------------'
-  struct Awake {};
-  struct Out {
-    Micros until;
-  };
-  struct Probed {};
-
   int in_a_row_ = 0;
   uint32_t window_ = 0;  // the last calls, newest in bit 0; 1: failed
   Spell spell_{kFirstRest, kLongestRest};
   bool rests_ = false;
-  std::variant<Awake, Out, Probed> state_{};
+  std::optional<Probe> probe_{};  // set while out
 };
 
 }  // namespace firn::client

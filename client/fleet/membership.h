@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <variant>
 
+#include "client/fleet/probe.h"
 #include "client/fleet/spell.h"
 #include "common/time/entropy.h"
 #include "common/time/micros.h"
@@ -37,21 +37,11 @@ class Membership {
   static constexpr Micros kRecheck{30'000'000};
   static constexpr Micros kQuarantineMax{300'000'000};
 
-  struct Probe {
-    Micros at{0};
-    bool under_way = false;
+  enum class Kind : uint8_t { kMember, kDraining, kQuarantined, kForeign };
+  struct State {
+    Kind kind = Kind::kMember;
+    Probe probe{};  // unless a member
   };
-  struct Member {};
-  struct Draining {
-    Probe probe{};
-  };
-  struct Quarantined {
-    Probe probe{};
-  };
-  struct Foreign {
-    Probe probe{};
-  };
-  using State = std::variant<Member, Draining, Quarantined, Foreign>;
 
   enum class Event : uint8_t {
     kListed,          // a new list contains the server
@@ -72,15 +62,14 @@ class Membership {
 
   // Returns true once when a probe of a server that is not a member is due. The caller must then
   // probe it and report the result.
-  bool TakeProbe(Micros now);
+  bool TakeProbe(Micros now) { return !member() && state_.probe.Take(now); }
 
-  bool member() const { return std::holds_alternative<Member>(state_); }
-  bool draining() const { return std::holds_alternative<Draining>(state_); }
-  bool quarantined() const { return std::holds_alternative<Quarantined>(state_); }
-  bool foreign() const { return std::holds_alternative<Foreign>(state_); }
+  bool member() const { return state_.kind == Kind::kMember; }
+  bool draining() const { return state_.kind == Kind::kDraining; }
+  bool quarantined() const { return state_.kind == Kind::kQuarantined; }
+  bool foreign() const { return state_.kind == Kind::kForeign; }
 
  private:
-  static Probe* ProbeOf(State& state);
   Micros NextProbe(Event event, Micros now, Entropy& entropy);
 
   State state_{};

@@ -13,10 +13,7 @@ namespace firn::client {
 namespace {
 
 using Event = Membership::Event;
-using Member = Membership::Member;
-using Draining = Membership::Draining;
-using Quarantined = Membership::Quarantined;
-using Foreign = Membership::Foreign;
+using Kind = Membership::Kind;
 using State = Membership::State;
 
 constexpr Micros kNow{1'000'000};
@@ -31,7 +28,7 @@ struct Cell {
 
 std::string NameOf(const State& state) {
   constexpr const char* kNames[] = {"Member", "Draining", "Quarantined", "Foreign"};
-  return kNames[state.index()];
+  return kNames[static_cast<size_t>(state.kind)];
 }
 
 void PrintTo(const Cell& cell, std::ostream* out) {
@@ -45,43 +42,44 @@ TEST_P(MembershipTableTest, HoldsTheTable) {
   EXPECT_EQ(NameOf(Membership::After(cell.from, cell.event, kNow)), NameOf(cell.to));
 }
 
-const Membership::Probe kUnderWay{.under_way = true};
+constexpr State kMember{Kind::kMember}, kDraining{Kind::kDraining},
+    kQuarantined{Kind::kQuarantined}, kForeign{Kind::kForeign};
+
+constexpr State Probed(Kind kind) { return {kind, {.under_way = true}}; }
 
 INSTANTIATE_TEST_SUITE_P(
     Table, MembershipTableTest,
     testing::Values(
-        Cell{Member{}, Event::kListed, Member{}}, Cell{Member{}, Event::kGivesIds, Member{}},
-        Cell{Member{}, Event::kSaysDraining, Draining{}},
-        Cell{Member{}, Event::kBreaksProtocol, Quarantined{}},
-        Cell{Member{}, Event::kIsForeign, Foreign{}}, Cell{Member{}, Event::kSeenStaying, Member{}},
-        Cell{Member{}, Event::kSeenDraining, Draining{}}, Cell{Member{}, Event::kNotSeen, Member{}},
-        Cell{Draining{}, Event::kListed, Member{}}, Cell{Draining{}, Event::kGivesIds, Member{}},
-        Cell{Draining{kUnderWay}, Event::kGivesIds, Member{}},
-        Cell{Draining{}, Event::kSaysDraining, Draining{}},
-        Cell{Draining{}, Event::kBreaksProtocol, Quarantined{}},
-        Cell{Draining{}, Event::kIsForeign, Foreign{}},
-        Cell{Draining{}, Event::kSeenStaying, Member{}},
-        Cell{Draining{}, Event::kSeenDraining, Draining{}},
-        Cell{Draining{kUnderWay}, Event::kNotSeen, Draining{}},
-        Cell{Quarantined{}, Event::kListed, Member{}},
-        Cell{Quarantined{}, Event::kGivesIds, Quarantined{}},
-        Cell{Quarantined{}, Event::kSaysDraining, Quarantined{}},
-        Cell{Quarantined{}, Event::kBreaksProtocol, Quarantined{}},
-        Cell{Quarantined{}, Event::kIsForeign, Foreign{}},
-        Cell{Quarantined{}, Event::kSeenStaying, Quarantined{}},
-        Cell{Quarantined{}, Event::kSeenDraining, Quarantined{}},
-        Cell{Quarantined{kUnderWay}, Event::kNotSeen, Quarantined{}},
-        Cell{Quarantined{kUnderWay}, Event::kSeenStaying, Member{}},
-        Cell{Quarantined{kUnderWay}, Event::kSeenDraining, Draining{}},
-        Cell{Foreign{}, Event::kListed, Member{}}, Cell{Foreign{}, Event::kGivesIds, Foreign{}},
-        Cell{Foreign{}, Event::kSaysDraining, Foreign{}},
-        Cell{Foreign{}, Event::kBreaksProtocol, Foreign{}},
-        Cell{Foreign{}, Event::kIsForeign, Foreign{}},
-        Cell{Foreign{}, Event::kSeenStaying, Foreign{}},
-        Cell{Foreign{}, Event::kSeenDraining, Foreign{}},
-        Cell{Foreign{kUnderWay}, Event::kNotSeen, Foreign{}},
-        Cell{Foreign{kUnderWay}, Event::kSeenStaying, Member{}},
-        Cell{Foreign{kUnderWay}, Event::kSeenDraining, Draining{}}));
+        Cell{kMember, Event::kListed, kMember}, Cell{kMember, Event::kGivesIds, kMember},
+        Cell{kMember, Event::kSaysDraining, kDraining},
+        Cell{kMember, Event::kBreaksProtocol, kQuarantined},
+        Cell{kMember, Event::kIsForeign, kForeign}, Cell{kMember, Event::kSeenStaying, kMember},
+        Cell{kMember, Event::kSeenDraining, kDraining}, Cell{kMember, Event::kNotSeen, kMember},
+        Cell{kDraining, Event::kListed, kMember}, Cell{kDraining, Event::kGivesIds, kMember},
+        Cell{Probed(Kind::kDraining), Event::kGivesIds, kMember},
+        Cell{kDraining, Event::kSaysDraining, kDraining},
+        Cell{kDraining, Event::kBreaksProtocol, kQuarantined},
+        Cell{kDraining, Event::kIsForeign, kForeign}, Cell{kDraining, Event::kSeenStaying, kMember},
+        Cell{kDraining, Event::kSeenDraining, kDraining},
+        Cell{Probed(Kind::kDraining), Event::kNotSeen, kDraining},
+        Cell{kQuarantined, Event::kListed, kMember},
+        Cell{kQuarantined, Event::kGivesIds, kQuarantined},
+        Cell{kQuarantined, Event::kSaysDraining, kQuarantined},
+        Cell{kQuarantined, Event::kBreaksProtocol, kQuarantined},
+        Cell{kQuarantined, Event::kIsForeign, kForeign},
+        Cell{kQuarantined, Event::kSeenStaying, kQuarantined},
+        Cell{kQuarantined, Event::kSeenDraining, kQuarantined},
+        Cell{Probed(Kind::kQuarantined), Event::kNotSeen, kQuarantined},
+        Cell{Probed(Kind::kQuarantined), Event::kSeenStaying, kMember},
+        Cell{Probed(Kind::kQuarantined), Event::kSeenDraining, kDraining},
+        Cell{kForeign, Event::kListed, kMember}, Cell{kForeign, Event::kGivesIds, kForeign},
+        Cell{kForeign, Event::kSaysDraining, kForeign},
+        Cell{kForeign, Event::kBreaksProtocol, kForeign},
+        Cell{kForeign, Event::kIsForeign, kForeign}, Cell{kForeign, Event::kSeenStaying, kForeign},
+        Cell{kForeign, Event::kSeenDraining, kForeign},
+        Cell{Probed(Kind::kForeign), Event::kNotSeen, kForeign},
+        Cell{Probed(Kind::kForeign), Event::kSeenStaying, kMember},
+        Cell{Probed(Kind::kForeign), Event::kSeenDraining, kDraining}));
 
 class MembershipTest : public testing::Test {
  protected:
