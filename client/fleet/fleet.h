@@ -8,10 +8,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "client/client_options.h"
@@ -156,15 +156,19 @@ class Fleet {
   // For sticky balancing: puts the settled server first. If it is not among the best, uses the
   // first.
   void SettleOnOne(std::vector<Roster::Entry>& entries);
-  // Under the mutex: runs `what`, which may change the standing of `server`.
+  // Runs `what` under the mutex, and then tells its events. It may change the standing of `server`.
   template <typename What>
   void Change(Server& server, What what) {
+    std::unique_lock lock(mutex_);
     const auto stands = [&] { return std::pair(server.Standing(), server.membership.foreign()); };
     const auto before = stands();
     what();
     if (stands() != before) NewRoster();
     server.well.store(server.health.spotless() && !server.membership.draining(),
                       std::memory_order_relaxed);
+    const Events events = std::exchange(events_, {});
+    lock.unlock();
+    Tell(events);
   }
   // Invalidates the rosters made before.
   void NewRoster() { version_.fetch_add(1, std::memory_order_release); }
@@ -177,17 +181,20 @@ class Fleet {
   // Discards what is known of the server, because another process answers at its address.
   static void Reset(Server& server, Micros now);
   void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
-  void Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now, Events& told);
-  void HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
-                   Events& told);
-  void Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told);
+  // The following are parts of Change.
+  void Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now);
+  void HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now);
+  void Failed(Server& server, int times, const Outcome& outcome, Micros now);
   // Ejects an unhealthy server, or makes it failing. Returns for how long.
   Micros TakeOut(Server& server, Micros now);
-  void Seen(Server& server, const ServerFacts& facts, Micros now, Events& told);
-  void NotSeen(Server& server, const Outcome& outcome, Micros now, Events& told);
-  void Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told);
-  void Drain(Server& server, std::string_view tag, Micros now, Events& told);
-  void Revive(Server& server, bool drained, Events& told);
+  void Seen(Server& server, const ServerFacts& facts, Micros now);
+  void NotSeen(Server& server, const Outcome& outcome, Micros now);
+  void Quarantine(Server& server, const Outcome& outcome, Micros now);
+  void Drain(Server& server, std::string_view tag, Micros now);
+  void Revive(Server& server, bool drained);
+  void TellLater(ClientEvent::Kind kind, const Server& server, std::string text) {
+    events_.push_back({kind, server.name, std::move(text)});
+  }
   // Returns whether rule 5 permits to eject or quarantine this server, too.
   bool MayLeave(const Server& server) const;
   // Rule 8. Under the mutex, as the next.
@@ -220,6 +227,7 @@ class Fleet {
   RetryBudget budget_;
   uint64_t calls_earned_for_ = 0;  // part of calls_ that budget_ has counted
   ClientCounters counters_;        // all but those above
+  Events events_;                  // of the Change that is under way
   SeededEntropy entropy_;
   std::shared_ptr<const Roster> roster_;
   uint64_t roster_version_ = 0;  // of version_, when it was made

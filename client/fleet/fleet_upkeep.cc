@@ -38,37 +38,30 @@ void Fleet::Done(Server& server, std::string_view tag, const Outcome& outcome, M
   if (outcome.gave_ids()) server.limits.Reopen(tag, now);
   // A normal answer of a healthy server changes nothing.
   if (outcome.answered() && server.well.load(std::memory_order_relaxed)) return;
-  Events told;
-  {
-    const std::lock_guard lock(mutex_);
-    Change(server, [&] { Heed(server, tag, outcome, now, told); });
-  }
-  Tell(told);
+  Change(server, [&] { Heed(server, tag, outcome, now); });
 }
 
-void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
-                 Events& told) {
+void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, Micros now) {
   if (outcome.unsent() && !outcome.shared_blame) server.reached = false;
   switch (outcome.end) {
     case AttemptEnd::kAnswered:
       return Revive(server,
-                    outcome.gave_ids() && server.membership.Hear(Event::kGivesIds, now, entropy_),
-                    told);
+                    outcome.gave_ids() && server.membership.Hear(Event::kGivesIds, now, entropy_));
     case AttemptEnd::kRefused:
       ++counters_.refused;
-      return HeedRefusal(server, tag, outcome, now, told);
+      return HeedRefusal(server, tag, outcome, now);
     case AttemptEnd::kConnectTimeout:
     case AttemptEnd::kTimeout:
       ++counters_.timeouts;
-      return Failed(server, FailuresOf(outcome), outcome, now, told);
+      return Failed(server, FailuresOf(outcome), outcome, now);
     case AttemptEnd::kUnreachable:
     case AttemptEnd::kClosed:
-      return Failed(server, FailuresOf(outcome), outcome, now, told);
+      return Failed(server, FailuresOf(outcome), outcome, now);
     case AttemptEnd::kBroken:
     case AttemptEnd::kWrongService:
       ++counters_.broken;
       if (outcome.lacks_method) return;  // its other methods still work
-      return Quarantine(server, outcome, now, told);
+      return Quarantine(server, outcome, now);
     case AttemptEnd::kAbandoned:
       return;
   }
@@ -83,8 +76,7 @@ Micros Fleet::Spread(Micros most) {
   return Drawn(most);
 }
 
-void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now,
-                        Events& told) {
+void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now) {
   const Micros advice = outcome.retry_after.count() > 0 ? Micros(outcome.retry_after) : kNoAdvice;
   const Reason reason = outcome.refusal.value_or(Reason::kInternal);
   server.why = Cat(ReasonName(reason), ": ", outcome.detail);
@@ -95,16 +87,16 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
     case Reason::kStoreDown:
       return server.limits.StoreDown(tag, now + AtLeast(advice));
     case Reason::kDraining:
-      return Drain(server, tag, now, told);
+      return Drain(server, tag, now);
     case Reason::kInternal:
-      return Failed(server, 1, outcome, now, told);
+      return Failed(server, 1, outcome, now);
     case Reason::kOverloaded:
       return;  // it is healthy and busy
     case Reason::kBadRequest:
     case Reason::kUnknownTag:
     case Reason::kExhausted:
     case Reason::kRejected:
-      return Revive(server, false, told);
+      return Revive(server, false);
   }
 }
 
@@ -119,7 +111,7 @@ bool Fleet::MayLeave(const Server& server) const {
   return (out + 1) * 2 <= members;
 }
 
-void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now, Events& told) {
+void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now) {
   Health& health = server.health;
   health.Failed(times);
   if (health.out() || !health.ill()) return;
@@ -127,7 +119,7 @@ void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now
   server.why = Cat(AttemptEndName(outcome.end), colon, outcome.detail);
   const std::string time = SecondsText(TakeOut(server, now));
   const std::string_view what = health.resting() ? "ejected for " : "used last for ";
-  told.push_back({Kind::kServerOut, server.name, Cat(what, time, "; ", server.why)});
+  TellLater(Kind::kServerOut, server, Cat(what, time, "; ", server.why));
 }
 
 Micros Fleet::TakeOut(Server& server, Micros now) {
@@ -136,28 +128,28 @@ Micros Fleet::TakeOut(Server& server, Micros now) {
   return server.health.TakeOut(rests, now, entropy_);
 }
 
-void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now, Events& told) {
+void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now) {
   const bool foreign = outcome.end == AttemptEnd::kWrongService;
   if (!foreign && !MayLeave(server)) {
-    return Failed(server, Health::kInARow, outcome, now, told);
+    return Failed(server, Health::kInARow, outcome, now);
   }
   server.why = outcome.detail;
   const Event event = foreign ? Event::kIsForeign : Event::kBreaksProtocol;
   if (!server.membership.Hear(event, now, entropy_)) return;
   ++counters_.quarantines;
-  told.push_back({Kind::kQuarantined, server.name, outcome.detail});
+  TellLater(Kind::kQuarantined, server, outcome.detail);
 }
 
-void Fleet::Drain(Server& server, std::string_view tag, Micros now, Events& told) {
+void Fleet::Drain(Server& server, std::string_view tag, Micros now) {
   server.limits.Closed(tag, now + AtLeast(Membership::kRecheck));
   if (!server.membership.Hear(Event::kSaysDraining, now, entropy_)) return;
-  told.push_back({Kind::kDraining, server.name, server.why});
+  TellLater(Kind::kDraining, server, server.why);
 }
 
-void Fleet::Revive(Server& server, bool drained, Events& told) {
+void Fleet::Revive(Server& server, bool drained) {
   const bool back = drained || server.health.out();
   server.health.Succeeded();
-  if (back) told.push_back({Kind::kServerBack, server.name, "answers again"});
+  if (back) TellLater(Kind::kServerBack, server, "answers again");
 }
 
 // --- probes of servers that are out -------------------------------------------------------------
@@ -174,18 +166,17 @@ std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
 }
 
 void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& facts, Micros now) {
-  Events told;
-  {
-    const std::lock_guard lock(mutex_);
-    Change(server, [&] {
-      outcome.answered() ? Seen(server, facts, now, told) : NotSeen(server, outcome, now, told);
-    });
-  }
-  Tell(told);
+  Change(server, [&] {
+    if (outcome.answered()) {
+      Seen(server, facts, now);
+    } else {
+      NotSeen(server, outcome, now);
+    }
+  });
   if (outcome.answered()) TellNews();
 }
 
-void Fleet::Seen(Server& server, const ServerFacts& facts, Micros now, Events& told) {
+void Fleet::Seen(Server& server, const ServerFacts& facts, Micros now) {
   const bool was_out = server.health.out();
   const bool left = !server.membership.member();
   server.membership.Hear(facts.draining ? Event::kSeenDraining : Event::kSeenStaying, now,
@@ -193,16 +184,16 @@ void Fleet::Seen(Server& server, const ServerFacts& facts, Micros now, Events& t
   server.health.Seen();
   server.latency.Forget();
   if (left && server.membership.member()) {
-    told.push_back({Kind::kServerBack, server.name, "its status is good"});
+    TellLater(Kind::kServerBack, server, "its status is good");
   } else if (was_out) {
-    told.push_back({Kind::kServerBack, server.name, "answers again"});
+    TellLater(Kind::kServerBack, server, "answers again");
   }
 }
 
-void Fleet::NotSeen(Server& server, const Outcome& outcome, Micros now, Events& told) {
+void Fleet::NotSeen(Server& server, const Outcome& outcome, Micros now) {
   ++counters_.looks_lost;
   if (outcome.end == AttemptEnd::kBroken || outcome.end == AttemptEnd::kWrongService) {
-    Quarantine(server, outcome, now, told);
+    Quarantine(server, outcome, now);
   }
   server.membership.Hear(Event::kNotSeen, now, entropy_);
   if (server.health.out()) TakeOut(server, now);
