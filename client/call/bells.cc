@@ -27,9 +27,7 @@ void Bell::Ring() {
 }
 
 void Bells::RingLater(Bell& bell) {
-  if (std::find(to_ring_.begin(), to_ring_.end(), &bell) == to_ring_.end()) {
-    to_ring_.push_back(&bell);
-  }
+  if (std::ranges::find(to_ring_, &bell) == to_ring_.end()) to_ring_.push_back(&bell);
 }
 
 void Bells::RingAll() {

@@ -103,8 +103,7 @@ void Call::OnNews() {
 }
 
 bool Call::HasOutcome() const {
-  return std::any_of(attempts_.begin(), attempts_.end(),
-                     [](const Attempt& one) { return one.outcome.has_value(); });
+  return std::ranges::any_of(attempts_, [](const Attempt& one) { return one.outcome.has_value(); });
 }
 
 CallEvent Call::TakeEvent() {
@@ -132,16 +131,6 @@ size_t Call::FreeEntry() const {
   size_t at = 0;
   while (at < attempts_.size() && attempts_[at].under_way()) ++at;
   return at;
-}
-
-bool Call::AnyInTime() const {
-  return std::any_of(attempts_.begin(), attempts_.end(),
-                     [](const Attempt& one) { return one.in_time(); });
-}
-
-bool Call::AnyUnderWay() const {
-  return std::any_of(attempts_.begin(), attempts_.end(),
-                     [](const Attempt& one) { return one.under_way(); });
 }
 
 // --- the next step ------------------------------------------------------------------------------

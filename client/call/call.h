@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -8,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "client/call/bells.h"
@@ -179,8 +179,8 @@ class Call final : public Request,
   bool MaySend() const;
   Micros NextTime() const;
   size_t FreeEntry() const;
-  bool AnyInTime() const;
-  bool AnyUnderWay() const;
+  bool AnyInTime() const { return std::ranges::any_of(attempts_, &Attempt::in_time); }
+  bool AnyUnderWay() const { return std::ranges::any_of(attempts_, &Attempt::under_way); }
   // Reports attempts under way as `end`; without it, as timed out.
   void LeaveAttempts(std::optional<AttemptEnd> end);
 

@@ -53,8 +53,7 @@ PipelinePtr Connections::Open(const ServerPtr& server, Pipelines& among,
 void Connections::CloseUnlisted() {
   Pipelines unlisted;
   for (const auto& [number, pipelines] : pipelines_) {
-    std::copy_if(pipelines.begin(), pipelines.end(), std::back_inserter(unlisted),
-                 [](const auto& pipeline) { return pipeline->left_over(); });
+    std::ranges::copy_if(pipelines, std::back_inserter(unlisted), &Pipeline::left_over);
   }
   for (const auto& pipeline : unlisted) pipeline->Close(Outcome::Of(AttemptEnd::kAbandoned));
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "common/net/address.h"
@@ -41,7 +40,7 @@ class AddressBook {
 
  private:
   static bool Contains(const std::vector<Address>& all, const Address& one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
+    return std::ranges::find(all, one) != all.end();
   }
   static void Move(const Address& address, std::vector<Address>& from, std::vector<Address>& to) {
     if (std::erase(from, address) > 0) to.push_back(address);

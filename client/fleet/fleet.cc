@@ -101,7 +101,7 @@ bool Fleet::TakeRetry(Micros now) {
 
 bool Fleet::MayMove(Server& from, Micros began, Micros now) {
   const std::lock_guard lock(mutex_);
-  const bool others_answer = std::any_of(servers_.begin(), servers_.end(), [&](const auto& one) {
+  const bool others_answer = std::ranges::any_of(servers_, [&](const auto& one) {
     return one.second.get() != &from &&
            one.second->last_answer.load(std::memory_order_relaxed) > began;
   });

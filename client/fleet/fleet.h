@@ -172,6 +172,13 @@ class Fleet {
   }
   // Invalidates the rosters made before.
   void NewRoster() { version_.fetch_add(1, std::memory_order_release); }
+  // Under the mutex: returns the number of servers for which `is` is true.
+  template <typename Is>
+  size_t CountIf(Is is) const {
+    size_t count = 0;
+    for (const auto& [address, server] : servers_) count += is(*server) ? 1U : 0U;
+    return count;
+  }
   // Returns whether rule 6 applies now. Counts how often it starts to apply.
   bool Panics();
   // Chooses the client's subset of the servers.

@@ -36,19 +36,13 @@ void Fleet::Choose() {
 
 bool Fleet::Widened() const {
   if (servers_.size() <= servers_max_) return false;
-  const auto fit = std::count_if(servers_.begin(), servers_.end(), [](const auto& one) {
-    return one.second->kept && one.second->Standing() == ServerFitness::kFit;
-  });
-  return static_cast<size_t>(fit) < std::min(kFitMin, servers_max_);
+  const size_t fit = CountIf([](const Server& one) { return one.kept && one.fit(); });
+  return fit < std::min(kFitMin, servers_max_);
 }
 
 bool Fleet::Panics() {
-  size_t members = 0, fit = 0;
-  for (const auto& [address, server] : servers_) {
-    if (!server->counts()) continue;
-    ++members;
-    fit += server->Standing() == ServerFitness::kFit ? 1U : 0U;
-  }
+  const size_t members = CountIf([](const Server& one) { return one.counts(); });
+  const size_t fit = CountIf([](const Server& one) { return one.counts() && one.fit(); });
   const bool before = std::exchange(panics_, fit * 2 < members);
   counters_.panics += panics_ && !before ? 1U : 0U;
   return panics_;
@@ -126,7 +120,7 @@ ServerPtr Fleet::PickOne(const std::string& address, std::span<const ServerPtr> 
   if (found == servers_.end()) return nullptr;
   const ServerPtr& server = found->second;
   if (server->addresses.empty() || server->Standing() == ServerFitness::kQuarantined ||
-      std::find(tried.begin(), tried.end(), server) != tried.end()) {
+      std::ranges::find(tried, server) != tried.end()) {
     return nullptr;
   }
   Borrow(*server);

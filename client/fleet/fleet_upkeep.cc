@@ -101,14 +101,12 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
 }
 
 bool Fleet::MayLeave(const Server& server) const {
-  size_t members = 0, out = 0;
-  for (const auto& [address, one] : servers_) {
-    if (!one->counts()) continue;
-    ++members;
-    const bool left = one->health.resting() || one->membership.quarantined();
-    out += left && one.get() != &server ? 1U : 0U;
-  }
-  return (out + 1) * 2 <= members;
+  const size_t members = CountIf([](const Server& one) { return one.counts(); });
+  const size_t others_out = CountIf([&](const Server& one) {
+    const bool out = one.health.resting() || one.membership.quarantined();
+    return out && one.counts() && &one != &server;
+  });
+  return (others_out + 1) * 2 <= members;
 }
 
 void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now) {
@@ -201,8 +199,7 @@ void Fleet::NotSeen(Server& server, const Outcome& outcome, Micros now) {
 
 void Fleet::LearnOwnNumbers(const ServerFacts& facts) {
   const auto known = [this](const std::string& tag) { return own_numbers_->contains(tag); };
-  if (own_numbers_->size() >= kOwnNumbersMax ||
-      std::all_of(facts.own_numbers.begin(), facts.own_numbers.end(), known)) {
+  if (own_numbers_->size() >= kOwnNumbersMax || std::ranges::all_of(facts.own_numbers, known)) {
     return;
   }
   auto more = std::make_shared<TagSet>(*own_numbers_);

@@ -10,15 +10,12 @@ namespace {
 constexpr int kNobody = INT_MAX;
 
 bool Contains(std::span<const ServerPtr> servers, const Server& server) {
-  return std::any_of(servers.begin(), servers.end(),
-                     [&](const ServerPtr& one) { return one.get() == &server; });
+  return std::ranges::any_of(servers, [&](const ServerPtr& one) { return one.get() == &server; });
 }
 
 size_t CountBest(const std::vector<Roster::Entry>& entries) {
-  const auto worse = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) {
-    return entry.rank() != entries.front().rank();
-  });
-  return static_cast<size_t>(worse - entries.begin());
+  return static_cast<size_t>(std::ranges::count_if(
+      entries, [&](const Roster::Entry& entry) { return entry.rank() == entries.front().rank(); }));
 }
 
 std::vector<int64_t> WeightsOf(std::span<const Roster::Entry> entries) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "client/fleet/address_book.h"
 #include "client/fleet/health.h"
@@ -24,8 +23,9 @@ struct Server {
   Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint)
       : number(its_number), name(std::move(its_name)), endpoint(std::move(its_endpoint)) {}
 
-  // Returns its standing for calls of any tag. Requires the fleet's mutex, like the next two.
+  // Returns its standing for calls of any tag. Requires the fleet's mutex, like the next three.
   ServerFitness Standing() const;
+  bool fit() const { return Standing() == ServerFitness::kFit; }
   // Returns true once when a probe is due. The caller must then probe it and report the result.
   bool TakeProbe(Micros now) {
     return membership.member() ? health.TakeProbe(now) : membership.TakeProbe(now);

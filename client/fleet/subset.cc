@@ -21,8 +21,7 @@ std::vector<size_t> ChooseSubset(std::span<const SubsetLot> servers, size_t most
   std::vector<size_t> places(servers.size());
   std::iota(places.begin(), places.end(), size_t{0});
   if (places.size() <= most) return places;
-  std::sort(places.begin(), places.end(),
-            [&](size_t a, size_t b) { return servers[a].lot < servers[b].lot; });
+  std::ranges::sort(places, {}, [&](size_t at) { return servers[at].lot; });
   if (rack) {
     const auto elsewhere = std::stable_partition(
         places.begin(), places.end(), [&](size_t at) { return servers[at].rack == *rack; });
