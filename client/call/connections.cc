@@ -6,17 +6,12 @@
 
 namespace firn::client {
 
-Connections::Connections(IoThread& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds,
-                         Micros limit, size_t most, bool gather)
-    : io_(io),
-      fleet_(fleet),
-      tls_(tls),
-      fds_(fds),
-      limit_(limit),
+Connections::Connections(const PipelineHost& host, size_t most, bool gather)
+    : host_(host),
       most_(most),
       gather_(gather),
-      upkeep_timer_(io.context().get_executor()),
-      names_([&fleet](const std::string& name, const std::vector<Address>& found) {
+      upkeep_timer_(host.io.context().get_executor()),
+      names_([&fleet = host.fleet](const std::string& name, const std::vector<Address>& found) {
         fleet.Resolved(name, found);
       }) {}
 
@@ -36,7 +31,7 @@ PipelinePtr Connections::To(const ServerPtr& server, const Ask& ask, bool fresh)
     if (pipeline->in_flight() == 0) return pipeline;
     if (least == nullptr || pipeline->in_flight() < (*least)->in_flight()) least = &pipeline;
   }
-  const bool may_open = io_.now() >= server->connect_at.load();
+  const bool may_open = now() >= server->connect_at.load();
   if (least != nullptr && (!may_open || open.size() >= most_)) return *least;
   return may_open ? Open(server, open, nullptr) : nullptr;
 }
@@ -44,9 +39,9 @@ PipelinePtr Connections::To(const ServerPtr& server, const Ask& ask, bool fresh)
 PipelinePtr Connections::Open(const ServerPtr& server, Pipelines& among,
                               Pipeline::Checked checked) {
   Pipeline::Owner& owner = *this;
-  auto pipeline = std::make_shared<Pipeline>(io_, fleet_, tls_, fds_, owner, server, limit_);
+  auto pipeline = std::make_shared<Pipeline>(host_, owner, server);
   among.push_back(pipeline);
-  pipeline->Open(fleet_.AddressesInTurn(*server), std::move(checked));
+  pipeline->Open(host_.fleet.AddressesInTurn(*server), std::move(checked));
   return pipeline;
 }
 
@@ -86,16 +81,16 @@ void Connections::StartUpkeep() {
   upkeep_timer_.async_wait([this](const boost::system::error_code& error) {
     // A timer that has expired cannot be cancelled any more.
     if (error || stopped_) return;
-    const IoThread::Turn turn(io_);
+    const IoThread::Turn turn(host_.io);
     StartUpkeep();
   });
 }
 
 void Connections::DoUpkeep() {
-  for (const ServerPtr& server : fleet_.TakeUnresolved(io_.now())) {
+  for (const ServerPtr& server : host_.fleet.TakeUnresolved(now())) {
     names_.Start(server->name, server->endpoint);
   }
-  for (const ServerPtr& server : fleet_.TakeProbes(io_.now())) Probe(server);
+  for (const ServerPtr& server : host_.fleet.TakeProbes(now())) Probe(server);
 }
 
 // Keeps the connection if calls may have one more, and closes it after the probe otherwise.
@@ -104,7 +99,7 @@ void Connections::Probe(const ServerPtr& server) {
   const bool keep = open.size() < most_;
   Open(server, keep ? open : probes_,
        [this, keep](Pipeline& pipeline, const Outcome& outcome, const ServerFacts& facts) {
-         fleet_.Probed(*pipeline.server(), outcome, facts, io_.now());
+         host_.fleet.Probed(*pipeline.server(), outcome, facts, now());
          if (!keep) pipeline.Close(Outcome::Of(AttemptEnd::kAbandoned));
        });
 }

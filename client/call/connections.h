@@ -22,11 +22,10 @@ class Connections final : public Sender, private Pipeline::Owner {
  public:
   static constexpr Micros kUpkeepInterval{100'000};
 
-  // `limit`: an attempt's time. `most`: connections to one server. `gather`: a request for one id
-  // uses the connection on which one for the same tag was queued last in this turn, so both leave
-  // in one write and their answers usually arrive in one read.
-  Connections(IoThread& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds, Micros limit,
-              size_t most, bool gather);
+  // `most`: connections to one server. `gather`: a request for one id uses the connection on which
+  // one for the same tag was queued last in this turn, so both leave in one write and their answers
+  // usually arrive in one read.
+  Connections(const PipelineHost& host, size_t most, bool gather);
 
   std::shared_ptr<const Connection> Send(RequestPtr request, size_t attempt,
                                          const ServerPtr& server, bool fresh) override;
@@ -52,11 +51,9 @@ class Connections final : public Sender, private Pipeline::Owner {
   void Probe(const ServerPtr& server);
   void DoUpkeep();
 
-  IoThread& io_;
-  Fleet& fleet_;
-  TlsContext& tls_;
-  CloseOnFork& fds_;
-  const Micros limit_;
+  Micros now() const { return host_.io.now(); }
+
+  const PipelineHost host_;
   const size_t most_;
   const bool gather_;
   std::unordered_map<uint64_t, Pipelines> pipelines_;  // by the server's number

@@ -21,44 +21,39 @@ constexpr std::string_view kTlsAlert = "\x15\x03";
 
 }  // namespace
 
-Pipeline::Pipeline(IoThread& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds, Owner& owner,
-                   ServerPtr server, Micros limit)
-    : io_(io),
-      fleet_(fleet),
-      tls_(tls),
-      fds_(fds),
+Pipeline::Pipeline(const PipelineHost& host, Owner& owner, ServerPtr server)
+    : host_(host),
       owner_(owner),
       server_(std::move(server)),
-      limit_(limit),
-      socket_(io.context().get_executor()),
-      connector_(std::make_shared<Connector>(io.context(), fds)),
-      timer_(io.context().get_executor()),
+      socket_(host.io.context().get_executor()),
+      connector_(std::make_shared<Connector>(host.io.context(), host.fds)),
+      timer_(host.io.context().get_executor()),
       in_(kReadBytes, '\0') {}
 
-Pipeline::~Pipeline() { CloseSocket(socket_, fds_); }
+Pipeline::~Pipeline() { CloseSocket(socket_, host_.fds); }
 
 // --- opening ------------------------------------------------------------------------------------
 
 void Pipeline::Open(std::vector<Address> addresses, Checked checked) {
   checked_ = std::move(checked);
-  ArmTimer(limit_);
-  connector_->Start(std::move(addresses), limit_,
+  ArmTimer(host_.limit);
+  connector_->Start(std::move(addresses), host_.limit,
                     [self = shared_from_this()](Connector::Result result) {
                       self->OnConnected(std::move(result));
                     });
 }
 
 void Pipeline::OnConnected(Connector::Result result) {
-  const IoThread::Turn turn(io_);
+  const IoThread::Turn turn(host_.io);
   if (result.socket == nullptr) {
-    if (result.own_fault) fleet_.Count(&ClientCounters::own_faults);
-    fleet_.Dialled(*server_, std::nullopt, result.led_nowhere, io_.now());
+    if (result.own_fault) host_.fleet.Count(&ClientCounters::own_faults);
+    host_.fleet.Dialled(*server_, std::nullopt, result.led_nowhere, now());
     Outcome failed = Outcome::Of(AttemptEnd::kUnreachable, "connect: " + result.error.message());
     failed.shared_blame = result.own_fault;
     Close(std::move(failed));
   } else {
     socket_ = std::move(*result.socket);
-    fleet_.Dialled(*server_, result.address, result.led_nowhere, io_.now());
+    host_.fleet.Dialled(*server_, result.address, result.led_nowhere, now());
     server_->tls ? Agree(result.address) : AskForStatus();
     if (phase_ != Phase::kClosed) Read();
   }
@@ -66,7 +61,7 @@ void Pipeline::OnConnected(Connector::Result result) {
 
 void Pipeline::Agree(const Address& address) {
   phase_ = Phase::kAgreeing;
-  Result<std::unique_ptr<TlsTalk>> talk = tls_.Begin(server_->name, server_->endpoint.host);
+  Result<std::unique_ptr<TlsTalk>> talk = host_.tls.Begin(server_->name, server_->endpoint.host);
   if (!talk.ok()) {
     Outcome failed = Outcome::Of(AttemptEnd::kUnreachable, "tls: " + talk.status().message());
     failed.shared_blame = true;
@@ -85,17 +80,17 @@ void Pipeline::AskForStatus() {
 
 void Pipeline::TakeStatus(std::string_view frame) {
   constexpr auto kStatus = Ask::Method::kStatus;
-  Outcome asked = talk_.Read(frame, {.method = kStatus}, status_sequence_, io_.now(), reply_);
-  Outcome admitted = fleet_.Admit(std::move(asked), reply_.facts);
+  Outcome asked = talk_.Read(frame, {.method = kStatus}, status_sequence_, now(), reply_);
+  Outcome admitted = host_.fleet.Admit(std::move(asked), reply_.facts);
   if (!admitted.answered()) return Close(std::move(admitted));
-  talk_.Know(reply_.facts, io_.now());
+  talk_.Know(reply_.facts, now());
   EndChecking(admitted, reply_.facts);
 }
 
 void Pipeline::EndChecking(const Outcome& outcome, const ServerFacts& facts) {
   if (outcome.answered()) {
     phase_ = Phase::kOpen;
-    io_.FlushLater(shared_from_this());
+    host_.io.FlushLater(shared_from_this());
   }
   if (const Checked checked = std::exchange(checked_, nullptr)) checked(*this, outcome, facts);
 }
@@ -107,10 +102,10 @@ void Pipeline::Send(RequestPtr request, size_t attempt) {
   waiting_.push_back({.sequence = sequence,
                       .request = std::move(request),
                       .attempt = attempt,
-                      .began = io_.now(),
+                      .began = now(),
                       .pooled = phase_ == Phase::kOpen});
-  if (!timer_armed_) ArmTimer(limit_);
-  if (!std::exchange(flush_asked_, true)) io_.FlushLater(shared_from_this());
+  if (!timer_armed_) ArmTimer(host_.limit);
+  if (!std::exchange(flush_asked_, true)) host_.io.FlushLater(shared_from_this());
 }
 
 bool Pipeline::Gathers(const Ask& ask) const {
@@ -168,7 +163,7 @@ void Pipeline::Read() {
 void Pipeline::OnRead(const error_code& error, size_t n) {
   if (phase_ == Phase::kClosed) return;
   {
-    const IoThread::Turn turn(io_);
+    const IoThread::Turn turn(host_.io);
     TakeBytes(error, n);
   }
   // What the answers led to was sent before the next answer is read.
@@ -237,7 +232,7 @@ void Pipeline::TakeAnswers() {
     }
     const std::string_view frame = all.substr(at, *length);
     at += *length;
-    heard_at_ = io_.now();
+    heard_at_ = now();
     if (phase_ == Phase::kChecking) {
       TakeStatus(frame);
     } else {
@@ -250,15 +245,15 @@ void Pipeline::TakeAnswer(std::string_view frame) {
   if (waiting_.empty()) {
     // Invalid, although no request failed by it.
     const Outcome unasked = Outcome::Of(AttemptEnd::kBroken, "an answer belongs to no call");
-    fleet_.Borrow(*server_);
-    fleet_.Done(*server_, {}, unasked, Micros(0), io_.now());
+    host_.fleet.Borrow(*server_);
+    host_.fleet.Done(*server_, {}, unasked, Micros(0), now());
     return Close(unasked);
   }
   const Waiting first = std::move(waiting_.front());
   waiting_.pop_front();
   Request& request = *first.request;
   Reply& reply = request.settled ? reply_ : request.reply;
-  Outcome outcome = talk_.Read(frame, request.ask, first.sequence, io_.now(), reply);
+  Outcome outcome = talk_.Read(frame, request.ask, first.sequence, now(), reply);
   outcome.without_ids = !request.ask.WantsIds();
   if (outcome.spoke()) {
     End(first, std::move(outcome));
@@ -280,13 +275,13 @@ void Pipeline::Close(Outcome why) {
   const bool was_opening = opening();
   const bool unsaid = phase_ == Phase::kChecking && !why.spoke() && !why.blameless();
   if (phase_ == Phase::kAgreeing && sealing_ != nullptr && !why.blameless()) {
-    fleet_.Dialled(*server_, std::nullopt, {&sealing_->address, 1}, io_.now());
+    host_.fleet.Dialled(*server_, std::nullopt, {&sealing_->address, 1}, now());
   } else if (unsaid || why.end == AttemptEnd::kConnectTimeout) {
-    fleet_.Dialled(*server_, std::nullopt, {}, io_.now());
+    host_.fleet.Dialled(*server_, std::nullopt, {}, now());
   }
   phase_ = Phase::kClosed;
   connector_->Stop();
-  CloseSocket(socket_, fds_);
+  CloseSocket(socket_, host_.fds);
   timer_.cancel();
   owner_.OnClosed(*this);
   if (was_opening) EndChecking(why, {});
@@ -303,10 +298,10 @@ void Pipeline::Close(Outcome why) {
 void Pipeline::End(const Waiting& waiting, Outcome outcome) {
   Request& request = *waiting.request;
   if (!waiting.late) {
-    fleet_.Done(*server_, request.ask.tag, outcome, io_.now() - waiting.began, io_.now());
+    host_.fleet.Done(*server_, request.ask.tag, outcome, now() - waiting.began, now());
   }
   if (request.settled) {
-    if (outcome.answered()) fleet_.Count(&ClientCounters::unclaimed);
+    if (outcome.answered()) host_.fleet.Count(&ClientCounters::unclaimed);
     return;
   }
   request.settled = outcome.answered();
@@ -324,7 +319,7 @@ void Pipeline::ArmTimer(Micros within) {
 }
 
 void Pipeline::OnTimer() {
-  const IoThread::Turn turn(io_);
+  const IoThread::Turn turn(host_.io);
   timer_armed_ = false;
   if (opening()) return Close(Silence());
   CheckSilence();
@@ -332,28 +327,27 @@ void Pipeline::OnTimer() {
 
 void Pipeline::CheckSilence() {
   if (waiting_.empty()) return;
-  const Micros now = io_.now();
-  Micros next = std::max(heard_at_, waiting_.front().began) + limit_;
-  if (now >= next) return Close(Silence());
+  Micros next = std::max(heard_at_, waiting_.front().began) + host_.limit;
+  if (now() >= next) return Close(Silence());
   bool reported = false;
   for (Waiting& one : waiting_) {
     if (one.timed) continue;
-    if (now < one.began + limit_) {
-      next = std::min(next, one.began + limit_);
+    if (now() < one.began + host_.limit) {
+      next = std::min(next, one.began + host_.limit);
       break;
     }
     one.timed = true;
     if (!one.request->settled) ReportLate(one, std::exchange(reported, true));
   }
-  ArmTimer(next - now);
+  ArmTimer(next - now());
 }
 
 void Pipeline::ReportLate(Waiting& waiting, bool shared_blame) {
   waiting.late = true;
   Outcome silence = Silence();
   silence.shared_blame = shared_blame;
-  fleet_.Count(&ClientCounters::in_line);
-  fleet_.Done(*server_, waiting.request->ask.tag, silence, io_.now() - waiting.began, io_.now());
+  host_.fleet.Count(&ClientCounters::in_line);
+  host_.fleet.Done(*server_, waiting.request->ask.tag, silence, now() - waiting.began, now());
   waiting.request->OnOutcome(waiting.attempt, std::move(silence), /*last=*/false);
 }
 

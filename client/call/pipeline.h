@@ -20,6 +20,15 @@
 
 namespace firn::client {
 
+// What the connections of one IO thread share.
+struct PipelineHost {
+  IoThread& io;
+  Fleet& fleet;
+  TlsContext& tls;
+  CloseOnFork& fds;
+  const Micros limit;  // an attempt's time
+};
+
 // One connection to one server, with many requests in flight at a time: the server answers them in
 // the order of their arrival. It owns the socket and the bytes in both directions, reports each
 // outcome to the fleet, and to its request unless that is settled. It knows nothing of calls.
@@ -56,9 +65,7 @@ class Pipeline final : public Connection,
 
   using Checked = std::function<void(Pipeline&, const Outcome&, const ServerFacts&)>;
 
-  // `limit` is an attempt's time.
-  Pipeline(IoThread& io, Fleet& fleet, TlsContext& tls, CloseOnFork& fds, Owner& owner,
-           ServerPtr server, Micros limit);
+  Pipeline(const PipelineHost& host, Owner& owner, ServerPtr server);
   ~Pipeline();
 
   // Call once, first: connects to whichever of the addresses is the first to accept. `checked` is
@@ -132,13 +139,11 @@ class Pipeline final : public Connection,
   // Reports the outcome to the fleet, and to the request unless that is settled.
   void End(const Waiting& waiting, Outcome outcome);
 
-  IoThread& io_;
-  Fleet& fleet_;
-  TlsContext& tls_;
-  CloseOnFork& fds_;
+  Micros now() const { return host_.io.now(); }
+
+  const PipelineHost host_;
   Owner& owner_;
   const ServerPtr server_;
-  const Micros limit_;
   Socket socket_;
   const std::shared_ptr<Connector> connector_;
   IoThread::Timer timer_;
