@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "client/call/call.h"

@@ -10,8 +10,6 @@
 #include "client/call/pipeline.h"
 #include "client/call/request.h"
 #include "client/fleet/fleet.h"
-#include "client/wire/tls_context.h"
-#include "common/base/fork.h"
 #include "common/net/name_lookup.h"
 
 namespace firn::client {

@@ -36,7 +36,7 @@ Connector::Connector(asio::io_context& io, CloseOnFork& fds)
 
 void Connector::Start(std::vector<Address> addresses, Micros within, Done done) {
   addresses_ = std::move(addresses);
-  attempts_.reserve(addresses_.size());
+  sockets_.reserve(addresses_.size());
   done_ = std::move(done);
   stagger_ = std::min(kStaggerMax, within / static_cast<int64_t>(addresses_.size() + 1));
   // An immediate failure is reported later, too.
@@ -50,7 +50,7 @@ void Connector::Start(std::vector<Address> addresses, Micros within, Done done) 
 void Connector::Stop() {
   done_ = nullptr;
   next_timer_.cancel();
-  for (Attempt& attempt : attempts_) Disconnect(attempt.socket);
+  for (auto& socket : sockets_) Disconnect(socket);
 }
 
 void Connector::Disconnect(std::unique_ptr<Socket>& socket) {
@@ -77,41 +77,40 @@ bool Connector::OpenSocket(Socket& socket, int family) {
 }
 
 void Connector::BeginNext() {
-  const size_t mine = attempts_.size();
+  const size_t mine = sockets_.size();
   const Address& address = addresses_[mine];
   const Protocol::endpoint endpoint(address.get(), address.length);
-  attempts_.push_back({addresses_[mine], std::make_unique<Socket>(io_.get_executor())});
-  Socket& socket = *attempts_[mine].socket;
-  ++under_way_;
+  sockets_.push_back(std::make_unique<Socket>(io_.get_executor()));
+  Socket& socket = *sockets_[mine];
   if (!OpenSocket(socket, address.family())) {
     return OnConnected(mine, error_code(errno, boost::system::system_category()));
   }
   socket.async_connect(endpoint, [self = shared_from_this(), mine](const error_code& error) {
-    if (self->done_ && self->attempts_[mine].socket != nullptr) self->OnConnected(mine, error);
+    if (self->done_ && self->sockets_[mine] != nullptr) self->OnConnected(mine, error);
   });
-  if (attempts_.size() == addresses_.size()) return;
+  if (sockets_.size() == addresses_.size()) return;
   next_timer_.expires_after(stagger_);
   next_timer_.async_wait([self = shared_from_this(), mine](const error_code& cancelled) {
-    const bool last = self->attempts_.size() == mine + 1;
+    const bool last = self->sockets_.size() == mine + 1;
     if (!cancelled && self->done_ && last) self->BeginNext();
   });
 }
 
 void Connector::OnConnected(size_t at, const error_code& error) {
-  --under_way_;
   if (!error) {
-    Result won{.socket = std::move(attempts_[at].socket), .address = attempts_[at].address};
-    for (size_t i = 0; i < attempts_.size(); ++i) {
-      const bool failed = i != at && attempts_[i].socket == nullptr;
-      if (failed || i < at) won.led_nowhere.push_back(attempts_[i].address);
+    Result won{.socket = std::move(sockets_[at]), .address = addresses_[at]};
+    for (size_t i = 0; i < sockets_.size(); ++i) {
+      const bool failed = i != at && sockets_[i] == nullptr;
+      if (failed || i < at) won.led_nowhere.push_back(addresses_[i]);
     }
     return End(std::move(won));
   }
-  Disconnect(attempts_[at].socket);
+  Disconnect(sockets_[at]);
   // None of the others would get a descriptor either.
-  const bool more = attempts_.size() < addresses_.size() && !IsOwnFault(error);
+  const bool more = sockets_.size() < addresses_.size() && !IsOwnFault(error);
   if (more) return BeginNext();
-  if (under_way_ == 0) Fail(error);
+  const auto failed = [](const std::unique_ptr<Socket>& socket) { return socket == nullptr; };
+  if (std::ranges::all_of(sockets_, failed)) Fail(error);
 }
 
 void Connector::Fail(const error_code& error) {

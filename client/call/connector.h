@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <boost/asio/basic_stream_socket.hpp>
@@ -51,14 +50,9 @@ class Connector final : public std::enable_shared_from_this<Connector> {
  private:
   static constexpr Micros kStaggerMax{250'000};
 
-  struct Attempt {
-    Address address;
-    std::unique_ptr<Socket> socket;  // null: it has failed
-  };
-
   void BeginNext();
   bool OpenSocket(Socket& socket, int family);
-  void OnConnected(size_t attempt, const boost::system::error_code& error);
+  void OnConnected(size_t at, const boost::system::error_code& error);
   void Fail(const boost::system::error_code& error);
   void End(Result result);
   void Disconnect(std::unique_ptr<Socket>& socket);
@@ -68,8 +62,8 @@ class Connector final : public std::enable_shared_from_this<Connector> {
   IoThread::Timer next_timer_;
   Done done_;  // empty: it is over
   std::vector<Address> addresses_;
-  std::vector<Attempt> attempts_;  // of the first so many addresses
-  size_t under_way_ = 0;
+  // Of the first so many addresses, one each; null: the connection has failed.
+  std::vector<std::unique_ptr<Socket>> sockets_;
   Micros stagger_{0};
 };
 

@@ -76,7 +76,7 @@ void JobQueue::EndIfDone(Job& job) {
 }
 
 void JobQueue::Cancel(Job& job) {
-  const size_t at = std::exchange(job.timer_, Job::kNone);
+  const size_t at = job.timer_;
   Job* const last = timers_.back();
   timers_.pop_back();
   if (last == &job) return;

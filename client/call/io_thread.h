@@ -4,7 +4,6 @@
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -35,13 +34,12 @@ class Job {
 
  private:
   friend class JobQueue;
-  static constexpr size_t kNone = SIZE_MAX;
 
   Task<> task_;
   std::coroutine_handle<> waiting_;  // null: it does not wait
   Micros until_{0};
-  size_t place_ = kNone;  // in the queue's jobs
-  size_t timer_ = kNone;  // in the queue's timers
+  size_t place_ = 0;  // in the queue's jobs
+  size_t timer_ = 0;  // in the queue's timers, while it waits
   bool ready_ = false;
 };
 

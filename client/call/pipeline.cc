@@ -54,7 +54,11 @@ void Pipeline::OnConnected(Connector::Result result) {
   } else {
     socket_ = std::move(*result.socket);
     host_.fleet.Dialled(*server_, result.address, result.led_nowhere, now());
-    server_->tls ? Agree(result.address) : AskForStatus();
+    if (server_->tls) {
+      Agree(result.address);
+    } else {
+      AskForStatus();
+    }
     if (phase_ != Phase::kClosed) Read();
   }
 }
@@ -331,13 +335,11 @@ void Pipeline::CheckSilence() {
   if (now() >= next) return Close(Silence());
   bool reported = false;
   for (Waiting& one : waiting_) {
-    if (one.timed) continue;
     if (now() < one.began + host_.limit) {
       next = std::min(next, one.began + host_.limit);
       break;
     }
-    one.timed = true;
-    if (!one.request->settled) ReportLate(one, std::exchange(reported, true));
+    if (!one.late && !one.request->settled) ReportLate(one, std::exchange(reported, true));
   }
   ArmTimer(next - now());
 }

@@ -101,9 +101,8 @@ class Pipeline final : public Connection,
     RequestPtr request;
     size_t attempt;
     Micros began;
-    bool pooled;         // the connection was open before
-    bool timed = false;  // it has waited for an attempt's time
-    bool late = false;   // its time-out was reported; no other outcome is
+    bool pooled;        // the connection was open before
+    bool late = false;  // its time-out was reported; no other outcome is
   };
   struct Sealing {
     std::unique_ptr<TlsTalk> talk;

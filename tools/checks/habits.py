@@ -17,7 +17,6 @@ import cpp
 NOT_YET = {
     "choice": ("common/id/text_form.h",),
     "comma": ("common/base/units.h",),
-    "branch": ("client/call/pipeline.cc",),
 }
 
 # Shared functions: name, regex of a second implementation, what to use, permitted files. Comments are
