@@ -20,22 +20,23 @@ bool IsLost(const Outcome& outcome) {
 // --- the call -----------------------------------------------------------------------------------
 
 // The awaitable of Next.
-class NextEvent {
+class NextOutcome {
  public:
-  NextEvent(Call* call, Micros until) : call_(call), until_(until) {}
-  bool await_ready() const { return call_->HasOutcome(); }
+  NextOutcome(Call* call, Micros until) : call_(call), until_(until) {}
+  bool await_ready() const { return call_->Unseen().has_value(); }
   void await_suspend(std::coroutine_handle<> task) const {
     call_->host_.jobs.Suspend(*call_, task, until_);
   }
-  CallEvent await_resume() const { return call_->TakeEvent(); }
+  std::optional<size_t> await_resume() const { return call_->Unseen(); }
 
  private:
   Call* const call_;
   const Micros until_;
 };
 
-// Waits for the call's next event, at most until `until`.
-static NextEvent Next(Call* call, Micros until) { return {call, until}; }
+// Waits for the outcome of one of the call's attempts and returns its number. Returns none if
+// `until` is reached, servers have changed, or the client ends.
+static NextOutcome Next(Call* call, Micros until) { return {call, until}; }
 
 Task<> RunCall(Call* call) {
   using Kind = Call::Step::Kind;
@@ -56,16 +57,11 @@ Task<> RunCall(Call* call) {
       }
     }
     const Micros until = call->NextTime();
-    const CallEvent event = co_await Next(call, until);
-    switch (event.kind) {
-      case CallEvent::Kind::kOutcome:
-        if (call->Heed(event.attempt)) co_return call->EndWithAnswer();
-        break;
-      case CallEvent::Kind::kHedge:
-        call->Hedge();
-        break;
-      case CallEvent::Kind::kTime:
-        break;
+    const std::optional<size_t> attempt = co_await Next(call, until);
+    if (!attempt) {
+      call->HedgeIfDue();
+    } else if (call->Heed(*attempt)) {
+      co_return call->EndWithAnswer();
     }
   }
 }
@@ -102,20 +98,13 @@ void Call::OnNews() {
   host_.jobs.MarkReady(*this);
 }
 
-bool Call::HasOutcome() const {
-  return std::ranges::any_of(attempts_, [](const Attempt& one) { return one.outcome.has_value(); });
-}
-
-CallEvent Call::TakeEvent() {
-  size_t taken = attempts_.size();
+std::optional<size_t> Call::Unseen() const {
+  std::optional<size_t> unseen;
   for (size_t at = 0; at < attempts_.size(); ++at) {
     const std::optional<Outcome>& outcome = attempts_[at].outcome;
-    if (outcome && (outcome->answered() || taken == attempts_.size())) taken = at;
+    if (outcome && (outcome->answered() || !unseen)) unseen = at;
   }
-  if (taken < attempts_.size()) return {CallEvent::Kind::kOutcome, taken};
-  if (now() < hedge_at_) return {CallEvent::Kind::kTime};
-  hedge_at_ = Micros::max();
-  return {CallEvent::Kind::kHedge};
+  return unseen;
 }
 
 Micros Call::NextTime() const {
@@ -240,8 +229,9 @@ bool Call::Send(ServerPtr server, bool fresh) {
   return false;
 }
 
-// Asks a second server beside the first.
-void Call::Hedge() {
+void Call::HedgeIfDue() {
+  if (now() < hedge_at_) return;
+  hedge_at_ = Micros::max();
   if (FreeEntry() == attempts_.size() || sent_ + 1 >= host_.limits.attempts_max) return;
   ServerPtr server = PickAnother();
   if (server == nullptr) return;

@@ -45,17 +45,6 @@ struct CallHost {
   std::atomic<bool> stopping = false;  // calls end
 };
 
-// What a call has waited for.
-struct CallEvent {
-  enum class Kind : uint8_t {
-    kOutcome,  // of its attempt number `attempt`
-    kHedge,    // the time to ask a second server
-    kTime,     // a backoff is over, or news of servers, the deadline or the end of the client
-  };
-  Kind kind = Kind::kTime;
-  size_t attempt = 0;
-};
-
 // One call: the record that its caller and its IO thread share, and the state of its failover.
 // RunCall, in call.cc, is the call itself.
 //
@@ -113,7 +102,7 @@ class Call final : public Request,
 
  private:
   friend Task<> RunCall(Call* call);
-  friend class NextEvent;
+  friend class NextOutcome;
   static constexpr Micros kOverloadPause{10'000};  // when the servers give no advice
 
   struct Attempt {
@@ -160,9 +149,10 @@ class Call final : public Request,
   // request that is sent instead uses no more of the retry budget.
   bool Send(ServerPtr server, bool fresh);
   void Pause(const Step& step);
-  void Hedge();
-  bool HasOutcome() const;
-  CallEvent TakeEvent();
+  // Asks a second server beside the first, when it is time for that.
+  void HedgeIfDue();
+  // Returns an attempt whose outcome the call has not seen yet, preferably one with an answer.
+  std::optional<size_t> Unseen() const;
   // Learns from the outcome of an attempt. True if it is the call's answer.
   bool Heed(size_t at);
   void HeedFailure(const Attempt& attempt, const Outcome& outcome);
