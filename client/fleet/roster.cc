@@ -24,65 +24,26 @@ std::vector<int64_t> WeightsOf(std::span<const Roster::Entry> entries) {
   return weights;
 }
 
-class Entries : public Balancer::Servers {
+// The entries of a roster. Those for which `may` is true may be picked.
+template <typename May>
+class Choice final : public Balancer::Servers {
  public:
-  Entries(const std::vector<Roster::Entry>& entries, Micros now) : entries_(entries), now_(now) {}
+  Choice(const std::vector<Roster::Entry>& entries, Micros now, May may)
+      : entries_(entries), now_(now), may_(std::move(may)) {}
 
-  double LatencyUs(size_t at) const final { return entries_[at].server->latency.At(now_); }
-  int InFlight(size_t at) const final {
+  bool MayPick(size_t at) const override { return may_(at); }
+  double LatencyUs(size_t at) const override { return entries_[at].server->latency.At(now_); }
+  int InFlight(size_t at) const override {
     return entries_[at].server->in_flight.load(std::memory_order_relaxed);
   }
 
- protected:
-  ~Entries() = default;
-
+ private:
   const std::vector<Roster::Entry>& entries_;
   const Micros now_;
+  const May may_;
 };
 
 }  // namespace
-
-// The best servers that were not tried yet and have reported no limit for the tag.
-class Roster::Fit final : public Entries {
- public:
-  Fit(const Roster& roster, std::string_view tag, std::span<const ServerPtr> tried, Micros now)
-      : Entries(roster.entries_, now),
-        own_numbers_(*roster.own_numbers_),
-        tag_(tag),
-        tried_(tried) {}
-
-  bool MayPick(size_t at) const override {
-    const Server& server = *entries_[at].server;
-    return server.limits.For(tag_, own_numbers_, now_) == ServerFitness::kFit &&
-           !Contains(tried_, server);
-  }
-
- private:
-  const TagSet& own_numbers_;
-  const std::string_view tag_;
-  const std::span<const ServerPtr> tried_;
-};
-
-// If there is none: the best of the others, after examining all of them.
-class Roster::Fittest final : public Entries {
- public:
-  Fittest(const Roster& roster, std::string_view tag, std::span<const ServerPtr> tried, Micros now)
-      : Entries(roster.entries_, now) {
-    for (const Entry& entry : entries_) {
-      const Server& server = *entry.server;
-      ranks_.push_back(Contains(tried, server)
-                           ? kNobody
-                           : entry.rank(server.limits.For(tag, *roster.own_numbers_, now)));
-      best_ = std::min(best_, ranks_.back());
-    }
-  }
-
-  bool MayPick(size_t at) const override { return best_ != kNobody && ranks_[at] == best_; }
-
- private:
-  std::vector<int> ranks_;
-  int best_ = kNobody;
-};
 
 Roster::Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_numbers,
                Balancing balancing, std::atomic<uint64_t>& turn, Micros good_until)
@@ -97,9 +58,24 @@ Roster::Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_num
 
 ServerPtr Roster::Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now,
                        Entropy& entropy) const {
-  size_t at = of_best_->Pick(Fit(*this, tag, tried, now), entropy);
-  if (at == Balancer::kNone) at = of_all_->Pick(Fittest(*this, tag, tried, now), entropy);
-  return at == Balancer::kNone ? nullptr : entries_[at].server;
+  const auto limit = [&](const Entry& entry) {
+    return entry.server->limits.For(tag, *own_numbers_, now);
+  };
+  // The best servers that were not tried yet and have reported no limit for the tag.
+  const auto fit = [&](size_t at) {
+    return limit(entries_[at]) == ServerFitness::kFit && !Contains(tried, *entries_[at].server);
+  };
+  const size_t one_of_best = of_best_->Pick(Choice(entries_, now, fit), entropy);
+  if (one_of_best != Balancer::kNone) return entries_[one_of_best].server;
+  // If there is none: the best of the others, after examining all of them.
+  std::vector<int> ranks;
+  for (const Entry& entry : entries_) {
+    ranks.push_back(Contains(tried, *entry.server) ? kNobody : entry.rank(limit(entry)));
+  }
+  const int best = ranks.empty() ? kNobody : std::ranges::min(ranks);
+  if (best == kNobody) return nullptr;
+  const auto fittest = [&](size_t at) { return ranks[at] == best; };
+  return entries_[of_all_->Pick(Choice(entries_, now, fittest), entropy)].server;
 }
 
 }  // namespace firn::client

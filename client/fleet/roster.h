@@ -48,9 +48,6 @@ class Roster {
                  Entropy& entropy) const;
 
  private:
-  class Fit;
-  class Fittest;
-
   const std::vector<Entry> entries_;
   const size_t best_;  // number of servers with the rank of the first
   const std::shared_ptr<const TagSet> own_numbers_;
