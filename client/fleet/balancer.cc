@@ -13,7 +13,7 @@ std::vector<double> Shares(std::span<const int64_t> weights) {
 
 class P2c final : public Balancer {
  public:
-  explicit P2c(std::span<const int64_t> weights) : weights_(Shares(weights)), lots_(weights_) {}
+  explicit P2c(std::span<const int64_t> weights) : lots_(Shares(weights)) {}
 
   size_t Pick(const Servers& servers, Entropy& entropy) const override {
     const auto may = [&](size_t at) { return servers.MayPick(at); };
@@ -30,14 +30,14 @@ class P2c final : public Balancer {
     constexpr double kClearly = 1.5;
     const double latency_a = servers.LatencyUs(a), latency_b = servers.LatencyUs(b);
     const bool comparable = latency_a > 0 && latency_b > 0;
-    const double mean_weight = (weights_[a] + weights_[b]) / 2;
+    const double mean_weight = (lots_.weight(a) + lots_.weight(b)) / 2;
     const auto cost = [&](size_t at, double latency) {
-      return (comparable ? latency : 1.0) * (1 + servers.InFlight(at) * mean_weight / weights_[at]);
+      return (comparable ? latency : 1.0) *
+             (1 + servers.InFlight(at) * mean_weight / lots_.weight(at));
     };
     return cost(a, latency_a) * kClearly <= cost(b, latency_b);
   }
 
-  const std::vector<double> weights_;
   const Lots lots_;
 };
 

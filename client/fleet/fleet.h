@@ -20,6 +20,7 @@
 #include "client/fleet/retry_budget.h"
 #include "client/fleet/roster.h"
 #include "client/fleet/server.h"
+#include "client/fleet/spell.h"
 #include "client/fleet/tag_limits.h"
 #include "client/wire/outcome.h"
 #include "common/time/clock.h"
@@ -204,9 +205,8 @@ class Fleet {
   }
   // Returns whether rule 5 permits to eject or quarantine this server, too.
   bool MayLeave(const Server& server) const;
-  // Rule 8. Under the mutex, as the next.
-  Micros AtLeast(Micros time) { return time + Drawn(time / 2); }
-  Micros Drawn(Micros most);
+  // Rule 8. Under the mutex.
+  Micros AtLeast(Micros time) { return time + RandomUpTo(time / 2, entropy_); }
   void LearnOwnNumbers(const ServerFacts& facts);
   std::string Lack() const;
   void TellNews();

@@ -67,13 +67,9 @@ void Fleet::Heed(Server& server, std::string_view tag, const Outcome& outcome, M
   }
 }
 
-Micros Fleet::Drawn(Micros most) {
-  return Micros(static_cast<int64_t>(entropy_.Below(static_cast<uint64_t>(most.count()) + 1)));
-}
-
 Micros Fleet::Spread(Micros most) {
   const std::lock_guard lock(mutex_);
-  return Drawn(most);
+  return RandomUpTo(most, entropy_);
 }
 
 void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& outcome, Micros now) {

@@ -20,6 +20,7 @@ class Lots {
   explicit Lots(std::span<const double> weights);
 
   size_t size() const { return columns_.size(); }
+  double weight(size_t at) const { return columns_[at].weight; }
 
   // Draws one of the items for which `may` is true, as if there were no others, or returns kNone.
   // Takes linear time only if `may` is false for most items.

@@ -8,6 +8,11 @@
 
 namespace firn::client {
 
+// Returns a random time up to `most`.
+inline Micros RandomUpTo(Micros most, Entropy& entropy) {
+  return Micros(static_cast<int64_t>(entropy.Below(static_cast<uint64_t>(most.count()) + 1)));
+}
+
 // Exponential backoff: each time is twice as long as the one before, up to a maximum. Jitter
 // spreads it over the upper half, so that clients do not return together. After a success that
 // lasts for the maximum, the next time is a first one again. A value, thread-compatible.
@@ -19,8 +24,7 @@ class Spell {
   Micros Next(Micros now, Entropy& entropy) {
     if (now > until_ + longest_) length_ = Micros(0);
     length_ = length_ == Micros(0) ? first_ : std::min(length_ * 2, longest_);
-    const auto half = static_cast<uint64_t>(length_.count()) / 2;
-    const Micros spread(static_cast<int64_t>(half + entropy.Below(half + 1)));
+    const Micros spread = length_ / 2 + RandomUpTo(length_ / 2, entropy);
     until_ = now + spread;
     return spread;
   }
