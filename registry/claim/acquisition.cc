@@ -130,7 +130,7 @@ Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
     const SlotQuery query = MakeQuery(std::exchange(hinted, std::nullopt));
     Surveyed surveyed = co_await SurveySlots(&async_registry_, &entropy_, query);
     alarms_.insert(alarms_.end(), surveyed.alarms.begin(), surveyed.alarms.end());
-    if (surveyed.candidates.empty()) co_return NoneFree(surveyed, query.now);
+    if (surveyed.candidates.empty()) co_return RefuseNoneFree(surveyed, query.now);
     for (const SurveyedSlot& found : surveyed.candidates) {
       const Result<SlotChange> claiming = Claiming(found);
       if (!claiming.ok()) co_return claiming.status();
@@ -156,7 +156,8 @@ SlotQuery Acquisition::MakeQuery(std::optional<Slot> hinted) const {
           .for_lease = options_.lease.has_value()};
 }
 
-Status Acquisition::NoneFree(const Surveyed& surveyed, WallMs now) {
+Status Acquisition::RefuseNoneFree(const Surveyed& surveyed, WallMs now) {
+  none_free_ = surveyed.none_free;
   const Milliseconds wait =
       surveyed.earliest.has_value() ? *surveyed.earliest - now + Milliseconds(1) : kRetryMax;
   return Refuse("no machine id is free: " + surveyed.reason,

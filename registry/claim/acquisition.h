@@ -93,6 +93,8 @@ class Acquisition {
   Milliseconds retry_after() const { return retry_after_; }
   // Whether a lease was refused because the cluster has no machine ids for leases.
   bool lacks_share() const { return lacks_share_; }
+  // Whether the rack has no free machine id.
+  bool none_free() const { return none_free_; }
   // Whether the input has a grant that the registry has not contradicted.
   bool keeps_grant() const { return input_.grant.has_value(); }
 
@@ -121,7 +123,7 @@ class Acquisition {
   Result<SlotChange> Claiming(const SurveyedSlot& found);
   SlotChange ChangeOf(const SurveyedSlot& found, WallMs base, WallMs bound);
   Won WonBy(const SlotChange& change, const SlotWritten& written, Now asked);
-  Status NoneFree(const Surveyed& surveyed, WallMs now);
+  Status RefuseNoneFree(const Surveyed& surveyed, WallMs now);
 
   WallMs ClusterTime() const;
   std::string HowToCreate(const std::string& missing) const;
@@ -146,6 +148,7 @@ class Acquisition {
   std::optional<RackSplit> split_;
   int64_t lease_share_ = 0;  // of the root node, in percent
   bool lacks_share_ = false;
+  bool none_free_ = false;
   Task<Result<Won>> acquire_;
 };
 

@@ -62,6 +62,7 @@ void LeaseClaim::FinishAcquisition() {
     state_ = State::kRefused;
     reason_ = won.status().message();
     lacks_share_ = ended->lacks_share();
+    none_free_ = ended->none_free();
     retry_after_ = ended->retry_after();
     return;
   }

@@ -63,6 +63,8 @@ class LeaseClaim {
   const std::string& reason() const { return reason_; }
   // Of a refused claim: whether the cluster has no machine ids for leases.
   bool lacks_share() const { return lacks_share_; }
+  // Of a refused claim: whether the rack has no free machine id.
+  bool none_free() const { return none_free_; }
   // Of a refused claim: when to try again.
   Milliseconds retry_after() const { return retry_after_; }
   // Whether the bound is final.
@@ -82,6 +84,7 @@ class LeaseClaim {
   int64_t session_;
   std::string reason_;
   bool lacks_share_ = false;
+  bool none_free_ = false;
   Milliseconds retry_after_{0};
   std::unique_ptr<Acquisition> acquisition_;
   std::optional<Tenure> tenure_;

@@ -145,6 +145,7 @@ Task<> Survey::ReadRackSlots() {
   if (!query_.for_lease) co_await ReadPart(parts.others);
   if (!found()) co_await ReadPart(parts.for_leases);
   found_.reason = WhyNone();
+  found_.none_free = !found() && !unanswered_;
 }
 
 Survey::Parts Survey::Split(const std::vector<std::string>& names) {

@@ -58,6 +58,7 @@ std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotQuery& que
 struct Surveyed {
   std::vector<SurveyedSlot> candidates{};  // slots to try, best first
   std::string reason{};                    // why there are none
+  bool none_free = false;                  // all slots were read, and the rack has no free one
   std::optional<WallMs> earliest{};        // earliest of the bounds ahead
   std::vector<std::string> alarms{};       // slots that need an operator, one sentence each
 };

@@ -85,6 +85,7 @@ LeaseTerms LeaseTable::TermsOf(const Lease& lease, firn::Tick until) const {
 
 void LeaseTable::Grant(Lease& lease) {
   lease.granted = true;
+  full_racks_.erase(lease.tenure().terms().slot.rack);
   lease.first_until = EndFor(lease, std::min(AheadOf(lease.ask.ahead), kFirstAhead));
   lease.promised = lease.first_until;
   for (Waiting& one : lease.waiting) one.until = lease.first_until;
@@ -142,6 +143,12 @@ bool LeaseTable::TickLease(Lease& lease) {
         no_share_ = lease.claim->reason();
         no_share_until_ = now_.clocks.boot + kShareEvery;
       }
+      if (lease.claim->none_free()) {
+        const Milliseconds wait = std::min(lease.claim->retry_after(), kRackEvery);
+        full_racks_[RackOf(lease.ask)] = {lease.claim->reason(), now_.clocks.boot + wait};
+      } else {
+        full_racks_.erase(RackOf(lease.ask));
+      }
       for (const Waiting& one : answers) {
         Refuse(none ? LeaseVerdict::kRefused : LeaseVerdict::kLater, lease.claim->reason(),
                one.done);
@@ -193,6 +200,9 @@ bool LeaseTable::TickEnded(Ended& ended) {
   claim.Tick(now_);
   const bool over =
       claim.state() != LeaseClaim::State::kHeld && claim.state() != LeaseClaim::State::kReleasing;
+  if (claim.state() == LeaseClaim::State::kEnded) {
+    full_racks_.erase(claim.tenure()->terms().slot.rack);  // it has one from the bound on
+  }
   if (over || (claim.ending() && !ended.asked)) return false;
   const bool may = bounds_.IsAtMost(claim.tenure()->terms().slot, ended.bound) &&
                    now_.id_time + kReleaseAhead >= ended.bound;

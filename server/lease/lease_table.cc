@@ -99,6 +99,10 @@ LeaseReply LeaseTable::WhyNot(const LeaseAsk& ask) {
   if (now_.clocks.boot < no_share_until_) {
     return {.verdict = LeaseVerdict::kRefused, .message = no_share_};
   }
+  const auto full = full_racks_.find(RackOf(ask));
+  if (full != full_racks_.end() && now_.clocks.boot < full->second.until) {
+    return Later(full->second.why);
+  }
   if (leases_.size() + ended_.size() >= options_.leases_max) {
     return Later(Cat("this server has ", leases_.size() + ended_.size(),
                      " leases, as many as --leases_max permits; use another one"));
@@ -131,7 +135,9 @@ void LeaseTable::Begin(const LeaseAsk& ask, Done done) {
   ClaimOptions claim = options_.claim;
   claim.kept = {};
   claim.worker.reset();
-  claim.rack = ask.rack.value_or(claim.rack);
+  claim.rack = RackOf(ask);
+  const auto full = full_racks_.find(claim.rack);
+  if (full != full_racks_.end()) full->second.until = now_.clocks.boot + kRackEvery;
   claim.lease = {.name = ask.name, .server = options_.address};
   // Another owner than the server: neither takes the other's slot for its own past.
   claim.identity.owner += "/" + ask.name;

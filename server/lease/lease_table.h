@@ -44,7 +44,8 @@ struct LeaseTableOptions {
 //  8. A lease whose claim is not renewed any more says so.
 // 10. At most leases_max leases, including those that were given back until their slots are
 //     released, and as many of each client as it may have; kClaimsMax claims under way. kBurst
-//     claims begin at once, then one each kClaimEvery.
+//     claims begin at once, then one each kClaimEvery. Requests for a rack that was just found to
+//     be full begin none.
 //
 // A state machine, owned by the control thread: Handle, then Tick in a loop.
 class LeaseTable {
@@ -56,6 +57,9 @@ class LeaseTable {
   // After a claim was refused because the cluster has no machine ids for leases, others begin none
   // for this time.
   static constexpr Milliseconds kShareEvery{5'000};
+  // After a claim found no free machine id in a rack, one claim for this rack begins each
+  // kRackEvery, or earlier if the registry showed when one becomes free.
+  static constexpr Milliseconds kRackEvery{5'000};
   static constexpr Milliseconds kFirstAhead{15'000};
   static constexpr Milliseconds kReleaseAhead{1'000};
   static constexpr Milliseconds kTickMax{5'000};
@@ -153,6 +157,7 @@ class LeaseTable {
   void Refuse(LeaseVerdict verdict, std::string message, const Done& done);
   LeaseReply Later(std::string message);
   LeaseReply CannotKeep();
+  uint32_t RackOf(const LeaseAsk& ask) const { return ask.rack.value_or(options_.claim.rack); }
   size_t claims_under_way() const;
   size_t LeasesOf(const LeaseClient& client) const;
 
@@ -169,7 +174,13 @@ class LeaseTable {
   bool stopped_ = false;
   std::string no_share_;   // why the cluster has no machine ids for leases
   BootMs no_share_until_;  // until when that is the answer
-  BootMs claims_due_;      // when all claims so far would have begun at the pace of kClaimEvery
+  // A rack without a free machine id, as the last claim found it.
+  struct FullRack {
+    std::string why;
+    BootMs until;  // until when that is the answer
+  };
+  std::map<uint32_t, FullRack> full_racks_;
+  BootMs claims_due_;  // when all claims so far would have begun at the pace of kClaimEvery
   // Counts from the time of the first Tick, in milliseconds. Fewer leases are granted than
   // milliseconds pass, so a later process of this server begins above.
   uint64_t last_number_ = 0;

@@ -211,6 +211,56 @@ TEST_F(LeaseTest, GrantsABurstAndThenTwoASecond) {
   Grant(*server, 1'000);
 }
 
+TEST_F(LeaseTest, RequestsForAFullRackLeaveThePaceToOthers) {
+  LeaseTableOptions options = LeasesOf("s");
+  options.split = *RackSplit::Make(options.claim.layout, 1);
+  tree_.Wipe();
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(MakeCluster(registry, {.rack_bits = 1, .workers = 8}, entropy_).ok());
+  });
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  for (uint64_t token = 1; token <= 4; ++token) Grant(*server, token);
+  uint64_t token = 5;
+  for (; token < 5 + 2 * LeaseTable::kBurst; ++token) {
+    const auto refused = server->Ask(token);
+    Run(Milliseconds(100), *server);
+    EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
+    EXPECT_NE(refused->reply->message.find("4 have a bound ahead"), std::string::npos)
+        << refused->reply->message;
+  }
+  const auto other = server->Call(
+      LeaseAsk{TokenOf(++token), "program", Milliseconds(60'000), 1, clock_.Wall(), {}});
+  Run(kAMoment, *server);
+  EXPECT_EQ(other->verdict(), LeaseVerdict::kGranted) << other->reply->message;
+}
+
+TEST_F(LeaseTest, ClaimsInAFullRackAgainAfterItsOwnRelease) {
+  auto server = StartServer();
+  const LeaseTerms first = Grant(*server, 1);
+  for (uint64_t token = 2; token <= 4; ++token) Grant(*server, token);
+  const auto refused = server->Ask(5);
+  Run(kAMoment, *server);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
+  server->End(first.lease, 0, first.from);
+  Run(kAMoment + Milliseconds(1'000), *server);
+  EXPECT_EQ(Grant(*server, 5).worker, first.worker);
+}
+
+TEST_F(LeaseTest, ClaimsInAFullRackAgainAfterFiveSeconds) {
+  SlotRecord others{.nonce = Nonce(1, 1), .bound = clock_.Wall() + kAnHour, .owner = "other"};
+  Write1(SlotPath({0, 7}), FormatSlotRecord(others));
+  auto server = StartServer();
+  for (uint64_t token = 1; token <= 3; ++token) Grant(*server, token);
+  const auto refused = server->Ask(4);
+  Run(kAMoment, *server);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
+  others.bound = clock_.Wall();
+  Write1(SlotPath({0, 7}), FormatSlotRecord(others));
+  Run(LeaseTable::kRackEvery, *server);
+  EXPECT_EQ(Grant(*server, 4).worker, 7u);
+}
+
 TEST_F(LeaseTest, GrantsAtMostLeasesMax) {
   LeaseTableOptions options = LeasesOf("s");
   options.leases_max = 2;
