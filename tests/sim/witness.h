@@ -14,6 +14,7 @@
 #include "tests/sim/oracle.h"
 #include "tests/sim/sim_clock.h"
 #include "tests/sim/sim_disk.h"
+#include "tests/support/registry/forwarding_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
@@ -113,11 +114,12 @@ bool SetsASlot(const std::vector<Write>& writes);
 // Sees what one process sends to the registry, and reports it to the book. While `gap` is set it
 // refuses, until the cluster is frozen, what nothing is promised about: claims, and renewals by a
 // holder whose successor the registry has forgotten.
-class Witness final : public Coordinator {
+class Witness final : public ForwardingCoordinator {
  public:
   Witness(std::unique_ptr<MemoryCoordinator> inner, const MemoryTree& tree, ClaimBook& book,
           SimDisk& disk, int host, const WallMs& highest_bound, const bool& gap)
-      : inner_(std::move(inner)),
+      : ForwardingCoordinator(*inner),
+        inner_(std::move(inner)),
         tree_(tree),
         book_(book),
         disk_(disk),
@@ -127,26 +129,11 @@ class Witness final : public Coordinator {
 
   MemoryCoordinator& inner() { return *inner_; }
 
-  void Read(const std::string& path, ReadDone done, Changed changed = {}) override {
-    inner_->Read(path, std::move(done), std::move(changed));
-  }
-  void List(const std::string& path, ListDone done, Changed changed = {}) override {
-    inner_->List(path, std::move(done), std::move(changed));
-  }
-  void Sync(const std::string& path, SyncDone done) override {
-    inner_->Sync(path, std::move(done));
-  }
   void Multi(std::vector<Write> writes, WriteDone done) override;
-  void PrepareRoot(SyncDone done) override { inner_->PrepareRoot(std::move(done)); }
-  void OnSession(std::function<void(SessionEvent)> handler) override {
-    inner_->OnSession(std::move(handler));
-  }
-  int64_t session() const override { return inner_->session(); }
   int Dispatch(Milliseconds wait) override {
     if (const Grant* const permit = disk_.PermitsAStart()) last_claim_ = permit->nonce;
     return inner_->Dispatch(wait);
   }
-  void Wake() override { inner_->Wake(); }
 
  private:
   bool Unpromised(const Node& before, const Write& set) const;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +7,7 @@
 
 #include "registry/cluster/records.h"
 #include "tests/sim/leases/lease_shared.h"
+#include "tests/support/registry/forwarding_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
@@ -19,36 +19,21 @@ namespace firn {
 // promised about: claims, and renewals by a holder whose successor the registry has forgotten. The
 // server that starts first on a registry that was put back may claim unused slots, and those of its
 // own leases: it must notice the loss.
-class LeaseWitness final : public Coordinator {
+class LeaseWitness final : public ForwardingCoordinator {
  public:
   // References must outlive it. `promised`: the bounds of leases that the server's disk should
   // have.
   LeaseWitness(LeaseShared& shared, std::string address, const std::string& promised,
                std::unique_ptr<MemoryCoordinator> inner)
-      : shared_(shared),
+      : ForwardingCoordinator(*inner),
+        shared_(shared),
         address_(std::move(address)),
         promised_(promised),
         inner_(std::move(inner)) {}
 
   MemoryCoordinator& inner() { return *inner_; }
 
-  void Read(const std::string& path, ReadDone done, Changed changed = {}) override {
-    inner_->Read(path, std::move(done), std::move(changed));
-  }
-  void List(const std::string& path, ListDone done, Changed changed = {}) override {
-    inner_->List(path, std::move(done), std::move(changed));
-  }
-  void Sync(const std::string& path, SyncDone done) override {
-    inner_->Sync(path, std::move(done));
-  }
   void Multi(std::vector<Write> writes, WriteDone done) override;
-  void PrepareRoot(SyncDone done) override { inner_->PrepareRoot(std::move(done)); }
-  void OnSession(std::function<void(SessionEvent)> handler) override {
-    inner_->OnSession(std::move(handler));
-  }
-  int64_t session() const override { return inner_->session(); }
-  int Dispatch(Milliseconds wait) override { return inner_->Dispatch(wait); }
-  void Wake() override { inner_->Wake(); }
 
  private:
   void NoteApplied(const std::string& path, const SlotRecord& record);
