@@ -88,10 +88,13 @@ bool IsLifted(const TagDefinition& tag, const LedgerFacts& facts) {
   return tag.NextBegin() >= LiftTo(tag, saved->tag.NextBegin(), facts.wanted_gap);
 }
 
-// Returns whether every tag of the backup exists, or was deleted, and has been lifted.
+// Returns whether every tag of the backup exists and has been lifted, or was deleted.
 bool CoversBackup(const TagListing& listing, const LedgerFacts& facts) {
   if (!facts.backup) return true;
-  std::set<std::string> lifted(listing.deleted.begin(), listing.deleted.end());
+  std::set<std::string> lifted;
+  for (const std::string& tag : listing.deleted) {
+    if (!ExistedAgain(tag, facts)) lifted.insert(tag);
+  }
   for (const StoredTag& stored : listing.tags) {
     if (IsLifted(stored.tag(), facts)) lifted.insert(stored.tag().name);
   }
@@ -116,6 +119,15 @@ std::optional<int64_t> KnownOf(const std::string& tag, const LedgerFacts& facts)
   const TagNode* const saved = facts.backup ? facts.backup->Find(tag) : nullptr;
   if (saved == nullptr || !saved->tag.HasLedger()) return reported;
   return std::max(reported.value_or(0), saved->tag.NextBegin());
+}
+
+bool ExistedAgain(const std::string& deleted_tag, const LedgerFacts& facts) {
+  const TagNode* const saved = facts.backup ? facts.backup->Find(deleted_tag) : nullptr;
+  if (saved != nullptr && saved->tag.MayHaveIssued()) return true;
+  return std::ranges::any_of(facts.reports, [&deleted_tag](const ProviderReport& report) {
+    const auto seen = report.high.find(deleted_tag);
+    return seen != report.high.end() && seen->second > 0;
+  });
 }
 
 int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts) {
@@ -162,6 +174,7 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   };
   for (const auto& [bound, machine] : facts.bounds) {
     // A plausible bound of a running server equals its record, or the audit would report a loss.
+    // The bound of a server's leases has no machine id, so no record can show that it is not lost.
     const bool absurd = bound - facts.now > kPoisonAhead;
     if (absurd ? !machine || !is_retired(*machine) : !machine && bound > floor) return false;
   }

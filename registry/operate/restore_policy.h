@@ -54,6 +54,10 @@ int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts);
 // Returns the ledger that an existing tag gets: above HighestKnown, by the gap.
 int64_t LiftedTo(const TagDefinition& tag, const LedgerFacts& facts, WallMs now);
 
+// Returns whether the tag, which the registry shows as deleted, existed again afterwards. A tag is
+// deleted only before its first number, so numbers in a report or in the backup are later.
+bool ExistedAgain(const std::string& deleted_tag, const LedgerFacts& facts);
+
 // Adds the backup's settings, machine ids and bounds where the facts contain no others. A cluster
 // that still has more machine ids than the backup keeps them.
 void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts);
@@ -72,7 +76,8 @@ Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const Rest
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts);
 
 // Returns whether every tag of the arguments and of the backup exists, with the same form and a
-// ledger above the number that they name; a tag of the backup may also have been deleted.
+// ledger above the number that they name; a tag of the backup may also have been deleted, unless it
+// ExistedAgain.
 bool TagsCover(const TagListing& listing, const RestoreCall& call);
 
 }  // namespace firn

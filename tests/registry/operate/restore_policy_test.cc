@@ -75,6 +75,10 @@ TEST(RestorePolicyTest, EachNewFactRequiresAnotherRestore) {
        [](RestoredCluster& it) {
          it.facts.bounds.push_back({it.audit.meta->floor + Milliseconds(1)});
        }},
+      {"a bound of leases, whose machine ids are not reported",
+       [](RestoredCluster& it) {
+         AddReport({.lease_bound = it.audit.meta->floor + Milliseconds(1)}, it.facts);
+       }},
       {"an implausible bound without a machine id",
        [&](RestoredCluster& it) { it.facts.bounds.push_back({absurd}); }},
       {"an implausible bound of a machine id that is not retired",
@@ -124,6 +128,21 @@ TEST(RestorePolicyTest, AnArgumentIsCoveredByATagOfItsFormAboveItsNumber) {
   EXPECT_FALSE(TagsCover(listing, {.highs = {.high = {{"order", 5'002}}}}));
 }
 
+TEST(RestorePolicyTest, ADeletedTagCoversTheBackupUnlessNumbersOfItAreKnown) {
+  const TagListing listing{.tags = {}, .faults = {}, .deleted = {"order"}};
+  LedgerFacts facts;
+  facts.backup.emplace();
+  facts.backup->tags = {SavedTag(LedgerTag("order", 0))};
+  EXPECT_TRUE(TagsCover(listing, {.ledgers = facts}));
+  facts.reports = {{.high = {{"order", 0}, {"other", 7}}, .high_others = 5}};
+  EXPECT_TRUE(TagsCover(listing, {.ledgers = facts})) << "no report names it";
+  facts.reports[0].high["order"] = 5'001;
+  EXPECT_FALSE(TagsCover(listing, {.ledgers = facts})) << "a server has seen numbers";
+  facts.reports.clear();
+  facts.backup->tags = {SavedTag(LedgerTag("order", 5'001))};
+  EXPECT_FALSE(TagsCover(listing, {.ledgers = facts})) << "the backup has numbers";
+}
+
 TEST(RestorePolicyTest, ABackupIsCoveredByTagsLiftedAboveItByTheGap) {
   const auto covers = [](TagListing listing) {
     LedgerFacts facts{.wanted_gap = 1'000};
@@ -132,7 +151,6 @@ TEST(RestorePolicyTest, ABackupIsCoveredByTagsLiftedAboveItByTheGap) {
     return TagsCover(listing, {.ledgers = std::move(facts)});
   };
   EXPECT_FALSE(covers({})) << "the tag is missing";
-  EXPECT_TRUE(covers({.tags = {}, .faults = {}, .deleted = {"order"}}));
   EXPECT_FALSE(covers({.tags = {TagInRegistry(LedgerTag("order", 6'000))}, .faults = {}}));
   EXPECT_TRUE(covers({.tags = {TagInRegistry(LedgerTag("order", 6'001))}, .faults = {}}));
 }

@@ -134,9 +134,28 @@ TEST_F(FirnBackupTest, KeepsEditsAndDeletionsThatAreNewerThanTheBackup) {
   const std::string path = Backup();
   FirnJson({"tags", "delete", "draft"});
   FirnJson({"tags", "set", "bill", "text=b{id}"});
-  FirnJson(RestoreFrom(path));
+  const Finished restored = Firn(RestoreFrom(path));
+  EXPECT_EQ(restored.exit_code, 0) << restored.err;
+  EXPECT_NE(restored.out.find("tag draft stays deleted"), std::string::npos) << restored.out;
   EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "b{id}");
   EXPECT_EQ(Firn({"tags", "show", "draft"}).exit_code, 4);
+}
+
+// The registry went back to a deletion before which no number was issued: the numbers are later.
+TEST_F(FirnBackupTest, RecreatesADeletedTagOfWhichNumbersAreKnown) {
+  Make();
+  for (const char* tag : {"seen", "saved"}) {
+    FirnJson({"tags", "create", tag, "step=50", "step_max=400"});
+  }
+  Break("/tags/saved", R"({"strategy":"segment","high":5001,"step":50,"step_max":400})");
+  const std::string path = Backup();
+  Break("/tags/saved", R"({"strategy":"segment","high":0,"step":50,"step_max":400})");
+  for (const char* tag : {"seen", "saved"}) FirnJson({"tags", "delete", tag});
+  std::vector<std::string> restore = RestoreFrom(path);
+  restore.push_back("--tag_high=seen=7000");
+  FirnJson(restore);
+  EXPECT_EQ(HighOf("seen"), "8001");
+  EXPECT_EQ(HighOf("saved"), "6001");
 }
 
 TEST_F(FirnBackupTest, UndoesAnInitThatReplacedAClusterByMistake) {

@@ -70,18 +70,25 @@ Status Remake(TagStore& store, TagDefinition tag, const MetaAsRead& frozen,
   return {};
 }
 
-// The tags of the backup that neither the registry nor an argument contains. One that was deleted
-// since the backup stays deleted.
+// The tags of the backup that neither the registry nor an argument contains. A tag that the
+// registry shows as deleted stays deleted, and the output names it, unless it ExistedAgain.
 std::vector<const TagNode*> OnlyInBackup(const TagListing& listing,
                                          const std::vector<GivenTag>& said,
-                                         const LedgerFacts& facts) {
+                                         const LedgerFacts& facts, Output& output) {
   std::vector<const TagNode*> only;
   if (!facts.backup) return only;
-  std::set<std::string> known(listing.deleted.begin(), listing.deleted.end());
+  std::set<std::string> known;
   for (const StoredTag& stored : listing.tags) known.insert(stored.tag().name);
   for (const GivenTag& one : said) known.insert(one.tag.name);
+  const std::set<std::string> deleted(listing.deleted.begin(), listing.deleted.end());
   for (const TagNode& node : facts.backup->tags) {
-    if (!known.contains(node.tag.name)) only.push_back(&node);
+    const std::string& name = node.tag.name;
+    if (known.contains(name)) continue;
+    if (!deleted.contains(name) || ExistedAgain(name, facts)) {
+      only.push_back(&node);
+    } else {
+      output.text += "tag " + name + " stays deleted: none of its numbers was ever issued\n";
+    }
   }
   return only;
 }
@@ -132,7 +139,7 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
   }
   output.json["from_backup"] = Json::array();
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
-  for (const TagNode* const node : OnlyInBackup(listing, said, facts)) {
+  for (const TagNode* const node : OnlyInBackup(listing, said, facts, output)) {
     const TagDefinition tag = Remade(node->tag, facts, now);
     FIRN_TRY(store.Remake(tag, frozen, node->others));
     TellFromBackup(tag, facts, output);
@@ -161,7 +168,7 @@ Status PlanTags(BlockingCoordinator& registry, const std::vector<GivenTag>& said
     output.text += "tag " + tag.name + " exists" + NextNumberOf(made);
   }
   output.json["from_backup"] = Json::array();
-  for (const TagNode* const node : OnlyInBackup(listing, said, facts)) {
+  for (const TagNode* const node : OnlyInBackup(listing, said, facts, output)) {
     TellFromBackup(Remade(node->tag, facts, now), facts, output);
   }
   return {};
