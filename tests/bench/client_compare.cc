@@ -4,7 +4,8 @@
 //   firn-client-compare --port=7609
 //
 // Blocking: 8 threads that call through firn::Client, which share its connections, and 8 threads
-// that each send and receive on a socket of their own and read only the id of the answer.
+// that each send and receive on a socket of their own and read only the id of the answer;
+// `pipeline`: 8 threads that share a BarePipeline.
 // Asynchronous: 8 calls in flight on 8 connections of one IO thread, and the load generator at 8 x
 // 1; `alike`: the load generator with the client's number of connections, over which the calls are
 // spread.
@@ -35,6 +36,7 @@
 
 #include "client/client.h"
 #include "common/base/cat.h"
+#include "tests/bench/bare_pipeline.h"
 #include "tests/bench/dialect.h"
 #include "tests/bench/load_client.h"
 #include "tests/support/process.h"
@@ -144,6 +146,12 @@ Speed BareBlocking(const Dialect& dialect) {
   });
 }
 
+Speed PipelineBlocking(const Dialect& dialect) {
+  BarePipeline bare(static_cast<uint16_t>(FLAGS_port), dialect);
+  return FromThreads(
+      [&bare]() -> std::function<bool()> { return [&bare] { return bare.Call(); }; });
+}
+
 Speed ClientBlocking(Client& client) {
   return FromThreads([&client]() -> std::function<bool()> {
     return [&client] { return client.GetId("default").ok(); };
@@ -226,9 +234,10 @@ int Compare() {
     std::fprintf(stderr, "%s\n", id.status().ToString().c_str());
     return 1;
   }
-  std::vector<Speed> bare_blocking, blocking, bare_async, bare_alike, async;
+  std::vector<Speed> bare_blocking, bare_pipeline, blocking, bare_async, bare_alike, async;
   for (int i = 0; i < FLAGS_rounds; ++i) {
     bare_blocking.push_back(BareBlocking(**dialect));
+    bare_pipeline.push_back(PipelineBlocking(**dialect));
     blocking.push_back(ClientBlocking(client));
     if (!FLAGS_asynchronous) continue;
     bare_async.push_back(BareAsync(**dialect, FLAGS_in_flight));
@@ -236,6 +245,7 @@ int Compare() {
     async.push_back(Chains(async_client).Run());
   }
   Show("blocking", blocking, bare_blocking);
+  Show("... pipeline", blocking, bare_pipeline);
   if (!FLAGS_asynchronous) return 0;
   Show("asynchronous", async, bare_async);
   Show("... alike", async, bare_alike);
