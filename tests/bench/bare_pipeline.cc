@@ -13,9 +13,8 @@
 #include "common/base/status.h"
 
 namespace firn {
-namespace {
 
-int Connected(uint16_t port) {
+int ConnectedSocket(uint16_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -24,16 +23,14 @@ int Connected(uint16_t port) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    Die("the bare pipeline cannot connect");
+    Die("nothing accepts connections on the port");
   }
   return fd;
 }
 
-}  // namespace
-
 BarePipeline::BarePipeline(uint16_t port, const Dialect& dialect)
     : dialect_(dialect),
-      socket_(Connected(port)),
+      socket_(ConnectedSocket(port)),
       wake_(eventfd(0, EFD_CLOEXEC)),
       thread_([this] { Run(); }) {}
 

@@ -14,6 +14,9 @@
 
 namespace firn {
 
+// Returns a socket that is connected to a loopback port. Ends the process if nothing accepts there.
+int ConnectedSocket(uint16_t port);
+
 // One connection that blocking callers share, and the thread that writes and reads it: the least
 // that a client with pipelined calls does. It has no failover, no deadlines and no checks of ids.
 // A failure of the connection ends the process.

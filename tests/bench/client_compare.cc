@@ -27,10 +27,7 @@
 #include <thread>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <gflags/gflags.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -110,20 +107,12 @@ Speed FromThreads(const std::function<std::function<bool()>()>& make) {
 
 class BareSocket {
  public:
-  BareSocket() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(FLAGS_port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int on = 1;
-    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  }
+  BareSocket() : fd_(ConnectedSocket(static_cast<uint16_t>(FLAGS_port))) {}
   ~BareSocket() { close(fd_); }
 
   bool Call(const Dialect& dialect) {
     const std::string& request = dialect.request();
-    if (!connected_ || send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return false;
+    if (send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return false;
     for (size_t held = 0;;) {
       const ssize_t got = recv(fd_, buffer_ + held, sizeof buffer_ - held, 0);
       if (got <= 0) return false;
@@ -134,8 +123,7 @@ class BareSocket {
   }
 
  private:
-  int fd_;
-  bool connected_ = false;
+  const int fd_;
   char buffer_[4096];
 };
 

@@ -192,8 +192,8 @@ TEST(RestorePolicyTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
   EXPECT_TRUE(CheckFactsSuffice(audit, {}, place).ok()) << "no ledger went back";
 }
 
-// A person who pastes the printed command must not lose what the first one said.
-TEST(RestorePolicyTest, TheCommandToRunInsteadRepeatsWhatWasSaid) {
+// A person who pastes the printed command loses no flag or argument of the first one.
+TEST(RestorePolicyTest, ThePrintedCommandRepeatsAllFlagsAndArguments) {
   Audit audit = RestoredCluster().audit;
   audit.lost_tags = {{"order", 5'001}};
   RestoreArguments ran{.registry = "dir:///x", .from = "/backup"};
