@@ -15,6 +15,11 @@ namespace {
 
 constexpr size_t kBatch = 32;
 
+// Children do not count: servers that start create nodes below the root node.
+bool IsUnchanged(const NodeStat& before, const NodeStat& after) {
+  return before.version == after.version && before.created_zxid == after.created_zxid;
+}
+
 }  // namespace
 
 RootKeeper::RootKeeper(Coordinator& coordinator, Entropy& entropy, std::string stem)
@@ -95,7 +100,7 @@ Task<> RootKeeper::ReadRoot() {
     co_return;
   }
   Result<Node> again = co_await async_registry_.Read(root_path);
-  if (!again.ok() || again->stat != root->stat) {
+  if (!again.ok() || !IsUnchanged(root->stat, again->stat)) {
     *stale_ |= again.code() == Code::kUnavailable;  // of a change there is a notice
     co_return;
   }

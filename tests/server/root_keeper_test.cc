@@ -1,10 +1,12 @@
 #include "server/root_keeper.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "common/base/cat.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/operate/reserve.h"
 #include "registry/seam/blocking_coordinator.h"
@@ -42,8 +44,9 @@ class RootKeeperTest : public testing::Test {
     ASSERT_TRUE(Eventually(kPatience, [&] { return keeper_->loaded(); }));
     for (const BootMs until = clock_.Boot() + d; clock_.Boot() < until;) {
       clock_.Advance(Milliseconds(50));
-      while (server_.Dispatch(Milliseconds(0)) > 0) {
-      }
+      do {
+        if (between_) between_();
+      } while (server_.Dispatch(Milliseconds(0)) > 0);
       keeper_->Tick(clock_.Boot(), uuid_);
     }
   }
@@ -72,6 +75,7 @@ class RootKeeperTest : public testing::Test {
   BlockingCoordinator operator_{operators_, clock_};
   std::string uuid_;
   std::unique_ptr<RootKeeper> keeper_;
+  std::function<void()> between_;  // called before each answer
 };
 
 TEST_F(RootKeeperTest, KeepsSettingsAndReservationsForAStartAfterALoss) {
@@ -91,6 +95,18 @@ TEST_F(RootKeeperTest, KeepsSettingsAndReservationsForAStartAfterALoss) {
   Start();
   Pass(kAMoment);
   EXPECT_EQ(Settings(), before);
+}
+
+// Servers that start create nodes below the root node, and each of them changes its stat.
+TEST_F(RootKeeperTest, ReadsTheClusterWhileServersStart) {
+  int nodes = 0;
+  between_ = [&] {
+    const Write node = Write::Create(Cat("/node-", ++nodes), "", Lifetime::kPersistent);
+    ASSERT_TRUE(operator_.Multi({node}).status.ok());
+  };
+  Pass(kAMoment);
+  ASSERT_EQ(Settings().workers, 4u);
+  EXPECT_TRUE(IsOnDisk(Settings()));
 }
 
 TEST_F(RootKeeperTest, AnOlderOrFrozenRootNodeReplacesNothing) {
