@@ -85,6 +85,7 @@ Status DirTree::Prepare() {
   FIRN_TRY(changes_.Start(own_ + "/change"));
   FIRN_TRY(AwaitLock(Patience()));
   const Lock lock(*this);
+  FIRN_TRY(CheckReplaced());
   FIRN_TRY(CheckPlace());
   // While the folder is open, its inode number cannot be reused for another folder.
   FIRN_ASSIGN(folder_, FileHandle::Open(options_.path, O_RDONLY | O_DIRECTORY));
@@ -123,8 +124,11 @@ Status DirTree::CheckPlace() {
                      " is not a registry: it is not empty and has no .firn/identity");
     }
   }
-  // Also with `adopt`: it confirms that the directory was moved, not that no process uses it.
-  if (const auto pid = DirWitness::StaleUser(options_.path, identity_.inode)) {
+  // Also with `adopt`: it confirms that the directory was moved, not that no process uses it. Where
+  // the identity is missing, the contents were deleted under every user of this directory.
+  const auto same = text.ok() ? std::optional(identity_.inode) : std::nullopt;
+  FIRN_ASSIGN(const std::optional<pid_t> pid, DirWitness::StaleUser(options_.path, same));
+  if (pid.has_value()) {
     return Conflict(Cat("process ", *pid, " still uses the registry that was at ", options_.path,
                         " earlier; stop this process first"));
   }
