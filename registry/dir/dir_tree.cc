@@ -124,11 +124,10 @@ Status DirTree::CheckPlace() {
                      " is not a registry: it is not empty and has no .firn/identity");
     }
   }
-  // Also with `adopt`: it confirms that the directory was moved, not that no process uses it. Where
-  // the identity is missing, the contents were deleted under every user of this directory.
+  // Also with `adopt`. Without an identity, the contents were deleted under all its users.
   const auto same = text.ok() ? std::optional(identity_.inode) : std::nullopt;
-  FIRN_ASSIGN(const std::optional<pid_t> pid, DirWitness::StaleUser(options_.path, same));
-  if (pid.has_value()) {
+  FIRN_ASSIGN(const auto pid, DirWitness::StaleUser(options_.path, same));
+  if (pid) {
     return Conflict(Cat("process ", *pid, " still uses the registry that was at ", options_.path,
                         " earlier; stop this process first"));
   }
