@@ -90,6 +90,22 @@ func (o Options) faults() []string {
 			faults = append(faults, fmt.Sprintf("%s is %d, not 1 to %d", one.name, one.value, one.most))
 		}
 	}
+	if o.Rack != nil && *o.Rack < 0 {
+		faults = append(faults, fmt.Sprintf("Rack is %d, not 0 or more", *o.Rack))
+	}
+	if o.TLS != nil && (o.TLS.Cert == "") != (o.TLS.Key == "") {
+		faults = append(faults, "TLS has either Cert or Key; it needs both or neither")
+	}
+	seen := map[string]bool{}
+	for _, one := range o.LocalRanges {
+		if len(one.Tag) > tagMax {
+			faults = append(faults, fmt.Sprintf("LocalRanges has a tag of %d bytes, not at most %d", len(one.Tag), tagMax))
+		}
+		if seen[one.Tag] {
+			faults = append(faults, fmt.Sprintf("LocalRanges has '%s' twice", printable(one.Tag)))
+		}
+		seen[one.Tag] = true
+	}
 	return faults
 }
 

@@ -64,6 +64,9 @@ class Handler:
     def servers(self, known_version):
         return self.server.server_list(known_version)
 
+    def lease(self, ask):
+        raise ttypes.LeaseRefusal(ttypes.LeaseFault.NO_LEASES, "it grants none")
+
     def ping(self):
         pass
 

@@ -12,12 +12,13 @@ from .ask import Ask
 from .connection import Io
 from .engine import Engine
 from .errors import Closed, Reason, Refused
-from .options import Event, LocalTag, Options, Tls
+from .options import Event, LocalTag, Options, Tls, described
 from .server import SeenServer
 from .view import Counters
 
 _TAG_MAX = 128  # bytes
 _COUNT_MAX = 100_000
+_DEADLINE_MAX_MS = 3_600_000
 
 
 class BaseClient:
@@ -88,19 +89,19 @@ class BaseClient:
 
     async def _next_id(self, engine: Engine, tag: str, deadline_ms: Optional[int]) -> int:
         """Returns an id that is not in memory yet."""
-        limit_ms = self._options.deadline_ms if deadline_ms is None else deadline_ms
+        limit_ms = self._options.deadline_ms if deadline_ms is None else _checked(deadline_ms)
         supply = engine.supplies.get(tag)
         if supply is not None:
             began = time.monotonic()
             number = await supply.take(began + limit_ms / 4000)
             if number is not None:
                 return number
-            limit_ms -= int((time.monotonic() - began) * 1000)
+            limit_ms = max(0, limit_ms - int((time.monotonic() - began) * 1000))
         return int(await self._call(engine, Ask("getId", tag), limit_ms))
 
     async def _next_ids(self, tag: str, count: int, deadline_ms: Optional[int]) -> list[int]:
-        if not 1 <= count <= _COUNT_MAX:
-            raise Refused(f"count is {count}; it must be 1 to {_COUNT_MAX}", (), Reason.BAD_REQUEST)
+        if not isinstance(count, int) or not 1 <= count <= _COUNT_MAX:
+            raise Refused(f"count is {described(count)}; it must be 1 to {_COUNT_MAX}", (), Reason.BAD_REQUEST)
         engine = self._usable()
         supply = engine.supplies.get(tag)
         ids = supply.take_many(count) if supply else None
@@ -108,9 +109,11 @@ class BaseClient:
 
     @staticmethod
     async def _call(engine: Engine, ask: Ask, deadline_ms: Optional[int]) -> Any:
+        if not isinstance(ask.tag, str):
+            raise Refused(f"a tag is {described(ask.tag)}, not a str", (), Reason.BAD_REQUEST)
         if len(ask.tag.encode()) > _TAG_MAX:
             raise Refused(f"a tag has at most {_TAG_MAX} bytes", (), Reason.BAD_REQUEST)
-        return await engine.call(ask, deadline_ms)
+        return await engine.call(ask, None if deadline_ms is None else _checked(deadline_ms))
 
     def _forked(self) -> None:
         """Runs in the child: does not use the parent's connections and ids."""
@@ -123,6 +126,13 @@ class BaseClient:
 
     def _leave_behind(self, parents: Engine) -> None:
         parents.abandon()
+
+
+def _checked(deadline_ms: int) -> int:
+    if not isinstance(deadline_ms, (int, float)) or not 0 <= deadline_ms <= _DEADLINE_MAX_MS:
+        raise Refused(f"deadline_ms is {described(deadline_ms)}; it must be 0 to {_DEADLINE_MAX_MS}", (),
+                      Reason.BAD_REQUEST)
+    return deadline_ms
 
 
 _clients: weakref.WeakSet[BaseClient] = weakref.WeakSet()

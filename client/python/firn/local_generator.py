@@ -18,6 +18,7 @@ from .errors import AttemptFailed, Closed, End, LeaseRefused, NoLease, printable
 from .leased_ids import LeasedIds, SystemClock, start_ms, utc
 from .lessee import Lessee, Order
 from .protocol import LeaseTerms
+from .options import described
 from .server import Server
 from .threads import ThreadIo, run
 
@@ -50,6 +51,10 @@ class LocalGenerator:
         all servers that the generator survives. `on_lost` is called with a sentence when a lease was revoked, or has ended
         without a successor. It runs on the generator's thread, and must return soon."""
         fault = lease_terms.fault_of_name(name)
+        if rack is not None and not (isinstance(rack, int) and 0 <= rack <= 65_535):
+            fault = f"rack is {described(rack)}; it must be 0 to 65535"
+        if on_lost is not None and not callable(on_lost):
+            fault = f"on_lost is {described(on_lost)}, not a function"
         if not _AHEAD_MS[0] <= ahead_ms <= _AHEAD_MS[1]:
             fault = f"ahead_ms is {ahead_ms}; it must be {_AHEAD_MS[0]} to {_AHEAD_MS[1]}"
         if fault:

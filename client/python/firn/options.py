@@ -34,6 +34,10 @@ class Tls:
     key: Optional[str] = None
     name: Optional[str] = None  # name that servers' certificates must contain; None: the listed host
 
+    def usable(self) -> bool:
+        files = all(file is None or isinstance(file, (str, os.PathLike)) for file in (self.ca, self.cert, self.key))
+        return files and (self.name is None or isinstance(self.name, str))
+
 
 @dataclass(frozen=True)
 class LocalTag:
@@ -53,6 +57,10 @@ class LocalTag:
     def segment(cls, tag: str) -> LocalTag:
         """For segment tags: ids in memory are kept until they are used."""
         return cls(tag)
+
+    def usable(self) -> bool:
+        numbers = (self.max_age_ms or 0, self.lasts_ms, self.fetch_max)
+        return isinstance(self.tag, str) and all(isinstance(one, (int, float)) and one >= 0 for one in numbers)
 
 
 @dataclass(frozen=True)
@@ -74,17 +82,22 @@ class Options:
     on_event: Optional[Callable[[Event], None]] = None
 
     def __post_init__(self) -> None:
-        faults = [f"{name} is {value}, not {low} to {high}" for name, value, low, high in (
+        faults = [f"{name} is {described(value)}, not {low} to {high}" for name, value, low, high in (
             ("deadline_ms", self.deadline_ms, 1, 3_600_000),
             ("attempt_limit_ms", self.attempt_limit_ms, 1, 3_600_000),
             ("attempts_max", self.attempts_max, 1, 100),
             ("connections_max", self.connections_max, 1, 10_000),
-            ("servers_max", self.servers_max, 0, 1_000)) if not low <= value <= high]
+            ("servers_max", self.servers_max, 0, 1_000),
+            ("rack", 0 if self.rack is None else self.rack, 0, 2**31 - 1)) if not isinstance(value, int) or not low <= value <= high]
         tags: object = self.local_ranges
-        if not isinstance(tags, Collection) or not all(isinstance(one, LocalTag) for one in tags):
+        if not isinstance(tags, Collection) or not all(isinstance(one, LocalTag) and one.usable() for one in tags):
             faults.append("local_ranges is not a list of LocalTag, such as [LocalTag.segment(\"order\")]")
-        if self.tls is not None and not isinstance(self.tls, Tls):
-            faults.append("tls is not a Tls, such as Tls(ca=\"ca.pem\")")
+        if self.tls is not None and not (isinstance(self.tls, Tls) and self.tls.usable()):
+            faults.append("tls is not a Tls of file names, such as Tls(ca=\"ca.pem\")")
+        if not isinstance(self.cluster_uuid, str):
+            faults.append(f"cluster_uuid is {described(self.cluster_uuid)}, not a str")
+        if self.on_event is not None and not callable(self.on_event):
+            faults.append(f"on_event is {described(self.on_event)}, not a function")
         if self.on_failure not in ("failover", "failfast"):
             faults.append("on_failure is neither failover nor failfast")
         try:
@@ -108,6 +121,8 @@ class Options:
 
     def addresses(self) -> list[str]:
         """The unique addresses in `servers`."""
+        if not isinstance(self.servers, str):
+            raise ValueError(f"servers is {described(self.servers)}, neither firn://... nor list://...")
         scheme, mark, rest = self.servers.partition("://")
         if not mark or scheme not in ("firn", "list"):
             raise ValueError(f"servers is '{self.servers}', neither firn://... nor list://...")
@@ -115,6 +130,12 @@ class Options:
         for name in names:
             split_seed(name)
         return names
+
+
+def described(value: object) -> str:
+    """A wrong argument in an error: its text, if the text cannot run the caller's code."""
+    plain = value is None or type(value) in (bool, int, float, str, bytes)
+    return printable(repr(value))[:100] if plain else f"of the type {type(value).__name__}"
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -272,6 +272,10 @@ impl Options {
                 faults.push(format!("{name} is {value}, not 1 to {most}"));
             }
         }
+        let tags = self.local_ranges.iter().map(|one| one.tag.as_str());
+        if tags.clone().collect::<std::collections::HashSet<_>>().len() < tags.len() {
+            faults.push("local_range has a tag twice".to_owned());
+        }
         faults
     }
 

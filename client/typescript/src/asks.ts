@@ -136,6 +136,15 @@ export function writeAsk(ask: Ask<unknown>, sequence: number, to: FrameWriter): 
   to.end();
 }
 
+const scratch = new FrameWriter();
+
+/** Returns the frame of a request, for a sequence number that is not known yet. */
+export function encodeAsk(ask: Ask<unknown>): Buffer {
+  scratch.clear(false); // also after a request that could not be encoded
+  writeAsk(ask, 0, scratch);
+  return Buffer.from(scratch.written());
+}
+
 export type Answered<T> = { readonly answer: T } | { readonly failure: Failure };
 
 /** Reads the answer to a request; every fault of the frame becomes a failure. */

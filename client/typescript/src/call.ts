@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 
 import { Alarm } from './alarm.js';
-import type { Answered, Ask } from './asks.js';
+import { type Answered, type Ask, encodeAsk } from './asks.js';
 import type { Connection, Pending } from './connection.js';
 import type { Engine } from './engine.js';
 import { type Attempt, type End, type ErrorKind, failed, type Failure, FirnError, spoke, unsent } from './errors.js';
@@ -40,6 +40,7 @@ class Asking implements Pending {
  * whichever answer comes first.
  */
 export class Call<T> {
+  private readonly request: Buffer;
   private attempts: Attempt[] = []; // the last ATTEMPTS_KEPT
   private dropped = 0; // earlier attempts
   private last: Failure | undefined;
@@ -67,6 +68,7 @@ export class Call<T> {
   constructor(private readonly engine: Engine, private readonly ask: Ask<T>, private readonly until: number,
               private readonly signal: AbortSignal | undefined, private readonly resolve: (answer: T) => void,
               private readonly reject: (fault: unknown) => void) {
+    this.request = encodeAsk(ask as Ask<unknown>);
     const now = performance.now();
     this.deadline = new Alarm(until, this.onDeadline, true, now);
     engine.calls.add(this as Call<unknown>);
@@ -113,7 +115,7 @@ export class Call<T> {
     this.engine.counters.attempts++;
     const asking = new Asking(this as Call<unknown>, server, this.engine.connectionTo(server), this.ask, now);
     this.asking = asking;
-    asking.connection.send(asking, now);
+    asking.connection.send(asking, now, this.request);
   }
 
   // --- ends of requests -----------------------------------------------------------------------------

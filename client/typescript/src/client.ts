@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 
 import { askId, askIds, askText } from './asks.js';
 import { Engine } from './engine.js';
-import { FirnError } from './errors.js';
+import { FirnError, textOf } from './errors.js';
 import { LocalGenerator, type LocalGeneratorOptions } from './local_generator.js';
 import { type CallOptions, type ClientOptions, settingsOf } from './options.js';
 import { Supply } from './ranges.js';
@@ -63,7 +63,7 @@ export class Client {
     const fault = this.#faultOf(tag, options);
     if (fault) return Promise.reject(fault);
     if (!Number.isInteger(count) || count < 1 || count > COUNT_MAX) {
-      return Promise.reject(badRequest(`${count} is not a number of ids from 1 to ${COUNT_MAX}`));
+      return Promise.reject(badRequest(`${textOf(count)} is not a number of ids from 1 to ${COUNT_MAX}`));
     }
     const ids = this.#supplies.get(tag)?.takeMany(count);
     return ids ? Promise.resolve(ids) : this.#engine.call(askIds(tag, count), options);
@@ -115,14 +115,17 @@ export class Client {
 
   #faultOf(tag: string, options: CallOptions | undefined): unknown {
     if (this.#engine.closed) return new FirnError('closed', 'the client was closed');
+    if (typeof tag !== 'string') return badRequest(`a tag is ${textOf(tag)}, not a string`);
     if (tag.length > TAG_MAX_BYTES || (tag.length * 3 > TAG_MAX_BYTES && Buffer.byteLength(tag) > TAG_MAX_BYTES)) {
       return badRequest(`a tag has at most ${TAG_MAX_BYTES} bytes`);
     }
     const deadlineMs = options?.deadlineMs;
-    if (deadlineMs !== undefined && !(deadlineMs >= 0 && deadlineMs <= 3_600_000)) {
-      return badRequest(`a deadline of ${deadlineMs} ms is not from 0 to 3600000`);
+    if (deadlineMs !== undefined && !(typeof deadlineMs === 'number' && deadlineMs >= 0 && deadlineMs <= 3_600_000)) {
+      return badRequest(`a deadline of ${textOf(deadlineMs)} ms is not from 0 to 3600000`);
     }
-    return options?.signal?.aborted ? options.signal.reason : undefined;
+    const signal = options?.signal;
+    if (signal != undefined && !(signal instanceof AbortSignal)) return badRequest('a signal is not an AbortSignal');
+    return signal?.aborted ? signal.reason : undefined;
   }
 }
 

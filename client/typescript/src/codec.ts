@@ -65,6 +65,14 @@ export class FrameWriter {
     this.stop();
   }
 
+  /** Appends a frame that another writer has written, under this sequence number. */
+  frame(frame: Buffer, sequence: number): void {
+    this.reserve(frame.length);
+    frame.copy(this.bytes, this.used);
+    this.bytes.writeInt32BE(sequence, this.used + 12 + frame.readInt32BE(8)); // after the length of the method's name
+    this.used += frame.length;
+  }
+
   /** Ends the arguments and the frame. */
   end(): void {
     this.stop();

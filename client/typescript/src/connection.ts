@@ -2,7 +2,7 @@ import type * as net from 'node:net';
 import { performance } from 'node:perf_hooks';
 
 import { Alarm } from './alarm.js';
-import { type Answered, type Ask, askStatus, readAnswer, type ServerStatus, writeAsk } from './asks.js';
+import { type Answered, type Ask, askStatus, encodeAsk, readAnswer, type ServerStatus, writeAsk } from './asks.js';
 import { FrameSplitter, FrameWriter } from './codec.js';
 import { dial, type Names } from './dial.js';
 import { type Failure, failed, spoke } from './errors.js';
@@ -39,6 +39,7 @@ export interface ConnectionHost {
 
 interface Waiting {
   readonly pending: Pending;
+  readonly request: Buffer;
   readonly pooled: boolean; // the connection was open before the request came
   readonly sequence: number;
   watched: number;
@@ -163,13 +164,16 @@ export class Connection {
 
   // --- requests -------------------------------------------------------------------------------------
 
-  /** Sends a request, when the connection is open and the current turn of the event loop ends. */
-  send(pending: Pending, now: number): void {
+  /**
+   * Sends a request, when the connection is open and the current turn of the event loop ends. It is encoded already,
+   * because nothing may throw then.
+   */
+  send(pending: Pending, now: number, request = encodeAsk(pending.ask)): void {
     const pooled = this.phase === 'open';
     this.sequence = (this.sequence + 1) & 0x7fff_ffff;
-    this.queue.push({ pending, pooled, sequence: this.sequence, watched: now, late: false });
+    this.queue.push({ pending, request, pooled, sequence: this.sequence, watched: now, late: false });
     if (!pooled) return;
-    writeAsk(pending.ask, this.sequence, this.out);
+    this.out.frame(request, this.sequence);
     this.flushSoon();
     this.watch(now + this.host.attemptLimitMs);
   }
@@ -200,7 +204,7 @@ export class Connection {
     this.queue = wanted;
     for (const one of wanted) {
       one.watched = now;
-      writeAsk(one.pending.ask, one.sequence, this.out);
+      this.out.frame(one.request, one.sequence);
     }
     this.flush();
     if (wanted.length > 0) this.watch(now + this.host.attemptLimitMs);

@@ -118,6 +118,13 @@ export function unsent(failure: Failure): boolean {
   return failure.end === 'unreachable' || failure.end === 'connect timeout' || failure.end === 'no room';
 }
 
+/** Returns a wrong argument as text, whatever it is. */
+export function textOf(value: unknown): string {
+  const type = typeof value;
+  if (type === 'object') return value === null ? 'null' : Array.isArray(value) ? 'an array' : 'an object';
+  return type === 'function' ? 'a function' : printable(String(value)).slice(0, 100);
+}
+
 /** Replaces control characters, and halves of surrogate pairs. */
 export function printable(text: string): string {
   return text.replace(/\p{Cc}|\p{Cs}|\p{Zl}|\p{Zp}/gu, '?');

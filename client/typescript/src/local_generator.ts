@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 
 import type { Engine } from './engine.js';
-import { FirnError, printable } from './errors.js';
+import { FirnError, textOf } from './errors.js';
 import { startOf } from './lease.js';
 import type { LeaseLoss } from './lease_request.js';
 import { LeaseTransport, type LeaseWishes } from './lease_transport.js';
@@ -185,17 +185,19 @@ export class LocalGenerator {
 
 /** Throws a FirnError that names every fault. */
 function wishesOf(options: LocalGeneratorOptions): LeaseWishes {
-  const { name, rack, aheadMs = AHEAD_MS } = options;
+  const { name, rack, aheadMs = AHEAD_MS, timeoutMs = OPEN_MS, onLost } = options;
   const faults: string[] = [];
-  if (!NAME.test(name)) {
-    faults.push(`name is '${printable(String(name))}', not 1 to 64 letters, digits or characters of -_.:/@`);
+  if (typeof name !== 'string' || !NAME.test(name)) {
+    faults.push(`name is '${textOf(name)}', not 1 to 64 letters, digits or characters of -_.:/@`);
   }
   if (rack !== undefined && !(Number.isInteger(rack) && rack >= 0 && rack <= 65_535)) {
-    faults.push(`rack is ${rack}, not an integer from 0 to 65535`);
+    faults.push(`rack is ${textOf(rack)}, not an integer from 0 to 65535`);
   }
   if (!(Number.isInteger(aheadMs) && aheadMs >= AHEAD_MIN_MS && aheadMs <= AHEAD_MAX_MS)) {
-    faults.push(`aheadMs is ${aheadMs}, not an integer from ${AHEAD_MIN_MS} to ${AHEAD_MAX_MS}`);
+    faults.push(`aheadMs is ${textOf(aheadMs)}, not an integer from ${AHEAD_MIN_MS} to ${AHEAD_MAX_MS}`);
   }
+  if (!(typeof timeoutMs === 'number' && timeoutMs >= 0)) faults.push(`timeoutMs is ${textOf(timeoutMs)}, not 0 or more`);
+  if (onLost !== undefined && typeof onLost !== 'function') faults.push(`onLost is ${textOf(onLost)}, not a function`);
   if (faults.length > 0) throw new FirnError('invalid', faults.join('; '));
   return { name, rack, aheadMs };
 }

@@ -1,4 +1,4 @@
-import { FirnError, printable } from './errors.js';
+import { FirnError, printable, textOf } from './errors.js';
 
 /** TLS connections. The files are in PEM form and are read again when they change. */
 export interface TlsOptions {
@@ -95,44 +95,62 @@ const UNIX = 'unix:';
 const UNIX_PATH_MAX = 107; // bytes, in Linux
 
 /** Returns the settings; throws a FirnError of the kind `invalid` that names every fault. */
-export function settingsOf(servers: string, options: ClientOptions): Settings {
+export function settingsOf(servers: string, given: ClientOptions): Settings {
   const faults: string[] = [];
+  const options = typeof given === 'object' ? given ?? {} : {};
+  if (options !== given) faults.push(`options is ${textOf(given)}, not an object`);
   const number = (name: keyof ClientOptions, other: number, least: number, most: number): number => {
     const value = options[name] ?? other;
     if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
-    faults.push(`${name} is ${printable(String(value))}, not an integer from ${least} to ${most}`);
+    faults.push(`${name} is ${textOf(value)}, not an integer from ${least} to ${most}`);
     return other;
   };
-  const [scheme, rest] = splitOnce(String(servers), '://');
+  const typed = <T>(name: string, type: string, value: T | null | undefined): T | undefined => {
+    if (value === undefined || value === null || typeof value === type) return value ?? undefined;
+    faults.push(`${name} is ${textOf(value)}, not a ${type}`);
+    return undefined;
+  };
+  const [scheme, rest] = splitOnce(typed('servers', 'string', servers) ?? '', '://');
   const seeds = [...new Set((rest ?? '').split(','))];
   if (rest === undefined || (scheme !== 'firn' && scheme !== 'list')) {
-    faults.push(`servers is '${printable(String(servers))}', neither firn://... nor list://...`);
+    faults.push(`servers is '${printable(textOf(servers))}', neither firn://... nor list://...`);
   } else {
     for (const seed of seeds) {
       const fault = faultOfSeed(seed);
       if (fault) faults.push(`'${printable(seed)}'${fault}`);
     }
   }
-  const localRanges = options.localRanges ?? [];
-  if (new Set(localRanges.map((one) => one.tag)).size < localRanges.length) {
-    faults.push('localRanges names a tag twice');
-  }
+  const localRanges = rangesOf(options.localRanges ?? [], faults);
+  const tls = typed('tls', 'object', options.tls);
+  for (const name of ['ca', 'cert', 'key', 'name'] as const) typed(`tls.${name}`, 'string', tls?.[name]);
   const settings: Settings = {
     seeds, localRanges,
     listsChange: scheme === 'firn',
-    clusterUuid: options.clusterUuid ?? '',
-    rack: options.rack === undefined ? undefined : number('rack', 0, 0, 2 ** 31 - 1),
+    clusterUuid: typed('clusterUuid', 'string', options.clusterUuid) ?? '',
+    rack: options.rack == undefined ? undefined : number('rack', 0, 0, 2 ** 31 - 1),
     deadlineMs: number('deadlineMs', 200, 1, HOUR_MS),
     attemptLimitMs: number('attemptLimitMs', 80, 1, HOUR_MS),
     attemptsMax: number('attemptsMax', 3, 1, 100),
     serversMax: number('serversMax', 16, 0, 100_000),
-    failfast: options.failfast ?? false,
-    tls: options.tls,
-    onEvent: options.onEvent,
+    failfast: typed('failfast', 'boolean', options.failfast) ?? false,
+    tls,
+    onEvent: typed('onEvent', 'function', options.onEvent),
   };
-  if (options.tls && !options.tls.cert !== !options.tls.key) faults.push('tls needs both cert and key, or neither');
+  if (tls && !tls.cert !== !tls.key) faults.push('tls needs both cert and key, or neither');
   if (faults.length > 0) throw new FirnError('invalid', faults.join('; '));
   return settings;
+}
+
+/** Returns the tags to prefetch; adds what is wrong with them to the faults. */
+function rangesOf(ranges: readonly LocalTag[], faults: string[]): readonly LocalTag[] {
+  const isRange = (one: LocalTag): boolean => typeof one?.tag === 'string' &&
+    [one.maxAgeMs, one.lastsMs, one.fetchMax].every((value) => typeof value === 'number' && value >= 0);
+  if (!Array.isArray(ranges) || !ranges.every(isRange)) {
+    faults.push('localRanges is not an array of what segmentTag() and snowflakeTag() return');
+    return [];
+  }
+  if (new Set(ranges.map((one: LocalTag) => one.tag)).size < ranges.length) faults.push('localRanges names a tag twice');
+  return [...ranges] as LocalTag[];
 }
 
 /** Returns the path of unix:/path, or undefined if the address is not that of a Unix socket. */

@@ -138,6 +138,7 @@ test('refuses arguments that no server accepts, before anything is sent', () => 
   await assert.rejects(client.nextIds('order', 100_001), refused);
   await assert.rejects(client.nextId('ü'.repeat(65)), refused);
   await assert.rejects(client.nextId('order', { deadlineMs: -1 }), refused);
+  for (const tag of [['a', 'b'], 5, null, Symbol('a')]) await assert.rejects(client.nextId(tag as unknown as string), refused);
   assert.equal(server!.requests.length, 0);
 }));
 

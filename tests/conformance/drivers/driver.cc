@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -135,6 +136,7 @@ class Driver {
     if (verb == "open") return Open(words);
     if (verb == "id" || verb == "ids" || verb == "text") return Call(verb, words);
     if (verb == "view") return View();
+    if (verb == "wrong") return Wrong();
     if (verb == "seen") return Seen();
     if (verb == "start") return Start(words);
     if (verb == "so_far") return {{"calls", load_->Least()}};
@@ -218,6 +220,38 @@ class Driver {
     for (std::thread& thread : threads) thread.join();
     first.update({{"answered", answered}, {"failed", failed}, {"ids", ids}});
     return first;
+  }
+
+  // Passes wrong values for every parameter; counts the calls that failed, and names those that did not.
+  AnyJson Wrong() {
+    int failed = 0;
+    std::string taken;
+    int answered = 0;
+    const auto note = [&](const std::string& name, const Status& status) {
+      if (!status.ok()) {
+        ++failed;
+      } else {
+        ++answered;
+        taken += name + " ";
+      }
+    };
+    const std::string too_long(129, 'a');
+    note("tag", client_->GetId(too_long).status());
+    note("tag", client_->GetIds(too_long, 1).status());
+    note("tag", client_->GetText(too_long).status());
+    for (const int count : {0, -1, 100'001, INT_MIN, INT_MAX}) {
+      note("count", client_->GetIds("order", count).status());
+    }
+    for (const Milliseconds deadline : {Milliseconds(-1), Milliseconds(0)}) {
+      note("deadline", client_->GetId("order", {.deadline = deadline}).status());
+    }
+    for (const char* servers : {"", "list://", "list://nowhere", "http://127.0.0.1:1"}) {
+      note("servers", Client({.servers = servers}).status());
+    }
+    ClientOptions options{.servers = "list://127.0.0.1:1"};
+    options.attempts_max = -1;
+    note("attempts_max", Client(options).status());
+    return {{"answered", answered}, {"failed", failed}, {"failure", taken}};
   }
 
   AnyJson View() {

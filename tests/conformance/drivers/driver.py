@@ -2,6 +2,7 @@
 environment, the client for asyncio."""
 
 import asyncio
+import functools
 import json
 import os
 import sys
@@ -110,6 +111,17 @@ class Driver:
     def seen(self):
         return {"events": list(self.events)}
 
+    def wrong(self):
+        """Passes wrong types and values for every parameter; counts the calls that failed, and names those that did not."""
+        failed, taken = 0, []
+        for name, call in wrong_calls(self.client):
+            try:
+                call()
+                taken.append(name)
+            except Exception:
+                failed += 1
+        return {"answered": len(taken), "failed": failed, "failure": ",".join(taken)}
+
     def start(self, tag, file, threads=4):
         """Calls without end in the background; their ids go into a file."""
         self.load = Load(self.client, tag, int(threads))
@@ -171,6 +183,47 @@ class Load:
         result = {"answered": sum(map(len, self.ids)), "failed": len(self.failures),
                   "longest_us": int(self.longest * 1e6)}
         return {**result, **(told(self.failures[0]) if self.failures else {})}
+
+
+def wrong_calls(client):
+    class Hostile:
+        def __str__(self):
+            raise RuntimeError("as the case says")
+        __repr__ = __hash__ = __eq__ = __str__
+
+    no_texts = [5, None, 1.5, True, b"a", ["a", "b"], {"a": 1}, object(), Hostile()]
+    no_numbers = ["5", 1.5, float("nan"), float("inf"), [], {}, b"5", Hostile(), -1]
+    methods = (client.next_id, client.next_text, lambda tag, **said: client.next_ids(tag, 1, **said))
+    for tag in [*no_texts, "a" * 129, "\u00fc" * 65, "\ud800"]:
+        yield from (("tag", functools.partial(method, tag)) for method in methods)
+    for count in [*no_numbers, 0, 100_001, None]:
+        yield "count", functools.partial(client.next_ids, "order", count)
+    for limit in set_aside(no_numbers, 1.5):
+        yield from (("deadline_ms", functools.partial(method, "order", deadline_ms=limit)) for method in methods)
+    make = functools.partial(firn.Client, "list://127.0.0.1:1")
+    for servers in [*no_texts, "", "list://", "list://nowhere"]:
+        yield "servers", functools.partial(firn.Client, servers)
+    for name in NUMBERS:
+        for value in set_aside(no_numbers, 1.5):
+            yield name, functools.partial(make, **{name: value})
+    for name in "cluster_uuid", "on_failure", "local_ranges", "tls", "on_event":
+        for value in [5, 1.5, True, object(), ["a"], {"a": 1}]:
+            yield name, functools.partial(make, **{name: value})
+    for value in no_texts:
+        yield "LocalTag", lambda value=value: make(local_ranges=[firn.LocalTag.segment(value)])
+        if value is not None:
+            yield "Tls", lambda value=value: make(tls=firn.Tls(ca=value))
+    base = client.client if isinstance(client, LoopClient) else client
+    lease = functools.partial(firn.LocalGenerator, base, timeout_ms=1)
+    for name in [*no_texts, "", "a b"]:
+        yield "name", functools.partial(lease, name)
+    for name, values in {"ahead_ms": no_numbers, "timeout_ms": no_numbers, "rack": no_numbers, "on_lost": ["a", 5]}.items():
+        for value in values:
+            yield name, lambda name=name, value=value: lease("a", **{name: value})
+
+
+def set_aside(values, one):
+    return [value for value in values if value is not one]
 
 
 def told(failure):

@@ -211,6 +211,60 @@ public final class Driver {
     }
   }
 
+  private interface Attempted {
+    Object run() throws Exception;
+  }
+
+  /** Passes wrong values for every parameter; counts the calls that failed, and names those that did not. */
+  private Map<String, Object> wrong() {
+    Map<String, List<Attempted>> all = new LinkedHashMap<>();
+    for (String tag : new String[] {null, "a".repeat(129), "\u00fc".repeat(65)}) {
+      all.computeIfAbsent("tag", name -> new ArrayList<>()).addAll(List.of(
+          () -> client.nextId(tag), () -> client.nextIdAsync(tag).get(), () -> client.nextIds(tag, 1),
+          () -> client.nextIdsAsync(tag, 1).get(), () -> client.nextText(tag), () -> client.nextTextAsync(tag).get()));
+    }
+    for (int count : new int[] {0, -1, 100_001, Integer.MIN_VALUE, Integer.MAX_VALUE}) {
+      all.computeIfAbsent("count", name -> new ArrayList<>()).addAll(List.of(
+          () -> client.nextIds("order", count), () -> client.nextIdsAsync("order", count).get()));
+    }
+    for (long limit : new long[] {-1, 0, Long.MIN_VALUE, Long.MAX_VALUE}) {
+      all.computeIfAbsent("deadlineMs " + limit, name -> new ArrayList<>()).addAll(List.of(
+          () -> client.nextId("order", limit), () -> client.nextIdAsync("order", limit).get(),
+          () -> client.nextIds("order", 1, limit), () -> client.nextTextAsync("order", limit).get()));
+    }
+    for (String servers : new String[] {null, "", "list://", "list://nowhere", "http://127.0.0.1:1"}) {
+      all.put("servers " + servers, List.of(() -> new FirnClient(new Options(servers))));
+    }
+    String good = "list://127.0.0.1:1";
+    all.put("options", List.of(() -> new FirnClient(null),
+        () -> new FirnClient(new Options(good).deadlineMs(0)), () -> new FirnClient(new Options(good).attemptLimitMs(-1)),
+        () -> new FirnClient(new Options(good).attemptsMax(0)), () -> new FirnClient(new Options(good).connectionsMax(0)),
+        () -> new FirnClient(new Options(good).serversMax(-1)), () -> new FirnClient(new Options(good).deadline(null)),
+        () -> new FirnClient(new Options(good).clusterUuid(null)), () -> new FirnClient(new Options(good).onEvent(null)),
+        () -> new FirnClient(new Options(good).localRanges(null)),
+        () -> new FirnClient(new Options(good).localRanges(List.of(LocalTag.segment(null))))));
+    all.put("localGenerator", List.of(() -> client.localGenerator(null).open(), () -> client.localGenerator("").open(),
+        () -> client.localGenerator("a").ahead(null), () -> client.localGenerator("a").open(null),
+        () -> client.localGenerator("a").ahead(java.time.Duration.ofMillis(1)).open()));
+    int failed = 0;
+    List<String> taken = new ArrayList<>();
+    for (Map.Entry<String, List<Attempted>> one : all.entrySet()) {
+      for (Attempted call : one.getValue()) {
+        try {
+          call.run();
+          taken.add(one.getKey());
+        } catch (Exception fault) {
+          failed++;
+        }
+      }
+    }
+    Map<String, Object> told = new LinkedHashMap<>();
+    told.put("answered", taken.size());
+    told.put("failed", failed);
+    told.put("failure", String.join(",", taken));
+    return told;
+  }
+
   private Map<String, Object> run(String verb, Map<String, String> words) throws Exception {
     Map<String, Object> told = new LinkedHashMap<>();
     switch (verb) {
@@ -236,6 +290,8 @@ public final class Driver {
         return told;
       case "stop":
         return load.end();
+      case "wrong":
+        return wrong();
       case "close":
         if (client != null) {
           client.close();

@@ -259,6 +259,48 @@ impl Driver {
         object(fields)
     }
 
+    /// Passes wrong values for every parameter; counts the calls that failed, and names those that did not.
+    fn wrong(&self) -> String {
+        let client = self.client.as_ref().expect("no client is open");
+        let long = "a".repeat(129);
+        let (mut failed, mut taken) = (0, Vec::new());
+        let mut note = |name: &'static str, is_error: bool| if is_error { failed += 1 } else { taken.push(name) };
+        for (verb, tag, count, within) in [
+            ("id", &*long, 1, None),
+            ("ids", &*long, 1, None),
+            ("text", &*long, 1, None),
+            ("ids", "order", 0, None),
+            ("ids", "order", 100_001, None),
+            ("ids", "order", usize::MAX, None),
+            ("id", "order", 1, Some(Duration::ZERO)),
+            ("text", "order", 1, Some(Duration::ZERO)),
+        ] {
+            let client = match (client.clone(), within) {
+                (Either::Async(client), Some(time)) => Either::Async(client.within(time)),
+                (Either::Blocking(client), Some(time)) => Either::Blocking(client.within(time)),
+                (client, None) => client,
+            };
+            let call = Call { client, verb: verb.to_owned(), tag: tag.to_owned(), count };
+            let task = call.repeat(&self.runtime, |so_far| so_far.answered + so_far.failed > 0);
+            note(verb, self.runtime.block_on(task).expect("a call panicked").failed > 0);
+        }
+        let _entered = self.runtime.enter();
+        for servers in ["", "list://", "list://nowhere", "http://127.0.0.1:1"] {
+            note("servers", Client::new(servers).is_err());
+        }
+        for options in [
+            Options::new().deadline(Duration::ZERO),
+            Options::new().deadline(Duration::MAX),
+            Options::new().attempt_limit(Duration::ZERO),
+            Options::new().attempts_max(0),
+            Options::new().connections_max(0),
+            Options::new().local_range(LocalTag::segment("a")).local_range(LocalTag::segment("a")),
+        ] {
+            note("options", Client::with_options("list://127.0.0.1:1", options).is_err());
+        }
+        object([("answered", taken.len().to_string()), ("failed", failed.to_string()), ("failure", quoted(&taken.join(",")))])
+    }
+
     fn view(&self) -> String {
         let servers = match self.client.as_ref().expect("no client is open") {
             Either::Async(client) => client.servers(),
@@ -316,6 +358,7 @@ impl Driver {
                 let events = self.events.lock().unwrap().clone();
                 object([("events", list(events.iter().map(|kind| quoted(kind))))])
             }
+            "wrong" => self.wrong(),
             "start" => self.start(words),
             "so_far" => self.so_far(),
             "stop" => self.stop(),

@@ -82,6 +82,54 @@ async function call(verb: string, said: Words): Promise<Told> {
   return { answered, failed, ids, ...result };
 }
 
+const TEXT = { toString: (): string => { throw new Error('as the case says'); } };
+const NO_STRINGS = [5, null, 1n, true, ['a', 'b'], { a: 1 }, Symbol('a'), () => 'a', Buffer.from('a'), new String('a'), TEXT];
+const NO_COUNTS = [0, -1, 1.5, 100_001, NaN, Infinity, '5', 1n, null, undefined, [], {}, Symbol('a'), TEXT];
+const NO_DEADLINES = [-1, NaN, Infinity, '5', 1n, [], {}, Symbol('a'), TEXT];
+const NO_SIGNALS = ['a', 5, {}, { aborted: 1 }, TEXT];
+const NO_OPTIONS: Record<string, unknown[]> = {
+  clusterUuid: [5, {}, TEXT], rack: [-1, 1.5, '1', {}], deadlineMs: [0, '5', NaN, {}], attemptLimitMs: [0, '5', NaN],
+  attemptsMax: [0, '5', 1.5], serversMax: [-1, '5'], failfast: ['no', 1], onEvent: ['a', {}, 5], tls: ['a', 5, { ca: 5 }, { name: {} }],
+  localRanges: ['a', {}, [5], ['a'], [null], [{ tag: 5 }], [{ tag: 'a' }], [{ ...segmentTag('a'), lastsMs: 'a' }]],
+};
+
+/** Passes wrong types and values for every parameter; counts the calls that failed, and names those that did not. */
+async function wrong(): Promise<Told> {
+  const loose = client! as unknown as Record<string, (...values: unknown[]) => unknown>;
+  const Loose = Client as unknown as new (...values: unknown[]) => Client;
+  const made = (...values: unknown[]) => (): void => new Loose(...values).close();
+  const all: [string, () => unknown][] = [];
+  for (const value of [...NO_STRINGS, 'a'.repeat(129), 'ü'.repeat(65)]) {
+    for (const name of ['nextId', 'nextText']) all.push([name, () => loose[name]!(value)]);
+    all.push(['nextIds', () => loose['nextIds']!(value, 1)]);
+  }
+  for (const count of NO_COUNTS) all.push(['nextIds', () => loose['nextIds']!('order', count)]);
+  const options = [...NO_DEADLINES.map((deadlineMs) => ({ deadlineMs })), ...NO_SIGNALS.map((signal) => ({ signal }))];
+  for (const option of options) {
+    for (const name of ['nextId', 'nextText']) all.push([name, () => loose[name]!('order', option)]);
+    all.push(['nextIds', () => loose['nextIds']!('order', 1, option)]);
+  }
+  for (const servers of [undefined, '', 'list://', ...NO_STRINGS]) all.push(['servers', made(servers)]);
+  for (const value of ['a', 5, true]) all.push(['options', made('list://127.0.0.1:1', value)]);
+  for (const [name, values] of Object.entries(NO_OPTIONS)) {
+    for (const value of values) all.push([name, made('list://127.0.0.1:1', { [name]: value })]);
+  }
+  const leases = [undefined, null, 5, {}, { name: 5 }, { name: '' }, ...['rack', 'aheadMs', 'timeoutMs'].flatMap(
+    (name) => ['5', NaN, -1, {}].map((value) => ({ name: 'a', [name]: value }))), { name: 'a', onLost: 'a' }];
+  for (const value of leases) all.push(['localGenerator', () => loose['localGenerator']!(value)]);
+  let failed = 0;
+  const taken: string[] = [];
+  await Promise.all(all.map(async ([name, call]) => {
+    try {
+      await call();
+      taken.push(name);
+    } catch {
+      failed++;
+    }
+  }));
+  return { answered: taken.length, failed, failure: taken.join() };
+}
+
 function told(fault: unknown): Told {
   if (!(fault instanceof FirnError)) throw fault;
   return {
@@ -141,6 +189,8 @@ async function answer(verb: string, said: Words): Promise<Told> {
       return { servers: Object.fromEntries(client!.servers().map((one) => [one.address, one.fitness])) };
     case 'seen':
       return { events };
+    case 'wrong':
+      return wrong();
     case 'start':
       load = new Load(said['tag']!, said['file']!, Number(said['threads'] ?? 4));
       return {};

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -220,6 +221,53 @@ func (l *load) end() told {
 	return result
 }
 
+// wrong passes wrong values for every parameter; it counts the calls that failed, and names those that did not.
+func (d *driver) wrong() told {
+	failed, taken, ctx, long := 0, []string{}, context.Background(), strings.Repeat("a", 129)
+	try := func(name string, call func() error) {
+		defer func() {
+			if fault := recover(); fault != nil { // in the call
+				failed++
+			}
+		}()
+		if call() != nil {
+			failed++
+		} else {
+			taken = append(taken, name)
+		}
+	}
+	over, cancel := context.WithTimeout(ctx, -time.Second)
+	defer cancel()
+	for name, arguments := range map[string]struct {
+		ctx context.Context
+		tag string
+	}{"tag": {ctx, long}, "nil context": {nil, "order"}, "ended context": {over, "order"}} {
+		try(name, func() error { _, fault := d.client.NextID(arguments.ctx, arguments.tag); return fault })
+		try(name, func() error { _, fault := d.client.NextIDs(arguments.ctx, arguments.tag, 1); return fault })
+		try(name, func() error { _, fault := d.client.NextText(arguments.ctx, arguments.tag); return fault })
+	}
+	for _, count := range []int{0, -1, 100_001, math.MinInt, math.MaxInt} {
+		try("count", func() error { _, fault := d.client.NextIDs(ctx, "order", count); return fault })
+	}
+	rack, soon := int32(-1), time.Now().Add(time.Millisecond)
+	for name, options := range map[string]firn.Options{"Deadline": {Deadline: -1}, "AttemptLimit": {AttemptLimit: -1},
+		"AttemptsMax": {AttemptsMax: -1}, "ConnectionsMax": {ConnectionsMax: -1}, "Rack": {Rack: &rack},
+		"LocalRanges": {LocalRanges: []firn.LocalTag{{Tag: long}}}, "twice": {LocalRanges: []firn.LocalTag{
+			firn.SegmentTag("a"), firn.SegmentTag("a")}}, "TLS": {TLS: &firn.TLS{Cert: "a"}}} {
+		try(name, func() error { _, fault := firn.New("list://127.0.0.1:1", options); return fault })
+	}
+	for _, servers := range []string{"", "list://", "list://nowhere", "http://127.0.0.1:1", "list://127.0.0.1:0"} {
+		try("servers", func() error { _, fault := firn.New(servers, firn.Options{}); return fault })
+	}
+	limited, end := context.WithDeadline(ctx, soon)
+	defer end()
+	for name, options := range map[string]firn.LeaseOptions{"Name": {}, "long Name": {Name: long}, "Ahead": {Name: "a", Ahead: 1},
+		"negative Ahead": {Name: "a", Ahead: -1}, "Rack of a lease": {Name: "a", Rack: &rack}} {
+		try(name, func() error { _, fault := firn.NewLocalGenerator(limited, d.client, options); return fault })
+	}
+	return told{"answered": len(taken), "failed": failed, "failure": strings.Join(taken, ",")}
+}
+
 func (d *driver) do(verb string, w words) told {
 	switch verb {
 	case "open":
@@ -236,6 +284,8 @@ func (d *driver) do(verb string, w words) told {
 		return d.load.soFar()
 	case "stop":
 		return d.load.end()
+	case "wrong":
+		return d.wrong()
 	case "close":
 		if d.client != nil {
 			d.client.Close()

@@ -141,6 +141,9 @@ public final class FirnClient implements AutoCloseable {
   }
 
   private <T> T call(Ask<T> ask, long deadlineMs) throws FirnException {
+    if (ask.tag == null) {
+      throw badRequest("the tag is null; an empty one is the servers' default");
+    }
     if (ask.tag.getBytes(StandardCharsets.UTF_8).length > TAG_MAX) {
       throw badRequest("a tag has at most " + TAG_MAX + " bytes");
     }

@@ -2,8 +2,10 @@ package io.firn;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 
@@ -148,6 +150,15 @@ public final class Options {
     range(faults, "attemptsMax", attemptsMax, 1, 100);
     range(faults, "connectionsMax", connectionsMax, 1, 10_000);
     range(faults, "serversMax", serversMax, 0, 1_000);
+    if (clusterUuid == null || onEvent == null) {
+      faults.add((clusterUuid == null ? "clusterUuid" : "onEvent") + " is null");
+    }
+    Set<String> tags = new HashSet<>();
+    for (LocalTag one : localRanges) {
+      if (one.tag == null || !tags.add(one.tag)) {
+        faults.add("localRanges has the tag " + one.tag + (one.tag == null ? "" : " twice"));
+      }
+    }
     LinkedHashSet<String> addresses = new LinkedHashSet<>();
     if (servers == null) {
       faults.add("servers is null, neither firn://... nor list://...");
