@@ -1,10 +1,11 @@
-"""Takes ids with redis-py until standard input ends: see redis_haproxy_test.py.
+"""Takes ids with redis-py, as the page says, until standard input ends: see redis_haproxy_test.py.
 
-    python_load.py PORT TAG...
+    python_load.py PAGE PORT TAG...
 
 One caller for each tag. Prints `id TAG N` for each id, and `failed MESSAGE` for each failed call.
 """
 
+import re
 import sys
 import threading
 
@@ -12,14 +13,20 @@ import redis
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
-port, tags = int(sys.argv[1]), sys.argv[2:]
+page, port, tags = *sys.argv[1:3], sys.argv[3:]
+with open(page) as file:
+    snippet = re.search(r"```python\n(.*?)```", file.read(), re.DOTALL).group(1)
+if snippet.count("6379") != 1:
+    sys.exit(f"{page}: its snippet does not name the port 6379 once")
+snippet = compile(snippet.replace("6379", port), page, "exec")
 ended = threading.Event()
 out = threading.Lock()
 
 
 def call(tag):
-    client = redis.Redis(port=port, socket_timeout=1, retry=Retry(ExponentialBackoff(cap=0.5, base=0.01), 10),
-                         retry_on_error=[redis.ConnectionError, redis.TimeoutError])
+    scope = {"redis": redis, "Retry": Retry, "ExponentialBackoff": ExponentialBackoff}
+    exec(snippet, scope)
+    client = scope["client"]
     while not ended.wait(0.001):
         try:
             line = f"id {tag} {client.incr(tag)}"

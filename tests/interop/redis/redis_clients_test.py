@@ -25,7 +25,7 @@ import redis_test
 
 COUNT = 50
 PATIENCE_S = 300
-REDIS_PY = ["redis==5.2.1", "async-timeout==5.0.1"]
+REDIS_PY = ["redis==6.4.0", "async-timeout==5.0.1"]
 USER = {"FIRN_USER": "alice", "FIRN_PASSWORD": "secret"}
 
 
@@ -47,7 +47,7 @@ def install(*command, **options):
 
 
 def python_client(folder):
-    target = os.path.join(folder, "python")
+    target = os.path.join(folder, REDIS_PY[0])
     if not os.path.exists(os.path.join(target, "async_timeout")):
         install("/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target",
                 target, *REDIS_PY)

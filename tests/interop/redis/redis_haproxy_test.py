@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Failover of redis-py behind HAProxy, with the configuration of INCR.md: kill -9 and a clean stop under load.
+"""Failover of redis-py behind HAProxy, with the configuration and the snippet of INCR.md, on servers with default
+flags: a pause of ZooKeeper, kill -9 and a clean stop under load.
 
     redis_haproxy_test.py FIRN_SERVER FIRN FOLDER PAGE
 
@@ -8,6 +9,7 @@ Counts failed calls and ids that were issued twice. Exit 77 without redis-py, wh
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -28,7 +30,7 @@ NAMES = "firn1", "firn2"
 
 class Member(cluster.Member):
     def start(self):
-        super().start("--drain_notice_ms=2000", "--issue_wait_ms=5000")
+        super().start("--drain_notice_ms=2000")
 
 
 def configuration(page, port, members):
@@ -50,13 +52,18 @@ class RedisHaproxyTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.registry = f"dir://{cls.folder}/registry"
+        cls.zookeeper = cluster.ZooKeeper(os.path.join(cls.folder, "zookeeper"))
+        cls.registry = f"zk://127.0.0.1:{cls.zookeeper.port}/firn/haproxy"
+        cluster.patiently("firn init reaches no registry", lambda: subprocess.run(
+            [cls.firn, "init", "--brand_new", "--force", "--registry=" + cls.registry],
+            stdout=subprocess.DEVNULL).returncode == 0)
         cls.tags = [f"order{caller}" for caller in range(CALLERS)]
         cls.members = [Member(cls.program, os.path.join(cls.folder, name), cls.registry) for name in NAMES]
         for member in cls.members:
             member.await_ready()
         for tag in cls.tags:
-            subprocess.run([cls.firn, "tags", "create", tag, "--registry=" + cls.registry], check=True,
+            # Its ranges last for less than a second.
+            subprocess.run([cls.firn, "tags", "create", tag, "step_max=1000", "--registry=" + cls.registry], check=True,
                            stdout=subprocess.DEVNULL)
         cls.port = programs.free_port()
         config = os.path.join(cls.folder, "haproxy.cfg")
@@ -68,7 +75,7 @@ class RedisHaproxyTest(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        for process in [cls.proxy, *(member.process for member in cls.members)]:
+        for process in [cls.proxy, *(member.process for member in cls.members), cls.zookeeper.process]:
             programs.end(process)
 
     @classmethod
@@ -85,8 +92,15 @@ class RedisHaproxyTest(unittest.TestCase):
         return next(one["connections"] for one in protocols if one["protocol"] == "redis")
 
     def test_fails_over_without_a_failed_call_or_a_duplicate(self):
-        load = redis_ring_test.Load([*self.command, str(self.port), *self.tags], self.environment)
+        load = redis_ring_test.Load([*self.command, self.page, str(self.port), *self.tags], self.environment)
         load.takes(IDS_AFTER_FAULT)
+        before = self.try_again()
+        self.zookeeper.process.send_signal(signal.SIGSTOP)
+        cluster.patiently("no call is refused", lambda: self.try_again() > before)
+        self.zookeeper.process.send_signal(signal.SIGCONT)
+        load.takes(IDS_AFTER_FAULT)
+        redis_ring_test.report("pause of ZooKeeper", load)
+
         killed, stopped = self.members
         for member in self.members:
             self.assertGreater(self.connections(member), 1, "callers of both servers")
@@ -114,11 +128,20 @@ class RedisHaproxyTest(unittest.TestCase):
             subprocess.run(["redis-cli", "-p", str(self.port), "INCR", self.tags[0]], capture_output=True)
         return self.calls(member) > before
 
+    @classmethod
+    def calls(cls, member):
+        return cls.metric(member, r'firn_protocol_calls_total\{protocol="redis"\}')
+
+    @classmethod
+    def try_again(cls):
+        """Calls that both servers refused because they had no range left."""
+        return sum(cls.metric(member, r'firn_protocol_refusals_total\{protocol="redis",reason="STORE_DOWN"\}')
+                   for member in cls.members)
+
     @staticmethod
-    def calls(member):
+    def metric(member, name):
         with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}/metrics", timeout=5) as page:
-            return float(re.search(r'^firn_protocol_calls_total\{protocol="redis"\} (\S+)$', page.read().decode(),
-                                   re.M).group(1))
+            return sum(map(float, re.findall(rf"^{name} (\S+)$", page.read().decode(), re.M)))
 
 
 if __name__ == "__main__":
