@@ -21,6 +21,8 @@ namespace {
 constexpr Milliseconds kTurn{100};
 constexpr Milliseconds kReadLimit{2'000};
 constexpr int kPartOfTime = 10;
+// After a long read, so that what is shown is at most this much older.
+constexpr Milliseconds kPauseMax{10'000};
 constexpr uint64_t kFailuresPerLine = 100;
 // Servers write their first rates within this time after the first request for them. Meanwhile the
 // registry is read more often, so that a new viewer soon sees them.
@@ -166,7 +168,7 @@ void ClusterReader::Read(Subject& subject, std::unique_lock<std::mutex>& lock) {
   const Milliseconds every = contents.ok() && contents->paces_begin
                                  ? std::min(limits_.read_every, kReadFirstPacesEvery)
                                  : limits_.read_every;
-  subject.next = now + std::max(every, (now - begun) * (kPartOfTime - 1));
+  subject.next = now + std::max(every, std::min((now - begun) * (kPartOfTime - 1), kPauseMax));
   subject.trouble = contents.status();
   if (!contents.ok()) return;
   subject.texts = std::move(contents->texts);

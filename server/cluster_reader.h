@@ -31,7 +31,7 @@ namespace firn {
 class ClusterReader final : public front::ClusterView {
  public:
   struct Limits {
-    Milliseconds read_every{5'000};  // between reads, which also take at most a tenth of the time
+    Milliseconds read_every{5'000};  // between reads; longer after a slow one, 10 s at most
     Milliseconds question_every{100};
     size_t questions_max = 16;     // that wait
     Milliseconds keep{10'000};     // time for which an answer is kept

@@ -59,6 +59,13 @@ std::string NameOf(SequencerKind kind) {
   Die("no such sequencer");
 }
 
+Urgency UrgencyOf(const IssuingNodeStatus& status) {
+  if (status.why_not_ready) return Urgency::kRefused;
+  if (status.frozen || RefersToRestore(status)) return Urgency::kData;
+  // A claim of before a planned restore is replaced in time; no action is needed.
+  return status.claim.state == ClaimState::kLapsing ? Urgency::kNote : Urgency::kSoon;
+}
+
 front::MachineReport MachineOf(const ClaimStatus& claim) {
   front::MachineReport shown{.claim = std::string(ClaimStateName(claim.state)),
                              .machine = claim.machine,
@@ -72,6 +79,7 @@ front::MachineReport MachineOf(const ClaimStatus& claim) {
 front::RegistryReport RegistryOf(const IssuingNodeStatus& status) {
   return {.claim = std::string(ClaimStateName(status.claim.state)),
           .trouble = TroubleOf(status),
+          .urgency = UrgencyOf(status),
           .connected = status.claim.connected,
           .session_age = status.session_age,
           .renewals = status.claim.renewals.done,
@@ -299,6 +307,7 @@ ProviderReport NodeView::ForProviders() const {
   report.phase = PhaseOf(status, status.why_not_serving);
   report.reason = ReasonOf(status, report.phase);
   report.clock_trouble = status.claim.clock_trouble;
+  if (report.reason.empty()) report.grant_trouble = status.claim.grant_trouble;
   for (const auto& [tag, refused] : *status.refused) {
     if (refused.state == TagState::kDisabled) continue;  // its definition says so
     report.refused.emplace(tag, Cat(TagStateName(refused.state), ": ", refused.why));

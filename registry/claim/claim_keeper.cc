@@ -76,7 +76,7 @@ void ClaimKeeper::LoadGrant() {
   if (!has_file_) {
     grant_trouble_ = "no grant file, so the server cannot resume its claim after a crash: " +
                      folder_.has_grant().message();
-    return Tell(ClaimEvent::Kind::kRefused, grant_trouble_);
+    return Tell(ClaimEvent::Kind::kAlarm, grant_trouble_);
   }
   const Result<GrantFile::Found> found = grant_file_.Read();
   if (!found.ok()) {

@@ -102,6 +102,24 @@ void Auditor::CountForLeases() {
   }
 }
 
+// Programs with a lease have no live node.
+void Auditor::CountAbsent() {
+  std::set<MachineId> reported;
+  for (const AuditedProvider& server : audit_.providers) {
+    for (const HeldMachine& held : server.report.Held()) reported.insert(held.machine);
+  }
+  for (const AuditedSlot& slot : audit_.slots) {
+    if (slot.use != SlotUse::kUnattended || slot.record.lease) continue;
+    if (reported.contains(slot.machine)) continue;
+    const SlotRecord& record = slot.record;
+    Fault(Urgency::kSoon,
+          Cat(SlotText(slot.slot), ": its holder, ", record.owner, " on ", record.host,
+              ", has left without giving it back, or is cut off; it is free from ",
+              FormatRfc3339(record.bound)),
+          "start that server again, or check its connection to the registry");
+  }
+}
+
 Status Auditor::CompareProviders() {
   std::map<MachineId, std::string> seen;
   for (size_t i = 0; i < audit_.providers.size(); ++i) {

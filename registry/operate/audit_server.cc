@@ -52,6 +52,13 @@ void JudgeClock(const AuditedProvider& server, Audit& audit) {
   }
 }
 
+void JudgeGrant(const AuditedProvider& server, Audit& audit) {
+  const auto& [provider, report] = server;
+  if (report.grant_trouble.empty()) return;
+  audit.findings.push_back({Urgency::kSoon, Cat(provider.address, ": ", report.grant_trouble),
+                            "give its user a writable --grant_dir in memory, then restart it"});
+}
+
 // Either the server has a wrong registry, or this cluster replaced a lost one by mistake: before
 // that is known, no other fault can be fixed. So it comes first.
 void JudgeForeign(const AuditedProvider& server, Audit& audit) {
@@ -243,6 +250,7 @@ bool IsForeign(const ProviderReport& report, const Audit& audit) {
 
 void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
   JudgeClock(server, audit);
+  JudgeGrant(server, audit);
   JudgeTags(server, audit);
   JudgeCertificates(server, now, audit);
   JudgeHistory(server, audit);

@@ -45,6 +45,7 @@ class Auditor {
     CompareNonces();
     CountForLeases();
     FIRN_TRY(CompareProviders());
+    CountAbsent();
     FIRN_TRY(ReadFolders());
     if (audit_.meta) FIRN_TRY(ReadTags());
     return std::move(audit_);
@@ -95,6 +96,8 @@ class Auditor {
   void CompareNonces();
   // Finds racks in which programs will soon get no lease.
   void CountForLeases();
+  // Adds a finding for each holder that left without giving its machine id back.
+  void CountAbsent();
   Status CompareProviders();
   Status CompareHeld(const AuditedProvider& audited, const HeldMachine& held);
   // Adds the faults of tags: nodes that are not tags, or whose version cannot be guarded; ledgers

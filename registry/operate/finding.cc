@@ -14,20 +14,6 @@ std::string AskServers() {
 
 }  // namespace
 
-std::string_view UrgencyName(Urgency urgency) {
-  switch (urgency) {
-    case Urgency::kData:
-      return "data";
-    case Urgency::kRefused:
-      return "refused";
-    case Urgency::kSoon:
-      return "soon";
-    case Urgency::kNote:
-      break;
-  }
-  return "note";
-}
-
 std::vector<AuditFinding> ByUrgency(std::vector<AuditFinding> findings,
                                     const std::string& restore_command) {
   std::ranges::stable_sort(findings, {}, &AuditFinding::urgency);

@@ -1,22 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "common/id/urgency.h"
+
 namespace firn {
-
-// How urgent a finding is, most urgent first.
-enum class Urgency : uint8_t {
-  kData,     // data were lost, or ids may be duplicated: act before anything else
-  kRefused,  // calls are refused now
-  kSoon,     // calls will be refused, or records are lost, unless it is fixed
-  kNote,     // nothing is wrong
-};
-
-// "data", "refused", "soon", "note".
-std::string_view UrgencyName(Urgency urgency);
 
 // Something that an operator should know about a cluster. `firn audit`, `firn doctor` and the
 // console show the same findings. A value.

@@ -109,6 +109,14 @@ Status TakeReasons(const Json* member, Reasons& reasons) {
   return {};
 }
 
+void TakeText(const Json* member, std::string& text) {
+  if (member != nullptr && member->is_string()) text = member->get<std::string>();
+}
+
+void AddText(const char* key, const std::string& text, Json& object) {
+  if (!text.empty()) object[key] = Shortened(text, kReasonBytesMax);
+}
+
 // Returns how many were left out.
 int64_t AddReasons(const char* key, const Reasons& reasons, Json& object) {
   int64_t others = 0;
@@ -248,7 +256,7 @@ std::string FormatReport(const ProviderReport& report) {
               {"format", report.format},
               {"bound_ms", report.bound.ms()},
               {"clock_skew_ms", report.clock_skew_ms}};
-  if (!report.reason.empty()) object["reason"] = Shortened(report.reason, kReasonBytesMax);
+  AddText("reason", report.reason, object);
   if (report.machine) object["machine"] = report.machine->value();
   for (const auto& [held, bound] : report.more) {
     object["more"].push_back({{"machine", held.value()}, {"bound_ms", bound.ms()}});
@@ -271,9 +279,8 @@ std::string FormatReport(const ProviderReport& report) {
   for (const auto& [which, end] : report.certificates) object["certificates"][which] = end.ms();
   if (!report.admin.empty()) object["admin"] = report.admin;
   if (report.history_lost) object["history_lost"] = true;
-  if (!report.clock_trouble.empty()) {
-    object["clock_trouble"] = Shortened(report.clock_trouble, kReasonBytesMax);
-  }
+  AddText("clock_trouble", report.clock_trouble, object);
+  AddText("grant_trouble", report.grant_trouble, object);
   return JsonText(object);
 }
 
@@ -284,9 +291,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(read.status());
   ProviderReport report;
   FIRN_ASSIGN(report.phase, ParsePhase(read.Find("state")));
-  if (const Json* reason = read.Find("reason"); reason != nullptr && reason->is_string()) {
-    report.reason = reason->get<std::string>();
-  }
+  TakeText(read.Find("reason"), report.reason);
   report.format = ClusterMeta::kFormatOldest - 1;  // older servers do not report their format
   int64_t machine = -1;
   int64_t bound_ms = 0;
@@ -319,12 +324,9 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(TakeCertificates(read.Find("certificates"), report.certificates));
   read.FlagIfAny("history_lost", report.history_lost);
   FIRN_TRY(read.status());
-  if (const Json* url = read.Find("admin"); url != nullptr && url->is_string()) {
-    report.admin = url->get<std::string>();
-  }
-  if (const Json* why = read.Find("clock_trouble"); why != nullptr && why->is_string()) {
-    report.clock_trouble = why->get<std::string>();
-  }
+  TakeText(read.Find("admin"), report.admin);
+  TakeText(read.Find("clock_trouble"), report.clock_trouble);
+  TakeText(read.Find("grant_trouble"), report.grant_trouble);
   if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));
   report.bound = WallMs(bound_ms);
   report.lease_bound = WallMs(lease_bound_ms);

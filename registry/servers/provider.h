@@ -91,6 +91,8 @@ struct ProviderReport {
   std::string admin{};          // URL of its admin port; empty: an earlier version
   bool history_lost = false;    // records of the plugin `history` were lost in the last minutes
   std::string clock_trouble{};  // why it does not believe the registry's clock; empty: it does
+  std::string
+      grant_trouble{};  // why a successor of the process cannot resume its claim; empty: it can
 
   // All machine ids that it holds.
   std::vector<HeldMachine> Held() const;

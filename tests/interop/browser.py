@@ -114,8 +114,23 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key,
                       windowsVirtualKeyCode=KEYS[key], **text)
 
-    def picture(self, path):
-        """A picture of the whole page."""
-        taken = self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(taken["data"]))
+    def picture(self, whole=True):
+        """A picture, as PNG, of the whole page or of the window."""
+        return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"])
+
+    def difference(self, one, other):
+        """The mean difference of two pictures, each shrunk to 64 x 64 squares: 0 to 1."""
+        one, other = (base64.b64encode(picture).decode() for picture in (one, other))
+        return self.evaluate(f"""(async () => {{
+            const pixels = await Promise.all(['{one}', '{other}'].map(async (text) => {{
+              const picture = new Image();
+              picture.src = 'data:image/png;base64,' + text;
+              await picture.decode();
+              const canvas = Object.assign(document.createElement('canvas'), {{width: 64, height: 64}});
+              const into = canvas.getContext('2d');
+              into.imageSmoothingQuality = 'high';
+              into.drawImage(picture, 0, 0, 64, 64);
+              return into.getImageData(0, 0, 64, 64).data;
+            }}));
+            return pixels[0].reduce((sum, value, i) => sum + Math.abs(value - pixels[1][i]), 0) / pixels[0].length / 255;
+        }})()""")

@@ -3,15 +3,18 @@
 
     console_pages_test.py
 
-Exit 77 when chromium is not installed. With FIRN_PICTURES=FOLDER it leaves pictures of the page there.
+Exit 77 when chromium is not installed. With --pictures it makes the pictures of the console's README anew.
 """
 
 import os
+import shutil
+import sys
+import tempfile
 import unittest
 
 import browser
 import interop
-from console_stage import Stage
+from console_stage import CONSOLE, Stage
 
 # Elements that Tab must reach. Of the map's squares it reaches one; arrow keys reach the others.
 REACHABLE = """[...document.querySelectorAll('a[href], button, input, summary, [tabindex="0"]')]
@@ -58,6 +61,11 @@ UNLABELLED = """[...document.querySelectorAll('input, table, section, nav, [role
     .map((one) => one.outerHTML.slice(0, 99))"""
 
 
+# The pictures of the console's README: file, servers, scene, width and colours.
+PICTURES = (("overview-3.png", 3, "healthy", 1280, "light"), ("overview-40.png", 40, "killed", 1280, "light"),
+            ("overview-narrow.png", 12, "trouble", 390, "dark"))
+
+
 class ConsolePagesTest(unittest.TestCase):
     folder = None
 
@@ -81,13 +89,62 @@ class ConsolePagesTest(unittest.TestCase):
     def test_lists_a_hundred_servers(self):
         page = self.show(100, "healthy")
         self.assertIn("100 of 100", page.text("totals"))
-        self.assertEqual(page.evaluate("document.querySelectorAll('#servers tbody tr').length"), 25)
+        self.assertEqual(page.evaluate("document.querySelectorAll('#servers tbody tr').length"), 12)
         self.assertEqual(page.text("more"), "Show all 100 servers")
         page.evaluate("document.getElementById('more').click()")
         self.assertEqual(page.evaluate("document.querySelectorAll('#servers tbody tr').length"), 100)
         self.assertIn("93 others", page.text("legend"))
         self.assertIn("16 registered", page.text("consumerscount"))
         self.assertRegex(page.text("consumers"), r"shop\s+10\.1\.0\.0\s+300\s+firn\.IdService\s+3\.3\.0")
+
+    def test_shows_the_first_servers_without_scrolling(self):
+        """A laptop's window shows what is wrong, what to do, and who serves how much; each server has one line."""
+        for servers in 3, 40:
+            page = self.show(servers, "killed", width=1280)
+            self.assertIn("Fix: start that server again", page.text("banner"))
+            rows = page.evaluate("[...document.querySelectorAll('#servers tbody tr')]"
+                                 ".map((one) => one.getBoundingClientRect()).map(({bottom, height}) => [bottom, height])")
+            self.assertEqual(len(rows), min(servers, 12))
+            self.assertLess(rows[-1][0], 800)
+            self.assertLess(max(height for _, height in rows[:-1]), 35)
+            self.assertIn(f"{servers - 1} of {servers}", page.text("totals"))
+            self.assertEqual(page.text("serverscount"), f"{servers - 1} of {servers} serving")
+            first = page.evaluate("document.querySelector('#servers tbody tr').innerText")
+            self.assertRegex(first, r"^host-\d+, pid 4711\s+has left, or is cut off\s")
+
+    def column(self, page, place):
+        return page.evaluate(f"[...document.querySelectorAll('#servers tbody tr')].map((one) => one.children[{place}].innerText)")
+
+    def test_sorts_servers_by_each_column(self):
+        page = self.show(12, "healthy", width=1280)
+        numbers = lambda: [float(text.replace(",", "")) for text in self.column(page, 3)]
+        click = "[...document.querySelectorAll('#servers thead button')].find((one) => one.textContent === '%s').click()"
+        page.evaluate(click % "ids/s")
+        self.assertEqual(numbers(), sorted(numbers(), reverse=True))
+        self.assertEqual(page.evaluate("document.querySelector('#servers [aria-sort=descending]').innerText").split()[0], "ids/s")
+        page.evaluate(click % "ids/s")
+        self.assertEqual(numbers(), sorted(numbers()))
+        page.evaluate(click % "machine ids")
+        machines = [int(text) for text in self.column(page, 2)]
+        self.assertEqual(machines, sorted(machines, reverse=True))
+
+    def test_says_when_the_data_are_outdated(self):
+        page = self.show(3, "outdated")
+        self.assertRegex(page.text("banner"), r"^Not current: The cluster was read 21\d s ago")
+        self.assertEqual(page.evaluate("document.getElementById('totals').className"), "outdated")
+        self.assertEqual(self.column(page, 1), ["serving when last read"] * 3)
+        self.assertEqual(self.column(page, 3), ["–"] * 3)
+
+    def test_a_trouble_that_refuses_no_calls_is_not_shown_as_a_refusal(self):
+        page = self.show(3, "warned")
+        self.assertEqual(page.text("banner"), "Act soon: This server: no grant file")
+        self.assertEqual(page.evaluate("document.getElementById('banner').className"), "soon")
+
+    def test_a_server_has_a_page(self):
+        page = self.show(12, "healthy", "#/server/10.0.0.5%3A7609")
+        page.wait("!!document.getElementById('serverfields')")
+        for words in "serving", "http://10.0.0.5:7610/", "build\nabc1234", "weight\n100", "pid\n4711":
+            self.assertIn(words, page.text("pagebody"))
 
     def test_charts_have_axes_and_a_legend_that_adds_up(self):
         page = self.show(12, "trouble")
@@ -220,18 +277,36 @@ class ConsolePagesTest(unittest.TestCase):
             self.assertTrue(page.evaluate(f"!!document.querySelector('{mark}')"), mark)
         self.assertIn("Highest:", page.evaluate("document.querySelector('#chart-ids svg').ariaLabel"))
 
-    def test_leaves_pictures(self):
-        folder = os.environ.get("FIRN_PICTURES")
-        if not folder:
-            self.skipTest("FIRN_PICTURES names no folder")
-        for servers, scene, place, width, scheme in (
-                (3, "fresh", "", 1600, "light"), (3, "healthy", "", 1600, "light"),
-                (12, "trouble", "", 1600, "light"), (12, "trouble", "", 390, "dark"),
-                (100, "healthy", "", 1600, "dark"), (100, "healthy", "", 390, "light"),
-                (12, "trouble", "#/tag/invoice", 1600, "light"), (12, "trouble", "#/machine/16", 390, "light")):
-            name = f"{servers}-{scene}{place.replace('/', '-')}-{width}-{scheme}.png".replace("#", "")
-            self.show(servers, scene, place, width, scheme).picture(os.path.join(folder, name))
+    def test_looks_as_the_pictures_on_its_page(self):
+        """Fonts and times may differ, another arrangement may not."""
+        stored = {}
+        for name, servers, scene, width, scheme in PICTURES:
+            with open(os.path.join(CONSOLE, name), "rb") as file:
+                stored[name] = file.read()
+            self.show(servers, scene, "", width, scheme)
+            shown = self.browser.picture(whole=False)
+            self.browser.open("about:blank")
+            distance = self.browser.difference(stored[name], shown)
+            self.assertLess(distance, 0.02, f"{name}: {distance}; tests/interop/console_pages_test.py --pictures")
+        first, *others = stored.values()
+        for other in others:
+            self.assertGreater(self.browser.difference(first, other), 0.02)
+
+
+def leave_pictures():
+    """Replaces the pictures on the console's page."""
+    ConsolePagesTest.folder = tempfile.mkdtemp()
+    ConsolePagesTest.setUpClass()
+    test = ConsolePagesTest()
+    for name, servers, scene, width, scheme in PICTURES:
+        with open(os.path.join(CONSOLE, name), "wb") as file:
+            file.write(test.show(servers, scene, "", width, scheme).picture(whole=False))
+    ConsolePagesTest.browser.end()
+    shutil.rmtree(ConsolePagesTest.folder)
+    os._exit(0)
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--pictures"]:
+        leave_pictures()
     interop.main(ConsolePagesTest, "chromium", program=False)

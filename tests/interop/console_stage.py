@@ -1,6 +1,6 @@
 """Serves the console's own files with invented answers, for clusters that a test cannot run.
 
-    console_stage.py PORT SERVERS [SCENE]    scenes: healthy, trouble, fresh
+    console_stage.py PORT SERVERS [SCENE]    scenes: healthy, trouble, fresh, killed, outdated, warned
 """
 
 import http.server
@@ -19,7 +19,8 @@ REASONS = ("BAD_REQUEST", "UNKNOWN_TAG", "EXHAUSTED", "REJECTED", "INTERNAL", "N
 
 class Stage:
     """A cluster of `servers` servers. `healthy` has traffic; so has `trouble`, in which a server is silent,
-    another refuses a tag and some machine ids are special; `fresh` has none."""
+    another refuses a tag and some machine ids are special; `fresh` has none. In `killed`, the last server was killed;
+    in `outdated`, the cluster was read minutes ago; in `warned`, the server has a trouble that refuses no calls."""
 
     def __init__(self, servers, scene="healthy"):
         self.servers, self.scene, self.started = servers, scene, time.time()
@@ -96,6 +97,12 @@ class Stage:
     def is_silent(self, i):
         return self.scene == "trouble" and i == 2
 
+    def listed_count(self):
+        return self.servers - (self.scene == "killed")
+
+    def is_away(self, i):
+        return self.is_silent(i) or i == self.listed_count()
+
     def pace(self, i):
         history = self.history(i)
         made = {"over_ms": 5000, "ids": history["ids"][-2] // 2, "calls": history["ids"][-2] // 20,
@@ -112,9 +119,11 @@ class Stage:
 
     def listed(self):
         return {"servers": [{"address": self.address(i), "weight": 100, "online": True}
-                            for i in range(self.servers)]}
+                            for i in range(self.listed_count())]}
 
     def findings(self):
+        if self.scene == "killed":
+            return [{"urgency": "soon", "what": "its holder has left", "fix": "start that server again"}]
         if self.scene != "trouble":
             return []
         return [{"urgency": "refused", "what": f"server {self.address(1)} refuses tag 'invoice': there is no "
@@ -126,8 +135,8 @@ class Stage:
     def machines(self):
         now, made = self.now_ms(), []
         for i in range(self.servers):
-            made.append({"machine": i * 4 + i % 4, "use": "unattended" if self.is_silent(i) else "held",
-                         "live": not self.is_silent(i), "endpoint": self.address(i)})
+            made.append({"machine": i * 4 + i % 4, "use": "unattended" if self.is_away(i) else "held",
+                         "live": not self.is_away(i), "endpoint": self.address(i)})
         if self.scene == "healthy":
             made += [{"machine": 512 + 4 * j, "use": "held", "live": True, "endpoint": self.address(0),
                       "lease": {"name": f"shop-{j}", "server": self.address(0)}} for j in range(self.servers // 3)]
@@ -154,12 +163,13 @@ class Stage:
                       "since_ms": now - 86_400_000, "pid": 4711, "build": "abc1234",
                       "machine": i * 4 + i % 4, "machines": [{"machine": i * 4 + i % 4,
                                                               "bound_ms": now + 480_000}],
-                      "pace": self.pace(i)} for i in range(self.servers)]
+                      "pace": self.pace(i)} for i in range(self.listed_count())]
         if self.scene == "trouble":
             providers[1]["reason"] = "tag 'invoice': there is no store 'main' here; set --stores_file"
+        age = 212_000 if self.scene == "outdated" else 900
         return {"cluster": {}, "machines": self.machines(), "providers": providers, "faults": [], "notes": [],
-                "findings": self.findings(), "paces_wanted_ms": 60_000, "slots": SLOTS, "at_ms": now - 900,
-                "age_ms": 900}
+                "findings": self.findings(), "paces_wanted_ms": 60_000, "slots": SLOTS, "at_ms": now - age,
+                "age_ms": age}
 
     def tags(self):
         made = [{"tag": "default", "strategy": "snowflake", "high": "0", "state": "enabled"},
@@ -194,7 +204,8 @@ class Stage:
                     {"tag": "invoice", "state": "unsupported", "reason": "NOT_READY",
                      "why": "there is no store 'main' here; set --stores_file"},
                     {"tag": "old", "state": "disabled", "reason": "REJECTED", "why": "disabled"}],
-                "refused_tags_count": 2 if trouble else 1, "version": "0.1.0", "build": "abc1234"}
+                "refused_tags_count": 2 if trouble else 1, "version": "0.1.0", "build": "abc1234",
+                **({"trouble": "no grant file", "trouble_urgency": "soon"} if self.scene == "warned" else {})}
 
     def protocols(self, refused):
         counts = {"thrift": 25000, "http": 12000, "redis": 2000, "dubbo": 0}

@@ -36,6 +36,7 @@ HANDED_ON = {
     "push_back(finding.reason)": "may be duplicated", "std::move(text)": "may be duplicated",
     "ClockTrouble(": "The clock of the registry disagrees",
     "report.clock_trouble": "The clock of the registry disagrees",
+    "report.grant_trouble": "no grant file, ",
     "std::move(ahead)": "which is in the future: the registry's clock was wrong",
     "<< sentence": "was lost or went back", '" " + fault': "has seen the ledger of tag",
 }

@@ -11,6 +11,7 @@
 #include "common/id/rack_split.h"
 #include "common/id/reason.h"
 #include "common/id/server_phase.h"
+#include "common/id/urgency.h"
 #include "server/front/desk/server_list.h"
 
 namespace firn::front {
@@ -44,7 +45,8 @@ struct RefusedTagReport {
 struct RegistryReport {
   std::string claim;    // state of the machine id, one word
   std::string trouble;  // why it does not issue, or not for long; empty when all is well
-  bool exists = true;   // false: an operator has assigned the machine id by hand
+  Urgency urgency = Urgency::kNote;  // of `trouble`
+  bool exists = true;                // false: an operator has assigned the machine id by hand
   bool connected = false;
   Milliseconds session_age{0};
   uint64_t renewals = 0, renewals_failed = 0;

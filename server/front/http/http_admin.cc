@@ -146,7 +146,10 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
     json["bound_ms"] = report.bound->ms();  // as `firn restore --bound_ms` takes it
     if (report.bound_left) json["bound_in_ms"] = report.bound_left->count();
   }
-  if (!report.registry.trouble.empty()) json["trouble"] = report.registry.trouble;
+  if (!report.registry.trouble.empty()) {
+    json["trouble"] = report.registry.trouble;
+    json["trouble_urgency"] = UrgencyName(report.registry.urgency);
+  }
   json["registry"] = RegistryJson(report.registry);
   json["frozen"] = report.frozen;
   if (!report.root_trouble.empty()) json["root_trouble"] = report.root_trouble;

@@ -104,6 +104,12 @@ TEST_F(AuditTest, ReportsLostHistory) {
 }
 
 // Another cluster's restore command would repair the wrong data.
+TEST_F(AuditTest, ReportsAServerWithoutAGrant) {
+  MakeProvidersFolder();
+  AnnounceAs("h:1", FormatReport({.grant_trouble = "no grant file"}));
+  EXPECT_THAT(Read().Faults(), ElementsAre("h:1: no grant file"));
+}
+
 TEST_F(AuditTest, AForeignServerComesFirstAndWithdrawsTheRestoreCommand) {
   MakeProvidersFolder();
   AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady,

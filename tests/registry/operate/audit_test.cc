@@ -30,7 +30,7 @@ TEST_F(AuditTest, ShowsTheStateOfEachSlot) {
   EXPECT_EQ(audit.slots[1].use, SlotUse::kUnattended);
   EXPECT_EQ(audit.slots[2].use, SlotUse::kPassed);
   EXPECT_EQ(audit.slots[3].use, SlotUse::kReleased);
-  EXPECT_THAT(audit.Faults(), IsEmpty());
+  EXPECT_THAT(audit.Faults(), ElementsAre(HasSubstr("rack 0 worker 1: its holder, ")));
 }
 
 // One fault in an otherwise healthy cluster, and its message.
@@ -48,6 +48,7 @@ TEST_P(AuditFindsTest, ItAndNothingElse) {
   MakeProvidersFolder();
   MakeTag("order", 5'000);
   Hold({0, 0}, Nonce(1, 1), kNow + kMs);
+  Live({0, 0}, Nonce(1, 1));
   ASSERT_THAT(Read().Faults(), IsEmpty());
   GetParam().inflict(*this);
   EXPECT_THAT(Read().Faults(), ElementsAre(HasSubstr(GetParam().words)));
@@ -214,6 +215,11 @@ const Damage kDamages[] = {
                                          .clock_trouble = "the registry's clock is 1 h behind"}));
      },
      "h:1: the registry's clock is 1 h behind"},
+    {"HolderHasLeft",
+     [](AuditTest& c) {
+       c.Erase(LivePath({0, 0}));
+     },
+     "has left without giving it back, or is cut off; it is free from "},
     {"NoSuchMachine", [](AuditTest& c) { c.Announce("h:1", 1000, kNow); }, "there is no slot"},
     {"TwoOfOneMachine",
      [](AuditTest& c) {

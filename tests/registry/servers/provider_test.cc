@@ -31,7 +31,8 @@ ProviderReport SomeReport() {
           .outdated = {{"user", "store 'main' does not permit buffer = none"}},
           .unsupplied = {{"invoice", "store main: db:3306: TLS failed"}},
           .admin = "http://10.0.0.7:7610/",
-          .clock_trouble = "the registry's clock is 1 h ahead"};
+          .clock_trouble = "the registry's clock is 1 h ahead",
+          .grant_trouble = "no grant file: /dev/shm/firn-0 is not private"};
 }
 
 TEST(ProviderTest, NodeNameReadsBackAsWritten) {

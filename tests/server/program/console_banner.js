@@ -1,4 +1,5 @@
-// Prints the banner of a server's console for that server alone, one line of JSON with an array of texts.
+// Prints the banner of a server's console for that server alone, one line of JSON with an array
+// of {urgency, what}.
 //
 //     node console_banner.js http://127.0.0.1:7610
 //

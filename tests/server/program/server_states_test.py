@@ -206,6 +206,18 @@ class ServerStatesTest(walk.Walk):
         subprocess.run(["prlimit", f"--pid={server.process.pid}", "--fsize=0"], check=True)
         self.compare("grant stuck", server, "default")
 
+    @walks("no grant file")
+    def test_a_grant_folder_that_is_not_private(self):
+        memory = walk.tempfile.mkdtemp(prefix="firn-states-", dir="/dev/shm")
+        self.addCleanup(shutil.rmtree, memory, ignore_errors=True)
+        folder = f"{memory}/firn-{os.getuid()}"
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+        self.init()
+        server = self.start(f"--grant_dir={memory}")
+        self.await_ready(server)
+        self.compare("no grant file", server, "default")
+
     @walks("history lost")
     def test_a_history_that_cannot_be_written(self):
         self.init()

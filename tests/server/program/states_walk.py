@@ -163,7 +163,7 @@ class Server:
                 re.findall(rf"(?m)^{re.escape(metric)}(?:{{[^}}]*}})? (\S+)$", self.get("/metrics")[1])]
 
     def banner(self):
-        """The console's banner, one text a line."""
+        """What the console's banner can show: a list of {urgency, what}."""
         done = subprocess.run(["node", f"{HERE}/console_banner.js", f"http://127.0.0.1:{self.admin}"], check=True,
                               stdout=subprocess.PIPE, text=True)
         return json.loads(done.stdout)
@@ -353,10 +353,12 @@ class Walk(unittest.TestCase):
         if "`trouble`" in cell:
             plain = lambda text: re.sub(r"\d+", "#", text)  # it may contain the time
             await_it("the console's banner is the trouble", lambda: server.status().get("trouble") and
-                     plain(server.banner()[0]) == plain(server.status()["trouble"]))
+                     plain(server.status()["trouble"]) in [plain(one["what"]) for one in server.banner()])
+            await_it("the trouble is as urgent as /readyz says", lambda: server.get("/readyz")[0] == (
+                503 if server.status().get("trouble_urgency") == "refused" else 200))
         if "refused tags" in cell:
             await_it(f"the console's banner names tag {tag}", lambda: any(
-                text.startswith(f"refuses tag {tag} ") for text in server.banner()))
+                one["what"].startswith(f"refuses tag {tag} ") for one in server.banner()))
 
 
 def complete(section, unproduced, *classes):

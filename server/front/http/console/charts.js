@@ -91,10 +91,9 @@ const kCharts = [
    text: latency, empty: 'There were no requests in this time.'},
 ];
 
-// The end of an axis that begins at 0: 1, 2 or 5 times a power of ten.
+// The end of an axis that begins at 0: 1, 2 or 5 times a power of ten, 1 at least.
 function endOfAxis(top) {
-  if (top === 0) return 1;
-  const power = 10 ** Math.floor(Math.log10(Math.max(top, 0.1)));
+  const power = 10 ** Math.floor(Math.log10(Math.max(top, 1)));
   return [1, 2, 5, 10].map((times) => times * power).find((end) => end >= top);
 }
 

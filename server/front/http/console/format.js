@@ -98,11 +98,13 @@ export function rows(columns, list) {
   })));
 }
 
-// Shows a table, or a sentence in its place while there is nothing to list.
+// Shows a table, or a sentence in its place while there is nothing to list. A column with `sort`, its
+// aria-sort, has a button as its head.
 export function showTable(into, caption, columns, list, empty) {
   if (list.length === 0) return show(into, make('p', {class: 'empty'}, empty));
-  const head = columns.map(({name, title, number: right}) => make('th',
-      {role: 'columnheader', scope: 'col', title, class: right ? 'number' : undefined}, name));
+  const head = columns.map(({name, title, number: right, sort}) => make('th',
+      {'role': 'columnheader', 'scope': 'col', title, 'class': right ? 'number' : undefined, 'aria-sort': sort},
+      sort ? make('button', {type: 'button'}, name) : name));
   show(into, make('table', {'role': 'table', 'aria-label': caption},
                   make('thead', {role: 'rowgroup'}, make('tr', {role: 'row'}, head)),
                   make('tbody', {role: 'rowgroup'}, rows(columns, list))));

@@ -6,7 +6,7 @@ import {element, show} from './format.js';
 import {showLeases, showMap, startMachines} from './machines.js';
 import {showConsumers, showHealth, showRefusals, showServer, showTags, showTotals} from './overview.js';
 import {forgetId, pageOf, showPage} from './pages.js';
-import {historiesOf, meet, showServers, startServers} from './servers.js';
+import {historiesOf, showServers, startServers} from './servers.js';
 
 const kServerEveryMs = 2000, kClusterEveryMs = 5000, kFirstReportsMs = 20000;
 
@@ -79,10 +79,7 @@ async function readCluster() {
         [ask('/v1/audit'), ask('/v1/tags'), ask('/v1/servers'), ask('/v1/consumers')]);
     const why = audit.error?.message ?? '';
     view.unread = /being read/.test(why) ? '' : why;
-    if (!audit.error) {
-      view.audit = {...audit, fetched: Date.now()};
-      meet(audit.providers);
-    }
+    if (!audit.error) view.audit = {...audit, fetched: Date.now()};
     if (tags.tags) view.tags = tags.tags;
     view.servers = servers.servers ?? [];
     view.consumers = consumers.consumers ?? [];

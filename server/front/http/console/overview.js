@@ -1,14 +1,14 @@
 // The overview: what is wrong, totals, tags, and this server.
 
 import {secondsOf} from './charts.js';
-import {bannerOf, linesOf, troublesOf} from './findings.js';
+import {ageOf, bannerOf, isOutdated, linesOf, troublesOf} from './findings.js';
 import {clock, count, duration, element, latency, make, moment, number, pairs, rate, show, showTable,
         tagLink} from './format.js';
-import {connectionsText, missing, totalsOf} from './servers.js';
+import {connectionsText, serversOf, totalsOf} from './servers.js';
 
 const kLinesMax = 20, kRecentMax = 10, kConsumersMax = 50;
 const kUrgencies = {data: 'Act now', refused: 'Calls are refused', soon: 'Act soon', note: 'Note',
-                    good: 'Healthy', unknown: 'Reading'};
+                    good: 'Healthy', unknown: 'Not current'};
 
 // ---- health -------------------------------------------------------------------------------------
 
@@ -17,7 +17,7 @@ const findingOf = ({urgency, what, fix}) => make('li', {class: urgency},
     fix ? make('div', {class: 'fix'}, 'Fix: ', make('code', {}, fix)) : null);
 
 export function showHealth(view) {
-  const banner = bannerOf({...view, missing: missing()}), lines = linesOf(view);
+  const banner = bannerOf(view), lines = linesOf(view);
   element('banner').className = banner.urgency;
   show(element('banner'), make('strong', {id: 'urgency'}, `${kUrgencies[banner.urgency] ?? banner.urgency}:`),
        ' ', make('span', {id: 'verdict'}, banner.what),
@@ -26,45 +26,45 @@ export function showHealth(view) {
   show(element('findings'), ...lines.slice(0, kLinesMax).map(findingOf),
        more > 0 ? make('li', {}, `and ${number(more)} more: run `, make('code', {}, 'firn doctor')) : null);
   show(element('readat'), view.audit === null ? '' :
-      `registry read ${duration(view.audit.age_ms)} ago`);
+      `registry read ${duration(ageOf(view.audit))} ago`);
 }
 
 // ---- totals -------------------------------------------------------------------------------------
 
-const tile = (name, value, note, kind) => make('div', {class: `tile ${kind ?? ''}`},
+const tile = (name, value, note, kind, title) => make('div', {class: `tile ${kind ?? ''}`, title},
     make('dt', {}, name), make('dd', {}, value, note ? make('small', {}, note) : null));
 
 // Until the other servers have reported, the values of this one, from its own history.
-function ownTotals({status, history}) {
+function ownTotals({history}) {
   const last = (name) => history[name].at(-1) ?? 0, seconds = secondsOf(history);
-  return {reported: 1, all: undefined, serving: status.state === 'READY' ? 1 : 0,
-          ids: last('ids') / seconds, refused: last('refused') / seconds, p99: last('p99_us') || undefined};
+  return {ids: last('ids') / seconds, refused: last('refused') / seconds, p99: last('p99_us') || undefined};
 }
 
 export function showTotals(view) {
   const {status, audit, tags, consumers} = view;
-  const known = audit !== null && totalsOf(audit).reported > 0;
-  const totals = known ? totalsOf(audit) : ownTotals(view);
-  const partly = audit === null || !known ? 'this server' :
-      totals.reported < totals.all ? `${number(totals.reported)} of ${number(totals.all)} servers` : '';
+  const cluster = audit === null ? undefined : totalsOf(audit), known = cluster?.reported > 0;
+  const totals = known ? cluster : ownTotals(view);
+  const all = audit === null ? [] : serversOf(view), serving = all.filter((server) => server.serves).length;
+  const partly = !known ? 'this server' :
+      cluster.reported < all.length ? `${number(cluster.reported)} of ${number(all.length)} servers` : '';
   const held = audit?.machines.filter(({use}) => use === 'held').length;
   const disabled = status.refused_tags.filter(({state}) => state === 'disabled').length;
   const refusedTags = status.refused_tags_count - disabled;
   const tagCount = tags?.length ?? status.tags.length;
   const connections = totals.connections ??
       Object.fromEntries(view.protocols.map(({protocol, connections: open}) => [protocol, open]));
-  const sum = Object.values(connections).reduce((all, open) => all + open, 0);
+  const sum = Object.values(connections).reduce((sum, open) => sum + open, 0);
+  element('totals').className = audit !== null && isOutdated(audit) ? 'outdated' : '';
   show(element('totals'),
-       tile('servers serving', audit === null ? number(totals.serving) :
-            `${number(totalsOf(audit).serving)} of ${number(audit.providers.length)}`,
-            audit === null ? 'this server' : '',
-            audit !== null && totalsOf(audit).serving < audit.providers.length ? 'warn' : ''),
+       audit === null ? tile('servers serving', status.state === 'READY' ? '1' : '0', 'this server') :
+           tile('servers serving', `${number(serving)} of ${number(all.length)}`, '',
+                serving < all.length ? 'warn' : ''),
        tile('ids/s', rate(totals.ids), partly),
        totals.calls === undefined ? null : tile('calls/s', rate(totals.calls), partly),
        tile('refused/s', rate(totals.refused), partly, totals.refused > 0 ? 'warn' : ''),
        tile('p99', totals.p99 === undefined ? 'no calls' : latency(totals.p99),
-            known && totals.all > 1 ? 'slowest server' : partly),
-       tile('connections', number(sum), connectionsText(connections)),
+            known && all.length > 1 ? 'slowest server' : partly),
+       tile('connections', number(sum), partly, '', connectionsText(connections)),
        consumers.length > 0 ? tile('Dubbo consumers', number(consumers.length), 'registered') : null,
        tile('tags', number(tagCount), refusedTags > 0 ? `${number(refusedTags)} refused here` : '',
             refusedTags > 0 ? 'warn' : ''),
@@ -141,7 +141,7 @@ export function showServer({status, protocols}) {
   show(element('cluster'), `${status.cluster_name} ${status.cluster_uuid}`);
   show(element('facts'), pairs([
     ...status.machines.map((one, i) => [i > 0 ? 'and' : 'machine id', machineText(one)]),
-    ...troublesOf(status).map((text) => ['trouble', make('span', {class: 'bad'}, text)]),
+    ...troublesOf(status).map(({urgency, what}) => ['trouble', make('span', {class: urgency}, what)]),
     ['may issue for', status.bound_in_ms === undefined ? undefined : duration(status.bound_in_ms)],
     ['registry', `${registry.connected ? 'connected' : 'unreachable'}, session ` +
         duration(registry.session_age_ms)],
@@ -152,7 +152,7 @@ export function showServer({status, protocols}) {
     ...status.certificates.map(({door, expires}) => [`certificate, ${door} port`,
                                                      `valid until ${moment(Date.parse(expires))}`]),
     ['started', moment(Date.parse(status.started))],
-    ['version', status.version]]));
+    ['version', `${status.version}, build ${status.build}`]]));
   showTable(element('protocols'), 'Protocols of this server', [
     {name: 'protocol'}, {name: 'connections', number: true}, {name: 'calls for ids', number: true},
     {name: 'refused', number: true}, {name: 'p99', number: true}],

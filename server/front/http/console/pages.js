@@ -1,12 +1,13 @@
-// The pages of a tag, a machine id and an id, which the part of the address behind # names.
+// The pages of a tag, a machine id, a server and an id, which the part of the address behind # names.
 
 import {element, make, moment, number, pairs, rate, show} from './format.js';
 import {showMachine} from './machines.js';
 import {stateOfTag, tagsOf} from './overview.js';
+import {showServerPage} from './servers.js';
 
 // {kind, name}: kind '' is the overview. `#<id>` is short for `#/id/<id>`.
 export function pageOf(hash) {
-  const [, kind, name] = hash.match(/^#\/(tag|machine|id)\/(.*)$/s) ?? ['', '', ''];
+  const [, kind, name] = hash.match(/^#\/(tag|machine|server|id)\/(.*)$/s) ?? ['', '', ''];
   if (kind) return {kind, name: decode(name)};
   const id = decode(hash.slice(1));
   return id && !id.startsWith('/') && !element(id) ? {kind: 'id', name: id} : {kind: '', name: ''};
@@ -20,7 +21,7 @@ function decode(text) {
   }
 }
 
-const kTitles = {tag: 'Tag', machine: 'Machine id', id: 'Id'};
+const kTitles = {tag: 'Tag', machine: 'Machine id', server: 'Server', id: 'Id'};
 
 // Shows the page that the address names. Returns its title.
 export function showPage(view, page) {
@@ -31,6 +32,7 @@ export function showPage(view, page) {
   show(element('pagetitle'), title);
   const into = element('pagebody');
   if (page.kind === 'machine') showMachine(view, Number(page.name || NaN), into);
+  if (page.kind === 'server') showServerPage(view, page.name, into);
   if (page.kind === 'tag') showTag(view, page.name, into);
   if (page.kind === 'id') showId(page.name, into);
   return title;
