@@ -64,7 +64,8 @@ expect "each member has a line" 3 "$(grep -cE '^(zk|server)-[0-9]+ ' "$work/out"
 expect "all ids differ" 2000 "$({ ids server-1 && ids server-2; } | sort -u | wc -l)"
 
 before=$(pids)
-expect_exit "up once more" 0 cluster up "--bin=$bin"
+expect_exit "up once more, with the same programs" 0 cluster up
+expect "builds nothing" 0 "$(grep -c building "$work/out" || true)"
 expect "changes nothing" "$before" "$(pids)"
 expect_exit "up refuses a lower number of servers" 1 cluster up --servers=1 "--bin=$bin"
 
@@ -72,7 +73,7 @@ read -r victim _ <"$work/cluster/server-2/pid"
 kill -KILL "$victim"
 expect_exit "status fails if a server has ended" 1 cluster status
 expect "status names the server" 1 "$(grep -c '^server-2 .* ended ' "$work/out")"
-expect_exit "up starts it, and a third one" 0 cluster up --servers=3 "--bin=$bin"
+expect_exit "up starts it, and a third one" 0 cluster up --servers=3
 expect "each server names all three" "3 3 3" "$(names_all)"
 expect_exit "all three serve" 0 cluster status
 expect_exit "a log can be read" 0 cluster logs server-3
