@@ -18,6 +18,8 @@ namespace {
 
 // The longest time of a call.
 constexpr Milliseconds kDeadlineMax{3'600'000};
+// The most ids in one list. Runs have no limit of the client's.
+constexpr int64_t kIdsMax = 100'000;
 
 void CheckRange(const char* field, int64_t value, int64_t least, int64_t most, Faults& faults) {
   if (value >= least && value <= most) return;
@@ -161,6 +163,14 @@ Status Engine::Refusal(const Ask& ask) {
   if (ask.tag.size() > kTagNameMax) return too_long("a tag's name", ask.tag.size(), kTagNameMax);
   if (ask.layout.size() > Layout::kTextMax) {
     return too_long("a layout", ask.layout.size(), Layout::kTextMax);
+  }
+  const bool lists = ask.method == Ask::Method::kGetIds;
+  if (lists || ask.method == Ask::Method::kGetRuns) {
+    const int64_t most = lists ? kIdsMax : INT64_MAX;
+    if (ask.number < 1 || ask.number > most) {
+      fleet_.Count(&ClientCounters::invalid);
+      return Invalid(Cat("the count is ", ask.number, "; it must be 1 to ", most));
+    }
   }
   return {};
 }

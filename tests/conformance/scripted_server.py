@@ -46,6 +46,7 @@ class Handler:
         return self.server.new_ids("getId", tag, 1)[0]
 
     def getIds(self, tag, count):
+        assert 1 <= count <= 100_000, f"a client sent the count {count}"
         return self.server.new_ids("getIds", tag, count)
 
     def getRuns(self, tag, count):
