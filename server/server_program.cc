@@ -10,6 +10,7 @@
 #include "common/base/cat.h"
 #include "common/log/log.h"
 #include "common/net/ip_address.h"
+#include "registry/state/this_boot.h"
 #include "server/configured_stores.h"
 #include "server/node/open_node.h"
 #include "server/plugins/built_in.h"
@@ -189,7 +190,8 @@ std::unique_ptr<LeaseDesk> ServerProgram::OpenLeases(Entropy& entropy) {
   auto opened = std::make_unique<Leases>(LeaseTableOptions{.claim = node_->claim_options(),
                                                            .split = node_->split(),
                                                            .address = options_.advertise.ToString(),
-                                                           .leases_max = options_.leases_max},
+                                                           .leases_max = options_.leases_max,
+                                                           .boot = BootId().value_or("")},
                                          node_->loop(), entropy, stem);
   leases_ = opened.get();
   return opened;
@@ -197,14 +199,8 @@ std::unique_ptr<LeaseDesk> ServerProgram::OpenLeases(Entropy& entropy) {
 
 void ServerProgram::TickLeases(Now now) {
   const IssuingNodeStatus status = node_->status();
-  LeaseTable::Server server{.uuid = status.claim.uuid};
-  if (view_.phase() == ServerPhase::kDraining) {
-    server.why_not = "this server is stopping; use another one";
-  } else if (status.claim.state != ClaimState::kHolding) {
-    server.why_not = "this server has no machine id of its own: " + status.claim.reason;
-  } else if (!node_->claim_checked()) {
-    server.why_not = LeaseTable::kUnchecked;
-  }
+  LeaseTable::Server server = LeaseTable::ServerOf(status.claim, node_->claim_checked());
+  if (view_.phase() == ServerPhase::kDraining) server.why_not = LeaseTable::kStopping;
   leases_->Tick({now, node_->id_time()}, std::move(server));
 }
 
@@ -377,6 +373,19 @@ std::string ServerProgram::Readiness() const {
   return Cat(PhaseName(phase), why.empty() ? "" : ": ", why);
 }
 
+// Machine ids that nothing extends any more are free sooner, and the next process can resume the
+// leases.
+void ServerProgram::StopLeases() {
+  if (leases_ == nullptr) return;
+  const BootMs give_up = clock_.Boot() + node_->claim_options().release_wait;
+  bool stopped = false;
+  node_->loop().Run([&] { leases_->Stop(give_up); });
+  while (!stopped && clock_.Boot() < give_up) {
+    SleepFor(kPoll);
+    node_->loop().Run([&] { stopped = leases_->stopped(); });
+  }
+}
+
 void ServerProgram::Drain() {
   LogInfo("draining") << "draining";
   view_.Drain();
@@ -389,6 +398,7 @@ void ServerProgram::Drain() {
   front_.Shutdown(options_.drain_patience);
   cluster_.Stop();
   if (dubbo_ != nullptr) dubbo_->Stop();
+  StopLeases();
   node_->Stop();
   if (history_ != nullptr) history_->Stop();
   LogInfo("drained") << "drained";

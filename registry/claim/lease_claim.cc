@@ -1,10 +1,18 @@
 #include "registry/claim/lease_claim.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "registry/claim/claim_checks.h"
+#include "registry/claim/inspection.h"
 
 namespace firn {
+namespace {
+
+constexpr int kTakeOversMax = 3;  // a dead process's late write may intervene
+
+}  // namespace
 
 LeaseClaim::LeaseClaim(ClaimOptions options, Coordinator& coordinator, Entropy& entropy,
                        Input input, const KeeperTime& now)
@@ -15,6 +23,12 @@ LeaseClaim::LeaseClaim(ClaimOptions options, Coordinator& coordinator, Entropy& 
       now_(now),
       session_(input.session) {
   if (!options_.lease.has_value()) Die("a lease's claim without a lease");
+  if (input.resumed.has_value()) {
+    resumption_ = std::make_unique<Resumption>(coordinator_, options_);
+    resumption_->task = TakeOver(*std::move(input.resumed));
+    resumption_->async_registry.Start(resumption_->task);
+    return;
+  }
   acquisition_ = std::make_unique<Acquisition>(
       options_, coordinator_, entropy_, Acquisition::Input{.uuid = std::move(input.uuid)}, now);
 }
@@ -29,7 +43,7 @@ void LeaseClaim::Tick(const KeeperTime& now) {
   now_ = now;
   switch (state_) {
     case State::kClaiming:
-      return FinishAcquisition();
+      return resumption_ != nullptr ? FinishResumption() : FinishAcquisition();
     case State::kHeld:
     case State::kReleasing:
       break;
@@ -66,20 +80,123 @@ void LeaseClaim::FinishAcquisition() {
     retry_after_ = ended->retry_after();
     return;
   }
-  tenure_.emplace(std::move(won->terms), options_.layout);
   const SlotUpkeep::Live live{.session = won->live_session, .present = true};
+  Hold(std::move(won->terms), live, ended->registry_clock());
+  if (ended->connection_lost()) upkeep_->CheckAgain();
+}
+
+void LeaseClaim::Hold(Tenure::Terms terms, SlotUpkeep::Live live, const BelievedClock& clock) {
+  tenure_.emplace(std::move(terms), options_.layout);
   upkeep_ = std::make_unique<SlotUpkeep>(
       options_, coordinator_, entropy_, hooks_, *tenure_, live, [] { return true; },
       now_.clocks.boot);
-  upkeep_->NoteRegistryClock(ended->registry_clock());
-  if (ended->connection_lost()) upkeep_->CheckAgain();
+  upkeep_->NoteRegistryClock(clock);
   state_ = State::kHeld;
 }
+
+// --- a dead process's claim ----------------------------------------------------------------------
+
+// Its nonce shows that nobody has claimed the slot since. The write is a renewal with a new word:
+// one that the dead process has sent can still arrive before it, but not after it, and a copy of
+// that process finds the word.
+Task<Result<Tenure::Terms>> LeaseClaim::TakeOver(Tenure::Terms terms) {
+  AsyncRegistry& registry = resumption_->async_registry;
+  const std::vector<std::string> paths{kMetaPath, SlotPath(terms.slot), LivePath(terms.slot)};
+  for (int tries = 0; tries < kTakeOversMax; ++tries) {
+    const int64_t session = registry.session();
+    Result<Nodes> nodes = co_await registry.ReadSynced(paths);
+    if (!nodes.ok()) co_return nodes.status();
+    const std::optional<Node>& slot = (*nodes)[1];
+    const auto record = slot ? ParseSlotRecord(slot->data) : Result<SlotRecord>(NotFound(""));
+    if (record.ok() && record->nonce == terms.nonce) terms.word = record->word;
+    const Finding finding = Judge(terms, (*nodes)[0], slot);
+    using Verdict = Finding::Verdict;
+    if (finding.verdict != Verdict::kOurs && finding.verdict != Verdict::kMetaMoved) {
+      co_return Conflict(finding.reason);
+    }
+    terms.version = finding.version;
+    terms.bound = finding.record.bound;
+    terms.others = finding.record.others;
+    // Other servers may have claimed the slot since; a registry that went back has forgotten them.
+    const WallMs time = std::max(
+        now_.id_time, finding.meta
+                          ? ClusterTime(now_.clocks.wall, finding.meta->floor, finding.meta_set_at)
+                          : WallMs());
+    if (time >= terms.bound) co_return Conflict("its bound has passed");
+    if (finding.verdict == Verdict::kMetaMoved) co_return terms;  // never renewed
+    terms.era = finding.meta->era;
+    terms.floor = finding.meta->floor;
+    terms.floor_set_at = finding.meta_set_at;
+    const Now asked = now_.clocks;
+    const SlotChange change = TakingOver(terms, (*nodes)[2].has_value(), session);
+    SlotWritten written = co_await WriteSlot(&registry, &entropy_, change);
+    switch (written.outcome) {
+      case SlotWritten::Outcome::kApplied:
+        resumption_->clock.Hear(written.registry_clock, asked, now_.clocks);
+        resumption_->live_session = session;
+        terms.version = written.version;
+        terms.word = change.record.word;
+        terms.bound = written.bound;
+        co_return terms;
+      case SlotWritten::Outcome::kNotApplied:
+      case SlotWritten::Outcome::kUnknown:
+        co_return Unavailable(written.reason);
+      case SlotWritten::Outcome::kLiveExists:
+      case SlotWritten::Outcome::kLiveMissing:
+      case SlotWritten::Outcome::kOther:
+        break;
+    }
+  }
+  co_return Unavailable("the slot's record changed meanwhile");
+}
+
+SlotChange LeaseClaim::TakingOver(const Tenure::Terms& terms, bool live, int64_t session) {
+  const ClaimantIdentity& self = options_.identity;
+  const WallMs bound = now_.id_time + std::min(kClaimWindowFirst, options_.window);
+  return {.session = session,
+          .over = terms,
+          .record = {.nonce = terms.nonce,
+                     .word = Nonce::Draw(entropy_),
+                     .bound = std::max(terms.bound, bound),
+                     .owner = self.owner,
+                     .since = terms.base,
+                     .host = self.host,
+                     .pid = self.pid,
+                     .build = self.build,
+                     .lease = options_.lease,
+                     .others = terms.others},
+          .live = live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
+          .endpoint = self.endpoint};
+}
+
+void LeaseClaim::FinishResumption() {
+  resumption_->async_registry.Tick(now_.clocks.boot);
+  if (!resumption_->task.done()) return;
+  const auto ended = std::move(resumption_);
+  Result<Tenure::Terms> terms = ended->task.Take();
+  if (!terms.ok()) {
+    state_ = State::kRefused;
+    reason_ = terms.status().message();
+    is_over_ = terms.code() == Code::kConflict;
+    return;
+  }
+  const bool written = ended->live_session != 0;
+  Hold(*std::move(terms), {.session = ended->live_session, .present = written}, ended->clock);
+  if (ended->live_session != session_) upkeep_->CheckAgain();
+}
+
+// --- the end -------------------------------------------------------------------------------------
 
 void LeaseClaim::Release(WallMs bound, BootMs until) {
   if (state_ != State::kHeld) return;
   state_ = State::kReleasing;
   upkeep_->Release(bound, until);
+}
+
+void LeaseClaim::Suspend(WallMs bound, BootMs until) {
+  if (state_ != State::kHeld) return;
+  state_ = State::kReleasing;
+  upkeep_->Suspend(bound, until);
 }
 
 }  // namespace firn

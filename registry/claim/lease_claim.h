@@ -7,11 +7,14 @@
 #include "common/base/units.h"
 #include "common/time/entropy.h"
 #include "registry/claim/acquisition.h"
+#include "registry/claim/believed_clock.h"
 #include "registry/claim/claim_options.h"
 #include "registry/claim/claim_status.h"
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/slot_upkeep.h"
+#include "registry/claim/slot_write.h"
 #include "registry/claim/tenure.h"
+#include "registry/seam/async_registry.h"
 #include "registry/seam/coordinator.h"
 
 namespace firn {
@@ -20,11 +23,11 @@ namespace firn {
 // protocol of every claim (RULES.md), and never claimed a second time. WHY-LEASES-HOLD.md, beside
 // this file, contains the argument.
 //
-// Nothing of it outlives the process: it has no grant file and no hint, inherits nothing, and
-// leaves the id clock alone. What programs may issue is decided by its owner, which must never
-// promise ids at or above bound().
+// It has no grant file and no hint, and leaves the id clock alone. What programs may issue is
+// decided by its owner, which must never promise ids at or above bound().
 //
-//  claiming    One attempt (Acquisition). Refused: the end, with a reason -> refused.
+//  claiming    One attempt (Acquisition), or one to resume the claim of a dead process: the record
+//              must have its nonce. Refused: the end, with a reason -> refused.
 //  held        Renewed. `ending` afterwards, as the cluster was restored or changed: the bound is
 //              not raised any more.
 //  gone        The slot has another holder, or was lost without a freeze: no id may be issued.
@@ -40,6 +43,9 @@ class LeaseClaim {
     std::string uuid{};   // the cluster's, if it is known
     int64_t session = 0;  // of the coordinator; 0: not connected
     ClaimHooks hooks{};
+    // The claim of a dead process of this server, to be resumed. Word and registry-read members are
+    // adopted from the registry.
+    std::optional<Tenure::Terms> resumed{};
   };
 
   // `options` must have passed Check and name the lease. The references must outlive the object.
@@ -57,8 +63,11 @@ class LeaseClaim {
   // Sets the bound to `bound` and the nonce to zero, so that the slot is free from then on. No
   // program may issue at or above it. Only while it is held; call Tick until the state is kEnded.
   void Release(WallMs bound, BootMs until);
+  // The same, but the record keeps the nonce: until `bound`, a later process can resume the claim.
+  void Suspend(WallMs bound, BootMs until);
 
   State state() const { return state_; }
+  uint32_t rack() const { return options_.rack; }
   // Why it was refused, is gone, will not be renewed, or was not released; otherwise empty.
   const std::string& reason() const { return reason_; }
   // Of a refused claim: whether the cluster has no machine ids for leases.
@@ -67,13 +76,32 @@ class LeaseClaim {
   bool none_free() const { return none_free_; }
   // Of a refused claim: when to try again.
   Milliseconds retry_after() const { return retry_after_; }
+  // Of a refused claim that was to be resumed: whether it is over.
+  bool is_over() const { return is_over_; }
+  // The later of the id clock, the claim's base and the cluster's time. Once it was held.
+  WallMs TimeAt(const KeeperTime& now) const { return upkeep_->TimeAt(now); }
   // Whether the bound is final.
   bool ending() const { return upkeep_ != nullptr && upkeep_->fate() != SlotUpkeep::Fate::kHeld; }
   // Set once it was held; kept until the object ends.
   const std::optional<Tenure>& tenure() const { return tenure_; }
 
  private:
+  // An attempt to resume a claim.
+  struct Resumption {
+    Resumption(Coordinator& coordinator, const ClaimOptions& options)
+        : async_registry(coordinator), clock(options.skew_max, options.registry_shares_clock) {}
+
+    AsyncRegistry async_registry;
+    BelievedClock clock;
+    int64_t live_session = 0;  // of our `live`; 0: it was not written
+    Task<Result<Tenure::Terms>> task{};
+  };
+
   void FinishAcquisition();
+  void FinishResumption();
+  Task<Result<Tenure::Terms>> TakeOver(Tenure::Terms terms);
+  SlotChange TakingOver(const Tenure::Terms& terms, bool live, int64_t session);
+  void Hold(Tenure::Terms terms, SlotUpkeep::Live live, const BelievedClock& clock);
 
   const ClaimOptions options_;
   Coordinator& coordinator_;
@@ -86,7 +114,9 @@ class LeaseClaim {
   bool lacks_share_ = false;
   bool none_free_ = false;
   Milliseconds retry_after_{0};
+  bool is_over_ = false;
   std::unique_ptr<Acquisition> acquisition_;
+  std::unique_ptr<Resumption> resumption_;
   std::optional<Tenure> tenure_;
   std::unique_ptr<SlotUpkeep> upkeep_;
 };

@@ -89,7 +89,7 @@ Task<> SlotUpkeep::Write() {
     co_return Retry();
   }
   const SlotChange change = Change(word);
-  const Asked asked{now_.clocks, NeededFrom(), NextWindow()};
+  const Asked asked{now_.clocks, TimeAt(now_), NextWindow()};
   SlotWritten written = co_await WriteSlot(&async_registry_, &entropy_, change);
   switch (written.outcome) {
     case SlotWritten::Outcome::kApplied:
@@ -147,17 +147,15 @@ void SlotUpkeep::NoteClock(WallMs shown, Now asked) {
   alarms_.push_back(ClockTrouble(registry_clock_, now_.clocks.boot));
 }
 
-// The later of our ids' time and the cluster's time. With policy strict the id clock can stand
-// still; a bound counted from it would pass by the cluster's time, and the slot would look free.
-WallMs SlotUpkeep::NeededFrom() const {
-  const WallMs from = std::max(now_.id_time, used_);
-  const std::optional<WallMs> registry = registry_clock_.At(now_.clocks.boot);
+WallMs SlotUpkeep::TimeAt(const KeeperTime& now) const {
+  const WallMs from = std::max(now.id_time, used_);
+  const std::optional<WallMs> registry = registry_clock_.At(now.clocks.boot);
   return registry.has_value() ? std::max(from, tenure_.terms().ClusterTimeAt(*registry)) : from;
 }
 
 // The registry's clock limits the bound. Without a believed reading, NextWindow is short.
 WallMs SlotUpkeep::WantedBound() const {
-  const WallMs ahead = NeededFrom() + NextWindow();
+  const WallMs ahead = TimeAt(now_) + NextWindow();
   const std::optional<WallMs> registry = registry_clock_.At(now_.clocks.boot);
   return registry.has_value() ? std::min(ahead, tenure_.terms().CeilingAt(*registry)) : ahead;
 }
@@ -174,7 +172,7 @@ SlotChange SlotUpkeep::Change(const Nonce& word) const {
   }
   return {.session = checked_in_,
           .over = terms,
-          .record = {.nonce = releasing() ? Nonce() : terms.nonce,
+          .record = {.nonce = releasing() && !suspends_ ? Nonce() : terms.nonce,
                      .word = word,
                      .bound = releasing() ? release_bound_ : std::max(terms.bound, WantedBound()),
                      .owner = self.owner,
@@ -225,6 +223,11 @@ void SlotUpkeep::Release(WallMs bound, BootMs until) {
   if (fate_ != Fate::kHeld) EndRelease("the claim could not be released");
 }
 
+void SlotUpkeep::Suspend(WallMs bound, BootMs until) {
+  suspends_ = true;
+  Release(bound, until);
+}
+
 void SlotUpkeep::EndRelease(std::string reason) {
   release_ended_ = true;
   reason_ = std::move(reason);
@@ -251,6 +254,7 @@ Task<> SlotUpkeep::CheckSlot() {
     case Finding::Verdict::kMetaMoved:
       if (fate_ == Fate::kHeld) alarms_.push_back(finding.reason);
       fate_ = Fate::kLapsing;
+      NoteChecked();
       // Notice the end of the freeze soon.
       if (finding.meta.has_value() && finding.meta->frozen) {
         inspect_at_ = now_.clocks.boot + kThawCheck;
@@ -258,6 +262,7 @@ Task<> SlotUpkeep::CheckSlot() {
       break;
     case Finding::Verdict::kRestored:
       fate_ = Fate::kLapsing;
+      NoteChecked();
       break;
     case Finding::Verdict::kLost:
       lost_up_to_ = std::max(lost_up_to_, tenure_.bound());
@@ -306,10 +311,16 @@ void SlotUpkeep::NoteOurs(const Finding& finding) {
   tenure_.Renewed(finding.version, record.word, record.bound, record.others);
   predecessor_ = HolderIn(record);
   tenure_.LearnRoot(finding.meta->era, finding.meta->floor, finding.meta_set_at);
-  if (check_began_in_ != connected_in_) return;  // read in an earlier connection
-  checked_in_ = connected_in_;
+  if (!NoteChecked()) return;
   live_.present = finding.live_session != 0;
   live_.session = finding.live_session == connected_in_ ? connected_in_ : 0;
+}
+
+// False: the slot was read in an earlier connection.
+bool SlotUpkeep::NoteChecked() {
+  if (check_began_in_ != connected_in_) return false;
+  checked_in_ = connected_in_;
+  return true;
 }
 
 // The registry lost the claim or a lease: the holder stops unless the freeze keeps others out.

@@ -33,7 +33,9 @@ namespace firn {
 //  6. A claim whose bound has passed is not renewed, even if the check finds it intact: others may
 //     have claimed the slot since, and a rolled back registry may have forgotten them. The slot has
 //     to be claimed again with every check of a claim, the probation included.
-//  7. A release is a renewal with nonce zero and a lower bound. Only Release sends it.
+//  7. A release is a renewal with nonce zero and a lower bound. Only Release sends it. Suspend
+//  sends
+//     the lower bound with our nonce.
 //  8. All writes from one version carry the same word (SlotRecord::word), which is in the grant
 //     before it is sent. Our nonce with an unknown word belongs to a copy of this process: stop.
 //  9. No bound is set more than a day ahead of the registry's believed clock (BelievedClock,
@@ -83,11 +85,17 @@ class SlotUpkeep {
   Fate fate() const { return fate_; }
   const std::string& reason() const { return reason_; }
   RenewalCounts renewals() const { return counts_; }
+  // The later of our ids' time and the cluster's time, from which bounds count. With policy strict
+  // the id clock can stand still; a bound counted from it would pass by the cluster's time, and the
+  // slot would look free.
+  WallMs TimeAt(const KeeperTime& now) const;
   // The highest bound that the registry has lost, of this claim or a lease; 0: none.
   WallMs lost_up_to() const { return lost_up_to_; }
 
   // Releases the slot with `bound`, which must be above everything issued. Tick until it has ended.
   void Release(WallMs bound, BootMs until);
+  // The same, but the record keeps our nonce: until `bound`, a later process can resume the claim.
+  void Suspend(WallMs bound, BootMs until);
   // The release was acknowledged, the slot is no longer ours, or `until` has passed.
   bool release_ended() const { return release_ended_; }
 
@@ -100,7 +108,7 @@ class SlotUpkeep {
   // The state when a renewal was sent.
   struct Asked {
     Now at;
-    WallMs from;  // NeededFrom()
+    WallMs from;  // TimeAt()
     Milliseconds window;
   };
   void NoteRenewed(const SlotChange& change, const SlotWritten& written, const Asked& asked);
@@ -108,9 +116,9 @@ class SlotUpkeep {
   Task<> CheckSlot();
   Task<Finding> Look();
   void NoteOurs(const Finding& finding);
+  bool NoteChecked();
   Task<> FreezeOut();
   SlotChange Change(const Nonce& word) const;
-  WallMs NeededFrom() const;
   WallMs WantedBound() const;
   void AlarmOf(const Finding& finding);
   void TellNews();
@@ -152,6 +160,7 @@ class SlotUpkeep {
 
   WallMs release_bound_;
   BootMs release_until_;
+  bool suspends_ = false;
   bool release_ended_ = false;
 
   AsyncRegistry async_registry_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
@@ -23,12 +24,15 @@ std::optional<std::string_view> TakeUpTo(char end, std::string_view& text) {
   return taken;
 }
 
+// Takes the text before the next space, or all of it.
+std::string_view TakeWord(std::string_view& text) {
+  if (const auto word = TakeUpTo(' ', text)) return *word;
+  return std::exchange(text, {});
+}
+
 Result<KeptBound> ParseLine(std::string_view line) {
   std::array<std::string_view, 5> words{};
-  for (size_t i = 0; i + 1 < words.size(); ++i) {
-    words[i] = TakeUpTo(' ', line).value_or(std::string_view());
-  }
-  words.back() = line;
+  for (std::string_view& word : words) word = TakeWord(line);
   const auto rack = ParseNumber<uint32_t>(words[0]);
   const auto worker = ParseNumber<uint32_t>(words[1]);
   const Result<Nonce> era = Nonce::Parse(words[2]);
@@ -38,7 +42,7 @@ Result<KeptBound> ParseLine(std::string_view line) {
       *bound > kRecordTimeMax.ms()) {
     return Corrupt(Cat("a line is not a slot with its bound: ", line));
   }
-  return KeptBound{{*rack, *worker}, *era, *created, WallMs(*bound)};
+  return KeptBound{{*rack, *worker}, *era, *created, WallMs(*bound), std::string(line)};
 }
 
 }  // namespace
@@ -50,10 +54,11 @@ WallMs KeptBounds::highest() const {
 }
 
 std::string FormatKeptBounds(const KeptBounds& kept) {
-  std::string text = Cat(kFirstWords, kept.uuid.empty() ? kNoCluster : kept.uuid, "\n");
+  std::string text = Cat(kFirstWords, kept.uuid.empty() ? kNoCluster : kept.uuid,
+                         kept.boot.empty() ? "" : " ", kept.boot, "\n");
   for (const KeptBound& one : kept.bounds) {
     text += Cat(one.slot.rack, " ", one.slot.worker, " ", one.era.text(), " ", one.created_zxid,
-                " ", one.bound.ms(), "\n");
+                " ", one.bound.ms(), one.lease.empty() ? "" : " ", one.lease, "\n");
   }
   return Cat(text, "end ", kept.bounds.size(), "\n");
 }
@@ -65,7 +70,8 @@ Result<KeptBounds> ParseKeptBounds(std::string_view text) {
     return Corrupt(Cat("its first line does not begin with '", kFirstWords, "'"));
   }
   line->remove_prefix(kFirstWords.size());
-  if (*line != kNoCluster) kept.uuid = *line;
+  if (const std::string_view uuid = TakeWord(*line); uuid != kNoCluster) kept.uuid = uuid;
+  kept.boot = *line;
   while ((line = TakeUpTo('\n', text))) {
     if (*line == Cat("end ", kept.bounds.size()) && text.empty()) return kept;
     FIRN_ASSIGN(const KeptBound one, ParseLine(*line));

@@ -19,18 +19,21 @@ struct KeptBound {
   Nonce era{};               // of the registry's data
   int64_t created_zxid = 0;  // of the slot's record
   WallMs bound{};
+  // One line with what the server needs to resume the slot's lease; empty: it has ended.
+  std::string lease{};
 
   friend bool operator==(const KeptBound&, const KeptBound&) = default;
 };
 
 // The bounds that a server keeps on its disk, so that its next start notices a registry that has
-// lost them. They permit nothing. A value.
+// lost them, and resumes its leases. A value.
 //
-//   firn-leases 1 <uuid of the cluster, or ->
-//   <rack> <worker> <era> <created_zxid> <bound_ms>
+//   firn-leases 1 <uuid of the cluster, or -> [<boot id>]
+//   <rack> <worker> <era> <created_zxid> <bound_ms> [<lease>]
 //   end <number of bounds>
 struct KeptBounds {
   std::string uuid{};
+  std::string boot{};  // of the machine on which they were written; empty: unknown
   std::vector<KeptBound> bounds{};
 
   // The highest of them; 0: there is none.
@@ -39,7 +42,7 @@ struct KeptBounds {
   friend bool operator==(const KeptBounds&, const KeptBounds&) = default;
 };
 
-inline constexpr size_t kKeptBoundsBytesMax = 1 << 20;
+inline constexpr size_t kKeptBoundsBytesMax = 1 << 24;
 
 std::string FormatKeptBounds(const KeptBounds& kept);
 // kCorrupt, with a reason, if the text is not exactly that.

@@ -10,8 +10,8 @@ constexpr Milliseconds kRetryAfter{500};
 
 }  // namespace
 
-LeaseBounds::LeaseBounds(LeaseMemory& memory, KeptBounds earlier)
-    : memory_(memory), uuid_(std::move(earlier.uuid)) {
+LeaseBounds::LeaseBounds(LeaseMemory& memory, KeptBounds earlier, std::string boot)
+    : memory_(memory), uuid_(std::move(earlier.uuid)), boot_(std::move(boot)) {
   for (const KeptBound& one : earlier.bounds) wanted_[one.slot] = one;
   durable_ = wanted_;
 }
@@ -32,7 +32,8 @@ bool LeaseBounds::Covers(const std::string& uuid, const KeptBound& least) const 
   const auto has = [&least](const Table& table) {
     const auto one = table.find(least.slot);
     return one != table.end() && one->second.era == least.era &&
-           one->second.created_zxid == least.created_zxid && one->second.bound >= least.bound;
+           one->second.created_zxid == least.created_zxid && one->second.bound >= least.bound &&
+           one->second.lease == least.lease;
   };
   // A bound that is about to be lowered covers nothing any more.
   return uuid == uuid_ && has(durable_) && has(wanted_);
@@ -55,7 +56,7 @@ void LeaseBounds::Write(BootMs boot) {
   changed_ = false;
   write_at_ = boot + kRetryAfter;
   in_flight_ = wanted_;
-  KeptBounds kept{.uuid = uuid_};
+  KeptBounds kept{.uuid = uuid_, .boot = boot_};
   for (const auto& [slot, one] : wanted_) kept.bounds.push_back(one);
   memory_.Keep(FormatKeptBounds(kept),
                [weak = std::weak_ptr<LeaseBounds*>(self_)](const Status& done) {

@@ -27,7 +27,8 @@ class LeaseMemory {
 };
 
 // The bounds under which programs may issue by themselves, in this server's state folder. Otherwise
-// a start would not notice that the registry has lost them: a lessee reads no registry.
+// a start would not notice that the registry has lost them: a lessee reads no registry. Beside each
+// is what a start needs to resume the lease.
 //
 //  1. A bound is in the file before ids below it are promised. It is one that the registry has
 //     acknowledged, so an intact registry never shows less.
@@ -38,15 +39,17 @@ class LeaseMemory {
 // lease. Owned by the control thread.
 class LeaseBounds {
  public:
-  // `earlier` is what an earlier process of this server has left. `memory` must outlive it.
-  LeaseBounds(LeaseMemory& memory, KeptBounds earlier);
+  // `earlier` is what an earlier process of this server has left, `boot` the id of this boot.
+  // `memory` must outlive it.
+  LeaseBounds(LeaseMemory& memory, KeptBounds earlier, std::string boot);
   LeaseBounds(const LeaseBounds&) = delete;
   LeaseBounds& operator=(const LeaseBounds&) = delete;
 
   // Puts a slot's bound into the file, soon. `uuid` is the cluster's.
   void Keep(const std::string& uuid, const KeptBound& bound);
 
-  // Whether the file certainly has at least that bound for the same record of the cluster.
+  // Whether the file certainly has at least that bound, and that lease, for the same record of the
+  // cluster.
   bool Covers(const std::string& uuid, const KeptBound& least) const;
   // Whether the file certainly has at most that bound for the slot.
   bool IsAtMost(Slot slot, WallMs bound) const;
@@ -54,6 +57,8 @@ class LeaseBounds {
   // Starts a write that is due, and drops bounds that `now` has passed by `margin`.
   void Tick(BootMs boot, WallMs now, Milliseconds margin);
 
+  // Whether the file has all that was kept.
+  bool written() const { return !changed_ && !in_flight_; }
   // Why the last write failed; ok if it did not.
   const Status& trouble() const { return trouble_; }
   // The highest bound in it; 0: there is none.
@@ -67,6 +72,7 @@ class LeaseBounds {
 
   LeaseMemory& memory_;
   std::string uuid_;
+  const std::string boot_;
   Table wanted_;
   Table durable_;
   std::optional<Table> in_flight_{};

@@ -13,16 +13,15 @@ namespace firn {
 
 // --- promises ------------------------------------------------------------------------------------
 
-// Rule 2. The id clock of this server may be behind the slot's time: then the interval counts from
-// where it begins.
+// Rule 2. The id clock of this server may be behind the cluster's time, from which the claim's
+// bound counts.
 firn::Tick LeaseTable::EndFor(const Lease& lease, Milliseconds ahead) const {
-  const Tenure& tenure = lease.tenure();
-  const WallMs from = std::max(now_.id_time, tenure.terms().base);
-  const firn::Tick end = layout().TickAt(std::min(from + ahead, tenure.bound()));
-  return std::max({end, lease.promised, lease.from()});
+  const WallMs end = std::min(lease.claim->TimeAt(now_) + ahead, lease.tenure().bound());
+  return std::max({layout().TickAt(end), lease.until, lease.from()});
 }
 
 void LeaseTable::Promise(Lease& lease, firn::Tick until, Done done) {
+  lease.until = std::max(lease.until, until);
   lease.promised = std::max(lease.promised, until);
   AddWaiting(lease, {std::move(done), until});
   Flush(lease);
@@ -37,12 +36,10 @@ void LeaseTable::AddWaiting(Lease& lease, Waiting one) {
 // Answers once the disk has a bound at or above everything promised (rule 7).
 void LeaseTable::Flush(Lease& lease) {
   if (lease.waiting.empty()) return;
-  const Tenure::Terms& terms = lease.tenure().terms();
+  const std::string& uuid = lease.tenure().terms().uuid;
   std::vector<Waiting> answers;
-  const KeptBound least{terms.slot, terms.era, terms.created_zxid,
-                        layout().StartOf(lease.promised)};
-  if (!bounds_.Covers(terms.uuid, least)) {
-    bounds_.Keep(terms.uuid, {terms.slot, terms.era, terms.created_zxid, terms.bound});
+  if (!bounds_.Covers(uuid, BoundOf(lease, layout().StartOf(lease.promised), lease.kept))) {
+    bounds_.Keep(uuid, BoundOf(lease, lease.tenure().bound(), lease.kept));
     if (bounds_.trouble().ok()) return;
     std::swap(answers, lease.waiting);
     for (const Waiting& one : answers) {
@@ -71,7 +68,7 @@ void LeaseTable::NoteAnswered(Lease& lease) {
 
 LeaseTerms LeaseTable::TermsOf(const Lease& lease, firn::Tick until) const {
   const Tenure::Terms& terms = lease.tenure().terms();
-  const Milliseconds left = layout().StartOf(until) - now_.id_time;
+  const Milliseconds left = layout().StartOf(until) - lease.claim->TimeAt(now_);
   return {.lease = lease.id,
           .number = lease.number,
           .machine = terms.machine,
@@ -87,7 +84,8 @@ void LeaseTable::Grant(Lease& lease) {
   lease.granted = true;
   full_racks_.erase(lease.tenure().terms().slot.rack);
   lease.first_until = EndFor(lease, std::min(AheadOf(lease.ask.ahead), kFirstAhead));
-  lease.promised = lease.first_until;
+  lease.until = lease.promised = lease.first_until;
+  lease.kept = KeptText(lease, false);
   for (Waiting& one : lease.waiting) one.until = lease.first_until;
 }
 
@@ -99,6 +97,8 @@ void LeaseTable::Revoke(Lease& lease, std::string why) {
       << " is revoked: " << why << "; its ids from " << FormatRfc3339(from) << " to "
       << FormatRfc3339(until) << " may be duplicated";
   lease.revoked = std::move(why);
+  lease.kept.clear();
+  bounds_.Keep(lease.tenure().terms().uuid, BoundOf(lease, lease.tenure().bound(), {}));
   std::vector<Waiting> answers;
   std::swap(answers, lease.waiting);
   for (const Waiting& one : answers) Refuse(LeaseVerdict::kRevoked, lease.revoked, one.done);
@@ -110,6 +110,7 @@ void LeaseTable::Tick(const KeeperTime& now, Server server) {
   now_ = now;
   server_ = std::move(server);
   if (last_number_ == 0) last_number_ = static_cast<uint64_t>(now.clocks.wall.ms());
+  TickEarlier();
   // An answer may be followed by a call, so the table must not change while it is walked.
   std::vector<std::string> over;
   for (const auto& [id, lease] : leases_) {
@@ -126,7 +127,7 @@ void LeaseTable::Tick(const KeeperTime& now, Server server) {
 // False: it has ended.
 bool LeaseTable::TickLease(Lease& lease) {
   // Rule 6. Before anything else: a bound that has passed ends the claim, too.
-  if (lease.granted && now_.id_time >= layout().StartOf(lease.promised)) {
+  if (lease.granted && lease.claim->TimeAt(now_) >= layout().StartOf(lease.promised)) {
     if (!lease.revoked.empty() || !lease.answered) return false;
     ++counts_.expired;
     LogInfo("lease_expired").With("lease", lease.number)
@@ -135,26 +136,8 @@ bool LeaseTable::TickLease(Lease& lease) {
   }
   lease.claim->Tick(now_);
   switch (lease.claim->state()) {
-    case LeaseClaim::State::kRefused: {
-      std::vector<Waiting> answers;
-      std::swap(answers, lease.waiting);
-      const bool none = lease.claim->lacks_share();
-      if (none) {
-        no_share_ = lease.claim->reason();
-        no_share_until_ = now_.clocks.boot + kShareEvery;
-      }
-      if (lease.claim->none_free()) {
-        const Milliseconds wait = std::min(lease.claim->retry_after(), kRackEvery);
-        full_racks_[RackOf(lease.ask)] = {lease.claim->reason(), now_.clocks.boot + wait};
-      } else {
-        full_racks_.erase(RackOf(lease.ask));
-      }
-      for (const Waiting& one : answers) {
-        Refuse(none ? LeaseVerdict::kRefused : LeaseVerdict::kLater, lease.claim->reason(),
-               one.done);
-      }
-      return false;
-    }
+    case LeaseClaim::State::kRefused:
+      return OnRefused(lease);
     case LeaseClaim::State::kHeld:
       if (!lease.granted) Grant(lease);
       break;
@@ -170,8 +153,31 @@ bool LeaseTable::TickLease(Lease& lease) {
       return true;
   }
   highest_bound_ = std::max(highest_bound_, lease.tenure().bound());
+  if (stop_until_ && Suspend(lease)) return true;
   Flush(lease);
   return true;
+}
+
+bool LeaseTable::OnRefused(Lease& lease) {
+  const LeaseClaim& claim = *lease.claim;
+  const bool none = claim.lacks_share();
+  if (none) {
+    no_share_ = claim.reason();
+    no_share_until_ = now_.clocks.boot + kShareEvery;
+  }
+  if (claim.none_free()) {
+    const Milliseconds wait = std::min(claim.retry_after(), kRackEvery);
+    full_racks_[claim.rack()] = {claim.reason(), now_.clocks.boot + wait};
+    if (TryAnotherRack(lease)) return true;
+  } else {
+    full_racks_.erase(claim.rack());
+  }
+  std::vector<Waiting> answers;
+  std::swap(answers, lease.waiting);
+  for (const Waiting& one : answers) {
+    Refuse(none ? LeaseVerdict::kRefused : LeaseVerdict::kLater, claim.reason(), one.done);
+  }
+  return false;
 }
 
 // The lease leaves the table; from then on nothing extends it. Its slot is released at `bound`.
@@ -184,8 +190,7 @@ void LeaseTable::Close(const std::string& id, WallMs bound) {
     Refuse(LeaseVerdict::kLater, "the lease has ended; use another token", one.done);
   }
   if (lease->claim->state() != LeaseClaim::State::kHeld || lease->claim->ending()) return;
-  const Tenure::Terms& terms = lease->tenure().terms();
-  bounds_.Keep(terms.uuid, {terms.slot, terms.era, terms.created_zxid, bound});
+  bounds_.Keep(lease->tenure().terms().uuid, BoundOf(*lease, bound, {}));
   LeaseShown shown = Shown(*lease);
   shown.ending = true;
   shown.trouble = Cat("it has ended; its machine id is free from ", FormatRfc3339(bound),
@@ -204,15 +209,17 @@ bool LeaseTable::TickEnded(Ended& ended) {
     full_racks_.erase(claim.tenure()->terms().slot.rack);  // it has one from the bound on
   }
   if (over || (claim.ending() && !ended.asked)) return false;
-  const bool may = bounds_.IsAtMost(claim.tenure()->terms().slot, ended.bound) &&
-                   now_.id_time + kReleaseAhead >= ended.bound;
-  if (ended.asked || !may) return true;
+  const bool near = claim.TimeAt(now_) + kReleaseAhead >= ended.bound;
+  const bool may = bounds_.IsAtMost(claim.tenure()->terms().slot, ended.bound);
+  if (ended.asked || !may || (!near && !stop_until_)) return true;
   ended.asked = true;
-  claim.Release(ended.bound, now_.clocks.boot + options_.claim.release_wait);
+  if (near) {
+    claim.Release(ended.bound, now_.clocks.boot + options_.claim.release_wait);
+  } else {
+    claim.Suspend(ended.bound, *stop_until_);
+  }
   return true;
 }
-
-void LeaseTable::Stop() { stopped_ = true; }
 
 // --- reports -------------------------------------------------------------------------------------
 

@@ -24,8 +24,10 @@ LeaseTable::LeaseTable(LeaseTableOptions options, Coordinator& coordinator, Entr
       coordinator_(coordinator),
       entropy_(entropy),
       hooks_(std::move(hooks)),
-      bounds_(memory, options_.claim.kept),
-      highest_bound_(options_.claim.kept.highest()) {}
+      bounds_(memory, options_.claim.kept, options_.boot),
+      highest_bound_(options_.claim.kept.highest()) {
+  LoadEarlier();
+}
 
 std::string LeaseTable::Lease::title() const { return Cat("lease ", number, " (", ask.name, ")"); }
 
@@ -34,6 +36,18 @@ void LeaseTable::OnSession(const SessionEvent& event) {
   server_.why_not = kUnchecked;  // until the next Tick
   for (const auto& [id, lease] : leases_) lease->claim->OnSession(event);
   for (const Ended& ended : ended_) ended.claim->OnSession(event);
+  for (const auto& [id, earlier] : earlier_) {
+    if (earlier.claim != nullptr) earlier.claim->OnSession(event);
+  }
+}
+
+LeaseTable::Server LeaseTable::ServerOf(const ClaimStatus& own, bool checked) {
+  const bool holds = own.state == ClaimState::kHolding ||
+                     (own.state == ClaimState::kLapsing && !AsksForRestore(own));
+  if (!holds) {
+    return {Cat("this server has no machine id of its own: ", own.reason), own.uuid};
+  }
+  return {checked ? "" : kUnchecked, own.uuid};
 }
 
 // --- calls ---------------------------------------------------------------------------------------
@@ -41,6 +55,7 @@ void LeaseTable::OnSession(const SessionEvent& event) {
 void LeaseTable::Handle(const LeaseCall& call, Done done) {
   // Before the first Tick no time is known.
   if (now_.clocks.wall == WallMs()) return Refuse(LeaseVerdict::kLater, server_.why_not, done);
+  if (stop_until_) return Refuse(LeaseVerdict::kLater, kStopping, done);
   if (const auto* ask = std::get_if<LeaseAsk>(&call)) return Ask(*ask, std::move(done));
   if (const auto* more = std::get_if<LeaseRenewal>(&call)) return Renew(*more, std::move(done));
   End(std::get<LeaseEnd>(call), done);
@@ -63,7 +78,12 @@ void LeaseTable::Ask(const LeaseAsk& ask, Done done) {
   if (!why_not.message.empty()) {
     return Refuse(why_not.verdict, std::move(why_not.message), done);
   }
-  Begin(ask, std::move(done));
+  const std::optional<uint32_t> rack = RackFor(ask);
+  if (!rack) {
+    const uint32_t named = ask.rack.value_or(options_.claim.rack);
+    return Refuse(LeaseVerdict::kLater, full_racks_.at(named).why, done);
+  }
+  Begin(ask, *rack, std::move(done));
 }
 
 // Rule 5. Once a program renews, it has the first answer: who asks again is late, or a copy.
@@ -93,18 +113,14 @@ LeaseReply LeaseTable::WhyNot(const LeaseAsk& ask) {
     return {.verdict = LeaseVerdict::kRefused,
             .message = "this server grants no leases; see its flag --leases_max"};
   }
-  if (stopped_) return Later("this server is stopping; use another one");
   if (session_ == 0) return Later("the registry is unreachable; repeat the request");
   if (!server_.why_not.empty()) return Later(server_.why_not);
   if (now_.clocks.boot < no_share_until_) {
     return {.verdict = LeaseVerdict::kRefused, .message = no_share_};
   }
-  const auto full = full_racks_.find(RackOf(ask));
-  if (full != full_racks_.end() && now_.clocks.boot < full->second.until) {
-    return Later(full->second.why);
-  }
-  if (leases_.size() + ended_.size() >= options_.leases_max) {
-    return Later(Cat("this server has ", leases_.size() + ended_.size(),
+  const size_t leases = leases_.size() + ended_.size() + earlier_.size();
+  if (leases >= options_.leases_max) {
+    return Later(Cat("this server has ", leases,
                      " leases, as many as --leases_max permits; use another one"));
   }
   const LeaseClient& client = ask.client;
@@ -130,33 +146,61 @@ LeaseReply LeaseTable::WhyNot(const LeaseAsk& ask) {
 }
 
 // Rule 1: the claim begins after the request has arrived.
-void LeaseTable::Begin(const LeaseAsk& ask, Done done) {
-  claims_due_ = std::max(claims_due_, now_.clocks.boot) + kClaimEvery;
-  ClaimOptions claim = options_.claim;
-  claim.kept = {};
-  claim.worker.reset();
-  claim.rack = RackOf(ask);
-  const auto full = full_racks_.find(claim.rack);
-  if (full != full_racks_.end()) full->second.until = now_.clocks.boot + kRackEvery;
-  claim.lease = {.name = ask.name, .server = options_.address};
-  // Another owner than the server: neither takes the other's slot for its own past.
-  claim.identity.owner += "/" + ask.name;
+void LeaseTable::Begin(const LeaseAsk& ask, uint32_t rack, Done done) {
   auto lease = std::make_unique<Lease>();
   lease->number = ++last_number_;
   lease->id = DrawLeaseId(entropy_, options_.address);
   lease->ask = ask;
   lease->waiting.push_back({std::move(done), {}});
+  lease->claim = ClaimFor(*lease, rack);
+  ids_[ask.token] = lease->id;
+  leases_[lease->id] = std::move(lease);
+}
+
+std::unique_ptr<LeaseClaim> LeaseTable::ClaimFor(const Lease& lease, uint32_t rack,
+                                                 std::optional<Tenure::Terms> resumed) {
+  if (!resumed) {
+    claims_due_ = std::max(claims_due_, now_.clocks.boot) + kClaimEvery;
+    const auto full = full_racks_.find(rack);
+    if (full != full_racks_.end()) full->second.until = now_.clocks.boot + kRackEvery;
+  }
+  ClaimOptions claim = options_.claim;
+  claim.kept = {};
+  claim.worker.reset();
+  claim.rack = rack;
+  claim.lease = {.name = lease.ask.name, .server = options_.address};
+  // Another owner than the server: neither takes the other's slot for its own past.
+  claim.identity.owner += "/" + lease.ask.name;
   ClaimHooks hooks = hooks_;
   if (hooks_.event) {
-    hooks.event = [event = hooks_.event, title = lease->title()](const ClaimEvent& seen) {
+    hooks.event = [event = hooks_.event, title = lease.title()](const ClaimEvent& seen) {
       event({seen.kind, Cat(title, ": ", seen.text)});
     };
   }
-  LeaseClaim::Input input{.uuid = server_.uuid, .session = session_, .hooks = std::move(hooks)};
-  lease->claim = std::make_unique<LeaseClaim>(std::move(claim), coordinator_, entropy_,
-                                              std::move(input), now_);
-  ids_[ask.token] = lease->id;
-  leases_[lease->id] = std::move(lease);
+  LeaseClaim::Input input{.uuid = server_.uuid,
+                          .session = session_,
+                          .hooks = std::move(hooks),
+                          .resumed = std::move(resumed)};
+  return std::make_unique<LeaseClaim>(std::move(claim), coordinator_, entropy_, std::move(input),
+                                      now_);
+}
+
+std::optional<uint32_t> LeaseTable::RackFor(const LeaseAsk& ask) const {
+  const uint32_t racks = options_.split.racks(), first = ask.rack.value_or(options_.claim.rack);
+  for (uint32_t i = 0; i < (ask.rack ? 1 : racks); ++i) {
+    const uint32_t rack = (first + i) % racks;
+    const auto full = full_racks_.find(rack);
+    if (full == full_racks_.end() || now_.clocks.boot >= full->second.until) return rack;
+  }
+  return std::nullopt;
+}
+
+bool LeaseTable::TryAnotherRack(Lease& lease) {
+  if (lease.ask.rack || ++lease.racks_tried >= options_.split.racks()) return false;
+  const std::optional<uint32_t> rack = RackFor(lease.ask);
+  if (!rack) return false;
+  lease.claim = ClaimFor(lease, *rack);
+  return true;
 }
 
 void LeaseTable::Renew(const LeaseRenewal& renewal, Done done) {
@@ -169,7 +213,7 @@ void LeaseTable::Renew(const LeaseRenewal& renewal, Done done) {
   if (!fault.empty()) return Refuse(LeaseVerdict::kBadRequest, std::move(fault), done);
   // FaultOf refuses requests with an older clock.
   lease->turns.Forget(now_.clocks.wall - options_.claim.skew_max);
-  switch (lease->turns.Judge(renewal.turn, renewal.acknowledged)) {
+  switch (lease->turns.Judge(renewal.turn, renewal.acknowledged, renewal.clock)) {
     case LeaseTurns::Kind::kNext:
       if (lease->turns.remembered() >= turns_max()) {
         return Refuse(LeaseVerdict::kLater,
@@ -180,7 +224,7 @@ void LeaseTable::Renew(const LeaseRenewal& renewal, Done done) {
       lease->turn_answered = false;
       return Promise(*lease, EndFor(*lease, AheadOf(renewal.ahead)), std::move(done));
     case LeaseTurns::Kind::kRepeated:
-      return Promise(*lease, lease->promised, std::move(done));
+      return Promise(*lease, lease->until, std::move(done));
     case LeaseTurns::Kind::kOutdated:
       return Refuse(LeaseVerdict::kOutdated, "a later renewal of this lease has been answered",
                     done);
@@ -198,7 +242,7 @@ void LeaseTable::End(const LeaseEnd& end, const Done& done) {
   Lease* const lease = Find(end.lease, done);
   if (lease == nullptr) return;
   firn::Tick bound = lease->promised;
-  if (end.used.has_value() && end.turn == lease->turns.last()) {
+  if (end.used.has_value() && !lease->turns.unknown() && end.turn == lease->turns.last()) {
     if (*end.used >= lease->promised) {
       return Refuse(LeaseVerdict::kBadRequest, "used_tick is not below the lease's end", done);
     }
@@ -218,6 +262,11 @@ LeaseTable::Lease* LeaseTable::Find(const std::string& id, const Done& done) {
     Refuse(LeaseVerdict::kRevoked, found->second->revoked, done);
     return nullptr;
   }
+  if (earlier_.contains(id)) {
+    Refuse(LeaseVerdict::kLater,
+           "this server was restarted and has not resumed the lease yet; repeat the request", done);
+    return nullptr;
+  }
   const Result<std::string> server = ServerOfLease(id);
   if (!server.ok()) {
     Refuse(LeaseVerdict::kBadRequest, server.status().message(), done);
@@ -228,7 +277,9 @@ LeaseTable::Lease* LeaseTable::Find(const std::string& id, const Done& done) {
           .server = *server});
   } else {
     Refuse(LeaseVerdict::kUnknown,
-           "this server has no such lease: it has ended, or the server was restarted", done);
+           "this server has no such lease: it has ended, or the server was restarted and could not "
+           "resume it",
+           done);
   }
   return nullptr;
 }
@@ -293,7 +344,10 @@ size_t LeaseTable::LeasesOf(const LeaseClient& client) const {
   const auto ended = std::count_if(ended_.begin(), ended_.end(), [&](const Ended& one) {
     return one.shown.client == client.name;
   });
-  return static_cast<size_t>(living + ended);
+  const auto earlier = std::count_if(earlier_.begin(), earlier_.end(), [&](const auto& one) {
+    return one.second.kept.client == client.name;
+  });
+  return static_cast<size_t>(living + ended + earlier);
 }
 
 }  // namespace firn

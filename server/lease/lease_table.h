@@ -15,6 +15,8 @@
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/lease_claim.h"
 #include "registry/seam/coordinator.h"
+#include "registry/state/kept_bounds.h"
+#include "server/lease/kept_lease.h"
 #include "server/lease/lease_bounds.h"
 #include "server/lease/lease_desk.h"
 #include "server/lease/lease_turns.h"
@@ -26,6 +28,7 @@ struct LeaseTableOptions {
   RackSplit split = RackSplit::Default(Layout::Firn());
   std::string address{};  // at which programs reach this server
   size_t leases_max = 0;  // 0: the server grants none
+  std::string boot{};     // the id of this boot; empty: no lease of an earlier process is resumed
 };
 
 // The leases of one server: each is an interval of id time of a machine id, granted to a program
@@ -38,14 +41,17 @@ struct LeaseTableOptions {
 //     used.
 //  5. A token has one lease, whose first answer is repeated until it is renewed. A renewal from a
 //     copy of the program revokes it; an earlier turn changes nothing, however late it arrives.
-//  6. An expired lease leaves the table first; then its slot is released. A stop releases nothing.
+//  6. An expired lease leaves the table first; then its slot is released.
 //  7. A lease whose slot is lost or another's is revoked. A bound is kept on the disk before a
 //     promise below it (LeaseBounds).
-//  8. A lease whose claim is not renewed any more says so.
+//  8. A lease whose claim is not renewed any more says so, and is extended up to its bound.
+// 12. A stop lowers each bound to what was promised. The next process on the same boot resumes the
+//     leases whose slots still have their nonces, also after a crash.
 // 10. At most leases_max leases, including those that were given back until their slots are
 //     released, and as many of each client as it may have; kClaimsMax claims under way. kBurst
 //     claims begin at once, then one each kClaimEvery. Requests for a rack that was just found to
-//     be full begin none.
+//     be full begin none. A request that names no rack gets a machine id of another one if the
+//     server's own is full.
 //
 // A state machine, owned by the control thread: Handle, then Tick in a loop.
 class LeaseTable {
@@ -64,6 +70,7 @@ class LeaseTable {
   static constexpr Milliseconds kReleaseAhead{1'000};
   static constexpr Milliseconds kTickMax{5'000};
   static constexpr Milliseconds kRenewMin{100};  // the shortest advice on when to renew
+  static constexpr char kStopping[] = "this server is stopping; use another one";
   // Why it grants none until the server's own claim was compared with the registry: the registry
   // may have lost a lease, whose machine id then looks free.
   static constexpr char kUnchecked[] =
@@ -77,6 +84,9 @@ class LeaseTable {
     std::string why_not{};  // why it grants no lease now; empty: it does
     std::string uuid{};     // of its cluster
   };
+  // `checked`: as Keeper::checked of the server's own claim. A claim that lapses since the root
+  // node has changed is valid, and its server may claim machine ids under the new root node.
+  static Server ServerOf(const ClaimStatus& own, bool checked);
 
   // All references must outlive it.
   LeaseTable(LeaseTableOptions options, Coordinator& coordinator, Entropy& entropy,
@@ -86,8 +96,11 @@ class LeaseTable {
   void Handle(const LeaseCall& call, Done done);
   void Tick(const KeeperTime& now, Server server);
 
-  // Grants no further lease. The records of living leases stay as they are.
-  void Stop();
+  // Grants and extends no further lease, and lowers the bounds of the others. Call Tick until
+  // stopped() or `until`.
+  void Stop(BootMs until);
+  // Whether nothing is left to be done.
+  bool stopped() const;
 
   std::vector<LeaseShown> List() const;
   LeaseCounts counts() const;
@@ -109,10 +122,13 @@ class LeaseTable {
     bool answered = false;       // the grant was
     bool turn_answered = false;  // the last turn was
     firn::Tick first_until{};    // of the answer to the token
-    firn::Tick promised{};
+    firn::Tick until{};          // the last end that was answered, as far as it is known
+    firn::Tick promised{};  // at or above every end that was answered, also by an earlier process
+    std::string kept{};     // its text in the state folder, constant while the server runs
     LeaseTurns turns{};
     std::string revoked{};           // why; empty: it is not
     std::vector<Waiting> waiting{};  // for the claim, or for the disk
+    uint32_t racks_tried = 0;
 
     std::string title() const;  // for messages
     const Tenure& tenure() const { return *claim->tenure(); }
@@ -125,11 +141,35 @@ class LeaseTable {
     WallMs bound;
     bool asked = false;
   };
+  // A lease of an earlier process, until it is resumed or its bound has passed.
+  struct Earlier {
+    KeptBound bound;
+    KeptLease kept;
+    MachineId machine;
+    std::unique_ptr<LeaseClaim> claim{};
+    BootMs retry_at{};
+  };
   using Leases = std::map<std::string, std::unique_ptr<Lease>>;
 
   void Ask(const LeaseAsk& ask, Done done);
   void AskAgain(Lease& lease, Done done);
-  void Begin(const LeaseAsk& ask, Done done);
+  void Begin(const LeaseAsk& ask, uint32_t rack, Done done);
+  std::unique_ptr<LeaseClaim> ClaimFor(const Lease& lease, uint32_t rack,
+                                       std::optional<Tenure::Terms> resumed = {});
+  // Begins a claim in another rack for a request that named none. False: there is none to try.
+  bool TryAnotherRack(Lease& lease);
+  // Returns the rack in which to claim; nullopt: all that may serve the request are full.
+  std::optional<uint32_t> RackFor(const LeaseAsk& ask) const;
+  // Handles the refusal of a lease's claim. False: the lease is over.
+  bool OnRefused(Lease& lease);
+
+  // Leases of an earlier process (lease_resume.cc).
+  void LoadEarlier();
+  void TickEarlier();
+  bool TickOne(Earlier& earlier);
+  void Resume(Earlier& earlier);
+  std::string KeptText(const Lease& lease, bool with_turn) const;
+  bool Suspend(Lease& lease);
   void Renew(const LeaseRenewal& renewal, Done done);
   void End(const LeaseEnd& end, const Done& done);
   // Null after an answer: it is another server's, unknown, or revoked.
@@ -157,7 +197,7 @@ class LeaseTable {
   void Refuse(LeaseVerdict verdict, std::string message, const Done& done);
   LeaseReply Later(std::string message);
   LeaseReply CannotKeep();
-  uint32_t RackOf(const LeaseAsk& ask) const { return ask.rack.value_or(options_.claim.rack); }
+  static KeptBound BoundOf(const Lease& lease, WallMs bound, std::string kept);
   size_t claims_under_way() const;
   size_t LeasesOf(const LeaseClient& client) const;
 
@@ -171,9 +211,9 @@ class LeaseTable {
   KeeperTime now_{};
   Server server_{.why_not = "it has just started"};
   int64_t session_ = 0;
-  bool stopped_ = false;
-  std::string no_share_;   // why the cluster has no machine ids for leases
-  BootMs no_share_until_;  // until when that is the answer
+  std::optional<BootMs> stop_until_{};  // it stops
+  std::string no_share_;                // why the cluster has no machine ids for leases
+  BootMs no_share_until_;               // until when that is the answer
   // A rack without a free machine id, as the last claim found it.
   struct FullRack {
     std::string why;
@@ -188,6 +228,7 @@ class LeaseTable {
   Leases leases_;                                        // by id
   std::map<std::string, std::string, std::less<>> ids_;  // by token
   std::vector<Ended> ended_;
+  std::map<std::string, Earlier> earlier_;  // by id
   LeaseCounts counts_;
 };
 

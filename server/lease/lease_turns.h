@@ -14,6 +14,9 @@ namespace firn {
 // A program has one renewal under way, so each names the turn that was answered last. A renewal
 // that was sent twice may be delivered late, after its successors: it says nothing.
 //
+// A process that resumes a lease after a crash does not know its last turn: it accepts any turn
+// once. A request with an earlier clock was sent before that one.
+//
 // An earlier turn is remembered as long as a request with it can be accepted at all: requests whose
 // clock differs too much from the server's are refused before they are judged. All requests with a
 // turn are sent before the first one with its successor, whose clock is therefore not below theirs.
@@ -26,7 +29,8 @@ class LeaseTurns {
     kCopied,    // none of these: two processes renew
   };
 
-  Kind Judge(const std::string& turn, const std::string& acknowledged) const;
+  // `clock`: that of the request.
+  Kind Judge(const std::string& turn, const std::string& acknowledged, WallMs clock) const;
   // The turn must be kNext; `clock` is that of its request.
   void Accept(std::string turn, WallMs clock);
   // Forgets the turns of which no request has a clock of `oldest` or later.
@@ -36,10 +40,17 @@ class LeaseTurns {
   // The last accepted turn; empty: none was.
   const std::string& last() const { return last_; }
   bool any() const { return !last_.empty(); }
+  WallMs last_clock() const { return last_clock_; }
+  bool unknown() const { return unknown_; }
+
+  // The turns of a process that has ended. `last` empty: the last one is not known.
+  static LeaseTurns Resumed(std::string last, WallMs clock);
 
  private:
   std::string last_;
   WallMs last_clock_;
+  bool unknown_ = false;  // which one was the last
+  WallMs resumed_at_;     // clock of the one that was accepted because of that
   struct Earlier {
     std::string turn;
     WallMs clock;  // of its successor, or its own if that is later

@@ -19,8 +19,9 @@ namespace firn {
 
 // The leases of a server, between its front and its control thread.
 //
-// Call, List and counts: any thread. OnSession, Tick and Stop: the control thread. The next Tick
-// handles a call, by its own time: after a pause of the process, the last Tick's time is outdated.
+// Call, List and counts: any thread. OnSession, Tick, Stop and stopped: the control thread. The
+// next Tick handles a call, by its own time: after a pause of the process, the last Tick's time is
+// outdated.
 class Leases final : public LeaseDesk {
  public:
   // `stem`: see LeaseFile. The references must outlive the object. It ends on the control thread,
@@ -36,7 +37,8 @@ class Leases final : public LeaseDesk {
 
   void OnSession(const SessionEvent& event) { core_->table.OnSession(event); }
   void Tick(const KeeperTime& now, LeaseTable::Server server);
-  void Stop() { core_->table.Stop(); }
+  void Stop(BootMs until) { core_->table.Stop(until); }
+  bool stopped() const { return core_->table.stopped(); }
 
  private:
   // What posted calls use. They do not own it: the object's end is the end of its leases.

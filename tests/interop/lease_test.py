@@ -9,6 +9,7 @@ A server that is killed leaves its leases behind: their machine ids are not clai
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import threading
@@ -223,6 +224,46 @@ class LeaseTest(unittest.TestCase):
         self.assertTrue(any(name.endswith(".leases") for name in os.listdir(leases)))
         machines = {self.lease(self.first)["machine_id"] for _ in range(6)}
         self.assertNotIn(lease["machine_id"], machines)
+
+    def restart(self, server, which):
+        server.process.send_signal(which)
+        server.process.wait(interop.PATIENCE_S)
+        with open(server.log_path, "a") as log:
+            server.process = interop.programs.start(server.process.args, stderr=log)
+        deadline = time.time() + interop.PATIENCE_S
+        while server.state() != "READY":
+            self.assertLess(time.time(), deadline, server.log())
+            time.sleep(0.05)
+
+    def renewed(self, server, lease, turn, acknowledged):
+        deadline = time.time() + interop.PATIENCE_S
+        while True:
+            status, answer = self.renew(server, lease, turn, acknowledged)
+            if status != 503 or time.time() > deadline:
+                break
+            time.sleep(0.1)
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def leased_machines(self):
+        audit = json.loads(subprocess.run(
+            [self.firn, "audit", "--json", f"--registry={self.first.registry}"],
+            stdout=subprocess.PIPE, check=False).stdout)
+        return sorted(machine["machine"] for machine in audit["machines"] if machine.get("lease"))
+
+    def test_a_rolling_restart_uses_up_no_machine_id(self):
+        servers = [self.start("second"), self.start("third")]
+        leases = [[server, self.lease(server), None] for server in servers * 3]
+        for number in range(4):
+            for one in leases:
+                server, lease, turn = one
+                one[2] = random_bits()
+                longer = self.renewed(server, lease, one[2], turn)
+                self.assertEqual(longer["machine_id"], lease["machine_id"])
+                self.assertGreaterEqual(longer["until_tick"], lease["until_tick"])
+            if number < 3:
+                self.restart(servers[number % 2], (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL)[number])
+        self.assertEqual(self.leased_machines(), sorted(lease["machine_id"] for _, lease, _ in leases))
 
     def test_a_short_claim_window_shortens_the_interval_of_programs_that_ask_for_more(self):
         short = self.start("short", "--claim_window_ms=5000")

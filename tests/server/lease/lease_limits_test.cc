@@ -220,18 +220,21 @@ TEST_F(LeaseTest, RequestsForAFullRackLeaveThePaceToOthers) {
   });
   auto server = StartServer(options);
   Run(Milliseconds(10), *server);
+  const auto ask = [&](uint64_t token, uint32_t rack) {
+    auto replied = server->Call(
+        LeaseAsk{TokenOf(token), "program", Milliseconds(60'000), rack, clock_.Wall(), {}});
+    Run(Milliseconds(100), *server);
+    return replied;
+  };
   for (uint64_t token = 1; token <= 4; ++token) Grant(*server, token);
   uint64_t token = 5;
   for (; token < 5 + 2 * LeaseTable::kBurst; ++token) {
-    const auto refused = server->Ask(token);
-    Run(Milliseconds(100), *server);
+    const auto refused = ask(token, 0);
     EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
     EXPECT_NE(refused->reply->message.find("4 have a bound ahead"), std::string::npos)
         << refused->reply->message;
   }
-  const auto other = server->Call(
-      LeaseAsk{TokenOf(++token), "program", Milliseconds(60'000), 1, clock_.Wall(), {}});
-  Run(kAMoment, *server);
+  const auto other = ask(++token, 1);
   EXPECT_EQ(other->verdict(), LeaseVerdict::kGranted) << other->reply->message;
 }
 

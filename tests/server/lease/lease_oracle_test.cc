@@ -79,9 +79,11 @@ class LeaseOracleTest : public LeaseTest {
     LeaseTableOptions options = LeasesOf("s" + std::to_string(i));
     options.claim.window = kWindow;
     options.leases_max = 4;
+    options.boot = "boot";
     granters_[i].disk.stalled = granters_[i].disk.fails = false;
     granters_[i].server = std::make_unique<LeaseServer>(tree_, clock_, granters_[i].disk,
                                                         std::move(options), ++seed_);
+    granters_[i].server->server.uuid = Meta().uuid;
     granters_[i].paused = false;
   }
   void StartHost(size_t i) {
@@ -191,7 +193,15 @@ class LeaseOracleTest : public LeaseTest {
 
   void Disturb(size_t i) {
     Granter& granter = granters_[i];
-    if (Chance(2)) return StartGranter(i);  // kill -9
+    if (Chance(2)) {
+      // A clean stop, or kill -9 in the middle of one.
+      if (Chance(500)) {
+        granter.server->table().Stop(clock_.Boot() + Milliseconds(3'000));
+        const uint64_t rounds = Below(20);
+        for (uint64_t n = 0; n < rounds; ++n) granter.server->Step();
+      }
+      return StartGranter(i);
+    }
     if (Chance(4)) granter.server->link().Disconnect();
     if (Chance(40)) granter.server->link().Reconnect();
     if (Chance(2)) tree_.Expire(granter.server->session());

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "registry/state/kept_bounds.h"
+#include "server/lease/kept_lease.h"
 #include "server/lease/lease_bounds.h"
 #include "server/lease/lease_id.h"
 #include "server/lease/lease_turns.h"
@@ -35,14 +36,14 @@ TEST(LeaseIdTest, RefusesOtherTexts) {
 TEST(LeaseTurnsTest, DistinguishesSuccessorRepetitionAndCopy) {
   using Kind = LeaseTurns::Kind;
   LeaseTurns turns;
-  EXPECT_EQ(turns.Judge("a", ""), Kind::kNext);
+  EXPECT_EQ(turns.Judge("a", "", WallMs(9'000)), Kind::kNext);
   turns.Accept("a", WallMs(1));
-  EXPECT_EQ(turns.Judge("a", ""), Kind::kRepeated);
-  EXPECT_EQ(turns.Judge("b", ""), Kind::kCopied);
-  EXPECT_EQ(turns.Judge("b", "a"), Kind::kNext);
+  EXPECT_EQ(turns.Judge("a", "", WallMs(9'000)), Kind::kRepeated);
+  EXPECT_EQ(turns.Judge("b", "", WallMs(9'000)), Kind::kCopied);
+  EXPECT_EQ(turns.Judge("b", "a", WallMs(9'000)), Kind::kNext);
   turns.Accept("b", WallMs(2));
-  EXPECT_EQ(turns.Judge("a", ""), Kind::kOutdated);
-  EXPECT_EQ(turns.Judge("c", "a"), Kind::kCopied);
+  EXPECT_EQ(turns.Judge("a", "", WallMs(9'000)), Kind::kOutdated);
+  EXPECT_EQ(turns.Judge("c", "a", WallMs(9'000)), Kind::kCopied);
 }
 
 TEST(LeaseTurnsTest, RemembersAnEarlierTurnUntilTheClockOfItsSuccessorIsRefused) {
@@ -52,11 +53,51 @@ TEST(LeaseTurnsTest, RemembersAnEarlierTurnUntilTheClockOfItsSuccessorIsRefused)
   turns.Accept("b", WallMs(2'000));
   turns.Accept("c", WallMs(1'500));  // the program's clock was set back
   turns.Forget(WallMs(2'000));
-  EXPECT_EQ(turns.Judge("a", ""), Kind::kOutdated);
-  EXPECT_EQ(turns.Judge("b", "a"), Kind::kOutdated);
+  EXPECT_EQ(turns.Judge("a", "", WallMs(9'000)), Kind::kOutdated);
+  EXPECT_EQ(turns.Judge("b", "a", WallMs(9'000)), Kind::kOutdated);
   turns.Forget(WallMs(2'001));
   EXPECT_EQ(turns.remembered(), 0u);
-  EXPECT_EQ(turns.Judge("c", "b"), Kind::kRepeated);
+  EXPECT_EQ(turns.Judge("c", "b", WallMs(9'000)), Kind::kRepeated);
+}
+
+// After a crash the last turn is unknown. The first request is accepted, and another one that was
+// sent before it ends nothing.
+TEST(LeaseTurnsTest, AcceptsAnyTurnOnceIfTheLastOneIsUnknown) {
+  using Kind = LeaseTurns::Kind;
+  LeaseTurns turns = LeaseTurns::Resumed("", WallMs(0));
+  EXPECT_EQ(turns.Judge("c", "b", WallMs(3'000)), Kind::kNext);
+  turns.Accept("c", WallMs(3'000));
+  EXPECT_EQ(turns.Judge("c", "b", WallMs(3'000)), Kind::kRepeated);
+  EXPECT_EQ(turns.Judge("b", "a", WallMs(2'000)), Kind::kOutdated);
+  EXPECT_EQ(turns.Judge("d", "b", WallMs(3'500)), Kind::kCopied);
+  EXPECT_EQ(turns.Judge("d", "c", WallMs(4'000)), Kind::kNext);
+  turns = LeaseTurns::Resumed("c", WallMs(3'000));
+  EXPECT_EQ(turns.Judge("d", "b", WallMs(4'000)), Kind::kCopied);
+  EXPECT_EQ(turns.Judge("d", "c", WallMs(4'000)), Kind::kNext);
+}
+
+TEST(KeptLeaseTest, ReadsBackAsWritten) {
+  const KeptLease lease{.number = 7,
+                        .id = "ab.cd",
+                        .name = "shop:1",
+                        .client = "CN=a client",
+                        .nonce = Nonce(1, 2),
+                        .version = 3,
+                        .meta_version = 4,
+                        .base = WallMs(5),
+                        .until = Tick(6),
+                        .turn = "0123",
+                        .turn_clock = WallMs(8)};
+  EXPECT_EQ(ParseKeptLease(FormatKeptLease(lease)), lease);
+  KeptLease bare = lease;
+  bare.client.clear();
+  bare.turn.clear();
+  EXPECT_EQ(ParseKeptLease(FormatKeptLease(bare)), bare);
+  bare.client = "a\nb";
+  EXPECT_EQ(FormatKeptLease(bare), "") << "one line";
+  for (const char* text : {"", "7", "7 ab.cd x 3 4 5 6 - 8 n ", "7 ab.cd 3 4 5 6 - 8 n"}) {
+    EXPECT_FALSE(ParseKeptLease(text)) << text;
+  }
 }
 
 // Completes each write at once.
@@ -67,7 +108,7 @@ class EagerMemory final : public LeaseMemory {
 
 TEST(LeaseBoundsTest, CoversOnlyTheSameRecordOfTheSameCluster) {
   EagerMemory memory;
-  LeaseBounds bounds(memory, {});
+  LeaseBounds bounds(memory, {}, "boot");
   const KeptBound bound{{0, 5}, Nonce(1, 2), 77, WallMs(10'000)};
   bounds.Keep("a", bound);
   EXPECT_FALSE(bounds.Covers("a", bound)) << "not written yet";
@@ -90,7 +131,8 @@ TEST(LeaseBoundsTest, CoversOnlyTheSameRecordOfTheSameCluster) {
 
 TEST(KeptBoundsTest, ReadsBackAsWritten) {
   KeptBounds kept{.uuid = "6f1b",
-                  .bounds = {{{0, 5}, Nonce(1, 2), 77, WallMs(1'000)},
+                  .boot = "b-1",
+                  .bounds = {{{0, 5}, Nonce(1, 2), 77, WallMs(1'000), "7 a lease"},
                              {{3, 9}, Nonce(3, 4), 78, WallMs(2'000)}}};
   const std::string text = FormatKeptBounds(kept);
   const Result<KeptBounds> read = ParseKeptBounds(text);

@@ -357,15 +357,5 @@ TEST_F(LeaseTest, NumbersOfALaterProcessAreHigher) {
   EXPECT_GT(Grant(*server, 4).number, highest);
 }
 
-TEST_F(LeaseTest, AStopLeavesTheRecordsOfLivingLeases) {
-  auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
-  const SlotRecord before = RecordOf(lease.worker);
-  server->table().Stop();
-  EXPECT_EQ(server->Ask(2)->verdict(), LeaseVerdict::kLater);
-  server.reset();
-  EXPECT_EQ(RecordOf(lease.worker), before);
-}
-
 }  // namespace
 }  // namespace firn

@@ -78,7 +78,8 @@ LeaseTableOptions LeaseHost::LeasesOf() const {
   LeaseTableOptions options{.claim = claim_,
                             .split = *RackSplit::Make(claim_.layout, 0),
                             .address = address_,
-                            .leases_max = leases_max_};
+                            .leases_max = leases_max_,
+                            .boot = disk_.claims.identity.boot_id};
   if (const auto kept = ParseKeptBounds(disk_.leases); kept.ok()) options.claim.kept = *kept;
   return options;
 }
@@ -172,7 +173,8 @@ void LeaseHost::Stop() {
   second_.reset();
   process_->stopping = true;
   process_->stale_time.reset();
-  process_->table.Stop();
+  process_->stop_until = shared_.clock.Boot() + claim_.release_wait;
+  process_->table.Stop(process_->stop_until);
   process_->keeper.Release(Read());
 }
 
@@ -196,7 +198,8 @@ void LeaseHost::Round() {
   TickAll(Read());
   if (second != nullptr) second->TickAll(second->Read());
   Issue();
-  if (process_->stopping && process_->keeper.state() == ClaimState::kReleased) End();
+  if (!process_->stopping || process_->keeper.state() != ClaimState::kReleased) return;
+  if (process_->table.stopped() || shared_.clock.Boot() >= process_->stop_until) End();
 }
 
 void LeaseHost::TickAll(const KeeperTime& now) {
@@ -205,14 +208,8 @@ void LeaseHost::TickAll(const KeeperTime& now) {
     shared_.skew = std::max(shared_.skew, now.id_time - shared_.clock.Wall());
   }
   const ClaimStatus claim = process_->keeper.status(now);
-  LeaseTable::Server server{.uuid = claim.uuid};
-  if (process_->stopping) {
-    server.why_not = "this server is stopping";
-  } else if (claim.state != ClaimState::kHolding) {
-    server.why_not = "this server has no machine id of its own: " + claim.reason;
-  } else if (!process_->keeper.checked()) {
-    server.why_not = LeaseTable::kUnchecked;
-  }
+  LeaseTable::Server server = LeaseTable::ServerOf(claim, process_->keeper.checked());
+  if (process_->stopping) server.why_not = LeaseTable::kStopping;
   process_->table.Tick(now, std::move(server));
 }
 

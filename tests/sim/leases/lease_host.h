@@ -135,6 +135,7 @@ class LeaseHost {
     ClaimKeeper keeper;
     LeaseTable table;
     bool stopping = false;
+    BootMs stop_until{};
     std::optional<KeeperTime> stale_time{};
     int64_t own_number = 0;  // of the claim of `own`
     LeaseOracle::Holder own = 0;

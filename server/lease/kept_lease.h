@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/base/units.h"
+#include "common/id/layout.h"
+#include "registry/claim/tenure.h"
+
+namespace firn {
+
+// What a process needs to resume a lease of an earlier process of its server: one line beside the
+// bound in the state folder. A value.
+struct KeptLease {
+  uint64_t number = 0;
+  std::string id{};
+  std::string name{};    // of the program
+  std::string client{};  // see LeaseClient
+  // Of the claim: the version is the earliest that the record can have.
+  Nonce nonce{};
+  int64_t version = 0;
+  int64_t meta_version = 0;
+  WallMs base{};
+  Tick until{};  // an end that was answered, not necessarily the latest
+  // The last accepted turn, with its clock. Only a clean stop writes it: while the server runs,
+  // each renewal changes it, and none waits for the disk.
+  std::string turn{};
+  WallMs turn_clock{};
+
+  friend bool operator==(const KeptLease&, const KeptLease&) = default;
+
+  // Returns the claim, without the members that are read from the registry.
+  Tenure::Terms TermsIn(Slot slot, MachineId machine) const;
+};
+
+// Returns the empty text for a lease that a line cannot contain.
+std::string FormatKeptLease(const KeptLease& lease);
+// Returns nullopt for any other text.
+std::optional<KeptLease> ParseKeptLease(std::string_view text);
+
+}  // namespace firn

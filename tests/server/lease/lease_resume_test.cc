@@ -1,0 +1,211 @@
+#include "tests/server/lease/lease_rig.h"
+
+// Leases over a restart of their server (rule 12 of registry/claim/WHY-LEASES-HOLD.md).
+
+namespace firn {
+namespace {
+
+class LeaseResumeTest : public LeaseTest {
+ protected:
+  std::unique_ptr<LeaseServer> StartOn(const std::string& boot, const std::string& name = "s") {
+    LeaseTableOptions options = LeasesOf(name);
+    options.boot = boot;
+    auto server = StartServer(std::move(options));
+    server->server.uuid = Meta().uuid;
+    Run(Milliseconds(100), *server);
+    return server;
+  }
+  std::unique_ptr<LeaseServer> StartAgain() { return StartOn("boot"); }
+
+  // A lease whose bound is a window ahead, renewed with turn 1.
+  LeaseTerms GrantLong(LeaseServer& server) {
+    const LeaseTerms lease = Grant(server, 1);
+    Run(Milliseconds(10'000), server);
+    const LeaseTerms renewed = Renewed(server, lease.lease, 1, 0);
+    EXPECT_GT(RecordOf(lease.worker).bound, clock_.Wall() + Milliseconds(500'000));
+    return renewed;
+  }
+  void StopCleanly(std::unique_ptr<LeaseServer>& server) {
+    server->table().Stop(clock_.Boot() + Milliseconds(3'000));
+    for (int i = 0; i < 100 && !server->table().stopped(); ++i) Run(Milliseconds(5), *server);
+    EXPECT_TRUE(server->table().stopped());
+    server.reset();
+  }
+  LeaseVerdict VerdictOf(LeaseServer& server, const std::string& lease, uint64_t turn,
+                         uint64_t acknowledged) {
+    const auto replied = server.Renew(lease, turn, acknowledged);
+    Run(Milliseconds(50), server);
+    return replied->verdict();
+  }
+  size_t LeasedSlots() {
+    size_t count = 0;
+    for (uint32_t worker = 0; worker < 8; ++worker) count += RecordOf(worker).lease ? 1u : 0u;
+    return count;
+  }
+};
+
+TEST_F(LeaseResumeTest, ARestartAfterACrashExtendsTheLease) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  Renewed(*server, lease.lease, 2, 1);
+  server.reset();
+  Run(Milliseconds(5'000), *(server = StartAgain()));
+  const LeaseTerms renewed = Renewed(*server, lease.lease, 3, 2);
+  EXPECT_EQ(renewed.machine, lease.machine);
+  EXPECT_EQ(renewed.from, lease.from);
+  EXPECT_EQ(renewed.number, lease.number);
+  EXPECT_FALSE(renewed.ending);
+  EXPECT_GE(StartOf(renewed.until), clock_.Wall() + Milliseconds(50'000));
+  EXPECT_LT(StartOf(renewed.until), clock_.Wall() + Milliseconds(61'000)) << "as requested";
+  EXPECT_EQ(LeasedSlots(), 1u);
+  // From now on copies are recognised again.
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 5, 2), LeaseVerdict::kRevoked);
+}
+
+TEST_F(LeaseResumeTest, ACleanStopLowersTheBoundAndTheNextProcessExtendsTheLease) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  StopCleanly(server);
+  EXPECT_EQ(RecordOf(lease.worker).bound, StartOf(lease.until));
+  EXPECT_FALSE(RecordOf(lease.worker).nonce.zero());
+  Run(Milliseconds(20'000), *(server = StartAgain()));
+  EXPECT_FALSE(Meta().frozen) << Meta().reason;
+  EXPECT_EQ(Renewed(*server, lease.lease, 1, 0).until, lease.until) << "the turn is repeated";
+  const LeaseTerms renewed = Renewed(*server, lease.lease, 2, 1);
+  EXPECT_EQ(renewed.machine, lease.machine);
+  EXPECT_GT(renewed.until, lease.until);
+  EXPECT_GT(RecordOf(lease.worker).bound, clock_.Wall() + Milliseconds(500'000));
+  // A crash after a clean stop: the turn in the file is no longer the last one.
+  server.reset();
+  server = StartAgain();
+  EXPECT_GT(Renewed(*server, lease.lease, 3, 2).until, renewed.until);
+}
+
+TEST_F(LeaseResumeTest, ACleanStopLetsTheNextProcessRecogniseACopy) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  StopCleanly(server);
+  server = StartAgain();
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 9, 0), LeaseVerdict::kRevoked);
+}
+
+TEST_F(LeaseResumeTest, AStopExtendsNothingAndFreesWhatIsNotResumed) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  const auto ended = Grant(*server, 2);
+  EXPECT_EQ(server->End(ended.lease, 0)->verdict(), LeaseVerdict::kEnded);
+  server->table().Stop(clock_.Boot() + Milliseconds(3'000));
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kLater);
+  EXPECT_EQ(server->Ask(3)->verdict(), LeaseVerdict::kLater);
+  EXPECT_TRUE(server->table().stopped());
+  server.reset();
+  EXPECT_EQ(RecordOf(ended.worker).bound, StartOf(ended.until));
+  // The machine id is free once the interval has passed.
+  LeaseTableOptions options = LeasesOf("other");
+  auto other = StartServer(options);
+  other->Step();
+  Run(Milliseconds(70'000), *other);
+  const uint32_t worker = Grant(*other, 4).worker;
+  EXPECT_TRUE(worker == lease.worker || worker == ended.worker) << "a used slot is preferred";
+}
+
+// The lower bound is on the disk before it is in the registry: otherwise the next start would take
+// the registry for one that has lost data.
+TEST_F(LeaseResumeTest, AStopWithAStalledDiskLowersNothing) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  const WallMs bound = RecordOf(lease.worker).bound;
+  lease_disk_.stalled = true;
+  server->table().Stop(clock_.Boot() + Milliseconds(3'000));
+  Run(Milliseconds(3'500), *server);
+  EXPECT_FALSE(server->table().stopped());
+  EXPECT_GE(RecordOf(lease.worker).bound, bound);
+  server.reset();
+  lease_disk_.stalled = false;
+  server = StartAgain();
+  EXPECT_GT(Renewed(*server, lease.lease, 2, 1).until, lease.until);
+}
+
+TEST_F(LeaseResumeTest, ResumesNothingAfterAnotherBootOrUnderAnotherAddress) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  server.reset();
+  server = StartOn("later boot");
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
+  server.reset();
+  server = StartOn("boot", "t");
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kElsewhere);
+}
+
+TEST_F(LeaseResumeTest, ResumesNoLeaseWhoseSlotAnotherServerHasClaimed) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  StopCleanly(server);
+  auto other = StartServer(LeasesOf("other"));
+  other->Step();
+  Run(Milliseconds(70'000), *other);
+  EXPECT_EQ(Grant(*other, 4).worker, lease.worker);
+  server = StartAgain();
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
+  EXPECT_FALSE(Meta().frozen) << Meta().reason;
+}
+
+// Until the registry has shown that the slot is still its own.
+TEST_F(LeaseResumeTest, ExtendsNothingBeforeTheRegistryHasShownTheSlot) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  server.reset();
+  LeaseTableOptions options = LeasesOf("s");
+  options.boot = "boot";
+  server = StartServer(std::move(options));
+  server->link().Disconnect();
+  server->server.uuid = Meta().uuid;
+  Run(Milliseconds(1'000), *server);
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kLater);
+  server->link().Reconnect();
+  Run(Milliseconds(1'000), *server);
+  EXPECT_GT(Renewed(*server, lease.lease, 2, 1).until, lease.until);
+}
+
+// A write of the dead process arrives between the reading and the takeover.
+TEST_F(LeaseResumeTest, ResumesOverALateRenewalOfTheDeadProcess) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  server.reset();
+  LeaseTableOptions options = LeasesOf("s");
+  options.boot = "boot";
+  server = StartServer(std::move(options));
+  server->server.uuid = Meta().uuid;
+  for (int i = 0; i < 20; ++i) {
+    if (i == 1) {
+      SlotRecord record = RecordOf(lease.worker);
+      record.word = Nonce(9, 9);
+      record.bound += Milliseconds(1'000);
+      Write1(SlotPath({0, lease.worker}), FormatSlotRecord(record));
+    }
+    clock_.Advance(Milliseconds(5));
+    server->Step();
+  }
+  Run(Milliseconds(70'000), *server);
+  EXPECT_TRUE(server->alarms().empty()) << server->alarms().front();
+}
+
+TEST_F(LeaseResumeTest, TriesOtherRacksIfTheRequestNamesNone) {
+  LeaseTableOptions options = LeasesOf("s");
+  options.split = *RackSplit::Make(options.claim.layout, 1);
+  tree_.Wipe();
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(MakeCluster(registry, {.rack_bits = 1, .workers = 8}, entropy_).ok());
+  });
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  for (uint64_t token = 1; token <= 8; ++token) {
+    EXPECT_EQ(Grant(*server, token).rack, token <= 4 ? 0u : 1u) << token;
+  }
+  const auto refused = server->Ask(9);
+  Run(kAMoment, *server);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,68 @@
+#include "registry/operate/restore.h"
+#include "server/lease/leases.h"
+#include "tests/server/lease/lease_rig.h"
+
+// Leases while the cluster changes: what servers grant and extend after a restore or a planned
+// change of the root node.
+
+namespace firn {
+namespace {
+
+class LeaseTimeTest : public LeaseTest {
+ protected:
+  void RestoreTo(Milliseconds ahead) {
+    AsOperator([&](BlockingCoordinator& registry) {
+      const RestoreFacts facts{.now = clock_.Wall(), .bounds = {{.bound = clock_.Wall() + ahead}}};
+      ASSERT_TRUE(RestoreCluster(registry, facts, entropy_).ok());
+    });
+  }
+};
+
+// The slot's bound is above the id clock of a server that has started at the floor.
+TEST_F(LeaseTimeTest, ExtendsALeaseByTheClustersTimeWhereTheIdClockIsBehind) {
+  RestoreTo(Milliseconds(3'600'000));
+  auto server = StartServer();
+  Run(Milliseconds(20'000), *server);
+  LeaseTerms lease = Grant(*server, 1);
+  WallMs end = StartOf(lease.until);
+  EXPECT_GT(end, clock_.Wall() + Milliseconds(3'600'000)) << "counted from the floor";
+  for (uint64_t turn = 1; turn <= 6; ++turn) {
+    Run(Milliseconds(10'000), *server);
+    lease = Renewed(*server, lease.lease, turn, turn - 1);
+    EXPECT_GE(StartOf(lease.until), end + Milliseconds(9'000)) << "renewal " << turn;
+    EXPECT_LT(lease.renew_in, Milliseconds(25'000));
+    end = StartOf(lease.until);
+  }
+}
+
+// A planned change of the root node: the server's own claim ends at its bound, and is valid until
+// then.
+TEST_F(LeaseTimeTest, GrantsLeasesWhileTheServersOwnClaimLapses) {
+  auto host = Start(disk_, Options("s"));
+  auto server = StartServer();
+  const auto run = [&](Milliseconds time) {
+    for (Milliseconds passed{0}; passed < time; passed += Milliseconds(5)) {
+      clock_.Advance(Milliseconds(5));
+      host->Step();
+      server->server = LeaseTable::ServerOf(host->status(), host->keeper().checked());
+      server->Step();
+    }
+  };
+  run(Milliseconds(60'000));
+  Write1(kMetaPath, FormatMeta(Meta()));
+  run(Milliseconds(40'000));
+  ASSERT_EQ(host->status().state, ClaimState::kLapsing) << host->status().reason;
+  const auto granted = server->Ask(1);
+  run(kAMoment);
+  EXPECT_FALSE(granted->terms().ending);
+  // A frozen cluster grants none.
+  ClusterMeta meta = Meta();
+  meta.frozen = true;
+  Write1(kMetaPath, FormatMeta(meta));
+  run(Milliseconds(70'000));
+  ASSERT_EQ(host->status().state, ClaimState::kLapsing) << host->status().reason;
+  EXPECT_EQ(server->Ask(2)->verdict(), LeaseVerdict::kLater);
+}
+
+}  // namespace
+}  // namespace firn
