@@ -37,6 +37,7 @@ type answer struct {
 	status *serverStatus
 	list   *serverList
 	terms  *leaseTerms
+	late   bool // to an earlier attempt of the call
 }
 
 func askID(tag string) *ask { return &ask{method: methodID, tag: tag, count: 1} }

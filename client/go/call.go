@@ -20,7 +20,8 @@ const (
 // waits for the shortest advised time and starts again, if the deadline permits. If no server is left,
 // or all are unreachable, silent or draining, it waits for news of servers, or for the time of an
 // attempt, and tries all of them once more. No attempt starts at or after the
-// deadline.
+// deadline. A server that answers other calls but not this one keeps the request: the call asks the next server, and
+// takes whichever answer comes first.
 type call struct {
 	engine   *engine
 	ask      *ask
@@ -33,6 +34,7 @@ type call struct {
 	alone    bool // no server could be asked
 	paid     bool // the next request uses the retry budget
 	rounds   int  // rounds that ended because all servers were overloaded
+	late     lateAnswers
 
 	tried                       map[*server]bool // in this round, as all below
 	unreached, overloaded, lost int
@@ -64,13 +66,13 @@ func (c *call) run(ctx context.Context) (*answer, error) {
 		if server == nil {
 			why := ""
 			if waited, why = c.wait(ctx); why != "" {
-				return nil, c.failure(ctx, why)
+				return c.stall(ctx, why)
 			}
 			continue
 		}
 		if c.paid && !c.engine.fleet.takeRetry() {
 			c.engine.fleet.giveBack(server)
-			return nil, c.failure(ctx, "the retry budget is exhausted")
+			return c.stall(ctx, "the retry budget is exhausted")
 		}
 		got, problem := c.askOne(ctx, server)
 		if problem == nil {
@@ -89,6 +91,14 @@ func (c *call) run(ctx context.Context) (*answer, error) {
 	}
 }
 
+// stall fails, unless a server that is late still answers.
+func (c *call) stall(ctx context.Context, why string) (*answer, error) {
+	if got := c.late.awaitAny(ctx, c.engine.ctx, c.until); got != nil {
+		return got, nil
+	}
+	return nil, c.failure(ctx, why)
+}
+
 // askOne asks the server; it tries again on a new connection if an idle one turns out to be closed.
 func (c *call) askOne(ctx context.Context, server *server) (*answer, *failure) {
 	defer c.engine.fleet.giveBack(server)
@@ -102,12 +112,15 @@ func (c *call) askOne(ctx context.Context, server *server) (*answer, *failure) {
 func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, *failure) {
 	began := time.Now()
 	c.began = began
-	got, problem := c.engine.attempt(ctx, server, c.ask, fresh, c.until, c.tried)
+	got, problem := c.engine.attemptBeside(ctx, server, c.ask, fresh, c.until, c.tried, &c.late)
 	if problem == nil || !problem.paused {
 		c.engine.fleet.counts.attempted(problem)
 	}
 	if problem == nil {
-		c.engine.fleet.answered(server, c.ask.tag, false)
+		// A late answer does not make up for its timeout: a server that is always late is ejected.
+		if !got.late {
+			c.engine.fleet.answered(server, c.ask.tag, false)
+		}
 		return got, nil
 	}
 	if problem.paused {
@@ -120,9 +133,7 @@ func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, 
 	}
 	c.attempts = append(c.attempts,
 		Attempt{server.address, problem.end, problem.reason, took, problem.detail})
-	// A timeout after too little time says nothing about the server's health.
-	late := problem.end == Timeout || problem.end == ConnectTimeout
-	if ctx.Err() == nil && !(late && 2*took < c.engine.options.AttemptLimit) {
+	if ctx.Err() == nil {
 		c.engine.fleet.failed(server, c.ask.tag, problem)
 	}
 	return nil, problem

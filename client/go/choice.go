@@ -100,21 +100,3 @@ func (f *fleet) hasFitter(than *server, tag string, tried map[*server]bool) bool
 	}
 	return false
 }
-
-// takeIdle takes the oldest connections of each server that are idle since then; the caller returns them.
-func (f *fleet) takeIdle(since time.Time) map[*server][]*connection {
-	taken := map[*server][]*connection{}
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	for _, one := range f.servers {
-		count := 0
-		for count < len(one.idle) && count < checksMax && one.idle[count].idleSince.Before(since) {
-			count++
-		}
-		if count > 0 {
-			taken[one] = append([]*connection{}, one.idle[:count]...)
-			one.idle = append([]*connection{}, one.idle[count:]...)
-		}
-	}
-	return taken
-}

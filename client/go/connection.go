@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	bufferMost = 64 << 10  // kept by a connection
-	readAtOnce = 256 << 10 // of a long answer: memory grows with what has arrived
+	readBuffer = 16 << 10
 )
 
 // tlsFiles creates configurations for new connections, and reads the files again when one has changed.
@@ -79,19 +78,6 @@ func (t *tlsFiles) read() (*tls.Config, error) {
 	return config, nil
 }
 
-// connection is a connection to one server. Used by one call at a time. Any failure ends it, so a late
-// answer cannot be taken for the answer to another call.
-type connection struct {
-	socket   net.Conn
-	in       *bufio.Reader // reads head and body of a short answer at once
-	used     bool          // an earlier call used it: if it is closed, the call may try again
-	check    idCheck
-	sequence int32
-	buffer   []byte // of requests and short answers
-
-	idleSince time.Time
-}
-
 // connect tries the host's addresses, racing those of two families, and uses TLS if requested. The address can be
 // unix:/path.
 func connect(ctx context.Context, address string, files *tlsFiles, until time.Time) (*connection, *failure) {
@@ -110,7 +96,7 @@ func connect(ctx context.Context, address string, files *tlsFiles, until time.Ti
 		}
 		return nil, failed(Unreachable, fault.Error())
 	}
-	made := &connection{socket: socket, in: bufio.NewReader(socket)}
+	made := &connection{socket: socket, in: bufio.NewReaderSize(socket, readBuffer)}
 	if files == nil {
 		return made, nil
 	}
@@ -118,12 +104,12 @@ func connect(ctx context.Context, address string, files *tlsFiles, until time.Ti
 	config, fault := files.current(host)
 	if fault == nil {
 		secure := tls.Client(socket, config)
-		made.socket, made.in = secure, bufio.NewReader(secure)
+		made.socket, made.in = secure, bufio.NewReaderSize(secure, readBuffer)
 		_ = socket.SetDeadline(until)
 		fault = secure.HandshakeContext(ctx)
 	}
 	if fault != nil {
-		made.close()
+		made.hangUp()
 		return nil, tlsFailure(fault)
 	}
 	return made, nil
@@ -157,89 +143,13 @@ func isTimeout(fault error) bool {
 	return errors.As(fault, &network) && network.Timeout()
 }
 
-func (c *connection) close() {
+// hangUp closes the socket.
+func (c *connection) hangUp() {
 	if secure, is := c.socket.(*tls.Conn); is {
 		_ = secure.NetConn().Close() // without close_notify, for which it might wait
 		return
 	}
 	_ = c.socket.Close()
-}
-
-// over returns whether the server has closed the connection, or sent bytes without a request. Only for
-// an idle connection; takes 1 ms.
-func (c *connection) over() bool {
-	plain := c.socket
-	if secure, is := plain.(*tls.Conn); is {
-		plain = secure.NetConn()
-	}
-	_ = plain.SetReadDeadline(time.Now().Add(time.Millisecond))
-	_, fault := plain.Read(make([]byte, 1))
-	return !isTimeout(fault)
-}
-
-// call sends the request and reads the answer. It returns at once when the context ends.
-func (c *connection) call(ctx context.Context, a *ask, until time.Time) (*answer, *failure) {
-	_ = c.socket.SetDeadline(until)
-	if ctx.Done() != nil {
-		defer c.interruptWhenDone(ctx)()
-	}
-	c.sequence++
-	frame, stale, problem := c.exchange(a)
-	if problem != nil {
-		problem.stale = stale
-		return nil, problem
-	}
-	c.used = true
-	return a.readAnswer(frame, c.sequence)
-}
-
-// interruptWhenDone interrupts reads and writes when the context ends, until the returned function is called.
-// That function waits for an interruption in progress: a later one would end the next call on this connection.
-func (c *connection) interruptWhenDone(ctx context.Context) (stop func()) {
-	ended := make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() {
-		defer close(ended)
-		_ = c.socket.SetDeadline(time.Unix(1, 0))
-	})
-	return func() {
-		if !cancel() {
-			<-ended
-		}
-	}
-}
-
-// exchange sends the request and returns the frame of the answer, which is valid until the next call.
-func (c *connection) exchange(a *ask) (frame []byte, stale bool, problem *failure) {
-	c.buffer = a.appendRequest(c.buffer[:0], c.sequence)
-	if _, fault := c.socket.Write(c.buffer); fault != nil {
-		return nil, c.used && !isTimeout(fault), readFailure(fault)
-	}
-	var head [4]byte
-	if got, fault := io.ReadFull(c.in, head[:]); fault != nil {
-		return nil, c.used && got == 0 && !isTimeout(fault), readFailure(fault)
-	}
-	size, problem := frameSize(head[:])
-	if problem != nil {
-		return nil, false, problem
-	}
-	if size <= cap(c.buffer) {
-		frame = c.buffer[:size]
-		if _, fault := io.ReadFull(c.in, frame); fault != nil {
-			return nil, false, readFailure(fault)
-		}
-		return frame, false, nil
-	}
-	for frame = c.buffer[:0]; len(frame) < size; {
-		begin := len(frame)
-		frame = append(frame, make([]byte, min(size-begin, readAtOnce))...)
-		if _, fault := io.ReadFull(c.in, frame[begin:]); fault != nil {
-			return nil, false, readFailure(fault)
-		}
-	}
-	if cap(frame) <= bufferMost {
-		c.buffer = frame
-	}
-	return frame, false, nil
 }
 
 func readFailure(fault error) *failure {

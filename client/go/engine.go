@@ -15,8 +15,6 @@ const (
 	noListYet    = time.Second
 	noSuchMethod = time.Minute
 	troublePause = time.Second
-	checkIdle    = time.Second
-	checksMax    = 16 // connections of one server that are checked at a time
 )
 
 // engine has the parts of a client: the fleet, its connections and the background goroutines.
@@ -59,9 +57,13 @@ func (e *engine) close() {
 	e.closed.Store(true)
 	e.end()
 	e.mutex.Lock()
-	defer e.mutex.Unlock()
+	all := make([]*connection, 0, len(e.open))
 	for one := range e.open {
-		one.close()
+		all = append(all, one)
+	}
+	e.mutex.Unlock()
+	for _, one := range all {
+		one.close(failed(ConnClosed, "the client was closed"), false)
 	}
 }
 
@@ -102,10 +104,16 @@ func (e *engine) sleep(ctx context.Context, pause time.Duration, news <-chan str
 	}
 }
 
-// attempt is one server's answer. While all connections are in use, the call waits for one until the
+// attempt is one server's answer. While too many calls use its connections, the call waits for its turn until the
 // deadline; it gives up its place when the server has failed meanwhile and an untried one is fitter.
 func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool, deadline time.Time,
 	tried map[*server]bool) (*answer, *failure) {
+	return e.attemptBeside(ctx, one, a, fresh, deadline, tried, &lateAnswers{})
+}
+
+// attemptBeside also takes the answer of an earlier attempt that is late.
+func (e *engine) attemptBeside(ctx context.Context, one *server, a *ask, fresh bool, deadline time.Time,
+	tried map[*server]bool, late *lateAnswers) (*answer, *failure) {
 	select {
 	case one.room <- struct{}{}:
 		defer func() { <-one.room }()
@@ -118,25 +126,14 @@ func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool, d
 			return nil, failed(NoRoom, "it failed while this call waited for a connection")
 		}
 	}
-	until := time.Now().Add(e.options.AttemptLimit)
-	if deadline.Before(until) {
-		until = deadline
-	}
-	made, problem := e.take(ctx, one, fresh, until)
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	made, problem := e.take(ctx, one, fresh, timer)
 	if problem != nil {
 		return nil, problem
 	}
-	got, problem := made.call(ctx, a, until)
-	if problem == nil {
-		if fault := made.check.faultOf(a.tag, got.ids); fault != "" {
-			problem = failed(Broken, fault)
-		}
-	}
-	e.put(one, made, problem == nil || problem.spoke())
-	if problem != nil {
-		return nil, problem
-	}
-	return got, nil
+	defer made.load.Add(-1)
+	return late.await(ctx, e.ctx, made, made.send(a, time.Now()), timer)
 }
 
 func (e *engine) awaitRoom(ctx context.Context, one *server, deadline time.Time) *failure {
@@ -150,26 +147,6 @@ func (e *engine) awaitRoom(ctx context.Context, one *server, deadline time.Time)
 	case <-e.ctx.Done():
 	}
 	return failed(NoRoom, "all connections were in use")
-}
-
-// take returns the connection that was used last, or a new one to a server of this cluster.
-func (e *engine) take(ctx context.Context, one *server, fresh bool, until time.Time) (*connection, *failure) {
-	e.fleet.mutex.Lock()
-	if last := len(one.idle) - 1; last >= 0 && !fresh {
-		made := one.idle[last]
-		one.idle = one.idle[:last]
-		e.fleet.mutex.Unlock()
-		return made, nil
-	}
-	secure := one.tls
-	e.fleet.mutex.Unlock()
-	if !e.fleet.mayDial(one, until) {
-		problem := failed(NoRoom, "a connection to it has just failed")
-		problem.paused = true
-		return nil, problem
-	}
-	made, _, problem := e.connect(ctx, one, secure, until)
-	return made, problem
 }
 
 // connect opens a connection, asks for the server's status, and fails unless the server is of this
@@ -201,7 +178,7 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 		e.drop(made)
 		return nil, nil, failed(Unreachable, "the client was closed")
 	}
-	got, problem := made.call(ctx, askStatus(), until)
+	got, problem := made.ask(askStatus(), until)
 	if problem == nil {
 		problem = e.fleet.admit(got.status)
 	} else if problem.end == Broken || problem.spoke() {
@@ -213,7 +190,7 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 		e.drop(made)
 		return nil, nil, problem
 	}
-	made.used = false
+	made.limit = e.options.AttemptLimit
 	made.check = idCheck{timed: map[string]bool{}, wallMs: got.status.wallMs, saidAt: time.Now()}
 	made.check.layout, _ = readLayout(got.status.layout)
 	for _, tag := range got.status.tags {
@@ -232,23 +209,11 @@ func (e *engine) whileOpen(ctx context.Context) (joined context.Context, stop fu
 	}
 }
 
-func (e *engine) put(one *server, made *connection, whole bool) {
-	e.fleet.mutex.Lock()
-	if whole && e.fleet.servers[one.address] == one && e.ctx.Err() == nil {
-		made.idleSince = time.Now()
-		one.idle = append(one.idle, made)
-		e.fleet.mutex.Unlock()
-		return
-	}
-	e.fleet.mutex.Unlock()
-	e.drop(made)
-}
-
 func (e *engine) drop(made *connection) {
 	e.mutex.Lock()
 	delete(e.open, made)
 	e.mutex.Unlock()
-	made.close()
+	made.hangUp()
 }
 
 // upkeep does the background work: it probes ejected servers, and asks for lists.
@@ -264,7 +229,6 @@ func (e *engine) upkeep() {
 		if ask {
 			e.askList()
 		}
-		e.dropClosed()
 		pause := time.Second
 		for _, at := range []time.Time{next, e.nextList()} {
 			if left := time.Until(at); !at.IsZero() && left < pause {
@@ -273,22 +237,6 @@ func (e *engine) upkeep() {
 		}
 		e.sleep(e.ctx, pause, e.wake)
 	}
-}
-
-// dropClosed closes idle connections that their servers have closed: nothing else would notice, and the
-// system would keep their descriptors. The oldest are checked first; calls use the youngest.
-func (e *engine) dropClosed() {
-	var checking sync.WaitGroup
-	for one, idle := range e.fleet.takeIdle(time.Now().Add(-checkIdle)) {
-		checking.Add(1)
-		go func(one *server, idle []*connection) {
-			defer checking.Done()
-			for _, made := range idle {
-				e.put(one, made, !made.over())
-			}
-		}(one, idle)
-	}
-	checking.Wait()
 }
 
 func (e *engine) nextList() time.Time {
@@ -347,16 +295,11 @@ func (e *engine) askList() {
 
 // askForList asks the server for its list, and returns when to ask again.
 func (e *engine) askForList(one *server) (time.Duration, *failure) {
-	until := time.Now().Add(e.options.AttemptLimit)
-	made, problem := e.take(e.ctx, one, false, until)
-	if problem != nil {
-		return 0, problem
-	}
 	e.fleet.mutex.Lock()
 	known := e.fleet.version
 	e.fleet.mutex.Unlock()
-	got, problem := made.call(e.ctx, askServers(known), until)
-	e.put(one, made, problem == nil || problem.spoke())
+	until := time.Now().Add(2 * e.options.AttemptLimit) // to connect, and to get the answer
+	got, problem := e.attempt(e.ctx, one, askServers(known), false, until, nil)
 	switch {
 	case problem == nil:
 	case problem.end == WasRefused && problem.retryAfter > 0:
@@ -369,7 +312,7 @@ func (e *engine) askForList(one *server) (time.Duration, *failure) {
 		return 0, problem
 	}
 	for _, gone := range e.fleet.apply(got.list, one) {
-		e.drop(gone)
+		gone.leave()
 	}
 	again := time.Duration(got.list.askAgainMs) * time.Millisecond
 	return clamp(again, askAgainMin, askAgainMax), nil

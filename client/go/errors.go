@@ -124,6 +124,7 @@ type failure struct {
 	anotherMayHelp bool
 	paused         bool // nothing was tried, because a connection has just failed
 	lacksMethod    bool // an older server, healthy for the methods that it has
+	counted        bool // against the server, or it says nothing about the server
 	stale          bool // an idle connection ended before the first byte of the answer
 
 	leaseFault  leaseFault // why a server does not grant, extend or end a lease; 0: this is another failure
@@ -148,6 +149,9 @@ func (f *failure) spoke() bool { return f.end == WasRefused || f.lacksMethod }
 func (f *failure) unsent() bool {
 	return f.end == Unreachable || f.end == ConnectTimeout || f.end == NoRoom
 }
+
+// unfinished is the failure of an attempt that the end of its call interrupts, which says nothing about the server.
+func unfinished(end End) *failure { return &failure{end: end, counted: true} }
 
 // failed creates every failure, and replaces control characters of a server's text, so that none reaches an
 // error, an event or a terminal.

@@ -66,7 +66,7 @@ func (f *fleet) answered(one *server, tag string, refused bool) {
 // failed records the failure of an attempt.
 func (f *fleet) failed(one *server, tag string, problem *failure) {
 	switch {
-	case problem.end == NoRoom || problem.stale || problem.lacksMethod:
+	case problem.end == NoRoom || problem.stale || problem.lacksMethod || problem.counted:
 	case problem.end == WasRefused:
 		f.refused(one, tag, problem)
 	case problem.end == Broken || problem.end == WrongService:
@@ -272,19 +272,6 @@ func (f *fleet) dialled(one *server, reached bool) {
 		one.dialFailed = false
 		f.tellNews() // calls that wait for the pause to end
 	}
-}
-
-// mayDial returns whether a call may open a connection now. After a failure one call at a time may.
-func (f *fleet) mayDial(one *server, until time.Time) bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if time.Now().Before(one.connectAt) {
-		return false
-	}
-	if one.dialFailed {
-		one.connectAt = until
-	}
-	return true
 }
 
 // pausedUntil is when the first server that is not tried may be connected to again; zero: none has to wait.

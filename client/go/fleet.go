@@ -71,7 +71,8 @@ type server struct {
 	dialPause       spell
 	lookAt          time.Time     // when its status is to be asked in the background; zero: never
 	room            chan struct{} // one for each call that uses a connection
-	idle            []*connection
+	conns           []*connection // that are open
+	dialling        *dialling     // one more that is being opened
 }
 
 func (s *server) fitness(tag string, needsMachine bool, now time.Time) int {
@@ -95,7 +96,7 @@ func (s *server) fitness(tag string, needsMachine bool, now time.Time) int {
 }
 
 // mayServe returns whether a call has, or may open, a connection to it.
-func (s *server) mayServe(now time.Time) bool { return !now.Before(s.connectAt) || len(s.idle) > 0 }
+func (s *server) mayServe(now time.Time) bool { return !now.Before(s.connectAt) || len(s.conns) > 0 }
 
 func (s *server) share() float64 { return math.Max(float64(s.weight), 1) }
 
@@ -135,7 +136,7 @@ func (f *fleet) made(address string) *server {
 	secure := f.options.TLS != nil && !strings.HasPrefix(address, unixPrefix)
 	return &server{address: address, weight: 100, online: true, tls: secure,
 		state: stateReady, downUntil: map[string]time.Time{},
-		closedUntil: map[string]time.Time{}, room: make(chan struct{}, f.options.ConnectionsMax)}
+		closedUntil: map[string]time.Time{}, room: make(chan struct{}, inFlightMax*f.options.ConnectionsMax)}
 }
 
 // apply takes a list if it is newer, or if only a last resort answers; the connections to servers that
@@ -164,8 +165,8 @@ func (f *fleet) apply(list *serverList, toldBy *server) (gone []*connection) {
 	}
 	for address, one := range before {
 		if f.servers[address] == nil {
-			gone = append(gone, one.idle...)
-			one.idle = nil
+			gone = append(gone, one.conns...)
+			one.conns = nil
 		}
 	}
 	f.version = list.version

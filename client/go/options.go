@@ -47,7 +47,7 @@ type Options struct {
 	Deadline       time.Duration // 200 ms; maximum time of a call whose context has no deadline
 	AttemptLimit   time.Duration // 80 ms; maximum time of an attempt, connecting included
 	AttemptsMax    int           // 3; maximum requests per call
-	ConnectionsMax int           // 64 per server; each serves one call at a time
+	ConnectionsMax int           // 4 per server, shared by calls
 	ServersMax     int           // 16; maximum servers used in a large cluster; below 0: all
 	LocalRanges    []LocalTag
 	TLS            *TLS
@@ -68,7 +68,7 @@ func (o Options) withDefaults() Options {
 	limit(&o.Deadline, 200*time.Millisecond)
 	limit(&o.AttemptLimit, 80*time.Millisecond)
 	set(&o.AttemptsMax, 3)
-	set(&o.ConnectionsMax, 64)
+	set(&o.ConnectionsMax, 4)
 	set(&o.ServersMax, 16)
 	return o
 }

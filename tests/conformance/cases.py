@@ -232,7 +232,7 @@ class Play:
     def call(self, words, verb, step):
         if verb == "start":
             words = {"file": os.path.join(self.folder, str(id(self))), **words}
-        if verb in ("id", "ids", "text", "fork", "start"):
+        if verb in ("id", "ids", "text", "fork", "start", "burst"):
             words = {"tag": "order", **words}
         words = filled(words, self.words)
         if "until" in step:

@@ -136,6 +136,7 @@ class Driver {
     if (verb == "open") return Open(words);
     if (verb == "id" || verb == "ids" || verb == "text") return Call(verb, words);
     if (verb == "view") return View();
+    if (verb == "burst") return Burst(Number(words, "calls", 1), Word(words, "tag"));
     if (verb == "wrong") return Wrong();
     if (verb == "seen") return Seen();
     if (verb == "start") return Start(words);
@@ -220,6 +221,33 @@ class Driver {
     for (std::thread& thread : threads) thread.join();
     first.update({{"answered", answered}, {"failed", failed}, {"ids", ids}});
     return first;
+  }
+
+  // So many calls at once.
+  AnyJson Burst(int calls, const std::string& tag) {
+    const Micros began = SystemClock().BootMicros();
+    std::mutex mutex;
+    std::condition_variable all_ended;
+    std::vector<int64_t> ids;
+    int failed = 0;
+    AnyJson told = AnyJson::object();
+    for (int i = 0; i < calls; ++i) {
+      client_->GetId(tag, [&](Result<int64_t> id) {
+        const std::lock_guard lock(mutex);
+        if (id.ok()) {
+          ids.push_back(*id);
+        } else if (failed++ == 0) {
+          told = Told(id.status(), {});
+        }
+        all_ended.notify_one();
+      });
+    }
+    std::unique_lock lock(mutex);
+    all_ended.wait(lock, [&] { return static_cast<int>(ids.size()) + failed == calls; });
+    const Micros took = SystemClock().BootMicros() - began;
+    told.update({{"answered", ids.size()}, {"failed", failed}, {"ids", ids},
+                 {"took_ms", took.count() / 1000}});
+    return told;
   }
 
   // Passes wrong values for every parameter; counts the calls that failed, and names those that did not.

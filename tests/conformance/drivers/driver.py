@@ -13,6 +13,7 @@ import firn
 import firn.aio
 
 NUMBERS = ("deadline_ms", "attempt_limit_ms", "attempts_max", "connections_max", "servers_max", "rack")
+BLOCKING_THREADS = 20
 TEXTS = ("cluster_uuid", "on_failure")
 
 
@@ -111,6 +112,16 @@ class Driver:
     def seen(self):
         return {"events": list(self.events)}
 
+    def burst(self, calls, tag="order"):
+        """So many calls at once. A client for threads has a thread for each call under way."""
+        began, calls = time.monotonic(), int(calls)
+        if isinstance(self.client, LoopClient):
+            result = self.client.run(gathered(self.client.client, tag, calls))
+        else:
+            threads = min(calls, BLOCKING_THREADS)
+            result = self.call("next_id", tag, threads=threads, times=calls // threads)
+        return {**result, "took_ms": (time.monotonic() - began) * 1000}
+
     def wrong(self):
         """Passes wrong types and values for every parameter; counts the calls that failed, and names those that did not."""
         failed, taken = 0, []
@@ -183,6 +194,13 @@ class Load:
         result = {"answered": sum(map(len, self.ids)), "failed": len(self.failures),
                   "longest_us": int(self.longest * 1e6)}
         return {**result, **(told(self.failures[0]) if self.failures else {})}
+
+
+async def gathered(client, tag, calls):
+    ends = await asyncio.gather(*(client.next_id(tag) for _ in range(calls)), return_exceptions=True)
+    ids = [one for one in ends if isinstance(one, int)]
+    failures = [one for one in ends if not isinstance(one, int)]
+    return {"answered": len(ids), "failed": len(failures), "ids": ids, **(told(failures[0]) if failures else {})}
 
 
 def wrong_calls(client):

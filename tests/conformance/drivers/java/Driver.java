@@ -14,6 +14,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** The Java client, controlled by standard input and output as ../../README.md describes. */
@@ -211,6 +213,32 @@ public final class Driver {
     }
   }
 
+  /** So many calls at once. */
+  private Map<String, Object> burst(int calls, String tag) {
+    Map<String, Object> told = new LinkedHashMap<>();
+    long began = System.nanoTime();
+    List<CompletableFuture<Long>> all = new ArrayList<>();
+    for (int i = 0; i < calls; i++) {
+      all.add(client.nextIdAsync(tag));
+    }
+    List<Long> ids = new ArrayList<>();
+    int failed = 0;
+    for (CompletableFuture<Long> one : all) {
+      try {
+        ids.add(one.join());
+      } catch (CompletionException fault) {
+        if (failed++ == 0) {
+          tell(told, (FirnException) fault.getCause());
+        }
+      }
+    }
+    told.put("took_ms", (System.nanoTime() - began) / 1_000_000);
+    told.put("answered", ids.size());
+    told.put("failed", failed);
+    told.put("ids", ids);
+    return told;
+  }
+
   private interface Attempted {
     Object run() throws Exception;
   }
@@ -290,6 +318,8 @@ public final class Driver {
         return told;
       case "stop":
         return load.end();
+      case "burst":
+        return burst(number(words, "calls", 1), words.get("tag"));
       case "wrong":
         return wrong();
       case "close":

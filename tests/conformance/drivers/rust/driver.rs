@@ -14,6 +14,8 @@ use tokio::task::JoinHandle;
 
 type Words = HashMap<String, String>;
 
+const BLOCKING_THREADS: usize = 20;
+
 fn number<T: std::str::FromStr>(words: &Words, key: &str) -> Option<T> {
     words.get(key).and_then(|value| value.parse().ok())
 }
@@ -357,6 +359,18 @@ impl Driver {
             "seen" => {
                 let events = self.events.lock().unwrap().clone();
                 object([("events", list(events.iter().map(|kind| quoted(kind))))])
+            }
+            "burst" => {
+                // A blocking client has a thread for each call.
+                let calls: usize = number(words, "calls").unwrap_or(1);
+                let blocks = matches!(self.client, Some(Either::Blocking(_)));
+                let threads = if blocks { calls.min(BLOCKING_THREADS) } else { calls };
+                let mut words = words.clone();
+                words.insert("threads".to_owned(), threads.to_string());
+                words.insert("times".to_owned(), (calls / threads).to_string());
+                let began = Instant::now();
+                let told = self.call("id", &words);
+                format!("{{\"took_ms\":{},{}", began.elapsed().as_millis(), &told[1..])
             }
             "wrong" => self.wrong(),
             "start" => self.start(words),

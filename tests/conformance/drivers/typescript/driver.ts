@@ -189,6 +189,10 @@ async function answer(verb: string, said: Words): Promise<Told> {
       return { servers: Object.fromEntries(client!.servers().map((one) => [one.address, one.fitness])) };
     case 'seen':
       return { events };
+    case 'burst': {
+      const began = performance.now();
+      return { ...await call('id', { ...said, threads: said['calls'] }), took_ms: performance.now() - began };
+    }
     case 'wrong':
       return wrong();
     case 'start':

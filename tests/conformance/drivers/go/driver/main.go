@@ -284,6 +284,12 @@ func (d *driver) do(verb string, w words) told {
 		return d.load.soFar()
 	case "stop":
 		return d.load.end()
+	case "burst":
+		began := time.Now()
+		w["threads"] = w["calls"]
+		result := d.call("id", w)
+		result["took_ms"] = time.Since(began).Milliseconds()
+		return result
 	case "wrong":
 		return d.wrong()
 	case "close":
