@@ -22,11 +22,6 @@ JsonReader::JsonReader(const Json& object) : object_(&object) {
   if (!object.is_object()) status_ = Corrupt("is not a JSON object");
 }
 
-const Json* JsonReader::Find(std::string_view name) const {
-  const auto member = object_->find(name);
-  return member == object_->end() ? nullptr : &*member;
-}
-
 const Json* JsonReader::Take(std::string_view name) {
   asked_.push_back(name);
   return Find(name);
@@ -48,15 +43,15 @@ const Json* JsonReader::Ask(std::string_view name) {
 JsonReader& JsonReader::Text(std::string_view name, std::string& to, size_t bytes_max) {
   const Json* member = Ask(name);
   if (member == nullptr) return *this;
-  const auto* text = member->get_ptr<const std::string*>();
-  if (text == nullptr) {
+  const std::string& text = member->text();
+  if (!member->is_string()) {
     Fault(name, "must be a string");
-  } else if (text->size() > bytes_max) {
+  } else if (text.size() > bytes_max) {
     Fault(name, "is too long");
-  } else if (std::any_of(text->begin(), text->end(), IsControl)) {
+  } else if (std::any_of(text.begin(), text.end(), IsControl)) {
     Fault(name, "has a control character");
   } else {
-    to = *text;
+    to = text;
   }
   return *this;
 }
@@ -64,7 +59,7 @@ JsonReader& JsonReader::Text(std::string_view name, std::string& to, size_t byte
 JsonReader& JsonReader::Number(std::string_view name, int64_t& to, int64_t min, int64_t max) {
   const Json* member = Ask(name);
   if (member == nullptr) return *this;
-  const std::optional<int64_t> number = WholeNumber(*member);
+  const std::optional<int64_t> number = member->whole();
   if (!number) {
     Fault(name, "is not a whole number of 63 bits");
   } else if (*number < min || *number > max) {
@@ -79,7 +74,7 @@ JsonReader& JsonReader::Flag(std::string_view name, bool& to) {
   const Json* member = Ask(name);
   if (member == nullptr) return *this;
   if (member->is_boolean()) {
-    to = member->get<bool>();
+    to = member->boolean();
   } else {
     Fault(name, "must be true or false");
   }
@@ -97,8 +92,8 @@ JsonReader& JsonReader::FlagIfAny(std::string_view name, bool& to) {
 JsonReader& JsonReader::Others(std::string& to) {
   if (!status_.ok()) return *this;
   Json others = Json::object();
-  for (const auto& [name, value] : object_->items()) {
-    if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) others[name] = value;
+  for (const auto& [name, value] : object_->members()) {
+    if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) others.AddNew(name, value);
   }
   std::string kept = others.empty() ? std::string() : JsonText(others);
   if (kept.size() > kOthersBytesMax) {

@@ -12,7 +12,7 @@ namespace firn {
 
 // Reads and writes an object of texts, whole numbers and booleans, member by member: nodes of the
 // registry, and files. Members that a later version has added are kept as text: a JSON object, or
-// "" if there are none. Include this only in .cc files, as json.h.
+// "" if there are none.
 
 // Reads members by name. Keeps the first fault, kCorrupt, and does nothing after it: read all
 // members, then check status().
@@ -27,7 +27,7 @@ class JsonReader {
   JsonReader& operator=(const JsonReader&) = delete;
 
   // Returns the member, of any type, or null if it is absent.
-  const Json* Find(std::string_view name) const;
+  const Json* Find(std::string_view name) const { return object_->Find(name); }
 
   // Require the member, with its type. A text has at most that many bytes and no control
   // characters; a number is whole and from `min` to `max`. Names are not copied.

@@ -55,12 +55,12 @@ PastHolder PastHolder::Until(WallMs successor) const {
 Result<PastHolders> PastHolders::Parse(std::string_view json) {
   const Result<Json> object = ParseJson(json, kBytesMax, kValuesMax);
   if (!object.ok()) return object.status().WithContext("the slot's past");
-  const auto list = object->find(kHolders);
-  if (list == object->end() || !list->is_array()) {
+  const Json& list = object->at(kHolders);
+  if (!list.is_array()) {
     return Corrupt("the slot's past is not a list of holders");
   }
   PastHolders past;
-  for (const Json& member : *list) {
+  for (const Json& member : list) {
     PastHolder holder;
     if (!TakeHolder(member, holder)) return BadHolder(past.holders_.size());
     past.Add(std::move(holder));

@@ -25,12 +25,12 @@ constexpr std::string_view kDeleted = "deleted";
 
 Status Take(const Json& json, std::string& value) {
   if (!json.is_string()) return Invalid("must be a string");
-  value = json.get<std::string>();
+  value = json.text();
   return {};
 }
 
 Status Take(const Json& json, int64_t& value) {
-  const std::optional<int64_t> number = WholeNumber(json);
+  const std::optional<int64_t> number = json.whole();
   if (!number) return Invalid("is not a whole number of 63 bits");
   value = *number;
   return {};
@@ -45,7 +45,7 @@ Status Take(const Json& json, std::optional<int64_t>& value) {
 
 Status Take(const Json& json, bool& value) {
   if (!json.is_boolean()) return Invalid("must be true or false");
-  value = json.get<bool>();
+  value = json.boolean();
   return {};
 }
 
@@ -74,9 +74,9 @@ Status Take(const Json& json, StandIn& value) {
   int64_t since = 0;
   const bool whole = json.is_object() && json.contains("store") && json.contains("picked");
   if (!whole) return Invalid("must be an object with \"store\" and \"picked\"");
-  FIRN_TRY(Take(json["store"], read.store));
-  FIRN_TRY(Take(json["picked"], read.picked));
-  if (json.contains("since_ms")) FIRN_TRY(Take(json["since_ms"], since));
+  FIRN_TRY(Take(json.at("store"), read.store));
+  FIRN_TRY(Take(json.at("picked"), read.picked));
+  if (json.contains("since_ms")) FIRN_TRY(Take(json.at("since_ms"), since));
   if (!IsTagWord(read.store) || read.picked < 0 || since < 0)
     return Invalid("has a member that is out of range");
   read.since = WallMs(since);
@@ -85,7 +85,7 @@ Status Take(const Json& json, StandIn& value) {
 }
 
 Status Take(const Json& json, Period& value) {
-  const auto named = json.is_string() ? PeriodNamed(json.get<std::string>()) : std::nullopt;
+  const auto named = json.is_string() ? PeriodNamed(json.text()) : std::nullopt;
   if (!named) return Invalid("must be day, month or year");
   value = *named;
   return {};
@@ -93,23 +93,21 @@ Status Take(const Json& json, Period& value) {
 
 template <typename T>
 void Put(std::string_view key, const T& value, Json& json) {
-  json[std::string(key)] = value;
+  json[key] = value;
 }
 void Put(std::string_view key, const std::string& value, Json& json) {
-  if (!value.empty()) json[std::string(key)] = value;
+  if (!value.empty()) json[key] = value;
 }
 void Put(std::string_view key, const std::optional<int64_t>& value, Json& json) {
-  if (value) json[std::string(key)] = *value;
+  if (value) json[key] = *value;
 }
-void Put(std::string_view key, const Period& value, Json& json) {
-  json[std::string(key)] = PeriodName(value);
-}
+void Put(std::string_view key, const Period& value, Json& json) { json[key] = PeriodName(value); }
 void Put(std::string_view key, const TagBuffer& value, Json& json) {
-  json[std::string(key)] = value == TagBuffer::kNone ? "none" : "double";
+  json[key] = value == TagBuffer::kNone ? "none" : "double";
 }
 // The default is not written, so that nodes of earlier versions keep their text.
 void Put(std::string_view key, const StoreAway& value, Json& json) {
-  if (value == StoreAway::kLedger) json[std::string(key)] = "ledger";
+  if (value == StoreAway::kLedger) json[key] = "ledger";
 }
 
 void PutStandIn(const StandIn& value, Json& json) {
@@ -154,7 +152,7 @@ void Reader::Member(const std::string& key, const Json& value) {
   } else if (key == kDeleted) {
     Check(key, Take(value, node_.deleted));
   } else if (IsOptionKey(key) && value.is_string()) {
-    tag.options[key] = value.get<std::string>();
+    tag.options[key] = value.text();
   } else {
     others_[key] = value;
   }
@@ -179,7 +177,7 @@ Status PutOthers(const std::string& others, Json& json) {
   const Result<Json> kept = ParseJson(others, kTagNodeBytesMax);
   if (!kept.ok())
     return Invalid("cannot parse the members of a later version: " + kept.status().message());
-  for (const auto& [key, value] : kept->items()) {
+  for (const auto& [key, value] : kept->members()) {
     if (!json.contains(key)) json[key] = value;
   }
   return {};
@@ -199,7 +197,7 @@ Result<TagNode> ReadTagNode(std::string_view name, std::string_view data) {
   Result<Json> json = ParseJson(data, kTagNodeBytesMax);
   if (!json.ok()) return json.status().WithContext("its node");
   Reader reader(name);
-  for (const auto& [key, value] : json->items()) reader.Member(key, value);
+  for (const auto& [key, value] : json->members()) reader.Member(key, value);
   Result<TagNode> node = reader.Finish();
   if (!node.ok()) return node.status().WithContext("its node");
   return node;

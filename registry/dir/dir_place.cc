@@ -47,20 +47,20 @@ std::string RenderIdentity(const DirIdentity& identity) {
 Result<DirIdentity> ParseIdentity(const std::string& text) {
   const Result<Json> read = ParseJson(text, kIdentityBytesMax);
   const Json json = read.value_or(Json::object());
-  const auto number = [&json](const char* key) {
-    return json.contains(key) && json[key].is_number_unsigned();
-  };
-  if (!number("format")) return Corrupt("its identity cannot be read");
-  if (json["format"] < kFormat) {
+  const auto format = json.at("format").natural();
+  if (!format) return Corrupt("its identity cannot be read");
+  if (*format < kFormat) {
     return Invalid("it is a registry of Firn 0.1, which is no longer supported; make a new one");
   }
-  if (json["format"] > kFormat)
-    return Invalid("a newer version of Firn created it; install that version");
-  if (!number("device") || !number("inode") || !number("born_ns") || !json.contains("machine") ||
-      !json["machine"].is_string()) {
+  if (*format > kFormat) return Invalid("a newer version of Firn created it; install that version");
+  const auto device = json.at("device").natural();
+  const auto inode = json.at("inode").natural();
+  const auto born_ns = json.at("born_ns").natural();
+  const Json& machine = json.at("machine");
+  if (!device || !inode || !born_ns || !machine.is_string()) {
     return Corrupt("its identity cannot be read");
   }
-  return DirIdentity{json["device"], json["inode"], json["born_ns"], json["machine"]};
+  return DirIdentity{*device, *inode, *born_ns, machine.text()};
 }
 
 namespace {

@@ -169,18 +169,6 @@ void JudgeHistory(const AuditedProvider& server, Audit& audit) {
 
 // --- answers of servers -------------------------------------------------------------------------
 
-// Returns the text member; empty if there is none.
-std::string TextIn(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-// Returns the member; null if there is none.
-Json Member(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() ? Json() : *found;
-}
-
 using Reasons = std::map<std::string, std::string>;
 
 // Stores the present reason of one tag, which may be none.
@@ -190,41 +178,41 @@ void SetReason(const std::string& tag, std::string why, Reasons& reasons) {
 }
 
 void TakeRefusedTags(const Json& status, ProviderReport& report) {
-  const Json list = Member(status, "refused_tags");
-  const std::optional<int64_t> count = WholeNumber(Member(status, "refused_tags_count"));
+  const Json& list = status.at("refused_tags");
+  const std::optional<int64_t> count = status.at("refused_tags_count").whole();
   if (!list.is_array() || !count) return;
   report.refused.clear();
   report.refused_others = *count - static_cast<int64_t>(list.size());
   for (const Json& one : list) {
     if (!one.is_object()) continue;
-    const std::string state = TextIn(one, "state");
+    const std::string state = one.at("state").text();
     if (state == "disabled") continue;  // the tag's definition says so
-    report.refused.emplace(TextIn(one, "tag"), Cat(state, ": ", TextIn(one, "why")));
+    report.refused.emplace(one.at("tag").text(), Cat(state, ": ", one.at("why").text()));
   }
 }
 
 void TakeServedTags(const Json& status, ProviderReport& report) {
-  const Json list = Member(status, "tags");
+  const Json& list = status.at("tags");
   if (!list.is_array()) return;
   for (const Json& one : list) {
     if (!one.is_object()) continue;
-    const std::string tag = TextIn(one, "tag");
-    SetReason(tag, TextIn(one, "outdated"), report.outdated);
+    const std::string tag = one.at("tag").text();
+    SetReason(tag, one.at("outdated").text(), report.outdated);
     const bool refused = report.refused.contains(tag);
-    SetReason(tag, refused ? std::string() : TextIn(one, "trouble"), report.unsupplied);
+    SetReason(tag, refused ? std::string() : one.at("trouble").text(), report.unsupplied);
   }
 }
 
 void JudgeReload(const std::string& address, const Json& reload,
                  std::vector<AuditFinding>& findings) {
   if (!reload.is_object()) return;
-  const Json faults = Member(reload, "faults");
+  const Json& faults = reload.at("faults");
   if (!faults.is_array()) return;
   for (const Json& fault : faults) {
     if (!fault.is_string()) continue;
     findings.push_back({Urgency::kSoon,
-                        Cat(address, ": its last reload, at ", TextIn(reload, "time"),
-                            ", refused a file: ", fault.get<std::string>()),
+                        Cat(address, ": its last reload, at ", reload.at("time").text(),
+                            ", refused a file: ", fault.text()),
                         "correct the file, then reload the server (SIGHUP, or systemctl reload "
                         "firn-server)"});
   }
@@ -232,9 +220,9 @@ void JudgeReload(const std::string& address, const Json& reload,
 
 void JudgeConnection(const std::string& address, const Json& status,
                      std::vector<AuditFinding>& findings) {
-  const Json registry = Member(status, "registry");
-  if (!registry.is_object() || Member(registry, "connected") != Json(false)) return;
-  const std::string bound = TextIn(status, "bound");
+  const Json& registry = status.at("registry");
+  if (!registry.is_object() || registry.at("connected") != Json(false)) return;
+  const std::string bound = status.at("bound").text();
   const std::string until = bound.empty() ? "" : Cat("; it issues ids until ", bound);
   findings.push_back({Urgency::kSoon,
                       Cat(address, " has lost its connection to the registry", until),
@@ -263,12 +251,12 @@ Status TakeStatus(std::string_view json, AuditedProvider& server,
   constexpr size_t kValuesMax = 200'000;
   FIRN_ASSIGN(const Json status, ParseJson(json, kStatusBytesMax, kValuesMax));
   const std::string& address = server.provider.address;
-  if (const std::string answers = TextIn(status, "address"); answers != address) {
+  if (const std::string answers = status.at("address").text(); answers != address) {
     return Invalid(Cat("another server answers there: ", Quoted(answers)));
   }
   TakeRefusedTags(status, server.report);
   TakeServedTags(status, server.report);
-  JudgeReload(address, Member(status, "last_reload"), findings);
+  JudgeReload(address, status.at("last_reload"), findings);
   JudgeConnection(address, status, findings);
   return {};
 }

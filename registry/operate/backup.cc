@@ -65,19 +65,17 @@ Result<std::vector<TagNode>> ReadTags(BlockingCoordinator& registry) {
 Result<Json> Checked(std::string_view text) {
   Result<Json> document = ParseJson(text, kBackupBytesMax, kValuesMax);
   if (!document.ok()) return document.status().WithContext("not a complete backup");
-  const auto format = document->find(kFormatKey);
-  const auto number = format == document->end() ? std::nullopt : WholeNumber(*format);
+  const auto number = document->at(kFormatKey).whole();
   if (!number || *number < 1) return Corrupt(Cat("not a backup: it has no \"", kFormatKey, "\""));
   if (*number > kBackupFormat) {
     return Invalid(Cat("the backup has format ", *number, ", and this program reads formats up to ",
                        kBackupFormat,
                        "; use the `firn` of the version that wrote it, or a newer one"));
   }
-  const auto sum = document->find(kChecksumKey);
-  const bool told = sum != document->end() && sum->is_string();
-  if (!told)
+  const Json& sum = document->at(kChecksumKey);
+  if (!sum.is_string())
     return Corrupt("the backup has no checksum, so its end is missing; use another backup");
-  if (sum->get<std::string>() != ChecksumOf(*document)) {
+  if (sum.text() != ChecksumOf(*document)) {
     return Corrupt(
         "the backup is damaged or was edited: its checksum does not match; use another backup");
   }
@@ -110,12 +108,6 @@ Status ParseTags(const Json& list, Backup& backup) {
     backup.tags.push_back(*std::move(tag));
   }
   return {};
-}
-
-const Json& MemberOf(const Json& document, const char* name) {
-  static const Json kNone;
-  const auto found = document.find(name);
-  return found == document.end() ? kNone : *found;
 }
 
 }  // namespace
@@ -177,9 +169,9 @@ Result<Backup> ParseBackup(std::string_view text) {
                        "; use a newer version of `firn`"));
   }
   backup.taken = WallMs(taken);
-  FIRN_ASSIGN(backup.root, ParseRootSettings(JsonText(MemberOf(document, "root"))));
-  FIRN_TRY(ParseBounds(MemberOf(document, "machines"), backup));
-  FIRN_TRY(ParseTags(MemberOf(document, "tags"), backup));
+  FIRN_ASSIGN(backup.root, ParseRootSettings(JsonText(document.at("root"))));
+  FIRN_TRY(ParseBounds(document.at("machines"), backup));
+  FIRN_TRY(ParseTags(document.at("tags"), backup));
   std::ranges::sort(backup.tags, {},
                     [](const TagNode& node) -> const std::string& { return node.tag.name; });
   return backup;

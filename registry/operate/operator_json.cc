@@ -89,7 +89,7 @@ Json FindingsJson(const std::vector<AuditFinding>& findings) {
   Json json = Json::array();
   for (const AuditFinding& finding : findings) {
     Json& shown =
-        json.emplace_back(Json{{"urgency", UrgencyName(finding.urgency)}, {"what", finding.what}});
+        json.push_back(Json{{"urgency", UrgencyName(finding.urgency)}, {"what", finding.what}});
     if (!finding.fix.empty()) shown["fix"] = finding.fix;
   }
   return json;
@@ -99,7 +99,7 @@ Json AskedJson(const Audit& audit) {
   Json json = Json::array();
   for (const AskedServer& server : audit.asked) {
     Json& shown =
-        json.emplace_back(Json{{"address", server.address}, {"answered", server.heard.ok()}});
+        json.push_back(Json{{"address", server.address}, {"answered", server.heard.ok()}});
     if (!server.heard.ok()) shown["why"] = server.heard.message();
   }
   return json;
@@ -119,7 +119,7 @@ Json AuditJson(const Audit& audit, bool unused_too, const std::string& restore_c
   }
   json["providers"] = Json::array();
   for (const AuditedProvider& server : audit.providers) {
-    Json& shown = json["providers"].emplace_back(ServerJson(server));
+    Json& shown = json["providers"].push_back(ServerJson(server));
     const auto pace = audit.paces.find(server.provider.address);
     if (pace != audit.paces.end()) shown["pace"] = PaceJson(pace->second);
   }

@@ -40,7 +40,7 @@ Status TakeHistory(const Json* member, PaceHistory& history) {
       return Corrupt("the lists of a history differ in length");
     }
     for (size_t i = 0; i < values->size(); ++i) {
-      const std::optional<int64_t> value = WholeNumber((*values)[i]);
+      const std::optional<int64_t> value = values->at(i).whole();
       if (!value || *value < 0) return Corrupt("a history contains something else than counts");
       history.samples[i].*column = *value;
     }
@@ -53,8 +53,8 @@ Status TakeConnections(const Json* member, std::map<std::string, int64_t>& conne
   if (!member->is_object() || member->size() > kProtocolsMax) {
     return Corrupt("connections is not an object of counts");
   }
-  for (const auto& [protocol, open] : member->items()) {
-    const std::optional<int64_t> count = WholeNumber(open);
+  for (const auto& [protocol, open] : member->members()) {
+    const std::optional<int64_t> count = open.whole();
     if (!count || *count < 0) return Corrupt("connections contains something else than counts");
     connections.emplace(protocol, *count);
   }

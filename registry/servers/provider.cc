@@ -69,8 +69,8 @@ Result<ServerPhase> ParsePhase(const Json* state) {
 Status TakeHigh(const Json* member, std::map<std::string, int64_t>& high) {
   if (member == nullptr) return {};
   if (!member->is_object()) return Corrupt("high is not an object");
-  for (const auto& [tag, value] : member->items()) {
-    const std::optional<int64_t> number = WholeNumber(value);
+  for (const auto& [tag, value] : member->members()) {
+    const std::optional<int64_t> number = value.whole();
     if (!number || *number < 0) return Corrupt("high of a tag is not a whole number of 63 bits");
     high.emplace(tag, *number);
   }
@@ -80,9 +80,9 @@ Status TakeHigh(const Json* member, std::map<std::string, int64_t>& high) {
 Status TakeStores(const Json* member, std::map<std::string, bool>& stores) {
   if (member == nullptr) return {};
   if (!member->is_object()) return Corrupt("stores is not an object");
-  for (const auto& [store, unbuffered] : member->items()) {
+  for (const auto& [store, unbuffered] : member->members()) {
     if (!unbuffered.is_boolean()) return Corrupt("a member of stores must be true or false");
-    stores.emplace(store, unbuffered.get<bool>());
+    stores.emplace(store, unbuffered.boolean());
   }
   return {};
 }
@@ -92,7 +92,7 @@ Status TakeNames(const Json* member, std::set<std::string>& names) {
   if (!member->is_array()) return Corrupt("a list of names is not an array");
   for (const Json& name : *member) {
     if (!name.is_string()) return Corrupt("a name is not a string");
-    names.insert(name.get<std::string>());
+    names.insert(name.text());
   }
   return {};
 }
@@ -102,15 +102,15 @@ using Reasons = std::map<std::string, std::string>;  // by tag
 Status TakeReasons(const Json* member, Reasons& reasons) {
   if (member == nullptr) return {};
   if (!member->is_object()) return Corrupt("the reasons by tag are not an object");
-  for (const auto& [tag, why] : member->items()) {
+  for (const auto& [tag, why] : member->members()) {
     if (!why.is_string()) return Corrupt("a tag's reason is not a string");
-    reasons.emplace(tag, why.get<std::string>());
+    reasons.emplace(tag, why.text());
   }
   return {};
 }
 
 void TakeText(const Json* member, std::string& text) {
-  if (member != nullptr && member->is_string()) text = member->get<std::string>();
+  if (member != nullptr && member->is_string()) text = member->text();
 }
 
 void AddText(const char* key, const std::string& text, Json& object) {
@@ -139,8 +139,8 @@ Status TakeMore(const Json* member, std::vector<HeldMachine>& more) {
   }
   for (const Json& one : *member) {
     if (!one.is_object()) return Corrupt("a machine id in more is not an object");
-    const std::optional<int64_t> machine = WholeNumber(one.value("machine", Json()));
-    const std::optional<int64_t> bound_ms = WholeNumber(one.value("bound_ms", Json()));
+    const std::optional<int64_t> machine = one.at("machine").whole();
+    const std::optional<int64_t> bound_ms = one.at("bound_ms").whole();
     if (!machine || *machine < 0 || *machine > kMachineMax || !bound_ms || *bound_ms < 0) {
       return Corrupt("an entry of 'more' lacks a machine id or its bound");
     }
@@ -157,8 +157,6 @@ Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
   }
   std::sort(order.begin(), order.end(), std::greater<>());
   Json object = Json::object();
-  auto& members =
-      object.get_ref<Json::object_t&>();  // Json compares a new name with each before it
   size_t room = kHighBytesMax;
   for (const auto& [value, tag] : order) {
     const size_t bytes = JsonText(Json{{tag, value}}).size() - 1;  // a comma instead of the braces
@@ -167,7 +165,7 @@ Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
       break;
     }
     room -= bytes;
-    members.push_back({std::string(tag), value});
+    object.AddNew(tag, value);
   }
   return object;
 }
@@ -175,8 +173,8 @@ Json HighestOf(const std::map<std::string, int64_t>& high, int64_t& others) {
 Status TakeCertificates(const Json* ends, std::map<std::string, WallMs>& certificates) {
   if (ends == nullptr) return {};
   if (!ends->is_object()) return Corrupt("certificates is not an object");
-  for (const auto& [which, end] : ends->items()) {
-    const std::optional<int64_t> ms = WholeNumber(end);
+  for (const auto& [which, end] : ends->members()) {
+    const std::optional<int64_t> ms = end.whole();
     if (!ms) return Corrupt("the end of a certificate is not a number");
     certificates.emplace(which, WallMs(*ms));
   }

@@ -15,7 +15,6 @@ set(FIRN_DEBIAN_PACKAGES
   gflags=libgflags-dev
   Boost=libboost-dev
   OpenSSL=libssl-dev
-  nlohmann_json=nlohmann-json3-dev
   prometheus-cpp=prometheus-cpp-dev
   thrift=libthrift-dev
   zookeeper_mt=libzookeeper-mt-dev

@@ -8,7 +8,6 @@ set(FIRN_LINK_FLAGS
   gflags=-lgflags
   Boost=
   OpenSSL=-lssl,-lcrypto
-  nlohmann_json=
   prometheus-cpp=-lprometheus-cpp-core
   thrift=-lthrift
   zookeeper_mt=-lzookeeper_mt

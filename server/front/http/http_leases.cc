@@ -75,9 +75,7 @@ void Tell(const LeaseRefusal& refusal, HttpAnswer& answer) {
   if (!refusal.server.empty()) error["server"] = refusal.server;
   answer.status = HttpStatusOf(refusal.fault);
   answer.content_type = HttpAnswer::kJson;
-  Json object = Json::object();
-  object["error"] = std::move(error);
-  answer.body = JsonText(object);
+  answer.body = JsonText({{"error", std::move(error)}});
 }
 
 void Tell(const LeaseResult& result, bool is_new, HttpAnswer& answer) {
@@ -196,9 +194,7 @@ Json ListJson(const LeaseDesk& leases) {
     if (!one.trouble.empty()) json["trouble"] = one.trouble;
     list.push_back(std::move(json));
   }
-  Json object = Json::object();
-  object["leases"] = std::move(list);
-  return object;
+  return {{"leases", std::move(list)}};
 }
 
 class LeaseListHandler final : public HttpHandler {

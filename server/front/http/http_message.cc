@@ -146,13 +146,13 @@ Result<HttpRequest> HttpRequest::WithForm(std::string& form) const {
   const Result<Json> object = ParseJson(body, kBytesMax, kValuesMax);
   if (!object.ok()) return object.status().WithContext("the JSON body");
   form.clear();
-  for (const auto& [name, value] : object->items()) {
-    const std::optional<int64_t> number = WholeNumber(value);
+  for (const auto& [name, value] : object->members()) {
+    const std::optional<int64_t> number = value.whole();
     if (!number && !value.is_string()) {
       return Invalid(Cat(Quoted(name), " is neither a text nor a whole number"));
     }
     form += Cat(form.empty() ? "" : "&", UrlEncode(name), "=",
-                number ? Cat(*number) : UrlEncode(value.get<std::string>()));
+                number ? Cat(*number) : UrlEncode(value.text()));
   }
   HttpRequest same = *this;
   same.content_type = kForm;

@@ -1,5 +1,9 @@
 #include "common/json/json.h"
 
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,10 +100,10 @@ TEST(JsonTest, ReadsAsManyValuesAsTheLimitPermits) {
 }
 
 TEST(JsonTest, WholeNumbersHave63BitsAndASign) {
-  EXPECT_EQ(WholeNumber(Json(INT64_MIN)), INT64_MIN);
-  EXPECT_EQ(WholeNumber(Json(uint64_t{INT64_MAX})), INT64_MAX);
+  EXPECT_EQ(Json(INT64_MIN).whole(), INT64_MIN);
+  EXPECT_EQ(Json(uint64_t{INT64_MAX}).whole(), INT64_MAX);
   for (const Json& other : {Json(uint64_t{1} << 63), Json(1.0), Json("1"), Json(true), Json()}) {
-    EXPECT_EQ(WholeNumber(other), std::nullopt) << other;
+    EXPECT_EQ(other.whole(), std::nullopt) << other;
   }
 }
 
@@ -109,6 +113,74 @@ TEST(JsonTest, WritesATextLikeADocument) {
     AppendJsonText(out, text);
     EXPECT_EQ(out, "x" + JsonText(text));
   }
+  EXPECT_EQ(JsonText({{"a\tb", std::string("\0\xed\xa0\x80z\xc3", 6)}}),
+            "{\"a\\tb\":\"\\u0000\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd\"}");
+}
+
+TEST(JsonTest, WritesNumbersSoThatTheyReadBackWithTheirType) {
+  const std::pair<Json, std::string> cases[] = {
+      {1.0, "1.0"},
+      {-0.0, "-0.0"},
+      {0.1, "0.1"},
+      {123456.789, "123456.789"},
+      {1e15, "1e+15"},
+      {1e-4, "0.0001"},
+      {1e-5, "1e-05"},
+      {5e-324, "5e-324"},
+      {std::numeric_limits<double>::max(), "1.7976931348623157e+308"},
+      {std::numeric_limits<double>::infinity(), "null"},
+      {std::numeric_limits<double>::quiet_NaN(), "null"},
+      {INT64_MIN, "-9223372036854775808"},
+      {UINT64_MAX, "18446744073709551615"},
+      {uint8_t{7}, "7"},
+      {true, "true"},
+  };
+  for (const auto& [value, text] : cases) EXPECT_EQ(JsonText(value), text);
+}
+
+TEST(JsonTest, WritesAMemberOnEachLineWithIndent) {
+  const Json json{{"a", Json::array()},
+                  {"b", Json::object()},
+                  {"c", std::vector<Json>{1, Json{{"d", std::map<std::string, int>{{"e", 2}}}}}}};
+  EXPECT_EQ(JsonText(json, 1),
+            "{\n \"a\": [],\n \"b\": {},\n \"c\": [\n  1,\n  {\n   \"d\": {\n    \"e\": 2\n   }\n  "
+            "}\n ]\n}");
+}
+
+// --- values --------------------------------------------------------------------------------------
+
+TEST(JsonTest, EqualNumbersAndObjectsAreEqualInEveryForm) {
+  EXPECT_EQ(Json(5), Json(5u));
+  EXPECT_EQ(Json(5), Json(5.0));
+  EXPECT_NE(Json(-1), Json(UINT64_MAX));
+  EXPECT_NE(Json(1), Json(true));
+  EXPECT_NE(Json(), Json(false));
+  EXPECT_EQ((Json{{"a", 1}, {"b", {{"c", "d"}}}}), (Json{{"b", {{"c", "d"}}}, {"a", 1}}));
+  EXPECT_NE((Json{{"a", 1}}), (Json{{"a", 1}, {"b", 1}}));
+  EXPECT_NE((Json{{"a", 1}}), (Json{{"b", 1}}));
+  EXPECT_NE(Json::array({1, 2}), Json::array({2, 1}));
+}
+
+TEST(JsonTest, ReadsWhatIsAbsentOrOfAnotherTypeAsNothing) {
+  const Json json{{"text", "a"}, {"list", Json::array({1})}};
+  EXPECT_TRUE(json.at("absent").at("more").at(3).is_null());
+  EXPECT_TRUE(json.at("list").at(1).is_null());
+  EXPECT_EQ(json.at("list").text(), "");
+  EXPECT_EQ(json.at("text").whole(), std::nullopt);
+  EXPECT_FALSE(json.at("text").boolean());
+  EXPECT_EQ(json.at("text").size(), 0u);
+  EXPECT_EQ(json.Find("absent"), nullptr);
+}
+
+TEST(JsonTest, ChangesMembersAndItemsInPlace) {
+  Json json;
+  json["b"]["c"] = 1;
+  json["a"].push_back("x");
+  json["b"]["c"] = 2;
+  json["gone"] = true;
+  json.erase("gone");
+  EXPECT_EQ(JsonText(json), R"({"b":{"c":2},"a":["x"]})");
+  EXPECT_DEATH(json.push_back(1), "of another type");
 }
 
 // --- members -------------------------------------------------------------------------------------
@@ -191,9 +263,9 @@ TEST(JsonObjectTest, AMissingOptionalMemberLeavesTheValueUnchanged) {
 TEST(JsonObjectTest, ReadsANestedObjectTheSameWay) {
   const Json list = ParseJson(R"({"list":[{"a":7},7]})", 100).value().at("list");
   int64_t a = 0;
-  EXPECT_TRUE(JsonReader(list[0]).Number("a", a, 0).status().ok());
+  EXPECT_TRUE(JsonReader(list.at(0)).Number("a", a, 0).status().ok());
   EXPECT_EQ(a, 7);
-  EXPECT_EQ(JsonReader(list[1]).Number("a", a, 0).status(), Corrupt("is not a JSON object"));
+  EXPECT_EQ(JsonReader(list.at(1)).Number("a", a, 0).status(), Corrupt("is not a JSON object"));
 }
 
 }  // namespace
