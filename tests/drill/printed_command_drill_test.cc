@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/json.h"
 #include "tests/drill/drill.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 #include "tests/support/paste.h"
 
 namespace firn {
@@ -74,10 +74,10 @@ class PrintedCommandDrill : public Drill {
     const Finished finished = Firn(std::move(arguments));
     ASSERT_EQ(finished.exit_code, 0) << finished.out << finished.err;
   }
-  nlohmann::json Json(std::vector<std::string> arguments) {
+  Json FirnJson(std::vector<std::string> arguments) {
     arguments.push_back("--json");
     const Finished finished = Firn(std::move(arguments));
-    return nlohmann::json::parse(finished.out, nullptr, /*allow_exceptions=*/false);
+    return JsonOf(finished.out);
   }
 
   // Everything that the command has to bring back.
@@ -85,7 +85,7 @@ class PrintedCommandDrill : public Drill {
     std::string uuid, layout, default_strategy;
     int rack_bits = 0;
     std::map<int64_t, std::string> out_of_use{};  // by machine id
-    nlohmann::json tags{};                        // without ledgers
+    Json tags{};                                  // without ledgers
 
     friend bool operator==(const Existing&, const Existing&) = default;
   };
@@ -95,24 +95,24 @@ class PrintedCommandDrill : public Drill {
                       .layout = meta.layout,
                       .default_strategy = meta.default_strategy,
                       .rack_bits = meta.rack_bits};
-    for (const auto& slot : Json({"machines", "list"})) {
-      const std::string use = slot.at("use");
+    for (const auto& slot : FirnJson({"machines", "list"})) {
+      const std::string& use = slot.at("use").text();
       if (use != "reserved" && use != "retired") continue;
-      existing.out_of_use[slot.at("machine")] =
-          use == "reserved" ? slot.at("owner").get<std::string>() : use;
+      existing.out_of_use[NumberOf(slot.at("machine"))] =
+          use == "reserved" ? slot.at("owner").text() : use;
     }
-    existing.tags = Json({"tags", "show", "limited", "order"});
-    for (auto& tag : existing.tags) {
+    for (Json tag : FirnJson({"tags", "show", "limited", "order"})) {
       for (const char* ledger : {"high", "start"}) tag.erase(ledger);
+      existing.tags.push_back(std::move(tag));
     }
     return existing;
   }
   // The time that ids of any machine id may have reached.
   WallMs HighestBound() {
     int64_t highest = Meta().floor.ms();
-    const nlohmann::json audit = Json({"audit"});
+    const Json audit = FirnJson({"audit"});
     for (const auto& slot : audit.at("machines")) {
-      highest = std::max(highest, slot.at("bound_ms").get<int64_t>());
+      highest = std::max(highest, NumberOf(slot.at("bound_ms")));
     }
     return WallMs(highest);
   }
@@ -131,8 +131,8 @@ class PrintedCommandDrill : public Drill {
   std::string Printed() {
     std::string command;
     EXPECT_TRUE(Eventually(3 * kPatience, [&] {
-      const auto status = nlohmann::json::parse(server_->Admin("/v1/status").body, nullptr, false);
-      const std::string trouble = status.is_object() ? status.value("trouble", "") : "";
+      const Json status = JsonOf(server_->Admin("/v1/status").body);
+      const std::string& trouble = status.at("trouble").text();
       command = CommandIn(PrintedCommand::kRestore, trouble);
       return !command.empty();
     })) << server_->log();

@@ -5,15 +5,14 @@
 #include <fstream>
 #include <sstream>
 
-#include <nlohmann/json.hpp>
 #include <thrift/TOutput.h>
 
 #include "common/base/cat.h"
+#include "common/json/json.h"
 #include "tests/support/database/range_tables.h"
+#include "tests/support/json_of.h"
 
 namespace firn {
-
-using AnyJson = nlohmann::json;
 
 namespace {
 
@@ -162,8 +161,8 @@ testing::AssertionResult SegmentCluster::GoOn(const std::vector<std::string>& ta
 
 int64_t SegmentCluster::LedgerOf(const std::string& tag) {
   const Finished shown = Firn({"tags", "show", tag, "--json"});
-  const AnyJson json = AnyJson::parse(shown.out, nullptr, false);
-  return json.is_array() ? std::stoll(json.at(0).at("high").get<std::string>()) : -1;
+  const Json json = JsonOf(shown.out);
+  return json.is_array() ? std::stoll(json.at(0).at("high").text()) : -1;
 }
 
 double SegmentCluster::Metric(size_t server, const std::string& name, const std::string& tag) {

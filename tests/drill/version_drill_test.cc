@@ -20,18 +20,17 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
 #include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
-
-using AnyJson = nlohmann::json;
 
 // Pause between a caller's calls: each is a connection, and their ports cannot be reused at once.
 constexpr Milliseconds kPause{2};
@@ -63,7 +62,7 @@ class Seat {
   void Serves() {
     ASSERT_TRUE(server_->BecomesReady()) << server_->log();
     ASSERT_TRUE(Eventually(kPatience, [&] { return Machines().size() == wanted(); }))
-        << AnyJson(Machines()) << server_->log();
+        << Json(Machines()) << server_->log();
   }
 
   // The other build continues from this one's state, as a server with the same name: it has the
@@ -100,12 +99,12 @@ class Seat {
 
   // Its machine ids, in its order. Older builds have one, and no list.
   std::vector<int> Machines() const {
-    const AnyJson status = AnyJson::parse(server_->Admin("/v1/status").body, nullptr, false);
+    const Json status = JsonOf(server_->Admin("/v1/status").body);
     std::vector<int> held;
     if (!status.contains("machine")) return held;
-    if (!status.contains("machines")) return {status.at("machine").get<int>()};
-    for (const AnyJson& one : status.at("machines")) {
-      if (one.at("claim") == "holding") held.push_back(one.at("machine").get<int>());
+    if (!status.contains("machines")) return {NumberOf<int>(status.at("machine"))};
+    for (const Json& one : status.at("machines")) {
+      if (one.at("claim") == "holding") held.push_back(NumberOf<int>(one.at("machine")));
     }
     return held;
   }

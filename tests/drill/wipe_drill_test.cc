@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/json.h"
 #include "common/time/clock.h"
 #include "tests/drill/segment_cluster.h"
+#include "tests/support/json_of.h"
 
 namespace firn {
 namespace {
@@ -54,9 +54,8 @@ class WipeDrill : public SegmentCluster {
   }
 
   std::string Trouble(size_t server) {
-    const auto status = nlohmann::json::parse(servers()[server]->Admin("/v1/status").body, nullptr,
-                                              /*allow_exceptions=*/false);
-    return status.is_object() ? status.value("trouble", "") : "";
+    const Json status = JsonOf(servers()[server]->Admin("/v1/status").body);
+    return status.at("trouble").text();
   }
   bool AlertsThatItIsFrozen(size_t server) {
     const std::string metrics = servers()[server]->Admin("/metrics").body;
@@ -227,8 +226,8 @@ class WipeOutageDrill : public WipeDrill {
   std::vector<int64_t> Reserved() {
     std::vector<int64_t> reserved;
     const Finished listed = Firn({"machines", "list", "--json"});
-    for (const auto& slot : nlohmann::json::parse(listed.out, nullptr, false)) {
-      if (slot.at("use") == "reserved") reserved.push_back(slot.at("machine").get<int64_t>());
+    for (const auto& slot : JsonOf(listed.out)) {
+      if (slot.at("use") == "reserved") reserved.push_back(NumberOf(slot.at("machine")));
     }
     return reserved;
   }

@@ -8,14 +8,15 @@
 #include <utility>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/json/json.h"
 #include "common/text/dated_numbers.h"
 #include "common/time/clock.h"
 #include "server/store/memory_store.h"
 #include "tests/embedded/embedded_fixture.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
@@ -30,11 +31,11 @@ class EmbeddedTest : public EmbeddedFixture {
   std::set<std::string> Owners() {
     const Finished audit =
         RunToEnd({BuiltProgram("firn"), "audit", "--json", "--registry=" + Options().registry});
-    const auto json = nlohmann::json::parse(audit.out, nullptr, false);
+    const auto json = JsonOf(audit.out);
     EXPECT_TRUE(json.is_object()) << audit.err;
     std::set<std::string> owners;
-    for (const auto& machine : json.value("machines", nlohmann::json::array())) {
-      owners.insert(machine.at("owner"));
+    for (const auto& machine : json.at("machines")) {
+      owners.insert(machine.at("owner").text());
     }
     return owners;
   }

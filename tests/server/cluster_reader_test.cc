@@ -5,20 +5,19 @@
 #include <system_error>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "common/id/layout.h"
+#include "common/json/json.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/servers/pace.h"
 #include "registry/servers/provider.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
-
-using AnyJson = nlohmann::json;
 
 constexpr Milliseconds kNever{3'600'000};
 
@@ -61,13 +60,13 @@ class ClusterReaderTest : public testing::Test {
     }));
     return word;
   }
-  AnyJson Audit() {
+  Json Audit() {
     const auto word = Answer([&] { return reader_->Audit(); });
-    return word.json == nullptr ? AnyJson::object() : AnyJson::parse(*word.json);
+    return word.json == nullptr ? Json::object() : JsonOf(*word.json);
   }
-  AnyJson Tags() {
+  Json Tags() {
     const auto word = Answer([&] { return reader_->Tags(); });
-    return word.json == nullptr ? AnyJson::object() : AnyJson::parse(*word.json).at("tags");
+    return word.json == nullptr ? Json::object() : JsonOf(*word.json).at("tags");
   }
 
   TempDir folder_;
@@ -82,16 +81,16 @@ class ClusterReaderTest : public testing::Test {
 TEST_F(ClusterReaderTest, ReturnsTheClusterAndItsTags) {
   ReadWith({});
   EXPECT_EQ(reader_->Audit().json, nullptr) << "the call must not wait for the registry";
-  const AnyJson audit = Audit();
-  EXPECT_EQ(audit.at("faults"), AnyJson::array());
+  const Json audit = Audit();
+  EXPECT_EQ(audit.at("faults"), Json::array());
   EXPECT_EQ(audit.at("slots"), 16);
-  const AnyJson tags = Tags();
+  const Json tags = Tags();
   ASSERT_EQ(tags.size(), 2U) << "the default one, and order";
-  EXPECT_EQ(tags[1].at("tag"), "order");
-  EXPECT_EQ(tags[1].at("strategy"), "segment");
-  EXPECT_EQ(tags[1].at("step"), "1000");
-  EXPECT_EQ(tags[1].at("state"), "enabled");
-  EXPECT_EQ(tags[1].at("next"), "7");
+  EXPECT_EQ(tags.at(1).at("tag"), "order");
+  EXPECT_EQ(tags.at(1).at("strategy"), "segment");
+  EXPECT_EQ(tags.at(1).at("step"), "1000");
+  EXPECT_EQ(tags.at(1).at("state"), "enabled");
+  EXPECT_EQ(tags.at(1).at("next"), "7");
 }
 
 TEST_F(ClusterReaderTest, OpensNoSessionBeforeTheFirstRequest) {
@@ -173,7 +172,7 @@ TEST_F(ClusterReaderTest, ReturnsTheIssuerOfAnId) {
   ReadWith({});
   const auto nobody = Answer([&] { return reader_->Who(4'194'304); });
   ASSERT_NE(nobody.json, nullptr) << nobody.trouble.message();
-  EXPECT_EQ(AnyJson::parse(*nobody.json).at("known"), false);
+  EXPECT_EQ(JsonOf(*nobody.json).at("known"), false);
   const auto none = Answer([&] { return reader_->Who(-1); });
   EXPECT_EQ(none.trouble.code(), Code::kInvalid) << none.trouble.message();
 }
@@ -191,7 +190,7 @@ TEST_F(ClusterReaderTest, FindsNoConsumersWithoutZooKeeper) {
   ReadWith({});
   const auto word = Answer([&] { return reader_->Consumers(); });
   ASSERT_NE(word.json, nullptr) << word.trouble.message();
-  EXPECT_EQ(AnyJson::parse(*word.json).at("consumers"), AnyJson::array());
+  EXPECT_EQ(JsonOf(*word.json).at("consumers"), Json::array());
   EXPECT_EQ(opened_, 0) << "Dubbo's consumers register in ZooKeeper only";
 }
 

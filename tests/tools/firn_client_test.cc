@@ -7,15 +7,15 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using Words = std::vector<std::string>;
 
 // Two servers on a directory registry, shared by all cases.
@@ -50,10 +50,10 @@ class FirnClientTest : public testing::Test {
   // Waits until clients use this many servers.
   static bool Serve(size_t count) {
     return Eventually(kPatience, [&] {
-      const AnyJson json = AnyJson::parse(Firn({"servers", "--json"}).out, nullptr, false);
-      if (json.is_discarded() || !json.contains("servers")) return false;
+      const Json json = JsonOf(Firn({"servers", "--json"}).out);
+      if (json.is_null() || !json.contains("servers")) return false;
       size_t asked = 0;
-      for (const AnyJson& server : json["servers"]) asked += server["asked"] == true ? 1U : 0U;
+      for (const Json& server : json.at("servers")) asked += server.at("asked") == true ? 1U : 0U;
       return asked == count;
     });
   }
@@ -66,19 +66,19 @@ class FirnClientTest : public testing::Test {
     words.insert(words.begin(), BuiltProgram("firn"));
     return RunToEnd(words);
   }
-  static AnyJson FirnJson(Words words, int exit_code = 0) {
+  static Json FirnJson(Words words, int exit_code = 0) {
     words.push_back("--json");
     const Finished finished = Firn(std::move(words));
     EXPECT_EQ(finished.exit_code, exit_code) << finished.err << finished.out;
-    return AnyJson::parse(finished.out, nullptr, false);
+    return JsonOf(finished.out);
   }
 
   // Returns the machine ids of the ids that a few clients take.
   static std::set<int> Machines() {
     Words words{"explain"};
-    for (int i = 0; i < 5; ++i) words.push_back(FirnJson({"next"}).at("ids").at(0));
+    for (int i = 0; i < 5; ++i) words.push_back(FirnJson({"next"}).at("ids").at(0).text());
     std::set<int> machines;
-    for (const AnyJson& id : FirnJson(words)) machines.insert(id.at("machine").get<int>());
+    for (const Json& id : FirnJson(words)) machines.insert(NumberOf<int>(id.at("machine")));
     return machines;
   }
 
@@ -88,9 +88,9 @@ class FirnClientTest : public testing::Test {
 };
 
 TEST_F(FirnClientTest, NextPrintsIdsAndText) {
-  const AnyJson taken = FirnJson({"next", "-n", "1000"});
+  const Json taken = FirnJson({"next", "-n", "1000"});
   std::set<std::string> ids;
-  for (const AnyJson& id : taken.at("ids")) ids.insert(id.get<std::string>());
+  for (const Json& id : taken.at("ids")) ids.insert(id.text());
   EXPECT_EQ(ids.size(), 1000u);
   EXPECT_EQ(FirnJson({"next", "default", "-n", "2", "--text"}).at("ids").size(), 2u);
 
@@ -140,12 +140,12 @@ TEST_F(FirnClientTest, WatchPrintsRateAndLatency) {
 }
 
 TEST_F(FirnClientTest, TakesAServerOfflineAndOnlineAgain) {
-  const AnyJson both = FirnJson({"servers"});
+  const Json both = FirnJson({"servers"});
   EXPECT_EQ(both.at("servers").size(), 2u);
-  EXPECT_TRUE(both.at("servers")[0].contains("latency_ms"));
+  EXPECT_TRUE(both.at("servers").at(0).contains("latency_ms"));
 
   FirnJson({"servers", "offline", address(0)});
-  const AnyJson weighed = FirnJson({"servers", "weight", address(0), "7"});
+  const Json weighed = FirnJson({"servers", "weight", address(0), "7"});
   EXPECT_EQ(weighed.at("offline"), true);
   ASSERT_TRUE(Serve(1));
   EXPECT_EQ(Machines().size(), 1u);
@@ -159,8 +159,8 @@ TEST_F(FirnClientTest, TakesAServerOfflineAndOnlineAgain) {
 TEST_F(FirnClientTest, ShowsThatClientsAvoidAServerOfWeightZero) {
   FirnJson({"servers", "weight", address(0), "0"});
   ASSERT_TRUE(Serve(1));
-  const AnyJson shown = FirnJson({"servers"});
-  for (const AnyJson& server : shown.at("servers")) {
+  const Json shown = FirnJson({"servers"});
+  for (const Json& server : shown.at("servers")) {
     EXPECT_EQ(server.at("asked"), server.at("address") != address(0));
     EXPECT_EQ(server.at("weight") == 0, server.at("address") == address(0));
   }
@@ -171,9 +171,9 @@ TEST_F(FirnClientTest, ShowsThatClientsAvoidAServerOfWeightZero) {
 
 TEST_F(FirnClientTest, ReportsAServerThatDoesNotAnswer) {
   const std::string gone = "127.0.0.1:" + std::to_string(FreePort());
-  const AnyJson json = FirnJson({"servers", "--servers=list://" + address(0) + "," + gone}, 1);
+  const Json json = FirnJson({"servers", "--servers=list://" + address(0) + "," + gone}, 1);
   ASSERT_EQ(json.at("servers").size(), 2u);
-  for (const AnyJson& server : json.at("servers")) {
+  for (const Json& server : json.at("servers")) {
     EXPECT_EQ(server.at("answers"), server.at("address") != gone);
     EXPECT_EQ(server.contains("why"), server.at("address") == gone);
   }
@@ -199,14 +199,14 @@ TEST_F(FirnClientTest, ExplainsATextOfFieldsByItsTag) {
   ASSERT_EQ(made.exit_code, 0) << made.err;
   for (const std::string& server : cluster_->addresses) {  // of two machine ids one is not 0
     const std::string from = "--servers=list://" + server;
-    const std::string id = FirnJson({"next", from}).at("ids").at(0);
-    const std::string text = FirnJson({"next", "stamp", "--text", from}).at("ids").at(0);
+    const std::string id = FirnJson({"next", from}).at("ids").at(0).text();
+    const std::string text = FirnJson({"next", "stamp", "--text", from}).at("ids").at(0).text();
     const Finished read =
         RunToEnd({BuiltProgram("firn"), "explain", text, "--tag=stamp", "--json", registry});
-    const AnyJson shown = AnyJson::parse(read.out, nullptr, false);
+    const Json shown = JsonOf(read.out);
     ASSERT_TRUE(shown.is_array()) << text << read.err;
-    const AnyJson& fields = shown.at(0);
-    std::string time = fields.at("time");
+    const Json& fields = shown.at(0);
+    std::string time = fields.at("time").text();
     std::erase_if(time, [](char c) { return c < '0' || c > '9'; });
     EXPECT_EQ(text.substr(0, 19), "S" + time + "-");
     EXPECT_EQ(std::stoi(text.substr(19, 4)), FirnJson({"explain", id}).at(0).at("machine"));
@@ -243,17 +243,18 @@ TEST_F(FirnClientTest, ExplainsAUuidByItsTag) {
   const std::string uuid =
       FirnJson({"next", "uuids", "--text", "--servers=list://" + cluster_->addresses[0]})
           .at("ids")
-          .at(0);
+          .at(0)
+          .text();
   const auto by_tag = [&](const std::string& verb) {
     const Finished read =
         RunToEnd({BuiltProgram("firn"), verb, uuid, "--tag=uuids", "--json", registry});
     EXPECT_EQ(read.exit_code, 0) << read.err;
-    return AnyJson::parse(read.out).at(0);
+    return JsonOf(read.out).at(0);
   };
-  const AnyJson shown = by_tag("explain");
-  const auto id = static_cast<uint64_t>(std::stoll(shown.at("id").get<std::string>()));
+  const Json shown = by_tag("explain");
+  const auto id = static_cast<uint64_t>(std::stoll(shown.at("id").text()));
   EXPECT_EQ(by_tag("who").at("id"), shown.at("id"));
-  const auto ms = shown.at("time_ms").get<uint64_t>();
+  const auto ms = NumberOf<uint64_t>(shown.at("time_ms"));
   EXPECT_EQ(std::stoull(uuid.substr(0, 8) + uuid.substr(9, 4), nullptr, 16), ms);
 
   char bits[33];
@@ -274,12 +275,12 @@ TEST_F(FirnClientTest, BenchMeasuresEachKindOfLoad) {
         Words{"--threads=2", "--rate=100"}, Words{"--local=snowflake", "--threads=2"}}) {
     Words words{"bench", "--seconds=0.3", "--warmup_ms=50"};
     words.insert(words.end(), load.begin(), load.end());
-    const AnyJson json = FirnJson(std::move(words));
-    EXPECT_GT(json.at("calls"), 0) << load[0];
+    const Json json = FirnJson(std::move(words));
+    EXPECT_GT(NumberOf(json.at("calls")), 0) << load[0];
     EXPECT_EQ(json.at("failed"), 0) << load[0];
     EXPECT_EQ(json.at("duplicates"), 0) << load[0];
-    EXPECT_GE(json.at("ids_looked_at"), json.at("calls")) << load[0];
-    EXPECT_GE(json.at("p99_us"), json.at("p50_us")) << load[0];
+    EXPECT_GE(NumberOf(json.at("ids_looked_at")), NumberOf(json.at("calls"))) << load[0];
+    EXPECT_GE(NumberOf(json.at("p99_us")), NumberOf(json.at("p50_us"))) << load[0];
   }
   EXPECT_EQ(Firn({"bench", "--depth=8", "--rate=100"}).exit_code, 2);
   EXPECT_EQ(Firn({"bench", "--local=nonsense"}).exit_code, 2);

@@ -7,17 +7,16 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
 #include "registry/open/open_coordinator.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/servers/provider.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
-
-using AnyJson = nlohmann::json;
 
 // Runs the program on its own directory registry.
 class FirnClusterTest : public testing::Test {
@@ -28,11 +27,11 @@ class FirnClusterTest : public testing::Test {
     return RunToEnd(arguments);
   }
 
-  AnyJson FirnJson(std::vector<std::string> arguments, int exit_code = 0) {
+  Json FirnJson(std::vector<std::string> arguments, int exit_code = 0) {
     arguments.push_back("--json");
     const Finished finished = Firn(std::move(arguments));
     EXPECT_EQ(finished.exit_code, exit_code) << finished.err << finished.out;
-    return AnyJson::parse(finished.out, nullptr, false);
+    return JsonOf(finished.out);
   }
 
   void Init() { FirnJson({"init", "--brand-new", "--force", "--workers=4"}); }

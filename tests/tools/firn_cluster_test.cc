@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "common/tag/tag_fields.h"
+#include "tests/support/json_of.h"
 #include "tests/tools/firn_cluster_fixture.h"
 
 namespace firn {
@@ -8,7 +9,7 @@ namespace {
 
 TEST_F(FirnClusterTest, ANewClusterHasNoFaults) {
   Init();
-  const AnyJson audit = FirnJson({"audit", "--all"});
+  const Json audit = FirnJson({"audit", "--all"});
   EXPECT_EQ(audit.at("machines").size(), 16u);  // four workers in each of four racks
   EXPECT_EQ(audit.at("faults").size(), 0u);
   EXPECT_EQ(audit.at("cluster").at("layout"), "firn");
@@ -21,20 +22,20 @@ TEST_F(FirnClusterTest, InitRefusesAnExistingCluster) {
 
 TEST_F(FirnClusterTest, ANewClusterNeedsNoUpgrade) {
   Init();
-  const AnyJson report = FirnJson({"upgrade"});
+  const Json report = FirnJson({"upgrade"});
   EXPECT_EQ(report.at("from"), report.at("to"));
   EXPECT_EQ(Firn({"upgrade", "now"}).exit_code, 2);
 }
 
 TEST_F(FirnClusterTest, ReservesAndReleasesMachineIds) {
   Init();
-  const AnyJson reserved =
+  const Json reserved =
       FirnJson({"machines", "reserve", "7", "0-2", "1", "--reserved_for=leaf at 10.0.0.5"});
-  EXPECT_EQ(reserved.at("machines"), AnyJson({0, 1, 2, 7}));
-  const AnyJson list = FirnJson({"machines", "list"});
+  EXPECT_EQ(reserved.at("machines"), Json({0, 1, 2, 7}));
+  const Json list = FirnJson({"machines", "list"});
   ASSERT_EQ(list.size(), 4u) << list;
-  EXPECT_EQ(list[0].at("use"), "reserved");
-  EXPECT_EQ(list[0].at("owner"), "reserved: leaf at 10.0.0.5");
+  EXPECT_EQ(list.at(0).at("use"), "reserved");
+  EXPECT_EQ(list.at(0).at("owner"), "reserved: leaf at 10.0.0.5");
   EXPECT_NE(Firn({"audit"}).out.find("reserved: leaf at 10.0.0.5"), std::string::npos);
   FirnJson({"machines", "release", "1"});
   EXPECT_EQ(Firn({"machines", "release", "1"}).exit_code, 4) << "it is not reserved any more";
@@ -54,11 +55,11 @@ TEST_F(FirnClusterTest, InitRequiresBrandNewOrNot) {
 }
 
 TEST_F(FirnClusterTest, InitNobrandNewStartsIdsAhead) {
-  const AnyJson made = FirnJson({"init", "--nobrand_new", "--workers=4"});
-  EXPECT_TRUE(made.at("root_made"));
-  const AnyJson audit = FirnJson({"audit"});
+  const Json made = FirnJson({"init", "--nobrand_new", "--workers=4"});
+  EXPECT_EQ(made.at("root_made"), true);
+  const Json audit = FirnJson({"audit"});
   EXPECT_EQ(audit.at("cluster").at("floor_ms"), made.at("floor_ms"));
-  EXPECT_GT(made.at("floor_ms").get<int64_t>(), SystemClock().Wall().ms());
+  EXPECT_GT(NumberOf(made.at("floor_ms")), SystemClock().Wall().ms());
 }
 
 TEST_F(FirnClusterTest, RestoreRecreatesALostClusterUnderItsUuid) {
@@ -226,7 +227,7 @@ TEST_F(FirnClusterTest, CreatesChangesAndDisablesATag) {
   EXPECT_EQ(Firn({"tags", "set", "order", "step=0"}).exit_code, 2);
   EXPECT_EQ(Firn({"tags", "set", "order", "high=0"}).exit_code, 2);
   EXPECT_EQ(Firn({"tags", "disable", "order"}).exit_code, 0);
-  const AnyJson tag = FirnJson({"tags", "show", "order"}).at(0);
+  const Json tag = FirnJson({"tags", "show", "order"}).at(0);
   EXPECT_EQ(tag.at("step"), "60");
   EXPECT_EQ(tag.at("disabled"), "true");
   EXPECT_EQ(Firn({"tags", "show", "user"}).exit_code, 4);
@@ -292,13 +293,13 @@ TEST_F(FirnClusterTest, RevealsObfuscatedIdsWithTheKey) {
                   "obfuscate.key=k1", "obfuscate.check=7df76b", "text=INV-{id:08}"})
                 .exit_code,
             0);
-  const AnyJson revealed = FirnJson({"reveal", "order", "12345678", keys}).at(0);
+  const Json revealed = FirnJson({"reveal", "order", "12345678", keys}).at(0);
   EXPECT_EQ(revealed.at("shown"), "12345678");
-  const std::string plain = revealed.at("id");
+  const std::string& plain = revealed.at("id").text();
   EXPECT_NE(plain, "12345678");
   EXPECT_EQ(FirnJson({"reveal", "order", "INV-12345678", keys}).at(0).at("id"), plain);
 
-  const AnyJson explained = FirnJson({"explain", "--tag=order", "INV-12345678", keys}).at(0);
+  const Json explained = FirnJson({"explain", "--tag=order", "INV-12345678", keys}).at(0);
   EXPECT_EQ(explained.at("id"), plain);
   EXPECT_FALSE(explained.contains("time")) << "a segment tag's number contains no time";
   EXPECT_EQ(Firn({"reveal", "order", "12345678"}).exit_code, 4) << "without the key";
@@ -314,7 +315,7 @@ TEST_F(FirnClusterTest, RevealsObfuscatedIdsWithTheKey) {
 
 TEST_F(FirnClusterTest, ExplainUsesTheClustersLayout) {
   EXPECT_EQ(Firn({"init", "--brand-new", "--force", "--layout=twitter"}).exit_code, 0);
-  const AnyJson read = FirnJson({"explain", "1169786042799259000"}).at(0);
+  const Json read = FirnJson({"explain", "1169786042799259000"}).at(0);
   EXPECT_EQ(read.at("time_ms"), 1567733700834);
   EXPECT_FALSE(read.contains("note"));
 }
@@ -334,13 +335,13 @@ TEST_F(FirnClusterTest, ExplainShowsThePeriodAndCountOfADatedNumber) {
   Init();
   FirnJson({"tags", "create", "day", "strategy=dated", "text=D{period}-{count}"});
   FirnJson({"tags", "create", "month", "strategy=dated", "period=month", "digits=4"});
-  const AnyJson day = FirnJson({"explain", "--tag=day", "D20261122-000042"}).at(0);
+  const Json day = FirnJson({"explain", "--tag=day", "D20261122-000042"}).at(0);
   EXPECT_EQ(day.at("id"), "20261122000042");
   EXPECT_EQ(day.at("period"), 20261122);
   EXPECT_EQ(day.at("count"), 42);
   EXPECT_FALSE(day.contains("time"));
-  EXPECT_NE(day.at("note").get<std::string>().find("has not been issued"), std::string::npos);
-  const AnyJson month = FirnJson({"explain", "--tag=month", "2026110007"}).at(0);
+  EXPECT_NE(day.at("note").text().find("has not been issued"), std::string::npos);
+  const Json month = FirnJson({"explain", "--tag=month", "2026110007"}).at(0);
   EXPECT_EQ(month.at("period"), 202611);
   EXPECT_EQ(month.at("count"), 7);
   for (const char* none : {"20261322000001", "20261122000000", "12"}) {
@@ -352,9 +353,9 @@ TEST_F(FirnClusterTest, ExplainShowsThePeriodAndCountOfADatedNumber) {
 TEST_F(FirnClusterTest, ExplainNotesThatASmallNumberIsProbablyNotASnowflakeId) {
   Init();
   for (const char* number : {"1", "4711", "999999999", "20261122000042"}) {
-    const AnyJson read = FirnJson({"explain", number}).at(0);
+    const Json read = FirnJson({"explain", number}).at(0);
     ASSERT_TRUE(read.contains("note")) << number;
-    EXPECT_NE(read.at("note").get<std::string>().find("--tag"), std::string::npos) << number;
+    EXPECT_NE(read.at("note").text().find("--tag"), std::string::npos) << number;
   }
 }
 

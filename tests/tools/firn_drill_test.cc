@@ -7,15 +7,15 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using Words = std::vector<std::string>;
 
 std::string ContentOf(const std::string& path) {
@@ -90,7 +90,7 @@ TEST_F(FirnDrillTest, WatchEndsAfterItsDurationAndPrintsJson) {
   Start(1);
   const Finished done = Firn({"drill", "watch", "--for=2s", "--rate=50", "--json"});
   ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
-  const AnyJson verdict = AnyJson::parse(done.out);
+  const Json verdict = JsonOf(done.out);
   EXPECT_EQ(verdict.at("kept"), true);
   EXPECT_EQ(verdict.at("duplicates"), 0);
   EXPECT_EQ(verdict.at("out_of_order"), 0);
@@ -114,7 +114,7 @@ TEST_F(FirnDrillTest, AFailedCallIsABrokenPromise) {
   ASSERT_TRUE(Eventually(kPatience, [&] { return Firn({"next", "rare"}, 0).exit_code == 0; }));
   ASSERT_TRUE(Eventually(kPatience, [&] {
     const Finished rare = Firn({"drill", "watch", "rare", "--for=1s", "--json"}, 0);
-    return rare.exit_code == 1 && AnyJson::parse(rare.out).at("failed") > 0;
+    return rare.exit_code == 1 && NumberOf(JsonOf(rare.out).at("failed")) > 0;
   }));
 }
 
@@ -135,7 +135,7 @@ TEST_F(FirnDrillTest, ListsEveryScenario) {
     }
   }
   const Finished list = RunToEnd({BuiltProgram("firn"), "drill", "list", "--json"});
-  for (const AnyJson& scenario : AnyJson::parse(list.out)) listed.insert(scenario.at("scenario"));
+  for (const Json& scenario : JsonOf(list.out)) listed.insert(scenario.at("scenario").text());
   EXPECT_EQ(listed, there);
 }
 

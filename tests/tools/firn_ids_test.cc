@@ -1,8 +1,9 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 
 namespace firn {
@@ -14,9 +15,9 @@ Finished Firn(std::vector<std::string> arguments) {
   return RunToEnd(arguments);
 }
 
-nlohmann::json FirnJson(std::vector<std::string> arguments) {
+Json FirnJson(std::vector<std::string> arguments) {
   arguments.push_back("--json");
-  return nlohmann::json::parse(Firn(std::move(arguments)).out);
+  return JsonOf(Firn(std::move(arguments)).out);
 }
 
 TEST(FirnCommandTest, ExplainsAnIdOfALayout) {
@@ -35,12 +36,12 @@ TEST(FirnCommandTest, ExplainsTextsInOtherBases) {
 
 TEST(FirnCommandTest, ExplainMarksDatesThatMayBeWrong) {
   const auto guessed = FirnJson({"explain", "123456789012345678"}).at(0);
-  EXPECT_NE(guessed.at("note").get<std::string>().find("read with layout"), std::string::npos);
-  EXPECT_EQ(guessed.at("note").get<std::string>().find("future"), std::string::npos);
+  EXPECT_NE(guessed.at("note").text().find("read with layout"), std::string::npos);
+  EXPECT_EQ(guessed.at("note").text().find("future"), std::string::npos);
   EXPECT_NE(Firn({"explain", "123456789012345678"}).out.find("NOTE: read with"), std::string::npos);
 
   const auto future = FirnJson({"explain", "9000000000000000000", "--layout=firn"}).at(0);
-  EXPECT_NE(future.at("note").get<std::string>().find("future"), std::string::npos);
+  EXPECT_NE(future.at("note").text().find("future"), std::string::npos);
   EXPECT_FALSE(
       FirnJson({"explain", "1169786042799259000", "--layout=twitter"}).at(0).contains("note"));
 }
@@ -48,7 +49,8 @@ TEST(FirnCommandTest, ExplainMarksDatesThatMayBeWrong) {
 TEST(FirnCommandTest, ComposeReversesExplain) {
   const std::string id =
       FirnJson({"compose", "time=2026-01-01T00:00:00.123Z", "worker=7", "rack=1", "sequence=9"})
-          .at("id");
+          .at("id")
+          .text();
   const auto shown = FirnJson({"explain", id}).at(0);
   EXPECT_EQ(shown.at("time"), "2026-01-01T00:00:00.123Z");
   EXPECT_EQ(shown.at("worker"), 7);
@@ -82,7 +84,7 @@ TEST(FirnCommandTest, InvalidCallsPrintOneSentenceAndExitWithTwo) {
 TEST(FirnCommandTest, PrintsFailuresAsJson) {
   const Finished refused = Firn({"explain", "12x", "--json"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_EQ(nlohmann::json::parse(refused.out).at("error").at("code"), "invalid");
+  EXPECT_EQ(JsonOf(refused.out).at("error").at("code"), "invalid");
 }
 
 // Returns the verbs that a help text lists.

@@ -1,18 +1,17 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/database/mariadb.h"
 #include "tests/support/database/range_tables.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
-
-using AnyJson = nlohmann::json;
 
 // Imports from a real database into a directory registry.
 class FirnImportTest : public testing::Test {
@@ -55,8 +54,8 @@ class FirnImportTest : public testing::Test {
   }
   std::string Show(const std::string& tag, const std::string& field) {
     const Finished shown = Firn({"tags", "show", tag, "--json"});
-    const AnyJson json = AnyJson::parse(shown.out, nullptr, false);
-    return json.is_array() ? json.at(0).at(field).get<std::string>() : shown.err;
+    const Json json = JsonOf(shown.out);
+    return json.is_array() ? json.at(0).at(field).text() : shown.err;
   }
 
   static inline std::unique_ptr<MariaDb> server_;
@@ -157,7 +156,7 @@ TEST_F(FirnImportTest, ServerContinuesAboveImportedTagsAndAdvancesTheRow) {
         Milliseconds(60'000),
         [&] { return (answer = server.Get(std::string("/v1/ids/") + one.form)).status == 200; }))
         << answer.body << server.log();
-    const AnyJson json = AnyJson::parse(answer.body, nullptr, false);
+    const Json json = JsonOf(answer.body);
     EXPECT_EQ(json.at("ids").at(0), std::to_string(one.first)) << one.form;
     const auto rows = server_->Query(one.row);
     ASSERT_TRUE(rows.ok()) << rows.status();

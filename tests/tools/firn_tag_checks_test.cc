@@ -89,7 +89,7 @@ TEST_F(FirnClusterTest, NotesWhatIsUnexpectedOfATag) {
   EXPECT_EQ(create("wide", hidden("19")).out.find("NOTE"), std::string::npos);
   const Finished dated = create("slip", {"text={date:%y%m%d}{id}"});
   EXPECT_NE(dated.out.find("strategy=dated"), std::string::npos) << dated.out;
-  const AnyJson who = FirnJson({"who", "20261125000002"}).at(0);
+  const Json who = FirnJson({"who", "20261125000002"}).at(0);
   EXPECT_TRUE(who.contains("note")) << who;
 }
 

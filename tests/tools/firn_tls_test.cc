@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"

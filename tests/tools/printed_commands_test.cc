@@ -26,12 +26,12 @@ class PrintedCommandsTest : public FirnClusterTest {
     ASSERT_TRUE(SetMeta(registry, *root).ok());
   }
   // What no command may change.
-  AnyJson Settings() {
-    AnyJson settings = FirnJson({"audit"}).at("cluster");
+  Json Settings() {
+    Json settings = FirnJson({"audit"}).at("cluster");
     for (const char* changes : {"floor_ms", "version"}) settings.erase(changes);
-    AnyJson machines = AnyJson::array();
-    for (const AnyJson& machine : FirnJson({"machines", "list"})) {
-      if (machine.at("use") == "reserved") machines.push_back(machine.at("machine"));
+    Json machines = Json::array();
+    for (const Json& machine : FirnJson({"machines", "list"})) {
+      if (machine.at("use") == "reserved") machines.push_back(NumberOf<int>(machine.at("machine")));
     }
     return {{"cluster", settings}, {"reserved", machines}, {"tags", FirnJson({"tags", "list"})}};
   }
@@ -60,7 +60,7 @@ TEST_F(PrintedCommandsTest, RestoreWithoutArgumentsKeepsTheSettingsOfAFrozenClus
   FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake"});
   FirnJson({"machines", "reserve", "1", "--reserved_for=old system"});
   FirnJson({"tags", "create", "limited", "strategy=snowflake", "plugins=rate"});
-  const AnyJson before = Settings();
+  const Json before = Settings();
   Freeze();
   const Finished audit = Firn({"audit"});
   EXPECT_EQ(audit.exit_code, 1) << audit.out;
@@ -83,7 +83,7 @@ TEST_F(PrintedCommandsTest, RestoreRefusesPlaceholdersOnlyWhereTheClusterIsLost)
 
   FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake"});
   FirnJson({"machines", "reserve", "1", "--reserved_for=old system"});
-  const AnyJson before = Settings();
+  const Json before = Settings();
   Freeze();
   const Finished pasted =
       Paste(PrintedCommand::kRestore,
@@ -98,7 +98,7 @@ TEST_F(PrintedCommandsTest, MoreWorkersKeepEverything) {
   FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake"});
   FirnJson({"machines", "reserve", "1", "--reserved_for=old system"});
   FirnJson({"tags", "create", "limited", "strategy=snowflake", "plugins=rate"});
-  const AnyJson before = Settings();
+  const Json before = Settings();
   RunningServer server(folder_ / "server", {"--registry=" + registry_, "--worker=9"});
   std::string log;
   EXPECT_TRUE(Eventually(kPatience, [&] {
@@ -118,7 +118,7 @@ TEST_F(PrintedCommandsTest, TheDateOfTheFirstIdIsAPlaceholder) {
   const Finished refused = Firn({"tags", "create", "order", "start=1"});
   EXPECT_NE(refused.exit_code, 0);
   const std::string command = CommandIn(PrintedCommand::kRestoreIdsSince, refused.err);
-  const AnyJson before = Settings();
+  const Json before = Settings();
   const Finished pasted =
       Paste(PrintedCommand::kRestoreIdsSince, command, {{"FIRN_REGISTRY", registry_}});
   EXPECT_EQ(pasted.exit_code, 2) << pasted.out << pasted.err;
@@ -141,7 +141,7 @@ TEST_F(PrintedCommandsTest, TheStartOfATagIsAPlaceholder) {
 
 TEST_F(PrintedCommandsTest, CommandsThatListChangeNothing) {
   Init();
-  const AnyJson before = Settings();
+  const Json before = Settings();
   const std::map<std::string, std::string> registry{{"FIRN_REGISTRY", registry_}};
 
   const Finished offline = Firn({"servers", "offline", "127.0.0.1:1"});
@@ -190,12 +190,12 @@ TEST_F(PrintedCommandsTest, ServersOnlineUndoesWhatTheDoctorNotes) {
     if (at == said.npos) return std::string();
     return said.substr(at + fix.size(), said.find('\n', at) - at - fix.size());
   };
-  AnyJson servers;
+  Json servers;
   ASSERT_TRUE(Eventually(kPatience, [&] {
     servers = FirnJson({"audit"}).at("providers");
     return !servers.empty();
   }));
-  const std::string address = servers.at(0).at("address");
+  const std::string address = servers.at(0).at("address").text();
   EXPECT_EQ(Firn({"servers", "offline", address}).exit_code, 0);
   EXPECT_TRUE(Eventually(kPatience, [&] { return !doctor().empty(); })) << said;
   const Finished pasted = Paste(PrintedCommand::kServers, doctor(), {{"FIRN_REGISTRY", registry_}});
@@ -214,8 +214,8 @@ TEST_F(PrintedCommandsTest, DoctorAndAuditExitWithTryLaterWithoutARegistry) {
   const Finished doctor = Firn({"doctor", "--timeout_ms=300"});
   EXPECT_EQ(doctor.out.find("REFUSED  the registry cannot be read: "), 0u) << doctor.out;
   EXPECT_NE(doctor.out.find("fix: bring " + registry_ + " back"), std::string::npos) << doctor.out;
-  const AnyJson json = FirnJson({"doctor", "--timeout_ms=300"}, 3);
-  EXPECT_FALSE(json.at("healthy").get<bool>());
+  const Json json = FirnJson({"doctor", "--timeout_ms=300"}, 3);
+  EXPECT_FALSE(json.at("healthy").boolean());
   EXPECT_EQ(json.at("findings").at(0).at("urgency"), "refused");
   EXPECT_TRUE(FirnJson({"audit", "--timeout_ms=300"}, 3).contains("error"));
 }
@@ -225,17 +225,17 @@ TEST_F(PrintedCommandsTest, TheDoctorsExitCodeFollowsTheWorstFinding) {
   EXPECT_EQ(absent.exit_code, 4) << absent.out;
   EXPECT_NE(absent.out.find("the registry cannot be read"), std::string::npos) << absent.out;
   Init();
-  EXPECT_TRUE(FirnJson({"doctor"}).at("healthy").get<bool>());
+  EXPECT_TRUE(FirnJson({"doctor"}).at("healthy").boolean());
   Announce({.phase = ServerPhase::kReady, .outdated = {{"t", "no room"}}});
   const Finished soon = Firn({"doctor"});
   EXPECT_EQ(soon.exit_code, 1) << soon.out;
   EXPECT_NE(soon.out.find("fix: firn tags set t buffer=double"), std::string::npos) << soon.out;
   Put(Write::Erase("/clock", Write::kAnyVersion));
-  const AnyJson lost = FirnJson({"doctor"}, 6);
-  EXPECT_FALSE(lost.at("healthy").get<bool>());
+  const Json lost = FirnJson({"doctor"}, 6);
+  EXPECT_FALSE(lost.at("healthy").boolean());
   EXPECT_EQ(lost.at("findings").at(0).at("urgency"), "data");
   EXPECT_EQ(lost.at("findings"), FirnJson({"audit"}, 1).at("findings")) << "both from one code";
-  const std::string fix = lost.at("findings").at(0).at("fix");
+  const std::string fix = lost.at("findings").at(0).at("fix").text();
   EXPECT_EQ(fix.find("firn restore --registry=" + registry_), 0u) << fix;
 }
 

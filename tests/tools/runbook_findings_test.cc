@@ -110,12 +110,11 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
   }
 
   // Runs the section's command; `audit` is the audit with the finding.
-  Finished GoOut(const std::string& way, const AnyJson& audit) {
+  Finished GoOut(const std::string& way, const Json& audit) {
     if (way.starts_with("elete ")) return Delete(path_);
     std::string command = way.substr(1);
     if (command == "firn restore" && audit.contains("restore")) {
-      command =
-          std::regex_replace(audit.at("restore").get<std::string>(), std::regex("START"), "5");
+      command = std::regex_replace(audit.at("restore").text(), std::regex("START"), "5");
     } else {
       command = std::regex_replace(command, std::regex("MACHINE"), "4");
       command += (command == "firn init" ? kInit : "") + (" --registry=" + registry_);
@@ -132,9 +131,9 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
 std::unique_ptr<ZooKeeper> RunbookFindingsTest::zookeeper_;
 std::string RunbookFindingsTest::page_;
 
-bool Finds(const AnyJson& audit, const std::string& words) {
-  for (const AnyJson& fault : audit.at("faults")) {
-    if (fault.get<std::string>().find(words) != std::string::npos) return true;
+bool Finds(const Json& audit, const std::string& words) {
+  for (const Json& fault : audit.at("faults")) {
+    if (fault.text().find(words) != std::string::npos) return true;
   }
   return false;
 }
@@ -143,7 +142,7 @@ TEST_P(RunbookFindingsTest, TheSectionsCommandFixesTheFinding) {
   const Finding& finding = GetParam();
   FirnJson({"audit"});
   finding.inflict(*this);
-  const AnyJson audit = FirnJson({"audit"}, 1);
+  const Json audit = FirnJson({"audit"}, 1);
   const std::string heading = finding.heading;
   EXPECT_TRUE(heading == "A damaged node" || Finds(audit, heading)) << audit.at("faults");
   EXPECT_EQ(audit.contains("restore"), std::string(finding.way) == "`firn restore")
@@ -152,7 +151,7 @@ TEST_P(RunbookFindingsTest, TheSectionsCommandFixesTheFinding) {
   EXPECT_NE(section.find(finding.way), std::string::npos) << section;
   const Finished done = GoOut(finding.way, audit);
   EXPECT_EQ(done.exit_code, 0) << done.err << done.out;
-  const AnyJson after = FirnJson({"audit"});
+  const Json after = FirnJson({"audit"});
   EXPECT_TRUE(after.at("faults").empty()) << finding.way << ": " << after.at("faults");
 }
 

@@ -1,7 +1,6 @@
 // Checks the codec against tests/contract/frames.json, the frames of the wire contract that the
 // clients of all languages share. tests/contract/frames_test.py explains their fields.
 
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,24 +8,23 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "client/wire/wire_codec.h"
+#include "common/json/json.h"
+#include "tests/support/json_of.h"
 
 namespace firn::client {
 namespace {
 
-using Json = nlohmann::json;
 using Method = Ask::Method;
 
 const Json& Frames() {
-  static const Json frames =
-      Json::parse(std::ifstream(FIRN_SOURCE_DIR "/tests/contract/frames.json"));
+  static const Json frames = JsonOfFile(FIRN_SOURCE_DIR "/tests/contract/frames.json");
   return frames;
 }
 
 std::string Bytes(const Json& of) {
-  const std::string hex = of.at("frame");
+  const std::string& hex = of.at("frame").text();
   std::string bytes;
   for (size_t at = 0; at < hex.size(); at += 2) {
     bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
@@ -34,17 +32,19 @@ std::string Bytes(const Json& of) {
   return bytes;
 }
 
-int64_t Long(const Json& of, const char* name) { return std::stoll(of.value(name, "0")); }
+int64_t Long(const Json& of, const char* name) {
+  return of.contains(name) ? std::stoll(of.at(name).text()) : 0;
+}
 
 LeaseAsk LeaseAskOf(const Json& arguments) {
-  LeaseAsk ask{.token = arguments.value("token", ""),
-               .name = arguments.value("name", ""),
-               .lease = arguments.value("lease", ""),
-               .turn = arguments.value("turn", ""),
-               .acknowledged = arguments.value("acknowledged", ""),
+  LeaseAsk ask{.token = arguments.at("token").text(),
+               .name = arguments.at("name").text(),
+               .lease = arguments.at("lease").text(),
+               .turn = arguments.at("turn").text(),
+               .acknowledged = arguments.at("acknowledged").text(),
                .clock = WallMs(Long(arguments, "clock_ms"))};
-  if (arguments.contains("rack")) ask.rack = arguments.at("rack");
-  if (arguments.contains("ahead_ms")) ask.ahead = Milliseconds(arguments.at("ahead_ms"));
+  if (arguments.contains("rack")) ask.rack = NumberOf<uint32_t>(arguments.at("rack"));
+  if (arguments.contains("ahead_ms")) ask.ahead = Milliseconds(NumberOf(arguments.at("ahead_ms")));
   if (arguments.contains("used_tick")) ask.used = Tick(Long(arguments, "used_tick"));
   return ask;
 }
@@ -59,15 +59,14 @@ Ask AskOf(const Json& of) {
                                                      {"lease", Method::kLease},
                                                      {"renewLease", Method::kRenewLease},
                                                      {"releaseLease", Method::kReleaseLease}};
-  const Json arguments = of.value("arguments", Json::object());
-  Ask ask{.method = methods.at(of.at("method")), .tag = arguments.value("tag", "")};
+  const Json& arguments = of.at("arguments");
+  Ask ask{.method = methods.at(of.at("method").text()), .tag = arguments.at("tag").text()};
   if (ask.method >= Method::kLease) {
     ask.lease = std::make_shared<const LeaseAsk>(LeaseAskOf(arguments));
     return ask;
   }
-  ask.number = arguments.value("count", int64_t{0});
-  if (ask.method == Method::kServers)
-    ask.number = std::stoll(arguments.value("known_version", "0"));
+  ask.number = arguments.at("count").whole().value_or(0);
+  if (ask.method == Method::kServers) ask.number = Long(arguments, "known_version");
   return ask;
 }
 
@@ -90,7 +89,7 @@ Json FactsOf(const Json& status) {
   for (const Json& tag : status.at("tags")) {
     if (tag.at("strategy") != "snowflake") {
       own.push_back(tag.at("tag"));
-    } else if (tag.at("as_issued")) {
+    } else if (tag.at("as_issued").boolean()) {
       timed.push_back(tag.at("tag"));
     }
   }
@@ -151,7 +150,8 @@ Json Told(const Reply& reply, Method method) {
       return list;
     case Method::kGetRuns:
       for (const IdRun& run : reply.runs) {
-        list.push_back({std::to_string(run.first), run.count, std::to_string(run.stride)});
+        list.push_back(
+            Json::array({std::to_string(run.first), run.count, std::to_string(run.stride)}));
       }
       return list;
     case Method::kGetText:
@@ -197,7 +197,8 @@ void CheckAnswer(WireCodec& codec, const Json& one) {
   ASSERT_EQ(*length, frame.size());
   const Ask ask = AskOf(one);
   Reply reply;
-  const Outcome outcome = codec.ReadAnswer(frame, ask, one.at("sequence"), reply);
+  const Outcome outcome =
+      codec.ReadAnswer(frame, ask, NumberOf<int32_t>(one.at("sequence")), reply);
   EXPECT_EQ(outcome.lacks_method, one.contains("lacks_method"));
   if (one.contains("broken")) {
     EXPECT_EQ(outcome.end, AttemptEnd::kBroken) << outcome.detail;
@@ -218,7 +219,7 @@ TEST(FramesTest, WritesTheSharedRequests) {
     ASSERT_GT(Frames().at(rows).size(), 5u);
     for (const Json& one : Frames().at(rows)) {
       std::string frame;
-      codec.AppendCall(AskOf(one), one.at("sequence"), frame);
+      codec.AppendCall(AskOf(one), NumberOf<int32_t>(one.at("sequence")), frame);
       EXPECT_EQ(frame, Bytes(one)) << one.at("case");
     }
   }
@@ -243,8 +244,8 @@ TEST(FramesTest, NoCutOfAnAnswerAboutLeasesIsAnAnswer) {
     const std::string whole = Bytes(one);
     for (size_t size = WireCodec::kLengthBytes; size < whole.size(); ++size) {
       Reply reply;
-      const Outcome outcome =
-          codec.ReadAnswer(whole.substr(0, size), AskOf(one), one.at("sequence"), reply);
+      const Outcome outcome = codec.ReadAnswer(whole.substr(0, size), AskOf(one),
+                                               NumberOf<int32_t>(one.at("sequence")), reply);
       EXPECT_FALSE(outcome.spoke()) << size;
       EXPECT_EQ(reply.lease, nullptr) << size;
     }

@@ -14,15 +14,13 @@
 #include <thread>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "client/client.h"
 #include "client/local_ranges.h"
+#include "common/json/json.h"
 
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using Words = std::map<std::string, std::string, std::less<>>;
 
 std::string Word(const Words& words, std::string_view key, std::string other = {}) {
@@ -50,11 +48,11 @@ std::string_view NameOf(AttemptEnd end) {
 
 // What a failed call says. A fault that the client finds by itself has no refusal: its code says
 // which one a server would have given.
-AnyJson Told(const Status& status, const CallReport& report) {
+Json Told(const Status& status, const CallReport& report) {
   const bool final = status.code() != Code::kUnavailable;
   std::string reason = report.refusal ? std::string(ReasonName(*report.refusal)) : "";
   if (reason.empty() && status.code() == Code::kInvalid) reason = "BAD_REQUEST";
-  AnyJson attempts = AnyJson::array();
+  Json attempts = Json::array();
   for (const CallAttempt& one : report.attempts) {
     attempts.push_back({{"server", one.server},
                         {"end", NameOf(one.end)},
@@ -82,9 +80,9 @@ class Load {
     return least;
   }
 
-  AnyJson End() {
+  Json End() {
     ending_ = true;
-    AnyJson told = {{"answered", 0}, {"failed", 0}};
+    Json told = {{"answered", 0}, {"failed", 0}};
     int64_t answered = 0, failed = 0, longest = 0;
     std::ofstream out(file_);
     for (const auto& work : works_) {
@@ -92,10 +90,12 @@ class Load {
       answered += static_cast<int64_t>(work->ids.size());
       failed += work->failed;
       longest = std::max<int64_t>(longest, work->longest.count());
-      if (work->failed > 0) told.update(work->first_failure);
+      for (const auto& [name, value] : work->first_failure.members()) told[name] = value;
       for (const int64_t id : work->ids) out << id << "\n";
     }
-    told.update({{"answered", answered}, {"failed", failed}, {"longest_us", longest}});
+    told["answered"] = answered;
+    told["failed"] = failed;
+    told["longest_us"] = longest;
     return told;
   }
 
@@ -105,7 +105,7 @@ class Load {
     int64_t failed = 0;
     std::vector<int64_t> ids;
     std::chrono::microseconds longest{0};
-    AnyJson first_failure = AnyJson::object();
+    Json first_failure = Json::object();
     std::thread thread;
   };
 
@@ -132,7 +132,7 @@ class Load {
 
 class Driver {
  public:
-  AnyJson Do(const std::string& verb, const Words& words) {
+  Json Do(const std::string& verb, const Words& words) {
     if (verb == "open") return Open(words);
     if (verb == "id" || verb == "ids" || verb == "text") return Call(verb, words);
     if (verb == "view") return View();
@@ -143,11 +143,11 @@ class Driver {
     if (verb == "so_far") return {{"calls", load_->Least()}};
     if (verb == "stop") return std::exchange(load_, nullptr)->End();
     if (verb == "close") client_.reset();
-    return AnyJson::object();
+    return Json::object();
   }
 
  private:
-  AnyJson Open(const Words& words) {
+  Json Open(const Words& words) {
     ClientOptions options;
     options.servers = Word(words, "servers");
     options.cluster_uuid = Word(words, "cluster_uuid");
@@ -176,7 +176,7 @@ class Driver {
     events_.clear();
     client_ = std::make_unique<Client>(options);
     const Status status = client_->status();
-    if (status.ok()) return AnyJson::object();
+    if (status.ok()) return Json::object();
     return {{"kind", "invalid"}, {"failure", status.message()}};
   }
 
@@ -195,10 +195,10 @@ class Driver {
     return std::vector<int64_t>{*id};
   }
 
-  AnyJson Call(const std::string& verb, const Words& words) {
+  Json Call(const std::string& verb, const Words& words) {
     std::vector<int64_t> ids;
     int answered = 0, failed = 0;
-    AnyJson first = AnyJson::object();
+    Json first = Json::object();
     const auto work = [&] {
       for (int i = 0; i < Number(words, "times", 1); ++i) {
         CallReport report;
@@ -219,18 +219,20 @@ class Driver {
     std::vector<std::thread> threads;
     for (int i = 0; i < Number(words, "threads", 1); ++i) threads.emplace_back(work);
     for (std::thread& thread : threads) thread.join();
-    first.update({{"answered", answered}, {"failed", failed}, {"ids", ids}});
+    first["answered"] = answered;
+    first["failed"] = failed;
+    first["ids"] = ids;
     return first;
   }
 
   // So many calls at once.
-  AnyJson Burst(int calls, const std::string& tag) {
+  Json Burst(int calls, const std::string& tag) {
     const Micros began = SystemClock().BootMicros();
     std::mutex mutex;
     std::condition_variable all_ended;
     std::vector<int64_t> ids;
     int failed = 0;
-    AnyJson told = AnyJson::object();
+    Json told = Json::object();
     for (int i = 0; i < calls; ++i) {
       client_->GetId(tag, [&](Result<int64_t> id) {
         const std::lock_guard lock(mutex);
@@ -245,13 +247,16 @@ class Driver {
     std::unique_lock lock(mutex);
     all_ended.wait(lock, [&] { return static_cast<int>(ids.size()) + failed == calls; });
     const Micros took = SystemClock().BootMicros() - began;
-    told.update({{"answered", ids.size()}, {"failed", failed}, {"ids", ids},
-                 {"took_ms", took.count() / 1000}});
+    told["answered"] = ids.size();
+    told["failed"] = failed;
+    told["ids"] = ids;
+    told["took_ms"] = took.count() / 1000;
     return told;
   }
 
-  // Passes wrong values for every parameter; counts the calls that failed, and names those that did not.
-  AnyJson Wrong() {
+  // Passes wrong values for every parameter; counts the calls that failed, and names those that did
+  // not.
+  Json Wrong() {
     int failed = 0;
     std::string taken;
     int answered = 0;
@@ -282,23 +287,23 @@ class Driver {
     return {{"answered", answered}, {"failed", failed}, {"failure", taken}};
   }
 
-  AnyJson View() {
-    AnyJson servers = AnyJson::object();
+  Json View() {
+    Json servers = Json::object();
     for (const SeenServer& one : client_->cluster().servers) {
       servers[one.known.address] = FitnessName(one.fitness);
     }
     return {{"servers", servers}};
   }
 
-  AnyJson Seen() {
+  Json Seen() {
     const std::lock_guard lock(mutex_);
     return {{"events", events_}};
   }
 
-  AnyJson Start(const Words& words) {
+  Json Start(const Words& words) {
     load_ = std::make_unique<Load>(*client_, Word(words, "tag"), Word(words, "file"),
                                    Number(words, "threads", 4));
-    return AnyJson::object();
+    return Json::object();
   }
 
   std::mutex mutex_;
@@ -323,7 +328,7 @@ int Main() {
     std::string verb;
     line >> verb;
     const Words words = WordsOf(line);
-    std::cout << driver.Do(verb, words).dump() << std::endl;
+    std::cout << JsonText(driver.Do(verb, words)) << std::endl;
   }
   return 0;
 }

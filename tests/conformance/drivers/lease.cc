@@ -16,17 +16,15 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "client/client.h"
 #include "client/lease/local_generator.h"
+#include "common/json/json.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using Words = std::map<std::string, std::string>;
 
 constexpr int kPass = 10;  // ids
@@ -39,7 +37,7 @@ void Log(const std::string& name, const Status& why) {
 
 class Driver {
  public:
-  AnyJson Do(const std::string& verb, const Words& words) {
+  Json Do(const std::string& verb, const Words& words) {
     if (verb == "open") return Open(words);
     if (verb == "so_far") return SoFar();
     if (verb == "burst") return Burst(std::stoi(words.at("count")));
@@ -47,7 +45,7 @@ class Driver {
   }
 
  private:
-  AnyJson Open(const Words& words) {
+  Json Open(const Words& words) {
     client_ = std::make_unique<Client>(ClientOptions{.servers = words.at("servers")});
     Result<std::unique_ptr<LocalGenerator>> opened = client_->OpenGenerator(
         {.name = words.at("name"),
@@ -62,7 +60,7 @@ class Driver {
       threads_.emplace_back([this, file = file_ + "." + std::to_string(i)](
                                 const std::stop_token& stop) { Issue(file, stop); });
     }
-    return AnyJson::object();
+    return Json::object();
   }
 
   // Takes ids, and writes them into a file.
@@ -89,18 +87,18 @@ class Driver {
     if (failure_.empty()) failure_ = why.message();
   }
 
-  AnyJson SoFar() {
+  Json SoFar() {
     const std::optional<MachineId> machine = generator_->machine_id();
     const std::lock_guard lock(mutex_);
     return {{"ids", ids_.load()},
             {"failed", failed_.load()},
             {"failure", std::exchange(failure_, "")},
-            {"machine_id", machine ? AnyJson(machine->value()) : AnyJson()},
+            {"machine_id", machine ? Json(machine->value()) : Json()},
             {"until_ms", generator_->until().value_or(WallMs(0)).ms()},
             {"lost", lost_.load()}};
   }
 
-  AnyJson Burst(int count) {
+  Json Burst(int count) {
     std::vector<int64_t> taken;
     std::string failure;
     const auto began = SystemClock().Boot();
@@ -115,7 +113,7 @@ class Driver {
   }
 
   // No thread may be in a call when a generator is destroyed, and afterwards none can be made.
-  AnyJson Close() {
+  Json Close() {
     threads_.clear();
     generator_.reset();
     client_.reset();
@@ -142,7 +140,7 @@ int Main() {
       const size_t mark = word.find('=');
       words[word.substr(0, mark)] = word.substr(mark + 1);
     }
-    std::cout << driver.Do(verb, words).dump() << std::endl;
+    std::cout << JsonText(driver.Do(verb, words)) << std::endl;
   }
   return 0;
 }

@@ -11,13 +11,13 @@
 #include <thread>
 #include <vector>
 
-#include <nlohmann/json.hpp>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
 #include <thrift/transport/TSocket.h>
 
 #include "client/client.h"
 #include "client/local_ranges.h"
+#include "common/json/json.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn {
@@ -156,7 +156,7 @@ class Rates {
 
 int main(int, char** words) {
   const firn::Rates rates(words[1], std::stod(words[2]), std::stoi(words[3]));
-  const nlohmann::json told = {
+  const firn::Json told = {
       {"bare single", rates.BareSingle()},
       {"bare batch", rates.BareBatch()},
       {"single", rates.Single("default")},
@@ -164,6 +164,6 @@ int main(int, char** words) {
       {"batch", rates.Batch()},
       {"ahead snowflake", rates.Single("default", {firn::LocalTag::Snowflake("default")})},
       {"ahead segment", rates.Single("count", {firn::LocalTag::Segment("count")})}};
-  std::cout << told.dump() << "\n";
+  std::cout << firn::JsonText(told) << "\n";
   return 0;
 }

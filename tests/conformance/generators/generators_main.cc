@@ -13,10 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "client/client.h"
 #include "client/lease/local_generator.h"
+#include "common/json/json.h"
 #include "server/issue/patient_caller.h"
 #include "tests/bench/issue_fixture.h"
 
@@ -26,7 +25,6 @@ namespace {
 constexpr int kChecked = 4'000;  // ids of each thread that are compared with all others
 constexpr int kBunch = 50;       // ids between two looks at the end
 
-using Json = nlohmann::json;
 using Taking = std::function<int64_t()>;
 
 double CpuNs() {
@@ -108,7 +106,7 @@ int Main(const std::string& servers, int threads, int rounds, Milliseconds lengt
       told[name]["cpu"].push_back(cpu);
     }
   }
-  std::cout << told.dump() << "\n";
+  std::cout << JsonText(told) << "\n";
   return 0;
 }
 

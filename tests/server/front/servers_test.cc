@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "common/json/json.h"
 #include "server/front/server_front.h"
 #include "tests/server/front/form.h"
 #include "tests/server/front/http/http_calls.h"
 #include "tests/server/front/thrift_calls.h"
+#include "tests/support/json_of.h"
 
 namespace firn::front {
 namespace {
@@ -142,7 +144,7 @@ TEST_F(HttpServersTest, ReturnsTheListAsJson) {
          "tls": false},
         {"address": "[::1]:7609", "rack": 3, "weight": 50, "online": false, "state": "OFFLINE",
          "tls": true}]})";
-    EXPECT_EQ(answer.json(), nlohmann::json::parse(expected));
+    EXPECT_EQ(answer.json(), JsonOf(expected));
   }
 }
 
@@ -161,13 +163,13 @@ TEST_F(HttpServersTest, SendsNoListToClientsThatHaveIt) {
   Show(SomeList(78));
   const auto fresh = Ask("If-None-Match: \"77\"\r\n");
   EXPECT_EQ(fresh.status(), 200);
-  EXPECT_EQ(fresh.json()["version"], 78);
+  EXPECT_EQ(fresh.json().at("version"), 78);
 }
 
 TEST_F(HttpServersTest, RefusesUntilThereIsAList) {
   const auto answer = Ask();
   EXPECT_EQ(answer.status(), 503);
-  EXPECT_EQ(answer.json()["error"]["reason"], "NOT_READY");
+  EXPECT_EQ(answer.json().at("error").at("reason"), "NOT_READY");
   EXPECT_EQ(http_.Post("/v1/servers", "").status(), 405);
 }
 

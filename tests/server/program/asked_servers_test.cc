@@ -7,11 +7,12 @@
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "common/base/cat.h"
+#include "common/json/json.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tls_authority.h"
@@ -19,7 +20,6 @@
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -100,10 +100,10 @@ TEST_F(AskedServersTest, KnowsOfEveryTagOnlyWhereTheServerAnswers) {
                                 HasSubstr(server.address() + ": http://127.0.0.1:"),
                                 HasSubstr("Not known of it: ")));
   EXPECT_THAT(Firn({"audit"}).out, HasSubstr("Not known of it: "));
-  const AnyJson asked = AnyJson::parse(Firn({"doctor", "--json"}).out).at("asked");
+  const Json asked = JsonOf(Firn({"doctor", "--json"}).out).at("asked");
   EXPECT_EQ(asked.at(0).at("address"), server.address());
-  EXPECT_FALSE(asked.at(0).at("answered").get<bool>());
-  EXPECT_THAT(asked.at(0).at("why").get<std::string>(), HasSubstr("timed out"));
+  EXPECT_FALSE(asked.at(0).at("answered").boolean());
+  EXPECT_THAT(asked.at(0).at("why").text(), HasSubstr("timed out"));
   server.process().Resume();
   EXPECT_THAT(Doctor("1 of 1 servers answered").out, Not(HasSubstr("more tags")));
 }

@@ -5,21 +5,20 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "common/base/url_encoding.h"
+#include "common/json/json.h"
 #include "registry/dubbo/dubbo_node.h"
 #include "registry/open/open_coordinator.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
-
-using AnyJson = nlohmann::json;
 
 class ClusterViewTest : public testing::Test {
  protected:
@@ -39,32 +38,32 @@ class ClusterViewTest : public testing::Test {
                                                 "--session_timeout_ms=4000"}));
     ASSERT_TRUE(servers_.back()->BecomesReady()) << servers_.back()->log();
   }
-  AnyJson Firn(std::vector<std::string> arguments) const {
+  Json Firn(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), BuiltProgram("firn"));
     arguments.insert(arguments.end(), {"--registry=" + registry_, "--timeout_ms=30000", "--json"});
     const Finished finished = RunToEnd(arguments);
     EXPECT_EQ(finished.exit_code, 0) << finished.err << finished.out;
-    return AnyJson::parse(finished.out, nullptr, false);
+    return JsonOf(finished.out);
   }
   // Returns the answer once `wanted` is true for it.
   template <typename Wanted>
-  AnyJson Told(const RunningServer& server, const std::string& path, Wanted wanted) {
-    AnyJson told;
+  Json Told(const RunningServer& server, const std::string& path, Wanted wanted) {
+    Json told;
     EXPECT_TRUE(Eventually(kPatience,
                            [&] {
                              const auto answer = server.Admin(path);
                              if (answer.status != 200) return false;
-                             told = AnyJson::parse(answer.body);
+                             told = JsonOf(answer.body);
                              return bool{wanted(told)};
                            }))
         << path << ": " << told << server.log();
     return told;
   }
-  AnyJson Told(const RunningServer& server, const std::string& path) {
-    return Told(server, path, [](const AnyJson&) { return true; });
+  Json Told(const RunningServer& server, const std::string& path) {
+    return Told(server, path, [](const Json&) { return true; });
   }
   // Returns the issuer of an id, as a server names it.
-  AnyJson HolderOf(const RunningServer& server, const std::string& id) {
+  Json HolderOf(const RunningServer& server, const std::string& id) {
     return Told(server, "/v1/who/" + id).at("holders").at(0);
   }
   // Writes what a consumer of io.firn.IdService does.
@@ -85,7 +84,7 @@ class ClusterViewTest : public testing::Test {
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   }
   static std::string IdOf(const RunningServer& server) {
-    return AnyJson::parse(server.Get("/v1/ids/default").body).at("ids").at(0);
+    return JsonOf(server.Get("/v1/ids/default").body).at("ids").at(0).text();
   }
 
   TempDir dir_;
@@ -96,37 +95,37 @@ class ClusterViewTest : public testing::Test {
 
 TEST_F(ClusterViewTest, EveryServerShowsTheWholeCluster) {
   for (const auto& server : servers_) {
-    const AnyJson audit = Told(*server, "/v1/audit", [](const AnyJson& told) {
+    const Json audit = Told(*server, "/v1/audit", [](const Json& told) {
       return told.at("machines").size() == 2 && told.at("providers").size() == 2;
     });
     EXPECT_EQ(audit.at("slots"), 16);
-    EXPECT_EQ(audit.at("faults"), AnyJson::array());
-    const AnyJson command = Firn({"audit"});
+    EXPECT_EQ(audit.at("faults"), Json::array());
+    const Json command = Firn({"audit"});
     for (const char* key : {"machine", "owner", "nonce", "pid", "use", "endpoint"}) {
       EXPECT_EQ(audit.at("machines").at(1).at(key), command.at("machines").at(1).at(key)) << key;
     }
-    const AnyJson tags =
-        Told(*server, "/v1/tags", [](const AnyJson& told) { return told.at("tags").size() == 2; });
+    const Json tags =
+        Told(*server, "/v1/tags", [](const Json& told) { return told.at("tags").size() == 2; });
     EXPECT_EQ(tags.at("tags").at(1).at("step"), "50");
   }
 }
 
 TEST_F(ClusterViewTest, ListsDubboConsumersAsTheCommandDoes) {
-  EXPECT_EQ(Told(*servers_[0], "/v1/consumers").at("consumers"), AnyJson::array());
+  EXPECT_EQ(Told(*servers_[0], "/v1/consumers").at("consumers"), Json::array());
   RegisterConsumer("consumer://10.0.0.9/io.firn.IdService?application=shop&pid=7&release=3.3.2");
-  const AnyJson shown = Told(*servers_[0], "/v1/consumers",
-                             [](const AnyJson& told) { return !told.at("consumers").empty(); });
+  const Json shown = Told(*servers_[0], "/v1/consumers",
+                          [](const Json& told) { return !told.at("consumers").empty(); });
   EXPECT_EQ(shown.at("consumers"), Firn({"servers", "--consumers"}).at("consumers"));
-  EXPECT_EQ(shown.at("consumers").at(0), (AnyJson{{"interface", "io.firn.IdService"},
-                                                  {"host", "10.0.0.9"},
-                                                  {"application", "shop"},
-                                                  {"pid", "7"},
-                                                  {"dubbo", "3.3.2"}}));
+  EXPECT_EQ(shown.at("consumers").at(0), (Json{{"interface", "io.firn.IdService"},
+                                               {"host", "10.0.0.9"},
+                                               {"application", "shop"},
+                                               {"pid", "7"},
+                                               {"dubbo", "3.3.2"}}));
 }
 
 TEST_F(ClusterViewTest, NamesTheIssuerOfAnIdAfterItsServerEnded) {
   const std::string id = IdOf(*servers_[1]);
-  const AnyJson holder = HolderOf(*servers_[0], id);
+  const Json holder = HolderOf(*servers_[0], id);
   EXPECT_EQ(holder.at("pid"), servers_[1]->process().pid());
   EXPECT_EQ(holder.at("present"), true);
   EXPECT_EQ(holder.at("owner"), Firn({"who", id}).at(0).at("holders").at(0).at("owner"));
@@ -135,7 +134,7 @@ TEST_F(ClusterViewTest, NamesTheIssuerOfAnIdAfterItsServerEnded) {
   servers_[1]->process().Signal(SIGTERM);
   ASSERT_EQ(servers_[1]->process().Wait(kPatience), 0) << servers_[1]->log();
   Start("successor", "--worker=1");
-  const AnyJson audit = Told(*servers_[0], "/v1/audit", [](const AnyJson& told) {
+  const Json audit = Told(*servers_[0], "/v1/audit", [](const Json& told) {
     return told.at("machines").at(1).contains("past");
   });
   EXPECT_EQ(audit.at("machines").at(1).at("past").at(0).at("pid"), holder.at("pid"));
@@ -144,11 +143,10 @@ TEST_F(ClusterViewTest, NamesTheIssuerOfAnIdAfterItsServerEnded) {
 }
 
 TEST_F(ClusterViewTest, KeepsTheLastReadingWithoutZooKeeper) {
-  Told(*servers_[0], "/v1/audit",
-       [](const AnyJson& told) { return told.at("machines").size() == 2; });
+  Told(*servers_[0], "/v1/audit", [](const Json& told) { return told.at("machines").size() == 2; });
   zookeeper_->KillAll();
-  const AnyJson audit =
-      Told(*servers_[0], "/v1/audit", [](const AnyJson& told) { return told.contains("trouble"); });
+  const Json audit =
+      Told(*servers_[0], "/v1/audit", [](const Json& told) { return told.contains("trouble"); });
   EXPECT_EQ(audit.at("machines").size(), 2U);
   EXPECT_EQ(servers_[1]->Admin("/v1/audit").status, 503);
   // The server's end must not wait for ZooKeeper.

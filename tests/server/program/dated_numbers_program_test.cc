@@ -6,17 +6,18 @@
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
 #include <thrift/transport/TSocket.h>
 
 #include "client/client.h"
 #include "client/local_ranges.h"
+#include "common/json/json.h"
 #include "common/text/dated_numbers.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "thrift/gen/IdService.h"
@@ -24,7 +25,6 @@
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using testing::HasSubstr;
 
 class DatedNumbersProgramTest : public testing::Test {
@@ -54,9 +54,9 @@ class DatedNumbersProgramTest : public testing::Test {
     const auto answer = server_->Get("/v1/ids/" + target);
     EXPECT_EQ(answer.status, 200) << answer.body;
     std::vector<int64_t> ids;
-    const AnyJson json = AnyJson::parse(answer.body);
-    for (const AnyJson& id : json.at("ids")) {
-      ids.push_back(std::stoll(id.get<std::string>()));
+    const Json json = JsonOf(answer.body);
+    for (const Json& id : json.at("ids")) {
+      ids.push_back(std::stoll(id.text()));
     }
     return ids;
   }
@@ -163,7 +163,7 @@ TEST_F(DatedNumbersProgramTest, AUsedUpDayReportsWhenTheNextOneBegins) {
   EXPECT_EQ(Ids("few?count=9").size(), 9u);
   const auto refused = server_->Get("/v1/ids/few");
   EXPECT_EQ(refused.status, 503) << refused.body;
-  const AnyJson error = AnyJson::parse(refused.body).at("error");
+  const Json error = JsonOf(refused.body).at("error");
   EXPECT_EQ(error.at("reason"), "OVERLOADED") << refused.body;
   EXPECT_THAT(refused.body, HasSubstr("used up"));
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "common/time/clock.h"
 #include "server/store/mysql/mysql_connection.h"
@@ -23,7 +22,6 @@
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using testing::HasSubstr;
 
 class DeletedTagTest : public testing::TestWithParam<std::string> {

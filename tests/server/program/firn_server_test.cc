@@ -3,15 +3,16 @@
 #include <set>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "common/id/layout.h"
+#include "common/json/json.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/open/open_coordinator.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tls_authority.h"
@@ -63,13 +64,13 @@ TEST_F(FirnServerTest, ServesUnderTheConfiguredMachineId) {
   RunningServer server(dir_ / "state", {"--registry=static:13", "--static_first_start"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(Layout::Firn().Unpack(IdFrom(server))->machine, MachineId(13));
-  const auto status = nlohmann::json::parse(server.Admin("/v1/status").body);
-  EXPECT_EQ(status["machine"], 13);
-  EXPECT_EQ(status["worker"], 3);
-  EXPECT_EQ(status["rack"], 1);
-  EXPECT_EQ(status["cluster_uuid"], "static");
-  EXPECT_EQ(status["state"], "READY");
-  EXPECT_EQ(status["sequencer"], "atomic");
+  const auto status = JsonOf(server.Admin("/v1/status").body);
+  EXPECT_EQ(status.at("machine"), 13);
+  EXPECT_EQ(status.at("worker"), 3);
+  EXPECT_EQ(status.at("rack"), 1);
+  EXPECT_EQ(status.at("cluster_uuid"), "static");
+  EXPECT_EQ(status.at("state"), "READY");
+  EXPECT_EQ(status.at("sequencer"), "atomic");
   EXPECT_EQ(server.Admin("/metrics").body.find("firn_registry_connected"), std::string::npos)
       << "without a registry, none is away";
 }
@@ -77,7 +78,7 @@ TEST_F(FirnServerTest, ServesUnderTheConfiguredMachineId) {
 TEST_F(FirnServerTest, NamesItsSequencerInStatusAndLog) {
   RunningServer server(dir_ / "state", {"--sequencer=spin"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_EQ(nlohmann::json::parse(server.Admin("/v1/status").body)["sequencer"], "spin");
+  EXPECT_EQ(JsonOf(server.Admin("/v1/status").body).at("sequencer"), "spin");
   EXPECT_TRUE(Eventually(kPatience, [&] {
     return server.log().find("sequencer spin") != std::string::npos;
   })) << server.log();
@@ -100,7 +101,7 @@ TEST_F(FirnServerTest, ReportsAFrozenClusterInStatusAndMetrics) {
   RunningServer server(dir_ / "state", {"--registry=" + registry, "--issue_wait_ms=30000"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(server.Metric("firn_cluster_frozen"), 0);
-  EXPECT_EQ(nlohmann::json::parse(server.Admin("/v1/status").body)["frozen"], false);
+  EXPECT_EQ(JsonOf(server.Admin("/v1/status").body).at("frozen"), false);
   const Finished made =
       RunToEnd({BuiltProgram("firn"), "tags", "create", "order", "--registry=" + registry});
   ASSERT_EQ(made.exit_code, 0) << made.err;
@@ -108,7 +109,7 @@ TEST_F(FirnServerTest, ReportsAFrozenClusterInStatusAndMetrics) {
   ASSERT_NO_FATAL_FAILURE(LoseNode(registry, "/tags/order"));
   EXPECT_TRUE(Eventually(kPatience, [&] { return server.Metric("firn_cluster_frozen") == 1; }))
       << server.log();
-  EXPECT_EQ(nlohmann::json::parse(server.Admin("/v1/status").body)["frozen"], true);
+  EXPECT_EQ(JsonOf(server.Admin("/v1/status").body).at("frozen"), true);
 }
 
 TEST_F(FirnServerTest, FirnWhoNamesTheProcessThatIssuedAnId) {
@@ -125,9 +126,9 @@ TEST_F(FirnServerTest, FirnWhoNamesTheProcessThatIssuedAnId) {
     const Finished who =
         RunToEnd({BuiltProgram("firn"), "who", std::to_string(id), registry, "--json"});
     ASSERT_EQ(who.exit_code, 0) << who.err;
-    const auto holders = nlohmann::json::parse(who.out).at(0).at("holders");
+    const auto holders = JsonOf(who.out).at(0).at("holders");
     ASSERT_EQ(holders.size(), 1u) << who.out;
-    EXPECT_EQ(holders[0]["pid"], pid);
+    EXPECT_EQ(holders.at(0).at("pid"), pid);
   }
 }
 

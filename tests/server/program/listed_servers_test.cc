@@ -7,17 +7,16 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
-
-using AnyJson = nlohmann::json;
 
 class ListedServersTest : public testing::Test {
  protected:
@@ -47,37 +46,37 @@ class ListedServersTest : public testing::Test {
   }
 
   // Returns a server's list; an empty object if it has none.
-  static AnyJson Told(const RunningServer& server) {
+  static Json Told(const RunningServer& server) {
     const auto answer = server.Get("/v1/servers");
-    return answer.status == 200 ? AnyJson::parse(answer.body) : AnyJson::object();
+    return answer.status == 200 ? JsonOf(answer.body) : Json::object();
   }
   // Returns the list on which all servers agree, with its version, once `wanted` is true for it.
-  std::optional<AnyJson> AllTell(const std::function<bool(const AnyJson&)>& wanted) {
-    std::optional<AnyJson> common;
+  std::optional<Json> AllTell(const std::function<bool(const Json&)>& wanted) {
+    std::optional<Json> common;
     Eventually(kPatience, [&] {
-      std::vector<AnyJson> lists;
+      std::vector<Json> lists;
       for (const auto& server : servers_) {
-        const AnyJson told = Told(*server);
+        const Json told = Told(*server);
         if (!told.contains("servers") || !wanted(told)) return false;
-        lists.push_back({{"version", told["version"]}, {"servers", told["servers"]}});
+        lists.push_back({{"version", told.at("version")}, {"servers", told.at("servers")}});
       }
       const bool same = std::all_of(lists.begin(), lists.end(),
-                                    [&](const AnyJson& list) { return list == lists[0]; });
+                                    [&](const Json& list) { return list == lists[0]; });
       if (same) common = lists[0];
       return same;
     });
     return common;
   }
-  AnyJson EntryOf(const AnyJson& list, size_t server) const {
-    for (const AnyJson& entry : list.at("servers")) {
+  Json EntryOf(const Json& list, size_t server) const {
+    for (const Json& entry : list.at("servers")) {
       if (entry.at("address") == servers_[server]->address()) return entry;
     }
     return nullptr;
   }
-  static bool AllReady(const AnyJson& told) {
-    return told["servers"].size() == 3 &&
-           std::all_of(told["servers"].begin(), told["servers"].end(),
-                       [](const AnyJson& entry) { return entry["state"] == "READY"; });
+  static bool AllReady(const Json& told) {
+    return told.at("servers").size() == 3 &&
+           std::all_of(told.at("servers").begin(), told.at("servers").end(),
+                       [](const Json& entry) { return entry.at("state") == "READY"; });
   }
 
   TempDir dir_;
@@ -90,33 +89,32 @@ TEST_F(ListedServersTest, AllServersReturnTheSameListAndVersion) {
   ASSERT_NO_FATAL_FAILURE(StartOnZooKeeper());
   const auto first = AllTell(AllReady);
   ASSERT_TRUE(first.has_value()) << Told(*servers_[0]) << servers_[0]->log();
-  const AnyJson one = Told(*servers_[0]);
-  EXPECT_EQ(one["application"], "shop");
-  EXPECT_EQ(one["cluster_uuid"],
-            AnyJson::parse(servers_[1]->Admin("/v1/status").body)["cluster_uuid"]);
-  EXPECT_EQ(AnyJson::parse(servers_[2]->Admin("/v1/servers").body)["version"], one["version"]);
+  const Json one = Told(*servers_[0]);
+  EXPECT_EQ(one.at("application"), "shop");
+  EXPECT_EQ(one.at("cluster_uuid"),
+            JsonOf(servers_[1]->Admin("/v1/status").body).at("cluster_uuid"));
+  EXPECT_EQ(JsonOf(servers_[2]->Admin("/v1/servers").body).at("version"), one.at("version"));
 
-  const auto raises = [&](const AnyJson& before, std::vector<std::string> words,
-                          const std::function<bool(const AnyJson&)>& wanted) {
+  const auto raises = [&](const Json& before, std::vector<std::string> words,
+                          const std::function<bool(const Json&)>& wanted) {
     const Finished done = Firn(std::move(words));
     EXPECT_EQ(done.exit_code, 0) << done.err;
     const auto after = AllTell(wanted);
     EXPECT_TRUE(after.has_value()) << Told(*servers_[0]);
     if (!after) return before;
-    EXPECT_GT((*after)["version"], before["version"]);
+    EXPECT_GT(NumberOf(after->at("version")), NumberOf(before.at("version")));
     return *after;
   };
   const std::string address = servers_[1]->address();
-  const AnyJson weighed =
-      raises(*first, {"servers", "weight", address, "30"},
-             [&](const AnyJson& told) { return EntryOf(told, 1)["weight"] == 30; });
-  const AnyJson offline =
-      raises(weighed, {"servers", "offline", address}, [&](const AnyJson& told) {
-        const AnyJson entry = EntryOf(told, 1);
-        return entry["online"] == false && entry["state"] == "OFFLINE";
-      });
+  const Json weighed = raises(*first, {"servers", "weight", address, "30"}, [&](const Json& told) {
+    return EntryOf(told, 1).at("weight") == 30;
+  });
+  const Json offline = raises(weighed, {"servers", "offline", address}, [&](const Json& told) {
+    const Json entry = EntryOf(told, 1);
+    return entry.at("online") == false && entry.at("state") == "OFFLINE";
+  });
   raises(offline, {"servers", "online", address},
-         [&](const AnyJson& told) { return EntryOf(told, 1)["online"] == true && AllReady(told); });
+         [&](const Json& told) { return EntryOf(told, 1).at("online") == true && AllReady(told); });
 }
 
 TEST_F(ListedServersTest, KeepsTheListWithItsAgeWhileZooKeeperIsUnreachable) {
@@ -126,15 +124,16 @@ TEST_F(ListedServersTest, KeepsTheListWithItsAgeWhileZooKeeperIsUnreachable) {
   zookeeper_->KillAll();
   // Longer than the session timeout: an expired session must not empty the list either.
   EXPECT_TRUE(Eventually(kPatience, [&] {
-    return std::all_of(servers_.begin(), servers_.end(),
-                       [](const auto& server) { return Told(*server).value("age_ms", 0) > 6'000; });
+    return std::all_of(servers_.begin(), servers_.end(), [](const auto& server) {
+      return Told(*server).at("age_ms").whole().value_or(0) > 6'000;
+    });
   }));
-  const auto away = AllTell([](const AnyJson&) { return true; });
+  const auto away = AllTell([](const Json&) { return true; });
   EXPECT_EQ(away, before);
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
   EXPECT_TRUE(Eventually(kPatience, [&] {
     return std::all_of(servers_.begin(), servers_.end(), [](const auto& server) {
-      return Told(*server).value("age_ms", 60'000) < 6'000;
+      return Told(*server).at("age_ms").whole().value_or(60'000) < 6'000;
     });
   }));
   EXPECT_TRUE(AllTell(AllReady).has_value());
@@ -146,23 +145,23 @@ TEST_F(ListedServersTest, ListsNeighboursInADirectoryRegistry) {
   ASSERT_TRUE(first.has_value()) << Told(*servers_[0]) << servers_[0]->log();
   servers_[2]->Kill();
   servers_.pop_back();
-  const auto after = AllTell([](const AnyJson& told) { return told["servers"].size() == 2; });
+  const auto after = AllTell([](const Json& told) { return told.at("servers").size() == 2; });
   ASSERT_TRUE(after.has_value()) << Told(*servers_[0]);
-  EXPECT_GT((*after)["version"], (*first)["version"]);
+  EXPECT_GT(NumberOf(after->at("version")), NumberOf(first->at("version")));
 }
 
 TEST_F(ListedServersTest, ListsOnlyItselfWithoutARegistry) {
   ASSERT_NO_FATAL_FAILURE(Start(1, "static:5", {"--static_first_start"}));
   const auto first =
-      AllTell([](const AnyJson& told) { return told["servers"][0]["state"] == "READY"; });
+      AllTell([](const Json& told) { return told.at("servers").at(0).at("state") == "READY"; });
   ASSERT_TRUE(first.has_value()) << Told(*servers_[0]);
-  EXPECT_EQ((*first)["servers"].size(), 1u);
-  EXPECT_EQ((*first)["servers"][0]["address"], servers_[0]->address());
+  EXPECT_EQ(first->at("servers").size(), 1u);
+  EXPECT_EQ(first->at("servers").at(0).at("address"), servers_[0]->address());
   EXPECT_EQ(servers_[0]->PostAdmin("/v1/offline").status, 200);
   const auto offline =
-      AllTell([](const AnyJson& told) { return told["servers"][0]["online"] == false; });
+      AllTell([](const Json& told) { return told.at("servers").at(0).at("online") == false; });
   ASSERT_TRUE(offline.has_value()) << Told(*servers_[0]);
-  EXPECT_GT((*offline)["version"], (*first)["version"]);
+  EXPECT_GT(NumberOf(offline->at("version")), NumberOf(first->at("version")));
 }
 
 }  // namespace

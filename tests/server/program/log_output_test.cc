@@ -7,24 +7,23 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 
 namespace firn {
 namespace {
-
-using AnyJson = nlohmann::json;
 
 std::vector<LogEntry> entries;
 
 void Keep(const LogEntry& entry) { entries.push_back(entry); }
 
-AnyJson JsonOf(const LogEntry& entry) {
+Json Written(const LogEntry& entry) {
   const std::string line = JsonLogLine(entry, WallMs(1'795'583'117'123));
   EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line";
-  return AnyJson::parse(line);
+  return JsonOf(line);
 }
 
 TEST(LogOutputTest, WritesOneObjectWithStableNames) {
@@ -36,45 +35,45 @@ TEST(LogOutputTest, WritesOneObjectWithStableNames) {
   SendLogTo(nullptr);
   LogError("internal").With("tag", "unheard") << "without a sink";
   ASSERT_EQ(entries.size(), 2u);
-  EXPECT_EQ(JsonOf(entries[0]),
-            AnyJson({{"time", "2026-11-25T05:05:17.123Z"},
-                     {"level", "warning"},
-                     {"event", "store_failed"},
-                     {"message", "tag 7: a\"b\n"},
-                     {"fields", {{"tag", "a\"b\n"}, {"numbers", int64_t{1} << 62}}},
-                     {"source", "log_output_test.cc:" + std::to_string(entries[0].where.line())}}));
-  const AnyJson bare = JsonOf(entries[1]);
+  EXPECT_EQ(Written(entries[0]),
+            Json({{"time", "2026-11-25T05:05:17.123Z"},
+                  {"level", "warning"},
+                  {"event", "store_failed"},
+                  {"message", "tag 7: a\"b\n"},
+                  {"fields", {{"tag", "a\"b\n"}, {"numbers", int64_t{1} << 62}}},
+                  {"source", "log_output_test.cc:" + std::to_string(entries[0].where.line())}}));
+  const Json bare = Written(entries[1]);
   EXPECT_EQ(bare.at("level"), "error");
   EXPECT_EQ(bare.at("message"), "");
-  EXPECT_EQ(bare.at("fields"), AnyJson::object());
+  EXPECT_EQ(bare.at("fields"), Json::object());
 }
 
 // Clients choose names of tags: no bytes of theirs may break a line or an object.
 TEST(LogOutputTest, WritesAnObjectForAnyBytes) {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
-  const AnyJson line = JsonOf({Severity::kInfo, {}, bytes, "call_refused", {{"tag", bytes}}});
+  const Json line = Written({Severity::kInfo, {}, bytes, "call_refused", {{"tag", bytes}}});
   EXPECT_EQ(line.at("event"), "call_refused");
   EXPECT_EQ(line.at("message"), line.at("fields").at("tag"));
 }
 
-std::vector<AnyJson> LinesOf(const std::string& log) {
-  std::vector<AnyJson> lines;
+std::vector<Json> LinesOf(const std::string& log) {
+  std::vector<Json> lines;
   std::istringstream in(log);
   for (std::string line; std::getline(in, line);) {
-    lines.push_back(AnyJson::parse(line, nullptr, false));
-    EXPECT_FALSE(lines.back().is_discarded()) << line;
+    lines.push_back(JsonOf(line));
+    EXPECT_FALSE(lines.back().is_null()) << line;
   }
   return lines;
 }
 
 std::set<std::string> EventsOf(const std::string& log) {
   std::set<std::string> events;
-  for (const AnyJson& line : LinesOf(log)) {
+  for (const Json& line : LinesOf(log)) {
     for (const char* member : {"time", "level", "event", "message", "fields", "source"}) {
       EXPECT_TRUE(line.contains(member)) << line;
     }
-    if (line.is_object()) events.insert(line.value("event", ""));
+    if (line.is_object()) events.insert(line.at("event").text());
   }
   return events;
 }
@@ -105,10 +104,10 @@ TEST(LogOutputTest, WritesTheTraceOfARefusedCall) {
                         "-00f067aa0ba902b7-01\r\n\r\n"
                         "GET /v1/ids/second HTTP/1.0\r\n\r\n"));
   EXPECT_NE(peer.ReceiveAll(), "");
-  std::map<std::string, AnyJson> fields_of;
-  for (const AnyJson& line : LinesOf(server.log())) {
+  std::map<std::string, Json> fields_of;
+  for (const Json& line : LinesOf(server.log())) {
     if (line.at("event") != "call_refused") continue;
-    fields_of.emplace(line.at("fields").at("tag"), line.at("fields"));
+    fields_of.emplace(line.at("fields").at("tag").text(), line.at("fields"));
   }
   ASSERT_EQ(fields_of.size(), 2u) << server.log();
   EXPECT_EQ(fields_of.at("first").at("trace_id"), trace);

@@ -11,12 +11,13 @@
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "common/base/cat.h"
+#include "common/json/json.h"
 #include "tests/server/program/running_server.h"
 #include "tests/server/program/tls_databases.h"
 #include "tests/support/database/ferret_db.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tls_authority.h"
@@ -24,7 +25,6 @@
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -131,8 +131,8 @@ class NetworkStores {
     const bool came = Eventually(
         kPatience, [&] { return (answer = server_->Get("/v1/ids/" + tag)).status == 200; });
     EXPECT_TRUE(came) << answer.body << server_->log();
-    const AnyJson json = AnyJson::parse(answer.body, nullptr, false);
-    return came ? std::stoll(json.at("ids").at(0).get<std::string>()) : -1;
+    const Json json = JsonOf(answer.body);
+    return came ? std::stoll(json.at("ids").at(0).text()) : -1;
   }
 
   // Waits until calls for the tag are refused with all of these words.

@@ -6,15 +6,16 @@
 #include <sstream>
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
 #include <thrift/transport/TSocket.h>
 
 #include "client/client.h"
+#include "common/json/json.h"
 #include "server/plugins/key_file.h"
 #include "server/plugins/obfuscate.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "thrift/gen/IdService.h"
@@ -22,7 +23,6 @@
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
@@ -52,15 +52,15 @@ class SegmentPluginsTest : public testing::Test {
     ASSERT_TRUE(Eventually(kPatience, known)) << server_->log();
   }
 
-  AnyJson Rest(const std::string& target) const {
+  Json Rest(const std::string& target) const {
     const auto answer = server_->Get("/v1/ids/" + target);
     EXPECT_EQ(answer.status, 200) << target << ": " << answer.body;
-    return AnyJson::parse(answer.body, nullptr, false);
+    return JsonOf(answer.body);
   }
   // Returns the cause of a refusal.
   std::string RestRefusal(const std::string& target) const {
-    const AnyJson json = AnyJson::parse(server_->Get("/v1/ids/" + target).body, nullptr, false);
-    return json.is_object() && json.contains("error") ? json["error"]["reason"] : "none";
+    const Json json = JsonOf(server_->Get("/v1/ids/" + target).body);
+    return json.contains("error") ? json.at("error").at("reason").text() : "none";
   }
   template <typename Call>
   wire::Reason::type ThriftRefusal(Call call) {
@@ -107,12 +107,13 @@ TEST_F(SegmentPluginsTest, ATextFormShowsTheNumber) {
   std::string text;
   Thrift().getText(text, "order");
   EXPECT_THAT(text, MatchesRegex("INV[0-9]{6}000000001"));
-  const AnyJson texts = Rest("order?count=25&form=text").at("texts");
+  const Json texts = Rest("order?count=25&form=text").at("texts");
   ASSERT_EQ(texts.size(), 25u);
   for (int i = 0; i < 25; ++i) {  // across the end of a range
     const std::string number = std::to_string(i + 2);
-    EXPECT_TRUE(texts[static_cast<size_t>(i)].get<std::string>().ends_with(
-        std::string(9 - number.size(), '0') + number))
+    EXPECT_TRUE(texts.at(static_cast<size_t>(i))
+                    .text()
+                    .ends_with(std::string(9 - number.size(), '0') + number))
         << texts;
   }
   EXPECT_EQ(Thrift().getId("order"), 27) << "numbers continue without their text form";
@@ -145,9 +146,9 @@ TEST_F(SegmentPluginsTest, AnObfuscatedTagShowsEachNumberOnceAndObfuscated) {
   std::vector<int64_t> shown;
   Thrift().getIds(shown, "hidden", 50);
   shown.push_back(Thrift().getId("hidden"));
-  const AnyJson answer = Rest("hidden?count=50");
-  for (const AnyJson& id : answer.at("ids")) {
-    shown.push_back(std::stoll(id.get<std::string>()));
+  const Json answer = Rest("hidden?count=50");
+  for (const Json& id : answer.at("ids")) {
+    shown.push_back(std::stoll(id.text()));
   }
   std::string text;
   Thrift().getText(text, "hidden");
@@ -191,7 +192,7 @@ TEST_F(SegmentPluginsTest, PluginsApplyToATagWithoutABuffer) {
   std::string text;
   Thrift().getText(text, "rising");
   EXPECT_EQ(text, "R000001");
-  EXPECT_EQ(Rest("rising?form=text").at("texts"), AnyJson({"R000002"}));
+  EXPECT_EQ(Rest("rising?form=text").at("texts"), Json::array({"R000002"}));
   EXPECT_TRUE(IsRecorded(" rising 2 1 1 http ")) << History();
 }
 

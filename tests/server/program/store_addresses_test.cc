@@ -7,20 +7,20 @@
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "common/base/cat.h"
+#include "common/json/json.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/database/mariadb.h"
 #include "tests/support/database/postgres.h"
 #include "tests/support/database/range_tables.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
 
-using AnyJson = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -64,14 +64,14 @@ class StoreAddressesTest : public testing::TestWithParam<SqlDialect> {
     return server_->Get(Cat("/v1/ids/order?count=", count)).status == 200;
   }
   // The tag in /v1/status.
-  AnyJson Tag() const {
-    const AnyJson status = AnyJson::parse(server_->Admin("/v1/status").body, nullptr, false);
-    for (const AnyJson& tag : status.value("tags", AnyJson::array())) {
-      if (tag.value("tag", "") == "order") return tag;
+  Json Tag() const {
+    const Json status = JsonOf(server_->Admin("/v1/status").body);
+    for (const Json& tag : status.at("tags")) {
+      if (tag.at("tag").text() == "order") return tag;
     }
-    return AnyJson::object();
+    return Json::object();
   }
-  std::string Trouble() const { return Tag().value("trouble", ""); }
+  std::string Trouble() const { return Tag().at("trouble").text(); }
   int64_t Away() const { return server_->Metric("firn_segment_store_away{tag=\"order\"}"); }
   // Waits until `firn doctor` has this exit code. Returns its text.
   std::string Doctor(int exit_code) const {

@@ -5,18 +5,17 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
 #include "registry/servers/provider.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/zookeeper.h"
 
 namespace firn {
 namespace {
-
-using AnyJson = nlohmann::json;
 
 class ZooKeeperServerTest : public testing::Test {
  protected:
@@ -51,13 +50,13 @@ class ZooKeeperServerTest : public testing::Test {
     return "zk://" + zookeeper_->hosts() + "/firn/" + test->name() + suffix;
   }
 
-  AnyJson Audit() const { return AnyJson::parse(Firn({"audit", "--json"}).out); }
+  Json Audit() const { return JsonOf(Firn({"audit", "--json"}).out); }
 
   // Returns the state in its provider node; empty if there is no node.
   std::string Announced(const RunningServer& server) const {
-    const AnyJson audit = Audit();
-    for (const AnyJson& provider : audit.at("providers")) {
-      if (provider.at("address") == server.address()) return provider.at("state");
+    const Json audit = Audit();
+    for (const Json& provider : audit.at("providers")) {
+      if (provider.at("address") == server.address()) return provider.at("state").text();
     }
     return {};
   }
@@ -68,16 +67,16 @@ class ZooKeeperServerTest : public testing::Test {
   // Whether the registry has the operator's setting, which the answer to the operator does not
   // await.
   bool IsOfflineToClients(const RunningServer& server) const {
-    const AnyJson seen = AnyJson::parse(Firn({"servers", "--json"}).out, nullptr, false);
+    const Json seen = JsonOf(Firn({"servers", "--json"}).out);
     if (!seen.is_object() || !seen.contains("servers")) return false;
-    const AnyJson& servers = seen.at("servers");
-    return std::any_of(servers.begin(), servers.end(), [&](const AnyJson& shown) {
+    const Json& servers = seen.at("servers");
+    return std::any_of(servers.begin(), servers.end(), [&](const Json& shown) {
       return shown.at("address") == server.address() && shown.at("offline") == true;
     });
   }
 
-  static AnyJson StatusOf(const RunningServer& server) {
-    return AnyJson::parse(server.Admin("/v1/status").body);
+  static Json StatusOf(const RunningServer& server) {
+    return JsonOf(server.Admin("/v1/status").body);
   }
   static int64_t IdFrom(const RunningServer& server) {
     const auto answer = server.Get("/genid");
@@ -111,21 +110,21 @@ TEST_F(ZooKeeperServerTest, IsListedAndAudited) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_TRUE(Announces(server, ServerPhase::kReady));
-  const AnyJson audit = Audit();
-  EXPECT_EQ(audit.at("faults"), AnyJson::array());
+  const Json audit = Audit();
+  EXPECT_EQ(audit.at("faults"), Json::array());
   ASSERT_EQ(audit.at("machines").size(), 1u);
-  const AnyJson& machine = audit.at("machines")[0];
-  const AnyJson status = StatusOf(server);
+  const Json& machine = audit.at("machines").at(0);
+  const Json status = StatusOf(server);
   EXPECT_EQ(machine.at("machine"), status.at("machine"));
   EXPECT_EQ(machine.at("endpoint"), server.address());
-  EXPECT_TRUE(machine.at("live"));
+  EXPECT_EQ(machine.at("live"), true);
   EXPECT_EQ(audit.at("cluster").at("uuid"), status.at("cluster_uuid"));
 }
 
 TEST_F(ZooKeeperServerTest, KeepsItsMachineIdAfterAKill) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  const AnyJson machine = StatusOf(server).at("machine");
+  const Json machine = StatusOf(server).at("machine");
   const int64_t before = IdFrom(server);
   ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
@@ -139,7 +138,7 @@ TEST_F(ZooKeeperServerTest, KeepsItsMachineIdAfterAKill) {
 TEST_F(ZooKeeperServerTest, RestartsWhileZooKeeperIsUnreachable) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  const AnyJson machine = StatusOf(server).at("machine");
+  const Json machine = StatusOf(server).at("machine");
   const int64_t before = IdFrom(server);
   ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
@@ -160,11 +159,11 @@ TEST_F(ZooKeeperServerTest, ReleasesItsMachineId) {
   ASSERT_TRUE(Announces(server, ServerPhase::kReady));
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait(kPatience), 0) << server.log();
-  const AnyJson audit = Audit();
-  EXPECT_EQ(audit.at("providers"), AnyJson::array());
+  const Json audit = Audit();
+  EXPECT_EQ(audit.at("providers"), Json::array());
   ASSERT_EQ(audit.at("machines").size(), 1u);
-  EXPECT_EQ(audit.at("machines")[0].at("use"), "released") << audit;
-  EXPECT_FALSE(audit.at("machines")[0].at("live"));
+  EXPECT_EQ(audit.at("machines").at(0).at("use"), "released") << audit;
+  EXPECT_EQ(audit.at("machines").at(0).at("live"), false);
 }
 
 TEST_F(ZooKeeperServerTest, OfflineSurvivesARestart) {
@@ -211,8 +210,8 @@ TEST_F(ZooKeeperServerTest, TheAuditListsAServerThatCannotClaim) {
   server.StartAgain();
   const std::string remedy = "--state_dir";
   EXPECT_TRUE(Eventually(kPatience, [&] {
-    const AnyJson audit = Audit();
-    return audit.at("faults").dump().find(remedy) != std::string::npos;
+    const Json audit = Audit();
+    return JsonText(audit.at("faults")).find(remedy) != std::string::npos;
   })) << Audit();
   const std::string readiness = server.Admin("/readyz").body;
   EXPECT_NE(readiness.find(remedy), std::string::npos) << readiness;

@@ -3,11 +3,12 @@
 #include <charconv>
 #include <utility>
 
-#include <nlohmann/json.hpp>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/protocol/TCompactProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
 
+#include "common/json/json.h"
+#include "tests/support/json_of.h"
 #include "thrift/gen/IdService.h"
 
 namespace firn {
@@ -153,19 +154,19 @@ class HttpTongue final : public Tongue {
   }
 
   static void Read(std::string_view body, TongueAnswer& answer) {
-    const auto json = nlohmann::json::parse(body, nullptr, false);
-    if (json.is_discarded() || !json.is_object()) {
+    const auto json = JsonOf(body);
+    if (json.is_null() || !json.is_object()) {
       answer.fault = "a body that is not JSON";
       return;
     }
     if (answer.refused) return;
-    if (!json.contains("ids") || !json["ids"].is_array()) {
+    if (!json.contains("ids") || !json.at("ids").is_array()) {
       answer.fault = "a body without ids";
       return;
     }
-    for (const auto& id : json["ids"]) {
+    for (const auto& id : json.at("ids")) {
       if (!id.is_string()) answer.fault = "an id that is not a text";
-      const std::string text = id.is_string() ? id.get<std::string>() : "";
+      const std::string text = id.is_string() ? id.text() : "";
       int64_t value = 0;
       const auto end = text.data() + text.size();
       if (std::from_chars(text.data(), end, value).ptr != end) answer.fault = "no id: " + text;

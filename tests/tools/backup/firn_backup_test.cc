@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "common/json/json.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/freeze.h"
+#include "tests/support/json_of.h"
 #include "tests/tools/firn_cluster_fixture.h"
 
 namespace firn {
@@ -45,9 +47,9 @@ class FirnBackupTest : public FirnClusterTest {
   std::vector<std::string> RestoreFrom(const std::string& path) {
     return {"restore", "--tag_gap=1000", "--from=" + path};
   }
-  AnyJson Cluster() { return FirnJson({"audit"}).at("cluster"); }
+  Json Cluster() { return FirnJson({"audit"}).at("cluster"); }
   std::string HighOf(const std::string& tag) {
-    return FirnJson({"tags", "show", tag}).at(0).at("high");
+    return FirnJson({"tags", "show", tag}).at(0).at("high").text();
   }
   void Freeze(const std::string& reason) {
     auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
@@ -64,7 +66,7 @@ class FirnBackupTest : public FirnClusterTest {
 
 TEST_F(FirnBackupTest, RecreatesAWipedClusterWithItsSettingsAndTags) {
   Make();
-  const AnyJson before = Cluster();
+  const Json before = Cluster();
   const std::string path = Backup();
   Wipe();
   const Finished restored = Firn(RestoreFrom(path));
@@ -77,14 +79,14 @@ TEST_F(FirnBackupTest, RecreatesAWipedClusterWithItsSettingsAndTags) {
   for (const char* same : {"uuid", "layout"}) EXPECT_EQ(Cluster().at(same), before.at(same));
   EXPECT_EQ(HighOf("order"), "6001");
   EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "n{id}");
-  const AnyJson gone = FirnJson({"tags", "show", "gone"}).at(0);
+  const Json gone = FirnJson({"tags", "show", "gone"}).at(0);
   EXPECT_EQ(gone.at("disabled"), "true");
   EXPECT_EQ(gone.at("plugins"), "rate");
-  const AnyJson listed = FirnJson({"tags", "list"});
-  for (const AnyJson& tag : listed.at("tags")) EXPECT_NE(tag.at("tag"), "gone");
+  const Json listed = FirnJson({"tags", "list"});
+  for (const Json& tag : listed.at("tags")) EXPECT_NE(tag.at("tag"), "gone");
   std::vector<int> reserved;
-  for (const AnyJson& machine : FirnJson({"machines", "list"})) {
-    if (machine.at("use") == "reserved") reserved.push_back(machine.at("machine"));
+  for (const Json& machine : FirnJson({"machines", "list"})) {
+    if (machine.at("use") == "reserved") reserved.push_back(NumberOf<int>(machine.at("machine")));
   }
   EXPECT_EQ(reserved, std::vector<int>{1});
   EXPECT_EQ(FirnJson({"audit", "--all"}).at("machines").size(), 16u);
@@ -96,8 +98,8 @@ TEST_F(FirnBackupTest, ASecondRestoreChangesNothing) {
   const std::string path = Backup();
   Wipe();
   FirnJson(RestoreFrom(path));
-  const AnyJson audit = FirnJson({"audit", "--all"}), tags = FirnJson({"tags", "list", "--all"});
-  EXPECT_TRUE(FirnJson(RestoreFrom(path)).at("nothing_new").get<bool>());
+  const Json audit = FirnJson({"audit", "--all"}), tags = FirnJson({"tags", "list", "--all"});
+  EXPECT_TRUE(FirnJson(RestoreFrom(path)).at("nothing_new").boolean());
   EXPECT_EQ(FirnJson({"audit", "--all"}), audit);
   EXPECT_EQ(FirnJson({"tags", "list", "--all"}), tags);
 }
@@ -106,18 +108,18 @@ TEST_F(FirnBackupTest, ADryRunPrintsTheSameNumbersAndChangesNothing) {
   Make();
   const std::string path = Backup();
   Break("/tags/order", R"({"strategy":"segment","high":101,"step":50,"step_max":400})");
-  const AnyJson before = FirnJson({"audit", "--all"});
+  const Json before = FirnJson({"audit", "--all"});
   std::vector<std::string> dry = RestoreFrom(path);
   dry.push_back("--dry_run");
-  const AnyJson plan = FirnJson(dry);
+  const Json plan = FirnJson(dry);
   EXPECT_EQ(FirnJson({"audit", "--all"}), before);
   EXPECT_EQ(HighOf("order"), "101");
-  const AnyJson done = FirnJson(RestoreFrom(path));
-  for (const AnyJson& tag : plan.at("tags")) {
-    EXPECT_EQ(HighOf(tag.at("tag")), tag.at("high")) << tag;
+  const Json done = FirnJson(RestoreFrom(path));
+  for (const Json& tag : plan.at("tags")) {
+    EXPECT_EQ(HighOf(tag.at("tag").text()), tag.at("high")) << tag;
   }
   EXPECT_EQ(plan.at("uuid"), done.at("uuid"));
-  EXPECT_LE(done.at("floor_ms").get<int64_t>() - plan.at("floor_ms").get<int64_t>(), 60'000);
+  EXPECT_LE(NumberOf(done.at("floor_ms")) - NumberOf(plan.at("floor_ms")), 60'000);
 }
 
 TEST_F(FirnBackupTest, NumbersOfABackupAreLowerBounds) {
@@ -160,7 +162,7 @@ TEST_F(FirnBackupTest, RecreatesADeletedTagOfWhichNumbersAreKnown) {
 
 TEST_F(FirnBackupTest, UndoesAnInitThatReplacedAClusterByMistake) {
   Make();
-  const AnyJson before = Cluster();
+  const Json before = Cluster();
   const std::string path = Backup();
   Wipe();
   Init();
@@ -176,7 +178,7 @@ TEST_F(FirnBackupTest, RefusesTheFileOfAnotherCluster) {
   registry_ += "-other";
   Init();
   FirnJson({"restore", "--again"});
-  const AnyJson before = FirnJson({"audit", "--all"});
+  const Json before = FirnJson({"audit", "--all"});
   const Finished refused = Firn(RestoreFrom(path));
   EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
   EXPECT_NE(refused.err.find("is a backup of cluster"), std::string::npos) << refused.err;
@@ -189,7 +191,7 @@ TEST_F(FirnBackupTest, RefusesTheFileOfAnotherCluster) {
 TEST_F(FirnBackupTest, RefusesDamagedAndNewerFilesBeforeItWritesAnything) {
   Make();
   const std::string text = Read(Backup());
-  const AnyJson before = FirnJson({"audit", "--all"});
+  const Json before = FirnJson({"audit", "--all"});
   std::string newer = text, number = text, tag = text;
   newer.replace(newer.find("\"firn_backup\": 1"), 16, "\"firn_backup\": 2");
   number.replace(number.find("5001"), 4, "4001");
@@ -214,10 +216,7 @@ TEST_F(FirnBackupTest, RefusesDamagedAndNewerFilesBeforeItWritesAnything) {
   }
   EXPECT_EQ(Firn(RestoreFrom(folder_ / "missing.json")).exit_code, 4);
   EXPECT_EQ(FirnJson({"audit", "--all"}), before);
-  EXPECT_EQ(FirnJson(RestoreFrom(Keep(nlohmann::ordered_json::parse(text).dump())))
-                .at("from_backup")
-                .size(),
-            0u)
+  EXPECT_EQ(FirnJson(RestoreFrom(Keep(JsonText(JsonOf(text))))).at("from_backup").size(), 0u)
       << "an intact file with other spaces is accepted";
 }
 
@@ -248,12 +247,12 @@ TEST_F(FirnBackupTest, AFreezeByALedgerNeedsItsNumber) {
   EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
   EXPECT_NE(refused.err.find("was at 5001"), std::string::npos) << refused.err;
   EXPECT_NE(refused.err.find("--tag_high=order=NUMBER"), std::string::npos) << refused.err;
-  EXPECT_TRUE(FirnJson({"audit"}, 1).at("cluster").at("frozen").get<bool>());
+  EXPECT_TRUE(FirnJson({"audit"}, 1).at("cluster").at("frozen").boolean());
   FirnJson({"restore", "--tag_gap=1000", "--tag_high=order=7000"});
   EXPECT_EQ(HighOf("order"), "8001");
   Freeze(LedgerWentBack("order", "it is at 101 and was at 5001"));
   FirnJson(RestoreFrom(path));
-  EXPECT_FALSE(Cluster().at("frozen").get<bool>());
+  EXPECT_FALSE(Cluster().at("frozen").boolean());
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "common/base/cat.h"
 #include "common/base/url_encoding.h"
+#include "common/json/json.h"
 #include "server/front/desk/metrics.h"
 #include "server/front/http/embedded_pages.h"
 #include "server/front/http/http_handlers.h"
 #include "tests/server/front/issuing_fixture.h"
+#include "tests/support/json_of.h"
 
 namespace firn::front {
 namespace {
@@ -222,8 +223,8 @@ TEST_F(ConsoleTest, RefusesForeignHostsAndOtherVerbs) {
 }
 
 TEST_F(HttpAdminTest, ExplainsIdsForThePage) {
-  const auto explained = nlohmann::json::parse(Ask("/v1/explain/4194304").body);
-  EXPECT_EQ(explained["ticks"], 1);
+  const auto explained = JsonOf(Ask("/v1/explain/4194304").body);
+  EXPECT_EQ(explained.at("ticks"), 1);
   EXPECT_EQ(Ask("/v1/explain/nothing").status, 400);
   EXPECT_EQ(Ask("/v1/explain/1", HttpVerb::kPost).status, 405);
 }
@@ -231,24 +232,24 @@ TEST_F(HttpAdminTest, ExplainsIdsForThePage) {
 TEST_F(HttpAdminTest, StatusContainsWhatAnOperatorNeedsFirst) {
   issuing_.counters.CountIssued(*issuing_.issuer.Resolve("order"), 7);
   issuing_.counters.CountRefused(Reason::kClock);
-  const auto json = nlohmann::json::parse(Ask("/v1/status").body);
-  EXPECT_EQ(json["state"], "READY");
-  EXPECT_EQ(json["machine"], 5);
-  EXPECT_EQ(json["worker"], 1);
-  EXPECT_EQ(json["rack"], 1);
-  EXPECT_EQ(json["layout"], "firn");
-  EXPECT_EQ(json["tags"][0]["issued"], 7);
-  EXPECT_FALSE(json["tags"][0].contains("trouble"));
-  EXPECT_FALSE(json["tags"][0].contains("outdated"));
-  EXPECT_EQ(json["tags"][1]["supply"], 300);
-  EXPECT_EQ(json["tags"][1]["supply_seconds"], 30);
-  EXPECT_EQ(json["tags"][1]["step"], 1'000);
-  EXPECT_EQ(json["tags"][1]["trouble"], "the store is away");
-  EXPECT_EQ(json["tags"][1]["outdated"], "no buffer = none");
-  EXPECT_EQ(json["tags"][1]["ledger_since"], "2025-01-01T00:00:00.000Z");
-  EXPECT_EQ(json["tags"][1]["ledger_numbers"], 7);
-  EXPECT_EQ(json["refused"]["CLOCK"], 1);
-  EXPECT_EQ(json["calls"], 2);
+  const auto json = JsonOf(Ask("/v1/status").body);
+  EXPECT_EQ(json.at("state"), "READY");
+  EXPECT_EQ(json.at("machine"), 5);
+  EXPECT_EQ(json.at("worker"), 1);
+  EXPECT_EQ(json.at("rack"), 1);
+  EXPECT_EQ(json.at("layout"), "firn");
+  EXPECT_EQ(json.at("tags").at(0).at("issued"), 7);
+  EXPECT_FALSE(json.at("tags").at(0).contains("trouble"));
+  EXPECT_FALSE(json.at("tags").at(0).contains("outdated"));
+  EXPECT_EQ(json.at("tags").at(1).at("supply"), 300);
+  EXPECT_EQ(json.at("tags").at(1).at("supply_seconds"), 30);
+  EXPECT_EQ(json.at("tags").at(1).at("step"), 1'000);
+  EXPECT_EQ(json.at("tags").at(1).at("trouble"), "the store is away");
+  EXPECT_EQ(json.at("tags").at(1).at("outdated"), "no buffer = none");
+  EXPECT_EQ(json.at("tags").at(1).at("ledger_since"), "2025-01-01T00:00:00.000Z");
+  EXPECT_EQ(json.at("tags").at(1).at("ledger_numbers"), 7);
+  EXPECT_EQ(json.at("refused").at("CLOCK"), 1);
+  EXPECT_EQ(json.at("calls"), 2);
 }
 
 TEST_F(HttpAdminTest, WritesMetricsForPrometheus) {
@@ -267,12 +268,12 @@ TEST_F(HttpAdminTest, WritesMetricsForPrometheus) {
 TEST_F(HttpAdminTest, ListsRefusedTagsWithTheReason) {
   issuing_.view.refused_tags_ = {{"a", "disabled", Reason::kRejected, "the tag is disabled"},
                                  {"order", "unsupported", Reason::kNotReady, "no store 'main'"}};
-  const auto json = nlohmann::json::parse(Ask("/v1/status").body);
-  EXPECT_EQ(json["refused_tags_count"], 2);
-  EXPECT_EQ(json["refused_tags"][1]["tag"], "order");
-  EXPECT_EQ(json["refused_tags"][1]["state"], "unsupported");
-  EXPECT_EQ(json["refused_tags"][1]["reason"], "NOT_READY");
-  EXPECT_EQ(json["refused_tags"][1]["why"], "no store 'main'");
+  const auto json = JsonOf(Ask("/v1/status").body);
+  EXPECT_EQ(json.at("refused_tags_count"), 2);
+  EXPECT_EQ(json.at("refused_tags").at(1).at("tag"), "order");
+  EXPECT_EQ(json.at("refused_tags").at(1).at("state"), "unsupported");
+  EXPECT_EQ(json.at("refused_tags").at(1).at("reason"), "NOT_READY");
+  EXPECT_EQ(json.at("refused_tags").at(1).at("why"), "no store 'main'");
   const std::string text = Ask("/metrics").body;
   for (const char* line :
        {"firn_tag_refused{tag=\"order\",state=\"unsupported\"} 1\n", "firn_tags_refused 2\n"}) {

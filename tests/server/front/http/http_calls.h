@@ -6,13 +6,13 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
+#include "common/json/json.h"
 #include "server/front/http/http_handlers.h"
 #include "server/front/net/front_door.h"
 #include "tests/server/front/form.h"
 #include "tests/server/front/issuing_fixture.h"
 #include "tests/server/front/raw_peer.h"
+#include "tests/support/json_of.h"
 
 namespace firn::front {
 
@@ -90,7 +90,7 @@ class HttpSide {
     bool HasField(std::string_view line) const {
       return head.find("\r\n" + std::string(line) + "\r\n") != std::string::npos;
     }
-    nlohmann::json json() const { return nlohmann::json::parse(body); }
+    Json json() const { return JsonOf(body); }
   };
 
   Protocol& protocol() { return *protocol_; }

@@ -3,14 +3,13 @@
 #include <optional>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
 #include "server/front/http/http_handlers.h"
+#include "tests/support/json_of.h"
 
 namespace firn::front {
 namespace {
-
-using AnyJson = nlohmann::json;
 
 class ScriptedCluster final : public ClusterView {
  public:
@@ -42,7 +41,7 @@ class HttpClusterTest : public testing::Test {
     if (handler_->Handle(request, door, answer) != HttpHandler::Outcome::kAnswered) return {};
     return answer;
   }
-  AnyJson Told(std::string_view path) { return AnyJson::parse(Ask(path)->body); }
+  Json Told(std::string_view path) { return JsonOf(Ask(path)->body); }
 
   ScriptedCluster cluster_;
   std::unique_ptr<HttpHandler> handler_ = MakeClusterHandler(cluster_, {"firn-1.example"});
@@ -54,8 +53,8 @@ TEST_F(HttpClusterTest, ReturnsTheLastReadingWithItsAge) {
     const HttpAnswer answer = *Ask(path);
     EXPECT_EQ(answer.status, 200);
     EXPECT_TRUE(answer.for_admins && answer.no_store) << path;
-    const AnyJson told = AnyJson::parse(answer.body);
-    EXPECT_EQ(told, (AnyJson{{"faults", AnyJson::array()}, {"age_ms", 1'234}})) << path;
+    const Json told = JsonOf(answer.body);
+    EXPECT_EQ(told, (Json{{"faults", Json::array()}, {"age_ms", 1'234}})) << path;
   }
   EXPECT_EQ(cluster_.asked, "audit tags consumers 4194304 ");
 }
@@ -64,17 +63,16 @@ TEST_F(HttpClusterTest, ARequestBeforeTheFirstReadingGetsARetryTime) {
   const HttpAnswer answer = *Ask("/v1/audit");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.retry_after_ms, 1000);
-  EXPECT_EQ(AnyJson::parse(answer.body)["error"]["message"],
-            "the cluster is being read; try again");
+  EXPECT_EQ(JsonOf(answer.body).at("error").at("message"), "the cluster is being read; try again");
 }
 
 TEST_F(HttpClusterTest, KeepsAnOldReadingAndReportsWhyItIsOld) {
   cluster_.word.trouble = Unavailable("no connection \"here\"");
   EXPECT_EQ(Ask("/v1/audit")->status, 503);
-  EXPECT_EQ(Told("/v1/audit")["error"]["message"], "no connection \"here\"");
+  EXPECT_EQ(Told("/v1/audit").at("error").at("message"), "no connection \"here\"");
   cluster_.Say("{\"faults\":[]}", Milliseconds(9), Unavailable("no connection \"here\""));
   EXPECT_EQ(Ask("/v1/audit")->status, 200);
-  EXPECT_EQ(Told("/v1/audit")["trouble"], "no connection \"here\"");
+  EXPECT_EQ(Told("/v1/audit").at("trouble"), "no connection \"here\"");
 }
 
 TEST_F(HttpClusterTest, RefusesAnInvalidId) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/id/layout.h"
+#include "common/json/json.h"
 #include "tests/server/front/http/http_calls.h"
 
 namespace firn::front {
@@ -80,7 +81,7 @@ TEST_F(DropInTest, VestaMakesIdsOfEverySubsetOfFields) {
     }
     const auto answer = http_.Get(target);
     ASSERT_EQ(answer.status(), 200) << target << ": " << answer.body;
-    EXPECT_EQ(http_.Get("/expid?id=" + answer.body).json(), nlohmann::json(expected)) << target;
+    EXPECT_EQ(http_.Get("/expid?id=" + answer.body).json(), Json(expected)) << target;
     made.insert(answer.body);
   }
   EXPECT_EQ(made.size(), 4u) << "method and machine id differ, each given or not";
@@ -122,9 +123,9 @@ TEST_F(DropInTest, TinyidGetsRangesThatItsClientCountsThrough) {
 }
 
 TEST_F(DropInTest, TinyidGetsFaultsAsACodeAndNeverAsAnId) {
-  EXPECT_EQ(http_.Get("/id/nextId?bizType=nothing").json()["code"], 6);
-  EXPECT_EQ(http_.Get("/id/nextId").json()["code"], 6);
-  EXPECT_EQ(http_.Get("/id/nextId?bizType=slow&batchSize=100001").json()["code"], 6);
+  EXPECT_EQ(http_.Get("/id/nextId?bizType=nothing").json().at("code"), 6);
+  EXPECT_EQ(http_.Get("/id/nextId").json().at("code"), 6);
+  EXPECT_EQ(http_.Get("/id/nextId?bizType=slow&batchSize=100001").json().at("code"), 6);
   EXPECT_EQ(http_.Get("/id/nextIdSimple?bizType=nothing").body, "");
   EXPECT_EQ(http_.Get("/id/nextSegmentIdSimple?bizType=nothing").body, "");
   EXPECT_EQ(http_.Get("/id/nothing?bizType=slow").status(), 404);
@@ -134,13 +135,13 @@ TEST_F(DropInTest, TinyidChecksTokensIfConfigured) {
   HttpSide guarded(issuing_, [](std::string_view token, std::string_view tag) {
     return token == "secret" && tag == "slow";
   });
-  EXPECT_EQ(guarded.Get("/id/nextId?bizType=slow&token=secret").json()["code"], 200);
+  EXPECT_EQ(guarded.Get("/id/nextId?bizType=slow&token=secret").json().at("code"), 200);
   for (const char* target : {"/id/nextId?bizType=slow", "/id/nextId?bizType=slow&token=wrong",
                              "/id/nextId?bizType=order&token=secret"}) {
     const auto json = guarded.Get(target).json();
-    EXPECT_EQ(json["code"], 5) << target;
-    EXPECT_EQ(json["message"], "token is error") << target;
-    EXPECT_TRUE(json["data"].is_null()) << target;
+    EXPECT_EQ(json.at("code"), 5) << target;
+    EXPECT_EQ(json.at("message"), "token is error") << target;
+    EXPECT_TRUE(json.at("data").is_null()) << target;
   }
   EXPECT_EQ(guarded.Get("/id/nextIdSimple?bizType=slow").body, "");
 }

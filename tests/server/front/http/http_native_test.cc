@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "common/id/layout.h"
+#include "common/json/json.h"
 #include "server/front/http/http_refusal.h"
 #include "tests/server/front/http/http_calls.h"
+#include "tests/support/json_of.h"
 
 namespace firn::front {
 namespace {
@@ -19,9 +21,9 @@ TEST_F(HttpNativeTest, GivesOneIdThatCachesMustNotStore) {
   EXPECT_TRUE(answer.HasField("Cache-Control: no-store"));
   EXPECT_TRUE(answer.HasField("Content-Type: application/json"));
   const auto json = answer.json();
-  EXPECT_EQ(json["tag"], "order");
-  ASSERT_EQ(json["ids"].size(), 1u);
-  const int64_t id = std::stoll(json["ids"][0].get<std::string>());
+  EXPECT_EQ(json.at("tag"), "order");
+  ASSERT_EQ(json.at("ids").size(), 1u);
+  const int64_t id = std::stoll(json.at("ids").at(0).text());
   EXPECT_EQ(Layout::Firn().Unpack(id)->machine, MachineId(5));
 }
 
@@ -33,19 +35,18 @@ TEST_F(HttpNativeTest, GivesJsonNumbersOnlyIfJavaScriptReadsThemExactly) {
 }
 
 TEST_F(HttpNativeTest, GivesIdsInEachRequestedForm) {
-  EXPECT_EQ(http_.Get("/v1/ids/slow?count=3").json()["ids"],
-            nlohmann::json::parse(R"(["1","2","3"])"));
+  EXPECT_EQ(http_.Get("/v1/ids/slow?count=3").json().at("ids"), JsonOf(R"(["1","2","3"])"));
   EXPECT_EQ(http_.Get("/v1/ids/slow?count=2&form=text").body,
             R"({"tag":"slow","texts":["slow-4","slow-5"]})");
   EXPECT_EQ(http_.Get("/v1/ids/slow?form=runs&count=1000000").body,
             R"({"tag":"slow","runs":[{"first":"6","count":1000000,"stride":1}]})");
-  EXPECT_EQ(http_.Post("/v1/ids/slow", "form=number&count=1").json()["ids"][0], "1000006");
+  EXPECT_EQ(http_.Post("/v1/ids/slow", "form=number&count=1").json().at("ids").at(0), "1000006");
 }
 
 TEST_F(HttpNativeTest, ServesTheDefaultTagIfNoneIsGiven) {
   const auto answer = http_.Get("/v1/ids/");
   EXPECT_EQ(answer.status(), 200);
-  EXPECT_EQ(answer.json()["tag"], "order");
+  EXPECT_EQ(answer.json().at("tag"), "order");
 }
 
 TEST_F(HttpNativeTest, RefusesWithTheReasonAndItsStatus) {
@@ -74,9 +75,9 @@ TEST_F(HttpNativeTest, RefusesWithTheReasonAndItsStatus) {
   for (const auto& c : kCases) {
     const auto answer = http_.Get(c.target);
     EXPECT_EQ(answer.status(), c.status) << c.target;
-    const auto error = answer.json()["error"];
-    EXPECT_EQ(error["reason"], c.reason) << c.target;
-    EXPECT_FALSE(error["message"].get<std::string>().empty()) << c.target;
+    const auto error = answer.json().at("error");
+    EXPECT_EQ(error.at("reason"), c.reason) << c.target;
+    EXPECT_FALSE(error.at("message").text().empty()) << c.target;
     EXPECT_TRUE(error.contains("retry_after_ms") && error.contains("another_server_may_help"));
   }
 }
@@ -84,20 +85,20 @@ TEST_F(HttpNativeTest, RefusesWithTheReasonAndItsStatus) {
 TEST_F(HttpNativeTest, ExplainsIdsMadeByCompose) {
   const auto composed =
       http_.Get("/v1/compose?time_ms=1567733700834&worker=9&rack=3&sequence=3448&layout=twitter");
-  EXPECT_EQ(composed.json()["id"], "1169786042799259000");
+  EXPECT_EQ(composed.json().at("id"), "1169786042799259000");
   const auto json = http_.Get("/v1/explain/1169786042799259000?layout=twitter").json();
-  EXPECT_EQ(json["layout"], "twitter");
-  EXPECT_EQ(json["time"], "2019-09-06T01:35:00.834Z");
-  EXPECT_EQ(json["time_ms"], 1567733700834);
-  EXPECT_EQ(json["machine"], 39);
-  EXPECT_EQ(json["worker"], 9);
-  EXPECT_EQ(json["rack"], 3);
-  EXPECT_EQ(json["sequence"], 3448);
+  EXPECT_EQ(json.at("layout"), "twitter");
+  EXPECT_EQ(json.at("time"), "2019-09-06T01:35:00.834Z");
+  EXPECT_EQ(json.at("time_ms"), 1567733700834);
+  EXPECT_EQ(json.at("machine"), 39);
+  EXPECT_EQ(json.at("worker"), 9);
+  EXPECT_EQ(json.at("rack"), 3);
+  EXPECT_EQ(json.at("sequence"), 3448);
   EXPECT_FALSE(json.contains("version"));
 }
 
 TEST_F(HttpNativeTest, ReturnsTheStartOfATick) {
-  EXPECT_EQ(http_.Get("/v1/time/12235264?layout=vesta-max-peak").json()["time"],
+  EXPECT_EQ(http_.Get("/v1/time/12235264?layout=vesta-max-peak").json().at("time"),
             "2015-05-22T06:41:04.000Z");
 }
 
@@ -109,7 +110,7 @@ TEST_F(HttpNativeTest, SendsRetryAfter) {
   AppendHttp(answer, HttpRequest(), out);
   EXPECT_NE(out.view().find("HTTP/1.1 503 "), std::string_view::npos);
   EXPECT_NE(out.view().find("\r\nRetry-After: 2\r\n"), std::string_view::npos);
-  EXPECT_EQ(nlohmann::json::parse(answer.body)["error"]["message"], refusal.message);
+  EXPECT_EQ(JsonOf(answer.body).at("error").at("message"), refusal.message);
 }
 
 }  // namespace

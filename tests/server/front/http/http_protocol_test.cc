@@ -46,7 +46,7 @@ TEST_F(HttpProtocolTest, WaitsForTheRestOfEveryTornRequest) {
     EXPECT_EQ(answer.step.kind, Kind::kNeedMore) << n;
     EXPECT_TRUE(answer.head.empty()) << n;
   }
-  EXPECT_EQ(http_.Raw(request).json()["ids"].size(), 2u);
+  EXPECT_EQ(http_.Raw(request).json().at("ids").size(), 2u);
 }
 
 TEST_F(HttpProtocolTest, ReportsTheLengthOfAnIncompleteBody) {
@@ -71,7 +71,7 @@ TEST_F(HttpProtocolTest, ReadsABodyInChunks) {
       "POST /v1/ids/slow HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n"
       "Transfer-Encoding: chunked\r\n\r\n4\r\ncoun\r\n3\r\nt=3\r\n0\r\n\r\n");
   EXPECT_EQ(answer.step.kind, Kind::kServed);
-  EXPECT_EQ(answer.json()["ids"].size(), 3u);
+  EXPECT_EQ(answer.json().at("ids").size(), 3u);
 }
 
 TEST_F(HttpProtocolTest, FindsTheEndOfAWholeRequestInAnyPieces) {
@@ -213,7 +213,7 @@ TEST_F(HttpProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
   EXPECT_EQ(http_.Raw(request).step.kind, Kind::kPark);
   const auto answer = http_.Raw(request, true);
   EXPECT_EQ(answer.status(), 503);
-  EXPECT_EQ(answer.json()["error"]["reason"], "OVERLOADED");
+  EXPECT_EQ(answer.json().at("error").at("reason"), "OVERLOADED");
 }
 
 // A request that was answered before is recognised by its bytes. Its answer must equal that of a

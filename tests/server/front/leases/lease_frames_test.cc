@@ -2,30 +2,28 @@
 // that the clients of all languages share. tests/contract/frames_test.py explains their fields.
 
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <string>
 #include <variant>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "common/json/json.h"
 #include "tests/server/front/leases/thrift_leases_rig.h"
+#include "tests/support/json_of.h"
 
 namespace firn::front {
 namespace {
 
 using std::string_literals::operator""s;
-using Json = nlohmann::json;
 
 const Json& Frames() {
-  static const Json frames =
-      Json::parse(std::ifstream(FIRN_SOURCE_DIR "/tests/contract/frames.json"));
+  static const Json frames = JsonOfFile(FIRN_SOURCE_DIR "/tests/contract/frames.json");
   return frames;
 }
 
 std::string Bytes(const Json& of) {
-  const std::string hex = of.at("frame");
+  const std::string& hex = of.at("frame").text();
   std::string bytes;
   for (size_t at = 0; at < hex.size(); at += 2) {
     bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
@@ -56,18 +54,20 @@ Json Told(const LeaseCall& call) {
   return told;
 }
 
-int64_t Long(const Json& of, const char* name) { return std::stoll(of.value(name, "0")); }
+int64_t Long(const Json& of, const char* name) {
+  return of.contains(name) ? std::stoll(of.at(name).text()) : 0;
+}
 
 LeaseTerms TermsOf(const Json& answer) {
-  return {.lease = answer.at("lease"),
+  return {.lease = answer.at("lease").text(),
           .number = static_cast<uint64_t>(Long(answer, "number")),
-          .machine = MachineId(answer.at("machine")),
-          .worker = answer.at("worker"),
-          .rack = answer.at("rack"),
+          .machine = MachineId(NumberOf<uint32_t>(answer.at("machine"))),
+          .worker = NumberOf<uint32_t>(answer.at("worker")),
+          .rack = NumberOf<uint32_t>(answer.at("rack")),
           .from = Tick(Long(answer, "from_tick")),
           .until = Tick(Long(answer, "until_tick")),
-          .renew_in = Milliseconds(answer.at("renew_in_ms")),
-          .ending = answer.at("ending")};
+          .renew_in = Milliseconds(NumberOf(answer.at("renew_in_ms"))),
+          .ending = answer.at("ending").boolean()};
 }
 
 // The desk's reply that is told by this answer.
@@ -76,27 +76,28 @@ LeaseReply ReplyOf(const Json& one) {
     const Json& refusal = one.at("refusal");
     const bool later = refusal.at("reason") == static_cast<int>(wire::Reason::NOT_READY);
     return {.verdict = later ? LeaseVerdict::kLater : LeaseVerdict::kBadRequest,
-            .message = refusal.at("message"),
-            .retry_after = Milliseconds(refusal.at("retry_after_ms"))};
+            .message = refusal.at("message").text(),
+            .retry_after = Milliseconds(NumberOf(refusal.at("retry_after_ms")))};
   }
   if (one.contains("lease_refusal")) {
     static const LeaseVerdict verdicts[] = {LeaseVerdict::kUnknown, LeaseVerdict::kOutdated,
                                             LeaseVerdict::kRevoked, LeaseVerdict::kElsewhere,
                                             LeaseVerdict::kRefused};
     const Json& refusal = one.at("lease_refusal");
-    return {.verdict = verdicts[refusal.at("fault").get<size_t>() - 1],
-            .message = refusal.at("message"),
-            .server = refusal.at("server")};
+    return {.verdict = verdicts[NumberOf<size_t>(refusal.at("fault")) - 1],
+            .message = refusal.at("message").text(),
+            .server = refusal.at("server").text()};
   }
   const Json& answer = one.at("answer");
   if (answer.empty()) return {.verdict = LeaseVerdict::kEnded};
-  return {
-      .verdict = LeaseVerdict::kGranted, .server = answer.at("server"), .terms = TermsOf(answer)};
+  return {.verdict = LeaseVerdict::kGranted,
+          .server = answer.at("server").text(),
+          .terms = TermsOf(answer)};
 }
 
 // Frames of newer and older servers, and of a right that is missing.
 bool IsOfThisServer(const Json& one) {
-  const std::string name = one.at("case");
+  const std::string& name = one.at("case").text();
   for (const char* word : {"absent", "newer", "older", "2^53", "nested", "skipped", "no right"}) {
     if (name.find(word) != std::string::npos) return false;
   }
@@ -136,7 +137,7 @@ TEST_P(LeaseFramesTest, WritesTheSharedAnswers) {
   std::map<std::string, std::string> requests;  // by method, with the sequence id 1
   for (const Json& one : Frames().at("lease_requests")) {
     std::string frame = Bytes(one);
-    const std::string method = one.at("method");
+    const std::string& method = one.at("method").text();
     frame.replace(12 + method.size(), 4, "\0\0\0\1"s);
     requests[method] = frame;
   }
@@ -146,7 +147,7 @@ TEST_P(LeaseFramesTest, WritesTheSharedAnswers) {
     SCOPED_TRACE(one.at("case"));
     leases_.reply = ReplyOf(one);
     out_.Clear();
-    EXPECT_EQ(Serve(requests.at(one.at("method"))).kind, Kind::kServed);
+    EXPECT_EQ(Serve(requests.at(one.at("method").text())).kind, Kind::kServed);
     EXPECT_EQ(out_.view(), Bytes(one));
     ++checked;
   }

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
+#include "common/json/json.h"
 #include "server/front/server_front.h"
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/redis/redis_side.h"
+#include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
@@ -53,7 +54,7 @@ TEST_F(RedisDoorTest, ServesRedisBesideTheOtherProtocols) {
   EXPECT_EQ(Ask(http, "GET /api/snowflake/get/slow HTTP/1.1\r\nHost: x\r\n\r\n", 12),
             "HTTP/1.1 200");
   EXPECT_EQ(Ask(redis, Resp({"INCR", "slow"}), 4), ":3\r\n");
-  EXPECT_EQ(front_->sums().issued["slow"], 3u);
+  EXPECT_EQ(front_->sums().issued.at("slow"), 3u);
   // A request is counted once its answer has been written.
   for (const std::string line :
        {"firn_request_seconds_count{door=\"public\",protocol=\"redis\"} 2\n",
@@ -64,16 +65,17 @@ TEST_F(RedisDoorTest, ServesRedisBesideTheOtherProtocols) {
 }
 
 // The numbers of each protocol in /v1/status, as lines of /metrics.
-std::vector<std::string> AsMetrics(const nlohmann::json& protocols) {
+std::vector<std::string> AsMetrics(const Json& protocols) {
   std::vector<std::string> lines;
   for (const auto& one : protocols) {
-    const std::string label = "protocol=\"" + one.at("protocol").get<std::string>() + '"';
-    lines.push_back("\nfirn_protocol_calls_total{" + label + "} " + one.at("calls").dump() + '\n');
+    const std::string label = "protocol=\"" + one.at("protocol").text() + '"';
+    lines.push_back("\nfirn_protocol_calls_total{" + label + "} " + JsonText(one.at("calls")) +
+                    '\n');
     lines.push_back("\nfirn_protocol_connections{door=\"public\"," + label + "} " +
-                    one.at("connections").dump() + '\n');
-    for (const auto& [reason, refused] : one.at("refused").items()) {
+                    JsonText(one.at("connections")) + '\n');
+    for (const auto& [reason, refused] : one.at("refused").members()) {
       lines.push_back("\nfirn_protocol_refusals_total{" + label + ",reason=\"" + reason + "\"} " +
-                      refused.dump() + '\n');
+                      JsonText(refused) + '\n');
     }
   }
   return lines;
@@ -90,17 +92,16 @@ TEST_F(RedisDoorTest, CountsCallsAndConnectionsByProtocolInStatusAndMetrics) {
   ASSERT_TRUE(
       admin.Send("GET /v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
   const std::string answer = admin.ReceiveAll();
-  const auto protocols =
-      nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n"))).at("protocols");
+  const auto protocols = JsonOf(answer.substr(answer.find("\r\n\r\n"))).at("protocols");
   ASSERT_EQ(protocols.size(), 3u) << protocols << " Dubbo is not enabled";
-  EXPECT_EQ(protocols[0]["protocol"], "thrift");
-  EXPECT_EQ(protocols[0]["connections"], 0);
-  EXPECT_EQ(protocols[1]["calls"], 1);
-  EXPECT_EQ(protocols[1]["connections"], 1) << "the admin port's is not counted";
-  EXPECT_EQ(protocols[2]["protocol"], "redis");
-  EXPECT_EQ(protocols[2]["calls"], 2);
-  EXPECT_EQ(protocols[2]["connections"], 2);
-  EXPECT_EQ(protocols[2]["refused"]["UNKNOWN_TAG"], 1);
+  EXPECT_EQ(protocols.at(0).at("protocol"), "thrift");
+  EXPECT_EQ(protocols.at(0).at("connections"), 0);
+  EXPECT_EQ(protocols.at(1).at("calls"), 1);
+  EXPECT_EQ(protocols.at(1).at("connections"), 1) << "the admin port's is not counted";
+  EXPECT_EQ(protocols.at(2).at("protocol"), "redis");
+  EXPECT_EQ(protocols.at(2).at("calls"), 2);
+  EXPECT_EQ(protocols.at(2).at("connections"), 2);
+  EXPECT_EQ(protocols.at(2).at("refused").at("UNKNOWN_TAG"), 1);
   const std::string metrics = front_->Metrics();
   for (const std::string& line : AsMetrics(protocols)) {
     EXPECT_NE(metrics.find(line), std::string::npos) << line << metrics;
