@@ -6,7 +6,7 @@
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 source "$here/headers.sh"
-cd "$1"
+source "$1/tools/lib.sh"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -21,9 +21,8 @@ for preset in "${presets[@]}"; do
     { cat "$work/log"; echo "the preset $preset cannot be configured"; exit 1; }
 done
 
-# In its own folder, as deep as the other builds, so that ccache can reuse their objects.
-cmake --preset client-only >"$work/log" 2>&1 &&
-  cmake --build --preset client-only -j 2 >"$work/log" 2>&1 ||
+# In its own folder, as deep as the other builds and with their options, so that ccache can reuse their objects.
+(configure client-only) && cmake --build --preset client-only -j 2 >"$work/log" 2>&1 ||
   { tail -n 50 "$work/log"; echo "the client library cannot be built alone"; exit 1; }
 programs=$(ls build/client-only/bin 2>/dev/null || true)
 if [[ -n $programs ]]; then

@@ -14,10 +14,12 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 # Every header of a library is compiled alone by the target all_verify_interface_header_sets.
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
-find_program(FIRN_CCACHE ccache)
+# An option, because installing ccache must not change the command of every object.
+option(FIRN_CCACHE "Compile through ccache" OFF)
 if(FIRN_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${FIRN_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${FIRN_CCACHE})
+  find_program(FIRN_CCACHE_PROGRAM ccache REQUIRED)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FIRN_CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${FIRN_CCACHE_PROGRAM})
 endif()
 
 # Standard headers read once and not for each file, which is a quarter of a build with sanitizers.
@@ -87,7 +89,7 @@ if(FIRN_PRECOMPILED)
   if(FIRN_CCACHE)
     # As its manual asks of whoever precompiles headers.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${FIRN_CCACHE})
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${FIRN_CCACHE_PROGRAM})
     add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
   endif()
   # CMake makes the precompiled headers of a target that has something to compile.
