@@ -77,15 +77,17 @@ thin_progress() {
 }
 
 # configure PRESET [-DNAME=VALUE...]: prepares build/PRESET, quietly; with tests, unless told otherwise.
-# FIRN_CCACHE in the environment (ON, OFF) sets this option. By default, developers' presets
+# FIRN_CCACHE and FIRN_WERROR in the environment (ON, OFF) set these options. By default, developers' presets
 # use ccache, which tools/setup has installed, and a release does not, so that tools/test compiles nothing that
 # tools/run has compiled.
 configure() {
-  local preset=$1 log=build/$1.configure.log
+  local preset=$1 log=build/$1.configure.log option
   shift
   local -a options=("$@")
   if [[ " dev tsan ci " == *" $preset "* ]]; then local FIRN_CCACHE=${FIRN_CCACHE:-ON}; fi
-  [[ -z ${FIRN_CCACHE:-} ]] || options+=("-DFIRN_CCACHE=$FIRN_CCACHE")
+  for option in FIRN_CCACHE FIRN_WERROR; do
+    [[ -z ${!option:-} ]] || options+=("-D$option=${!option}")
+  done
   mkdir -p build
   cmake --preset "$preset" "${options[@]}" >"$log" 2>&1 || {
     grep -A 8 '^CMake Error' "$log" >&2 || tail -n 20 "$log" >&2

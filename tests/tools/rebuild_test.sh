@@ -4,7 +4,7 @@
 #
 #   rebuild_test.sh ROOT
 source "$1/tools/lib.sh"
-unset FIRN_CCACHE
+unset FIRN_CCACHE FIRN_WERROR
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -23,4 +23,4 @@ diff "$work/run" "$work/test" >"$work/diff" || {
   head -c 2000 "$work/diff"
   fail "tools/test would compile $(grep -c '^>' "$work/diff") steps of $(wc -l <"$work/run") again"
 }
-! grep -m 1 -oE '(ccache|-fuse-ld=mold) .{100}' "$work/run" || fail "a build of tools/run depends on such an option"
+! grep -m 1 -oE '(ccache|-Werror|-fuse-ld=mold) .{100}' "$work/run" || fail "a build of tools/run depends on such an option"
