@@ -31,9 +31,9 @@ std::string NoRight(const DoorCall& door, std::string_view tag) {
 
 }  // namespace
 
-// A parked call is abandoned when its connection ends.
 IssueCall& IdDesk::Fresh() {
-  if (!call_) {
+  // One that waits was left behind by an exception.
+  if (!call_ || call_->waits()) {
     call_ = {new IssueCall, [&issuer = issuer_](IssueCall* call) {
                if (call->waits()) issuer.GiveUp(*call);
                delete call;
@@ -47,27 +47,32 @@ std::optional<Refusal> IdDesk::WhyNotPermitted(std::string_view tag, const DoorC
   return Refusal{Reason::kRejected, NoRight(door, NameOf(tag))};
 }
 
-Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, DoorCall& door) {
-  if (std::optional<Refusal> refusal = WhyNotPermitted(tag, door)) {
-    door.parked.reset();
-    Refuse(*std::move(refusal));
-    return Verdict::kRefused;
-  }
-  if (door.parked) {
-    call_ = std::move(door.parked);
+bool IdDesk::RefusesRight(std::string_view tag, const DoorCall& door) {
+  std::optional<Refusal> refusal = WhyNotPermitted(tag, door);
+  lacks_right_ = refusal.has_value();
+  if (refusal) Refuse(*std::move(refusal));
+  return lacks_right_;
+}
+
+Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door) {
+  if (RefusesRight(tag, door)) return Verdict::kRefused;
+  const Request request{NameOf(tag), count, form, method_, door.client, door.trace_id};
+  const Tag* known = issuer_.Resolve(request.tag);
+  if (known != nullptr) {
+    Fresh().Begin(*known, request);
   } else {
-    const Request request{NameOf(tag), count, form, method_, door.client, door.trace_id};
-    const Tag* known = issuer_.Resolve(request.tag);
-    if (known != nullptr) {
-      Fresh().Begin(*known, request);
-    } else {
-      Fresh().Begin(request);
-    }
+    Fresh().Begin(request);
   }
   return Answer(issuer_.Issue(*call_), door);
 }
 
-Verdict IdDesk::Answer(Verdict verdict, DoorCall& door) {
+Verdict IdDesk::Continue(WaitingIds waiting, const DoorCall& door) {
+  if (RefusesRight(waiting->request().tag, door)) return Verdict::kRefused;
+  call_ = std::move(waiting);
+  return Answer(issuer_.Issue(*call_), door);
+}
+
+Verdict IdDesk::Answer(Verdict verdict, const DoorCall& door) {
   switch (verdict) {
     case Verdict::kIssued:
       counters_.CountIssued(*call_->tag(), static_cast<uint64_t>(call_->request().count));
@@ -75,11 +80,7 @@ Verdict IdDesk::Answer(Verdict verdict, DoorCall& door) {
     case Verdict::kRefused:
       break;
     case Verdict::kWait:
-      if (!door.last) {
-        door.waits_for = issuer_.Resolve(call_->request().tag);
-        door.parked = std::move(call_);
-        return verdict;
-      }
+      if (!door.last) return verdict;
       issuer_.GiveUp(*call_);
       break;
   }

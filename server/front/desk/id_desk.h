@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "server/front/desk/desk_counters.h"
 #include "server/front/desk/tag_rights.h"
@@ -13,9 +14,13 @@
 
 namespace firn::front {
 
-// Turns the requests of one protocol on one IO thread into ids. A call that waits
-// is stored with its connection, and continued at the next attempt. Used by one IO thread;
-// allocates nothing for calls that do not wait.
+// A call for ids that waits. It is given up with its last owner, who must not outlive the desk's
+// issuer.
+using WaitingIds = std::shared_ptr<IssueCall>;
+
+// Turns the requests of one protocol on one IO thread into ids. A call that waits belongs to its
+// parked request, which continues it: no other request can. Used by one IO thread; allocates
+// nothing for calls that do not wait.
 class IdDesk {
  public:
   // All must outlive it. An empty tag in a request means `default_tag`. `rights`, if given, are
@@ -27,27 +32,46 @@ class IdDesk {
   const Tag* Resolve(std::string_view tag) const { return issuer_.Resolve(NameOf(tag)); }
 
   // The fast path for one id. Nullopt, without an effect, if there is more to report: then Ask.
-  std::optional<int64_t> One(const Tag* tag, const DoorCall& door) {
+  std::optional<int64_t> One(const Tag* tag) {
     int64_t id = 0;
-    if (tag == nullptr || !MayBeShort(door)) return std::nullopt;
+    if (tag == nullptr || rights_) return std::nullopt;
     if (!issuer_.TryOne(*tag, method_, &id)) return std::nullopt;
     counters_.CountIssued(*tag, 1);
     return id;
   }
 
   // The same for up to `calls` such calls: a run with an id for each of the first of them.
-  std::optional<IdRun> Run(const Tag& tag, int64_t calls, const DoorCall& door) {
+  std::optional<IdRun> Run(const Tag& tag, int64_t calls) {
     IdRun run;
-    if (!MayBeShort(door) || !issuer_.TryRun(tag, method_, calls, &run)) return std::nullopt;
+    if (rights_ || !issuer_.TryRun(tag, method_, calls, &run)) return std::nullopt;
     const auto count = static_cast<uint64_t>(run.count);
     counters_.CountIssued(tag, count, count);
     return run;
   }
 
-  // Requests `count` ids, or continues the call that is parked at the door. kIssued: call() has
-  // exactly those. kRefused: its refusal is the answer. kWait, unless this is the last attempt: the
-  // call is parked at the door.
-  Verdict Ask(std::string_view tag, int64_t count, Form form, DoorCall& door);
+  // Requests `count` ids. kIssued: call() has exactly those. kRefused: its refusal is the answer.
+  // kWait, unless this is the last attempt: the caller returns Park.
+  Verdict Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door);
+
+  // The same for a call that waits, if the peer still has the right to its tag.
+  Verdict Continue(WaitingIds waiting, const DoorCall& door);
+
+  // After kWait: the step that parks the request. `retry(waiting, door, out)` continues it, and
+  // returns a ServeStep.
+  template <typename Retry>
+  ServeStep Park(Retry retry) {
+    WaitingIds call = TakeWaiting();
+    const auto again = call->ask_again_in();
+    const void* const tag = call->tag();
+    auto request = ParkedAs([retry = std::move(retry), waiting = std::move(call)](
+                                DoorCall& door, OutBuffer& out) mutable {
+      return retry(std::move(waiting), door, out);
+    });
+    return ServeStep::Park(again, std::move(request), 0, tag);
+  }
+
+  // After kWait, for a caller that parks the request itself: the call, which is its own.
+  WaitingIds TakeWaiting() { return std::move(call_); }
 
   // Why this peer may not request ids of the tag, whether the tag exists or not. Empty: it may.
   std::optional<Refusal> WhyNotPermitted(std::string_view tag, const DoorCall& door);
@@ -55,23 +79,26 @@ class IdDesk {
   // Counts a refusal that was found before the issuer was called, and makes it the answer.
   void Refuse(Refusal refusal);
 
+  // Whether the last refused call was refused because the peer has no right to its tag.
+  bool lacks_right() const { return lacks_right_; }
+
   // The last answered call.
   const IssueCall& call() const { return *call_; }
 
   std::string_view NameOf(std::string_view tag) const { return tag.empty() ? default_tag_ : tag; }
 
  private:
-  // No call is parked, and no rights are to be checked.
-  bool MayBeShort(const DoorCall& door) const { return !door.parked && !rights_; }
   IssueCall& Fresh();
-  Verdict Answer(Verdict verdict, DoorCall& door);
+  bool RefusesRight(std::string_view tag, const DoorCall& door);
+  Verdict Answer(Verdict verdict, const DoorCall& door);
 
   Issuer& issuer_;
   DeskCounters& counters_;
   const Method method_;
   const std::string default_tag_;
   std::optional<TagRights::Reader> rights_;  // none: every client may take ids of all tags
-  std::shared_ptr<IssueCall> call_;          // reused for the next call unless it is parked
+  WaitingIds call_;                          // reused for the next call unless it is parked
+  bool lacks_right_ = false;
 };
 
 }  // namespace firn::front

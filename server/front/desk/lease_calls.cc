@@ -13,11 +13,6 @@ constexpr size_t kTokenBytesMax = 32;
 constexpr size_t kNameBytesMax = 64;
 constexpr size_t kLeaseBytesMax = 640;  // with the server's address in it
 
-// A call whose answer has not come yet, kept with its connection.
-struct LeaseWait final : DoorSession {
-  std::shared_ptr<const LeaseAnswer> answer;
-};
-
 LeaseResult ResultOf(const LeaseReply& reply, const Layout& layout) {
   switch (reply.verdict) {
     case LeaseVerdict::kGranted:
@@ -97,12 +92,6 @@ LeaseCalls::LeaseCalls(const Backend& backend, LeaseDesk* leases)
   if (backend.rights != nullptr) rights_.emplace(*backend.rights);
 }
 
-std::shared_ptr<const LeaseAnswer> LeaseCalls::TakeWaiting(DoorCall& door) {
-  const std::unique_ptr<DoorSession> session = std::move(door.session);
-  const auto* const wait = dynamic_cast<const LeaseWait*>(session.get());
-  return wait != nullptr ? wait->answer : nullptr;
-}
-
 std::optional<LeaseResult> LeaseCalls::WhyNot(const DoorCall& door, LeaseClient& client) {
   if (leases_ == nullptr) {
     return LeaseRefusal{LeaseFault::kNoLeases, "this server grants no leases"};
@@ -139,17 +128,14 @@ Status LeaseCalls::Check(const LeaseCall& call) {
   return valid ? Status() : Invalid("used_tick is not a tick");
 }
 
-std::optional<LeaseResult> LeaseCalls::Settle(std::shared_ptr<const LeaseAnswer> waiting,
-                                              DoorCall& door) {
-  if (const LeaseReply* const reply = waiting->Get()) {
+std::optional<LeaseResult> LeaseCalls::Continue(const LeaseAnswer& waiting,
+                                                const DoorCall& door) const {
+  if (const LeaseReply* const reply = waiting.Get()) {
     return ResultOf(*reply, backend_.view.layout());
   }
   if (door.last) {
     return Refusal{Reason::kNotReady, "no answer yet; repeat the request", kRepeatInMs, true};
   }
-  auto wait = std::make_unique<LeaseWait>();
-  wait->answer = std::move(waiting);
-  door.session = std::move(wait);
   return std::nullopt;
 }
 

@@ -49,7 +49,7 @@ struct LeaseRefusal {
 using LeaseResult = std::variant<LeasePromise, LeaseEnded, Refusal, LeaseRefusal>;
 
 // Turns the requests for leases of all protocols on one IO thread into answers: checks the client's
-// right, the request, and lets it wait at its connection until the control thread has answered.
+// right, the request, and lets it wait until the control thread has answered.
 class LeaseCalls {
  public:
   // How long a request may wait: a claim needs several answers of the registry.
@@ -58,35 +58,33 @@ class LeaseCalls {
   // Null: the server grants no leases. Both must outlive it.
   LeaseCalls(const Backend& backend, LeaseDesk* leases);
 
-  // Starts the call that `read` returns as a Result<LeaseCall>, or continues the one that waits at
-  // the door. Nullopt, unless this is the last attempt: it waits at the door, so park it.
+  // The answer that a call waits for.
+  using Waiting = std::shared_ptr<const LeaseAnswer>;
+
+  // Starts the call that `read` returns as a Result<LeaseCall>. Nullopt, unless this is the last
+  // attempt: park the request with `waiting`, and Continue.
   template <typename Read>
-  std::optional<LeaseResult> Ask(DoorCall& door, Read&& read) {
-    // Taken out: a failure must not leave it to the connection's next request.
-    std::shared_ptr<const LeaseAnswer> waiting = TakeWaiting(door);
-    if (waiting == nullptr) {
-      LeaseClient client;
-      if (std::optional<LeaseResult> refusal = WhyNot(door, client)) return refusal;
-      Result<LeaseCall> call = read();
-      if (call.ok()) {
-        if (Status fault = Check(*call); !fault.ok()) call = std::move(fault);
-      }
-      if (!call.ok()) return BadRequest(call.status());
-      if (auto* ask = std::get_if<LeaseAsk>(&*call)) ask->client = std::move(client);
-      waiting = leases_->Call(*std::move(call));
+  std::optional<LeaseResult> Ask(Waiting& waiting, const DoorCall& door, Read&& read) {
+    LeaseClient client;
+    if (std::optional<LeaseResult> refusal = WhyNot(door, client)) return refusal;
+    Result<LeaseCall> call = read();
+    if (call.ok()) {
+      if (Status fault = Check(*call); !fault.ok()) call = std::move(fault);
     }
-    return Settle(std::move(waiting), door);
+    if (!call.ok()) return BadRequest(call.status());
+    if (auto* ask = std::get_if<LeaseAsk>(&*call)) ask->client = std::move(client);
+    waiting = leases_->Call(*std::move(call));
+    return Continue(*waiting, door);
   }
+  std::optional<LeaseResult> Continue(const LeaseAnswer& waiting, const DoorCall& door) const;
 
  private:
-  static std::shared_ptr<const LeaseAnswer> TakeWaiting(DoorCall& door);
   // Sets `client` if there is a file of rights, and it permits leases.
   std::optional<LeaseResult> WhyNot(const DoorCall& door, LeaseClient& client);
   static Status Check(const LeaseCall& call);
   static LeaseResult BadRequest(const Status& status) {
     return Refusal{Reason::kBadRequest, status.message(), 0, false};
   }
-  std::optional<LeaseResult> Settle(std::shared_ptr<const LeaseAnswer> waiting, DoorCall& door);
 
   const Backend& backend_;
   LeaseDesk* const leases_;

@@ -21,6 +21,8 @@ class DubboAnswer {
     status_ = DubboStatus::kOk;
   }
 
+  bool attachments() const { return attachments_; }
+
   // A value, which the caller writes.
   HessianWriter& Value();
   // A value in its bytes.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +13,6 @@
 #include "server/front/desk/vesta_ids.h"
 #include "server/front/dubbo/dubbo_answer.h"
 #include "server/front/dubbo/dubbo_request.h"
-#include "server/issue/issue_call.h"
 
 namespace firn::front {
 namespace {
@@ -109,11 +109,11 @@ class DubboProtocol final : public Protocol {
     } else if (!header.is_two_way()) {
       counters_.one_way.Add(1);
     } else {
-      if (!Answer(in.substr(DubboHeader::kBytes, header.body_bytes), call)) {
-        return ServeStep::Park(call.parked->ask_again_in());
-      }
-      call.trace_id.clear();
-      answer_.Append(header, out);
+      header_ = header;
+      const std::string_view body = in.substr(DubboHeader::kBytes, header.body_bytes);
+      ServeStep step = Safely(call, out, [&] { return Answer(body, call, out); });
+      step.bytes = whole;
+      return step;
     }
     if (header.is_two_way()) TellReadOnly(call, out);
     return ServeStep::Served(whole);
@@ -146,72 +146,98 @@ class DubboProtocol final : public Protocol {
     AppendDubbo({.flags = kFlags}, event, out);
   }
 
-  // False: the call is parked.
-  bool Answer(std::string_view body, DoorCall& call) {
+  // Appends the response in answer_. The step consumes nothing, as of all that follow.
+  ServeStep Answered(DoorCall& call, OutBuffer& out) {
+    call.trace_id.clear();
+    answer_.Append(header_, out);
+    TellReadOnly(call, out);
+    return ServeStep::Served(0);
+  }
+
+  // If `serve()` throws, the answer says so.
+  template <typename Serve>
+  ServeStep Safely(DoorCall& call, OutBuffer& out, Serve serve) {
+    const size_t before = out.size();
+    try {
+      return serve();
+    } catch (const std::exception& e) {
+      out.Truncate(before);
+      answer_.Begin(answer_.attachments());
+      answer_.Refuse({Reason::kInternal, Cat("a defect: ", e.what()), 0, true});
+      return Answered(call, out);
+    }
+  }
+
+  ServeStep Answer(std::string_view body, DoorCall& call, OutBuffer& out) {
     const auto text_bytes_max = static_cast<size_t>(backend_.limits.string_bytes_max);
     std::string fault = request_.Read(body, text_bytes_max);
     answer_.Begin(request_.takes_attachments);
-    // A retry of a parked call stores the same bytes in the same place.
     call.trace_id = request_.trace_id;
-    if (!fault.empty()) return Bad(std::move(fault));
+    if (!fault.empty()) {
+      Bad(std::move(fault));
+      return Answered(call, out);
+    }
     switch (request_.method) {
       case DubboMethod::kEcho:
         answer_.Raw(request_.echo);
-        return true;
+        break;
       case DubboMethod::kNextId:
-        return NextId(request_.tag, call);
+        return NextId(request_.tag, call, out);
       case DubboMethod::kGenId:
-        return NextId({}, call);
+        return NextId({}, call, out);
       case DubboMethod::kNextIds:
-        return NextIds(call);
+        return NextIds(call, out);
       case DubboMethod::kNextText:
-        return NextText(call);
+        return NextText(call, out);
       case DubboMethod::kExpId:
-        return ExplainId();
+        ExplainId();
+        break;
       case DubboMethod::kMakeId:
-        return MakeId();
+        MakeId();
+        break;
       case DubboMethod::kTransTime:
-        return TransTime();
+        TransTime();
+        break;
     }
-    return Bad("no such method");
+    return Answered(call, out);
   }
 
-  bool Bad(std::string message) {
+  void Bad(std::string message) {
     desk_.Refuse({Reason::kBadRequest, std::move(message), 0, false});
     answer_.Refuse(desk_.call().refusal());
-    return true;
   }
 
-  bool NextId(std::string_view tag, DoorCall& call) {
-    if (const auto id = desk_.One(desk_.Resolve(tag), call)) {
+  ServeStep NextId(std::string_view tag, DoorCall& call, OutBuffer& out) {
+    if (const auto id = desk_.One(desk_.Resolve(tag))) {
       answer_.Value().Long(*id);
-      return true;
+      return Answered(call, out);
     }
-    return Ask(tag, 1, Form::kNumbers, call,
+    return Ask(tag, 1, Form::kNumbers, call, out,
                [this](const Runs& runs) { answer_.Value().Long(runs[0].first); });
   }
 
-  bool NextIds(DoorCall& call) {
+  ServeStep NextIds(DoorCall& call, OutBuffer& out) {
     const int64_t count = request_.numbers[0], most = backend_.limits.list_ids_max;
     if (count < 1 || count > most) {
-      return Bad(Cat("count is ", count, ", a list has 1 to ", most, " ids"));
+      Bad(Cat("count is ", count, ", a list has 1 to ", most, " ids"));
+      return Answered(call, out);
     }
-    return Ask(request_.tag, count, Form::kNumbers, call, [this, count](const Runs& runs) {
-      HessianWriter& out = answer_.Value();
-      out.List(static_cast<size_t>(count));
-      runs.ForEach([&out](int64_t id) { out.Long(id); });
+    return Ask(request_.tag, count, Form::kNumbers, call, out, [this](const Runs& runs) {
+      HessianWriter& list = answer_.Value();
+      list.List(static_cast<size_t>(runs.count()));
+      runs.ForEach([&list](int64_t id) { list.Long(id); });
     });
   }
 
-  bool NextText(DoorCall& call) {
-    return Ask(request_.tag, 1, Form::kText, call, [this](const Runs& runs) {
+  ServeStep NextText(DoorCall& call, OutBuffer& out) {
+    return Ask(request_.tag, 1, Form::kText, call, out, [this](const Runs& runs) {
       text_.clear();
       desk_.call().AppendText(runs[0].first, backend_.view.wall(), text_);
       answer_.Value().Text(text_);
     });
   }
 
-  bool ExplainId() {
+  void ExplainId() {
     const Result<IdFields> fields = backend_.view.layout().Unpack(request_.numbers[0]);
     if (!fields.ok()) return Bad(fields.status().message());
     HessianWriter& out = answer_.Value();
@@ -220,31 +246,41 @@ class DubboProtocol final : public Protocol {
     } else {
       WriteAsObject(FieldsOf(*fields), out);
     }
-    return true;
   }
 
-  bool MakeId() {
+  void MakeId() {
     const auto fields =
         FieldsToMake({request_.numbers.data(), request_.numbers_count}, state_.make_id_order);
     if (!fields.ok()) return Bad(fields.status().message());
     const Result<int64_t> id = MakeVestaId(*fields, backend_, Method::kDubbo);
     if (!id.ok()) return Bad(id.status().message());
     answer_.Value().Long(*id);
-    return true;
   }
 
-  bool TransTime() {
+  void TransTime() {
     const Result<WallMs> time = TimeOfTick(backend_.view.layout(), request_.numbers[0]);
     if (!time.ok()) return Bad(time.status().message());
     answer_.Value().Date(time->ms());
-    return true;
   }
 
   template <typename Write>
-  bool Ask(std::string_view tag, int64_t count, Form form, DoorCall& call, Write&& write) {
-    switch (desk_.Ask(tag, count, form, call)) {
+  ServeStep Ask(std::string_view tag, int64_t count, Form form, DoorCall& call, OutBuffer& out,
+                Write write) {
+    return Finish(desk_.Ask(tag, count, form, call), call, out, write);
+  }
+
+  template <typename Write>
+  ServeStep Finish(Verdict verdict, DoorCall& call, OutBuffer& out, Write write) {
+    switch (verdict) {
       case Verdict::kWait:
-        return false;
+        return desk_.Park([this, header = header_, attachments = answer_.attachments(), write](
+                              WaitingIds waiting, DoorCall& door, OutBuffer& to) {
+          header_ = header;
+          answer_.Begin(attachments);
+          return Safely(door, to, [&] {
+            return Finish(desk_.Continue(std::move(waiting), door), door, to, write);
+          });
+        });
       case Verdict::kRefused:
         answer_.Refuse(desk_.call().refusal());
         break;
@@ -252,13 +288,14 @@ class DubboProtocol final : public Protocol {
         write(desk_.call().runs());
         break;
     }
-    return true;
+    return Answered(call, out);
   }
 
   const Backend& backend_;
   IdDesk& desk_;
   const DubboState& state_;
   DubboCounters& counters_;
+  DubboHeader header_;  // of the request that is answered
   DubboRequest request_;
   DubboAnswer answer_;
   std::string text_;

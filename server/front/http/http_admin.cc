@@ -242,8 +242,15 @@ class AdminHandler final : public HttpHandler {
       AnswerBad(known, answer);
       return Outcome::kAnswered;
     }
+    return TellStatus(door, answer);
+  }
+
+  Outcome TellStatus(DoorCall& door, HttpAnswer& answer) {
     std::shared_ptr<const StatusCache::Snapshot> snapshot = backend_.status.GetNew(door);
-    if (snapshot == nullptr) return Outcome::kPark;
+    if (snapshot == nullptr) {
+      return Park({.retry = [this](DoorCall& same, HttpAnswer& to) { return TellStatus(same, to); },
+                   .again = StatusCache::kAskAgain});
+    }
     if (snapshot != text_of_) {
       text_ = JsonText(StatusJson(backend_, *snapshot), 2) + "\n";
       text_of_ = std::move(snapshot);

@@ -18,20 +18,37 @@ class HttpAsker : public HttpHandler {
   HttpAsker(const Backend& backend, IdDesk& desk) : backend_(backend), desk_(desk) {}
 
  protected:
-  // Requests ids, and calls `yes(runs)` or No(refusal). A HEAD cannot carry ids, so it takes none.
+  // Requests ids, and calls `yes(runs, answer)` or No(refusal), perhaps after the request has gone.
+  // A HEAD cannot carry ids, so it takes none.
   template <typename Yes>
   Outcome Ask(const HttpRequest& request, std::string_view tag, int64_t count, Form form,
-              DoorCall& door, HttpAnswer& answer, Yes&& yes) {
+              DoorCall& door, HttpAnswer& answer, Yes yes) {
     if (request.head) return OnlyHead(tag, door, answer);
-    switch (desk_.Ask(tag, count, form, door)) {
-      case Verdict::kWait:
-        return Outcome::kPark;
+    return Finish(desk_.Ask(tag, count, form, door), answer, std::move(yes));
+  }
+
+  template <typename Yes>
+  Outcome Finish(Verdict verdict, HttpAnswer& answer, Yes yes) {
+    switch (verdict) {
+      case Verdict::kWait: {
+        WaitingIds call = desk_.TakeWaiting();
+        const auto again = call->ask_again_in();
+        const void* const tag = call->tag();
+        return Park({.retry =
+                         [this, yes = std::move(yes), waiting = std::move(call)](
+                             DoorCall& door, HttpAnswer& to) mutable {
+                           return Finish(desk_.Continue(std::move(waiting), door), to,
+                                         std::move(yes));
+                         },
+                     .again = again,
+                     .waits_for = tag});
+      }
       case Verdict::kRefused:
         No(desk_.call().refusal(), answer);
         break;
       case Verdict::kIssued:
         answer.no_store = true;
-        yes(desk_.call().runs());
+        yes(desk_.call().runs(), answer);
         break;
     }
     return Outcome::kAnswered;
@@ -42,7 +59,7 @@ class HttpAsker : public HttpHandler {
                    HttpAnswer& answer) {
     if (request.head) return OnlyHead(tag, door, answer);
     const Tag* const known = desk_.Resolve(tag);
-    if (const auto id = desk_.One(known, door)) {
+    if (const auto id = desk_.One(known)) {
       answer.no_store = true;
       // A name that is served by default may get a tag of its own.
       if (known->name() == desk_.NameOf(tag)) answer.id_of = known;
@@ -50,7 +67,7 @@ class HttpAsker : public HttpHandler {
       return Outcome::kAnswered;
     }
     return Ask(request, tag, 1, Form::kNumbers, door, answer,
-               [&answer](const Runs& runs) { AppendNumber(answer.body, runs[0].first); });
+               [](const Runs& runs, HttpAnswer& to) { AppendNumber(to.body, runs[0].first); });
   }
 
   // The answer to a refusal, in this handler's own form.

@@ -61,7 +61,6 @@ class LeafHandler final : public HttpAsker {
   // 18-digit id, which overflows the columns that segment numbers are stored in.
   Outcome GetSegment(const HttpRequest& request, const std::string& tag, DoorCall& door,
                      HttpAnswer& answer) {
-    if (door.parked) return AskSegment(request, tag, door, answer);
     if (IsSnowflake(tag)) return NoSegment(tag, answer);
     if (desk_.Resolve(tag) == nullptr) return AskSegment(request, tag, door, answer);
     return AskPlain(request, tag, door, answer);
@@ -70,13 +69,14 @@ class LeafHandler final : public HttpAsker {
   // The tag may turn out to be a snowflake tag while the call waits; its id is then dropped.
   Outcome AskSegment(const HttpRequest& request, const std::string& tag, DoorCall& door,
                      HttpAnswer& answer) {
-    return Ask(request, tag, 1, Form::kNumbers, door, answer, [&](const Runs& runs) {
-      if (IsSnowflake(tag)) {
-        NoSegment(tag, answer);
-      } else {
-        AppendNumber(answer.body, runs[0].first);
-      }
-    });
+    return Ask(request, tag, 1, Form::kNumbers, door, answer,
+               [this, tag](const Runs& runs, HttpAnswer& to) {
+                 if (IsSnowflake(tag)) {
+                   NoSegment(tag, to);
+                 } else {
+                   AppendNumber(to.body, runs[0].first);
+                 }
+               });
   }
 
   bool IsSnowflake(std::string_view tag) const {

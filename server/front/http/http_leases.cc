@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "common/json/json.h"
 #include "common/time/civil_time.h"
 #include "server/front/desk/lease_calls.h"
+#include "server/front/desk/status_cache.h"
 #include "server/front/http/admin_guard.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_handlers.h"
@@ -155,16 +157,26 @@ class LeaseHandler final : public HttpHandler {
       answer.SetNotAllowed(one ? "PUT, DELETE" : "POST");
       return Outcome::kAnswered;
     }
-    const auto result = leases_.Ask(door, [&] { return Read(request, one); });
-    if (!result) {
-      answer.patience_ms = LeaseCalls::kPatienceMs;
-      return Outcome::kPark;
-    }
-    Tell(*result, all, answer);
-    return Outcome::kAnswered;
+    LeaseCalls::Waiting waiting;
+    const auto result = leases_.Ask(waiting, door, [&] { return Read(request, one); });
+    return Finish(result, std::move(waiting), all, answer);
   }
 
  private:
+  Outcome Finish(const std::optional<LeaseResult>& result, LeaseCalls::Waiting waiting, bool is_new,
+                 HttpAnswer& answer) {
+    if (result) {
+      Tell(*result, is_new, answer);
+      return Outcome::kAnswered;
+    }
+    return Park({.retry =
+                     [this, waiting = std::move(waiting), is_new](DoorCall& door, HttpAnswer& to) {
+                       return Finish(leases_.Continue(*waiting, door), waiting, is_new, to);
+                     },
+                 .again = StatusCache::kAskAgain,
+                 .patience_ms = LeaseCalls::kPatienceMs});
+  }
+
   static Result<LeaseCall> Read(const HttpRequest& request, std::optional<std::string_view> lease) {
     std::string form;
     FIRN_ASSIGN(const HttpRequest same, request.WithForm(form));

@@ -182,7 +182,6 @@ void HttpAnswer::Clear() {
   no_store = false;
   has_length = true;
   retry_after_ms = 0;
-  patience_ms = 0;
   allow = {};
   for_admins = false;
   id_of = nullptr;

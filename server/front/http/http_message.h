@@ -64,7 +64,6 @@ struct HttpAnswer {
   bool has_length = true;      // false: the answer to a HEAD, whose body was never created
   int32_t retry_after_ms = 0;  // 0: no advice
   std::string_view allow;      // with status 405: GET and POST if permitted; the rest is added
-  int64_t patience_ms = 0;     // of a parked call: how long it may wait; 0: as calls for ids do
   bool for_admins = false;     // pages of other sites may neither frame it nor guess its content
   const Tag* id_of = nullptr;  // set: the body is one id of this tag, got on the fast path
   std::string etag;            // of this very body, with its quotes; empty: none
@@ -72,7 +71,7 @@ struct HttpAnswer {
   static constexpr std::string_view kText = "text/plain; charset=utf-8";
   static constexpr std::string_view kJson = "application/json";
 
-  void Clear();
+  void Clear();  // except its memory
   // Makes it one line of text.
   void SetText(int code, std::string_view text);
   // Refuses the request's verb. `permitted`: a literal, such as "PUT, DELETE".

@@ -137,14 +137,15 @@ NativeHandler::Outcome NativeHandler::Ids(const HttpRequest& request, std::strin
   const auto parameters = ReadParameters(request, tag);
   if (!parameters.ok()) return Bad(parameters.status(), answer);
   const Parameters& asked = *parameters;
-  return Ask(request, asked.tag, asked.count, asked.form, door, answer, [&](const Runs& runs) {
-    answer.content_type = HttpAnswer::kJson;
-    answer.body += "{\"tag\":";
-    AppendJsonText(answer.body, desk_.NameOf(asked.tag));
-    answer.body += ',';
-    Write(asked, runs, answer.body);
-    answer.body += '}';
-  });
+  return Ask(request, asked.tag, asked.count, asked.form, door, answer,
+             [this, asked](const Runs& runs, HttpAnswer& to) {
+               to.content_type = HttpAnswer::kJson;
+               to.body += "{\"tag\":";
+               AppendJsonText(to.body, desk_.NameOf(asked.tag));
+               to.body += ',';
+               Write(asked, runs, to.body);
+               to.body += '}';
+             });
 }
 
 void NativeHandler::Write(const Parameters& parameters, const Runs& runs, std::string& out) const {

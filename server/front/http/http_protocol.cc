@@ -1,18 +1,15 @@
 #include "server/front/http/http_protocol.h"
 
-#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "common/base/cat.h"
-#include "server/front/desk/status_cache.h"
 #include "server/front/desk/trace_id.h"
 #include "server/front/http/http_parser.h"
 #include "server/front/http/http_progress.h"
 #include "server/front/http/known_requests.h"
-#include "server/issue/issue_call.h"
 
 namespace firn::front {
 namespace {
@@ -27,7 +24,7 @@ class HttpProtocol final : public Protocol {
 
   ServeStep Serve(std::string_view in, DoorCall& door, OutBuffer& out) override {
     if (known_) {
-      if (const auto served = known_->Serve(in, door, out)) return *served;
+      if (auto served = known_->Serve(in, out)) return *std::move(served);
     }
     const HttpParsed parsed = ParseHttp(in, limits_, chunks_, request_);
     switch (parsed.kind) {
@@ -60,39 +57,78 @@ class HttpProtocol final : public Protocol {
  private:
   ServeStep ServeWhole(std::string_view request, DoorCall& door, OutBuffer& out) {
     answer_.Clear();
-    // A retry of a parked call stores the same bytes in the same place.
     door.trace_id = TraceIdOf(request_.traceparent);
-    if (!Find(door)) return ServeStep::Park(AskAgainIn(door), answer_.patience_ms);
-    door.trace_id.clear();
     const size_t before = out.size();
+    if (HttpHandler* const waits = Find(door)) {
+      ServeStep step = Park(*waits, {answer_, ShapeOf(request_)});
+      step.bytes = request.size();
+      return step;
+    }
     if (request_.options) AnswerOptions();
-    AppendHttp(answer_, request_, out);
-    if (!request_.keep_alive) return ServeStep::Close(CloseCause::kPeer);
-    if (answer_.id_of != nullptr && known_ && !request_.head) {
+    ServeStep step = Answer(answer_, request_, door, out);
+    step.bytes = request.size();
+    if (answer_.id_of != nullptr && known_ && !request_.head && request_.keep_alive) {
       known_->Remember(request, out.view().substr(before), *answer_.id_of);
     }
-    return ServeStep::Served(request.size());
+    return step;
   }
 
-  // A call without ids waits for the next status report.
-  static std::chrono::microseconds AskAgainIn(const DoorCall& door) {
-    return door.parked != nullptr ? door.parked->ask_again_in() : StatusCache::kAskAgain;
+  static ServeStep Answer(const HttpAnswer& answer, const HttpRequest& request, DoorCall& door,
+                          OutBuffer& out) {
+    door.trace_id.clear();
+    AppendHttp(answer, request, out);
+    return request.keep_alive ? ServeStep::Served(0) : ServeStep::Close(CloseCause::kPeer);
   }
 
-  // False: the call is parked.
-  bool Find(DoorCall& door) {
+  // What an answer depends on beside its handler. The request's bytes are gone when it is written.
+  struct Pending {
+    HttpAnswer answer;
+    HttpRequest request;
+  };
+  static HttpRequest ShapeOf(const HttpRequest& request) {
+    HttpRequest shape;
+    shape.head = request.head;
+    shape.keep_alive = request.keep_alive;
+    shape.http_1_0 = request.http_1_0;
+    return shape;
+  }
+
+  static ServeStep Park(HttpHandler& handler, Pending pending) {
+    HttpHandler::Parked parked = handler.TakeParked();
+    auto request = ParkedAs([&handler, retry = std::move(parked.retry),
+                             pending = std::move(pending)](DoorCall& door, OutBuffer& out) mutable {
+      bool parks = false;
+      Safely(pending.answer,
+             [&] { parks = retry(door, pending.answer) == HttpHandler::Outcome::kPark; });
+      if (parks) return Park(handler, std::move(pending));
+      return Answer(pending.answer, pending.request, door, out);
+    });
+    return ServeStep::Park(parked.again, std::move(request), parked.patience_ms, parked.waits_for);
+  }
+
+  // If `serve()` throws, the answer says so.
+  template <typename Serve>
+  static void Safely(HttpAnswer& answer, Serve serve) {
     try {
+      serve();
+    } catch (const std::exception& e) {
+      answer.Clear();
+      answer.SetText(500, Cat("a defect: ", e.what(), "\n"));
+    }
+  }
+
+  // Finds the answer. Otherwise returns the handler that has parked the request.
+  HttpHandler* Find(DoorCall& door) {
+    HttpHandler* waits = nullptr;
+    Safely(answer_, [&] {
       for (const auto& handler : handlers_) {
         const auto outcome = handler->Handle(request_, door, answer_);
-        if (outcome == HttpHandler::Outcome::kAnswered) return true;
-        if (outcome == HttpHandler::Outcome::kPark) return false;
+        if (outcome == HttpHandler::Outcome::kPark) waits = handler.get();
+        if (outcome != HttpHandler::Outcome::kNotMine) return;
       }
       answer_.SetText(404, "no such path\n");
-    } catch (const std::exception& e) {
-      answer_.Clear();
-      answer_.SetText(500, Cat("a defect: ", e.what(), "\n"));
-    }
-    return true;
+    });
+    return waits;
   }
 
   // The handler that refused the verb has set the permitted ones. "*" is the server itself.

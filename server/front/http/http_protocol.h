@@ -1,6 +1,9 @@
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "server/front/desk/id_desk.h"
@@ -16,13 +19,34 @@ class HttpHandler {
   enum class Outcome : uint8_t {
     kNotMine,  // no path of this handler; nothing was done
     kAnswered,
-    kPark,  // no ids or no new status report yet: the call is parked at the door
+    kPark,  // no ids or no new status report yet: see parked()
+  };
+
+  // How a request is answered that waits. The connection keeps it: nothing else does.
+  struct Parked {
+    // Answers it, or parks it again, as Handle; `answer` is as Handle left it.
+    std::function<Outcome(DoorCall& door, HttpAnswer& answer)> retry{};
+    std::chrono::microseconds again{};
+    const void* waits_for = nullptr;  // as ServeStep::Park
+    int64_t patience_ms = 0;          // as ServeStep::Park
   };
 
   virtual ~HttpHandler() = default;
 
   // `answer` is clear when it comes in. Never blocks.
   virtual Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) = 0;
+
+  // After kPark, once.
+  Parked TakeParked() { return std::exchange(parked_, {}); }
+
+ protected:
+  Outcome Park(Parked parked) {
+    parked_ = std::move(parked);
+    return Outcome::kPark;
+  }
+
+ private:
+  Parked parked_;
 };
 
 // HTTP/1.1 with requests in a row, and 1.0: finds the handler that knows the path. Malformed and

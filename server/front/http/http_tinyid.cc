@@ -54,19 +54,19 @@ class TinyidHandler final : public HttpAsker {
     if (path.starts_with("/tinyid/")) path.remove_prefix(std::string_view("/tinyid").size());
     if (!path.starts_with("/id/")) return Outcome::kNotMine;
     std::string_view verb = path.substr(std::string_view("/id/").size());
-    simple_ = verb.ends_with("Simple");
-    if (simple_) verb.remove_suffix(std::string_view("Simple").size());
+    const bool simple = verb.ends_with("Simple");
+    if (simple) verb.remove_suffix(std::string_view("Simple").size());
     const bool segment = verb == "nextSegmentId";
     if (!segment && verb != "nextId") return Outcome::kNotMine;
     if (WrongVerb(request, answer)) return Outcome::kAnswered;
-    answer.content_type = simple_ ? HttpAnswer::kText : HttpAnswer::kJson;
+    answer.content_type = simple ? HttpAnswer::kText : HttpAnswer::kJson;
 
     const auto parameters = ReadParameters(request, segment);
     if (!parameters.ok()) return Bad(parameters.status(), answer);
     if (!Allowed(*parameters)) return Fail(kTokenError, kTokenMessage, answer);
     return Ask(request, parameters.value_or({}).tag, parameters.value_or({}).count,
                segment ? Form::kRuns : Form::kNumbers, door, answer,
-               [&](const Runs& runs) { Write(runs, segment, answer.body); });
+               [segment](const Runs& runs, HttpAnswer& to) { Write(runs, segment, to); });
   }
 
  private:
@@ -95,33 +95,39 @@ class TinyidHandler final : public HttpAsker {
   void No(const Refusal& refusal, HttpAnswer& answer) override {
     Fail(kSystemError, refusal.message, answer);
   }
-  Outcome Fail(int code, std::string_view message, HttpAnswer& answer) const {
+  static Outcome Fail(int code, std::string_view message, HttpAnswer& answer) {
     answer.body.clear();
-    if (!simple_) AppendFailure(code, message, answer.body);
+    if (!IsSimple(answer)) AppendFailure(code, message, answer.body);
     return Outcome::kAnswered;
   }
 
-  void Write(const Runs& runs, bool segment, std::string& out) const {
-    if (!simple_) out += "{\"data\":";
-    if (segment) {
-      WriteSegment(ToSegment(Longest(runs)), out);
-    } else {
-      WriteIds(runs, out);
-    }
-    if (!simple_) out += Cat(",\"code\":", kOk, ",\"message\":\"\"}");
+  static bool IsSimple(const HttpAnswer& answer) {
+    return answer.content_type == HttpAnswer::kText;
   }
 
-  void WriteIds(const Runs& runs, std::string& out) const {
+  static void Write(const Runs& runs, bool segment, HttpAnswer& answer) {
+    const bool simple = IsSimple(answer);
+    std::string& out = answer.body;
+    if (!simple) out += "{\"data\":";
+    if (segment) {
+      WriteSegment(ToSegment(Longest(runs)), simple, out);
+    } else {
+      WriteIds(runs, simple, out);
+    }
+    if (!simple) out += Cat(",\"code\":", kOk, ",\"message\":\"\"}");
+  }
+
+  static void WriteIds(const Runs& runs, bool simple, std::string& out) {
     bool first = true;
-    if (!simple_) out += '[';
+    if (!simple) out += '[';
     runs.ForEach([&](int64_t id) {
       if (!std::exchange(first, false)) out += ',';
       AppendNumber(out, id);
     });
-    if (!simple_) out += ']';
+    if (!simple) out += ']';
   }
 
-  void WriteSegment(const Segment& segment, std::string& out) const {
+  static void WriteSegment(const Segment& segment, bool simple, std::string& out) {
     const struct {
       const char* name;
       int64_t value;
@@ -132,7 +138,7 @@ class TinyidHandler final : public HttpAsker {
                    {"remainder", segment.remainder}};
     char before = '{';
     for (const auto& field : kFields) {
-      if (simple_) {
+      if (simple) {
         if (before != '{') out += ',';
       } else {
         out += before;
@@ -143,11 +149,10 @@ class TinyidHandler final : public HttpAsker {
       before = ',';
       AppendNumber(out, field.value);
     }
-    if (!simple_) out += '}';
+    if (!simple) out += '}';
   }
 
   const TokenCheck tokens_;
-  bool simple_ = false;  // of the request at hand
 };
 
 }  // namespace

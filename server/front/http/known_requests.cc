@@ -21,11 +21,10 @@ class Digits {
 
 }  // namespace
 
-std::optional<ServeStep> KnownRequests::Serve(std::string_view in, const DoorCall& door,
-                                              OutBuffer& out) const {
+std::optional<ServeStep> KnownRequests::Serve(std::string_view in, OutBuffer& out) const {
   for (const Known& known : known_) {
     if (known.tag == nullptr || !in.starts_with(known.request)) continue;
-    const std::optional<int64_t> id = desk_.One(known.tag, door);
+    const std::optional<int64_t> id = desk_.One(known.tag);
     if (!id) return std::nullopt;
     const Digits body(*id);
     out.Append(known.before_length);

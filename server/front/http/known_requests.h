@@ -20,7 +20,7 @@ class KnownRequests {
 
   // Serves the request at the front of `in`. Nullopt, without an effect, if it is not known, or its
   // answer needs more than an id: then it must be parsed.
-  std::optional<ServeStep> Serve(std::string_view in, const DoorCall& door, OutBuffer& out) const;
+  std::optional<ServeStep> Serve(std::string_view in, OutBuffer& out) const;
 
   // Records that `request` was answered by `answer`, which ends in an id of `tag` and keeps the
   // connection open.

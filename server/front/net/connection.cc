@@ -141,18 +141,18 @@ void Connection::Resume() {
 void Connection::Pump() {
   OutBuffer& out = io_.output;
   const int64_t begin_us = parked_ ? parked_->since_us : io_.exact_us();
-  const Turn turn = ServeAll(out, begin_us);
+  Turn turn = ServeAll(out, begin_us);
   if (turn.last.peer_waits) SendContinue(out);
   Send(out);
   if (turn.served != 0) io_.counters.latency[kind_].Add(io_.exact_us() - begin_us, turn.served);
-  if (phase_ == Phase::kOpen) GoOn(turn.last);
+  if (phase_ == Phase::kOpen) GoOn(std::move(turn.last));
 }
 
 Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
-  Turn turn{ServeStep::NeedMore()};
+  Turn turn{.last = ServeStep::NeedMore()};
   size_t look_at = kServedPerCheck;
   size_t bytes = 0;  // since the last look
-  while (!in_.empty()) {
+  while (parked_ || !in_.empty()) {
     turn.last = ServeStep::Served(0);
     if (turn.served == io_.limits.requests_per_turn_max) break;
     if (out.size() >= kAnswersPerTurn) break;
@@ -166,13 +166,15 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
     const size_t answered = out.size();
     turn.last = ServeOne(out);
     const ServeStep& step = turn.last;
+    const bool is_done = step.kind == ServeStep::Kind::kServed;
+    if (is_done || step.kind == ServeStep::Kind::kPark) {
+      in_.Consume(step.bytes);
+      front_ = {};
+    }
     // The last answer of a connection, as the peer asked, is one as well.
     if (step.kind == ServeStep::Kind::kClose && step.cause == CloseCause::kPeer) ++turn.served;
-    if (step.kind != ServeStep::Kind::kServed) break;
-    in_.Consume(step.bytes);
+    if (!is_done) break;
     bytes += step.bytes + (out.size() - answered);
-    front_ = {};
-    parked_.reset();
     turn.served += step.requests;
     turn.last = ServeStep::NeedMore();
   }
@@ -197,18 +199,29 @@ std::optional<ServeStep> Connection::Recognised(OutBuffer& out) {
   return std::nullopt;
 }
 
+// The request is taken out first: whatever ends here without parking it ends it.
+ServeStep Connection::RetryParked(OutBuffer& out) {
+  const std::unique_ptr<ParkedRequest> request = std::move(parked_->request);
+  call_.last = io_.exact_ms() >= parked_->until_ms;
+  ServeStep step = request->Retry(call_, out);
+  if (step.kind != ServeStep::Kind::kPark) parked_.reset();
+  return step;
+}
+
 ServeStep Connection::ServeOne(OutBuffer& out) {
+  if (parked_) return RetryParked(out);
   if (protocol_ == nullptr) {
-    if (const auto other = Recognised(out)) return *other;
+    if (auto other = Recognised(out)) return *std::move(other);
   }
   const std::string_view in = in_.view();
   if (in.size() < front_.whole) return ServeStep::NeedMore(front_.whole);
   const bool guess = front_.whole == 0 && front_.read.parsed != 0 && !front_.may_be_whole;
   if (guess && !protocol_->MayBeWhole(in, front_.read)) return ServeStep::NeedMore();
-  front_.may_be_whole = true;  // also when it is served again after it was parked
-  call_.last = parked_ && io_.exact_ms() >= parked_->until_ms;
-  const ServeStep step = protocol_->Serve(in, call_, out);
-  return step.kind == ServeStep::Kind::kNeedMore ? NotWhole(step) : step;
+  front_.may_be_whole = true;
+  call_.last = false;
+  ServeStep step = protocol_->Serve(in, call_, out);
+  if (step.kind == ServeStep::Kind::kNeedMore) return NotWhole(std::move(step));
+  return step;
 }
 
 ServeStep Connection::TurnAway(OutBuffer& out) {
@@ -227,7 +240,7 @@ ServeStep Connection::NotWhole(ServeStep step) {
   front_.read.parsed = in_.size();
   front_.parsed_in_vain += in_.size();
   const bool too_often = front_.parsed_in_vain > kParsedInVainMax * RequestBytesMax();
-  return too_often ? ServeStep::Close(CloseCause::kHalfRequest) : step;
+  return too_often ? ServeStep::Close(CloseCause::kHalfRequest) : std::move(step);
 }
 
 void Connection::Send(OutBuffer& out) {
@@ -261,12 +274,7 @@ void Connection::GoOn(ServeStep last) {
     case ServeStep::Kind::kClose:
       return Finish(last.cause);
     case ServeStep::Kind::kPark:
-      if (!parked_) {
-        const int64_t most_ms = last.patience_ms > 0 ? last.patience_ms : io_.limits.issue_wait_ms;
-        parked_ = {io_.exact_us(), io_.exact_ms() + most_ms};
-        io_.counters.parked.Add(1);
-      }
-      return host_.Park(*this, last.again_us);
+      return Park(std::move(last));
     case ServeStep::Kind::kServed:
       if (OutputPaused()) return io_.counters.output_paused.Add(1);
       io_.counters.yielded.Add(1);
@@ -278,6 +286,17 @@ void Connection::GoOn(ServeStep last) {
   if (in_.empty() && close_when_idle_) return Finish(CloseCause::kShutdown);
   if (!in_.empty() && !front_.since_ms) front_.since_ms = io_.coarse_ms;
   if (!reading_) host_.ReadLater(*this);
+}
+
+void Connection::Park(ServeStep step) {
+  if (!parked_) {
+    const int64_t most_ms = step.patience_ms > 0 ? step.patience_ms : io_.limits.issue_wait_ms;
+    parked_ = {.since_us = io_.exact_us(), .until_ms = io_.exact_ms() + most_ms};
+    io_.counters.parked.Add(1);
+  }
+  parked_->waits_for = step.waits_for;
+  parked_->request = std::move(step.parked);
+  host_.Park(*this, step.again_us);
 }
 
 std::optional<int64_t> Connection::half_since_ms() const {
@@ -325,7 +344,7 @@ void Connection::CloseUnserved() {
 void Connection::CloseWhenIdle() {
   if (phase_ != Phase::kOpen) return;
   close_when_idle_ = true;
-  if (!HasHalfRequest() && unsent() == 0) Finish(CloseCause::kShutdown);
+  if (!HasHalfRequest() && !parked_ && unsent() == 0) Finish(CloseCause::kShutdown);
 }
 
 void Connection::Finish(CloseCause cause) {
@@ -347,6 +366,7 @@ void Connection::Close(CloseCause cause) {
     phase_ = Phase::kClosed;
     io_.counters.closed_by(cause).Add(1);
     if (protocol_ != nullptr) io_.counters.ended[kind_].Add(1);
+    parked_.reset();
     wire_->Close();
   }
   RemoveIfDone();

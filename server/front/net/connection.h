@@ -58,7 +58,7 @@ class ConnectionHost {
 // One peer: reads whatever has arrived, serves every whole request in it, and writes all answers
 // in one go, in the order of the requests. Used by its IO thread only.
 //
-//  1. Input is served whenever it grows, when a parked request is tried again, and when waiting
+//  1. Input is served whenever it grows, when a parked request has been answered, and when waiting
 //     output has gone.
 //  2. Serving stops at: the end of the whole requests; a request that is parked; the turn's limit;
 //     too much unsent output. Only in the first case is more input read.
@@ -112,7 +112,7 @@ class Connection final {
   void CloseWhenIdle();
 
   // Whether it has a call that waits for this.
-  bool WaitsFor(const void* what) const { return parked_ && call_.waits_for == what; }
+  bool WaitsFor(const void* what) const { return parked_ && parked_->waits_for == what; }
   // Since when its first request has not been whole, or its encryption not agreed upon.
   std::optional<int64_t> half_since_ms() const;
   // The same, or the time at which it was accepted, if it has sent nothing since.
@@ -168,10 +168,12 @@ class Connection final {
     bool told_to_go_on = false;
     std::optional<int64_t> since_ms{};  // when it began
   };
-  // The same, while it is parked.
+  // A request that waits.
   struct Parked {
     int64_t since_us;
     int64_t until_ms;
+    const void* waits_for = nullptr;
+    std::unique_ptr<ParkedRequest> request{};
   };
 
   // What a turn came to.
@@ -184,9 +186,11 @@ class Connection final {
   void Pump();
   Turn ServeAll(OutBuffer& out, int64_t begin_us);
   ServeStep ServeOne(OutBuffer& out);
+  ServeStep RetryParked(OutBuffer& out);
   // Finds the protocol of the first bytes. Nullopt: it is found.
   std::optional<ServeStep> Recognised(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);
+  void Park(ServeStep step);
   ServeStep TurnAway(OutBuffer& out);
   void SendContinue(OutBuffer& out);
   size_t RequestBytesMax() const;
@@ -219,8 +223,8 @@ class Connection final {
   Phase phase_ = Phase::kOpen;
   std::optional<CloseCause> finished_for_;  // once it is not open any more, unless it broke
   Front front_;
-  std::optional<Parked> parked_;
   DoorCall call_;                           // of the request at the front
+  std::optional<Parked> parked_;            // refers to call_
   int64_t quiet_since_ms_;                  // when the last request was served, or it was shut
   std::optional<int64_t> unread_since_ms_;  // when enough output last moved while some waited
   size_t moved_since_ = 0;                  // bytes of it since then

@@ -6,14 +6,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/front/net/buffers.h"
 #include "server/front/net/counters.h"
-
-namespace firn {
-class IssueCall;  // known by name only
-}
 
 namespace firn::front {
 
@@ -37,13 +34,27 @@ DetectedProtocol Recognise(std::string_view first);
 // The protocol under which a recognised speech is counted.
 ProtocolKind KindOf(DetectedProtocol speech);
 
+struct DoorCall;
+struct ServeStep;
+
+// A request that waits, with everything that its answer needs: its bytes are not read again. It
+// belongs to the step that parked it, then to the connection, and ends with any other answer.
+class ParkedRequest {
+ public:
+  virtual ~ParkedRequest() = default;
+
+  // Tries it again, as Protocol::Serve would, and consumes no input. A step kPark has the request
+  // that replaces this one.
+  virtual ServeStep Retry(DoorCall& call, OutBuffer& out) = 0;
+};
+
 // What became of the request at the front of a connection's input, and of those behind it that were
 // served with it.
 struct ServeStep {
   enum class Kind : uint8_t {
     kServed,    // `requests` were answered: `bytes` of the input are done with
     kNeedMore,  // it is not whole; `bytes` is its whole length where that is known, or 0
-    kPark,      // no ids yet: ask again in `again_us`, with the same bytes; nothing was answered
+    kPark,      // no ids yet: try `parked` in `again_us`; `bytes` of the input are done with
     kClose,     // the connection is of no more use; what was answered is sent before it ends
   };
 
@@ -55,20 +66,39 @@ struct ServeStep {
   static ServeStep NeedMoreAfterContinue(size_t whole) {
     return {.kind = Kind::kNeedMore, .peer_waits = true, .bytes = whole};
   }
-  // `patience_ms`: how long it may wait altogether; 0: as long as calls for ids.
-  static ServeStep Park(std::chrono::microseconds again, int64_t patience_ms = 0) {
-    return {.kind = Kind::kPark, .again_us = again.count(), .patience_ms = patience_ms};
+  // `patience_ms`: how long it may wait altogether; 0: as long as calls for ids. `waits_for`: what
+  // FrontDoor::WakeParked names; null: nothing.
+  static ServeStep Park(std::chrono::microseconds again, std::unique_ptr<ParkedRequest> request,
+                        int64_t patience_ms = 0, const void* waits_for = nullptr) {
+    return {.kind = Kind::kPark,
+            .again_us = again.count(),
+            .patience_ms = patience_ms,
+            .waits_for = waits_for,
+            .parked = std::move(request)};
   }
   static ServeStep Close(CloseCause cause) { return {.kind = Kind::kClose, .cause = cause}; }
 
   Kind kind;
   CloseCause cause = CloseCause::kPeer;
   bool peer_waits = false;
-  size_t bytes = 0;  // of kServed: consumed; of kNeedMore: the whole request's length, or 0
+  size_t bytes = 0;  // consumed; of kNeedMore: the whole request's length, or 0
   int64_t again_us = 0;
-  int64_t patience_ms = 0;  // of kPark
-  size_t requests = 1;      // of kServed
+  int64_t patience_ms = 0;  // of kPark, as the next one
+  const void* waits_for = nullptr;
+  size_t requests = 1;  // of kServed
+  std::unique_ptr<ParkedRequest> parked{};
 };
+
+// A parked request whose retry is `retry(call, out)`, which returns a ServeStep.
+template <typename F>
+std::unique_ptr<ParkedRequest> ParkedAs(F retry) {
+  struct Parked final : ParkedRequest {
+    explicit Parked(F&& how) : try_again(std::move(how)) {}
+    ServeStep Retry(DoorCall& call, OutBuffer& out) override { return try_again(call, out); }
+    F try_again;
+  };
+  return std::make_unique<Parked>(std::move(retry));
+}
 
 // What a protocol keeps of a connection between its requests, such as a negotiated version.
 class DoorSession {
@@ -83,8 +113,6 @@ struct DoorCall {
   // Created by the connection's protocol when it needs one, used by that protocol only, and
   // destroyed with the connection.
   std::unique_ptr<DoorSession> session{};
-  // What a parked call waits for, as FrontDoor::WakeParked names it. Null: nothing that is named.
-  const void* waits_for = nullptr;
   // The names on the certificate that it has shown; none without one.
   std::vector<std::string> names{};
   // The name under which it has logged in, as its protocol knows it; empty: it has not.
@@ -98,10 +126,6 @@ struct DoorCall {
   uint64_t report = 0;
   // The request has waited long enough: answer it now; kPark is not permitted.
   bool last = false;
-  // Empty at the first try. A protocol that answers kPark stores here what it needs to continue,
-  // and finds it at the next try; any other answer leaves it empty. Destroyed with the connection,
-  // if that ends first.
-  std::shared_ptr<IssueCall> parked{};
 };
 
 // How far the request at the front of the input has been read while it is not whole. Kept so that a

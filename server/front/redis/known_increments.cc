@@ -54,7 +54,7 @@ std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, const DoorC
   char* end = begin;
   size_t answered = 0;
   while (answered < equal) {
-    const auto run = desk_.Run(*known.tag, static_cast<int64_t>(equal - answered), door);
+    const auto run = desk_.Run(*known.tag, static_cast<int64_t>(equal - answered));
     if (!run) break;
     for (int64_t i = 0; i < run->count; ++i) end = resp::WriteNumber(':', run->At(i), end);
     answered += static_cast<size_t>(run->count);

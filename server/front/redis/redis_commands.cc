@@ -1,7 +1,9 @@
 #include "server/front/redis/redis_commands.h"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
+#include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
@@ -79,109 +81,128 @@ bool RedisCommands::MayAsk(DoorCall& door) {
   return !door.user.empty();
 }
 
-RedisCommands::Outcome RedisCommands::Run(const RespRequest& request, DoorCall& door,
-                                          OutBuffer& out) {
+ServeStep RedisCommands::Run(const RespRequest& request, DoorCall& door, OutBuffer& out) {
   incremented_ = nullptr;
   Call call{request, door, out};
   const Command* const command = Find(InLowerCase(request[0]));
-  if (!MayAsk(door) && (command == nullptr || !command->before_login)) {
-    resp::AppendError("NOAUTH", "Authentication required.", out);
-    return Outcome::kAnswered;
-  }
+  if (!MayAsk(door) && (command == nullptr || !command->before_login)) return NoLogin(out);
   if (command == nullptr) {
     resp::AppendError("ERR", UnknownCommand(request), out);
-    return Outcome::kAnswered;
+    return Answered();
   }
   if (request.count < command->least || request.count > command->most) {
     resp::AppendError("ERR", Cat("wrong number of arguments for '", command->name, "' command"),
                       out);
-    return Outcome::kAnswered;
+    return Answered();
   }
-  return (this->*command->run)(call);
+  return Safely(out, [&] { return (this->*command->run)(call); });
+}
+
+ServeStep RedisCommands::NoLogin(OutBuffer& out) {
+  resp::AppendError("NOAUTH", "Authentication required.", out);
+  return Answered();
+}
+
+template <typename Serve>
+ServeStep RedisCommands::Safely(OutBuffer& out, Serve serve) {
+  const size_t before = out.size();
+  try {
+    return serve();
+  } catch (const std::exception& e) {
+    out.Truncate(before);
+    resp::AppendError("ERR", Cat("a defect: ", e.what()), out);
+    return Answered();
+  }
 }
 
 // --- ids -----------------------------------------------------------------------------------------
 
 template <typename Write>
-RedisCommands::Outcome RedisCommands::Ask(Call& call, int64_t count, Form form, Write&& write) {
+ServeStep RedisCommands::Ask(Call& call, int64_t count, Form form, Write write) {
   const std::string_view tag = call.words[1];
   // Not the default tag: a key is a tag's whole name.
   if (tag.empty()) return Refuse(call, "the key is empty; it is the name of a tag");
-  if (auto refusal = desk_.WhyNotPermitted(tag, call.door)) {
-    call.door.parked.reset();
-    AppendRefusal("NOPERM", *refusal, call.out);
-    desk_.Refuse(*std::move(refusal));
-    return Outcome::kAnswered;
-  }
-  switch (desk_.Ask(tag, count, form, call.door)) {
+  return Answer(desk_.Ask(tag, count, form, call.door), call.out, write);
+}
+
+template <typename Write>
+ServeStep RedisCommands::Answer(Verdict verdict, OutBuffer& out, Write write) {
+  switch (verdict) {
     case Verdict::kWait:
-      return Outcome::kPark;
-    case Verdict::kRefused:
-      AppendRefusal(desk_.call().refusal(), call.out);
+      return desk_.Park([this, write](WaitingIds waiting, DoorCall& door, OutBuffer& to) {
+        if (!MayAsk(door)) return NoLogin(to);
+        return Safely(to,
+                      [&] { return Answer(desk_.Continue(std::move(waiting), door), to, write); });
+      });
+    case Verdict::kRefused: {
+      const Refusal& refusal = desk_.call().refusal();
+      AppendRefusal(desk_.lacks_right() ? "NOPERM" : RedisCodeOf(refusal.reason), refusal, out);
       break;
+    }
     case Verdict::kIssued:
-      write(desk_.call().runs());
+      write(desk_.call().runs(), out);
       break;
   }
-  return Outcome::kAnswered;
+  return Answered();
 }
 
-RedisCommands::Outcome RedisCommands::Refuse(Call& call, std::string message) {
+ServeStep RedisCommands::Refuse(Call& call, std::string message) {
   desk_.Refuse({Reason::kBadRequest, std::move(message), 0, false});
-  AppendRefusal(desk_.call().refusal(), call.out);
-  return Outcome::kAnswered;
+  AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), call.out);
+  return Answered();
 }
 
-RedisCommands::Outcome RedisCommands::OneInteger(Call& call) {
+ServeStep RedisCommands::OneInteger(Call& call) {
   return Ask(call, 1, Form::kNumbers,
-             [&](const Runs& runs) { resp::AppendInteger(runs[0].first, call.out); });
+             [](const Runs& runs, OutBuffer& out) { resp::AppendInteger(runs[0].first, out); });
 }
 
-RedisCommands::Outcome RedisCommands::Incr(Call& call) {
+ServeStep RedisCommands::Incr(Call& call) {
   const std::string_view tag = call.words[1];
   const Tag* const known = tag.empty() ? nullptr : desk_.Resolve(tag);
-  const auto id = desk_.One(known, call.door);
+  const auto id = desk_.One(known);
   if (!id) return OneInteger(call);
   // A name that is served by default may get a tag of its own.
   if (known->name() == tag) incremented_ = known;
   resp::AppendInteger(*id, call.out);
-  return Outcome::kAnswered;
+  return Answered();
 }
 
 // One answer stands for all numbers up to it, so they must be consecutive and shown as issued.
-RedisCommands::Outcome RedisCommands::IncrBy(Call& call) {
+ServeStep RedisCommands::IncrBy(Call& call) {
   const auto count = ParseNumber<int64_t>(call.words[2]);
   if (!count) return Error(call, "value is not an integer or out of range");
   if (*count == 1) return OneInteger(call);
   if (*count < 1) return Refuse(call, "the increment must be 1 or more: numbers only rise");
-  return Ask(call, *count, Form::kOneRun,
-             [&](const Runs& runs) { resp::AppendInteger(runs[0].At(*count - 1), call.out); });
+  return Ask(call, *count, Form::kOneRun, [last = *count - 1](const Runs& runs, OutBuffer& out) {
+    resp::AppendInteger(runs[0].At(last), out);
+  });
 }
 
-RedisCommands::Outcome RedisCommands::Id(Call& call) {
+ServeStep RedisCommands::Id(Call& call) {
   return Ask(call, 1, Form::kNumbers,
-             [&](const Runs& runs) { resp::AppendDecimal(runs[0].first, call.out); });
+             [](const Runs& runs, OutBuffer& out) { resp::AppendDecimal(runs[0].first, out); });
 }
 
-RedisCommands::Outcome RedisCommands::Ids(Call& call) {
+ServeStep RedisCommands::Ids(Call& call) {
   const int64_t most = backend_.limits.list_ids_max;
   const auto count = ParseNumberWithin<int64_t>(call.words[2], 1, most);
   if (!count) return Refuse(call, Cat("the count must be 1 to ", most));
-  return Ask(call, *count, Form::kNumbers, [&](const Runs& runs) {
-    resp::AppendArray(static_cast<size_t>(*count), call.out);
-    runs.ForEach([&call](int64_t id) { resp::AppendDecimal(id, call.out); });
+  return Ask(call, *count, Form::kNumbers, [](const Runs& runs, OutBuffer& out) {
+    resp::AppendArray(static_cast<size_t>(runs.count()), out);
+    runs.ForEach([&out](int64_t id) { resp::AppendDecimal(id, out); });
   });
 }
 
-RedisCommands::Outcome RedisCommands::Text(Call& call) {
-  return Ask(call, 1, Form::kText, [&](const Runs& runs) {
+ServeStep RedisCommands::Text(Call& call) {
+  return Ask(call, 1, Form::kText, [this](const Runs& runs, OutBuffer& out) {
     std::string text;
     desk_.call().AppendText(runs[0].first, backend_.view.wall(), text);
-    resp::AppendBulk(text, call.out);
+    resp::AppendBulk(text, out);
   });
 }
 
-RedisCommands::Outcome RedisCommands::Get(Call& call) {
+ServeStep RedisCommands::Get(Call& call) {
   return Refuse(call, "a tag does not reveal its current number; take the next one with INCR");
 }
 
@@ -197,13 +218,13 @@ std::string RedisCommands::InfoText() const {
              "\r\nfirn_address:", report.address, "\r\nfirn_calls:", snapshot->sums.calls, "\r\n");
 }
 
-RedisCommands::Outcome RedisCommands::Info(Call& call) {
+ServeStep RedisCommands::Info(Call& call) {
   resp::AppendBulk(InfoText(), call.out);
-  return Outcome::kAnswered;
+  return Answered();
 }
 
 // Clients that read the list of commands work without one.
-RedisCommands::Outcome RedisCommands::CommandList(Call& call) {
+ServeStep RedisCommands::CommandList(Call& call) {
   const std::string sub = InLowerCase(call.words[1]);
   if (sub == "count") {
     resp::AppendInteger(0, call.out);
@@ -212,12 +233,12 @@ RedisCommands::Outcome RedisCommands::CommandList(Call& call) {
   } else {
     resp::AppendArray(0, call.out);
   }
-  return Outcome::kAnswered;
+  return Answered();
 }
 
-RedisCommands::Outcome RedisCommands::Cluster(Call& call) {
+ServeStep RedisCommands::Cluster(Call& call) {
   resp::AppendError("ERR", "This instance has cluster support disabled", call.out);
-  return Outcome::kAnswered;
+  return Answered();
 }
 
 }  // namespace firn::front

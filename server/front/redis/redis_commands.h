@@ -21,20 +21,14 @@ inline constexpr std::string_view kRedisVersion = "7.2.0";
 // The commands of the Redis protocol. Belongs to one IO thread.
 class RedisCommands {
  public:
-  enum class Outcome : uint8_t {
-    kAnswered,
-    kPark,   // no ids yet: the call is parked at the door, and nothing was answered
-    kClose,  // answered, and the connection is to end
-  };
-
   // All must outlive it. `logins`: only their users get ids; null: everyone.
   RedisCommands(const Backend& backend, IdDesk& desk, const RedisLogins* logins);
 
   // Whether this connection may use every command: it has logged in, or need not.
   bool MayAsk(DoorCall& door);
 
-  // Runs a request that has at least one word, and appends its answer.
-  Outcome Run(const RespRequest& request, DoorCall& door, OutBuffer& out);
+  // Runs a request that has at least one word, and appends its answer. The step consumes nothing.
+  ServeStep Run(const RespRequest& request, DoorCall& door, OutBuffer& out);
 
   // The tag of which the last Run took one id as INCR, in the fast way; null: it did something
   // else.
@@ -51,46 +45,54 @@ class RedisCommands {
     std::string_view name;  // in lower case
     size_t least, most;     // words, with the name
     bool before_login;
-    Outcome (RedisCommands::*run)(Call&);
+    ServeStep (RedisCommands::*run)(Call&);
   };
   static const Command* Find(std::string_view name);
 
   // Ids.
-  Outcome Incr(Call& call);
-  Outcome IncrBy(Call& call);
-  Outcome Id(Call& call);
-  Outcome Ids(Call& call);
-  Outcome Text(Call& call);
-  Outcome Get(Call& call);
-  // Requests ids, and appends the answer by `write(runs)`, or the refusal.
+  ServeStep Incr(Call& call);
+  ServeStep IncrBy(Call& call);
+  ServeStep Id(Call& call);
+  ServeStep Ids(Call& call);
+  ServeStep Text(Call& call);
+  ServeStep Get(Call& call);
+  // Requests ids, and appends the answer by `write(runs, out)`, or the refusal.
   template <typename Write>
-  Outcome Ask(Call& call, int64_t count, Form form, Write&& write);
-  Outcome OneInteger(Call& call);
-  Outcome Refuse(Call& call, std::string message);
+  ServeStep Ask(Call& call, int64_t count, Form form, Write write);
+  template <typename Write>
+  ServeStep Answer(Verdict verdict, OutBuffer& out, Write write);
+  // Runs `serve()`. If it throws, the answer is an error.
+  template <typename Serve>
+  static ServeStep Safely(OutBuffer& out, Serve serve);
+  ServeStep OneInteger(Call& call);
+  ServeStep Refuse(Call& call, std::string message);
 
   // The connection.
-  Outcome Hello(Call& call);
-  Outcome Auth(Call& call);
-  Outcome Client(Call& call);
-  Outcome Select(Call& call);
-  Outcome Ping(Call& call);
-  Outcome Echo(Call& call);
-  Outcome Quit(Call& call);
-  Outcome Reset(Call& call);
-  static Outcome Ok(Call& call);
-  static Outcome Error(Call& call, std::string_view text);
+  ServeStep Hello(Call& call);
+  ServeStep Auth(Call& call);
+  ServeStep Client(Call& call);
+  ServeStep Select(Call& call);
+  ServeStep Ping(Call& call);
+  ServeStep Echo(Call& call);
+  ServeStep Quit(Call& call);
+  ServeStep Reset(Call& call);
+  static ServeStep Answered() { return ServeStep::Served(0); }
+  static ServeStep Closing() { return ServeStep::Close(CloseCause::kPeer); }
+  static ServeStep NoLogin(OutBuffer& out);
+  static ServeStep Ok(Call& call);
+  static ServeStep Error(Call& call, std::string_view text);
   static void AnswerHello(const RedisSession& session, OutBuffer& out);
   static void AnswerName(const RedisSession& session, OutBuffer& out);
   // Nullopt: the connection has the user's rights now.
-  std::optional<Outcome> LogIn(Call& call, std::string_view user, std::string_view password);
+  std::optional<ServeStep> LogIn(Call& call, std::string_view user, std::string_view password);
   // Creates it if the connection has none.
   static RedisSession& SessionOf(DoorCall& door);
   static int VersionOf(const DoorCall& door);
 
   // The server.
-  Outcome Info(Call& call);
-  Outcome CommandList(Call& call);
-  Outcome Cluster(Call& call);
+  ServeStep Info(Call& call);
+  ServeStep CommandList(Call& call);
+  ServeStep Cluster(Call& call);
   std::string InfoText() const;
 
   const Backend& backend_;

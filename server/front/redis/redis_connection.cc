@@ -49,18 +49,18 @@ int RedisCommands::VersionOf(const DoorCall& door) {
   return session == nullptr ? 2 : session->version;
 }
 
-RedisCommands::Outcome RedisCommands::Error(Call& call, std::string_view text) {
+ServeStep RedisCommands::Error(Call& call, std::string_view text) {
   resp::AppendError("ERR", text, call.out);
-  return Outcome::kAnswered;
+  return Answered();
 }
 
-RedisCommands::Outcome RedisCommands::Ok(Call& call) {
+ServeStep RedisCommands::Ok(Call& call) {
   resp::AppendSimple("OK", call.out);
-  return Outcome::kAnswered;
+  return Answered();
 }
 
-std::optional<RedisCommands::Outcome> RedisCommands::LogIn(Call& call, std::string_view user,
-                                                           std::string_view password) {
+std::optional<ServeStep> RedisCommands::LogIn(Call& call, std::string_view user,
+                                              std::string_view password) {
   if (!logins_) return Error(call, kNoUserFile);
   RedisSession& session = SessionOf(call.door);
   // Before the check: a file that is read meanwhile is looked at again.
@@ -73,17 +73,17 @@ std::optional<RedisCommands::Outcome> RedisCommands::LogIn(Call& call, std::stri
   }
   resp::AppendError("WRONGPASS", "invalid username-password pair or user is disabled.", call.out);
   const bool too_often = ++session.failed_logins >= kFailedLoginsMax;
-  return too_often ? Outcome::kClose : Outcome::kAnswered;
+  return too_often ? Closing() : Answered();
 }
 
-RedisCommands::Outcome RedisCommands::Auth(Call& call) {
+ServeStep RedisCommands::Auth(Call& call) {
   const bool named = call.words.count == 3;
-  const auto refused = LogIn(call, named ? call.words[1] : kDefaultUser, call.words[named ? 2 : 1]);
-  return refused ? *refused : Ok(call);
+  auto refused = LogIn(call, named ? call.words[1] : kDefaultUser, call.words[named ? 2 : 1]);
+  return refused ? *std::move(refused) : Ok(call);
 }
 
 // HELLO [version [AUTH user password] [SETNAME name]]. It changes nothing unless all of it is good.
-RedisCommands::Outcome RedisCommands::Hello(Call& call) {
+ServeStep RedisCommands::Hello(Call& call) {
   const RespRequest& words = call.words;
   std::optional<int> version = VersionOf(call.door);
   if (words.count > 1) {
@@ -91,7 +91,7 @@ RedisCommands::Outcome RedisCommands::Hello(Call& call) {
     if (!version) return Error(call, "Protocol version is not an integer or out of range");
     if (*version != 2 && *version != 3) {
       resp::AppendError("NOPROTO", "unsupported protocol version", call.out);
-      return Outcome::kAnswered;
+      return Answered();
     }
   }
   std::optional<size_t> login, name;  // where their words are
@@ -108,7 +108,7 @@ RedisCommands::Outcome RedisCommands::Hello(Call& call) {
   }
   if (name && !IsName(words[*name])) return Error(call, kBadName);
   if (login) {
-    if (const auto refused = LogIn(call, words[*login], words[*login + 1])) return *refused;
+    if (auto refused = LogIn(call, words[*login], words[*login + 1])) return *std::move(refused);
   }
   if (!MayAsk(call.door)) {
     resp::AppendError("NOAUTH",
@@ -116,13 +116,13 @@ RedisCommands::Outcome RedisCommands::Hello(Call& call) {
                       "HELLO <proto> AUTH <user> <pass> option can be used to authenticate the "
                       "client and select the RESP protocol version at the same time",
                       call.out);
-    return Outcome::kAnswered;
+    return Answered();
   }
   RedisSession& session = SessionOf(call.door);
   session.version = *version;
   if (name) session.name = words[*name];
   AnswerHello(session, call.out);
-  return Outcome::kAnswered;
+  return Answered();
 }
 
 void RedisCommands::AnswerHello(const RedisSession& session, OutBuffer& out) {
@@ -147,7 +147,7 @@ void RedisCommands::AnswerHello(const RedisSession& session, OutBuffer& out) {
   resp::AppendArray(0, out);
 }
 
-RedisCommands::Outcome RedisCommands::Client(Call& call) {
+ServeStep RedisCommands::Client(Call& call) {
   const RespRequest& words = call.words;
   const std::string_view sub = words[1];
   RedisSession& session = SessionOf(call.door);
@@ -166,7 +166,7 @@ RedisCommands::Outcome RedisCommands::Client(Call& call) {
                            "' or wrong number of arguments; CLIENT has ID, GETNAME, SETNAME and "
                            "SETINFO here"));
   }
-  return Outcome::kAnswered;
+  return Answered();
 }
 
 void RedisCommands::AnswerName(const RedisSession& session, OutBuffer& out) {
@@ -177,31 +177,31 @@ void RedisCommands::AnswerName(const RedisSession& session, OutBuffer& out) {
   }
 }
 
-RedisCommands::Outcome RedisCommands::Select(Call& call) {
+ServeStep RedisCommands::Select(Call& call) {
   const auto number = ParseNumber<int64_t>(call.words[1]);
   if (!number) return Error(call, "value is not an integer or out of range");
   return *number == 0 ? Ok(call) : Error(call, "DB index is out of range");
 }
 
-RedisCommands::Outcome RedisCommands::Ping(Call& call) {
+ServeStep RedisCommands::Ping(Call& call) {
   if (call.words.count == 1) {
     resp::AppendSimple("PONG", call.out);
-    return Outcome::kAnswered;
+    return Answered();
   }
   return Echo(call);
 }
 
-RedisCommands::Outcome RedisCommands::Echo(Call& call) {
+ServeStep RedisCommands::Echo(Call& call) {
   resp::AppendBulk(call.words[1], call.out);
-  return Outcome::kAnswered;
+  return Answered();
 }
 
-RedisCommands::Outcome RedisCommands::Quit(Call& call) {
+ServeStep RedisCommands::Quit(Call& call) {
   Ok(call);
-  return Outcome::kClose;
+  return Closing();
 }
 
-RedisCommands::Outcome RedisCommands::Reset(Call& call) {
+ServeStep RedisCommands::Reset(Call& call) {
   call.door.user.clear();
   if (call.door.session != nullptr) {
     RedisSession& session = SessionOf(call.door);
@@ -209,7 +209,7 @@ RedisCommands::Outcome RedisCommands::Reset(Call& call) {
     session.name.clear();
   }
   resp::AppendSimple("RESET", call.out);
-  return Outcome::kAnswered;
+  return Answered();
 }
 
 }  // namespace firn::front

@@ -1,10 +1,8 @@
 #include "server/front/redis/redis_protocol.h"
 
-#include <exception>
 #include <optional>
 #include <utility>
 
-#include "common/base/cat.h"
 #include "server/front/redis/known_increments.h"
 #include "server/front/redis/redis_commands.h"
 #include "server/front/redis/resp_answer.h"
@@ -27,7 +25,7 @@ class RedisProtocol final : public Protocol {
   ServeStep Serve(std::string_view in, DoorCall& door, OutBuffer& out) override {
     const bool may_ask = commands_.MayAsk(door);
     if (may_ask) {
-      if (const auto served = known_.Serve(in, door, out)) return *served;
+      if (auto served = known_.Serve(in, door, out)) return *std::move(served);
     }
     const RespParsed parsed = ParseResp(in, may_ask ? after_login_ : kBeforeLogin, request_);
     switch (parsed.kind) {
@@ -45,22 +43,10 @@ class RedisProtocol final : public Protocol {
 
  private:
   ServeStep Run(std::string_view request, DoorCall& door, OutBuffer& out) {
-    const size_t before = out.size();
-    try {
-      switch (commands_.Run(request_, door, out)) {
-        case RedisCommands::Outcome::kAnswered:
-          break;
-        case RedisCommands::Outcome::kPark:
-          return ServeStep::Park(door.parked->ask_again_in());
-        case RedisCommands::Outcome::kClose:
-          return ServeStep::Close(CloseCause::kPeer);
-      }
-    } catch (const std::exception& e) {
-      out.Truncate(before);
-      resp::AppendError("ERR", Cat("a defect: ", e.what()), out);
-    }
+    ServeStep step = commands_.Run(request_, door, out);
+    step.bytes = request.size();
     if (const Tag* const tag = commands_.incremented()) known_.Remember(request, *tag);
-    return ServeStep::Served(request.size());
+    return step;
   }
 
   const RespLimits after_login_;

@@ -24,10 +24,6 @@ std::string_view RedisCodeOf(Reason reason) {
   return "ERR";
 }
 
-void AppendRefusal(const Refusal& refusal, OutBuffer& out) {
-  AppendRefusal(RedisCodeOf(refusal.reason), refusal, out);
-}
-
 void AppendRefusal(std::string_view code, const Refusal& refusal, OutBuffer& out) {
   resp::AppendError(code, Cat("firn ", ReasonName(refusal.reason), ": ", refusal.message), out);
 }

@@ -11,7 +11,6 @@ namespace firn::front {
 std::string_view RedisCodeOf(Reason reason);
 
 // "-CODE firn REASON: message".
-void AppendRefusal(const Refusal& refusal, OutBuffer& out);
 void AppendRefusal(std::string_view code, const Refusal& refusal, OutBuffer& out);
 
 }  // namespace firn::front

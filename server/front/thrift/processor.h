@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,7 +66,8 @@ class EncodedStatus {
 };
 
 // The generated processor, without the casts by which it finds out its own coding. Answers that are
-// long it writes itself, byte for byte as the generated code would.
+// long, and those of calls that may wait, it writes itself, byte for byte as the generated code
+// would: a call that waits keeps its arguments.
 template <typename Coding>
 class Processor final : public wire::IdServiceProcessorT<Coding> {
  public:
@@ -73,32 +75,126 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
       : wire::IdServiceProcessorT<Coding>(Borrowed<wire::IdServiceIf>(service)),
         service_(service) {}
 
-  // The coding writes to `out`. False: the message is not a call.
-  bool Process(Coding& coding, OutBuffer& out) {
+  // Answers a call whose arguments have been read.
+  using Call = std::function<void(Coding& coding, OutBuffer& out)>;
+
+  // The coding writes to `out`. False: the message is not a call. If it throws a ServeStep, the
+  // call has to be answered later by `parked`.
+  bool Process(Coding& coding, OutBuffer& out, Call& parked) {
     out_ = &out;
+    parked_ = &parked;
     return this->processFast(&coding, &coding, nullptr);
   }
 
  private:
   bool dispatchCallTemplated(Coding* in, Coding* out, const std::string& method, int32_t seqid,
                              void* context) override {
-    if (method == "getIds") {
-      AnswerIds(*in, *out, seqid);
-    } else if (method == "servers") {
-      AnswerServers(*in, *out, seqid);
-    } else if (method == "status") {
-      AnswerStatus(*in, *out, seqid);
-    } else {
-      return wire::IdServiceProcessorT<Coding>::dispatchCallTemplated(in, out, method, seqid,
-                                                                      context);
+    using P = Processor;
+    if (method == "getId") return Serve(*in, *out, seqid, &P::AnswerId);
+    if (method == "get_id") return Serve(*in, *out, seqid, &P::AnswerTwitterId);
+    if (method == "getIds") return Serve(*in, *out, seqid, &P::AnswerIds);
+    if (method == "getRuns") return Serve(*in, *out, seqid, &P::AnswerRuns);
+    if (method == "getText") return Serve(*in, *out, seqid, &P::AnswerText);
+    if (method == "servers") return Serve(*in, *out, seqid, &P::AnswerServers);
+    if (method == "status") return Serve(*in, *out, seqid, &P::AnswerStatus);
+    if (method == "lease") return Serve(*in, *out, seqid, &P::AnswerLease);
+    if (method == "renewLease") return Serve(*in, *out, seqid, &P::AnswerRenewal);
+    if (method == "releaseLease") return Serve(*in, *out, seqid, &P::AnswerRelease);
+    return wire::IdServiceProcessorT<Coding>::dispatchCallTemplated(in, out, method, seqid,
+                                                                    context);
+  }
+
+  template <typename Args>
+  bool Serve(Coding& in, Coding& out, int32_t seqid,
+             void (Processor::*answer)(const Args&, Coding&, int32_t)) {
+    const auto args = std::make_shared<Args>();  // the generated code defines no copy of them
+    args->read(&in);
+    in.readMessageEnd();
+    try {
+      (this->*answer)(*args, out, seqid);
+    } catch (const ServeStep&) {
+      *parked_ = [this, args, seqid, answer](Coding& coding, OutBuffer& to) {
+        out_ = &to;
+        (this->*answer)(*args, coding, seqid);
+      };
+      throw;
     }
     return true;
   }
 
-  void AnswerIds(Coding& in, Coding& out, int32_t seqid) {
-    wire::IdService_getIds_args args;
-    args.read(&in);
-    in.readMessageEnd();
+  // Writes what `ask(result)` stores, or the exception that it throws.
+  template <typename Answer, typename Ask>
+  static void Write(const char* method, Coding& out, int32_t seqid, Ask ask) {
+    Answer answer;
+    try {
+      ask(answer);
+    } catch (const wire::Refusal& refusal) {
+      answer.refusal = refusal;
+      answer.__isset.refusal = true;
+    } catch (const wire::LeaseRefusal& refusal) {
+      if constexpr (requires { answer.lease_refusal; }) {
+        answer.lease_refusal = refusal;
+        answer.__isset.lease_refusal = true;
+      }
+    } catch (const wire::InvalidUserAgentError& error) {
+      if constexpr (requires { answer.invalid_user_agent; }) {
+        answer.invalid_user_agent = error;
+        answer.__isset.invalid_user_agent = true;
+      }
+    }
+    out.writeMessageBegin(method, apache::thrift::protocol::T_REPLY, seqid);
+    answer.write(&out);
+    out.writeMessageEnd();
+  }
+
+  void AnswerId(const wire::IdService_getId_args& args, Coding& out, int32_t seqid) {
+    Write<wire::IdService_getId_result>("getId", out, seqid, [&](auto& answer) {
+      answer.success = service_.getId(args.tag);
+      answer.__isset.success = true;
+    });
+  }
+
+  void AnswerTwitterId(const wire::Snowflake_get_id_args& args, Coding& out, int32_t seqid) {
+    Write<wire::Snowflake_get_id_result>("get_id", out, seqid, [&](auto& answer) {
+      answer.success = service_.get_id(args.useragent);
+      answer.__isset.success = true;
+    });
+  }
+
+  void AnswerRuns(const wire::IdService_getRuns_args& args, Coding& out, int32_t seqid) {
+    Write<wire::IdService_getRuns_result>("getRuns", out, seqid, [&](auto& answer) {
+      service_.getRuns(answer.success, args.tag, args.count);
+      answer.__isset.success = true;
+    });
+  }
+
+  void AnswerText(const wire::IdService_getText_args& args, Coding& out, int32_t seqid) {
+    Write<wire::IdService_getText_result>("getText", out, seqid, [&](auto& answer) {
+      service_.getText(answer.success, args.tag);
+      answer.__isset.success = true;
+    });
+  }
+
+  void AnswerLease(const wire::IdService_lease_args& args, Coding& out, int32_t seqid) {
+    Write<wire::IdService_lease_result>("lease", out, seqid, [&](auto& answer) {
+      service_.lease(answer.success, args.ask);
+      answer.__isset.success = true;
+    });
+  }
+
+  void AnswerRenewal(const wire::IdService_renewLease_args& args, Coding& out, int32_t seqid) {
+    Write<wire::IdService_renewLease_result>("renewLease", out, seqid, [&](auto& answer) {
+      service_.renewLease(answer.success, args.renewal);
+      answer.__isset.success = true;
+    });
+  }
+
+  void AnswerRelease(const wire::IdService_releaseLease_args& args, Coding& out, int32_t seqid) {
+    Write<wire::IdService_releaseLease_result>(
+        "releaseLease", out, seqid, [&](auto&) { service_.releaseLease(args.lease_end); });
+  }
+
+  void AnswerIds(const wire::IdService_getIds_args& args, Coding& out, int32_t seqid) {
     const Runs* ids = nullptr;
     const auto refusal = Refused([&] { ids = &service_.Ids(args.tag, args.count); });
     out.writeMessageBegin("getIds", apache::thrift::protocol::T_REPLY, seqid);
@@ -110,10 +206,7 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
     out.writeMessageEnd();
   }
 
-  void AnswerServers(Coding& in, Coding& out, int32_t seqid) {
-    wire::IdService_servers_args args;
-    args.read(&in);
-    in.readMessageEnd();
+  void AnswerServers(const wire::IdService_servers_args& args, Coding& out, int32_t seqid) {
     wire::ServerList list;
     const auto refusal = Refused([&] { service_.servers(list, args.known_version); });
     out.writeMessageBegin("servers", apache::thrift::protocol::T_REPLY, seqid);
@@ -126,10 +219,7 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
     out.writeMessageEnd();
   }
 
-  void AnswerStatus(Coding& in, Coding& out, int32_t seqid) {
-    wire::IdService_status_args args;
-    args.read(&in);
-    in.readMessageEnd();
+  void AnswerStatus(const wire::IdService_status_args&, Coding& out, int32_t seqid) {
     const auto report = service_.NewReport();  // first: it may park the call
     out.writeMessageBegin("status", apache::thrift::protocol::T_REPLY, seqid);
     WriteSuccess(apache::thrift::protocol::T_STRUCT, out,
@@ -208,6 +298,7 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
   ListedEntries entries_;
   EncodedStatus status_;
   OutBuffer* out_ = nullptr;
+  Call* parked_ = nullptr;
 };
 
 }  // namespace firn::front

@@ -1,6 +1,8 @@
 #include "server/front/thrift/thrift_protocol.h"
 
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include <thrift/TOutput.h>
 
@@ -44,19 +46,20 @@ class ThriftProtocol final : public Protocol {
 
     const std::string_view frame = in.substr(kLengthBytes, length);
     if (const KnownCall* const known = known_.Find(frame)) {
-      const ServeStep step = AnswerKnown(*known, in, call, out);
+      ServeStep step = AnswerKnown(*known, in, call, out);
       if (step.requests != 0) return step;
     }
     const size_t before = out.size();
-    const ServeStep step = Process(frame, call, out);
-    if (step.kind != ServeStep::Kind::kServed) {
-      out.Truncate(before);
-      return step;
-    }
+    transport_.ReadFrom(frame);
+    typename Processor<Coding>::Call parked;
+    ServeStep step =
+        Answer({}, call, out, parked, [&] { return processor_.Process(*coding_, out, parked); });
+    step.bytes = whole;
+    if (step.kind != ServeStep::Kind::kServed) return step;
     if (const auto& answered = service_.short_answer()) {
       known_.Remember(frame, out.view().substr(before + kLengthBytes), answered->id, answered->tag);
     }
-    return ServeStep::Served(whole);
+    return step;
   }
 
  private:
@@ -67,7 +70,7 @@ class ThriftProtocol final : public Protocol {
     const size_t calls = known_.CountLike(known, in, call.together);
     size_t answered = 0, bytes = 0;
     while (answered < calls) {
-      const auto run = service_.Run(known.tag(), static_cast<int64_t>(calls - answered), call);
+      const auto run = service_.Run(known.tag(), static_cast<int64_t>(calls - answered));
       if (!run) break;
       bytes += known_.Answer(known, in.substr(bytes), *run, out);
       answered += static_cast<size_t>(run->count);
@@ -75,23 +78,42 @@ class ThriftProtocol final : public Protocol {
     return ServeStep::Served(bytes, answered);
   }
 
-  ServeStep Process(std::string_view frame, DoorCall& call, OutBuffer& out) {
+  // Answers a call by `process()`, or parks it, to be answered by `parked`.
+  template <typename Process>
+  ServeStep Answer(ThriftWaiting waiting, DoorCall& call, OutBuffer& out,
+                   typename Processor<Coding>::Call& parked, Process process) {
     const size_t at = out.size();
     out.Append("\0\0\0\0", kLengthBytes);
-    transport_.ReadFrom(frame);
     transport_.WriteTo(out);
-    service_.Begin(call);
+    service_.Begin(call, waiting);
+    ServeStep step = ServeStep::Close(CloseCause::kBadFrame);
     try {
-      if (!processor_.Process(*coding_, out)) return ServeStep::Close(CloseCause::kBadFrame);
-    } catch (const ServeStep& parked) {
-      return parked;
+      if (process()) step = ServeStep::Served(0);
+    } catch (ServeStep& park) {
+      step = std::move(park);
+      step.parked = Parked(std::move(waiting), std::move(parked));
     } catch (const std::exception&) {
       // A coding tracks its position in a message, and has now lost it.
       Renew();
-      return ServeStep::Close(CloseCause::kBadFrame);
     }
-    PatchLength(out, at);
-    return ServeStep::Served(0);
+    if (step.kind == ServeStep::Kind::kServed) {
+      PatchLength(out, at);
+    } else {
+      out.Truncate(at);
+    }
+    return step;
+  }
+
+  std::unique_ptr<ParkedRequest> Parked(ThriftWaiting waiting,
+                                        typename Processor<Coding>::Call answer) {
+    return ParkedAs([this, waiting = std::move(waiting), answer = std::move(answer)](
+                        DoorCall& call, OutBuffer& out) mutable {
+      auto again = std::move(answer);
+      return Answer(std::move(waiting), call, out, again, [&] {
+        again(*coding_, out);
+        return true;
+      });
+    });
   }
 
   void Renew();

@@ -30,11 +30,14 @@ ThriftService::ThriftService(const Backend& backend, DeskCounters& counters, Lea
       leases_(backend, leases) {}
 
 const IssueCall& ThriftService::Ask(std::string_view tag, int64_t count, Form form) {
-  switch (desk_.Ask(tag, count, form, *door_)) {
+  WaitingIds& ids = waiting_->ids;
+  switch (ids != nullptr ? desk_.Continue(std::move(ids), *door_)
+                         : desk_.Ask(tag, count, form, *door_)) {
     case Verdict::kIssued:
       break;
     case Verdict::kWait:
-      throw ServeStep::Park(door_->parked->ask_again_in());
+      ids = desk_.TakeWaiting();
+      throw ServeStep::Park(ids->ask_again_in(), nullptr, 0, ids->tag());
     case Verdict::kRefused:
       throw front::ToWire(desk_.call().refusal());
   }
@@ -81,7 +84,7 @@ int64_t ThriftService::get_id(const std::string& useragent) {
 
 int64_t ThriftService::getId(const std::string& tag) {
   const Tag* const known = desk_.Resolve(tag);
-  if (const auto id = desk_.One(known, *door_)) {
+  if (const auto id = waiting_->ids != nullptr ? std::nullopt : desk_.One(known)) {
     if (known->name() == desk_.NameOf(tag)) short_.emplace(*known, *id);
     return *id;
   }
@@ -134,7 +137,7 @@ void ThriftService::formatTime(std::string& out, int64_t ticks, const std::strin
 
 std::shared_ptr<const StatusCache::Snapshot> ThriftService::NewReport() {
   std::shared_ptr<const StatusCache::Snapshot> report = backend_.status.GetNew(*door_);
-  if (report == nullptr) throw ServeStep::Park(StatusCache::kAskAgain);
+  if (report == nullptr) throw ServeStep::Park(StatusCache::kAskAgain, nullptr);
   return report;
 }
 
@@ -160,8 +163,11 @@ void ThriftService::servers(wire::ServerList& out, int64_t) {
 
 template <typename Request>
 std::optional<LeasePromise> ThriftService::AskForLease(const Request& request) {
-  std::optional<LeaseResult> result = leases_.Ask(*door_, [&] { return FromWire(request); });
-  if (!result) throw ServeStep::Park(StatusCache::kAskAgain, LeaseCalls::kPatienceMs);
+  LeaseCalls::Waiting& waiting = waiting_->lease;
+  std::optional<LeaseResult> result =
+      waiting != nullptr ? leases_.Continue(*waiting, *door_)
+                         : leases_.Ask(waiting, *door_, [&] { return FromWire(request); });
+  if (!result) throw ServeStep::Park(StatusCache::kAskAgain, nullptr, LeaseCalls::kPatienceMs);
   if (auto* refusal = std::get_if<Refusal>(&*result)) throw front::ToWire(*refusal);
   if (auto* refusal = std::get_if<LeaseRefusal>(&*result)) throw front::ToWire(*refusal);
   auto* promise = std::get_if<LeasePromise>(&*result);

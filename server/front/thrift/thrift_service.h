@@ -12,25 +12,31 @@
 
 namespace firn::front {
 
+// What a parked call waits for; nothing: for the next status report.
+struct ThriftWaiting {
+  WaitingIds ids{};
+  LeaseCalls::Waiting lease{};
+};
+
 // The wire contract on one IO thread: Twitter's methods and Firn's, over the issuer. Every "no" is
-// a declared refusal. A call that has to wait is parked at the door, and its method throws a
-// ServeStep: no std::exception on purpose, so the generated code lets it pass, and the frame is
-// processed again later.
+// a declared refusal. The method of a call that has to wait throws a ServeStep without a request:
+// no std::exception on purpose, so the generated code lets it pass. The method is called again
+// with the same arguments later.
 class ThriftService final : public wire::IdServiceIf {
  public:
   // All must outlive it. Null: the server grants no leases.
   ThriftService(const Backend& backend, DeskCounters& counters, LeaseDesk* leases = nullptr);
 
-  // Where the next call comes from; valid until that call returns.
-  void Begin(DoorCall& door) {
+  // Where the next call comes from, and what it waits for: what it waited for before, if it is
+  // tried again. Both must be valid until that call returns.
+  void Begin(DoorCall& door, ThriftWaiting& waiting) {
     door_ = &door;
+    waiting_ = &waiting;
     short_.reset();
   }
 
   // Ids for up to `calls` calls in the short way; nothing: the first has to be processed.
-  std::optional<IdRun> Run(const Tag& tag, int64_t calls, const DoorCall& door) {
-    return desk_.Run(tag, calls, door);
-  }
+  std::optional<IdRun> Run(const Tag& tag, int64_t calls) { return desk_.Run(tag, calls); }
 
   // What the call was answered with, where that was the short way, and the tag is the one of its
   // name for ever: a name that is served by default may get a tag of its own.
@@ -90,6 +96,7 @@ class ThriftService final : public wire::IdServiceIf {
   IdDesk desk_;
   LeaseCalls leases_;
   DoorCall* door_ = nullptr;
+  ThriftWaiting* waiting_ = nullptr;
   std::optional<ShortAnswer> short_;
   std::shared_ptr<const ListedServers> listed_;
 };

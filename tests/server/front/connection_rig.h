@@ -34,17 +34,28 @@ class LineProtocol final : public Protocol {
     client = call.client;
     if (!call.session) call.session = std::make_unique<Lines>();
     of_session = ++static_cast<Lines&>(*call.session).count;
-    if (on_serve) on_serve();
     const std::string_view line = in.substr(0, end);
     if (line.ends_with("X")) return ServeStep::Close(CloseCause::kBadHttp);
-    if (line.ends_with("WAIT") && waits) {
+    ServeStep step = Answer(std::string(in.substr(0, end + 1)), call, out);
+    step.bytes = end + 1;
+    return step;
+  }
+
+  ServeStep Answer(const std::string& line, DoorCall& call, OutBuffer& out) {
+    if (on_serve) on_serve();
+    if (line.ends_with("WAIT\n") && waits) {
       ++attempts;
-      if (!call.last) return ServeStep::Park(std::chrono::microseconds(500));
+      if (!call.last) {
+        return ServeStep::Park(std::chrono::microseconds(500),
+                               ParkedAs([this, line](DoorCall& same, OutBuffer& to) {
+                                 return Answer(line, same, to);
+                               }));
+      }
       out.Append("LATE\n");
-      return ServeStep::Served(end + 1);
+      return ServeStep::Served(0);
     }
-    for (int i = 0; i < answer_times; ++i) out.Append(in.substr(0, end + 1));
-    return ServeStep::Served(end + 1);
+    for (int i = 0; i < answer_times; ++i) out.Append(line);
+    return ServeStep::Served(0);
   }
 
   bool MayBeWhole(std::string_view in, PartialRead&) const override {

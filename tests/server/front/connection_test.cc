@@ -146,6 +146,25 @@ TEST_F(ConnectionTest, ParksARequestAndLaterOnesAndKeepsTheOrder) {
   EXPECT_EQ(io_.counters.parked.Get(), 1u);
 }
 
+TEST_F(ConnectionTest, DoesNotParseAParkedRequestAgain) {
+  Open();
+  Say("WAIT\nB\n");
+  for (int i = 0; i < 3; ++i) TryParkedAgain();
+  EXPECT_EQ(lines_->attempts, 4);
+  EXPECT_EQ(lines_->of_session, 1) << "requests that were parsed";
+}
+
+TEST_F(ConnectionTest, DrainsAfterAParkedRequestWasAnswered) {
+  Open();
+  Say("WAIT\n");
+  connection_->CloseWhenIdle();
+  EXPECT_FALSE(wire_->finished) << "an answer is owed";
+  lines_->waits = false;
+  TryParkedAgain();
+  EXPECT_EQ(wire_->sent, "WAIT\n");
+  EXPECT_TRUE(wire_->finished);
+}
+
 TEST_F(ConnectionTest, AttemptsAParkedRequestLastAtItsTimeout) {
   Open();
   Say("WAIT\nWAIT\n");

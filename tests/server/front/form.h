@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <openssl/ssl.h>
 
@@ -33,20 +35,38 @@ struct FormTls {
 };
 const FormTls& TlsOfForm();
 
+// The request of a connection that waits.
+struct Waiting {
+  std::unique_ptr<ParkedRequest> request{};
+  size_t bytes = 0;
+};
+
+// Serves `in`, or tries again the request that waits, as a connection does. The bytes of a request
+// that waits are consumed when it is answered.
+inline ServeStep ServeOrRetry(Protocol& protocol, Waiting& waiting, std::string_view in,
+                              DoorCall& call, OutBuffer& out) {
+  const Waiting before = std::exchange(waiting, {});
+  ServeStep step =
+      before.request ? before.request->Retry(call, out) : protocol.Serve(in, call, out);
+  if (before.request) step.bytes = before.bytes;
+  if (step.kind == ServeStep::Kind::kPark) waiting = {std::move(step.parked), step.bytes};
+  return step;
+}
+
 // Serves `in` as the form says. The protocol may cache the first of two requests; the numbers that
 // it took from `next` are given back, so that the second one gets the same answer.
 template <typename Number>
-ServeStep ServeInForm(Protocol& protocol, std::string_view in, DoorCall& call, OutBuffer& out,
-                      Number& next) {
+ServeStep ServeInForm(Protocol& protocol, Waiting& waiting, std::string_view in, DoorCall& call,
+                      OutBuffer& out, Number& next) {
   const auto first_number = next.load();
   const uint64_t report = call.report;
   const size_t before = out.size();
-  const ServeStep step = protocol.Serve(in, call, out);
+  ServeStep step = ServeOrRetry(protocol, waiting, in, call, out);
   if (ChosenForm() != Form::kTwice || step.kind != ServeStep::Kind::kServed) return step;
   next = first_number;
   call.report = report;
   out.Truncate(before);
-  return protocol.Serve(in, call, out);
+  return ServeOrRetry(protocol, waiting, in, call, out);
 }
 
 }  // namespace firn::front

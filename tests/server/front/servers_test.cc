@@ -50,7 +50,8 @@ class ThriftServersTest : public testing::TestWithParam<ThriftCoding> {
     DoorCall door;
     const std::string frame =
         calls_.Frame([&](wire::IdServiceClient& client) { client.send_servers(known_version); });
-    const ServeStep step = ServeInForm(*protocol_, frame, door, out_, issuing_.slow->next);
+    Waiting waiting;
+    const ServeStep step = ServeInForm(*protocol_, waiting, frame, door, out_, issuing_.slow->next);
     EXPECT_EQ(step.kind, ServeStep::Kind::kServed);
     EXPECT_EQ(step.bytes, frame.size());
     wire::ServerList list;

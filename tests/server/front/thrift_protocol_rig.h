@@ -23,7 +23,7 @@ class ThriftProtocolTest : public testing::TestWithParam<ThriftCoding> {
 
   ServeStep Serve(std::string_view in, bool last = false) {
     door_.last = last;
-    return ServeInForm(*protocol_, in, door_, out_, issuing_.slow->next);
+    return ServeInForm(*protocol_, waiting_, in, door_, out_, issuing_.slow->next);
   }
   // Serves one request and returns the client that is about to receive the answer.
   wire::IdServiceClient& Call(std::string_view frame) {
@@ -46,6 +46,7 @@ class ThriftProtocolTest : public testing::TestWithParam<ThriftCoding> {
   std::unique_ptr<Protocol> protocol_ =
       MakeThriftProtocol(GetParam(), issuing_.backend, issuing_.counters);
   DoorCall door_;
+  Waiting waiting_;
   OutBuffer out_;
   ThriftCalls calls_{GetParam()};
 };

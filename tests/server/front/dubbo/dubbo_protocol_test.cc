@@ -14,6 +14,7 @@
 #include "server/front/dubbo/dubbo_header.h"
 #include "server/front/dubbo/hessian_reader.h"
 #include "tests/server/front/dubbo/dubbo_messages.h"
+#include "tests/server/front/form.h"
 
 using namespace std::string_literals;
 
@@ -36,7 +37,7 @@ class DubboProtocolTest : public testing::Test {
   // The answer to one request, which must be served whole.
   std::string Ask(const std::string& request) {
     OutBuffer out;
-    const ServeStep step = protocol_->Serve(request, door_, out);
+    const ServeStep step = ServeOrRetry(*protocol_, waiting_, request, door_, out);
     EXPECT_EQ(step.kind, Kind::kServed);
     EXPECT_EQ(step.bytes, request.size());
     return std::string(out.view());
@@ -73,7 +74,7 @@ class DubboProtocolTest : public testing::Test {
   }
   ServeStep Serve(std::string_view bytes) {
     OutBuffer out;
-    return protocol_->Serve(bytes, door_, out);
+    return ServeOrRetry(*protocol_, waiting_, bytes, door_, out);
   }
 
   Issuing issuing_;
@@ -83,6 +84,7 @@ class DubboProtocolTest : public testing::Test {
   std::unique_ptr<Protocol> protocol_ =
       MakeDubboProtocol(issuing_.backend, desk_, state_, counters_);
   DoorCall door_{.last = true};
+  Waiting waiting_;
 };
 
 TEST_F(DubboProtocolTest, AnswersNextIdByteForByte) {

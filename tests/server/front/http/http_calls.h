@@ -105,7 +105,7 @@ class HttpSide {
       answer.step =
           goes_on ? ServeStep::Served(request.size()) : ServeStep::Close(CloseCause::kPeer);
     } else {
-      answer.step = ServeInForm(*protocol_, request, door_, out, slow_.next);
+      answer.step = ServeInForm(*protocol_, waiting_, request, door_, out, slow_.next);
     }
     const std::string_view all = out.view();
     const size_t end = all.find("\r\n\r\n");
@@ -130,6 +130,7 @@ class HttpSide {
   std::unique_ptr<Protocol> protocol_;  // null in the form `tls`, which uses a door
   std::optional<HttpOverTls> over_tls_;
   DoorCall door_;
+  Waiting waiting_;
 };
 
 }  // namespace firn::front

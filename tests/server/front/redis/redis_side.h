@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "server/front/redis/redis_protocol.h"
+#include "tests/server/front/form.h"
 #include "tests/server/front/issuing_fixture.h"
 
 namespace firn::front {
@@ -37,7 +38,7 @@ class RedisSide {
   std::string Raw(std::string_view in) {
     OutBuffer out;
     while (!in.empty()) {
-      step = protocol_->Serve(in, door, out);
+      step = ServeOrRetry(*protocol_, waiting, in, door, out);
       if (step.kind != ServeStep::Kind::kServed) break;
       in.remove_prefix(step.bytes);
     }
@@ -46,11 +47,15 @@ class RedisSide {
   std::string Ask(const std::vector<std::string>& words) { return Raw(Resp(words)); }
 
   // A new connection.
-  void Reconnect() { door = {}; }
+  void Reconnect() {
+    waiting = {};
+    door = {};
+  }
 
   Protocol& protocol() { return *protocol_; }
 
   DoorCall door{};
+  Waiting waiting{};
   ServeStep step{};  // the last one
 
  private:

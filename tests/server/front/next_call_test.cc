@@ -1,0 +1,348 @@
+// However a request ends, the next one on its connection gets its own answer: for each protocol and
+// each end, the next request is of another tag, another count and, where a connection can change
+// it, another user.
+
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include "server/front/dubbo/hessian_reader.h"
+#include "server/front/http/http_handlers.h"
+#include "tests/server/front/connection_rig.h"
+#include "tests/server/front/dubbo/dubbo_messages.h"
+#include "tests/server/front/issuing_fixture.h"
+#include "tests/server/front/redis/redis_side.h"
+#include "tests/server/front/thrift_calls.h"
+#include "tests/support/temp_dir.h"
+
+namespace firn::front {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+
+// How a test requests ids through one protocol. Read returns none for a refusal.
+struct Speech {
+  const char* name;
+  std::function<std::string(const std::string& tag, int count)> ask;
+  std::function<Numbers(const std::string& answer)> read;
+};
+
+Speech Thrift(const char* name, ThriftCoding coding) {
+  const auto calls = std::make_shared<ThriftCalls>(coding);
+  return {
+      name,
+      [calls](const std::string& tag, int count) {
+        return calls->Frame([&](wire::IdServiceClient& client) { client.send_getIds(tag, count); });
+      },
+      [calls](const std::string& answer) {
+        Numbers numbers;
+        try {
+          calls->Answer(answer).recv_getIds(numbers);
+        } catch (const wire::Refusal&) {
+        }
+        return numbers;
+      }};
+}
+
+Speech Http() {
+  return {"Http",
+          [](const std::string& tag, int count) {
+            return "GET /v1/ids/" + tag + "?count=" + std::to_string(count) +
+                   " HTTP/1.1\r\nHost: x\r\n\r\n";
+          },
+          [](const std::string& answer) {
+            Numbers numbers;
+            if (!answer.starts_with("HTTP/1.1 200")) return numbers;
+            const auto json = nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n")));
+            for (const std::string id : json["ids"]) numbers.push_back(std::stoll(id));
+            return numbers;
+          }};
+}
+
+Speech Redis() {
+  return {"Redis",
+          [](const std::string& tag, int count) {
+            return Resp({"FIRN.IDS", tag, std::to_string(count)});
+          },
+          [](const std::string& answer) {
+            Numbers numbers;
+            if (!answer.starts_with("*")) return numbers;
+            for (size_t at = answer.find('$'); at != std::string::npos;
+                 at = answer.find('$', at + 1)) {
+              numbers.push_back(std::stoll(answer.substr(answer.find('\n', at) + 1)));
+            }
+            return numbers;
+          }};
+}
+
+Speech Dubbo() {
+  return {"Dubbo",
+          [](const std::string& tag, int count) {
+            std::string arguments;
+            HessianWriter out(arguments);
+            out.Text(tag);
+            out.Int(count);
+            return DubboCall{
+                .method = "nextIds", .types = "Ljava/lang/String;I", .arguments = arguments}
+                .Bytes();
+          },
+          [](const std::string& answer) {
+            Numbers numbers;
+            if (DubboHeader::Read(answer).status != 20 || answer[DubboHeader::kBytes] != '\x94') {
+              return numbers;
+            }
+            HessianReader reader(std::string_view(answer).substr(DubboHeader::kBytes + 1));
+            size_t items = 0;
+            EXPECT_TRUE(reader.List(items));
+            for (; items > 0; --items) EXPECT_TRUE(reader.Whole(numbers.emplace_back()));
+            return numbers;
+          }};
+}
+
+const Speech& SpeechOf(int index) {
+  static const Speech kSpeeches[] = {Thrift("ThriftBinary", ThriftCoding::kBinary),
+                                     Thrift("ThriftCompact", ThriftCoding::kCompact), Http(),
+                                     Redis(), Dubbo()};
+  return kSpeeches[index];
+}
+
+// A plugin that throws when it is told to.
+class Thrower final : public Plugin {
+ public:
+  std::string_view name() const override { return "thrower"; }
+  int order() const override { return 1; }
+  std::optional<Refusal> After(const Request&, Runs&) override {
+    if (throws) throw std::runtime_error("as told");
+    return std::nullopt;
+  }
+  bool throws = false;
+};
+
+// Looks for unknown tags: answers when it is told to, or throws.
+class SlowSeeker final : public TagSeeker {
+ public:
+  Found Seek(std::string_view, uint64_t&) override {
+    if (throws) throw std::runtime_error("as told");
+    return answers ? Found::kNothing : Found::kLooking;
+  }
+  bool answers = false, throws = false;
+};
+
+class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHost {
+ protected:
+  static constexpr int64_t kOthers = 1'000'000;
+
+  NextCallTest() {
+    Write("logins", "alice:a\nbob:b\n");
+    Write("rights", "redis:alice slow,gone\nredis:bob other\nboth slow,gone,other\n");
+    if (!logins_.Load().ok() || !rights_.Load().ok()) Die("the files were not read");
+    other_->next = kOthers;
+    if (!issuing_.issuer.Set({"slow", issuing_.slow, {thrower_}}).ok()) Die("no tag slow");
+    if (!issuing_.issuer.Set({"other", other_, {}}).ok()) Die("no tag other");
+    issuing_.issuer.SetSeeker(seeker_);
+    Open();
+  }
+
+  void Write(const std::string& name, const std::string& text) {
+    const std::string path = dir_ / name;
+    std::ofstream(path) << text;
+    chmod(path.c_str(), 0600);
+  }
+  void Rights(const std::string& text) {
+    Write("rights", text);
+    ASSERT_TRUE(rights_.Reload().ok());
+  }
+
+  const Speech& speech() const { return SpeechOf(GetParam()); }
+  bool redis() const { return speech().name == std::string_view("Redis"); }
+
+  ProtocolSet MakeProtocols() {
+    backend_.rights = &rights_;
+    ProtocolSet set;
+    set.thrift_binary =
+        MakeThriftProtocol(ThriftCoding::kBinary, backend_, issuing_.counters, nullptr);
+    set.thrift_compact =
+        MakeThriftProtocol(ThriftCoding::kCompact, backend_, issuing_.counters, nullptr);
+    std::vector<std::unique_ptr<HttpHandler>> handlers;
+    handlers.push_back(MakeNativeHandler(backend_, desk_));
+    set.http = MakeHttpProtocol(issuing_.limits, &desk_, std::move(handlers));
+    set.redis = MakeRedisProtocol(backend_, desk_, &logins_);
+    set.dubbo = MakeDubboProtocol(backend_, desk_, dubbo_, dubbo_counters_);
+    return set;
+  }
+
+  void Open() {
+    auto wire = std::make_unique<FakeWire>();
+    wire_ = wire.get();
+    ConnectionHost& host = *this;
+    connection_ = std::make_unique<Connection>(host, io_, std::move(wire), "10.0.0.9:4711");
+    connection_->Start();
+    if (!redis()) connection_->OnIdentified({"both"});
+    LogIn("alice", "a");
+  }
+  void LogIn(const std::string& user, const std::string& password) {
+    if (redis()) {
+      ASSERT_EQ(Say(Resp({"AUTH", user, password})), "+OK\r\n");
+    }
+  }
+
+  std::string Say(const std::string& bytes) {
+    wire_->Arrives(bytes);
+    return Sent();
+  }
+  std::string Sent() {
+    while (connection_ && (to_read_ || to_resume_)) {
+      if (std::exchange(to_read_, false)) connection_->ReadMore();
+      if (connection_ && std::exchange(to_resume_, false)) connection_->Resume();
+    }
+    return std::exchange(wire_->sent, {});
+  }
+  std::string Retry() {
+    EXPECT_TRUE(std::exchange(parked_, false));
+    connection_->Resume();
+    return Sent();
+  }
+
+  // Requests 10 ids of a tag, and lets the request wait.
+  void Park(const std::string& tag = "slow") {
+    issuing_.slow->waits = true;
+    EXPECT_EQ(Say(speech().ask(tag, 10)), "");
+    EXPECT_TRUE(parked_);
+  }
+  void ExpectRefused(const std::string& answer) {
+    EXPECT_NE(answer, "");
+    EXPECT_EQ(speech().read(answer), Numbers{}) << answer;
+  }
+  // The next request, of the other user: it gets exactly the numbers that it takes.
+  void ExpectOwnAnswer() {
+    issuing_.slow->waits = false;
+    LogIn("bob", "b");
+    const int64_t from = other_->next;
+    EXPECT_GE(from, kOthers);
+    const Numbers numbers = speech().read(Say(speech().ask("other", 100)));
+    ASSERT_EQ(numbers.size(), 100u);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      EXPECT_EQ(numbers[i], from + static_cast<int64_t>(i));
+    }
+    EXPECT_EQ(other_->next, from + 100) << "numbers that were not reserved";
+    EXPECT_FALSE(parked_);
+  }
+
+  void ReadLater(Connection&) override { to_read_ = true; }
+  void ResumeLater(Connection&) override { to_resume_ = true; }
+  void Park(Connection&, int64_t) override { parked_ = true; }
+  void Remove(Connection&) override { connection_.reset(); }
+
+  const TempDir dir_;
+  Issuing issuing_;
+  Backend backend_ = issuing_.backend;
+  RedisLogins logins_{dir_ / "logins"};
+  TagRights rights_{dir_ / "rights"};
+  std::shared_ptr<ScriptedStrategy> other_ = std::make_shared<ScriptedStrategy>();
+  std::shared_ptr<Thrower> thrower_ = std::make_shared<Thrower>();
+  SlowSeeker seeker_;
+  IdDesk desk_{issuing_.issuer, issuing_.counters, Method::kHttp, "order", &rights_};
+  DubboState dubbo_;
+  DubboCounters dubbo_counters_;
+  IoShare io_{issuing_.limits, issuing_.clock, MakeProtocols()};
+  FakeWire* wire_ = nullptr;
+  bool to_read_ = false, to_resume_ = false, parked_ = false;
+  std::unique_ptr<Connection> connection_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Protocols, NextCallTest, testing::Range(0, 5),
+                         [](const auto& speech) { return SpeechOf(speech.param).name; });
+
+TEST_P(NextCallTest, AfterAnAnswerAtOnce) {
+  EXPECT_EQ(speech().read(Say(speech().ask("slow", 10))).size(), 10u);
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterAnAnswerThatWaited) {
+  Park();
+  EXPECT_EQ(Retry(), "") << "parked again";
+  issuing_.slow->waits = false;
+  EXPECT_EQ(speech().read(Retry()).size(), 10u);
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterARefusal) {
+  ExpectRefused(Say(speech().ask("slow", 0)));
+  seeker_.answers = true;
+  ExpectRefused(Say(speech().ask("gone", 10)));
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterATimeout) {
+  Park();
+  issuing_.clock.Advance(Milliseconds(issuing_.limits.issue_wait_ms));
+  ExpectRefused(Retry());
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheRightWasTakenAway) {
+  Park();
+  Rights("redis:bob other\nboth other\n");
+  ExpectRefused(Retry());
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheUserWasRemoved) {
+  if (!redis()) return;  // connections of this protocol have no user
+  Park();
+  Write("logins", "bob:b\n");
+  ASSERT_TRUE(logins_.Load().ok());
+  EXPECT_EQ(Retry(), "-NOAUTH Authentication required.\r\n");
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterAPluginThrew) {
+  Park();
+  thrower_->throws = true;
+  issuing_.slow->waits = false;
+  ExpectRefused(Retry());
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheSeekerThrew) {
+  Park("gone");
+  seeker_.throws = true;
+  const std::string answer = Retry();
+  if (!connection_) Open();  // its protocol closes the connection
+  if (wire_->finished) Open();
+  EXPECT_EQ(answer.find("100000"), std::string::npos);
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheTagWasRemoved) {
+  Park("gone");
+  seeker_.answers = true;
+  ExpectRefused(Retry());
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheTagWasRedefined) {
+  Park();
+  issuing_.issuer.Remove("slow");
+  issuing_.slow->waits = false;
+  EXPECT_EQ(speech().read(Retry()).size(), 10u) << "it ends as it began";
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheConnectionWasClosed) {
+  Park();
+  connection_->Close(CloseCause::kShutdown);
+  if (connection_) wire_->PeerCloses();
+  parked_ = false;
+  EXPECT_EQ(issuing_.rejections.refused, 1) << "the call is given up";
+  Open();
+  ExpectOwnAnswer();
+}
+
+}  // namespace
+}  // namespace firn::front
