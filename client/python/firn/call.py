@@ -14,6 +14,7 @@ from collections import deque
 from typing import Any, Awaitable, Callable, Optional
 
 from .ask import Ask
+from .connection import LateAnswer
 from .errors import Attempt, AttemptFailed, End, FirnError, Reason, Refused, Unavailable
 from .fleet import Fleet
 from .options import Options
@@ -37,16 +38,21 @@ class Call:
 
     def __init__(self, fleet: Fleet, options: Options, ask: Ask, deadline_ms: int) -> None:
         self._fleet, self._options, self._ask = fleet, options, ask
-        self._until = time.monotonic() + deadline_ms / 1000
+        self._deadline, self._lag = time.monotonic() + deadline_ms / 1000, fleet.io.lag
         self._attempts: deque[Attempt] = deque(maxlen=_ATTEMPTS_KEPT)
         self._attempts_made = 0
         self._last: Optional[AttemptFailed] = None
         self._sent, self._began = 0, 0.0
         self._no_server = False
         self._paid = False  # the next request uses the retry budget
+        self._late: list[LateAnswer] = []
         self._rounds = 0    # rounds that ended because all servers were overloaded
         fleet.call_begins()
         self._begin_round()
+
+    @property
+    def _until(self) -> float:
+        return self._deadline + self._fleet.io.lag - self._lag
 
     def _begin_round(self) -> None:
         self._tried: set[Server] = set()
@@ -65,18 +71,30 @@ class Call:
                 if server is None and waited:
                     self._begin_round()
                     server = self._fleet.pick(self._ask.tag, self._tried)
-            if server is None:
-                waited = await self._wait(seen)
-                continue
-            waited = False
-            if self._paid and not self._fleet.take_retry():
-                self._fleet.give_back(server)
-                raise self._failure("the retry budget is exhausted")
+            try:
+                if server is None:
+                    waited = await self._wait(seen)
+                    continue
+                waited = False
+                if self._paid and not self._fleet.take_retry():
+                    self._fleet.give_back(server)
+                    raise self._failure("the retry budget is exhausted")
+            except Unavailable:
+                if (answer := await self._late_answer()) is not None:
+                    return answer
+                raise
             try:
                 return await self._ask_one(server, attempt)
             except AttemptFailed as failure:
                 if not failure.paused:
                     self._heed(server, failure)
+
+    async def _late_answer(self) -> Any:
+        """Waits for a late answer until the deadline, or returns None if there is none."""
+        for late in self._late:
+            if (answer := await late.take(self._until)) is not None:
+                return answer
+        return None
 
     async def _ask_one(self, server: Server, attempt: Attempting) -> Any:
         """Asks the server; tries again on a new connection if an idle one turns out to be closed."""
@@ -102,6 +120,8 @@ class Call:
             now = time.monotonic()
             self._fleet.count("attempts", *_COUNTED.get(failure.end, ()))
             self._attempts_made += 1
+            if failure.late is not None:
+                self._late.append(failure.late)
             self._attempts.append(Attempt(server.address, failure.end, failure.reason,
                                           (now - began) * 1000, failure.detail))
             # A timeout after too little time says nothing about the server's health.

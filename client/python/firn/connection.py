@@ -8,6 +8,7 @@ from __future__ import annotations
 import abc
 import errno
 import socket
+import time
 from typing import Any, Coroutine, Optional
 
 from .ask import Ask
@@ -19,10 +20,13 @@ _OWN_FAULTS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Connection(abc.ABC):
-    """A connection to one server, used by one call at a time. The owner closes it after any AttemptFailed
-    that is not a refusal, so a late answer cannot be taken for the answer to another call."""
+    """A connection to one server. The owner closes it after any AttemptFailed that is not a refusal or `late`, so a late
+    answer cannot be taken for the answer to another call."""
+
+    busy = False  # calls share it, and some are under way
 
     def __init__(self) -> None:
+        self.limit_s = 0.0  # maximum time of an attempt
         self.used = False  # an earlier call used it: if it is closed, the call may try again
         self.idle_since = 0.0
         self.check = IdCheck("", frozenset(), 0)
@@ -31,9 +35,26 @@ class Connection(abc.ABC):
     async def call(self, ask: Ask, until: float) -> Any:
         """Returns the server's answer, or raises AttemptFailed."""
         self._sequence += 1
-        frame = await self._exchange(ask.request(self._sequence), until)
+        sequence = self._sequence
+        try:
+            frame = await self._exchange(ask.request(sequence), until)
+        except AttemptFailed as failure:
+            if failure.late is not None:
+                failure.late = LateAnswer(self, ask, sequence, failure.late)
+            raise
         self.used = True
-        return ask.answer(frame, self._sequence)
+        return ask.answer(frame, sequence)
+
+    def checked(self, ask: Ask, answer: Any) -> Any:
+        """Returns the answer, or raises AttemptFailed if the server cannot have issued its ids."""
+        fault = ask.fault_of(answer) or self.check.fault_of(ask.tag, ask.numbers(answer), time.monotonic() * 1000)
+        if fault:
+            raise AttemptFailed(End.BROKEN, fault)
+        return answer
+
+    async def late_frame(self, frame: Any, until: float) -> Optional[bytes]:
+        """Waits until that time for the frame that an AttemptFailed had as `late`."""
+        return None
 
     @abc.abstractmethod
     async def _exchange(self, request: bytes, until: float) -> bytes:
@@ -50,6 +71,21 @@ class Connection(abc.ABC):
     @abc.abstractmethod
     def abort(self) -> None:
         """Wakes up the call that waits on the connection."""
+
+
+class LateAnswer:
+    """An answer that may still arrive after its attempt, on a connection that stays open."""
+
+    def __init__(self, connection: Connection, ask: Ask, sequence: int, frame: Any) -> None:
+        self._connection, self._ask, self._sequence, self._frame = connection, ask, sequence, frame
+
+    async def take(self, until: float) -> Any:
+        """Waits for it until that time, at most. Returns None without a valid answer."""
+        frame = await self._connection.late_frame(self._frame, until)
+        try:
+            return self._connection.checked(self._ask, self._ask.answer(frame, self._sequence)) if frame else None
+        except AttemptFailed:
+            return None
 
 
 class Bell(abc.ABC):
@@ -84,6 +120,13 @@ class Room(abc.ABC):
 
 class Io(abc.ABC):
     """Input, output and waiting: `threads.ThreadIo` or `loop.LoopIo`."""
+
+    shares = False  # calls share one connection to a server; otherwise each has its own meanwhile
+    lag = 0.0  # seconds for which the program kept the client from its work, by which the calls of that time are extended
+
+    def call_begins(self) -> None: ...
+
+    def call_ends(self) -> None: ...
 
     @abc.abstractmethod
     def bell(self) -> Bell: ...

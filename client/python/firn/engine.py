@@ -9,7 +9,7 @@ from typing import Any, Optional
 from . import protocol
 from .ask import Ask
 from .call import Call
-from .connection import Connection, Io, connect_failure
+from .connection import Bell, Connection, Io, connect_failure
 from .errors import AttemptFailed, Closed, End, FirnError, Refused, printable
 from .fleet import Fleet
 from .layout import IdCheck
@@ -73,6 +73,7 @@ class Engine:
 
     async def call(self, ask: Ask, deadline_ms: Optional[int]) -> Any:
         limit = self.options.deadline_ms if deadline_ms is None else deadline_ms
+        self.io.call_begins()
         try:
             return await Call(self.fleet, self.options, ask, limit).run(self.attempt)
         except FirnError as failure:
@@ -80,6 +81,8 @@ class Engine:
             if self.fleet.stopped:
                 raise Closed("the client was closed", failure.attempts) from failure
             raise
+        finally:
+            self.io.call_ends()
 
     async def attempt(self, server: Server, ask: Ask, fresh: bool, deadline: float, tried: set[Server]) -> Any:
         """One server's answer, or an AttemptFailed. While all connections are in use, the call waits for
@@ -91,16 +94,15 @@ class Engine:
         try:
             if waits and self.fleet.has_fitter(server, ask.tag, tried):
                 raise AttemptFailed(End.NO_ROOM, "it failed while this call waited for a connection")
-            until = min(time.monotonic() + self.options.attempt_limit_ms / 1000, deadline)
-            connection = await self._take(server, fresh, until)
+            limit_s, lag = self.options.attempt_limit_ms / 1000, self.io.lag
+            until = min(time.monotonic() + limit_s, deadline)
+            connection = await self._take(server, fresh, deadline if self.io.shares else until)
+            if self.io.shares:  # the time limit of the attempt begins when the request is sent
+                until = min(time.monotonic() + limit_s, deadline + self.io.lag - lag)
             try:
-                answer = await connection.call(ask, until)
-                fault = ask.fault_of(answer) or connection.check.fault_of(
-                    ask.tag, ask.numbers(answer), time.monotonic() * 1000)
-                if fault:
-                    raise AttemptFailed(End.BROKEN, fault)
+                answer = connection.checked(ask, await connection.call(ask, until))
             except BaseException as failure:  # also of a signal's handler, or of a cancelled task
-                self._put(server, connection, _spoke(failure))
+                self._put(server, connection, self._usable_after(failure))
                 raise
             self._put(server, connection, True)
             return answer
@@ -109,6 +111,8 @@ class Engine:
 
     async def _take(self, server: Server, fresh: bool, until: float) -> Connection:
         """Returns the connection that was used last, or a new one to a server of this cluster."""
+        if self.io.shares:
+            return await self._shared(server, until)
         while not fresh:
             with self.fleet.lock:
                 connection = server.idle.pop() if server.idle else None
@@ -120,6 +124,39 @@ class Engine:
         if not self.fleet.may_dial(server, until):
             raise AttemptFailed(End.NO_ROOM, "a connection to it has just failed", paused=True)
         return (await self._connect(server, until))[0]
+
+    async def _shared(self, server: Server, until: float) -> Connection:
+        """Returns the one connection to the server; opens it if there is none, for all calls that wait for it."""
+        while True:
+            for connection in server.idle[:]:
+                if connection.idle_and_open():
+                    return connection
+                server.idle.remove(connection)
+                self._drop(connection)
+            if server.dialling is None:
+                if not self.fleet.may_dial(server, until):
+                    raise AttemptFailed(End.NO_ROOM, "a connection to it has just failed", paused=True)
+                server.dialling, server.dial_failure = self.io.bell(), None
+                self.io.start("firn-dial", self._open_shared(server, server.dialling))
+            opened = server.dialling
+            await opened.wait(0, until)
+            if self.fleet.stopped:
+                raise AttemptFailed(End.CLOSED, "the client was closed")
+            if opened.rings == 0:
+                raise AttemptFailed(End.CONNECT_TIMEOUT, "", counted=True)
+            if server.dial_failure is not None:
+                raise server.dial_failure.again()
+
+    async def _open_shared(self, server: Server, opened: Bell) -> None:
+        try:
+            connection, _ = await self._connect(server, time.monotonic() + self.options.attempt_limit_ms / 1000)
+            server.idle.append(connection)
+        except AttemptFailed as failure:
+            server.dial_failure = failure
+            self.fleet.failed(server, "", failure)  # once for all calls that wait
+        finally:
+            server.dialling = None
+            opened.ring()
 
     async def _connect(self, server: Server, until: float) -> tuple[Connection, protocol.Status]:
         """Returns a new connection to a server of this cluster, and the server's status."""
@@ -181,6 +218,7 @@ class Engine:
         connection.check = IdCheck(status.layout, timed,
                                    status.wall_ms - time.monotonic() * 1000)
         connection.used = False
+        connection.limit_s = self.options.attempt_limit_ms / 1000
         return status
 
     def _put(self, server: Server, connection: Connection, whole: bool) -> None:
@@ -188,9 +226,19 @@ class Engine:
             listed = self.fleet.servers.get(server.address) is server
             if whole and listed and not self.fleet.stopped:
                 connection.idle_since = time.monotonic()
-                server.idle.append(connection)
+                if connection not in server.idle:
+                    server.idle.append(connection)
                 return
-        self._drop(connection)
+            if connection in server.idle:
+                server.idle.remove(connection)
+        if not (whole and connection.busy):
+            self._drop(connection)
+
+    def _usable_after(self, failure: BaseException) -> bool:
+        """Returns whether the connection can be used again. A cancelled call does not end one that others share."""
+        if isinstance(failure, AttemptFailed):
+            return failure.spoke or failure.late is not None
+        return self.io.shares
 
     def _drop(self, connection: Connection) -> None:
         with self.fleet.lock:
@@ -272,7 +320,7 @@ class Engine:
             answer: protocol.ServerList = await connection.call(
                 Ask("servers", count=self.fleet.version), until)
         except BaseException as failure:
-            self._put(server, connection, _spoke(failure))
+            self._put(server, connection, self._usable_after(failure))
             if not isinstance(failure, AttemptFailed):
                 raise
             if failure.end is End.REFUSED:
@@ -285,11 +333,7 @@ class Engine:
             raise AttemptFailed(End.WRONG_SERVICE, "its list is of another cluster")
         for gone in self.fleet.apply(answer, server):
             for idle in gone.idle:
-                self._drop(idle)
+                if not idle.busy:  # otherwise its last call closes it
+                    self._drop(idle)
         least, most = _ASK_AGAIN_S
         return min(max(answer.ask_again_ms / 1000, least), most)
-
-
-def _spoke(failure: BaseException) -> bool:
-    """Returns whether the connection can be used again."""
-    return isinstance(failure, AttemptFailed) and failure.spoke

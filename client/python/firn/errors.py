@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import unicodedata
 from dataclasses import dataclass
-from typing import Optional, Sequence
+from typing import Any, Optional, Sequence
 
 
 class Reason(enum.IntEnum):
@@ -110,7 +110,7 @@ class AttemptFailed(Exception):
 
     def __init__(self, end: End, detail: str, reason: Optional[Reason] = None,
                  retry_after_ms: int = 0, another_may_help: bool = False, stale: bool = False,
-                 paused: bool = False, lacks_method: bool = False) -> None:
+                 paused: bool = False, lacks_method: bool = False, counted: bool = False) -> None:
         detail = printable(detail)
         super().__init__(detail)
         self.end, self.detail, self.reason = end, detail, reason
@@ -118,6 +118,13 @@ class AttemptFailed(Exception):
         self.paused = paused  # nothing was tried, because a connection has just failed
         self.lacks_method = lacks_method  # an older server, healthy for the methods that it has
         self.stale = stale  # an idle connection ended before the first byte of the answer
+        self.counted = counted  # against the server already, or it says nothing about the server
+        self.late: Any = None  # the answer may still arrive on the connection, which stays open
+
+    def again(self) -> AttemptFailed:
+        """Returns the same failure for another call that waited for the same connection."""
+        return AttemptFailed(self.end, self.detail, self.reason, self.retry_after_ms, self.another_may_help,
+                             paused=self.paused, lacks_method=self.lacks_method, counted=True)
 
     @property
     def spoke(self) -> bool:

@@ -26,7 +26,7 @@ class Fleet:
     """Thread-safe. Hooks are called without its lock."""
 
     def __init__(self, options: Options, io: Io) -> None:
-        self._options, self._io = options, io
+        self._options, self.io = options, io
         self._name = random.randbytes(8)
         self.lock = threading.Lock()
         self.news = io.bell()  # servers were added, or are healthy again
@@ -44,7 +44,7 @@ class Fleet:
         self._choose()
 
     def made(self, address: str) -> Server:
-        server = Server(address, self._io.room(self._options.connections_max))
+        server = Server(address, self.io.room(self._options.connections_max))
         server.tls = self._options.tls is not None and server.port != 0
         return server
 
@@ -273,7 +273,7 @@ class Fleet:
 
     def failed(self, server: Server, tag: str, failure: AttemptFailed) -> None:
         """Records the failure of an attempt."""
-        if failure.end is End.NO_ROOM or failure.stale or failure.lacks_method:
+        if failure.end is End.NO_ROOM or failure.stale or failure.lacks_method or failure.counted:
             return
         if failure.end is End.REFUSED:
             return self._refused(server, tag, failure)

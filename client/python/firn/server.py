@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
-from .connection import Connection, Room
+from .connection import Bell, Connection, Room
+from .errors import AttemptFailed
 from .health import Health, Spell
 from .options import split_seed
 from .protocol import State
@@ -62,7 +63,9 @@ class Server:
         self.look_at = NEVER       # when its status is to be asked in the background
         self.resolve_at = 0.0
         self.room = room
-        self.idle: list[Connection] = []
+        self.idle: list[Connection] = []  # or the one that calls share
+        self.dialling: Optional[Bell] = None  # rings when the connection is open that calls wait for
+        self.dial_failure: Optional[AttemptFailed] = None  # of the last one
 
     def fitness(self, tag: str, needs_machine: bool, now: float) -> int:
         leaves = self.state in (State.DRAINING, State.OFFLINE)

@@ -23,7 +23,7 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(len(set(ids)), 601)
                 names = [one.name for one in threading.enumerate() if one.name.startswith("firn-")]
                 self.assertEqual(names, [])
-                self.assertLessEqual(len(server.peers), 66)  # those of calls, and two for the upkeep
+                self.assertEqual(len(server.peers), 1)  # which all calls share
 
     async def test_ids_from_memory_are_different(self):
         with FakeServer() as server:

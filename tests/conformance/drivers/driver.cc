@@ -227,7 +227,7 @@ class Driver {
 
   // So many calls at once.
   Json Burst(int calls, const std::string& tag) {
-    const Micros began = SystemClock().BootMicros();
+    const auto began = SystemClock().BootMicros();
     std::mutex mutex;
     std::condition_variable all_ended;
     std::vector<int64_t> ids;
@@ -246,7 +246,7 @@ class Driver {
     }
     std::unique_lock lock(mutex);
     all_ended.wait(lock, [&] { return static_cast<int>(ids.size()) + failed == calls; });
-    const Micros took = SystemClock().BootMicros() - began;
+    const auto took = SystemClock().BootMicros() - began;
     told["answered"] = ids.size();
     told["failed"] = failed;
     told["ids"] = ids;
