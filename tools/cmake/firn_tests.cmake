@@ -120,14 +120,16 @@ endfunction()
 # One ctest case: the GoogleTest cases of these files. They are compiled into the program of their
 # folder, whose name is FIRN_TEST_PROGRAM, and which runs the cases of the files that its arguments name.
 # They are a program of their own without that name, with ALONE, and with the label release, because not
-# every build has them. NEEDS are the programs that they start.
+# every build has them; then they may take long, and keep -O3. NEEDS are the programs that they start.
 function(firn_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE" "TIMEOUT" "SOURCES;LINK;LABELS;NEEDS")
   firn_only_where_it_belongs("${arg_LABELS}")
   set(program ${name})
+  set(cold)
   set(files)
   if(FIRN_TEST_PROGRAM AND NOT arg_ALONE AND NOT release IN_LIST arg_LABELS)
     set(program ${FIRN_TEST_PROGRAM})
+    set(cold COLD)
     set(files ${arg_SOURCES})
     list(FILTER files INCLUDE REGEX "_test\\.cc$")
   endif()
@@ -135,7 +137,7 @@ function(firn_test name)
     target_sources(${program} PRIVATE ${arg_SOURCES})
     target_link_libraries(${program} PRIVATE ${arg_LINK})
   else()
-    firn_program(${program} SOURCES ${arg_SOURCES}
+    firn_program(${program} ${cold} SOURCES ${arg_SOURCES}
       LINK ${arg_LINK} firn_test_support firn_test_main)
     firn_precompiled(${program} firn_tests_precompiled)
   endif()
