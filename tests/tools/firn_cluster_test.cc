@@ -31,7 +31,7 @@ TEST_F(FirnClusterTest, ReservesAndReleasesMachineIds) {
   Init();
   const Json reserved =
       FirnJson({"machines", "reserve", "7", "0-2", "1", "--reserved_for=leaf at 10.0.0.5"});
-  EXPECT_EQ(reserved.at("machines"), Json({0, 1, 2, 7}));
+  EXPECT_EQ(reserved.at("machines"), Json::array({0, 1, 2, 7}));
   const Json list = FirnJson({"machines", "list"});
   ASSERT_EQ(list.size(), 4u) << list;
   EXPECT_EQ(list.at(0).at("use"), "reserved");
