@@ -201,8 +201,8 @@ struct LeaseTerms {
   14: i64 from_tick,
   15: i64 until_tick,
   16: i32 renew_in_ms,                // when to renew
-  17: bool ending,                    // no longer extended; take another lease in
-                                      // time
+  17: bool ending,                    // its bound is final: renew it as before, and take another
+                                      // lease in time
   18: string server                   // address of the server that has the lease
 }
 
@@ -296,7 +296,8 @@ service IdService extends Snowflake {
 
   // Leases a machine id to a program that issues ids by itself. The first interval is short: renew
   // it. Reasons of a Refusal are BAD_REQUEST (also for a clock that is too far off), REJECTED (the
-  // client does not have the right `@lease`), and NOT_READY: repeat the call with the same token.
+  // client does not have the right `@lease`), and NOT_READY: repeat the call with the same token, at
+  // this server if another_server_may_help is false: it is claiming a machine id for the token.
   // A client with the right `@lease:20` also gets NOT_READY, here and not in renewLease, while it
   // has 20 leases of this server. A server that is too old for these methods fails the call: ask
   // another one.

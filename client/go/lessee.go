@@ -60,6 +60,7 @@ type heldLease struct {
 	acknowledged string        // turn of the last answer
 	sent         string        // the last turn sent, unless the server extends no leases
 	end          time.Time     // id clock
+	third        time.Duration // of the interval
 	replaceAt    time.Time     // id clock: another lease is requested
 	renewAt      time.Duration // steady clock
 	renewable    bool
@@ -82,8 +83,9 @@ type leaseOrder struct {
 //     copy of this process cannot show both.
 //  3. The lease is used until its end, whatever servers answer, with one exception: when the server has revoked it, the
 //     ids are closed at once.
-//  4. When a third of the interval is left, or at once if its server does not extend it, another lease is requested,
-//     from another server if there is one. It replaces the first, and continues in a later tick.
+//  4. A lease that is ending is renewed, too: its server extends it up to a final bound. When a third of the interval
+//     is left, or at once if its server does not extend it, another lease is requested, from another server if there
+//     is one. It replaces the first, and continues in a later tick.
 //  5. A lease that was replaced is released: first its ids are closed, then its highest used tick is read. A lease
 //     that cannot be used is released at once.
 //  6. Of several requests that are due, a renewal is sent first, then a grant, then releases.
@@ -277,6 +279,10 @@ func (l *lessee) granted(grant *leaseRequest, address string, terms *leaseTerms,
 	}
 	grant.advice = max(grant.advice, problem.retryAfter)
 	switch {
+	case problem.claiming():
+		grant.holder, grant.repeats = address, 0
+		grant.sendAt = now + l.delay(grant, problem.retryAfter)
+		return
 	case problem.mayBeDone():
 		if grant.holder != address {
 			grant.holder, grant.repeats = address, 0
@@ -300,6 +306,11 @@ func (f *failure) mayBeDone() bool {
 	return lost || (f.end == WasRefused && f.reason == NotReady)
 }
 
+// claiming returns whether the server is claiming a machine id for the request, which is to be repeated there.
+func (f *failure) claiming() bool {
+	return f.end == WasRefused && f.reason == NotReady && !f.anotherMayHelp
+}
+
 // hold replaces the lease before, whose ids are closed.
 func (l *lessee) hold(terms *leaseTerms, via string, used int64, now time.Duration) {
 	l.releaseHeld(used)
@@ -316,9 +327,12 @@ func (l *lessee) schedule(held *heldLease, terms *leaseTerms, now time.Duration)
 	if left > 0 {
 		l.interval = min(left, l.ahead())
 	}
-	held.replaceAt = held.end.Add(-left / 3)
+	if third := left / 3; !terms.ending || third > held.third { // the end of a lease that is ending stands still at last
+		held.third = third
+	}
+	held.replaceAt = held.end.Add(-held.third)
 	held.renewAt = now + max(min(time.Duration(terms.renewInMs)*time.Millisecond, left/3), leaseRenewLeast)
-	held.renewable = !terms.ending
+	held.renewable = true
 	held.expired = held.expired && left == 0
 }
 
@@ -330,7 +344,7 @@ func (l *lessee) renewed(renewal *leaseRequest, terms *leaseTerms, problem *fail
 			l.ids.extend(terms.untilTick)
 			held.acknowledged, l.renewal = renewal.turn, nil
 			l.schedule(held, terms, now)
-			if l.grant != nil && l.grant.holder == "" && held.renewable {
+			if l.grant != nil && l.grant.holder == "" && !terms.ending {
 				l.grant = nil // no server can have granted it
 			}
 			return

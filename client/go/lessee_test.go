@@ -25,6 +25,7 @@ type testServer struct {
 	leases  map[string]*testLease // by token
 	ended   map[string]string     // by lease: turn and used tick
 	renew   func() *failure       // replaces all answers to renewals
+	bound   int64                 // tick: of leases that are ending
 }
 
 func (s *testServer) answer(a *ask) (*leaseTerms, *failure) {
@@ -79,7 +80,11 @@ func (s *testServer) renewed(held *testLease, a *ask) (*leaseTerms, *failure) {
 			return nil, leaseRefused(leaseRevoked, "")
 		}
 		held.turn = a.lease.turn
-		held.terms.untilTick, held.terms.renewInMs = s.world.clock.tick()+int64(*a.lease.aheadMs), 20_000
+		until := s.world.clock.tick() + int64(*a.lease.aheadMs)
+		if held.terms.ending {
+			until = max(held.terms.untilTick, min(until, s.bound))
+		}
+		held.terms.untilTick, held.terms.renewInMs = until, int32(max(100, (until-s.world.clock.tick())/3))
 	}
 	return held.copy(), nil
 }
@@ -93,7 +98,12 @@ func lost() *failure        { return failed(Timeout, "") }
 func unreachable() *failure { return failed(Unreachable, "refused") }
 func notReady() *failure {
 	return &failure{end: WasRefused, reason: NotReady, detail: "the registry is unreachable",
-		retryAfter: 700 * time.Millisecond}
+		retryAfter: 700 * time.Millisecond, anotherMayHelp: true}
+}
+func claiming() *failure {
+	problem := notReady()
+	problem.anotherMayHelp = false
+	return problem
 }
 func advises(wait time.Duration) *failure {
 	problem := notReady()
@@ -639,18 +649,43 @@ func TestLeaseThatItsServerExtendsNoLongerIsUsedAndReplacedAtOnce(t *testing.T) 
 	}
 }
 
-func TestEndingLeaseIsReplacedWhenAThirdIsLeft(t *testing.T) {
+func TestEndingLeaseIsRenewedUpToItsBoundAndReplacedWhenAThirdIsLeft(t *testing.T) {
 	w, a, b := leased(t)
 	a.leases[drawn(1)].terms.ending = true
-	w.run(5 * time.Second)
-	at := w.clock.tick()
-	if sent := w.run(time.Minute); !strings.HasPrefix(sent[0], "2 lease") {
+	a.bound = w.clock.tick() + 300_000
+	sent := w.run(290 * time.Second)
+	if renewals := strings.Count(strings.Join(sent, "\n"), "renewLease"); renewals < 13 || len(b.leases) != 1 {
 		t.Fatal(sent)
 	}
 	for _, held := range b.leases {
-		if after := held.terms.fromTick - at; after < 39_000 || after > 41_100 {
-			t.Fatal(after)
+		if before := a.bound - held.terms.fromTick; before < 18_900 || before > 21_100 {
+			t.Fatal(before)
 		}
+	}
+}
+
+// No server can grant a lease: the ending one lasts to its bound.
+func TestEndingLeaseWithoutASuccessorIsUsedToItsBound(t *testing.T) {
+	w, a, _ := leased(t)
+	a.leases[drawn(1)].terms.ending = true
+	a.bound, w.known = w.clock.tick()+300_000, nil
+	w.run(299_900 * time.Millisecond)
+	if len(w.lost) > 0 {
+		t.Fatal(w.lost)
+	}
+}
+
+// A slow registry, or a probation.
+func TestServerThatIsClaimingKeepsTheRequestAndItsToken(t *testing.T) {
+	w := newLeaseWorld(t, 2)
+	w.servers[0].say = repeated(claiming(), 30)
+	for _, one := range w.idle(time.Minute) {
+		if strings.Contains(one, " lease ") && one != "1 lease 1" {
+			t.Fatal(one)
+		}
+	}
+	if len(w.servers[0].leases) != 1 || len(w.servers[1].leases) != 0 {
+		t.Fatal(w.servers[0].leases, w.servers[1].leases)
 	}
 }
 

@@ -90,6 +90,7 @@ struct LeaseReply {
   LeaseVerdict verdict = LeaseVerdict::kLater;
   std::string message{};        // of a refusal, as a sentence
   Milliseconds retry_after{0};  // of kLater and kLimit
+  bool claiming = false;        // of kLater: a claim for the token is under way at this server
   std::string server{};         // of kGranted and kElsewhere: the server that has the lease
   LeaseTerms terms{};           // of kGranted
 };

@@ -23,14 +23,34 @@ firn::Tick LeaseTable::EndFor(const Lease& lease, Milliseconds ahead) const {
 void LeaseTable::Promise(Lease& lease, firn::Tick until, Done done) {
   lease.until = std::max(lease.until, until);
   lease.promised = std::max(lease.promised, until);
-  AddWaiting(lease, {std::move(done), until});
+  AddWaiting(lease, std::move(done), until);
   Flush(lease);
 }
 
 // A disk that hangs would otherwise collect repetitions without end.
-void LeaseTable::AddWaiting(Lease& lease, Waiting one) {
-  if (lease.waiting.size() < kWaitingMax) return lease.waiting.push_back(std::move(one));
-  Refuse(LeaseVerdict::kLater, "too many requests for this lease", one.done);
+void LeaseTable::AddWaiting(Lease& lease, Done done, firn::Tick until) {
+  if (lease.waiting.size() < kWaitingMax) {
+    return lease.waiting.push_back({std::move(done), until, now_.clocks.boot});
+  }
+  Refuse(LeaseVerdict::kLater, "too many requests for this lease", done);
+}
+
+// A program that hears nothing asks another server, which claims a second machine id.
+void LeaseTable::AnswerClaiming(Lease& lease) {
+  std::vector<Waiting> late;
+  std::erase_if(lease.waiting, [&](Waiting& one) {
+    if (now_.clocks.boot - one.since < kClaimPatience) return false;
+    late.push_back(std::move(one));
+    return true;
+  });
+  for (const Waiting& one : late) {
+    ++counts_.refused[static_cast<size_t>(LeaseVerdict::kLater)];
+    LeaseReply reply = Later(
+        "this server is claiming a machine id for the request; repeat it here, with the same "
+        "token");
+    reply.claiming = true;
+    one.done(std::move(reply));
+  }
 }
 
 // Answers once the disk has a bound at or above everything promised (rule 7).
@@ -148,6 +168,8 @@ bool LeaseTable::TickLease(Lease& lease) {
       }
       return true;
     case LeaseClaim::State::kClaiming:
+      AnswerClaiming(lease);
+      return true;
     case LeaseClaim::State::kReleasing:
     case LeaseClaim::State::kEnded:
       return true;

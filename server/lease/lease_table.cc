@@ -88,7 +88,7 @@ void LeaseTable::Ask(const LeaseAsk& ask, Done done) {
 
 // Rule 5. Once a program renews, it has the first answer: who asks again is late, or a copy.
 void LeaseTable::AskAgain(Lease& lease, Done done) {
-  if (!lease.granted) return AddWaiting(lease, {std::move(done), {}});
+  if (!lease.granted) return AddWaiting(lease, std::move(done), {});
   if (!lease.revoked.empty()) return Refuse(LeaseVerdict::kRevoked, lease.revoked, done);
   if (lease.turns.any()) {
     return Refuse(LeaseVerdict::kOutdated,
@@ -151,7 +151,7 @@ void LeaseTable::Begin(const LeaseAsk& ask, uint32_t rack, Done done) {
   lease->number = ++last_number_;
   lease->id = DrawLeaseId(entropy_, options_.address);
   lease->ask = ask;
-  lease->waiting.push_back({std::move(done), {}});
+  AddWaiting(*lease, std::move(done), {});
   lease->claim = ClaimFor(*lease, rack);
   ids_[ask.token] = lease->id;
   leases_[lease->id] = std::move(lease);

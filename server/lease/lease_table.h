@@ -69,6 +69,8 @@ class LeaseTable {
   static constexpr Milliseconds kFirstAhead{15'000};
   static constexpr Milliseconds kReleaseAhead{1'000};
   static constexpr Milliseconds kTickMax{5'000};
+  // How long a request waits for a claim. The program then repeats it at this server.
+  static constexpr Milliseconds kClaimPatience{1'000};
   static constexpr Milliseconds kRenewMin{100};  // the shortest advice on when to renew
   static constexpr char kStopping[] = "this server is stopping; use another one";
   // Why it grants none until the server's own claim was compared with the registry: the registry
@@ -111,6 +113,7 @@ class LeaseTable {
   struct Waiting {
     Done done;
     firn::Tick until;
+    BootMs since;
   };
   // A lease, or the claim for one.
   struct Lease {
@@ -183,7 +186,8 @@ class LeaseTable {
   size_t turns_max() const;
   LeaseReply WhyNot(const LeaseAsk& ask);
   void Promise(Lease& lease, firn::Tick until, Done done);
-  void AddWaiting(Lease& lease, Waiting one);
+  void AddWaiting(Lease& lease, Done done, firn::Tick until);
+  void AnswerClaiming(Lease& lease);
   void Flush(Lease& lease);
   void Grant(Lease& lease);
   void NoteAnswered(Lease& lease);

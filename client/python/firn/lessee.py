@@ -92,6 +92,7 @@ class Held:
     granted_by: str           # address of the server, as the grant named it
     acknowledged: str = ""    # turn of the last answer
     end_ms: int = 0           # id clock
+    third_ms: int = 0         # of the interval
     replace_at_ms: int = 0    # id clock: another lease is requested
     renew_at: float = 0.0     # boot clock
     renewable: bool = True
@@ -117,8 +118,8 @@ class Lessee:
        copy of this process cannot show both. If several requests are due, a renewal is sent first.
     3. The lease is used until its end, whatever servers answer, with one exception: when the server has revoked it, the
        ids are closed at once.
-    4. When a third of the interval is left, another lease is requested, from another server if there is one; at once when
-       the server extends the lease no further. It replaces the first, and continues in a later tick.
+    4. A lease that is ending is renewed, too: its server extends it up to a final bound. When a third of the interval is
+       left, another lease is requested, from another server if there is one; at once when the server does not extend it. It replaces the first, and continues in a later tick.
     5. A lease that was replaced is released: first its ids are closed, then its highest used tick is read. A lease that
        cannot be used is released at once.
     6. A lease's id is secret. It is sent only to servers in the list, to the one that granted the lease, and to the one that
@@ -252,6 +253,11 @@ class Lessee:
         advice_s = self._advice_s(failure, self._held.end_ms if self._held else 0)
         grant.advice_s = max(grant.advice_s, advice_s)
         may_be_done = failure.end in _MAY_BE_DONE or failure.reason is Reason.NOT_READY
+        if failure.reason is Reason.NOT_READY and not failure.another_may_help:
+            # The server is claiming a machine id for this token.
+            grant.holder, grant.repeats = address, 0
+            grant.send_at = now + max(grant.backoff.next(self._interval_ms), advice_s)
+            return
         if may_be_done and not failure.lacks_method:
             grant.repeats = grant.repeats + 1 if grant.holder == address else 1
             grant.holder = address
@@ -281,9 +287,10 @@ class Lessee:
         left_ms = max(0, held.end_ms - self._ids.now_ms())
         if left_ms > 0:
             self._interval_ms = min(left_ms, self._ahead_ms)
-        held.replace_at_ms = held.end_ms - left_ms // 3
+        # The end of a lease that is ending stands still at last.
+        held.third_ms = max(left_ms // 3, held.third_ms if terms.ending else 0)
+        held.replace_at_ms = held.end_ms - held.third_ms
         held.renew_at = now + max(min(terms.renew_in_ms, left_ms // 3) / 1000, _RENEW_LEAST_S)
-        held.renewable = not terms.ending
         held.expired = held.expired and left_ms == 0
 
     def _renewed(self, renewal: Renewal, address: str, outcome: Union[LeaseTerms, AttemptFailed, None]) -> None:
@@ -295,7 +302,7 @@ class Lessee:
                 self._ids.extend(outcome.until_tick)
                 held.acknowledged, held.server, self._renewal = renewal.turn, self._home(outcome, address), None
                 self._schedule(held, outcome, now)
-                if self._grant and not self._grant.holder and held.renewable:
+                if self._grant and not self._grant.holder and not outcome.ending:
                     self._grant = None  # no server can have granted it
                 return
             self._ids.trouble = f"{held.server}: {fault}"

@@ -58,7 +58,11 @@ def refused(fault, server=""):
 
 
 def not_ready(retry_after_ms=700):
-    return AttemptFailed(End.REFUSED, "the registry is unreachable", Reason.NOT_READY, retry_after_ms)
+    return AttemptFailed(End.REFUSED, "the registry is unreachable", Reason.NOT_READY, retry_after_ms, True)
+
+
+def claiming(retry_after_ms=700):
+    return AttemptFailed(End.REFUSED, "a machine id is being claimed", Reason.NOT_READY, retry_after_ms, False)
 
 
 class Server:
@@ -69,6 +73,7 @@ class Server:
         self.say, self.after = [], []
         self.leases = {}  # by token: terms, last turn
         self.ended = {}   # by lease: turn and used tick
+        self.bound = 0    # tick: of leases that are ending
 
     def answer(self, ask: Ask):
         if self.say:
@@ -94,7 +99,10 @@ class Server:
         if turn != held[1]:
             if acknowledged != held[1]:
                 return refused(LeaseFault.REVOKED)
-            held[0] = held[0]._replace(until_tick=self.clock.tick() + ahead_ms, renew_in_ms=20_000)
+            until = self.clock.tick() + ahead_ms
+            if held[0].ending:
+                until = max(held[0].until_tick, min(until, self.bound))
+            held[0] = held[0]._replace(until_tick=until, renew_in_ms=max(100, (until - self.clock.tick()) // 3))
             held[1] = turn
         return held[0]
 

@@ -24,7 +24,7 @@ LeaseResult ResultOf(const LeaseReply& reply, const Layout& layout) {
     case LeaseVerdict::kLater:
     case LeaseVerdict::kLimit:
       return Refusal{Reason::kNotReady, reply.message,
-                     static_cast<int32_t>(reply.retry_after.count()), true};
+                     static_cast<int32_t>(reply.retry_after.count()), !reply.claiming};
     case LeaseVerdict::kUnknown:
       return LeaseRefusal{LeaseFault::kUnknownLease, reply.message};
     case LeaseVerdict::kOutdated:

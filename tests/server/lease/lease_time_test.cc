@@ -64,5 +64,28 @@ TEST_F(LeaseTimeTest, GrantsLeasesWhileTheServersOwnClaimLapses) {
   EXPECT_EQ(server->Ask(2)->verdict(), LeaseVerdict::kLater);
 }
 
+// A slow registry, or a probation: the program repeats the token here, and wastes no machine id.
+TEST_F(LeaseTimeTest, AnswersThatAClaimIsUnderWayAndGrantsTheSameTokenLater) {
+  LeaseTableOptions options = LeasesOf("s");
+  options.claim.probation = Milliseconds(10'000);
+  auto server = StartServer(std::move(options));
+  Run(Milliseconds(10), *server);
+  const BootMs begun = clock_.Boot();
+  std::shared_ptr<Replied> replied;
+  int repeated = 0;
+  do {
+    replied = server->Ask(1);
+    for (int i = 0; i < 400 && !replied->reply; ++i) Run(Milliseconds(5), *server);
+    ++repeated;
+    if (replied->verdict() == LeaseVerdict::kLater) EXPECT_TRUE(replied->reply->claiming);
+  } while (replied->verdict() == LeaseVerdict::kLater && repeated < 100);
+  EXPECT_EQ(replied->verdict(), LeaseVerdict::kGranted);
+  EXPECT_GE(clock_.Boot() - begun, Milliseconds(10'000));
+  EXPECT_GE(repeated, 5);
+  EXPECT_LE(repeated, 11);
+  EXPECT_FALSE(server->Ask(2)->reply.has_value());
+  EXPECT_EQ(server->table().List().size(), 1u);
+}
+
 }  // namespace
 }  // namespace firn
