@@ -81,8 +81,8 @@ std::optional<WallMs> EndOf(const LeaseTerms& terms) {
   return WallMs(end);
 }
 
-LeaseOutcome Refused(Status status) {
-  return {.kind = Kind::kRefused, .status = std::move(status)};
+LeaseOutcome Refused(Status status, std::optional<Milliseconds> retry_in = {}) {
+  return {.kind = Kind::kRefused, .status = std::move(status), .retry_in = retry_in};
 }
 
 LeaseOutcome NoAnswer(std::string why) {
@@ -140,6 +140,7 @@ class LeaseSender::Core final : public std::enable_shared_from_this<Core> {
   bool HasAnotherServer(Exchange& exchange) const;
   LeaseOutcome FailureOf(const Exchange& exchange, const Status& status);
   void RememberLost(const std::string& token, const CallReport& report);
+  void RememberClaim(const std::string& token, std::string server);
   LeaseOutcome TermsOf(const Exchange& exchange, const LeaseTerms& terms) const;
   void End(const Exchange& exchange, LeaseOutcome outcome);
   bool Lists(const std::string& address) const;
@@ -243,6 +244,12 @@ void LeaseSender::Core::RememberLost(const std::string& token, const CallReport&
   }
 }
 
+// The token's next request goes to this server alone.
+void LeaseSender::Core::RememberClaim(const std::string& token, std::string server) {
+  const std::lock_guard lock(mutex_);
+  lost_ = {.token = token, .server = std::move(server), .times = 1};
+}
+
 void LeaseSender::Core::OnRefusal(const ExchangePtr& exchange, const LeaseRefusal& refusal) {
   const Status why = Unavailable(Cat(exchange->answering(), ": ", refusal.message));
   switch (refusal.fault) {
@@ -254,6 +261,9 @@ void LeaseSender::Core::OnRefusal(const ExchangePtr& exchange, const LeaseRefusa
       return End(*exchange, {.kind = Kind::kGone, .status = why});
     case LeaseFault::kAnotherServers:
       return Follow(exchange, refusal.server);
+    case LeaseFault::kClaiming:
+      if (exchange->is_grant()) RememberClaim(exchange->request.token, exchange->answering());
+      return End(*exchange, Refused(why, refusal.retry_after));
     case LeaseFault::kNoLeases:
     case LeaseFault::kOther:
       break;

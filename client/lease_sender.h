@@ -16,6 +16,7 @@ namespace firn::client {
 //  2. If the answer to a grant is lost, its repetition goes to the same server once, which then
 //     grants the same lease. After that other servers are asked first: the lease that the first one
 //     may have granted expires unused.
+//     A server that answers that it is claiming a machine id gets the repetitions, too.
 //  3. Renewals and releases go to the server that the terms name, if it is in the list, and
 //     otherwise to the one that sent them. If a server answers that another one has the lease,
 //     they go there, at most kHopsMax times. Servers outside the list get none: a lease's id is a

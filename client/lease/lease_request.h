@@ -22,7 +22,7 @@ struct LeaseGrant {
   Tick from{};
   Tick until{};
   Milliseconds renew_in{0};
-  bool ending = false;  // the server will not extend it
+  bool ending = false;  // the server extends it up to a final bound
 };
 
 // Returns kInvalid, with the reason, for terms under which no id may be issued: bits of another

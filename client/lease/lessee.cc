@@ -191,9 +191,10 @@ void Lessee::Schedule(const LeaseGrant& terms, Now now) {
   const WallMs time = ids_.Advance();
   const Milliseconds left = std::max(held_->end - time, Milliseconds(0)), third = left / 3;
   if (left > Milliseconds(0)) interval_ = std::min(left, options_.ahead);
-  held_->replace_at = held_->end - third;
+  // The end of a lease that is ending stands still at last.
+  if (!terms.ending || third > held_->third) held_->third = third;
+  held_->replace_at = held_->end - held_->third;
   held_->renew_at = now.boot + std::max(std::min(terms.renew_in, third), kRenewMin);
-  held_->renewable = !terms.ending;
   held_->expired = time >= held_->end && held_->expired;
   next_tick_ = now.boot;
 }

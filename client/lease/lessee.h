@@ -27,8 +27,9 @@ namespace firn {
 //     answered last: a copy of this process cannot name it.
 //  3. The lease is used until its end, whatever servers answer, with one exception: at kGone and
 //     kOutdated the generator is closed at once.
-//  4. When a third of the interval is left, or at once after kUnknown and kNotExtended, another
-//     lease is requested. It replaces the first, and continues in a later tick.
+//  4. A lease that is ending is renewed, too: its server extends it up to a final bound. When a
+//     third of the interval is left, or at once after kUnknown and kNotExtended, another lease is
+//     requested. It replaces the first, and continues in a later tick.
 //  5. A lease that was replaced is released, unless its server does not know it: first its ids are
 //     closed, then the last tick is read. A granted lease that cannot be used is released, too.
 //  6. If several requests are due, the renewal is sent first, then the request for another lease,
@@ -74,6 +75,7 @@ class Lessee {
     std::string acknowledged{};  // turn of that answer
     std::string turn{};          // the last one sent, unless the server extends no leases
     WallMs end{};                // id clock: of the interval
+    Milliseconds third{0};       // of the interval
     WallMs replace_at{};         // id clock: a third of the interval is left
     BootMs renew_at{};
     bool renewable = true;

@@ -61,13 +61,15 @@ enum class LeaseFault : uint8_t {
   kOutdated,
   kRevoked,
   kAnotherServers,
-  kNoLeases
+  kNoLeases,
+  kClaiming  // NOT_READY, and no other server may help: repeat the request at this one
 };
 
 struct LeaseRefusal {
   LeaseFault fault = LeaseFault::kOther;
-  std::string message{};  // printable
-  std::string server{};   // of kAnotherServers
+  std::string message{};        // printable
+  std::string server{};         // of kAnotherServers
+  Milliseconds retry_after{0};  // of kClaiming
 };
 
 // The answer to a LeaseAsk: terms, a refusal, or neither if the lease was released.

@@ -281,9 +281,14 @@ Outcome ReadLease(Reply& reply, Read read) {
   constexpr bool kHasTerms = requires { answer.success; };
   if constexpr (kHasTerms) answer.success = &terms;
   if (std::optional<Outcome> broken = read(answer)) return *std::move(broken);
-  if (answer.__isset.refusal) return FromWire(answer.refusal);
   LeaseReply made;
-  if (answer.__isset.lease_refusal) {
+  if (answer.__isset.refusal) {
+    Outcome refused = FromWire(answer.refusal);
+    if (refused.refusal != Reason::kNotReady || refused.another_may_help) return refused;
+    made.refusal = LeaseRefusal{.fault = LeaseFault::kClaiming,
+                                .message = ToPrintableUtf8(answer.refusal.message),
+                                .retry_after = refused.retry_after};
+  } else if (answer.__isset.lease_refusal) {
     made.refusal = FromWire(answer.lease_refusal);
   } else if constexpr (kHasTerms) {
     if (!answer.__isset.success) return Outcome::Of(AttemptEnd::kBroken, "the answer is empty");

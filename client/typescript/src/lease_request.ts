@@ -20,8 +20,8 @@ export type LeaseOutcome = { readonly server: string } & (
   /** The server has no such lease. It will not extend it, but the interval remains valid. */
   | { readonly kind: 'unknown'; readonly message: string }
   | { readonly kind: 'elsewhere'; readonly owner: string; readonly message: string }
-  /** The request may be repeated at this server. */
-  | { readonly kind: 'not ready'; readonly message: string; readonly retryAfterMs: number }
+  /** The request may be repeated at this server. `claiming`: it is claiming a machine id for the token. */
+  | { readonly kind: 'not ready'; readonly message: string; readonly retryAfterMs: number; readonly claiming?: boolean }
   /** Another server may grant a lease. `failure` is given where a repetition does not help. */
   | { readonly kind: 'refused'; readonly message: string; readonly failure?: FirnError }
   /** No id may be issued under these terms, which may be wrong in every respect. */

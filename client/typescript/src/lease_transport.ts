@@ -124,6 +124,8 @@ function outcomeOfFailure(server: string, failure: Failure, sent: boolean): Leas
   // A refusal before the request was sent: the server does not know its cluster yet.
   if (failure.end !== 'refused' || !sent) return { kind: 'no answer', server, sent, message };
   const { reason, retryAfterMs } = failure;
+  const claiming = reason === 'NOT_READY' && !failure.anotherMayHelp;
+  if (claiming) return { kind: 'not ready', server, message, retryAfterMs, claiming };
   if (reason !== 'BAD_REQUEST' && reason !== 'REJECTED') return { kind: 'not ready', server, message, retryAfterMs };
   return { kind: 'refused', server, message, failure: new FirnError('refused', message, { reason }) };
 }

@@ -54,6 +54,7 @@ interface Held {
   server: string;
   readonly grantedBy: string; // address of the server, as the grant named it
   acknowledged: string; // turn of the last answer
+  thirdMs: number; // of the interval
   replaceAtMs: number; // by the id clock: then another lease is requested
   renewAtMs: number;
   renewable: boolean;
@@ -77,8 +78,8 @@ const GRANT_PAUSE_MS = 2_000; // between a lease and the request for another
  * 2. A renewal has a fresh turn, which is repeated until it is answered, and the turn that was answered last. If several
  *    requests are due, it is sent first.
  * 3. The lease is used until its end. Only a revocation ends it earlier: then the generator is closed at once.
- * 4. When a third of the interval is left, or at once if the server extends the lease no further, another one is requested.
- *    It replaces the first, and continues in a later tick.
+ * 4. A lease that is ending is renewed, too: its server extends it up to a final bound. When a third of the interval is left,
+ *    or at once if the server does not extend the lease, another one is requested. It replaces the first, and continues in a later tick.
  * 5. A lease that was replaced is released: first its ids are closed, then the last tick is read. A lease that cannot be
  *    used is released at once.
  * 6. A lease's id is secret. It is sent only to servers in the list, to the one that granted the lease, and to the one that
@@ -208,6 +209,7 @@ export class Lessee {
       case 'not ready':
         this.options.onRefused(outcome.message, undefined);
         grant.spent = true;
+        if (outcome.claiming) grant.repeats = -1; // a machine id, for this token
         return this.askAgain(grant, outcome.server, outcome.retryAfterMs, now);
       case 'no answer':
         if (outcome.server) this.options.onRefused(outcome.message, undefined);
@@ -265,8 +267,8 @@ export class Lessee {
     this.grant = this.renewal = undefined;
     this.lastServer = this.home(lease.server, address);
     this.held = {
-      lease, server: this.lastServer, grantedBy: lease.server, acknowledged: '', replaceAtMs: 0, renewAtMs: 0,
-      renewable: true, unknown: false, expired: false,
+      lease, server: this.lastServer, grantedBy: lease.server, acknowledged: '', thirdMs: 0, replaceAtMs: 0,
+      renewAtMs: 0, renewable: true, unknown: false, expired: false,
     };
     this.grantNotBeforeMs = now.monoMs + GRANT_PAUSE_MS;
     this.schedule(this.held, lease, now);
@@ -279,9 +281,9 @@ export class Lessee {
     const leftMs = Math.max(endMs - timeMs, 0);
     const thirdMs = leftMs / 3;
     if (leftMs > 0) this.intervalMs = Math.min(leftMs, this.options.aheadMs);
-    held.replaceAtMs = endMs - thirdMs;
+    held.thirdMs = answered.ending ? Math.max(thirdMs, held.thirdMs) : thirdMs; // the end stands still at last
+    held.replaceAtMs = endMs - held.thirdMs;
     held.renewAtMs = now.monoMs + Math.max(Math.min(answered.renewInMs, thirdMs), RENEW_MIN_MS);
-    held.renewable = !answered.ending;
     held.expired &&= timeMs >= endMs;
   }
 
@@ -300,7 +302,7 @@ export class Lessee {
         held.server = this.home(lease.server, outcome.server);
         this.renewal = undefined;
         this.schedule(held, lease, now);
-        if (this.grant && !this.grant.spent && !this.grant.inFlight && held.renewable) this.grant = undefined;
+        if (this.grant && !this.grant.spent && !this.grant.inFlight && !lease.ending) this.grant = undefined;
         return;
       }
       case 'revoked':

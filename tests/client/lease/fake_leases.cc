@@ -7,6 +7,14 @@ namespace firn {
 
 void FakeLeases::Refuse() const {
   if (answer == Answer::kTerms) return;
+  if (answer == Answer::kClaiming) {
+    wire::Refusal claiming;
+    claiming.reason = wire::Reason::NOT_READY;
+    claiming.message = "as the test says";
+    claiming.retry_after_ms = 700;
+    claiming.another_server_may_help = false;
+    throw claiming;
+  }
   wire::LeaseRefusal refusal;
   refusal.fault = static_cast<wire::LeaseFault::type>(static_cast<int>(answer));
   refusal.message = "as the test says";

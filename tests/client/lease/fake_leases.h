@@ -16,7 +16,8 @@ struct FakeLeases {
     kAnotherServers,  // that of `server`
     kNoLeases,
     kLaterFault,  // a LeaseFault of a later version of the contract
-    kNoMethod     // as a server that is older than leases
+    kNoMethod,    // as a server that is older than leases
+    kClaiming     // Refusal NOT_READY that says that no other server may help
   };
   Answer answer = Answer::kTerms;
   std::string server{};

@@ -2,6 +2,7 @@
 
 #include "client/lease_sender.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -222,6 +223,21 @@ TEST_F(LeaseSenderTest, RepeatsALostGrantAtTheServerThatMayHaveGrantedIt) {
   for (const auto& server : servers_) server->Behave(Behaviour::Kind::kServe);
   EXPECT_EQ(Ask(Grant()).kind, Got::kTerms);
   EXPECT_EQ(AllRequests().size(), 3u);
+}
+
+TEST_F(LeaseSenderTest, RepeatsAGrantAtTheServerThatIsClaimingAMachineId) {
+  for (const auto& server : servers_) server->BehaveAboutLeases({.answer = LeaseAnswer::kClaiming});
+  for (int i = 0; i < 4; ++i) {
+    const LeaseOutcome outcome = Ask(Grant());
+    EXPECT_EQ(outcome.kind, Got::kRefused);
+    EXPECT_FALSE(outcome.for_good);
+    EXPECT_EQ(outcome.retry_in, Milliseconds(700));
+  }
+  const auto asked = [](const auto& server) { return !server->LeaseRequests().empty(); };
+  ASSERT_EQ(std::count_if(servers_.begin(), servers_.end(), asked), 1);
+  (*std::find_if(servers_.begin(), servers_.end(), asked))->BehaveAboutLeases({});
+  EXPECT_EQ(Ask(Grant()).kind, Got::kTerms);
+  EXPECT_EQ(AllRequests().size(), 5u);
 }
 
 TEST_F(LeaseSenderTest, SaysWhetherARefusalIsFinal) {

@@ -77,7 +77,7 @@ TEST_F(LeaseTimeTest, AnswersThatAClaimIsUnderWayAndGrantsTheSameTokenLater) {
     replied = server->Ask(1);
     for (int i = 0; i < 400 && !replied->reply; ++i) Run(Milliseconds(5), *server);
     ++repeated;
-    if (replied->verdict() == LeaseVerdict::kLater) EXPECT_TRUE(replied->reply->claiming);
+    EXPECT_EQ(replied->reply->claiming, replied->verdict() == LeaseVerdict::kLater);
   } while (replied->verdict() == LeaseVerdict::kLater && repeated < 100);
   EXPECT_EQ(replied->verdict(), LeaseVerdict::kGranted);
   EXPECT_GE(clock_.Boot() - begun, Milliseconds(10'000));

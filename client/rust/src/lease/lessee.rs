@@ -43,8 +43,10 @@ pub(crate) enum Outcome {
     /// The server at this address has the lease.
     Elsewhere(String),
     /// The request may be repeated at this server after so many microseconds.
+    /// `claiming`: it is claiming a machine id for the token.
     NotReady {
         retry_after_us: i64,
+        claiming: bool,
     },
     /// Another server may grant a lease.
     Refused,
@@ -119,6 +121,8 @@ struct Grant {
     avoid: Vec<String>,
     /// A server may have granted a lease for this token.
     spent: bool,
+    /// The server has just answered that it is claiming a machine id.
+    claiming: bool,
     repeats: u32,
 }
 
@@ -140,6 +144,7 @@ struct Held {
     server: String,
     granted_by: String,   // address of the server, as the grant named it
     acknowledged: String, // turn of the last answer
+    third_us: i64,        // of the interval
     replace_at_us: i64,   // by the id clock: then another lease is requested
     renew_at_us: i64,
     renewable: bool,
@@ -166,8 +171,8 @@ const RELEASES_MAX: usize = 4;
 /// 2. A renewal has a fresh turn, which is repeated until it is answered, and the turn that was answered last. If several
 ///    requests are due, it is sent first.
 /// 3. The lease is used until its end. Only a revocation ends it earlier: then the generator is closed at once.
-/// 4. When a third of the interval is left, or at once if the server extends the lease no further, another one is
-///    requested. It replaces the first, and continues in a later tick.
+/// 4. A lease that is ending is renewed, too: its server extends it up to a final bound. When a third of the interval is
+///    left, or at once if the server does not extend the lease, another one is requested. It replaces the first, and continues in a later tick.
 /// 5. A lease that was replaced is released: first its ids are closed, then the last tick is read. A lease that cannot be
 ///    used is released at once.
 /// 6. A lease's id is secret. It is sent only to servers in the list, to the one that granted the lease, and to the one
@@ -322,6 +327,7 @@ impl Lessee {
             server: String::new(),
             avoid: self.last_server.clone(),
             spent: false,
+            claiming: false,
             repeats: 0,
         }
     }
@@ -350,9 +356,11 @@ impl Lessee {
                 self.give_back(terms, &server, now);
                 grant.spent = true;
             }
-            Outcome::NotReady { retry_after_us } => {
+            Outcome::NotReady { retry_after_us, claiming } => {
                 (self.hooks.on_refused)(message, None);
                 grant.spent = true;
+                grant.repeats = if claiming { 0 } else { grant.repeats };
+                grant.claiming = claiming;
                 retry_after = Some(retry_after_us);
             }
             Outcome::NoAnswer { sent } => {
@@ -369,8 +377,8 @@ impl Lessee {
         }
         // The server that may have granted it is asked again, and then another one.
         match retry_after {
-            Some(retry_after_us) if grant.repeats < REPEATS_MAX => {
-                grant.repeats += 1;
+            Some(retry_after_us) if grant.claiming || grant.repeats < REPEATS_MAX => {
+                grant.repeats += u32::from(!std::mem::take(&mut grant.claiming));
                 grant.server = server;
                 self.retry(&mut grant.sending, retry_after_us, now);
             }
@@ -408,6 +416,7 @@ impl Lessee {
             granted_by: lease.server.clone(),
             lease,
             acknowledged: String::new(),
+            third_us: 0,
             replace_at_us: 0,
             renew_at_us: 0,
             renewable: true,
@@ -428,9 +437,10 @@ impl Lessee {
             self.interval_us = left_us.min(self.ahead_us);
         }
         let third = left_us / 3;
-        held.replace_at_us = end_us - third;
+        // The end of a lease that is ending stands still at last.
+        held.third_us = if ending { third.max(held.third_us) } else { third };
+        held.replace_at_us = end_us - held.third_us;
         held.renew_at_us = now.mono_us + renew_in_us.min(third).max(RENEW_MIN_US);
-        held.renewable = !ending;
         held.expired &= time_us >= end_us;
     }
 
@@ -480,7 +490,7 @@ impl Lessee {
                     }
                 }
             }
-            Outcome::NotReady { retry_after_us } => {
+            Outcome::NotReady { retry_after_us, .. } => {
                 (self.hooks.on_refused)(message, None);
                 self.retry(&mut renewal.sending, retry_after_us, now);
             }
@@ -523,7 +533,7 @@ impl Lessee {
                 None => self.retry(&mut release.sending, 0, now),
             },
             Outcome::NoAnswer { .. } => self.retry(&mut release.sending, 0, now),
-            Outcome::NotReady { retry_after_us } => self.retry(&mut release.sending, retry_after_us, now),
+            Outcome::NotReady { retry_after_us, .. } => self.retry(&mut release.sending, retry_after_us, now),
             _ => return None,
         }
         Some(release)

@@ -60,7 +60,7 @@ fn waits_as_long_as_a_server_that_is_not_ready_says_and_repeats_the_token_there(
     let mut rig = Rig::new();
     rig.tick();
     let token = rig.token();
-    rig.answer(Kind::Grant, "a:1", Outcome::NotReady { retry_after_us: 5_000_000 });
+    rig.answer(Kind::Grant, "a:1", Outcome::NotReady { retry_after_us: 5_000_000, claiming: false });
     rig.pass(4_900);
     assert_eq!(rig.count(Kind::Grant), 1);
     rig.pass(200);
@@ -201,12 +201,57 @@ fn keeps_the_lease_and_asks_for_no_other_when_a_late_renewal_succeeds() {
 }
 
 #[test]
+fn renews_an_ending_lease_up_to_its_bound_and_replaces_it_when_a_third_is_left() {
+    let mut rig = Rig::new();
+    rig.tick();
+    rig.answer_lease(Kind::Grant, ending(7, NOON_MS, NOON_MS + 60 * SECOND));
+    let mut answered = 0;
+    for _ in 0..159 {
+        rig.pass(SECOND);
+        if rig.count(Kind::Renewal) > answered {
+            answered += 1;
+            let until_ms = (rig.clock.now().wall_us / 1000 + 60 * SECOND).min(NOON_MS + 180 * SECOND);
+            rig.answer_lease(Kind::Renewal, ending(7, NOON_MS, until_ms));
+            assert_eq!(machine_of(rig.take(1)[0]), 7);
+        }
+    }
+    assert!(answered >= 6, "{answered}");
+    assert_eq!(rig.count(Kind::Grant), 1);
+    rig.pass(3 * SECOND);
+    assert_eq!(rig.count(Kind::Grant), 2);
+    rig.pass(17 * SECOND);
+    assert_eq!(machine_of(rig.take(1)[0]), 7);
+    assert!(rig.losses.lock().unwrap().is_empty());
+}
+
+/// A slow registry, or a probation: another server would claim a second machine id.
+#[test]
+fn repeats_the_token_at_a_server_that_is_claiming_a_machine_id() {
+    let mut rig = Rig::new();
+    rig.tick();
+    let asked = rig.newest(Kind::Grant).what.clone();
+    for i in 2..12 {
+        rig.answer(Kind::Grant, "a:1", Outcome::NotReady { retry_after_us: 700_000, claiming: true });
+        rig.pass(3 * SECOND);
+        let again = rig.newest(Kind::Grant);
+        assert_eq!((again.server.as_str(), &again.what), ("a:1", &asked));
+        assert_eq!(rig.count(Kind::Grant), i);
+    }
+    for server in ["a:1", ""] {
+        rig.no_answer(Kind::Grant, "a:1", true);
+        rig.pass(3 * SECOND);
+        assert_eq!(rig.newest(Kind::Grant).server, server);
+    }
+}
+
+#[test]
 fn replaces_an_ending_lease_when_a_third_is_left_in_a_later_tick() {
     let mut rig = Rig::new();
     rig.tick();
     rig.answer_lease(Kind::Grant, ending(7, NOON_MS, NOON_MS + 60 * SECOND));
     rig.pass(39 * SECOND);
-    assert_eq!((rig.count(Kind::Grant), rig.count(Kind::Renewal)), (1, 0));
+    assert_eq!(rig.count(Kind::Grant), 1);
+    let (turn, _) = rig.turns();
     rig.pass(2 * SECOND);
     assert_eq!(rig.count(Kind::Grant), 2);
     assert_eq!(rig.grant().0, ["10.0.0.7:7609"]);
@@ -215,7 +260,7 @@ fn replaces_an_ending_lease_when_a_third_is_left_in_a_later_tick() {
     rig.answer_lease(Kind::Grant, lease(3, now - SECOND, now + 60 * SECOND));
     let next = rig.take(1)[0]; // a smaller machine id in the same tick would be a smaller id
     assert_eq!((machine_of(next), tick_of(next)), (3, tick_of(last) + 1));
-    assert_eq!(rig.released(), (String::new(), tick_of(last)));
+    assert_eq!(rig.released(), (turn, tick_of(last)));
     assert!(rig.losses.lock().unwrap().is_empty());
 }
 

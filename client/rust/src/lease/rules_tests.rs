@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 const HOUR_US: i64 = 3_600_000_000;
 
 fn wait(us: i64) -> Outcome {
-    Outcome::NotReady { retry_after_us: us }
+    Outcome::NotReady { retry_after_us: us, claiming: false }
 }
 
 fn elsewhere(server: &str) -> Outcome {

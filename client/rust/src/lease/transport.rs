@@ -112,7 +112,10 @@ fn outcome_of_failure(server: &str, failure: Failure, sent: bool) -> LeaseOutcom
                 let error = Error::new(ErrorKind::Refused, message.clone()).with_refusal(Some(reason), None);
                 Outcome::RefusedForGood(error)
             }
-            _ => Outcome::NotReady { retry_after_us: failure.retry_after.as_micros() as i64 },
+            reason => Outcome::NotReady {
+                retry_after_us: failure.retry_after.as_micros() as i64,
+                claiming: reason == Some(Reason::NotReady) && !failure.another_may_help,
+            },
         },
     };
     LeaseOutcome { server: server.to_owned(), kind, message }

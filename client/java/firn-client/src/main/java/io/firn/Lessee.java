@@ -74,6 +74,8 @@ final class Lessee {
       TERMS, RELEASED, REVOKED, OUTDATED, UNKNOWN_LEASE, ANOTHER_SERVERS,
       /** The server cannot answer yet: the same token or turn is repeated. */
       LATER,
+      /** The server is claiming a machine id for the token, which is repeated there. */
+      CLAIMING,
       /** The server will not grant or extend a lease now, for the reason in the message. */
       REFUSED,
       /** The server grants and extends no leases. */
@@ -110,6 +112,10 @@ final class Lessee {
       return new Outcome(Kind.LATER, null, message, "", retryMs);
     }
 
+    static Outcome claiming(String message, long retryMs) {
+      return new Outcome(Kind.CLAIMING, null, message, "", retryMs);
+    }
+
     static Outcome elsewhere(String message, String server) {
       return new Outcome(Kind.ANOTHER_SERVERS, null, message, server, 0);
     }
@@ -123,6 +129,7 @@ final class Lessee {
     String acknowledged = ""; // turn of the last answer
     String sent = ""; // the last turn sent, unless the server extends no leases
     long endMs; // of the id clock, as the next one
+    long thirdMs; // of the interval
     long replaceAtMs;
     long renewAt; // of the monotonic clock
     boolean renewable;
@@ -313,6 +320,11 @@ final class Lessee {
           refused("it granted a lease that cannot be used: " + fault, now);
         }
         return;
+      case CLAIMING:
+        explain(grant, outcome);
+        grant.failures = 0;
+        delay(grant, outcome.retryMs, now);
+        return;
       case LATER:
       case NO_ANSWER:
         explain(grant, outcome);
@@ -357,12 +369,13 @@ final class Lessee {
     long left = Math.max(0, held.endMs - time);
     long third = left / 3;
     intervalMs = left > 0 ? Math.min(left, aheadMs) : intervalMs;
-    held.replaceAtMs = held.endMs - third;
+    held.thirdMs = terms.ending ? Math.max(third, held.thirdMs) : third; // the end stands still at last
+    held.replaceAtMs = held.endMs - held.thirdMs;
     held.renewAt = now + Math.max(RENEW_MIN_MS, Math.min(terms.renewInMs, third));
-    held.renewable = !terms.ending;
+    held.renewable = true;
     held.expired = held.expired && time >= held.endMs;
     if (terms.ending) {
-      ids.explain("its server extends it no further");
+      ids.explain("its server extends it up to a final bound");
     }
   }
 
@@ -423,7 +436,7 @@ final class Lessee {
     held.acknowledged = renewal.turn;
     renewal = null;
     schedule(terms, now);
-    if (held.renewable && grant != null) { // this machine id stays; a lease that was granted meanwhile expires unused
+    if (!terms.ending && grant != null) { // this machine id stays; a lease that was granted meanwhile expires unused
       grant = null;
     }
   }
@@ -493,6 +506,7 @@ final class Lessee {
       case NO_ANSWER:
       case UNSENT:
       case LATER:
+      case CLAIMING:
         delay(request, outcome.retryMs, now());
         return;
       case ANOTHER_SERVERS:

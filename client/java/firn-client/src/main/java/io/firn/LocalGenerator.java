@@ -214,7 +214,7 @@ public final class LocalGenerator implements AutoCloseable {
           lessee.answered(request, send(request));
         }
         told = await(request == null ? lessee.dueInMs() : 0, told);
-      } catch (RuntimeException fault) { // of this library; without the thread, the lease would end
+      } catch (RuntimeException | Error fault) { // such as no memory; without the thread, the lease would end
         Fleet.report(fault);
         await(FAULT_PAUSE_MS, true);
       }
@@ -304,6 +304,9 @@ public final class LocalGenerator implements AutoCloseable {
     }
     if (failure.lacksMethod) {
       return Outcome.of(Outcome.Kind.NO_LEASES, "this server is too old to grant leases");
+    }
+    if (failure.reason == Reason.NOT_READY && !failure.anotherMayHelp) {
+      return Outcome.claiming(failure.reason + ": " + failure.detail, failure.retryAfterMs);
     }
     if (failure.refused()) {
       return failure.reason == Reason.BAD_REQUEST || failure.reason == Reason.REJECTED

@@ -65,6 +65,16 @@ class LesseeTest {
     throw new AssertionError("no request");
   }
 
+  /** The next request of this kind, when it is due; others before it get no answer. */
+  private Request request(Kind kind) {
+    Request due = request();
+    while (due.kind != kind) {
+      lessee.answered(due, Outcome.of(Outcome.Kind.NO_ANSWER, "timeout"));
+      due = request();
+    }
+    return due;
+  }
+
   private void none(long ms) {
     for (long until = clock.wallMs() + ms; clock.wallMs() < until; clock.passMs(lessee.dueInMs())) {
       assertNull(lessee.due());
@@ -354,7 +364,7 @@ class LesseeTest {
     Terms ending = terms(1, 60_000);
     ending.ending = true;
     lessee.answered(request(), Outcome.of(ending));
-    lessee.answered(request(), Outcome.of(terms(2, 15_000))); // after 40 s
+    lessee.answered(request(Kind.GRANT), Outcome.of(terms(2, 15_000))); // after 40 s
     clock.passMs(11_000); // all three are due
     for (Kind kind : List.of(Kind.RENEWAL, Kind.GRANT, Kind.RELEASE)) {
       Request due = lessee.due();
@@ -475,6 +485,44 @@ class LesseeTest {
   }
 
   @Test
+  void ending_lease_is_renewed_up_to_its_bound_and_replaced_when_a_third_is_left() throws Exception {
+    Terms ending = terms(1, 60_000);
+    ending.ending = true;
+    long began = clock.wallMs();
+    long bound = tick() + 180_000;
+    lessee.answered(request(), Outcome.of(ending));
+    int renewals = 0;
+    Request due = request();
+    for (; due.kind == Kind.RENEWAL; due = request()) {
+      renewals++;
+      Terms longer = LeasedIdsTest.terms(1, ending.fromTick, Math.min(tick() + 60_000, bound));
+      longer.ending = true;
+      lessee.answered(due, Outcome.of(longer));
+      ids.next();
+    }
+    assertEquals(Kind.GRANT, due.kind);
+    assertTrue(renewals >= 6);
+    assertTrue(clock.wallMs() - began >= 159_000 && clock.wallMs() - began < 167_000);
+    ids.next();
+    assertEquals(List.of(), losses);
+  }
+
+  /** A slow registry, or a probation: another server would claim a second machine id. */
+  @Test
+  void token_is_repeated_at_a_server_that_is_claiming_a_machine_id() throws Exception {
+    Request grant = request();
+    String token = grant.token;
+    for (int i = 0; i < 20; i++) {
+      lessee.answered(grant, Outcome.claiming("a machine id is being claimed", 700));
+      grant = request();
+      assertEquals(A, grant.server);
+      assertEquals(token, grant.token);
+    }
+    lessee.answered(grant, Outcome.of(terms(1, 15_000)));
+    ids.next();
+  }
+
+  @Test
   void ending_lease_is_replaced_when_a_third_is_left() throws Exception {
     Request first = request();
     Terms ending = terms(1, 60_000);
@@ -482,9 +530,8 @@ class LesseeTest {
     lessee.answered(first, Outcome.of(ending));
     long before = ids.next();
     long began = clock.wallMs();
-    Request grant = request();
-    assertEquals(Kind.GRANT, grant.kind);
-    assertEquals(40_000, clock.wallMs() - began);
+    Request grant = request(Kind.GRANT);
+    assertEquals(40_000, clock.wallMs() - began, 20);
     assertEquals(B, grant.server);
     long between = ids.next();
     lessee.answered(grant, Outcome.of(terms(2, 60_000)));
@@ -495,7 +542,6 @@ class LesseeTest {
     assertEquals(Kind.RELEASE, release.kind);
     assertEquals("secret-1", release.lease);
     assertEquals(A, release.server);
-    assertEquals("", release.turn); // none was sent
     assertEquals(between >>> 22, release.usedTick);
     lessee.answered(release, Outcome.of(Outcome.Kind.RELEASED, ""));
     assertEquals(List.of(), losses);
