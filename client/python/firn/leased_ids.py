@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import mmap
+import operator
 import os
 import random
 import sys
 import threading
 import time
 from datetime import datetime, timezone
-from typing import Optional, Union
+from typing import Iterator, Optional, Union
 
 from . import lease_terms
 from .errors import FirnError, NoLease
@@ -78,13 +79,15 @@ class LeasedIds:
     1. An id has a tick in [from_tick, until_tick) of its lease.
     2. Positions (tick and sequence) never fall: the next lease begins in a later tick.
     3. The id clock (Pace) decides which tick is used. A wrong clock wastes the interval and repeats no id.
-    4. After close(), and in a forked child, there are no ids."""
+    4. After close(), and in a forked child, there are no ids.
+    5. A signal handler, or a finalizer, may interrupt `next` and call it, or `refuse`. It takes an id of the current tick,
+       whose numbers come from an iterator: none is taken twice, wherever the outer call was interrupted."""
 
     def __init__(self, clock: Optional[SystemClock] = None) -> None:
         self._clock = clock or SystemClock()
         self._steady_ns = self._clock.steady_ns
         self._pace = Pace(self._clock)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # its owner may be interrupted, and must not wait for itself
         self._process, self._mark = os.getpid(), fork_mark()
         self._random = random.Random(os.urandom(16))
         self._terms: Optional[LeaseTerms] = None
@@ -95,7 +98,10 @@ class LeasedIds:
         self._tick = -1  # the last one of which an id was issued
         self._used_before = -1  # under the lease that was ended
         self._tick_ends_ns = 0  # steady clock: the tick is not checked before
-        self._sequence = self._sequence_end = self._sequence_shift = self._bits = 0
+        self._took_one = False  # an id was issued under this lease
+        # Of the tick: the bits of its ids, and the sequences that are left, in place. Replaced together.
+        self._left: tuple[int, Iterator[int]] = 0, iter(())
+        self._refused: Optional[tuple[type[FirnError], str]] = None  # by `refuse`
 
     def next(self) -> int:
         """Returns the next id. If the sequence of the tick is used up, waits for the next tick. Raises NoLease, or
@@ -103,15 +109,34 @@ class LeasedIds:
         while True:
             if not self._mark[0]:  # before the lock, which another thread may have held at the fork
                 self.forked()
+            if self._refused:
+                raise self._refused[0](self._refused[1])
+            if self._lock._is_owned():  # type: ignore[attr-defined]
+                return self._next_of_handler()
             with self._lock:
-                wait_s = 0.0
-                if self._sequence >= self._sequence_end or self._steady_ns() >= self._tick_ends_ns:
-                    wait_s = self._begin_tick()
+                if self._steady_ns() < self._tick_ends_ns:
+                    bits, left = self._left
+                    for sequence in left:
+                        return bits | sequence
+                wait_s = self._begin_tick()
                 if not wait_s:
-                    number = self._bits | self._sequence << self._sequence_shift
-                    self._sequence += 1
-                    return number
-            time.sleep(min(wait_s, _WAIT_MAX_S))
+                    bits, left = self._left
+                    for sequence in left:
+                        return bits | sequence
+            if wait_s:
+                time.sleep(min(wait_s, _WAIT_MAX_S))
+
+    def _next_of_handler(self) -> int:
+        """Returns an id of the current tick: the call that was interrupted may be about to begin another one."""
+        bits, left = self._left
+        for sequence in left:
+            return bits | sequence
+        raise NoLease("a signal handler or a finalizer has interrupted next(), and this tick has no ids left", self._wall_ms())
+
+    def refuse(self, kind: type[FirnError], why: str) -> None:
+        """Lets later calls of `next` fail. Waits for nothing, so a signal handler may call it; `close` must follow, on
+        another thread."""
+        self._refused = self._refused or (kind, why)
 
     def adopt(self, terms: LeaseTerms) -> int:
         """Issues ids of this lease from now on, and ends the lease before, whose highest used tick it returns. Raises
@@ -127,8 +152,7 @@ class LeasedIds:
             used = self._used_tick()
             self._terms, self._first_tick = terms, max(terms.from_tick, self._tick + 1)
             self._first_terms = self._first_terms or terms
-            self._sequence_shift = terms.sequence_shift
-            self._sequence = self._sequence_end = 0
+            self._left, self._tick_ends_ns, self._took_one = (0, iter(())), 0, False
             self._set_pace(terms)
             return used
 
@@ -159,7 +183,7 @@ class LeasedIds:
 
     def forked(self) -> None:
         """Runs in a forked child, where a thread that does not exist may hold the lock."""
-        self._lock, self._process, self._mark = threading.Lock(), os.getpid(), b"\1"
+        self._lock, self._process, self._mark = threading.RLock(), os.getpid(), b"\1"
         self._end(NoLease, "this process was forked; create a generator of its own")
 
     def now_ms(self) -> int:
@@ -169,7 +193,7 @@ class LeasedIds:
 
     def terms(self) -> Optional[LeaseTerms]:
         """Returns the terms of the current lease."""
-        return self._terms
+        return None if self._refused else self._terms
 
     # --- under the lock -------------------------------------------------------------------------
 
@@ -187,7 +211,7 @@ class LeasedIds:
         wait_ns = 0
         if tick <= self._tick:
             tick = self._tick
-            if self._sequence >= self._sequence_end:
+            if not self._has_left():
                 tick += 1
                 wait_ns = max(1, start_ms(terms, tick) * _MS - now_ns)
         if tick >= terms.until_tick:
@@ -203,11 +227,16 @@ class LeasedIds:
     def _begin_sequence(self, terms: LeaseTerms, tick: int) -> None:
         """Starts in the lower half, so that ids of rare calls do not all end with the same bits; at 0 after a tick
         whose sequence was used up."""
-        full = self._tick == tick - 1 and self._sequence >= self._sequence_end
+        full = self._tick == tick - 1 and self._took_one and not self._has_left()
         start = 0 if full else self._random.randrange(max(1, terms.sequence_count // 2))
-        self._tick, self._bits = tick, terms.base_bits | tick << terms.tick_shift
-        self._sequence = terms.sequence_from + start
-        self._sequence_end = terms.sequence_from + terms.sequence_count
+        self._tick, self._took_one = tick, True
+        first, end = terms.sequence_from + start, terms.sequence_from + terms.sequence_count
+        step = 1 << terms.sequence_shift
+        self._left = (terms.base_bits | tick << terms.tick_shift,
+                      iter(range(first * step, end * step, step)))
+
+    def _has_left(self) -> bool:
+        return operator.length_hint(self._left[1]) > 0
 
     def _set_pace(self, terms: LeaseTerms) -> None:
         """The id clock is not below the lease. If it has followed a wrong wall clock beyond the interval, it returns
@@ -221,10 +250,11 @@ class LeasedIds:
     def _used_tick(self) -> int:
         if self._terms is None:
             return self._used_before
-        return self._tick if self._sequence_end else self._terms.from_tick - 1
+        return self._tick if self._took_one else self._terms.from_tick - 1
 
     def _end(self, kind: type[FirnError], why: str) -> None:
-        self._used_before, self._terms, self._sequence_end = self._used_tick(), None, 0
+        self._used_before, self._terms = self._used_tick(), None
+        self._left, self._tick_ends_ns, self._took_one = (0, iter(())), 0, False
         if self._failure[0] is NoLease:  # the end of the generator is final
             self._failure = kind, why, self._wall_ms()
 

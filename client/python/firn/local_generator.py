@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import queue
 import threading
 import time
 import weakref
@@ -67,7 +68,7 @@ class LocalGenerator:
         # It ends by itself after the last reference to the generator is gone.
         self._when_forgotten = weakref.finalize(self, self._runner.forget)
         self._when_forgotten.atexit = False
-        threading.Thread(target=self._runner.run, name="firn-lease", daemon=True).start()
+        self._runner.start()
         try:
             if not self._runner.leased.wait(timeout_ms / 1000):
                 self._ids.next()  # raises the reason
@@ -92,7 +93,7 @@ class LocalGenerator:
 
     def close(self) -> None:
         """Ends the generator, and reports to the server which ids were used. Waits for at most a second."""
-        self._ids.close(Closed, "the generator was closed")
+        self._ids.refuse(Closed, "the generator was closed")
         self._runner.stop()
 
     def __enter__(self) -> LocalGenerator:
@@ -119,20 +120,22 @@ class _Runner:
         self._others: dict[str, Server] = {}  # servers that are not in the list
         self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, self._knows, on_lost,
                               _boot_s, lambda: time.time_ns() // 1_000_000)
-        self._changed = threading.Condition()
+        self._stops: queue.SimpleQueue[None] = queue.SimpleQueue()  # a signal handler may put into it at any moment
         self._stopping = False
-        self._thread: Optional[threading.Thread] = None
+        self._thread = threading.Thread(target=self._run, name="firn-lease", daemon=True)
         self.leased = threading.Event()
-        self._ended = threading.Event()
+
+    def start(self) -> None:
+        self._thread.start()
 
     def stop(self) -> None:
+        """Ends the thread, and waits for at most a second. A signal handler may call it while the same thread is in it."""
         if os.getpid() != self._process:
             return
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-        if self._thread is not threading.current_thread():
-            self._ended.wait(_CLOSE_S)
+        self._stopping = True
+        self._stops.put(None)
+        if self._thread is not threading.current_thread() and self._thread.ident is not None:
+            self._thread.join(_CLOSE_S)
 
     def forget(self) -> None:
         """Ends the thread from a finalizer, which may run while any lock is held."""
@@ -142,8 +145,8 @@ class _Runner:
         """Runs in a forked child: only closes its copies of the connections."""
         self._engine.abandon()
 
-    def run(self) -> None:
-        self._thread, end_at = threading.current_thread(), None
+    def _run(self) -> None:
+        end_at = None
         while end_at is None or not (self._lessee.stopped or time.monotonic() >= end_at):
             if self._stopping and end_at is None:
                 end_at = time.monotonic() + _CLOSE_S
@@ -154,17 +157,18 @@ class _Runner:
                 self._ids.trouble = f"a defect of this library: {printable(repr(fault))}"
                 time.sleep(_DEFECT_S)
         self._engine.close()
-        self._ended.set()
 
     def _turn(self) -> None:
         order = self._lessee.due()
         if order is None:
             wait_s = max(0.0, self._lessee.next_at - _boot_s())
-            with self._changed:
-                if not self._stopping:
-                    self._changed.wait(wait_s)
-                    return
-            time.sleep(min(wait_s, _SOON_S))  # for a release that is repeated
+            if self._stopping:
+                time.sleep(min(wait_s, _SOON_S))  # for a release that is repeated
+                return
+            try:
+                self._stops.get(timeout=wait_s)
+            except queue.Empty:
+                pass
             return
         outcome: Union[LeaseTerms, AttemptFailed, None]
         try:

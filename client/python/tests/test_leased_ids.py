@@ -1,6 +1,7 @@
 """The ids of leases: intervals, clocks that are wrong, and exhausted sequences."""
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -280,7 +281,7 @@ class LeasedIdsTest(unittest.TestCase):
     def test_close_ends_a_wait_for_the_next_tick(self):
         self.ids.adopt(terms_of(tick_ms=5_000, epoch_ms=START_MS, from_tick=0, until_tick=100))
         self.ids.next()
-        self.ids._sequence = self.ids._sequence_end
+        self.ids._left = 0, iter(())
         failures = []
 
         def wait():
@@ -341,6 +342,56 @@ class LeasedIdsTest(unittest.TestCase):
         self.ids.next()
         self.assertEqual(self.fork_and_take(0), 7)
         self.ids.next()
+
+
+HANDLER = """
+import signal, sys, time
+from firn.errors import Closed, NoLease
+from firn.leased_ids import LeasedIds
+from lease_world import EPOCH_MS, terms_of
+
+ids, taken, calls = LeasedIds(), [], 0
+now = int(time.time() * 1000) - EPOCH_MS
+ids.adopt(terms_of(from_tick=now, until_tick=now + 600_000))
+
+def handler(*_):
+    global calls
+    calls += 1
+    try:
+        taken.append(ids.next())
+    except NoLease as none:
+        assert "has interrupted next()" in str(none), none
+    except Closed:
+        pass
+    if sys.argv[1] == "close" and calls == 20:
+        ids.refuse(Closed, "in a handler")
+
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
+try:
+    while calls < 2_000:
+        taken.append(ids.next())
+except Closed:
+    print("closed", calls)
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert len(set(taken)) == len(taken)
+print("taken", len(taken))
+"""
+
+
+class HandlerTest(unittest.TestCase):
+    """A handler that waited for a lock of the call that it has interrupted would wait for ever."""
+
+    def run_script(self, what):
+        here = os.path.dirname(os.path.abspath(__file__))
+        return subprocess.run([sys.executable, "-B", "-c", HANDLER, what], cwd=here, stdout=subprocess.PIPE, text=True,
+                              timeout=120, check=True).stdout
+
+    def test_next_in_a_signal_handler_repeats_no_id(self):
+        self.assertIn("taken", self.run_script("next"))
+
+    def test_generator_is_closed_in_a_signal_handler(self):
+        self.assertIn("closed", self.run_script("close"))
 
 
 if __name__ == "__main__":
