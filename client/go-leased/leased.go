@@ -17,9 +17,10 @@ import (
 
 const behindMax = time.Second
 
-// MachineIDs is a *firn.MachineLease.
+// MachineIDs is a *firn.MachineLease. A lease is for one generator: a second one fails.
 type MachineIDs interface {
 	Current() (firn.Lease, error)
+	HandOut() error
 }
 
 // guard decides which ids of a generator may be returned. Its owner locks it.

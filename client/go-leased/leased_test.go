@@ -23,6 +23,7 @@ type testLease struct {
 }
 
 func (l *testLease) Current() (firn.Lease, error) { return l.lease, l.fault }
+func (l *testLease) HandOut() error               { return nil }
 
 func newLease(machine int, from, until time.Duration) *testLease {
 	now := time.Now()
@@ -55,6 +56,10 @@ func both(t *testing.T, lease MachineIDs) []generator {
 	if fault != nil {
 		t.Fatal(fault)
 	}
+	return generators(node, sony)
+}
+
+func generators(node *Snowflake, sony *Sonyflake) []generator {
 	return []generator{{"snowflake", func() (uint64, error) {
 		id, fault := node.Generate()
 		return uint64(id), fault
@@ -177,22 +182,35 @@ func TestRealServers(t *testing.T) {
 	seen := map[string]map[uint64]bool{"snowflake": {}, "sonyflake": {}}
 	var mutex sync.Mutex
 	var group sync.WaitGroup
-	for i := 0; i < 3; i++ { // three programs
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	newLease := func() *firn.MachineLease {
 		lease, fault := firn.NewMachineLease(ctx, client, firn.LeaseOptions{Name: "go-leased"})
 		if fault != nil {
 			t.Fatal(fault)
 		}
-		defer lease.Close()
-		held, fault := lease.Current()
+		t.Cleanup(lease.Close)
+		return lease
+	}
+	held, fault := newLease().Current()
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	snowflake.Epoch = held.Epoch.UnixMilli()
+	for i := 0; i < 3; i++ { // three programs
+		lease := newLease()
+		node, fault := NewSnowflake(lease)
 		if fault != nil {
 			t.Fatal(fault)
 		}
-		if i == 0 {
-			snowflake.Epoch = held.Epoch.UnixMilli()
+		if _, fault = NewSnowflake(lease); kind(fault) != firn.Invalid {
+			t.Fatal("two generators have one lease", fault)
 		}
-		for _, one := range both(t, lease) {
+		sony, fault := NewSonyflake(newLease(), sonyflake.Settings{})
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		for _, one := range generators(node, sony) {
 			group.Add(1)
 			go func() {
 				defer group.Done()

@@ -31,6 +31,9 @@ func NewSnowflake(lease MachineIDs) (*Snowflake, error) {
 			"its epoch is %d ms, its ticks begin at bit %d, its sequence has %d bits; set snowflake.Epoch, NodeBits and "+
 			"StepBits before", held.Epoch.UnixMilli(), held.TickShift, held.SequenceBits)}
 	}
+	if fault := lease.HandOut(); fault != nil {
+		return nil, fault
+	}
 	return &Snowflake{guard: guard{lease: lease}}, nil
 }
 

@@ -36,7 +36,11 @@ func NewSonyflake(lease MachineIDs, settings sonyflake.Settings) (*Sonyflake, er
 		}
 		return 0, sonyflake.ErrInvalidMachineID
 	}
-	return s, s.prepare()
+	fault := s.prepare()
+	if fault == nil {
+		fault = lease.HandOut()
+	}
+	return s, fault
 }
 
 // prepare makes the generator of the lease in force.

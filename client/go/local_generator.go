@@ -252,6 +252,7 @@ func (g *LocalGenerator) server(address string) *server {
 // Stopping the generator before Until is not enough.
 type MachineLease struct {
 	generator *LocalGenerator
+	handedOut atomic.Bool
 }
 
 // Lease is a machine id and its interval.
@@ -272,7 +273,17 @@ func NewMachineLease(ctx context.Context, client *Client, options LeaseOptions) 
 	if fault != nil {
 		return nil, fault
 	}
-	return &MachineLease{generator}, nil
+	return &MachineLease{generator: generator}, nil
+}
+
+// HandOut gives the machine id to a generator. It succeeds once, because two generators with one machine id make equal
+// ids. An adapter of another library calls it before it makes its generator.
+func (m *MachineLease) HandOut() error {
+	if m.handedOut.Swap(true) {
+		return &Error{Kind: Invalid, Sentence: "this lease has a generator already, and a second one would repeat its ids; " +
+			"share the generator, or take another lease"}
+	}
+	return nil
 }
 
 // Current returns the lease in force. Its Until is later after each renewal; its MachineID and From change when another

@@ -187,3 +187,14 @@ func TestMachineLeaseForAnotherGenerator(t *testing.T) {
 		t.Fatal(err, server.usedTicks.Load()) // no tick is known to be unused
 	}
 }
+
+func TestMachineLeaseIsHandedOutOnce(t *testing.T) {
+	lease := &MachineLease{}
+	if fault := lease.HandOut(); fault != nil {
+		t.Fatal(fault)
+	}
+	var told *Error
+	if fault := lease.HandOut(); !errors.As(fault, &told) || told.Kind != Invalid {
+		t.Fatal(fault)
+	}
+}
