@@ -305,6 +305,11 @@ std::string LeaseTable::FaultOf(const std::optional<Milliseconds>& ahead, WallMs
     return Cat("ahead_ms is ", ahead->count(), "; it must be at least ", AheadMin().count());
   }
   const Milliseconds off = clock - now_.clocks.wall;
+  if (off >= AheadOf(ahead)) {
+    return Cat("the program's clock is ", DurationText(off),
+               " ahead of the server's, so an interval of ", DurationText(AheadOf(ahead)),
+               " would have ended there; correct the clock, or request a longer interval");
+  }
   if (std::chrono::abs(off) <= options_.claim.skew_max) return {};
   return Cat("the program's clock is ", DurationText(std::chrono::abs(off)),
              off > Milliseconds(0) ? " ahead of" : " behind", " the server's (",

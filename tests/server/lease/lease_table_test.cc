@@ -164,6 +164,27 @@ TEST_F(LeaseTest, RefusesAProgramWhoseClockIsWrong) {
 
 // --- rule 4: no bound falls below promised -------------------------------------------------------
 
+// The program would wait for a time of which every interval has already passed.
+TEST_F(LeaseTest, RefusesAnIntervalThatIsShorterThanTheProgramsClockIsAhead) {
+  auto server = StartServer();
+  const auto ask = [&](int64_t off, int64_t ahead) {
+    return server->Call(LeaseAsk{TokenOf(static_cast<uint64_t>(off + 10 * ahead)),
+                                 "program",
+                                 Milliseconds(ahead),
+                                 {},
+                                 clock_.Wall() + Milliseconds(off)});
+  };
+  const auto refused = ask(8'000, 5'000);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kBadRequest);
+  EXPECT_NE(refused->reply->message.find("8 s ahead of the server's, so an interval of 5 s"),
+            std::string::npos)
+      << refused->reply->message;
+  for (const auto& replied : {ask(8'000, 20'000), ask(4'000, 5'000), ask(-8'000, 5'000)}) {
+    Run(kAMoment, *server);
+    EXPECT_EQ(replied->verdict(), LeaseVerdict::kGranted);
+  }
+}
+
 TEST_F(LeaseTest, AnExpiredLeaseIsReleasedAtItsEnd) {
   auto server = StartServer();
   const LeaseTerms lease = Grant(*server, 1);

@@ -19,7 +19,7 @@ class LocalGeneratorTest {
   }
 
   private static Outcome outcome(Reason reason) {
-    return LocalGenerator.outcomeOf(new Failure(Attempt.End.REFUSED, "why", reason, 700, false, false));
+    return LocalGenerator.outcomeOf(new Failure(Attempt.End.REFUSED, "why", reason, 700, true, false));
   }
 
   private static Outcome outcome(Attempt.End end) {
@@ -39,6 +39,8 @@ class LocalGeneratorTest {
     assertEquals(Outcome.Kind.REFUSED, outcome(Reason.REJECTED).kind);
     assertEquals(Outcome.Kind.LATER, outcome(Reason.NOT_READY).kind);
     assertEquals(700, outcome(Reason.NOT_READY).retryMs);
+    assertEquals(Outcome.Kind.CLAIMING, LocalGenerator.outcomeOf(
+        new Failure(Attempt.End.REFUSED, "why", Reason.NOT_READY, 700, false, false)).kind);
     assertEquals(Outcome.Kind.NO_LEASES, LocalGenerator.outcomeOf(Failure.lackingMethod("lease")).kind);
 
     assertEquals(Outcome.Kind.UNSENT, outcome(Attempt.End.UNREACHABLE).kind);
