@@ -10,7 +10,7 @@ export interface LesseeOptions {
   readonly onLost: (loss: LeaseLoss) => void;
   /** Returns whether the list of servers has this address. */
   readonly knows: (address: string) => boolean;
-  /** A request failed, and is repeated or given up. */
+  /** A request failed, and is repeated or given up. `failure`: every server would refuse it again. */
   readonly onRefused: (message: string, failure: FirnError | undefined) => void;
   /** Returns 128 unguessable random bits as 32 hexadecimal digits. */
   readonly draw: () => string;
@@ -34,6 +34,10 @@ interface Grant extends Pending {
   /** A server may have granted a lease for this token. */
   spent: boolean;
   repeats: number;
+  /** Of a server that would refuse every repetition. */
+  refusal: FirnError | undefined;
+  /** Another server may still grant a lease. */
+  hopeful: boolean;
 }
 
 interface Renewal extends Pending {
@@ -183,7 +187,8 @@ export class Lessee {
 
   private newGrant(now: Now): Grant {
     const avoid = this.lastServer ? [this.lastServer] : [];
-    return { ...this.newPending(now), token: this.options.draw(), server: '', avoid, spent: false, repeats: 0 };
+    return { ...this.newPending(now), token: this.options.draw(), server: '', avoid, spent: false, repeats: 0,
+      refusal: undefined, hopeful: false };
   }
 
   private isDue(one: Pending, now: Now): boolean {
@@ -208,16 +213,20 @@ export class Lessee {
         return this.onUnusable(grant, outcome.server, outcome.terms, outcome.message, now);
       case 'not ready':
         this.options.onRefused(outcome.message, undefined);
-        grant.spent = true;
+        grant.spent = grant.hopeful = true;
         if (outcome.claiming) grant.repeats = -1; // a machine id, for this token
         return this.askAgain(grant, outcome.server, outcome.retryAfterMs, now);
       case 'no answer':
-        if (outcome.server) this.options.onRefused(outcome.message, undefined);
+        if (outcome.server) {
+          this.options.onRefused(outcome.message, undefined);
+          grant.hopeful = true;
+        }
         grant.spent ||= outcome.sent;
         if (grant.spent && outcome.server) return this.askAgain(grant, outcome.server, 0, now);
         return this.askAnother(grant, outcome.server, now);
       case 'refused':
-        this.options.onRefused(outcome.message, outcome.failure);
+        this.options.onRefused(outcome.message, undefined);
+        grant.refusal ??= outcome.failure;
         return this.askAnother(grant, outcome.server, now);
       default: // this token's lease has ended, or a copy of this process has extended it
         grant.spent = true;
@@ -255,6 +264,9 @@ export class Lessee {
       grant.avoid = [...grant.avoid, server];
       grant.sendAtMs = now.monoMs;
     } else { // all were asked
+      if (grant.refusal && !grant.hopeful) this.options.onRefused(grant.refusal.message, grant.refusal);
+      grant.refusal = undefined;
+      grant.hopeful = false;
       grant.avoid = [];
       this.retry(grant, 0, now);
     }

@@ -72,6 +72,8 @@ export class Rig {
   readonly sent: Sent[] = [];
   readonly losses: LeaseLoss[] = [];
   readonly refusals: string[] = [];
+  /** Refusals that every server has given. */
+  readonly finals: FirnError[] = [];
   readonly taken = new Set<bigint>();
   /** Servers that are not in the list. */
   readonly strangers = new Set<string>();
@@ -83,7 +85,10 @@ export class Rig {
   constructor(aheadMs = 60_000) {
     this.lessee = new Lessee({
       aheadMs, random: () => 0, onLost: (loss) => this.losses.push(loss),
-      knows: (address) => !this.strangers.has(address), onRefused: (message) => this.refusals.push(message),
+      knows: (address) => !this.strangers.has(address), onRefused: (message, failure) => {
+        this.refusals.push(message);
+        if (failure) this.finals.push(failure);
+      },
       draw: () => (++this.drawn).toString(16).padStart(32, '0'),
     }, this.ids);
   }

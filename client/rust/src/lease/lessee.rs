@@ -124,6 +124,10 @@ struct Grant {
     /// The server has just answered that it is claiming a machine id.
     claiming: bool,
     repeats: u32,
+    /// Of a server that would refuse every repetition.
+    refusal: Option<Error>,
+    /// Another server may still grant a lease.
+    hopeful: bool,
 }
 
 struct Renewal {
@@ -329,6 +333,8 @@ impl Lessee {
             spent: false,
             claiming: false,
             repeats: 0,
+            refusal: None,
+            hopeful: false,
         }
     }
 
@@ -359,6 +365,7 @@ impl Lessee {
             Outcome::NotReady { retry_after_us, claiming } => {
                 (self.hooks.on_refused)(message, None);
                 grant.spent = true;
+                grant.hopeful = true;
                 grant.repeats = if claiming { 0 } else { grant.repeats };
                 grant.claiming = claiming;
                 retry_after = Some(retry_after_us);
@@ -366,12 +373,16 @@ impl Lessee {
             Outcome::NoAnswer { sent } => {
                 if !server.is_empty() {
                     (self.hooks.on_refused)(message, None);
+                    grant.hopeful = true;
                 }
                 grant.spent |= sent;
                 retry_after = Some(0).filter(|_| grant.spent && !server.is_empty());
             }
             Outcome::Refused => (self.hooks.on_refused)(message, None),
-            Outcome::RefusedForGood(error) => (self.hooks.on_refused)(message, Some(error)),
+            Outcome::RefusedForGood(error) => {
+                (self.hooks.on_refused)(message, None);
+                grant.refusal.get_or_insert(error);
+            }
             // This token's lease has ended, or a copy of this process has extended it.
             _ => grant.spent = true,
         }
@@ -395,6 +406,10 @@ impl Lessee {
         grant.repeats = 0;
         if server.is_empty() {
             grant.avoid.clear(); // all were asked
+            if let Some(error) = grant.refusal.take().filter(|_| !std::mem::take(&mut grant.hopeful)) {
+                (self.hooks.on_refused)(error.to_string(), Some(error));
+            }
+            grant.hopeful = false;
             self.retry(&mut grant.sending, 0, now);
         } else {
             grant.avoid.push(server);

@@ -224,6 +224,27 @@ fn renews_an_ending_lease_up_to_its_bound_and_replaces_it_when_a_third_is_left()
     assert!(rig.losses.lock().unwrap().is_empty());
 }
 
+/// The clock of one server is wrong, for instance.
+#[test]
+fn reports_a_refusal_as_final_only_if_all_servers_refuse() {
+    let mut rig = Rig::new();
+    let finals = |rig: &Rig| rig.refusals.lock().unwrap().iter().filter(|one| one.contains("for good")).count();
+    let refused = || Outcome::RefusedForGood(Error::new(ErrorKind::Refused, "for good"));
+    for (other, expected) in [(Outcome::Refused, 1), (refused(), 2), (Outcome::NoAnswer { sent: false }, 2)] {
+        rig.pass(3 * SECOND);
+        rig.answer(Kind::Grant, "a:1", refused());
+        rig.tick();
+        rig.answer(Kind::Grant, "b:1", other);
+        rig.pass(3 * SECOND);
+        rig.no_answer(Kind::Grant, "", false); // all were asked
+        assert_eq!(finals(&rig), expected);
+    }
+    rig.pass(3 * SECOND);
+    rig.answer(Kind::Grant, "a:1", refused());
+    rig.hold(7, 60 * SECOND);
+    assert_eq!(finals(&rig), 2);
+}
+
 /// A slow registry, or a probation: another server would claim a second machine id.
 #[test]
 fn repeats_the_token_at_a_server_that_is_claiming_a_machine_id() {
