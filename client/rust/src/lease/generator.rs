@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -254,7 +255,7 @@ fn hooks(shared: &Arc<Shared>, engine: &Arc<Engine>, on_lost: Option<OnLost>) ->
     Hooks {
         on_lost: Box::new(move |loss| {
             if let Some(on_lost) = &on_lost {
-                on_lost(&loss);
+                tell(on_lost, &loss);
             }
         }),
         knows: Box::new(move |address| engine.fleet.knows(address)),
@@ -266,6 +267,11 @@ fn hooks(shared: &Arc<Shared>, engine: &Arc<Engine>, on_lost: Option<OnLost>) ->
         draw: Box::new(draw),
         fraction: Box::new(random::fraction),
     }
+}
+
+/// A panic of the program's callback must not end the task that extends the lease.
+fn tell(on_lost: &OnLost, loss: &LeaseLoss) {
+    let _ = catch_unwind(AssertUnwindSafe(|| on_lost(loss)));
 }
 
 /// Returns 128 bits of the operating system: a copy of this process must not draw the same ones.

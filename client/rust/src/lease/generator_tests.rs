@@ -247,7 +247,10 @@ async fn stops_at_once_when_the_lease_is_revoked() {
     let peers = [Peer::start(7).await, Peer::start(8).await];
     let lost = Arc::new(Mutex::new(Vec::new()));
     let losses = Arc::clone(&lost);
-    let options = options().on_lost(move |loss| losses.lock().unwrap().push(loss.clone()));
+    let options = options().on_lost(move |loss| {
+        losses.lock().unwrap().push(loss.clone());
+        panic!("of the program's callback: the generator continues");
+    });
     let generator = client_of(&[&peers[0], &peers[1]]).local_generator(options).await.unwrap();
     peers.iter().for_each(|one| one.set(Reply::Fault(3, String::new())));
     until("not lost", || !lost.lock().unwrap().is_empty()).await;
