@@ -17,7 +17,9 @@ namespace firn {
 // bound counts.
 firn::Tick LeaseTable::EndFor(const Lease& lease, Milliseconds ahead) const {
   const WallMs end = std::min(lease.claim->TimeAt(now_) + ahead, lease.tenure().bound());
-  return std::max({layout().TickAt(end), lease.until, lease.from()});
+  // Programs refuse an interval beyond the layout's time.
+  const firn::Tick last = layout().last_tick() + 1;
+  return std::min(last, std::max({layout().TickAt(end), lease.until, lease.from()}));
 }
 
 void LeaseTable::Promise(Lease& lease, firn::Tick until, Done done) {
