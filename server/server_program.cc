@@ -373,19 +373,6 @@ std::string ServerProgram::Readiness() const {
   return Cat(PhaseName(phase), why.empty() ? "" : ": ", why);
 }
 
-// Machine ids that nothing extends any more are free sooner, and the next process can resume the
-// leases.
-void ServerProgram::StopLeases() {
-  if (leases_ == nullptr) return;
-  const BootMs give_up = clock_.Boot() + node_->claim_options().release_wait;
-  bool stopped = false;
-  node_->loop().Run([&] { leases_->Stop(give_up); });
-  while (!stopped && clock_.Boot() < give_up) {
-    SleepFor(kPoll);
-    node_->loop().Run([&] { stopped = leases_->stopped(); });
-  }
-}
-
 void ServerProgram::Drain() {
   LogInfo("draining") << "draining";
   view_.Drain();
@@ -398,7 +385,7 @@ void ServerProgram::Drain() {
   front_.Shutdown(options_.drain_patience);
   cluster_.Stop();
   if (dubbo_ != nullptr) dubbo_->Stop();
-  StopLeases();
+  if (leases_ != nullptr) leases_->StopWithin(node_->claim_options().release_wait);
   node_->Stop();
   if (history_ != nullptr) history_->Stop();
   LogInfo("drained") << "drained";

@@ -97,7 +97,6 @@ class ServerProgram {
   // Waits until Dubbo's consumers have learned that this server is not registered any more.
   void LetConsumersLeave() const;
   void LetClientsLeave() const;
-  void StopLeases();
   front::ServerFrontOptions FrontOptions();
 
   const ServerOptions options_;

@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "common/log/log.h"
+#include "common/time/clock.h"
 
 namespace firn {
 namespace {
 
 constexpr Milliseconds kShowInterval{100};
+constexpr Milliseconds kStopPoll{10};
 constexpr int kPostedMax = 1'000;  // calls that the control thread has not begun
 
 LeaseReply Stopping() {
@@ -96,6 +98,17 @@ void Leases::HandleCalls() {
     if (const auto* ask = std::get_if<LeaseAsk>(&call)) core_->shares.NoteRequest(ask->rack);
     core_->table.Handle(call,
                         [answer = answer](LeaseReply reply) { answer->Give(std::move(reply)); });
+  }
+}
+
+void Leases::StopWithin(Milliseconds time) {
+  const SystemClock clock;
+  const BootMs give_up = clock.Boot() + time;
+  bool stopped = false;
+  loop_.Run([&] { core_->table.Stop(give_up); });
+  while (!stopped && clock.Boot() < give_up) {
+    SleepFor(kStopPoll);
+    if (!loop_.Run([&] { stopped = core_->table.stopped(); })) return;
   }
 }
 

@@ -19,7 +19,7 @@ namespace firn {
 
 // The leases of a server, between its front and its control thread.
 //
-// Call, List and counts: any thread. OnSession, Tick, Stop and stopped: the control thread. The
+// Call, List and counts: any thread. OnSession and Tick: the control thread. The
 // next Tick handles a call, by its own time: after a pause of the process, the last Tick's time is
 // outdated.
 class Leases final : public LeaseDesk {
@@ -37,8 +37,11 @@ class Leases final : public LeaseDesk {
 
   void OnSession(const SessionEvent& event) { core_->table.OnSession(event); }
   void Tick(const KeeperTime& now, LeaseTable::Server server);
-  void Stop(BootMs until) { core_->table.Stop(until); }
-  bool stopped() const { return core_->table.stopped(); }
+
+  // Grants and extends no further lease, and lowers their bounds to what was promised: machine ids
+  // that nothing extends are free sooner, and the next process can resume the leases. Blocks; not on
+  // the control thread, which must run.
+  void StopWithin(Milliseconds time);
 
  private:
   // What posted calls use. They do not own it: the object's end is the end of its leases.

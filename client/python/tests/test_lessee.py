@@ -5,7 +5,7 @@ import unittest
 import firn
 from firn.errors import LeaseFault
 from firn.lessee import Backoff, Order
-from lease_world import START_MS, World, claiming, lost, not_ready, refused, terms_of, unreachable
+from lease_world import START_MS, World, lost, not_ready, refused, terms_of, unreachable
 
 
 def methods(requests):
@@ -64,20 +64,6 @@ class GrantTest(unittest.TestCase):
         self.assertEqual(self.world.run(650, take=False), [])
         self.assertEqual(len(self.world.run(100, take=False)), 1)
         self.assertTrue(self.leased())
-
-    # A slow registry, or a probation.
-    def test_server_that_is_claiming_keeps_the_request_and_its_token(self):
-        self.a.say = [claiming()] * 30
-        sent = self.world.run(60_000, take=False)
-        self.assertEqual({one[:3] for one in sent if one[1] == "lease"}, {("1", "lease", f"{1:032x}")})
-        self.assertTrue(self.leased())
-        self.assertEqual((len(self.a.leases), len(self.b.leases)), (1, 0))
-
-    def test_server_that_was_claiming_and_stays_silent_is_left(self):
-        self.a.say = [claiming(), claiming(), lost(), lost()]
-        sent = self.world.run(6_000, take=False)
-        self.assertEqual([one[:3] for one in sent if one[1] == "lease"],
-                         [("1", "lease", f"{1:032x}")] * 4 + [("2", "lease", f"{2:032x}")])
 
     def test_server_without_leases_and_an_old_server_are_left(self):
         old = firn.errors.AttemptFailed(firn.End.WRONG_SERVICE, "it does not know the method", lacks_method=True)
@@ -289,26 +275,6 @@ class RenewalTest(unittest.TestCase):
         self.assertEqual(methods(sent), [("1", "renewLease")])
         with self.assertRaises(firn.NoLease):
             self.world.run(100)
-
-    def test_ending_lease_is_renewed_up_to_its_bound_and_replaced_when_a_third_is_left(self):
-        held, = self.a.leases.values()
-        held[0] = held[0]._replace(ending=True)
-        self.a.bound = self.world.clock.tick() + 300_000
-        sent = self.world.run(290_000)
-        self.assertGreaterEqual(methods(sent).count(("1", "renewLease")), 13)
-        first, = (one for one in self.b.leases.values())
-        self.assertAlmostEqual(first[0].from_tick, self.a.bound - 20_000, delta=1_100)
-        self.assertEqual([one[1] for one in sent].count("lease"), 1)
-
-    # No server can grant a lease: the ending one lasts to its bound.
-    def test_ending_lease_without_a_successor_is_used_to_its_bound(self):
-        held, = self.a.leases.values()
-        held[0] = held[0]._replace(ending=True)
-        self.a.bound = self.world.clock.tick() + 300_000
-        self.world.known = []
-        self.world.run(299_900)
-        with self.assertRaises(firn.NoLease):
-            self.world.run(200)
 
     def test_another_server_that_is_named_is_asked(self):
         self.b.leases = self.a.leases

@@ -4,6 +4,7 @@ import { haveOneLayout, type Lease, startOf } from './lease.js';
 import { RETRY_FIRST_MS, advisedMs, longestDelayMs, uselessAtMs } from './lease_pace.js';
 import type { LeaseLoss, LeaseOutcome, LeaseRequest, UnusableTerms } from './lease_request.js';
 import { type LeasedIds, utc } from './leased_ids.js';
+import type { Grant, Held, Pending, Release, Renewal } from './lessee_requests.js';
 
 export interface LesseeOptions {
   readonly aheadMs: number;
@@ -16,55 +17,6 @@ export interface LesseeOptions {
   readonly draw: () => string;
   /** Returns a number from 0, inclusive, to 1, exclusive. */
   readonly random: () => number;
-}
-
-/** A request that is repeated until it has an outcome. */
-interface Pending {
-  readonly number: number;
-  sendAtMs: number;
-  inFlight: boolean;
-  delayMs: number; // of the next repetition
-  hops: number; // from one server to another that has the lease
-}
-
-interface Grant extends Pending {
-  token: string;
-  server: string;
-  avoid: string[];
-  /** A server may have granted a lease for this token. */
-  spent: boolean;
-  repeats: number;
-  /** Of a server that would refuse every repetition. */
-  refusal: FirnError | undefined;
-  /** Another server may still grant a lease. */
-  hopeful: boolean;
-}
-
-interface Renewal extends Pending {
-  readonly turn: string;
-}
-
-interface Release extends Pending {
-  readonly lease: string;
-  readonly grantedBy: string;
-  readonly turn: string;
-  readonly usedTick: number;
-  readonly uselessAtMs: number; // by the id clock
-  server: string;
-}
-
-interface Held {
-  readonly lease: Lease;
-  server: string;
-  readonly grantedBy: string; // address of the server, as the grant named it
-  acknowledged: string; // turn of the last answer
-  thirdMs: number; // of the interval
-  replaceAtMs: number; // by the id clock: then another lease is requested
-  renewAtMs: number;
-  renewable: boolean;
-  /** The server does not have it. */
-  unknown: boolean;
-  expired: boolean; // and reported
 }
 
 const RENEW_MIN_MS = 100;

@@ -207,3 +207,27 @@ test('unusable terms for a renewal count as no answer', () => {
   assert.deepEqual([rig.count('renewal'), rig.newest('renewal').turn], [2, turn]);
   assert.deepEqual([rig.count('grant'), rig.count('release')], [1, 0]);
 });
+
+// The clock of one server is wrong, for instance.
+test('reports a refusal as final only if all servers refuse', () => {
+  const rig = new Rig();
+  const failure = new FirnError('refused', 'the clock', { reason: 'BAD_REQUEST' });
+  const refuses = (server: string): void =>
+    rig.answer('grant', { kind: 'refused', server, message: 'the clock', failure });
+  const round = (other: () => void): number => {
+    rig.pass(3 * SECOND);
+    refuses('a:1');
+    rig.tick();
+    other();
+    rig.pass(3 * SECOND);
+    rig.noAnswer('grant', '', false); // all were asked
+    return rig.finals.length;
+  };
+  assert.equal(round(() => rig.answer('grant', { kind: 'refused', server: 'b:1', message: 'NO_LEASES' })), 1);
+  assert.equal(round(() => refuses('b:1')), 2);
+  assert.equal(round(() => rig.noAnswer('grant', 'b:1', false)), 2);
+  rig.pass(3 * SECOND);
+  refuses('a:1');
+  rig.hold();
+  assert.equal(rig.finals.length, 2);
+});

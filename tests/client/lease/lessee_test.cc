@@ -136,33 +136,6 @@ TEST(LesseeTest, KeepsThePromiseAndAsksElsewhereWhenTheServerDoesNotKnowTheLease
   EXPECT_TRUE(rig.losses().empty());
 }
 
-TEST(LesseeTest, RenewsAnEndingLeaseUpToItsBound) {
-  LesseeRig rig;
-  rig.Tick();
-  const WallMs begin = rig.clock().Wall();
-  LeaseGrant terms = rig.Terms(7, begin, begin + 60 * kSecond);
-  terms.ending = true;
-  rig.Reply(rig.Newest(Kind::kGrant), terms);
-  const WallMs bound = begin + 180 * kSecond;
-  size_t answered = 0;
-  for (int second = 0; second < 159; ++second) {
-    rig.Pass(kSecond);
-    if (rig.sent(Kind::kRenew) == answered) continue;
-    answered = rig.sent(Kind::kRenew);
-    const WallMs end = std::min(rig.clock().Wall() + 60 * kSecond, bound);
-    terms.until = terms.layout.TickAt(end);
-    rig.Reply(rig.Newest(Kind::kRenew), terms);
-    EXPECT_EQ(rig.Next().machine, MachineId(7));
-  }
-  EXPECT_GE(answered, 6u);
-  EXPECT_EQ(rig.sent(Kind::kGrant), 1u) << "a third is left";
-  rig.Pass(3 * kSecond);
-  EXPECT_EQ(rig.sent(Kind::kGrant), 2u);
-  rig.Pass(17 * kSecond);
-  EXPECT_EQ(rig.Next().machine, MachineId(7));
-  EXPECT_TRUE(rig.losses().empty());
-}
-
 TEST(LesseeTest, ReplacesAnEndingLeaseWhenAThirdIsLeft) {
   LesseeRig rig;
   rig.Tick();
