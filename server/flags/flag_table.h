@@ -150,8 +150,8 @@
   GROUP("Limits")                                                                                  \
   READ(int32, io_threads, 0, "IO threads of the public port. 0: one per core, at most 4.")         \
   LIMIT(int32, connections_max, 1, 1'000'000,                                                      \
-        "Maximum connections on the public port. At the limit, the connection with the oldest "    \
-        "incomplete request is closed.")                                                           \
+        "Maximum connections on the public port. At the limit, the oldest incomplete request is "  \
+        "closed, or the longest idle connection of the address that has most.")                    \
   LIMIT(int32, connections_per_peer_max, 1, 1'000'000,                                             \
         "Maximum connections from one address, from one /64 network of IPv6, or from one user of " \
         "the Unix socket.")                                                                        \
@@ -173,8 +173,8 @@
   LIMIT(int32, output_waiting_bytes_max, 1024, kBytesMax,                                          \
         "Unread answers of one connection at which the server stops reading from it, in bytes.")   \
   LIMIT(int64, output_total_bytes_max, 1024, int64_t{1} << 40,                                     \
-        "Maximum memory of all connections' buffers, in bytes. Above it, the connection with the " \
-        "largest buffers is closed.")                                                              \
+        "Maximum memory of all connections' buffers and TLS handshakes, in bytes. Above it, "      \
+        "stalled connections of the address with the most memory are closed.")                     \
   LIMIT(int32, spare_descriptors, 0, 100'000,                                                      \
         "File descriptors reserved for registry, stores and files. When no others are free, the "  \
         "public port closes a connection as at --connections_max, or accepts no more.")            \

@@ -19,11 +19,12 @@ void OutBuffer::Grow(size_t n) { Resize(std::bit_ceil(std::max(size() + n, kFirs
 
 std::span<char> InBuffer::MakeRoom(size_t whole, size_t bytes_max) {
   const bool was_full = capacity_ != 0 && end_ == capacity_;
-  size_t wanted = std::max({whole, capacity_, kFirst});
+  const size_t known = std::min(whole, 4 * size());  // memory for what comes, not for what is said
+  size_t wanted = std::max({known, capacity_, kFirst});
   if (was_full) wanted = std::max(wanted, capacity_ * 4);
   wanted = std::min(wanted, bytes_max);
   const bool too_large = empty() && capacity_ > kFirst && small_reads_ >= kSmallReads;
-  if (too_large) wanted = std::max(whole, kFirst);
+  if (too_large) wanted = kFirst;
   if (wanted > capacity_ || too_large) {
     Resize(wanted);
     small_reads_ = 0;

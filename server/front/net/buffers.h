@@ -101,7 +101,8 @@ class InBuffer : public Buffer {
  public:
   // Room for the next read, at least one byte; `whole` is how long the request at the front is
   // known to be (0: unknown). Moves what is there to the start. Grows by demand, when the last
-  // read filled all there was, never beyond `bytes_max`; shrinks after a number of small reads.
+  // read filled all there was, or to `whole` when a quarter of that is there, never beyond
+  // `bytes_max`; shrinks after a number of small reads.
   // Empty when `bytes_max` are waiting.
   std::span<char> MakeRoom(size_t whole, size_t bytes_max);
   // The room that was made last, or what is left of it.

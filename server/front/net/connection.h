@@ -121,10 +121,21 @@ class Connection final {
   size_t memory() const;
   // Frees the memory of its buffers that hold nothing, unless it is being served.
   void Relax();
-  // Ends it where all together take too much memory, and it takes most.
-  void CloseAsLargest() {
-    const bool unread = unsent() != 0 || !HasHalfRequest();
-    Close(unread ? CloseCause::kUnread : CloseCause::kHalfRequest);
+  // Since when nothing has moved: enough of its answers, or a request.
+  int64_t still_since_ms() const {
+    return unread_since_ms_.value_or(half_since_ms().value_or(quiet_since_ms_));
+  }
+  // Which connections of a peer make room for others: those of higher rank before the others.
+  enum Rank : uint8_t { kGone, kOwed, kIdle, kUnserved };
+  Rank rank() const {
+    if (phase_ == Phase::kClosed) return kGone;
+    if (unserved_since_ms()) return kUnserved;
+    return parked_ || unsent() != 0 ? kOwed : kIdle;
+  }
+  // Ends it for the memory of its buffers.
+  void CloseForMemory() {
+    if (unsent() == 0 && half_since_ms()) return CloseUnserved();
+    Close(CloseCause::kUnread);
   }
 
   // Which of the host's lists it stands on, where in that of all, and its place at the door; the
@@ -134,7 +145,8 @@ class Connection final {
     bool to_read = false, to_resume = false, parked = false;
     int64_t again_at_us = 0;  // while it is parked
     Places::Place place{};
-    std::optional<size_t> unserved{};  // where on the list of those that may be closed for others
+    uint64_t peer = 0;
+    std::optional<size_t> closable{};  // where on the list of those that may be closed for others
   } listed;
 
  private:

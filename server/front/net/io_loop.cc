@@ -35,11 +35,8 @@ Status Failed(const char* what, const error_code& error) {
   return Unavailable(std::string(what) + ": " + error.message());
 }
 
-// A connection that became unserved in this tick may just be sending.
-bool MayBeClosed(const Connection& connection, int64_t now_ms) {
-  const auto since = connection.unserved_since_ms();
-  return since && *since != now_ms;
-}
+// A peer that has not been served for so long makes room before those that have.
+constexpr int64_t kSlowMs = 1'000;
 
 asio::ip::tcp::endpoint TcpOf(const asio::generic::stream_protocol::endpoint& address) {
   asio::ip::tcp::endpoint tcp;
@@ -142,8 +139,8 @@ void IoLoop::OnAccepted(Listener& listener, const error_code& error) {
   bool go_on = !error;
   if (!error) {
     go_on = LeavesSpare(listener.accepted.native_handle(), setting_.limits.spare_descriptors);
-    Adopt(listener);
-    go_on = go_on || MakeRoom();
+    const uint64_t peer = Adopt(listener);
+    go_on = go_on || MakeRoom(peer);
   }
   return go_on ? Accept(listener) : AcceptLater(listener);
 }
@@ -156,7 +153,7 @@ void IoLoop::AcceptLater(Listener& listener) {
     if (stopped || !listener.acceptor.is_open()) return;
     const int wanted = 1 + setting_.limits.spare_descriptors;
     const bool room = CanOpen(listener.acceptor.native_handle(), wanted);
-    return room || MakeRoom() ? Accept(listener) : AcceptLater(listener);
+    return room || MakeRoom(std::nullopt) ? Accept(listener) : AcceptLater(listener);
   });
 }
 
@@ -170,15 +167,17 @@ IoLoop::PeerName IoLoop::NameOf(Listener& listener) {
           Endpoint{from.address().to_string(), from.port()}.ToString()};
 }
 
-void IoLoop::Adopt(Listener& listener) {
+uint64_t IoLoop::Adopt(Listener& listener) {
   share_.counters.accepted.Add(1);
   const PeerName peer = NameOf(listener);
   StreamSocket socket = std::move(listener.accepted);  // closed on every return below
+  const auto closes = [&](CloseCause cause) {
+    share_.counters.closed_by(cause).Add(1);
+    return peer.key;
+  };
   std::optional<Places::Place> place = setting_.places.Take(peer.key);
-  if (!place) return share_.counters.closed_by(CloseCause::kTooManyOfPeer).Add(1);
-  if (setting_.places.overfull() && !MakeRoom()) {
-    return share_.counters.closed_by(CloseCause::kTooMany).Add(1);
-  }
+  if (!place) return closes(CloseCause::kTooManyOfPeer);
+  if (setting_.places.overfull() && !MakeRoom(peer.key)) return closes(CloseCause::kTooMany);
   ConnectionHost& host = *this;
   try {
     connections_.push_back(std::make_unique<Connection>(
@@ -186,49 +185,70 @@ void IoLoop::Adopt(Listener& listener) {
         listener.is_unix ? MakePlainWire(std::move(socket)) : setting_.wrap(std::move(socket)),
         peer.text));
   } catch (const std::bad_alloc&) {
-    return share_.counters.closed_by(CloseCause::kNoMemory).Add(1);
+    return closes(CloseCause::kNoMemory);
   }
   Connection& connection = *connections_.back();
   connection.listed.index = connections_.size() - 1;
   connection.listed.place = std::move(*place);
+  connection.listed.peer = peer.key;
   connection.Start();
+  return peer.key;
 }
 
-// Closes the connection whose peer has waited longest before it sent a whole first request, or the
-// rest of a later one. A connection that becomes unserved counts from the next tick of the coarse
+// Takes the place of a peer that is slow to send its first request, or else of the peer that has
+// most connections. A connection that becomes unserved counts from the next tick of the coarse
 // clock on, so the list is made once per tick, however many connections arrive in it.
-bool IoLoop::MakeRoom() {
-  if (unserved_at_ms_ != share_.coarse_ms) FindUnserved();
-  while (!unserved_.empty()) {
-    Connection* const oldest = unserved_.back();
-    unserved_.pop_back();
-    if (oldest == nullptr) continue;
-    oldest->listed.unserved.reset();
-    if (!MayBeClosed(*oldest, share_.coarse_ms)) continue;  // it has been served since
-    oldest->listed.place = {};
-    oldest->CloseUnserved();
+bool IoLoop::MakeRoom(std::optional<uint64_t> peer) {
+  if (closable_at_ms_ != share_.coarse_ms) FindClosable();
+  const size_t has = peer ? setting_.places.Of(*peer) : 0;
+  for (; !closable_.empty(); closable_.pop_back()) {
+    const Closable& next = closable_.back();
+    if (next.connection == nullptr) continue;
+    const Connection::Rank rank = next.connection->rank();
+    const bool unserved = rank == Connection::kUnserved;
+    if (rank != next.rank) {  // it has been served since, or waits
+      next.connection->listed.closable.reset();
+      continue;
+    }
+    const bool others = peer && next.of_peer > has;
+    const bool equal = unserved && (!peer || next.peer == *peer || next.of_peer + 1 >= has);
+    if (!next.before_others && !others && !equal) return false;
+    Connection& closed = *next.connection;
+    closable_.pop_back();
+    closed.listed.closable.reset();
+    closed.listed.place = {};
+    if (!unserved) closed.Close(CloseCause::kTooManyOfPeer);
+    if (unserved) closed.CloseUnserved();
     return true;
   }
   return false;
 }
 
-void IoLoop::FindUnserved() {
-  unserved_at_ms_ = share_.coarse_ms;
-  unserved_.clear();
+void IoLoop::FindClosable() {
+  closable_at_ms_ = share_.coarse_ms;
+  closable_.clear();
   // From the back: of those that began in the same tick, the first to arrive comes last, too.
   for (size_t i = connections_.size(); i-- > 0;) {
-    connections_[i]->listed.unserved.reset();
-    if (MayBeClosed(*connections_[i], share_.coarse_ms)) unserved_.push_back(connections_[i].get());
+    Connection& connection = *connections_[i];
+    connection.listed.closable.reset();
+    const auto unserved = connection.unserved_since_ms();
+    const bool just_begun = unserved == share_.coarse_ms;  // it may just be sending
+    if (just_begun || connection.rank() == Connection::kGone) continue;
+    closable_.push_back({.connection = &connection,
+                         .peer = connection.listed.peer,
+                         .since_ms = unserved.value_or(connection.still_since_ms()),
+                         .rank = connection.rank(),
+                         .before_others = unserved && share_.coarse_ms - *unserved >= kSlowMs});
   }
-  std::stable_sort(unserved_.begin(), unserved_.end(),
-                   [](const Connection* a, const Connection* b) {
-                     return *a->unserved_since_ms() > *b->unserved_since_ms();
-                   });
-  for (size_t i = 0; i < unserved_.size(); ++i) unserved_[i]->listed.unserved = i;
+  RankForClosing(closable_, [this](uint64_t peer, uint64_t sum) {
+    return std::max<uint64_t>(setting_.places.Of(peer), sum);
+  });
+  for (size_t i = 0; i < closable_.size(); ++i) closable_[i].connection->listed.closable = i;
 }
 
 // Each peer may send a request of the greatest size and leave answers unread; all together may take
-// less than the sum of that.
+// less than the sum of that. A peer has what its buffers take, times how long nothing has moved in
+// them: many that read are not closed for a few that do not.
 void IoLoop::LimitMemory() {
   const auto sum = [this] {
     size_t taken = 0;
@@ -240,12 +260,21 @@ void IoLoop::LimitMemory() {
     for (const auto& connection : connections_) connection->Relax();
     taken = sum();
   }
-  while (taken > setting_.buffer_bytes_max) {
-    const auto most =
-        std::max_element(connections_.begin(), connections_.end(),
-                         [](const auto& a, const auto& b) { return a->memory() < b->memory(); });
-    taken -= (*most)->memory();
-    (*most)->CloseAsLargest();
+  std::vector<Closable> closable;
+  for (size_t i = taken > setting_.buffer_bytes_max ? connections_.size() : 0; i-- > 0;) {
+    Connection& connection = *connections_[i];
+    const int64_t since = connection.still_since_ms();
+    const auto ms = static_cast<uint64_t>(share_.coarse_ms - since) + kSweepEvery.count();
+    if (connection.memory() == 0) continue;
+    closable.push_back({.connection = &connection,
+                        .peer = connection.listed.peer,
+                        .since_ms = since,
+                        .cost = connection.memory() * ms});
+  }
+  RankForClosing(closable, [](uint64_t, uint64_t cost) { return cost; });
+  for (; taken > setting_.buffer_bytes_max && !closable.empty(); closable.pop_back()) {
+    taken -= closable.back().connection->memory();
+    closable.back().connection->CloseForMemory();
   }
   share_.counters.buffer_bytes.Set(taken);
 }
@@ -259,7 +288,7 @@ void IoLoop::Remove(Connection& connection) {
   forget(connection.listed.to_read, to_read_);
   forget(connection.listed.to_resume, to_resume_);
   forget(connection.listed.parked, parked_);
-  if (connection.listed.unserved) unserved_[*connection.listed.unserved] = nullptr;
+  if (connection.listed.closable) closable_[*connection.listed.closable].connection = nullptr;
   const size_t index = connection.listed.index;
   std::swap(connections_[index], connections_.back());
   connections_[index]->listed.index = index;

@@ -109,11 +109,13 @@ class IoLoop final : private ConnectionHost {
   void Accept(Listener& listener);
   void OnAccepted(Listener& listener, const boost::system::error_code& error);
   void AcceptLater(Listener& listener);
-  void Adopt(Listener& listener);
-  // Closes a connection for a new one, where all places or descriptors are taken. False: every peer
-  // is being served, or may just be sending.
-  bool MakeRoom();
-  void FindUnserved();
+  // Returns the peer.
+  uint64_t Adopt(Listener& listener);
+  // Closes a connection for one of `peer`, where all places or descriptors are taken. False: no
+  // peer has more than this one, and every connection has been served, or may just be sending.
+  // Without a peer only those are closed that have not been served.
+  bool MakeRoom(std::optional<uint64_t> peer);
+  void FindClosable();
   void LimitMemory();
   void EndTurnSoon();
   void EndTurn();
@@ -140,10 +142,10 @@ class IoLoop final : private ConnectionHost {
   std::optional<int64_t> drain_until_ms_;  // once it is draining
   std::vector<Connection*> to_read_, to_resume_, parked_, due_, scratch_;
   std::vector<std::unique_ptr<Connection>> connections_;
-  // The connections that may be closed for new ones, the oldest last, as of this time. Null:
+  // The connections that may be closed for new ones, the first to go last, as of this time. Null:
   // removed.
-  std::vector<Connection*> unserved_;
-  std::optional<int64_t> unserved_at_ms_;
+  std::vector<Closable> closable_;
+  std::optional<int64_t> closable_at_ms_;
 };
 
 }  // namespace firn::front

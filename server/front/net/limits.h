@@ -31,7 +31,7 @@ struct Limits {
   // All connections of the listener.
   size_t connections_max = 10'000;
   size_t connections_per_peer_max = 5'000;            // of one address: see places.h
-  size_t output_total_bytes_max = 256 * 1024 * 1024;  // of buffers; who has most is closed
+  size_t output_total_bytes_max = 256 * 1024 * 1024;  // of buffers and TLS handshakes
   int spare_descriptors = 16;  // when no more are left in the process, the listener waits: a server
                                // that cannot reach its registry or a store is of no use to anyone
 };

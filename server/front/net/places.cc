@@ -1,6 +1,27 @@
 #include "server/front/net/places.h"
 
+#include <algorithm>
+#include <tuple>
+
 namespace firn::front {
+
+void RankForClosing(std::vector<Closable>& all,
+                    const std::function<uint64_t(uint64_t peer, uint64_t sum)>& total) {
+  const auto group = [](const Closable& one) { return std::tuple(one.peer, one.before_others); };
+  std::stable_sort(all.begin(), all.end(), [&](const Closable& a, const Closable& b) {
+    return std::tuple(group(a), a.rank, b.since_ms) < std::tuple(group(b), b.rank, a.since_ms);
+  });
+  for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    uint64_t sum = 0;
+    while (end < all.size() && group(all[end]) == group(all[begin])) sum += all[end++].cost;
+    uint64_t elsewhere = all[begin].before_others ? 0 : total(all[begin].peer, sum) - sum;
+    for (size_t i = begin; i < end; ++i) all[i].of_peer = elsewhere += all[i].cost;
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Closable& a, const Closable& b) {
+    return std::tuple(a.before_others, a.of_peer, a.rank, b.since_ms) <
+           std::tuple(b.before_others, b.of_peer, b.rank, a.since_ms);
+  });
+}
 
 std::optional<Places::Place> Places::Take(uint64_t peer) {
   const std::lock_guard lock(mutex_);
@@ -9,6 +30,12 @@ std::optional<Places::Place> Places::Take(uint64_t peer) {
   ++count;
   ++taken_;
   return Place(*this, peer);
+}
+
+size_t Places::Of(uint64_t peer) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = of_peer_.find(peer);
+  return found == of_peer_.end() ? 0 : found->second;
 }
 
 bool Places::overfull() const {

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/ip/address.hpp>
 #include <sys/types.h>
@@ -13,6 +15,25 @@
 #include "server/front/net/limits.h"
 
 namespace firn::front {
+
+class Connection;
+
+// A connection that can be closed for the sake of others.
+struct Closable {
+  Connection* connection;
+  uint64_t peer;
+  int64_t since_ms;            // since when nothing has moved
+  int rank = 0;                // within its peer, the highest is closed first
+  bool before_others = false;  // whatever others have
+  uint64_t cost = 1;           // its part of what its peer has
+  uint64_t of_peer = 0;        // what its peer has when its turn comes
+};
+
+// Sorts them so that closing one after another from the back always takes from the peer that has
+// most: by rank, then the one for which nothing has moved for longest. `total` returns what a peer
+// has, given the sum of its costs.
+void RankForClosing(std::vector<Closable>& all,
+                    const std::function<uint64_t(uint64_t peer, uint64_t sum)>& total);
 
 // The connections of a door: a limit for all together, and one for each peer. Any thread.
 class Places {
@@ -51,6 +72,9 @@ class Places {
 
   // Empty: this peer has as many as permitted.
   std::optional<Place> Take(uint64_t peer);
+
+  // How many of this peer are in.
+  size_t Of(uint64_t peer) const;
 
   // More connections are in than permitted: one must be closed.
   bool overfull() const;

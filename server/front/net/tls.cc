@@ -23,6 +23,9 @@ using boost::system::error_code;
 
 constexpr const char* kCiphersOfTls12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
+// Maximum size of a client's certificate with those that lead to its authority.
+constexpr long kCertificatesMax = 16 * 1024;
+
 // How long a client may resume without showing its certificate again.
 constexpr long kResumableSeconds = 3'600;
 
@@ -88,7 +91,9 @@ Status Tls::Read(bool must_be_valid) {
   FIRN_TRY(CheckSecretFile(files_.key));
   auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
   context->set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
-                       ssl::context::no_tlsv1_1);
+                       ssl::context::no_tlsv1_1 | SSL_OP_NO_RENEGOTIATION);
+  // OpenSSL allocates as much for a client's certificates as the client announces.
+  SSL_CTX_set_max_cert_list(context->native_handle(), kCertificatesMax);
   // Of TLS 1.2 only what has forward secrecy and authenticated encryption.
   SSL_CTX_set_cipher_list(context->native_handle(), kCiphersOfTls12);
   error_code error;

@@ -23,10 +23,63 @@ constexpr size_t kSealedAtOnce = 64 * 1024;
 constexpr size_t kCameMax = 64 * 1024;
 // Of what OpenSSL has to say by itself (alerts), so much may wait for a peer that does not read.
 constexpr size_t kAsidesMax = 16 * 1024;
+// Maximum size of a ClientHello, with its records' headers.
+constexpr size_t kHelloMax = 16 * 1024;
+// What OpenSSL allocates for a handshake, from the ClientHello on: 43 to 47 KB.
+constexpr size_t kHandshakeMemory = 48 * 1024;
+// What it allocates for a record that is incomplete.
+constexpr size_t kRecordMemory = 17 * 1024;
 
 struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
+struct FreeContext {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+
+// What the first records of a peer come to.
+enum class Records : uint8_t {
+  kPart,     // the last record, or the handshake message in it, is incomplete
+  kWhole,    // every handshake message is complete
+  kRefused,  // a message is too large, or is interrupted by another record
+  kOther     // no handshake message in the clear follows
+};
+
+// Reads records from the first on. OpenSSL allocates all the memory that a message announces as
+// soon as its first bytes arrive, so it gets none of a message that is incomplete.
+Records ReadRecords(std::string_view bytes) {
+  constexpr size_t kRecordHeader = 5, kMessageHeader = 4;
+  constexpr char kChangeCipher = 20, kAlert = 21, kHandshake = 22;
+  size_t header = 0;            // bytes of the message's header that have been read
+  size_t size = 0, wanted = 0;  // the message's, and how much of it is to come
+  while (!bytes.empty()) {
+    const bool between = header == 0;
+    const bool aside = bytes[0] == kChangeCipher || bytes[0] == kAlert;
+    if (bytes[0] != kHandshake && !between) return Records::kRefused;
+    if (bytes[0] != kHandshake && !aside) return Records::kOther;
+    if (bytes.size() < kRecordHeader) return Records::kPart;
+    const auto byte = [&](size_t i) { return size_t{static_cast<uint8_t>(bytes[i])}; };
+    const size_t length = byte(3) << 8 | byte(4);
+    bytes.remove_prefix(kRecordHeader);
+    const size_t here = std::min(length, bytes.size());
+    for (size_t i = 0; !aside && i < here;) {
+      if (header < kMessageHeader) {
+        if (header++ != 0) size = size << 8 | byte(i);
+        ++i;
+        if (header == kMessageHeader) wanted = size;
+      } else {
+        const size_t taken = std::min(wanted, here - i);
+        wanted -= taken;
+        i += taken;
+      }
+      if (size > kHelloMax) return Records::kRefused;
+      if (header == kMessageHeader && wanted == 0) header = size = 0;
+    }
+    if (here < length) return Records::kPart;
+    bytes.remove_prefix(length);
+  }
+  return header == 0 ? Records::kWhole : Records::kPart;
+}
 
 std::vector<std::string> NamesShownBy(SSL* peer) {
   const std::unique_ptr<X509, decltype(&X509_free)> shown(SSL_get1_peer_certificate(peer),
@@ -38,20 +91,18 @@ std::vector<std::string> NamesShownBy(SSL* peer) {
 // `sealed_`, and the socket is ours. So an answer that fits into the socket is sent at once.
 //
 // At most one read and one write are in progress, as for all wires. A handshake is a read; output
-// of it that does not fit into the socket is sent before it continues.
+// of it that does not fit into the socket is sent before it continues. It begins with a complete
+// ClientHello: a peer that has not sent one costs no more than the bytes that it sent.
 class TlsWire final : public AsioWire {
  public:
-  TlsWire(StreamSocket accepted, SSL_CTX* context)
-      : AsioWire(std::move(accepted)),
-        ssl_(SSL_new(context)),
-        to_ssl_(BIO_new(BIO_s_mem())),
-        from_ssl_(BIO_new(BIO_s_mem())) {
-    SSL_set_bio(ssl_.get(), to_ssl_, from_ssl_);
-    SSL_set_accept_state(ssl_.get());
+  TlsWire(StreamSocket accepted, SSL_CTX* context) : AsioWire(std::move(accepted)) {
+    SSL_CTX_up_ref(context);
+    context_.reset(context);
   }
 
   void Read(InBuffer&& input) override {
     input_ = std::move(input);
+    if (!agreed_) input_.Relax();
     if (!more_) return Receive();
     // Later, as a read is answered that waits for the kernel.
     boost::asio::post(socket().get_executor(), InSlot(read_slot_, [this] { Open(); }));
@@ -76,8 +127,11 @@ class TlsWire final : public AsioWire {
   bool Opening() const override { return !agreed_; }
 
   size_t memory() const override {
-    return input_.memory() + output_.memory() + came_.memory() + sealed_.memory() +
-           MemoryOf(to_ssl_) + MemoryOf(from_ssl_);
+    const size_t buffers = input_.memory() + output_.memory() + came_.memory() + sealed_.memory();
+    if (!ssl_) return buffers;
+    const size_t record = SSL_has_pending(ssl_.get()) == 1 ? kRecordMemory : 0;
+    return buffers + MemoryOf(to_ssl_) + MemoryOf(from_ssl_) +
+           (agreed_ ? record : kHandshakeMemory);
   }
   // The kernel reads into came_ only.
   void Relax() override {
@@ -95,22 +149,51 @@ class TlsWire final : public AsioWire {
   // --- in ---------------------------------------------------------------------------------------
 
   void Receive() {
-    came_.MakeRoom(0, kCameMax);
+    if (came_.MakeRoom(0, gated_ ? kHelloMax : kCameMax).empty()) {
+      return connection().OnHandshakeFailed();
+    }
     ReceiveInto(came_, [this](const Error& error, size_t n) {
       if (error && !agreed_) return connection().OnHandshakeFailed();
       // A peer that just goes has said what it had to say: the protocols have lengths of their own.
       if (error) return connection().OnReadFailed(error == boost::asio::error::eof);
       came_.Filled(n);
-      BIO_write(to_ssl_, came_.view().data(), static_cast<int>(came_.size()));
-      came_.Clear();
-      if (agreed_) return Open();
-      Agree();
+      if (gated_) return PassGate();
+      Unlock();
     });
+  }
+
+  // Passes on what has come, unless a handshake message in it is incomplete.
+  void PassGate() {
+    const Records records = ReadRecords(came_.view());
+    if (records == Records::kPart) return Receive();
+    if (records == Records::kRefused || !Begun()) return connection().OnHandshakeFailed();
+    gated_ = records == Records::kWhole;
+    Unlock();
+  }
+
+  bool Begun() {
+    if (ssl_) return true;
+    ssl_.reset(SSL_new(context_.get()));
+    if (!ssl_) return false;
+    to_ssl_ = BIO_new(BIO_s_mem());
+    from_ssl_ = BIO_new(BIO_s_mem());
+    SSL_set_bio(ssl_.get(), to_ssl_, from_ssl_);
+    SSL_set_accept_state(ssl_.get());
+    return to_ssl_ != nullptr && from_ssl_ != nullptr;
+  }
+
+  void Unlock() {
+    BIO_write(to_ssl_, came_.view().data(), static_cast<int>(came_.size()));
+    came_.Clear();
+    if (agreed_) return Open();
+    Agree();
   }
 
   void Agree() {
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl_.get());
+    // After a HelloRetryRequest, TLS 1.3 expects a second ClientHello.
+    if (result == 1 || SSL_version(ssl_.get()) != TLS1_3_VERSION) gated_ = false;
     const bool goes_on = result == 1 || WantsMore(result);
     SendSealed();
     if (!goes_on) return connection().OnHandshakeFailed();
@@ -218,10 +301,12 @@ class TlsWire final : public AsioWire {
   }
   static bool IsGrownInVain(BIO* bytes) { return BIO_pending(bytes) == 0 && MemoryOf(bytes) != 0; }
 
-  const std::unique_ptr<SSL, FreeSsl> ssl_;
-  BIO* to_ssl_;    // what has come; this and the next are ssl_'s
-  BIO* from_ssl_;  // what is to be sent
+  std::unique_ptr<SSL_CTX, FreeContext> context_;
+  std::unique_ptr<SSL, FreeSsl> ssl_;  // null until a ClientHello is complete
+  BIO* to_ssl_ = nullptr;              // what has come; this and the next are ssl_'s
+  BIO* from_ssl_ = nullptr;            // what is to be sent
   bool agreed_ = false;
+  bool gated_ = true;     // a message in the clear may come, of which OpenSSL gets no part
   bool more_ = false;     // OpenSSL has something to say without more bytes: there was no room
   bool writing_ = false;  // a write is under way
   InBuffer came_;

@@ -7,8 +7,8 @@
 namespace firn::front {
 namespace {
 
-void Fill(InBuffer& buffer, std::string_view bytes, size_t whole = 0) {
-  const std::span<char> room = buffer.MakeRoom(whole, 100'000);
+void Fill(InBuffer& buffer, std::string_view bytes) {
+  const std::span<char> room = buffer.MakeRoom(0, 100'000);
   ASSERT_GE(room.size(), bytes.size());
   std::memcpy(room.data(), bytes.data(), bytes.size());
   buffer.Filled(bytes.size());
@@ -67,11 +67,14 @@ TEST(InBufferTest, MovesAnIncompleteRequestToTheFront) {
   EXPECT_EQ(buffer.view(), "two");
 }
 
-TEST(InBufferTest, MakesRoomForAWholeRequestAtOnce) {
+TEST(InBufferTest, MakesRoomForAWholeRequestOnceAQuarterIsThere) {
   InBuffer buffer;
   Fill(buffer, "begin");
-  EXPECT_GE(buffer.MakeRoom(60'000, 100'000).size(), 60'000u - 5);
-  EXPECT_EQ(buffer.view(), "begin");
+  EXPECT_LE(buffer.MakeRoom(60'000, 100'000).size(), Buffer::kFirst) << "only its length is known";
+  while (4 * buffer.size() < 60'000) buffer.Filled(buffer.MakeRoom(60'000, 100'000).size());
+  const size_t size = buffer.size();
+  EXPECT_GE(buffer.MakeRoom(60'000, 100'000).size(), 60'000u - size);
+  EXPECT_TRUE(buffer.view().starts_with("begin"));
 }
 
 TEST(InBufferTest, GrowsAfterAReadThatFilledItUpToItsLimit) {
@@ -90,7 +93,7 @@ TEST(InBufferTest, GrowsAfterAReadThatFilledItUpToItsLimit) {
 
 TEST(InBufferTest, ReleasesMemoryAfterManySmallReads) {
   InBuffer buffer;
-  Fill(buffer, std::string(60'000, 'x'), 60'000);
+  while (buffer.size() < 60'000) buffer.Filled(buffer.MakeRoom(0, 60'000).size());
   buffer.Consume(60'000);
   for (int i = 0; i < 100; ++i) {
     Fill(buffer, "small");

@@ -109,6 +109,57 @@ TEST_F(FrontDoorTest, LimitsConnectionsPerAddress) {
   ExpectGoodClientIsServed();
 }
 
+TEST_F(FrontDoorTest, ClosesTheLongestIdleConnectionOfThePeerThatHasMost) {
+  issuing_.limits.connections_max = 5;
+  Open();
+  std::deque<Peer> most;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_GT(IdFor(most.emplace_back(door_->port(), "127.0.0.2")), 0);
+    LetPass(Milliseconds(200));
+  }
+  Peer other(door_->port(), "127.0.0.3"), another(door_->port(), "127.0.0.3");
+  EXPECT_GT(IdFor(other), 0);
+  EXPECT_GT(IdFor(another), 0);
+  EXPECT_GT(IdFor(most[0]), 0) << "the second of them is idle for longer";
+  LetPass(Milliseconds(200));
+  ExpectGoodClientIsServed();
+  EXPECT_TRUE(most[1].SeesClose());
+  EXPECT_TRUE(Closes(CloseCause::kTooManyOfPeer));
+  EXPECT_TRUE(Closes(CloseCause::kPeer));
+  LetPass(Milliseconds(200));
+  Peer third(door_->port());
+  EXPECT_GT(IdFor(third), 0);
+  Peer refused(door_->port(), "127.0.0.2");
+  EXPECT_TRUE(refused.SeesClose()) << "its peer has as many as the others";
+  EXPECT_TRUE(Closes(CloseCause::kTooMany));
+  for (Peer* peer : {&most[0], &most[2], &other, &another, &third}) EXPECT_GT(IdFor(*peer), 0);
+}
+
+TEST_F(FrontDoorTest, ClosesStalledReadersOfThePeerWithMostMemory) {
+  constexpr int kStalled = 12, kLists = 5, kIds = 100'000;
+  issuing_.limits.output_total_bytes_max = 12 * 1024 * 1024;
+  issuing_.limits.half_request_ms = 600'000;
+  Open();
+  const auto ask = [](Peer& peer) {
+    peer.ReadSlowly();
+    ThriftCalls calls;
+    for (int i = 0; i < kLists; ++i) {
+      ASSERT_TRUE(
+          peer.Send(calls.Frame([](wire::IdServiceClient& c) { c.send_getIds("slow", kIds); })));
+    }
+  };
+  Peer reader(door_->port());
+  ask(reader);
+  std::deque<Peer> stalled;
+  for (int i = 0; i < kStalled; ++i) ask(stalled.emplace_back(door_->port(), "127.0.0.2"));
+  ASSERT_TRUE(
+      Eventually(kPatience, [&] { return door_->totals().closed_by(CloseCause::kUnread) >= 2; }));
+  reader.ReadSlowly(1024 * 1024);  // no longer
+  for (int i = 0; i < kLists; ++i) {
+    EXPECT_GT(reader.ReceiveFrame().size(), size_t{8} * kIds) << i;
+  }
+}
+
 TEST_F(FrontDoorTest, LimitsUnsentOutputOfAllConnections) {
   issuing_.limits.output_total_bytes_max = 3 * 1024 * 1024;
   issuing_.limits.half_request_ms = 600'000;

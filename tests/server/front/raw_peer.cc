@@ -29,6 +29,17 @@ bool Await(int fd, short events) {
 
 }  // namespace
 
+std::string ClientHello() {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  SSL_CTX_free);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> client(SSL_new(context.get()), SSL_free);
+  SSL_set_bio(client.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+  SSL_connect(client.get());
+  char* bytes = nullptr;
+  const auto size = BIO_get_mem_data(SSL_get_wbio(client.get()), &bytes);
+  return {bytes, static_cast<size_t>(size)};
+}
+
 RawPeer::RawPeer(uint16_t port, const char* from, SSL_CTX* tls)
     : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
@@ -143,8 +154,7 @@ void RawPeer::FinishSending() {
   shutdown(fd_, SHUT_WR);
 }
 
-void RawPeer::ReadSlowly() {
-  const int bytes = 4096;
+void RawPeer::ReadSlowly(int bytes) {
   setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 

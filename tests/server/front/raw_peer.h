@@ -9,6 +9,9 @@
 
 namespace firn::front {
 
+// The first message of a client that uses TLS 1.3, in its record.
+std::string ClientHello();
+
 // The peer of a connection, at the level of bytes: does what a well-behaved client would never do.
 // Every wait has a timeout of some seconds; a test fails instead of hanging.
 class RawPeer {
@@ -39,7 +42,7 @@ class RawPeer {
   void FinishSending();
 
   // Sets a small receive buffer, so that unread answers soon accumulate at the server.
-  void ReadSlowly();
+  void ReadSlowly(int bytes = 4096);
 
  private:
   struct FreeSsl {
