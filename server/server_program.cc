@@ -137,6 +137,7 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
   return {.listen = std::move(listen),
           .admin = std::move(admin),
           .admin_hosts = options_.admin_hosts,
+          .http_hosts = options_.http_hosts,
           .default_tag = options_.node.default_tag,
           .rights_file = options_.rights_file,
           .redis = options_.redis,

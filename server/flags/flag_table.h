@@ -88,6 +88,10 @@
   GROUP("Machine id and clock")                                                                    \
   READ(int32, worker, -1, "Worker part of the machine id. -1: any.")                               \
   NUMBER(int32, rack, node.claim.rack, 0, kMachinePartMax, "Rack part of the machine id.")         \
+  READ(string, http_hosts, "",                                                                     \
+       "Host names accepted by HTTP on the public port besides localhost and addresses, "          \
+       "separated by commas. Pages of these sites may send requests. Empty: every name, and no "   \
+       "page of another site.")                                                                    \
   NUMBER(int32, machine_ids, place.machine_ids, 1, kMachineIdsMax,                                 \
          "Number of machine ids that this server holds. Each adds the layout's full rate. Ids "    \
          "of different calls within one millisecond are then unordered.")                          \

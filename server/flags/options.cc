@@ -221,6 +221,7 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   ReadUnixSocket(faults, options.listen);
   options.admin_is_local = IsLoopback(admin.host);
   options.admin_hosts = CommaParts(FLAGS_admin_hosts);
+  options.http_hosts = CommaParts(FLAGS_http_hosts);
   if (admin != listen) {
     options.admin = front::FrontDoorOptions{
         .host = admin.host, .port = admin.port, .limits = options.listen.limits};

@@ -42,6 +42,7 @@ struct ServerOptions {
   front::FrontDoorOptions listen;
   std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
   std::vector<std::string> admin_hosts{};          // host names that the admin side answers to
+  std::vector<std::string> http_hosts{};           // the same of the public side; empty: all
   bool admin_is_local = true;                      // only this host can reach it
   std::string rights_file{};                       // rights of clients, by their names
   bool redis = true;                               // serve the Redis protocol

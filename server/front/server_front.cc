@@ -192,6 +192,7 @@ ProtocolSet ServerFront::PublicProtocols() {
     desks_.push_back(std::move(made));
   }
   std::vector<std::unique_ptr<HttpHandler>> handlers;
+  handlers.push_back(MakePageGuardHandler(options_.http_hosts));
   handlers.push_back(MakeNativeHandler(backend_, desk.http));
   handlers.push_back(MakeLeafHandler(backend_, desk.http));
   handlers.push_back(MakeTinyidHandler(backend_, desk.http, options_.tinyid_tokens));

@@ -33,6 +33,7 @@ struct ServerFrontOptions {
   // Empty: the admin side answers on the public port as well.
   std::optional<FrontDoorOptions> admin{};
   std::vector<std::string> admin_hosts{};  // names that the admin side answers to
+  std::vector<std::string> http_hosts{};   // names that the public side answers to; empty: all
   std::string default_tag = "default";
   // The rights of clients by their names, see TagRights; empty: every client has all rights.
   std::string rights_file{};

@@ -17,18 +17,52 @@ std::string_view WithoutPort(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
+bool Contains(const std::vector<std::string>& hosts, std::string_view host) {
+  const std::string name(WithoutPort(host));
+  return std::any_of(hosts.begin(), hosts.end(), [&name](const std::string& known) {
+    return strcasecmp(name.c_str(), known.c_str()) == 0;
+  });
+}
+
+// Whether a name of someone else's can stand in neither: an address, or localhost.
+bool IsOwn(std::string_view host) {
+  const std::string name(WithoutPort(host));
+  return IsIpAddress(name) || strcasecmp(name.c_str(), "localhost") == 0;
+}
+
+// The host of an origin, with its port: "https://host:port".
+std::string_view HostOf(std::string_view origin) {
+  const size_t scheme = origin.find("://");
+  return scheme == origin.npos ? origin : origin.substr(scheme + 3);
+}
+
+bool IsOfOtherPage(const HttpRequest& request) {
+  const std::string_view site = request.fetch_site;
+  if (site == "cross-site") return true;
+  if (request.origin.empty() || site == "same-origin" || site == "none") return false;
+  const std::string_view host = HostOf(request.origin);
+  return host.size() != request.host.size() ||
+         strncasecmp(host.data(), request.host.data(), host.size()) != 0;
+}
+
 }  // namespace
 
-bool AdminGuard::Knows(std::string_view host) const {
-  const std::string name(WithoutPort(host));
-  const auto is = [&name](const std::string& known) {
-    return strcasecmp(name.c_str(), known.c_str()) == 0;
-  };
-  return IsIpAddress(name) || is("localhost") || std::any_of(hosts_.begin(), hosts_.end(), is);
+bool PageGuard::Refuses(const HttpRequest& request, HttpAnswer& answer) const {
+  if (IsOfOtherPage(request) && !Contains(hosts_, HostOf(request.origin))) {
+    answer.SetText(403, Cat("a page of another site, ", Quoted(request.origin),
+                            ", sent this request; --http_hosts lists permitted sites\n"));
+    return true;
+  }
+  const std::string_view host = request.host;
+  if (hosts_.empty() || host.empty() || IsOwn(host) || Contains(hosts_, host)) return false;
+  answer.SetText(403, Cat("the public port does not accept the host name ", Quoted(host),
+                          "; use an IP address, or add the name to --http_hosts\n"));
+  return true;
 }
 
 bool AdminGuard::Refuses(const HttpRequest& request, HttpAnswer& answer) const {
-  if (request.host.empty() || Knows(request.host)) return false;
+  const std::string_view host = request.host;
+  if (host.empty() || IsOwn(host) || Contains(hosts_, host)) return false;
   answer.SetText(403, Cat("the admin port does not accept the host name ", Quoted(request.host),
                           "; use an IP address, or add the name to --admin_hosts\n"));
   return true;

@@ -303,6 +303,18 @@ class AdminHandler final : public HttpHandler {
   std::string text_;  // of /v1/status
 };
 
+class PageGuardHandler final : public HttpHandler {
+ public:
+  explicit PageGuardHandler(std::vector<std::string> hosts) : guard_(std::move(hosts)) {}
+
+  Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
+    return guard_.Refuses(request, answer) ? Outcome::kAnswered : Outcome::kNotMine;
+  }
+
+ private:
+  const PageGuard guard_;
+};
+
 class GuardHandler final : public HttpHandler {
  public:
   explicit GuardHandler(std::vector<std::string> hosts) : guard_(std::move(hosts)) {}
@@ -318,6 +330,10 @@ class GuardHandler final : public HttpHandler {
 };
 
 }  // namespace
+
+std::unique_ptr<HttpHandler> MakePageGuardHandler(std::vector<std::string> hosts) {
+  return std::make_unique<PageGuardHandler>(std::move(hosts));
+}
 
 std::unique_ptr<HttpHandler> MakeGuardHandler(std::vector<std::string> hosts) {
   return std::make_unique<GuardHandler>(std::move(hosts));

@@ -80,6 +80,10 @@ std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerCont
 std::unique_ptr<HttpHandler> MakeConsoleHandler(std::function<std::string()> history,
                                                 std::vector<std::string> hosts);
 
+// Refuses every request of another site's page, and, with `hosts`, of other names, before any other
+// handler of the public side: see PageGuard.
+std::unique_ptr<HttpHandler> MakePageGuardHandler(std::vector<std::string> hosts);
+
 // Refuses every request of a host that the admin side does not answer to, before any other handler.
 std::unique_ptr<HttpHandler> MakeGuardHandler(std::vector<std::string> hosts);
 

@@ -31,6 +31,8 @@ struct HttpRequest {
   std::string_view body;
   std::string_view host;        // with its port; empty: the peer sends none
   std::string_view admin_word;  // of the field X-Firn-Admin
+  std::string_view origin;      // of the page that a browser shows; empty: no browser says
+  std::string_view fetch_site;  // Sec-Fetch-Site: how that page relates to this host
   std::string_view traceparent;
   bool keep_alive = true;
   bool http_1_0 = false;

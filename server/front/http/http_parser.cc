@@ -148,6 +148,9 @@ class RequestParser final : public http::basic_parser<true> {
         ++hosts_;
         request_.host = ToStd(value);
         break;
+      case http::field::origin:
+        request_.origin = ToStd(value);
+        break;
       case http::field::connection:
         closes_ |= http::token_list(value).exists("close");
         break;
@@ -161,6 +164,7 @@ class RequestParser final : public http::basic_parser<true> {
       case http::field::unknown:
         if (boost::beast::iequals(name, kAdminField)) request_.admin_word = ToStd(value);
         if (boost::beast::iequals(name, "traceparent")) request_.traceparent = ToStd(value);
+        if (boost::beast::iequals(name, "sec-fetch-site")) request_.fetch_site = ToStd(value);
         break;
       default:  // of Beast's 400 names
         break;

@@ -17,8 +17,10 @@
 namespace firn::front {
 
 // HTTP, as on the public port.
-inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenCheck tokens = {}) {
+inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenCheck tokens = {},
+                                          std::vector<std::string> hosts = {}) {
   std::vector<std::unique_ptr<HttpHandler>> handlers;
+  handlers.push_back(MakePageGuardHandler(std::move(hosts)));
   handlers.push_back(MakeNativeHandler(issuing.backend, desk));
   handlers.push_back(MakeLeafHandler(issuing.backend, desk));
   handlers.push_back(MakeVestaHandler(issuing.backend, desk));
@@ -75,10 +77,10 @@ class HttpOverTls {
 // The HTTP side on one IO thread, called without sockets except in the form `tls`.
 class HttpSide {
  public:
-  explicit HttpSide(Issuing& issuing, TokenCheck tokens = {})
+  explicit HttpSide(Issuing& issuing, TokenCheck tokens = {}, std::vector<std::string> hosts = {})
       : slow_(*issuing.slow),
         desk_(issuing.issuer, issuing.counters, Method::kHttp, "order"),
-        protocol_(MakeHttp(issuing, desk_, std::move(tokens))) {
+        protocol_(MakeHttp(issuing, desk_, std::move(tokens), std::move(hosts))) {
     if (ChosenForm() == Form::kTls) over_tls_.emplace(std::move(protocol_), issuing.limits);
   }
 

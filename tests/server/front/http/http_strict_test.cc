@@ -158,5 +158,54 @@ TEST_F(HttpStrictTest, OptionsListsMethodsAndHasNoEffect) {
   EXPECT_EQ(issuing_.slow->next, 1) << "an id was used";
 }
 
+// A request of a browser, which adds these fields.
+std::string OfBrowser(const std::string& target, const std::string& host,
+                      const std::string& fields) {
+  return "POST " + target + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields +
+         "Content-Type: text/plain\r\nContent-Length: 0\r\n\r\n";
+}
+
+TEST_F(HttpStrictTest, RefusesPagesOfOtherSites) {
+  const std::string here = "firn.example:7609";
+  const auto status = [&](const std::string& target, const std::string& fields) {
+    return http_.Raw(OfBrowser(target, here, fields)).status();
+  };
+  for (const std::string target : {"/v1/ids/slow", "/api/snowflake/get/slow", "/genid",
+                                   "/id/nextId?bizType=slow", "/v1/servers"}) {
+    for (const std::string fields :
+         {"Sec-Fetch-Site: cross-site\r\n", "Origin: https://other.example\r\n", "Origin: null\r\n",
+          "Origin: http://firn.example:80\r\n", "Origin: http://firn.example.other:7609\r\n",
+          "Sec-Fetch-Site: same-site\r\nOrigin: http://other.example\r\n",
+          "Sec-Fetch-Site: cross-site\r\nOrigin: http://firn.example:7609\r\n"}) {
+      EXPECT_EQ(status(target, fields), 403) << target << fields;
+    }
+  }
+  EXPECT_EQ(http_.Raw("GET /v1/ids/slow HTTP/1.1\r\nHost: x\r\nsec-fetch-site: cross-site\r\n\r\n")
+                .status(),
+            403);
+  EXPECT_EQ(issuing_.slow->asked, 0) << "an id was issued";
+  for (const std::string fields :
+       {"", "Sec-Fetch-Site: none\r\n", "Sec-Fetch-Site: same-origin\r\nOrigin: https://proxy\r\n",
+        "Origin: http://FIRN.example:7609\r\n"}) {
+    EXPECT_EQ(status("/v1/ids/slow", fields), 200) << fields;
+  }
+}
+
+TEST_F(HttpStrictTest, AcceptsTheListedHostsOnly) {
+  HttpSide http(issuing_, {}, {"ids.example", "app.example"});
+  const auto status = [&](const std::string& host, const std::string& fields = {}) {
+    return http.Raw(OfBrowser("/v1/ids/slow", host, fields)).status();
+  };
+  EXPECT_EQ(status("rebound.example:7609"), 403);
+  EXPECT_EQ(issuing_.slow->asked, 0) << "an id was issued";
+  for (const std::string host :
+       {"ids.example", "IDS.example:7609", "10.0.0.7:7609", "[::1]:7609", "localhost", ""}) {
+    EXPECT_EQ(status(host), 200) << host;
+  }
+  EXPECT_EQ(status("ids.example", "Sec-Fetch-Site: cross-site\r\nOrigin: https://app.example\r\n"),
+            200);
+  EXPECT_EQ(status("ids.example", "Origin: https://other.example\r\n"), 403);
+}
+
 }  // namespace
 }  // namespace firn::front
