@@ -12,8 +12,8 @@ namespace {
 constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // by number of bytes
 constexpr uint32_t kMost = 0x10FFFF;
 
-// Removes one code point from the front of `text`, which must not be empty. Returns nullopt if the
-// first bytes are not a code point.
+}  // namespace
+
 std::optional<uint32_t> TakeCodePoint(std::string_view& text) {
   const auto head = static_cast<uint8_t>(text[0]);
   const int ones = std::countl_one(head);
@@ -30,6 +30,8 @@ std::optional<uint32_t> TakeCodePoint(std::string_view& text) {
   text.remove_prefix(size);
   return point;
 }
+
+namespace {
 
 // Removes one printable code point from the front of `text`. Returns false, without a change, if
 // the first bytes are not one.

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace firn {
+
+// Removes one code point from the front of `text`, which must not be empty. Returns nullopt, without
+// a change, if the first bytes are not a code point.
+std::optional<uint32_t> TakeCodePoint(std::string_view& text);
 
 // Whether `text` is well-formed UTF-8 (no overlong form, no surrogate, nothing above U+10FFFF)
 // without control characters (C0, DEL, C1): safe in a log line, a terminal, an INI file and JSON.

@@ -168,7 +168,7 @@ class DubboRequest::Parser {
         const bool names_service = request_.key_ == "interface" && !service;
         const bool counts = names_service || request_.key_ == "group" || request_.key_ == "generic";
         if (!counts) {
-          if (!reader_.Skip()) return false;
+          if (!reader_.SkipAny()) return false;
           continue;
         }
         if (!Text(request_.value_)) return false;
@@ -186,7 +186,7 @@ class DubboRequest::Parser {
   bool Trace(bool of_w3c) {
     constexpr size_t kBytesMax = 256;
     const size_t begin = reader_.position();
-    if (!reader_.Skip()) return false;
+    if (!reader_.SkipAny()) return false;
     HessianReader value(body_.substr(begin, reader_.position() - begin));
     if (!value.Text(request_.value_, kBytesMax)) return true;
     if (of_w3c) {

@@ -251,7 +251,7 @@ bool HessianReader::DropType() {
   return DropText(code);
 }
 
-bool HessianReader::BeginList(uint8_t code, std::optional<size_t>& items) {
+bool HessianReader::BeginList(uint8_t code, std::optional<size_t>& items, size_t items_max) {
   const bool short_form = IsBetween(code, 0x70, 0x7f);
   if (!short_form && !IsBetween(code, kListTyped, kListLength)) return false;
   const bool typed = short_form ? code < 0x78 : code == kListTyped || code == kListTypedLength;
@@ -261,8 +261,9 @@ bool HessianReader::BeginList(uint8_t code, std::optional<size_t>& items) {
   } else if (code == kListTypedLength || code == kListLength) {
     int64_t length = 0;
     if (!Whole(length)) return false;
-    if (length < 0 || length > static_cast<int64_t>(kItemsMax))
+    if (length < 0 || length > static_cast<int64_t>(items_max)) {
       return Fail("a list that is too long");
+    }
     items = static_cast<size_t>(length);
   }
   return true;
@@ -315,13 +316,41 @@ bool HessianReader::DropScalar(uint8_t code) {
   return Fail("a byte that begins no value");
 }
 
+std::optional<uint8_t> HessianReader::DropClasses(uint8_t code) {
+  for (std::optional<uint8_t> next = code; next; next = Code()) {
+    if (*next != kClass) return next;
+    int64_t fields = 0;
+    if (!DropType() || !Whole(fields)) break;
+    const bool fits = fields >= 0 && fields <= static_cast<int64_t>(kItemsMax);
+    if (!fits || classes_ == kClassesMax) {
+      Fail("too many classes or fields");
+      break;
+    }
+    fields_[classes_++] = static_cast<uint16_t>(fields);
+    for (; fields > 0; --fields) {
+      if (!DropType()) return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+bool HessianReader::BeginObject(uint8_t code, std::optional<size_t>& items) {
+  if (!IsObject(code)) return false;
+  int64_t index = code & 0x0f;
+  if (code == kObject && !Whole(index)) return false;
+  if (index < 0 || index >= static_cast<int64_t>(classes_)) return Fail("an object of no class");
+  items = fields_[static_cast<size_t>(index)];
+  return true;
+}
+
 // A container whose items are being read.
 struct HessianReader::Open {
   std::optional<size_t> items{};  // that remain; empty: up to the end code
   size_t read = 0;
 };
 
-bool HessianReader::Skip() {
+bool HessianReader::SkipValue(bool any) {
+  const size_t items_max = any ? size_ : kItemsMax;
   std::array<Open, kDepthMax> open;
   size_t depth = 0;
   do {
@@ -336,14 +365,21 @@ bool HessianReader::Skip() {
         continue;
       }
       if (inner.items) --*inner.items;
-      if (++inner.read > 2 * kItemsMax) return Fail("a container with too many items");
+      if (++inner.read > 2 * items_max) return Fail("a container with too many items");
     }
-    const auto code = Code();
+    std::optional<uint8_t> code = Code();
+    if (code && any) code = DropClasses(*code);
     if (!code) return false;
+    if (any && *code == kReference) {
+      int64_t earlier = 0;
+      if (!Whole(earlier)) return false;
+      continue;
+    }
     Open container;
     if (*code == kMapTyped || *code == kMap) {
       if (*code == kMapTyped && !DropType()) return false;
-    } else if (!BeginList(*code, container.items)) {
+    } else if (!BeginList(*code, container.items, items_max) &&
+               !(any && ok() && BeginObject(*code, container.items))) {
       if (!ok() || !DropScalar(*code)) return false;
       continue;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,12 +13,14 @@ namespace firn::front {
 // every later call fails, and fault() says why.
 //
 // It allocates only what its caller asks for: a text of limited length. It follows no reference and
-// creates no object: both are faults, and so are containers that are nested too deeply. Each value
-// takes at least one byte, so the work is linear in the length of the request.
+// creates no object: in a value that is read, both are faults, and so are containers that are
+// nested too deeply. Each value takes at least one byte, so the work is linear in the length of the
+// request.
 class HessianReader {
  public:
   static constexpr size_t kDepthMax = 8;    // containers within containers
   static constexpr size_t kItemsMax = 256;  // of one container
+  static constexpr size_t kClassesMax = 32;
 
   // The bytes must outlive it.
   explicit HessianReader(std::string_view bytes) : left_(bytes), size_(bytes.size()) {}
@@ -44,10 +47,14 @@ class HessianReader {
   bool NextEntry();
 
   // Reads any value and drops it.
-  bool Skip();
+  bool Skip() { return SkipValue(false); }
+  // The same, also of a value with objects, references, and long containers.
+  bool SkipAny() { return SkipValue(true); }
 
  private:
   struct Open;
+
+  bool SkipValue(bool any);
 
   bool Fail(const char* fault);
   std::optional<uint8_t> Code();
@@ -69,13 +76,20 @@ class HessianReader {
   bool DropScalar(uint8_t code);
   bool DropType();
   // False without a fault: the code begins no list.
-  bool BeginList(uint8_t code, std::optional<size_t>& items);
+  bool BeginList(uint8_t code, std::optional<size_t>& items, size_t items_max = kItemsMax);
+  // Reads the definitions of classes before a value, the first of which begins with `code`. Returns
+  // the value's own code.
+  std::optional<uint8_t> DropClasses(uint8_t code);
+  // False without a fault: the code begins no object. Its fields are its items.
+  bool BeginObject(uint8_t code, std::optional<size_t>& items);
 
   std::string_view left_;
   const size_t size_;
   const char* fault_ = nullptr;
   uint32_t high_ = 0;   // the first half of a character beyond U+FFFF, between its halves
   size_t entries_ = 0;  // of the map that is read
+  std::array<uint16_t, kClassesMax> fields_{};  // of each class that was defined
+  size_t classes_ = 0;
 };
 
 }  // namespace firn::front

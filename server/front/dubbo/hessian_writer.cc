@@ -1,30 +1,18 @@
 #include "server/front/dubbo/hessian_writer.h"
 
+#include "common/base/utf8.h"
+
 namespace firn::front {
 namespace {
 
 // A piece of a long string, in UTF-16 units. Dubbo writes pieces of this size.
 constexpr size_t kPieceUnits = 0x8000;
 
-struct Character {
-  uint32_t value;
-  size_t bytes;
-};
-
-// The character at the start of `text`, which is not empty.
-Character FirstOf(std::string_view text) {
-  const auto byte = [&text](size_t i) { return uint32_t{static_cast<uint8_t>(text[i])}; };
-  const uint32_t first = byte(0);
-  if (first < 0x80) return {first, 1};
-  size_t bytes = first >= 0xe0 ? 3 : 2;
-  if (first >= 0xf0) bytes = 4;
-  if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return {'?', 1};
-  uint32_t value = first & (0x7fu >> bytes);
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {'?', 1};
-    value = value << 6 | (byte(i) & 0x3f);
-  }
-  return {value, bytes};
+// Removes the character at the start of `text`, which is not empty.
+uint32_t TakeCharacter(std::string_view& text) {
+  if (const auto character = TakeCodePoint(text)) return *character;
+  text.remove_prefix(1);
+  return '?';
 }
 
 // One UTF-16 unit beyond ASCII.
@@ -65,17 +53,16 @@ void HessianWriter::Text(std::string_view text) {
     out_.append(3, '\0');  // the code and the length, which is known last
     size_t units = 0;
     while (!text.empty() && units + 1 < kPieceUnits) {
-      const Character next = FirstOf(text);
-      text.remove_prefix(next.bytes);
+      const uint32_t next = TakeCharacter(text);
       ++units;
-      if (next.value < 0x80) {
-        out_.push_back(static_cast<char>(next.value));
-      } else if (next.value < 0x10000) {
-        AppendUnit(next.value, out_);
+      if (next < 0x80) {
+        out_.push_back(static_cast<char>(next));
+      } else if (next < 0x10000) {
+        AppendUnit(next, out_);
       } else {
         ++units;
-        AppendUnit(0xd800 + ((next.value - 0x10000) >> 10), out_);
-        AppendUnit(0xdc00 + ((next.value - 0x10000) & 0x3ff), out_);
+        AppendUnit(0xd800 + ((next - 0x10000) >> 10), out_);
+        AppendUnit(0xdc00 + ((next - 0x10000) & 0x3ff), out_);
       }
     }
     if (text.empty() && units < 32) {

@@ -239,6 +239,24 @@ TEST_F(DubboProtocolTest, PassesTheTraceOfARefusedCall) {
   }
 }
 
+TEST_F(DubboProtocolTest, IgnoresAttachmentsOfEveryType) {
+  issuing_.slow->next = 1;
+  const std::string body = DubboCall().Body();
+  const std::string level = "C\x05Level\x91\x04name\x60\x04INFO";
+  for (const std::string& value :
+       {level, "\x7a" + level + "\x60\x04WARN", "\x51\x90"s, "\x4b\x00\xe3\x83\x8f"s,
+        "\x58\xc9\x2c" + std::string(300, '\xe1')}) {
+    for (const std::string& key : {"\x05level"s, "\x07traceId"s}) {
+      const std::string group = "\x05group\x01g";
+      const std::string more = body.substr(0, body.size() - 1) + key + value;
+      EXPECT_EQ(BodyOf(Ask(Message(0xc2, more + "Z")))[0], '\x94') << testing::PrintToString(more);
+      EXPECT_NE(ExceptionIn(BodyOf(Ask(Message(0xc2, more + group + "Z")))).find("no group"),
+                std::string::npos)
+          << "an attachment behind it counts";
+    }
+  }
+}
+
 TEST_F(DubboProtocolTest, IgnoresATraceThatIsNoText) {
   issuing_.slow->next = 1;
   const std::string body = DubboCall().Body();

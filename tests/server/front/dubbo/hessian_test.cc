@@ -131,6 +131,35 @@ TEST(HessianReaderTest, FollowsNoReferenceAndNoClass) {
             "a reference to an earlier value");
 }
 
+TEST(HessianReaderTest, SkipsObjectsReferencesAndLongListsIfAsked) {
+  const auto fault = [](std::string_view bytes) {
+    HessianReader reader(bytes);
+    reader.SkipAny();
+    return std::string(reader.ok() && reader.position() < bytes.size() ? "bytes left"
+                                                                       : reader.fault());
+  };
+  const std::string level = "C\x05Level\x91\x04name", uuid = "C\x04UUID\x92\x03msb\x03lsb";
+  EXPECT_EQ(fault(level + "\x60\x04INFO"), "");
+  EXPECT_EQ(fault("\x7b" + level + "\x60\x04INFO" + "\x60\x04WARN" + uuid + "O\x91\xe1\xe2"), "");
+  EXPECT_EQ(fault(level + uuid + "\x61\xe1\x60\x04INFO"), "") << "an object in another";
+  EXPECT_EQ(fault("\x51\x90"), "");
+  EXPECT_EQ(fault("\x58\xc9\x2c" + std::string(300, '\x90')), "");
+  EXPECT_EQ(fault("\x58I\x7f\xff\xff\xff"), "a list that is too long");
+  EXPECT_EQ(fault("\x60"), "an object of no class");
+  EXPECT_EQ(fault("C\x01"
+                  "A\xd1\x00\x00"sv),
+            "too many classes or fields");
+  for (size_t size = 1; size < level.size() + 6; ++size) {
+    EXPECT_NE(fault((level + "\x60\x04INFO").substr(0, size)), "") << size;
+  }
+  std::string many;
+  for (size_t i = 0; i <= HessianReader::kClassesMax; ++i)
+    many +=
+        "C\x01"
+        "A\x90";
+  EXPECT_EQ(fault(many + "\x60"), "too many classes or fields");
+}
+
 TEST(HessianReaderTest, BoundsDepthAndItems) {
   const auto nested = [](size_t depth) { return std::string(depth, '\x79') + '\x90'; };
   EXPECT_EQ(FaultOf(nested(HessianReader::kDepthMax)), "");
@@ -202,6 +231,11 @@ TEST(HessianWriterTest, WritesTextsThatAreReadAgain) {
   EXPECT_EQ(Written([](HessianWriter& out) { out.Text("a\xff\xe2\x82"); }),
             "\x04"
             "a???");
+  for (const std::string invalid :
+       {"\xed\xa0\x80", "\xed\xbf\xbf", "\xe0\x80\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80"}) {
+    const std::string bytes = Written([&](HessianWriter& out) { out.Text(invalid); });
+    EXPECT_EQ(TextIn(bytes), std::string(invalid.size(), '?')) << testing::PrintToString(invalid);
+  }
 }
 
 TEST(HessianWriterTest, WritesContainersThatAreReadAgain) {
