@@ -10,6 +10,7 @@
 #include "server/issue/refusal.h"
 #include "server/issue/request.h"
 #include "server/issue/runs.h"
+#include "server/issue/waiting_line.h"
 
 namespace firn {
 
@@ -46,6 +47,7 @@ class IssueCall {
     tag_ = nullptr;
     sought_ = 0;
     binding_ = nullptr;
+    place_.Leave();
     waits_ = false;
     request_ = request;
     missing_ = request.count;
@@ -81,6 +83,8 @@ class IssueCall {
     refusal_ = std::move(otherwise);
     return Verdict::kWait;
   }
+  // What it has got goes back to the strategy, and counts as neither issued nor wasted here.
+  void Drop() { runs_.Clear(); }
   Verdict Refuse(Refusal why) {
     refusal_ = std::move(why);
     return Verdict::kRefused;
@@ -102,6 +106,7 @@ class IssueCall {
   const Tag* tag_ = nullptr;
   const Binding* binding_ = nullptr;  // once its plugins have let it pass
   uint64_t sought_ = 0;               // the seeker's ticket
+  WaitingLine::Place place_;
   bool waits_ = false;
   std::shared_ptr<const std::string> name_;  // of an unknown tag, once the call has waited
 };

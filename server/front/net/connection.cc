@@ -45,7 +45,8 @@ Connection::Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> 
     : host_(host),
       io_(io),
       wire_(std::move(wire)),
-      call_{.client = std::move(peer)},
+      call_{.client = std::move(peer),
+            .patience = std::chrono::milliseconds(io.limits.issue_wait_ms)},
       quiet_since_ms_(io.coarse_ms) {
   wire_->Bind(*this);
 }

@@ -30,7 +30,8 @@ RangedStrategy::RangedStrategy(const TagDefinition& tag, RangedParts parts)
     : parts_(std::move(parts)),
       tag_(std::make_shared<const TagDefinition>(tag)),
       policy_(tag),
-      gate_(parts_.entropy) {}
+      gate_(parts_.entropy),
+      step_max_(tag.step_max) {}
 
 // --- calls ---------------------------------------------------------------------------------------
 
@@ -42,8 +43,15 @@ bool RangedStrategy::IsStale(IssueCall& call) const {
 
 Verdict RangedStrategy::RefuseStaleLocked(IssueCall& call) {
   counts_.wasted += call.runs().count();
+  call.Drop();
   return call.Refuse({Reason::kStoreDown, "the numbers reserved for this call were dropped",
                       static_cast<int32_t>(FetchGate::kNear.count()), true});
+}
+
+void RangedStrategy::Lost(int64_t count) {
+  if (sentinel_.InChild()) return;
+  const Lock lock(mutex_);
+  counts_.wasted += count;
 }
 
 std::optional<Refusal> RangedStrategy::WhyNot() const {
@@ -124,6 +132,7 @@ void RangedStrategy::Adjust(const TagDefinition& tag) {
   }
   tag_ = std::make_shared<const TagDefinition>(tag);
   policy_.Adjust(tag);
+  step_max_.store(tag.step_max, std::memory_order_relaxed);
 }
 
 void RangedStrategy::Drop(const std::string& why) {
