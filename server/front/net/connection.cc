@@ -168,7 +168,7 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
     turn.last = ServeOne(out);
     const ServeStep& step = turn.last;
     const bool is_done = step.kind == ServeStep::Kind::kServed;
-    if (is_done || step.kind == ServeStep::Kind::kPark) {
+    if (is_done || step.parked != nullptr) {
       in_.Consume(step.bytes);
       front_ = {};
     }
@@ -203,9 +203,9 @@ std::optional<ServeStep> Connection::Recognised(OutBuffer& out) {
 // The request is taken out first: whatever ends here without parking it ends it.
 ServeStep Connection::RetryParked(OutBuffer& out) {
   const std::unique_ptr<ParkedRequest> request = std::move(parked_->request);
-  call_.last = io_.exact_ms() >= parked_->until_ms;
+  call_.last = parked_->until_ms && io_.exact_ms() >= *parked_->until_ms;
   ServeStep step = request->Retry(call_, out);
-  if (step.kind != ServeStep::Kind::kPark) parked_.reset();
+  if (step.parked == nullptr) parked_.reset();
   return step;
 }
 
@@ -276,10 +276,11 @@ void Connection::GoOn(ServeStep last) {
       return Finish(last.cause);
     case ServeStep::Kind::kPark:
       return Park(std::move(last));
+    case ServeStep::Kind::kMore:
+      Continue(std::move(last));
+      return ServeLater();
     case ServeStep::Kind::kServed:
-      if (OutputPaused()) return io_.counters.output_paused.Add(1);
-      io_.counters.yielded.Add(1);
-      return host_.ResumeLater(*this);
+      return ServeLater();
     case ServeStep::Kind::kNeedMore:
       break;
   }
@@ -289,15 +290,27 @@ void Connection::GoOn(ServeStep last) {
   if (!reading_) host_.ReadLater(*this);
 }
 
-void Connection::Park(ServeStep step) {
-  if (!parked_) {
-    const int64_t most_ms = step.patience_ms > 0 ? step.patience_ms : io_.limits.issue_wait_ms;
-    parked_ = {.since_us = io_.exact_us(), .until_ms = io_.exact_ms() + most_ms};
-    io_.counters.parked.Add(1);
-  }
+void Connection::ServeLater() {
+  if (OutputPaused()) return io_.counters.output_paused.Add(1);
+  io_.counters.yielded.Add(1);
+  host_.ResumeLater(*this);
+}
+
+void Connection::Continue(ServeStep step) {
+  if (!parked_) parked_ = {.since_us = io_.exact_us()};
   parked_->waits_for = step.waits_for;
   parked_->request = std::move(step.parked);
-  host_.Park(*this, step.again_us);
+}
+
+void Connection::Park(ServeStep step) {
+  const int64_t most_ms = step.patience_ms > 0 ? step.patience_ms : io_.limits.issue_wait_ms;
+  const int64_t again_us = step.again_us;
+  Continue(std::move(step));
+  if (!parked_->until_ms) {
+    parked_->until_ms = io_.exact_ms() + most_ms;
+    io_.counters.parked.Add(1);
+  }
+  host_.Park(*this, again_us);
 }
 
 std::optional<int64_t> Connection::half_since_ms() const {
@@ -312,7 +325,9 @@ std::optional<int64_t> Connection::unserved_since_ms() const {
 
 size_t Connection::memory() const {
   if (phase_ == Phase::kClosed) return 0;
-  return in_.memory() + waiting_.memory() + wire_->memory();
+  size_t owned = call_.session != nullptr ? call_.session->memory() : 0;
+  if (parked_ && parked_->request != nullptr) owned += parked_->request->memory();
+  return owned + in_.memory() + waiting_.memory() + wire_->memory();
 }
 
 void Connection::Relax() {

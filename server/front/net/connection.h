@@ -180,10 +180,10 @@ class Connection final {
     bool told_to_go_on = false;
     std::optional<int64_t> since_ms{};  // when it began
   };
-  // A request that waits.
+  // A request that waits, or that is answered in several turns.
   struct Parked {
     int64_t since_us;
-    int64_t until_ms;
+    std::optional<int64_t> until_ms{};  // once it has waited
     const void* waits_for = nullptr;
     std::unique_ptr<ParkedRequest> request{};
   };
@@ -203,6 +203,8 @@ class Connection final {
   std::optional<ServeStep> Recognised(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);
   void Park(ServeStep step);
+  void Continue(ServeStep step);
+  void ServeLater();
   ServeStep TurnAway(OutBuffer& out);
   void SendContinue(OutBuffer& out);
   size_t RequestBytesMax() const;

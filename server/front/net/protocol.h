@@ -37,15 +37,19 @@ ProtocolKind KindOf(DetectedProtocol speech);
 struct DoorCall;
 struct ServeStep;
 
-// A request that waits, with everything that its answer needs: its bytes are not read again. It
-// belongs to the step that parked it, then to the connection, and ends with any other answer.
+// A request that waits, or whose answer is long, with everything that its answer needs: its bytes
+// are not read again. It belongs to the step that parked it, then to the connection, and ends with
+// any other answer.
 class ParkedRequest {
  public:
   virtual ~ParkedRequest() = default;
 
-  // Tries it again, as Protocol::Serve would, and consumes no input. A step kPark has the request
-  // that replaces this one.
+  // Tries it again, as Protocol::Serve would, and consumes no input. A step kPark or kMore has the
+  // request that replaces this one.
   virtual ServeStep Retry(DoorCall& call, OutBuffer& out) = 0;
+
+  // Bytes of memory that it owns, if they are many.
+  virtual size_t memory() const { return 0; }
 };
 
 // What became of the request at the front of a connection's input, and of those behind it that were
@@ -55,6 +59,7 @@ struct ServeStep {
     kServed,    // `requests` were answered: `bytes` of the input are done with
     kNeedMore,  // it is not whole; `bytes` is its whole length where that is known, or 0
     kPark,      // no ids yet: try `parked` in `again_us`; `bytes` of the input are done with
+    kMore,      // not answered completely: the same, in a later turn; nothing is waited for
     kClose,     // the connection is of no more use; what was answered is sent before it ends
   };
 
@@ -76,6 +81,9 @@ struct ServeStep {
             .waits_for = waits_for,
             .parked = std::move(request)};
   }
+  static ServeStep More(std::unique_ptr<ParkedRequest> request) {
+    return {.kind = Kind::kMore, .parked = std::move(request)};
+  }
   static ServeStep Close(CloseCause cause) { return {.kind = Kind::kClose, .cause = cause}; }
 
   Kind kind;
@@ -89,21 +97,27 @@ struct ServeStep {
   std::unique_ptr<ParkedRequest> parked{};
 };
 
-// A parked request whose retry is `retry(call, out)`, which returns a ServeStep.
+// A parked request whose retry is `retry(call, out)`, which returns a ServeStep. `memory`: bytes
+// that it owns, if they are many.
 template <typename F>
-std::unique_ptr<ParkedRequest> ParkedAs(F retry) {
+std::unique_ptr<ParkedRequest> ParkedAs(F retry, size_t memory = 0) {
   struct Parked final : ParkedRequest {
-    explicit Parked(F&& how) : try_again(std::move(how)) {}
+    Parked(F&& how, size_t bytes) : try_again(std::move(how)), owned(bytes) {}
     ServeStep Retry(DoorCall& call, OutBuffer& out) override { return try_again(call, out); }
+    size_t memory() const override { return owned; }
     F try_again;
+    size_t owned;
   };
-  return std::make_unique<Parked>(std::move(retry));
+  return std::make_unique<Parked>(std::move(retry), memory);
 }
 
 // What a protocol keeps of a connection between its requests, such as a negotiated version.
 class DoorSession {
  public:
   virtual ~DoorSession() = default;
+
+  // Bytes of memory that it owns, if they are many.
+  virtual size_t memory() const { return 0; }
 };
 
 // What a connection keeps of its calls.
@@ -147,7 +161,7 @@ class Protocol {
 
   // Serves the request at the front of `in`, which is not empty, and appends its answer to `out`;
   // with it others that follow, if it likes, up to `call.together`. Never blocks, never throws.
-  // With kPark and kNeedMore, `out` is as it was.
+  // With kNeedMore, `out` is as it was; with kPark and kMore, a part of the answer may be there.
   virtual ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) = 0;
 
   // A request whose length is not known was not whole when it was parsed last. False: nor is it

@@ -46,23 +46,28 @@ RedisCommands::RedisCommands(const Backend& backend, IdDesk& desk, const RedisLo
 const RedisCommands::Command* RedisCommands::Find(std::string_view name) {
   using R = RedisCommands;
   static constexpr Command kCommands[] = {
-      {"incr", 2, 2, false, &R::Incr},
-      {"incrby", 3, 3, false, &R::IncrBy},
-      {"firn.id", 2, 2, false, &R::Id},
-      {"firn.ids", 3, 3, false, &R::Ids},
-      {"firn.text", 2, 2, false, &R::Text},
-      {"get", 2, 2, false, &R::Get},
-      {"hello", 1, kAnyNumber, true, &R::Hello},
-      {"auth", 2, 3, true, &R::Auth},
-      {"quit", 1, kAnyNumber, true, &R::Quit},
-      {"reset", 1, 1, true, &R::Reset},
-      {"client", 2, kAnyNumber, false, &R::Client},
-      {"select", 2, 2, false, &R::Select},
-      {"ping", 1, 2, false, &R::Ping},
-      {"echo", 2, 2, false, &R::Echo},
-      {"info", 1, kAnyNumber, false, &R::Info},
-      {"command", 1, kAnyNumber, false, &R::CommandList},
-      {"cluster", 1, kAnyNumber, false, &R::Cluster},
+      {"incr", 2, 2, false, true, &R::Incr},
+      {"incrby", 3, 3, false, true, &R::IncrBy},
+      {"firn.id", 2, 2, false, true, &R::Id},
+      {"firn.ids", 3, 3, false, true, &R::Ids},
+      {"firn.text", 2, 2, false, true, &R::Text},
+      {"get", 2, 2, false, true, &R::Get},
+      {"hello", 1, kAnyNumber, true, false, &R::Hello},
+      {"auth", 2, 3, true, false, &R::Auth},
+      {"quit", 1, kAnyNumber, true, false, &R::Quit},
+      {"reset", 1, 1, true, false, &R::Reset},
+      {"multi", 1, 1, false, false, &R::Multi},
+      {"exec", 1, 1, false, false, &R::Exec},
+      {"discard", 1, 1, false, false, &R::Discard},
+      {"watch", 2, kAnyNumber, false, false, &R::Watch},
+      {"unwatch", 1, 1, false, true, &R::Unwatch},
+      {"client", 2, kAnyNumber, false, true, &R::Client},
+      {"select", 2, 2, false, true, &R::Select},
+      {"ping", 1, 2, false, true, &R::Ping},
+      {"echo", 2, 2, false, true, &R::Echo},
+      {"info", 1, kAnyNumber, false, true, &R::Info},
+      {"command", 1, kAnyNumber, false, true, &R::CommandList},
+      {"cluster", 1, kAnyNumber, false, true, &R::Cluster},
   };
   const auto* const found = std::find_if(std::begin(kCommands), std::end(kCommands),
                                          [&](const Command& one) { return one.name == name; });
@@ -81,24 +86,42 @@ bool RedisCommands::MayAsk(DoorCall& door) {
   return !door.user.empty();
 }
 
-ServeStep RedisCommands::Run(const RespRequest& request, DoorCall& door, OutBuffer& out) {
-  incremented_ = nullptr;
-  Call call{request, door, out};
+std::string RedisCommands::FaultOf(const Command* command, const RespRequest& request) {
+  if (command == nullptr) return UnknownCommand(request);
+  if (request.count >= command->least && request.count <= command->most) return {};
+  return Cat("wrong number of arguments for '", command->name, "' command");
+}
+
+ServeStep RedisCommands::Run(const RespRequest& request, std::string_view bytes, DoorCall& door,
+                             OutBuffer& out) {
+  RedisTransaction* const transaction = TransactionOf(door);
+  if (transaction == nullptr) return RunNow(request, door, out);
   const Command* const command = Find(InLowerCase(request[0]));
-  if (!MayAsk(door) && (command == nullptr || !command->before_login)) return NoLogin(out);
-  if (command == nullptr) {
-    resp::AppendError("ERR", UnknownCommand(request), out);
+  const bool runs_now = command != nullptr && !command->queued;
+  if (runs_now || !MayAsk(door)) return RunNow(request, door, out);
+  if (const std::string fault = FaultOf(command, request); !fault.empty()) {
+    transaction->aborted = true;
+    resp::AppendError("ERR", fault, out);
     return Answered();
   }
-  if (request.count < command->least || request.count > command->most) {
-    resp::AppendError("ERR", Cat("wrong number of arguments for '", command->name, "' command"),
-                      out);
+  return Queue(*transaction, bytes, out);
+}
+
+ServeStep RedisCommands::RunNow(const RespRequest& request, DoorCall& door, OutBuffer& out) {
+  incremented_ = nullptr;
+  const Command* const command = Find(InLowerCase(request[0]));
+  if (!MayAsk(door) && (command == nullptr || !command->before_login)) return NoLogin(door, out);
+  if (const std::string fault = FaultOf(command, request); !fault.empty()) {
+    resp::AppendError("ERR", fault, out);
     return Answered();
   }
+  Call call{request, door, out};
   return Safely(out, [&] { return (this->*command->run)(call); });
 }
 
-ServeStep RedisCommands::NoLogin(OutBuffer& out) {
+// A transaction belongs to the user who began it.
+ServeStep RedisCommands::NoLogin(DoorCall& door, OutBuffer& out) {
+  if (door.session != nullptr) SessionOf(door).transaction.reset();
   resp::AppendError("NOAUTH", "Authentication required.", out);
   return Answered();
 }
@@ -130,7 +153,7 @@ ServeStep RedisCommands::Answer(Verdict verdict, OutBuffer& out, Write write) {
   switch (verdict) {
     case Verdict::kWait:
       return desk_.Park([this, write](WaitingIds waiting, DoorCall& door, OutBuffer& to) {
-        if (!MayAsk(door)) return NoLogin(to);
+        if (!MayAsk(door)) return NoLogin(door, to);
         return Safely(to,
                       [&] { return Answer(desk_.Continue(std::move(waiting), door), to, write); });
       });

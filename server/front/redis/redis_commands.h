@@ -27,8 +27,12 @@ class RedisCommands {
   // Whether this connection may use every command: it has logged in, or need not.
   bool MayAsk(DoorCall& door);
 
-  // Runs a request that has at least one word, and appends its answer. The step consumes nothing.
-  ServeStep Run(const RespRequest& request, DoorCall& door, OutBuffer& out);
+  // Whether the connection's requests are queued until EXEC.
+  static bool InTransaction(const DoorCall& door) { return TransactionOf(door) != nullptr; }
+
+  // Runs a request that has at least one word, and appends its answer, or queues it. `bytes` is
+  // the request as it was sent. The step consumes nothing.
+  ServeStep Run(const RespRequest& request, std::string_view bytes, DoorCall& door, OutBuffer& out);
 
   // The tag of which the last Run took one id as INCR, in the fast way; null: it did something
   // else.
@@ -45,9 +49,13 @@ class RedisCommands {
     std::string_view name;  // in lower case
     size_t least, most;     // words, with the name
     bool before_login;
+    bool queued;  // in a transaction
     ServeStep (RedisCommands::*run)(Call&);
   };
   static const Command* Find(std::string_view name);
+  // Why it cannot be run; empty: it can.
+  static std::string FaultOf(const Command* command, const RespRequest& request);
+  ServeStep RunNow(const RespRequest& request, DoorCall& door, OutBuffer& out);
 
   // Ids.
   ServeStep Incr(Call& call);
@@ -78,7 +86,7 @@ class RedisCommands {
   ServeStep Reset(Call& call);
   static ServeStep Answered() { return ServeStep::Served(0); }
   static ServeStep Closing() { return ServeStep::Close(CloseCause::kPeer); }
-  static ServeStep NoLogin(OutBuffer& out);
+  static ServeStep NoLogin(DoorCall& door, OutBuffer& out);
   static ServeStep Ok(Call& call);
   static ServeStep Error(Call& call, std::string_view text);
   static void AnswerHello(const RedisSession& session, OutBuffer& out);
@@ -88,6 +96,19 @@ class RedisCommands {
   // Creates it if the connection has none.
   static RedisSession& SessionOf(DoorCall& door);
   static int VersionOf(const DoorCall& door);
+
+  // Transactions.
+  ServeStep Multi(Call& call);
+  ServeStep Exec(Call& call);
+  ServeStep Discard(Call& call);
+  ServeStep Watch(Call& call);
+  ServeStep Unwatch(Call& call);
+  // Null: the connection has none.
+  static RedisTransaction* TransactionOf(const DoorCall& door);
+  static ServeStep Queue(RedisTransaction& transaction, std::string_view request, OutBuffer& out);
+  // Runs the requests in `queued` from `at` on.
+  ServeStep RunQueued(std::string queued, size_t at, DoorCall& door, OutBuffer& out);
+  ServeStep RunQueuedAfter(ServeStep step, std::string queued, size_t at);
 
   // The server.
   ServeStep Info(Call& call);

@@ -62,6 +62,7 @@ ServeStep RedisCommands::Ok(Call& call) {
 std::optional<ServeStep> RedisCommands::LogIn(Call& call, std::string_view user,
                                               std::string_view password) {
   if (!logins_) return Error(call, kNoUserFile);
+  if (InTransaction(call.door)) return Error(call, "the user cannot change in a transaction");
   RedisSession& session = SessionOf(call.door);
   // Before the check: a file that is read meanwhile is looked at again.
   const uint64_t edition = logins_->edition();
@@ -207,6 +208,7 @@ ServeStep RedisCommands::Reset(Call& call) {
     RedisSession& session = SessionOf(call.door);
     session.version = 2;
     session.name.clear();
+    session.transaction.reset();
   }
   resp::AppendSimple("RESET", call.out);
   return Answered();

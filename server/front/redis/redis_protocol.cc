@@ -24,7 +24,7 @@ class RedisProtocol final : public Protocol {
 
   ServeStep Serve(std::string_view in, DoorCall& door, OutBuffer& out) override {
     const bool may_ask = commands_.MayAsk(door);
-    if (may_ask) {
+    if (may_ask && !RedisCommands::InTransaction(door)) {
       if (auto served = known_.Serve(in, door, out)) return *std::move(served);
     }
     const RespParsed parsed = ParseResp(in, may_ask ? after_login_ : kBeforeLogin, request_);
@@ -43,7 +43,7 @@ class RedisProtocol final : public Protocol {
 
  private:
   ServeStep Run(std::string_view request, DoorCall& door, OutBuffer& out) {
-    ServeStep step = commands_.Run(request_, door, out);
+    ServeStep step = commands_.Run(request_, request, door, out);
     step.bytes = request.size();
     if (const Tag* const tag = commands_.incremented()) known_.Remember(request, *tag);
     return step;

@@ -12,7 +12,7 @@ client = redis.Redis(host=host, port=port, protocol=protocol, username=os.enviro
                      client_name="python")
 for _ in range(count):
     print(client.incr("order"))
-with client.pipeline(transaction=False) as pipeline:
+with client.pipeline() as pipeline:  # a transaction, by default
     for _ in range(count):
         pipeline.incr("order")
     for number in pipeline.execute():

@@ -7,7 +7,7 @@ CLIENT is one of python, ioredis, node-redis, go, lettuce, jedis, hiredis. Its p
 folder pins, are installed into FOLDER unless they are there. Exit 77 when the language or its packages are missing.
 Debian's hiredis knows neither RESP3 nor TLS.
 
-Each client program prints the ids that it took one by one, then those of a pipeline, then `refused:` and the error
+Each client program prints the ids that it took one by one, then those of a pipeline or a transaction, then `refused:` and the error
 of an INCR of a tag that does not exist.
 """
 

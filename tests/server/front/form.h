@@ -49,6 +49,11 @@ inline ServeStep ServeOrRetry(Protocol& protocol, Waiting& waiting, std::string_
   ServeStep step =
       before.request ? before.request->Retry(call, out) : protocol.Serve(in, call, out);
   if (before.request) step.bytes = before.bytes;
+  while (step.kind == ServeStep::Kind::kMore) {
+    const size_t bytes = step.bytes;
+    step = std::exchange(step.parked, nullptr)->Retry(call, out);
+    step.bytes = bytes;
+  }
   if (step.kind == ServeStep::Kind::kPark) waiting = {std::move(step.parked), step.bytes};
   return step;
 }

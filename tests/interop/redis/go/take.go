@@ -20,7 +20,7 @@ func take(ctx context.Context, address string, protocol, count int) {
 		check(err)
 		fmt.Println(id)
 	}
-	commands, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	commands, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i := 0; i < count; i++ {
 			pipe.Incr(ctx, "order")
 		}

@@ -12,7 +12,7 @@ async function main() {
     tls: ca ? { ca: fs.readFileSync(ca) } : undefined,
   });
   for (let i = 0; i < count; ++i) console.log(await client.incr('order'));
-  const pipeline = client.pipeline();
+  const pipeline = client.multi();
   for (let i = 0; i < count; ++i) pipeline.call('FIRN.ID', 'order');
   for (const [error, id] of await pipeline.exec()) console.log(error || id);
   await client.incr('nothing').catch((error) => console.log('refused:', error.message));
