@@ -141,6 +141,7 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
           .default_tag = options_.node.default_tag,
           .rights_file = options_.rights_file,
           .redis = options_.redis,
+          .redis_incr_64bit = options_.redis_incr_64bit,
           .redis_auth_file = options_.redis_auth_file,
           .tinyid_tokens = CheckOf(options_.tinyid_tokens),
           .dubbo = options_.dubbo,

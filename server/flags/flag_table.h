@@ -76,6 +76,9 @@
   TEXT(redis_auth_file, redis_auth_file,                                                           \
        "File with the users of the Redis protocol, one `user:password` per line. Empty: Redis "    \
        "clients need no login.")                                                                   \
+  SWITCH(redis_incr_64bit, redis_incr_64bit,                                                       \
+         "Let INCR and INCRBY return numbers of 2^53 and above, such as snowflake ids, as "        \
+         "integers. JavaScript clients round these: use FIRN.ID there.")                           \
   READ(string, admin_tls_cert, "",                                                                 \
        "PEM file with the admin port's certificate chain. Empty: no TLS on that port.")            \
   READ(string, admin_tls_key, "", "PEM file with the private key of --admin_tls_cert.")            \
@@ -85,13 +88,13 @@
   READ(string, admin_hosts, "",                                                                    \
        "Host names accepted by the admin port besides localhost and addresses, separated by "      \
        "commas.")                                                                                  \
-  GROUP("Machine id and clock")                                                                    \
-  READ(int32, worker, -1, "Worker part of the machine id. -1: any.")                               \
-  NUMBER(int32, rack, node.claim.rack, 0, kMachinePartMax, "Rack part of the machine id.")         \
   READ(string, http_hosts, "",                                                                     \
        "Host names accepted by HTTP on the public port besides localhost and addresses, "          \
        "separated by commas. Pages of these sites may send requests. Empty: every name, and no "   \
        "page of another site.")                                                                    \
+  GROUP("Machine id and clock")                                                                    \
+  READ(int32, worker, -1, "Worker part of the machine id. -1: any.")                               \
+  NUMBER(int32, rack, node.claim.rack, 0, kMachinePartMax, "Rack part of the machine id.")         \
   NUMBER(int32, machine_ids, place.machine_ids, 1, kMachineIdsMax,                                 \
          "Number of machine ids that this server holds. Each adds the layout's full rate. Ids "    \
          "of different calls within one millisecond are then unordered.")                          \

@@ -46,6 +46,7 @@ struct ServerOptions {
   bool admin_is_local = true;                      // only this host can reach it
   std::string rights_file{};                       // rights of clients, by their names
   bool redis = true;                               // serve the Redis protocol
+  bool redis_incr_64bit = false;                   // INCR returns numbers of 2^53 and above
   std::string redis_auth_file{};                   // its users; empty: no login is needed
   Endpoint advertise;                              // where clients reach it
   OwnerName owner;

@@ -208,7 +208,10 @@ ProtocolSet ServerFront::PublicProtocols() {
                         .thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend_,
                                                              desk.thrift_counters, options_.leases),
                         .http = MakeHttpProtocol(backend_.limits, &desk.http, std::move(handlers))};
-  if (options_.redis) protocols.redis = MakeRedisProtocol(backend_, desk.redis, logins_.get());
+  if (options_.redis) {
+    protocols.redis =
+        MakeRedisProtocol(backend_, desk.redis, logins_.get(), options_.redis_incr_64bit);
+  }
   if (options_.dubbo) {
     protocols.dubbo = MakeDubboProtocol(backend_, desk.dubbo, dubbo_, desk.dubbo_messages);
   }

@@ -37,7 +37,8 @@ struct ServerFrontOptions {
   std::string default_tag = "default";
   // The rights of clients by their names, see TagRights; empty: every client has all rights.
   std::string rights_file{};
-  bool redis = true;  // serve the Redis protocol on the public port
+  bool redis = true;              // serve the Redis protocol on the public port
+  bool redis_incr_64bit = false;  // INCR returns numbers of 2^53 and above
   // Users and passwords of the Redis protocol, see RedisLogins; empty: it needs no login.
   std::string redis_auth_file{};
   TokenCheck tinyid_tokens{};         // empty: no token is required

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "common/base/parse.h"
+#include "server/front/redis/redis_refusal.h"
 #include "server/front/redis/resp_answer.h"
 
 namespace firn::front {
@@ -52,16 +53,27 @@ std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, const DoorC
 
   char* const begin = out.Room(equal * resp::kNumberMax);
   char* end = begin;
-  size_t answered = 0;
-  while (answered < equal) {
+  size_t answered = 0, refused = 0;
+  while (answered + refused < equal && refused == 0) {
     const auto run = desk_.Run(*known.tag, static_cast<int64_t>(equal - answered));
     if (!run) break;
-    for (int64_t i = 0; i < run->count; ++i) end = resp::WriteNumber(':', run->At(i), end);
-    answered += static_cast<size_t>(run->count);
+    for (int64_t i = 0; i < run->count; ++i) {
+      const int64_t id = run->At(i);
+      if (id > integer_max_) {  // and so are those behind it
+        refused = static_cast<size_t>(run->count - i);
+        break;
+      }
+      end = resp::WriteNumber(':', id, end);
+      ++answered;
+    }
   }
-  if (answered == 0) return std::nullopt;
+  if (answered + refused == 0) return std::nullopt;
   out.Filled(static_cast<size_t>(end - begin));
-  return ServeStep::Served(answered * bytes, answered);
+  for (size_t i = 0; i < refused; ++i) {
+    desk_.Refuse(TooLargeForInteger());
+    AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), out);
+  }
+  return ServeStep::Served((answered + refused) * bytes, answered + refused);
 }
 
 void KnownIncrements::Remember(std::string_view request, const Tag& tag) {

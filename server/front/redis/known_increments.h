@@ -18,7 +18,8 @@ namespace firn::front {
 // checked for each request. Belongs to one IO thread; allocates nothing.
 class KnownIncrements {
  public:
-  explicit KnownIncrements(IdDesk& desk) : desk_(desk) {}
+  // `integer_max`: the largest id that is answered as an integer.
+  KnownIncrements(IdDesk& desk, int64_t integer_max) : desk_(desk), integer_max_(integer_max) {}
 
   // Nullopt, without an effect: the request at the front has to be parsed.
   std::optional<ServeStep> Serve(std::string_view in, const DoorCall& door, OutBuffer& out) const;
@@ -41,6 +42,7 @@ class KnownIncrements {
   static size_t PlaceOf(std::string_view request);
 
   IdDesk& desk_;
+  const int64_t integer_max_;
   std::array<Known, 1 << kPlaceBits> known_{};
 };
 

@@ -38,8 +38,9 @@ std::string UnknownCommand(const RespRequest& words) {
 
 }  // namespace
 
-RedisCommands::RedisCommands(const Backend& backend, IdDesk& desk, const RedisLogins* logins)
-    : backend_(backend), desk_(desk) {
+RedisCommands::RedisCommands(const Backend& backend, IdDesk& desk, const RedisLogins* logins,
+                             int64_t integer_max)
+    : backend_(backend), desk_(desk), integer_max_(integer_max) {
   if (logins != nullptr) logins_.emplace(*logins);
 }
 
@@ -177,7 +178,13 @@ ServeStep RedisCommands::Refuse(Call& call, std::string message) {
 
 ServeStep RedisCommands::OneInteger(Call& call) {
   return Ask(call, 1, Form::kNumbers,
-             [](const Runs& runs, OutBuffer& out) { resp::AppendInteger(runs[0].first, out); });
+             [this](const Runs& runs, OutBuffer& out) { AppendInteger(runs[0].first, out); });
+}
+
+void RedisCommands::AppendInteger(int64_t id, OutBuffer& out) {
+  if (id <= integer_max_) return resp::AppendInteger(id, out);
+  desk_.Refuse(TooLargeForInteger());
+  AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), out);
 }
 
 ServeStep RedisCommands::Incr(Call& call) {
@@ -186,8 +193,8 @@ ServeStep RedisCommands::Incr(Call& call) {
   const auto id = desk_.One(known);
   if (!id) return OneInteger(call);
   // A name that is served by default may get a tag of its own.
-  if (known->name() == tag) incremented_ = known;
-  resp::AppendInteger(*id, call.out);
+  if (known->name() == tag && *id <= integer_max_) incremented_ = known;
+  AppendInteger(*id, call.out);
   return Answered();
 }
 
@@ -197,9 +204,10 @@ ServeStep RedisCommands::IncrBy(Call& call) {
   if (!count) return Error(call, "value is not an integer or out of range");
   if (*count == 1) return OneInteger(call);
   if (*count < 1) return Refuse(call, "the increment must be 1 or more: numbers only rise");
-  return Ask(call, *count, Form::kOneRun, [last = *count - 1](const Runs& runs, OutBuffer& out) {
-    resp::AppendInteger(runs[0].At(last), out);
-  });
+  return Ask(call, *count, Form::kOneRun,
+             [this, last = *count - 1](const Runs& runs, OutBuffer& out) {
+               AppendInteger(runs[0].At(last), out);
+             });
 }
 
 ServeStep RedisCommands::Id(Call& call) {

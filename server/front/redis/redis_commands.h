@@ -21,8 +21,10 @@ inline constexpr std::string_view kRedisVersion = "7.2.0";
 // The commands of the Redis protocol. Belongs to one IO thread.
 class RedisCommands {
  public:
-  // All must outlive it. `logins`: only their users get ids; null: everyone.
-  RedisCommands(const Backend& backend, IdDesk& desk, const RedisLogins* logins);
+  // All must outlive it. `logins`: only their users get ids; null: everyone. `integer_max`: the
+  // largest id that is answered as an integer.
+  RedisCommands(const Backend& backend, IdDesk& desk, const RedisLogins* logins,
+                int64_t integer_max);
 
   // Whether this connection may use every command: it has logged in, or need not.
   bool MayAsk(DoorCall& door);
@@ -73,6 +75,7 @@ class RedisCommands {
   template <typename Serve>
   static ServeStep Safely(OutBuffer& out, Serve serve);
   ServeStep OneInteger(Call& call);
+  void AppendInteger(int64_t id, OutBuffer& out);
   ServeStep Refuse(Call& call, std::string message);
 
   // The connection.
@@ -119,6 +122,7 @@ class RedisCommands {
   const Backend& backend_;
   IdDesk& desk_;
   std::optional<RedisLogins::Reader> logins_;  // none: no login is required
+  const int64_t integer_max_;
   const Tag* incremented_ = nullptr;
 };
 

@@ -17,10 +17,10 @@ constexpr size_t kWordsMax = 1024;
 
 class RedisProtocol final : public Protocol {
  public:
-  RedisProtocol(const Backend& backend, IdDesk& desk, const RedisLogins* logins)
+  RedisProtocol(const Backend& backend, IdDesk& desk, const RedisLogins* logins, bool incr_64bit)
       : after_login_{.words_max = kWordsMax, .bytes_max = backend.limits.frame_bytes_max},
-        known_(desk),
-        commands_(backend, desk, logins) {}
+        known_(desk, incr_64bit ? INT64_MAX : kExactMax),
+        commands_(backend, desk, logins, incr_64bit ? INT64_MAX : kExactMax) {}
 
   ServeStep Serve(std::string_view in, DoorCall& door, OutBuffer& out) override {
     const bool may_ask = commands_.MayAsk(door);
@@ -58,8 +58,8 @@ class RedisProtocol final : public Protocol {
 }  // namespace
 
 std::unique_ptr<Protocol> MakeRedisProtocol(const Backend& backend, IdDesk& desk,
-                                            const RedisLogins* logins) {
-  return std::make_unique<RedisProtocol>(backend, desk, logins);
+                                            const RedisLogins* logins, bool incr_64bit) {
+  return std::make_unique<RedisProtocol>(backend, desk, logins, incr_64bit);
 }
 
 }  // namespace firn::front

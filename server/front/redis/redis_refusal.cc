@@ -24,6 +24,13 @@ std::string_view RedisCodeOf(Reason reason) {
   return "ERR";
 }
 
+Refusal TooLargeForInteger() {
+  return {Reason::kBadRequest,
+          "the id is 2^53 or above, which some Redis clients round as an integer; take it with "
+          "FIRN.ID, or start the servers with --redis_incr_64bit if every client reads 64 bits",
+          0, false};
+}
+
 void AppendRefusal(std::string_view code, const Refusal& refusal, OutBuffer& out) {
   resp::AppendError(code, Cat("firn ", ReasonName(refusal.reason), ": ", refusal.message), out);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "server/front/net/buffers.h"
@@ -9,6 +10,13 @@ namespace firn::front {
 
 // The code of an error for this reason: "LOADING" and "TRYAGAIN", on which clients retry, or "ERR".
 std::string_view RedisCodeOf(Reason reason);
+
+// The largest number below which clients that use floating point, such as those for JavaScript,
+// read every integer reply exactly.
+inline constexpr int64_t kExactMax = (int64_t{1} << 53) - 1;
+
+// The refusal of an integer reply above that. Names the ways to get the id.
+Refusal TooLargeForInteger();
 
 // "-CODE firn REASON: message".
 void AppendRefusal(std::string_view code, const Refusal& refusal, OutBuffer& out);

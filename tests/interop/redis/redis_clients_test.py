@@ -129,6 +129,15 @@ class RedisClientsTest(redis_test.RedisTest):
             with self.subTest(protocol=protocol):
                 self.take(self.plain, protocol)
 
+    def test_sees_no_id_twice_that_its_language_would_round(self):
+        for protocol in self.protocols:
+            with self.subTest(protocol=protocol):
+                done = self.run_client(self.plain, protocol, FIRN_TAG="default")
+                answers = done.stdout.strip().split("\n")
+                self.assertEqual(len(answers), COUNT, done.stdout + done.stderr)
+                for answer in answers:
+                    self.assertIn("FIRN.ID", answer)
+
     def test_takes_ids_with_a_login_and_the_rights_of_its_user(self):
         self.patiently(self.closed, "INCR", "order", flags=["--no-auth-warning", "--user", "alice", "--pass", "secret"])
         for protocol in self.protocols:
@@ -168,4 +177,6 @@ if __name__ == "__main__":
         RedisClientsTest.protocols = [2]
     else:
         tests.append("test_takes_ids_with_a_login_and_over_tls")
+    if "node" in RedisClientsTest.command[0]:
+        tests.append("test_sees_no_id_twice_that_its_language_would_round")
     interop.main(only(RedisClientsTest, *tests), "redis-cli", "firn")

@@ -113,7 +113,7 @@ class RedisTest(unittest.TestCase):
 
     def test_redis_cli_takes_ids_over_tls(self):
         flags = ["--tls", "--cacert", self.ca, "-a", "word", "--no-auth-warning"]
-        self.assertGreater(int(self.cli(self.encrypted, "INCR", "default", flags=flags)), 0)
+        self.assertGreater(int(self.cli(self.encrypted, "FIRN.ID", "default", flags=flags)), 0)
         self.assertNotIn("PONG", self.cli(self.encrypted, "PING"), "a plain client")
 
     def test_redis_benchmark_measures_calls_in_a_row(self):

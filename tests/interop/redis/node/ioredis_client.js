@@ -6,11 +6,15 @@ const Redis = require('ioredis');
 
 async function main() {
   const [host, port, , count] = process.argv.slice(2);
-  const { FIRN_USER: username, FIRN_PASSWORD: password, FIRN_CA: ca } = process.env;
+  const { FIRN_USER: username, FIRN_PASSWORD: password, FIRN_CA: ca, FIRN_TAG: tag } = process.env;
   const client = new Redis({
-    host, port: Number(port), username, password, connectionName: 'ioredis', stringNumbers: true,
+    host, port: Number(port), username, password, connectionName: 'ioredis', stringNumbers: !tag,
     tls: ca ? { ca: fs.readFileSync(ca) } : undefined,
   });
+  if (tag) {
+    for (let i = 0; i < count; ++i) console.log(await client.incr(tag).catch((error) => error.message));
+    return client.quit();
+  }
   for (let i = 0; i < count; ++i) console.log(await client.incr('order'));
   const pipeline = client.multi();
   for (let i = 0; i < count; ++i) pipeline.call('FIRN.ID', 'order');

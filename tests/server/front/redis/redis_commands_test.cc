@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,43 @@ TEST_F(RedisTest, ServesEqualIncrementsTogether) {
   const std::string mixed = Resp({"INCR", "order"}) + Resp({"INCR", "slow"});
   EXPECT_EQ(redis_.protocol().Serve(mixed, door, out).requests, 1u);
   EXPECT_EQ(issuing_.Sums().issued["order"], 66u);
+}
+
+constexpr int64_t kExactEnd = int64_t{1} << 53;
+
+void ExpectTooLarge(const std::string& answer) {
+  EXPECT_TRUE(answer.starts_with("-ERR firn BAD_REQUEST: ")) << answer;
+  EXPECT_NE(answer.find("FIRN.ID"), std::string::npos) << answer;
+}
+
+TEST_F(RedisTest, RefusesIntegersThatJavaScriptWouldRound) {
+  issuing_.slow->next = kExactEnd - 2;
+  EXPECT_EQ(redis_.Ask({"INCR", "slow"}), ":9007199254740990\r\n");
+  EXPECT_EQ(redis_.Ask({"INCR", "slow"}), ":9007199254740991\r\n");
+  for (int i = 0; i < 3; ++i) ExpectTooLarge(redis_.Ask({"INCR", "slow"}));
+  ExpectTooLarge(redis_.Ask({"INCRBY", "slow", "1"}));
+  EXPECT_EQ(redis_.Ask({"FIRN.ID", "slow"}), Bulk("9007199254740996"));
+  ExpectTooLarge(redis_.Ask({"INCR", "order"}));
+  EXPECT_EQ(issuing_.Sums().refusals[Reason::kBadRequest], 5u);
+}
+
+TEST_F(RedisTest, RefusesTheLargeOnesOfEqualIncrements) {
+  redis_.Ask({"INCR", "slow"});  // remembered
+  issuing_.slow->next = kExactEnd - 2;
+  std::string requests;
+  for (int i = 0; i < 4; ++i) requests += Resp({"INCR", "slow"});
+  redis_.door.together = 64;
+  const std::string answers = redis_.Raw(requests);
+  EXPECT_TRUE(answers.starts_with(":9007199254740990\r\n:9007199254740991\r\n-ERR ")) << answers;
+  EXPECT_EQ(std::count(answers.begin(), answers.end(), '\n'), 4) << answers;
+}
+
+TEST_F(RedisTest, ReturnsLargeIntegersIfTheServerPermitsIt) {
+  RedisSide redis(issuing_, nullptr, nullptr, true);
+  issuing_.slow->next = kExactEnd - 1;
+  for (int64_t id = kExactEnd - 1; id < kExactEnd + 3; ++id) {
+    EXPECT_EQ(redis.Ask({"INCR", "slow"}), ":" + std::to_string(id) + "\r\n");
+  }
 }
 
 TEST_F(RedisTest, ReturnsIdsAsTextThatEveryLanguageReads) {

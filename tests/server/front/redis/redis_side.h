@@ -30,9 +30,9 @@ inline std::string Bulk(std::string_view text) {
 class RedisSide {
  public:
   explicit RedisSide(Issuing& issuing, const RedisLogins* logins = nullptr,
-                     TagRights* rights = nullptr)
+                     TagRights* rights = nullptr, bool incr_64bit = false)
       : desk_(issuing.issuer, issuing.counters, Method::kRedis, "order", rights),
-        protocol_(MakeRedisProtocol(issuing.backend, desk_, logins)) {}
+        protocol_(MakeRedisProtocol(issuing.backend, desk_, logins, incr_64bit)) {}
 
   // The answer to these bytes, which are one request or several.
   std::string Raw(std::string_view in) {
