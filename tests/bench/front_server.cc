@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   options.listen.unix_path = FLAGS_listen_unix;
   // All load comes from one address, so the limit per address is lifted.
   options.listen.limits.connections_per_peer_max = options.listen.limits.connections_max;
+  options.redis_incr_64bit = true;
   options.dubbo = firn::front::VestaOrder::kTimeFirst;
   if (!FLAGS_tls_cert.empty()) options.listen.tls.emplace(FLAGS_tls_cert, FLAGS_tls_key);
   firn::front::ServerFront front(options, issuing.issuer(), issuing, issuing, firn::SystemClock());

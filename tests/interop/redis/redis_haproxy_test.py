@@ -30,7 +30,7 @@ NAMES = "firn1", "firn2"
 
 class Member(cluster.Member):
     def start(self):
-        super().start("--drain_notice_ms=2000")
+        super().start("--drain_notice_ms=2000", "--redis_incr_64bit")
 
 
 def configuration(page, port, members):

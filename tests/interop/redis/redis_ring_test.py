@@ -70,7 +70,7 @@ class RedisRingTest(unittest.TestCase):
     @classmethod
     def start(cls, index):
         return interop.Server(cls.program, os.path.join(cls.folder, f"server{index}"),
-                              f"--registry=dir://{cls.folder}/registry", "--drain_notice_ms=1500")
+                              f"--registry=dir://{cls.folder}/registry", "--drain_notice_ms=1500", "--redis_incr_64bit")
 
     def test_fails_over_without_a_failed_call_or_a_duplicate(self):
         servers = [self.start(index) for index in range(SERVERS)]

@@ -51,7 +51,7 @@ class RedisTest(unittest.TestCase):
     @classmethod
     def start(cls, name, *flags):
         server = interop.Server(cls.program, os.path.join(cls.folder, name), *flags)
-        for tag in (["order", "strategy=segment", "step=100", "start=1001"], ["counter:__rand_int__"]):
+        for tag in (["order", "strategy=segment", "step=100", "start=1001"], ["counter:__rand_int__", "strategy=segment", "step=100000"]):
             subprocess.run([cls.firn, "tags", "create", *tag, f"--registry={server.registry}"],
                            check=True, stdout=subprocess.DEVNULL)
         return server
