@@ -1,7 +1,6 @@
 #include "server/host_limits.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -24,7 +23,6 @@ constexpr rlim_t kOwnDescriptors = 128;
 constexpr rlim_t kLeastDescriptors = 48;
 
 std::terminate_handler usual_end = nullptr;
-std::atomic<bool> serving{false};
 
 bool IsOfLimits(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
@@ -45,7 +43,7 @@ bool IsOfLimits(const std::exception& error) {
       if (IsOfLimits(error)) {
         std::fprintf(stderr, "firn-server: the host denies this process resources: %s; %s\n",
                      error.what(), LimitsInForce().c_str());
-        _exit(serving ? 1 : 2);
+        _exit(1);
       }
     } catch (...) {
     }
@@ -123,10 +121,9 @@ std::string LimitsInForce() {
 
 void ExplainLimitsAtTheEnd() { usual_end = std::set_terminate(End); }
 
-void NoteServing() {
+void RequireSpareMemory() {
   constexpr size_t kSpare = 32 * 1024 * 1024;
   operator delete(operator new(kSpare));  // it is mapped, and not touched
-  serving = true;
 }
 
 }  // namespace firn

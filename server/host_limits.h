@@ -36,13 +36,12 @@ class FreedInBulk {
 std::string LimitsInForce();
 
 // From now on, an exception that ends the process because the host denies memory, threads or
-// descriptors prints the limits, on any thread. It exits with 2, invalid usage, until NoteServing
-// is called, and with 1 afterwards, so that a service manager restarts the server. Other faults
-// abort.
+// descriptors prints the limits, on any thread. It exits with 1, so that a service manager restarts
+// the server: the shortage may pass. Other faults abort.
 void ExplainLimitsAtTheEnd();
 
 // Must be called when the start has succeeded. Throws std::bad_alloc if too little memory is left
 // for calls.
-void NoteServing();
+void RequireSpareMemory();
 
 }  // namespace firn

@@ -182,7 +182,7 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
     if (!server.ok()) return Fail(server.status(), server.code() == Code::kInvalid ? 2 : 1);
     if (Status started = (*server)->Start(); !started.ok()) return Fail(started, 1);
 
-    NoteServing();
+    RequireSpareMemory();
     NotifyServiceManager("READY=1");
     LogInfo("started").With("sequencer", FLAGS_sequencer) << "sequencer " << FLAGS_sequencer;
     WarnOfCertificates(**server);

@@ -94,7 +94,7 @@ class HostLimitsTest : public testing::Test {
       EXPECT_EQ(server.Get("/v1/ids/default?count=10000").status, 200) << server.log();
       server.process().Signal(SIGTERM);
     }
-    EXPECT_EQ(server.process().Wait(kPatience), ready ? 0 : 2) << server.log();
+    EXPECT_EQ(server.process().Wait(kPatience), ready ? 0 : 1) << server.log();
     if (ready) return;
     for (const std::string& words :
          {std::string("the host denies this process resources"), limit}) {
