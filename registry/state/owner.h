@@ -16,6 +16,10 @@ class OwnerName {
   // in its usual text form, "127.0.0.1" or "::1". kInvalid otherwise.
   static Result<OwnerName> Make(std::string_view application, uint16_t port, std::string_view ip);
 
+  // The same server with files named by `name`, which has 1 to 100 letters, digits, '-' and '_';
+  // kInvalid otherwise. For a server whose address changes.
+  Result<OwnerName> WithFilesOf(std::string_view name) const;
+
   // "firn.7609.2130706433": application, port, address as a number.
   const std::string& text() const { return text_; }
   // "firn.7609.2130706433.9e107d9d372bb682": the name of the user of this state folder on this
@@ -23,7 +27,7 @@ class OwnerName {
   // addresses behind NAT are on every host. The name stays the same as long as the folder's lock
   // file exists; a copy of the folder has another name.
   std::string TextIn(const FileIdentity& lock_file, std::string_view host) const;
-  // "firn:7609:2130706433": the prefix of the files in a state folder.
+  // "firn:7609:2130706433", or "firn:<name>": the prefix of the files in a state folder.
   const std::string& file_stem() const { return file_stem_; }
 
   friend bool operator==(const OwnerName&, const OwnerName&) = default;

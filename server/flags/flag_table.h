@@ -34,6 +34,9 @@
        "Address of the admin port. The address of --listen puts both on one port.")                \
   READ(string, state_dir, "./firn-state",                                                          \
        "Folder in which this server keeps its state. Never share or copy it.")                     \
+  READ(string, state_name, "",                                                                     \
+       "Name of this server's files in --state_dir. Empty: its application, port and address. "    \
+       "Set a name if the address can change; a server finds no files of another name.")           \
   READ(bool, embedded, false,                                                                      \
        "Use a directory registry in --state_dir although other hosts can reach this server.")      \
   TEXT(registry_auth_file, credentials_file, "File with `user:password` for ZooKeeper.")           \

@@ -375,6 +375,10 @@ Result<ServerOptions> ReadServerOptions() {
     owner = OwnerName::Make(FLAGS_application, options.advertise.port, options.listen.host);
   }
   options.owner = faults.Take("application", std::move(owner), options.owner);
+  if (!FLAGS_state_name.empty()) {
+    options.owner =
+        faults.Take("state_name", options.owner.WithFilesOf(FLAGS_state_name), options.owner);
+  }
   options.node.claim.identity = {.owner = options.owner.text(),
                                  .endpoint = options.advertise.ToString(),
                                  .host = HostName(),

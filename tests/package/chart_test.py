@@ -34,16 +34,17 @@ EVERYTHING = {
                                   "clock_policy": "strict"},
     "service": {"type": "LoadBalancer", "annotations": {"a": "b"}},
     "podDisruptionBudget": {"maxUnavailable": "25%"},
+    "state": {"storageClass": "fast", "size": "2Gi"},
     "serviceMonitor": {"enabled": True, "interval": "5s", "labels": {"release": "prometheus"}},
     "podAnnotations": {"a": "b"}, "podLabels": {"team": "ids"}, "nodeSelector": {"disk": "ssd"},
     "tolerations": [{"key": "ids", "operator": "Exists"}], "priorityClassName": "high",
 }
 NOTHING = {"podDisruptionBudget": {"enabled": False}, "networkPolicy": {"enabled": False},
-           "spreadOver": []}
+           "spreadOver": [], "state": {"persistent": False}}
 WRONG = [
     {"replica": 3}, {"secrets": {"tsl": "public"}}, {"secrets": {"tlsClientCa": True}},
     {"registry": "zookeeper:2181"}, {"flags": {"--io_threads": 2}}, {"flags": {"io_threads": 2.5}},
-    {"serviceMonitor": {"interval": "15"}},
+    {"serviceMonitor": {"interval": "15"}}, {"state": {"size": "1G"}}, {"state": {"persistent": "yes"}},
 ]
 
 
@@ -76,7 +77,7 @@ class ChartTest(unittest.TestCase):
                 for part in yaml.safe_load_all(text) if part}
 
     def pod(self, values):
-        return self.rendered(values)["Deployment firn"]["spec"]["template"]["spec"]
+        return self.rendered(values)["StatefulSet firn"]["spec"]["template"]["spec"]
 
     def test_lint_has_no_warning(self):
         said = run(self.helm, "lint", "--strict", CHART)
@@ -96,10 +97,22 @@ class ChartTest(unittest.TestCase):
                 for name, part in parts.items():
                     with self.subTest(f"{name} in {version}"):
                         self.assertEqual(version, kubernetes_validate.validate(part, version, True))
-        part = self.rendered({})["Deployment firn"]
+        part = self.rendered({})["StatefulSet firn"]
         part["spec"]["replica"] = 3
         with self.assertRaises(kubernetes_validate.ValidationError):
             kubernetes_validate.validate(part, KUBERNETES[-1], True)
+
+    def test_state_stays_with_the_pod_unless_values_say_otherwise(self):
+        def state(values):
+            spec = self.rendered(values)["StatefulSet firn"]["spec"]
+            claims = {claim["metadata"]["name"]: claim["spec"] for claim in spec.get("volumeClaimTemplates", [])}
+            volumes = {volume["name"]: volume for volume in spec["template"]["spec"]["volumes"]}
+            return claims.get("state"), volumes.get("state")
+        claim, volume = state(EVERYTHING)
+        self.assertIsNone(volume)
+        self.assertEqual(("fast", "2Gi"), (claim["storageClassName"], claim["resources"]["requests"]["storage"]))
+        self.assertNotIn("storageClassName", state({})[0])
+        self.assertEqual((None, {"name": "state", "emptyDir": {}}), state(NOTHING))
 
     def test_service_monitor_finds_the_admin_ports(self):
         parts = self.rendered(EVERYTHING)
@@ -114,7 +127,7 @@ class ChartTest(unittest.TestCase):
         self.assertEqual([{"port": port["name"], "path": "/metrics", "interval": "5s",
                            "scheme": "https", "tlsConfig": {"insecureSkipVerify": True}}],
                          monitor["spec"]["endpoints"])
-        pod = parts["Deployment firn"]["spec"]["template"]
+        pod = parts["StatefulSet firn"]["spec"]["template"]
         self.assertLessEqual(service["spec"]["selector"].items(), pod["metadata"]["labels"].items())
         self.assertIn({"name": port["targetPort"], "containerPort": 7610},
                       pod["spec"]["containers"][0]["ports"])
@@ -124,7 +137,7 @@ class ChartTest(unittest.TestCase):
         for kind, name in (part.split() for part in self.rendered(EVERYTHING, release=release)):
             with self.subTest(kind):
                 self.assertRegex(name, r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
-                self.assertLessEqual(len(name), 63)
+                self.assertLessEqual(len(name), 52 if kind == "StatefulSet" else 63)
 
     def test_wrong_values_are_refused(self):
         for values in WRONG:
@@ -179,7 +192,8 @@ class ChartTest(unittest.TestCase):
         with open(os.path.join(ROOT, "tools/package/Dockerfile")) as file:
             entry = re.search(r"^ENTRYPOINT (\[.*?\])", file.read().replace("\\\n", ""),
                               re.MULTILINE | re.DOTALL)[1]
-        words = [word.replace("/etc/firn", f"{root}/etc/firn").replace("$(POD_IP)", "127.0.0.1")
+        words = [word.replace("/etc/firn", f"{root}/etc/firn")
+                 .replace("$(POD_IP)", "127.0.0.1").replace("$(POD_NAME)", "firn-0")
                  for word in json.loads(entry)[1:] + server["args"]]
         environment = {variable["name"]: variable["value"] for variable in server["env"]
                        if "value" in variable}

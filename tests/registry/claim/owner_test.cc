@@ -16,6 +16,19 @@ TEST(OwnerTest, NamesApplicationPortAndAddressAsANumber) {
   EXPECT_EQ(owner->file_stem(), "sequence-client:8112:3232235876");
 }
 
+TEST(OwnerTest, NamesFilesByANameThatStaysWhenTheAddressChanges) {
+  const auto before = OwnerName::Make("firn", 7609, "10.0.0.7")->WithFilesOf("firn-0");
+  const auto after = OwnerName::Make("firn", 7609, "10.0.0.8")->WithFilesOf("firn-0");
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_EQ(before->file_stem(), "firn:firn-0");
+  EXPECT_EQ(after->file_stem(), before->file_stem());
+  EXPECT_EQ(before->text(), "firn.7609.167772167");
+  for (const std::string& name : {std::string(), std::string("a.2"), std::string("a/b"),
+                                  std::string("a:b"), std::string(101, 'a')}) {
+    EXPECT_EQ(before->WithFilesOf(name).code(), Code::kInvalid) << name;
+  }
+}
+
 TEST(OwnerTest, DistinguishesStateFoldersAndHostsWithOneAddress) {
   const auto owner = OwnerName::Make("firn", 7609, "127.0.0.1");
   FileIdentity file{.device = 8, .inode = 4711, .born_ns = 170};

@@ -1,6 +1,6 @@
-{{/* A release's name may contain dots, and has at most 53 characters. */}}
+{{/* A release's name may contain dots, and has at most 53 characters; that of a StatefulSet at most 52. */}}
 {{- define "firn.name" -}}
-{{ .Release.Name | replace "." "-" }}
+{{ .Release.Name | replace "." "-" | trunc 52 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "firn.selector" -}}
