@@ -137,7 +137,7 @@ def build_go(client, folder, of):
     with open(os.path.join(program, "go.mod"), "w") as file:
         file.write(f"module driver\n\ngo 1.22\n\nrequire {GO_MODULE} v0.0.0\nreplace {GO_MODULE} => {client}\n")
         if of == "rates":
-            file.write("require github.com/apache/thrift v0.17.0\n"
+            file.write("require github.com/apache/thrift v0.0.0\n"
                        f"replace github.com/apache/thrift => {thrift_for_go(folder)}\n")
     if of == "rates":  # beside a bare stub
         run("thrift", "--gen", "go:package_prefix=driver/gen/,skip_remote", "-out", new(program, "gen"),

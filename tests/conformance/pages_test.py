@@ -8,6 +8,7 @@ NODE_FOLDER has the npm package `thrift`, or else Node's page is not tried. Exit
 installed.
 """
 
+import json
 import os
 import re
 import shutil
@@ -33,15 +34,17 @@ def module_proxy(folder):
     place = os.path.join(folder, "proxy", "github.com", "apache", "thrift", "@v")
     os.makedirs(place)
     module = builds.thrift_for_go(os.path.join(folder, "proxy"))
-    for name, text in (("list", "v0.17.0\n"), ("v0.17.0.info", '{"Version": "v0.17.0"}'),
-                       ("v0.17.0.mod", "module github.com/apache/thrift\n\ngo 1.19\n")):
+    version = "v" + subprocess.run(["thrift", "--version"], check=True, text=True,
+                                   stdout=subprocess.PIPE).stdout.split()[-1]
+    for name, text in (("list", f"{version}\n"), (f"{version}.info", json.dumps({"Version": version})),
+                       (f"{version}.mod", "module github.com/apache/thrift\n\ngo 1.19\n")):
         with open(os.path.join(place, name), "w") as file:
             file.write(text)
-    with zipfile.ZipFile(os.path.join(place, "v0.17.0.zip"), "w") as packed:
+    with zipfile.ZipFile(os.path.join(place, f"{version}.zip"), "w") as packed:
         for at, _, names in os.walk(module):
             for name in names:
                 path = os.path.join(at, name)
-                packed.write(path, os.path.join("github.com/apache/thrift@v0.17.0",
+                packed.write(path, os.path.join(f"github.com/apache/thrift@{version}",
                                                 os.path.relpath(path, module)))
     return "file://" + os.path.join(folder, "proxy")
 

@@ -153,7 +153,7 @@ class ContainersTest(unittest.TestCase):
         made = subprocess.run([sbom, "firn"], input=lines, check=True, text=True, stdout=subprocess.PIPE)
         names = {part["name"] for part in json.loads(made.stdout)["packages"]}
         self.assertLessEqual({"firn-server", "firn-tools", "ca-certificates", "bash"}, names)
-        self.assertNotIn("libqt5core5a", names)
+        self.assertEqual([], [name for name in names if name.startswith("libqt")])
 
     def test_image_runs_as_nobody_special_and_stops_softly(self):
         self.assertEqual("firn", self.config["User"])

@@ -29,7 +29,7 @@ CLUSTER = os.path.join(ROOT, "tools/cluster")
 PAGE = os.path.join(ROOT, "tools/package/LIFE.md")
 HEAD = """# Life cycle of the packages
 
-A transcript of `tests/package/life_test.py`, on a machine of its own with Debian 12, a real systemd, and the `.deb`
+A transcript of `tests/package/life_test.py`, on a machine of its own with Debian, a real systemd, and the `.deb`
 files of the release build. Each run of the test repeats the commands and compares each line, except for numbers."""
 FLAGS = "/etc/firn/firn-server.flags"
 NEXT = ("firn", "next", "--servers=list://127.0.0.1:7609")

@@ -3,9 +3,11 @@
 # their dependencies. Builds a root again only if its list of packages has changed. If it cannot build
 # one, because there is no mirror or no permission to mount, the tests that need it are skipped.
 #
-#   make.sh BUILD_TREE FOLDER
+#   make.sh BUILD_TREE FOLDER [RELEASE]     RELEASE: bookworm or trixie; the default is this machine's
 set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
 build=$1 folder=$2
+release=${3:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 mkdir -p "$folder"
 log=$folder/log
 
@@ -14,11 +16,10 @@ rm -rf "$folder"/debs
 SOURCE_DATE_EPOCH=1767225600 cpack --config "$build/CPackConfig.cmake" -G DEB -B "$folder/debs" >"$log" 2>&1 ||
   { cat "$log"; echo "cpack failed"; exit 1; }
 rm -rf "$folder"/debs/_CPack_Packages
-
-# The mirror that this machine's apt uses.
-sources=()
-for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
-  [[ ! -s $file ]] || sources+=("$file")
+# Packages of two releases must not have one name.
+for deb in "$folder"/debs/*.deb; do
+  [[ $(dpkg-deb --field "$deb" Version) == *~deb$(. /etc/os-release && echo "$VERSION_ID") ]] ||
+    { echo "the version of $deb does not name this release of Debian"; exit 1; }
 done
 
 # root NAME PACKAGE...: builds FOLDER/NAME.tar. Removes usrmerge after it has run, because it requires the
@@ -27,15 +28,14 @@ root() {
   local name=$1 list
   shift
   list=$(printf '%s\n' usr-is-merged "$@" | sort -u | paste -sd,)
-  if [[ -f $folder/$name.tar && $(cat "$folder/$name.list" 2>/dev/null) == "$list" ]]; then return; fi
+  if [[ -f $folder/$name.tar && $(cat "$folder/$name.list" 2>/dev/null) == "$release $list" ]]; then return; fi
   rm -f "$folder/$name.list"
-  mmdebstrap --variant=minbase --include="$list" \
+  "$here/../../tools/package/debian_root.sh" "$release" "$list" "$folder/$name.tar" --variant=minbase \
     --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/doc/*' \
     --customize-hook='chroot "$1" apt-get --yes purge --auto-remove usrmerge perl "perl-modules-*"' \
-    bookworm "$folder/$name.tar" "${sources[@]}" \
     >"$log" 2>&1 || { tail -n 5 "$log"; echo "skipped: no root of Debian can be made here"; exit 77; }
-  echo "$list" >"$folder/$name.list"
+  echo "$release $list" >"$folder/$name.list"
 }
 
 mapfile -t needed < <(for deb in "$folder"/debs/firn-{server,tools}_*.deb; do

@@ -70,7 +70,7 @@ Result<redisReply*> RedisConnection::Client::Ask(const std::vector<std::string_v
     sizes.push_back(word.size());
   }
   char* command = nullptr;
-  const int size =
+  const auto size =  // int or long long, by hiredis' version
       redisFormatCommandArgv(&command, static_cast<int>(words.size()), texts.data(), sizes.data());
   if (size < 0) return Internal("out of memory");
   const Status sent = socket->Send({command, static_cast<size_t>(size)});

@@ -11,7 +11,8 @@
 namespace firn {
 namespace {
 
-constexpr const char* kFakeTime = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+// The loader replaces $LIB by the folder of this architecture.
+constexpr const char* kFakeTime = "/usr/$LIB/faketime/libfaketimeMT.so.1";
 
 // Only the wall clock is faked, from a file that is re-read each time.
 std::map<std::string, std::string> Environment(const ClaimantOptions& options,
