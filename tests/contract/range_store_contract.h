@@ -34,6 +34,8 @@ class RangeStoreWorld {
   virtual bool stands_in() const { return false; }
   // Whether it permits such tags.
   virtual bool permits_stand_in() const { return stands_in(); }
+  // Whether its counters are marked for one cluster.
+  virtual bool marks_cluster() const { return false; }
   // Whether two stores may take ranges of one tag at the same time.
   virtual bool is_atomic() const { return true; }
   // Whether stores in other processes see the same counters.

@@ -35,6 +35,7 @@ class FerretWorld final : public RangeStoreWorld {
   }
 
   std::unique_ptr<RangeStore> Open() override { return OpenMongo(Server()->port(), collection_); }
+  bool marks_cluster() const override { return true; }
   // Unlike MongoDB's, FerretDB's findAndModify is a find and then an update.
   bool is_atomic() const override { return false; }
 

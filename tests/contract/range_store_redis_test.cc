@@ -30,6 +30,7 @@ class RedisWorld final : public RangeStoreWorld {
                                         [](const std::string&) {});
   }
 
+  bool marks_cluster() const override { return true; }
   int64_t end() const override { return RedisStore::kNumbersEnd; }
 
  private:

@@ -42,6 +42,7 @@ class TableWorld final : public RangeStoreWorld {
   }
 
   bool stands_in() const override { return stands_in_; }
+  bool marks_cluster() const override { return form_ == TableForm::kFirn; }
   bool permits_stand_in() const override { return form_ == TableForm::kFirn; }
 
   void Prepare(const TagDefinition& tag) override {

@@ -2,6 +2,7 @@
 
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/base/cat.h"
 #include "common/base/secret_file.h"
@@ -86,6 +87,17 @@ struct MongoConnection::Document {
     bson_append_array(&handle, key, -1, &list.handle);
     return std::move(*this);
   }
+  // A list of null, which matches a missing field, and these texts.
+  Document&& NullOr(const char* key, const std::vector<std::string>& texts) && {
+    Document list;
+    bson_append_null(&list.handle, "0", -1);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      bson_append_utf8(&list.handle, std::to_string(i + 1).c_str(), -1, texts[i].data(),
+                       static_cast<int>(texts[i].size()));
+    }
+    bson_append_array(&handle, key, -1, &list.handle);
+    return std::move(*this);
+  }
 
   // The field at a path such as "cursor.firstBatch.0".
   std::optional<bson_iter_t> At(const char* path) const {
@@ -109,7 +121,7 @@ struct MongoConnection::Document {
   Result<Counter> CounterAt(const std::string& path) const {
     FIRN_ASSIGN(const int64_t max, NumberAt(path + ".max", "max"));
     FIRN_ASSIGN(const int64_t step, NumberAt(path + ".step", "step"));
-    return Counter{.max = max, .step = step};
+    return Counter{.max = max, .step = step, .cluster = TextAt((path + ".cluster").c_str())};
   }
 
   bson_t handle;
@@ -247,12 +259,15 @@ Status MongoConnection::Raise(const std::string& tag, int64_t least) {
 
 Result<std::optional<MongoConnection::Counter>> MongoConnection::Move(const std::string& tag,
                                                                       int64_t least,
-                                                                      int64_t ceiling,
-                                                                      int64_t size) {
+                                                                      int64_t ceiling, int64_t size,
+                                                                      const std::string& cluster) {
   const Document within = Document().Number("$gte", least).Number("$lte", ceiling);
-  const Document query =
-      Document().Text("_id", tag).In("max", within).In("step", Document().Number("$gte", 1));
-  Document set = Document().Number("step", size);
+  const Document query = Document()
+                             .Text("_id", tag)
+                             .In("max", within)
+                             .In("step", Document().Number("$gte", 1))
+                             .In("cluster", Document().NullOr("$in", {"", cluster}));
+  Document set = Document().Number("step", size).Text("cluster", cluster);
   bson_append_now_utc(&set.handle, "timestamp", -1);
   const Document update = Document().In("$inc", Document().Number("max", size)).In("$set", set);
   FIRN_ASSIGN(const Document reply, Run(Document()

@@ -31,7 +31,7 @@ struct MongoPlace {
 
 // A connection to the primary, for one collection whose documents are counters:
 //
-//     {_id: tag, max: NumberLong, step: NumberLong, timestamp: Date}
+//     {_id: tag, max: NumberLong, step: NumberLong, cluster: uuid, timestamp: Date}
 //
 // Each command goes to the primary, has a time limit on the server (maxTimeMS) and is sent once.
 // A write counts when a majority has acknowledged it; a reply that says otherwise is kUnknown.
@@ -55,6 +55,7 @@ class MongoConnection {
   struct Counter {
     int64_t max = 0;
     int64_t step = 0;
+    std::string cluster{};  // whose it is; empty: not marked
   };
   // Codes of all: kUnavailable: nothing was done; kUnknown: it may have been done; kDenied: a
   // privilege is missing.
@@ -65,10 +66,11 @@ class MongoConnection {
   Status Insert(const std::string& tag, Counter counter);
   // Raises `max` to `least` if it is lower.
   Status Raise(const std::string& tag, int64_t least);
-  // Adds `size` to a `max` from `least` to `ceiling`, and returns the document afterwards; nullopt
-  // if `max` is not in that range, or `step` is below 1.
+  // Adds `size` to a `max` from `least` to `ceiling`, marks the document as the cluster's, and
+  // returns it as it is then; nullopt if `max` is not in that range, `step` is below 1, or the
+  // document is another cluster's.
   Result<std::optional<Counter>> Move(const std::string& tag, int64_t least, int64_t ceiling,
-                                      int64_t size);
+                                      int64_t size, const std::string& cluster);
 
  private:
   struct Client;  // the library's handle

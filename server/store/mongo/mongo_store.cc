@@ -7,6 +7,7 @@
 #include "common/base/quote.h"
 #include "common/log/log.h"
 #include "server/store/jump_limit.h"
+#include "server/store/other_cluster.h"
 
 namespace firn {
 
@@ -53,6 +54,11 @@ Result<MongoStore::Counter> MongoStore::ReadOrMake(const TagDefinition& tag, int
   if (counter->step < 1) {
     return Corrupt(Cat("step is ", counter->step, ", which is invalid; correct the document"));
   }
+  if (!counter->cluster.empty() && counter->cluster != cluster_) {
+    return OfAnotherCluster(
+        Cat("its document in ", options_.place.database, ".", options_.place.collection),
+        counter->cluster, "cluster");
+  }
   return *counter;
 }
 
@@ -88,7 +94,7 @@ Result<Range> MongoStore::Move(const TagDefinition& tag, int64_t at_least, int64
     FIRN_TRY(connection_.Raise(tag.name, at_least));
   }
   FIRN_ASSIGN(const std::optional<Counter> moved,
-              connection_.Move(tag.name, at_least, ceiling, take));
+              connection_.Move(tag.name, at_least, ceiling, take, cluster_));
   if (!moved) return Unavailable("the document changed after it was read; try again");
   if (moved->max < take || moved->max - take < at_least) {
     return Corrupt(

@@ -44,6 +44,7 @@ class MongoStore final : public RangeStore {
   MongoStore(Options options, const Clock& clock, Entropy& entropy, Alarm alarm);
 
   std::string_view name() const override { return options_.name; }
+  void Listen(const LedgerWord& word) override { cluster_ = word.cluster; }
   Status Check(const TagDefinition& tag) override;
   Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override;
 
@@ -61,6 +62,7 @@ class MongoStore final : public RangeStore {
   const Alarm alarm_;
   MongoConnection connection_;
   StoreLink link_;
+  std::string cluster_;
   std::map<std::string, int64_t> given_;  // by tag: the end of the last range
 };
 

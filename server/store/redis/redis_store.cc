@@ -6,13 +6,16 @@
 #include "common/base/cat.h"
 #include "common/base/quote.h"
 #include "server/store/jump_limit.h"
+#include "server/store/other_cluster.h"
 #include "server/store/redis/redis_number.h"
 
 namespace firn {
 namespace {
 
-// KEYS: the tag's hash. ARGV: at_least, size, the end of numbers, the highest max that is accepted.
-// Answers {"ok", begin, end, max before}, or {a word, what is wrong} having changed nothing.
+// KEYS: the tag's hash. ARGV: at_least, size, the end of numbers, the highest max that is accepted,
+// the cluster. The mark is not the field `cluster`, which shows all versions that a hash is a
+// tiered one. Answers {"ok", begin, end, max before}, or {a word, what is wrong} having changed
+// nothing.
 constexpr std::string_view kAdvance = R"(
 local function number(text)
   if #text > 16 or not string.find(text, '^%d+$') then return nil end
@@ -22,8 +25,9 @@ local function text(n) return string.format('%.0f', n) end
 
 local least, size = tonumber(ARGV[1]), tonumber(ARGV[2])
 local most, ceiling = tonumber(ARGV[3]), tonumber(ARGV[4])
-local row = redis.call('HMGET', KEYS[1], 'max', 'step', 'cluster')
+local row = redis.call('HMGET', KEYS[1], 'max', 'step', 'cluster', 'owner')
 if row[3] then return {'tiered', ''} end
+if row[4] and row[4] ~= '' and row[4] ~= ARGV[5] then return {'owner', row[4]} end
 local max = number(row[1] or '0')
 if not max then return {'max', row[1]} end
 local step = number(row[2] or '1')
@@ -34,16 +38,17 @@ local begin = math.max(max, least)
 local take = math.min(size, most - begin)
 if take < 1 then return {'end', text(begin)} end
 redis.call('HINCRBY', KEYS[1], 'max', text(begin + take - max))
-redis.call('HSET', KEYS[1], 'cur', text(begin), 'step', text(take))
+redis.call('HSET', KEYS[1], 'cur', text(begin), 'step', text(take), 'owner', ARGV[5])
 return {'ok', text(begin), text(begin + take), row[1] or ''}
 )";
 
-Status Refusal(const std::vector<std::string>& answer, int64_t at_least) {
+Status Refusal(const std::vector<std::string>& answer, const std::string& key, int64_t at_least) {
   if (answer.size() < 2) return Internal("the Redis script returned an unexpected answer");
   const std::string& word = answer[0];
   if (word == "end") return Exhausted("Redis counts to 2^53 only");
   if (word == "tiered")
     return Corrupt("the hash belongs to a tiered store; give this one another prefix");
+  if (word == "owner") return OfAnotherCluster("its hash " + key, answer[1], "owner");
   if (word == "far") {
     return Corrupt(Cat("max is ", answer[1], ", far beyond the ", at_least,
                        " that the ledger knows; if that is intended, raise the tag's start to it"));
@@ -90,8 +95,9 @@ Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, in
   const int64_t ceiling = std::min(at_least + kJumpMax, kNumbersEnd);
   FIRN_ASSIGN(const auto answer,
               Run(tag, {std::to_string(at_least), std::to_string(std::min(size, kNumbersEnd)),
-                        std::to_string(kNumbersEnd), std::to_string(ceiling)}));
-  if (answer.size() != 4 || answer[0] != "ok") return Refusal(answer, at_least);
+                        std::to_string(kNumbersEnd), std::to_string(ceiling), cluster_}));
+  if (answer.size() != 4 || answer[0] != "ok")
+    return Refusal(answer, options_.prefix + tag.name, at_least);
   FIRN_ASSIGN(const int64_t begin, RedisNumber(answer[1]));
   FIRN_ASSIGN(const int64_t end, RedisNumber(answer[2]));
   if (begin < at_least || end <= begin || end - begin > size) {

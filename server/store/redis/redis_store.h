@@ -18,6 +18,9 @@ namespace firn {
 //     cur   where the latest range began
 //     max   where it ended; the counter
 //     step  how large it was
+//     owner uuid of the cluster whose ledger covers the numbers; each range writes it, and a hash
+//     of another
+//           cluster is refused
 //
 // 1. A script's numbers are exact up to 2^53 only; that is where numbers end here (kExhausted).
 // 2. A range begins at `at_least` or above. A hash that is missing or lower has lost data, as Redis
@@ -46,6 +49,7 @@ class RedisStore final : public RangeStore {
   RedisStore(Options options, const Clock& clock, Entropy& entropy, Alarm alarm);
 
   std::string_view name() const override { return options_.name; }
+  void Listen(const LedgerWord& word) override { cluster_ = word.cluster; }
   Status Check(const TagDefinition& tag) override;
   Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override;
 
@@ -58,6 +62,7 @@ class RedisStore final : public RangeStore {
   const Alarm alarm_;
   RedisConnection connection_;
   StoreLink link_;
+  std::string cluster_;
 };
 
 }  // namespace firn

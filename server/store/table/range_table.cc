@@ -82,7 +82,7 @@ RangeTable::RangeTable(SqlDialect dialect, TableForm form, std::string name)
       name_(std::move(name)),
       first_(form == TableForm::kTinyid ? 1 : 0),
       read_(Translated(dialect, ReadSql())) {
-  for (const RowUse use : {RowUse::kUnmarked, RowUse::kShared, RowUse::kOwned}) {
+  for (const RowUse use : {RowUse::kUnmarked, RowUse::kOwned}) {
     advance_[static_cast<size_t>(use)] = Translated(dialect, AdvanceSql(use));
   }
   const bool mysql = dialect == SqlDialect::kMysql;

@@ -28,8 +28,7 @@ std::optional<TableForm> ParseTableForm(std::string_view word);
 // How a statement treats the cluster that a row is marked with.
 enum class RowUse : uint8_t {
   kUnmarked,  // ignores it: the table has no column for it
-  kShared,    // moves a row that is unmarked or this cluster's, and does not mark it
-  kOwned,     // moves the same rows, and marks them as this cluster's
+  kOwned,     // moves a row that is unmarked or this cluster's, and marks it as this cluster's
 };
 
 // Returns the SQL that creates Firn's own table `name`; users have it as
@@ -102,7 +101,7 @@ class RangeTable {
   std::string name_;
   int64_t first_;  // of a range: this much above the row's number before it
   std::string read_;
-  std::array<std::string, 3> advance_;  // by RowUse
+  std::array<std::string, 2> advance_;  // by RowUse
   std::string insert_;
 };
 

@@ -6,6 +6,7 @@
 #include "common/base/cat.h"
 #include "common/log/log.h"
 #include "server/store/jump_limit.h"
+#include "server/store/other_cluster.h"
 
 namespace firn {
 
@@ -89,7 +90,16 @@ Status TableStore::Check(const TagDefinition& tag) {
   FIRN_TRY(Connect());
   FIRN_ASSIGN(const auto row, ReadRow(tag));
   const bool to_be_made = table_.form() == TableForm::kFirn && tag.high == 0;
+  if (row && !row->cluster && table_.form() == TableForm::kFirn) {
+    LogWarning("store_unmarked").With("tag", tag.name).With("store", options_.name)
+        << "tag " << tag.name << ": a second cluster that uses its row in store " << options_.name
+        << " would not be detected, because the table has no column `cluster`: " << AddColumn();
+  }
   return row || to_be_made ? Status() : NoRow(tag, tag.NextBegin());
+}
+
+std::string TableStore::AddColumn() const {
+  return Cat("ALTER TABLE ", table_.name(), " ADD cluster VARCHAR(64) NOT NULL DEFAULT ''");
 }
 
 Status TableStore::NoRow(const TagDefinition& tag, int64_t at_least) const {
@@ -121,17 +131,13 @@ Result<RowUse> TableStore::UseOf(const TagDefinition& tag, const RangeTable::Sta
   const bool stands_in = tag.when_store_is_away == StoreAway::kLedger;
   if (!row.cluster) {
     if (!stands_in) return RowUse::kUnmarked;
-    return Invalid(
-        Cat("when_store_is_away = ledger requires the column `cluster`: ", "ALTER TABLE ",
-            table_.name(), " ADD cluster VARCHAR(64) NOT NULL DEFAULT ''"));
+    return Invalid("when_store_is_away = ledger requires the column `cluster`: " + AddColumn());
   }
   if (!row.cluster->empty() && *row.cluster != word_.cluster) {
-    return Denied(Cat("its row in ", table_.name(), " belongs to the cluster ", *row.cluster,
-                      "; once that cluster takes no more numbers from it, set cluster to ''"));
+    return OfAnotherCluster("its row in " + table_.name(), *row.cluster, "cluster");
   }
-  if (!stands_in) return RowUse::kShared;
-  return word_.cluster.empty() ? Result<RowUse>(Internal("the cluster's uuid is not known yet"))
-                               : RowUse::kOwned;
+  if (stands_in && word_.cluster.empty()) return Internal("the cluster's uuid is not known yet");
+  return RowUse::kOwned;
 }
 
 Result<Range> TableStore::MoveRow(const TagDefinition& tag, const Wanted& wanted, RowUse use) {

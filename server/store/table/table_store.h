@@ -71,6 +71,8 @@ class TableStore final : public RangeStore {
   Result<std::optional<RangeTable::State>> ReadRow(const TagDefinition& tag);
   Result<RangeTable::State> ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted);
   // `at_least`: where the row's first range must begin.
+  // The statement that adds the column `cluster` to an older table.
+  std::string AddColumn() const;
   Status NoRow(const TagDefinition& tag, int64_t at_least) const;
   // Returns how the row may be moved for this cluster's tag, if at all.
   Result<RowUse> UseOf(const TagDefinition& tag, const RangeTable::State& row) const;

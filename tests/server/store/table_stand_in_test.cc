@@ -48,19 +48,42 @@ TEST_P(StandInTableTest, EachRangeMarksTheRow) {
   EXPECT_EQ(Row(), "21 10");
 }
 
+// Rows of version 0.1 have no mark; its servers neither set nor remove one, and continue beside
+// newer ones of their cluster.
+TEST_P(StandInTableTest, MarksTheRowOfAnOlderVersionForTheFirstCluster) {
+  tag_.when_store_is_away = StoreAway::kRefuse;
+  ASSERT_EQ(server_->Run(std::string("INSERT INTO ") + kTable +
+                         " (biz_tag, max_id, step) VALUES ('order', 41, 10)"),
+            Status());
+  EXPECT_EQ(store_->Advance(tag_, 1, 10).value_or({}), (Range{41, 51}));
+  EXPECT_EQ(Owner(), kOurs);
+  Edit("max_id = 61");
+  EXPECT_EQ(store_->Advance(tag_, 51, 10).value_or({}), (Range{61, 71}));
+  const auto other = Open(PlaceOf(*server_));
+  other->Listen({.cluster = "another"});
+  const Status refused = other->Advance(tag_, 1, 10).status();
+  EXPECT_EQ(refused.code(), Code::kDenied);
+  EXPECT_THAT(refused.message(), HasSubstr(std::string("belongs to the cluster ") + kOurs));
+  // The remedy in the refusal.
+  Edit("cluster = ''");
+  EXPECT_EQ(other->Advance(tag_, 1, 10).value_or({}), (Range{71, 81}));
+  EXPECT_EQ(Owner(), "another");
+}
+
 TEST_P(StandInTableTest, DoesNotMoveARowThatAnotherClusterHasMarkedMeanwhile) {
   ASSERT_TRUE(store_->Advance(tag_, 1, 10).ok());
   const RangeTable table = *RangeTable::Make(GetParam(), TableForm::kFirn, kTable);
   const auto connection = Connection(PlaceOf(*server_));
   ASSERT_EQ(connection->Open(), Status());
-  for (const RowUse use : {RowUse::kShared, RowUse::kOwned}) {
-    const auto moved = connection->Execute(
-        table.advance(use),
-        RangeTable::AdvanceParameters(
-            {.use = use, .least = 1, .size = 5, .tag = "order", .ceiling = 999, .cluster = "b"}));
-    ASSERT_TRUE(moved.ok()) << moved.status();
-    EXPECT_EQ(moved->affected, 0u);
-  }
+  const auto moved = connection->Execute(table.advance(RowUse::kOwned),
+                                         RangeTable::AdvanceParameters({.use = RowUse::kOwned,
+                                                                        .least = 1,
+                                                                        .size = 5,
+                                                                        .tag = "order",
+                                                                        .ceiling = 999,
+                                                                        .cluster = "b"}));
+  ASSERT_TRUE(moved.ok()) << moved.status();
+  EXPECT_EQ(moved->affected, 0u);
   EXPECT_EQ(Row(), "11 10");
 }
 

@@ -82,9 +82,9 @@ struct Bson {
 };
 
 // A store does not read the _id of an answer.
-std::string CounterJson(int64_t max) {
+std::string CounterJson(int64_t max, const std::string& cluster) {
   return "{\"max\": {\"$numberLong\": \"" + std::to_string(max) +
-         "\"}, \"step\": {\"$numberLong\": \"10\"}}";
+         "\"}, \"step\": {\"$numberLong\": \"10\"}, \"cluster\": \"" + cluster + "\"}";
 }
 
 }  // namespace
@@ -233,7 +233,7 @@ std::optional<std::string> ScriptedMongo::Answer(const std::string& document) {
     const std::string tag = command.Text("filter._id");
     const auto counter = counters_.find(tag);
     json = "{\"ok\": 1, \"cursor\": {\"id\": 0, \"ns\": \"ids.firn_tag\", \"firstBatch\": [" +
-           (counter == counters_.end() ? "" : CounterJson(counter->second)) + "]}}";
+           (counter == counters_.end() ? "" : CounterJson(counter->second, clusters_[tag])) + "]}}";
   } else if (verb == "insert" && scripted.execute) {
     counters_.emplace(command.Text("documents.0._id"),
                       command.Number("documents.0.max").value_or(0));
@@ -242,8 +242,16 @@ std::optional<std::string> ScriptedMongo::Answer(const std::string& document) {
     const std::string tag = command.Text("query._id");
     int64_t& max = counters_[tag];
     if (const auto least = command.Number("update.$max.max")) max = std::max(max, *least);
-    max += command.Number("update.$inc.max").value_or(0);
-    json = "{\"ok\": 1, \"value\": " + CounterJson(max) + "}";
+    const std::string cluster = command.Text("update.$set.cluster");
+    std::string& owner = clusters_[tag];
+    const auto more = command.Number("update.$inc.max");
+    if (more && !owner.empty() && owner != cluster) {
+      json = "{\"ok\": 1, \"value\": null}";
+    } else {
+      max += more.value_or(0);
+      if (more) owner = cluster;
+      json = "{\"ok\": 1, \"value\": " + CounterJson(max, owner) + "}";
+    }
   }
   if (scripted.close) return std::nullopt;
   if (!scripted.json.empty()) json = scripted.json;

@@ -56,6 +56,7 @@ class ScriptedMongo {
   std::multimap<std::string, Reply> script_;
   std::vector<std::string> commands_;
   std::map<std::string, int64_t> counters_;
+  std::map<std::string, std::string> clusters_;  // the mark of each
   int listener_;
   int port_;
   bool stopped_ = false;
