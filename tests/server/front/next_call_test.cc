@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "server/front/dubbo/hessian_reader.h"
@@ -18,6 +17,7 @@
 #include "tests/server/front/issuing_fixture.h"
 #include "tests/server/front/redis/redis_side.h"
 #include "tests/server/front/thrift_calls.h"
+#include "tests/support/json_of.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn::front {
@@ -58,8 +58,8 @@ Speech Http() {
           [](const std::string& answer) {
             Numbers numbers;
             if (!answer.starts_with("HTTP/1.1 200")) return numbers;
-            const auto json = nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n")));
-            for (const std::string id : json["ids"]) numbers.push_back(std::stoll(id));
+            const Json json = JsonOf(answer.substr(answer.find("\r\n\r\n")));
+            for (const Json& id : json.at("ids")) numbers.push_back(std::stoll(id.text()));
             return numbers;
           }};
 }
