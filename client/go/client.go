@@ -89,8 +89,11 @@ func (c *Client) NextText(ctx context.Context, tag string) (string, error) {
 // Servers returns the servers as this client sees them, in the order of their addresses.
 func (c *Client) Servers() []SeenServer { return c.engine.fleet.view() }
 
-// Close does not wait: calls in progress end with the kind Closed, and so do later ones.
-func (c *Client) Close() { c.engine.close() }
+// Close does not wait: calls in progress end with the kind Closed, and so do later ones. It returns nil, for io.Closer.
+func (c *Client) Close() error {
+	c.engine.close()
+	return nil
+}
 
 func (c *Client) call(ctx context.Context, a *ask, until time.Time) (*answer, error) {
 	if len(a.tag) > tagMax {

@@ -3,6 +3,7 @@ package firn
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -246,3 +247,5 @@ func TestHungServerDoesNotUseUpTheRetryBudget(t *testing.T) {
 		t.Errorf("the hung server got only %d requests", hung.requests.Load())
 	}
 }
+
+var _ io.Closer = (*Client)(nil)

@@ -219,7 +219,7 @@ func newClient(t testing.TB, options Options, servers ...*fakeServer) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(client.Close)
+	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 

@@ -306,8 +306,10 @@ func (f *fleet) tellNews() {
 	f.news = make(chan struct{})
 }
 
+// tell calls OnEvent, whose panic must not end the program: it may run on a goroutine of the client.
 func (f *fleet) tell(kind, server, detail string) {
 	if f.options.OnEvent != nil {
+		defer func() { _ = recover() }()
 		f.options.OnEvent(Event{kind, server, detail})
 	}
 }

@@ -10,6 +10,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::connection::Connection;
+use crate::counters::Counters;
 use crate::error::{End, Error, ErrorKind, Failure};
 use crate::lease::LeaseOptions;
 use crate::options::Options;
@@ -110,6 +111,11 @@ impl Client {
     /// Returns the servers as this client sees them, in the order of their addresses.
     pub fn servers(&self) -> Vec<SeenServer> {
         self.client.servers()
+    }
+
+    /// Returns what the client and its clones have done since the client was created.
+    pub fn counters(&self) -> Counters {
+        self.client.counters()
     }
 
     /// Closes the client and its clones. Does not wait: calls in progress end with [`ErrorKind::Closed`], as do later

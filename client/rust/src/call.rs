@@ -153,6 +153,9 @@ impl<'a> Call<'a> {
         self.asking = Some((Arc::clone(&picked.server), began));
         let outcome = self.engine.attempt(server, &self.ask, how, self.until, &self.round.tried).await;
         self.asking = None;
+        if !outcome.as_ref().is_err_and(|failure| failure.paused) {
+            self.engine.fleet.counts.attempted(&outcome);
+        }
         match &outcome {
             Ok(_) => self.engine.fleet.answered(server, tag, false),
             Err(failure) if failure.paused => {}

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
+use crate::counters::Counters;
 use crate::engine::{Engine, Mode};
 use crate::error::{Error, ErrorKind};
 use crate::lease::{LeaseOptions, LocalGenerator};
@@ -157,6 +158,11 @@ impl Client {
     /// Returns the servers as this client sees them, in the order of their addresses.
     pub fn servers(&self) -> Vec<SeenServer> {
         self.owner.engine.fleet.view()
+    }
+
+    /// Returns what the client and its clones have done since the client was created.
+    pub fn counters(&self) -> Counters {
+        self.owner.engine.fleet.counts.read()
     }
 
     /// Closes the client and its clones. Does not wait: calls in progress end with [`ErrorKind::Closed`], as do later

@@ -125,6 +125,7 @@ impl Engine {
             Some(outcome) => outcome,
             None => Err(call.closed()),
         };
+        self.fleet.counts.ended(&outcome);
         timer.ended(outcome.as_ref().err().map(Error::kind));
         outcome
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::counters::add;
 use crate::engine::Mode;
 use crate::error::{End, Failure, Reason};
 use crate::fleet::{Fleet, State};
@@ -213,6 +214,7 @@ impl Fleet {
 
     /// Records whether a connection, up to the server's status, could be opened.
     pub(crate) fn dialled(&self, server: &Server, reached: bool) {
+        self.counts.dialled(reached);
         let now = Instant::now();
         let mut state = self.lock();
         let Some(one) = state.member(server) else { return };
@@ -262,11 +264,14 @@ impl Fleet {
     }
 
     pub(crate) fn call_begins(&self) {
+        add(&self.counts.calls, 1);
         self.lock().budget.call_begins();
     }
 
     pub(crate) fn take_retry(&self) -> bool {
-        self.lock().budget.take(Instant::now())
+        let taken = self.lock().budget.take(Instant::now());
+        add(if taken { &self.counts.retries } else { &self.counts.retries_denied }, 1);
+        taken
     }
 }
 

@@ -1,6 +1,7 @@
 //! The servers: which exist, which are fit, and which one a call asks next.
 
 use std::collections::{BTreeMap, HashSet};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::choice;
 use crate::connection::Connection;
+use crate::counters::{add, Counts};
 use crate::engine::Mode;
 use crate::health::RetryBudget;
 use crate::meter;
@@ -31,6 +33,7 @@ pub(crate) struct Fleet {
     pub(crate) attempt_limit: Duration,
     tls: bool,
     on_event: Option<OnEvent>,
+    pub(crate) counts: Counts,
     /// Notifies calls that servers were added or became healthy.
     pub(crate) news: Notify,
     /// Notifies the upkeep that a call failed, so that a newer list may help.
@@ -136,6 +139,7 @@ impl Fleet {
             attempt_limit: options.attempt_limit,
             tls: options.uses_tls(),
             on_event: options.on_event.clone(),
+            counts: Counts::default(),
             news: Notify::new(),
             trouble: Notify::new(),
             state: Mutex::new(State {
@@ -221,6 +225,7 @@ impl Fleet {
         drop(state);
         drop(gone); // closes the connections without the mutex
         self.news.notify_waiters();
+        add(&self.counts.lists, 1);
         self.tell(EventKind::List, "", &format!("{} servers", list.servers.len()));
     }
 
@@ -361,10 +366,12 @@ impl Fleet {
         drop(state);
     }
 
+    /// Calls `on_event`. Its panics must not end a call or the upkeep.
     pub(crate) fn tell(&self, kind: EventKind, server: &str, detail: &str) {
         meter::event(kind);
         if let Some(on_event) = &self.on_event {
-            on_event(Event { kind, server: server.to_owned(), detail: detail.to_owned() });
+            let event = Event { kind, server: server.to_owned(), detail: detail.to_owned() };
+            let _ = catch_unwind(AssertUnwindSafe(|| on_event(event)));
         }
     }
 }

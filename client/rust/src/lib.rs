@@ -34,6 +34,7 @@ mod choice;
 mod client;
 mod codec;
 mod connection;
+mod counters;
 mod dial;
 mod engine;
 mod error;
@@ -53,6 +54,7 @@ mod upkeep;
 mod wire;
 
 pub use client::Client;
+pub use counters::Counters;
 pub use error::{Attempt, End, Error, ErrorKind, Reason};
 pub use lease::{LeaseLoss, LeaseOptions, LocalGenerator, LossKind};
 #[cfg(feature = "tls")]

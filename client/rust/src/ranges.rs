@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
+use crate::counters::add;
 use crate::engine::{Engine, Mode};
 use crate::error::{Error, ErrorKind, Reason};
 use crate::meter;
@@ -157,7 +158,9 @@ impl Supply {
                 ends_at: self.options.max_age.and_then(|age| shared.in_use.asked_at.map(|at| at + age)),
             };
             meter::prefetched(piece.run.count);
+            add(&engine.fleet.counts.local_taken, u64::try_from(piece.run.count).unwrap_or(0));
         } else {
+            add(&engine.fleet.counts.local_missed, 1);
             piece.run.count = 0;
         }
         if !self.fetching.load(Ordering::Acquire) {

@@ -181,9 +181,13 @@ impl Driver {
         let _entered = self.runtime.enter();
         self.events = Arc::default();
         let events = Arc::clone(&self.events);
+        let throws = words.get("on_event").is_some_and(|value| value == "throws");
         let mut options = Options::new()
             .failfast(words.get("on_failure").is_some_and(|value| value == "failfast"))
-            .on_event(move |event: Event| events.lock().unwrap().push(event.kind.name()));
+            .on_event(move |event: Event| {
+                events.lock().unwrap().push(event.kind.name());
+                assert!(!throws, "as the case says");
+            });
         if let Some(uuid) = words.get("cluster_uuid") {
             options = options.cluster_uuid(uuid);
         }

@@ -62,6 +62,9 @@ func (d *driver) open(w words) told {
 		d.mutex.Lock()
 		d.events = append(d.events, event.Kind)
 		d.mutex.Unlock()
+		if w["on_event"] == "throws" {
+			panic("as the case says")
+		}
 	}
 	client, fault := firn.New(w["servers"], options)
 	if fault != nil {
@@ -294,7 +297,7 @@ func (d *driver) do(verb string, w words) told {
 		return d.wrong()
 	case "close":
 		if d.client != nil {
-			d.client.Close()
+			_ = d.client.Close()
 		}
 		return told{}
 	}
