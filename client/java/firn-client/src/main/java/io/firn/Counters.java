@@ -47,4 +47,12 @@ public final class Counters {
     localTaken = tally.localTaken.sum();
     localMissed = tally.localMissed.sum();
   }
+
+  @Override
+  public String toString() {
+    return "calls=" + calls + " callNanos=" + callNanos + " failed=" + failed + " refused=" + refused + " attempts="
+        + attempts + " retries=" + retries + " retriesDenied=" + retriesDenied + " timeouts=" + timeouts + " broken="
+        + broken + " connects=" + connects + " connectsFailed=" + connectsFailed + " lists=" + lists + " localTaken="
+        + localTaken + " localMissed=" + localMissed;
+  }
 }

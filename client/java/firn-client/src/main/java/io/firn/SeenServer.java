@@ -19,4 +19,10 @@ public final class SeenServer {
     this.why = why;
     this.inFlight = inFlight;
   }
+
+  @Override
+  public String toString() {
+    return address + " " + fitness + (why.isEmpty() ? "" : " (" + why + ")") + " rack=" + rack + " weight=" + weight
+        + " inFlight=" + inFlight;
+  }
 }

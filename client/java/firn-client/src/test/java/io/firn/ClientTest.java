@@ -214,4 +214,13 @@ class ClientTest {
     assertEquals("a:1", read.attempts().get(0).server);
     assertFalse(read.getMessage().isEmpty());
   }
+
+  @Test
+  void counters_and_servers_print_their_values() throws Exception {
+    try (FirnClient client = new FirnClient(options())) {
+      client.nextId("order");
+      assertTrue(client.counters().toString().startsWith("calls=1 "), client.counters().toString());
+      assertTrue(client.servers().get(0).toString().startsWith(server.address() + " fit "), client.servers().toString());
+    }
+  }
 }
