@@ -62,6 +62,10 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("skipped", done.stderr)
 
+    def test_links_of_the_page_work_outside_of_the_tree(self):
+        with open(os.path.join(self.client, "README.md")) as page:
+            self.assertEqual(re.findall(r"\]\((?!https://|#)[^)]*\)", page.read()), [])
+
     def test_types_are_strict(self):
         if not shutil.which("mypy"):
             self.skipTest("mypy is not installed")

@@ -36,20 +36,23 @@ class BaseClient:
         self._lock = threading.Lock()
         self._closed = False
         self._engine: Optional[Engine] = None  # also None after close() and in a forked child
+        self._counted = Counters()  # until close()
         _clients.add(self)
         if self._begins_at_once:
             self._usable()
 
     def servers(self) -> list[SeenServer]:
-        """Returns the servers as this client sees them, in the order of their addresses."""
-        engine = self._running()
+        """Returns the servers as this client sees them, in the order of their addresses; none after close()."""
+        engine = self._engine
         return engine.fleet.view() if engine else []
 
     def counters(self) -> Counters:
-        """Returns what this client has done since it was created, or since fork()."""
-        engine = self._running()
-        if engine is None:
-            return Counters()
+        """Returns what this client has done since it was created, or since fork(); also after close()."""
+        engine = self._engine
+        return self._counted if engine is None else self._counters_of(engine)
+
+    @staticmethod
+    def _counters_of(engine: Engine) -> Counters:
         supplies = engine.supplies.values()
         return engine.fleet.counted()._replace(local_ids=sum(one.taken for one in supplies),
                                                local_ids_missed=sum(one.missed for one in supplies))
@@ -61,13 +64,7 @@ class BaseClient:
             engine, self._engine = self._engine, None
         if engine is not None:
             engine.close()
-
-    def _running(self) -> Optional[Engine]:
-        """Returns the engine, if a call has begun it. Can be called on any thread."""
-        engine = self._engine
-        if engine is None and self._closed:
-            raise Closed("the client was closed")
-        return engine
+            self._counted = self._counters_of(engine)
 
     def _make_io(self) -> Io:
         raise NotImplementedError

@@ -9,7 +9,6 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from .errors import Closed
 from .server import NAMES
 
 if TYPE_CHECKING:
@@ -54,11 +53,8 @@ class ClientCollector(Collector):
         shown = {}
         for name, reference in list(self._clients.items()):
             client = reference()
-            try:
-                if client is not None:
-                    shown[name] = client.counters(), client.servers()
-            except Closed:
-                pass
+            if client is not None and not client._closed:
+                shown[name] = client.counters(), client.servers()
         for field, (metric, text) in _METRICS.items():
             family = CounterMetricFamily(f"firn_client_{metric}", text, labels=["client"])
             for name, (counters, _) in shown.items():

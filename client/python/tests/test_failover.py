@@ -41,6 +41,12 @@ class FailoverTest(unittest.TestCase):
             with self.assertRaisesRegex(firn.Unavailable, "no address is known for a..b"):
                 client.next_id("order")
 
+    def test_counters_can_be_read_after_close(self):
+        with FakeServer() as server:
+            with firn.Client(f"list://{server.address}", deadline_ms=60_000, attempt_limit_ms=60_000) as client:
+                client.next_id("order")
+            self.assertEqual((client.counters().calls, client.servers()), (1, []))
+
     def test_options_of_another_type_are_named(self):
         for options in {"local_ranges": ["order"]}, {"local_ranges": firn.LocalTag.segment("order")}, {"tls": True}:
             with self.assertRaisesRegex(ValueError, next(iter(options))):
