@@ -197,7 +197,7 @@ def maven_settings(repository):
     return file
 
 
-def build_typescript(client, folder, of, check=("--noCheck", "--declaration", "false", "--declarationMap", "false")):
+def build_typescript(client, folder, of, check=("--noCheck", "--declaration", "false")):
     """The modules of the client, and a program that imports it by its name. The types are checked only in a test of
     its own, where `check` is empty."""
     with open(os.path.join(client, "package.json")) as file:

@@ -102,6 +102,11 @@ export class Client {
     this.#engine.close();
   }
 
+  /** Closes the client at the end of a block that declares it by `using`. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
   /** The wait for prefetched ids is part of the call's deadline. */
   async #awaitId(supply: Supply, tag: string, options: CallOptions | undefined): Promise<bigint> {
     const deadlineMs = options?.deadlineMs ?? this.#engine.settings.deadlineMs;

@@ -142,6 +142,11 @@ test('refuses arguments that no server accepts, before anything is sent', () => 
   assert.equal(server!.requests.length, 0);
 }));
 
+test('a block that declares the client by `using` closes it', () => using({}, 1, async (client) => {
+  client[Symbol.dispose]();
+  await assert.rejects(client.nextId('order'), { kind: 'closed' });
+}));
+
 test('close ends calls in progress and later ones', () => using({}, 2, async (client, ...servers) => {
   for (const server of servers) server.answers = () => undefined;
   const call = client.nextId('order');
