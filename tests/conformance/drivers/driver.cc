@@ -275,9 +275,6 @@ class Driver {
     for (const int count : {0, -1, 100'001, INT_MIN, INT_MAX}) {
       note("count", client_->GetIds("order", count).status());
     }
-    for (const Milliseconds deadline : {Milliseconds(-1), Milliseconds(0)}) {
-      note("deadline", client_->GetId("order", {.deadline = deadline}).status());
-    }
     for (const char* servers : {"", "list://", "list://nowhere", "http://127.0.0.1:1"}) {
       note("servers", Client({.servers = servers}).status());
     }
