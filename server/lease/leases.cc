@@ -102,7 +102,7 @@ void Leases::HandleCalls() {
 }
 
 void Leases::StopWithin(Milliseconds time) {
-  const SystemClock clock;
+  const Clock& clock = SystemClock();
   const BootMs give_up = clock.Boot() + time;
   bool stopped = false;
   loop_.Run([&] { core_->table.Stop(give_up); });
