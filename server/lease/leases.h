@@ -39,8 +39,8 @@ class Leases final : public LeaseDesk {
   void Tick(const KeeperTime& now, LeaseTable::Server server);
 
   // Grants and extends no further lease, and lowers their bounds to what was promised: machine ids
-  // that nothing extends are free sooner, and the next process can resume the leases. Blocks; not on
-  // the control thread, which must run.
+  // that nothing extends are free sooner, and the next process can resume the leases. Blocks; not
+  // on the control thread, which must run.
   void StopWithin(Milliseconds time);
 
  private:
