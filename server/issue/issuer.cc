@@ -15,11 +15,12 @@ namespace {
 constexpr size_t kNearMax = 3;
 constexpr int32_t kDrainingRetryMs = 1;  // at another server, at once
 constexpr int32_t kUnansweredRetryMs = 100;
+constexpr int32_t kLookUpRetryMs = 1'000;  // the budget of look-ups is one of a second
 constexpr std::chrono::milliseconds kSeekAgain{2};
 
-// Comparing a name with a thousand others takes up to a millisecond of an IO thread: a client that
-// keeps requesting unknown tags costs others at most a tenth of it. The first ones after a pause
-// all get a suggestion.
+// Comparing a name with a thousand others takes some 50 us of an IO thread: a client that keeps
+// requesting unknown tags costs others little of it. The first ones after a pause all get a
+// suggestion.
 constexpr int64_t kSuggestEveryMs = 10;
 constexpr int64_t kSuggestionsAtOnce = 20;
 
@@ -50,6 +51,14 @@ Refusal RegistryUnavailable(std::string_view tag, std::string_view cause) {
   return {Reason::kStoreDown,
           Cat("cannot check whether tag ", Quoted(tag), " exists: the registry ", cause),
           kUnansweredRetryMs, true};
+}
+
+// The tag may have been created a moment ago, so this is not final.
+Refusal TooManyUnknown(std::string_view tag) {
+  return {Reason::kOverloaded,
+          Cat("tag ", Quoted(tag),
+              " is unknown here, and too many unknown tags are requested to look it up"),
+          kLookUpRetryMs, true};
 }
 
 Refusal LineTooLong(std::chrono::microseconds retry) {
@@ -191,6 +200,8 @@ Verdict Issuer::Seek(IssueCall& call) {
       return call.Wait(kSeekAgain, RegistryUnavailable(name, "has not answered in time"));
     case Found::kUnanswered:
       return Refuse(call, RegistryUnavailable(name, "does not answer"));
+    case Found::kTooMany:
+      return Refuse(call, TooManyUnknown(name));
     case Found::kNothing:
       break;
   }

@@ -13,6 +13,7 @@ class TagSeeker {
     kNothing,     // there is no such tag, as of a moment after the call arrived
     kLooking,     // ask again, after resolving the name again
     kUnanswered,  // the lookup cannot be answered now
+    kTooMany,     // too many names are looked up to look up this one
   };
 
   virtual ~TagSeeker() = default;

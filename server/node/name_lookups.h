@@ -23,8 +23,8 @@ namespace firn {
 // Owned by the control thread, but for Seek.
 class NameLookups final : public TagSeeker {
  public:
-  // Maximum number of names that are looked up per second. Beyond that, and without a registry that
-  // answers, a server answers with what it knows.
+  // Maximum number of names that are looked up per second. Calls for more are refused, and may be
+  // retried.
   static constexpr int kPerSecond = 100;
 
   // `there` is called for a tag that was found, and that calls wait for until it is served.

@@ -162,7 +162,9 @@ std::optional<LeaseClient> TagRights::Reader::PermitLeases(const Names& names,
 }
 
 void TagRights::Reader::CountRefused(const Names& names, std::string_view user) {
-  const std::string_view who = user.empty() && !names.empty() ? names.front() : user;
+  const auto is_users = [](const std::string& name) { return name.starts_with(kLoginPrefix); };
+  const auto name = std::find_if_not(names.begin(), names.end(), is_users);
+  const std::string_view who = user.empty() && name != names.end() ? *name : user;
   rights_->CountRefused(std::string(who));
 }
 

@@ -204,6 +204,8 @@ ServeStep RedisCommands::IncrBy(Call& call) {
   if (!count) return Error(call, "value is not an integer or out of range");
   if (*count == 1) return OneInteger(call);
   if (*count < 1) return Refuse(call, "the increment must be 1 or more: numbers only rise");
+  const int64_t most = backend_.limits.runs_ids_max;
+  if (*count > most) return Refuse(call, Cat("the increment is ", *count, "; at most ", most));
   return Ask(call, *count, Form::kOneRun,
              [this, last = *count - 1](const Runs& runs, OutBuffer& out) {
                AppendInteger(runs[0].At(last), out);
@@ -245,7 +247,7 @@ std::string RedisCommands::InfoText() const {
   return Cat("# Server\r\nredis_version:", kRedisVersion, "\r\nredis_mode:standalone\r\n",
              "\r\n# Persistence\r\nloading:0\r\n", "\r\n# Replication\r\nrole:master\r\n",
              "\r\n# Firn\r\nfirn_version:", report.version,
-             "\r\nfirn_state:", PhaseName(report.phase), "\r\nfirn_cluster:", report.cluster_name,
+             "\r\nfirn_state:", PhaseName(report.phase), "\r\nfirn_cluster:", report.cluster_uuid,
              "\r\nfirn_address:", report.address, "\r\nfirn_calls:", snapshot->sums.calls, "\r\n");
 }
 

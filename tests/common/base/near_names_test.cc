@@ -1,5 +1,10 @@
 #include "common/base/near_names.h"
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +40,29 @@ TEST(NearNames, FindsNothingForDistantNames) {
 TEST(NearNames, SuggestsTheNearestName) {
   EXPECT_EQ(DidYouMean("oder", kKnown), "; did you mean 'order'?");
   EXPECT_EQ(DidYouMean("something else", kKnown), "");
+}
+
+// The distance by its definition.
+size_t DistanceOf(std::string_view a, std::string_view b) {
+  if (a.empty() || b.empty()) return std::max(a.size(), b.size());
+  const size_t changed = DistanceOf(a.substr(1), b.substr(1)) + (a[0] == b[0] ? 0 : 1);
+  return std::min({changed, DistanceOf(a.substr(1), b) + 1, DistanceOf(a, b.substr(1)) + 1});
+}
+
+TEST(NearNames, FindsExactlyTheNamesWithinTheDistance) {
+  std::vector<std::string> names;
+  for (int i = 1; i < 3 * 3 * 3 * 3 * 3; ++i) {
+    std::string& name = names.emplace_back();
+    for (int rest = i; rest > 0; rest /= 3) name += static_cast<char>('a' + rest % 3);
+  }
+  for (const std::string& name : names) {
+    for (const std::string& other : names) {
+      const std::string_view known[] = {other};
+      const bool begins = name.starts_with(other) || other.starts_with(name);
+      ASSERT_EQ(!NearNames(name, known, 1).empty(), begins || DistanceOf(name, other) <= 2)
+          << name << " and " << other;
+    }
+  }
 }
 
 TEST(NearNames, ComparesOnlyTheBeginningsOfLongNames) {

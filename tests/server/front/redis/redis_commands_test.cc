@@ -88,6 +88,12 @@ TEST_F(RedisTest, RefusesAnInvalidCount) {
   EXPECT_EQ(redis_.Ask({"INCR", "slow"}), ":1\r\n") << "a refusal takes no number";
 }
 
+TEST_F(RedisTest, LimitsAnIncrementAsOtherCallsForRuns) {
+  issuing_.limits.runs_ids_max = 10;
+  EXPECT_EQ(redis_.Ask({"INCRBY", "slow", "11"}),
+            "-ERR firn BAD_REQUEST: the increment is 11; at most 10\r\n");
+}
+
 TEST_F(RedisTest, TheKeyIsTheTagsWholeName) {
   EXPECT_EQ(redis_.Ask({"INCR", "nothing"}), "-ERR firn UNKNOWN_TAG: no tag 'nothing'\r\n");
   EXPECT_TRUE(redis_.Ask({"INCR", ""}).starts_with("-ERR firn BAD_REQUEST: the key is empty"));
@@ -189,8 +195,9 @@ TEST_F(RedisTest, AnswersTheRestOfAClientsConversation) {
 
 TEST_F(RedisTest, InfoDescribesAServerThatClientsMayUse) {
   const std::string info = redis_.Ask({"INFO", "server"});
-  for (const std::string line : {"redis_version:7.2.0", "redis_mode:standalone", "role:master",
-                                 "loading:0", "firn_state:READY", "firn_cluster:test"}) {
+  for (const std::string line :
+       {"redis_version:7.2.0", "redis_mode:standalone", "role:master", "loading:0",
+        "firn_state:READY", "firn_cluster:1b4e28ba-2fa1-11d2-883f-0016d3cca427"}) {
     EXPECT_NE(info.find("\r\n" + line + "\r\n"), std::string::npos) << line << "\n" << info;
   }
 }

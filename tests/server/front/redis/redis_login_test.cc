@@ -77,6 +77,13 @@ TEST_F(RedisLoginTest, ACertificateCannotNameAUser) {
   EXPECT_EQ(Ask({"INCR", "slow"}), ":1\r\n") << "its other names count beside the user";
 }
 
+TEST_F(RedisLoginTest, ACertificateIsNotCountedAsAUser) {
+  TagRights::Reader reader(rights_);
+  EXPECT_FALSE(reader.Permit({"redis:alice", "shop2"}, "", "order"));
+  EXPECT_FALSE(reader.Permit({"redis:alice"}, "", "order"));
+  EXPECT_EQ(rights_.refused(), (std::map<std::string, uint64_t>{{"", 1}, {"shop2", 1}}));
+}
+
 TEST_F(RedisLoginTest, ClosesAfterThreeFailures) {
   EXPECT_EQ(Ask({"AUTH", "alice", "a:bb"}), kWrong);
   EXPECT_EQ(Ask({"AUTH", "nobody", ""}), kWrong);
