@@ -14,7 +14,6 @@
 #include "tests/server/front/issuing_fixture.h"
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/thrift_calls.h"
-#include "tests/support/process.h"
 #include "tests/support/tls_authority.h"
 
 namespace firn::front {
@@ -166,17 +165,6 @@ TEST_P(TlsRecordsTest, TruncatedRecordsEndTheConnectionWithoutAnAnswer) {
   ASSERT_TRUE(peer->Send(std::string_view(record).substr(0, record.size() - 1)));
   peer->FinishSending();
   EXPECT_EQ(peer->Open(), "");
-}
-
-TEST_P(TlsRecordsTest, AnIncompleteRecordCountsAsMemory) {
-  constexpr size_t kRecord = 16 * 1024;
-  const std::unique_ptr<SealingPeer> peer = Peer();
-  ASSERT_TRUE(IsServed(*peer));
-  const auto memory = [this] { return door_->totals().buffer_bytes; };
-  EXPECT_TRUE(Eventually(kPatience, [&] { return memory() < kRecord; })) << memory();
-  const std::string record = peer->Seal(ThriftCalls().GetId("slow"));
-  ASSERT_TRUE(peer->Send(std::string_view(record).substr(0, 1)));
-  EXPECT_TRUE(Eventually(kPatience, [&] { return memory() >= kRecord; })) << memory();
 }
 
 TEST_P(TlsRecordsTest, KeyUpdatesDoNotDelayOtherConnections) {

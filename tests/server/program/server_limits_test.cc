@@ -204,5 +204,27 @@ TEST_F(ServerLimitsTest, EnforcesLimitsOfWaitingCalls) {
   }
 }
 
+TEST_F(ServerLimitsTest, AnswersBrowsersAndRedisClientsAsItsFlagsSay) {
+  const auto status = [&](const std::string& host, const std::string& fields = {}) {
+    return Status("POST /v1/ids/default HTTP/1.1\r\nHost: " + host +
+                  "\r\nConnection: close\r\nContent-Length: 0\r\n" + fields + "\r\n");
+  };
+  const auto increment = [&] {
+    RawPeer peer(Port());
+    peer.Send("*2\r\n$4\r\nINCR\r\n$7\r\ndefault\r\n");
+    return peer.Receive(1);
+  };
+  ASSERT_NO_FATAL_FAILURE(Start({}));
+  EXPECT_EQ(status("any.example"), 200);
+  EXPECT_EQ(status("any.example", "Origin: http://other.example\r\n"), 403);
+  EXPECT_EQ(increment(), "-") << "JavaScript would round it";
+  server_.reset();
+  ASSERT_NO_FATAL_FAILURE(Start({"--http_hosts=ids.example,app.example", "--redis_incr_64bit"}));
+  EXPECT_EQ(status("ids.example"), 200);
+  EXPECT_EQ(status("any.example"), 403);
+  EXPECT_EQ(status("ids.example", "Origin: https://app.example\r\n"), 200);
+  EXPECT_EQ(increment(), ":");
+}
+
 }  // namespace
 }  // namespace firn::front

@@ -1,0 +1,176 @@
+// What a peer costs the server in each phase of a connection, for each byte that it sends or is
+// sent: memory and processor time. One phase that costs far more than the others is a way to stop a
+// server with little effort.
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+#include <sys/resource.h>
+
+#include "tests/server/front/raw_peer.h"
+#include "tests/server/program/running_server.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tls_authority.h"
+
+namespace firn::front {
+namespace {
+
+using std::string_literals::operator""s;
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr int64_t kSanitized = 2;  // blocks of memory have red zones
+#else
+constexpr int64_t kSanitized = 1;
+#endif
+
+// The packets that open and close a connection.
+constexpr size_t kConnectionBytes = 200;
+// What both sides send in a handshake.
+constexpr size_t kHandshakeBytes = 1'500;
+constexpr int kOutlier = 100;
+
+using Peers = std::deque<RawPeer>;
+
+class PeerCostTest : public testing::Test {
+ protected:
+  // Descriptors for thousands of peers, at both ends.
+  static void SetUpTestSuite() {
+    rlimit descriptors{};
+    getrlimit(RLIMIT_NOFILE, &descriptors);
+    descriptors.rlim_cur = std::min<rlim_t>(descriptors.rlim_max, 24'000);
+    setrlimit(RLIMIT_NOFILE, &descriptors);
+  }
+
+  void Start(bool tls, std::vector<std::string> flags = {}) {
+    flags.insert(flags.end(), {"--half_request_ms=600000", "--io_threads=2"});
+    if (tls) {
+      authority_.Sign("server");
+      flags.push_back("--tls_cert=" + authority_.File("server.crt"));
+      flags.push_back("--tls_key=" + authority_.File("server.key"));
+    }
+    server_.reset();
+    server_ = std::make_unique<RunningServer>(dir_ / std::to_string(++starts_), flags);
+    ASSERT_TRUE(server_->BecomesReady()) << server_->log();
+  }
+
+  uint16_t Port() const { return static_cast<uint16_t>(server_->port()); }
+  RawPeer& Join(Peers& peers, bool tls = false) const {
+    return peers.emplace_back(Port(), "127.0.0.2", tls ? client_.get() : nullptr);
+  }
+  bool GoodClientIsServed(bool tls) const {
+    RawPeer good(Port(), "127.0.0.1", tls ? client_.get() : nullptr);
+    return good.Send("*2\r\n$7\r\nFIRN.ID\r\n$7\r\ndefault\r\n") && good.Receive(1) == "$";
+  }
+  int64_t Accepted() const {
+    return server_->Metric("firn_connections_accepted_total{door=\"public\"}");
+  }
+  // Processor time that the server's threads have used, in microseconds.
+  int64_t Used() const {
+    int64_t used = 0;
+    const std::string tasks = "/proc/" + std::to_string(server_->process().pid()) + "/task";
+    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+      int64_t ns = 0;
+      std::ifstream(task.path() / "schedstat") >> ns;
+      used += ns / 1'000;
+    }
+    return used;
+  }
+
+  TempDir dir_;
+  int starts_ = 0;
+  TlsAuthority authority_{"ours"};
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client_{SSL_CTX_new(TLS_client_method()),
+                                                                  SSL_CTX_free};
+  std::unique_ptr<RunningServer> server_;
+};
+
+struct Phase {
+  std::string name;
+  bool tls;     // the server's port uses TLS
+  bool agreed;  // the peer completes a handshake
+  std::string sent;
+  size_t answer = 0;   // bytes
+  bool reads = false;  // the peer reads the answer
+};
+
+TEST_F(PeerCostTest, NoPhaseCostsFarMoreThanItsBytes) {
+  constexpr int kPeers = 300;
+  constexpr size_t kIdBytes = 26;
+  const std::string ping = "*1\r\n$4\r\nPING\r\n", hello = ClientHello();
+  const std::vector<Phase> phases = {
+      {"idle after a request", false, false, ping, 7, true},  // others are compared with it
+      {"silent", false, false, ""},
+      {"before a login", false, false, "*3\r\n$4\r\nAUTH\r\n$16000\r\n"},
+      {"an incomplete HTTP header", false, false, "POST /v1/ids/default HTTP/1.1\r\nHost: x\r\n"},
+      {"an incomplete Thrift frame", false, false, "\0\0\xff\xff\x80\1\0\1"s},
+      {"does not read", false, false, "*3\r\n$8\r\nFIRN.IDS\r\n$7\r\ndefault\r\n$4\r\n9000\r\n",
+       9'000 * kIdBytes},
+      {"silent before TLS", true, false, ""},
+      {"a large ClientHello", true, false, "\x16\x03\x01\x40\x00\x01\x01\xff\xb8\x03\x03"s},
+      {"an incomplete ClientHello", true, false, hello.substr(0, hello.size() - 1)},
+      {"an incomplete handshake", true, false, hello, 700},
+      {"idle over TLS", true, true, ping, 7, true},
+  };
+  double usual = 0;
+  for (const Phase& phase : phases) {
+    SCOPED_TRACE(phase.name);
+    ASSERT_NO_FATAL_FAILURE(Start(phase.tls));
+    ASSERT_TRUE(GoodClientIsServed(phase.tls));
+    const int64_t memory = server_->ResidentKib(), used = Used(), accepted = Accepted();
+    Peers peers;
+    for (int i = 0; i < kPeers; ++i) {
+      RawPeer& peer = Join(peers, phase.agreed);
+      if (phase.answer != 0 && !phase.reads) peer.ReadSlowly();
+      peer.Send(phase.sent);
+      if (phase.reads) {
+        EXPECT_EQ(peer.Receive(phase.answer).size(), phase.answer);
+      }
+    }
+    ASSERT_TRUE(Eventually(kPatience, [&] { return Accepted() >= accepted + kPeers; }));
+    EXPECT_TRUE(GoodClientIsServed(phase.tls));
+    const auto bytes = static_cast<double>(kConnectionBytes + (phase.agreed ? kHandshakeBytes : 0) +
+                                           phase.sent.size() + phase.answer) *
+                       kPeers;
+    const double memory_each =
+        1024.0 * static_cast<double>(server_->ResidentKib() - memory) / bytes;
+    const double time_each = static_cast<double>(Used() - used) / bytes;
+    if (usual == 0) usual = time_each;
+    std::cout << phase.name << ": " << memory_each << " bytes, " << time_each << " us a byte\n";
+    EXPECT_LT(memory_each, kSanitized * kOutlier);
+    EXPECT_LT(time_each, kOutlier * usual);
+  }
+}
+
+TEST_F(PeerCostTest, ServesDuringTenThousandIncompleteHandshakes) {
+  constexpr size_t kPeers = 10'000;
+  constexpr int64_t kMemoryKib = 512 * 1024;
+  ASSERT_NO_FATAL_FAILURE(
+      Start(true, {"--connections_max=20000", "--connections_per_peer_max=20000"}));
+  const std::string hello = ClientHello();
+  const std::string beginnings[] = {"\x16\x03\x01\x40\x00\x01\x01\xff\xb8\x03\x03"s,
+                                    hello.substr(0, hello.size() - 1), hello, hello};
+  Peers peers;
+  int64_t most = 0;
+  for (size_t i = 0; i < kPeers; ++i) {
+    Join(peers).Send(beginnings[i % std::size(beginnings)]);
+    if (i % 500 != 0) continue;
+    ASSERT_TRUE(GoodClientIsServed(true)) << i << server_->log();
+    most = std::max(most, server_->ResidentKib());
+  }
+  ASSERT_TRUE(Eventually(kPatience, [&] { return Accepted() >= int64_t{kPeers}; }));
+  EXPECT_TRUE(GoodClientIsServed(true));
+  EXPECT_LT(std::max(most, server_->ResidentKib()), kMemoryKib);
+}
+
+}  // namespace
+}  // namespace firn::front
