@@ -7,8 +7,8 @@
 
 namespace firn {
 
-// Removes one code point from the front of `text`, which must not be empty. Returns nullopt, without
-// a change, if the first bytes are not a code point.
+// Removes one code point from the front of `text`, which must not be empty. Returns nullopt,
+// without a change, if the first bytes are not a code point.
 std::optional<uint32_t> TakeCodePoint(std::string_view& text);
 
 // Whether `text` is well-formed UTF-8 (no overlong form, no surrogate, nothing above U+10FFFF)

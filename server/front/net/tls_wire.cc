@@ -27,8 +27,6 @@ constexpr size_t kAsidesMax = 16 * 1024;
 constexpr size_t kHelloMax = 16 * 1024;
 // What OpenSSL allocates for a handshake, from the ClientHello on: 43 to 47 KB.
 constexpr size_t kHandshakeMemory = 48 * 1024;
-// What it allocates for a record that is incomplete.
-constexpr size_t kRecordMemory = 17 * 1024;
 
 struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
@@ -129,9 +127,7 @@ class TlsWire final : public AsioWire {
   size_t memory() const override {
     const size_t buffers = input_.memory() + output_.memory() + came_.memory() + sealed_.memory();
     if (!ssl_) return buffers;
-    const size_t record = SSL_has_pending(ssl_.get()) == 1 ? kRecordMemory : 0;
-    return buffers + MemoryOf(to_ssl_) + MemoryOf(from_ssl_) +
-           (agreed_ ? record : kHandshakeMemory);
+    return buffers + MemoryOf(to_ssl_) + MemoryOf(from_ssl_) + (agreed_ ? 0 : kHandshakeMemory);
   }
   // The kernel reads into came_ only.
   void Relax() override {

@@ -136,7 +136,7 @@ TEST_F(FrontDoorTest, ClosesTheLongestIdleConnectionOfThePeerThatHasMost) {
 }
 
 TEST_F(FrontDoorTest, ClosesStalledReadersOfThePeerWithMostMemory) {
-  constexpr int kStalled = 12, kLists = 5, kIds = 100'000;
+  constexpr int kStalled = 12, kLists = 10, kIds = 100'000;
   issuing_.limits.output_total_bytes_max = 12 * 1024 * 1024;
   issuing_.limits.half_request_ms = 600'000;
   Open();
