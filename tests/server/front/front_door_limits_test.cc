@@ -135,31 +135,6 @@ TEST_F(FrontDoorTest, ClosesTheLongestIdleConnectionOfThePeerThatHasMost) {
   for (Peer* peer : {&most[0], &most[2], &other, &another, &third}) EXPECT_GT(IdFor(*peer), 0);
 }
 
-TEST_F(FrontDoorTest, ClosesStalledReadersOfThePeerWithMostMemory) {
-  constexpr int kStalled = 12, kLists = 10, kIds = 100'000;
-  issuing_.limits.output_total_bytes_max = 12 * 1024 * 1024;
-  issuing_.limits.half_request_ms = 600'000;
-  Open();
-  const auto ask = [](Peer& peer) {
-    peer.ReadSlowly();
-    ThriftCalls calls;
-    for (int i = 0; i < kLists; ++i) {
-      ASSERT_TRUE(
-          peer.Send(calls.Frame([](wire::IdServiceClient& c) { c.send_getIds("slow", kIds); })));
-    }
-  };
-  Peer reader(door_->port());
-  ask(reader);
-  std::deque<Peer> stalled;
-  for (int i = 0; i < kStalled; ++i) ask(stalled.emplace_back(door_->port(), "127.0.0.2"));
-  ASSERT_TRUE(
-      Eventually(kPatience, [&] { return door_->totals().closed_by(CloseCause::kUnread) >= 2; }));
-  reader.ReadSlowly(1024 * 1024);  // no longer
-  for (int i = 0; i < kLists; ++i) {
-    EXPECT_GT(reader.ReceiveFrame().size(), size_t{8} * kIds) << i;
-  }
-}
-
 TEST_F(FrontDoorTest, LimitsUnsentOutputOfAllConnections) {
   issuing_.limits.output_total_bytes_max = 3 * 1024 * 1024;
   issuing_.limits.half_request_ms = 600'000;
