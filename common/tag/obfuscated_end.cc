@@ -4,20 +4,13 @@
 #include <cstdint>
 
 #include "common/base/cat.h"
+#include "common/tag/numbers_left.h"
 #include "common/time/civil_time.h"
 
 namespace firn {
 namespace {
 
-constexpr int64_t kWidthOfAllIds = 19;
 constexpr const char* kRemedy = "use obfuscate.width=19, which holds every id";
-
-// 10^width: the first number that does not fit.
-uint64_t LimitOf(int64_t width) {
-  uint64_t limit = 1;
-  for (int64_t i = 0; i < width; ++i) limit *= 10;
-  return limit;
-}
 
 // The largest id of the tick, whatever machine and method it is of. No width
 // holds one with bit 63 set.
@@ -32,8 +25,9 @@ uint64_t LargestId(const Layout& layout, Tick tick) {
 
 std::optional<WallMs> ObfuscatedEnd(const TagDefinition& tag, const Layout& layout) {
   if (tag.strategy != "snowflake" || !tag.HasPlugin("obfuscate")) return std::nullopt;
-  if (tag.obfuscate_width >= kWidthOfAllIds) return layout.end();
-  const uint64_t limit = LimitOf(tag.obfuscate_width);
+  const int64_t end = NumbersEnd(tag);
+  if (end == INT64_MAX) return layout.end();
+  const auto limit = static_cast<uint64_t>(end);
   int64_t fits = -1, beyond = layout.last_tick().count() + 1;
   while (beyond - fits > 1) {
     const int64_t middle = fits + (beyond - fits) / 2;

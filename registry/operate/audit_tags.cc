@@ -2,10 +2,12 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/quote.h"
 #include "common/id/layout.h"
+#include "common/tag/numbers_left.h"
 #include "common/tag/obfuscated_end.h"
 #include "common/text/dated_numbers.h"
 #include "common/text/time_zone.h"
@@ -64,6 +66,10 @@ Status Auditor::ReadTags() {
     if (std::string ahead = DatedAhead(stored.tag(), now_); !ahead.empty()) {
       Fault(Urgency::kSoon, std::move(ahead),
             "correct the registry's clock; the date stays until then");
+    }
+    if (auto note = NoteNumbersLeft(stored.tag(), now_)) {
+      Fault(note->none ? Urgency::kRefused : Urgency::kSoon, std::move(note->what),
+            std::move(note->fix));
     }
     if (layout.ok()) NoteObfuscatedEnd(stored.tag(), *layout, now_, audit_);
     if (stored.stat.version != kUnguardedVersion) continue;

@@ -101,8 +101,9 @@ class Auditor {
   Status CompareProviders();
   Status CompareHeld(const AuditedProvider& audited, const HeldMachine& held);
   // Adds the faults of tags: nodes that are not tags, or whose version cannot be guarded; ledgers
-  // below the value that a server has seen; numbers dated later than `now_`; obfuscated tags whose
-  // ids outgrow their width within a year (within ten: a note). The providers must be read before:
+  // below the value that a server has seen; numbers dated later than `now_`; tags that have no
+  // numbers left, or few; obfuscated tags whose ids outgrow their width within a year (within ten:
+  // a note). The providers must be read before:
   // servers continue meanwhile, and a ledger only rises.
   Status ReadTags();
   AuditedSlot* SlotOf(MachineId machine);

@@ -8,6 +8,7 @@
 #include "common/base/printed_command.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
+#include "common/tag/numbers_left.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_name.h"
 #include "common/time/civil_time.h"
@@ -148,8 +149,9 @@ std::string RepairCommand(const Audit& audit, RestoreArguments place) {
 }
 
 std::string FormatTagArgument(const TagDefinition& tag) {
-  const bool ledger = tag.strategy.empty() || tag.HasLedger();
-  return WordOf(tag, ledger ? LiftTo(tag, tag.NextBegin(), kTagGap) : 0);
+  if (!tag.strategy.empty() && !tag.HasLedger()) return WordOf(tag, 0);
+  const int64_t start = LiftTo(tag, tag.NextBegin(), kTagGap);
+  return WordOf(tag, start < NumbersEnd(tag) ? std::optional(start) : std::nullopt);
 }
 
 bool SaysFields(std::string_view word) { return word.find(',') != word.npos; }

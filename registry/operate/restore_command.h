@@ -108,8 +108,9 @@ std::string RepairCommand(const Audit& audit, RestoreArguments place);
 // unknown number is printed as START, until the operator replaces it.
 std::string RestoreCommand(const RestoreArguments& words);
 
-// Converts a tag to its argument (only a number for a tag without a strategy), and an argument to a
-// definition, whose `start` is START. kInvalid names the argument.
+// Converts a tag to its argument (only a number for a tag without a strategy; START_ABOVE_ and the
+// known one if the gap would leave no numbers), and an argument to a definition, whose `start` is
+// START. kInvalid names the argument.
 std::string FormatTagArgument(const TagDefinition& tag);
 Result<TagDefinition> ParseTagArgument(std::string_view word);
 

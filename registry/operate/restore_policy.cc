@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/tag/numbers_left.h"
 #include "common/tag/tag_name.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
@@ -81,11 +82,36 @@ Status CheckFrozenLedger(const Audit& audit, const RestoreCall& call, RestoreArg
           RestoreCommand(ran)));
 }
 
+Status CheckGapsFit(const Audit& audit, const RestoreCall& call, RestoreArguments ran) {
+  std::vector<TagDefinition> tags = audit.tags;
+  for (const auto& [tag, defined] : call.tags) {
+    if (defined) tags.push_back(tag);
+  }
+  if (call.ledgers.backup) {
+    for (const TagNode& node : call.ledgers.backup->tags) tags.push_back(node.tag);
+  }
+  for (const TagDefinition& tag : tags) {
+    const int64_t known = HighestKnown(tag, call.ledgers), end = NumbersEnd(tag);
+    if (!tag.HasLedger() || known >= end || LiftedTo(tag, known, call.ledgers) < end) continue;
+    const std::string prefix = EncodeTagName(tag.name) + "=";
+    std::erase_if(ran.said_tags, [&](const auto& said) { return said.starts_with(prefix); });
+    TagDefinition& unread = ran.unread.emplace_back();
+    unread.name = tag.name;
+    unread.high = known;
+    return Conflict(
+        Cat("not restored: ", SumOrMax(known, GapOf(tag, call.ledgers.wanted_gap)), ", where tag '",
+            tag.name, "' would continue, is beyond its last number, ", end - 1,
+            ". Give the next number that it may issue, above all that its users have:\n",
+            RestoreCommand(ran)));
+  }
+  return {};
+}
+
 // Returns whether the tag has been lifted above the backup, by the gap.
 bool IsLifted(const TagDefinition& tag, const LedgerFacts& facts) {
   const TagNode* const saved = facts.backup->Find(tag.name);
   if (saved == nullptr || !tag.HasLedger() || !saved->tag.HasLedger()) return true;
-  return tag.NextBegin() >= LiftTo(tag, saved->tag.NextBegin(), facts.wanted_gap);
+  return tag.NextBegin() >= LiftedTo(tag, saved->tag.NextBegin(), facts);
 }
 
 // Returns whether every tag of the backup exists and has been lifted, or was deleted.
@@ -134,8 +160,12 @@ int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts) {
   return std::max(tag.NextBegin(), KnownOf(tag.name, facts).value_or(0));
 }
 
-int64_t LiftedTo(const TagDefinition& tag, const LedgerFacts& facts, WallMs now) {
-  return LiftTo(tag, HighestKnown(tag, facts), facts.wanted_gap, now);
+int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& facts,
+                 std::optional<WallMs> now) {
+  const int64_t lifted = LiftTo(tag, known, facts.wanted_gap, now);
+  if (lifted < NumbersEnd(tag)) return lifted;
+  const auto given = facts.starts.find(tag.name);
+  return given != facts.starts.end() && given->second >= known ? known : lifted;
 }
 
 void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
@@ -154,6 +184,7 @@ void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
 
 Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {
   FIRN_TRY(CheckLostTags(audit, call, ran));
+  FIRN_TRY(CheckGapsFit(audit, call, ran));
   return CheckFrozenLedger(audit, call, ran);
 }
 

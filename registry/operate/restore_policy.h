@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct LedgerFacts {
   std::optional<Backup> backup{};         // its ledgers are lower bounds
   bool replaced = false;  // the registry's tags are those of a new cluster, made by mistake
   int64_t wanted_gap = 0;
+  std::map<std::string, int64_t> starts{};  // the numbers of the arguments
 };
 
 // What the flags, arguments and the backup of `firn restore` say of tags.
@@ -51,8 +53,10 @@ std::optional<int64_t> KnownOf(const std::string& tag, const LedgerFacts& facts)
 // The same, or the tag's own ledger or start if that is higher.
 int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts);
 
-// Returns the ledger that an existing tag gets: above HighestKnown, by the gap.
-int64_t LiftedTo(const TagDefinition& tag, const LedgerFacts& facts, WallMs now);
+// Returns the ledger that a tag gets whose highest known value is `known`: LiftTo, or `known` if no
+// number would be left above the gap and the operator gives the tag's next number, from `known` on.
+int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& facts,
+                 std::optional<WallMs> now = {});
 
 // Returns whether the tag, which the registry shows as deleted, existed again afterwards. A tag is
 // deleted only before its first number, so numbers in a report or in the backup are later.
@@ -69,6 +73,7 @@ void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts);
 //   the cluster again.
 // * The cluster is frozen because a ledger went back, and nothing says how far that ledger was: no
 //   gap is known to suffice.
+// * The gap would leave a tag no numbers.
 Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
 
 // Returns whether the cluster has just been restored, with a floor above all that is known now.

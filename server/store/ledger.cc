@@ -296,10 +296,10 @@ Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
   }
   FIRN_TRY(Refusal(page, errand.form));
   const int64_t begin = node.tag.NextBegin();
+  FIRN_TRY(CheckNumbersLeft(node.tag, std::max(begin, range.begin)).WithContext(Named(page.tag)));
   StandIn& stand_in = node.stand_in;
-  const LedgerLimit& limit = page.known->limit;  // rule 10
   if (errand.kind == Kind::kBegin) {
-    FIRN_TRY(limit.CheckEnd(begin).WithContext(Named(page.tag)));
+    FIRN_TRY(page.known->limit.CheckEnd(begin).WithContext(Named(page.tag)));  // rule 10
     const bool known = stand_in.store == errand.store && stand_in.since != WallMs();
     return Move{{known ? std::min(stand_in.picked, begin) : begin, begin}};
   }
@@ -316,7 +316,7 @@ Result<Ledger::Move> Ledger::Decide(const Page& page, const Errand& errand) {
     if (range.empty() || range.begin < begin) return Conflict("the range begins below the ledger");
     if (errand.kind == Kind::kStandIn && stand_in.since == WallMs()) stand_in.since = errand.now;
   }
-  FIRN_TRY(limit.CheckEnd(range.end).WithContext(Named(page.tag)));
+  FIRN_TRY(page.known->limit.CheckEnd(range.end).WithContext(Named(page.tag)));
   node.tag.high = range.end;
   return Move{range, std::move(node)};
 }

@@ -68,6 +68,7 @@ struct LedgerPlace {
 //     such a range writes that record.
 // 10. In a cluster that serves undefined tags, every range ends below the first id that may have
 //     been issued under the tag's name while it was undefined (LimitOf).
+// 11. No range begins at or above the end of the tag's numbers (NumbersEnd): kExhausted.
 //
 // Owned by the control thread: every verb is called there, and its answer is delivered there, in
 // Tick, or in the verb itself if nothing has to be read. Each verb is answered exactly once; the
@@ -108,7 +109,7 @@ class Ledger {
   void Cover(const TagDefinition& tag, Range range, StatusDone done);
 
   // Lets the ledger itself pick: the range that follows `high`, of `size` numbers, fewer at the end
-  // of 63 bits; kExhausted beyond. It is covered when it is returned.
+  // of the tag's numbers; kExhausted beyond. It is covered when it is returned.
   void Extend(const TagDefinition& tag, int64_t size, RangeDone done);
 
   // Like Extend, in place of the tag's store, which is away: rule 9; kUnavailable if that does not

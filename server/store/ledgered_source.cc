@@ -5,6 +5,7 @@
 
 #include "common/base/cat.h"
 #include "common/log/log.h"
+#include "common/tag/numbers_left.h"
 
 namespace firn {
 namespace {
@@ -122,7 +123,7 @@ void LedgeredSource::Cover(const std::shared_ptr<Errand>& errand, Range range) {
   ledger_.Cover(errand->tag, range, [this, errand, range](const Status& covered) {
     if (covered.ok()) {
       NoteStore(errand->tag.name);
-      return errand->done(range);
+      return errand->done(Range{range.begin, std::min(range.end, NumbersEnd(errand->tag))});
     }
     const bool overtaken = covered.code() == Code::kConflict && ++errand->tries < kTriesMax;
     if (overtaken) {

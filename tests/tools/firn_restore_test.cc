@@ -30,8 +30,6 @@ TEST_F(FirnRestoreTest, LiftsEveryLedgerAboveNumbersThatMayBeInUse) {
       // The start was raised.
       {"raised", R"({"strategy":"segment","high":100,"start":7000,"step":50,"step_max":400})",
        "8000"},
-      {"last", R"({"strategy":"segment","high":9223372036854775000,"step":50,"step_max":400})",
-       "9223372036854775807"},
   };
   std::string file = "[clock]\nstrategy = snowflake\n";
   for (const Lifting& lifting : kLiftings)
@@ -45,6 +43,29 @@ TEST_F(FirnRestoreTest, LiftsEveryLedgerAboveNumbersThatMayBeInUse) {
     const Json shown = FirnJson({"tags", "show", lifting.tag}).at(0);
     EXPECT_EQ(shown.at("high"), lifting.high) << lifting.node;
   }
+}
+
+// The gap, or the largest ranges, have more numbers than the tag has left.
+TEST_F(FirnRestoreTest, AsksForTheNumberOfATagThatTheGapWouldEnd) {
+  Init();
+  EXPECT_EQ(Firn({"tags", "create", "order", "plugins=obfuscate", "obfuscate.width=8",
+                  "obfuscate.key=k1", "obfuscate.check=c6a13b", "--force"})
+                .exit_code,
+            0);
+  const std::string node = R"({"strategy":"segment","plugins":"obfuscate","obfuscate.width":8,)"
+                           R"("obfuscate.key":"k1","obfuscate.check":"c6a13b","high":1001})";
+  Break("/tags/order", node);
+  const AnyJson before = FirnJson({"audit"});
+  for (const char* given : {"", "order=1000"}) {
+    std::vector<std::string> restore{"restore", "--workers=4"};
+    if (*given != 0) restore.emplace_back(given);
+    const Finished refused = Firn(restore);
+    EXPECT_EQ(refused.exit_code, 4) << refused.out;
+    EXPECT_NE(refused.err.find(" order=START_ABOVE_1000\n"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(FirnJson({"audit"}), before);
+  FirnJson({"restore", "--workers=4", "order=5001"});
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "5001");
 }
 
 TEST_F(FirnRestoreTest, WarnsOfTagsThatNoServerReports) {

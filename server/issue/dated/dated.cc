@@ -167,7 +167,8 @@ bool Dated::IsUsedUpLocked(BootMs now) const {
 
 Refusal Dated::UsedUpLocked(BootMs now) const {
   return Until(*used_up_until_ - *time_.At(now),
-               Cat("the numbers of this ", PeriodName(tag_->period), " are used up here"));
+               Cat("the numbers of this ", PeriodName(tag_->period), " are used up here; the next ",
+                   PeriodName(tag_->period), " has new ones, a tag with more digits has more"));
 }
 
 Refusal Dated::Until(Milliseconds left, std::string why) {

@@ -30,5 +30,22 @@ TEST_F(AuditTagsTest, NotesAnObfuscatedTagWhoseIdsOutgrowItsWidthWithinTenYears)
   EXPECT_THAT(late.Faults(), ElementsAre(HasSubstr("from 2031-07-22")));
 }
 
+TEST_F(AuditTagsTest, FindsATagWithoutNumbersAndOneNearItsEnd) {
+  TagDefinition tag{.name = "order", .strategy = "segment", .plugins = {"obfuscate"}};
+  tag.obfuscate_width = 8;
+  tag.obfuscate_key = "k1";
+  tag.obfuscate_check = "c6a13b";
+  Put(std::string(kTagsPath), "");
+  for (const auto& [high, urgency] : {std::pair(int64_t{99'000'000}, Urgency::kSoon),
+                                      std::pair(int64_t{200'001'001}, Urgency::kRefused)}) {
+    tag.high = high;
+    Put(TagPath("order"), *WriteTagNode({.tag = tag}));
+    const Audit audit = Read();
+    ASSERT_EQ(audit.findings.size(), 1u) << high;
+    EXPECT_EQ(audit.findings.front().urgency, urgency) << high;
+    EXPECT_THAT(audit.findings.front().fix, HasSubstr("larger obfuscate.width"));
+  }
+}
+
 }  // namespace
 }  // namespace firn

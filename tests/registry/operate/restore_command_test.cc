@@ -53,7 +53,16 @@ TEST(RestoreCommandTest, ATagContinuesTwoOfItsLargestRangesAboveTheHighestKnownN
   TagDefinition wide = Segment("wide", 1);
   wide.step_max = 1'000'000;
   EXPECT_EQ(*ParseTagArgument(FormatTagArgument(wide))->start, 2'000'001);
-  EXPECT_EQ(*ParseTagArgument(FormatTagArgument(Segment("last", INT64_MAX - 5)))->start, INT64_MAX);
+}
+
+TEST(RestoreCommandTest, ATagThatTheGapWouldEndNeedsItsNumber) {
+  EXPECT_EQ(FormatTagArgument(Segment("last", INT64_MAX - 5)),
+            "last=START_ABOVE_9223372036854775801,step=50,step_max=400");
+  TagDefinition tag = Segment("short", 5'001);
+  tag.plugins = {"obfuscate"};
+  tag.obfuscate_width = 6;
+  tag.obfuscate_key = "k1";
+  EXPECT_TRUE(FormatTagArgument(tag).starts_with("short=START_ABOVE_5000,"));
 }
 
 TEST(RestoreCommandTest, NamesAnInvalidArgument) {

@@ -224,7 +224,7 @@ TEST(RestorePolicyTest, TheHighestOfReportsBackupAndRegistryIsKnown) {
   EXPECT_EQ(ReportedOf("order", facts.reports), 300);
   EXPECT_EQ(KnownOf("order", facts), 5'001);
   EXPECT_EQ(HighestKnown(LedgerTag("order", 7'000), facts), 7'000);
-  EXPECT_EQ(LiftedTo(LedgerTag("order", 100), facts, kRestoredAt), 6'001);
+  EXPECT_EQ(LiftedTo(LedgerTag("order", 100), 5'001, facts, kRestoredAt), 6'001);
 }
 
 TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {

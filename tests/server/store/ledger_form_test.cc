@@ -53,6 +53,23 @@ TEST_F(LedgerFormTest, GivesBackWithoutComparingForms) {
   EXPECT_EQ(cluster_.High("order"), 6);
 }
 
+TEST_F(LedgerFormTest, NoRangeBeginsBeyondTheWidthOfAnObfuscatedTag) {
+  TagDefinition tag = old_;
+  tag.plugins = {"obfuscate"};
+  tag.obfuscate_width = 6;
+  tag.obfuscate_key = "k1";
+  tag.obfuscate_check = "c6a13b";
+  cluster_.Edit("order", [&](TagNode& node) {
+    node.tag = tag;
+    node.tag.high = 999'990;
+  });
+  EXPECT_EQ(*host_.Extend(20, tag), (Range{999'990, 1'000'000})) << "clipped";
+  EXPECT_EQ(host_.Extend(20, tag).code(), Code::kExhausted);
+  EXPECT_EQ(host_.Begin(tag).code(), Code::kExhausted) << "no store is asked";
+  EXPECT_EQ(host_.Cover({1'000'000, 1'000'010}, tag).code(), Code::kExhausted);
+  EXPECT_EQ(cluster_.High("order"), 1'000'000);
+}
+
 TEST_F(LedgerFormTest, RefusesRangesThatReachIdsOfUndefinedTags) {
   const int64_t first = cluster_.ServeUndefined(Layout::Firn().epoch() + Milliseconds(1));
   EXPECT_EQ(*host_.Extend(10), (Range{1, 11}));

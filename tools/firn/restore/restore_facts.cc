@@ -214,6 +214,9 @@ Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words)
   options.call.ledgers.wanted_gap = FLAGS_tag_gap;
   FIRN_TRY(CheckNumbers(options));
   FIRN_ASSIGN(options.call.tags, GivenTags(words));
+  for (const GivenTag& one : options.call.tags) {
+    if (one.tag.start) options.call.ledgers.starts.emplace(one.tag.name, *one.tag.start);
+  }
   FIRN_ASSIGN(options.call.highs, SaidHighs(FLAGS_tag_high));
   FIRN_ASSIGN(options.call.ledgers.backup, BackupIn(options.from, options.uuid));
   if (!options.uuid.empty() && !IsUuid(options.uuid))

@@ -18,7 +18,8 @@ Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts,
              Status& status, std::string& text) {
   const TagDefinition& tag = stored.tag();
   const bool reported = ReportedOf(tag.name, facts.reports).has_value();
-  const int64_t high = LiftedTo(tag, facts, now), gap = high - HighestKnown(tag, facts);
+  const int64_t known = HighestKnown(tag, facts);
+  const int64_t high = LiftedTo(tag, known, facts, now), gap = high - known;
   status = store.Lift(stored, high);
   text += Cat("tag ", tag.name, " continues at ", high, "\n");
   if (!reported) {
@@ -50,9 +51,9 @@ TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
   const int64_t said = tag.start.value_or(1);
   const std::optional<int64_t> known = KnownOf(tag.name, facts);
   if (tag.Dated()) {  // numbers of the present period may exist, whatever `start` says
-    tag.start = LiftTo(tag, std::max(said, known.value_or(1)), facts.wanted_gap, now);
+    tag.start = LiftedTo(tag, std::max(said, known.value_or(1)), facts, now);
   } else if (known) {
-    tag.start = std::max(said, LiftTo(tag, *known, facts.wanted_gap));
+    tag.start = std::max(said, LiftedTo(tag, *known, facts));
   }
   return tag;
 }
@@ -159,7 +160,7 @@ Status PlanTags(BlockingCoordinator& registry, const std::vector<GivenTag>& said
     const TagDefinition& tag = stored.tag();
     present.insert(tag.name);
     if (!tag.HasLedger()) continue;
-    const int64_t high = LiftedTo(tag, facts, now);
+    const int64_t high = LiftedTo(tag, HighestKnown(tag, facts), facts, now);
     lifted.push_back({{"tag", tag.name}, {"high", std::to_string(high)}});
     output.text += Cat("tag ", tag.name, " continues at ", high, "\n");
   }

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/tag/tag_definition.h"
+
+namespace firn {
+
+// Where the numbers of a tag with a ledger end. Servers, the audit and restores all use these.
+
+// Returns the first number that the tag cannot issue: the first that an obfuscated tag has no
+// digits for, or the end of 63 bits.
+int64_t NumbersEnd(const TagDefinition& tag);
+
+// Returns kExhausted, with the limit and the remedy, if the tag cannot issue `next` or more.
+Status CheckNumbersLeft(const TagDefinition& tag, int64_t next);
+
+// A tag that has no numbers left, or few.
+struct NumbersNote {
+  bool none = false;
+  std::string what{}, fix{};
+};
+
+// Returns what is wrong with the supply of a tag with a ledger: no number is left, less than a
+// tenth of all is, or a dated tag has used up the period of `now`. Empty: nothing.
+std::optional<NumbersNote> NoteNumbersLeft(const TagDefinition& tag, WallMs now);
+
+}  // namespace firn
