@@ -100,7 +100,7 @@ Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry) {
 }
 
 Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
-                         std::optional<int64_t> version, Entropy& entropy) {
+                         std::optional<int64_t> version, Entropy& entropy, const EraWrites& also) {
   FIRN_ASSIGN(const std::vector<Write> ends, EndOfEras(registry));
   meta.era = Nonce::Draw(entropy);
   std::vector<Write> writes;
@@ -112,6 +112,8 @@ Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
   }
   writes.insert(writes.end(), ends.begin(), ends.end());
   writes.push_back(Write::Create(EraPath(meta.era), "", Lifetime::kPersistent));
+  const std::vector<Write> more = also ? also(meta.era) : std::vector<Write>();
+  writes.insert(writes.end(), more.begin(), more.end());
   const WriteOutcome begun = registry.Multi(std::move(writes));
   if (!begun.status.ok()) return begun.status;
   return version.has_value() ? begun.stats.at(set).version : 0;

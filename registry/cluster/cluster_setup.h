@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/units.h"
 #include "common/id/layout.h"
@@ -66,9 +67,11 @@ Status MakeFirstTag(BlockingCoordinator& registry, const MetaAsRead& root);
 
 // Writes the root node with a new era, which is stored in `meta`. Earlier eras end: writes sent in
 // them no longer take effect. `version` is the root node's version as read; without one, the node
-// is created. Returns the new version, or kConflict.
+// is created. Returns the new version, or kConflict. `also`: further writes of the same multi.
+using EraWrites = std::function<std::vector<Write>(const Nonce& era)>;
 Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
-                         std::optional<int64_t> version, Entropy& entropy);
+                         std::optional<int64_t> version, Entropy& entropy,
+                         const EraWrites& also = {});
 
 // Writes the root node within the era in which it was read, and updates the version in `stands`.
 Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands);

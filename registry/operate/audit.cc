@@ -62,6 +62,10 @@ Status Auditor::ReadRoot() {
   audit_.meta = meta;
   audit_.meta_version = root->version;
   audit_.meta_set_at = root->modified;
+  if (meta.frozen) {
+    FIRN_ASSIGN(RestoreMemoryAsRead left, ReadRestoreMemory(registry_, meta));
+    audit_.unfinished = std::move(left.memory);
+  }
   const size_t before = audit_.Losses();
   FIRN_ASSIGN(const auto clock, Find(kClockPath));
   if (!clock && audit_.Losses() == before)
@@ -79,6 +83,8 @@ Status Auditor::ReadEras(const Nonce& current) {
   }
   const bool there = std::ranges::find(names, expected) != names.end();
   if (!there) Missing(AskForRestore("the node of the root node's era is missing"));
+  FIRN_ASSIGN(const auto era, Find(EraPath(current)));
+  if (era) audit_.era_began = era->stat.modified;  // the node is never set
   return {};
 }
 
@@ -268,6 +274,8 @@ size_t Audit::Losses() const {
     return finding.restore && finding.urgency == Urgency::kData;
   }));
 }
+
+WallMs Audit::RecordsBegan() const { return meta && meta->floor > WallMs() ? era_began : WallMs(); }
 
 bool Audit::NeverUsed() const {
   return std::all_of(slots.begin(), slots.end(),

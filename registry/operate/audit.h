@@ -15,6 +15,7 @@
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/operate/finding.h"
+#include "registry/operate/restore_memory.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/seam/node_version.h"
 #include "registry/servers/pace.h"
@@ -74,7 +75,10 @@ struct AuditedSlot {
 struct Audit {
   std::optional<ClusterMeta> meta{};
   int64_t meta_version = 0;
-  WallMs meta_set_at{};              // by the registry's clock
+  WallMs meta_set_at{};  // by the registry's clock
+  WallMs era_began{};    // likewise; 0: unknown
+  // Left in the frozen cluster by a restore that is not complete.
+  std::optional<RestoreMemory> unfinished{};
   std::vector<AuditedSlot> slots{};  // by rack and worker; only slots that exist
   std::vector<AuditedProvider> providers{};
   std::vector<AskedServer> asked{};            // empty: no server was asked
@@ -92,6 +96,9 @@ struct Audit {
   // The number of losses of data that `firn restore` repairs. A tag that a server refuses is none:
   // after a restore, its report may be older than the registry.
   size_t Losses() const;
+
+  // The records of machine ids began with the era: earlier ones may be lost. 0: none may be.
+  WallMs RecordsBegan() const;
 
   // Whether no slot was ever claimed.
   bool NeverUsed() const;

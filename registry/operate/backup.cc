@@ -122,8 +122,7 @@ Result<Backup> ReadBackup(BlockingCoordinator& registry, std::string cluster, Wa
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now));
   FIRN_TRY(CheckComplete(audit));
   Backup backup{.cluster = std::move(cluster), .root = SettingsOf(*audit.meta, audit.meta_version)};
-  FIRN_ASSIGN(const Node era, registry.Read(EraPath(audit.meta->era)));
-  backup.root.era_began = era.stat.modified;  // the node is never set
+  backup.root.era_began = audit.era_began;
   AddMachines(audit, backup);
   FIRN_ASSIGN(backup.tags, ReadTags(registry));
   FIRN_ASSIGN(backup.taken, ReadRegistryClock(registry));
@@ -169,6 +168,7 @@ Result<Backup> ParseBackup(std::string_view text) {
                        "; use a newer version of `firn`"));
   }
   backup.taken = WallMs(taken);
+  backup.checksum = ChecksumOf(document);
   FIRN_ASSIGN(backup.root, ParseRootSettings(JsonText(document.at("root"))));
   FIRN_TRY(ParseBounds(document.at("machines"), backup));
   FIRN_TRY(ParseTags(document.at("tags"), backup));

@@ -26,6 +26,7 @@ struct Backup {
   RootSettings root{};
   std::vector<std::pair<MachineId, WallMs>> bounds{};  // of machine ids that were ever claimed
   std::vector<TagNode> tags{};                         // by name; without deleted ones
+  std::string checksum{};                              // of the file that it was read from
 
   // Returns the tag, or null.
   const TagNode* Find(std::string_view tag) const;

@@ -45,9 +45,30 @@ class Frontier {
   WallMs highest_;
 };
 
+// Writes the memory, unless there is nothing to remember.
+EraWrites Remember(const RestoreMemory& memory, bool exists) {
+  return [memory, exists](const Nonce& era) {
+    std::vector<Write> writes;
+    if (memory.empty()) return writes;
+    const std::string text = FormatRestoreMemory(memory, era);
+    writes.push_back(exists ? Write::Set(kRestorePath, text, Write::kAnyVersion)
+                            : Write::Create(kRestorePath, text, Lifetime::kPersistent));
+    return writes;
+  };
+}
+
+// Each run draws an era, so no other run has written the node meanwhile.
+Status Forget(BlockingCoordinator& registry, const MetaAsRead& stands,
+              const RestoreMemory& memory) {
+  if (memory.empty()) return {};
+  return registry.Multi({Write::Erase(kRestorePath, Write::kAnyVersion), EraCheck(stands.meta.era)})
+      .status;
+}
+
 // Creates a root node, or replaces an unreadable one.
 Result<MetaAsRead> RecreateRoot(BlockingCoordinator& registry, const RestoreFacts& facts,
-                                std::optional<int64_t> version, Entropy& entropy) {
+                                std::optional<int64_t> version, Entropy& entropy,
+                                const EraWrites& also) {
   FIRN_TRY(registry.PrepareRoot());
   MetaAsRead made{.meta = {.uuid = facts.uuid.empty() ? DrawUuid(entropy) : facts.uuid,
                            .layout = facts.layout.text(),
@@ -57,13 +78,13 @@ Result<MetaAsRead> RecreateRoot(BlockingCoordinator& registry, const RestoreFact
                            .floor = {},
                            .frozen = true,
                            .reason = kBeingMadeAnew}};
-  FIRN_ASSIGN(made.version, BeginEra(registry, made.meta, version, entropy));
+  FIRN_ASSIGN(made.version, BeginEra(registry, made.meta, version, entropy, also));
   return made;
 }
 
-// Freezes the root node in a new era; creates it if it is missing.
+// Freezes the root node in a new era; creates it if it is missing. `memory`: what is stored.
 Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& facts,
-                          Entropy& entropy, RestoreReport& report) {
+                          Entropy& entropy, RestoreReport& report, RestoreMemory& memory) {
   Result<MetaAsRead> stands = ReadMeta(registry);
   const bool others = stands.ok() && facts.replaces_unused && stands->meta.uuid != facts.uuid &&
                       !facts.uuid.empty();
@@ -71,10 +92,17 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   if (stands.code() == Code::kCorrupt && facts.uuid.empty()) {
     return stands.status().WithContext("specify the cluster (--uuid, --layout)");
   }
+  FIRN_ASSIGN(const RestoreMemoryAsRead left,
+              ReadRestoreMemory(registry, stands.ok() ? stands->meta : ClusterMeta()));
+  memory = facts.memory;
+  if (others) memory.replaced = stands->meta.uuid;
+  if (left.memory) memory.Join(*left.memory);
+  const EraWrites also = Remember(memory, left.exists);
   if (report.root_made) {
     const bool absent = stands.code() == Code::kNotFound;
     const auto over = absent ? std::nullopt : std::optional(Write::kAnyVersion);
-    return RecreateRoot(registry, facts, others ? std::optional(stands->version) : over, entropy);
+    return RecreateRoot(registry, facts, others ? std::optional(stands->version) : over, entropy,
+                        also);
   }
   if (!stands.ok()) return stands;
   report.root_made = IsBeingMade(stands->meta);
@@ -85,7 +113,7 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   } else if (!TagWhoseLedgerWentBack(stands->meta.reason)) {
     stands->meta.reason = kBeingRestored;
   }
-  FIRN_ASSIGN(stands->version, BeginEra(registry, stands->meta, stands->version, entropy));
+  FIRN_ASSIGN(stands->version, BeginEra(registry, stands->meta, stands->version, entropy, also));
   return stands;
 }
 
@@ -163,6 +191,74 @@ Status ReserveNamed(BlockingCoordinator& registry, const Nonce& era, const RackS
   return {};
 }
 
+// Marks the machine ids of plausible bounds as used where their records are lost. Their holders
+// continue at most up to the floor, so the machine ids can be claimed at once.
+Status RecreateUsed(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
+                    const RestoreFacts& facts, const RestoreReport& report) {
+  for (const ReportedBound& reported : facts.bounds) {
+    if (!reported.machine || reported.bound == WallMs() ||
+        std::ranges::find(report.ignored, reported) != report.ignored.end()) {
+      continue;
+    }
+    const Slot slot{split.RackOf(*reported.machine), split.WorkerOf(*reported.machine)};
+    const Result<Node> node = registry.Read(SlotPath(slot));
+    if (node.code() == Code::kNotFound) continue;
+    if (!node.ok()) return node.status();
+    FIRN_ASSIGN(SlotRecord record, ParseSlotRecord(node->data));
+    if (!record.never_used() || record.retired) continue;
+    record.owner = kRestoredOwner;
+    record.bound = record.since = std::min(reported.bound, facts.now - facts.skew_max);
+    FIRN_TRY(Put(registry, era, slot, record, node->stat.version));
+  }
+  return {};
+}
+
+// Removes the unused records of a rack from worker `first` on. Returns whether others are left.
+Result<bool> EraseUnused(BlockingCoordinator& registry, const Nonce& era, uint32_t rack,
+                         uint32_t first) {
+  constexpr size_t kErasesMax = 16;
+  FIRN_ASSIGN(const std::vector<std::string> names, registry.List(RackPath(rack)));
+  bool left = false;
+  std::vector<Write> writes{EraCheck(era)};
+  for (const std::string& name : names) {
+    const auto worker = ParseIndex<uint32_t>(name);
+    if (!worker || *worker < first) {
+      left = true;
+      continue;
+    }
+    const std::string path = SlotPath({rack, *worker});
+    FIRN_ASSIGN(const Node node, registry.Read(path));
+    const Result<SlotRecord> record = ParseSlotRecord(node.data);
+    if (!record.ok() || !record->never_used()) {
+      left = true;
+      continue;
+    }
+    writes.push_back(Write::Erase(path, node.stat.version));
+    if (writes.size() <= kErasesMax) continue;
+    FIRN_TRY(registry.Multi(std::exchange(writes, {EraCheck(era)})).status);
+  }
+  if (writes.size() > 1) FIRN_TRY(registry.Multi(std::move(writes)).status);
+  return left;
+}
+
+// Removes what a replaced cluster had and this one does not have.
+Status EraseBeyond(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
+                   uint32_t workers) {
+  const auto racks = registry.List(kMachinesPath);
+  if (racks.code() == Code::kNotFound) return {};
+  if (!racks.ok()) return racks.status();
+  for (const std::string& name : *racks) {
+    const auto rack = ParseIndex<uint32_t>(name);
+    if (!rack) continue;
+    const bool ours = *rack < split.racks();
+    FIRN_ASSIGN(const bool left, EraseUnused(registry, era, *rack, ours ? workers : 0));
+    if (ours || left) continue;
+    const Write rack_node = Write::Erase(RackPath(*rack), Write::kAnyVersion);
+    FIRN_TRY(registry.Multi({rack_node, EraCheck(era)}).status);
+  }
+  return {};
+}
+
 // The number of workers in each rack that includes all these machine ids.
 Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const RackSplit& split) {
   FIRN_TRY(CheckReserved(reserved, split));
@@ -203,7 +299,8 @@ Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSpli
 Status FreezeForRestore(BlockingCoordinator& registry, const RestoreFacts& facts,
                         Entropy& entropy) {
   RestoreReport report;
-  return Frozen(registry, facts, entropy, report).status();
+  RestoreMemory memory;
+  return Frozen(registry, facts, entropy, report, memory).status();
 }
 
 WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts) {
@@ -227,7 +324,8 @@ void AddReport(const ProviderReport& report, RestoreFacts& facts) {
 Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
                                      Entropy& entropy) {
   RestoreReport report;
-  FIRN_ASSIGN(MetaAsRead stands, Frozen(registry, facts, entropy, report));
+  RestoreMemory memory;
+  FIRN_ASSIGN(MetaAsRead stands, Frozen(registry, facts, entropy, report, memory));
   FIRN_ASSIGN(const Layout layout, Layout::Parse(stands.meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, stands.meta.rack_bits));
   report.uuid = stands.meta.uuid;
@@ -247,13 +345,18 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   }
   FIRN_ASSIGN(const uint32_t reserved, WorkersWith(facts.reserved, split));
   report.workers = std::max(report.workers, reserved);
+  if (!memory.replaced.empty()) {
+    FIRN_TRY(EraseBeyond(registry, stands.meta.era, split, report.workers));
+  }
   FIRN_TRY(MakeMissingNodes(registry, stands, report.workers));
+  FIRN_TRY(RecreateUsed(registry, stands.meta.era, split, facts, report));
   FIRN_TRY(RetireNamed(registry, stands.meta.era, split, ToBeRetired(facts, report), report));
   for (const ReservedIds& range : facts.reserved) {
     FIRN_TRY(ReserveNamed(registry, stands.meta.era, split, range, report));
   }
   if (facts.tags) FIRN_TRY(facts.tags(stands));
   if (report.root_made) FIRN_TRY(MakeFirstTag(registry, stands));
+  FIRN_TRY(Forget(registry, stands, memory));
   stands.meta.frozen = false;
   stands.meta.reason.clear();
   FIRN_TRY(SetMeta(registry, stands));

@@ -11,6 +11,7 @@
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/slot.h"
 #include "registry/operate/audit.h"
+#include "registry/operate/restore_memory.h"
 #include "registry/operate/root_settings.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/servers/provider.h"
@@ -51,6 +52,8 @@ struct RestoreFacts {
   std::optional<uint32_t> workers{};
   // The cluster that is here instead of that of `uuid` was never used, and may be replaced.
   bool replaces_unused = false;
+  // What a later run needs if this one is interrupted; `replaced` is filled in.
+  RestoreMemory memory{};
   // Restores the tags: called under the frozen root node, after all other steps. A failure ends the
   // restore, and the cluster stays frozen.
   std::function<Status(const MetaAsRead& frozen)> tags{};
@@ -90,10 +93,14 @@ WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts);
 // would double how far the cluster is ahead. Retires slots whose record is poison, makes missing
 // ones, and permits claims again, under a new version of the root node.
 //
-//  1. Freezes the cluster in a new era: writes based on earlier reads of the root node fail.
+//  1. Freezes the cluster in a new era: writes based on earlier reads of the root node fail. The
+//  same
+//     write stores the memory of the restore, which the last step removes.
 //  2. Repairs damaged nodes. Computes the floor from the tree and writes it to the root
 //     node.
-//  3. Only then makes missing records, unless another process changes the root node.
+//  3. Only then makes missing records, unless another process changes the root node. Those of known
+//     bounds are marked as used. In place of an unused cluster, removes the records beyond this
+//     one.
 //  4. Restores the tags by `facts.tags`; then, in a re-created cluster, makes the tag `default` as
 //     MakeCluster does. If it was defined differently, `facts.tags` has to make it: servers that
 //     remember it refuse the plain form. In an existing cluster it is not guessed.

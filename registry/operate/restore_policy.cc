@@ -8,6 +8,7 @@
 #include "common/base/cat.h"
 #include "common/tag/numbers_left.h"
 #include "common/tag/tag_name.h"
+#include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
 
@@ -18,9 +19,9 @@ bool Says(const std::vector<GivenTag>& tags, const std::string& name) {
   return std::ranges::any_of(tags, [&name](const GivenTag& one) { return one.tag.name == name; });
 }
 
-// Adds the backup's bounds: the highest plausible one, and implausible ones with their machine ids,
-// which are then retired. After a restore ids run ahead of all clocks, and the backup tells how
-// far.
+// Adds the backup's bounds with their machine ids, which are then known to be used, or retired if
+// their bounds are implausible; and the highest plausible one, which the floor must cover. After a
+// restore ids run ahead of all clocks, and the backup tells how far.
 void AddBounds(const Backup& backup, RestoreFacts& facts) {
   WallMs highest = backup.root.IdsBy(facts.now);
   for (const auto& [machine, bound] : backup.bounds) {
@@ -28,6 +29,7 @@ void AddBounds(const Backup& backup, RestoreFacts& facts) {
       facts.bounds.push_back({bound, machine});
     } else {
       highest = std::max(highest, bound);
+      facts.bounds.push_back({bound, machine});
     }
   }
   if (highest > WallMs()) facts.bounds.push_back({highest});
@@ -170,7 +172,8 @@ int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& fac
 
 void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
   if (!facts.workers && backup.root.workers > 0) {
-    facts.workers = std::max(backup.root.workers, WorkersOf(audit));
+    facts.workers = ReplacesUnused(audit, facts) ? backup.root.workers
+                                                 : std::max(backup.root.workers, WorkersOf(audit));
   }
   if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
   const bool usual = backup.root.lease_share == ClusterMeta::kLeaseShare;
@@ -180,6 +183,25 @@ void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
   facts.reserved.insert(facts.reserved.end(), reserved.begin(), reserved.end());
   facts.retired.insert(facts.retired.end(), retired.begin(), retired.end());
   AddBounds(backup, facts);
+}
+
+bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts) {
+  return facts.replaces_unused || (audit.unfinished && !audit.unfinished->replaced.empty());
+}
+
+Status CheckDocuments(const Audit& audit, const RestoreCall& call, RestoreArguments place) {
+  if (!audit.unfinished) return {};
+  const std::optional<Backup>& backup = call.ledgers.backup;
+  for (const RestoreMemory::Document& used : audit.unfinished->documents) {
+    const bool known = backup && (backup->checksum == used.checksum || backup->taken >= used.taken);
+    if (known) continue;
+    return Conflict(Cat("not restored: a restore with ", used.path, ", a backup of ",
+                        FormatRfc3339(used.taken),
+                        ", is unfinished, and a run without it would leave out what only that file "
+                        "contains. Repeat it, or add --again if the file is lost:\n",
+                        RepairCommand(audit, std::move(place))));
+  }
+  return {};
 }
 
 Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {

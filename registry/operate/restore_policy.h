@@ -63,8 +63,16 @@ int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& fac
 bool ExistedAgain(const std::string& deleted_tag, const LedgerFacts& facts);
 
 // Adds the backup's settings, machine ids and bounds where the facts contain no others. A cluster
-// that still has more machine ids than the backup keeps them.
+// that still has more machine ids than the backup keeps them, unless it is replaced.
 void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts);
+
+// Returns whether the registry's tags and records are those of a cluster that was never used, and
+// that this restore or an unfinished one replaces.
+bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts);
+
+// Returns kConflict if an unfinished restore used a document that this one does not, or a later one
+// of the same cluster. The message contains the command to repeat, at `place`.
+Status CheckDocuments(const Audit& audit, const RestoreCall& call, RestoreArguments place);
 
 // Returns kConflict if the restore lacks a number that only an operator can provide. The message
 // contains the command to run instead, which repeats `ran`: the registry, and what else was said.

@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/id/layout.h"
 #include "common/id/rack_split.h"
+#include "common/time/civil_time.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/records.h"
+#include "registry/cluster/reserved.h"
 
 namespace firn {
 namespace {
@@ -60,6 +63,14 @@ std::string WhyUnknown(const SlotStory& story, WallMs tick) {
   return "no process: the machine id was not held at that time";
 }
 
+// Whether the record of a holder at that time may have been lost.
+bool MayBeLost(const SlotStory& story, WallMs tick) {
+  if (!story.record.has_value() || story.record->never_used()) return true;
+  if (story.record->owner == kRestoredOwner) return true;
+  const std::vector<PastHolder>& holders = story.past.holders();
+  return tick < (holders.empty() ? story.record->since : holders.front().first);
+}
+
 Issuers Judge(Explanation id, Slot slot, const SlotStory& story, Milliseconds tick_length) {
   Issuers found{.id = std::move(id), .slot = slot, .holders = {}, .unknown = {}};
   const WallMs tick = found.id.time;
@@ -81,6 +92,11 @@ Result<std::vector<Issuers>> FindIssuers(BlockingCoordinator& registry,
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
   FIRN_ASSIGN(const Layout layout, Layout::Parse(meta.meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, meta.meta.rack_bits));
+  WallMs began;
+  if (meta.meta.floor > WallMs()) {
+    const Result<Node> era = registry.Read(EraPath(meta.meta.era));
+    if (era.ok()) began = era->stat.modified;  // the node is never set
+  }
   std::vector<Issuers> found;
   for (const int64_t id : ids) {
     Result<Explanation> explained = Explain(id, layout, split);
@@ -88,6 +104,10 @@ Result<std::vector<Issuers>> FindIssuers(BlockingCoordinator& registry,
     const Slot slot{.rack = explained->rack, .worker = explained->worker};
     FIRN_ASSIGN(const SlotStory story, ReadStory(registry, slot));
     found.push_back(Judge(std::move(*explained), slot, story, Milliseconds(layout.tick_ms())));
+    Issuers& last = found.back();
+    if (began == WallMs() || !last.holders.empty() || !MayBeLost(story, last.id.time)) continue;
+    last.unknown = Cat("unknown: the records of machine ids begin at ", FormatRfc3339(began),
+                       ", when the cluster was created or restored");
   }
   return found;
 }

@@ -243,7 +243,9 @@ TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {
   EXPECT_EQ(facts.ids_since, WallMs(5));
   EXPECT_EQ(facts.lease_share, 10);
   EXPECT_EQ(facts.retired, std::vector{MachineId(3)});
-  const std::vector<ReportedBound> bounds{{kRestoredAt + 2 * kPoisonAhead, MachineId(2)},
+  const std::vector<ReportedBound> bounds{{kRestoredAt, MachineId(0)},
+                                          {kRestoredAt + Milliseconds(1), MachineId(1)},
+                                          {kRestoredAt + 2 * kPoisonAhead, MachineId(2)},
                                           {kRestoredAt + Milliseconds(1)}};
   EXPECT_EQ(facts.bounds, bounds);
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "registry/cluster/cluster_setup.h"
+#include "registry/cluster/reserved.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
 
@@ -82,6 +83,20 @@ TEST_F(WhoTest, SaysWhyNoHolderIsNamed) {
   EXPECT_THAT(Who(5000).unknown, HasSubstr("has not been granted"));
   EXPECT_THAT(Who(4000, {.rack = 1, .worker = 1}).unknown, HasSubstr("has ever claimed"));
   EXPECT_THAT(Who(4000, {.rack = 1, .worker = 200}).unknown, HasSubstr("no record"));
+}
+
+TEST_F(WhoTest, SaysSinceWhenTheRecordsOfARestoredClusterKnow) {
+  MetaAsRead root = *ReadMeta(registry_);
+  root.meta.floor = At(1);
+  ASSERT_TRUE(SetMeta(registry_, root).ok());
+  const Slot unused{.rack = 1, .worker = 1};
+  EXPECT_THAT(Who(4000, unused).unknown, HasSubstr("begin at 2025-06-15"));
+  EXPECT_THAT(Who(999).unknown, HasSubstr("begin at 2025-06-15"));
+  EXPECT_THAT(Who(3500).unknown, HasSubstr("was not held"));
+  EXPECT_EQ(Who(4500).holders.size(), 1u);
+  const SlotRecord lost{.bound = At(4000), .owner = std::string(kRestoredOwner), .since = At(4000)};
+  Put(Write::Set(SlotPath(unused), FormatSlotRecord(lost), Write::kAnyVersion));
+  EXPECT_THAT(Who(4500, unused).unknown, HasSubstr("begin at 2025-06-15"));
 }
 
 TEST_F(WhoTest, WorksWithoutAnUnreadablePast) {

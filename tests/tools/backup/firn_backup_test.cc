@@ -172,6 +172,34 @@ TEST_F(FirnBackupTest, UndoesAnInitThatReplacedAClusterByMistake) {
   EXPECT_EQ(HighOf("order"), "6001");
 }
 
+// The first run is refused after its freeze: a server reports a tag that the backup lacks.
+TEST_F(FirnBackupTest, ASecondRunCompletesAnInterruptedUndoOfAnInit) {
+  Make();
+  const std::string path = Backup(), repeat = "--from=" + path;
+  Wipe();
+  FirnJson({"init", "--brand-new", "--force", "--workers=8"});
+  for (const char* tag : {"order", "bill"}) FirnJson({"tags", "create", tag});
+  Announce({.high = {{"late", 7}}});
+  const Finished refused = Firn(RestoreFrom(path));
+  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
+
+  const Finished doctor = Firn({"doctor"});
+  EXPECT_NE(doctor.out.find(repeat), std::string::npos) << doctor.out;
+  const Finished without = Firn({"restore", "late=9"});
+  EXPECT_EQ(without.exit_code, 4) << without.out;
+  EXPECT_NE(without.err.find(repeat), std::string::npos) << without.err;
+
+  std::vector<std::string> completed = RestoreFrom(path);
+  completed.push_back("late=9,step=50,step_max=400");
+  FirnJson(completed);
+  EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "n{id}");
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("step"), "50");
+  EXPECT_EQ(HighOf("order"), "6001");
+  const AnyJson audit = FirnJson({"audit", "--all"}, 1);
+  EXPECT_EQ(audit.at("machines").size(), 16u) << "the size of the cluster in the backup";
+  EXPECT_EQ(audit.at("faults").size(), 1u) << audit << "the provider that is not ephemeral";
+}
+
 TEST_F(FirnBackupTest, RefusesTheFileOfAnotherCluster) {
   Make();
   const std::string path = Backup();

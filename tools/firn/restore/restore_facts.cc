@@ -62,8 +62,8 @@ DEFINE_int64(tag_gap, 1'000'000,
              "twice its step_max.");
 
 DEFINE_bool(again, false,
-            "Restore once more although no fact is new since the last restore: the data were lost "
-            "again.");
+            "Restore once more although no fact is new since the last restore, because the data "
+            "were lost again; or without the backup that an unfinished restore used.");
 
 DECLARE_bool(dry_run);
 DECLARE_string(layout);
@@ -291,6 +291,15 @@ Status CheckRead(const RestoreOptions& options, const Audit& audit, const Restor
       kUnreadSetting, " and ", kUnreadTags,
       " by what the cluster had: --default_strategy=snowflake or nothing, "
       "--reserve=0-1=SYSTEM or nothing, and every tag, as in order=5001"));
+}
+
+RestoreMemory MemoryOf(const RestoreOptions& options) {
+  RestoreArguments ran = RanCommand(options);
+  RestoreMemory memory{.flags = std::move(ran.said_flags), .tags = std::move(ran.said_tags)};
+  if (const std::optional<Backup>& backup = options.call.ledgers.backup) {
+    memory.documents.push_back({ran.from, backup->checksum, backup->taken});
+  }
+  return memory;
 }
 
 RestoreArguments RestorePlace() {

@@ -53,6 +53,9 @@ Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& aud
 // Returns the command with these options, for one that is printed instead.
 RestoreArguments RanCommand(const RestoreOptions& options);
 
+// Returns what a later run needs if the one with these options is interrupted.
+RestoreMemory MemoryOf(const RestoreOptions& options);
+
 // Returns kInvalid if the options are unread, and neither the registry nor a backup contains the
 // cluster.
 Status CheckRead(const RestoreOptions& options, const Audit& audit, const RestoreFacts& facts);

@@ -45,6 +45,19 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
   return {};
 }
 
+// Removes the tags of a cluster that was never used, so that those of the backup take their places.
+Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
+                     const Backup& backup) {
+  for (const TagNode& node : backup.tags) {
+    const WriteOutcome erased =
+        registry.Multi({Write::Check(kMetaPath, frozen.version), EraCheck(frozen.meta.era),
+                        Write::Erase(TagPath(node.tag.name), Write::kAnyVersion)});
+    if (erased.status.code() == Code::kNotFound) continue;
+    FIRN_TRY(erased.status);
+  }
+  return {};
+}
+
 // Returns the definition of a missing tag with a start above all that is known.
 TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
   if (!tag.HasLedger()) return tag;
@@ -125,13 +138,9 @@ Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Outp
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
                    const std::vector<GivenTag>& said, const LedgerFacts& facts, Output& output) {
   TagStore store(registry);
+  if (facts.backup && facts.replaced) FIRN_TRY(EraseReplaced(registry, frozen, *facts.backup));
   for (const auto& [tag, defined] : said) {
     if (defined) FIRN_TRY(Reform(store, tag, frozen, output));
-  }
-  if (facts.backup && facts.replaced) {
-    for (const TagNode& node : facts.backup->tags) {
-      FIRN_TRY(Reform(store, node.tag, frozen, output));
-    }
   }
   FIRN_TRY(LiftLedgers(registry, facts, output));
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));

@@ -28,9 +28,10 @@ Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Outp
 // Repairs the tags after the registry lost data, while the cluster is frozen under the root node
 // `frozen`:
 //
+//  0. In place of an unused cluster, its tags that the backup contains are removed.
 //  1. Unused tags whose form differs from `said` (an edit was lost) get that form. A tag that may
 //     have issued ids keeps its form, and the output names it. The backup changes no form, since
-//     it may be older than an edit, unless it replaces the tags of a new cluster.
+//     it may be older than an edit.
 //  2. The ledger of every segment tag is lifted (LiftLedgers).
 //  3. Missing tags of `said` are created, above their start and the known ledgers plus the gap.
 //     Tags that exist are lifted to the start in `said`.

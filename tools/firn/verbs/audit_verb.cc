@@ -82,7 +82,12 @@ std::string AuditText(const Audit& audit, WallMs now, bool all) {
                slot.record.nonce.text().substr(0, 8)});
   }
   text += table.Text();
-  if (unused > 0) text += Cat(unused, " machine ids were never used\n");
+  if (unused > 0) {
+    const WallMs began = audit.RecordsBegan();
+    const std::string since =
+        began == WallMs() ? "" : Cat(" since ", FormatRfc3339(began), ", when their records begin");
+    text += Cat(unused, " machine ids were never used", since, "\n");
+  }
   const std::vector<std::string> faults = audit.Faults();
   for (const std::string& fault : faults) text += "WRONG: " + fault + "\n";
   text += RepairText(audit);

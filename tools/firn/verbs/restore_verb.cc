@@ -145,13 +145,15 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     FIRN_ASSIGN(facts, GatherFacts(options, audit, now));
     call.ledgers.reports = ReportsIn(audit);
     call.ledgers.reports.push_back(call.highs);
+    call.ledgers.replaced = ReplacesUnused(audit, facts);
+    facts.memory = MemoryOf(options);
     return {};
   };
   FIRN_TRY(read());
   FIRN_TRY(CheckRead(options, audit, facts));
+  if (!options.again) FIRN_TRY(CheckDocuments(audit, call, RestorePlace()));
   FIRN_ASSIGN(const bool covered, Covers(registry, audit, facts, options));
   if (call.ledgers.backup && !covered && !options.dry_run) {
-    call.ledgers.replaced = facts.replaces_unused;
     FIRN_TRY(AwaitReports(registry, audit, facts));
     FIRN_TRY(read());
   }

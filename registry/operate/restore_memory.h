@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "registry/cluster/nonce.h"
+#include "registry/cluster/records.h"
+#include "registry/seam/blocking_coordinator.h"
+
+namespace firn {
+
+// What a restore that is not complete leaves in the frozen registry, for the run that repeats it.
+// It is memory, not a list of steps: each run does everything again. A value.
+struct RestoreMemory {
+  // A file that the restore used.
+  struct Document {
+    std::string path;      // on the host of the command
+    std::string checksum;  // the same document may have another path
+    WallMs taken{};
+
+    friend bool operator==(const Document&, const Document&) = default;
+  };
+
+  std::string replaced{};  // the unused cluster whose tags and records are here; empty: none
+  std::vector<Document> documents{};
+  std::vector<std::string> flags{}, tags{};  // of the command, word for word
+
+  bool empty() const {
+    return replaced.empty() && documents.empty() && flags.empty() && tags.empty();
+  }
+  bool Knows(const std::string& checksum) const;
+
+  // Adds what an earlier run of the same restore has left.
+  void Join(const RestoreMemory& earlier);
+
+  friend bool operator==(const RestoreMemory&, const RestoreMemory&) = default;
+};
+
+inline constexpr const char* kRestorePath = "/restore";
+inline constexpr size_t kRestoreBytesMax = 64 << 10;
+
+// The node's text. It names the era that the run has drawn: an older `firn restore` draws another
+// era and knows no such node, so what it left out is not taken for done.
+std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era);
+
+struct RestoreMemoryAsRead {
+  std::optional<RestoreMemory> memory{};  // empty: none that counts under this root node
+  bool exists = false;                    // the node, whether it counts or not
+};
+Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
+                                              const ClusterMeta& root);
+
+}  // namespace firn
