@@ -8,6 +8,7 @@
 #include "common/base/parse.h"
 #include "common/id/rack_split.h"
 #include "common/log/log.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/slot.h"
 
 namespace firn {
@@ -90,9 +91,16 @@ Task<> RootKeeper::ReadRoot() {
   }
   RootSettings seen = SettingsOf(*meta, root->stat.version);
   seen.era_began = era->stat.modified;  // the node is never set
+  const std::string settings_path = kSettingsPath;
+  Result<Node> beside = co_await async_registry_.Read(settings_path);
+  if (beside.code() == Code::kUnavailable) {
+    *stale_ = true;
+    co_return;
+  }
+  if (beside.ok()) seen.window = ParseClusterSettings(beside->data).value_or({}).window;
   const std::shared_ptr<const RootSettings> known = settings();
   const bool same = known && known->era == seen.era && known->version == seen.version &&
-                    machines_version_ == machines->stat.version;
+                    known->window == seen.window && machines_version_ == machines->stat.version;
   if (same && whole_ && async_registry_.now() < read_all_at_) co_return;
   Result<RootSettings> all = co_await ReadAll(seen);
   if (!all.ok()) {

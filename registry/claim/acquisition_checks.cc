@@ -6,6 +6,7 @@
 #include "common/time/civil_time.h"
 #include "registry/claim/acquisition.h"
 #include "registry/claim/claim_checks.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/seam/node_version.h"
 
 // The checks of an Acquisition before it looks for a slot: the clock, the root node, and what this
@@ -80,7 +81,13 @@ Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
                           " read before it was stopped");
     co_return co_await FreezeBehind(above, why);
   }
-  if (root_.floor >= input_.floor) co_return Status();
+  if (root_.floor >= input_.floor) {
+    const Nonce era = root_.era;
+    Status recorded = co_await RaiseWindow(&async_registry_, options_.window, era);
+    if (recorded.ok()) co_return recorded;
+    co_return Refuse("the registry does not record the claim window: " + recorded.message(),
+                     kRetrySoon);
+  }
   // The cluster forgot a claim of this server, and no restore has lifted the floor above it.
   std::string why =
       Cat("it lost the claim of ", options_.identity.owner, " until ", FormatRfc3339(input_.floor));

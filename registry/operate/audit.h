@@ -11,6 +11,7 @@
 #include "common/base/units.h"
 #include "common/id/layout.h"
 #include "common/tag/tag_definition.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
@@ -75,8 +76,9 @@ struct AuditedSlot {
 struct Audit {
   std::optional<ClusterMeta> meta{};
   int64_t meta_version = 0;
-  WallMs meta_set_at{};  // by the registry's clock
-  WallMs era_began{};    // likewise; 0: unknown
+  WallMs meta_set_at{};                                 // by the registry's clock
+  WallMs era_began{};                                   // likewise; 0: unknown
+  Milliseconds window = ClusterSettings::kUsualWindow;  // the largest of a claim, as recorded
   // Left in the frozen cluster by a restore that is not complete.
   std::optional<RestoreMemory> unfinished{};
   std::vector<AuditedSlot> slots{};  // by rack and worker; only slots that exist

@@ -123,6 +123,7 @@ Result<Backup> ReadBackup(BlockingCoordinator& registry, std::string cluster, Wa
   FIRN_TRY(CheckComplete(audit));
   Backup backup{.cluster = std::move(cluster), .root = SettingsOf(*audit.meta, audit.meta_version)};
   backup.root.era_began = audit.era_began;
+  backup.root.window = audit.window;
   AddMachines(audit, backup);
   FIRN_ASSIGN(backup.tags, ReadTags(registry));
   FIRN_ASSIGN(backup.taken, ReadRegistryClock(registry));

@@ -9,6 +9,7 @@
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
 #include "registry/claim/claim_options.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/freeze.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/reserved.h"
@@ -337,6 +338,7 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   FIRN_ASSIGN(report.repaired, RepairNodes(registry, stands.meta.era));
   FIRN_TRY(TakeSlots(registry, stands.meta.era, split, frontier, report));
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
+  FIRN_TRY(RaiseWindow(registry, facts.window, stands.meta.era));
   stands.meta.lease_share = facts.lease_share.value_or(stands.meta.lease_share);
   FIRN_TRY(SetMeta(registry, stands));
   // A cluster smaller than its layout keeps its size.

@@ -132,6 +132,7 @@ void AddAudit(const Audit& audit, RestoreArguments& words) {
   words.default_strategy = audit.meta->default_strategy;
   words.ids_since = audit.meta->ids_since;
   words.lease_share = audit.meta->lease_share;
+  words.window = std::max(words.window, audit.window);
 }
 
 std::string RepairCommand(const Audit& audit, RestoreArguments place) {
@@ -176,6 +177,7 @@ void AddSettings(const RootSettings& settings, RestoreArguments& words) {
   words.default_strategy = settings.default_strategy;
   words.ids_since = settings.ids_since;
   words.lease_share = settings.lease_share;
+  words.window = std::max(words.window, settings.window);
   words.reserved = settings.reserved;
   words.retired.insert(words.retired.end(), settings.retired.begin(), settings.retired.end());
 }

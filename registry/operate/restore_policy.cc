@@ -175,6 +175,7 @@ void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts) {
     facts.workers = ReplacesUnused(audit, facts) ? backup.root.workers
                                                  : std::max(backup.root.workers, WorkersOf(audit));
   }
+  facts.window = std::max(facts.window, backup.root.window);
   if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
   const bool usual = backup.root.lease_share == ClusterMeta::kLeaseShare;
   if (!facts.lease_share && !usual) facts.lease_share = backup.root.lease_share;

@@ -109,6 +109,7 @@ std::string FormatRootSettings(const RootSettings& settings) {
       .Text("default_strategy", settings.default_strategy)
       .Number("ids_since_ms", settings.ids_since.ms())
       .Number("lease_share", settings.lease_share)
+      .Number("claim_window_ms", settings.window.count())
       .Text("era", settings.era.text())
       .Number("root_version", settings.version)
       .Number("floor_ms", settings.floor.ms())
@@ -122,6 +123,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
   RootSettings settings;
   std::string era, reserved, retired;
   int64_t rack_bits = 0, workers = 0, ids_since = 0, floor = 0, era_began = 0;
+  int64_t window = settings.window.count();
   JsonReader read(json, kRootSettingsBytesMax);
   read.Text("uuid", settings.uuid)
       .Text("layout", settings.layout)
@@ -130,6 +132,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
       .Text("default_strategy", settings.default_strategy)
       .Number("ids_since_ms", ids_since, 0, kRecordTimeMax.ms())
       .NumberIfAny("lease_share", settings.lease_share, 0, 100)
+      .NumberIfAny("claim_window_ms", window, 0, ClusterSettings::kWindowMax.count())
       .Text("era", era)
       .Number("root_version", settings.version, INT64_MIN)
       .Number("floor_ms", floor, 0, kRecordTimeMax.ms())
@@ -142,6 +145,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
   settings.rack_bits = static_cast<int>(rack_bits);
   settings.workers = static_cast<uint32_t>(workers);
   settings.ids_since = WallMs(ids_since);
+  settings.window = Milliseconds(window);
   settings.floor = WallMs(floor);
   settings.era_began = WallMs(era_began);
   const Result<std::vector<ReservedIds>> ranges = ParseReserved(reserved);

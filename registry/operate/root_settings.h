@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/id/rack_split.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/nonce.h"
 #include "registry/cluster/records.h"
 
@@ -42,6 +43,7 @@ struct RootSettings {
   std::string default_strategy{};
   WallMs ids_since{};  // 0: not recorded
   int64_t lease_share = ClusterMeta::kLeaseShare;
+  Milliseconds window = ClusterSettings::kUsualWindow;  // the largest of a claim
   Nonce era{};
   int64_t version = 0;  // of the root node, within the era
   WallMs floor{};

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "registry/cluster/cluster_settings.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
 #include "tests/support/virtual_clock.h"
 
@@ -41,6 +42,25 @@ TEST_F(ClaimChoiceTest, AfterARestoreADeadHoldersSlotIsFreeOnceClusterTimePasses
   Run(Milliseconds(15'000), *heir);
   ASSERT_TRUE(heir->user().has_claim()) << heir->status().reason;
   EXPECT_GE(heir->user().claim().first_tick(), Layout::Firn().FirstTickFrom(bound));
+}
+
+TEST_F(ClaimChoiceTest, RecordsAClaimWindowThatIsLargerThanUsualBeforeItClaims) {
+  MakeClusterWith(3);
+  const auto recorded = [this] {
+    const auto node = tree_.Peek(kSettingsPath);
+    return node ? ParseClusterSettings(node->data)->window : Milliseconds(0);
+  };
+  auto usual = Start("a");
+  Run(Milliseconds(100), *usual);
+  EXPECT_EQ(recorded(), Milliseconds(0));
+  for (const auto& [name, window] : {std::pair("b", 5'400'000), std::pair("c", 1'200'000)}) {
+    ClaimOptions options = Options(name);
+    options.window = Milliseconds(window);
+    auto host = ClaimKeeperTest::Start(disks_.emplace_back(), options);
+    Run(Milliseconds(100), *host);
+    EXPECT_TRUE(host->user().has_claim()) << host->status().reason;
+    EXPECT_EQ(recorded(), Milliseconds(5'400'000)) << name;
+  }
 }
 
 TEST_F(ClaimChoiceTest, AnIdClockAheadDoesNotMakeOthersSlotsFree) {

@@ -233,6 +233,14 @@ TEST(RestoreCommandTest, ContainsAClaimWindowThatIsLongerThanUsual) {
   EXPECT_EQ(with(600'001), "firn restore --registry=dir:///x --claim_window_ms=600001");
 }
 
+TEST(RestoreCommandTest, TheLargestRecordedWindowReplacesAServersOwn) {
+  RootSettings root{.uuid = "u", .layout = "firn"};
+  root.window = Milliseconds(5'400'000);
+  const std::string command = ServerRestoreCommand({.registry = "dir:///r", .uuid = "u"}, &root, {},
+                                                   /*tags_read=*/true, {});
+  EXPECT_NE(command.find(" --claim_window_ms=5400000"), std::string::npos) << command;
+}
+
 TEST(RestoreCommandTest, QuotesTheCommandForAShell) {
   const RestoreArguments words{.registry = "zk://h:2181/firn/shop",
                                .uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",

@@ -29,6 +29,19 @@ TEST_F(RestoreMemoryTest, MarksMachineIdsOfKnownBoundsAsUsed) {
   EXPECT_LE(RecordOf(3).bound, kRestored) << "the floor covers the rest: it can be claimed at once";
 }
 
+// A server that is cut off may hold a bound as far ahead as the largest window.
+TEST_F(RestoreMemoryTest, RecordsTheLargestClaimWindow) {
+  tree_.Wipe();
+  RestoreFacts facts = Facts();
+  facts.window = 9 * kWindow;
+  ASSERT_TRUE(RestoreBy(facts).ok());
+  EXPECT_GE(Meta().meta.floor, kRestored + 27 * kWindow);
+  EXPECT_EQ(ParseClusterSettings(tree_.Peek(kSettingsPath)->data)->window, 9 * kWindow);
+  facts.window = kWindow;
+  ASSERT_TRUE(RestoreBy(facts).ok());
+  EXPECT_EQ(ParseClusterSettings(tree_.Peek(kSettingsPath)->data)->window, 9 * kWindow);
+}
+
 TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
   RestoreFacts facts = Facts();
   facts.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";

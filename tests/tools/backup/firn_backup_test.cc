@@ -93,6 +93,23 @@ TEST_F(FirnBackupTest, RecreatesAWipedClusterWithItsSettingsAndTags) {
   EXPECT_EQ(Firn({"tags", "create", "later", "start=1"}).exit_code, 0) << "ids_since is known";
 }
 
+// A server with a larger window may be cut off and still issue, up to a bound so far ahead.
+TEST_F(FirnBackupTest, TheFloorIsThreeOfTheLargestRecordedWindowsAhead) {
+  Make();
+  constexpr int64_t kWindowMs = 5'400'000;
+  const std::string settings = "{\"claim_window_ms\":" + std::to_string(kWindowMs) + "}";
+  Put(Write::Create("/settings", settings, Lifetime::kPersistent));
+  const int64_t now = SystemClock().Wall().ms();
+  EXPECT_GE(FirnJson({"restore"}).at("floor_ms").get<int64_t>(), now + 3 * kWindowMs);
+  const std::string path = Backup();
+  Wipe();
+  FirnJson(RestoreFrom(path));
+  const std::string after = Backup();
+  EXPECT_NE(Read(after).find("\"claim_window_ms\": 5400000"), std::string::npos)
+      << "recorded again";
+  EXPECT_GE(FirnJson({"audit"}).at("cluster").at("floor_ms").get<int64_t>(), now + 6 * kWindowMs);
+}
+
 TEST_F(FirnBackupTest, ASecondRestoreChangesNothing) {
   Make();
   const std::string path = Backup();

@@ -40,7 +40,9 @@ DEFINE_int32(lease_share, -1,
              "Share of each rack's machine ids that can be leased to programs, in percent: those "
              "with the highest workers. Servers claim these only if all others are in use. -1: 50 "
              "for firn init, and what firn restore finds.");
-DEFINE_int64(claim_window_ms, 600'000, "Largest --claim_window_ms of any server, in milliseconds.");
+DEFINE_int64(claim_window_ms, 600'000,
+             "Largest --claim_window_ms of any server, in milliseconds. The registry and backups "
+             "record it; a larger value counts.");
 DEFINE_int64(skew_max_ms, 10'000, "Largest known clock skew of any server, in milliseconds.");
 DEFINE_string(bound_ms, "",
               "Further bounds above which the floor is lifted, in milliseconds since 1970, "
@@ -250,7 +252,7 @@ Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& aud
   const std::optional<Backup>& backup = options.call.ledgers.backup;
   FIRN_ASSIGN(const LayoutChoice choice, LayoutOf(options));
   RestoreFacts facts{.now = now,
-                     .window = options.window,
+                     .window = std::max(options.window, audit.window),
                      .skew_max = options.skew_max,
                      .clock_skew_max = options.skew_max,
                      .bounds = options.bounds,
