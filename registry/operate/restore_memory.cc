@@ -14,7 +14,7 @@ std::vector<std::string> TextsIn(const Json* list) {
   std::vector<std::string> texts;
   if (list == nullptr || !list->is_array()) return texts;
   for (const Json& text : *list) {
-    if (text.is_string()) texts.push_back(text.get<std::string>());
+    if (text.is_string()) texts.push_back(text.text());
   }
   return texts;
 }

@@ -52,10 +52,10 @@ TEST_F(FirnRestoreTest, AsksForTheNumberOfATagThatTheGapWouldEnd) {
                   "obfuscate.key=k1", "obfuscate.check=c6a13b", "--force"})
                 .exit_code,
             0);
-  const std::string node = R"({"strategy":"segment","plugins":"obfuscate","obfuscate.width":8,)"
+  const std::string node = R"({"strategy":"segment","plugins":["obfuscate"],"obfuscate.width":8,)"
                            R"("obfuscate.key":"k1","obfuscate.check":"c6a13b","high":1001})";
   Break("/tags/order", node);
-  const AnyJson before = FirnJson({"audit"});
+  const Json before = FirnJson({"audit"});
   for (const char* given : {"", "order=1000"}) {
     std::vector<std::string> restore{"restore", "--workers=4"};
     if (*given != 0) restore.emplace_back(given);

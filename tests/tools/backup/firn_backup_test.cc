@@ -100,14 +100,14 @@ TEST_F(FirnBackupTest, TheFloorIsThreeOfTheLargestRecordedWindowsAhead) {
   const std::string settings = "{\"claim_window_ms\":" + std::to_string(kWindowMs) + "}";
   Put(Write::Create("/settings", settings, Lifetime::kPersistent));
   const int64_t now = SystemClock().Wall().ms();
-  EXPECT_GE(FirnJson({"restore"}).at("floor_ms").get<int64_t>(), now + 3 * kWindowMs);
+  EXPECT_GE(NumberOf(FirnJson({"restore"}).at("floor_ms")), now + 3 * kWindowMs);
   const std::string path = Backup();
   Wipe();
   FirnJson(RestoreFrom(path));
   const std::string after = Backup();
   EXPECT_NE(Read(after).find("\"claim_window_ms\": 5400000"), std::string::npos)
       << "recorded again";
-  EXPECT_GE(FirnJson({"audit"}).at("cluster").at("floor_ms").get<int64_t>(), now + 6 * kWindowMs);
+  EXPECT_GE(NumberOf(FirnJson({"audit"}).at("cluster").at("floor_ms")), now + 6 * kWindowMs);
 }
 
 TEST_F(FirnBackupTest, ASecondRestoreChangesNothing) {
@@ -212,7 +212,7 @@ TEST_F(FirnBackupTest, ASecondRunCompletesAnInterruptedUndoOfAnInit) {
   EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "n{id}");
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("step"), "50");
   EXPECT_EQ(HighOf("order"), "6001");
-  const AnyJson audit = FirnJson({"audit", "--all"}, 1);
+  const Json audit = FirnJson({"audit", "--all"}, 1);
   EXPECT_EQ(audit.at("machines").size(), 16u) << "the size of the cluster in the backup";
   EXPECT_EQ(audit.at("faults").size(), 1u) << audit << "the provider that is not ephemeral";
 }
