@@ -53,7 +53,7 @@ TEST_F(RedisTest, RefusesIntegersThatJavaScriptWouldRound) {
   ExpectTooLarge(redis_.Ask({"INCRBY", "slow", "1"}));
   EXPECT_EQ(redis_.Ask({"FIRN.ID", "slow"}), Bulk("9007199254740996"));
   ExpectTooLarge(redis_.Ask({"INCR", "order"}));
-  EXPECT_EQ(issuing_.Sums().refusals[Reason::kBadRequest], 5u);
+  EXPECT_EQ(issuing_.Sums().refused[static_cast<size_t>(Reason::kBadRequest)], 5u);
 }
 
 TEST_F(RedisTest, RefusesTheLargeOnesOfEqualIncrements) {
