@@ -240,9 +240,11 @@ const Finding kFindings[] = {
     {"AboveTheFloor",
      [](auto& c) {
        c.SetMeta([](ClusterMeta& m) { m.floor = RunbookFindingsTest::Now() + kAnHour; });
-       c.PutRecord(
-           {0, 1},
-           {.nonce = Nonce(1, 1), .bound = c.Now() + 2 * kAnHour, .owner = "a", .since = c.Now()});
+       c.PutRecord({0, 1}, {.nonce = Nonce(1, 1),
+                            .bound = c.Now() + 2 * kAnHour,
+                            .owner = "a",
+                            .since = c.Now(),
+                            .lease = SlotLease{"shop", "a:1"}});
      },
      "its claim began below the floor and reaches above it", "`firn restore --again"},
 };
