@@ -157,6 +157,12 @@ class LeaseStatesTest(walk.Walk):
         self.lease(server)
         self.compare_refusal("pace", server, "this server claims machine ids for 20 leases at once", lambda: self.ask(server))
 
+    @walks("claiming")
+    def test_a_claim_that_takes_long(self):
+        server = self.serving("--probation_ms=15000", workers=128)
+        self.compare_refusal("claiming", server, "this server is claiming a machine id for the request",
+                             lambda: self.ask(server))
+
     @walks("no machine id")
     def test_a_server_without_a_machine_id(self):
         self.firn("init", "--brand-new", "--force", "--workers=1")
