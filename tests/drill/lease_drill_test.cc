@@ -224,8 +224,10 @@ TEST_F(LeaseDrill, FaultsOfServersAndRegistryFailNoIdAndRepeatNone) {
 
   JudgePrograms();
   for (const auto& program : programs_) program->Close();
-  EXPECT_TRUE(Eventually(kPatience, [this] { return Held() == 0; }))
-      << Held() << " leases are held";
+  // A server that was killed keeps the lease of a program that has another one until its kept
+  // bound.
+  EXPECT_TRUE(Eventually(kPatience, [&] { return Held() <= static_cast<int64_t>(replaced); }))
+      << Held() << " leases are held, " << replaced << " were replaced";
 }
 
 }  // namespace
