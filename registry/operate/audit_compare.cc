@@ -20,6 +20,11 @@ std::string RetireOf(MachineId machine) {
   return PrintCommand(PrintedCommand::kRestore, {Cat("--retire=", machine.value())});
 }
 
+// The owner's name without its last part, which names one state folder: application and address.
+std::string ServerOf(const SlotRecord& record) {
+  return record.owner.substr(0, record.owner.rfind('.'));
+}
+
 }  // namespace
 
 // After creation or a restore, all racks have the same workers, from 0 on.
@@ -102,16 +107,21 @@ void Auditor::CountForLeases() {
   }
 }
 
-// Programs with a lease have no live node.
+// Programs with a lease have no live node. A server that runs again may need fewer machine ids.
 void Auditor::CountAbsent() {
   std::set<MachineId> reported;
   for (const AuditedProvider& server : audit_.providers) {
     for (const HeldMachine& held : server.report.Held()) reported.insert(held.machine);
   }
+  std::set<std::string> running;
   for (const AuditedSlot& slot : audit_.slots) {
-    if (slot.use != SlotUse::kUnattended || slot.record.lease) continue;
-    if (reported.contains(slot.machine)) continue;
+    if (slot.use == SlotUse::kHeld) running.insert(ServerOf(slot.record));
+  }
+  for (AuditedSlot& slot : audit_.slots) {
     const SlotRecord& record = slot.record;
+    slot.left = slot.use == SlotUse::kUnattended && !record.lease &&
+                !reported.contains(slot.machine) && !running.contains(ServerOf(record));
+    if (!slot.left) continue;
     Fault(Urgency::kSoon,
           Cat(SlotText(slot.slot), ": its holder, ", record.owner, " on ", record.host,
               ", has left without giving it back, or is cut off; it is free from ",

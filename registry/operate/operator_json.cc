@@ -34,6 +34,7 @@ Json SlotJson(const AuditedSlot& slot) {
             {"version", slot.version},
             {"live", slot.live.has_value()}};
   if (slot.live) json["endpoint"] = slot.live->endpoint;
+  if (slot.left) json["left"] = true;
   if (const auto& lease = slot.record.lease) {
     json["lease"] = {{"name", lease->name}, {"server", lease->server}};
   }

@@ -136,7 +136,8 @@ class Stage:
         now, made = self.now_ms(), []
         for i in range(self.servers):
             made.append({"machine": i * 4 + i % 4, "use": "unattended" if self.is_away(i) else "held",
-                         "live": not self.is_away(i), "endpoint": self.address(i)})
+                         "live": not self.is_away(i), "endpoint": self.address(i),
+                         "left": i == self.listed_count()})
         if self.scene == "healthy":
             made += [{"machine": 512 + 4 * j, "use": "held", "live": True, "endpoint": self.address(0),
                       "lease": {"name": f"shop-{j}", "server": self.address(0)}} for j in range(self.servers // 3)]

@@ -28,10 +28,8 @@ const wordOf = (state) => state.replace('_', ' ');
 // All servers: those that are listed, and holders that left without giving their machine id back.
 export function serversOf({audit, servers}) {
   const listed = new Map(servers.map((server) => [server.address, server]));
-  const reported = new Set(audit.providers.flatMap(({machines}) => machines.map(({machine}) => machine)));
-  const left = audit.machines
-      .filter(({use, lease, machine}) => use === 'unattended' && !lease && !reported.has(machine))
-      .map((slot) => ({...slot, address: `${slot.host}, pid ${slot.pid}`, left: true, machines: [slot]}));
+  const left = audit.machines.filter((slot) => slot.left)
+      .map((slot) => ({...slot, address: `${slot.host}, pid ${slot.pid}`, machines: [slot]}));
   return [...audit.providers, ...left].map((server) => {
     const [text, kind] = stateOf(audit, server, listed.get(server.address));
     return {...server, text, kind, weight: listed.get(server.address)?.weight,
