@@ -10,7 +10,6 @@
 #include "server/issue/refusal.h"
 #include "server/issue/request.h"
 #include "server/issue/runs.h"
-#include "server/issue/waiting_line.h"
 
 namespace firn {
 
@@ -47,7 +46,6 @@ class IssueCall {
     tag_ = nullptr;
     sought_ = 0;
     binding_ = nullptr;
-    place_.Leave();
     waits_ = false;
     request_ = request;
     missing_ = request.count;
@@ -83,8 +81,6 @@ class IssueCall {
     refusal_ = std::move(otherwise);
     return Verdict::kWait;
   }
-  // What it has got goes back to the strategy, and counts as neither issued nor wasted here.
-  void Drop() { runs_.Clear(); }
   Verdict Refuse(Refusal why) {
     refusal_ = std::move(why);
     return Verdict::kRefused;
@@ -106,7 +102,6 @@ class IssueCall {
   const Tag* tag_ = nullptr;
   const Binding* binding_ = nullptr;  // once its plugins have let it pass
   uint64_t sought_ = 0;               // the seeker's ticket
-  WaitingLine::Place place_;
   bool waits_ = false;
   std::shared_ptr<const std::string> name_;  // of an unknown tag, once the call has waited
 };

@@ -61,13 +61,6 @@ Refusal TooManyUnknown(std::string_view tag) {
           kLookUpRetryMs, true};
 }
 
-Refusal LineTooLong(std::chrono::microseconds retry) {
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(retry).count();
-  return {Reason::kOverloaded,
-          "earlier calls for many ids of this tag's strategy take longer than this call may wait",
-          static_cast<int32_t>(std::clamp<int64_t>(ms, 1, 60'000)), true};
-}
-
 }  // namespace
 
 Status Issuer::Set(TagBinding binding) { return table_.Set(std::move(binding)); }
@@ -122,7 +115,7 @@ Verdict Issuer::Attempt(IssueCall& call) {
   }
   Verdict verdict = Verdict::kRefused;
   try {
-    verdict = Take(call);
+    verdict = call.binding_->strategy->Issue(call);
   } catch (const std::exception& e) {
     call.refusal_ = {Reason::kInternal, Cat("the strategy threw: ", e.what())};
   } catch (...) {
@@ -130,35 +123,6 @@ Verdict Issuer::Attempt(IssueCall& call) {
   }
   if (verdict == Verdict::kIssued) return Finish(call);
   if (verdict == Verdict::kRefused) return Refuse(call, std::move(call.refusal_));
-  return verdict;
-}
-
-Verdict Issuer::Take(IssueCall& call) {
-  Strategy& strategy = *call.binding_->strategy;
-  if (call.request_.count == 1) return strategy.Issue(call);
-  const WaitingLine::Portions portions = strategy.portions();
-  if (call.request_.count <= portions.ids) return strategy.Issue(call);
-  const Verdict verdict = TakeInLine(call, portions);
-  if (verdict != Verdict::kWait) call.place_.Leave();
-  return verdict;
-}
-
-Verdict Issuer::TakeInLine(IssueCall& call, const WaitingLine::Portions& portions) {
-  Strategy& strategy = *call.binding_->strategy;
-  WaitingLine& line = strategy.line();
-  const auto now = clock_.BootMicros();
-  std::chrono::microseconds again{0};
-  if (!call.place_.taken()) {
-    const auto longer =
-        line.Join(call.place_, call.request_.count, portions, call.request_.patience, now);
-    if (longer) return call.Refuse(LineTooLong(*longer));
-  }
-  if (!line.IsTurn(call.place_, portions, &again)) {
-    if (auto refusal = strategy.WhyNot()) return call.Refuse(*std::move(refusal));
-    return call.Wait(again, LineTooLong(again));
-  }
-  const Verdict verdict = strategy.Issue(call);
-  line.Note(call.place_, call.missing(), now);
   return verdict;
 }
 
@@ -217,7 +181,6 @@ Verdict Issuer::Finish(IssueCall& call) {
     plugins.OnRefusal(call.request_, *refusal);
   }
   if (!refusal) return Verdict::kIssued;
-  call.binding_->strategy->Lost(call.request_.count);
   call.binding_ = nullptr;  // the plugins have been notified
   return Refuse(call, *std::move(refusal));
 }
@@ -228,11 +191,9 @@ const Refusal& Issuer::GiveUp(IssueCall& call) {
 }
 
 Verdict Issuer::Refuse(IssueCall& call, Refusal refusal) {
-  call.place_.Leave();
+  call.runs_.Clear();
   call.waits_ = false;
   const Binding* binding = std::exchange(call.binding_, nullptr);
-  if (binding != nullptr && !call.runs_.empty()) binding->strategy->Lost(call.runs_.count());
-  call.runs_.Clear();
   if (binding != nullptr) binding->plugins.OnRefusal(call.request_, refusal);
   try {
     rejections_.OnRefusal(call.request_, refusal);

@@ -95,8 +95,6 @@ class Issuer {
   Verdict Attempt(IssueCall& call);
   Verdict Begin(IssueCall& call);
   Verdict Seek(IssueCall& call);
-  Verdict Take(IssueCall& call);
-  Verdict TakeInLine(IssueCall& call, const WaitingLine::Portions& portions);
   Verdict Finish(IssueCall& call);
   Verdict Refuse(IssueCall& call, Refusal refusal);
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -43,7 +42,6 @@ struct Request {
   Method method = Method::kEmbedded;
   std::string_view client{};    // the peer's address, for logs and histories, or empty
   std::string_view trace_id{};  // of the caller's trace, for logs and histories, or empty
-  std::chrono::milliseconds patience = std::chrono::hours(24);  // how long the call may wait
 };
 
 }  // namespace firn

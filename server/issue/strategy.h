@@ -9,7 +9,6 @@
 #include "server/issue/issue_call.h"
 #include "server/issue/refusal.h"
 #include "server/issue/request.h"
-#include "server/issue/waiting_line.h"
 
 namespace firn {
 
@@ -61,12 +60,6 @@ class Strategy {
   // Maximum ids per call as one run of consecutive numbers (Form::kOneRun); 0: it gives none.
   virtual int64_t one_run_max() const { return 0; }
 
-  // How it serves calls for more ids than it has at once.
-  virtual WaitingLine::Portions portions() const { return {}; }
-
-  // These ids were taken for a call that has not got them.
-  virtual void Lost(int64_t /*count*/) {}
-
   // Maximum ids per call as runs; a call for more is refused, never reduced.
   virtual int64_t count_max() const = 0;
 
@@ -76,12 +69,6 @@ class Strategy {
   // Close, then give back what can be given back exactly. May wait for its own threads, up to a
   // limit of its own; main's thread only.
   virtual void Stop() = 0;
-
-  // Of the calls for more ids than portions() has.
-  WaitingLine& line() { return line_; }
-
- private:
-  WaitingLine line_;
 };
 
 }  // namespace firn

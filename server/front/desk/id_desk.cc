@@ -56,13 +56,7 @@ bool IdDesk::RefusesRight(std::string_view tag, const DoorCall& door) {
 
 Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door) {
   if (RefusesRight(tag, door)) return Verdict::kRefused;
-  const Request request{.tag = NameOf(tag),
-                        .count = count,
-                        .form = form,
-                        .method = method_,
-                        .client = door.client,
-                        .trace_id = door.trace_id,
-                        .patience = door.patience};
+  const Request request{NameOf(tag), count, form, method_, door.client, door.trace_id};
   const Tag* known = issuer_.Resolve(request.tag);
   if (known != nullptr) {
     Fresh().Begin(*known, request);

@@ -45,8 +45,7 @@ Connection::Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> 
     : host_(host),
       io_(io),
       wire_(std::move(wire)),
-      call_{.client = std::move(peer),
-            .patience = std::chrono::milliseconds(io.limits.issue_wait_ms)},
+      call_{.client = std::move(peer)},
       quiet_since_ms_(io.coarse_ms) {
   wire_->Bind(*this);
 }

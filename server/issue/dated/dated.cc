@@ -44,7 +44,7 @@ Verdict Dated::Issue(IssueCall& call) {
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
   if (closed_) {
-    TakeBackLocked(call);
+    TakeBackLocked(call.runs());
     return call.Refuse(ClosedNowLocked());
   }
   asked_at_ = now;
@@ -68,7 +68,7 @@ Verdict Dated::FindNone(IssueCall& call, BootMs now, Lock lock) {
   }
   const Verdict verdict =
       IsUsedUpLocked(now) ? call.Refuse(UsedUpLocked(now)) : gate_.Answer(call, now);
-  if (verdict == Verdict::kRefused) TakeBackLocked(call);
+  if (verdict == Verdict::kRefused) TakeBackLocked(call.runs());
   if (verdict == Verdict::kWait && !asks) policy_.Waits(call);
   return verdict;
 }
@@ -118,8 +118,7 @@ void Dated::SwitchLocked(BootMs now) {
 
 // Returns the last numbers of a refused call to the range that they came from, unless other calls
 // have taken what follows them. All others are wasted.
-void Dated::TakeBackLocked(IssueCall& call) {
-  const Runs& runs = call.runs();
+void Dated::TakeBackLocked(const Runs& runs) {
   int64_t lost = runs.count();
   if (!runs.empty() && current_) {
     const IdRun& last = runs[runs.size() - 1];
@@ -129,7 +128,6 @@ void Dated::TakeBackLocked(IssueCall& call) {
     }
   }
   counts_.wasted += lost;
-  call.Drop();
 }
 
 // Of the current range, which is ready.

@@ -71,7 +71,7 @@ class Dated final : public RangedStrategy {
   bool MayGiveLocked(const Held& held, BootMs now) const;
   void WasteLocked(std::optional<Held>& held);
   void SwitchLocked(BootMs now);
-  void TakeBackLocked(IssueCall& call);
+  void TakeBackLocked(const Runs& runs);
   Range TakeLocked(int64_t count, BootMs now);
   bool WantsNextLocked(BootMs now) const;
   bool IsAwayLocked(BootMs now) const;

@@ -30,8 +30,7 @@ RangedStrategy::RangedStrategy(const TagDefinition& tag, RangedParts parts)
     : parts_(std::move(parts)),
       tag_(std::make_shared<const TagDefinition>(tag)),
       policy_(tag),
-      gate_(parts_.entropy),
-      step_max_(tag.step_max) {}
+      gate_(parts_.entropy) {}
 
 // --- calls ---------------------------------------------------------------------------------------
 
@@ -43,15 +42,8 @@ bool RangedStrategy::IsStale(IssueCall& call) const {
 
 Verdict RangedStrategy::RefuseStaleLocked(IssueCall& call) {
   counts_.wasted += call.runs().count();
-  call.Drop();
   return call.Refuse({Reason::kStoreDown, "the numbers reserved for this call were dropped",
                       static_cast<int32_t>(FetchGate::kNear.count()), true});
-}
-
-void RangedStrategy::Lost(int64_t count) {
-  if (sentinel_.InChild()) return;
-  const Lock lock(mutex_);
-  counts_.wasted += count;
 }
 
 std::optional<Refusal> RangedStrategy::WhyNot() const {
@@ -132,7 +124,6 @@ void RangedStrategy::Adjust(const TagDefinition& tag) {
   }
   tag_ = std::make_shared<const TagDefinition>(tag);
   policy_.Adjust(tag);
-  step_max_.store(tag.step_max, std::memory_order_relaxed);
 }
 
 void RangedStrategy::Drop(const std::string& why) {

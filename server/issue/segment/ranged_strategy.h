@@ -64,10 +64,6 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   std::string_view name() const override { return "segment"; }
   Status Start() final { return {}; }
   int64_t count_max() const final { return kCountMax; }
-  WaitingLine::Portions portions() const override {
-    return {.ids = step_max_.load(std::memory_order_relaxed)};
-  }
-  void Lost(int64_t count) final;
   std::optional<Refusal> WhyNot() const final;
   void Close() final;
   void Stop() final;
@@ -161,8 +157,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   void GiveBack(Lock lock);
   void OnGivenBack(const Status& status, Range tail);
 
-  std::atomic<int64_t> step_max_;  // of the tag
-  int64_t taken_ = 0;              // numbers, ever
+  int64_t taken_ = 0;  // numbers, ever
   // What was requested or taken before a change of this is not used after it. Read before numbers
   // are taken, changed after they were removed from memory, under the mutex.
   std::atomic<uint64_t> drops_{0};

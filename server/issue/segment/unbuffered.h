@@ -32,7 +32,6 @@ class Unbuffered final : public RangedStrategy {
 
   bool TryOne(Method, int64_t*) override { return false; }
   Verdict Issue(IssueCall& call) override;
-  WaitingLine::Portions portions() const override { return {}; }  // it has a line of its own
 
  private:
   struct Ticket {

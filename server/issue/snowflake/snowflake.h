@@ -66,10 +66,6 @@ class Snowflake final : public Strategy {
   Verdict Issue(IssueCall& call) override;
   std::optional<Refusal> WhyNot() const override;
   int64_t count_max() const override { return count_max_; }
-  WaitingLine::Portions portions() const override {
-    return {.ids = static_cast<int64_t>(layout_.ids_per_tick()),
-            .every = Milliseconds(layout_.tick_ms())};
-  }
   void Close() override;
   void Stop() override { Close(); }
 

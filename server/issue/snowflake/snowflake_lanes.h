@@ -42,11 +42,6 @@ class SnowflakeLanes final : public Strategy {
   // What its first lane says, when all have something to say.
   std::optional<Refusal> WhyNot() const override;
   int64_t count_max() const override { return lanes_.front()->count_max(); }
-  WaitingLine::Portions portions() const override {
-    WaitingLine::Portions portions = lanes_.front()->portions();
-    portions.lanes = static_cast<int64_t>(lanes_.size());
-    return portions;
-  }
   void Close() override;
   void Stop() override { Close(); }
 
