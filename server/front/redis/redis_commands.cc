@@ -95,6 +95,7 @@ std::string RedisCommands::FaultOf(const Command* command, const RespRequest& re
 
 ServeStep RedisCommands::Run(const RespRequest& request, std::string_view bytes, DoorCall& door,
                              OutBuffer& out) {
+  incremented_ = nullptr;  // it is of another request, perhaps of another connection
   RedisTransaction* const transaction = TransactionOf(door);
   if (transaction == nullptr) return RunNow(request, door, out);
   const Command* const command = Find(InLowerCase(request[0]));

@@ -46,23 +46,25 @@ void ExpectTooLarge(const std::string& answer) {
 }
 
 TEST_F(RedisTest, RefusesIntegersThatJavaScriptWouldRound) {
+  RedisSide redis(issuing_, nullptr, nullptr, false);
   issuing_.slow->next = kExactEnd - 2;
-  EXPECT_EQ(redis_.Ask({"INCR", "slow"}), ":9007199254740990\r\n");
-  EXPECT_EQ(redis_.Ask({"INCR", "slow"}), ":9007199254740991\r\n");
-  for (int i = 0; i < 3; ++i) ExpectTooLarge(redis_.Ask({"INCR", "slow"}));
-  ExpectTooLarge(redis_.Ask({"INCRBY", "slow", "1"}));
-  EXPECT_EQ(redis_.Ask({"FIRN.ID", "slow"}), Bulk("9007199254740996"));
-  ExpectTooLarge(redis_.Ask({"INCR", "order"}));
+  EXPECT_EQ(redis.Ask({"INCR", "slow"}), ":9007199254740990\r\n");
+  EXPECT_EQ(redis.Ask({"INCR", "slow"}), ":9007199254740991\r\n");
+  for (int i = 0; i < 3; ++i) ExpectTooLarge(redis.Ask({"INCR", "slow"}));
+  ExpectTooLarge(redis.Ask({"INCRBY", "slow", "1"}));
+  EXPECT_EQ(redis.Ask({"FIRN.ID", "slow"}), Bulk("9007199254740996"));
+  ExpectTooLarge(redis.Ask({"INCR", "order"}));
   EXPECT_EQ(issuing_.Sums().refused[static_cast<size_t>(Reason::kBadRequest)], 5u);
 }
 
 TEST_F(RedisTest, RefusesTheLargeOnesOfEqualIncrements) {
-  redis_.Ask({"INCR", "slow"});  // remembered
+  RedisSide redis(issuing_, nullptr, nullptr, false);
+  redis.Ask({"INCR", "slow"});  // remembered
   issuing_.slow->next = kExactEnd - 2;
   std::string requests;
   for (int i = 0; i < 4; ++i) requests += Resp({"INCR", "slow"});
-  redis_.door.together = 64;
-  const std::string answers = redis_.Raw(requests);
+  redis.door.together = 64;
+  const std::string answers = redis.Raw(requests);
   EXPECT_TRUE(answers.starts_with(":9007199254740990\r\n:9007199254740991\r\n-ERR ")) << answers;
   EXPECT_EQ(std::count(answers.begin(), answers.end(), '\n'), 4) << answers;
 }

@@ -30,7 +30,7 @@ inline std::string Bulk(std::string_view text) {
 class RedisSide {
  public:
   explicit RedisSide(Issuing& issuing, const RedisLogins* logins = nullptr,
-                     TagRights* rights = nullptr, bool incr_64bit = false)
+                     TagRights* rights = nullptr, bool incr_64bit = true)
       : desk_(issuing.issuer, issuing.counters, Method::kRedis, "order", rights),
         protocol_(MakeRedisProtocol(issuing.backend, desk_, logins, incr_64bit)) {}
 

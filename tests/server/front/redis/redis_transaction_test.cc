@@ -80,6 +80,18 @@ TEST_F(RedisTransactionTest, QueuesAKnownIncrement) {
   EXPECT_TRUE(Ask({"EXEC"}).starts_with("*1\r\n:"));
 }
 
+TEST_F(RedisTransactionTest, RemembersNoQueuedRequestForAnotherConnectionsTag) {
+  Ask({"MULTI"});
+  DoorCall other;
+  std::swap(other, redis_.door);
+  Ask({"INCR", "order"});
+  std::swap(other, redis_.door);
+  EXPECT_EQ(Ask({"INCR", "slow"}), kQueued);
+  Ask({"DISCARD"});
+  issuing_.slow->next = 777'000;
+  EXPECT_EQ(Ask({"INCR", "slow"}), ":777000\r\n");
+}
+
 TEST_F(RedisTransactionTest, WaitsForIdsAndContinues) {
   Ask({"MULTI"});
   for (int i = 0; i < 3; ++i) Ask({"INCR", "slow"});
