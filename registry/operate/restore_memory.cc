@@ -23,7 +23,7 @@ Result<RestoreMemory> Parse(const std::string& text, std::string& era) {
   FIRN_ASSIGN(const Json json, ParseJson(text, kRestoreBytesMax, kValuesMax));
   RestoreMemory memory;
   JsonReader read(json);
-  read.Text("era", era).Text("replaced", memory.replaced);
+  read.Text("era", era).Text("replaced", memory.replaced).FlagIfAny("erased", memory.erased);
   const Json* const documents = read.Find("documents");
   memory.flags = TextsIn(read.Find("flags"));
   memory.tags = TextsIn(read.Find("tags"));
@@ -51,6 +51,7 @@ bool RestoreMemory::Knows(const std::string& checksum) const {
 
 void RestoreMemory::Join(const RestoreMemory& earlier) {
   if (replaced.empty()) replaced = earlier.replaced;
+  erased |= earlier.erased;
   for (const Document& one : earlier.documents) {
     if (!Knows(one.checksum)) documents.push_back(one);
   }
@@ -62,6 +63,7 @@ void RestoreMemory::Join(const RestoreMemory& earlier) {
 std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era) {
   Json json{{"era", era.text()},
             {"replaced", memory.replaced},
+            {"erased", memory.erased},
             {"documents", Json::array()},
             {"flags", memory.flags},
             {"tags", memory.tags}};

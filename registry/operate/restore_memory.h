@@ -25,6 +25,7 @@ struct RestoreMemory {
   };
 
   std::string replaced{};  // the unused cluster whose tags and records are here; empty: none
+  bool erased = false;     // its tags are gone: the present ones are of this restore
   std::vector<Document> documents{};
   std::vector<std::string> flags{}, tags{};  // of the command, word for word
 

@@ -97,9 +97,8 @@ Status CheckGapsFit(const Audit& audit, const RestoreCall& call, RestoreArgument
     if (!tag.HasLedger() || known >= end || LiftedTo(tag, known, call.ledgers) < end) continue;
     const std::string prefix = EncodeTagName(tag.name) + "=";
     std::erase_if(ran.said_tags, [&](const auto& said) { return said.starts_with(prefix); });
-    TagDefinition& unread = ran.unread.emplace_back();
-    unread.name = tag.name;
-    unread.high = known;
+    ran.unread.push_back(tag);  // with its form: the node may be lost
+    ran.unread.back().high = known;
     return Conflict(
         Cat("not restored: ", SumOrMax(known, GapOf(tag, call.ledgers.wanted_gap)), ", where tag '",
             tag.name, "' would continue, is beyond its last number, ", end - 1,

@@ -10,6 +10,7 @@
 #include "registry/cluster/registry_clock.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_command.h"
+#include "registry/operate/restore_memory.h"
 
 namespace firn {
 namespace {
@@ -46,8 +47,11 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
 }
 
 // Removes the tags of a cluster that was never used, so that those of the backup take their places.
+// Only once: a later run may find tags that an earlier one has made, and raised.
 Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
                      const Backup& backup) {
+  FIRN_ASSIGN(RestoreMemoryAsRead remembered, ReadRestoreMemory(registry, frozen.meta));
+  if (remembered.memory && remembered.memory->erased) return {};
   for (const TagNode& node : backup.tags) {
     const WriteOutcome erased =
         registry.Multi({Write::Check(kMetaPath, frozen.version), EraCheck(frozen.meta.era),
@@ -55,7 +59,13 @@ Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
     if (erased.status.code() == Code::kNotFound) continue;
     FIRN_TRY(erased.status);
   }
-  return {};
+  if (!remembered.memory) return {};
+  remembered.memory->erased = true;
+  return registry
+      .Multi({Write::Check(kMetaPath, frozen.version), EraCheck(frozen.meta.era),
+              Write::Set(kRestorePath, FormatRestoreMemory(*remembered.memory, frozen.meta.era),
+                         Write::kAnyVersion)})
+      .status;
 }
 
 // Returns the definition of a missing tag with a start above all that is known.
@@ -76,9 +86,17 @@ std::string NextNumberOf(const TagDefinition& tag) {
 }
 
 // Creates the tag if it is missing, also above the known ledgers; an existing tag was lifted.
-Status Remake(TagStore& store, TagDefinition tag, const MetaAsRead& frozen,
+Status Remake(TagStore& store, const GivenTag& said, const MetaAsRead& frozen,
               const LedgerFacts& facts, WallMs now, Output& output) {
-  if (!store.Read(tag.name).ok()) tag = Remade(std::move(tag), facts, now);
+  TagDefinition tag = said.tag;
+  if (!store.Read(tag.name).ok()) {
+    const TagNode* const saved = facts.backup ? facts.backup->Find(tag.name) : nullptr;
+    if (!said.defined && saved != nullptr) {  // the argument says only where it continues
+      tag = saved->tag;
+      tag.start = said.tag.start;
+    }
+    tag = Remade(std::move(tag), facts, now);
+  }
   FIRN_TRY(store.Remake(tag, frozen));
   output.text += "tag " + tag.name + " exists" + NextNumberOf(tag);
   return {};
@@ -144,9 +162,7 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
   }
   FIRN_TRY(LiftLedgers(registry, facts, output));
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
-  for (const auto& [tag, defined] : said) {
-    FIRN_TRY(Remake(store, tag, frozen, facts, now, output));
-  }
+  for (const GivenTag& one : said) FIRN_TRY(Remake(store, one, frozen, facts, now, output));
   output.json["from_backup"] = Json::array();
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   for (const TagNode* const node : OnlyInBackup(listing, said, facts, output)) {

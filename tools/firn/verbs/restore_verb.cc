@@ -154,6 +154,9 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
   if (!options.again) FIRN_TRY(CheckDocuments(audit, call, RestorePlace()));
   FIRN_ASSIGN(const bool covered, Covers(registry, audit, facts, options));
   if (call.ledgers.backup && !covered && !options.dry_run) {
+    // An intact cluster already has the servers' reports: a refusal must not leave it frozen.
+    const bool intact = audit.meta && !audit.meta->frozen && !facts.replaces_unused;
+    if (intact) FIRN_TRY(CheckFactsSuffice(audit, call, RanCommand(options)));
     FIRN_TRY(AwaitReports(registry, audit, facts));
     FIRN_TRY(read());
   }
