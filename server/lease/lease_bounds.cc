@@ -12,7 +12,12 @@ constexpr Milliseconds kRetryAfter{500};
 
 LeaseBounds::LeaseBounds(LeaseMemory& memory, KeptBounds earlier, std::string boot)
     : memory_(memory), uuid_(std::move(earlier.uuid)), boot_(std::move(boot)) {
-  for (const KeptBound& one : earlier.bounds) wanted_[one.slot] = one;
+  // After another boot the file may be a copy, and the leases in it another server's.
+  const bool is_own = !boot_.empty() && earlier.boot == boot_;
+  for (KeptBound& one : earlier.bounds) {
+    if (!is_own) one.lease.clear();
+    wanted_[one.slot] = std::move(one);
+  }
   durable_ = wanted_;
 }
 

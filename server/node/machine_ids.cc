@@ -99,8 +99,12 @@ bool MachineIds::holds() const {
 }
 
 bool MachineIds::checked() const {
-  return holds() && std::all_of(kept_.begin(), kept_.end(), [](const auto& one) {
-           return one->keeper->state() != ClaimState::kHolding || one->keeper->checked();
+  const auto uses = [](const auto& one) {
+    const ClaimState state = one->keeper->state();
+    return state == ClaimState::kHolding || state == ClaimState::kLapsing;
+  };
+  return std::ranges::any_of(kept_, uses) && std::ranges::all_of(kept_, [&](const auto& one) {
+           return !uses(one) || one->keeper->checked();
          });
 }
 

@@ -147,7 +147,7 @@ TEST_F(ClaimKeeperTest, WithoutAPlaceForGrantsAKilledServerClaimsAgainAndReports
   EXPECT_TRUE(Serves(*host)) << host->status().reason;
   EXPECT_EQ(host->status().limit, host->status().bound);
   EXPECT_NE(host->status().grant_trouble.find("not on a tmpfs"), std::string::npos);
-  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kRefused));
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kAlarm));
   host.reset();
   host = Start();
   Run(Milliseconds(500), *host);

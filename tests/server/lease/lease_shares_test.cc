@@ -66,7 +66,7 @@ class LeaseSharesTest : public testing::Test {
 
 TEST_F(LeaseSharesTest, AgreesWithTheWarningOfTheAudit) {
   Put(20, {.owner = "b", .retired = true});
-  Put(0, {.nonce = Nonce(2, 2), .bound = kBegin + kADay, .owner = "b"});  // not for leases
+  Put(0, {.bound = kBegin + kADay, .owner = "b"});  // not for leases
   for (uint32_t leased = 1; leased < 20; ++leased) {
     Lease(20 + leased);
     shares_.NoteRequest({});
