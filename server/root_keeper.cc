@@ -156,6 +156,9 @@ Task<Result<RootSettings>> RootKeeper::ReadAll(RootSettings settings) {
 
 void RootKeeper::Take(RootSettings settings) {
   const std::shared_ptr<const RootSettings> known = this->settings();
+  // The node may have been lost, or may have gone back.
+  if (known && known->uuid == settings.uuid)
+    settings.window = std::max(settings.window, known->window);
   const bool is_known = known && (*known == settings ? !unsaved_ : settings.OlderThan(*known));
   if (is_known) return;
   const auto next = std::make_shared<const RootSettings>(std::move(settings));

@@ -20,7 +20,7 @@ namespace {
 
 constexpr WallMs kIdsSince{1'600'000'000'000};
 constexpr WallMs kBegan{1'700'000'000'000};
-constexpr Milliseconds kAMoment{500};
+constexpr Milliseconds kAMoment{1'000};
 
 // A cluster in memory, its operator, and a server that keeps the root node's settings.
 class RootKeeperTest : public testing::Test {
