@@ -159,7 +159,8 @@ TEST_F(LeaseSenderTest, AsksOtherServersWhenOneIsNotReady) {
   for (const size_t i : {0u, 1u}) {
     servers_[i]->Behave({.kind = Behaviour::Kind::kRefuse,
                          .reason = Reason::kNotReady,
-                         .retry_after = Milliseconds(700)});
+                         .retry_after = Milliseconds(700),
+                         .another_may_help = true});
   }
   EXPECT_EQ(Ask(Grant()).terms.machine, MachineId(3));
   const LeaseOutcome outcome = Ask(Renewal(servers_[1]->address()));

@@ -72,8 +72,10 @@ class AuditTest : public testing::Test {
   void PutRecord(Slot slot, const SlotRecord& record) {
     Put(SlotPath(slot), FormatSlotRecord(record));
   }
+  // As a lease, whose holder is not live.
   void Hold(Slot slot, Nonce nonce, WallMs bound) {
-    PutRecord(slot, {.nonce = nonce, .bound = bound, .owner = "a"});
+    PutRecord(slot,
+              {.nonce = nonce, .bound = bound, .owner = "a", .lease = SlotLease{"shop", "a:1"}});
   }
   void Live(Slot slot, Nonce nonce) {
     Put(LivePath(slot), FormatLiveMark({"a:1", nonce}), Lifetime::kEphemeral);

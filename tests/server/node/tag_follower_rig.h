@@ -152,7 +152,7 @@ class TagFollowerRig : public testing::Test {
     const Refusal& why = call.refusal();
     another_may_help_ = why.another_server_may_help;
     EXPECT_TRUE(!another_may_help_ || why.reason == Reason::kNotReady ||
-                why.reason == Reason::kStoreDown);
+                why.reason == Reason::kStoreDown || why.reason == Reason::kOverloaded);
     return why.reason == Reason::kUnknownTag ? "unknown" : why.message;
   }
   std::string Ask(const std::string& name) {
