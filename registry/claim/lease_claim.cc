@@ -96,7 +96,7 @@ void LeaseClaim::Hold(Tenure::Terms terms, SlotUpkeep::Live live, const Believed
 
 // --- a dead process's claim ----------------------------------------------------------------------
 
-// Its nonce shows that nobody has claimed the slot since. The write is a renewal with a new word:
+// Its nonce shows that the slot was not claimed since. The write is a renewal with a new word:
 // one that the dead process has sent can still arrive before it, but not after it, and a copy of
 // that process finds the word.
 Task<Result<Tenure::Terms>> LeaseClaim::TakeOver(Tenure::Terms terms) {

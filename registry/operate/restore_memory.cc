@@ -28,7 +28,7 @@ Result<RestoreMemory> Parse(const std::string& text, std::string& era) {
   memory.flags = TextsIn(read.Find("flags"));
   memory.tags = TextsIn(read.Find("tags"));
   FIRN_TRY(read.status());
-  if (documents == nullptr || !documents->is_array()) return Corrupt("\"documents\" is no list");
+  if (documents == nullptr || !documents->is_array()) return Corrupt("\"documents\" is not a list");
   for (const Json& one : *documents) {
     RestoreMemory::Document document;
     int64_t taken = 0;
