@@ -61,12 +61,8 @@ void RestoreMemory::Join(const RestoreMemory& earlier) {
 }
 
 std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era) {
-  Json json{{"era", era.text()},
-            {"replaced", memory.replaced},
-            {"erased", memory.erased},
-            {"documents", Json::array()},
-            {"flags", memory.flags},
-            {"tags", memory.tags}};
+  Json json{{"era", era.text()},          {"replaced", memory.replaced}, {"erased", memory.erased},
+            {"documents", Json::array()}, {"flags", memory.flags},       {"tags", memory.tags}};
   for (const auto& [path, checksum, taken] : memory.documents) {
     json["documents"].push_back({{"path", path}, {"checksum", checksum}, {"taken_ms", taken.ms()}});
   }
