@@ -67,7 +67,7 @@ struct AuditedSlot {
   SlotRecord record;  // empty if unreadable
   int64_t version = 0;
   std::optional<LiveMark> live{};
-  bool left = false;  // its holder left without giving it back, or is cut off
+  bool left = false;                       // its holder left without giving it back, or is cut off
   std::optional<int64_t> clock_skew_ms{};  // as reported by the server that holds the machine id
   std::vector<PastHolder> past{};          // oldest first; read by ReadPast only
 
