@@ -130,10 +130,11 @@ class Pod:
 
 class PodsTest(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="firn-pods-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        # Not in TMPDIR: the pod's volume at /dev/shm would hide it. A copy of the server, because its folder
+        # may be one that only root can enter.
+        self.folder = tempfile.mkdtemp(prefix="firn-pods-", dir="/var/tmp")
+        self.addCleanup(self.remove_folder)
         os.chmod(self.folder, 0o755)
-        # Another path may lead through a folder that only root can enter.
         shutil.copy(f"{BIN}/firn-server", self.folder)
         parts = read_objects()
         self.workload = parts.get("StatefulSet") or parts["Deployment"]
@@ -151,6 +152,13 @@ class PodsTest(unittest.TestCase):
         created = self.firn("tags", "create", "order", "strategy=segment", "step=100", "step_max=100",
                             self.registry)
         self.assertEqual(0, created.returncode, created.stdout)
+
+    def remove_folder(self):
+        with open("/proc/self/mounts") as mounts:
+            inside = [line.split()[1] for line in mounts if line.split()[1].startswith(self.folder)]
+        for volume in inside:
+            subprocess.run(["umount", volume], check=True)
+        shutil.rmtree(self.folder)
 
     def start_zookeeper(self):
         data = f"{self.folder}/zookeeper"
