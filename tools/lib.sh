@@ -145,6 +145,15 @@ beyond_excuse() {
     END { exit !found }' "$1"
 }
 
+# what_failed FILE NAME: prints a newline and the lines of the failed test's output that say what failed, at
+# most nine.
+what_failed() {
+  awk -v name="$2" '
+    /^\t<testcase / { inside = index($0, " name=\"" name "\""); left = 0 }
+    inside && /: Failure$|^FAIL|^ *[A-Za-z.]*Error: |not ok |^guard: / { left = 3 }
+    inside && left-- > 0 && ++printed <= 9 { print (printed == 1 ? "\n" : "") "    " substr($0, 1, 200) }' "$1"
+}
+
 # excused_when_alone: whether a test that failed beside others and passed by itself counts as passed: the
 # machine may have been busy. Not with FIRN_STRICT=true.
 excused_when_alone() { [[ ${FIRN_STRICT:-} != true ]]; }

@@ -63,14 +63,18 @@ add_test(NAME listed COMMAND sh -c "echo 'ok go an answer that has an id twice';
 add_test(NAME named COMMAND sh -c "echo '# Subtest: gives no id twice'; echo 'not ok 2 - gives no id twice'; echo '    counts twice'; exit 1")
 add_test(NAME numbered COMMAND sh -c "echo 'its answer contains id 1048577 twice'; exit 1")
 add_test(NAME compared COMMAND sh -c "printf '  twice\\n    Which is: 3\\n'; exit 1")
+add_test(NAME explains COMMAND sh -c "printf 'ok a\\nx.cc:5: Failure\\nExpected: 1\\n  Actual: 2\\nok b\\n'; exit 1")
 add_test(NAME doubles COMMAND sh -c "echo ids 10, duplicates 7, stall 5 ms; exit 1")
 PROJECT
 cmake -S "$work" -B "$work/build" >/dev/null
 ctest --test-dir "$work/build" --output-junit "$work/junit.xml" >/dev/null 2>&1 || true
 expect "each outcome is counted as what it is" \
-  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe|failed counted|failed alarmed|failed listed|failed named|failed numbered|failed compared|failed doubles" \
+  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe|failed counted|failed alarmed|failed listed|failed named|failed numbered|failed compared|failed explains|failed doubles" \
   "$(junit_results "$work/junit.xml" | paste -sd '|')"
 excused() { beyond_excuse "$work/junit.xml" "$1" && echo no || echo yes; }
+expect "the failed lines of a test are printed" "|    x.cc:5: Failure|    Expected: 1|      Actual: 2" \
+  "$(what_failed "$work/junit.xml" explains | paste -sd '|')"
+expect "a failure without such lines prints nothing" "" "$(what_failed "$work/junit.xml" bad)"
 cat >"$work/LastTest.log" <<'LOG'
 1/2 Testing: door_test_tls
 [  SKIPPED ] DoorTest.Opens (0 ms)
