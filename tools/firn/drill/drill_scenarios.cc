@@ -88,6 +88,7 @@ const std::vector<DrillScenario>& DrillScenarios() {
       {"clock-forward", "sets a server's clock an hour ahead, kills it and starts it again"},
       {"exhaust", "starts a fifth server for four machine ids, then releases one"},
       {"tls-rotation", "renews the certificates three times, their authority once"},
+      {"wrong-order", "operators repair losses half, twice, or with the wrong backup"},
       {"away", "databases stopped for a long time, while the ledger provides ranges", false},
       {"change", "segment tags change their store and every other field under load", false},
       {"client", "servers killed, paused, drained, cut off or slow under one client", false},

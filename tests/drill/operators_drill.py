@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+"""Operators repair a cluster in the wrong order, half, or twice, while its ids are in use.
+
+    operators_drill.py FIRN_SERVER FIRN [--only NAME]
+
+Three real servers with a real ZooKeeper. Callers take ids of a snowflake tag, and numbers of a plain, an obfuscated and a
+dated segment tag; a program makes ids under a leased machine id. After each step all screens must agree: `firn doctor`,
+`firn audit`, /readyz, status, metrics and the calls. At the end no id and no number may have come twice.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+
+from operators_stage import REFUSED, Drill, cluster
+
+
+def interrupted_restores(drill):
+    """A wiped registry; restores from backups of different ages, killed in the middle, in any order."""
+    older = drill.backup("older.json")
+    drill.agree("all callers have numbers", drill.well)
+    newer = drill.backup("newer.json")
+    drill.put_zookeeper_back(copy=False)
+    drill.does("init", "--brand-new", code=REFUSED)
+    for after_s in 0.3, 3, 21:
+        drill.interrupted(after_s, "restore", f"--from={older}")
+        drill.judge("an interrupted restore")
+    code, said = drill.says("restore", f"--from={newer}")
+    if code != 0:  # because the first one is unfinished
+        assert code == REFUSED and "older.json" in said, (code, said)
+        drill.does("restore", f"--from={older}")
+    drill.agree("restored", drill.well)
+    for again in older, newer:
+        drill.does("restore", f"--from={again}")
+    drill.agree("restored once more with each backup", drill.well)
+
+
+def rollback_and_two_operators(drill):
+    """The registry goes back under running servers; two operators paste the printed command at the same time."""
+    drill.copy_zookeeper()
+    drill.agree("all callers have numbers", drill.well)
+    drill.put_zookeeper_back()
+    drill.agree("the registry went back", drill.lost)
+    cluster.patiently("no server prints the command", drill.printed)
+    words, codes = drill.printed(), []
+    operators = [threading.Thread(target=lambda: codes.append(drill.paste(words))) for _ in range(2)]
+    for operator in operators:
+        operator.start()
+    for operator in operators:
+        operator.join()
+    assert any(code == 0 for code, _ in codes), codes
+    drill.agree("restored by two operators", drill.well)
+
+
+def bad_files(drill):
+    """Backups that are cut off, edited, of another cluster or of a later version change nothing."""
+    good = drill.backup("good.json")
+    with open(good) as file:
+        text = file.read()
+    other = os.path.join(drill.folder, "other.json")
+    registry = f"--registry=dir://{drill.folder}/other"
+    for words in ["init", "--brand-new", "--force", registry], ["backup", other, registry]:
+        subprocess.run([drill.program, *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    later = re.sub(r'("firn_backup": )\d+', r"\g<1>999", text, count=1)
+    assert later != text
+    bad = {"cut": text[:len(text) // 2], "edited": text.replace("order", "ordre"), "later": later, "empty": "",
+           "none": None, "other": open(other).read()}
+    for name, contents in bad.items():
+        path = os.path.join(drill.folder, f"bad-{name}.json")
+        if contents is not None:
+            with open(path, "w") as file:
+                file.write(contents)
+        code, said = drill.says("restore", f"--from={path}")
+        assert code != 0, f"a restore with the file '{name}' exits with 0:\n{said}"
+        assert len(said.strip().splitlines()) <= 3, f"'{name}' gets more than one sentence:\n{said}"
+        print(f"  {name}: {said.strip()}")
+    drill.agree("refused files", drill.well)
+
+
+def stopped_and_put_back(drill):
+    """ZooKeeper goes back while the servers are stopped; the operator restarts everything before reading anything."""
+    drill.copy_zookeeper()
+    drill.agree("all callers have numbers", drill.well)
+    drill.stop_servers()
+    drill.put_zookeeper_back()
+    drill.start_servers()
+    drill.agree("the servers know more than the registry", drill.lost)
+    drill.stop_servers()
+    drill.start_servers()
+    drill.agree("restarted, as if that helped", drill.lost)
+    cluster.patiently("no server prints the command", drill.printed)
+    for after_s in 1, 21:
+        code = drill.interrupted(after_s, *["restore"])
+        drill.judge(f"a restore killed after {after_s} s ({code})")
+    drill.does("restore")
+    drill.agree("restored", drill.well)
+
+
+def mistaken_init(drill):
+    """The registry is wiped while no server runs, and an operator makes a new cluster with a tag of another form; the
+    servers start; the backup is restored over it, at first only half."""
+    kept = drill.backup("kept.json")
+    drill.agree("all callers have numbers", drill.well)
+    drill.stop_servers()
+    drill.put_zookeeper_back(copy=False)
+    drill.does("init", "--brand-new", "--force", "--workers=8")
+    drill.does("tags", "create", "coupon", "strategy=segment", "start=1")
+    drill.start_servers()
+    drill.agree("servers of another cluster", drill.foreign)
+    drill.interrupted(2, "restore", f"--from={kept}")
+    drill.does("restore", f"--from={kept}")
+    drill.agree("restored over the mistaken cluster", drill.well)
+
+
+def rolling_restart(drill):
+    """Servers restart one after the other while ZooKeeper restarts, too; the program with a lease is never silent."""
+    for member in drill.members:
+        member.signal(signal.SIGKILL if member is drill.members[0] else signal.SIGTERM)
+        member.process.wait()
+        drill.zookeeper.kill()
+        drill.zookeeper.start()
+        member.start()
+        member.await_ready()
+    drill.agree("restarted", drill.well)
+    assert drill.lessee.failed == 0, f"the program with a lease had no id {drill.lessee.failed} times"
+
+
+SCENARIOS = [bad_files, rolling_restart, mistaken_init, interrupted_restores, rollback_and_two_operators, stopped_and_put_back]
+
+
+def main():
+    words = sys.argv[1:]
+    only = words[words.index("--only") + 1] if "--only" in words else None
+    steps = ids = twice = faults = 0
+    for scenario in SCENARIOS:
+        if only and scenario.__name__ != only:
+            continue
+        print(scenario.__name__.replace("_", "-") + ": " + scenario.__doc__, flush=True)
+        folder = tempfile.mkdtemp(prefix="firn-operators-")
+        drill = Drill(*(os.path.abspath(path) for path in words[:2]), folder)
+        try:
+            with drill:
+                scenario(drill)
+        except (AssertionError, SystemExit):
+            traceback.print_exc(file=sys.stdout)
+            faults += 1
+        steps, ids, twice = steps + drill.steps, ids + drill.count(), twice + drill.twice()
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, value in [("ids", ids), ("duplicates", twice), ("screens agreed", f"after {steps} steps"),
+                        ("verdict", "BROKEN" if faults or twice else "every promise was kept")]:
+        print(f"  {name:18} {value}")
+    return 1 if faults or twice else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

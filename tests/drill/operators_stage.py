@@ -1,0 +1,278 @@
+"""The cluster, callers and screens of operators_drill.py."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+for folder in "conformance", "../client/python":
+    sys.path.insert(0, os.path.join(HERE, "..", folder))
+import cluster  # noqa: E402
+import firn  # noqa: E402
+
+TAGS = {  # name: fields
+    "order": ["strategy=segment", "step=20", "step_max=200", "start=1"],
+    "coupon": ["strategy=segment", "step=20", "step_max=200", "start=1", "plugins=obfuscate", "obfuscate.width=12",
+               "obfuscate.key=k1", "obfuscate.check=dc95c0"],
+    "ticket": ["strategy=dated", "zone=UTC", "step=20", "step_max=200"],
+}
+SNOWFLAKE = "default"
+COUNT = 5
+NOT_TRUSTWORTHY, REFUSED = 6, 4  # exit codes of firn
+
+
+class Caller:
+    """Takes numbers of one tag from one server, until stopped."""
+
+    def __init__(self, member, tag, taken):
+        self.member, self.tag, self.taken, self.stopped = member, tag, taken, False
+        self.answered, self.last, self.reason = 0, 0, ""
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        line = None
+        while not self.stopped:
+            try:
+                line = line or http.client.HTTPConnection("127.0.0.1", self.member.port, timeout=20)
+                line.request("GET", f"/v1/ids/{self.tag}?count={COUNT}")
+                answer = line.getresponse()
+                text = answer.read().decode()
+                if answer.status == 200:
+                    said = json.loads(text)
+                    self.taken.extend(said.get("numbers") or [int(one) for one in said["ids"]])
+                    self.answered, self.last = self.answered + 1, self.taken[-1]
+                    self.reason = ""
+                else:
+                    self.reason = text
+            except (OSError, http.client.HTTPException) as lost:
+                line, self.reason = None, f"no answer: {lost}"
+            time.sleep(0.02)
+
+    def stop(self):
+        self.stopped = True
+        self.thread.join()
+
+
+class Lessee:
+    """Makes ids under a leased machine id, until stopped."""
+
+    def __init__(self, members, taken):
+        self.taken, self.stopped, self.made, self.failed, self.reason = taken, False, 0, 0, ""
+        self.client = firn.Client("list://" + ",".join(member.address for member in members), deadline_ms=2_000)
+        self.generator = firn.LocalGenerator(self.client, "operators", ahead_ms=120_000, timeout_ms=60_000)
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.stopped:
+            try:
+                self.taken.extend(self.generator.next() for _ in range(COUNT))
+                self.made += COUNT
+                self.reason = ""
+            except firn.NoLease as none:
+                self.failed += 1
+                self.reason = str(none)
+            time.sleep(0.02)
+
+    def stop(self):
+        self.stopped = True
+        self.thread.join()
+        self.generator.close()
+        self.client.close()
+
+
+class Drill:
+    def __init__(self, server, program, folder):
+        self.program, self.folder, self.steps = program, folder, 0
+        self.taken = {tag: [] for tag in (*TAGS, SNOWFLAKE)}
+        self.callers, self.lessee = [], None
+        keys = os.path.join(folder, "keys")
+        os.makedirs(keys, mode=0o700)
+        with open(os.open(f"{keys}/k1.key", os.O_WRONLY | os.O_CREAT, 0o600), "w") as key:
+            key.write("00" * 32)
+        self.cluster = cluster.Cluster(server, program, folder, flags=[
+            f"--key_dir={keys}", "--session_timeout_ms=4000", "--issue_wait_ms=500"])
+
+    def __enter__(self):
+        self.cluster.__enter__()
+        self.members, self.zookeeper = self.cluster.members, self.cluster.zookeeper
+        self.registry = f"--registry=zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
+        for tag, fields in TAGS.items():
+            self.does("tags", "create", tag, *fields)
+        self.begin()
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+        self.cluster.__exit__()
+
+    def begin(self):
+        self.callers = [Caller(member, tag, self.taken[tag]) for member in self.members for tag in self.taken]
+        self.lessee = Lessee(self.members, self.taken[SNOWFLAKE])
+
+    def end(self):
+        for caller in self.callers:
+            caller.stop()
+        if self.lessee:
+            self.lessee.stop()
+        self.callers, self.lessee = [], None
+
+    # --- what operators do --------------------------------------------------------------------------------
+
+    def says(self, *words):
+        """Exit code and output of a command."""
+        done = subprocess.run([self.program, *words, self.registry], text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+    def does(self, *words, code=0):
+        """The output of a command that exits with `code`; it is repeated while the registry is slow."""
+        said = []
+
+        def ended():
+            said[:] = self.says(*words)
+            return said[0] not in (cluster.TRY_LATER, 5)
+        cluster.patiently(f"firn {' '.join(words)} is refused as slow: {said}", ended)
+        assert said[0] == code, f"firn {' '.join(words)} exits with {said[0]}, not {code}:\n{said[1]}"
+        return said[1]
+
+    def interrupted(self, after_s, *words):
+        """Kills a command in the middle."""
+        process = subprocess.Popen([self.program, *words, self.registry], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(after_s)
+        process.kill()
+        return process.wait()
+
+    def backup(self, name):
+        path = os.path.join(self.folder, name)
+        self.does("backup", path)
+        return path
+
+    def stop_servers(self):
+        for member in self.members:
+            member.drain()
+
+    def start_servers(self):
+        for member in self.members:
+            member.start()
+
+    def copy_zookeeper(self):
+        self.zookeeper.kill()
+        copy = os.path.join(self.folder, "copy")
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(os.path.join(self.zookeeper.folder, "data"), copy)
+        self.zookeeper.start()
+
+    def put_zookeeper_back(self, copy=True):
+        """To its copy, or to nothing."""
+        self.zookeeper.kill()
+        data = os.path.join(self.zookeeper.folder, "data")
+        shutil.rmtree(data)
+        shutil.copytree(os.path.join(self.folder, "copy"), data) if copy else os.mkdir(data)
+        self.zookeeper.start()
+
+    def printed(self):
+        """The words of the restore that the servers print."""
+        for member in self.members:
+            trouble = json.loads(self.asked(member, "/v1/status")[1] or "{}").get("trouble", "")
+            if found := re.search(r"firn restore (--.*)", trouble):
+                return found[1]
+        return ""
+
+    def paste(self, words):
+        """Runs a printed command as a shell does."""
+        done = subprocess.run(["sh", "-c", f"{self.program} restore {words}"], text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+    # --- what the screens show ----------------------------------------------------------------------------
+
+    def asked(self, member, path):
+        line = http.client.HTTPConnection("127.0.0.1", member.admin, timeout=20)
+        try:
+            line.request("GET", path)
+            answer = line.getresponse()
+            return answer.status, answer.read().decode()
+        except (OSError, http.client.HTTPException):
+            return 0, ""
+        finally:
+            line.close()
+
+    def screens(self):
+        """Everything that an operator can see, now."""
+        before = [caller.answered for caller in self.callers]
+        made = self.lessee.made
+        time.sleep(1.5)
+        return {
+            "doctor": self.says("doctor"), "audit": self.says("audit"),
+            "frozen": ["\nfirn_cluster_frozen 1\n" in self.asked(member, "/metrics")[1] for member in self.members],
+            "readyz": {tag: [self.asked(member, f"/readyz?tag={tag}")[0] for member in self.members]
+                       for tag in self.taken},
+            "served": {tag: [caller.answered > was for caller, was in zip(self.callers, before) if caller.tag == tag]
+                       for tag in self.taken},
+            "reasons": {f"{caller.tag} {caller.member.address}": caller.reason for caller in self.callers if caller.reason},
+            "lessee": self.lessee.made > made or self.lessee.reason,
+            "who": {caller.member.address: self.says("who", str(caller.last)) for caller in self.callers
+                    if caller.tag == SNOWFLAKE},
+        }
+
+    @staticmethod
+    def well(seen):
+        """Whether all screens show that nothing is wrong."""
+        return (seen["doctor"][0] == seen["audit"][0] == 0 and not any(seen["frozen"]) and seen["lessee"] is True and
+                all(address in said for address, (_, said) in seen["who"].items()) and
+                all(status == 200 for tag in seen["readyz"].values() for status in tag) and
+                all(served for tag in seen["served"].values() for served in tag))
+
+    @staticmethod
+    def lost(seen):
+        """Whether all screens show a loss of data and the command that repairs it. Numbers in memory may be served."""
+        return (seen["doctor"][0] == NOT_TRUSTWORTHY and seen["audit"][0] != 0 and
+                all("firn restore" in seen[screen][1] for screen in ("doctor", "audit")))
+
+    @staticmethod
+    def foreign(seen):
+        """Whether no server serves a number, because the registry holds another cluster."""
+        return (seen["lessee"] is not True and not any(served for tag in seen["served"].values() for served in tag) and
+                all(status == 503 for tag in seen["readyz"].values() for status in tag))
+
+    def agree(self, what, shows):
+        """Waits until all screens show this."""
+        seen = {}
+
+        def shown():
+            nonlocal seen
+            seen = self.screens()
+            return shows(seen)
+        try:
+            cluster.patiently("", shown)
+        except SystemExit:
+            raise AssertionError(f"{what}: the screens do not agree on '{shows.__name__}': "
+                                 f"{json.dumps(seen, indent=1)}\n{self.logs()}") from None
+        self.judge(what)
+        self.steps += 1
+        print(f"  {what}: {shows.__name__}", flush=True)
+
+    def count(self):
+        return sum(map(len, self.taken.values()))
+
+    def twice(self):
+        return sum(len(numbers) - len(set(numbers)) for numbers in map(list, self.taken.values()))
+
+    def judge(self, what):
+        assert self.twice() == 0, f"{what}: {self.twice()} ids or numbers were issued twice"
+
+    def logs(self):
+        logs = ""
+        for member in self.members:
+            with open(member.log_path) as log:
+                logs += f"\n--- {member.address}\n" + log.read()[-3000:]
+        return logs
