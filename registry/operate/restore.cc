@@ -46,11 +46,14 @@ class Frontier {
   WallMs highest_;
 };
 
-// Writes the memory, unless there is nothing to remember.
+// Writes the memory, or removes an earlier one if there is nothing to remember.
 EraWrites Remember(const RestoreMemory& memory, bool exists) {
   return [memory, exists](const Nonce& era) {
     std::vector<Write> writes;
-    if (memory.empty()) return writes;
+    if (memory.empty()) {
+      if (exists) writes.push_back(Write::Erase(kRestorePath, Write::kAnyVersion));
+      return writes;
+    }
     const std::string text = FormatRestoreMemory(memory, era);
     writes.push_back(exists ? Write::Set(kRestorePath, text, Write::kAnyVersion)
                             : Write::Create(kRestorePath, text, Lifetime::kPersistent));
@@ -97,7 +100,14 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
               ReadRestoreMemory(registry, stands.ok() ? stands->meta : ClusterMeta()));
   memory = facts.memory;
   if (others) memory.replaced = stands->meta.uuid;
-  if (left.memory) memory.Join(*left.memory);
+  if (left.memory) {
+    if (memory.Lacks(*left.memory)) {
+      return Conflict("another restore has begun meanwhile; run the command again to continue it");
+    }
+    RestoreMemory earlier = *left.memory;
+    if (facts.forgets_documents) earlier.documents.clear();
+    memory.Join(earlier);
+  }
   const EraWrites also = Remember(memory, left.exists);
   if (report.root_made) {
     const bool absent = stands.code() == Code::kNotFound;

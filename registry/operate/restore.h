@@ -52,8 +52,10 @@ struct RestoreFacts {
   std::optional<uint32_t> workers{};
   // The cluster that is here instead of that of `uuid` was never used, and may be replaced.
   bool replaces_unused = false;
-  // What a later run needs if this one is interrupted; `replaced` is filled in.
+  // What a later run needs if this one is interrupted; `replaced` is filled in. It contains what an
+  // earlier run has left, besides documents.
   RestoreMemory memory{};
+  bool forgets_documents = false;  // those of earlier runs: their files are lost
   // Restores the tags: called under the frozen root node, after all other steps. A failure ends the
   // restore, and the cluster stays frozen.
   std::function<Status(const MetaAsRead& frozen)> tags{};

@@ -139,8 +139,6 @@ std::string RepairCommand(const Audit& audit, RestoreArguments place) {
   if (audit.Losses() == 0 || !audit.meta) return {};
   if (audit.unfinished) {
     if (!audit.unfinished->documents.empty()) place.from = audit.unfinished->documents.front().path;
-    place.said_flags = audit.unfinished->flags;
-    place.said_tags = audit.unfinished->tags;
     return RestoreCommand(place);
   }
   // This cluster may have replaced the one that its servers miss.

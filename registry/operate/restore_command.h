@@ -101,8 +101,9 @@ std::string ServerRestoreCommand(RestoreArguments words, const RootSettings* roo
 void AddAudit(const Audit& audit, RestoreArguments& words);
 
 // Returns the command that repairs the audit's losses, with the lost tags that it knows; empty if
-// there are none, or only servers know the cluster. If a restore is unfinished, that is the command
-// to repeat. `place`: the registry and how it is reached.
+// there are none, or only servers know the cluster. If a restore is unfinished, the command
+// names its document, and the registry remembers its arguments. `place`: the registry and how it is
+// reached.
 std::string RepairCommand(const Audit& audit, RestoreArguments place);
 
 // Returns the whole command, quoted for a shell. Every tag starts GapOf beyond its `high`. An

@@ -189,8 +189,16 @@ bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts) {
   return facts.replaces_unused || (audit.unfinished && !audit.unfinished->replaced.empty());
 }
 
-Status CheckDocuments(const Audit& audit, const RestoreCall& call, RestoreArguments place) {
+Status CheckContinues(const Audit& audit, const RestoreCall& call, const RestoreMemory& ran,
+                      RestoreArguments place) {
   if (!audit.unfinished) return {};
+  const std::string& unstored = audit.unfinished->unstored;
+  if (!unstored.empty() && unstored != ran.Digest()) {
+    return Conflict(
+        "not restored: a restore is unfinished whose flags and tags were too long for the registry "
+        "to remember, and a run without them would leave out what only they say. Repeat that "
+        "command word for word, or add --again to one that says at least as much");
+  }
   const std::optional<Backup>& backup = call.ledgers.backup;
   for (const RestoreMemory::Document& used : audit.unfinished->documents) {
     const bool known = backup && (backup->checksum == used.checksum || backup->taken >= used.taken);

@@ -70,9 +70,11 @@ void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts);
 // that this restore or an unfinished one replaces.
 bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts);
 
-// Returns kConflict if an unfinished restore used a document that this one does not, or a later one
-// of the same cluster. The message contains the command to repeat, at `place`.
-Status CheckDocuments(const Audit& audit, const RestoreCall& call, RestoreArguments place);
+// Returns kConflict if an unfinished restore used something that this one lacks, and that the
+// registry does not remember: a document, unless this one is later and of the same cluster; or too
+// many arguments. The message contains the command to repeat, at `place`.
+Status CheckContinues(const Audit& audit, const RestoreCall& call, const RestoreMemory& ran,
+                      RestoreArguments place);
 
 // Returns kConflict if the restore lacks a number that only an operator can provide. The message
 // contains the command to run instead, which repeats `ran`: the registry, and what else was said.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/cat.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/operate/reserve.h"
 #include "registry/seam/blocking_coordinator.h"
@@ -124,6 +125,21 @@ TEST_F(RootKeeperTest, AnOlderOrFrozenRootNodeReplacesNothing) {
   Start();
   Pass(2 * RootKeeper::kRetry);
   EXPECT_EQ(Settings(), before) << "the state folder's";
+}
+
+// The window is needed for a restore after the node was lost, too.
+TEST_F(RootKeeperTest, KeepsTheLargestClaimWindowThatItHasRead) {
+  constexpr Milliseconds kLong{5'400'000};
+  ASSERT_TRUE(RaiseWindow(operator_, kLong, ReadMeta(operator_)->meta.era).ok());
+  Pass(kAMoment);
+  ASSERT_EQ(Settings().window, kLong);
+  ASSERT_TRUE(IsOnDisk(Settings()));
+  ASSERT_TRUE(operator_.Multi({Write::Erase(kSettingsPath, Write::kAnyVersion)}).status.ok());
+  SetRoot(/*frozen=*/false);
+  Start();
+  Pass(2 * RootKeeper::kRetry);
+  EXPECT_EQ(Settings().version, ReadMeta(operator_)->version);
+  EXPECT_EQ(Settings().window, kLong);
 }
 
 TEST_F(RootKeeperTest, ReadsAgainWhenAFrozenClusterIsRestored) {

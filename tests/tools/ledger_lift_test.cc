@@ -40,5 +40,28 @@ TEST_F(LedgerLiftTest, LeavesNoTagAtAVersionThatCannotBeGuarded) {
   }
 }
 
+// The first run, which was interrupted, has removed the tags of the unused cluster.
+TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
+  MetaAsRead root = *ReadMeta(registry_);
+  root.meta.frozen = true;
+  const RestoreMemory memory{.replaced = root.meta.uuid};
+  const auto remember = [&](const Nonce& era) {
+    const std::string text = FormatRestoreMemory(memory, era);
+    return std::vector{Write::Create(kRestorePath, text, Lifetime::kPersistent)};
+  };
+  root.version = *BeginEra(registry_, root.meta, root.version, entropy_, remember);
+  LedgerFacts facts{.replaced = true, .wanted_gap = 1'000};
+  facts.backup.emplace();
+  facts.backup->tags = {
+      {.tag = {
+           .name = "order", .strategy = "segment", .step = 50, .step_max = 400, .high = 5'001}}};
+  Output output;
+  ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
+  EXPECT_EQ(Tag("order").tag().NextBegin(), 6'001);
+  ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), 9'001).ok());
+  ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
+  EXPECT_EQ(Tag("order").tag().NextBegin(), 10'001);
+}
+
 }  // namespace
 }  // namespace firn

@@ -90,5 +90,72 @@ TEST_F(RestoreMemoryTest, ARunThatDrawsAnotherEraEndsTheMemory) {
   EXPECT_FALSE(tree_.Peek(kRestorePath));
 }
 
+TEST_F(RestoreMemoryTest, JoinsTheArgumentsOfTwoRunsAndOnlyRaises) {
+  const RestoreMemory first{.flags = {"--bound_ms=7,8", "--retire=5", "--workers=4", "--tag_gap=9",
+                                      "--ids_since=2026-02-01T00:00:00.000Z", "--layout=firn"},
+                            .tags = {"order=900,step=50", "bill=7", "user=3,step=2"}};
+  const RestoreMemory second{
+      .flags = {"--retire=6,5", "--workers=3", "--tag_gap=10",
+                "--ids_since=2026-01-01T00:00:00.000Z", "--layout=twitter", "--reserve=1=x"},
+      .tags = {"order=1000", "bill=6,step=4"}};
+  RestoreMemory joined = second;
+  joined.Join(first);
+  const RestoreMemory expected{.flags = {"--retire=6,5", "--workers=4", "--tag_gap=10",
+                                         "--ids_since=2026-01-01T00:00:00.000Z", "--layout=twitter",
+                                         "--reserve=1=x", "--bound_ms=7,8"},
+                               .tags = {"order=1000,step=50", "bill=7,step=4", "user=3,step=2"}};
+  EXPECT_EQ(joined, expected);
+  EXPECT_TRUE(second.Lacks(first));
+  EXPECT_FALSE(joined.Lacks(first));
+  EXPECT_FALSE(joined.Lacks(second));
+}
+
+// Two operators at the same time: the second has read the cluster before the first froze it.
+TEST_F(RestoreMemoryTest, ARunThatLacksArgumentsOfAnEarlierOneIsRefused) {
+  RestoreFacts facts = Facts();
+  facts.memory.flags = {"--bound_ms=7"};
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
+    const Node before = *tree_.Peek(kMetaPath);
+    EXPECT_EQ(RestoreCluster(registry, Facts(), entropy_).status().code(), Code::kConflict);
+    EXPECT_EQ(tree_.Peek(kMetaPath)->data, before.data);
+  });
+  EXPECT_TRUE(RestoreBy(facts).ok());
+}
+
+TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
+  RestoreFacts facts = Facts();
+  facts.memory.documents = {{"/lost.json", "c1", kRestored}};
+  facts.memory.flags = {"--retire=5"};
+  AsOperator([&](BlockingCoordinator& registry) {
+    const auto left = [&] { return *ReadRestoreMemory(registry, Meta().meta)->memory; };
+    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
+    facts.memory.documents = {{"/other.json", "c2", kRestored}};
+    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
+    EXPECT_EQ(left().documents.size(), 2u);
+    facts.forgets_documents = true;
+    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
+    EXPECT_EQ(left().documents, facts.memory.documents);
+    EXPECT_EQ(left().flags, facts.memory.flags);
+    facts.memory = {};
+    facts.memory.flags = {"--retire=5"};
+    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
+    EXPECT_TRUE(left().documents.empty());
+  });
+}
+
+TEST_F(RestoreMemoryTest, NamesArgumentsThatAreTooLongByTheirDigest) {
+  RestoreFacts facts = Facts();
+  facts.memory.tags = {"order=" + std::string(kRestoreBytesMax, '1')};
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
+    const RestoreMemory left = *ReadRestoreMemory(registry, Meta().meta)->memory;
+    EXPECT_TRUE(left.tags.empty());
+    EXPECT_EQ(left.unstored, facts.memory.Digest());
+  });
+  EXPECT_TRUE(RestoreBy(facts).ok());
+  EXPECT_FALSE(tree_.Peek(kRestorePath));
+}
+
 }  // namespace
 }  // namespace firn

@@ -175,6 +175,31 @@ TEST(RestorePolicyTest, RefusesToLeaveALostTagOutAndPrintsTheCommandThatAddsIt) 
   EXPECT_TRUE(CheckFactsSuffice(audit, with_backup, place).ok());
 }
 
+// The registry remembers flags and arguments, but neither a file nor what is too long for it.
+TEST(RestorePolicyTest, ContinuesAnUnfinishedRestoreOnlyWithWhatItUsed) {
+  Audit audit = RestoredCluster().audit;
+  audit.findings.push_back({Urgency::kData, "a node is missing", {}, /*restore=*/true});
+  audit.unfinished =
+      RestoreMemory{.documents = {{"/a b.json", "c1", kRestoredAt}}, .flags = {"--retire=5"}};
+  const RestoreArguments place{.registry = "dir:///x"};
+  const auto told = [&](const RestoreCall& call, const RestoreMemory& ran = {}) {
+    return CheckContinues(audit, call, ran, place).message();
+  };
+  EXPECT_THAT(told({}), HasSubstr("\nfirn restore --registry=dir:///x '--from=/a b.json'"));
+  RestoreCall call;
+  call.ledgers.backup = Backup{.taken = kRestoredAt - Milliseconds(1), .checksum = "c1"};
+  EXPECT_EQ(told(call), "") << "the same document";
+  call.ledgers.backup->checksum = "c2";
+  EXPECT_NE(told(call), "");
+  call.ledgers.backup->taken = kRestoredAt;
+  EXPECT_EQ(told(call), "") << "a later one";
+
+  const RestoreMemory ran{.flags = {"--retire=5"}, .tags = {"order=7"}};
+  audit.unfinished = RestoreMemory{.unstored = ran.Digest()};
+  EXPECT_THAT(told({}), HasSubstr("word for word"));
+  EXPECT_EQ(told({}, ran), "");
+}
+
 TEST(RestorePolicyTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
   Audit audit = RestoredCluster().audit;
   audit.meta->frozen = true;

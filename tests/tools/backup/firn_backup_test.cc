@@ -217,6 +217,53 @@ TEST_F(FirnBackupTest, ASecondRunCompletesAnInterruptedUndoOfAnInit) {
   EXPECT_EQ(audit.at("faults").size(), 1u) << audit << "the provider that is not ephemeral";
 }
 
+// The first run is refused after its freeze, as above.
+TEST_F(FirnBackupTest, ALaterRunContinuesWithTheArgumentsOfTheFirst) {
+  Make();
+  const std::string path = Backup();
+  Wipe();
+  Init();
+  Announce({.high = {{"late", 7}}});
+  const int64_t bound = SystemClock().Wall().ms() + 20 * 3'600'000;
+  std::vector<std::string> first = RestoreFrom(path);
+  for (const std::string& more : {"--bound_ms=" + std::to_string(bound), std::string("--retire=5"),
+                                  std::string("--reserve=6=x"), std::string("order=9001")}) {
+    first.push_back(more);
+  }
+  EXPECT_EQ(Firn(first).exit_code, 4);
+  std::vector<std::string> later = RestoreFrom(path);
+  later.push_back("late=9,step=50,step_max=400");
+  EXPECT_GT(NumberOf(FirnJson(later).at("floor_ms")), bound);
+  for (const Json& machine : FirnJson({"machines", "list"})) {
+    if (machine.at("machine") == 5) EXPECT_EQ(machine.at("use"), "retired");
+    if (machine.at("machine") == 6) EXPECT_EQ(machine.at("use"), "reserved");
+  }
+  EXPECT_EQ(HighOf("order"), "9001");
+}
+
+// Its arguments do not suffice, which it knows before it writes anything.
+TEST_F(FirnBackupTest, ARefusalLeavesAnIntactClusterUnfrozen) {
+  Make();
+  const std::string path = Backup();
+  Announce({.high = {{"late", 7}}});
+  const Finished refused = Firn(RestoreFrom(path));
+  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
+  EXPECT_FALSE(FirnJson({"audit"}, 1).at("cluster").at("frozen").boolean());
+}
+
+TEST_F(FirnBackupTest, ANumberAloneKeepsTheFormInTheBackup) {
+  Make();
+  const std::string path = Backup();
+  Wipe();
+  std::vector<std::string> restore = RestoreFrom(path);
+  restore.push_back("bill=70001");
+  FirnJson(restore);
+  const Json bill = FirnJson({"tags", "show", "bill"}).at(0);
+  EXPECT_EQ(bill.at("text"), "n{id}");
+  EXPECT_EQ(bill.at("step"), "50");
+  EXPECT_EQ(bill.at("start"), "70001");
+}
+
 TEST_F(FirnBackupTest, RefusesTheFileOfAnotherCluster) {
   Make();
   const std::string path = Backup();

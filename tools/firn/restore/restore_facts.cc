@@ -74,6 +74,12 @@ DECLARE_int32(rack_bits);
 namespace firn {
 namespace {
 
+// The flags that a later run needs, or that a printed command repeats.
+constexpr std::string_view kSaidFlags[] = {
+    "uuid",      "layout",      "rack_bits", "workers",     "claim_window_ms", "default_strategy",
+    "ids_since", "lease_share", "reserve",   "skew_max_ms", "bound_ms",        "retire",
+    "tag_high",  "tag_gap",     "again"};
+
 // Returns the value of a flag; empty if a server has printed that it does not know it.
 std::string KnownValue(const std::string& flag) { return flag == kUnreadSetting ? "" : flag; }
 
@@ -217,7 +223,8 @@ Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words)
   FIRN_TRY(CheckNumbers(options));
   FIRN_ASSIGN(options.call.tags, GivenTags(words));
   for (const GivenTag& one : options.call.tags) {
-    if (one.tag.start) options.call.ledgers.starts.emplace(one.tag.name, *one.tag.start);
+    int64_t& start = options.call.ledgers.starts[one.tag.name];
+    start = std::max(start, one.tag.start.value_or(0));
   }
   FIRN_ASSIGN(options.call.highs, SaidHighs(FLAGS_tag_high));
   FIRN_ASSIGN(options.call.ledgers.backup, BackupIn(options.from, options.uuid));
@@ -235,11 +242,11 @@ Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words)
   for (const char* flag : {"layout", "rack_bits", "default_strategy", "ids_since", "reserve"}) {
     if (IsFlagSet(flag)) options.given.insert(flag);
   }
-  for (const char* flag : {"uuid", "layout", "rack_bits", "workers", "claim_window_ms",
-                           "default_strategy", "ids_since", "lease_share", "reserve", "skew_max_ms",
-                           "bound_ms", "retire", "tag_high", "tag_gap", "again"}) {
-    if (!IsFlagSet(flag)) continue;
-    const std::string value = gflags::GetCommandLineFlagInfoOrDie(flag).current_value;
+  for (const std::string_view flag : kSaidFlags) {
+    if (!IsFlagSet(flag.data())) continue;
+    std::string value = gflags::GetCommandLineFlagInfoOrDie(flag.data()).current_value;
+    if (options.ids_since != WallMs() && flag == "ids_since")
+      value = FormatRfc3339(options.ids_since);  // so that times compare
     options.said_flags.push_back(Cat("--", flag, "=", value));
   }
   options.said_tags = words;
@@ -295,9 +302,27 @@ Status CheckRead(const RestoreOptions& options, const Audit& audit, const Restor
       "--reserve=0-1=SYSTEM or nothing, and every tag, as in order=5001"));
 }
 
+Status Recall(const RestoreMemory& earlier, RestoreOptions& options) {
+  RestoreMemory memory = MemoryOf(options);
+  memory.Join(earlier);
+  std::vector<CommandLine::Setting> settings;
+  for (const std::string& flag : memory.flags) {
+    const size_t equals = std::min(flag.find('='), flag.size() - 1);
+    settings.push_back({flag.substr(2, equals - 2), flag.substr(equals + 1)});
+  }
+  const Status set = ApplySettings(settings, {std::begin(kSaidFlags), std::end(kSaidFlags)});
+  FIRN_TRY(set.WithContext("the arguments of the unfinished restore"));
+  FIRN_ASSIGN(options, ReadRestoreOptions(memory.tags));
+  return {};
+}
+
 RestoreMemory MemoryOf(const RestoreOptions& options) {
   RestoreArguments ran = RanCommand(options);
   RestoreMemory memory{.flags = std::move(ran.said_flags), .tags = std::move(ran.said_tags)};
+  std::erase_if(memory.flags, [](const std::string& flag) {
+    return flag.starts_with("--again=") || flag.ends_with(Cat("=", kUnreadSetting));
+  });
+  std::erase(memory.tags, kUnreadTags);
   if (const std::optional<Backup>& backup = options.call.ledgers.backup) {
     memory.documents.push_back({ran.from, backup->checksum, backup->taken});
   }

@@ -53,6 +53,9 @@ Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& aud
 // Returns the command with these options, for one that is printed instead.
 RestoreArguments RanCommand(const RestoreOptions& options);
 
+// Adds the flags and arguments of an earlier run that was interrupted.
+Status Recall(const RestoreMemory& earlier, RestoreOptions& options);
+
 // Returns what a later run needs if the one with these options is interrupted.
 RestoreMemory MemoryOf(const RestoreOptions& options);
 

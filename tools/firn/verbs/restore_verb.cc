@@ -142,16 +142,21 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
   const auto read = [&]() -> Status {
     const WallMs now = SystemClock().Wall();
     FIRN_ASSIGN(audit, ReadAudit(registry, now));
+    if (audit.unfinished && MemoryOf(options).Lacks(*audit.unfinished)) {
+      FIRN_TRY(Recall(*audit.unfinished, options));
+      std::cerr << "firn restore: continues the unfinished restore with its flags and arguments\n";
+    }
     FIRN_ASSIGN(facts, GatherFacts(options, audit, now));
     call.ledgers.reports = ReportsIn(audit);
     call.ledgers.reports.push_back(call.highs);
     call.ledgers.replaced = ReplacesUnused(audit, facts);
     facts.memory = MemoryOf(options);
+    facts.forgets_documents = options.again;
     return {};
   };
   FIRN_TRY(read());
   FIRN_TRY(CheckRead(options, audit, facts));
-  if (!options.again) FIRN_TRY(CheckDocuments(audit, call, RestorePlace()));
+  if (!options.again) FIRN_TRY(CheckContinues(audit, call, facts.memory, RestorePlace()));
   FIRN_ASSIGN(const bool covered, Covers(registry, audit, facts, options));
   if (call.ledgers.backup && !covered && !options.dry_run) {
     // An intact cluster already has the servers' reports: a refusal must not leave it frozen.
