@@ -1,26 +1,26 @@
 package io.firn;
 
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 
-/** Runs calls on other threads, at most 64 of its own; further calls wait in line, at most until their deadline. */
+/** The asynchronous calls in progress. Futures are completed on other threads, at most 64 of its own, so that a program's
+ * own code that blocks there delays no other call. */
 final class AsyncCalls {
-  /** A call with what is left of its time, in milliseconds. */
-  interface Work<T> {
-    T run(long leftMs) throws FirnException;
-  }
-
   private static final int THREADS_MAX = 64;
 
   private final Engine engine;
   private final Executor executor;
+  private final Set<AsyncCall<?>> active = ConcurrentHashMap.newKeySet();
+  private final Set<Runnable> awaitNews = ConcurrentHashMap.newKeySet();
   private ThreadPoolExecutor own;
 
   AsyncCalls(Engine engine, Executor given) {
@@ -33,47 +33,95 @@ final class AsyncCalls {
     executor = given == null ? own : given;
   }
 
-  <T> CompletableFuture<T> start(Work<T> work, long deadlineMs) {
-    CompletableFuture<T> future = new CompletableFuture<>();
-    AtomicBoolean begun = new AtomicBoolean(); // a call that has begun ends by its deadline, and lists its attempts
-    long until = Server.now() + deadlineMs;
-    try {
-      ScheduledFuture<?> limit = engine.later(deadlineMs, () -> {
-        if (begun.compareAndSet(false, true)) {
-          future.completeExceptionally(failure(FirnException.Kind.UNAVAILABLE,
-              "the deadline has passed before a thread was free"));
-        }
-      });
-      executor.execute(() -> {
-        limit.cancel(false);
-        if (begun.compareAndSet(false, true) && !future.isDone()) {
-          run(work, until, future);
-        }
-      });
-    } catch (RejectedExecutionException rejected) {
-      future.completeExceptionally(engine.fleet.stopped()
-          ? failure(FirnException.Kind.CLOSED, "the client was closed")
-          : failure(FirnException.Kind.UNAVAILABLE, "the executor of the options accepts no more calls"));
-    }
+  <T, R> CompletableFuture<R> start(Ask<T> ask, long deadlineMs, Function<T, R> result) {
+    CompletableFuture<R> future = new CompletableFuture<>();
+    start(ask, deadlineMs, future, result);
     return future;
   }
 
-  private static <T> void run(Work<T> work, long until, CompletableFuture<T> future) {
-    try {
-      future.complete(work.run(Math.max(0, until - Server.now())));
-    } catch (FirnException | RuntimeException | Error fault) {
-      future.completeExceptionally(fault);
+  @SuppressWarnings("unchecked") // the result has the future's type
+  private <T, R> void start(Ask<T> ask, long deadlineMs, CompletableFuture<R> future, Function<T, R> result) {
+    AsyncCall<T> call = new AsyncCall<>(engine, ask, deadlineMs, (CompletableFuture<Object>) future, result);
+    active.add(call);
+    call.start();
+    if (engine.fleet.stopped()) {
+      call.close();
     }
   }
 
-  /** Lets the calls in progress end, which they do at once because the client is closed. */
+  /** Returns an id of a prefetched tag, after waiting for a quarter of the time for a fetch in progress. */
+  CompletableFuture<Long> startLocal(Supply supply, Ask<Long> ask, long deadlineMs) {
+    CompletableFuture<Long> future = new CompletableFuture<>();
+    long began = Server.now();
+    Runnable attempt = new Runnable() {
+      @Override
+      public void run() {
+        long left = deadlineMs - (Server.now() - began);
+        long id = supply.take(0);
+        if (id != 0) {
+          execute(() -> future.complete(id));
+        } else if (left <= deadlineMs - deadlineMs / 4 || !supply.onFetched(once(this, left - deadlineMs * 3 / 4))) {
+          start(ask, left, future, Function.identity());
+        }
+      }
+    };
+    attempt.run();
+    return future;
+  }
+
+  /** Returns a task that runs the given one when it is first run, or after that time. */
+  private Runnable once(Runnable run, long ms) {
+    java.util.concurrent.atomic.AtomicBoolean ran = new java.util.concurrent.atomic.AtomicBoolean();
+    Runnable first = () -> {
+      if (ran.compareAndSet(false, true)) {
+        run.run();
+      }
+    };
+    engine.later(ms, first);
+    return first;
+  }
+
+  /** Runs the task once or more: at that time, and before when news of servers come if `forNews`. */
+  void await(Runnable then, long until, boolean forNews) {
+    if (forNews) {
+      awaitNews.add(then);
+    }
+    engine.later(Math.max(0, until - Server.now()), () -> {
+      awaitNews.remove(then);
+      engine.inBackground(then);
+    });
+  }
+
+  /** Called with locks held. */
+  void newsCame() {
+    if (!awaitNews.isEmpty()) {
+      engine.inBackground(() -> {
+        List<Runnable> all = new ArrayList<>(awaitNews);
+        awaitNews.removeAll(all);
+        all.forEach(Runnable::run);
+      });
+    }
+  }
+
+  /** Completes the future of a call that has ended. */
+  void complete(AsyncCall<?> call, Runnable completion) {
+    active.remove(call);
+    execute(completion);
+  }
+
+  private void execute(Runnable completion) {
+    try {
+      executor.execute(completion);
+    } catch (RejectedExecutionException full) {
+      completion.run();
+    }
+  }
+
+  /** Ends the calls in progress. */
   void close() {
+    active.forEach(AsyncCall::close);
     if (own != null) {
       own.shutdown();
     }
-  }
-
-  private static FirnException failure(FirnException.Kind kind, String sentence) {
-    return new FirnException(kind, sentence, null, 0, List.of());
   }
 }

@@ -6,7 +6,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** One call, which fails over from server to server. It asks each server once and sends at most attemptsMax
+/** One call, which fails over from server to server: what it does next, and what it learns from outcomes. `run` blocks
+ * its thread; an AsyncCall takes the same steps without. It asks each server once and sends at most attemptsMax
  * requests; each request after the first one is paid for from the retry budget, unless the server before
  * could not be reached, or has lost other calls as well. A refusal that every server would repeat ends the
  * call. When all servers that could be reached are overloaded, the call waits for the shortest advice and starts over, if the deadline allows.
@@ -23,11 +24,14 @@ final class Call<T> {
   private static final long OVERLOAD_PAUSE_MS = 10;
 
   private final Fleet fleet;
-  private final Ask<T> ask;
-  private final long until;
+  final Ask<T> ask;
+  final long until;
   private final List<Attempt> attempts = new ArrayList<>();
   private Failure last;
   private int sent;
+  private boolean waited; // for news of servers
+  long waitUntil; // if no server can be asked now
+  boolean waitsForNews;
   private boolean foundNobody;
   private boolean freeNext = true; // of the retry budget
   private long attemptBegan;
@@ -52,24 +56,14 @@ final class Call<T> {
   }
 
   T run(Attempting<T> attempting) throws FirnException {
-    boolean waited = false;
     while (true) {
-      stopIfOver();
-      Server server = null;
-      if (sent < fleet.options.attemptsMax) {
-        server = fleet.pick(ask.tag, tried);
-        if (server == null && waited) {
-          beginRound();
-          server = fleet.pick(ask.tag, tried);
-        }
+      if (Thread.currentThread().isInterrupted()) {
+        throw failure("the thread was interrupted");
       }
+      Server server = next();
       if (server == null) {
-        waited = await();
+        fleet.await(waitUntil, waitsForNews);
         continue;
-      }
-      waited = false;
-      if (!freeNext) {
-        payForRetry(server);
       }
       try {
         return askOne(server, attempting);
@@ -77,6 +71,25 @@ final class Call<T> {
         heed(server, failure);
       }
     }
+  }
+
+  /** Returns the server to ask; null: the call waits until `waitUntil`, or for news of servers if `waitsForNews`. */
+  Server next() throws FirnException {
+    stopIfOver();
+    Server server = null;
+    if (sent < fleet.options.attemptsMax) {
+      server = fleet.pick(ask.tag, tried);
+      if (server == null && waited) {
+        beginRound();
+        server = fleet.pick(ask.tag, tried);
+      }
+    }
+    waited = server == null && await();
+    if (server != null && !freeNext) {
+      payForRetry(server);
+    }
+    attemptBegan = Server.now();
+    return server;
   }
 
   private void payForRetry(Server server) throws FirnException {
@@ -105,26 +118,35 @@ final class Call<T> {
 
   private T timed(Server server, Attempting<T> attempting, boolean fresh) throws Failure {
     long began = System.nanoTime();
-    attemptBegan = Server.now();
     try {
       T answer = attempting.ask(server, ask, fresh, until);
-      fleet.answered(server, ask.tag, ask.form == Ask.Form.NOTHING); // a status contains no ids
-      fleet.tally.attempted(null);
+      answered(server);
       return answer;
     } catch (Failure failure) {
-      fleet.tally.attempted(failure);
-      double tookMs = (System.nanoTime() - began) / 1e6;
-      attempts.add(new Attempt(server.address, failure.end, failure.reason, tookMs, failure.detail));
-      // A timeout after too little time says nothing about the server's health.
-      boolean late = failure.end == Attempt.End.TIMEOUT || failure.end == Attempt.End.CONNECT_TIMEOUT;
-      if (!late || tookMs * 2 >= fleet.options.attemptLimitMs) {
-        fleet.failed(server, ask.tag, failure);
-      }
+      failed(server, failure, began);
       throw failure;
     }
   }
 
-  private void heed(Server server, Failure failure) throws FirnException {
+  void answered(Server server) {
+    fleet.answered(server, ask.tag, ask.form == Ask.Form.NOTHING); // a status contains no ids
+    fleet.tally.attempted(null);
+  }
+
+  /** Records an attempt that began at that time, in nanoseconds. */
+  void failed(Server server, Failure failure, long began) {
+    fleet.tally.attempted(failure);
+    double tookMs = (System.nanoTime() - began) / 1e6;
+    attempts.add(new Attempt(server.address, failure.end, failure.reason, tookMs, failure.detail));
+    // A timeout after too little time says nothing about the server's health.
+    boolean late = failure.end == Attempt.End.TIMEOUT || failure.end == Attempt.End.CONNECT_TIMEOUT;
+    if (!failure.counted && (!late || tookMs * 2 >= fleet.options.attemptLimitMs)) {
+      fleet.failed(server, ask.tag, failure);
+    }
+  }
+
+  /** Records the outcome of an attempt. Throws the call's failure if the attempt ends it. */
+  void heed(Server server, Failure failure) throws FirnException {
     last = failure;
     if (failure.refused() && !elsewhere(failure)) {
       throw new FirnException(FirnException.Kind.REFUSED, failure.detail, failure.reason,
@@ -168,12 +190,12 @@ final class Call<T> {
     }
   }
 
-  /** Waits for an event that may help, or fails. Returns whether it was news of servers. */
+  /** Decides how long to wait for an event that may help, or fails. Returns whether that can be news of servers. */
   private boolean await() throws FirnException {
     long now = Server.now();
     long paused = fleet.pausedUntil(tried);
     if (sent < fleet.options.attemptsMax && paused != Server.NEVER) {
-      fleet.await(Math.min(until, paused), true);
+      wait(Math.min(until, paused), true);
       return false;
     }
     foundNobody |= tried.isEmpty();
@@ -184,7 +206,7 @@ final class Call<T> {
         throw failure("all servers are overloaded");
       }
       long pause = adviceMs + ThreadLocalRandom.current().nextLong(Math.min(adviceMs, left) / 2 + 1);
-      fleet.await(now + pause, false);
+      wait(now + pause, false);
       sent = 0;
       beginRound();
       return false;
@@ -193,14 +215,16 @@ final class Call<T> {
     if (!news || sent >= fleet.options.attemptsMax) {
       throw failure("no other server is left to ask");
     }
-    fleet.await(Math.min(until, now + fleet.options.attemptLimitMs), true);
+    wait(Math.min(until, now + fleet.options.attemptLimitMs), true);
     return true;
   }
 
+  private void wait(long until, boolean forNews) {
+    waitUntil = until;
+    waitsForNews = forNews;
+  }
+
   private void stopIfOver() throws FirnException {
-    if (Thread.currentThread().isInterrupted()) {
-      throw failure("the thread was interrupted");
-    }
     if (Server.now() >= until || fleet.stopped()) {
       throw failure("the deadline has passed");
     }
@@ -209,7 +233,7 @@ final class Call<T> {
     }
   }
 
-  private FirnException failure(String why) {
+  FirnException failure(String why) {
     String sentence = why;
     if (foundNobody && attempts.isEmpty()) {
       sentence = "no provider: no usable server is known";

@@ -16,19 +16,17 @@ import java.util.concurrent.atomic.AtomicLong;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
 
-/** One connection to one server, used by one call at a time. Any failure ends it, so a late answer
+/** One connection to one server, used by one call at a time, or by a Pipeline. Any failure ends it, so a late answer
  * cannot be taken for the answer to another call. */
-final class Connection {
+final class Connection implements Watchdog.Watched {
   private static final int FIRST_BYTES = 1 << 16;
-  static final long IDLE = Long.MAX_VALUE;
-  static final long EXPIRED = Long.MAX_VALUE - 1;
 
   boolean used; // an earlier call used it: if it is closed, the call may try again
   volatile long idleSince;
   Wire.Status status; // the server's status at the start of the connection
   IdCheck check;
   private final Watchdog watchdog;
-  private final AtomicLong limit = new AtomicLong(IDLE); // when the wait for an answer ends
+  private final AtomicLong limit = new AtomicLong(Watchdog.NEVER); // when the wait for an answer ends
   private final Socket plain;
   private Socket socket;
   private InputStream in; // reads head and body of a short answer at once
@@ -132,7 +130,8 @@ final class Connection {
   }
 
   /** Closes at once, from any thread, without a TLS close_notify, which would wait. */
-  void close() {
+  @Override
+  public void close() {
     closeQuietly(plain);
   }
 
@@ -149,38 +148,63 @@ final class Connection {
     return (int) Math.max(1, Math.min(Integer.MAX_VALUE, (until - System.nanoTime()) / 1_000_000));
   }
 
-  /** Returns when the wait for an answer ends; IDLE if nothing waits. */
-  long waitsUntil() {
+  @Override
+  public long waitsUntil() {
     return limit.get();
   }
 
-  /** Ends the wait, if it is still the one until that time. */
-  void expire(long until) {
-    if (limit.compareAndSet(until, EXPIRED)) {
+  @Override
+  public void expire(long until) {
+    if (limit.compareAndSet(until, Watchdog.EXPIRED)) {
       close();
     }
   }
 
   <T> T call(Ask<T> ask, long until) throws Failure {
-    sequence++;
+    int sequence = nextSequence();
     got = 0;
     byte[] answer;
     limit.set(until);
     watchdog.begins(until);
     try {
-      socket.getOutputStream().write(Wire.request(ask, sequence));
+      write(Wire.request(ask, sequence));
       answer = receive();
     } catch (IOException fault) {
       throw failure(fault);
     } finally {
-      limit.compareAndSet(until, IDLE); // if it has expired meanwhile, the next call finds the connection closed
+      limit.compareAndSet(until, Watchdog.NEVER); // if it has expired meanwhile, the next call finds the connection closed
     }
     used = true;
     return Wire.answer(answer, ask, sequence);
   }
 
-  private Failure failure(IOException fault) {
-    if (limit.get() == EXPIRED) {
+  /** Returns the number of the next request. */
+  int nextSequence() {
+    return ++sequence;
+  }
+
+  void write(byte[] requests) throws IOException {
+    socket.getOutputStream().write(requests);
+  }
+
+  /** Returns the next answer, which may belong to any request. */
+  byte[] nextFrame() throws IOException, Failure {
+    got = 0;
+    return receive();
+  }
+
+  /** Whether bytes of the server wait for the thread that reads. */
+  boolean hasUnread() {
+    try {
+      return plain.getInputStream().available() > 0;
+    } catch (IOException closed) {
+      return false;
+    }
+  }
+
+  /** Returns why reading or writing failed. */
+  Failure failure(IOException fault) {
+    if (limit.get() == Watchdog.EXPIRED) {
       return new Failure(Attempt.End.TIMEOUT, "");
     }
     if (fault instanceof SSLException) {

@@ -31,7 +31,7 @@ final class Engine {
   final AsyncCalls async;
   final Tally tally = new Tally();
   private final ScheduledThreadPoolExecutor timer;
-  private final Watchdog watchdog;
+  final Watchdog watchdog;
   private final Object wake = new Object();
   private long listDue = Server.NEVER;
   private long listAsked;
@@ -39,7 +39,7 @@ final class Engine {
 
   Engine(Options options, List<String> seeds) {
     this.options = options;
-    fleet = new Fleet(options, seeds, tally, this::askListSoon);
+    fleet = new Fleet(options, seeds, tally, this::askListSoon, this::newsCame);
     background = Executors.newCachedThreadPool(run -> daemon(run, "firn-background"));
     timer = new ScheduledThreadPoolExecutor(1, run -> daemon(run, "firn-timer"));
     timer.setRemoveOnCancelPolicy(true);
@@ -52,6 +52,12 @@ final class Engine {
       supplies.put(tag.tag, new Supply(tag, this));
     }
     background.execute(this::upkeep);
+  }
+
+  private void newsCame() {
+    if (async != null) { // the constructor's lists are no news
+      async.newsCame();
+    }
   }
 
   static Thread daemon(Runnable run, String name) {
@@ -69,14 +75,18 @@ final class Engine {
     }
     wakeUp();
     watchdog.close();
+    async.close();
     background.shutdownNow();
     timer.shutdownNow();
-    async.close();
   }
 
-  /** Runs a short task after that time, unless the client is closed. */
+  /** Runs a short task after that time, unless the client is closed. Returns null if it is closed already. */
   ScheduledFuture<?> later(long ms, Runnable run) {
-    return timer.schedule(run, ms, TimeUnit.MILLISECONDS);
+    try {
+      return timer.schedule(run, ms, TimeUnit.MILLISECONDS);
+    } catch (java.util.concurrent.RejectedExecutionException closed) {
+      return null;
+    }
   }
 
   <T> T call(Ask<T> ask, long deadlineMs) throws FirnException {
@@ -85,12 +95,17 @@ final class Engine {
     try {
       return new Call<>(fleet, ask, deadlineMs).run(this::attempt);
     } catch (FirnException failure) {
-      fault = !fleet.stopped() ? failure : new FirnException(FirnException.Kind.CLOSED, "the client was closed",
-          null, 0, failure.attempts());
+      fault = ofClosed(failure);
       throw fault;
     } finally {
       tally.ended(fault, System.nanoTime() - began);
     }
+  }
+
+  /** Returns the failure of a call, which has another kind after the client was closed. */
+  FirnException ofClosed(FirnException failure) {
+    return !fleet.stopped() ? failure
+        : new FirnException(FirnException.Kind.CLOSED, "the client was closed", null, 0, failure.attempts());
   }
 
   /** Returns one server's answer. While all connections are in use, the call waits until the deadline. */
@@ -177,7 +192,7 @@ final class Engine {
   }
 
   /** Returns a new connection to a server of this cluster. */
-  private Connection connect(Server server, long until) throws Failure {
+  Connection connect(Server server, long until) throws Failure {
     List<InetAddress> addresses;
     Tls tls;
     synchronized (fleet) {
@@ -274,7 +289,7 @@ final class Engine {
     }
   }
 
-  private void drop(Connection connection) {
+  void drop(Connection connection) {
     watchdog.remove(connection);
     connection.close();
   }
@@ -410,6 +425,7 @@ final class Engine {
     }
     for (Server gone : fleet.apply(list, server)) {
       dropIdle(gone);
+      gone.pool.leave();
     }
     return Math.min(Math.max(list.askAgainMs, ASK_AGAIN_MIN_MS), ASK_AGAIN_MAX_MS);
   }

@@ -11,6 +11,8 @@ final class Failure extends Exception {
   final boolean anotherMayHelp;
   /** An idle connection ended before the first byte of the answer. */
   final boolean stale;
+  /** The failure is the server's already, once for all calls that it ends. */
+  boolean counted;
   /** The server does not have the method; it may be older. */
   boolean lacksMethod;
   /** The reason of a refusal that is about leases; otherwise null. Then `reason` is null, too. */

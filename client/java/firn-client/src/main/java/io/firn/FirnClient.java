@@ -3,6 +3,7 @@ package io.firn;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
 
 /**
  * A client of a cluster of Firn servers.
@@ -59,10 +60,13 @@ public final class FirnClient implements AutoCloseable {
 
   /** Returns one id without waiting, within the call's own deadline. */
   public CompletableFuture<Long> nextIdAsync(String tag, long deadlineMs) {
-    Supply supply = engine.supplies.get(tag);
+    Supply supply = tag == null ? null : engine.supplies.get(tag);
     long id = supply == null ? 0 : supply.take();
-    return id != 0 ? CompletableFuture.completedFuture(id)
-        : engine.async.start(leftMs -> nextId(tag, leftMs), deadlineMs);
+    if (id != 0) {
+      return CompletableFuture.completedFuture(id);
+    }
+    return supply == null ? start(Ask.id(tag), deadlineMs, Function.identity())
+        : engine.async.startLocal(supply, Ask.id(tag), deadlineMs);
   }
 
   /**
@@ -75,8 +79,8 @@ public final class FirnClient implements AutoCloseable {
 
   /** Returns `count` ids, within the call's own deadline. */
   public List<Long> nextIds(String tag, int count, long deadlineMs) throws FirnException {
-    if (count < 1 || count > COUNT_MAX) {
-      throw badRequest("count is " + count + "; it must be 1 to " + COUNT_MAX);
+    if (isOutside(count)) {
+      throw badCount(count);
     }
     Supply supply = engine.supplies.get(tag);
     long[] ids = supply == null ? null : supply.takeMany(count);
@@ -90,7 +94,13 @@ public final class FirnClient implements AutoCloseable {
 
   /** Returns `count` ids without waiting, within the call's own deadline. */
   public CompletableFuture<List<Long>> nextIdsAsync(String tag, int count, long deadlineMs) {
-    return engine.async.start(leftMs -> nextIds(tag, count, leftMs), deadlineMs);
+    if (isOutside(count)) {
+      return CompletableFuture.failedFuture(badCount(count));
+    }
+    Supply supply = tag == null ? null : engine.supplies.get(tag);
+    long[] ids = supply == null ? null : supply.takeMany(count);
+    return ids != null ? CompletableFuture.completedFuture(new IdList(ids))
+        : start(Ask.ids(tag, count), deadlineMs, IdList::new);
   }
 
   /** Returns one id in the text form of its tag. */
@@ -110,7 +120,7 @@ public final class FirnClient implements AutoCloseable {
 
   /** Returns one id as text without waiting, within the call's own deadline. */
   public CompletableFuture<String> nextTextAsync(String tag, long deadlineMs) {
-    return engine.async.start(leftMs -> nextText(tag, leftMs), deadlineMs);
+    return start(Ask.text(tag), deadlineMs, Function.identity());
   }
 
   /** Returns the options of a generator that makes ids in this process, under a leased machine id. The name is shown to
@@ -141,13 +151,32 @@ public final class FirnClient implements AutoCloseable {
   }
 
   private <T> T call(Ask<T> ask, long deadlineMs) throws FirnException {
-    if (ask.tag == null) {
-      throw badRequest("the tag is null; an empty one is the servers' default");
-    }
-    if (ask.tag.getBytes(StandardCharsets.UTF_8).length > TAG_MAX) {
-      throw badRequest("a tag has at most " + TAG_MAX + " bytes");
+    FirnException fault = faultOf(ask.tag);
+    if (fault != null) {
+      throw fault;
     }
     return engine.call(ask, deadlineMs);
+  }
+
+  private <T, R> CompletableFuture<R> start(Ask<T> ask, long deadlineMs, Function<T, R> result) {
+    FirnException fault = faultOf(ask.tag);
+    return fault != null ? CompletableFuture.failedFuture(fault) : engine.async.start(ask, deadlineMs, result);
+  }
+
+  private static FirnException faultOf(String tag) {
+    if (tag == null) {
+      return badRequest("the tag is null; an empty one is the servers' default");
+    }
+    return tag.getBytes(StandardCharsets.UTF_8).length > TAG_MAX
+        ? badRequest("a tag has at most " + TAG_MAX + " bytes") : null;
+  }
+
+  private static boolean isOutside(int count) {
+    return count < 1 || count > COUNT_MAX;
+  }
+
+  private static FirnException badCount(int count) {
+    return badRequest("count is " + count + "; it must be 1 to " + COUNT_MAX);
   }
 
   private static FirnException badRequest(String sentence) {

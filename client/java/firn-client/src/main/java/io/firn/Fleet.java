@@ -47,12 +47,14 @@ final class Fleet implements Lessee.Servers {
   private final Condition newsCame = newsLock.newCondition();
   private long news;
   private volatile boolean stopped;
+  private final Runnable onNews; // called with locks held
 
-  Fleet(Options options, List<String> seeds, Tally tally, Runnable trouble) {
+  Fleet(Options options, List<String> seeds, Tally tally, Runnable trouble, Runnable onNews) {
     this.options = options;
     this.seeds = seeds;
     this.tally = tally;
     this.trouble = trouble;
+    this.onNews = onNews;
     uuid = options.clusterUuid;
     for (String seed : seeds) {
       servers.put(seed, made(seed));
@@ -312,6 +314,7 @@ final class Fleet implements Lessee.Servers {
     } finally {
       newsLock.unlock();
     }
+    onNews.run();
   }
 
   void stop() {

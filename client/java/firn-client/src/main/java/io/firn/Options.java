@@ -98,7 +98,7 @@ public final class Options {
     return this;
   }
 
-  /** Maximum connections per server; each serves one call at a time; 64. */
+  /** Maximum connections per server; each serves one call at a time; 64. Asynchronous calls share at most 4 others. */
   public Options connectionsMax(int connections) {
     connectionsMax = connections;
     return this;
@@ -128,7 +128,7 @@ public final class Options {
     return this;
   }
 
-  /** Runs asynchronous calls, each of which blocks its thread; such as virtual threads. Default: 64 own threads. */
+  /** Completes the futures of asynchronous calls, and so runs what depends on them. Default: at most 64 own threads. */
   public Options executor(Executor runs) {
     executor = runs;
     return this;

@@ -12,7 +12,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** One server; the fleet's lock guards all but its room and its idle connections.
+/** One server; the fleet's lock guards all but its room and its connections.
  *
  * <p>It is ill after 3 failures in a row, or when half of its last 20 calls failed. An ill server rests
  * for 1 s at first, twice as long each time up to 30 s, spread over the upper half; any success ends that
@@ -37,6 +37,7 @@ final class Server {
   final int port;
   final boolean named; // and so to be looked up
   final Semaphore room; // fair: calls get a place in order of arrival
+  final Pool pool; // of connections that asynchronous calls share
   final Deque<Connection> idle = new ConcurrentLinkedDeque<>(); // the one used last comes first
   List<InetAddress> addresses = List.of();
   int rack;
@@ -74,6 +75,7 @@ final class Server {
     host = Options.hostOf(address);
     port = Options.portOf(address);
     room = new Semaphore(connectionsMax, true);
+    pool = new Pool(this, connectionsMax);
     named = !host.matches("[0-9.]+|.*:.*");
     if (!named) {
       try {
@@ -196,7 +198,7 @@ final class Server {
   /** A call is about to use the server: after a failed connection one call alone dials, and the others wait
    * for its outcome. */
   void used(long now, long dialLimitMs) {
-    if (connectPauseMs > 0 && idle.isEmpty()) {
+    if (connectPauseMs > 0 && !isConnected()) {
       connectAt = now + dialLimitMs;
     }
   }
@@ -206,7 +208,11 @@ final class Server {
   }
 
   boolean mayServe(long now) {
-    return now >= connectAt || !idle.isEmpty();
+    return now >= connectAt || isConnected();
+  }
+
+  private boolean isConnected() {
+    return !idle.isEmpty() || pool.isOpen();
   }
 
   static void remember(Map<String, Long> times, String tag, long until) {

@@ -1,6 +1,7 @@
 package io.firn;
 
 import io.firn.Wire.Run;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -69,6 +70,7 @@ final class Supply {
   private boolean starved;
   private boolean fetching;
   private boolean closed;
+  private List<Runnable> awaitFetched = new ArrayList<>();
   private long notBefore;
   private long soonMs;
   private long lateMs;
@@ -109,6 +111,20 @@ final class Supply {
           return 0;
         }
       }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Runs `then` when the fetch in progress has ended. Returns false if none is, or the client is closed. */
+  boolean onFetched(Runnable then) {
+    lock.lock();
+    try {
+      boolean waits = fetching && !closed;
+      if (waits) {
+        awaitFetched.add(then);
+      }
+      return waits;
     } finally {
       lock.unlock();
     }
@@ -236,6 +252,7 @@ final class Supply {
   }
 
   private void ended(List<Run> runs, FirnException failure, int count, long askedAt) {
+    List<Runnable> then;
     lock.lock();
     try {
       fetching = false;
@@ -248,9 +265,12 @@ final class Supply {
         expireLater(next);
       }
       fetched.signalAll();
+      then = awaitFetched;
+      awaitFetched = new ArrayList<>();
     } finally {
       lock.unlock();
     }
+    then.forEach(Runnable::run);
   }
 
   /** Threads do not look at the clock for each id, so a timer drops the pieces of a buffer that is too old. */

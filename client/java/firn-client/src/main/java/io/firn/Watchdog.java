@@ -4,12 +4,24 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 
-/** Closes connections whose answer does not arrive in time. A read with a timeout of its own would make up to two
+/** Ends waits of connections whose answer does not arrive in time. A read with a timeout of its own would make up to two
  * more system calls. Thread-safe. */
 final class Watchdog {
-  private static final long NEVER = Connection.IDLE;
+  /** A connection that waits for answers. */
+  interface Watched {
+    /** Returns when the wait for an answer ends; NEVER if nothing waits, EXPIRED if its end is known. */
+    long waitsUntil();
 
-  private final Set<Connection> watched = ConcurrentHashMap.newKeySet();
+    /** Ends the wait, if it is still the one until that time. Must not block. */
+    void expire(long until);
+
+    void close();
+  }
+
+  static final long NEVER = Long.MAX_VALUE;
+  static final long EXPIRED = Long.MAX_VALUE - 1;
+
+  private final Set<Watched> watched = ConcurrentHashMap.newKeySet();
   private final long longestNs; // after a call, the next round is due then at the latest
   private final Thread thread;
   private volatile long next = NEVER; // when the next round is due
@@ -21,11 +33,11 @@ final class Watchdog {
     thread.start();
   }
 
-  void add(Connection connection) {
+  void add(Watched connection) {
     watched.add(connection);
   }
 
-  void remove(Connection connection) {
+  void remove(Watched connection) {
     watched.remove(connection);
   }
 
@@ -39,7 +51,7 @@ final class Watchdog {
   void close() {
     closed = true;
     LockSupport.unpark(thread);
-    watched.forEach(Connection::close);
+    watched.forEach(Watched::close);
   }
 
   private void run() {
@@ -62,11 +74,11 @@ final class Watchdog {
   /** Ends what is over. Returns the earliest end of the others, which is NEVER if nothing waits. */
   private long round(long now) {
     long due = NEVER;
-    for (Connection one : watched) {
+    for (Watched one : watched) {
       long until = one.waitsUntil();
       if (until <= now) {
         one.expire(until);
-      } else if (until != Connection.EXPIRED) {
+      } else if (until != EXPIRED) {
         due = Math.min(due, until);
       }
     }
