@@ -61,21 +61,29 @@ export class Call<T> {
   private advice = 0;
 
   private finished = false;
-  private readonly deadline: Alarm;
+  private until: number;
+  private deadline: Alarm | undefined;
   private sleep: Alarm | undefined;
   private cancelNews: (() => void) | undefined;
 
-  constructor(private readonly engine: Engine, private readonly ask: Ask<T>, private readonly until: number,
+  constructor(private readonly engine: Engine, private readonly ask: Ask<T>, private readonly limitMs: number,
               private readonly signal: AbortSignal | undefined, private readonly resolve: (answer: T) => void,
               private readonly reject: (fault: unknown) => void) {
     this.request = encodeAsk(ask as Ask<unknown>);
     const now = performance.now();
-    this.deadline = new Alarm(until, this.onDeadline, true, now);
+    this.until = now + limitMs;
     engine.calls.add(this as Call<unknown>);
     engine.counters.calls++;
     engine.fleet.budget.callBegins();
     signal?.addEventListener('abort', this.onAbort);
     this.advance(now);
+  }
+
+  /** The deadline starts. */
+  turnEnds(now: number): void {
+    if (this.finished) return;
+    this.until = now + this.limitMs;
+    this.deadline = new Alarm(this.until, this.onDeadline, true, now);
   }
 
   private advance(now: number): void {
@@ -317,7 +325,7 @@ export class Call<T> {
     if (this.asking) this.asking.abandoned = true;
     for (const one of this.late) one.abandoned = true;
     this.wakeUp();
-    this.deadline.cancel();
+    this.deadline?.cancel();
     this.signal?.removeEventListener('abort', this.onAbort);
     this.engine.calls.delete(this as Call<unknown>);
   }

@@ -64,6 +64,7 @@ export class Connection {
   private readonly out = new FrameWriter();
   private queue: Waiting[] = [];
   private head = 0;
+  private unwritten = 0; // of the queue's last requests
   private sequence = 0;
   private statusSequence = 0;
   private heardAt = -Infinity; // when the last answer came
@@ -93,9 +94,6 @@ export class Connection {
   /** Begins to connect. `ConnectionHost.opened` is called later. */
   open(): void {
     const limit = this.host.attemptLimitMs;
-    this.openAlarm = new Alarm(performance.now() + limit, () => {
-      if (this.opening) this.close(this.silence());
-    }, false);
     const path = pathOfSocket(this.address);
     const { host, port } = path === undefined ? splitAddress(this.address)! : { host: path, port: 0 };
     const start = (addresses: readonly string[]): void => {
@@ -113,6 +111,12 @@ export class Connection {
     // Never within this call, so that a caller can add its request first. `of` throws for a name whose last lookup
     // has just failed.
     void Promise.resolve()
+      .then(() => {
+        if (this.phase !== 'connecting') return;
+        this.openAlarm = new Alarm(performance.now() + limit, () => {
+          if (this.opening) this.close(this.silence());
+        }, false);
+      })
       .then(() => path === undefined ? this.host.names.of(host, performance.now()) : [path])
       .then(start)
       .catch((fault: unknown) => this.close(failed('unreachable', String((fault as Error)?.message ?? fault))));
@@ -174,8 +178,8 @@ export class Connection {
     this.queue.push({ pending, request, pooled, sequence: this.sequence, watched: now, late: false });
     if (!pooled) return;
     this.out.frame(request, this.sequence);
+    this.unwritten++;
     this.flushSoon();
-    this.watch(now + this.host.attemptLimitMs);
   }
 
   private flushSoon(): void {
@@ -186,7 +190,13 @@ export class Connection {
 
   private readonly flushNow = (): void => {
     this.flushing = false;
-    if (this.phase === 'open') this.flush();
+    if (this.phase !== 'open') return;
+    // The time limit of an attempt starts here: a program that begins many calls in one turn may take longer than that.
+    const now = performance.now();
+    for (let i = this.queue.length - this.unwritten; i < this.queue.length; i++) this.queue[i]!.watched = now;
+    this.unwritten = 0;
+    this.flush();
+    if (!this.idle) this.watch(now + this.host.attemptLimitMs);
   };
 
   private flush(): void {

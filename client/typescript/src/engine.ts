@@ -25,6 +25,7 @@ export class Engine implements ConnectionHost {
   readonly rules: FitnessRules;
   readonly names = new Names();
   readonly calls = new Set<Call<unknown>>();
+  private begun: Call<unknown>[] = []; // in this turn
   readonly counters: Counters = {
     calls: 0, failed: 0, refused: 0, attempts: 0, retries: 0, retriesDenied: 0, timeouts: 0, broken: 0,
     connects: 0, connectsFailed: 0, lists: 0, localTaken: 0, localMissed: 0,
@@ -55,10 +56,18 @@ export class Engine implements ConnectionHost {
   /** Calls a server. The promise is rejected with a FirnError, or with the reason of the signal. */
   call<T>(ask: Ask<T>, options: CallOptions | undefined): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const until = performance.now() + (options?.deadlineMs ?? this.settings.deadlineMs);
-      new Call(this, ask, until, options?.signal, resolve, reject);
+      const limitMs = options?.deadlineMs ?? this.settings.deadlineMs;
+      const call = new Call(this, ask, limitMs, options?.signal, resolve, reject);
+      if (this.begun.push(call as Call<unknown>) === 1) process.nextTick(this.turnEnds);
     });
   }
+
+  /** The deadlines of a turn's calls start when it ends: before that, nothing is sent, however long the turn takes. */
+  private readonly turnEnds = (): void => {
+    const [now, all] = [performance.now(), this.begun];
+    this.begun = [];
+    for (const one of all) one.turnEnds(now);
+  };
 
   /** Does not wait: calls in progress are rejected. */
   close(): void {

@@ -47,6 +47,16 @@ test('a busy event loop causes no timeout', () =>
     assert.equal(client.counters().timeouts, 0);
   }));
 
+test('the turn that begins calls uses up neither their time nor that of an attempt', () =>
+  using({ deadlineMs: 1500, attemptLimitMs: 1000 }, 2, async (client) => {
+    for (let i = 0; i < 2; i++) {
+      const calls = Array.from({ length: 50 }, () => client.nextId('order'));
+      block(2000); // nothing is sent before the turn ends
+      assert.equal(new Set(await Promise.all(calls)).size, 50);
+    }
+    assert.equal(client.counters().retries, 0);
+  }));
+
 test('an aborted call is rejected with the reason of its signal', () => using({}, 1, async (client, server) => {
   server!.answers = () => undefined;
   const controller = new AbortController();
