@@ -5,14 +5,6 @@
 #include "registry/cluster/slot.h"
 
 namespace firn {
-namespace {
-
-bool Same(const Result<ClusterMeta>& a, const Result<ClusterMeta>& b) {
-  return a.ok() && b.ok() ? *a == *b : a.status() == b.status();
-}
-
-}  // namespace
-
 MetaWatch::MetaWatch(Coordinator& coordinator, Entropy& entropy, Told told)
     : coordinator_(coordinator), entropy_(entropy), told_(std::move(told)) {}
 
@@ -38,10 +30,14 @@ void MetaWatch::OnRead(const Result<Node>& node) {
     not_before_ = now_ + kRetry;
     return;
   }
-  const Result<ClusterMeta> meta = node.ok() ? ParseMeta(node->data) : node.status();
-  if (last_told_ && Same(*last_told_, meta)) return;
-  last_told_ = meta;
-  told_(meta);
+  Seen seen{.status = node.status()};
+  if (node.ok()) {
+    seen.version = node->stat.version;
+    seen.created_zxid = node->stat.created_zxid;
+  }
+  if (last_told_ == seen) return;
+  last_told_ = std::move(seen);
+  told_(node.ok() ? ParseMeta(node->data) : node.status());
 }
 
 }  // namespace firn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -16,8 +17,9 @@ namespace firn {
 // the cluster.
 //
 //  1. It is read in each new session, after each notification, and every 30 to 60 s.
-//  2. `told` is called with each answer that differs from the previous one: the root node's
-//     contents, or why they cannot be read (kNotFound, kCorrupt, kDenied).
+//  2. `told` is called after each change of the root node, with its contents or why they cannot be
+//     read (kNotFound, kCorrupt, kDenied). A node that changed and changed back counts: whoever
+//     read it in between must read it again.
 //  3. An unreachable registry changes nothing: the read is retried after a second.
 //
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.
@@ -34,12 +36,20 @@ class MetaWatch {
   void Tick(BootMs now);
 
  private:
+  // A version of the root node, or why there is none.
+  struct Seen {
+    Status status;
+    int64_t version = 0;
+    int64_t created_zxid = 0;
+    bool operator==(const Seen&) const = default;
+  };
+
   void OnRead(const Result<Node>& node);
 
   Coordinator& coordinator_;
   Entropy& entropy_;
   const Told told_;
-  std::optional<Result<ClusterMeta>> last_told_;
+  std::optional<Seen> last_told_;
   int64_t session_ = 0;
   bool reading_ = false;
   bool stale_ = true;

@@ -32,9 +32,12 @@ class MetaWatchTest : public testing::Test {
                     [](const WriteOutcome& done) { EXPECT_TRUE(done.status.ok()); });
     Pass(Milliseconds(200));
   }
-  void Set(const std::string& data) {
+  void BeginToSet(const std::string& data) {
     operator_.Multi({Write::Set("/", data, Write::kAnyVersion)},
                     [](const WriteOutcome& done) { EXPECT_TRUE(done.status.ok()); });
+  }
+  void Set(const std::string& data) {
+    BeginToSet(data);
     Pass(Milliseconds(200));
   }
 
@@ -74,6 +77,19 @@ TEST_F(MetaWatchTest, ReportsOnlyChanges) {
   Set("garbage");
   ASSERT_EQ(told_.size(), 3u);
   EXPECT_EQ(told_[2].code(), Code::kCorrupt);
+}
+
+// A restore freezes a cluster, finds that nothing was lost, and writes the same contents again. A
+// server that has read the frozen node in between, for another reason, must read it again.
+TEST_F(MetaWatchTest, ReportsAChangeThatWasTakenBackBeforeItsNextRead) {
+  Make(meta_);
+  ClusterMeta frozen = meta_;
+  frozen.frozen = true;
+  BeginToSet(FormatMeta(frozen));
+  BeginToSet(FormatMeta(meta_));
+  Pass(Milliseconds(2000));
+  ASSERT_EQ(told_.size(), 2u);
+  EXPECT_EQ(told_[1].value(), meta_);
 }
 
 TEST_F(MetaWatchTest, ReadsAgainInANewSession) {
