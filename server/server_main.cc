@@ -9,6 +9,7 @@
 #include <gflags/gflags.h>
 
 #include "common/base/cat.h"
+#include "common/base/faults.h"
 #include "common/log/log.h"
 #include "common/net/ip_address.h"
 #include "common/time/civil_time.h"
@@ -159,12 +160,16 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
     std::fputs((FlagHelp() + OwnNames(extensions)).c_str(), stdout);
     return 0;
   }
-  const Status words = CheckCommandLine(argc, argv);
-  if (!words.ok()) return Fail(words, 2);
-  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  gflags::SetArgv(argc, const_cast<const char**>(argv));
+  const Status words = ReadCommandLine(argc, argv);
+  gflags::HandleCommandLineHelpFlags();
   SendLogToStderr(ChosenLogStyle(), argv[0]);
   auto options = ReadServerOptions();
-  if (!options.ok()) return Fail(options.status(), 2);
+  Faults faults;
+  for (const Status& status : {words, options.status()}) {
+    if (!status.ok()) faults.Add(status.message());
+  }
+  if (!faults.empty()) return Fail(std::move(faults).ToStatus(), 2);
   if (FLAGS_check_config) {
     std::puts("firn-server: the configuration is valid");
     return 0;

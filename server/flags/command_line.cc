@@ -22,7 +22,7 @@ constexpr int kDepthMax = 8;  // of files that name files
 constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr std::string_view kFile = "flagfile";
 
-void CheckFiles(std::string_view names, int depth, Faults& faults);
+void ReadFiles(std::string_view names, int depth, Faults& faults);
 
 struct Word {
   std::string name;
@@ -55,27 +55,35 @@ Result<Word> FlagIn(std::string_view text) {
   }
   const bool negated = word.name.starts_with("no") && IsSwitch(word.name.substr(2));
   if (!negated || word.value) return Invalid(Quoted("--" + word.name) + " is not a flag");
-  word.value = "false";
-  return word;
+  return Word{word.name.substr(2), "false"};
+}
+
+// `where` precedes each fault.
+void Set(const Word& word, const std::string& where, int depth, Faults& faults) {
+  if (!word.value) {
+    faults.Add(Cat(where, Quoted("--" + word.name), " has no value: write --", word.name, "=..."));
+  } else if (word.name == kFile) {
+    ReadFiles(*word.value, depth + 1, faults);
+  } else if (gflags::SetCommandLineOption(word.name.c_str(), word.value->c_str()).empty()) {
+    faults.Add(Cat(where, "--", word.name, " is ", Quoted(*word.value), ", which is no ",
+                   TypeOf(word.name)));
+  }
 }
 
 // `where` is the line's file and number.
-void CheckLine(std::string_view line, const std::string& where, int depth, Faults& faults) {
+void ReadLine(std::string_view line, const std::string& where, int depth, Faults& faults) {
   const size_t begin = line.find_first_not_of(kBlank);
   if (begin == std::string_view::npos || line[begin] == '#') return;
   line = line.substr(begin, line.find_last_not_of(kBlank) + 1 - begin);
   const Result<Word> word = FlagIn(line);
-  if (!word.ok()) {
+  if (word.ok()) {
+    Set(*word, where + ": ", depth, faults);
+  } else {
     faults.Add(where + ": " + word.status().message());
-  } else if (!word->value) {
-    faults.Add(
-        Cat(where, ": ", Quoted("--" + word->name), " has no value: write --", word->name, "=..."));
-  } else if (word->name == kFile) {
-    CheckFiles(*word->value, depth + 1, faults);
   }
 }
 
-void CheckFile(const std::string& path, int depth, Faults& faults) {
+void ReadFile(const std::string& path, int depth, Faults& faults) {
   // A FIFO would keep its reader waiting for ever.
   const Status regular = OpenRegular(path, O_RDONLY).status();
   if (!regular.ok()) {
@@ -86,24 +94,24 @@ void CheckFile(const std::string& path, int depth, Faults& faults) {
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    CheckLine(line, Cat(path, ":", number), depth, faults);
+    ReadLine(line, Cat(path, ":", number), depth, faults);
   }
   if (file.bad()) faults.Add("--flagfile: cannot read " + path);
 }
 
 // Several files, separated by commas.
-void CheckFiles(std::string_view names, int depth, Faults& faults) {
+void ReadFiles(std::string_view names, int depth, Faults& faults) {
   if (depth > kDepthMax) {
     faults.Add(
         Cat("--flagfile: more than ", kDepthMax, " files include each other; is there a cycle?"));
     return;
   }
-  for (const std::string& name : CommaParts(std::string(names))) CheckFile(name, depth, faults);
+  for (const std::string& name : CommaParts(std::string(names))) ReadFile(name, depth, faults);
 }
 
 }  // namespace
 
-Status CheckCommandLine(int argc, const char* const* argv) {
+Status ReadCommandLine(int argc, const char* const* argv) {
   Faults faults;
   for (int i = 1; i < argc; ++i) {
     Result<Word> word = FlagIn(argv[i]);
@@ -111,12 +119,8 @@ Status CheckCommandLine(int argc, const char* const* argv) {
       faults.Add(word.status().message());
       continue;
     }
-    if (!word->value && ++i < argc) word->value = argv[i];
-    if (!word->value) {
-      faults.Add(Quoted("--" + word->name) + " has no value");
-    } else if (word->name == kFile) {
-      CheckFiles(*word->value, 1, faults);
-    }
+    if (!word->value && i + 1 < argc) word->value = argv[++i];
+    Set(*word, "", 0, faults);
   }
   return std::move(faults).ToStatus();
 }

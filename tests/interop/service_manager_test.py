@@ -45,10 +45,10 @@ class ServiceManagerTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         for flag in "io_threads", "layout", "tls_cert":
             self.assertIn(flag, done.stderr)
-        words = self.check("--registy=x", "--colour=blue")
+        words = self.check("--registy=x", "--claim_window_ms=abc", "--colour=blue", "--layout=nonsense")
         self.assertEqual(words.returncode, 2)
-        self.assertIn("'--registy'", words.stderr)
-        self.assertIn("'--colour'", words.stderr)
+        for flag in "'--registy'", "--claim_window_ms is 'abc'", "'--colour'", "layout":
+            self.assertIn(flag, words.stderr)
 
 
 if __name__ == "__main__":

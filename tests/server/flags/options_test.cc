@@ -261,7 +261,8 @@ class CommandLineTest : public ServerOptionsTest {
   Status Check(const std::string& text) {
     const std::string flag = "--flagfile=" + Write("flags", text, 0644);
     const char* const words[] = {"firn-server", flag.c_str()};
-    return CheckCommandLine(2, words);
+    const gflags::FlagSaver saver;
+    return ReadCommandLine(2, words);
   }
 };
 
@@ -289,9 +290,9 @@ TEST_F(CommandLineTest, NamesUnknownFlagsWithTheirPlace) {
 }
 
 TEST_F(CommandLineTest, NamesEveryFaultAtOnce) {
-  const Status refused = Check("--registy=x\n--rack\n--colour=blue\n");
-  for (const char* fault :
-       {"flags:1: '--registy'", "flags:2: '--rack' has no value", "flags:3: '--colour'"}) {
+  const Status refused = Check("--registy=x\n--rack\n--claim_window_ms=abc\n");
+  for (const char* fault : {"flags:1: '--registy'", "flags:2: '--rack' has no value",
+                            "flags:3: --claim_window_ms is 'abc', which is no int32"}) {
     EXPECT_NE(refused.message().find(fault), std::string::npos) << refused;
   }
 }
@@ -299,7 +300,8 @@ TEST_F(CommandLineTest, NamesEveryFaultAtOnce) {
 TEST_F(CommandLineTest, AcceptsAValueAsTheNextArgument) {
   const auto check = [](std::vector<const char*> words) {
     words.insert(words.begin(), "firn-server");
-    return CheckCommandLine(static_cast<int>(words.size()), words.data());
+    const gflags::FlagSaver saver;
+    return ReadCommandLine(static_cast<int>(words.size()), words.data());
   };
   EXPECT_EQ(check({"--rack", "3", "--offline_start", "--worker=4"}), Status());
   EXPECT_NE(check({"--offline_start", "false"}).message().find("'false'"), std::string::npos);
