@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import traceback
 
 from operators_stage import REFUSED, Drill, cluster
@@ -48,12 +47,8 @@ def rollback_and_two_operators(drill):
     drill.put_zookeeper_back()
     drill.agree("the registry went back", drill.lost)
     cluster.patiently("no server prints the command", drill.printed)
-    words, codes = drill.printed(), []
-    operators = [threading.Thread(target=lambda: codes.append(drill.paste(words))) for _ in range(2)]
-    for operator in operators:
-        operator.start()
-    for operator in operators:
-        operator.join()
+    words = drill.printed()
+    codes = drill.at_once(*[lambda: drill.paste(words)] * 2)
     assert any(code == 0 for code, _ in codes), codes
     drill.agree("restored by two operators", drill.well)
 
@@ -81,6 +76,15 @@ def bad_files(drill):
         assert len(said.strip().splitlines()) <= 3, f"'{name}' gets more than one sentence:\n{said}"
         print(f"  {name}: {said.strip()}")
     drill.agree("refused files", drill.well)
+
+
+def needless_restores(drill):
+    """Operators who see nothing wrong restore all the same, several at a time, while another one changes a tag."""
+    drill.agree("all callers have numbers", drill.well)
+    for turn in range(6):
+        codes = drill.at_once(*[lambda: drill.says("restore")] * 2, lambda: drill.says(
+            "tags", "set", "order", f"hold_minutes={5 + turn}"))
+        drill.agree(f"needless restores {[code for code, _ in codes]}", drill.well)
 
 
 def stopped_and_put_back(drill):
@@ -131,7 +135,8 @@ def rolling_restart(drill):
     assert drill.lessee.failed == 0, f"the program with a lease had no id {drill.lessee.failed} times"
 
 
-SCENARIOS = [bad_files, rolling_restart, mistaken_init, interrupted_restores, rollback_and_two_operators, stopped_and_put_back]
+SCENARIOS = [bad_files, rolling_restart, mistaken_init, interrupted_restores, rollback_and_two_operators, needless_restores,
+             stopped_and_put_back]
 
 
 def main():
