@@ -89,18 +89,19 @@ Task<> RootKeeper::ReadRoot() {
     *stale_ |= era.code() == Code::kUnavailable;
     co_return;
   }
-  RootSettings seen = SettingsOf(*meta, root->stat.version);
-  seen.era_began = era->stat.modified;  // the node is never set
   const std::string settings_path = kSettingsPath;
   Result<Node> beside = co_await async_registry_.Read(settings_path);
-  if (beside.code() == Code::kUnavailable) {
-    *stale_ = true;
+  const Result<ClusterSettings> settings_read = SettingsIn(beside);
+  if (!settings_read.ok()) {
+    *stale_ |= beside.code() == Code::kUnavailable;
     co_return;
   }
-  if (beside.ok()) seen.window = ParseClusterSettings(beside->data).value_or({}).window;
+  RootSettings seen = SettingsOf(*meta, root->stat.version, *settings_read);
+  seen.era_began = era->stat.modified;  // the node is never set
   const std::shared_ptr<const RootSettings> known = settings();
   const bool same = known && known->era == seen.era && known->version == seen.version &&
-                    known->window == seen.window && machines_version_ == machines->stat.version;
+                    known->window == seen.window && known->lease_share == seen.lease_share &&
+                    machines_version_ == machines->stat.version;
   if (same && whole_ && async_registry_.now() < read_all_at_) co_return;
   Result<RootSettings> all = co_await ReadAll(seen);
   if (!all.ok()) {

@@ -120,7 +120,7 @@ Task<Result<Acquisition::Won>> Acquisition::TakeFreeSlot() {
   if (lacks_share_) {
     co_return Refuse(Cat("the cluster has no machine ids for leases: its lease_share is 0; an "
                          "operator can give leases a share with ",
-                         PrintCommand(PrintedCommand::kRestore, {"--again", "--lease_share=50"})),
+                         PrintCommand(PrintedCommand::kSet, {"lease_share=50"})),
                      kRetryMax);
   }
   const bool may_hint = input_.hint.has_value() && input_.hint->slot.rack == options_.rack;

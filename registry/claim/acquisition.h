@@ -146,7 +146,7 @@ class Acquisition {
   bool connection_lost_ = false;
   Tenure::Terms root_;  // the members that come from the root node
   std::optional<RackSplit> split_;
-  int64_t lease_share_ = 0;  // of the root node, in percent
+  int64_t lease_share_ = 0;  // of the cluster, in percent
   bool lacks_share_ = false;
   bool none_free_ = false;
   Task<Result<Won>> acquire_;

@@ -66,7 +66,6 @@ Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   std::string fault = MetaFault(options_, meta, node->stat.version, input_.uuid);
   if (!fault.empty()) co_return Refuse(std::move(fault), kRetryLater);
   split_ = *RackSplit::Make(options_.layout, meta->rack_bits);
-  lease_share_ = meta->lease_share;
   root_.meta_version = node->stat.version;
   root_.era = meta->era;
   root_.uuid = meta->uuid;
@@ -83,10 +82,14 @@ Task<Status> Acquisition::TakeRoot(std::optional<Node> node) {
   }
   if (root_.floor >= input_.floor) {
     const Nonce era = root_.era;
-    Status recorded = co_await RaiseWindow(&async_registry_, options_.window, era);
-    if (recorded.ok()) co_return recorded;
-    co_return Refuse("the registry does not record the claim window: " + recorded.message(),
-                     kRetrySoon);
+    Result<ClusterSettings> settings = co_await RaiseWindow(&async_registry_, options_.window, era);
+    if (!settings.ok()) {
+      co_return Refuse(
+          "the registry does not record the claim window: " + settings.status().message(),
+          kRetrySoon);
+    }
+    lease_share_ = settings->LeaseShareUnder(*meta);
+    co_return Status();
   }
   // The cluster forgot a claim of this server, and no restore has lifted the floor above it.
   std::string why =

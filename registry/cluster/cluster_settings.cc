@@ -12,12 +12,9 @@ namespace {
 constexpr int kTriesMax = 20;  // other servers raise it at the same time
 constexpr size_t kSettingsBytesMax = 8192;
 
-// The writes that raise the window in the node as read; none if it is high enough.
-std::vector<Write> Raising(const Result<Node>& node, Milliseconds window, const Nonce& era) {
-  ClusterSettings settings;
-  if (node.ok()) settings = ParseClusterSettings(node->data).value_or({});
-  if (settings.window >= window) return {};
-  settings.window = window;
+// The writes that replace the node as it was read.
+std::vector<Write> Storing(const Result<Node>& node, const ClusterSettings& settings,
+                           const Nonce& era) {
   const std::string text = FormatClusterSettings(settings);
   const bool absent = node.code() == Code::kNotFound;
   const int64_t version = node.ok() ? node->stat.version : Write::kAnyVersion;
@@ -26,58 +23,63 @@ std::vector<Write> Raising(const Result<Node>& node, Milliseconds window, const 
           EraCheck(era)};
 }
 
-bool IsReadable(const Result<Node>& node) {
-  return node.ok() || node.code() == Code::kNotFound || node.code() == Code::kCorrupt;
-}
-
 }  // namespace
 
 std::string FormatClusterSettings(const ClusterSettings& settings) {
-  return JsonWriter()
-      .Number("claim_window_ms", settings.window.count())
-      .Others(settings.others)
-      .Done();
+  JsonWriter write;
+  write.Number("claim_window_ms", settings.window.count());
+  if (settings.lease_share) write.Number("lease_share", *settings.lease_share);
+  return write.Others(settings.others).Done();
 }
 
 Result<ClusterSettings> ParseClusterSettings(std::string_view json) {
   ClusterSettings settings;
-  int64_t window = settings.window.count();
+  int64_t window = settings.window.count(), lease_share = -1;
   JsonReader read(json, kSettingsBytesMax);
   read.NumberIfAny("claim_window_ms", window, 0, ClusterSettings::kWindowMax.count())
+      .NumberIfAny("lease_share", lease_share, 0, 100)
       .Others(settings.others);
   FIRN_TRY(read.status().WithContext("the cluster's settings"));
   settings.window = Milliseconds(window);
+  if (lease_share >= 0) settings.lease_share = lease_share;
   return settings;
 }
 
-Result<ClusterSettings> ReadClusterSettings(BlockingCoordinator& registry) {
-  const Result<Node> node = registry.Read(kSettingsPath);
-  if (!IsReadable(node)) return node.status();
-  return node.ok() ? ParseClusterSettings(node->data).value_or({}) : ClusterSettings();
+Result<ClusterSettings> SettingsIn(const Result<Node>& node) {
+  if (node.ok()) return ParseClusterSettings(node->data).value_or({});
+  const bool of_node = node.code() == Code::kNotFound || node.code() == Code::kCorrupt;
+  return of_node ? Result<ClusterSettings>(ClusterSettings()) : node.status();
 }
 
-Task<Status> RaiseWindow(AsyncRegistry* registry, Milliseconds window, Nonce era) {
-  if (window <= ClusterSettings::kUsualWindow) co_return Status();
+Result<ClusterSettings> ReadClusterSettings(BlockingCoordinator& registry) {
+  return SettingsIn(registry.Read(kSettingsPath));
+}
+
+Task<Result<ClusterSettings>> RaiseWindow(AsyncRegistry* registry, Milliseconds window, Nonce era) {
   const std::string path = kSettingsPath;
   Status done;
   for (int tries = 0; tries < kTriesMax; ++tries) {
     Result<Node> node = co_await registry->Read(path);
-    if (!IsReadable(node)) co_return node.status();
-    const std::vector<Write> writes = Raising(node, window, era);
-    if (writes.empty()) co_return Status();
+    Result<ClusterSettings> settings = SettingsIn(node);
+    if (!settings.ok() || settings->window >= window) co_return settings;
+    settings->window = window;
+    const std::vector<Write> writes = Storing(node, *settings, era);
     Written answer = co_await registry->Multi(writes);
+    if (answer.status.ok()) co_return settings;
     done = std::move(answer.status);
-    if (done.ok() || answer.fate != Written::Fate::kRefused) break;
+    if (answer.fate != Written::Fate::kRefused) break;
   }
   co_return done;
 }
 
-Status RaiseWindow(BlockingCoordinator& registry, Milliseconds window, const Nonce& era) {
-  if (window <= ClusterSettings::kUsualWindow) return {};
+Result<ClusterSettings> ChangeSettings(BlockingCoordinator& registry, const Nonce& era,
+                                       const std::function<void(ClusterSettings&)>& change) {
   const Result<Node> node = registry.Read(kSettingsPath);
-  if (!IsReadable(node)) return node.status();
-  std::vector<Write> writes = Raising(node, window, era);
-  return writes.empty() ? Status() : registry.Multi(std::move(writes)).status;
+  FIRN_ASSIGN(const ClusterSettings before, SettingsIn(node));
+  ClusterSettings settings = before;
+  change(settings);
+  if (settings != before) FIRN_TRY(registry.Multi(Storing(node, settings, era)).status);
+  return settings;
 }
 
 }  // namespace firn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "registry/cluster/nonce.h"
+#include "registry/cluster/records.h"
 #include "registry/seam/async_registry.h"
 #include "registry/seam/blocking_coordinator.h"
 
@@ -15,12 +17,19 @@ namespace firn {
 // Settings of a cluster beside its root node, whose version claims and ledgers rely on: a change of
 // them ends no claim.
 //
-//   /settings   {"claim_window_ms":5400000}
+//   /settings   {"claim_window_ms":5400000,"lease_share":70}
 struct ClusterSettings {
   // The largest --claim_window_ms of any server that has claimed: a holder that is cut off may
   // have a bound so far ahead. Recorded before the first claim with it.
   Milliseconds window = kUsualWindow;
+  // The part of each rack's machine ids that is for leases, in percent; empty: as in the root node.
+  std::optional<int64_t> lease_share{};
   std::string others{};  // members of later versions
+
+  int64_t LeaseShareUnder(const ClusterMeta& root) const {
+    return lease_share.value_or(root.lease_share);
+  }
+  friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;
 
   // Smaller windows are not recorded.
   static constexpr Milliseconds kUsualWindow{600'000};
@@ -32,11 +41,17 @@ inline constexpr const char* kSettingsPath = "/settings";
 std::string FormatClusterSettings(const ClusterSettings& settings);
 Result<ClusterSettings> ParseClusterSettings(std::string_view json);
 
-// Returns the settings; the usual ones if the node is missing or unreadable.
+// Returns the settings; the usual ones if the node is missing or unreadable. The second one is
+// given the node as it was read.
 Result<ClusterSettings> ReadClusterSettings(BlockingCoordinator& registry);
+Result<ClusterSettings> SettingsIn(const Result<Node>& node);
 
-// Raises the recorded window to `window`, within an era. The blocking one is for restores.
-Task<Status> RaiseWindow(AsyncRegistry* registry, Milliseconds window, Nonce era);
-Status RaiseWindow(BlockingCoordinator& registry, Milliseconds window, const Nonce& era);
+// Raises the recorded window to `window`, within an era, and returns the settings.
+Task<Result<ClusterSettings>> RaiseWindow(AsyncRegistry* registry, Milliseconds window, Nonce era);
+
+// Changes the settings within an era, and returns them. kConflict: they or the era changed
+// meanwhile. Writes nothing if `change` does nothing.
+Result<ClusterSettings> ChangeSettings(BlockingCoordinator& registry, const Nonce& era,
+                                       const std::function<void(ClusterSettings&)>& change);
 
 }  // namespace firn

@@ -62,8 +62,7 @@ Status Auditor::ReadRoot() {
   audit_.meta = meta;
   audit_.meta_version = root->version;
   audit_.meta_set_at = root->modified;
-  FIRN_ASSIGN(const ClusterSettings settings, ReadClusterSettings(registry_));
-  audit_.window = settings.window;
+  FIRN_ASSIGN(audit_.settings, ReadClusterSettings(registry_));
   if (meta.frozen) {
     FIRN_ASSIGN(RestoreMemoryAsRead left, ReadRestoreMemory(registry_, meta));
     audit_.unfinished = std::move(left.memory);

@@ -77,9 +77,9 @@ struct AuditedSlot {
 struct Audit {
   std::optional<ClusterMeta> meta{};
   int64_t meta_version = 0;
-  WallMs meta_set_at{};                                 // by the registry's clock
-  WallMs era_began{};                                   // likewise; 0: unknown
-  Milliseconds window = ClusterSettings::kUsualWindow;  // the largest of a claim, as recorded
+  WallMs meta_set_at{};  // by the registry's clock
+  WallMs era_began{};    // likewise; 0: unknown
+  ClusterSettings settings{};
   // Left in the frozen cluster by a restore that is not complete.
   std::optional<RestoreMemory> unfinished{};
   std::vector<AuditedSlot> slots{};  // by rack and worker; only slots that exist

@@ -91,11 +91,12 @@ AuditedSlot* Auditor::SlotOf(MachineId machine) {
 void Auditor::CountForLeases() {
   if (!audit_.meta) return;
   const WallMs now = ClusterTime(now_, audit_.meta->floor, audit_.meta_set_at);
+  const int64_t part = audit_.settings.LeaseShareUnder(*audit_.meta);
   std::map<uint32_t, std::vector<const AuditedSlot*>> racks;  // by worker
   for (const AuditedSlot& slot : audit_.slots) racks[slot.slot.rack].push_back(&slot);
   for (const auto& [rack, slots] : racks) {
     LeaseShare share;
-    const size_t others = slots.size() - SlotsForLeases(slots.size(), audit_.meta->lease_share);
+    const size_t others = slots.size() - SlotsForLeases(slots.size(), part);
     for (size_t i = others; i < slots.size(); ++i) {
       if (slots[i]->use != SlotUse::kUnreadable) share.Add(slots[i]->record, now);
     }
@@ -103,7 +104,9 @@ void Auditor::CountForLeases() {
     Fault(Urgency::kSoon,
           Cat("rack ", rack, ": ", share.free, " of ", share.usable,
               " machine ids for leases are free"),
-          "let programs take ids from the servers, or give leases a greater share of the rack");
+          "let programs take ids from the servers, or give leases a greater share of the rack: " +
+              PrintCommand(PrintedCommand::kSet,
+                           {Cat("lease_share=", std::min<int64_t>(100, part + 20))}));
   }
 }
 

@@ -121,9 +121,9 @@ const TagNode* Backup::Find(std::string_view tag) const {
 Result<Backup> ReadBackup(BlockingCoordinator& registry, std::string cluster, WallMs now) {
   FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now));
   FIRN_TRY(CheckComplete(audit));
-  Backup backup{.cluster = std::move(cluster), .root = SettingsOf(*audit.meta, audit.meta_version)};
+  Backup backup{.cluster = std::move(cluster),
+                .root = SettingsOf(*audit.meta, audit.meta_version, audit.settings)};
   backup.root.era_began = audit.era_began;
-  backup.root.window = audit.window;
   AddMachines(audit, backup);
   FIRN_ASSIGN(backup.tags, ReadTags(registry));
   FIRN_ASSIGN(backup.taken, ReadRegistryClock(registry));

@@ -348,8 +348,13 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   FIRN_ASSIGN(report.repaired, RepairNodes(registry, stands.meta.era));
   FIRN_TRY(TakeSlots(registry, stands.meta.era, split, frontier, report));
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
-  FIRN_TRY(RaiseWindow(registry, facts.window, stands.meta.era));
-  stands.meta.lease_share = facts.lease_share.value_or(stands.meta.lease_share);
+  const auto beside = [&](ClusterSettings& settings) {
+    if (!memory.replaced.empty()) settings = {};
+    settings.window = std::max(settings.window, facts.window);
+  };
+  FIRN_TRY(ChangeSettings(registry, stands.meta.era, beside).status());
+  if (report.root_made)
+    stands.meta.lease_share = facts.lease_share.value_or(stands.meta.lease_share);
   FIRN_TRY(SetMeta(registry, stands));
   // A cluster smaller than its layout keeps its size.
   if (facts.workers.has_value() || report.workers == 0) {

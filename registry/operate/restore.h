@@ -47,7 +47,8 @@ struct RestoreFacts {
   bool NewIdsSince(const ClusterMeta& known) const {
     return ids_since != WallMs() && (known.ids_since == WallMs() || ids_since < known.ids_since);
   }
-  std::optional<int64_t> lease_share{};  // see ClusterMeta; default: as it is
+  // Likewise, see ClusterMeta. Default: half.
+  std::optional<int64_t> lease_share{};
   // Of each rack. Default: as many as the tree still has, or all if it has none.
   std::optional<uint32_t> workers{};
   // The cluster that is here instead of that of `uuid` was never used, and may be replaced.

@@ -131,8 +131,8 @@ void AddAudit(const Audit& audit, RestoreArguments& words) {
   words.rack_bits = audit.meta->rack_bits;
   words.default_strategy = audit.meta->default_strategy;
   words.ids_since = audit.meta->ids_since;
-  words.lease_share = audit.meta->lease_share;
-  words.window = std::max(words.window, audit.window);
+  words.lease_share = audit.settings.LeaseShareUnder(*audit.meta);
+  words.window = std::max(words.window, audit.settings.window);
 }
 
 std::string RepairCommand(const Audit& audit, RestoreArguments place) {

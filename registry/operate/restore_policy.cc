@@ -222,7 +222,6 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   if (!audit.meta || audit.meta->frozen || audit.Losses() > 0 || facts.replaces_unused)
     return false;
   if (facts.NewIdsSince(*audit.meta)) return false;
-  if (facts.lease_share.value_or(audit.meta->lease_share) != audit.meta->lease_share) return false;
   if (facts.workers.value_or(0) > WorkersOf(audit)) return false;
   const Milliseconds since = facts.now - audit.meta_set_at;
   const Milliseconds margin = 3 * facts.window;

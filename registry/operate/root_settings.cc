@@ -84,13 +84,14 @@ WallMs RootSettings::IdsBy(WallMs now) const {
   return floor + std::max(Milliseconds(0), now - era_began);
 }
 
-RootSettings SettingsOf(const ClusterMeta& meta, int64_t version) {
+RootSettings SettingsOf(const ClusterMeta& meta, int64_t version, const ClusterSettings& beside) {
   return {.uuid = meta.uuid,
           .layout = meta.layout,
           .rack_bits = meta.rack_bits,
           .default_strategy = meta.default_strategy,
           .ids_since = meta.ids_since,
-          .lease_share = meta.lease_share,
+          .lease_share = beside.LeaseShareUnder(meta),
+          .window = beside.window,
           .era = meta.era,
           .version = version,
           .floor = meta.floor};

@@ -66,8 +66,8 @@ struct RootSettings {
   friend bool operator==(const RootSettings&, const RootSettings&) = default;
 };
 
-// Returns the settings of a root node, without machine ids.
-RootSettings SettingsOf(const ClusterMeta& meta, int64_t version);
+// Returns the settings of a root node and those beside it, without machine ids.
+RootSettings SettingsOf(const ClusterMeta& meta, int64_t version, const ClusterSettings& beside);
 
 // The text in a state folder, one JSON object. kCorrupt: it does not parse.
 std::string FormatRootSettings(const RootSettings& settings);

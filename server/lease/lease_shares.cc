@@ -6,6 +6,7 @@
 
 #include "common/base/parse.h"
 #include "registry/claim/tenure.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/slot.h"
 
 namespace firn {
@@ -48,8 +49,13 @@ Task<> LeaseShares::Read() {
   Result<Node> root = co_await async_registry_.Read(root_path);
   const Result<ClusterMeta> parsed = root.ok() ? ParseMeta(root->data) : root.status();
   if (!parsed.ok()) co_return;
-  const ClusterMeta meta = *parsed;
+  ClusterMeta meta = *parsed;
   const WallMs set_at = root->stat.modified;
+  const std::string settings_path = kSettingsPath;
+  Result<Node> beside = co_await async_registry_.Read(settings_path);
+  const Result<ClusterSettings> settings = SettingsIn(beside);
+  if (!settings.ok()) co_return;
+  meta.lease_share = settings->LeaseShareUnder(meta);
   std::vector<LeaseRoom> rooms;
   const std::set<uint32_t> racks = racks_;
   for (const uint32_t rack : racks) {

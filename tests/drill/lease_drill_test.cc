@@ -16,6 +16,7 @@
 #include "common/time/clock.h"
 #include "tests/drill/drill.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/paste.h"
 
 namespace firn {
 namespace {
@@ -71,8 +72,8 @@ class LeaseDrill : public Drill {
   // Long enough to find another server on a busy machine: a third of it is left at that time.
   static constexpr Milliseconds kAhead{30'000};
 
-  void StartServers() {
-    ASSERT_NO_FATAL_FAILURE(StartEnsemble(1, /*workers=*/128));
+  void StartServers(const std::vector<std::string>& init_flags = {}) {
+    ASSERT_NO_FATAL_FAILURE(StartEnsemble(1, /*workers=*/128, init_flags));
     for (int i = 0; i < 3; ++i) {
       servers_.push_back(
           std::make_unique<RunningServer>(folder("server" + std::to_string(i)),
@@ -228,6 +229,32 @@ TEST_F(LeaseDrill, FaultsOfServersAndRegistryFailNoIdAndRepeatNone) {
   // bound.
   EXPECT_TRUE(Eventually(kPatience, [&] { return Held() <= static_cast<int64_t>(replaced); }))
       << Held() << " leases are held, " << replaced << " were replaced";
+}
+
+// The printed command gives leases a share; another change ends none of them.
+TEST_F(LeaseDrill, APlannedChangeOfSettingsEndsNoLease) {
+  ASSERT_NO_FATAL_FAILURE(StartServers({"--lease_share=0"}));
+  const auto refused = client_->OpenGenerator({.name = "too-early"}, Milliseconds(5'000));
+  ASSERT_FALSE(refused.ok());
+  const std::string command = CommandIn(PrintedCommand::kSet, refused.status().message());
+  EXPECT_EQ(command, "firn set lease_share=50") << refused.status();
+  const Finished pasted = Paste(PrintedCommand::kSet, command, {{"FIRN_REGISTRY", registry()}});
+  ASSERT_EQ(pasted.exit_code, 0) << pasted.out << pasted.err;
+
+  ASSERT_NO_FATAL_FAILURE(StartPrograms());
+  ASSERT_TRUE(AllAreExtended());
+  const std::vector<MachineId> before = Machines();
+  for (const char* share : {"lease_share=70", "lease_share=10"}) {
+    const Finished set = Firn({"set", share});
+    ASSERT_EQ(set.exit_code, 0) << set.err;
+    ASSERT_TRUE(AllAreExtended()) << share;
+    ASSERT_TRUE(AllAreExtended()) << share;
+  }
+  EXPECT_EQ(Replaced(before), 0u);
+  for (const auto& server : servers_) {
+    EXPECT_EQ(server->log().find("root_changed"), std::string::npos) << server->log();
+  }
+  JudgePrograms();
 }
 
 }  // namespace

@@ -130,7 +130,8 @@ TEST_F(RootKeeperTest, AnOlderOrFrozenRootNodeReplacesNothing) {
 // The window is needed for a restore after the node was lost, too.
 TEST_F(RootKeeperTest, KeepsTheLargestClaimWindowThatItHasRead) {
   constexpr Milliseconds kLong{5'400'000};
-  ASSERT_TRUE(RaiseWindow(operator_, kLong, ReadMeta(operator_)->meta.era).ok());
+  const auto raise = [&](ClusterSettings& it) { it.window = kLong; };
+  ASSERT_TRUE(ChangeSettings(operator_, ReadMeta(operator_)->meta.era, raise).ok());
   Pass(kAMoment);
   ASSERT_EQ(Settings().window, kLong);
   ASSERT_TRUE(IsOnDisk(Settings()));
@@ -140,6 +141,15 @@ TEST_F(RootKeeperTest, KeepsTheLargestClaimWindowThatItHasRead) {
   Pass(2 * RootKeeper::kRetry);
   EXPECT_EQ(Settings().version, ReadMeta(operator_)->version);
   EXPECT_EQ(Settings().window, kLong);
+}
+
+TEST_F(RootKeeperTest, FollowsSettingsBesideTheRootNode) {
+  Pass(kAMoment);
+  ASSERT_EQ(Settings().lease_share, 50);
+  const auto change = [](ClusterSettings& it) { it.lease_share = 70; };
+  ASSERT_TRUE(ChangeSettings(operator_, ReadMeta(operator_)->meta.era, change).ok());
+  Pass(2 * RootKeeper::kRereadMin);
+  EXPECT_EQ(Settings().lease_share, 70);
 }
 
 TEST_F(RootKeeperTest, ReadsAgainWhenAFrozenClusterIsRestored) {

@@ -16,7 +16,8 @@ std::string CommandIn(PrintedCommand which, const std::string& text) {
   const size_t at = text.rfind(begin);
   if (at == text.npos) return {};
   if (to_the_end) return text.substr(at, text.find('\n', at) - at);
-  return text.substr(at, text.find_first_of(" ;,)`'\n", at + words.size()) - at);
+  const size_t end = at + words.size() + (which == PrintedCommand::kSet ? 1 : 0);  // one argument
+  return text.substr(at, text.find_first_of(" ;,)`'\n", end) - at);
 }
 
 Finished Paste(PrintedCommand which, const std::string& command,

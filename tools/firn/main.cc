@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
       .flags = {"version"},
       .below = {firn::NextVerb(), firn::ServersVerb(), firn::BenchVerb(), firn::DrillVerb(),
                 firn::ExplainVerb(), firn::ComposeVerb(), firn::InitVerb(), firn::BackupVerb(),
-                firn::RestoreVerb(), firn::UpgradeVerb(), firn::AuditVerb(), firn::DoctorVerb(),
-                firn::WhoVerb(), firn::RevealVerb(), firn::MachinesVerb(), firn::TagsVerb()}};
+                firn::RestoreVerb(), firn::UpgradeVerb(), firn::SetVerb(), firn::AuditVerb(),
+                firn::DoctorVerb(), firn::WhoVerb(), firn::RevealVerb(), firn::MachinesVerb(),
+                firn::TagsVerb()}};
   return firn::RunCommand(root, FIRN_VERSION, argc, argv);
 }

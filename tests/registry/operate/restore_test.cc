@@ -69,13 +69,20 @@ TEST_F(RestoreTest, TheFloorIsAboveReportedBoundsOfLeases) {
   EXPECT_GE(report->floor, leased + 3 * kWindow);
 }
 
-TEST_F(RestoreTest, KeepsTheShareOfLeasesUnlessAnotherIsRequested) {
+TEST_F(RestoreTest, SetsTheShareOfLeasesOnlyWithTheRootNode) {
   RestoreFacts facts = Facts();
   facts.lease_share = 10;
   ASSERT_TRUE(RestoreBy(facts).ok());
+  EXPECT_EQ(Meta().meta.lease_share, 50);
+  tree_.Wipe();
+  ASSERT_TRUE(RestoreBy(facts).ok());
   EXPECT_EQ(Meta().meta.lease_share, 10);
-  ASSERT_TRUE(Restore().ok());
-  EXPECT_EQ(Meta().meta.lease_share, 10);
+  Write1(Write::Create(kSettingsPath, R"({"lease_share":70})", Lifetime::kPersistent));
+  facts.window = 9 * kWindow;
+  ASSERT_TRUE(RestoreBy(facts).ok());
+  const ClusterSettings settings = *ParseClusterSettings(tree_.Peek(kSettingsPath)->data);
+  EXPECT_EQ(settings.LeaseShareUnder(Meta().meta), 70);
+  EXPECT_EQ(settings.window, 9 * kWindow);
 }
 
 TEST_F(RestoreTest, RepeatedRestoresDoNotRaiseTheFloorWithoutLimit) {

@@ -40,9 +40,10 @@ TEST_F(LeaseTest, AnswersOnlyAfterTheBoundIsOnTheDisk) {
 
 TEST_F(LeaseTest, GrantsNoneWhileTheClusterGivesLeasesNoShare) {
   const auto set_share = [this](int64_t percent) {
-    ClusterMeta meta = Meta();
-    meta.lease_share = percent;
-    Write1(kMetaPath, FormatMeta(meta));
+    AsOperator([&](BlockingCoordinator& registry) {
+      const auto change = [percent](ClusterSettings& it) { it.lease_share = percent; };
+      ASSERT_TRUE(ChangeSettings(registry, Meta().era, change).ok());
+    });
   };
   auto server = StartServer();
   const LeaseTerms lease = Grant(*server, 1);
@@ -52,11 +53,11 @@ TEST_F(LeaseTest, GrantsNoneWhileTheClusterGivesLeasesNoShare) {
     const auto replied = server->Ask(token);
     Run(Milliseconds(50), *server);
     ASSERT_EQ(replied->verdict(), LeaseVerdict::kRefused) << replied->reply->message;
-    for (const char* part : {"lease_share is 0", "firn restore --again --lease_share=50"}) {
+    for (const char* part : {"lease_share is 0", "firn set lease_share=50"}) {
       EXPECT_NE(replied->reply->message.find(part), std::string::npos) << replied->reply->message;
     }
   }
-  EXPECT_TRUE(Renewed(*server, lease.lease, 1, 0).ending) << "the cluster was changed";
+  EXPECT_FALSE(Renewed(*server, lease.lease, 1, 0).ending);
   set_share(50);
   Run(LeaseTable::kShareEvery, *server);
   Grant(*server, 100);

@@ -85,6 +85,18 @@ TEST_F(LeaseSharesTest, AgreesWithTheWarningOfTheAudit) {
   EXPECT_EQ(Room().free, 0u);
 }
 
+TEST_F(LeaseSharesTest, CountsTheShareOfTheSettingsBesideTheRootNode) {
+  Lease(39);
+  const auto change = [](ClusterSettings& it) { it.lease_share = 75; };
+  ASSERT_TRUE(ChangeSettings(registry_, ReadMeta(registry_)->meta.era, change).ok());
+  shares_.NoteRequest({});
+  Run(LeaseShares::kEvery);
+  EXPECT_EQ(Room().usable, 30u);
+  for (uint32_t leased = 10; leased < 39; ++leased) Lease(leased);
+  EXPECT_THAT(ReadAudit(registry_, clock_.Wall())->Faults(),
+              Contains(HasSubstr("0 of 30 machine ids for leases are free")));
+}
+
 // After a restore, claims compare bounds with a time that is ahead of all clocks.
 TEST_F(LeaseSharesTest, CountsByTheClustersTimeAfterARestore) {
   for (uint32_t worker = 20; worker < kSlots; ++worker) Lease(worker);
@@ -124,7 +136,7 @@ TEST_F(LeaseSharesTest, ReadsNothingBeforeTheFirstRequest) {
   EXPECT_EQ(requests, 0);
   shares_.NoteRequest(0);
   Run(LeaseShares::kEvery);
-  EXPECT_GT(requests, 20);  // the slots for leases
+  EXPECT_GT(requests, 20);  // the slots for leases, and the cluster's settings
   EXPECT_LT(requests, 25);
 }
 

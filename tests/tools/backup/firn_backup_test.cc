@@ -320,6 +320,9 @@ TEST_F(FirnBackupTest, AnIncompleteClusterReplacesNoBackup) {
   EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
   EXPECT_NE(refused.err.find("data were lost"), std::string::npos) << refused.err;
   EXPECT_EQ(Read(path), text);
+  const Finished set = Firn({"set", "lease_share=70"});
+  EXPECT_EQ(set.exit_code, 4) << set.out << set.err;
+  EXPECT_NE(set.err.find("data were lost"), std::string::npos) << set.err;
 }
 
 TEST_F(FirnBackupTest, PrintsTheSameDocumentWithoutAFile) {

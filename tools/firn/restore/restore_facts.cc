@@ -38,8 +38,8 @@ DEFINE_int32(workers, 0,
              "or all of the layout.");
 DEFINE_int32(lease_share, -1,
              "Share of each rack's machine ids that can be leased to programs, in percent: those "
-             "with the highest workers. Servers claim these only if all others are in use. -1: 50 "
-             "for firn init, and what firn restore finds.");
+             "with the highest workers. Servers claim these only if all others are in use. -1: 50. "
+             "firn restore uses it if the root node is lost; firn set changes it otherwise.");
 DEFINE_int64(claim_window_ms, 600'000,
              "Largest --claim_window_ms of any server, in milliseconds. The registry and backups "
              "record it; a larger value counts.");
@@ -259,7 +259,7 @@ Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& aud
   const std::optional<Backup>& backup = options.call.ledgers.backup;
   FIRN_ASSIGN(const LayoutChoice choice, LayoutOf(options));
   RestoreFacts facts{.now = now,
-                     .window = std::max(options.window, audit.window),
+                     .window = std::max(options.window, audit.settings.window),
                      .skew_max = options.skew_max,
                      .clock_skew_max = options.skew_max,
                      .bounds = options.bounds,

@@ -126,6 +126,13 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
   PrintResult(report, output);
   if (!call.ledgers.backup) WarnOfUnknown(report, options, output);
   PrintKnown(audit, call, facts.bounds.size(), report, output);
+  const bool keeps_share = !report.root_made && audit.meta && options.lease_share &&
+                           *options.lease_share != audit.settings.LeaseShareUnder(*audit.meta);
+  if (keeps_share) {
+    output.text += "the share of machine ids for leases is as before; change it with " +
+                   PrintCommand(PrintedCommand::kSet, {Cat("lease_share=", *options.lease_share)}) +
+                   "\n";
+  }
   const std::string floor = FormatRfc3339(report.floor);
   output.text += "cluster " + report.uuid + (report.root_made ? " re-created" : " restored") +
                  "; ids start at " + floor +

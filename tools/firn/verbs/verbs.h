@@ -13,6 +13,7 @@ Verb AuditVerb();
 Verb BackupVerb();
 Verb DoctorVerb();
 Verb UpgradeVerb();
+Verb SetVerb();
 Verb RevealVerb();
 Verb WhoVerb();
 Verb MachinesVerb();

@@ -1,0 +1,52 @@
+// Tests `firn set` on a directory registry.
+
+#include <string>
+#include <vector>
+
+#include "tests/support/json_of.h"
+#include "tests/tools/firn_cluster_fixture.h"
+
+namespace firn {
+namespace {
+
+// No claim ends: the root node, whose version they rely on, stays as it is.
+TEST_F(FirnClusterTest, ChangesSettingsBesideTheRootNode) {
+  const Finished none = Firn({"set"});
+  EXPECT_EQ(none.exit_code, 4) << none.err;
+  Init();
+  const Json before = FirnJson({"audit", "--all"});
+  const Json unset = FirnJson({"set"});
+  EXPECT_EQ(unset.at("lease_share"), 50);
+  EXPECT_EQ(unset.at("claim_window_ms"), 600'000);
+  EXPECT_EQ(FirnJson({"set", "lease_share=70"}).at("lease_share"), 70);
+  EXPECT_EQ(FirnJson({"set"}).at("lease_share"), 70);
+  EXPECT_EQ(FirnJson({"audit", "--all"}), before);
+  Put(Write::Set("/settings", R"({"claim_window_ms":5400000,"later":1})", Write::kAnyVersion));
+  EXPECT_EQ(FirnJson({"set", "lease_share=0"}).at("claim_window_ms"), 5'400'000);
+  const Finished shown = Firn({"set"});
+  EXPECT_NE(shown.out.find("lease_share      0\n"), std::string::npos) << shown.out;
+  for (const std::vector<std::string>& no :
+       std::vector<std::vector<std::string>>{{"lease_share=101"},
+                                             {"lease_share=-1"},
+                                             {"lease_share="},
+                                             {"lease_share=5x"},
+                                             {"lease_share"},
+                                             {"claim_window_ms=5"},
+                                             {"lease_share=1", "x=2"}}) {
+    std::vector<std::string> words{"set"};
+    words.insert(words.end(), no.begin(), no.end());
+    EXPECT_EQ(Firn(words).exit_code, 2) << no.front();
+  }
+  EXPECT_EQ(FirnJson({"set"}).at("lease_share"), 0);
+  const std::string backup = folder_ / "backup.json";
+  FirnJson({"backup", backup});
+  registry_ += "-wiped";
+  FirnJson({"restore", "--from=" + backup});
+  EXPECT_EQ(FirnJson({"set"}).at("lease_share"), 0);
+  const Finished kept = Firn({"restore", "--again", "--lease_share=70"});
+  EXPECT_EQ(FirnJson({"set"}).at("lease_share"), 0);
+  EXPECT_NE(kept.out.find("firn set lease_share=70"), std::string::npos) << kept.out;
+}
+
+}  // namespace
+}  // namespace firn
