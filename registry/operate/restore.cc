@@ -61,12 +61,15 @@ EraWrites Remember(const RestoreMemory& memory, bool exists) {
   };
 }
 
-// Each run draws an era, so no other run has written the node meanwhile.
-Status Forget(BlockingCoordinator& registry, const MetaAsRead& stands,
-              const RestoreMemory& memory) {
-  if (memory.empty()) return {};
-  return registry.Multi({Write::Erase(kRestorePath, Write::kAnyVersion), EraCheck(stands.meta.era)})
-      .status;
+// Unfreezes the cluster, and forgets the restore, whose node is as `left`.
+Status Unfreeze(BlockingCoordinator& registry, MetaAsRead stands, const RestoreMemoryAsRead& left) {
+  stands.meta.frozen = false;
+  stands.meta.reason.clear();
+  std::vector<Write> writes;
+  AddSet(writes, kMetaPath, FormatMeta(stands.meta), stands.version);
+  writes.push_back(EraCheck(stands.meta.era));
+  if (left.exists) writes.push_back(Write::Erase(kRestorePath, left.version));
+  return registry.Multi(std::move(writes)).status;
 }
 
 // Creates a root node, or replaces an unreadable one.
@@ -96,7 +99,7 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   if (stands.code() == Code::kCorrupt && facts.uuid.empty()) {
     return stands.status().WithContext("specify the cluster (--uuid, --layout)");
   }
-  FIRN_ASSIGN(const RestoreMemoryAsRead left,
+  FIRN_ASSIGN(RestoreMemoryAsRead left,
               ReadRestoreMemory(registry, stands.ok() ? stands->meta : ClusterMeta()));
   memory = facts.memory;
   if (others) memory.replaced = stands->meta.uuid;
@@ -104,9 +107,8 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
     if (memory.Lacks(*left.memory)) {
       return Conflict("another restore has begun meanwhile; run the command again to continue it");
     }
-    RestoreMemory earlier = *left.memory;
-    if (facts.forgets_documents) earlier.documents.clear();
-    memory.Join(earlier);
+    if (facts.forgets_documents) left.memory->documents.clear();
+    memory.Join(*left.memory);
   }
   const EraWrites also = Remember(memory, left.exists);
   if (report.root_made) {
@@ -169,9 +171,14 @@ Status TakeSlot(BlockingCoordinator& registry, const Nonce& era, Slot slot, Fron
   return Put(registry, era, slot, left, version);
 }
 
-// Retires machine ids, even if their records are plausible. Without a record, one is unused anyway.
+// Retires the machine ids that the operator names, and those of ignored bounds, even if their
+// records are plausible. Without a record, one is unused anyway.
 Status RetireNamed(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
-                   const std::vector<MachineId>& machines, RestoreReport& report) {
+                   const RestoreFacts& facts, RestoreReport& report) {
+  std::vector<MachineId> machines = facts.retired;
+  for (const ReportedBound& bound : report.ignored) {
+    if (bound.machine) machines.push_back(*bound.machine);
+  }
   for (const MachineId machine : machines) {
     const Slot slot{split.RackOf(machine), split.WorkerOf(machine)};
     const Result<Node> node = registry.Read(SlotPath(slot));
@@ -280,13 +287,17 @@ Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const Rac
   return workers;
 }
 
-// The machine ids of ignored bounds, and those that the operator names.
-std::vector<MachineId> ToBeRetired(const RestoreFacts& facts, const RestoreReport& report) {
-  std::vector<MachineId> machines = facts.retired;
-  for (const ReportedBound& bound : report.ignored) {
-    if (bound.machine) machines.push_back(*bound.machine);
-  }
-  return machines;
+// The facts with the bounds alone that servers have reported since these facts were gathered.
+Result<RestoreFacts> LaterFacts(const RestoreFacts& facts, const MetaAsRead& frozen) {
+  RestoreFacts late = facts;
+  late.bounds.clear();
+  if (!facts.last_reports) return late;
+  FIRN_ASSIGN(const std::vector<ProviderReport> reports, facts.last_reports(frozen));
+  for (const ProviderReport& report : reports) AddReport(report, late);
+  std::erase_if(late.bounds, [&facts](const ReportedBound& bound) {
+    return std::ranges::find(facts.bounds, bound) != facts.bounds.end();
+  });
+  return late;
 }
 
 Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
@@ -367,16 +378,22 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   }
   FIRN_TRY(MakeMissingNodes(registry, stands, report.workers));
   FIRN_TRY(RecreateUsed(registry, stands.meta.era, split, facts, report));
-  FIRN_TRY(RetireNamed(registry, stands.meta.era, split, ToBeRetired(facts, report), report));
+  FIRN_TRY(RetireNamed(registry, stands.meta.era, split, facts, report));
   for (const ReservedIds& range : facts.reserved) {
     FIRN_TRY(ReserveNamed(registry, stands.meta.era, split, range, report));
   }
   if (facts.tags) FIRN_TRY(facts.tags(stands));
   if (report.root_made) FIRN_TRY(MakeFirstTag(registry, stands));
-  FIRN_TRY(Forget(registry, stands, memory));
-  stands.meta.frozen = false;
-  stands.meta.reason.clear();
-  FIRN_TRY(SetMeta(registry, stands));
+  FIRN_ASSIGN(const RestoreMemoryAsRead left, ReadRestoreMemory(registry, stands.meta));
+  FIRN_ASSIGN(RestoreFacts late, LaterFacts(facts, stands));
+  for (const ReportedBound& reported : late.bounds) {
+    if (!frontier.Take(reported.bound)) report.ignored.push_back(reported);
+  }
+  frontier.Take(now + late.skew_max);
+  report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
+  FIRN_TRY(RecreateUsed(registry, stands.meta.era, split, late, report));
+  FIRN_TRY(RetireNamed(registry, stands.meta.era, split, late, report));
+  FIRN_TRY(Unfreeze(registry, stands, left));
   return report;
 }
 

@@ -60,6 +60,10 @@ struct RestoreFacts {
   // Restores the tags: called under the frozen root node, after all other steps. A failure ends the
   // restore, and the cluster stays frozen.
   std::function<Status(const MetaAsRead& frozen)> tags{};
+  // Called immediately before the cluster is unfrozen: raises the tags above what servers have
+  // reported since the facts were gathered, and returns all reports. The floor takes them into
+  // account.
+  std::function<Result<std::vector<ProviderReport>>(const MetaAsRead& frozen)> last_reports{};
 };
 
 // Adds a server's report, from its node or requested directly: its bound, and its skew unless
@@ -107,7 +111,8 @@ WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts);
 //  4. Restores the tags by `facts.tags`; then, in a re-created cluster, makes the tag `default` as
 //     MakeCluster does. If it was defined differently, `facts.tags` has to make it: servers that
 //     remember it refuse the plain form. In an existing cluster it is not guessed.
-//  5. Unfreezes the cluster.
+//  5. Takes the servers' latest reports into account, and unfreezes the cluster, unless another
+//     process has changed the root node, the era or the memory.
 //
 // An unreadable root node is re-created like a lost one, from the uuid and layout of the facts; so
 // is that of another cluster, if the facts say that it was never used.

@@ -173,7 +173,7 @@ Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
   if (node.code() == Code::kNotFound) return RestoreMemoryAsRead();
   if (node.code() == Code::kCorrupt) return RestoreMemoryAsRead{{}, true};
   if (!node.ok()) return node.status();
-  RestoreMemoryAsRead read{{}, true};
+  RestoreMemoryAsRead read{{}, true, node->stat.version};
   std::string era;
   const Result<RestoreMemory> memory = Parse(node->data, era);
   if (memory.ok() && root.frozen && era == root.era.text()) read.memory = *memory;

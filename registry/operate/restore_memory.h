@@ -57,6 +57,7 @@ std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era);
 struct RestoreMemoryAsRead {
   std::optional<RestoreMemory> memory{};  // empty: none that counts under this root node
   bool exists = false;                    // the node, whether it counts or not
+  int64_t version = 0;                    // of the node
 };
 Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
                                               const ClusterMeta& root);

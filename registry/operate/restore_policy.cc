@@ -42,24 +42,6 @@ uint32_t WorkersOf(const Audit& audit) {
   return workers;
 }
 
-Status CheckLostTags(const Audit& audit, const RestoreCall& call, RestoreArguments ran) {
-  const std::optional<Backup>& backup = call.ledgers.backup;
-  for (const auto& [name, seen] : audit.lost_tags) {
-    if (seen == 0 || Says(call.tags, name) || (backup && backup->Find(name) != nullptr)) continue;
-    TagDefinition& lost = ran.tags.emplace_back();
-    lost.name = name;
-    lost.high = seen;
-  }
-  if (ran.tags.empty()) return {};
-  AddAudit(audit, ran);
-  return Conflict(
-      "the tags were not restored: the node of tag " + ran.tags.front().name +
-      " is lost, and servers would freeze the cluster again. Add its next number, and its other "
-      "fields as they were (a server's /v1/status and log show them), and disabled=true if it is "
-      "no longer needed:\n" +
-      RestoreCommand(ran));
-}
-
 // Adds the tag to --tag_high.
 void AddUnknownHigh(const std::string& tag, RestoreArguments& ran) {
   const std::string flag = "--tag_high=", unknown = EncodeTagName(tag) + "=NUMBER";
@@ -210,6 +192,24 @@ Status CheckContinues(const Audit& audit, const RestoreCall& call, const Restore
                         RepairCommand(audit, std::move(place))));
   }
   return {};
+}
+
+Status CheckLostTags(const Audit& audit, const RestoreCall& call, RestoreArguments ran) {
+  const std::optional<Backup>& backup = call.ledgers.backup;
+  for (const auto& [name, seen] : audit.lost_tags) {
+    if (seen == 0 || Says(call.tags, name) || (backup && backup->Find(name) != nullptr)) continue;
+    TagDefinition& lost = ran.tags.emplace_back();
+    lost.name = name;
+    lost.high = seen;
+  }
+  if (ran.tags.empty()) return {};
+  AddAudit(audit, ran);
+  return Conflict(
+      "the tags were not restored: the node of tag " + ran.tags.front().name +
+      " is lost, and servers would freeze the cluster again. Add its next number, and its other "
+      "fields as they were (a server's /v1/status and log show them), and disabled=true if it is "
+      "no longer needed:\n" +
+      RestoreCommand(ran));
 }
 
 Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {

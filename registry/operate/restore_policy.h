@@ -85,6 +85,8 @@ Status CheckContinues(const Audit& audit, const RestoreCall& call, const Restore
 //   gap is known to suffice.
 // * The gap would leave a tag no numbers.
 Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
+// The first of these conditions alone.
+Status CheckLostTags(const Audit& audit, const RestoreCall& call, RestoreArguments ran);
 
 // Returns whether the cluster has just been restored, with a floor above all that is known now.
 // Says nothing about tags: see TagsCover.

@@ -63,5 +63,20 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
   EXPECT_EQ(Tag("order").tag().NextBegin(), 10'001);
 }
 
+TEST_F(LedgerLiftTest, ALateReportLiftsATagOnceAsFarAsAnEarlierOneWouldHave) {
+  const LedgerFacts facts{.reports = {{.high = {{"order", 5'001}}}}, .wanted_gap = 1'000};
+  TagDefinition tag = Tag("order").tag();
+  tag.step = 50;
+  tag.step_max = 400;
+  ASSERT_TRUE(TagStore(registry_).Edit(Tag("order"), tag).ok());
+  Output output;
+  ASSERT_TRUE(LiftLedgers(registry_, facts, output).ok());
+  ASSERT_EQ(Tag("order").tag().NextBegin(), 6'001);
+  for (const auto& [reported, next] : {std::pair{5'001, 6'001}, {5'501, 6'501}, {5'501, 6'501}}) {
+    ASSERT_TRUE(LiftAbove(registry_, {{.high = {{"order", reported}}}}, facts, output).ok());
+    EXPECT_EQ(Tag("order").tag().NextBegin(), next) << reported;
+  }
+}
+
 }  // namespace
 }  // namespace firn

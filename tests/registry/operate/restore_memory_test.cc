@@ -144,6 +144,50 @@ TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
   });
 }
 
+// A server that has just reached the registry reports after the facts were gathered.
+TEST_F(RestoreMemoryTest, TakesReportsIntoAccountThatArriveBeforeTheUnfreeze) {
+  RestoreFacts facts = Facts();
+  facts.bounds = {{kRestored + kAnHour, MachineId(0)}};
+  const std::vector<ProviderReport> late{
+      {.machine = MachineId(0), .bound = kRestored + kAnHour},
+      {.machine = MachineId(1), .bound = kRestored + 5 * kAnHour, .clock_skew_ms = 7'200'000},
+      {.machine = MachineId(2), .bound = kRestored + 30 * 24 * kAnHour}};
+  facts.last_reports = [&](const MetaAsRead&) -> Result<std::vector<ProviderReport>> {
+    EXPECT_TRUE(Meta().meta.frozen);
+    EXPECT_LT(Meta().meta.floor, kRestored + 2 * kAnHour);
+    return late;
+  };
+  const auto report = RestoreBy(facts);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->floor, kRestored + 5 * kAnHour + 3 * kWindow);
+  EXPECT_EQ(Meta().meta.floor, report->floor);
+  EXPECT_EQ(report->ignored.size(), 1u);
+  EXPECT_EQ(RecordOf(1).owner, kRestoredOwner);
+  EXPECT_TRUE(RecordOf(2).retired);
+}
+
+TEST_F(RestoreMemoryTest, UnfreezesNoClusterThatAnotherProcessHasChanged) {
+  RestoreFacts facts = Facts();
+  facts.memory.flags = {"--retire=3"};
+  const std::pair<const char*, Write> changes[] = {
+      {kMetaPath, Write::Set(kMetaPath, "", Write::kAnyVersion)},
+      {kRestorePath, Write::Set(kRestorePath, "", Write::kAnyVersion)}};
+  for (const auto& [what, change] : changes) {
+    Make({});
+    facts.last_reports = [&](const MetaAsRead&) -> Result<std::vector<ProviderReport>> {
+      Write again = change;
+      again.data = tree_.Peek(again.path)->data;
+      Write1(again);
+      return std::vector<ProviderReport>();
+    };
+    EXPECT_EQ(RestoreBy(facts).status().code(), Code::kConflict) << what;
+    EXPECT_TRUE(Meta().meta.frozen) << what;
+    facts.last_reports = nullptr;
+    EXPECT_TRUE(RestoreBy(facts).ok()) << what;
+    EXPECT_FALSE(tree_.Peek(kRestorePath)) << what;
+  }
+}
+
 TEST_F(RestoreMemoryTest, NamesArgumentsThatAreTooLongByTheirDigest) {
   RestoreFacts facts = Facts();
   facts.memory.tags = {"order=" + std::string(kRestoreBytesMax, '1')};

@@ -7,6 +7,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
+#include "common/tag/numbers_left.h"
 #include "registry/cluster/registry_clock.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_command.h"
@@ -149,6 +150,27 @@ Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Outp
     Status status;
     lifted.push_back(LiftOne(store, stored, facts, now, status, output.text));
     FIRN_TRY(status);
+  }
+  return {};
+}
+
+Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport>& late,
+                 const LedgerFacts& facts, Output& output) {
+  TagStore store(registry);
+  FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
+  for (const StoredTag& stored : listing.tags) {
+    const TagDefinition& tag = stored.tag();
+    const int64_t known = ReportedOf(tag.name, late).value_or(0);
+    if (!tag.HasLedger() || known <= KnownOf(tag.name, facts).value_or(0)) continue;
+    const int64_t high = LiftedTo(tag, known, facts, now);
+    if (high <= tag.NextBegin()) continue;
+    if (known < NumbersEnd(tag) && high >= NumbersEnd(tag)) {
+      return Conflict(Cat("a server reports higher numbers of tag '", tag.name,
+                          "' than before; run the command again"));
+    }
+    FIRN_TRY(store.Lift(stored, high));
+    output.text += Cat("tag ", tag.name, " continues at ", high, ", above a later report\n");
   }
   return {};
 }

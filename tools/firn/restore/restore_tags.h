@@ -25,6 +25,12 @@ namespace firn {
 // a tag.
 Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Output& output);
 
+// Lifts the tags of which `late` reports more than `facts` as far as LiftLedgers would have lifted
+// them, so a tag that is already there is not lifted twice. kConflict: a tag would have no numbers
+// left.
+Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport>& late,
+                 const LedgerFacts& facts, Output& output);
+
 // Repairs the tags after the registry lost data, while the cluster is frozen under the root node
 // `frozen`:
 //

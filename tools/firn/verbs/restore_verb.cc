@@ -122,10 +122,18 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
     FIRN_TRY(RestoreTags(registry, frozen, call.tags, call.ledgers, output));
     return TellUnreadable(registry, output);
   };
+  Audit latest = audit;
+  facts.last_reports = [&](const MetaAsRead&) -> Result<std::vector<ProviderReport>> {
+    FIRN_ASSIGN(latest, ReadAudit(registry, SystemClock().Wall()));
+    FIRN_TRY(CheckLostTags(latest, call, RanCommand(options)));
+    std::vector<ProviderReport> reports = ReportsIn(latest);
+    FIRN_TRY(LiftAbove(registry, reports, call.ledgers, output));
+    return reports;
+  };
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
   PrintResult(report, output);
   if (!call.ledgers.backup) WarnOfUnknown(report, options, output);
-  PrintKnown(audit, call, facts.bounds.size(), report, output);
+  PrintKnown(latest, call, facts.bounds.size(), report, output);
   const bool keeps_share = !report.root_made && audit.meta && options.lease_share &&
                            *options.lease_share != audit.settings.LeaseShareUnder(*audit.meta);
   if (keeps_share) {
