@@ -17,7 +17,7 @@ import sys
 import tempfile
 import traceback
 
-from operators_stage import REFUSED, Drill, cluster
+from operators_stage import REFUSED, USAGE, Drill, cluster
 
 
 def interrupted_restores(drill):
@@ -106,6 +106,18 @@ def stopped_and_put_back(drill):
     drill.agree("restored", drill.well)
 
 
+def planned_changes(drill):
+    """Settings change while everything is in use; no claim ends, and the program with a lease is never silent."""
+    drill.agree("all callers have numbers", drill.well)
+    for percent in 70, 30:
+        drill.does("set", f"lease_share={percent}")
+        assert str(percent) in drill.does("set"), "the settings show the change"
+    drill.does("set", "lease_share=much", code=USAGE)
+    drill.does("machines", "reserve", "1", "--reserved_for=another system")
+    drill.agree("changed", drill.well)
+    assert drill.lessee.failed == 0, f"the program with a lease had no id {drill.lessee.failed} times"
+
+
 def mistaken_init(drill):
     """The registry is wiped while no server runs, and an operator makes a new cluster with a tag of another form; the
     servers start; the backup is restored over it, at first only half."""
@@ -135,8 +147,8 @@ def rolling_restart(drill):
     assert drill.lessee.failed == 0, f"the program with a lease had no id {drill.lessee.failed} times"
 
 
-SCENARIOS = [bad_files, rolling_restart, mistaken_init, interrupted_restores, rollback_and_two_operators, needless_restores,
-             stopped_and_put_back]
+SCENARIOS = [bad_files, rolling_restart, planned_changes, mistaken_init, interrupted_restores,
+             rollback_and_two_operators, needless_restores, stopped_and_put_back]
 
 
 def main():

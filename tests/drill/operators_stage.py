@@ -24,7 +24,7 @@ TAGS = {  # name: fields
 }
 SNOWFLAKE = "default"
 COUNT = 5
-NOT_TRUSTWORTHY, REFUSED = 6, 4  # exit codes of firn
+NOT_TRUSTWORTHY, REFUSED, USAGE = 6, 4, 2  # exit codes of firn
 
 
 class Caller:
