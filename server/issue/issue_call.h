@@ -15,6 +15,7 @@ namespace firn {
 
 class Tag;
 struct Binding;
+struct LinePlace;
 
 // How an attempt ended.
 enum class Verdict : uint8_t {
@@ -51,9 +52,13 @@ class IssueCall {
     missing_ = request.count;
     runs_.Clear();
     ticket = 0;
+    place.reset();
   }
 
   // --- for the caller ---------------------------------------------------------------------------
+
+  // How long the call may wait from now on. Set before each attempt.
+  std::chrono::milliseconds patience = std::chrono::hours(24);
 
   const Request& request() const { return request_; }
   bool waits() const { return waits_; }
@@ -89,7 +94,8 @@ class IssueCall {
   // The strategy's own notes about a waiting call. Segment: the latest fetch in which the missing
   // ids are counted. Unbuffered: its number in the queue. 0: none.
   uint64_t ticket = 0;
-  uint64_t drops = 0;  // its count of drops when the first run was got
+  uint64_t drops = 0;                // its count of drops when the first run was got
+  std::shared_ptr<LinePlace> place;  // in a WaitingLine
 
  private:
   friend class Issuer;

@@ -94,6 +94,7 @@ std::optional<Refusal> Issuer::WhyNot(std::string_view name) const {
 
 Verdict Issuer::Issue(IssueCall& call) {
   const Verdict verdict = Attempt(call);
+  if (verdict != Verdict::kWait) call.place.reset();
   const bool waited = std::exchange(call.waits_, verdict == Verdict::kWait);
   if (!call.waits_ || waited) return verdict;
   // The request's memory may be freed before the call is continued.
@@ -187,6 +188,7 @@ Verdict Issuer::Finish(IssueCall& call) {
 
 const Refusal& Issuer::GiveUp(IssueCall& call) {
   Refuse(call, std::move(call.refusal_));
+  call.place.reset();
   return call.refusal();
 }
 

@@ -3,6 +3,7 @@
 namespace firn {
 
 bool PatientCaller::Issue(IssueCall& call) {
+  call.patience = patience_;
   Verdict verdict = issuer_.Issue(call);
   if (verdict != Verdict::kWait) return verdict == Verdict::kIssued;
   const BootMs patience_ends = clock_.Boot() + patience_;

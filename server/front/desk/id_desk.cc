@@ -63,16 +63,18 @@ Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, const DoorCa
   } else {
     Fresh().Begin(request);
   }
-  return Answer(issuer_.Issue(*call_), door);
+  return Attempt(door);
 }
 
 Verdict IdDesk::Continue(WaitingIds waiting, const DoorCall& door) {
   if (RefusesRight(waiting->request().tag, door)) return Verdict::kRefused;
   call_ = std::move(waiting);
-  return Answer(issuer_.Issue(*call_), door);
+  return Attempt(door);
 }
 
-Verdict IdDesk::Answer(Verdict verdict, const DoorCall& door) {
+Verdict IdDesk::Attempt(const DoorCall& door) {
+  call_->patience = door.patience;
+  const Verdict verdict = issuer_.Issue(*call_);
   switch (verdict) {
     case Verdict::kIssued:
       counters_.CountIssued(*call_->tag(), static_cast<uint64_t>(call_->request().count));

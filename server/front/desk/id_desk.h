@@ -90,7 +90,7 @@ class IdDesk {
  private:
   IssueCall& Fresh();
   bool RefusesRight(std::string_view tag, const DoorCall& door);
-  Verdict Answer(Verdict verdict, const DoorCall& door);
+  Verdict Attempt(const DoorCall& door);
 
   Issuer& issuer_;
   DeskCounters& counters_;

@@ -50,8 +50,6 @@ Connection::Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> 
   wire_->Bind(*this);
 }
 
-void Connection::Start() { ReadMore(); }
-
 // Wherever it throws, reading_ and with_wire_ tell which operations are under way.
 template <typename Verb>
 void Connection::Guarded(Verb verb) {
@@ -161,7 +159,9 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
       look_at = turn.served + kServedPerCheck;
       bytes = 0;
     }
-    if (unsent() + out.size() > io_.limits.output_waiting_bytes_max) break;
+    // A request that waits ends in time, whatever its peer leaves unread: others may wait for it.
+    const bool waits = parked_ && parked_->waits;
+    if (!waits && unsent() + out.size() > io_.limits.output_waiting_bytes_max) break;
     call_.together = std::min(kServedTogether, io_.limits.requests_per_turn_max - turn.served);
     const size_t answered = out.size();
     turn.last = ServeOne(out);
@@ -202,7 +202,10 @@ std::optional<ServeStep> Connection::Recognised(OutBuffer& out) {
 // The request is taken out first: whatever ends here without parking it ends it.
 ServeStep Connection::RetryParked(OutBuffer& out) {
   const std::unique_ptr<ParkedRequest> request = std::move(parked_->request);
-  call_.last = parked_->until_ms && io_.exact_ms() >= *parked_->until_ms;
+  if (parked_->until_ms) {
+    call_.patience = std::chrono::milliseconds(*parked_->until_ms - io_.exact_ms());
+    call_.last = call_.patience.count() <= 0;
+  }
   ServeStep step = request->Retry(call_, out);
   if (step.parked == nullptr) parked_.reset();
   return step;
@@ -218,6 +221,7 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
   const bool guess = front_.whole == 0 && front_.read.parsed != 0 && !front_.may_be_whole;
   if (guess && !protocol_->MayBeWhole(in, front_.read)) return ServeStep::NeedMore();
   front_.may_be_whole = true;
+  call_.patience = std::chrono::milliseconds(io_.limits.issue_wait_ms);
   call_.last = false;
   ServeStep step = protocol_->Serve(in, call_, out);
   if (step.kind == ServeStep::Kind::kNeedMore) return NotWhole(std::move(step));
@@ -297,6 +301,7 @@ void Connection::ServeLater() {
 
 void Connection::Continue(ServeStep step) {
   if (!parked_) parked_ = {.since_us = io_.exact_us()};
+  parked_->waits = step.kind == ServeStep::Kind::kPark;
   parked_->waits_for = step.waits_for;
   parked_->request = std::move(step.parked);
 }

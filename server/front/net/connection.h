@@ -95,7 +95,7 @@ class Connection final {
   // --- from its host ----------------------------------------------------------------------------
 
   // Begins to read. May end in Remove, as all that follow.
-  void Start();
+  void Start() { ReadMore(); }
 
   // As it was asked.
   void ReadMore();
@@ -184,6 +184,7 @@ class Connection final {
   struct Parked {
     int64_t since_us;
     std::optional<int64_t> until_ms{};  // once it has waited
+    bool waits = false;                 // it is not just answered in several turns
     const void* waits_for = nullptr;
     std::unique_ptr<ParkedRequest> request{};
   };

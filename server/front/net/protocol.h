@@ -138,6 +138,8 @@ struct DoorCall {
   size_t together = 1;
   // The number of the server report that was sent last; 0: none.
   uint64_t report = 0;
+  // How long the request may still wait for ids.
+  std::chrono::milliseconds patience = std::chrono::hours(24);
   // The request has waited long enough: answer it now; kPark is not permitted.
   bool last = false;
 };

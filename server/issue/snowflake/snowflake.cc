@@ -51,7 +51,10 @@ Snowflake::Snowflake(TickSource& ticks, Entropy& entropy, SnowflakeOptions optio
       entropy_(entropy),
       layout_(ticks.layout()),
       sequencer_options_(options.sequencer),
-      count_max_(IdsIn(options.runs_max, layout_)) {}
+      count_max_(IdsIn(options.runs_max, layout_)),
+      tick_ids_(static_cast<int64_t>(layout_.ids_per_tick())),
+      tick_time_(layout_.tick_ms()),
+      line_(tick_ids_, tick_time_) {}
 
 Snowflake::~Snowflake() { Close(); }
 
@@ -145,21 +148,28 @@ bool Snowflake::TryRun(Method method, int64_t want, IdRun* run) {
 }
 
 Verdict Snowflake::Issue(IssueCall& call) {
+  const bool in_line = NeedsTicks(call);
+  if (in_line && sentinel_.InChild()) return call.Refuse(NoClaim());
+  std::optional<Refusal> no_place;
   int closed = 0;
   Tick now = ticks_.Current();
   while (call.missing() > 0) {
     ClaimSequence* held = current_.load(std::memory_order_acquire);
     if (held == nullptr) return call.Refuse(NoClaim());
     if (now == TickSource::kStopped) return call.Refuse(ClockIsBehind());
-    if (call.runs().empty() && !FitsInto(*held->claim, now, call.missing())) {
+    const bool begins = call.runs().empty() && call.place == nullptr;
+    if (begins && !FitsInto(*held->claim, now, call.missing())) {
       return Answer(*held, {Step::Kind::kClaimEnds, now}, call);
     }
-    const Step step = TakeFor(call, *held, now);
+    if (in_line) no_place = line_.Join(call, TimeOf(now), BestFor(call, now));
+    const Step step =
+        in_line ? ServeLine(*held, now) : TakeFor(call.runs(), call.missing(), *held, now);
+    if (in_line && line_.Finish(call)) return Verdict::kIssued;
     if (step.kind == Step::Kind::kTaken) {
       call.Add(RunOf(*held, step, call.method()));
     } else if (step.kind == Step::Kind::kLater) {
       const Tick fresh = ticks_.Refresh();
-      if (fresh == now) return Answer(*held, step, call);
+      if (fresh == now) return no_place ? call.Refuse(*no_place) : Answer(*held, step, call);
       now = fresh;
     } else if (step.kind != Step::Kind::kClosed || ++closed == kClosedMax) {
       return Answer(*held, step, call);
@@ -168,16 +178,27 @@ Verdict Snowflake::Issue(IssueCall& call) {
   return Verdict::kIssued;
 }
 
+// Returns why the line got no more.
+Step Snowflake::ServeLine(const ClaimSequence& held, Tick now) {
+  Step step{Step::Kind::kLater, now + 1};
+  line_.Serve(TimeOf(now), [&](const LinePlace& place) {
+    step = TakeFor(place.runs, place.missing, held, now);
+    return step.kind == Step::Kind::kTaken ? RunOf(held, step, place.method) : IdRun{.count = 0};
+  });
+  return step.kind == Step::Kind::kTaken ? Step{Step::Kind::kLater, now + 1} : step;
+}
+
 // A batch that goes on under another machine's claim does so in a later tick, so that the ids of a
 // call rise.
-Step Snowflake::TakeFor(const IssueCall& call, const ClaimSequence& held, Tick now) const {
-  if (!call.runs().empty()) {
-    const auto before = static_cast<uint64_t>(call.runs().runs().back().first);
+Step Snowflake::TakeFor(const Runs& runs, int64_t missing, const ClaimSequence& held,
+                        Tick now) const {
+  if (!runs.empty()) {
+    const auto before = static_cast<uint64_t>(runs.runs().back().first);
     const Tick used(static_cast<int64_t>(layout_.time().In(before)));
     const bool moved = layout_.machine().In(before) != held.claim->machine().value();
     if (moved && now <= used) return {Step::Kind::kLater, used + 1};
   }
-  return held.sequencer->Take(now, static_cast<uint64_t>(call.missing()));
+  return held.sequencer->Take(now, static_cast<uint64_t>(missing));
 }
 
 IdRun Snowflake::RunOf(const ClaimSequence& held, const Step& step, Method method) const {
@@ -195,7 +216,7 @@ bool Snowflake::FitsInto(const Claim& claim, Tick now, int64_t count) const {
 Verdict Snowflake::Answer(const ClaimSequence& held, const Step& step, IssueCall& call) const {
   switch (step.kind) {
     case Step::Kind::kLater:
-      return call.Wait(ticks_.Until(step.tick),
+      return call.Wait(std::max(ticks_.Until(step.tick), line_.WaitOf(call)),
                        {Reason::kOverloaded, "the sequence is used up until the next tick",
                         static_cast<int32_t>(layout_.tick_ms()), true});
     case Step::Kind::kLayoutEnds:

@@ -13,6 +13,7 @@
 #include "common/sequence/tick_source.h"
 #include "common/time/entropy.h"
 #include "server/issue/strategy.h"
+#include "server/issue/waiting_line.h"
 
 namespace firn {
 
@@ -27,6 +28,8 @@ struct SnowflakeOptions {
 // 2. Each claim gets a new sequencer. A new one is there before the old one is closed, so a call
 //    that finds its sequencer closed looks once more.
 // 3. Closed sequencers are kept until this object goes: a thread may have been on its way to one.
+// 4. Calls for more ids than a tick has get them one after another (WaitingLine). Smaller ones wait
+//    for no other call.
 //
 // Thread-safe. Adopt, CloseClaim and Last belong to the claim's keeper; the rest to anybody. In a
 // forked child every call is refused and none hangs, whatever the parent was doing; it may be
@@ -69,10 +72,18 @@ class Snowflake final : public Strategy {
   void Close() override;
   void Stop() override { Close(); }
 
+  bool NeedsTicks(const IssueCall& call) const { return call.request().count > tick_ids_; }
+  size_t waiting() const { return line_.length(); }
+
  private:
   struct ClaimSequence;  // a claim and the sequence under it
 
-  Step TakeFor(const IssueCall& call, const ClaimSequence& held, Tick now) const;
+  Step ServeLine(const ClaimSequence& held, Tick now);
+  std::chrono::microseconds TimeOf(Tick tick) const { return tick.count() * tick_time_; }
+  std::chrono::microseconds BestFor(const IssueCall& call, Tick now) const {
+    return ticks_.Until(now + (call.missing() - 1) / tick_ids_);
+  }
+  Step TakeFor(const Runs& runs, int64_t missing, const ClaimSequence& held, Tick now) const;
   IdRun RunOf(const ClaimSequence& held, const Step& step, Method method) const;
   Verdict Answer(const ClaimSequence& held, const Step& step, IssueCall& call) const;
   Refusal ClockIsBehind() const;
@@ -86,6 +97,9 @@ class Snowflake final : public Strategy {
   const Layout layout_;
   const SequencerOptions sequencer_options_;
   const int64_t count_max_;
+  const int64_t tick_ids_;
+  const Milliseconds tick_time_;
+  WaitingLine line_;
 
   Atomic<ClaimSequence*> current_{nullptr};  // null: no claim. Written under mutex_
   const ForkSentinel

@@ -35,16 +35,31 @@ bool SnowflakeLanes::TryRun(Method method, int64_t want, IdRun* run) {
   return false;
 }
 
-// The call's ticket is its lane's number, from 1 on, once it has got a part.
+// The lane with the fewest calls that wait for their turn; the thread's own one if it is one of
+// those.
+size_t SnowflakeLanes::LaneFor(const IssueCall& call) const {
+  size_t best = OwnLane();
+  if (!lanes_[best]->NeedsTicks(call)) return best;
+  size_t least = lanes_[best]->waiting();
+  for (size_t lane = After(best), i = 1; i < lanes_.size(); lane = After(lane), ++i) {
+    if (const size_t waiting = lanes_[lane]->waiting(); waiting < least) {
+      best = lane;
+      least = waiting;
+    }
+  }
+  return best;
+}
+
+// The call's ticket is its lane's number, from 1 on, once it has got a part or waits for its turn.
 Verdict SnowflakeLanes::Issue(IssueCall& call) {
-  size_t lane = call.ticket != 0 ? call.ticket - 1 : OwnLane();
+  size_t lane = call.ticket != 0 ? call.ticket - 1 : LaneFor(call);
   std::optional<Refusal> refused;
   std::optional<Refusal> waits;
   std::chrono::microseconds ask_again_in = std::chrono::microseconds::max();
   for (size_t tries = 0; tries < lanes_.size(); ++tries, lane = After(lane)) {
     const Verdict verdict = lanes_[lane]->Issue(call);
     if (verdict == Verdict::kIssued) return verdict;
-    if (!call.runs().empty()) call.ticket = lane + 1;
+    if (!call.runs().empty() || call.place != nullptr) call.ticket = lane + 1;
     if (verdict == Verdict::kWait) {
       if (call.ticket != 0) return verdict;
       ask_again_in = std::min(ask_again_in, call.ask_again_in());

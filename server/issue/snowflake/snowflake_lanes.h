@@ -20,7 +20,9 @@ namespace firn {
 //    Where that has none at the moment, because its tick is used up, its claim has ended or it
 //    holds none, the next one is asked.
 // 2. A call that has got a part of its ids waits for the rest in that lane. Where that lane's claim
-//    has ended it goes on in another one in a later tick, so that the ids of a call rise.
+//    has ended it goes on in another one in a later tick, so that the ids of a call rise. A call
+//    for more ids than a tick has waits in the lane with the fewest such calls, and moves without
+//    its part.
 // 3. It refuses only what all lanes refuse, and waits only when no lane has an id now.
 //
 // Not promised: that ids of two calls rise, even of one connection. All lanes go by one TickSource,
@@ -47,6 +49,7 @@ class SnowflakeLanes final : public Strategy {
 
  private:
   size_t OwnLane() const;
+  size_t LaneFor(const IssueCall& call) const;
   size_t After(size_t lane) const { return lane + 1 == lanes_.size() ? 0 : lane + 1; }
 
   const std::vector<std::shared_ptr<Snowflake>> lanes_;

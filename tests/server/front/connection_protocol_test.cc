@@ -36,5 +36,38 @@ TEST_F(ConnectionTest, CountsOpenConnectionsByProtocol) {
   EXPECT_EQ(counts(ProtocolKind::kRedis), std::pair(0ul, 0ul));
 }
 
+// Others may wait for the ids that it gets, or for its end.
+TEST_F(ConnectionTest, TriesARequestThatWaitsWhateverItsPeerLeavesUnread) {
+  Open();
+  wire_->takes = 0;
+  Say("A\nWAIT\nB\n");
+  limits_.output_waiting_bytes_max = 1;
+  TryParkedAgain();
+  EXPECT_EQ(lines_->attempts, 2);
+  Pass(limits_.issue_wait_ms);
+  TryParkedAgain();
+  EXPECT_FALSE(parked_);
+  wire_->Reads(2);
+  wire_->Reads(5);
+  EXPECT_EQ(wire_->sent, "A\nLATE\n") << "the next request waits until the peer reads";
+  EndTurn();
+  wire_->Reads(2);
+  EXPECT_EQ(wire_->sent, "A\nLATE\nB\n");
+}
+
+TEST_F(ConnectionTest, ARequestMayWaitForWhatIsLeftOfItsTime) {
+  Open();
+  Say("WAIT\n");
+  EXPECT_EQ(lines_->patience, std::chrono::milliseconds(limits_.issue_wait_ms));
+  Pass(20);
+  TryParkedAgain();
+  EXPECT_EQ(lines_->patience, std::chrono::milliseconds(limits_.issue_wait_ms - 20));
+  lines_->waits = false;
+  Pass(20);
+  TryParkedAgain();
+  Say("B\n");
+  EXPECT_EQ(lines_->patience, std::chrono::milliseconds(limits_.issue_wait_ms));
+}
+
 }  // namespace
 }  // namespace firn::front

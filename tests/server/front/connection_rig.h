@@ -43,6 +43,7 @@ class LineProtocol final : public Protocol {
 
   ServeStep Answer(const std::string& line, DoorCall& call, OutBuffer& out) {
     if (on_serve) on_serve();
+    patience = call.patience;
     if (line.ends_with("WAIT\n") && waits) {
       ++attempts;
       if (!call.last) {
@@ -76,6 +77,7 @@ class LineProtocol final : public Protocol {
   int of_session = 0;  // its number on its connection
   int attempts = 0;
   int answer_times = 1;
+  std::chrono::milliseconds patience{};  // of the last attempt
   std::function<void()> on_serve{};
 };
 

@@ -97,9 +97,9 @@ TEST(Snowflake, KeepsTheIdsOfAWaitingBatch) {
   SnowflakeRig rig;
   rig.Hold();
   ASSERT_EQ(rig.Ask(kPerTick + 1), Verdict::kWait);
-  EXPECT_EQ(rig.call().missing(), 1);
   EXPECT_EQ(rig.AskAgain(), Verdict::kWait) << "the clock has not moved";
-  EXPECT_EQ(rig.runs().count(), kPerTick);
+  EXPECT_EQ(rig.call().place->missing, 1);
+  EXPECT_EQ(rig.call().place->runs.count(), kPerTick);
   rig.clock().Advance(Milliseconds(1));
   EXPECT_EQ(rig.AskAgain(), Verdict::kIssued);
   EXPECT_EQ(rig.runs().count(), kPerTick + 1);

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "common/base/atomic.h"
+#include "server/issue/issue_call.h"
+#include "server/issue/runs.h"
+
+namespace firn {
+
+class WaitingLine;
+
+// A call's place in a line. It ends with its call, or when the call can wait no longer.
+struct LinePlace {
+  const WaitingLine* const line;
+  const Method method;
+  const std::chrono::microseconds until;
+  // Guarded by the line's mutex.
+  int64_t missing;
+  Runs runs{};  // that it has got
+};
+
+// The calls that need more ids than a strategy has at once: they get ids one after another, in the
+// order of their arrival. If they shared what there is, each would get a part and time out. Every
+// attempt of any call serves the first one, so no ids are lost because that one's thread is busy.
+// Calls own their places, so none has to leave the line. Thread-safe.
+class WaitingLine {
+ public:
+  using Micros = std::chrono::microseconds;
+
+  // At best there are `ids` in each `time`.
+  WaitingLine(int64_t ids, Micros time);
+
+  // Gives the call a place, unless it has one. Otherwise it would wait for too long. `at_best` is
+  // the time that it needs if it is the only one.
+  std::optional<Refusal> Join(IssueCall& call, Micros now, Micros at_best);
+
+  // Distributes ids: `take(place)` returns a run for it, an empty one if there are no more ids now.
+  template <typename Take>
+  void Serve(Micros now, Take take) {
+    const std::lock_guard lock(mutex_);
+    while (!places_.empty()) {
+      const auto place = places_.front().lock();
+      if (IsWaiting(place.get(), now)) {
+        const IdRun run = take(*place);
+        if (run.count == 0) break;
+        place->runs.Add(run);
+        place->missing -= run.count;
+        Measure(run.count, now);
+        if (place->missing > 0) continue;
+      }
+      places_.pop_front();
+    }
+  }
+
+  // Moves the ids to the call if it has got all of them.
+  bool Finish(IssueCall& call);
+
+  // About how long until the call is the first one, up to a few milliseconds.
+  Micros WaitOf(const IssueCall& call) const;
+
+  size_t length() const;
+
+ private:
+  static bool IsWaiting(const LinePlace* place, Micros now) {
+    return place != nullptr && place->until >= now;
+  }
+  Micros TimeFor(int64_t ids) const;
+  void Measure(int64_t got, Micros now);
+
+  mutable Mutex mutex_;  // guards the members below
+  std::deque<std::weak_ptr<LinePlace>> places_;
+  // The ids that the line got lately, and the time that it took.
+  int64_t ids_;
+  Micros time_;
+  Micros since_{0};  // not yet in time_
+};
+
+}  // namespace firn
