@@ -97,13 +97,14 @@ class FirnServer(Server):
     """firn-server on its embedded registry, with the tag `default`, which has no store, and with
     those of `tags`."""
 
-    def __init__(self, pin, bin_folder, layout, tags=SEGMENT_TAGS, machine_ids=1):
+    def __init__(self, pin, bin_folder, layout, tags=SEGMENT_TAGS, machine_ids=1,
+                 issue_wait_ms=ISSUE_WAIT_MS):
         folder = Folder("firn")
         self.tags = tags
         super().__init__(folder, [
             os.path.join(bin_folder, "firn-server"), "--listen=127.0.0.1:@PORT@",
             f"--admin_listen=127.0.0.1:{programs.free_port()}", f"--state_dir={folder / 'state'}",
-            f"--layout={layout}", "--io_threads=1", f"--issue_wait_ms={ISSUE_WAIT_MS}",
+            f"--layout={layout}", "--io_threads=1", f"--issue_wait_ms={issue_wait_ms}",
             f"--machine_ids={machine_ids}"], pin)
         try:
             self.await_that(lambda: self.serves("default"), "get a machine id")
