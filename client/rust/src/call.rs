@@ -11,6 +11,7 @@ use crate::engine::{Engine, How, Mode};
 use crate::error::{Attempt, End, Error, ErrorKind, Failure, Reason};
 use crate::fleet::Picked;
 use crate::options::EventKind;
+use crate::pipe::Late;
 use crate::random;
 use crate::server::Server;
 use crate::wire::{Answer, Ask};
@@ -33,6 +34,7 @@ pub(crate) struct Call<'a> {
     attempts: Vec<Attempt>,
     dropped: usize, // earlier attempts
     asking: Option<(Arc<Server>, Instant)>,
+    late: Late,
     began: Instant,         // of the last attempt
     reason: Option<Reason>, // of the last failure, as its advice
     retry_after: Duration,
@@ -63,6 +65,7 @@ impl<'a> Call<'a> {
             attempts: Vec::new(),
             dropped: 0,
             asking: None,
+            late: Late::default(),
             began: Instant::now(),
             reason: None,
             retry_after: Duration::ZERO,
@@ -87,12 +90,15 @@ impl<'a> Call<'a> {
                 return Err(self.failure(why));
             }
             let Some(picked) = self.pick(waited) else {
-                waited = self.wait(news).await.map_err(|why| self.failure(why))?;
+                match self.wait(news).await {
+                    Ok(news) => waited = news,
+                    Err(why) => return self.stall(why).await,
+                }
                 continue;
             };
             waited = false;
             if self.paid && !fleet.take_retry() {
-                return Err(self.failure("the retry budget is exhausted"));
+                return self.stall("the retry budget is exhausted").await;
             }
             let failure = match self.ask_one(&picked).await {
                 Ok(answer) => return Ok(answer),
@@ -107,6 +113,14 @@ impl<'a> Call<'a> {
             if self.engine.options.failfast {
                 return Err(self.failure("the first server failed"));
             }
+        }
+    }
+
+    /// Fails, unless a server that is late still answers.
+    async fn stall(&mut self, why: &str) -> Result<Answer, Error> {
+        match self.late.any_until(&self.ask, self.until).await {
+            Some(answer) => Ok(answer),
+            None => Err(self.failure(why)),
         }
     }
 
@@ -151,12 +165,15 @@ impl<'a> Call<'a> {
         let (server, tag, began) = (&*picked.server, self.ask.tag(), Instant::now());
         self.began = began;
         self.asking = Some((Arc::clone(&picked.server), began));
-        let outcome = self.engine.attempt(server, &self.ask, how, self.until, &self.round.tried).await;
+        let outcome =
+            self.engine.attempt(server, &self.ask, how, self.until, &self.round.tried, &mut self.late).await;
         self.asking = None;
         if !outcome.as_ref().is_err_and(|failure| failure.paused) {
             self.engine.fleet.counts.attempted(&outcome);
         }
         match &outcome {
+            // A late answer does not make up for its timeout: a server that is always late is ejected.
+            Ok((_, true)) => {}
             Ok(_) => self.engine.fleet.answered(server, tag, false),
             Err(failure) if failure.paused => {}
             Err(failure) => {
@@ -169,7 +186,7 @@ impl<'a> Call<'a> {
                 }
             }
         }
-        outcome
+        outcome.map(|(answer, _)| answer)
     }
 
     fn keep(&mut self, server: String, took: Duration, failure: &Failure) {

@@ -1,4 +1,4 @@
-//! A connection to one server, used by one call at a time.
+//! A connection to one server, used by one call at a time, or by a `Pipe`.
 
 use std::io;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use crate::layout::IdCheck;
 use crate::wire::{frame_size, read_answer, Answer, Ask, Status};
 
 /// Memory that an idle connection keeps, and the most that is reserved before bytes have arrived.
-const BUFFER_BYTES: usize = 16 << 10;
+pub(crate) const BUFFER_BYTES: usize = 16 << 10;
 
 /// A connection over TCP or TLS, or to a Unix socket. Only TCP connections are made to block for blocking calls.
 pub(crate) enum Stream {
@@ -33,6 +33,7 @@ pub(crate) enum Stream {
     Blocking(Arc<std::net::TcpStream>),
 }
 
+#[cfg(any(feature = "blocking", test))]
 impl Stream {
     /// Reads without waiting.
     fn try_read(&self) -> io::Result<usize> {
@@ -128,6 +129,7 @@ pub(crate) struct Connection {
     sequence: i32,
     /// An earlier call used it: if it is closed, the call may try again.
     pub(crate) used: bool,
+    #[cfg(feature = "blocking")]
     pub(crate) idle_since: Instant,
     check: Option<IdCheck>,
 }
@@ -140,29 +142,20 @@ impl Connection {
             output: Vec::new(),
             sequence: 0,
             used: false,
+            #[cfg(feature = "blocking")]
             idle_since: Instant::now(),
             check: None,
         }
     }
 
+    /// Returns the connection, the number of its last request, and the check of ids.
+    pub(crate) fn into_parts(self) -> (Stream, i32, Option<IdCheck>) {
+        (self.stream, self.sequence, self.check)
+    }
+
     /// Begins to check ids by the server's status.
     pub(crate) fn check_by(&mut self, status: &Status) {
         self.check = Some(IdCheck::new(status));
-    }
-
-    /// Returns whether only blocking calls may use the connection.
-    pub(crate) fn is_blocking(&self) -> bool {
-        match self.stream {
-            #[cfg(feature = "blocking")]
-            Stream::Blocking(_) => true,
-            _ => false,
-        }
-    }
-
-    /// Returns whether the connection uses TLS or a Unix socket. These stay non-blocking for blocking calls, too.
-    #[cfg(feature = "blocking")]
-    pub(crate) fn never_blocks(&self) -> bool {
-        !matches!(self.stream, Stream::Plain(_) | Stream::Blocking(_))
     }
 
     /// Makes reads and writes of a TCP connection block, and also returns its socket, with which another thread can end
@@ -186,6 +179,7 @@ impl Connection {
 
     /// Returns whether the server has closed the connection, or sent bytes without a request. Only for an idle
     /// connection.
+    #[cfg(any(feature = "blocking", test))]
     pub(crate) fn is_over(&self) -> bool {
         let unread = self.stream.try_read();
         !self.input.is_empty() || !matches!(unread, Err(fault) if fault.kind() == io::ErrorKind::WouldBlock)
@@ -261,7 +255,7 @@ impl Connection {
     }
 }
 
-fn read_failure(fault: &io::Error) -> Failure {
+pub(crate) fn read_failure(fault: &io::Error) -> Failure {
     // A blocking read or write that reaches its limit fails with either, depending on the system.
     if matches!(fault.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) {
         return Failure::new(End::Timeout, "");

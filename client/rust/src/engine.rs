@@ -16,6 +16,7 @@ use crate::error::{End, Error, Failure};
 use crate::fleet::Fleet;
 use crate::meter;
 use crate::options::{Options, Seeds};
+use crate::pipe::{Late, Pipe};
 use crate::ranges::Supply;
 use crate::server::Server;
 use crate::upkeep;
@@ -49,17 +50,6 @@ pub(crate) struct How {
     pub(crate) fresh: bool,
 }
 
-impl Mode {
-    pub(crate) fn may_use(self, connection: &Connection) -> bool {
-        match self {
-            Mode::Async => !connection.is_blocking(),
-            // Others could be made to block, but are left to background work.
-            #[cfg(feature = "blocking")]
-            Mode::Blocking => connection.is_blocking() || connection.never_blocks(),
-        }
-    }
-}
-
 impl Engine {
     /// Begins the background work on the runtime.
     pub(crate) fn start(options: Options, seeds: Seeds, runtime: Handle) -> Arc<Engine> {
@@ -84,7 +74,7 @@ impl Engine {
         self.closing.notify_waiters();
         #[cfg(feature = "blocking")]
         self.sockets.end();
-        self.fleet.drop_all_idle();
+        self.fleet.close_all();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -130,13 +120,74 @@ impl Engine {
         outcome
     }
 
-    /// Asks one server. While all its connections are in use, the call waits for one until the deadline; it gives
-    /// up its place if the server has failed meanwhile and an untried one is fitter.
+    /// Asks one server; also returns whether the answer is to an earlier attempt, which is late.
     pub(crate) async fn attempt(
         &self,
         server: &Server,
         ask: &Ask<'_>,
         how: How,
+        deadline: Instant,
+        _tried: &[u64],
+        late: &mut Late,
+    ) -> Result<(Answer, bool), Failure> {
+        match how.mode {
+            Mode::Async => {
+                let pipe = self.pipe(server, how.fresh, deadline).await?;
+                late.answer(pipe.send(ask)?, ask, deadline).await
+            }
+            #[cfg(feature = "blocking")]
+            Mode::Blocking => {
+                let answer = self.attempt_blocking(server, ask, how.fresh, deadline, _tried).await?;
+                Ok((answer, false))
+            }
+        }
+    }
+
+    /// Returns the connection that the calls to the server share. One call opens it, and the others wait.
+    async fn pipe(&self, server: &Server, fresh: bool, deadline: Instant) -> Result<Arc<Pipe>, Failure> {
+        if let Some(pipe) = self.fleet.pipe_of(server).filter(|_| !fresh) {
+            return Ok(pipe);
+        }
+        let Ok(_dialling) = timeout_at(deadline.into(), server.dialling.lock()).await else {
+            return Err(Failure::new(End::NoRoom, "its connection was not open before the deadline"));
+        };
+        if let Some(pipe) = self.fleet.pipe_of(server) {
+            return Ok(pipe);
+        }
+        let until = deadline.min(Instant::now() + self.options.attempt_limit);
+        self.check_dial(server, until)?;
+        let (connection, _) = self.connect(server, until).await?;
+        let (pipe, task) = Pipe::new(connection, self.options.attempt_limit);
+        let (fleet, id) = (Arc::clone(&self.fleet), server.id);
+        self.runtime.spawn(async move {
+            if let Some(unasked) = task.await {
+                fleet.unasked(id, unasked);
+            }
+        });
+        self.fleet.put_pipe(server, &pipe);
+        if self.is_closed() {
+            self.fleet.close_all();
+        }
+        Ok(pipe)
+    }
+
+    /// Fails while no connection to the server may be opened.
+    fn check_dial(&self, server: &Server, until: Instant) -> Result<(), Failure> {
+        if self.fleet.may_dial(server, until) {
+            return Ok(());
+        }
+        let failure = Failure::new(End::NoRoom, "a connection to it has just failed");
+        Err(Failure { paused: true, ..failure })
+    }
+
+    /// Asks one server. While all its connections are in use, the call waits for one until the deadline; it gives
+    /// up its place if the server has failed meanwhile and an untried one is fitter.
+    #[cfg(feature = "blocking")]
+    async fn attempt_blocking(
+        &self,
+        server: &Server,
+        ask: &Ask<'_>,
+        fresh: bool,
         deadline: Instant,
         tried: &[u64],
     ) -> Result<Answer, Failure> {
@@ -153,36 +204,23 @@ impl Engine {
             }
         };
         let until = deadline.min(Instant::now() + self.options.attempt_limit);
-        let mut connection = self.take(server, how, until).await?;
+        let mut connection = self.take(server, fresh, until).await?;
         let outcome = connection.call(ask, until).await;
-        self.put(server, connection, &outcome);
+        if outcome.as_ref().map_or_else(Failure::spoke, |_| true) && !self.is_closed() {
+            self.fleet.put_idle(server, connection);
+        }
         outcome
     }
 
     /// Returns the connection that was used last, or a new one.
-    pub(crate) async fn take(&self, server: &Server, how: How, until: Instant) -> Result<Connection, Failure> {
-        if !how.fresh {
-            if let Some(connection) = self.fleet.take_idle(server, how.mode) {
-                return Ok(connection);
-            }
+    #[cfg(feature = "blocking")]
+    async fn take(&self, server: &Server, fresh: bool, until: Instant) -> Result<Connection, Failure> {
+        if let Some(connection) = (!fresh).then(|| self.fleet.take_idle(server)).flatten() {
+            return Ok(connection);
         }
-        if !self.fleet.may_dial(server, until) {
-            let failure = Failure::new(End::NoRoom, "a connection to it has just failed");
-            return Err(Failure { paused: true, ..failure });
-        }
+        self.check_dial(server, until)?;
         let (connection, _) = self.connect(server, until).await?;
-        match how.mode {
-            Mode::Async => Ok(connection),
-            #[cfg(feature = "blocking")]
-            Mode::Blocking => self.sockets.block(connection, self.options.attempt_limit, || self.is_closed()),
-        }
-    }
-
-    /// Keeps the connection for the next call after a valid answer.
-    pub(crate) fn put(&self, server: &Server, connection: Connection, outcome: &Result<Answer, Failure>) {
-        if outcome.as_ref().map_or_else(Failure::spoke, |_| true) && !self.is_closed() {
-            self.fleet.put_idle(server, connection);
-        }
+        self.sockets.block(connection, self.options.attempt_limit, || self.is_closed())
     }
 
     /// Opens a connection, asks for the server's status, and fails unless the server is of this cluster.

@@ -5,20 +5,24 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 use crate::choice;
+#[cfg(feature = "blocking")]
 use crate::connection::Connection;
 use crate::counters::{add, Counts};
 use crate::engine::Mode;
+use crate::error::{End, Failure};
 use crate::health::RetryBudget;
 use crate::meter;
 use crate::options::{path_of_socket, split_address, Event, EventKind, OnEvent, Options, Seeds};
+use crate::pipe::Pipe;
 use crate::random;
 use crate::server::{Fitness, Member, SeenServer, Server};
 use crate::wire::{Entry, ServerList};
 
 const OFFERED_LEAST: usize = 3; // where fewer are fit, all servers are offered
+#[cfg(feature = "blocking")]
 const CHECKS_MAX: usize = 16; // idle connections of one server that are checked at a time
 
 /// All servers, and what calls and probes found out about them.
@@ -29,6 +33,7 @@ pub(crate) struct Fleet {
     /// Drawn at random: decides which servers of a large cluster this client uses.
     pub(crate) name: String,
     seeds: Vec<String>,
+    #[cfg(feature = "blocking")]
     connections_max: usize,
     pub(crate) attempt_limit: Duration,
     tls: bool,
@@ -135,6 +140,7 @@ impl Fleet {
             servers_max: options.servers_max,
             name: format!("{:x}", random::bits()),
             seeds: seeds.addresses,
+            #[cfg(feature = "blocking")]
             connections_max: options.connections_max,
             attempt_limit: options.attempt_limit,
             tls: options.uses_tls(),
@@ -181,7 +187,9 @@ impl Fleet {
             id: state.next_id,
             slot,
             address: address.to_owned(),
-            room: Arc::new(Semaphore::new(self.connections_max)),
+            #[cfg(feature = "blocking")]
+            room: tokio::sync::Semaphore::new(self.connections_max),
+            dialling: tokio::sync::Mutex::default(),
         });
         let secure = self.tls && path_of_socket(address).is_none();
         state.slots[slot] = Some(Member::new(server, secure));
@@ -223,6 +231,7 @@ impl Fleet {
         state.version = list.version;
         self.choose(&mut state);
         drop(state);
+        gone.iter().filter_map(|one| one.pipe.as_ref()).for_each(|pipe| pipe.leave());
         drop(gone); // closes the connections without the mutex
         self.news.notify_waiters();
         add(&self.counts.lists, 1);
@@ -278,6 +287,7 @@ impl Fleet {
     }
 
     /// Returns whether a server that is neither this one nor tried is fitter for the tag.
+    #[cfg(feature = "blocking")]
     pub(crate) fn has_fitter(&self, than: &Server, tag: &str, tried: &[u64]) -> bool {
         let now = Instant::now();
         let mut state = self.lock();
@@ -318,15 +328,38 @@ impl Fleet {
         listed.map_or(self.tls, |one| one.tls)
     }
 
-    /// Takes the connection to the server that was used last, of those that the caller can use.
-    pub(crate) fn take_idle(&self, server: &Server, mode: Mode) -> Option<Connection> {
+    /// Returns the connection to the server that asynchronous calls share.
+    pub(crate) fn pipe_of(&self, server: &Server) -> Option<Arc<Pipe>> {
         let mut state = self.lock();
-        let idle = &mut state.member(server)?.idle;
-        let last = idle.iter().rposition(|one| mode.may_use(one))?;
-        Some(idle.remove(last))
+        state.member(server)?.pipe.clone().filter(|pipe| !pipe.is_closed())
+    }
+
+    /// Lets asynchronous calls share the connection, if the server is still listed. Otherwise it is closed after its
+    /// first calls.
+    pub(crate) fn put_pipe(&self, server: &Server, pipe: &Arc<Pipe>) {
+        let mut state = self.lock();
+        if let Some(member) = state.member(server) {
+            member.pipe = Some(Arc::clone(pipe));
+        }
+    }
+
+    /// Records an answer that belongs to no call.
+    pub(crate) fn unasked(&self, server: u64, failure: Failure) {
+        let found = self.lock().members().find(|one| one.server.id == server).map(|one| Arc::clone(&one.server));
+        if let Some(server) = found {
+            self.failed(&server, "", &failure);
+            self.counts.attempted::<()>(&Err(failure));
+        }
+    }
+
+    /// Takes the connection to the server that a blocking call used last.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn take_idle(&self, server: &Server) -> Option<Connection> {
+        self.lock().member(server)?.idle.pop()
     }
 
     /// Keeps a connection for the next call, if the server is still listed.
+    #[cfg(feature = "blocking")]
     pub(crate) fn put_idle(&self, server: &Server, mut connection: Connection) {
         connection.idle_since = Instant::now();
         let mut state = self.lock();
@@ -338,6 +371,7 @@ impl Fleet {
 
     /// Drops idle connections that their servers have closed: nothing else would notice. Checks the oldest ones
     /// that are idle for that time; calls use the youngest.
+    #[cfg(feature = "blocking")]
     pub(crate) fn drop_closed(&self, idle: Duration) {
         let (now, mut closed) = (Instant::now(), Vec::new());
         let mut state = self.lock();
@@ -357,13 +391,19 @@ impl Fleet {
         drop(state);
     }
 
-    pub(crate) fn drop_all_idle(&self) {
-        let mut closed = Vec::new();
+    /// Closes all connections that no blocking call uses.
+    pub(crate) fn close_all(&self) {
+        let mut pipes = Vec::new();
+        #[cfg(feature = "blocking")]
+        let mut idle = Vec::new();
         let mut state = self.lock();
         for member in state.members_mut() {
-            closed.append(&mut member.idle);
+            pipes.extend(member.pipe.take());
+            #[cfg(feature = "blocking")]
+            idle.append(&mut member.idle);
         }
         drop(state);
+        pipes.iter().for_each(|pipe| pipe.close(End::ConnClosed, "the client was closed", false));
     }
 
     /// Calls `on_event`. Its panics must not end a call or the upkeep.

@@ -45,6 +45,7 @@ mod layout;
 mod lease;
 mod meter;
 mod options;
+mod pipe;
 mod random;
 mod ranges;
 mod server;

@@ -218,7 +218,8 @@ impl Options {
         self
     }
 
-    /// Sets the maximum number of connections per server; each serves one call at a time. (64)
+    /// Sets the maximum number of connections per server for blocking calls; each serves one call at a time. (64)
+    /// Asynchronous calls share one.
     pub fn connections_max(mut self, connections: usize) -> Options {
         self.connections_max = connections;
         self

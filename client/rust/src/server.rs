@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
-
+#[cfg(feature = "blocking")]
 use crate::connection::Connection;
 use crate::engine::Mode;
 use crate::health::{Backoff, Health};
+use crate::pipe::Pipe;
 use crate::random;
 use crate::wire::State;
 
@@ -83,8 +83,11 @@ pub(crate) struct Server {
     pub(crate) id: u64,
     pub(crate) slot: usize,
     pub(crate) address: String,
-    /// A permit for each call that uses a connection.
-    pub(crate) room: Arc<Semaphore>,
+    /// A permit for each blocking call that uses a connection.
+    #[cfg(feature = "blocking")]
+    pub(crate) room: tokio::sync::Semaphore,
+    /// Held by the call that opens the connection of asynchronous calls.
+    pub(crate) dialling: tokio::sync::Mutex<()>,
 }
 
 /// The part that the fleet's mutex guards.
@@ -118,6 +121,9 @@ pub(crate) struct Member {
     pub(crate) moves: Moves,
     /// When the next probe is due.
     pub(crate) probe_at: Option<Instant>,
+    /// The connection that asynchronous calls share.
+    pub(crate) pipe: Option<Arc<Pipe>>,
+    #[cfg(feature = "blocking")]
     pub(crate) idle: Vec<Connection>,
 }
 
@@ -172,6 +178,8 @@ impl Member {
             answered_at: None,
             moves: Moves::default(),
             probe_at: None,
+            pipe: None,
+            #[cfg(feature = "blocking")]
             idle: Vec::new(),
         }
     }
@@ -201,7 +209,12 @@ impl Member {
 
     /// Returns whether a call has, or may open, a connection to the server.
     pub(crate) fn may_serve(&self, mode: Mode, now: Instant) -> bool {
-        !is_before(now, self.connect_at) || self.idle.iter().any(|one| mode.may_use(one))
+        !is_before(now, self.connect_at)
+            || match mode {
+                Mode::Async => self.pipe.as_ref().is_some_and(|pipe| !pipe.is_closed()),
+                #[cfg(feature = "blocking")]
+                Mode::Blocking => !self.idle.is_empty(),
+            }
     }
 
     pub(crate) fn share(&self) -> f64 {

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use crate::engine::{Engine, How, Mode};
 use crate::error::{End, Failure};
+use crate::pipe::Late;
 use crate::random;
 use crate::server::Server;
 use crate::wire::{Answer, Ask};
@@ -16,6 +17,7 @@ const ASK_AGAIN_MAX: Duration = Duration::from_secs(300);
 const NO_LIST_YET: Duration = Duration::from_secs(1);
 const NO_SUCH_METHOD: Duration = Duration::from_secs(60);
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
+#[cfg(feature = "blocking")]
 const IDLE_CHECKED: Duration = Duration::from_secs(1);
 const ROUND_MOST: Duration = Duration::from_secs(1);
 
@@ -33,6 +35,7 @@ pub(crate) async fn run(engine: Arc<Engine>) {
             let pause = ask_list(&engine).await;
             list_due = Some(Instant::now() + pause);
         }
+        #[cfg(feature = "blocking")]
         engine.fleet.drop_closed(IDLE_CHECKED);
         let now = Instant::now();
         let next = next_probe.into_iter().chain(list_due).map(|at| at.saturating_duration_since(now)).min();
@@ -63,12 +66,10 @@ async fn ask_list(engine: &Engine) -> Duration {
 
 async fn ask_list_of(engine: &Engine, server: &Server) -> Result<Duration, Failure> {
     let until = Instant::now() + engine.options.attempt_limit;
-    let mut connection = engine.take(server, How { mode: Mode::Async, fresh: false }, until).await?;
     let known = engine.fleet.lock().version;
-    let outcome = connection.call(&Ask::Servers { known }, until).await;
-    engine.put(server, connection, &outcome);
-    match outcome {
-        Ok(Answer::Servers(list)) => {
+    let how = How { mode: Mode::Async, fresh: false };
+    match engine.attempt(server, &Ask::Servers { known }, how, until, &[], &mut Late::default()).await {
+        Ok((Answer::Servers(list), _)) => {
             engine.fleet.apply(&list, server);
             let again = Duration::from_millis(u64::try_from(list.ask_again_ms).unwrap_or(0));
             Ok(again.clamp(ASK_AGAIN_MIN, ASK_AGAIN_MAX))

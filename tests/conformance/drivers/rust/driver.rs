@@ -304,7 +304,11 @@ impl Driver {
         ] {
             note("options", Client::with_options("list://127.0.0.1:1", options).is_err());
         }
-        object([("answered", taken.len().to_string()), ("failed", failed.to_string()), ("failure", quoted(&taken.join(",")))])
+        object([
+            ("answered", taken.len().to_string()),
+            ("failed", failed.to_string()),
+            ("failure", quoted(&taken.join(","))),
+        ])
     }
 
     fn view(&self) -> String {
