@@ -137,7 +137,7 @@ func (f *fleet) count(one *server, times int, problem *failure) {
 		f.mutex.Unlock()
 		return
 	}
-	one.why = fmt.Sprintf("%s: %s", problem.end, problem.detail)
+	one.why = problem.String()
 	length, what := f.takeOut(one), "called last"
 	if one.health.rests {
 		what = "ejected"

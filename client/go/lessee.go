@@ -97,7 +97,7 @@ type lessee struct {
 	clock   *leaseClock
 	pick    func(tried []string) string // a usable server that is not among these; empty: there is none
 	listed  func(address string) bool   // whether the list of servers has the address
-	onLost  func(reason string)
+	onLost  func(LeaseLoss)
 	draw    func() string // 128 random bits
 	foreign bool          // the ids are made elsewhere: no tick is known to be unused
 
@@ -171,8 +171,8 @@ func (l *lessee) plan(now time.Duration, idTime time.Time) {
 		left := held.end.Sub(idTime)
 		if left <= 0 && !held.expired {
 			held.expired = true
-			l.lose(fmt.Sprintf("the lease of machine id %d ended at %s, and no server extended it", held.terms.machine,
-				utcText(held.end)))
+			l.lose(Expired, held, fmt.Sprintf("the lease of machine id %d ended at %s, and no server extended it",
+				held.terms.machine, utcText(held.end)))
 		}
 		if held.renewable && l.renewal == nil && now >= held.renewAt {
 			l.renewal = &leaseRequest{method: methodRenewLease, turn: l.draw(), sendAt: now, server: l.home(held),
@@ -357,7 +357,7 @@ func (l *lessee) renewed(renewal *leaseRequest, terms *leaseTerms, problem *fail
 		why := fmt.Sprintf("the lease of machine id %d was revoked: %s", held.terms.machine, problem.detail)
 		l.ids.close(NoLease, why)
 		l.held, l.renewal = nil, nil
-		l.lose(why)
+		l.lose(Revoked, held, why)
 	case problem.lacksMethod || fault == leaseUnknown || fault == leaseNone || fault == leaseOther:
 		held.renewable, held.unknown, held.replaceAt, l.renewal = false, fault == leaseUnknown, time.Time{}, nil
 		held.sent = held.acknowledged // the server has not accepted that of this renewal
@@ -427,9 +427,9 @@ func (l *lessee) release(held *heldLease, used *int64) {
 		server: l.home(held), named: held.named, usedTick: used, useless: held.end, sendAt: l.clock.steady()})
 }
 
-func (l *lessee) lose(why string) {
+func (l *lessee) lose(kind LossKind, held *heldLease, why string) {
 	if l.onLost != nil {
-		l.onLost(why)
+		l.onLost(LeaseLoss{kind, int(held.terms.machine), why})
 	}
 }
 

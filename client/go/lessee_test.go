@@ -142,7 +142,7 @@ func newLeaseWorld(t *testing.T, servers int) *leaseWorld {
 	}
 	w.known, w.ids = w.servers, newLeasedIDs(w.clock.lease())
 	w.lessee = &lessee{name: "checkout", aheadMs: 60_000, ids: w.ids, clock: w.clock.lease(),
-		onLost: func(reason string) { w.lost = append(w.lost, reason) },
+		onLost: func(loss LeaseLoss) { w.lost = append(w.lost, loss.Reason) },
 		draw: func() string {
 			w.drawn++
 			return drawn(w.drawn)

@@ -28,10 +28,27 @@ type LeaseOptions struct {
 	// --claim_window_ms. A generator survives an outage of all servers for two thirds of the interval.
 	Ahead time.Duration
 	Rack  *int32 // of the machine id; nil: any
-	// OnLost is called when a lease was revoked, or has ended without a successor. It runs on the generator's
-	// goroutine, and must return soon.
-	OnLost func(reason string)
+	// OnLost is called when a lease was lost. It runs on the generator's goroutine, and must return soon. Its panics are
+	// ignored.
+	OnLost func(LeaseLoss)
 }
+
+// LeaseLoss is a lease that a generator has lost. Until the next one, Next fails with NoLease.
+type LeaseLoss struct {
+	Kind      LossKind
+	MachineID int
+	Reason    string // a sentence
+}
+
+// LossKind is how a lease was lost.
+type LossKind string
+
+const (
+	// Revoked: a server ended it, because another process may have its ids.
+	Revoked LossKind = "revoked"
+	// Expired: its interval ended before a server extended it.
+	Expired LossKind = "expired"
+)
 
 // LocalGenerator makes ids in this process, under a machine id that no other process has at the same time.
 //
@@ -107,11 +124,14 @@ func newLocalGenerator(client *Client, options LeaseOptions) *LocalGenerator {
 		ended: make(chan struct{}), engine: newEngine(of, client.engine.fleet.seeds, client.engine.fleet.listsChange)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.lessee = &lessee{name: options.Name, aheadMs: int32(options.Ahead.Milliseconds()), rack: options.Rack, ids: g.ids,
-		clock: clock, pick: g.pick, listed: g.listed, draw: draw128, onLost: func(reason string) {
+		clock: clock, pick: g.pick, listed: g.listed, draw: draw128, onLost: func(loss LeaseLoss) {
 			if options.OnLost != nil {
 				g.inOnLost.Store(true)
-				defer g.inOnLost.Store(false)
-				options.OnLost(reason)
+				defer func() {
+					g.inOnLost.Store(false)
+					_ = recover()
+				}()
+				options.OnLost(loss)
 			}
 		}}
 	return g

@@ -105,13 +105,16 @@ func TestNoServerGrantsALease(t *testing.T) {
 }
 
 func TestRevocationIsReportedAndTheNextLeaseFollows(t *testing.T) {
-	server, lost := newFakeServer(t), make(chan string, 100)
+	server, lost := newFakeServer(t), make(chan LeaseLoss, 100)
 	server.leaseFor.Store(600)
 	generator := newGenerator(t, newClient(t, generous(), server),
-		LeaseOptions{OnLost: func(reason string) { lost <- reason }})
+		LeaseOptions{OnLost: func(loss LeaseLoss) {
+			lost <- loss
+			panic("as the test says") // ends nothing
+		}})
 	server.leaseFault.Store(3)
-	if reason := <-lost; reason != "the lease of machine id 17 was revoked: as the test says" {
-		t.Fatal(reason)
+	if loss := <-lost; loss != (LeaseLoss{Revoked, 17, "the lease of machine id 17 was revoked: as the test says"}) {
+		t.Fatal(loss)
 	}
 	if _, err := generator.Next(); kindOf(err) != NoLease || !strings.Contains(err.Error(), "revoked") {
 		t.Fatal(err)
@@ -132,7 +135,7 @@ func TestGeneratorCanBeClosedByOnLost(t *testing.T) {
 	var generator *LocalGenerator
 	var made sync.WaitGroup
 	made.Add(1)
-	generator = newGenerator(t, newClient(t, generous(), server), LeaseOptions{OnLost: func(string) {
+	generator = newGenerator(t, newClient(t, generous(), server), LeaseOptions{OnLost: func(LeaseLoss) {
 		made.Wait()
 		generator.Close()
 		close(closed)

@@ -14,6 +14,18 @@ type Event struct {
 	Kind, Server, Detail string
 }
 
+// String returns the event as a line of a log.
+func (e Event) String() string {
+	text := e.Kind
+	if e.Server != "" {
+		text += " " + e.Server
+	}
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
 // TLS has the options of TLS connections. The files are read again when they change.
 type TLS struct {
 	CA   string // certificates of trusted authorities; empty: those of the system

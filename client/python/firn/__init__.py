@@ -5,7 +5,7 @@ from .errors import Attempt, Closed, End, FirnError, NoLease, Reason, Refused, U
 from .local_generator import LocalGenerator
 from .options import Event, LocalTag, Options, Tls
 from .server import SeenServer
-from .view import Counters
+from .view import Counters, LeaseLoss
 
-__all__ = ["Attempt", "Client", "Closed", "Counters", "End", "Event", "FirnError", "LocalGenerator", "LocalTag",
-           "NoLease", "Options", "Reason", "Refused", "SeenServer", "Tls", "Unavailable"]
+__all__ = ["Attempt", "Client", "Closed", "Counters", "End", "Event", "FirnError", "LeaseLoss", "LocalGenerator",
+           "LocalTag", "NoLease", "Options", "Reason", "Refused", "SeenServer", "Tls", "Unavailable"]

@@ -312,7 +312,7 @@ class Fleet:
             server.health.failed(times)
             if server.health.out or not server.health.ill:
                 return
-            server.why = f"{failure.end.value}: {failure.detail}"
+            server.why = f"{failure.end.value}: {failure.detail}" if failure.detail else failure.end.value
             length = server.take_out(self._may_leave(server), now)
             what = "ejected" if server.health.resting else "called last"
         self.tell("server out", server.address, f"{what} for {length:.1f} s; {server.why}")

@@ -12,6 +12,7 @@ from .ask import Ask
 from .errors import AttemptFailed, Closed, End, LeaseFault, LeaseRefused, NoLease, Reason
 from .leased_ids import LeasedIds, start_ms, utc
 from .protocol import LeaseTerms
+from .view import LeaseLoss
 
 _TURN_MAX_S = 1.0          # between two looks at the clocks
 _RENEW_LEAST_S = 0.1
@@ -127,7 +128,7 @@ class Lessee:
 
     def __init__(self, name: str, ahead_ms: int, rack: Optional[int], ids: LeasedIds,
                  pick: Callable[[list[str]], Optional[str]], knows: Callable[[str], bool],
-                 on_lost: Optional[Callable[[str], None]], boot_s: Callable[[], float], wall_ms: Callable[[], int],
+                 on_lost: Optional[Callable[[LeaseLoss], None]], boot_s: Callable[[], float], wall_ms: Callable[[], int],
                  draw: Callable[[], str] = lambda: secrets.token_hex(16)) -> None:
         """`pick` returns a usable server that is not among those given, or None. `knows` returns whether the list of servers
         has an address."""
@@ -196,7 +197,7 @@ class Lessee:
         if held:
             if time_ms >= held.end_ms and not held.expired:
                 held.expired = True
-                self._lose(f"the lease of machine id {held.terms.machine} ended at "
+                self._lose("expired", held, f"the lease of machine id {held.terms.machine} ended at "
                            f"{utc(held.end_ms):%Y-%m-%d %H:%M:%S} UTC, and no server extended it")
             if held.renewable and not self._renewal and now >= held.renew_at:
                 self._renewal = Renewal(self._draw(), now, Backoff())
@@ -312,7 +313,7 @@ class Lessee:
             why = f"the lease of machine id {held.terms.machine} was revoked: {outcome.detail}"
             self._ids.close(NoLease, why)
             self._held = self._renewal = None
-            self._lose(why)
+            self._lose("revoked", held, why)
         elif isinstance(outcome, AttemptFailed) and (outcome.lacks_method or (
                 isinstance(outcome, LeaseRefused) and outcome.fault in _ENDED_THERE)):
             held.known = not (isinstance(outcome, LeaseRefused) and outcome.fault is LeaseFault.UNKNOWN_LEASE)
@@ -376,9 +377,9 @@ class Lessee:
         self._releases.append(Release(terms.lease, server, granted_by, turn, used_tick, useless_at_ms, self._boot_s(),
                                       Backoff()))
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, kind: str, held: Held, why: str) -> None:
         if self._on_lost:
             try:
-                self._on_lost(why)
+                self._on_lost(LeaseLoss(kind, held.terms.machine, why))
             except Exception:  # of the program; it must not end the renewals
                 pass

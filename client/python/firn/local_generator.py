@@ -22,6 +22,7 @@ from .protocol import LeaseTerms
 from .options import described
 from .server import Server
 from .threads import ThreadIo, run
+from .view import LeaseLoss
 
 _ATTEMPT_MS = 2_000  # a claim needs several answers of the registry
 _CLOSE_S = 1.0
@@ -44,13 +45,13 @@ class LocalGenerator:
     by asyncio.to_thread there. A forked child gets no id from the generator that it inherits; it may create its own."""
 
     def __init__(self, client: BaseClient, name: str, *, ahead_ms: int = 60_000, rack: Optional[int] = None,
-                 timeout_ms: int = 10_000, on_lost: Optional[Callable[[str], None]] = None) -> None:
+                 timeout_ms: int = 10_000, on_lost: Optional[Callable[[LeaseLoss], None]] = None) -> None:
         """Waits for the first lease, for at most `timeout_ms`, and raises NoLease if no server grants one.
 
         `client` is a firn.Client or a firn.aio.Client; the generator has its options, and connections of its own.
         `name` is shown to operators. `ahead_ms` is the length of the interval, 2,000 to 86,400,000: the longest outage of
-        all servers that the generator survives. `on_lost` is called with a sentence when a lease was revoked, or has ended
-        without a successor. It runs on the generator's thread, and must return soon."""
+        all servers that the generator survives. `on_lost` is called with a LeaseLoss when a lease was revoked, or has
+        ended without a successor. It runs on the generator's thread, and must return soon."""
         fault = lease_terms.fault_of_name(name)
         if rack is not None and not (isinstance(rack, int) and 0 <= rack <= 65_535):
             fault = f"rack is {described(rack)}; it must be 0 to 65535"
@@ -112,7 +113,7 @@ class _Runner:
     """The thread of a generator, which sends what the lessee decides."""
 
     def __init__(self, client: BaseClient, ids: LeasedIds, name: str, ahead_ms: int, rack: Optional[int],
-                 on_lost: Optional[Callable[[str], None]]) -> None:
+                 on_lost: Optional[Callable[[LeaseLoss], None]]) -> None:
         options = dataclasses.replace(client._options,
                                       local_ranges=(), on_event=None, attempt_limit_ms=_ATTEMPT_MS)
         self._ids, self._process = ids, os.getpid()

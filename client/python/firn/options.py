@@ -24,6 +24,9 @@ class Event:
     server: str
     detail: str
 
+    def __str__(self) -> str:
+        return self.kind + (f" {self.server}" if self.server else "") + (f": {self.detail}" if self.detail else "")
+
 
 @dataclass(frozen=True)
 class Tls:

@@ -5,6 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class LeaseLoss(NamedTuple):
+    """A lease that a generator has lost. Until the next one, `next` raises NoLease."""
+
+    kind: str        # revoked: another process may have its ids; expired: no server extended its interval
+    machine_id: int
+    reason: str      # a sentence
+
+
 class Counters(NamedTuple):
     """What a client has done since it was created. Each number only grows."""
 

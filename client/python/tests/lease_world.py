@@ -123,7 +123,7 @@ class World:
         self.asked, self.lost, self.ids = [], [], LeasedIds(self.clock)
         drawn = iter(range(1, 1000))
         self.lessee = Lessee("checkout", ahead_ms, None, self.ids, self.pick, lambda address: address in self.listed,
-                             self.lost.append,
+                             lambda loss: self.lost.append(loss.reason),
                              lambda: self.clock.boot / 1e9, lambda: self.clock.wall // MS,
                              lambda: f"{next(drawn):032x}")
         self.issued = []

@@ -8,6 +8,12 @@ import firn.aio
 from fake_server import FakeServer
 
 
+class EventTest(unittest.TestCase):
+    def test_text_has_no_empty_part(self):
+        self.assertEqual(str(firn.options.Event("list", "", "3 servers")), "list: 3 servers")
+        self.assertEqual(str(firn.options.Event("server out", "a:1", "silent")), "server out a:1: silent")
+
+
 class FailoverTest(unittest.TestCase):
     def test_hung_server_does_not_use_up_the_retry_budget(self):
         async def play(hung, healthy):

@@ -118,7 +118,7 @@ class LocalGeneratorTest(unittest.TestCase):
         with firn.LocalGenerator(self.client, "checkout", on_lost=lost.append) as generator:
             self.server.lease_fault = 3
             patiently(lambda: lost)
-            self.assertEqual(lost, ["the lease of machine id 17 was revoked: as the test says"])
+            self.assertEqual(lost, [firn.LeaseLoss("revoked", 17, "the lease of machine id 17 was revoked: as the test says")])
             with self.assertRaisesRegex(firn.NoLease, "revoked"):
                 generator.next()
             self.server.lease_fault = None

@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .deadline(Duration::from_secs(2))
         .attempt_limit(Duration::from_secs(1))
         .local_range(LocalTag::snowflake(&tag))
-        .on_event(|event| eprintln!("{}: {} {}", event.kind.name(), event.server, event.detail));
+        .on_event(|event| eprintln!("{event}"));
     let client = Client::with_options(&servers, options)?;
 
     println!("one id: {}", client.next_id(&tag).await?);

@@ -145,7 +145,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Fails with [`ErrorKind::Invalid`] for invalid options, with [`ErrorKind::Unavailable`] if no server grants a
+    /// Fails with [`ErrorKind::Invalid`] for invalid options, with [`ErrorKind::NoLease`] if no server grants a
     /// lease in time, and with [`ErrorKind::Refused`] if a server refuses for a reason that others would repeat.
     pub async fn local_generator(&self, options: LeaseOptions) -> Result<LocalGenerator, Error> {
         LocalGenerator::open(self.clone(), options).await

@@ -152,6 +152,8 @@ pub enum ErrorKind {
     Refused,
     /// No server could answer now.
     Unavailable,
+    /// A [`LocalGenerator`](crate::LocalGenerator) has no lease of a machine id.
+    NoLease,
     /// The client was closed.
     Closed,
     /// The options are invalid.
@@ -164,6 +166,7 @@ impl ErrorKind {
         match self {
             ErrorKind::Refused => "refused",
             ErrorKind::Unavailable => "unavailable",
+            ErrorKind::NoLease => "no lease",
             ErrorKind::Closed => "closed",
             ErrorKind::Invalid => "invalid",
         }
@@ -288,6 +291,16 @@ pub(crate) enum LeaseFault {
     NoLeases,
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.end.name())?;
+        if !self.detail.is_empty() {
+            write!(f, ": {}", self.detail)?;
+        }
+        Ok(())
+    }
+}
+
 impl Failure {
     /// Creates every failure. Replaces control characters of a server's text, so that none reaches an error, an
     /// event or a terminal.
@@ -349,6 +362,12 @@ mod tests {
             error.to_string(),
             "no other server is left to ask; a:1 refused (NOT_READY) after 1.2 ms: no machine id"
         );
+    }
+
+    #[test]
+    fn a_failure_without_a_detail_has_no_empty_part() {
+        assert_eq!(Failure::new(End::Timeout, "").to_string(), "timeout");
+        assert_eq!(Failure::new(End::Broken, "too long").to_string(), "broken: too long");
     }
 
     #[test]

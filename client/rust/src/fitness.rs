@@ -126,7 +126,7 @@ impl Fleet {
         if one.health.out || !one.health.fails() {
             return;
         }
-        one.why = format!("{}: {}", failure.end, failure.detail);
+        one.why = failure.to_string();
         let why = one.why.clone();
         let (length, ejected) = take_out(&mut state, server);
         drop(state);

@@ -52,10 +52,11 @@ function attemptText(attempt: Attempt): string {
  *
  * - `refused`: a server refused for a reason that other servers would repeat
  * - `unavailable`: no server could answer now
+ * - `no lease`: a `LocalGenerator` has no lease of a machine id
  * - `closed`: the client was closed
  * - `invalid`: the options of the client are invalid
  */
-export type ErrorKind = 'refused' | 'unavailable' | 'closed' | 'invalid';
+export type ErrorKind = 'refused' | 'unavailable' | 'no lease' | 'closed' | 'invalid';
 
 /** A call that failed, or a client with invalid options. The message lists every attempt. */
 export class FirnError extends Error {

@@ -88,7 +88,7 @@ export class FitnessRules {
   private count(one: Server, times: number, failure: Failure, now: number): void {
     one.health.failed(times);
     if (one.health.out || !one.health.ill) return;
-    one.why = `${failure.end}: ${failure.detail}`;
+    one.why = failure.detail ? `${failure.end}: ${failure.detail}` : failure.end;
     const length = this.takeOut(one, now);
     const what = one.health.rests ? 'ejected' : 'called last';
     this.fleet.tell('server out', one.address, `${what} for ${(length / 1000).toFixed(1)} s; ${one.why}`);

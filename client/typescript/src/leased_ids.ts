@@ -43,7 +43,7 @@ export class LeasedIds {
   /** `random` returns a number from 0, inclusive, to 1, exclusive. */
   constructor(private readonly clock: LeaseClock, private readonly random: () => number) {
     const since = utc(clock.wallMs());
-    this.failure = () => new FirnError('unavailable', `no server has granted a lease since ${since}`);
+    this.failure = () => new FirnError('no lease', `no server has granted a lease since ${since}`);
   }
 
   /** Returns the next id. Waits for the next tick, at most 5 ms, if the sequence of this one is used up. */
@@ -161,7 +161,7 @@ export class LeasedIds {
     if (!this.held) return this.failure();
     const { machine, untilTick } = this.held;
     const until = utc(startOf(this.held, untilTick));
-    return new FirnError('unavailable',
+    return new FirnError('no lease',
                          `the lease of machine id ${machine} ended at ${until}, and no server has extended it`);
   }
 }

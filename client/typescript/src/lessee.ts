@@ -297,7 +297,7 @@ export class Lessee {
   private onRevoked(held: Held, message: string, now: Now): void {
     const reason = message || 'the server has ended it, because another process may have its ids';
     const text = `the lease of machine id ${held.lease.machine} was revoked at ${utc(now.wallMs)}: ${reason}`;
-    this.ids.close(() => new FirnError('unavailable', text));
+    this.ids.close(() => new FirnError('no lease', text));
     this.held = this.renewal = undefined;
     this.lose('revoked', held, reason);
   }

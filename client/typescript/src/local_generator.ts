@@ -88,14 +88,14 @@ export class LocalGenerator {
     const refusal = made.#finalRefusal;
     await made.close();
     if (engine.closed) throw new FirnError('closed', 'the client was closed');
-    throw refusal ?? new FirnError('unavailable', `no server has granted a lease within ${timeoutMs} ms; ${made.#lastRefusal}`);
+    throw refusal ?? new FirnError('no lease', `no server has granted a lease within ${timeoutMs} ms; ${made.#lastRefusal}`);
   }
 
   /**
    * Returns the next id, from memory. Blocks the thread until the next tick, at most 5 ms, if the sequence of this tick
    * is used up.
    *
-   * @throws {@link FirnError} of the kind `unavailable` if there is no lease, with the reason and since when; and of the
+   * @throws {@link FirnError} of the kind `no lease` if there is none, with the reason and since when; and of the
    * kind `closed` after `close`
    */
   next(): bigint {

@@ -97,7 +97,7 @@ test('calls for ids do not wait for a lease', () => using(1, async (client, land
   const generator = client.localGenerator({ ...NAME, timeoutMs: 300 });
   await until('no request', () => landlord.count('lease') > 0);
   assert(await client.nextId('order') > 0n);
-  await assert.rejects(generator, { kind: 'unavailable', message: /no server has granted a lease within 300 ms/ });
+  await assert.rejects(generator, { kind: 'no lease', message: /no server has granted a lease within 300 ms/ });
 }));
 
 test('asks another server when one is too old, grants none, or does not have the lease', () =>
@@ -159,7 +159,7 @@ test('stops at once when the lease is revoked, and calls onLost, whose exception
     }
     await until('not lost', () => lost.length > 0);
     assert.match(lost[0]!, /^revoked 127\.0\.0\.1:\d+ REVOKED: a copy renewed it$/);
-    assert.throws(() => generator.next(), { kind: 'unavailable', message: /was revoked at .* UTC: .*a copy renewed it/ });
+    assert.throws(() => generator.next(), { kind: 'no lease', message: /was revoked at .* UTC: .*a copy renewed it/ });
     for (const one of landlords) one.instead = () => false;
     await until('no other lease', () => generator.machineId() !== undefined);
     generator.next();

@@ -179,7 +179,7 @@ impl LocalGenerator {
         Err(progress.final_refusal.clone().unwrap_or_else(|| {
             let why = progress.last_refusal.as_deref().unwrap_or("no usable server is known");
             let text = format!("no server has granted a lease within {:?}; {why}", options.timeout);
-            Error::new(ErrorKind::Unavailable, text)
+            Error::new(ErrorKind::NoLease, text)
         }))
     }
 
@@ -188,7 +188,7 @@ impl LocalGenerator {
     ///
     /// # Errors
     ///
-    /// Fails with [`ErrorKind::Unavailable`] if there is no lease, with the reason and since when, and with
+    /// Fails with [`ErrorKind::NoLease`] if there is none, with the reason and since when, and with
     /// [`ErrorKind::Closed`] after [`close`](LocalGenerator::close).
     pub fn next(&self) -> Result<i64, Error> {
         self.shared.ids.next()

@@ -186,7 +186,7 @@ async fn opening_fails_when_no_server_answers_in_time() {
     peer.set(Reply::Nothing);
     let client = client_of(&[&peer]);
     let error = client.local_generator(options().timeout(Duration::from_millis(300))).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert_eq!(error.kind(), ErrorKind::NoLease);
     assert!(error.message().starts_with("no server has granted a lease within 300ms; "), "{error}");
     client.close();
     assert_eq!(client.local_generator(options()).await.unwrap_err().kind(), ErrorKind::Closed);
@@ -256,7 +256,7 @@ async fn stops_at_once_when_the_lease_is_revoked() {
     until("not lost", || !lost.lock().unwrap().is_empty()).await;
     assert_eq!(lost.lock().unwrap()[0].kind, LossKind::Revoked);
     let error = generator.next().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert_eq!(error.kind(), ErrorKind::NoLease);
     assert!(error.message().contains("was revoked at ") && error.message().contains("as the test says"), "{error}");
     peers.iter().for_each(|one| one.set(Reply::Usual));
     until("no other lease", || generator.machine_id().is_some()).await;

@@ -65,7 +65,7 @@ impl LeasedIds {
                 held: None,
                 shape: None,
                 ended: false,
-                failure: Error::new(ErrorKind::Unavailable, failure),
+                failure: Error::new(ErrorKind::NoLease, failure),
                 highest_tick: -1,
                 used_tick: -1,
                 tick: -1,
@@ -80,7 +80,7 @@ impl LeasedIds {
             // Before the lock, which another thread may have had at the fork.
             if self.is_forked() {
                 let text = "this process is a forked child; create another generator";
-                return Err(Error::new(ErrorKind::Unavailable, text));
+                return Err(Error::new(ErrorKind::NoLease, text));
             }
             if let Some(id) = self.take() {
                 return Ok(id);
@@ -226,7 +226,7 @@ impl State {
                 held.machine,
                 utc(held.end_us())
             );
-            return Err(Error::new(ErrorKind::Unavailable, text));
+            return Err(Error::new(ErrorKind::NoLease, text));
         }
         let used_up = none_left && self.tick == self.highest_tick;
         let half = held.sequence_count.div_ceil(2);

@@ -536,7 +536,7 @@ impl Lessee {
         let machine_id = held.lease.machine;
         let at = utc(now.wall_us);
         let text = format!("the lease of machine id {machine_id} was revoked at {at}: {reason}");
-        self.ids.close(Error::new(ErrorKind::Unavailable, text));
+        self.ids.close(Error::new(ErrorKind::NoLease, text));
         (self.hooks.on_lost)(LeaseLoss { kind: LossKind::Revoked, machine_id, reason });
     }
 

@@ -58,7 +58,7 @@ func (d *driver) open(w words) told {
 	d.client, d.file = client, w["file"]
 	d.generator, fault = firn.NewLocalGenerator(ctx, client, firn.LeaseOptions{Name: w["name"],
 		Ahead:  time.Duration(w.number("ahead_ms")) * time.Millisecond,
-		OnLost: func(string) { d.lost.Add(1) }})
+		OnLost: func(firn.LeaseLoss) { d.lost.Add(1) }})
 	if fault != nil {
 		return told{"failure": fault.Error()}
 	}

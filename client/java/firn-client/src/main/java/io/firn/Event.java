@@ -15,6 +15,6 @@ public final class Event {
 
   @Override
   public String toString() {
-    return kind + " " + server + " " + detail;
+    return kind + (server.isEmpty() ? "" : " " + server) + (detail.isEmpty() ? "" : ": " + detail);
   }
 }

@@ -57,6 +57,11 @@ final class Failure extends Exception {
     return text.chars().noneMatch(Character::isISOControl);
   }
 
+  /** Returns the outcome, and the detail if there is any. */
+  String text() {
+    return detail.isEmpty() ? end.toString() : end + ": " + detail;
+  }
+
   boolean unsent() {
     return end == Attempt.End.UNREACHABLE || end == Attempt.End.CONNECT_TIMEOUT
         || end == Attempt.End.NO_ROOM;

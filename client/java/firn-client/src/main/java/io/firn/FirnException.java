@@ -13,6 +13,8 @@ public final class FirnException extends Exception {
     REFUSED,
     /** No server could answer now. */
     UNAVAILABLE,
+    /** A LocalGenerator has no lease of a machine id. */
+    NO_LEASE,
     /** The client was closed. */
     CLOSED
   }

@@ -471,7 +471,7 @@ final class Fleet implements Lessee.Servers {
       if (server.out || !server.ill()) {
         return;
       }
-      server.why = failure.end + ": " + failure.detail;
+      server.why = failure.text();
       rests = mayLeave(server);
       server.takeOut(rests);
     }

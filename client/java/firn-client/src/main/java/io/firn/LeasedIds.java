@@ -202,12 +202,12 @@ final class LeasedIds {
   private FirnException noLease() {
     return stopped
         ? new FirnException(FirnException.Kind.CLOSED, "the generator was closed", null, 0, List.of())
-        : new FirnException(FirnException.Kind.UNAVAILABLE,
+        : new FirnException(FirnException.Kind.NO_LEASE,
             "no lease of a machine id since " + text(lostAtMs) + ": " + reason, null, 0, List.of());
   }
 
   private synchronized FirnException ended(Holding held) {
-    return new FirnException(FirnException.Kind.UNAVAILABLE, "the lease of machine id " + held.terms.machine
+    return new FirnException(FirnException.Kind.NO_LEASE, "the lease of machine id " + held.terms.machine
         + " ended at " + text(held.terms.startOf(held.until)) + ", and no server has extended it: " + reason, null, 0,
         List.of());
   }

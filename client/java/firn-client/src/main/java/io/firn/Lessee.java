@@ -153,7 +153,7 @@ final class Lessee {
   private final LeasedIds ids;
   private final LeasedIds.Clock clock;
   private final Servers servers;
-  private final Consumer<String> onLost;
+  private final Consumer<LeaseLoss> onLost;
   private final boolean knowsUse;
   private final long aheadMs;
   private final SecureRandom random = new SecureRandom();
@@ -169,7 +169,7 @@ final class Lessee {
 
   /** `knowsUse`: releases report the last tick of `ids`. Otherwise another generator uses the lease, and its servers
    * keep the whole interval. */
-  Lessee(LeasedIds ids, LeasedIds.Clock clock, Servers servers, Consumer<String> onLost, boolean knowsUse,
+  Lessee(LeasedIds ids, LeasedIds.Clock clock, Servers servers, Consumer<LeaseLoss> onLost, boolean knowsUse,
       long aheadMs) {
     this.ids = ids;
     this.clock = clock;
@@ -255,14 +255,14 @@ final class Lessee {
   private void reportExpiry(long time) {
     if (time >= held.endMs && !held.expired) {
       held.expired = true;
-      lose("the lease of machine id " + held.terms.machine + " ended at " + LeasedIds.text(held.endMs)
+      lose(LeaseLoss.Kind.EXPIRED, held.terms.machine, "the lease of machine id " + held.terms.machine + " ended at " + LeasedIds.text(held.endMs)
           + ", and no server has extended it: " + ids.reason());
     }
   }
 
-  private void lose(String why) {
+  private void lose(LeaseLoss.Kind kind, int machineId, String why) {
     try {
-      onLost.accept(why);
+      onLost.accept(new LeaseLoss(kind, machineId, why));
     } catch (RuntimeException | Error fault) {
       Fleet.report(fault);
     }
@@ -444,10 +444,11 @@ final class Lessee {
   private void revoked(String message) {
     String why = message.isEmpty() ? "another process may have its ids" : message;
     String sentence = "the lease of machine id " + held.terms.machine + " was revoked: " + why;
+    int machineId = held.terms.machine;
     ids.close(sentence);
     held = null;
     renewal = null;
-    lose(sentence);
+    lose(LeaseLoss.Kind.REVOKED, machineId, sentence);
   }
 
   /** Returns whether the request is to be sent at once to another server, which the refusal names. The id of a lease is

@@ -36,7 +36,7 @@ public final class LocalGenerator implements AutoCloseable {
     private final String name;
     private Integer rack;
     private long aheadMs = 60_000;
-    private Consumer<String> onLost = reason -> { };
+    private Consumer<LeaseLoss> onLost = loss -> { };
 
     Builder(FirnClient client, String name) {
       this.client = client;
@@ -56,8 +56,8 @@ public final class LocalGenerator implements AutoCloseable {
       return this;
     }
 
-    /** Receives the reason when a lease is lost, on the generator's thread; must return soon. */
-    public Builder onLost(Consumer<String> hook) {
+    /** Receives each lease that is lost, on the generator's thread; must return soon. */
+    public Builder onLost(Consumer<LeaseLoss> hook) {
       onLost = hook;
       return this;
     }
@@ -269,7 +269,7 @@ public final class LocalGenerator implements AutoCloseable {
     if (!got) {
       String reason = ids.reason();
       close();
-      throw new FirnException(FirnException.Kind.UNAVAILABLE,
+      throw new FirnException(FirnException.Kind.NO_LEASE,
           "no lease of a machine id within " + patience.toMillis() / 1000.0 + " s: " + reason, null, 0, List.of());
     }
   }
@@ -313,8 +313,7 @@ public final class LocalGenerator implements AutoCloseable {
           ? Outcome.of(Outcome.Kind.REFUSED, failure.reason + ": " + failure.detail)
           : Outcome.later(failure.reason + ": " + failure.detail, failure.retryAfterMs);
     }
-    String why = failure.detail.isEmpty() ? failure.end.toString() : failure.end + ": " + failure.detail;
-    return Outcome.of(failure.unsent() ? Outcome.Kind.UNSENT : Outcome.Kind.NO_ANSWER, why);
+    return Outcome.of(failure.unsent() ? Outcome.Kind.UNSENT : Outcome.Kind.NO_ANSWER, failure.text());
   }
 
   private static Outcome outcomeOf(LeaseWire.Fault fault, Failure failure) {

@@ -229,6 +229,13 @@ class ClientTest {
   }
 
   @Test
+  void events_and_failures_have_no_empty_parts() {
+    assertEquals("list: 3 servers", new Event("list", "", "3 servers").toString());
+    assertEquals("server out a:1: silent", new Event("server out", "a:1", "silent").toString());
+    assertEquals("timeout", new Failure(Attempt.End.TIMEOUT, "").text());
+  }
+
+  @Test
   void failure_names_the_host_that_has_no_address() {
     try (FirnClient client = new FirnClient(new Options("firn://a..b:7609").deadlineMs(50))) {
       FirnException failure = assertThrows(FirnException.class, () -> client.nextId("order"));

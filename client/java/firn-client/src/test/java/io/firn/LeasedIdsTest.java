@@ -101,7 +101,7 @@ class LeasedIdsTest {
     assertEquals(NOW + 999, tickOf(ids.next()));
     clock.passMs(1);
     ids.explain("10.0.0.1:7609: timeout");
-    String message = failureOf(ids, FirnException.Kind.UNAVAILABLE);
+    String message = failureOf(ids, FirnException.Kind.NO_LEASE);
     assertTrue(message.contains("machine id 7 ended at 2026-11-25"), message);
     assertTrue(message.contains("10.0.0.1:7609: timeout"), message);
     ids.extendTo(NOW + 2000);
@@ -114,7 +114,7 @@ class LeasedIdsTest {
     for (int i = 0; i < 4096; i++) {
       assertEquals(NOW, tickOf(ids.next()));
     }
-    failureOf(ids, FirnException.Kind.UNAVAILABLE);
+    failureOf(ids, FirnException.Kind.NO_LEASE);
     ids.close("");
     assertEquals(NOW, ids.lastTick());
   }
@@ -122,7 +122,7 @@ class LeasedIdsTest {
   @Test
   void without_a_lease_calls_say_why_and_since_when() {
     ids.explain("10.0.0.1:7609: NO_LEASES");
-    String message = failureOf(ids, FirnException.Kind.UNAVAILABLE);
+    String message = failureOf(ids, FirnException.Kind.NO_LEASE);
     assertTrue(message.contains("since 2026-11-25") && message.contains("NO_LEASES"), message);
   }
 
@@ -230,7 +230,7 @@ class LeasedIdsTest {
     assertEquals(NOW + 29_000, tickOf(ids.next()));
     clock.passMs(2_000);
     ids.advance();
-    failureOf(ids, FirnException.Kind.UNAVAILABLE); // the step lasts: it is followed
+    failureOf(ids, FirnException.Kind.NO_LEASE); // the step lasts: it is followed
     clock.stepWall(-5 * 3_600_000L);
     ids.adopt(terms(2, NOW + 31_000, NOW + 91_000));
     assertEquals(NOW + 31_000, tickOf(ids.next()));
@@ -249,7 +249,7 @@ class LeasedIdsTest {
       long last = ids.next();
       clock.stepWall(2 * 3_600_000L);
       ids.extendTo(now + 20_000); // it is right, as far as the generator can tell
-      failureOf(ids, FirnException.Kind.UNAVAILABLE);
+      failureOf(ids, FirnException.Kind.NO_LEASE);
       clock.stepWall(corrected - 2 * 3_600_000L);
       clock.passMs(1_000);
       ids.extendTo(now + 25_000);
@@ -281,7 +281,7 @@ class LeasedIdsTest {
     assertTrue(ids.interval().isPresent());
     clock.passMs(3_600_000);
     assertTrue(ids.interval().isEmpty());
-    failureOf(ids, FirnException.Kind.UNAVAILABLE);
+    failureOf(ids, FirnException.Kind.NO_LEASE);
     ids.close("");
     assertEquals(NOW - 1, ids.lastTick()); // a refused tick is not used
   }

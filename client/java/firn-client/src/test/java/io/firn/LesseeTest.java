@@ -28,7 +28,7 @@ class LesseeTest {
   private final LeasedIds ids = new LeasedIds(clock);
   private final List<String> losses = new ArrayList<>();
   private final List<String> servers = new ArrayList<>(List.of(A, B, C));
-  private final Lessee lessee = new Lessee(ids, clock, listOf(servers), losses::add, true, 60_000);
+  private final Lessee lessee = new Lessee(ids, clock, listOf(servers), loss -> losses.add(loss.reason), true, 60_000);
 
   private static Lessee.Servers listOf(List<String> addresses) {
     return new Lessee.Servers() {
@@ -316,7 +316,7 @@ class LesseeTest {
   /** Returns the widest pause between two attempts of a renewal, if a server gives an interval of this length, and then
    * answers no more. */
   private long widestPause(long aheadMs, long givenMs) {
-    Lessee one = new Lessee(ids, clock, listOf(List.of(A)), losses::add, true, aheadMs);
+    Lessee one = new Lessee(ids, clock, listOf(List.of(A)), loss -> losses.add(loss.reason), true, aheadMs);
     one.answered(one.due(), Outcome.of(terms(1, givenMs)));
     long last = 0;
     long widest = 0;
@@ -716,7 +716,7 @@ class LesseeTest {
 
   @Test
   void lease_of_another_generator_is_released_without_a_use() {
-    Lessee unknowing = new Lessee(ids, clock, listOf(List.of(A)), losses::add, false, 60_000);
+    Lessee unknowing = new Lessee(ids, clock, listOf(List.of(A)), loss -> losses.add(loss.reason), false, 60_000);
     unknowing.answered(unknowing.due(), Outcome.of(terms(1, 60_000)));
     LocalGenerator.Interval interval = ids.interval().get();
     assertEquals(1, interval.machineId);
@@ -774,7 +774,7 @@ class LesseeTest {
 
   /** Returns how long an unused lease, whose release is not answered, is released. */
   private long releasedMs(Consumer<Terms> change) {
-    Lessee one = new Lessee(ids, clock, listOf(List.of(A)), losses::add, true, 60_000);
+    Lessee one = new Lessee(ids, clock, listOf(List.of(A)), loss -> losses.add(loss.reason), true, 60_000);
     Terms unusable = terms(1, 15_000);
     unusable.baseBits |= 1;
     change.accept(unusable);

@@ -59,7 +59,7 @@ class LocalGeneratorTest {
       assertTrue(failure.getMessage().contains("within 5.0 s: " + server.address()), failure.getMessage());
       server.close();
       failure = assertThrows(FirnException.class, () -> generator.open(Duration.ofMillis(300)));
-      assertEquals(FirnException.Kind.UNAVAILABLE, failure.kind());
+      assertEquals(FirnException.Kind.NO_LEASE, failure.kind());
     }
   }
 

@@ -35,8 +35,8 @@ public class FirnAutoConfiguration {
 
   private static void log(Event event) {
     switch (event.kind) {
-      case "list", "server back" -> LOG.info("{} {} {}", event.kind, event.server, event.detail);
-      default -> LOG.warn("{} {} {}", event.kind, event.server, event.detail);
+      case "list", "server back" -> LOG.info("{}", event);
+      default -> LOG.warn("{}", event);
     }
   }
 }
