@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -249,3 +250,18 @@ func TestHungServerDoesNotUseUpTheRetryBudget(t *testing.T) {
 }
 
 var _ io.Closer = (*Client)(nil)
+
+func TestAnswersAreReadFirstIfTheProcessWasLate(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	long := time.Now().Add(-time.Second)
+	c := &connection{socket: near, limit: 80 * time.Millisecond, heardAt: long, watchAt: long}
+	c.queue = []*exchange{{ask: askID("order"), sent: long, watched: long, changed: make(chan struct{}, 2)}}
+	if c.watch(); c.closed != nil {
+		t.Fatal(c.closed)
+	}
+	c.watchAt = time.Now()
+	if c.watch(); c.closed == nil || c.closed.end != Timeout {
+		t.Fatal(c.closed)
+	}
+}

@@ -15,6 +15,7 @@ const (
 	inFlightMax = 256       // calls on one connection, if others are equally busy
 	bufferMost  = 64 << 10  // kept by a connection
 	readAtOnce  = 256 << 10 // of a long answer: memory grows with what has arrived
+	graces      = 8         // of the time of an attempt
 )
 
 // exchange is a request on a connection, and its answer. The connection's mutex guards it until it has ended.
@@ -53,7 +54,7 @@ type connection struct {
 	leaving  bool // closed when its calls have ended
 	closed   *failure
 	heardAt  time.Time // the last answer
-	watching bool
+	watchAt  time.Time // when watch runs next; zero: it does not
 }
 
 // ask sends a request and reads its answer, before the connection is shared.
@@ -86,9 +87,8 @@ func (c *connection) send(a *ask, now time.Time) *exchange {
 	alone := len(c.queue) == 0
 	c.queue = append(c.queue, x)
 	c.out = a.appendRequest(c.out, x.sequence)
-	if !c.watching {
-		c.watching = true
-		time.AfterFunc(c.limit, c.watch)
+	if c.watchAt.IsZero() {
+		c.watchIn(c.limit)
 	}
 	begins := !c.writing
 	c.writing = true
@@ -221,6 +221,11 @@ func (c *connection) watch() {
 	runtime.Gosched() // answers that arrived while the process was busy are read first
 	now := time.Now()
 	c.mutex.Lock()
+	if now.Sub(c.watchAt) > c.limit/graces { // this process was late itself: answers are read first
+		c.watchIn(c.limit / graces)
+		c.mutex.Unlock()
+		return
+	}
 	next := time.Time{}
 	for _, x := range c.queue {
 		if now.Sub(x.watched) >= c.limit {
@@ -239,10 +244,17 @@ func (c *connection) watch() {
 			next = x.watched
 		}
 	}
-	if c.watching = !next.IsZero(); c.watching {
-		time.AfterFunc(next.Add(c.limit).Sub(now), c.watch)
+	c.watchAt = time.Time{}
+	if !next.IsZero() {
+		c.watchIn(next.Add(c.limit).Sub(now))
 	}
 	c.mutex.Unlock()
+}
+
+// watchIn runs watch after that time. Under the mutex.
+func (c *connection) watchIn(pause time.Duration) {
+	c.watchAt = time.Now().Add(pause)
+	time.AfterFunc(pause, c.watch)
 }
 
 // leave closes the connection when its calls have ended.
