@@ -27,8 +27,9 @@ std::string_view AttemptEndName(AttemptEnd end) {
 }
 
 std::string_view EventName(ClientEvent::Kind kind) {
-  static constexpr std::array<std::string_view, 7> kNames = {
-      "list", "server out", "server back", "quarantined", "draining", "no server", "forked"};
+  static constexpr std::array<std::string_view, 8> kNames = {
+      "list",     "server out", "server back", "quarantined",
+      "draining", "no server",  "forked",      "not prefetched"};
   return NameOf(kNames, kind);
 }
 

@@ -6,6 +6,7 @@
 
 #include "client/engine.h"
 #include "client/lease_sender.h"
+#include "common/base/call_hook.h"
 #include "common/base/cat.h"
 
 namespace firn {
@@ -70,9 +71,12 @@ class Client::Impl {
   // Returns a function that runs `done` where the program runs its callbacks.
   template <typename T>
   Done<T> There(Callback<T> done) const {
-    if (!options_.callbacks) return done;
+    if (!options_.callbacks) {
+      return [done = std::move(done)](Result<T> result) { CallHook(done, std::move(result)); };
+    }
     return [this, done = std::move(done)](Result<T> result) {
-      options_.callbacks([done, result = std::move(result)]() mutable { done(std::move(result)); });
+      CallHook(options_.callbacks,
+               [done, result = std::move(result)]() mutable { done(std::move(result)); });
     };
   }
 
@@ -83,9 +87,8 @@ class Client::Impl {
     if (!engine_.compare_exchange_strong(inherited, own.get(), std::memory_order_acq_rel)) {
       return *inherited;  // another thread has created it
     }
-    if (options_.on_event) {
-      options_.on_event({ClientEvent::Kind::kForked, "", "starts again in a forked child"});
-    }
+    CallHook(options_.on_event,
+             ClientEvent{ClientEvent::Kind::kForked, "", "starts again in a forked child"});
     return *own.release();
   }
 

@@ -42,8 +42,8 @@ namespace firn {
 //
 // Sharp edge: callbacks run on a thread of the client, unless ClientOptions::callbacks runs them
 // elsewhere. They may call any method. On that thread, a callback that blocks delays all other
-// asynchronous calls, also beyond their deadlines, but not blocking calls. A callback that throws
-// ends the program.
+// asynchronous calls, also beyond their deadlines, but not blocking calls. What a callback or hook
+// throws is discarded.
 class Client {
  public:
   // The callback of a call. Not default-constructible, so that `{}` means the options of a call.

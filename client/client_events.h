@@ -10,13 +10,14 @@ namespace firn {
 // An event about servers, for the program's log. The library itself logs nothing.
 struct ClientEvent {
   enum class Kind : uint8_t {
-    kList,         // a list arrived; detail: number of servers, and whether from a file
-    kServerOut,    // ejected after failures; detail: for how long, and why
-    kServerBack,   // answers again
-    kQuarantined,  // is not this cluster's IdService, or violates the protocol
-    kDraining,     // reports that it is stopping
-    kNoServer,     // a call ended because no server is known or healthy
-    kForked        // this is a child of fork(): connections and local ranges were left behind
+    kList,          // a list arrived; detail: number of servers, and whether from a file
+    kServerOut,     // ejected after failures; detail: for how long, and why
+    kServerBack,    // answers again
+    kQuarantined,   // is not this cluster's IdService, or violates the protocol
+    kDraining,      // reports that it is stopping
+    kNoServer,      // a call ended because no server is known or healthy
+    kForked,        // this is a child of fork(): connections and local ranges were left behind
+    kNotPrefetched  // servers refuse runs of a tag: calls get its ids from servers; detail: why
   };
   Kind kind;
   std::string server;  // host:port, if the event is about one server

@@ -7,6 +7,7 @@
 
 #include "client/source/list_source.h"
 #include "client/source/seed_source.h"
+#include "common/base/call_hook.h"
 #include "common/base/cat.h"
 #include "common/base/faults.h"
 #include "common/id/layout.h"
@@ -65,6 +66,7 @@ bool IsTrouble(ClientEvent::Kind kind) {
     case ClientEvent::Kind::kList:
     case ClientEvent::Kind::kServerBack:
     case ClientEvent::Kind::kForked:
+    case ClientEvent::Kind::kNotPrefetched:
       break;
   }
   return false;
@@ -103,7 +105,7 @@ Engine::Engine(const ClientOptions& options)
 
 ClientOptions Engine::Overheard(ClientOptions options) {
   options.on_event = [this, told = std::move(options.on_event)](const ClientEvent& event) {
-    if (told) told(event);
+    CallHook(told, event);
     if (source_ != nullptr && IsTrouble(event.kind)) source_->Hurry();
   };
   return options;
@@ -201,7 +203,9 @@ void Engine::Start(Ask ask, const CallOptions& call, CallDone done) {
 
 void Engine::Fetch(const std::string& tag, int64_t count, Done done) {
   blocking_->Start({.method = Ask::Method::kGetRuns, .tag = tag, .number = count}, DeadlineOf({}),
-                   nullptr, [done = std::move(done)](const Status& status, Reply& reply) {
+                   nullptr,
+                   [this, tag, done = std::move(done)](const Status& status, Reply& reply) {
+                     if (status.code() == Code::kDenied) fleet_.TellNotPrefetched(tag, status);
                      done(status.ok() ? Result<std::vector<IdRun>>(std::move(reply.runs)) : status);
                    });
 }

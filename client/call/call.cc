@@ -5,6 +5,7 @@
 #include <string>
 
 #include "client/fleet/refusals.h"
+#include "common/base/cat.h"
 
 namespace firn::client {
 namespace {
@@ -82,7 +83,10 @@ void Call::AwaitEnd() const {
   }
 }
 
-Task<> Call::Run() { return RunCall(this); }
+Task<> Call::Run() {
+  began_ = now();
+  return RunCall(this);
+}
 
 // --- events -------------------------------------------------------------------------------------
 
@@ -318,7 +322,10 @@ void Call::EndStopped() {
 
 void Call::EndAtDeadline() {
   LeaveAttempts({});
-  EndFailed("the deadline has passed");
+  const Micros blocked = host_.jobs.BlockedSince(began_);
+  if (blocked == Micros(0)) return EndFailed("the deadline has passed");
+  EndFailed(Cat("the deadline has passed; the client's own thread was blocked for ",
+                blocked.count() / 1000, " ms, by a callback or a busy machine"));
 }
 
 void Call::EndFailed(std::string_view why) {

@@ -176,6 +176,7 @@ class Call final : public Request,
 
   CallHost& host_;
   const Micros deadline_;
+  Micros began_{0};  // on the IO thread
   CallReport* const report_;
   CallDone done_;
   const std::shared_ptr<Bell> bell_;  // null: it has a callback

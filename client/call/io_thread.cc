@@ -30,7 +30,7 @@ void JobQueue::Add(JobPtr job) {
   EndIfDone(added);
 }
 
-void JobQueue::Tick(Micros now) {
+void JobQueue::Tick(Micros now, Micros due) {
   now_ = now;
   while (true) {
     while (!ready_.empty()) {
@@ -41,7 +41,7 @@ void JobQueue::Tick(Micros now) {
       }
       resuming_.clear();
     }
-    if (first_due() > now) return;
+    if (first_due() > due) return;
     Continue(*timers_.front());
   }
 }
@@ -147,7 +147,19 @@ void IoThread::Start(JobPtr job) {
 }
 
 void IoThread::BeginTurn() {
-  if (turns_++ == 0) jobs_.SetNow(clock_.BootMicros());
+  if (turns_++ > 0) return;
+  const Micros now = clock_.BootMicros();
+  if (jobs_.first_due() < now - kBlocked && began_ < now - kBlocked) {
+    Blocked(now - std::max(jobs_.first_due(), began_), now);
+  }
+  began_ = now;
+  jobs_.SetNow(now);
+}
+
+void IoThread::Blocked(Micros length, Micros end) {
+  jobs_.SawBlocked(length, end);
+  reads_first_ = true;
+  armed_for_ = Micros::max();
 }
 
 void IoThread::EndTurn() {
@@ -155,7 +167,7 @@ void IoThread::EndTurn() {
     --turns_;
     return;
   }
-  jobs_.Tick(now());
+  jobs_.Tick(now(), reads_first_ ? Micros(-1) : now());
   jobs_.TakeEnded(ended_);
   for (const JobPtr& job : ended_) job->AfterEnd();
   ended_.clear();
@@ -165,6 +177,10 @@ void IoThread::EndTurn() {
   flushing_.swap(to_flush_);
   for (const auto& output : flushing_) output->Flush();
   flushing_.clear();
+  const Micros end = clock_.BootMicros();
+  if (end - now() > kBlocked) {
+    Blocked(end - now(), end);
+  }
   ArmTimer();
   turns_ = 0;
 }
@@ -184,13 +200,15 @@ void IoThread::StartNew() {
 }
 
 void IoThread::ArmTimer() {
-  if (jobs_.first_due() >= armed_for_) return;
-  armed_for_ = jobs_.first_due();
+  const Micros due = reads_first_ ? Micros(0) : jobs_.first_due();
+  if (due >= armed_for_) return;
+  armed_for_ = due;
   // The turn may have taken its time.
-  timer_.expires_after(std::max(armed_for_ - clock_.BootMicros(), Micros(0)));
-  timer_.async_wait([this](const error_code& error) {
-    if (error) return;
+  timer_.expires_after(reads_first_ ? kReading : std::max(due - clock_.BootMicros(), Micros(0)));
+  timer_.async_wait([this, arming = ++armings_](const error_code& error) {
+    if (error || arming != armings_) return;  // it was armed again
     armed_for_ = Micros::max();
+    reads_first_ = false;
     const Turn turn(*this);
   });
 }

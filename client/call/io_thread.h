@@ -4,6 +4,7 @@
 #include <chrono>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -55,12 +56,21 @@ class JobQueue final : public Trampoline {
   // Starts a job and runs it up to its first wait. Not inside a job.
   void Add(JobPtr job);
 
-  // Resumes ready jobs in the order of their events, then those whose time has come, until none is
-  // left.
-  void Tick(Micros now);
+  // Resumes ready jobs in the order of their events, then those whose time has come by `due`, until
+  // none is left.
+  void Tick(Micros now, Micros due);
+  void Tick(Micros now) { Tick(now, now); }
   // The time of the last Tick, or a later one that was set since.
   Micros now() const { return now_; }
   void SetNow(Micros now) { now_ = now; }
+
+  // The thread ran nothing else for that long, up to `end`.
+  void SawBlocked(Micros length, Micros end) {
+    blocked_ = length;
+    blocked_end_ = end;
+  }
+  // Returns for how long the thread was last blocked, if that ended after `began`; otherwise 0.
+  Micros BlockedSince(Micros began) const { return blocked_end_ > began ? blocked_ : Micros(0); }
 
   // The next Tick resumes the job.
   void MarkReady(Job& job);
@@ -88,6 +98,7 @@ class JobQueue final : public Trampoline {
 
   FramePool frames_;  // before the jobs, which use it
   Micros now_{0};
+  Micros blocked_{0}, blocked_end_{0};
   std::vector<JobPtr> jobs_, ended_;
   std::vector<Job*> ready_, resuming_;
   std::vector<Job*> timers_;
@@ -96,7 +107,8 @@ class JobQueue final : public Trampoline {
 // A thread that runs jobs and the handlers of sockets and timers, in turns. A turn is what happens
 // between two waits for the kernel. At its end the jobs that it has made ready are resumed, then
 // callbacks run (Job::AfterEnd), the callers of blocking calls that have ended wake, new jobs
-// start, and whatever was sent leaves in one write for each connection.
+// start, and whatever was sent leaves in one write for each connection. After a turn that a
+// callback has blocked, or a wait that lasted too long, sockets are read before times are judged.
 class IoThread final {
  public:
   using Timer =
@@ -147,12 +159,19 @@ class IoThread final {
   JobQueue& jobs() { return jobs_; }
   // When the turn began.
   Micros now() const { return jobs_.now(); }
+  // The thread was blocked, and answers may lie in the sockets: for kReading, nothing is late.
+  static constexpr Micros kReading{10'000};
+  bool reads_first() const { return reads_first_; }
   // Flushes `output` when the turn ends.
   void FlushLater(std::shared_ptr<Output> output) { to_flush_.push_back(std::move(output)); }
 
  private:
   // Any thread posts; sockets and timers are used by the IO thread alone.
   static constexpr int kOneThreadForIo = BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO;
+
+  // A turn or a delay of that length has blocked the thread.
+  static constexpr Micros kBlocked{20'000};
+  void Blocked(Micros length, Micros end);
 
   bool OnThread() const { return std::this_thread::get_id() == thread_.get_id(); }
   void BeginTurn();
@@ -171,6 +190,9 @@ class IoThread final {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Timer timer_;
   Micros armed_for_ = Micros::max();
+  Micros began_{0};  // the last turn
+  bool reads_first_ = false;
+  uint64_t armings_ = 0;
   JobQueue jobs_;
   std::vector<JobPtr> new_, starting_, ended_;  // new_: begun by callbacks of this turn
   std::vector<std::shared_ptr<Output>> to_flush_, flushing_;

@@ -88,6 +88,7 @@ void Pipeline::TakeStatus(std::string_view frame) {
   Outcome admitted = host_.fleet.Admit(std::move(asked), reply_.facts);
   if (!admitted.answered()) return Close(std::move(admitted));
   talk_.Know(reply_.facts, now());
+  if (sealing_ == nullptr) server_->spoke_plainly = true;
   EndChecking(admitted, reply_.facts);
 }
 
@@ -189,7 +190,8 @@ Outcome Pipeline::ClosedBy(const error_code& error) const {
   const std::string said = error == asio::error::eof ? std::string() : error.message();
   if (phase_ == Phase::kAgreeing) return sealing_->talk->FailureOf(said);
   Outcome closed = Outcome::Of(AttemptEnd::kClosed, said);
-  if (phase_ == Phase::kChecking && sealing_ == nullptr && held_ == 0) {
+  const bool unknown = sealing_ == nullptr && !server_->spoke_plainly;
+  if (phase_ == Phase::kChecking && unknown && held_ == 0) {
     closed.detail +=
         Cat(said.empty() ? "" : ", ", "before it answered anything: it may require TLS");
   }
@@ -325,6 +327,7 @@ void Pipeline::ArmTimer(Micros within) {
 void Pipeline::OnTimer() {
   const IoThread::Turn turn(host_.io);
   timer_armed_ = false;
+  if (host_.io.reads_first()) return ArmTimer(IoThread::kReading);
   if (opening()) return Close(Silence());
   CheckSilence();
 }
@@ -332,7 +335,14 @@ void Pipeline::OnTimer() {
 void Pipeline::CheckSilence() {
   if (waiting_.empty()) return;
   Micros next = std::max(heard_at_, waiting_.front().began) + host_.limit;
-  if (now() >= next) return Close(Silence());
+  const Micros limit = host_.limit;
+  const auto lost = [&](const Waiting& one) { return now() >= one.began + limit; };
+  if (now() >= next) {
+    Outcome silence = Silence();
+    // Each counts: the next calls must not be sent there while this one waits for two others.
+    silence.lost = static_cast<int>(std::ranges::count_if(waiting_, lost));
+    return Close(std::move(silence));
+  }
   bool reported = false;
   for (Waiting& one : waiting_) {
     if (now() < one.began + host_.limit) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/fleet/subset.h"
+#include "common/base/call_hook.h"
 #include "common/base/cat.h"
 
 namespace firn::client {
@@ -213,6 +214,10 @@ std::string Fleet::Lack() const {
   return text;
 }
 
+void Fleet::TellNotPrefetched(const std::string& tag, const Status& why) const {
+  Tell({{ClientEvent::Kind::kNotPrefetched, "", Cat("tag '", tag, "': ", why.message())}});
+}
+
 ClientCounters Fleet::counters() const {
   const std::lock_guard lock(mutex_);
   ClientCounters counters = counters_;
@@ -227,8 +232,7 @@ void Fleet::Count(uint64_t ClientCounters::*counter, uint64_t n) {
 }
 
 void Fleet::Tell(const Events& told) const {
-  if (!on_event_) return;
-  for (const ClientEvent& event : told) on_event_(event);
+  for (const ClientEvent& event : told) CallHook(on_event_, event);
 }
 
 }  // namespace firn::client

@@ -134,6 +134,8 @@ class Fleet {
   ClusterView View() const;
   // Returns why no server can be asked, in a sentence, and passes it to the event hook.
   std::string ReportNoServer() const;
+  // Tells that the tag's ids cannot be prefetched.
+  void TellNotPrefetched(const std::string& tag, const Status& why) const;
   ClientCounters counters() const;
   // Returns a random time up to `most`, by which calls wait longer than the server advises.
   Micros Spread(Micros most);

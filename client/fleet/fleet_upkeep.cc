@@ -18,7 +18,8 @@ constexpr size_t kOwnNumbersMax = 1000;
 // Returns as how many failures of the server an outcome without an answer counts.
 int FailuresOf(const Outcome& outcome) {
   if (outcome.shared_blame || outcome.stale()) return 0;
-  return outcome.end == AttemptEnd::kConnectTimeout ? 2 : 1;
+  if (outcome.end == AttemptEnd::kConnectTimeout) return 2;
+  return std::min(outcome.lost, Health::kInARow);
 }
 
 std::string SecondsText(Micros time) {

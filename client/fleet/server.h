@@ -46,6 +46,7 @@ struct Server {
   std::atomic<Micros> last_answer{Micros(0)};  // that contained ids
   std::atomic<bool> listed = true;             // false: it has left the list
   std::atomic<bool> tls = false;               // whether the next connection uses TLS
+  std::atomic<bool> spoke_plainly = false;     // it has answered without TLS
   std::atomic<Micros> connect_at{Micros(0)};   // earliest time of a connection for a call
   // Healthy and not draining, so an answer changes nothing. Written under the fleet's mutex.
   std::atomic<bool> well = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/call_hook.h"
 #include "common/base/cat.h"
 #include "common/base/hex.h"
 #include "common/time/civil_time.h"
@@ -258,7 +259,7 @@ void Lessee::Abandon(const LeaseOutcome& reply, Now now) {
 }
 
 void Lessee::Report(const LeaseOutcome& reply) {
-  if (!reply.status.ok() && options_.on_failure) options_.on_failure(reply.status);
+  if (!reply.status.ok()) CallHook(options_.on_failure, reply.status);
 }
 
 void Lessee::Retry(Request& request, const LeaseOutcome& reply, Now now) {
@@ -294,7 +295,7 @@ void Lessee::AddRelease(LeaseRequest ask, WallMs useless_at, Now now) {
 }
 
 void Lessee::Lose(LeaseLoss::Kind kind, const std::string& why) {
-  if (options_.on_lost) options_.on_lost({kind, held_->terms.machine, why});
+  CallHook(options_.on_lost, LeaseLoss{kind, held_->terms.machine, why});
 }
 
 void Lessee::Stop(Now now) {

@@ -10,6 +10,7 @@
 #include "client/lease/lease_transport.h"
 #include "client/lease/leased_ids.h"
 #include "client/lease/lessee.h"
+#include "common/base/call_hook.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 
@@ -87,7 +88,7 @@ class LocalGenerator::Impl {
         const std::lock_guard lock(mutex_);
         reason_ = why;
       }
-      if (next) next(why);
+      CallHook(next, why);
     };
     return options;
   }

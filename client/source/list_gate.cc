@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/base/call_hook.h"
+
 namespace firn {
 
 ListGate::ListGate(std::optional<ListCache> cache, EventHook on_event)
@@ -56,7 +58,7 @@ void ListGate::Tell(ServerList list) {
 }
 
 void ListGate::Note(const std::string& sentence) const {
-  if (on_event_) on_event_({ClientEvent::Kind::kList, {}, sentence});
+  CallHook(on_event_, ClientEvent{ClientEvent::Kind::kList, {}, sentence});
 }
 
 void ListGate::Close() {

@@ -215,6 +215,72 @@ TEST(AsyncTest, LosesNoneOfHundredsOfCallsThatAPausedServerHolds) {
   GTEST_SKIP() << "the machine paused in every attempt";
 }
 
+TEST(AsyncTest, SendsNoMoreCallsToAServerThatHoldsSeveral) {
+  constexpr int kTriesMax = 8;
+  for (int i = 0; i < kTriesMax; ++i) {
+    ClientRig rig(3);
+    rig.options.balancing = Balancing::kRoundRobin;
+    rig.options.attempt_limit = Milliseconds(1'000);
+    for (int n = 0; n < 6; ++n) EXPECT_TRUE(rig.client().GetIdLater("order").get().ok());
+    rig.server(0).Behave(Kind::kSilent);
+    const auto burst = [&rig] {
+      std::vector<std::future<Result<int64_t>>> calls;
+      for (int n = 0; n < 30; ++n) calls.push_back(rig.client().GetIdLater("order"));
+      for (auto& one : calls) EXPECT_TRUE(one.get().ok());
+    };
+    burst();
+    const int64_t before = rig.server(0).requests();
+    const bool ejected = rig.View(rig.server(0)).fitness == ServerFitness::kResting;
+    burst();
+    const uint64_t late = rig.View(rig.server(1)).failed + rig.View(rig.server(2)).failed;
+    if (late > 0) continue;  // the machine paused for longer than an attempt: inconclusive
+    EXPECT_TRUE(ejected);
+    EXPECT_EQ(rig.server(0).requests(), before);
+    return;
+  }
+  GTEST_SKIP() << "the machine paused in every attempt";
+}
+
+TEST(AsyncTest, BlamesNoServerForACallbackThatBlocks) {
+  ClientRig rig(2);
+  rig.options.attempt_limit = Milliseconds(400);
+  rig.options.deadline = Milliseconds(1'000);
+  for (int n = 0; n < 4; ++n) EXPECT_TRUE(rig.client().GetIdLater("order").get().ok());
+  for (FakeServer* server : rig.servers()) server->Behave(Behaviour{.delay = Milliseconds(10)});
+  IdBag bag;
+  std::atomic<bool> blocks{true};
+  for (int n = 0; n < 30; ++n) {
+    rig.client().GetId("order", [&](const Result<int64_t>& id) {
+      bag.Add(id);
+      if (!blocks.exchange(false)) return;
+      // Meanwhile the answers arrive, and all times pass.
+      const BootMs until = TestNow() + Milliseconds(1'500);
+      EXPECT_TRUE(Eventually(kPatience, [&] { return TestNow() > until; }));
+    });
+  }
+  EXPECT_TRUE(Eventually(kPatience, [&] { return bag.size() == 30; }));
+  bag.ExpectAllAnsweredOnce();
+  EXPECT_EQ(rig.client().counters().timeouts, 0u);
+}
+
+TEST(AsyncTest, ErrorSaysThatACallbackBlocked) {
+  ClientRig rig(1);
+  EXPECT_TRUE(rig.client().GetIdLater("order").get().ok());
+  std::promise<void> entered, leave;
+  rig.client().GetId("order", [&](const Result<int64_t>&) {
+    rig.server(0).Behave(Kind::kSilent);
+    entered.set_value();
+    leave.get_future().wait();
+  });
+  entered.get_future().wait();
+  auto late = rig.client().GetIdLater("order", {.deadline = Milliseconds(50)});
+  const BootMs until = TestNow() + Milliseconds(100);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return TestNow() > until; }));
+  leave.set_value();
+  const std::string text = late.get().status().message();
+  EXPECT_NE(text.find("the client's own thread was blocked"), std::string::npos) << text;
+}
+
 TEST(AsyncTest, CallbacksMayStartCalls) {
   ClientRig rig(2);
   IdBag bag;

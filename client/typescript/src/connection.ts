@@ -49,11 +49,12 @@ interface Waiting {
 type Phase = 'connecting' | 'agreeing' | 'checking' | 'open' | 'closed';
 
 const TLS_ALERT = 0x15;
+const FAILURES_MOST = 3; // with which a server is ejected
 
 /**
  * A connection to one server with many requests in flight; the server answers in their order. It first asks for
- * the server's status. Any failure closes it and ends all requests on it: the first one reports the failure, the
- * others share it.
+ * the server's status. Any failure closes it and ends all requests on it: the first one reports the failure, or
+ * up to three that had their time in silence, and the others share it.
  */
 export class Connection {
   status: ServerStatus | undefined;
@@ -302,7 +303,7 @@ export class Connection {
     for (let i = this.head; i < this.queue.length; i++) {
       const one = this.queue[i]!;
       if (now - one.watched >= limit) {
-        if (this.heardAt <= one.watched) return this.close(this.silence());
+        if (this.heardAt <= one.watched) return this.closeSilent(now);
         one.watched = now;
         if (!one.late) late.push(one);
         one.late = true;
@@ -314,23 +315,29 @@ export class Connection {
     for (const one of late) shared = one.pending.isLate(shared, now) || shared;
   }
 
+  /** Each request that had its time counts, so that a server that holds a burst is ejected. */
+  private closeSilent(now: number): void {
+    const lost = this.queue.slice(this.head).filter((one) => now - one.watched >= this.host.attemptLimitMs).length;
+    this.close(this.silence(), Math.min(lost, FAILURES_MOST));
+  }
+
   private closeBroken(first: Waiting | undefined, failure: Failure, now: number): void {
     if (!first) return this.close(failure);
     const rest = this.end();
     first.pending.ended({ failure }, now);
     // The server is quarantined for this answer already.
-    this.endAll(rest, failed('closed', 'another answer was invalid'), true, now);
+    this.endAll(rest, failed('closed', 'another answer was invalid'), 0, now);
   }
 
-  /** Closes the connection and ends all requests on it. */
-  close(why: Failure): void {
+  /** Closes the connection and ends all requests on it, of which that many count as failures of the server. */
+  close(why: Failure, count = 1): void {
     if (this.phase === 'closed') return;
     const now = performance.now();
     const wasOpening = this.opening;
     const whole = why.end === 'closed' && this.splitter.rest === 0;
     const rest = this.end();
     if (wasOpening) this.host.opened(this, why, now);
-    this.endAll(rest, why, false, now, whole);
+    this.endAll(rest, why, count, now, whole);
   }
 
   private end(): Waiting[] {
@@ -346,9 +353,9 @@ export class Connection {
     return rest;
   }
 
-  private endAll(all: Waiting[], why: Failure, shared: boolean, now: number, whole = false): void {
+  private endAll(all: Waiting[], why: Failure, count: number, now: number, whole = false): void {
     for (const [at, one] of all.entries()) {
-      const failure = { ...why, shared: shared || why.shared || at > 0, stale: whole && one.pooled };
+      const failure = { ...why, shared: why.shared || at >= count, stale: whole && one.pooled };
       one.pending.ended({ failure }, now);
     }
   }

@@ -1,7 +1,9 @@
 // What a call may take of its caller and of others: its deadline as a whole, whatever it waits for,
 // and nothing of a server when it can be refused before.
 
+#include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -49,6 +51,21 @@ TEST(MakeTest, AClientThatCannotBeUsedIsNotMade) {
     EXPECT_EQ(anyway.status(), client.status());
     EXPECT_EQ(anyway.GetId("order").status(), client.status());
   }
+}
+
+TEST(MakeTest, TellsThatATagCannotBePrefetched) {
+  FakeServer server;
+  server.Behave({.kind = Behaviour::Kind::kRefuse, .reason = Reason::kRejected});
+  std::promise<std::string> told;
+  std::once_flag once;
+  Client client({.servers = ListOf({&server}),
+                 .local_ranges = LocalRanges({LocalTag::Segment("order")}),
+                 .on_event = [&](const ClientEvent& event) {
+                   if (event.kind != ClientEvent::Kind::kNotPrefetched) return;
+                   std::call_once(once, [&] { told.set_value(event.detail); });
+                 }});
+  EXPECT_FALSE(client.GetId("order").ok());
+  EXPECT_NE(told.get_future().get().find("tag 'order'"), std::string::npos);
 }
 
 TEST(MakeTest, ReturnsAUsableClient) {

@@ -168,9 +168,11 @@ class Driver {
     if (words.contains("segment")) local.push_back(LocalTag::Segment(Word(words, "segment")));
     if (words.contains("snowflake")) local.push_back(LocalTag::Snowflake(Word(words, "snowflake")));
     if (!local.empty()) options.local_ranges = LocalRanges(local);
-    options.on_event = [this](const ClientEvent& event) {
+    options.on_event = [this,
+                        throws = Word(words, "on_event") == "throws"](const ClientEvent& event) {
       const std::lock_guard lock(mutex_);
       events_.emplace_back(EventName(event.kind));
+      if (throws) throw std::runtime_error("as the case says");
     };
     client_.reset();
     events_.clear();
