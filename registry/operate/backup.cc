@@ -1,6 +1,8 @@
 #include "registry/operate/backup.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "common/base/cat.h"
@@ -10,6 +12,7 @@
 #include "common/json/json_object.h"
 #include "common/time/civil_time.h"
 #include "registry/cluster/registry_clock.h"
+#include "registry/cluster/reserved.h"
 #include "registry/cluster/slot.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/audit.h"
@@ -110,7 +113,132 @@ Status ParseTags(const Json& list, Backup& backup) {
   return {};
 }
 
+// --- merging -------------------------------------------------------------------------------------
+
+// Orders settings of which the last ones count. What is joined does not take part.
+auto OrderOf(const Backup& backup) {
+  const RootSettings& root = backup.root;
+  const WallMs taken = backup.root_taken == WallMs() ? backup.taken : backup.root_taken;
+  return std::tuple(taken, root.era.text(), root.version, root.lease_share, backup.cluster);
+}
+
+// How far ids are ahead of the clock since the last restore; the highest of two.
+Milliseconds LeadOf(const RootSettings& root) {
+  return root.era_began == WallMs() ? Milliseconds::min() : root.floor - root.era_began;
+}
+
+void JoinMachines(const RootSettings& a, const RootSettings& b, RootSettings& joined) {
+  std::map<MachineId, std::string> held;  // retired: empty, which is stronger than reserved
+  for (const RootSettings* const one : {&a, &b}) {
+    for (const auto& [first, last, used_by] : one->reserved) {
+      for (uint32_t id = first.value(); id <= last.value(); ++id) {
+        std::string& by = held[MachineId(id)];
+        by = std::max(by, used_by);
+      }
+    }
+  }
+  for (const RootSettings* const one : {&a, &b}) {
+    for (const MachineId machine : one->retired) held[machine].clear();
+  }
+  joined.reserved.clear();
+  joined.retired.clear();
+  for (const auto& [machine, used_by] : held) {
+    const std::string owner = used_by.empty() ? "" : std::string(kReservedPrefix) + used_by;
+    joined.Add(machine, {.owner = owner, .retired = true});
+  }
+}
+
+RootSettings JoinRoots(const RootSettings& newer, const RootSettings& older) {
+  RootSettings joined = newer;
+  joined.workers = std::max(newer.workers, older.workers);
+  joined.window = std::max(newer.window, older.window);
+  const bool known = newer.ids_since != WallMs() && older.ids_since != WallMs();
+  joined.ids_since = known ? std::min(newer.ids_since, older.ids_since)
+                           : std::max(newer.ids_since, older.ids_since);
+  joined.floor = std::max(newer.floor, older.floor);
+  const Milliseconds lead = std::max(LeadOf(newer), LeadOf(older));
+  joined.era_began = lead == Milliseconds::min() ? WallMs() : joined.floor - lead;
+  JoinMachines(newer, older, joined);
+  return joined;
+}
+
+WallMs TakenOf(const Backup& backup, const std::string& tag) {
+  const auto found = backup.tags_taken.find(tag);
+  return found == backup.tags_taken.end() ? backup.taken : found->second;
+}
+
+// A form in which ids may exist comes before all others; then the last one.
+auto OrderOf(const TagNode& node, WallMs taken) {
+  TagNode form = node;
+  form.returned = form.tag.high = 0;
+  form.tag.start.reset();
+  return std::tuple(node.tag.MayHaveIssued(), taken, WriteTagNode(form).value_or(""));
+}
+
+// The node of the later order, with the ledgers of both. Both sums of a ledger only rise.
+TagNode JoinTags(const TagNode& later, const TagNode& earlier) {
+  TagNode joined = later;
+  joined.tag.start = std::max(later.tag.start, earlier.tag.start);
+  joined.tag.high = std::max(later.tag.high, earlier.tag.high);
+  const uint64_t sum = std::max(later.ledger_sum(), earlier.ledger_sum());
+  joined.returned = static_cast<int64_t>(sum - static_cast<uint64_t>(joined.tag.high));
+  return joined;
+}
+
+Status MergeTags(const Backup& a, const Backup& b, Backup& merged) {
+  std::map<std::string, std::pair<TagNode, WallMs>> tags;
+  for (const TagNode& node : a.tags) tags[node.tag.name] = {node, TakenOf(a, node.tag.name)};
+  for (const TagNode& node : b.tags) {
+    const std::pair read(node, TakenOf(b, node.tag.name));
+    const auto [known, is_new] = tags.emplace(node.tag.name, read);
+    if (is_new) continue;
+    const auto& [other, other_taken] = known->second;
+    const bool both_issued = node.tag.MayHaveIssued() && other.tag.MayHaveIssued();
+    if (both_issued && FormOf(node.tag) != FormOf(other.tag)) {
+      return Conflict(Cat("they contain tag '", node.tag.name,
+                          "' in two forms, and ids may exist in both; use one of the files, and "
+                          "add the numbers of the other with --tag_high"));
+    }
+    const bool is_later = OrderOf(node, read.second) > OrderOf(other, other_taken);
+    known->second = is_later ? std::pair(JoinTags(node, other), read.second)
+                             : std::pair(JoinTags(other, node), other_taken);
+  }
+  merged.tags.clear();
+  merged.tags_taken.clear();
+  for (auto& [name, read] : tags) {
+    if (read.second != merged.taken) merged.tags_taken.emplace(name, read.second);
+    merged.tags.push_back(std::move(read.first));
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
+  const auto cluster = [](const RootSettings& root) {
+    return std::tie(root.uuid, root.layout, root.rack_bits, root.default_strategy);
+  };
+  if (cluster(a.root) != cluster(b.root)) {
+    return Conflict(Cat("they are of different clusters, ", std::min(a.root.uuid, b.root.uuid),
+                        " and ", std::max(a.root.uuid, b.root.uuid)));
+  }
+  const auto& [older, newer] = std::minmax(
+      a, b, [](const Backup& one, const Backup& other) { return OrderOf(one) < OrderOf(other); });
+  Backup merged = newer;
+  merged.taken = std::max(a.taken, b.taken);
+  merged.checksum = std::max(a.checksum, b.checksum);
+  merged.root_taken = std::get<0>(OrderOf(newer));
+  if (merged.root_taken == merged.taken) merged.root_taken = WallMs();
+  merged.root = JoinRoots(newer.root, older.root);
+  std::map<MachineId, WallMs> bounds(a.bounds.begin(), a.bounds.end());
+  for (const auto& [machine, bound] : b.bounds) {
+    WallMs& highest = bounds[machine];
+    highest = std::max(highest, bound);
+  }
+  merged.bounds.assign(bounds.begin(), bounds.end());
+  FIRN_TRY(MergeTags(a, b, merged));
+  return merged;
+}
 
 const TagNode* Backup::Find(std::string_view tag) const {
   const auto found = std::ranges::lower_bound(

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,9 +28,14 @@ struct Backup {
   std::vector<std::pair<MachineId, WallMs>> bounds{};  // of machine ids that were ever claimed
   std::vector<TagNode> tags{};                         // by name; without deleted ones
   std::string checksum{};                              // of the file that it was read from
+  // When the settings and the tags of a merged backup were taken, if that is not `taken`.
+  WallMs root_taken{};
+  std::map<std::string, WallMs> tags_taken{};
 
   // Returns the tag, or null.
   const TagNode* Find(std::string_view tag) const;
+
+  friend bool operator==(const Backup&, const Backup&) = default;
 };
 
 inline constexpr int64_t kBackupFormat = 1;
@@ -47,5 +53,17 @@ std::string FormatBackup(const Backup& backup);
 // Parses a file, however it is indented. kCorrupt: it is damaged, incomplete or not a backup.
 // kInvalid: a newer version of Firn has written it.
 Result<Backup> ParseBackup(std::string_view text);
+
+// Returns a backup that knows what both know. Commutative, associative and idempotent, so the order
+// of files does not matter, and no number in one of them is above that of the result.
+//
+//  * Ledgers, bounds, floor, claim window and the number of machine ids: the highest. The time
+//  since
+//    which ids are issued: the earliest. Tags, and retired and reserved machine ids: all.
+//  * A tag's form: that of the backup in which ids of it may exist.
+//  * Other settings: those that were taken last.
+//
+// kConflict: they are of different clusters, or a tag has two forms in which ids may exist.
+Result<Backup> MergeBackups(const Backup& a, const Backup& b);
 
 }  // namespace firn

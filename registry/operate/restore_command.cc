@@ -138,7 +138,9 @@ void AddAudit(const Audit& audit, RestoreArguments& words) {
 std::string RepairCommand(const Audit& audit, RestoreArguments place) {
   if (audit.Losses() == 0 || !audit.meta) return {};
   if (audit.unfinished) {
-    if (!audit.unfinished->documents.empty()) place.from = audit.unfinished->documents.front().path;
+    for (const auto& document : audit.unfinished->documents) {
+      place.from += Cat(place.from.empty() ? "" : ",", document.path);
+    }
     return RestoreCommand(place);
   }
   // This cluster may have replaced the one that its servers miss.

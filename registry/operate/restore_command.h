@@ -46,7 +46,7 @@ struct RestoreArguments {
   std::optional<WallMs> bound{};        // the highest that may have been used
   std::vector<MachineId> retired{};     // before the loss, or because their bounds are implausible
   std::vector<TagDefinition> tags{};    // lost tags; `high` is the highest value each may have had
-  std::string from{};                   // the backup that was named; empty: none
+  std::string from{};                   // the backups that were named; empty: none
   std::vector<TagDefinition> unread{};  // lost tags of which only lower numbers are known
   // Which parts of the cluster the printing server has never read.
   bool root_unread = false;
@@ -102,8 +102,8 @@ void AddAudit(const Audit& audit, RestoreArguments& words);
 
 // Returns the command that repairs the audit's losses, with the lost tags that it knows; empty if
 // there are none, or only servers know the cluster. If a restore is unfinished, the command
-// names its document, and the registry remembers its arguments. `place`: the registry and how it is
-// reached.
+// names its documents, and the registry remembers its arguments. `place`: the registry and how it
+// is reached.
 std::string RepairCommand(const Audit& audit, RestoreArguments place);
 
 // Returns the whole command, quoted for a shell. Every tag starts GapOf beyond its `high`. An

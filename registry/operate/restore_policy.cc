@@ -171,8 +171,7 @@ bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts) {
   return facts.replaces_unused || (audit.unfinished && !audit.unfinished->replaced.empty());
 }
 
-Status CheckContinues(const Audit& audit, const RestoreCall& call, const RestoreMemory& ran,
-                      RestoreArguments place) {
+Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArguments place) {
   if (!audit.unfinished) return {};
   const std::string& unstored = audit.unfinished->unstored;
   if (!unstored.empty() && unstored != ran.Digest()) {
@@ -181,10 +180,8 @@ Status CheckContinues(const Audit& audit, const RestoreCall& call, const Restore
         "to remember, and a run without them would leave out what only they say. Repeat that "
         "command word for word, or add --again to one that says at least as much");
   }
-  const std::optional<Backup>& backup = call.ledgers.backup;
   for (const RestoreMemory::Document& used : audit.unfinished->documents) {
-    const bool known = backup && (backup->checksum == used.checksum || backup->taken >= used.taken);
-    if (known) continue;
+    if (ran.Knows(used.checksum)) continue;
     return Conflict(Cat("not restored: a restore with ", used.path, ", a backup of ",
                         FormatRfc3339(used.taken),
                         ", is unfinished, and a run without it would leave out what only that file "

@@ -71,10 +71,9 @@ void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts);
 bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts);
 
 // Returns kConflict if an unfinished restore used something that this one lacks, and that the
-// registry does not remember: a document, unless this one is later and of the same cluster; or too
-// many arguments. The message contains the command to repeat, at `place`.
-Status CheckContinues(const Audit& audit, const RestoreCall& call, const RestoreMemory& ran,
-                      RestoreArguments place);
+// registry does not remember: a document, or too many arguments. The message contains the command
+// to repeat, at `place`.
+Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArguments place);
 
 // Returns kConflict if the restore lacks a number that only an operator can provide. The message
 // contains the command to run instead, which repeats `ran`: the registry, and what else was said.

@@ -177,6 +177,26 @@ TEST_F(FirnBackupTest, RecreatesADeletedTagOfWhichNumbersAreKnown) {
   EXPECT_EQ(HighOf("saved"), "6001");
 }
 
+// The registry went back between the two, so neither file has the higher number of both tags.
+TEST_F(FirnBackupTest, SeveralFilesAreMergedInAnyOrder) {
+  Make();
+  const std::string first = Keep(Read(Backup()));
+  Break("/tags/order", R"({"strategy":"segment","high":101,"step":50,"step_max":400})");
+  Break("/tags/bill",
+        R"({"strategy":"segment","high":7001,"step":50,"step_max":400,"text":"n{id}"})");
+  const std::string second = Backup();
+  for (const std::string& files : {first + "," + second, second + "," + first}) {
+    Wipe();
+    FirnJson(RestoreFrom(files));
+    EXPECT_EQ(HighOf("order"), "6001");
+    EXPECT_EQ(HighOf("bill"), "8001");
+  }
+  Wipe();
+  Init();
+  const Finished refused = Firn(RestoreFrom(first + "," + Backup()));
+  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
+}
+
 TEST_F(FirnBackupTest, UndoesAnInitThatReplacedAClusterByMistake) {
   Make();
   const Json before = Cluster();

@@ -56,9 +56,11 @@ DEFINE_string(retire, "",
 DEFINE_string(reserve, "",
               "Machine ids reserved for other systems, as ID=SYSTEM or FIRST-LAST=SYSTEM separated "
               "by commas, with names encoded as in URLs. Empty: only those in the registry.");
-DEFINE_string(from, "",
-              "For restore: file of `firn backup`, which names the cluster and whose numbers are "
-              "lower bounds. For tags import: origin of the tags, leaf or tinyid (empty: leaf).");
+DEFINE_string(
+    from, "",
+    "For restore: files of `firn backup`, separated by commas, which name the cluster and "
+    "whose numbers are lower bounds. For tags import: origin of the tags, leaf or tinyid (empty: "
+    "leaf).");
 DEFINE_int64(tag_gap, 1'000'000,
              "Minimum distance by which each segment tag jumps beyond everything known; at least "
              "twice its step_max.");
@@ -177,17 +179,29 @@ Result<RackSplit> SplitOf(const Audit& audit, bool replaced, const LayoutChoice&
   return RackSplit::Make(layout, audit.meta->rack_bits);
 }
 
-// Reads the backup `from`, unless that is empty; kConflict if it is not of cluster `uuid`.
-Result<std::optional<Backup>> BackupIn(const std::string& from, const std::string& uuid) {
-  if (from.empty()) return std::optional<Backup>();
-  FIRN_ASSIGN(const std::string text, ReadRegularFile(from, kBackupBytesMax));
-  Result<Backup> backup = ParseBackup(text);
-  if (!backup.ok()) return backup.status().WithContext(from);
-  if (!uuid.empty() && uuid != backup->root.uuid) {
-    return Conflict(
-        Cat("--uuid is ", uuid, ", but ", from, " is a backup of cluster ", backup->root.uuid));
+// Reads and merges the backups `from`; kConflict if they are not of one cluster, options.uuid if
+// set.
+Status ReadBackups(std::string_view from, RestoreOptions& options) {
+  std::optional<Backup>& merged = options.call.ledgers.backup;
+  while (!from.empty()) {
+    const std::string file(from.substr(0, from.find(',')));
+    from.remove_prefix(std::min(from.size(), file.size() + 1));
+    FIRN_ASSIGN(const std::string text, ReadRegularFile(file, kBackupBytesMax));
+    Result<Backup> backup = ParseBackup(text);
+    if (!backup.ok()) return backup.status().WithContext(file);
+    if (!options.uuid.empty() && options.uuid != backup->root.uuid) {
+      return Conflict(Cat("--uuid is ", options.uuid, ", but ", file, " is a backup of cluster ",
+                          backup->root.uuid));
+    }
+    // The command may be printed, and pasted in another folder.
+    options.documents.push_back({std::filesystem::absolute(file).lexically_normal().string(),
+                                 backup->checksum, backup->taken});
+    if (merged) backup = MergeBackups(*merged, *backup);
+    if (!backup.ok())
+      return backup.status().WithContext(Cat("the files of --from cannot be merged"));
+    merged = *std::move(backup);
   }
-  return std::optional(*std::move(backup));
+  return {};
 }
 
 Result<WallMs> IdsSinceOf(const std::string& text) {
@@ -210,7 +224,6 @@ Status CheckSameCluster(const Audit& audit, const RestoreFacts& facts, const std
 
 Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words) {
   RestoreOptions options{.uuid = FLAGS_uuid,
-                         .from = FLAGS_from,
                          .layout = FLAGS_layout,
                          .rack_bits = FLAGS_rack_bits,
                          .default_strategy = KnownValue(FLAGS_default_strategy),
@@ -227,7 +240,7 @@ Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words)
     start = std::max(start, one.tag.start.value_or(0));
   }
   FIRN_ASSIGN(options.call.highs, SaidHighs(FLAGS_tag_high));
-  FIRN_ASSIGN(options.call.ledgers.backup, BackupIn(options.from, options.uuid));
+  FIRN_TRY(ReadBackups(FLAGS_from, options));
   if (!options.uuid.empty() && !IsUuid(options.uuid))
     return Invalid(Cat("--uuid: '", options.uuid, "' is not a UUID"));
   if (FLAGS_workers > 0) options.workers = static_cast<uint32_t>(FLAGS_workers);
@@ -272,7 +285,7 @@ Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& aud
                      .ids_since = options.ids_since,
                      .lease_share = options.lease_share,
                      .workers = options.workers};
-  FIRN_TRY(CheckSameCluster(audit, facts, options.from));
+  FIRN_TRY(CheckSameCluster(audit, facts, RanCommand(options).from));
   const bool others = !facts.uuid.empty() && audit.meta && audit.meta->uuid != facts.uuid;
   if (!backup && !facts.uuid.empty() && (!audit.meta || others) && !options.Gives("layout")) {
     return Invalid("the cluster's root node is missing; name its layout with --layout");
@@ -323,9 +336,7 @@ RestoreMemory MemoryOf(const RestoreOptions& options) {
     return flag.starts_with("--again=") || flag.ends_with(Cat("=", kUnreadSetting));
   });
   std::erase(memory.tags, kUnreadTags);
-  if (const std::optional<Backup>& backup = options.call.ledgers.backup) {
-    memory.documents.push_back({ran.from, backup->checksum, backup->taken});
-  }
+  memory.documents = options.documents;
   return memory;
 }
 
@@ -335,9 +346,8 @@ RestoreArguments RestorePlace() {
 
 RestoreArguments RanCommand(const RestoreOptions& options) {
   RestoreArguments ran = RestorePlace();
-  // The printed command may be pasted in another folder.
-  if (!options.from.empty()) {
-    ran.from = std::filesystem::absolute(options.from).lexically_normal().string();
+  for (const auto& document : options.documents) {
+    ran.from += Cat(ran.from.empty() ? "" : ",", document.path);
   }
   ran.said_flags = options.said_flags;
   ran.said_tags = options.said_tags;

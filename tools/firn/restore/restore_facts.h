@@ -17,8 +17,8 @@ namespace firn {
 
 // The flags and arguments of `firn restore`.
 struct RestoreOptions {
-  std::string uuid{};  // of the lost cluster; empty: not named
-  std::string from{};  // file of the backup in `call`; empty: none
+  std::string uuid{};                                // of the lost cluster; empty: not named
+  std::vector<RestoreMemory::Document> documents{};  // merged into the backup in `call`
   std::string layout{};
   int rack_bits = -1;
   std::string default_strategy{};

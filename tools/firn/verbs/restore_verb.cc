@@ -28,7 +28,7 @@ using Words = std::vector<std::string>;
 // Refuses a restore of all data without a word about the lost cluster: the new one would have
 // another uuid, and its servers would refuse it.
 Status CheckThatClusterIsNamed(BlockingCoordinator& registry, const RestoreOptions& options) {
-  if (!options.uuid.empty() || !options.from.empty() || options.Gives("layout")) return {};
+  if (!options.uuid.empty() || !options.documents.empty() || options.Gives("layout")) return {};
   if (ReadMeta(registry).code() != Code::kNotFound) return {};
   return Invalid(
       "the registry has no cluster, and neither --uuid nor --from names the lost one; use the " +
@@ -171,7 +171,7 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
   };
   FIRN_TRY(read());
   FIRN_TRY(CheckRead(options, audit, facts));
-  if (!options.again) FIRN_TRY(CheckContinues(audit, call, facts.memory, RestorePlace()));
+  if (!options.again) FIRN_TRY(CheckContinues(audit, facts.memory, RestorePlace()));
   FIRN_ASSIGN(const bool covered, Covers(registry, audit, facts, options));
   if (call.ledgers.backup && !covered && !options.dry_run) {
     // An intact cluster already has the servers' reports: a refusal must not leave it frozen.

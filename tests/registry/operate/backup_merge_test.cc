@@ -1,0 +1,221 @@
+// Backups of a cluster whose registry goes back in time again and again, and what they know
+// together.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/base/cat.h"
+#include "common/time/entropy.h"
+#include "registry/operate/backup.h"
+
+namespace firn {
+namespace {
+
+constexpr char kMergedUuid[] = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
+
+// A cluster's history: it changes, is backed up, and sometimes becomes what an earlier backup
+// shows.
+class History {
+ public:
+  explicit History(uint64_t seed) : entropy_(seed) {
+    now_.root.uuid = kMergedUuid;
+    now_.root.layout = "firn";
+    now_.root.workers = 4;
+  }
+
+  std::vector<Backup> Backups(size_t count) {
+    std::vector<Backup> backups;
+    const Backup first = now_;
+    while (backups.size() < count) {
+      const uint64_t changes = 1 + entropy_.Below(12);
+      for (uint64_t i = 0; i < changes; ++i) Change();
+      now_.taken = time_ += Milliseconds(entropy_.Below(3));  // two at the same time, too
+      now_.checksum = Cat("c", backups.size());
+      backups.push_back(now_);
+      if (entropy_.Below(3) > 0) continue;
+      const size_t earlier = entropy_.Below(backups.size() + 1);
+      now_ = earlier < backups.size() ? backups[earlier] : first;
+    }
+    return backups;
+  }
+  uint64_t Below(uint64_t limit) { return entropy_.Below(limit); }
+
+ private:
+  void Change() {
+    time_ += Milliseconds(1 + entropy_.Below(1'000));
+    RootSettings& root = now_.root;
+    switch (entropy_.Below(9)) {
+      case 0:
+        return Grant();
+      case 1:  // a restore
+        root.era = Nonce::Draw(entropy_);
+        root.era_began = time_;
+        root.floor = std::max(root.floor, time_) + Milliseconds(entropy_.Below(5'000));
+        return;
+      case 2:
+        root.window = std::max(root.window, Milliseconds(600'000 + entropy_.Below(1'000)));
+        root.workers += static_cast<uint32_t>(entropy_.Below(2));
+        return;
+      case 3:
+        root.ids_since = WallMs(1 + static_cast<int64_t>(entropy_.Below(100)));
+        root.lease_share = static_cast<int64_t>(entropy_.Below(101));
+        return;
+      case 4:
+        return Withdraw();
+      default:
+        return ChangeTag();
+    }
+  }
+  void Grant() {
+    const MachineId machine(static_cast<uint32_t>(entropy_.Below(6)));
+    const auto at = std::ranges::lower_bound(now_.bounds, machine, {},
+                                             [](const auto& bound) { return bound.first; });
+    const WallMs bound = time_ + Milliseconds(entropy_.Below(5'000));
+    if (at != now_.bounds.end() && at->first == machine) {
+      at->second = std::max(at->second, bound);
+    } else {
+      now_.bounds.emplace(at, machine, bound);
+    }
+  }
+  // Reserves or retires machine ids above all others, in order.
+  void Withdraw() {
+    RootSettings& root = now_.root;
+    const MachineId machine(static_cast<uint32_t>(8 + entropy_.Below(8)));
+    const bool is_known = std::ranges::any_of(root.reserved, [&](const ReservedIds& range) {
+      return range.first <= machine && machine <= range.last;
+    });
+    if (is_known || std::ranges::count(root.retired, machine) > 0) return;
+    if (entropy_.Below(2) == 0) {
+      root.retired.push_back(machine);
+      std::ranges::sort(root.retired);
+    } else {
+      const std::string system = Cat("system ", machine.value());  // ranges do not grow together
+      root.reserved.push_back({machine, machine, system});
+      std::ranges::sort(root.reserved, {}, &ReservedIds::first);
+    }
+  }
+  void ChangeTag() {
+    const std::string name = Cat("tag", entropy_.Below(3));
+    const auto at = std::ranges::lower_bound(
+        now_.tags, name, {},
+        [](const TagNode& node) -> const std::string& { return node.tag.name; });
+    if (at == now_.tags.end() || at->tag.name != name) {
+      TagNode node{.tag = {.name = name, .strategy = "segment"}};
+      if (entropy_.Below(2) == 0) node.tag.text = "n{id}";  // another form, after a rollback
+      now_.tags.insert(at, node);
+      return;
+    }
+    switch (entropy_.Below(4)) {
+      case 0:
+        at->tag.step = 1 + static_cast<int64_t>(entropy_.Below(1'000));
+        return;
+      case 1:
+        at->tag.start = std::max<int64_t>(at->tag.start.value_or(1),
+                                          1 + static_cast<int64_t>(entropy_.Below(9'000)));
+        return;
+      case 2:
+        if (at->tag.high < 20) return;
+        at->tag.high -= 10;
+        at->returned += 10;
+        return;
+      default:
+        at->tag.high = at->tag.NextBegin() + static_cast<int64_t>(entropy_.Below(1'000));
+    }
+  }
+
+  SeededEntropy entropy_;
+  WallMs time_{1'750'000'000'000};
+  Backup now_{};
+};
+
+Result<Backup> MergeAll(const std::vector<Backup>& backups) {
+  Result<Backup> merged = backups.front();
+  for (const Backup& backup : backups) {
+    if (merged.ok()) merged = MergeBackups(*merged, backup);
+  }
+  return merged;
+}
+
+void ExpectAbove(const Backup& merged, const Backup& one) {
+  EXPECT_GE(merged.taken, one.taken);
+  EXPECT_GE(merged.root.window, one.root.window);
+  EXPECT_GE(merged.root.workers, one.root.workers);
+  EXPECT_GE(merged.root.floor, one.root.floor);
+  for (const int64_t after : {0, 1, 1'000, 1'000'000}) {
+    const WallMs now = merged.taken + Milliseconds(after);
+    EXPECT_GE(merged.root.IdsBy(now), one.root.IdsBy(now));
+  }
+  if (one.root.ids_since != WallMs()) EXPECT_LE(merged.root.ids_since, one.root.ids_since);
+  for (const auto& [machine, bound] : one.bounds) {
+    const auto same =
+        std::ranges::find(merged.bounds, machine, &std::pair<MachineId, WallMs>::first);
+    ASSERT_NE(same, merged.bounds.end());
+    EXPECT_GE(same->second, bound);
+  }
+  for (const MachineId machine : one.root.retired) {
+    EXPECT_EQ(std::ranges::count(merged.root.retired, machine), 1);
+  }
+  for (const TagNode& node : one.tags) {
+    const TagNode* const same = merged.Find(node.tag.name);
+    ASSERT_NE(same, nullptr);
+    EXPECT_GE(same->tag.NextBegin(), node.tag.NextBegin());
+    EXPECT_GE(same->ledger_sum(), node.ledger_sum());
+    if (node.tag.MayHaveIssued()) EXPECT_EQ(FormOf(same->tag), FormOf(node.tag));
+  }
+}
+
+TEST(BackupMergeTest, KnowsWhatEachBackupKnowsInAnyOrder) {
+  int merges = 0, conflicts = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(Cat("seed ", seed));
+    History history(seed);
+    std::vector<Backup> backups = history.Backups(2 + history.Below(6));
+    const Result<Backup> merged = MergeAll(backups);
+    for (size_t i = backups.size() - 1; i > 0; --i) {
+      std::swap(backups[i], backups[history.Below(i + 1)]);
+    }
+    // Associative: any two parts, each merged by itself.
+    const auto middle = backups.begin() + 1 + static_cast<long>(history.Below(backups.size() - 1));
+    const Result<Backup> one = MergeAll({backups.begin(), middle});
+    const Result<Backup> other = MergeAll({middle, backups.end()});
+    const Result<Backup> grouped = !one.ok()     ? one
+                                   : !other.ok() ? other
+                                                 : MergeBackups(*one, *other);
+    ASSERT_EQ(grouped.ok(), merged.ok()) << merged.status() << grouped.status();
+    if (!merged.ok()) {
+      ++conflicts;
+      continue;
+    }
+    ++merges;
+    ASSERT_EQ(*grouped, *merged);
+    for (const Backup& backup : backups) {
+      ExpectAbove(*merged, backup);
+      EXPECT_EQ(*MergeBackups(*merged, backup), *merged);
+      EXPECT_EQ(*MergeBackups(backup, *merged), *merged);
+      EXPECT_EQ(*MergeBackups(backup, backup), backup);
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(merges, 100);
+  EXPECT_GT(conflicts, 5) << "two forms in which ids may exist";
+}
+
+TEST(BackupMergeTest, RefusesAnotherCluster) {
+  History history(1);
+  const std::vector<Backup> backups = history.Backups(2);
+  for (const auto& change : std::vector<void (*)(RootSettings&)>{
+           [](RootSettings& root) { root.uuid[0] = '7'; },
+           [](RootSettings& root) { root.rack_bits = 1; },
+           [](RootSettings& root) { root.default_strategy = "snowflake"; }}) {
+    Backup other = backups[1];
+    change(other.root);
+    EXPECT_EQ(MergeBackups(backups[0], other).status().code(), Code::kConflict);
+  }
+}
+
+}  // namespace
+}  // namespace firn
