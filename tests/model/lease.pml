@@ -12,8 +12,8 @@
  * A configuration is chosen by -D: TICKS (the horizon), WINDOW (ticks that a claim reserves), and the
  * kinds of events: WITH_DELETE, WITH_EXPIRY, WITH_CRASH (of servers), WITH_END (of lessees), WITH_LOSS
  * (the registry is rolled back once), WITH_STALE (a duplicate of a request arrives late), WITH_COPY (a
- * lessee is copied while it runs), WITH_TWIN (after that, a server is), WITH_STARTS (one server, which
- * may be stopped while the registry is rolled back). A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE
+ * lessee is copied while it runs), WITH_TWIN (after that, a server is), WITH_STARTS (servers start and
+ * compare; the registry may be rolled back while they are stopped, and another server claims then). A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE
  * leaves the uniqueness of ticks as the only assertion. LEASES.md explains each of them, and the
  * omissions.
  */
@@ -67,10 +67,10 @@ end:
   :: atomic {
        if
   SERVER(0)
+  SERVER(1)
 #ifdef WITH_STARTS
   :: ServerStarts(0)
-#else
-  SERVER(1)
+  :: ServerStarts(1)
 #endif
   LESSEE(0)
   LESSEE(1)

@@ -84,7 +84,9 @@ inline AnswerIsLost(l) {
   }
 }
 
-#ifdef WITH_COPY
+#ifdef WITH_STARTS
+#define COPIES_MAY(tick) || (tick) < unseen_upto
+#elif defined(WITH_COPY)
 #define COPIES_MAY(tick) || (tick) < copies_upto
 #else
 #define COPIES_MAY(tick)

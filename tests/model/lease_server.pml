@@ -45,6 +45,8 @@ inline Claims(s, l) {
     AtLeast(lease[s].from, floor);
     lease[s].bound = lease[s].from + WINDOW;
     lease[s].era = era;
+    NoteEnd();
+    NoteBegin(lease[s].from);
     slot.nonce = n;
     slot.bound = lease[s].bound;
     n = 0;
@@ -66,8 +68,10 @@ inline ClaimIsNotAnswered(s, l) {
     lease[s].bound = lease[s].from + WINDOW;
     lease[s].era = era;
 #else
-    slot.nonce = n;
+    NoteEnd();
     AtLeast(slot.bound, floor);
+    NoteBegin(slot.bound);
+    slot.nonce = n;
     slot.bound = slot.bound + WINDOW;
 #endif
     n = 0;
@@ -93,6 +97,7 @@ inline Promise(s, l, upto) {
   AtLeast(lease[s].promised, upto);
 #endif
 #ifndef MUTANT_LEASE_NOT_IN_THE_FOLDER
+  NoteKept(s);
   AtLeast(kept[s], upto);
 #endif
   answer[l].nonce = lease[s].nonce;
@@ -257,6 +262,7 @@ inline FindsItForeign(s) {
 inline Release(s, upto) {
   if
   :: REACHABLE && RECORD_IS_MINE(s) && upto < slot.bound ->
+     NoteEnd();
      slot.nonce = 0;
      slot.bound = upto;
      slot.word = 0;

@@ -31,8 +31,50 @@ byte kept[SERVERS]; /* in the state folder: at or above each promise */
 #ifdef WITH_STARTS
 bit up[SERVERS]; /* runs, and has compared its state folder with the registry */
 #define UP(s) (up[s])
+byte begin, old_begin; /* of the record's claim */
+byte kept_nonce[SERVERS], old_kept_nonce[SERVERS]; /* of the claim of kept[s] */
+/* The registry shows that this claim reached its kept bound and ended later: in its record or its past. */
+bit ended[SERVERS], old_ended[SERVERS];
+#define TAKEN_BY_FOLDERS(n) \
+  || kept_nonce[0] == n || kept_nonce[1] == n || old_kept_nonce[0] == n || old_kept_nonce[1] == n
+
+/* Before the record's claim is replaced, or released. */
+inline NoteEnd() {
+  i = 0;
+  do
+  :: i < SERVERS ->
+     if
+     :: slot.nonce != 0 && slot.nonce == kept_nonce[i] && slot.bound >= kept[i] -> ended[i] = 1
+     :: else
+     fi;
+     i++
+  :: else -> break
+  od;
+  i = 0
+}
+bit below[SERVERS]; /* another claim began below kept[s]: the slot's past names it, also after its end */
+#define BEGINS_BELOW(s) (begin < kept[s] && !ended[s])
+inline NoteBegin(base) {
+  begin = base;
+  below[0] = below[0] || BEGINS_BELOW(0);
+  below[1] = below[1] || BEGINS_BELOW(1)
+}
+/* The bound of a later claim replaces that of an earlier one, which has ended. */
+inline NoteKept(s) {
+  if
+  :: kept_nonce[s] != lease[s].nonce -> kept[s] = 0
+  :: else
+  fi;
+  kept_nonce[s] = lease[s].nonce;
+  ended[s] = 0;
+  below[s] = 0
+}
 #else
 #define UP(s) (true)
+#define TAKEN_BY_FOLDERS(n)
+#define NoteEnd() skip
+#define NoteBegin(from) skip
+#define NoteKept(s) skip
 #endif
 
 typedef Lessee {
@@ -64,6 +106,7 @@ Duplicate duplicate;
 #endif
 
 short issued;     /* bit t: tick t was issued */
+byte unseen_upto; /* ticks below it may be issued twice, until every server has compared its folder */
 byte copies_upto; /* ticks below it may be issued by both copies: detected, not prevented */
 bit copied;
 byte ends; /* how many lessees have ended, if that is limited */
@@ -84,7 +127,8 @@ inline AtLeast(variable, value) {
 #define TAKEN_BY_DUPLICATE(n)
 #endif
 #define TAKEN_BY_RECORDS(n)                                                                        \
-  (slot.nonce == n || slot.word == n || old_slot.nonce == n || old_slot.word == n TAKEN_BY_DUPLICATE(n))
+  (slot.nonce == n || slot.word == n || old_slot.nonce == n || old_slot.word == n TAKEN_BY_DUPLICATE(n) \
+   TAKEN_BY_FOLDERS(n))
 #define TAKEN_BY_LEASE(s, n) \
   (lease[s].nonce == n || lease[s].token == n || lease[s].turn == n || lease[s].word == n)
 #define TAKEN_BY_LESSEE(l, n)                                                                     \
@@ -135,6 +179,10 @@ inline Settle() {
      Renumber(lessee[i].fresh);
      Renumber(answer[i].nonce);
      Renumber(answer[i].turn);
+#ifdef WITH_STARTS
+     Renumber(kept_nonce[i]);
+     Renumber(old_kept_nonce[i]);
+#endif
      i++
   :: else -> break
   od;

@@ -12,8 +12,16 @@ inline ServerCrashes(s) {
 }
 
 #ifdef WITH_STARTS
+#ifdef MUTANT_LEASE_COMPARES_BOUNDS
+#define LOST(s) (slot.bound < kept[s] && floor < kept[s])
+#else
+/* The slot has a lower bound, or had another claim that began below, and the kept claim did not end. */
+#define LOST(s) (floor < kept[s] && !ended[s] && (slot.bound < kept[s] || below[s]))
+#endif
+
 /* 7: a start compares its state folder with the registry before it claims, whether it claimed or
- * resumed its own machine id. It freezes a registry that has lost a promise. */
+ * resumed its own machine id. It freezes a registry that has lost a promise. Until then another server
+ * may have claimed the slot, and tells its lessee ticks that were promised; not afterwards. */
 inline ServerStarts(s) {
   d_step {
     !up[s] && !lost ->
@@ -21,13 +29,18 @@ inline ServerStarts(s) {
     printf("server %d: starts\n", s);
 #ifndef MUTANT_LEASE_STARTS_BLINDLY
     if
-    :: slot.bound < kept[s] && floor < kept[s] ->
+    :: LOST(s) ->
        REACHES(7);
        lost = 1;
+       HOLDS(was_lost);
        printf("server %d: freezes the registry\n", s)
     :: else
-    fi
+    fi;
 #endif
+    if
+    :: !lost && floor == 0 && up[0] && up[1] -> unseen_upto = 0
+    :: else
+    fi
   }
 }
 #endif
@@ -117,7 +130,16 @@ inline BackupIsTaken() {
     has_backup = 1;
     old_slot.nonce = slot.nonce;
     old_slot.bound = slot.bound;
-    old_slot.word = slot.word
+    old_slot.word = slot.word;
+#ifdef WITH_STARTS
+    old_begin = begin;
+    i = 0;
+    do
+    :: i < SERVERS -> old_kept_nonce[i] = kept_nonce[i]; old_ended[i] = ended[i]; i++
+    :: else -> break
+    od;
+    i = 0
+#endif
   }
 }
 
@@ -133,7 +155,20 @@ inline RollsBack() {
     old_slot.word = 0;
     has_backup = 0;
 #ifdef WITH_STARTS
-    lost = up[0]; /* a server that runs notices it */
+    begin = old_begin;
+    old_begin = 0;
+    i = 0;
+    do
+    :: i < SERVERS ->
+       ended[i] = old_ended[i] && old_kept_nonce[i] == kept_nonce[i];
+       old_ended[i] = 0;
+       old_kept_nonce[i] = 0;
+       AtLeast(unseen_upto, kept[i]);
+       i++
+    :: else -> break
+    od;
+    i = 0;
+    lost = up[0] || up[1]; /* a server that runs notices it, by its own claim */
 #else
     lost = 1;
 #endif
