@@ -47,6 +47,7 @@ Task<Result<Acquisition::Won>> Acquisition::Acquire() {
   if (!slot.ok()) co_return slot;
   Status kept = co_await CheckKeptBounds();
   if (!kept.ok()) co_return kept;
+  if (!input_.overtaken.empty()) co_await NameOvertaken();
   Result<Won> won = co_await TakeFreeSlot();
   if (!won.ok() || Probation() == Milliseconds(0)) co_return won;
   const Won claim = *won;
@@ -191,9 +192,15 @@ SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs 
   const ClaimantIdentity& self = options_.identity;
   std::vector<OfflineHolder> unnamed;
   if (input_.last_claim) unnamed = input_.last_claim->UnnamedBy(found.record, found.version);
+  PastHolder ended = HolderIn(found.record, root_.era, found.version);
+  if (input_.last_claim && input_.last_claim->Wrote(found.record, found.version)) {
+    // This process, or the grant, knows how far its own claim came.
+    ended.end = std::clamp(input_.last_claim->base, ended.end, ended.bound());
+  }
+  const Nonce nonce = Nonce::Draw(entropy_);
   return {.session = session_,
           .over = std::move(over),
-          .record = {.nonce = Nonce::Draw(entropy_),
+          .record = {.nonce = nonce,
                      .word = Nonce::Draw(entropy_),
                      .bound = bound,
                      .owner = self.owner,
@@ -202,10 +209,11 @@ SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs 
                      .pid = self.pid,
                      .build = self.build,
                      .lease = options_.lease,
+                     .writer = SlotWriter{nonce, root_.era, base},
                      .others = found.record.others},
           .live = found.live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
           .endpoint = self.endpoint,
-          .ended = EndedHolders(HolderIn(found.record), unnamed, self, base)};
+          .ended = EndedHolders(std::move(ended), unnamed, self, base)};
 }
 
 // kConflict: another claimant was faster. A write that fails only on `live` is resent with another
@@ -232,7 +240,7 @@ Task<Result<Acquisition::Won>> Acquisition::Attempt(SlotChange change) {
         co_return Refuse("the registry does not answer: " + written.reason, kRetrySoon);
     }
     if (tries == kLiveTriesMax) co_return Conflict(written.reason);
-    change.record.nonce = Nonce::Draw(entropy_);
+    change.record.nonce = change.record.writer->nonce = Nonce::Draw(entropy_);
   }
 }
 

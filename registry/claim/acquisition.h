@@ -64,6 +64,10 @@ class Acquisition {
     // The claim that this process held last, before that the grant's, whatever the registry says of
     // it. It lists offline holders, which a new claim of the slot names as past holders.
     std::optional<Tenure::Terms> last_claim{};
+    // Holdings of this process that ended when another one, such as a copy of it, took the slot:
+    // the registry does not name them.
+    std::vector<PastHolder> overtaken{};
+    Slot overtaken_in{};
     // Called with a wall time that has just been checked; returns the id clock's time.
     std::function<WallMs(WallMs checked)> on_clock_checked{};
   };
@@ -95,6 +99,8 @@ class Acquisition {
   bool lacks_share() const { return lacks_share_; }
   // Whether the rack has no free machine id.
   bool none_free() const { return none_free_; }
+  // Whether the input's overtaken holdings are in the slot's past.
+  bool named_overtaken() const { return named_overtaken_; }
   // Whether the input has a grant that the registry has not contradicted.
   bool keeps_grant() const { return input_.grant.has_value(); }
 
@@ -114,6 +120,7 @@ class Acquisition {
   Task<Status> CheckHintedSlot();
   Task<Status> CheckKeptBounds();
   Task<Status> FreezeBehind(WallMs floor_needed, std::string why);
+  Task<> NameOvertaken();
   Task<Result<Won>> TakeFreeSlot();
   Task<Result<Won>> Attempt(SlotChange change);
   Task<Result<Won>> WaitOutProbation(Won won);
@@ -149,6 +156,7 @@ class Acquisition {
   int64_t lease_share_ = 0;  // of the cluster, in percent
   bool lacks_share_ = false;
   bool none_free_ = false;
+  bool named_overtaken_ = false;
   Task<Result<Won>> acquire_;
 };
 

@@ -104,19 +104,17 @@ Task<Status> Acquisition::CheckHintedSlot() {
   if (!hint || hint->era.zero() || hint->uuid != root_.uuid) co_return Status();
   const bool same_era = hint->era == root_.era;
   if (!same_era && root_.floor >= hint->last) co_return Status();
-  const std::vector<std::string> slot{SlotPath(hint->slot)};
-  Result<Nodes> nodes = co_await async_registry_.ReadSynced(slot);
-  if (nodes.code() == Code::kCorrupt) co_return Status();  // no server can claim it
-  if (!nodes.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
-  const std::optional<Node>& node = nodes->front();
-  if (node.has_value()) {
-    const Result<SlotRecord> record = ParseSlotRecord(node->data);
-    const bool covered = record.ok() && same_era && record->bound >= hint->last;
-    if (!record.ok() || record->retired || covered) co_return Status();
-  }
-  const std::string low = same_era ? "the bound of " + SlotText(hint->slot) : "its floor";
-  std::string why = Cat(low, " is lower than the ids that ", options_.identity.owner,
-                        " issued until ", FormatRfc3339(hint->last));
+  const KeptBound kept{.slot = hint->slot,
+                       .era = hint->era,
+                       .created_zxid = hint->created_zxid,
+                       .bound = hint->last,
+                       .claim = hint->claim,
+                       .version = hint->version};
+  Result<std::string> fault = co_await FindKeptFault(&async_registry_, kept, same_era);
+  if (!fault.ok()) co_return Refuse("the registry does not answer", kRetrySoon);
+  if (fault->empty()) co_return Status();
+  std::string why = Cat(*fault, ", but ", options_.identity.owner, " issued its ids until ",
+                        FormatRfc3339(hint->last));
   const WallMs last = hint->last;
   input_.floor = std::max(input_.floor, last);
   co_return co_await FreezeBehind(last, why);
@@ -139,6 +137,26 @@ Task<Status> Acquisition::CheckKeptBounds() {
   std::string why = Cat(options_.identity.owner, " found: ", *fault);
   input_.floor = std::max(input_.floor, highest);
   co_return co_await FreezeBehind(highest, why);
+}
+
+// Adds to a slot's past what its present holder, perhaps a copy of this process, cannot know. Like
+// all of the past it is only informative, so any failure ends it.
+Task<> Acquisition::NameOvertaken() {
+  const std::string slot = SlotPath(input_.overtaken_in);
+  const std::string path = PastPath(input_.overtaken_in);
+  Result<Node> record = co_await async_registry_.Read(slot);
+  Result<Node> past = co_await async_registry_.Read(path);
+  const bool missing = past.code() == Code::kNotFound;
+  if (!record.ok() || (!past.ok() && !missing)) co_return;
+  PastHolders holders;
+  if (!missing) holders = PastHolders::Parse(past->data).value_or({});
+  for (const PastHolder& holder : input_.overtaken) holders.Add(holder);
+  const std::vector<Write> writes{Write::Check(slot, record->stat.version), EraCheck(root_.era),
+                                  missing
+                                      ? Write::Create(path, holders.Text(), Lifetime::kPersistent)
+                                      : Write::Set(path, holders.Text(), past->stat.version)};
+  Written answer = co_await async_registry_.Multi(writes);
+  named_overtaken_ = answer.fate == Written::Fate::kDone;
 }
 
 // Freezes a cluster whose data went back, unless its floor is at or above `floor_needed`: then it

@@ -11,10 +11,6 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kPushInterval{50};
-constexpr Milliseconds kHintInterval{60'000};
-constexpr auto kVolatile = StateFolder::Durability::kPageCache;
-constexpr GrantEnd kStuckFile{.why = "the grant file in memory can be neither written nor removed",
-                              .passes = false};
 
 }  // namespace
 
@@ -41,6 +37,7 @@ void ClaimKeeper::Tick(const KeeperTime& now) {
   if (sentinel_.InChild()) return;
   now_ = now;
   if (!started_.has_value()) LoadFiles();
+  if (folder_.TakeCopied()) LeaveToOriginal();
   switch (state_) {
     case ClaimState::kSeeking:
       return Seek();
@@ -58,60 +55,17 @@ void ClaimKeeper::Tick(const KeeperTime& now) {
 
 // --- 1 seeking -----------------------------------------------------------------------------------
 
-void ClaimKeeper::LoadFiles() {
-  started_ = unreached_since_ = now_.clocks.boot;
-  LoadGrant();
-  const Result<std::string> text = folder_.ReadHint();
-  if (!text.ok()) {
-    if (text.code() != Code::kNotFound) Tell(ClaimEvent::Kind::kAlarm, text.status().message());
-    return;
-  }
-  const Result<Hint> hint = ParseHint(*text);
-  if (!hint.ok()) return Tell(ClaimEvent::Kind::kAlarm, hint.status().message());
-  hint_ = *hint;
-  uuid_ = hint->uuid;
-}
-
-void ClaimKeeper::LoadGrant() {
-  if (!has_file_) {
-    grant_trouble_ = "no grant file, so the server cannot resume its claim after a crash: " +
-                     folder_.has_grant().message();
-    return Tell(ClaimEvent::Kind::kAlarm, grant_trouble_);
-  }
-  const Result<GrantFile::Found> found = grant_file_.Read();
-  if (!found.ok()) {
-    if (found.code() != Code::kNotFound) Tell(ClaimEvent::Kind::kAlarm, found.status().message());
-    return;
-  }
-  const Grant& grant = found->grant;
-  std::string fault;
-  if (found->damaged) {
-    // The valid record may be the older one, and its L too low.
-    fault = "the grant file is damaged";
-  } else if (found->identity.boot_id != grant_file_.identity().boot_id) {
-    fault = "the grant file is from before the last boot";
-  } else if (found->identity != grant_file_.identity()) {
-    fault = "the grant file is a copy, or was restored from a backup";
-  } else if (grant.uuid.empty()) {
-    fault = "the grant file belongs to a static machine id, without a cluster";
-  } else if (grant.limit > grant.bound) {
-    fault = "the grant file contradicts itself";
-  } else if (grant.slot.rack != options_.rack ||
-             options_.worker.value_or(grant.slot.worker) != grant.slot.worker) {
-    fault = "the grant file belongs to another slot than the requested one";
-  }
-  last_claim_ = Tenure::TermsOf(grant);  // only for names, so a grant with a fault serves, too
-  if (!fault.empty()) return Tell(ClaimEvent::Kind::kRefused, fault + "; making a new claim");
-  grant_ = grant;
-  highest_bound_ = grant.bound;
-  grant_tells_time_ = grant.clocks.Tells(now_.clocks.boot, options_.time_namespace);
-  if (grant_tells_time_) {
-    SetIdClock(grant.clocks.TimeAt(now_.clocks.boot));
-  } else {
-    Tell(ClaimEvent::Kind::kRefused,
-         "the grant was written in another time namespace, so its clock is not valid here; "
-         "the claim is resumed only after a check of the registry's clock");
-  }
+// This machine is a copy: the original may continue with the claim, and with an attempt to get one.
+void ClaimKeeper::LeaveToOriginal() {
+  constexpr auto kWhy = "this machine is a copy, or was put back to a snapshot, while it ran";
+  ++copies_;
+  Tell(ClaimEvent::Kind::kAlarm, Cat(kWhy, "; its machine id is left to the original"));
+  if (state_ == ClaimState::kHolding || state_ == ClaimState::kLapsing) return Close(kWhy);
+  grant_.reset();
+  VoidGrant();
+  if (state_ != ClaimState::kClaiming) return;
+  acquisition_.reset();
+  state_ = ClaimState::kSeeking;
 }
 
 // Only before the first id: afterwards the id clock never goes back.
@@ -132,6 +86,8 @@ void ClaimKeeper::Seek() {
                          .uuid = uuid_,
                          .floor = lost_up_to_,
                          .last_claim = last_claim_,
+                         .overtaken = overtaken_,
+                         .overtaken_in = overtaken_in_,
                          .on_clock_checked = [this](WallMs wall) { return SetIdClock(wall); }},
       now_);
   state_ = ClaimState::kClaiming;
@@ -164,6 +120,7 @@ void ClaimKeeper::FinishAcquisition() {
   const Result<Acquisition::Won> won = ended->Take();
   for (const std::string& alarm : ended->alarms()) Tell(ClaimEvent::Kind::kAlarm, alarm);
   ReportClock(ended->registry_clock(), now_.clocks, hooks_);
+  if (ended->named_overtaken()) overtaken_.clear();
   lost_up_to_ = std::max(lost_up_to_, ended->lost_up_to());
   highest_bound_ = std::max(highest_bound_, lost_up_to_);
   if (grant_.has_value() && !ended->keeps_grant()) {
@@ -202,25 +159,6 @@ void ClaimKeeper::Begin(Tenure::Terms terms, SlotUpkeep::Live live) {
   push_at_ = now_.clocks.boot + kPushInterval;
 }
 
-// What the registry showed is kept beside the slot: a later start compares it (Acquisition).
-void ClaimKeeper::KeepHint() {
-  const Tenure::Terms& terms = tenure_->terms();
-  Hint hint{terms.machine.value(), terms.slot, terms.uuid, options_.layout.text()};
-  hint.era = terms.era;
-  hint.root_version = terms.meta_version;
-  hint.last = options_.layout.StartOf(seen_);
-  const bool same = hint_.has_value() && hint_->uuid == hint.uuid && hint_->slot == hint.slot;
-  keep_hint_at_ = now_.clocks.boot + kHintInterval;
-  // Started without the registry, which was not read since: the claim may be of a later era than
-  // the hint, whose file could not be written. No floor lies above ids that are noted in the wrong
-  // era.
-  if (same && hint.era.zero()) return;
-  if (same) hint.last = std::max(hint.last, hint_->last);
-  if (hint_ == hint) return;
-  folder_.KeepHint(FormatHint(hint));
-  hint_ = hint;
-}
-
 // --- 3 holding, 4 lapsing ------------------------------------------------------------------------
 
 void ClaimKeeper::Hold() {
@@ -250,36 +188,13 @@ void ClaimKeeper::RaiseLimit(WallMs limit) {
   if (KeepGrant(limit)) tenure_->RaiseLimit(has_file_ ? limit : tenure_->bound());
 }
 
-// False: the file contains an older permission and cannot be removed.
-bool ClaimKeeper::KeepGrant(WallMs limit) {
-  if (!has_file_) return true;
-  const ClockPair clocks{now_.id_time, now_.clocks.boot, options_.time_namespace};
-  const Status written = grant_file_.Write(tenure_->GrantUpTo(limit, clocks), kVolatile);
-  if (written.ok()) {
-    stuck_ = false;
-    grant_trouble_.clear();
-    return true;
-  }
-  // An older permission must not outlive what is issued without it.
-  const Status removed = grant_file_.Remove();
-  has_file_ = !removed.ok();
-  const bool known = std::exchange(stuck_, has_file_);
-  grant_trouble_ = "the grant file cannot be written: " + written.message();
-  if (stuck_) {
-    grant_trouble_ +=
-        "; it cannot be removed either, so issuing stops at its limit: " + removed.message();
-    tenure_->claim()->Explain(kStuckFile);
-  }
-  if (!known) Tell(ClaimEvent::Kind::kAlarm, grant_trouble_);
-  return !stuck_;
-}
-
 void ClaimKeeper::Close(std::string why) {
   const auto last = CloseUser();
   VoidGrant();
   Tell(ClaimEvent::Kind::kLost, Cat(SlotText(tenure_->terms().slot), ": ", why, "; last id time ",
                                     FormatRfc3339(options_.layout.StartOf(last)), ", bound ",
                                     FormatRfc3339(tenure_->bound())));
+  NoteOvertaken(last);
   renewals_ += upkeep_->renewals();
   last_claim_ = tenure_->terms();
   upkeep_.reset();
@@ -289,32 +204,29 @@ void ClaimKeeper::Close(std::string why) {
   state_ = ClaimState::kSeeking;
 }
 
+// The present holder of the slot cannot know what this process issued since its claim was copied,
+// or resumed by another process. The record may name this process, so these holdings can overlap.
+void ClaimKeeper::NoteOvertaken(firn::Tick last) {
+  const Tenure::Terms& terms = tenure_->terms();
+  overtaken_.clear();
+  if (!upkeep_->overtaken() || last < tenure_->claim()->first_tick()) return;
+  const WallMs end = options_.layout.StartOf(last + 1);
+  const ClaimantIdentity& self = options_.identity;
+  PastHolder first{self.owner, self.host, self.pid, terms.base, end};
+  if (!terms.offline.empty()) {
+    first.first = terms.offline.front().first;
+    first.pid = terms.offline.front().pid;
+  }
+  overtaken_ = EndedHolders(first, terms.offline, self, end);
+  overtaken_in_ = terms.slot;
+}
+
 // The bound of a release depends on the result.
 firn::Tick ClaimKeeper::CloseUser() {
   const auto last = user_.Close();
   issued_ = issued_ || last >= tenure_->claim()->first_tick();
   if (last < seen_) Die("the last tick of a closed claim is below an earlier report");
   return last;
-}
-
-// False: an unusable permission stays in the file, and an alarm is raised.
-bool ClaimKeeper::VoidGrant() {
-  if (!has_file_) return true;
-  const Status voided = grant_file_.Void(kVolatile);
-  if (voided.ok()) return true;
-  if (grant_file_.Remove().ok()) {
-    has_file_ = false;
-    return true;
-  }
-  Tell(ClaimEvent::Kind::kAlarm,
-       "the grant file can be neither voided nor removed: " + voided.message());
-  return false;
-}
-
-// Removes a void grant file when this process makes no further claim: only this process uses the
-// file, and to a later start a missing file equals a void one.
-void ClaimKeeper::ForgetGrant() {
-  if (has_file_) has_file_ = !grant_file_.Remove().ok();
 }
 
 // --- 5 releasing ---------------------------------------------------------------------------------
@@ -365,6 +277,7 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   ClaimStatus shown;
   shown.state = state_;
   shown.bound = highest_bound_;
+  shown.copies = copies_;
   shown.connected = session_ != 0;
   shown.session = session_;
   shown.uuid = uuid_;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/fork.h"
 #include "common/time/entropy.h"
@@ -85,11 +86,13 @@ class ClaimKeeper final : public Keeper {
  private:
   void LoadFiles();
   void LoadGrant();
+  void LeaveToOriginal();
   void Seek();
   bool StartOffline();
   void FinishAcquisition();
   void Begin(Tenure::Terms terms, SlotUpkeep::Live live);
   void KeepHint();
+  void NoteOvertaken(firn::Tick last);
   void Hold();
   void RaiseLimit(WallMs limit);
   bool KeepGrant(WallMs limit);
@@ -124,7 +127,11 @@ class ClaimKeeper final : public Keeper {
   // The grant's at the start, also if it may not be resumed; then the one that this process held
   // last.
   std::optional<Tenure::Terms> last_claim_;
+  // Holdings that ended when another process took their slot, until its past names them.
+  std::vector<PastHolder> overtaken_;
+  Slot overtaken_in_{};
   bool issued_ = false;  // an id was issued, so the id clock must not be set any more
+  int copies_ = 0;       // see ClaimStatus
   std::optional<Hint> hint_;
   std::string uuid_;   // of the cluster, once known
   WallMs lost_up_to_;  // highest bound of a claim of ours that the cluster has lost

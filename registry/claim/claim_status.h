@@ -51,6 +51,7 @@ struct ClaimStatus {
   // From the id clock to R, or to L if that cannot rise; 0 when reached.
   Milliseconds left{0};
   RenewalCounts renewals;     // of all claims since the process began
+  int copies = 0;             // how often this machine, while it ran, was found to be a copy
   bool connected = false;     // to the registry
   int64_t session = 0;        // the latest session
   std::string uuid;           // of the cluster; empty until known

@@ -1,5 +1,6 @@
 #include "registry/claim/inspection.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -102,43 +103,101 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
 }
 
 Task<Finding> Inspect(AsyncRegistry* registry, Tenure::Terms held) {
-  const std::vector<std::string> paths{kMetaPath, SlotPath(held.slot), LivePath(held.slot)};
+  // The root node last: a record that a restore has written is never judged by the floor before it.
+  const std::vector<std::string> paths{SlotPath(held.slot), LivePath(held.slot), kMetaPath};
   Result<Nodes> nodes = co_await registry->ReadSynced(paths);
   if (!nodes.ok()) co_return Finding{.reason = nodes.status().message()};
-  Finding finding = Judge(held, (*nodes)[0], (*nodes)[1]);
-  const std::optional<Node>& live = (*nodes)[2];
+  Finding finding = Judge(held, (*nodes)[2], (*nodes)[0]);
+  const std::optional<Node>& live = (*nodes)[1];
   if (live.has_value()) finding.live_session = live->stat.ephemeral_owner;
   co_return finding;
 }
 
 namespace {
 
+// What the record shows of a kept bound, without the slot's past.
+struct KeptLook {
+  std::string fault{};   // it contradicts the bound
+  std::string unless{};  // so it does, unless the past shows that the claim ended later
+  SlotRecord record{};
+};
+
 // A retired slot, and one that cannot be read, are never claimed.
-std::string KeptFault(const KeptBound& kept, const std::optional<Node>& node, bool same_era) {
+KeptLook LookAtKept(const KeptBound& kept, const std::optional<Node>& node, bool same_era) {
   const std::string slot = SlotText(kept.slot);
-  if (!node.has_value()) return slot + " has no record";
+  if (!node.has_value()) return {.fault = slot + " has no record"};
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
   if (!record.ok() || record->retired) return {};
-  if (!same_era) return Cat("the floor lies below the bound of ", slot);
-  if (node->stat.created_zxid != kept.created_zxid) return slot + " was deleted and re-created";
-  if (record->bound < kept.bound) return Cat("the bound of ", slot, " fell");
-  return {};
+  if (!same_era) return {.fault = Cat("the floor lies below the bound of ", slot)};
+  if (kept.created_zxid != 0 && node->stat.created_zxid != kept.created_zxid) {
+    return {.fault = slot + " was deleted and re-created"};
+  }
+  const std::string fell = record->bound < kept.bound ? Cat("the bound of ", slot, " fell") : "";
+  if (kept.claim.zero()) return {.fault = fell};
+  if (IsOlder(node->stat.version, kept.version)) {
+    return {.fault = Cat("the record of ", slot, " is older than what was acknowledged")};
+  }
+  // Its release, and the stop of its lease's server, lower the bound.
+  const bool lowers = record->nonce.zero() || record->lease.has_value();
+  if (record->claim() == kept.claim) {
+    return {.fault = lowers && IsOlder(kept.version, node->stat.version) ? std::string() : fell};
+  }
+  const bool below = record->since < kept.bound;
+  return {.unless = below ? Cat(slot, " was claimed below the bound of an earlier claim") : fell,
+          .record = *record};
+}
+
+// Whether the slot's past shows that the kept claim reached the kept version: then whatever its
+// bound is now, no write was lost.
+bool EndedLater(const KeptBound& kept, const PastHolders& past) {
+  return std::ranges::any_of(past.holders(), [&](const PastHolder& holder) {
+    return holder.nonce == kept.claim && holder.version && !IsOlder(*holder.version, kept.version);
+  });
+}
+
+// A claim that has ended since began below the bound, at a version that the kept claim had.
+bool ClaimedBelow(const KeptBound& kept, const PastHolders& past) {
+  return std::ranges::any_of(past.holders(), [&](const PastHolder& holder) {
+    return !holder.nonce.zero() && holder.first < kept.bound && holder.version &&
+           !IsOlder(*holder.version, kept.version);
+  });
 }
 
 }  // namespace
+
+Task<Result<std::string>> FindKeptFault(AsyncRegistry* registry, KeptBound kept, bool same_era) {
+  const std::vector<std::string> slot{SlotPath(kept.slot)};
+  Result<Nodes> nodes = co_await registry->ReadSynced(slot);
+  if (nodes.code() == Code::kCorrupt) co_return std::string();  // no server can claim it
+  if (!nodes.ok()) co_return nodes.status();
+  KeptLook look = LookAtKept(kept, nodes->front(), same_era);
+  if (!look.fault.empty() || look.record.claim() == kept.claim) co_return look.fault;
+  const std::string path = PastPath(kept.slot);
+  Result<Node> node = co_await registry->Read(path);
+  if (!node.ok() && node.code() != Code::kNotFound && node.code() != Code::kCorrupt) {
+    co_return node.status();
+  }
+  PastHolders past;
+  if (node.ok()) past = PastHolders::Parse(node->data).value_or({});
+  if (EndedLater(kept, past)) co_return std::string();
+  if (look.unless.empty() && ClaimedBelow(kept, past)) {
+    co_return SlotText(kept.slot) + " was claimed below the bound of an earlier claim";
+  }
+  co_return look.unless;
+}
 
 Task<Result<std::string>> FindLostBound(AsyncRegistry* registry, KeptBounds kept,
                                         Tenure::Terms root, WallMs passed) {
   for (const KeptBound& one : kept.bounds) {
     const bool same_era = one.era == root.era;
     if (one.bound <= passed || (!same_era && root.floor >= one.bound)) continue;
-    const std::vector<std::string> slot{SlotPath(one.slot)};
-    Result<Nodes> nodes = co_await registry->ReadSynced(slot);
-    if (nodes.code() == Code::kCorrupt) continue;  // no server can claim it
-    if (!nodes.ok()) co_return nodes.status();
-    const std::string fault = KeptFault(one, nodes->front(), same_era);
-    if (fault.empty()) continue;
-    co_return Cat(fault, ", but its ids are promised to a lease until ", FormatRfc3339(one.bound));
+    const KeptBound asked = one;
+    Result<std::string> fault = co_await FindKeptFault(registry, asked, same_era);
+    if (!fault.ok() || fault->empty()) {
+      if (!fault.ok()) co_return fault;
+      continue;
+    }
+    co_return Cat(*fault, ", but its ids are promised to a lease until ", FormatRfc3339(one.bound));
   }
   co_return std::string();
 }

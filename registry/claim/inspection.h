@@ -45,6 +45,13 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
 // Checks a held slot: a sync, then reads of the root node, the record and `live`.
 Task<Finding> Inspect(AsyncRegistry* registry, Tenure::Terms held);
 
+// How the registry contradicts one kept bound, as a sentence; empty: it does not. With its claim
+// and version, a bound may have fallen if the slot's record or its past shows that the claim ended
+// at that version or later: the server's folder is older, or a copy of it released the slot. A slot
+// that another claim took below the bound is a loss otherwise, however far that claim has come.
+// kUnavailable: the registry did not answer.
+Task<Result<std::string>> FindKeptFault(AsyncRegistry* registry, KeptBound kept, bool same_era);
+
 // How the registry contradicts a kept bound that `passed` has not reached, as a sentence; empty: it
 // does not. A bound that has passed does not matter: no program issues at or above it.
 // kUnavailable: the registry did not answer. `root` has the era and the floor of the root node,

@@ -99,13 +99,14 @@ void LeaseClaim::Hold(Tenure::Terms terms, SlotUpkeep::Live live, const Believed
 // Its nonce shows that the slot was not claimed since. The write is a renewal with a new word:
 // one that the dead process has sent can still arrive before it, but not after it, and a copy of
 // that process finds the word.
-Task<Result<Tenure::Terms>> LeaseClaim::TakeOver(Tenure::Terms terms) {
+Task<Result<Tenure::Terms>> LeaseClaim::TakeOver(Tenure::Terms kept) {
   AsyncRegistry& registry = resumption_->async_registry;
-  const std::vector<std::string> paths{kMetaPath, SlotPath(terms.slot), LivePath(terms.slot)};
+  const std::vector<std::string> paths{kMetaPath, SlotPath(kept.slot), LivePath(kept.slot)};
   for (int tries = 0; tries < kTakeOversMax; ++tries) {
     const int64_t session = registry.session();
     Result<Nodes> nodes = co_await registry.ReadSynced(paths);
     if (!nodes.ok()) co_return nodes.status();
+    Tenure::Terms terms = kept;  // the dead process may have suspended the claim since the last try
     const std::optional<Node>& slot = (*nodes)[1];
     const auto record = slot ? ParseSlotRecord(slot->data) : Result<SlotRecord>(NotFound(""));
     if (record.ok() && record->nonce == terms.nonce) terms.word = record->word;
@@ -164,6 +165,7 @@ SlotChange LeaseClaim::TakingOver(const Tenure::Terms& terms, bool live, int64_t
                      .pid = self.pid,
                      .build = self.build,
                      .lease = options_.lease,
+                     .writer = SlotWriter{terms.nonce, terms.era, now_.id_time},
                      .others = terms.others},
           .live = live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
           .endpoint = self.endpoint};
@@ -197,6 +199,13 @@ void LeaseClaim::Suspend(WallMs bound, BootMs until) {
   if (state_ != State::kHeld) return;
   state_ = State::kReleasing;
   upkeep_->Suspend(bound, until);
+}
+
+void LeaseClaim::Abandon(std::string why) {
+  acquisition_.reset();
+  resumption_.reset();
+  state_ = upkeep_ == nullptr ? State::kRefused : State::kGone;
+  reason_ = std::move(why);
 }
 
 }  // namespace firn

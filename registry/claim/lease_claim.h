@@ -30,7 +30,8 @@ namespace firn {
 //              must have its nonce. Refused: the end, with a reason -> refused.
 //  held        Renewed. `ending` afterwards, as the cluster was restored or changed: the bound is
 //              not raised any more.
-//  gone        The slot has another holder, or was lost without a freeze: no id may be issued.
+//  gone        The slot has another holder, was lost without a freeze, or was left to another
+//              process by Abandon: no id may be issued.
 //  releasing   After Release -> ended.
 //
 // A state machine like ClaimKeeper: it reads no clock and never sleeps. Owned by the control
@@ -65,6 +66,8 @@ class LeaseClaim {
   void Release(WallMs bound, BootMs until);
   // The same, but the record keeps the nonce: until `bound`, a later process can resume the claim.
   void Suspend(WallMs bound, BootMs until);
+  // Leaves the claim as it is, to another process. `why` becomes the reason.
+  void Abandon(std::string why);
 
   State state() const { return state_; }
   uint32_t rack() const { return options_.rack; }
@@ -99,7 +102,7 @@ class LeaseClaim {
 
   void FinishAcquisition();
   void FinishResumption();
-  Task<Result<Tenure::Terms>> TakeOver(Tenure::Terms terms);
+  Task<Result<Tenure::Terms>> TakeOver(Tenure::Terms kept);
   SlotChange TakingOver(const Tenure::Terms& terms, bool live, int64_t session);
   void Hold(Tenure::Terms terms, SlotUpkeep::Live live, const BelievedClock& clock);
 

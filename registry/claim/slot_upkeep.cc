@@ -7,6 +7,7 @@
 #include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
+#include "registry/cluster/cluster_settings.h"
 
 namespace firn {
 namespace {
@@ -170,21 +171,24 @@ SlotChange SlotUpkeep::Change(const Nonce& word) const {
   } else if (live_.session != connected_in_) {
     live = live_.present ? Wanted::kReplace : Wanted::kCreate;
   }
-  return {.session = checked_in_,
-          .over = terms,
-          .record = {.nonce = releasing() && !suspends_ ? Nonce() : terms.nonce,
-                     .word = word,
-                     .bound = releasing() ? release_bound_ : std::max(terms.bound, WantedBound()),
-                     .owner = self.owner,
-                     .since = terms.base,
-                     .host = self.host,
-                     .pid = self.pid,
-                     .build = self.build,
-                     .lease = options_.lease,
-                     .others = terms.others},
-          .live = live,
-          .endpoint = self.endpoint,
-          .ended = Ended()};
+  return {
+      .session = checked_in_,
+      .over = terms,
+      .record = {.nonce = releasing() && !suspends_ ? Nonce() : terms.nonce,
+                 .word = word,
+                 .bound = releasing() ? release_bound_ : std::max(terms.bound, WantedBound()),
+                 .owner = self.owner,
+                 .since = terms.base,
+                 .host = self.host,
+                 .pid = self.pid,
+                 .build = self.build,
+                 .lease = options_.lease,
+                 .writer = SlotWriter{terms.nonce, terms.era,
+                                      releasing() ? release_bound_ : std::max(now_.id_time, used_)},
+                 .others = terms.others},
+      .live = live,
+      .endpoint = self.endpoint,
+      .ended = Ended()};
 }
 
 // After an offline start, the record still names the dead process whose claim was resumed.
@@ -239,6 +243,13 @@ Task<> SlotUpkeep::CheckSlot() {
   check_began_in_ = connected_in_;
   inspect_at_ = now_.clocks.boot + Milliseconds(kInspectMinMs + entropy_.Below(kInspectMinMs));
   Finding finding = co_await Look();
+  // An offline start made no claim, which would have recorded it.
+  if (finding.verdict == Finding::Verdict::kOurs && !window_recorded_) {
+    const Nonce era = finding.meta->era;
+    Status recorded = co_await RaiseWindow(&async_registry_, options_.window, era);
+    window_recorded_ = recorded.ok();
+    if (!recorded.ok()) finding.verdict = Finding::Verdict::kNoAnswer;
+  }
   switch (finding.verdict) {
     case Finding::Verdict::kNoAnswer:
       inspect_at_ = now_.clocks.boot + Pause();
@@ -249,6 +260,7 @@ Task<> SlotUpkeep::CheckSlot() {
     case Finding::Verdict::kForeign:
     case Finding::Verdict::kTwin:
       AlarmOf(finding);
+      overtaken_ = true;
       fate_ = Fate::kGone;
       break;
     case Finding::Verdict::kMetaMoved:
@@ -309,7 +321,7 @@ Task<Finding> SlotUpkeep::Look() {
 void SlotUpkeep::NoteOurs(const Finding& finding) {
   const SlotRecord& record = finding.record;
   tenure_.Renewed(finding.version, record.word, record.bound, record.others);
-  predecessor_ = HolderIn(record);
+  predecessor_ = HolderIn(record, finding.meta->era, finding.version);
   tenure_.LearnRoot(finding.meta->era, finding.meta->floor, finding.meta_set_at);
   if (!NoteChecked()) return;
   live_.present = finding.live_session != 0;
@@ -343,8 +355,7 @@ void SlotUpkeep::AlarmOf(const Finding& finding) {
   const WallMs until = std::max(now_.id_time, used_);
   const bool twin = finding.verdict == Finding::Verdict::kTwin;
   if (until >= tenure_.bound() && !twin) return;
-  const WallMs from =
-      std::max(tenure_.terms().base, twin ? WallMs() : HolderIn(finding.record).first);
+  const WallMs from = std::max(tenure_.terms().base, twin ? WallMs() : finding.record.since);
   std::string text = Cat(SlotText(tenure_.terms().slot), ", held here until ",
                          FormatRfc3339(tenure_.bound()), ": ", finding.reason);
   if (used_ >= from) {

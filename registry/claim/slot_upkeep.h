@@ -34,8 +34,7 @@ namespace firn {
 //     have claimed the slot since, and a rolled back registry may have forgotten them. The slot has
 //     to be claimed again with every check of a claim, the probation included.
 //  7. A release is a renewal with nonce zero and a lower bound. Only Release sends it. Suspend
-//  sends
-//     the lower bound with our nonce.
+//     sends the lower bound with our nonce.
 //  8. All writes from one version carry the same word (SlotRecord::word), which is in the grant
 //     before it is sent. Our nonce with an unknown word belongs to a copy of this process: stop.
 //  9. No bound is set more than a day ahead of the registry's believed clock (BelievedClock,
@@ -84,6 +83,8 @@ class SlotUpkeep {
 
   Fate fate() const { return fate_; }
   const std::string& reason() const { return reason_; }
+  // Whether the slot was found to be another process's, or a copy's of this one.
+  bool overtaken() const { return overtaken_; }
   RenewalCounts renewals() const { return counts_; }
   // The later of our ids' time and the cluster's time, from which bounds count. With policy strict
   // the id clock can stand still; a bound counted from it would pass by the cluster's time, and the
@@ -143,6 +144,7 @@ class SlotUpkeep {
 
   Fate fate_ = Fate::kHeld;
   std::string reason_;
+  bool overtaken_ = false;
   WallMs lost_up_to_;
   KeptBounds kept_;                        // to be compared; see rule 11
   std::optional<PastHolder> predecessor_;  // the record's holder at the latest check
@@ -152,6 +154,7 @@ class SlotUpkeep {
   int64_t connected_in_ = 0;
   int64_t check_began_in_ = 0;
   int64_t checked_in_ = 0;  // the check found the slot intact
+  bool window_recorded_ = false;
   BootMs inspect_at_;
   BootMs write_at_;
   int renewals_ = 0;

@@ -53,15 +53,13 @@ Bundle BundleOf(const SlotChange& change, const std::optional<Write>& past) {
 // 6
 std::optional<Write> WriteOfPast(const SlotChange& change, const Result<Node>& past) {
   const std::string path = PastPath(change.over.slot);
-  if (past.code() == Code::kNotFound) {
-    PastHolders holders;
-    for (const PastHolder& holder : change.ended) holders.Add(holder);
-    return Write::Create(path, holders.Text(), Lifetime::kPersistent);
-  }
-  if (!past.ok()) return std::nullopt;
-  PastHolders holders = PastHolders::Parse(past->data).value_or({});
+  const bool missing = past.code() == Code::kNotFound;
+  if (!past.ok() && !missing) return std::nullopt;
+  PastHolders holders;
+  if (!missing) holders = PastHolders::Parse(past->data).value_or({});
   for (const PastHolder& holder : change.ended) holders.Add(holder);
-  return Write::Set(path, holders.Text(), Write::kAnyVersion);
+  return missing ? Write::Create(path, holders.Text(), Lifetime::kPersistent)
+                 : Write::Set(path, holders.Text(), past->stat.version);
 }
 
 // 1
@@ -121,6 +119,10 @@ std::optional<SlotWritten> JudgeReadBack(const SlotChange& change, const std::op
   if (!ours || stands->bound < change.record.bound) {
     return Ended(Outcome::kOther, "the slot's record belongs to another process");
   }
+  const bool lowers = change.record.bound < change.over.bound;
+  if (lowers && stands->bound > change.record.bound) {
+    return Ended(Outcome::kOther, "an earlier renewal was applied");
+  }
   return SlotWritten{.outcome = Outcome::kApplied,
                      .version = record->stat.version,
                      .bound = stands->bound,
@@ -146,32 +148,35 @@ Task<Result<Nodes>> ReadBack(AsyncRegistry* registry, Entropy* entropy, Slot slo
 std::vector<PastHolder> EndedHolders(PastHolder recorded, const std::vector<OfflineHolder>& offline,
                                      const ClaimantIdentity& self, WallMs from) {
   std::vector<PastHolder> ended;
+  const WallMs bound = recorded.bound();
   const auto end = [&](WallMs at) {
     PastHolder holder = recorded.Until(at);
-    if (holder.first < holder.end) ended.push_back(std::move(holder));
+    if (holder.first < holder.bound()) ended.push_back(std::move(holder));
   };
   for (const OfflineHolder& next : offline) {
     if (next.first <= recorded.first) continue;  // the record names it, or a later one
     end(next.first);
-    recorded = {self.owner, self.host, next.pid, next.first, recorded.end};
+    recorded = {self.owner, self.host, next.pid, next.first, bound};
   }
   end(from);
   return ended;
 }
 
 Task<SlotWritten> WriteSlot(AsyncRegistry* registry, Entropy* entropy, SlotChange change) {
+  const std::string path = PastPath(change.over.slot);
   std::optional<Write> past_write;
-  if (!change.ended.empty()) {
-    const std::string path = PastPath(change.over.slot);
-    Result<Node> past = co_await registry->Read(path);
-    past_write = WriteOfPast(change, past);
-  }
+  bool past_changed = !change.ended.empty();
   bool unknown = false;  // an earlier send may have been applied, or may still be
   int read_backs = 0;
   for (int sends = 0; sends < kSendsMax;) {
     if (registry->session() != change.session) {  // 3
       co_return Ended(unknown ? Outcome::kUnknown : Outcome::kNotApplied,
                       "the session has changed");
+    }
+    if (std::exchange(past_changed, false)) {
+      Result<Node> past = co_await registry->Read(path);
+      past_write = WriteOfPast(change, past);
+      if (registry->session() != change.session) continue;
     }
     ++sends;
     const Bundle bundle = BundleOf(change, past_write);
@@ -190,6 +195,7 @@ Task<SlotWritten> WriteSlot(AsyncRegistry* registry, Entropy* entropy, SlotChang
         if (unknown) break;
         if (answer.failed != bundle.past) co_return JudgeRefused(bundle, answer);
         past_write.reset();
+        past_changed = sends == 1;
         continue;
     }
     Result<Nodes> nodes = co_await ReadBack(registry, entropy, change.over.slot, &read_backs);

@@ -72,8 +72,8 @@ struct SlotWritten {
 //  4. Never reads the new version and sets again: that would overwrite another process's write.
 //  5. M, V and Z alone prove nothing: in a tree that was wiped and re-created they recur. The era
 //     does not, so every multi checks it.
-//  6. If a holding ends, the slot's past is read first. Any other addition to it also moves the
-//     record, so V guards both.
+//  6. If a holding ends, the slot's past is read first, and again if it has changed meanwhile: then
+//     a process that lost the slot has added itself.
 //
 // If the task is destroyed before its end, the change may still be applied: an unused version.
 inline constexpr int kSendsMax = 3;

@@ -16,13 +16,16 @@ Status BadHolder(size_t i) {
 }
 
 std::string HolderText(const PastHolder& holder) {
-  return JsonWriter()
-      .Text("owner", holder.owner)
+  JsonWriter write;
+  write.Text("owner", holder.owner)
       .Text("host", holder.host)
       .Number("pid", holder.pid)
       .Number("first_ms", holder.first.ms())
-      .Number("end_ms", holder.end.ms())
-      .Done();
+      .Number("end_ms", holder.end.ms());
+  if (holder.perhaps > holder.end) write.Number("perhaps_ms", holder.perhaps.ms());
+  if (!holder.nonce.zero()) write.Text("nonce", holder.nonce.text());
+  if (holder.version.has_value()) write.Number("version", *holder.version);
+  return write.Done();
 }
 
 // Other members belong to later versions and are ignored.
@@ -35,6 +38,17 @@ bool TakeHolder(const Json& json, PastHolder& holder) {
       .Number("pid", holder.pid, 0)
       .Number("first_ms", first, 0)
       .Number("end_ms", end, 0, kRecordTimeMax.ms());
+  int64_t perhaps = 0;
+  read.NumberIfAny("perhaps_ms", perhaps, 0, kRecordTimeMax.ms());
+  if (read.Find("nonce") != nullptr) {
+    std::string nonce;
+    read.Text("nonce", nonce);
+    holder.nonce = Nonce::Parse(nonce).value_or(Nonce());
+  }
+  if (read.Find("version") != nullptr) {
+    read.Number("version", holder.version.emplace(), INT32_MIN, INT32_MAX);
+  }
+  holder.perhaps = WallMs(perhaps);
   holder.first = WallMs(first);
   holder.end = WallMs(end);
   return read.status().ok();
@@ -42,13 +56,25 @@ bool TakeHolder(const Json& json, PastHolder& holder) {
 
 }  // namespace
 
-PastHolder HolderIn(const SlotRecord& record) {
-  return {record.owner, record.host, record.pid, record.since, record.bound};
+PastHolder HolderIn(const SlotRecord& record, const Nonce& era, std::optional<int64_t> version) {
+  PastHolder holder{.owner = record.owner,
+                    .host = record.host,
+                    .pid = record.pid,
+                    .first = record.since,
+                    .end = record.bound,
+                    .nonce = record.claim(),
+                    .version = version};
+  if (record.writer.has_value() && record.writer->era != era) {
+    holder.perhaps = std::exchange(holder.end, std::clamp(record.writer->id_time, record.since,
+                                                          std::max(record.since, record.bound)));
+  }
+  return holder;
 }
 
 PastHolder PastHolder::Until(WallMs successor) const {
   PastHolder ended = *this;
   ended.end = std::min(end, successor);
+  ended.perhaps = std::min(perhaps, successor);
   return ended;
 }
 
@@ -78,7 +104,7 @@ std::string PastHolders::Text() const {
 }
 
 void PastHolders::Add(PastHolder holder) {
-  if (holder.end <= holder.first) return;
+  if (holder.bound() <= holder.first) return;
   if (holders_.size() == kHoldersMax) holders_.erase(holders_.begin());
   holders_.push_back(std::move(holder));
 }

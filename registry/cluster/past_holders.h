@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +20,8 @@ namespace firn {
 // write that puts another name into the record:
 //
 //   /machines/<rack>/<worker>/past   {"holders":[{"owner":..,"host":..,"pid":..,"first_ms":..,
-//                                     "end_ms":..}, ...]}                         oldest first
+//                                     "end_ms":.., "perhaps_ms":.., "nonce":.., "version":..},
+//                                    ...]}                                        oldest first
 //
 // Nothing depends on it: a list that cannot be read is replaced by a new one.
 
@@ -29,15 +32,25 @@ struct PastHolder {
   int64_t pid = 0;
   WallMs first;
   WallMs end;
+  // The registry lost data and was restored: ids from `end` on, below this time, may be of this
+  // holder or of one that is not known. 0: there are none.
+  WallMs perhaps{};
+  // The claim, and the record's version when it ended; missing if an earlier version wrote it.
+  Nonce nonce{};
+  std::optional<int64_t> version{};
 
+  WallMs bound() const { return std::max(end, perhaps); }
   // Returns this holding, ended at `successor` if another process resumes or claims there.
   PastHolder Until(WallMs successor) const;
 
   friend bool operator==(const PastHolder&, const PastHolder&) = default;
 };
 
-// Returns the holding in a record.
-PastHolder HolderIn(const SlotRecord& record);
+// Returns the holding in a record, read at that version in data of that era. A record from before a
+// restore is certain only up to its writer's id time: the lost data may have contained a release,
+// and other holders.
+PastHolder HolderIn(const SlotRecord& record, const Nonce& era,
+                    std::optional<int64_t> version = std::nullopt);
 
 // The last holdings of one slot. A value; thread-compatible.
 class PastHolders {

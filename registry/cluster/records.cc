@@ -41,6 +41,24 @@ std::optional<SlotLease> LeaseIn(const Json* member, const Nonce& holder) {
   return counts ? std::optional(std::move(lease)) : std::nullopt;
 }
 
+// Empty if a server that does not know the member has written the record since.
+std::optional<SlotWriter> WriterIn(const Json* member, const std::string& of_record) {
+  if (member == nullptr) return std::nullopt;
+  std::string word;
+  std::string nonce;
+  std::string era;
+  int64_t id_time = 0;
+  JsonReader read(*member);
+  read.Text("word", word)
+      .Text("nonce", nonce)
+      .Text("era", era)
+      .Number("id_ms", id_time, 0, kTimeMax);
+  const Result<Nonce> claim = Nonce::Parse(nonce);
+  const Result<Nonce> data = Nonce::Parse(era);
+  if (!read.status().ok() || !claim.ok() || !data.ok() || word != of_record) return std::nullopt;
+  return SlotWriter{*claim, *data, WallMs(id_time)};
+}
+
 bool IsUuidDash(size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 
 }  // namespace
@@ -131,6 +149,14 @@ std::string FormatSlotRecord(const SlotRecord& record) {
                               .Text("server", record.lease->server)
                               .Done());
   }
+  if (record.writer.has_value()) {
+    write.Object("writer", JsonWriter()
+                               .Text("word", record.word.text())
+                               .Text("nonce", record.writer->nonce.text())
+                               .Text("era", record.writer->era.text())
+                               .Number("id_ms", record.writer->id_time.ms())
+                               .Done());
+  }
   return write.Others(record.others).Done();
 }
 
@@ -151,10 +177,12 @@ Result<SlotRecord> ParseSlotRecord(std::string_view json) {
       .Text("build", record.build)
       .Flag("retired", record.retired);
   const Json* const lease = read.Take("lease");
+  const Json* const writer = read.Take("writer");
   read.Others(record.others);
   FIRN_TRY(read.status().WithContext("the slot's record"));
   FIRN_ASSIGN(record.nonce, Nonce::Parse(nonce));
   record.lease = LeaseIn(lease, record.nonce);
+  record.writer = WriterIn(writer, word);
   FIRN_ASSIGN(record.word, Nonce::Parse(word));
   record.bound = WallMs(bound);
   record.since = WallMs(since);

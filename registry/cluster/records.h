@@ -21,7 +21,9 @@ namespace firn {
 //   /machines/<rack>/<worker>        {"nonce":"<32 hex>","word":"<32 hex>","bound_ms":..,
 //                                     "owner":"firn.7609.2130706433.9e107d9d372bb682",
 //                                     "since_ms":..,"host":..,"pid":..,"build":..,"retired":false,
-//                                     "lease":{"nonce":"<32 hex>","name":..,"server":..}}
+//                                     "lease":{"nonce":"<32 hex>","name":..,"server":..},
+//                                     "writer":{"word":"<32 hex>","nonce":"<32 hex>",
+//                                     "era":"<32 hex>","id_ms":..}}
 //   /machines/<rack>/<worker>/live   {"endpoint":"10.1.2.3:7609","nonce":"<32 hex>",
 //                                     "format":2}                                      ephemeral
 //
@@ -72,6 +74,17 @@ struct SlotLease {
   friend bool operator==(const SlotLease&, const SlotLease&) = default;
 };
 
+// The last write by the holder of a claim, also after its release. Servers that do not know this
+// member hand it on, so it counts only with the word of its record.
+struct SlotWriter {
+  Nonce nonce;     // of the claim
+  Nonce era;       // of the data
+  WallMs id_time;  // ids below it are certainly the claim's; up to the bound, as long as no data
+                   // are lost
+
+  friend bool operator==(const SlotWriter&, const SlotWriter&) = default;
+};
+
 // A slot's record: the holder, which owns the slot's time up to `bound`.
 struct SlotRecord {
   Nonce nonce{};  // zero: there is no holder, but the time below `bound` is used up
@@ -86,8 +99,11 @@ struct SlotRecord {
   std::string build{};
   bool retired = false;  // by `firn restore`: never claimed again
   std::optional<SlotLease> lease{};
+  std::optional<SlotWriter> writer{};
   std::string others{};
 
+  // The claim of the last holder, also after its release; zero: unknown.
+  Nonce claim() const { return writer.has_value() ? writer->nonce : nonce; }
   bool never_used() const { return nonce.zero() && bound == WallMs(); }
 
   friend bool operator==(const SlotRecord&, const SlotRecord&) = default;

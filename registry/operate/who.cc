@@ -16,11 +16,12 @@ namespace {
 // The present and past holders of a slot.
 struct SlotStory {
   std::optional<SlotRecord> record;
+  std::optional<PastHolder> recorded;  // the holding in the record
   PastHolders past;
   std::string trouble;  // why it is incomplete
 };
 
-Result<SlotStory> ReadStory(BlockingCoordinator& registry, Slot slot) {
+Result<SlotStory> ReadStory(BlockingCoordinator& registry, Slot slot, const Nonce& era) {
   SlotStory story;
   const std::vector<Result<Node>> nodes = registry.ReadAll({SlotPath(slot), PastPath(slot)});
   for (const Result<Node>& node : nodes) {
@@ -29,6 +30,7 @@ Result<SlotStory> ReadStory(BlockingCoordinator& registry, Slot slot) {
   if (nodes[0].ok()) {
     Result<SlotRecord> record = ParseSlotRecord(nodes[0]->data);
     if (record.ok()) {
+      story.recorded = HolderIn(*record, era);
       story.record = std::move(*record);
     } else {
       story.trouble = record.status().message();
@@ -52,6 +54,13 @@ bool Covers(const PastHolder& holder, WallMs tick, Milliseconds length) {
 }
 
 std::string WhyUnknown(const SlotStory& story, WallMs tick) {
+  std::vector<PastHolder> all = story.past.holders();
+  if (story.recorded) all.push_back(*story.recorded);
+  for (const PastHolder& holder : all) {
+    if (tick < holder.end || tick >= holder.perhaps) continue;
+    return "unknown: " + holder.owner +
+           " held that machine id before, but the registry then lost data and was restored";
+  }
   if (!story.trouble.empty()) return "unknown: " + story.trouble;
   if (!story.record.has_value() || story.record->never_used()) {
     return "unknown: no server of this cluster has ever claimed that machine id";
@@ -77,8 +86,8 @@ Issuers Judge(Explanation id, Slot slot, const SlotStory& story, Milliseconds ti
   for (const PastHolder& holder : story.past.holders()) {
     if (Covers(holder, tick, tick_length)) found.holders.push_back(holder);
   }
-  if (story.record.has_value() && Covers(HolderIn(*story.record), tick, tick_length)) {
-    found.holders.push_back(HolderIn(*story.record));
+  if (story.recorded && Covers(*story.recorded, tick, tick_length)) {
+    found.holders.push_back(*story.recorded);
     found.present = !story.record->nonce.zero();
   }
   if (found.holders.empty()) found.unknown = WhyUnknown(story, tick);
@@ -102,7 +111,7 @@ Result<std::vector<Issuers>> FindIssuers(BlockingCoordinator& registry,
     Result<Explanation> explained = Explain(id, layout, split);
     if (!explained.ok()) return explained.status().WithContext(std::to_string(id));
     const Slot slot{.rack = explained->rack, .worker = explained->worker};
-    FIRN_ASSIGN(const SlotStory story, ReadStory(registry, slot));
+    FIRN_ASSIGN(const SlotStory story, ReadStory(registry, slot, meta.meta.era));
     found.push_back(Judge(std::move(*explained), slot, story, Milliseconds(layout.tick_ms())));
     Issuers& last = found.back();
     if (began == WallMs() || !last.holders.empty() || !MayBeLost(story, last.id.time)) continue;

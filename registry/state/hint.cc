@@ -23,6 +23,9 @@ constexpr char kLayout[] = "layout";
 constexpr char kEra[] = "era";
 constexpr char kRootVersion[] = "rootVersion";
 constexpr char kLast[] = "lastMs";
+constexpr char kSlotClaim[] = "claim";
+constexpr char kSlotVersion[] = "slotVersion";
+constexpr char kSlotCreated[] = "slotCreated";
 constexpr size_t kLayoutBytesMax = 255;
 constexpr uint32_t kNumberMax = 65535;
 
@@ -84,6 +87,19 @@ bool ReadEra(const Settings& settings, Hint& hint) {
   return true;
 }
 
+// As ReadEra.
+bool ReadClaim(const Settings& settings, Hint& hint) {
+  if (!settings.contains(kSlotClaim)) return true;
+  const Result<Nonce> claim = Nonce::Parse(Find(settings, kSlotClaim));
+  const auto version = ParseNumber<int64_t>(Find(settings, kSlotVersion));
+  const auto created = ParseNumber<int64_t>(Find(settings, kSlotCreated));
+  if (!claim.ok() || !version || !created) return false;
+  hint.claim = *claim;
+  hint.version = *version;
+  hint.created_zxid = *created;
+  return true;
+}
+
 Status CheckFormat(const Settings& settings) {
   uint32_t format = 0;
   const bool told = ReadNumber(settings, kFormatKey, format);
@@ -110,9 +126,13 @@ std::string FormatHint(const Hint& hint) {
           kCluster, "=", Escaped(hint.uuid), "\n",  //
           kLayout, "=", Escaped(hint.layout), "\n");
   if (hint.era.zero()) return text;
-  return Cat(std::move(text), kEra, "=", hint.era.text(), "\n",  //
-             kRootVersion, "=", hint.root_version, "\n",         //
-             kLast, "=", hint.last.ms(), "\n");
+  text += Cat(kEra, "=", hint.era.text(), "\n",            //
+              kRootVersion, "=", hint.root_version, "\n",  //
+              kLast, "=", hint.last.ms(), "\n");
+  if (hint.claim.zero()) return text;
+  return Cat(std::move(text), kSlotClaim, "=", hint.claim.text(), "\n",  //
+             kSlotVersion, "=", hint.version, "\n",                      //
+             kSlotCreated, "=", hint.created_zxid, "\n");
 }
 
 Result<Hint> ParseHint(std::string_view text) {
@@ -131,7 +151,7 @@ Result<Hint> ParseHint(std::string_view text) {
                     ReadNumber(settings, kRack, hint.slot.rack) && IsUuid(hint.uuid) &&
                     !hint.layout.empty() && hint.layout.size() <= kLayoutBytesMax &&
                     IsPrintableUtf8(hint.layout);
-  if (!good || !ReadEra(settings, hint)) {
+  if (!good || !ReadEra(settings, hint) || !ReadClaim(settings, hint)) {
     return Corrupt("the hint file lacks a key or has an invalid value");
   }
   return hint;

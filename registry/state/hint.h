@@ -25,6 +25,11 @@ struct Hint {
   Nonce era{};               // zero: not recorded
   int64_t root_version = 0;  // of the root node, within the era
   WallMs last{};             // the highest id time issued in the slot, at most a minute ago
+  // The claim of the slot, and the version and creation of its record as acknowledged. A newer
+  // version under which this claim ended lost nothing: a copy of this server may have released it.
+  Nonce claim{};  // zero: not recorded
+  int64_t version = 0;
+  int64_t created_zxid = 0;
 
   friend bool operator==(const Hint&, const Hint&) = default;
 };
@@ -41,6 +46,9 @@ struct Hint {
 //   era=9e10...              these three only where the era is recorded
 //   rootVersion=3
 //   lastMs=1795582362773
+//   claim=3c51...            these three only where the claim is recorded
+//   slotVersion=41
+//   slotCreated=17
 inline constexpr uint32_t kHintFormat = 2;
 std::string FormatHint(const Hint& hint);
 

@@ -42,7 +42,17 @@ Result<KeptBound> ParseLine(std::string_view line) {
       *bound > kRecordTimeMax.ms()) {
     return Corrupt(Cat("a line is not a slot with its bound: ", line));
   }
-  return KeptBound{{*rack, *worker}, *era, *created, WallMs(*bound), std::string(line)};
+  KeptBound kept{{*rack, *worker}, *era, *created, WallMs(*bound)};
+  if (line.empty()) return kept;
+  const Result<Nonce> claim = Nonce::Parse(TakeWord(line));
+  const auto version = ParseNumber<int64_t>(TakeWord(line));
+  if (!claim.ok() || claim->zero() || !version) {
+    return Corrupt(Cat("a line has no claim with its version: ", line));
+  }
+  kept.claim = *claim;
+  kept.version = *version;
+  kept.lease = line;
+  return kept;
 }
 
 }  // namespace
@@ -58,7 +68,11 @@ std::string FormatKeptBounds(const KeptBounds& kept) {
                          kept.boot.empty() ? "" : " ", kept.boot, "\n");
   for (const KeptBound& one : kept.bounds) {
     text += Cat(one.slot.rack, " ", one.slot.worker, " ", one.era.text(), " ", one.created_zxid,
-                " ", one.bound.ms(), one.lease.empty() ? "" : " ", one.lease, "\n");
+                " ", one.bound.ms());
+    if (!one.claim.zero()) {
+      text += Cat(" ", one.claim.text(), " ", one.version, one.lease.empty() ? "" : " ", one.lease);
+    }
+    text += '\n';
   }
   return Cat(text, "end ", kept.bounds.size(), "\n");
 }

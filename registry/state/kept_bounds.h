@@ -19,7 +19,9 @@ struct KeptBound {
   Nonce era{};               // of the registry's data
   int64_t created_zxid = 0;  // of the slot's record
   WallMs bound{};
-  // One line with what the server needs to resume the slot's lease; empty: it has ended.
+  Nonce claim{};        // zero: not recorded; then `version` and `lease` are not either
+  int64_t version = 0;  // of the slot's record when it had this bound
+  // One line with what the server needs to resume the claim's lease; empty: it has ended.
   std::string lease{};
 
   friend bool operator==(const KeptBound&, const KeptBound&) = default;
@@ -29,7 +31,7 @@ struct KeptBound {
 // lost them, and resumes its leases. A value.
 //
 //   firn-leases 1 <uuid of the cluster, or -> [<boot id>]
-//   <rack> <worker> <era> <created_zxid> <bound_ms> [<lease>]
+//   <rack> <worker> <era> <created_zxid> <bound_ms> [<claim> <version> [<lease>]]
 //   end <number of bounds>
 struct KeptBounds {
   std::string uuid{};

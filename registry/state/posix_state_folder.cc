@@ -36,14 +36,16 @@ std::string GrantName(const std::string& stem, const FileIdentity& lock) {
 }  // namespace
 
 PosixStateFolder::PosixStateFolder(const StatePlace& place, FileWriter::Replacer replace)
-    : hint_path_(place.folder + "/" + place.stem + ".properties"), hints_(std::move(replace)) {}
+    : hint_path_(place.folder + "/" + place.stem + ".properties"),
+      vm_clock_(place.vm_clock),
+      hints_(std::move(replace)) {}
 
 Result<std::unique_ptr<PosixStateFolder>> PosixStateFolder::Open(const StatePlace& place,
                                                                  FileWriter::Replacer replace) {
   if (place.folder.empty()) return Invalid("the state folder has no name");
   FIRN_TRY(MakeFolder(place.folder));
   std::unique_ptr<PosixStateFolder> opened(new PosixStateFolder(place, std::move(replace)));
-  FIRN_ASSIGN(opened->boot_id_, BootId());
+  FIRN_ASSIGN(opened->boot_id_, BootId(place.vm_clock));
   Result<LockedFile> lock = LockedFile::Open(place.folder + "/" + place.stem + ".lock");
   if (lock.code() == Code::kConflict) {
     return Conflict("another process uses the state folder " + place.folder + ": " +
@@ -93,6 +95,15 @@ Status PosixStateFolder::OpenGrant(const StatePlace& place) {
 
 GrantIdentity PosixStateFolder::grant_identity() const {
   return {boot_id_, grant_ ? grant_->identity() : FileIdentity(), lock_.identity()};
+}
+
+// Without a generation in the id, the machine is never known to be a copy.
+bool PosixStateFolder::TakeCopied() {
+  if (boot_id_.find('.') == std::string::npos) return false;
+  Result<std::string> now = BootId(vm_clock_);
+  if (!now.ok() || *now == boot_id_) return false;
+  boot_id_ = *std::move(now);
+  return true;
 }
 
 Status PosixStateFolder::CheckOwner() const {

@@ -11,6 +11,7 @@
 #include "registry/state/grant_bytes.h"
 #include "registry/state/locked_file.h"
 #include "registry/state/state_folder.h"
+#include "registry/state/this_boot.h"
 
 namespace firn {
 
@@ -24,6 +25,7 @@ struct StatePlace {
   std::string grant_dir = kGrantDir;  // in memory; the parent of the grant's folder
   bool grant_on_disk = false;         // for static machine ids: the grant outlives the boot
   std::string only_on_host{};         // a name for one process of this host; empty: none
+  std::string vm_clock{kVmClock};     // see BootId
 };
 
 // A state folder on a POSIX file system, and the memory beside it:
@@ -49,6 +51,7 @@ class PosixStateFolder final : public StateFolder {
 
   Status has_grant() const override { return no_grant_; }
   GrantIdentity grant_identity() const override;
+  bool TakeCopied() override;
   const FileIdentity& lock_identity() const { return lock_.identity(); }
   // The grant file in use; empty if there is none.
   const std::string& grant_path() const { return grant_path_; }
@@ -67,6 +70,7 @@ class PosixStateFolder final : public StateFolder {
   Status CheckOwner() const;
 
   const std::string hint_path_;
+  const std::string vm_clock_;
   std::string grant_path_;
   std::string boot_id_;
   ForkSentinel sentinel_;

@@ -28,7 +28,7 @@ struct FileIdentity {
 
 // The identity of a grant file, of its state folder, and of the boot.
 struct GrantIdentity {
-  std::string boot_id;
+  std::string boot_id;  // BootId()
   FileIdentity file;
   FileIdentity lock;  // the lock file in the state folder
 
@@ -61,6 +61,11 @@ class StateFolder {
   virtual Status has_grant() const { return {}; }
 
   virtual GrantIdentity grant_identity() const = 0;
+
+  // Returns, once, whether this machine is a copy of the one on which the folder was opened, or was
+  // put back to a snapshot of it. The original may continue, so nothing that was held before may be
+  // used. The identity is the copy's from then on.
+  virtual bool TakeCopied() { return false; }
 
   // Returns all kGrantBytes of the open grant file; a new file contains only blanks. kCorrupt: it
   // was found with another size, so it is not new, and has not been written since.

@@ -12,28 +12,16 @@ constexpr std::string_view kNoTurn = "-";
 
 }  // namespace
 
-Tenure::Terms KeptLease::TermsIn(Slot slot, MachineId machine) const {
-  Tenure::Terms terms;
-  terms.slot = slot;
-  terms.machine = machine;
-  terms.nonce = nonce;
-  terms.version = version;
-  terms.meta_version = meta_version;
-  terms.base = base;
-  return terms;
-}
-
 // The client's name is the last, since it may contain spaces.
 std::string FormatKeptLease(const KeptLease& lease) {
   if (lease.client.find('\n') != lease.client.npos) return {};
-  return Cat(lease.number, " ", lease.id, " ", lease.nonce.text(), " ", lease.version, " ",
-             lease.meta_version, " ", lease.base.ms(), " ", lease.until.count(), " ",
-             lease.turn.empty() ? kNoTurn : lease.turn, " ", lease.turn_clock.ms(), " ", lease.name,
-             " ", lease.client);
+  return Cat(lease.number, " ", lease.id, " ", lease.meta_version, " ", lease.base.ms(), " ",
+             lease.until.count(), " ", lease.turn.empty() ? kNoTurn : lease.turn, " ",
+             lease.turn_clock.ms(), " ", lease.name, " ", lease.client);
 }
 
 std::optional<KeptLease> ParseKeptLease(std::string_view text) {
-  std::array<std::string_view, 10> words;
+  std::array<std::string_view, 8> words;
   for (std::string_view& word : words) {
     const size_t at = text.find(' ');
     if (at == text.npos) return std::nullopt;
@@ -41,26 +29,19 @@ std::optional<KeptLease> ParseKeptLease(std::string_view text) {
     text.remove_prefix(at + 1);
   }
   const auto number = ParseNumber<uint64_t>(words[0]);
-  const Result<Nonce> nonce = Nonce::Parse(words[2]);
-  const auto version = ParseNumber<int64_t>(words[3]);
-  const auto meta_version = ParseNumber<int64_t>(words[4]);
-  const auto base = ParseNumber<int64_t>(words[5]);
-  const auto until = ParseNumber<int64_t>(words[6]);
-  const auto clock = ParseNumber<int64_t>(words[8]);
-  if (!number || !nonce.ok() || nonce->zero() || !version || !meta_version || !base || !until ||
-      !clock) {
-    return std::nullopt;
-  }
+  const auto meta_version = ParseNumber<int64_t>(words[2]);
+  const auto base = ParseNumber<int64_t>(words[3]);
+  const auto until = ParseNumber<int64_t>(words[4]);
+  const auto clock = ParseNumber<int64_t>(words[6]);
+  if (!number || !meta_version || !base || !until || !clock) return std::nullopt;
   return KeptLease{.number = *number,
                    .id = std::string(words[1]),
-                   .name = std::string(words[9]),
+                   .name = std::string(words[7]),
                    .client = std::string(text),
-                   .nonce = *nonce,
-                   .version = *version,
                    .meta_version = *meta_version,
                    .base = WallMs(*base),
                    .until = Tick(*until),
-                   .turn = words[7] == kNoTurn ? std::string() : std::string(words[7]),
+                   .turn = words[5] == kNoTurn ? std::string() : std::string(words[5]),
                    .turn_clock = WallMs(*clock)};
 }
 

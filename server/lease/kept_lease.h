@@ -7,7 +7,6 @@
 
 #include "common/base/units.h"
 #include "common/id/layout.h"
-#include "registry/claim/tenure.h"
 
 namespace firn {
 
@@ -16,12 +15,9 @@ namespace firn {
 struct KeptLease {
   uint64_t number = 0;
   std::string id{};
-  std::string name{};    // of the program
-  std::string client{};  // see LeaseClient
-  // Of the claim: the version is the earliest that the record can have.
-  Nonce nonce{};
-  int64_t version = 0;
-  int64_t meta_version = 0;
+  std::string name{};        // of the program
+  std::string client{};      // see LeaseClient
+  int64_t meta_version = 0;  // of the claim, as is its base
   WallMs base{};
   Tick until{};  // an end that was answered, not necessarily the latest
   // The last accepted turn, with its clock. Only a clean stop writes it: while the server runs,
@@ -30,9 +26,6 @@ struct KeptLease {
   WallMs turn_clock{};
 
   friend bool operator==(const KeptLease&, const KeptLease&) = default;
-
-  // Returns the claim, without the members that are read from the registry.
-  Tenure::Terms TermsIn(Slot slot, MachineId machine) const;
 };
 
 // Returns the empty text for a lease that a line cannot contain.

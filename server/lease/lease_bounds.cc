@@ -38,7 +38,7 @@ bool LeaseBounds::Covers(const std::string& uuid, const KeptBound& least) const 
     const auto one = table.find(least.slot);
     return one != table.end() && one->second.era == least.era &&
            one->second.created_zxid == least.created_zxid && one->second.bound >= least.bound &&
-           one->second.lease == least.lease;
+           one->second.claim == least.claim && one->second.lease == least.lease;
   };
   // A bound that is about to be lowered covers nothing any more.
   return uuid == uuid_ && has(durable_) && has(wanted_);

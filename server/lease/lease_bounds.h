@@ -48,8 +48,7 @@ class LeaseBounds {
   // Puts a slot's bound into the file, soon. `uuid` is the cluster's.
   void Keep(const std::string& uuid, const KeptBound& bound);
 
-  // Whether the file certainly has at least that bound, and that lease, for the same record of the
-  // cluster.
+  // Whether the file certainly has at least that bound, and that lease, for the same claim.
   bool Covers(const std::string& uuid, const KeptBound& least) const;
   // Whether the file certainly has at most that bound for the slot.
   bool IsAtMost(Slot slot, WallMs bound) const;

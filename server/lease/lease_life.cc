@@ -130,7 +130,9 @@ void LeaseTable::Revoke(Lease& lease, std::string why) {
 
 void LeaseTable::Tick(const KeeperTime& now, Server server) {
   now_ = now;
+  const int copies = server_.copies;
   server_ = std::move(server);
+  if (server_.copies != copies) LeaveToOriginal();
   if (last_number_ == 0) last_number_ = static_cast<uint64_t>(now.clocks.wall.ms());
   TickEarlier();
   // An answer may be followed by a call, so the table must not change while it is walked.

@@ -60,9 +60,24 @@ bool LeaseTable::Suspend(Lease& lease) {
   return true;
 }
 
+// The original may extend and release every lease, and get every claim that is under way.
+void LeaseTable::LeaveToOriginal() {
+  earlier_.clear();
+  ended_.clear();
+  for (const auto& [id, lease] : leases_) {
+    lease->claim->Abandon("this server's machine was copied, or put back to a snapshot");
+  }
+}
+
 KeptBound LeaseTable::BoundOf(const Lease& lease, WallMs bound, std::string kept) {
   const Tenure::Terms& terms = lease.tenure().terms();
-  return {terms.slot, terms.era, terms.created_zxid, bound, std::move(kept)};
+  return {.slot = terms.slot,
+          .era = terms.era,
+          .created_zxid = terms.created_zxid,
+          .bound = bound,
+          .claim = terms.nonce,
+          .version = terms.version,
+          .lease = std::move(kept)};
 }
 
 std::string LeaseTable::KeptText(const Lease& lease, bool with_turn) const {
@@ -71,8 +86,6 @@ std::string LeaseTable::KeptText(const Lease& lease, bool with_turn) const {
                  .id = lease.id,
                  .name = lease.ask.name,
                  .client = lease.ask.client.name,
-                 .nonce = terms.nonce,
-                 .version = terms.version,
                  .meta_version = terms.meta_version,
                  .base = terms.base,
                  .until = lease.until};
@@ -118,11 +131,17 @@ bool LeaseTable::TickOne(Earlier& earlier) {
                      now_.clocks.boot >= earlier.retry_at &&
                      running < static_cast<ptrdiff_t>(kClaimsMax);
     if (!may) return true;
-    Tenure::Terms terms = kept.TermsIn(earlier.bound.slot, earlier.machine);
+    Tenure::Terms terms;
     terms.uuid = options_.claim.kept.uuid;
+    terms.machine = earlier.machine;
+    terms.slot = earlier.bound.slot;
     terms.era = earlier.bound.era;
     terms.created_zxid = earlier.bound.created_zxid;
     terms.bound = earlier.bound.bound;
+    terms.nonce = earlier.bound.claim;
+    terms.version = earlier.bound.version;
+    terms.meta_version = kept.meta_version;
+    terms.base = kept.base;
     Lease lease;
     lease.number = kept.number;
     lease.ask.name = kept.name;
@@ -165,7 +184,8 @@ void LeaseTable::Resume(Earlier& earlier) {
   lease->granted = lease->answered = true;
   lease->first_until = lease->until = std::max(kept.until, lease->from());
   lease->promised = std::max(layout().TickAt(lease->tenure().bound()), lease->until);
-  lease->turns = LeaseTurns::Resumed(std::move(kept.turn), kept.turn_clock);
+  const WallMs clock = kept.turn.empty() ? now_.clocks.wall : kept.turn_clock;
+  lease->turns = LeaseTurns::Resumed(std::move(kept.turn), clock);
   lease->turn_answered = true;
   lease->kept = KeptText(*lease, false);
   LogInfo("lease_resumed")

@@ -45,9 +45,9 @@ LeaseTable::Server LeaseTable::ServerOf(const ClaimStatus& own, bool checked) {
   const bool holds = own.state == ClaimState::kHolding ||
                      (own.state == ClaimState::kLapsing && !AsksForRestore(own));
   if (!holds) {
-    return {Cat("this server has no machine id of its own: ", own.reason), own.uuid};
+    return {Cat("this server has no machine id of its own: ", own.reason), own.uuid, own.copies};
   }
-  return {checked ? "" : kUnchecked, own.uuid};
+  return {checked ? "" : kUnchecked, own.uuid, own.copies};
 }
 
 // --- calls ---------------------------------------------------------------------------------------
@@ -228,6 +228,9 @@ void LeaseTable::Renew(const LeaseRenewal& renewal, Done done) {
     case LeaseTurns::Kind::kOutdated:
       return Refuse(LeaseVerdict::kOutdated, "a later renewal of this lease has been answered",
                     done);
+    case LeaseTurns::Kind::kEarly:
+      return Refuse(LeaseVerdict::kLater,
+                    "this server was restarted after the request was sent; repeat it", done);
     case LeaseTurns::Kind::kCopied:
       ++counts_.copies;
       Revoke(*lease,

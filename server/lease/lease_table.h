@@ -46,7 +46,8 @@ struct LeaseTableOptions {
 //     promise below it (LeaseBounds).
 //  8. A lease whose claim is not renewed any more says so, and is extended up to its bound.
 // 12. A stop lowers each bound to what was promised. The next process on the same boot resumes the
-//     leases whose slots still have their nonces, also after a crash.
+//     leases whose slots still have their nonces, also after a crash. A machine that was copied
+//     while it ran leaves its leases to the original.
 // 10. At most leases_max leases, including those that were given back until their slots are
 //     released, and as many of each client as it may have; kClaimsMax claims under way. kBurst
 //     claims begin at once, then one each kClaimEvery. Requests for a rack that was just found to
@@ -85,6 +86,7 @@ class LeaseTable {
   struct Server {
     std::string why_not{};  // why it grants no lease now; empty: it does
     std::string uuid{};     // of its cluster
+    int copies = 0;         // see ClaimStatus
   };
   // `checked`: as Keeper::checked of the server's own claim. A claim that lapses since the root
   // node has changed is valid, and its server may claim machine ids under the new root node.
@@ -173,6 +175,7 @@ class LeaseTable {
   void Resume(Earlier& earlier);
   std::string KeptText(const Lease& lease, bool with_turn) const;
   bool Suspend(Lease& lease);
+  void LeaveToOriginal();
   void Renew(const LeaseRenewal& renewal, Done done);
   void End(const LeaseEnd& end, const Done& done);
   // Null after an answer: it is another server's, unknown, or revoked.

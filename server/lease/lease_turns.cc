@@ -8,14 +8,14 @@ namespace firn {
 LeaseTurns LeaseTurns::Resumed(std::string last, WallMs clock) {
   LeaseTurns turns;
   turns.unknown_ = last.empty();
+  (last.empty() ? turns.resumed_at_ : turns.last_clock_) = clock;
   turns.last_ = std::move(last);
-  turns.last_clock_ = clock;
   return turns;
 }
 
 LeaseTurns::Kind LeaseTurns::Judge(const std::string& turn, const std::string& acknowledged,
                                    WallMs clock) const {
-  if (unknown_) return Kind::kNext;
+  if (unknown_) return clock < resumed_at_ ? Kind::kEarly : Kind::kNext;
   if (any() && turn == last_) return Kind::kRepeated;
   const bool is_earlier = std::any_of(earlier_.begin(), earlier_.end(),
                                       [&](const Earlier& one) { return one.turn == turn; });

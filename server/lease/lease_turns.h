@@ -15,7 +15,8 @@ namespace firn {
 // that was sent twice may be delivered late, after its successors: it says nothing.
 //
 // A process that resumes a lease after a crash does not know its last turn: it accepts any turn
-// once. A request with an earlier clock was sent before that one.
+// once. A request with an earlier clock was sent before that one. One that was sent before the
+// crash may be a late duplicate, so it has to be repeated.
 //
 // An earlier turn is remembered as long as a request with it can be accepted at all: requests whose
 // clock differs too much from the server's are refused before they are judged. All requests with a
@@ -26,6 +27,7 @@ class LeaseTurns {
     kNext,      // follows the last accepted turn
     kRepeated,  // is the last accepted turn: its answer was lost
     kOutdated,  // is an earlier one, delivered late
+    kEarly,     // cannot be judged: it may be an earlier one
     kCopied,    // none of these: two processes renew
   };
 
@@ -43,14 +45,15 @@ class LeaseTurns {
   WallMs last_clock() const { return last_clock_; }
   bool unknown() const { return unknown_; }
 
-  // The turns of a process that has ended. `last` empty: the last one is not known.
+  // The turns of a process that has ended, with the clock of the last one. `last` empty: it is not
+  // known; then `clock` is that of this process.
   static LeaseTurns Resumed(std::string last, WallMs clock);
 
  private:
   std::string last_;
   WallMs last_clock_;
-  bool unknown_ = false;  // which one was the last
-  WallMs resumed_at_;     // clock of the one that was accepted because of that
+  bool unknown_ = false;  // the last one
+  WallMs resumed_at_;     // by the clock of this process; then of the request accepted since
   struct Earlier {
     std::string turn;
     WallMs clock;  // of its successor, or its own if that is later

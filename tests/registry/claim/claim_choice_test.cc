@@ -63,6 +63,24 @@ TEST_F(ClaimChoiceTest, RecordsAClaimWindowThatIsLargerThanUsualBeforeItClaims) 
   }
 }
 
+TEST_F(ClaimChoiceTest, RecordsALargerClaimWindowAfterAnOfflineStart) {
+  auto host = Start("a");
+  Run(Milliseconds(1'000), *host);
+  host.reset();
+  ClaimOptions options = Options("a");
+  options.window = Milliseconds(5'400'000);
+  host = ClaimKeeperTest::Start(disks_.back(), options);
+  host->link().Disconnect();
+  Run(Milliseconds(600), *host);
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
+  host->link().Reconnect();
+  const auto bound = [&] { return RecordOf(host->status().slot->worker).bound; };
+  while (bound() < clock_.Wall() + Milliseconds(600'000)) Run(Milliseconds(10), *host);
+  const auto node = tree_.Peek(kSettingsPath);
+  ASSERT_TRUE(node);
+  EXPECT_EQ(ParseClusterSettings(node->data)->window, options.window);
+}
+
 TEST_F(ClaimChoiceTest, AnIdClockAheadDoesNotMakeOthersSlotsFree) {
   MakeClusterWith(1);
   auto holder = Start("a");

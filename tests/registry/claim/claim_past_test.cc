@@ -46,8 +46,8 @@ class ClaimPastTest : public ClaimKeeperTest {
     return step.tick.count();
   }
   // The processes that may have used a tick, as `firn who` reports.
-  std::vector<int64_t> Who(int64_t tick) {
-    const auto id = Layout::Firn().Pack({.tick = Tick(tick), .machine = MachineId(0)});
+  std::vector<int64_t> Who(int64_t tick, uint32_t worker = 0) {
+    const auto id = Layout::Firn().Pack({.tick = Tick(tick), .machine = MachineId(worker)});
     std::vector<int64_t> pids;
     AsOperator([&](BlockingCoordinator& registry) {
       const auto found = FindIssuers(registry, {*id});
@@ -129,6 +129,58 @@ TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistryBeforeAReboot) {
   ASSERT_TRUE(host->Told(ClaimEvent::Kind::kClaimed));
   ticks_[4] = Tick1(*host);
   ExpectEachFound(4);
+}
+
+// The lost data contained a release of process 1 and a claim of process 2.
+TEST_F(ClaimPastTest, NamesNoHolderForTheTimeThatARestoredRecordOnlyPermitted) {
+  auto host = StartAs(1);
+  Run(Milliseconds(60'000), *host);
+  ticks_[1] = Tick1(*host);
+  Run(Milliseconds(31'000), *host);
+  const auto backup = tree_.Save();
+  host->keeper().Release(host->Time());
+  Run(Milliseconds(200), *host);
+  MemoryDisk other;
+  ClaimOptions options = Options("b");
+  options.identity.pid = 2;
+  auto second = Start(other, options);
+  Run(Milliseconds(5'000), *second);
+  ticks_[2] = Tick1(*second);
+  second.reset();
+  tree_.Load(backup);
+  EXPECT_EQ(Who(ticks_[2]), std::vector<int64_t>{1}) << "nothing was restored yet";
+  Restore();
+  for (const int64_t pid : {0, 3}) {
+    if (pid == 3) {
+      disk_ = {};
+      host = StartAs(3);
+      Run(PassBound(), *host);
+      ASSERT_TRUE(host->Told(ClaimEvent::Kind::kClaimed));
+    }
+    EXPECT_EQ(Who(ticks_[1]), std::vector<int64_t>{1});
+    EXPECT_EQ(Who(ticks_[2]), std::vector<int64_t>{}) << "it is unknown";
+  }
+}
+
+// Process 1 continues in a copy of the machine, and process 2 where it was killed.
+TEST_F(ClaimPastTest, FindsAProcessThatLostItsClaimToACopyOfIt) {
+  MakeClusterWith(2);
+  auto copy = StartAs(1);
+  Run(Milliseconds(10'000), *copy);
+  const uint32_t worker = copy->status().slot->worker;
+  MemoryDisk original = disk_;
+  ClaimOptions options = Options();
+  options.identity.pid = 2;
+  auto host = Start(original, options);
+  host->link().Disconnect();
+  Run(Milliseconds(600), {copy.get(), host.get()});
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kOffline));
+  ticks_[2] = Tick1(*host);
+  Run(Milliseconds(70'000), *copy);
+  host->link().Reconnect();
+  Run(Milliseconds(2'000), {copy.get(), host.get()});
+  ASSERT_TRUE(host->Told(ClaimEvent::Kind::kLost));
+  EXPECT_EQ(Who(ticks_[2], worker), (std::vector<int64_t>{2, 1})) << "both may have issued it";
 }
 
 // The process that started without the registry never renews, and claims the slot again.

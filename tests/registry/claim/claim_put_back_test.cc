@@ -1,6 +1,7 @@
 // A server that starts where the registry's data were put back from a backup while it was stopped.
 // Its hint says what the data showed before.
 
+#include "registry/cluster/past_holders.h"
 #include "registry/operate/restore.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
 
@@ -47,6 +48,59 @@ TEST_F(ClaimPutBackTest, FreezesTheClusterWhenTheBoundOfItsSlotIsLowerThanItsIds
   EXPECT_TRUE(AsksForRestore(host->status())) << host->status().reason;
   Restore();
   EXPECT_TRUE(ServesWithin(*host, Milliseconds(10'000))) << host->status().reason;
+}
+
+// A copy of the server released the slot below the ids that this one has issued.
+TEST_F(ClaimPutBackTest, StartsWhereTheBoundOfItsSlotFellByARelease) {
+  const WallMs last = IssueAndStop();
+  uint32_t worker = 0;
+  while (RecordOf(worker).bound != last) ++worker;
+  SlotRecord released = RecordOf(worker);
+  released.bound = last - Milliseconds(5'000);
+  Write1(SlotPath({0, worker}), FormatSlotRecord(released));
+  auto host = Start();
+  EXPECT_TRUE(ServesWithin(*host, kAMoment));
+  EXPECT_FALSE(Meta().frozen) << Meta().reason;
+
+  // Another process has claimed the slot since.
+  host.reset();
+  disk_.identity.boot_id = "boot-2";
+  PastHolders past;
+  past.Add({"a",
+            "",
+            1,
+            released.since,
+            RecordOf(worker).since,
+            {},
+            RecordOf(worker).nonce,
+            tree_.Peek(SlotPath({0, worker}))->stat.version});
+  SlotRecord other = RecordOf(worker);
+  other.nonce = other.word = Nonce(9, 9);
+  other.writer.reset();
+  other.bound = other.since = last - Milliseconds(3'000);
+  Write1(PastPath({0, worker}), past.Text());
+  Write1(SlotPath({0, worker}), FormatSlotRecord(other));
+  host = Start();
+  EXPECT_TRUE(ServesWithin(*host, Milliseconds(5'000))) << host->status().reason;
+  EXPECT_FALSE(Meta().frozen) << Meta().reason;
+}
+
+// The slot's next holder has come further than this server did.
+TEST_F(ClaimPutBackTest, FreezesTheClusterWhenAnotherClaimedItsSlotBelowItsIds) {
+  const auto before = tree_.Save();
+  const WallMs last = IssueAndStop();
+  uint32_t worker = 0;
+  while (RecordOf(worker).bound != last) ++worker;
+  tree_.Load(before);
+  SlotRecord other{.nonce = Nonce(9, 9), .word = Nonce(9, 9), .owner = "b"};
+  other.since = last - Milliseconds(5'000);
+  other.bound = last + Milliseconds(600'000);
+  Write1(SlotPath({0, worker}), FormatSlotRecord(other));
+  tree_.SetVersion(SlotPath({0, worker}), 1'000);
+  auto host = Start();
+  EXPECT_FALSE(ServesWithin(*host, Milliseconds(10'000)));
+  EXPECT_TRUE(Meta().frozen);
+  EXPECT_NE(Meta().reason.find("was claimed below"), std::string::npos) << Meta().reason;
 }
 
 TEST_F(ClaimPutBackTest, FreezesTheClusterWhenTheRootNodeIsOlderInItsEra) {

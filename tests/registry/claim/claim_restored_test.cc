@@ -48,6 +48,34 @@ TEST_F(ClaimRestoredTest, AHolderOfARestoredClusterIssuesToItsBoundWithoutAnAlar
   }
 }
 
+// The root node is read before or after the restore, and the record after it.
+TEST_F(ClaimRestoredTest, ARestoreBetweenTheReadsOfACheckRaisesNoAlarmOfDuplicates) {
+  auto host = Start();
+  Run(Milliseconds(5'000), *host);
+  const Slot slot = *host->status().slot;
+  RestoreFacts facts{.now = clock_.Wall(), .bounds = {{host->status().bound}}};
+  host->link().Disconnect();
+  host->link().Script(Verb::kRead, {});
+  for (int i = 0; i < 2; ++i) {
+    host->link().Script(Verb::kRead, {.apply_after = Milliseconds(100)});
+  }
+  host->link().Reconnect();
+  Run(Milliseconds(20), *host);
+  AsOperator([&](BlockingCoordinator& registry) {
+    for (const std::string& path : {LivePath(slot), PastPath(slot), SlotPath(slot)}) {
+      static_cast<void>(registry.Multi({Write::Erase(path, Write::kAnyVersion)}));
+    }
+    const auto restored = RestoreCluster(registry, facts, entropy_);
+    ASSERT_TRUE(restored.ok()) << restored.status();
+  });
+  Run(Milliseconds(1'000), *host);
+  EXPECT_EQ(host->status().state, ClaimState::kLapsing) << host->status().reason;
+  EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  for (const ClaimEvent& event : host->events()) {
+    EXPECT_EQ(event.text.find("may be duplicated"), std::string::npos) << event.text;
+  }
+}
+
 TEST_F(ClaimRestoredTest, ReportsALossOnce) {
   auto host = Start();
   Run(Milliseconds(5'000), *host);

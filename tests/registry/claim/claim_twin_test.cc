@@ -45,6 +45,29 @@ TEST_F(ClaimTwinTest, DetectsACopyOfARunningProcessAtTheNextRenewal) {
   EXPECT_TRUE(Serves(*twin)) << "under another machine id";
 }
 
+// The hypervisor shows the machine's generation, which is a part of the boot's id.
+TEST_F(ClaimTwinTest, AMachineThatSeesThatItIsACopyLeavesItsClaimToTheOriginal) {
+  auto host = Start();
+  Run(Milliseconds(10'000), *host);
+  const uint32_t worker = host->status().slot->worker;
+  const SlotRecord before = RecordOf(worker);
+  disk_.identity.boot_id += ".1";
+  Run(kAMoment, *host);
+  EXPECT_TRUE(host->Told(ClaimEvent::Kind::kLost));
+  EXPECT_NE(Alarm(*host).find("left to the original"), std::string::npos) << Alarm(*host);
+  EXPECT_EQ(host->status().copies, 1);
+  EXPECT_NE(host->status().slot->worker, worker);
+  EXPECT_EQ(RecordOf(worker), before);
+  EXPECT_TRUE(Serves(*host));
+
+  host.reset();
+  disk_.identity.boot_id += "2";
+  host = Start();
+  host->link().Disconnect();
+  Run(Milliseconds(600), *host);
+  EXPECT_FALSE(host->Told(ClaimEvent::Kind::kOffline)) << "the grant is of another generation";
+}
+
 TEST_F(ClaimTwinTest, DoesNotInheritAGrantThatACopyHasUsed) {
   auto host = Start();
   Run(Milliseconds(10'000), *host);

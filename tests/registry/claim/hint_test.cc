@@ -41,6 +41,24 @@ TEST(HintTest, KeepsTheEraTheRootVersionAndTheLastIdTime) {
   }
 }
 
+TEST(HintTest, KeepsTheClaimAndTheVersionOfItsSlot) {
+  Hint hint = kHint;
+  hint.era = Nonce(1, 2);
+  hint.claim = Nonce(3, 4);
+  hint.version = -7;
+  hint.created_zxid = 17;
+  const std::string text = FormatHint(hint);
+  EXPECT_EQ(*ParseHint(text), hint);
+  for (const char* key : {"\nclaim=", "\nslotVersion=", "\nslotCreated="}) {
+    std::string spoilt = text;
+    spoilt.insert(spoilt.find(key) + std::string(key).size(), "x");
+    EXPECT_EQ(ParseHint(spoilt).code(), Code::kCorrupt) << spoilt;
+  }
+  hint.claim = {};
+  hint.version = hint.created_zxid = 0;
+  EXPECT_EQ(*ParseHint(text.substr(0, text.find("claim="))), hint) << "of an earlier version";
+}
+
 TEST(HintTest, RefusesAnIncompleteHint) {
   const std::string good = FormatHint(kHint);
   for (const std::string& text :

@@ -92,6 +92,31 @@ TEST_F(PosixStateFolderTest, KeepsItsContentsAfterARestart) {
   }
 }
 
+// A page as the kernel shows it (linux/vmclock-abi.h), of that generation.
+std::string VmClock(const std::string& path, char generation, bool shown = true) {
+  std::string page(112, '\0');
+  page.replace(0, 4, "VCLK");
+  page[25] = shown ? 1 : 0;
+  page[104] = generation;
+  std::ofstream(path) << page;
+  return path;
+}
+
+TEST_F(PosixStateFolderTest, AnotherGenerationOfTheMachineIsACopy) {
+  const std::string plain = *BootId(temp_ / "missing");
+  EXPECT_EQ(*BootId(VmClock(temp_ / "hidden", 7, false)), plain);
+  const std::string clock = VmClock(temp_ / "clock", 7);
+  EXPECT_EQ(*BootId(clock), plain + ".7");
+  auto folder = PosixStateFolder::Open(
+      {.folder = folder_, .stem = "firn:1:2", .grant_dir = memory_.path(), .vm_clock = clock});
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  EXPECT_FALSE((*folder)->TakeCopied());
+  VmClock(clock, 8);
+  EXPECT_TRUE((*folder)->TakeCopied());
+  EXPECT_FALSE((*folder)->TakeCopied()) << "once";
+  EXPECT_EQ((*folder)->grant_identity().boot_id, plain + ".8");
+}
+
 // A disk that is mounted again may have lost the last writes, and so an L that is too low.
 TEST_F(PosixStateFolderTest, WritesNoPartOfAGrantToDisk) {
   const std::string grant = GrantPath();

@@ -161,6 +161,22 @@ TEST_F(SlotWriteTest, OurNonceWithAnotherWordBelongsToACopy) {
   EXPECT_EQ(Finish(write), Outcome::kOther);
 }
 
+// All writes from one version have the same word.
+TEST_F(SlotWriteTest, AnEarlierRenewalIsNotTheLowerBoundThatWasSentAfterIt) {
+  Put(RecordOf(9, kBound));
+  link_.Script(Verb::kMulti, kLost);
+  SlotChange change = Change();
+  SlotRecord renewal = change.record;
+  change.record.bound = kBound - Milliseconds(5'000);
+  Writing write(link_, entropy_, change);
+  AsOperator([&](BlockingCoordinator& registry) {
+    return registry
+        .Multi({Write::Set(SlotPath(kSlot), FormatSlotRecord(renewal), change.over.version)})
+        .status;
+  });
+  EXPECT_EQ(Finish(write), Outcome::kOther);
+}
+
 TEST_F(SlotWriteTest, RefusesTheSameNumbersInAnotherEra) {
   const SlotChange change = Change();
   tree_.Load({}, MemoryTree::Sessions::kStay);

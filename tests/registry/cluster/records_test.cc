@@ -109,6 +109,20 @@ TEST(RecordsTest, RefusesForeignAndDamagedRecordsWithAReason) {
   }
 }
 
+TEST(SlotRecordTest, TheWriterCountsOnlyWithTheWordOfItsRecord) {
+  SlotRecord record{.nonce = Nonce(1, 2), .word = Nonce(3, 4), .bound = WallMs(9)};
+  record.writer = SlotWriter{Nonce(1, 2), Nonce(5, 6), WallMs(7)};
+  std::string text = FormatSlotRecord(record);
+  EXPECT_EQ(*ParseSlotRecord(text), record);
+  // An earlier version replaces the word and hands the member on.
+  const std::string word = "\"word\":\"" + Nonce(3, 4).text();
+  text.replace(text.find(word), word.size(), "\"word\":\"" + Nonce(3, 5).text());
+  EXPECT_FALSE(ParseSlotRecord(text)->writer);
+  EXPECT_EQ(ParseSlotRecord(text)->claim(), Nonce(1, 2));
+  record.nonce = {};
+  EXPECT_EQ(ParseSlotRecord(FormatSlotRecord(record))->claim(), Nonce(1, 2)) << "released";
+}
+
 TEST(RecordsTest, ALeaseCountsOnlyWithTheNonceOfItsRecord) {
   SlotRecord record{.nonce = Nonce(1, 2), .bound = WallMs(9), .lease = SlotLease{"shop", "h:1"}};
   std::string text = FormatSlotRecord(record);

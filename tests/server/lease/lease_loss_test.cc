@@ -92,6 +92,58 @@ TEST_F(LeaseLossTest, AnOfflineStartFreezesARegistryWhoseSlotOfALeaseWasRecreate
   ExpectLoss("was deleted and re-created");
 }
 
+// The data went back, and another process has leased the machine id and renewed.
+TEST_F(LeaseLossTest, AnOfflineStartFreezesARegistryInWhichTheSlotOfALeaseWasClaimedAgain) {
+  GrantAndKill();
+  tree_.Load(backup_);
+  SlotRecord other{.nonce = Nonce(9, 9), .word = Nonce(9, 9), .owner = "b"};
+  other.since = clock_.Wall();
+  other.bound = clock_.Wall() + Milliseconds(600'000);
+  Write1(SlotPath({0, lease_.worker}), FormatSlotRecord(other));
+  tree_.SetVersion(SlotPath({0, lease_.worker}), 1'000);
+  StartUnreachable();
+  ExpectLoss("was claimed below the bound");
+}
+
+// The state folder was put back: the lease was given back since, and its machine id claimed.
+TEST_F(LeaseLossTest, AnOfflineStartAcceptsASlotThatWasReleasedSinceItsFolder) {
+  for (const bool claimed : {false, true}) {
+    MakeClusterWith(4);
+    disk_ = {};
+    GrantAndKill();
+    const Slot slot{0, lease_.worker};
+    SlotRecord record = RecordOf(slot.worker);
+    const Nonce nonce = record.nonce;
+    record.nonce = {};
+    record.bound = clock_.Wall() + Milliseconds(1'000);
+    Write1(SlotPath(slot), FormatSlotRecord(record));
+    if (claimed) {
+      PastHolders past;
+      past.Add({"s",
+                "",
+                1,
+                record.since,
+                record.bound,
+                {},
+                nonce,
+                tree_.Peek(SlotPath(slot))->stat.version});
+      AsOperator([&](BlockingCoordinator& registry) {
+        registry.Multi({Write::Create(PastPath(slot), past.Text(), Lifetime::kPersistent)});
+      });
+      record.nonce = record.word = Nonce(9, 9);
+      record.writer.reset();
+      record.since = record.bound;
+      record.bound += Milliseconds(2'000);
+      Write1(SlotPath(slot), FormatSlotRecord(record));
+    }
+    StartUnreachable();
+    host_->link().Reconnect();
+    Run(Milliseconds(2'000), *host_);
+    EXPECT_FALSE(Meta().frozen) << Meta().reason;
+    EXPECT_EQ(host_->status().state, ClaimState::kHolding) << host_->status().reason;
+  }
+}
+
 // A restore that did not know the lease.
 TEST_F(LeaseLossTest, AnOfflineStartFreezesARestoredClusterWhoseFloorIsBelowALease) {
   GrantAndKill();

@@ -150,6 +150,27 @@ TEST_F(LeaseResumeTest, ResumesNoLeaseWhoseSlotAnotherServerHasClaimed) {
   EXPECT_FALSE(Meta().frozen) << Meta().reason;
 }
 
+TEST_F(LeaseResumeTest, ACopyOfTheRunningMachineLeavesItsLeasesToTheOriginal) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  const LeaseTerms ended = Grant(*server, 2);
+  EXPECT_EQ(server->End(ended.lease, 0)->verdict(), LeaseVerdict::kEnded);
+  const auto under_way = server->Ask(3);
+  const SlotRecord record = RecordOf(lease.worker), record_of_ended = RecordOf(ended.worker);
+  ++server->server.copies;
+  Run(Milliseconds(200), *server);
+  EXPECT_EQ(under_way->verdict(), LeaseVerdict::kLater);
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kRevoked);
+  const LeaseTerms another = Grant(*server, 4);
+  EXPECT_NE(another.worker, lease.worker);
+  Run(Milliseconds(70'000), *server);
+  EXPECT_EQ(RecordOf(lease.worker), record) << "neither renewed nor released";
+  EXPECT_EQ(RecordOf(ended.worker), record_of_ended);
+  server.reset();
+  server = StartOn("boot.2");
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
+}
+
 // Until the registry has shown that the slot is still its own.
 TEST_F(LeaseResumeTest, ExtendsNothingBeforeTheRegistryHasShownTheSlot) {
   auto server = StartAgain();
@@ -168,26 +189,35 @@ TEST_F(LeaseResumeTest, ExtendsNothingBeforeTheRegistryHasShownTheSlot) {
 }
 
 // A write of the dead process arrives between the reading and the takeover.
-TEST_F(LeaseResumeTest, ResumesOverALateRenewalOfTheDeadProcess) {
-  auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
-  server.reset();
-  LeaseTableOptions options = LeasesOf("s");
-  options.boot = "boot";
-  server = StartServer(std::move(options));
-  server->server.uuid = Meta().uuid;
-  for (int i = 0; i < 20; ++i) {
-    if (i == 1) {
-      SlotRecord record = RecordOf(lease.worker);
-      record.word = Nonce(9, 9);
-      record.bound += Milliseconds(1'000);
-      Write1(SlotPath({0, lease.worker}), FormatSlotRecord(record));
+TEST_F(LeaseResumeTest, ResumesOverALateRenewalOrStopOfTheDeadProcess) {
+  for (const bool stops : {false, true}) {
+    MakeClusterWith(8);
+    lease_disk_ = {};
+    auto server = StartAgain();
+    const LeaseTerms lease = GrantLong(*server);
+    server.reset();
+    const WallMs promised = StartOf(lease.until);
+    KeptBounds kept = *ParseKeptBounds(lease_disk_.text);
+    if (stops) kept.bounds.at(0).bound = promised;  // on the disk first
+    lease_disk_.text = FormatKeptBounds(kept);
+    LeaseTableOptions options = LeasesOf("s");
+    options.boot = "boot";
+    server = StartServer(std::move(options));
+    server->server.uuid = Meta().uuid;
+    for (int i = 0; i < 20; ++i) {
+      if (i == 1) {
+        SlotRecord record = RecordOf(lease.worker);
+        record.word = Nonce(9, 9);
+        record.bound = stops ? promised : record.bound + Milliseconds(1'000);
+        Write1(SlotPath({0, lease.worker}), FormatSlotRecord(record));
+      }
+      clock_.Advance(Milliseconds(5));
+      server->Step();
     }
-    clock_.Advance(Milliseconds(5));
-    server->Step();
+    Run(Milliseconds(10'000), *server);
+    EXPECT_EQ(Renewed(*server, lease.lease, 2, 1).machine, lease.machine) << stops;
+    EXPECT_TRUE(server->alarms().empty()) << server->alarms().front();
   }
-  Run(Milliseconds(70'000), *server);
-  EXPECT_TRUE(server->alarms().empty()) << server->alarms().front();
 }
 
 TEST_F(LeaseResumeTest, TriesOtherRacksIfTheRequestNamesNone) {

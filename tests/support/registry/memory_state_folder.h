@@ -33,6 +33,10 @@ class MemoryStateFolder final : public StateFolder {
 
   GrantIdentity grant_identity() const override { return identity_; }
 
+  bool TakeCopied() override {
+    return std::exchange(identity_.boot_id, disk_.identity.boot_id) != disk_.identity.boot_id;
+  }
+
   Result<std::string> ReadGrant() override { return disk_.grant; }
 
   Status WriteGrant(size_t offset, std::string_view bytes, Durability) override {
@@ -66,7 +70,7 @@ class MemoryStateFolder final : public StateFolder {
 
  private:
   MemoryDisk& disk_;
-  const GrantIdentity identity_;
+  GrantIdentity identity_;
   Status hint_failure_;
 };
 
