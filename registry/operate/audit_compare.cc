@@ -91,6 +91,7 @@ AuditedSlot* Auditor::SlotOf(MachineId machine) {
 void Auditor::CountForLeases() {
   if (!audit_.meta) return;
   const WallMs now = ClusterTime(now_, audit_.meta->floor, audit_.meta_set_at);
+  constexpr int64_t kLargePart = 90;  // servers need the rest
   const int64_t part = audit_.settings.LeaseShareUnder(*audit_.meta);
   std::map<uint32_t, std::vector<const AuditedSlot*>> racks;  // by worker
   for (const AuditedSlot& slot : audit_.slots) racks[slot.slot.rack].push_back(&slot);
@@ -101,12 +102,15 @@ void Auditor::CountForLeases() {
       if (slots[i]->use != SlotUse::kUnreadable) share.Add(slots[i]->record, now);
     }
     if (!share.IsShort()) continue;
+    std::string fix = "let programs take ids from the servers";
+    if (part < kLargePart) {
+      const std::string larger = Cat("lease_share=", std::min(part + 20, kLargePart));
+      fix += ", or give leases a greater share: " + PrintCommand(PrintedCommand::kSet, {larger});
+    }
     Fault(Urgency::kSoon,
           Cat("rack ", rack, ": ", share.free, " of ", share.usable,
               " machine ids for leases are free"),
-          "let programs take ids from the servers, or give leases a greater share of the rack: " +
-              PrintCommand(PrintedCommand::kSet,
-                           {Cat("lease_share=", std::min<int64_t>(100, part + 20))}));
+          std::move(fix));
   }
 }
 

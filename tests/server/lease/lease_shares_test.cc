@@ -93,8 +93,9 @@ TEST_F(LeaseSharesTest, CountsTheShareOfTheSettingsBesideTheRootNode) {
   Run(LeaseShares::kEvery);
   EXPECT_EQ(Room().usable, 30u);
   for (uint32_t leased = 10; leased < 39; ++leased) Lease(leased);
-  EXPECT_THAT(ReadAudit(registry_, clock_.Wall())->Faults(),
-              Contains(HasSubstr("0 of 30 machine ids for leases are free")));
+  const AuditFinding finding = ReadAudit(registry_, clock_.Wall())->findings.at(0);
+  EXPECT_THAT(finding.what, HasSubstr("0 of 30 machine ids for leases are free"));
+  EXPECT_THAT(finding.fix, HasSubstr("firn set lease_share=90"));
 }
 
 // After a restore, claims compare bounds with a time that is ahead of all clocks.
