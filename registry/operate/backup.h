@@ -57,9 +57,9 @@ Result<Backup> ParseBackup(std::string_view text);
 // Returns a backup that knows what both know. Commutative, associative and idempotent, so the order
 // of files does not matter, and no number in one of them is above that of the result.
 //
-//  * Ledgers, bounds, floor, claim window and the number of machine ids: the highest. The time
-//  since
-//    which ids are issued: the earliest. Tags, and retired and reserved machine ids: all.
+//  * Ledgers, bounds, floor, claim window and the number of machine ids: the highest.
+//  * The time since which ids are issued: the earliest.
+//  * Tags, and retired and reserved machine ids: all.
 //  * A tag's form: that of the backup in which ids of it may exist.
 //  * Other settings: those that were taken last.
 //
