@@ -90,6 +90,14 @@ Result<std::vector<Write>> EndOfEras(BlockingCoordinator& registry) {
   return ends;
 }
 
+// What the operator is told if the root node or the era is no longer the one that was read.
+Status OfTheRoot(const Status& written) {
+  const char* const kOvertaken =
+      "another command has changed the cluster meanwhile; its audit shows what is left to do";
+  if (written.code() == Code::kConflict) return Conflict(kOvertaken);
+  return written.code() == Code::kNotFound ? NotFound(kOvertaken) : written;
+}
+
 }  // namespace
 
 Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry) {
@@ -115,7 +123,7 @@ Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
   const std::vector<Write> more = also ? also(meta.era) : std::vector<Write>();
   writes.insert(writes.end(), more.begin(), more.end());
   const WriteOutcome begun = registry.Multi(std::move(writes));
-  if (!begun.status.ok()) return begun.status;
+  if (!begun.status.ok()) return version.has_value() ? OfTheRoot(begun.status) : begun.status;
   return version.has_value() ? begun.stats.at(set).version : 0;
 }
 
@@ -125,7 +133,7 @@ Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
   writes.push_back(EraCheck(stands.meta.era));
   const WriteOutcome done = registry.Multi(std::move(writes));
   if (done.status.ok()) stands.version = done.stats.at(set).version;
-  return done.status;
+  return OfTheRoot(done.status);
 }
 
 std::string WhyFrozen(const ClusterMeta& meta) {

@@ -50,6 +50,8 @@ def rollback_and_two_operators(drill):
     words = drill.printed()
     codes = drill.at_once(*[lambda: drill.paste(words)] * 2)
     assert any(code == 0 for code, _ in codes), codes
+    refused = [said for code, said in codes if code != 0]
+    assert all("another command" in said or "run the command again" in said for said in refused), refused
     drill.agree("restored by two operators", drill.well)
 
 
