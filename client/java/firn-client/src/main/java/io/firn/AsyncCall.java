@@ -2,7 +2,6 @@ package io.firn;
 
 import io.firn.Pipeline.Exchange;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ScheduledFuture;
 import java.util.function.Function;
 
 /** One asynchronous call. It takes the next step of its Call when a connection, a timer or news of servers calls it, and
@@ -16,7 +15,7 @@ final class AsyncCall<T> {
   private final CompletableFuture<Object> future;
   private final Function<T, ?> result;
   private final long beganNs = System.nanoTime();
-  private ScheduledFuture<?> limit;
+  private long dueAt;
   private int waits; // counts them, because a timer or news may come for an earlier one
   private Server server; // that is asked, or has no room yet
   private Exchange<T> current;
@@ -41,7 +40,8 @@ final class AsyncCall<T> {
 
   void start() {
     synchronized (this) {
-      limit = engine.later(call.until - Server.now(), this::over);
+      dueAt = call.until;
+      engine.async.begins(this, dueAt);
       advance();
     }
     deliver();
@@ -179,11 +179,12 @@ final class AsyncCall<T> {
   }
 
   /** The deadline has passed. */
-  private void over() {
+  void over() {
     synchronized (this) {
       if (!done && !graced && current != null && current.on.hasUnread()) {
         graced = true;
-        limit = engine.later(GRACE_MS, this::over);
+        dueAt = Server.now() + GRACE_MS;
+        engine.async.begins(this, dueAt);
       } else {
         end(current != null ? new Failure(Attempt.End.TIMEOUT, "")
             : new Failure(Attempt.End.NO_ROOM, "all connections were in use until the deadline"));
@@ -211,9 +212,6 @@ final class AsyncCall<T> {
 
   private void finish(T answer, FirnException why) {
     done = true;
-    if (limit != null) {
-      limit.cancel(false);
-    }
     if (server != null) {
       engine.fleet.giveBack(server);
     }
@@ -225,12 +223,14 @@ final class AsyncCall<T> {
   /** Completes the future without a lock, because that runs the program's own code. */
   private void deliver() {
     Runnable now;
+    long due;
     synchronized (this) {
       now = delivery;
       delivery = null;
+      due = dueAt;
     }
     if (now != null) {
-      engine.async.complete(this, now);
+      engine.async.complete(this, due, now);
     }
   }
 }

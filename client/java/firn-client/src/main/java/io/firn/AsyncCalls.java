@@ -1,15 +1,19 @@
 package io.firn;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.Function;
 
 /** The asynchronous calls in progress. Futures are completed on other threads, at most 64 of its own, so that a program's
@@ -17,9 +21,15 @@ import java.util.function.Function;
 final class AsyncCalls {
   private static final int THREADS_MAX = 64;
 
+  /** The calls whose time ends in the same millisecond. They share a timer, because a burst is many. */
+  private static final class Due {
+    final Set<AsyncCall<?>> calls = new HashSet<>();
+    ScheduledFuture<?> timer;
+  }
+
   private final Engine engine;
   private final Executor executor;
-  private final Set<AsyncCall<?>> active = ConcurrentHashMap.newKeySet();
+  private final Map<Long, Due> active = new ConcurrentHashMap<>(); // by the end of their time
   private final Set<Runnable> awaitNews = ConcurrentHashMap.newKeySet();
   private ThreadPoolExecutor own;
 
@@ -42,7 +52,6 @@ final class AsyncCalls {
   @SuppressWarnings("unchecked") // the result has the future's type
   private <T, R> void start(Ask<T> ask, long deadlineMs, CompletableFuture<R> future, Function<T, R> result) {
     AsyncCall<T> call = new AsyncCall<>(engine, ask, deadlineMs, (CompletableFuture<Object>) future, result);
-    active.add(call);
     call.start();
     if (engine.fleet.stopped()) {
       call.close();
@@ -103,9 +112,34 @@ final class AsyncCalls {
     }
   }
 
+  /** Calls `over` at that time, unless the call is complete. */
+  void begins(AsyncCall<?> call, long at) {
+    active.compute(at, (when, known) -> {
+      Due due = known == null ? new Due() : known;
+      due.calls.add(call);
+      if (known == null) {
+        due.timer = engine.later(at - Server.now(), () -> end(at, AsyncCall::over));
+      }
+      return due;
+    });
+  }
+
+  private void end(long at, Consumer<AsyncCall<?>> how) {
+    Due due = active.remove(at);
+    if (due != null) {
+      due.calls.forEach(how); // which nothing else changes any more
+    }
+  }
+
   /** Completes the future of a call that has ended. */
-  void complete(AsyncCall<?> call, Runnable completion) {
-    active.remove(call);
+  void complete(AsyncCall<?> call, long at, Runnable completion) {
+    active.computeIfPresent(at, (when, due) -> {
+      due.calls.remove(call);
+      if (due.calls.isEmpty() && due.timer != null) {
+        due.timer.cancel(false);
+      }
+      return due.calls.isEmpty() ? null : due;
+    });
     execute(completion);
   }
 
@@ -119,7 +153,7 @@ final class AsyncCalls {
 
   /** Ends the calls in progress. */
   void close() {
-    active.forEach(AsyncCall::close);
+    List.copyOf(active.keySet()).forEach(at -> end(at, AsyncCall::close));
     if (own != null) {
       own.shutdown();
     }
