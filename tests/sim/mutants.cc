@@ -51,6 +51,13 @@ std::string WithFloor(const std::string& meta, WallMs floor) {
   return FormatMeta(*changed);
 }
 
+// One copy outlives the stop of the other, without the registry.
+void FavourCutOffCopies(SimSizes& sizes) {
+  sizes.window = Milliseconds(600'000);
+  sizes.fault_every = std::min<decltype(sizes.fault_every)>(sizes.fault_every, 200);
+  sizes.Favour(Fault::kCut);
+}
+
 }  // namespace
 
 void Favour(Mutant mutant, SimSizes& sizes) {
@@ -74,8 +81,23 @@ void Favour(Mutant mutant, SimSizes& sizes) {
     case Mutant::kOwnClockAsked:
       sizes.off_one_in = 2;
       return sizes.Favour(Fault::kClock);
+    case Mutant::kCopyUnseen:
+    case Mutant::kHintWithoutClaim:
+    case Mutant::kOvertakenUnnamed:
+      sizes.copies = true;
+      sizes.generations = mutant == Mutant::kCopyUnseen;
+      sizes.tags = false;
+      if (mutant == Mutant::kHintWithoutClaim) FavourCutOffCopies(sizes);
+      sizes.Favour(Fault::kKill);
+      sizes.Favour(Fault::kStop);
+      return sizes.Favour(Fault::kCopy);
+    case Mutant::kWriterForgotten:
+      sizes.registry_weights[static_cast<size_t>(RegistryFault::kLoss)] += 10;
+      sizes.Favour(Fault::kStop);
+      return sizes.Favour(Fault::kRegistry);
     case Mutant::kTwinUnnoticed:
     case Mutant::kCopiesDrawAlike:
+      sizes.generations = false;
       sizes.copies = true;
       sizes.tags = false;
       return sizes.Favour(Fault::kCopy);
@@ -256,6 +278,14 @@ void SeamCoordinator::Send(std::vector<Write> writes, WriteDone done) {
     if (meta.has_value()) {
       writes[0].data = WithFloor(writes[0].data, ParseMeta(meta->data)->floor);
     }
+  }
+  const bool names_past = writes[0].kind == Write::Kind::kCheck &&
+                          writes.back().path.ends_with("/past") && !SetsASlot(writes);
+  if (mutant_ == Mutant::kOvertakenUnnamed && names_past) writes.pop_back();
+  if (mutant_ == Mutant::kWriterForgotten && SetsASlot(writes)) {
+    SlotRecord record = *ParseSlotRecord(writes[kRecord].data);
+    record.writer.reset();
+    writes[kRecord].data = FormatSlotRecord(record);
   }
   if (mutant_ == Mutant::kNone || !SetsASlot(writes)) {
     return inner().Multi(std::move(writes), std::move(done));

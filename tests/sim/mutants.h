@@ -54,6 +54,10 @@ enum class Mutant {
   kLooksLate,            // registry: its loss of data is noticed only after two session times
   kTagsWithoutRoot,      // registry: tags are followed without a look at the root node
   kOfflineUnnamed,       // files: the grant forgets processes that started without the registry
+  kCopyUnseen,           // files: a copied machine does not see that it is one
+  kOvertakenUnnamed,     // registry: a process that lost its claim to a copy is not named
+  kHintWithoutClaim,     // files: the hint forgets its slot's claim and version
+  kWriterForgotten,      // registry: records do not tell their writers' id time
   kPlainVersions,        // registry: a version that has wrapped reads as an older one
 };
 
@@ -62,7 +66,7 @@ struct MutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<MutantName, 31> kMutants = {{
+inline constexpr std::array<MutantName, 35> kMutants = {{
     {Mutant::kNoVersionCheck, "no-version-check"},
     {Mutant::kTimeoutIsSuccess, "timeout-is-success"},
     {Mutant::kSetAgainOverForeign, "set-again-over-foreign"},
@@ -88,6 +92,10 @@ inline constexpr std::array<MutantName, 31> kMutants = {{
     {Mutant::kTwinUnnoticed, "twin-unnoticed"},
     {Mutant::kCopiesDrawAlike, "copies-draw-alike"},
     {Mutant::kReadyByClaim, "ready-by-claim"},
+    {Mutant::kCopyUnseen, "copy-unseen"},
+    {Mutant::kOvertakenUnnamed, "overtaken-unnamed"},
+    {Mutant::kHintWithoutClaim, "hint-without-claim"},
+    {Mutant::kWriterForgotten, "writer-forgotten"},
     {Mutant::kPlainVersions, "plain-versions"},
     {Mutant::kRegistryClockRules, "registry-clock-rules"},
     {Mutant::kRestoredIsForeign, "restored-is-foreign"},

@@ -88,7 +88,11 @@ const Grant* SimDisk::PermitsAStart() {
 }
 
 SimStateFolder::SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mutant)
-    : disk_(disk), tree_(tree), mutant_(mutant), identity_(disk.identity) {
+    : disk_(disk),
+      tree_(tree),
+      mutant_(mutant),
+      identity_(disk.identity),
+      boot_id_(disk.identity.boot_id) {
   static_cast<void>(RewriteGrant(disk_.grant, [&](const GrantRecord& record) {
     if (record.grant.nonce.zero()) return;
     if (mutant_ == Mutant::kCopiedGrantTrusted) {
@@ -98,8 +102,18 @@ SimStateFolder::SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mut
     if (mutant_ == Mutant::kInodeNumberOnly) {
       identity_.file.born_ns = record.identity.file.born_ns;
     }
+    const std::string& boot_id = record.identity.boot_id;
+    if (mutant_ == Mutant::kCopyUnseen && disk.identity.boot_id.starts_with(boot_id)) {
+      identity_.boot_id = boot_id;
+    }
     if (mutant_ == Mutant::kGrantSurvivesReboot) identity_.boot_id = record.identity.boot_id;
   }));
+}
+
+bool SimStateFolder::TakeCopied() {
+  if (boot_id_ == disk_.identity.boot_id || mutant_ == Mutant::kCopyUnseen) return false;
+  identity_.boot_id = boot_id_ = disk_.identity.boot_id;
+  return true;
 }
 
 Result<std::string> SimStateFolder::ReadGrant() {
@@ -167,6 +181,7 @@ Result<std::string> SimStateFolder::ReadHint() {
 
 void SimStateFolder::KeepHint(std::string text) {
   if (disk_.writes_fail) return;
+  if (mutant_ == Mutant::kHintWithoutClaim) text.resize(std::min(text.size(), text.find("claim=")));
   disk_.older_hint = std::exchange(disk_.hint, std::move(text));
 }
 

@@ -79,6 +79,7 @@ class SimStateFolder final : public StateFolder {
     return disk_.no_grant ? Unavailable("no tmpfs available") : Status();
   }
   GrantIdentity grant_identity() const override { return identity_; }
+  bool TakeCopied() override;
   Result<std::string> ReadGrant() override;
   Status WriteGrant(size_t offset, std::string_view bytes, Durability durability) override;
   Status RemoveGrant() override;
@@ -93,7 +94,8 @@ class SimStateFolder final : public StateFolder {
   const MemoryTree& tree_;
   const Mutant mutant_;
   GrantIdentity identity_;
-  int dies_in_ = 0;  // 0: not
+  std::string boot_id_;  // as last seen
+  int dies_in_ = 0;      // 0: not
   Death death_ = Death::kBefore;
   bool releasing_ = false;
 };

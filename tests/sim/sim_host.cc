@@ -94,11 +94,15 @@ ClaimHooks SimHost::Hooks(Process& process) {
 void SimHost::Start(bool is_connected) {
   if (running()) return;
   const uint64_t seed = shared_.dice.Next();
+  doubt_.reset();  // only memory is shared
   process_ = std::make_unique<Process>(*this, seed, ++shared_.pids, NewLink(*this));
   if (copy_ != nullptr) copy_->Follow(*this, seed);
   if (!is_connected) process_->link->Disconnect();
   const auto& permit = process_->start_permit;
   if (permit.has_value()) highest_bound_ = std::max(highest_bound_, permit->bound);
+  // Its hint may be another host's.
+  const Result<Hint> hint = ParseHint(disk_.hint.value_or(std::string()));
+  if (hint.ok()) highest_bound_ = std::max(highest_bound_, hint->last);
   paused_until = {};
   Trace("starts");
 }
@@ -107,6 +111,7 @@ void SimHost::Kill() {
   if (!running()) return;
   Trace("dies");
   ForgetCopy();
+  if (doubt_) shared_.book.holders().Forget(process_->user.number());
   shared_.ExpireLater(session());
   InnerOf(*process_->link).Abandon();
   process_->link->Orphan();
@@ -168,6 +173,7 @@ void SimHost::Step() {
   }
   if (process_->keeper.state() == ClaimState::kReleased) {
     Trace("has stopped");
+    if (doubt_) shared_.book.holders().Forget(process_->user.number());
     // Its session ends with it.
     ghost_.reset();
     process_.reset();
@@ -275,8 +281,10 @@ void SimHost::Record() {
       shared_.book.holders().Note(machine, process_->pid, process_->user.number(),
                                   layout.StartOf(tick), layout.StartOf(tick + 1));
     }
-    // No matter which of two copies issues it: nothing is promised until one of them was detected.
-    if (doubt_.has_value()) continue;
+    // No matter which of two copies issues it: below the last bound that both know, nothing is
+    // promised until one of them was detected.
+    if (layout.StartOf(tick) < process_->excused) continue;
+    if (doubt_.has_value() && layout.StartOf(tick) < doubt_->bound) continue;
     shared_.oracle.Record(machine, process_->user.number(),
                           {firn::Step::Kind::kTaken, tick, layout.sequence().In(id),
                            static_cast<uint64_t>(run.count)});

@@ -37,10 +37,11 @@ struct SimShared {
   bool trace = false;
   bool strict = false;  // clock policy of all
   bool probes = false;  // an id is taken in each round, to compare it with the reported readiness
-  bool tags = false;    // processes follow tags beside their claims
-  bool gap = false;     // the registry lost data, and was not restored yet
-  int64_t claims = 0;   // adopted so far
-  int64_t pids = 0;     // processes so far
+  bool generations = false;  // a copied machine sees that it is one
+  bool tags = false;         // processes follow tags beside their claims
+  bool gap = false;          // the registry lost data, and was not restored yet
+  int64_t claims = 0;        // adopted so far
+  int64_t pids = 0;          // processes so far
   // Sessions and when they end, unless their host was only cut off and reconnects.
   std::vector<std::pair<int64_t, BootMs>> expiring{};
 
@@ -144,6 +145,7 @@ class SimHost {
     std::optional<KeeperTime> stale_time{};
     std::optional<Now> stale_read{};        // a paused call's reading of the clocks
     std::optional<BootMs> refused_since{};  // at every check since then
+    WallMs excused{};                       // of its claim, by the book
     WallMs limit{};                         // of the keeper, as of its last Tick
     int64_t alarms = 0;  // that it has raised, and of those before its present claim
     int64_t old_alarms = 0;
@@ -154,6 +156,7 @@ class SimHost {
     Nonce nonce;
     Nonce word;
     Nonce pending_word;
+    WallMs bound;  // the highest that both of them can reach
 
     bool BothKnow(const Nonce& of_record) const {
       return of_record == word || (!pending_word.zero() && of_record == pending_word);

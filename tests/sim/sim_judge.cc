@@ -21,6 +21,7 @@ void SimHost::LookAtClaim() {
   const Tenure* const tenure = process_->keeper.tenure();
   highest_bound_ = std::max(highest_bound_, tenure->bound());
   process_->limit = tenure->limit();
+  process_->excused = shared_.book.Excused(tenure->terms().nonce);
   LookForTwin(*tenure);
   if (!shared_.judging) return;
   const Nonce& nonce = tenure->terms().nonce;
@@ -47,9 +48,11 @@ void SimHost::JudgeNewClaim(const Tenure& tenure, const ClaimBook::Entry& entry)
   const bool offline = permit.has_value() && permit->nonce == terms.nonce;
   const WallMs base_min = offline ? permit->limit : entry.base_min;
   Require(terms.base >= base_min, 3, "a claim begins below ids of others");
+  const firn::Tick first =
+      std::max(tenure.claim()->first_tick(), options_.layout.FirstTickFrom(process_->excused));
   // A copy that was stopped before it was detected resumes the claim that both of them know.
-  Require(doubt_.has_value() || shared_.oracle.IsFree(terms.machine, tenure.claim()->first_tick(),
-                                                      options_.layout.TickAt(terms.bound)),
+  Require(doubt_.has_value() ||
+              shared_.oracle.IsFree(terms.machine, first, options_.layout.TickAt(terms.bound)),
           3, "a claim contains ticks that were already issued");
   const WallMs truth = shared_.clock.Wall();
   // A clock may be further ahead by the duration of the answer that it was compared with.

@@ -10,6 +10,7 @@
 
 #include "common/base/hex.h"
 #include "common/log/log.h"
+#include "common/time/civil_time.h"
 #include "common/time/clock.h"
 
 namespace firn {
@@ -115,7 +116,19 @@ bool ReadNumber(const char* text, Number& value) {
   return std::from_chars(text, end, value).ptr == end;
 }
 
+// 2026-11-28 gives 20261128000000.
+uint64_t SeedOfToday() {
+  uint64_t seed = 0;
+  for (const char c : FormatRfc3339(SystemClock().Wall()).substr(0, 10)) {
+    if (c != '-') seed = 10 * seed + static_cast<uint64_t>(c - '0');
+  }
+  return seed * 1'000'000;
+}
+
 bool ReadValue(std::string_view name, const char* text, SimArguments& arguments) {
+  if (name == "--seed" && std::string_view(text) == "today") {
+    return arguments.seed = SeedOfToday(), true;
+  }
   if (name == "--seed") return ReadNumber(text, arguments.seed);
   if (name == "--seconds") return ReadNumber(text, arguments.seconds);
   if (name == "--mutant") return arguments.mutant = text, true;

@@ -16,6 +16,7 @@ namespace firn {
 // --seconds applies to all seeds together, or to each mutant; --seeds and --steps remove that
 // limit.
 //
+// --seed today: seeds that depend on the date in UTC, printed with the result.
 // --steps: starts no other seed once so many steps have been counted.
 // --duplicates: only an id that is issued twice counts as a violation.
 // --digests: prints a digest of each seed's writes to the registry, to compare two builds.

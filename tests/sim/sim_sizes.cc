@@ -71,6 +71,7 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
   sizes.off_one_in = dice.Below(2) == 0 ? 0 : 1 + dice.Below(6);
   sizes.wraps = dice.Below(4) == 0;
   sizes.copies = dice.Below(6) == 0;
+  sizes.generations = sizes.copies && sizes.steps % 5 < 3;
   sizes.strict = dice.Below(10) == 0;
   sizes.probes = sizes.steps % 2 == 0;
   sizes.tags = !sizes.copies && sizes.steps % 4 == 0;
@@ -106,7 +107,8 @@ std::string SimSizes::text() const {
   return std::to_string(hosts) + " hosts, " + std::to_string(racks()) + " racks of " +
          std::to_string(slots) + " slots, window " + std::to_string(window.count()) +
          " ms, a fault in " + std::to_string(fault_every) + " steps" + (strict ? ", strict" : "") +
-         (wraps ? ", versions wrap" : "") + (copies ? ", copies" : "") + ", layout " + layout;
+         (wraps ? ", versions wrap" : "") + (copies ? ", copies" : "") +
+         (generations ? " that know it" : "") + ", layout " + layout;
 }
 
 }  // namespace firn

@@ -52,6 +52,7 @@ struct SimSizes {
   int rack_bits = 0;   // 0 to 2
   int steps = 0;
   bool wraps = false;        // versions of nodes start close to where they wrap
+  bool generations = false;  // a copied machine sees that it is one
   bool copies = false;       // running machines are copied
   bool tags = false;         // processes follow tags beside their claims
   bool strict = false;       // nothing is issued while the wall clock is behind

@@ -29,7 +29,13 @@ MachineId ClaimBook::MachineAt(const std::string& slot_path) const {
 }
 
 void ClaimBook::Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after,
-                        int64_t version, int host, SimDisk& disk) {
+                        int64_t version, int host, SimDisk& disk, bool gap) {
+  WallMs& highest = highest_[machine.value()];
+  if (!after.nonce.zero() && after.nonce != before.nonce) {
+    const WallMs excused = std::max(Excused(before.nonce), gap ? highest : WallMs());
+    if (excused != WallMs()) excused_[after.nonce] = excused;
+  }
+  highest = std::max(highest, after.bound);
   Last& last = last_[machine.value()];
   if (!after.nonce.zero()) last.nonce = after.nonce;
   last.word = after.word;
@@ -87,7 +93,7 @@ void ClaimBook::JudgeRelease(MachineId machine, const SlotRecord& before, const 
   const Grant* const permit = disk.PermitsAStart();
   Require(permit == nullptr || permit->nonce != before.nonce, 4,
           "a release was applied while the grant file still permits resuming");
-  if (after.bound >= before.bound) return;
+  if (after.bound >= before.bound || Excused(before.nonce) != WallMs()) return;
   const Tick highest = oracle_.Highest(machine);
   Require(after.bound >= layout_.StartOf(highest + 1), 6,
           "a release lowered the bound into what was issued");
@@ -97,8 +103,8 @@ bool Witness::Unpromised(const Node& before, const Write& set) const {
   if (!gap_ || ReadsFrozen(tree_)) return false;
   const Nonce nonce = ParseSlotRecord(set.data)->nonce;
   const SlotRecord record = *ParseSlotRecord(before.data);
-  const bool claims = nonce != record.nonce;
-  return !nonce.zero() && (claims || !book_.IsLast(book_.MachineAt(set.path), record, host_));
+  const bool renews = !nonce.zero() && nonce == record.nonce;
+  return renews && !book_.IsLast(book_.MachineAt(set.path), record, host_);
 }
 
 // Servers write the root node only to freeze it.
@@ -127,19 +133,23 @@ void Witness::Multi(std::vector<Write> writes, WriteDone done) {
   const Result<SlotRecord> written = ParseSlotRecord(after->data);
   Require(written.ok(), 9, "a record was written that is unreadable");
   const SlotRecord replaced = *ParseSlotRecord(before->data);
-  JudgeHolders(book_.MachineAt(path), replaced, *written, path);
-  book_.Applied(book_.MachineAt(path), replaced, *written, after->stat.version, host_, disk_);
+  const bool gap = gap_ && !ReadsFrozen(tree_);
+  book_.holders().NoteRecorded(book_.MachineAt(path), written->pid);
+  if (!gap) JudgeHolders(book_.MachineAt(path), replaced, *written, path);
+  book_.Applied(book_.MachineAt(path), replaced, *written, after->stat.version, host_, disk_, gap);
 }
 
-// Of claims that were resumed, with the registry or without, and of those that this process lost.
+// Of claims that were resumed, with the registry or without, and of those that this process lost;
+// of other claims only what their record named.
 void Witness::JudgeHolders(MachineId machine, const SlotRecord& before, const SlotRecord& after,
                            const std::string& path) {
   const auto& permit = disk_.Permits();
   const bool last = (!last_claim_.zero() && before.nonce == last_claim_) ||
                     (permit && permit->nonce == before.nonce);
-  const bool resumed = after.nonce == before.nonce || (!after.nonce.zero() && last);
-  if (!book_.judging() || !resumed || after.since == before.since) return;
-  book_.holders().JudgeResumed(machine, before, after, tree_.Peek(path + "/past"));
+  const bool resumed = after.nonce == before.nonce || last;
+  if (!book_.judging() || after.nonce.zero() || after.since == before.since) return;
+  if (book_.Excused(before.claim()) != WallMs()) return;
+  book_.holders().JudgeBegun(machine, before, after, tree_.Peek(path + "/past"), resumed);
 }
 
 }  // namespace firn

@@ -72,6 +72,13 @@ class ClaimBook {
     int host = 0;
   };
 
+  // A claim that was made after the registry had lost data, before it was frozen: its ids below
+  // this time may be of another claim, which the registry has lost. 0: there are none.
+  WallMs Excused(const Nonce& nonce) const {
+    const auto excused = excused_.find(nonce);
+    return excused == excused_.end() ? WallMs() : excused->second;
+  }
+
   HolderBook& holders() { return holders_; }
 
   // Null if there was none.
@@ -81,8 +88,9 @@ class ClaimBook {
   }
 
   // A process on that host has changed a slot's record from `before` to `after`, at this version.
+  // `gap`: the registry has lost data and is not frozen.
   void Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after,
-               int64_t version, int host, SimDisk& disk);
+               int64_t version, int host, SimDisk& disk, bool gap);
 
  private:
   void JudgeBound(const SlotRecord& before, const SlotRecord& after) const;
@@ -104,7 +112,9 @@ class ClaimBook {
   const bool judging_;
   bool lost_ = false;
   std::unordered_map<Nonce, Entry, HashNonce> entries_;
-  std::unordered_map<uint32_t, Last> last_;  // by machine id
+  std::unordered_map<Nonce, WallMs, HashNonce> excused_;
+  std::unordered_map<uint32_t, WallMs> highest_;  // bound ever, by machine id
+  std::unordered_map<uint32_t, Last> last_;       // by machine id
   HolderBook holders_;
 };
 
@@ -112,8 +122,8 @@ class ClaimBook {
 bool SetsASlot(const std::vector<Write>& writes);
 
 // Sees what one process sends to the registry, and reports it to the book. While `gap` is set it
-// refuses, until the cluster is frozen, what nothing is promised about: claims, and renewals by a
-// holder whose successor the registry has forgotten.
+// refuses, until the cluster is frozen, what nothing is promised about: renewals by a holder whose
+// successor the registry has forgotten.
 class Witness final : public ForwardingCoordinator {
  public:
   Witness(std::unique_ptr<MemoryCoordinator> inner, const MemoryTree& tree, ClaimBook& book,

@@ -17,7 +17,8 @@ SimSizes SizesFor(Mutant mutant, SeededEntropy& dice) {
 // A mutant injects its error at a seam separately for a copy and for the original.
 bool CopiesAreTold(Mutant mutant) {
   return mutant == Mutant::kNone || mutant == Mutant::kTwinUnnoticed ||
-         mutant == Mutant::kCopiesDrawAlike;
+         mutant == Mutant::kCopyUnseen || mutant == Mutant::kHintWithoutClaim ||
+         mutant == Mutant::kOvertakenUnnamed || mutant == Mutant::kCopiesDrawAlike;
 }
 
 }  // namespace
@@ -30,9 +31,20 @@ SimWorld::SimWorld(uint64_t seed, Mutant mutant, bool judging, bool trace)
       tree_(registry_clock_),
       book_(clock_, registry_clock_, tree_, oracle_, *Layout::Parse(sizes_.layout),
             sizes_.rack_bits, judging),
-      shared_{clock_,        registry_clock_, tree_,      oracle_, book_,
-              dice_,         sizes_.rates,    mutant,     judging, trace,
-              sizes_.strict, sizes_.probes,   sizes_.tags},
+      shared_{clock_,
+              registry_clock_,
+              tree_,
+              oracle_,
+              book_,
+              dice_,
+              sizes_.rates,
+              mutant,
+              judging,
+              trace,
+              sizes_.strict,
+              sizes_.probes,
+              sizes_.generations,
+              sizes_.tags},
       operator_(shared_, sizes_, hosts_) {
   operator_.MakeCluster();
   const bool copies = sizes_.copies && CopiesAreTold(mutant);
@@ -57,7 +69,8 @@ ClaimOptions SimWorld::NewOptions(int index) {
                        .layout = *Layout::Parse(sizes_.layout)};
   options.window = sizes_.window;
   options.probation = sizes_.probation;
-  options.offline_start = dice_.Below(8) != 0;
+  // As the pages say: where a machine may be copied and does not see it, nothing starts offline.
+  options.offline_start = dice_.Below(8) != 0 && sizes_.copies == sizes_.generations;
   options.rack = static_cast<uint32_t>(dice_.Below(sizes_.racks()));
   return options;
 }

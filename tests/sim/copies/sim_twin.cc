@@ -1,5 +1,7 @@
 // Copies of a simulated machine: kept in step with it, taken as a snapshot, resumed beside it.
 
+#include <algorithm>
+
 #include "tests/sim/sim_host.h"
 #include "tests/sim/violation.h"
 
@@ -47,7 +49,9 @@ SimHost& SimHost::TakeSnapshot() {
   copy.process_->user.CountAs(process_->user.number());
   copy.process_->checked_claim = process_->checked_claim;
   // Both of them know the words that one of them had written before.
-  doubt_ = copy.doubt_ = Doubt{terms.nonce, terms.word, terms.pending_word};
+  copy.doubt_ = Doubt{terms.nonce, terms.word, terms.pending_word, terms.bound};
+  // A copy that sees what it is continues with nothing, so the original need not share.
+  if (!shared_.generations) doubt_ = copy.doubt_;
   return copy;
 }
 
@@ -57,6 +61,7 @@ void SimHost::Resume(Milliseconds slept, BootMs clock_right_at) {
   if (shared_.mutant != Mutant::kCopiesDrawAlike) {
     process_->honest = SeededEntropy(shared_.dice.Next());
   }
+  if (shared_.generations) disk_.identity.boot_id += ".copy";
   process_->link = NewLink(*this);
   process_->mirror.GoOn(*process_->link);
   Trace("is resumed as a copy");
@@ -75,7 +80,9 @@ void SimHost::LookForTwin(const Tenure& tenure) {
   Require(!others, 11, "a copy continues with what the other one has written");
   // A file may be a write behind: both of them know a write that was in flight then.
   const bool wrote = !doubt_->BothKnow(terms.word) && !doubt_->BothKnow(terms.pending_word);
-  if (terms.nonce != doubt_->nonce || wrote) doubt_.reset();
+  if (terms.nonce != doubt_->nonce || wrote) return doubt_.reset();
+  // By a write that was in flight when the machine was copied.
+  if (terms.word == doubt_->pending_word) doubt_->bound = std::max(doubt_->bound, terms.bound);
 }
 
 }  // namespace firn

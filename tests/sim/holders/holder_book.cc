@@ -16,19 +16,39 @@ void HolderBook::Note(MachineId machine, int64_t pid, int64_t claim, WallMs firs
   all.back().end = std::max(all.back().end, end);
 }
 
-void HolderBook::JudgeResumed(MachineId machine, const SlotRecord& before, const SlotRecord& after,
-                              const std::optional<Node>& past) const {
+void HolderBook::Forget(int64_t claim) {
+  for (auto& [machine, all] : issued_) {
+    std::erase_if(all, [claim](const Issued& by) { return by.claim == claim; });
+  }
+}
+
+void HolderBook::JudgeBegun(MachineId machine, const SlotRecord& before, const SlotRecord& after,
+                            const std::optional<Node>& past, bool resumed) const {
   const auto issued = issued_.find(machine.value());
   if (!past || issued == issued_.end()) return;
+  const auto recorded = recorded_.find(machine.value());
   const Result<PastHolders> named = PastHolders::Parse(past->data);
   if (!named.ok()) throw Violation(16, "the past of a slot was written that is unreadable");
   for (const Issued& by : issued->second) {
     if (by.first < before.since || by.end > after.since) continue;
+    if (!resumed && !recorded->second.contains(by.pid)) continue;
+    const auto covers = [&by](const PastHolder& holder) {
+      return holder.first <= by.first && by.end <= holder.end;
+    };
+    const auto right = [&](const PastHolder& holder) {
+      return covers(holder) && (holder.pid == by.pid || holder.pid == 0);
+    };
+    // Two copies of a process may both be named, or one that issued ids of the same time.
+    if (std::ranges::any_of(named->holders(), right)) continue;
+    const auto issued_too = [&](const PastHolder& holder) {
+      return std::ranges::any_of(issued->second, [&](const Issued& other) {
+        return other.pid == holder.pid && other.first < by.end && by.first < other.end;
+      });
+    };
     for (const PastHolder& holder : named->holders()) {
-      const bool covers = holder.first <= by.first && by.end <= holder.end;
-      if (!covers || holder.pid == by.pid || holder.pid == 0) continue;
-      throw Violation(16, Cat("the registry names process ", holder.pid, " for ids of process ",
-                              by.pid, ", which issued them without the registry"));
+      if (!covers(holder) || issued_too(holder)) continue;
+      throw Violation(
+          16, Cat("the registry names process ", holder.pid, " for ids of process ", by.pid));
     }
   }
 }
