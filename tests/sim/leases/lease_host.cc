@@ -7,6 +7,7 @@
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/state/kept_bounds.h"
 #include "tests/sim/leases/lease_witness.h"
+#include "tests/sim/violation.h"
 
 namespace firn {
 namespace {
@@ -43,6 +44,11 @@ void LeaseHost::Memory::Round() {
   if (!done_ || disk_.stalled) return;
   if (!disk_.fails) disk_.promised = text_;
   if (mutant_ != LeaseMutant::kNotInFolder) disk_.leases = disk_.promised;
+  Result<KeptBounds> kept = ParseKeptBounds(disk_.leases);
+  if (mutant_ == LeaseMutant::kBoundsAlone && kept.ok()) {
+    for (KeptBound& bound : kept->bounds) bound.claim = {};
+    disk_.leases = FormatKeptBounds(*kept);
+  }
   std::exchange(done_, {})(disk_.fails ? Unavailable("no space on the disk") : Status());
 }
 
@@ -112,6 +118,8 @@ LeaseHost::Process::Process(LeaseHost& host, uint64_t seed,
       keeper(host.LeasesOf().claim, seam, folder, user, entropy, host.Hooks()),
       table(host.LeasesOf(), seam, entropy, memory, host.Hooks()) {
   user.numbers = link != nullptr;
+  started = host.shared_.clock.Boot();
+  kept = ParseKeptBounds(host.disk_.promised).value_or({});
   seam.OnSession([this](SessionEvent event) {
     keeper.OnSession(event);
     table.OnSession(event);
@@ -132,6 +140,7 @@ void LeaseHost::Kill() {
   if (!running()) return;
   Trace("dies");
   second_.reset();
+  ForgetTurns();
   shared_.ExpireLater(session());
   InnerOf(*process_->link).Abandon();
   process_->link->Orphan();
@@ -143,8 +152,17 @@ void LeaseHost::Kill() {
 // Its session ends with it.
 void LeaseHost::End() {
   Trace("has stopped");
+  if (!process_->table.stopped()) ForgetTurns();
   if (shared_.mutant == LeaseMutant::kStopReleases) FreeSlots();
   process_.reset();
+}
+
+// The next process does not know which of two copies of a program was extended last.
+void LeaseHost::ForgetTurns() const {
+  for (const LeaseShown& lease : process_->table.List()) {
+    const auto claim = shared_.twins.ClaimFrom(lease.machine, shared_.layout.TickAt(lease.from));
+    if (claim) shared_.oracle.Share(claim->text(), shared_.layout.TickAt(lease.until));
+  }
 }
 
 // The error of a mutant.
@@ -211,6 +229,26 @@ void LeaseHost::TickAll(const KeeperTime& now) {
   LeaseTable::Server server = LeaseTable::ServerOf(claim, process_->keeper.checked());
   if (process_->stopping) server.why_not = LeaseTable::kStopping;
   process_->table.Tick(now, std::move(server));
+  const bool judges =
+      shared_.mutant == LeaseMutant::kNone || shared_.mutant == LeaseMutant::kBoundsAlone;
+  if (shared_.gap && judges) JudgeLosses();
+}
+
+// A server that has checked its claim since it started has found every claim that was made before,
+// below a bound of its leases.
+void LeaseHost::JudgeLosses() const {
+  const auto meta = shared_.tree.Peek(kMetaPath);
+  const ClaimKeeper& keeper = process_->keeper;
+  if (!meta || keeper.state() != ClaimState::kHolding || !keeper.checked()) return;
+  const Result<ClusterMeta> root = ParseMeta(meta->data);
+  for (const KeptBound& bound : process_->kept.bounds) {
+    const auto claim = shared_.gap_claims.find(SlotPath(bound.slot));
+    const bool lost = claim != shared_.gap_claims.end() && claim->second.at < process_->started &&
+                      claim->second.since < bound.bound && claim->second.nonce != bound.claim;
+    const bool passed = bound.bound <= shared_.clock.Wall() + Milliseconds(5'000);
+    if (!lost || passed || bound.era != root->era) continue;
+    Require(root->frozen, 7, "a claim below a lease's bound was not found by the lease's server");
+  }
 }
 
 void LeaseHost::PauseInStep() {

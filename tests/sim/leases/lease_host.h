@@ -137,6 +137,8 @@ class LeaseHost {
     bool stopping = false;
     BootMs stop_until{};
     std::optional<KeeperTime> stale_time{};
+    BootMs started{};
+    KeptBounds kept{};       // what it found on the disk, or would have without a mutant
     int64_t own_number = 0;  // of the claim of `own`
     LeaseOracle::Holder own = 0;
   };
@@ -152,7 +154,9 @@ class LeaseHost {
   ClaimHooks Hooks();
   void TickAll(const KeeperTime& now);
   void Issue();
+  void JudgeLosses() const;
   void End();
+  void ForgetTurns() const;
   void FreeSlots();
   void Trace(const std::string& what) const;
 

@@ -47,7 +47,7 @@ std::unique_ptr<LeaseHost> LeaseHost::Copy() {
   copy->process_->user.numbers = true;
   if (copy->process_->user.has_claim()) copy->process_->user.CountAs(++shared_.named);
   shared_.copied.insert(address_);
-  ShareClaims();
+  if (!shared_.generations) ShareClaims();
   return copy;
 }
 
@@ -84,8 +84,10 @@ void LeaseHost::Resume(Milliseconds slept, BootMs clock_right_at) {
   clock_.SetRightAt(clock_right_at);
   process_->entropy = SeededEntropy(shared_.dice.Next());
   process_->link = NewLink(*this);
+  if (shared_.generations) disk_.claims.identity.boot_id += ".copy";
   process_->mirror.GoOn(*process_->link);
   Trace("is resumed as a copy");
+  if (shared_.generations) TickAll(Read());
 }
 
 // Another machine's files and boot: no grant is valid there.

@@ -19,6 +19,7 @@ enum class LeaseMutant {
   kStopReleases,       // 6: a server that ends frees the slots of its leases
   kExtendsExpired,     // 6: a lease that has left the table is extended
   kNotInFolder,        // 7: a bound is reported as kept, and is not
+  kBoundsAlone,        // 7: a bound is kept without its claim
   kTwinsUnnoticed,     // 7: a server takes its copy's write to a lease's slot for its own
   kNoVersionCheck,     // 7: a slot's record is set whatever version is there
 };
@@ -28,7 +29,7 @@ struct LeaseMutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<LeaseMutantName, 11> kLeaseMutants = {{
+inline constexpr std::array<LeaseMutantName, 12> kLeaseMutants = {{
     {LeaseMutant::kTokensAlike, "tokens-alike"},
     {LeaseMutant::kBeforeTheWrite, "before-the-write"},
     {LeaseMutant::kAnswersBeyond, "answers-beyond"},
@@ -38,6 +39,7 @@ inline constexpr std::array<LeaseMutantName, 11> kLeaseMutants = {{
     {LeaseMutant::kStopReleases, "stop-releases"},
     {LeaseMutant::kExtendsExpired, "extends-expired"},
     {LeaseMutant::kNotInFolder, "not-in-folder"},
+    {LeaseMutant::kBoundsAlone, "bounds-alone"},
     {LeaseMutant::kTwinsUnnoticed, "twins-unnoticed"},
     {LeaseMutant::kNoVersionCheck, "no-version-check"},
 }};

@@ -98,6 +98,7 @@ void LeaseOperator::Restore(const RestoreFacts& facts) {
   floor_set_at_ = shared_.clock.Wall();
   shared_.gap = false;
   shared_.first_reader.clear();
+  shared_.gap_claims.clear();
   shared_.Trace("restored, floor " + std::to_string(floor_.ms()));
 }
 

@@ -33,7 +33,8 @@ struct LeaseShared {
   bool trace = false;
   bool copies = false;  // programs are copied while they run
   bool copies_servers = false;
-  Milliseconds route{};  // how long requests to an address reach the same copy of a server
+  bool generations = false;  // a copied server sees that its machine is a copy
+  Milliseconds route{};      // how long requests to an address reach the same copy of a server
   std::set<std::string> copied{};  // addresses of servers of which a copy was made
   int machines = 0;                // that may run servers, so far
   Layout layout = Layout::Firn();
@@ -51,6 +52,14 @@ struct LeaseShared {
     std::string server;  // address
   };
   std::map<std::string, LastWrite> last_writes{};
+  std::map<std::string, WallMs> highest{};  // bound ever, by the slot's path
+  // The latest claim of each slot that was made after a loss of data, before a freeze or restore.
+  struct GapClaim {
+    Nonce nonce;
+    WallMs since;
+    BootMs at;
+  };
+  std::map<std::string, GapClaim> gap_claims{};
   Milliseconds skew{0};  // how far the id clock of a holder has ever been ahead: alarms report it
   int64_t named = 0;     // processes and claims so far
 

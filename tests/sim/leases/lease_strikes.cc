@@ -170,13 +170,27 @@ void LeaseWorld::StrikeData() {
 }
 
 // Every server dies, and the registry goes back. The first one to start is one whose disk has the
-// bound of a lease.
+// bound of a lease, or a new server, which finds the machine ids of leases free.
 void LeaseWorld::PutBack() {
   const WallMs soon = clock_.Wall() + Milliseconds(5'000);
   const auto first = std::ranges::find_if(
       hosts_, [soon](const auto& host) { return host->HasPromisedAfter(soon); });
   if (first == hosts_.end()) return;
   for (const auto& host : hosts_) host->Kill();
+  const bool is_new = shared_.mutant == LeaseMutant::kBoundsAlone || (is_honest_ && OneIn(2));
+  const auto other = std::ranges::find_if(hosts_, [&](const auto& host) { return host != *first; });
+  if (is_new && other != hosts_.end()) {
+    operator_.LoseData();
+    for (const auto& host : hosts_) {
+      host->paused_until = clock_.Boot() + Milliseconds(5'000) + UpTo(15'000);
+      host->disk().claims.hint.reset();  // the bounds of its leases must suffice
+    }
+    (*other)->disk() = {.claims = {.identity = (*other)->disk().claims.identity}};
+    (*other)->clock().SetRight();
+    (*other)->Start(true);
+    restore_at_ = clock_.Boot() + Milliseconds(60'000);
+    return;
+  }
   operator_.PutBack(**first);
   (*first)->clock().SetRight();
   // The bounds of its leases must suffice.

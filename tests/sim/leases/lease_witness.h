@@ -15,10 +15,10 @@ namespace firn {
 // Sees what a server sends to the registry, when it arrives there. Checks that a registry is frozen
 // only if it has lost data or the server was copied, and that no retired machine id is claimed.
 //
-// After a loss of data, and until the cluster is frozen or restored, it refuses what nothing is
-// promised about: claims, and renewals by a holder whose successor the registry has forgotten. The
-// server that starts first on a registry that was put back may claim unused slots, and those of its
-// own leases: it must notice the loss.
+// After a loss of data, and until the cluster is frozen or restored, nothing is promised about the
+// ticks of a claim below the highest bound that its slot ever had: the lost data may have contained
+// another one. It refuses the renewals of a holder whose successor the registry has forgotten. The
+// server that starts first on a registry that was put back must notice the loss of its own leases.
 class LeaseWitness final : public ForwardingCoordinator {
  public:
   // References must outlive it. `promised`: the bounds of leases that the server's disk should
@@ -37,6 +37,8 @@ class LeaseWitness final : public ForwardingCoordinator {
 
  private:
   void NoteApplied(const std::string& path, const SlotRecord& record);
+  void NoteGapClaim(const std::string& path, const SlotRecord& record);
+  bool IsInGap() const;
   bool IsUnpromised(const std::string& path, const SlotRecord& record) const;
   bool HasPromised(const std::string& path) const;
 

@@ -68,7 +68,8 @@ void LeaseWorld::DrawSizes() {
   first_hosts_ = is_honest_ ? 1 + dice_.Below(4) : 2 + dice_.Below(3);
   first_programs_ = is_honest_ ? 1 + dice_.Below(6) : 3 + dice_.Below(4);
   // Few slots: then they pass from lease to lease, and servers take those for leases.
-  const bool needs_losses = shared_.mutant == LeaseMutant::kNotInFolder;
+  const bool needs_losses =
+      shared_.mutant == LeaseMutant::kNotInFolder || shared_.mutant == LeaseMutant::kBoundsAlone;
   const bool few = is_honest_ ? OneIn(2) : !needs_losses;
   const size_t servers = few ? first_hosts_ : 2 * first_hosts_ + 1;
   slots_ = static_cast<uint32_t>(servers + 1 + dice_.Below(is_honest_ ? 2 * first_programs_ : 2));
@@ -100,6 +101,7 @@ void LeaseWorld::DrawCopies(uint64_t seed) {
   const bool is_needed = shared_.mutant == LeaseMutant::kTwinsUnnoticed;
   // If the registry loses data before a copy is found, nothing is promised.
   shared_.copies_servers = is_needed || (is_honest_ && !loses_data_ && dice.Below(2) == 0);
+  shared_.generations = shared_.copies_servers && !is_needed && dice.Below(2) == 0;
   shared_.route = Milliseconds(is_needed ? kRoutesMs[2] : kRoutesMs[dice.Below(3)]);
 }
 
@@ -129,8 +131,6 @@ void LeaseWorld::Step() {
   if (OneIn(fault_every_) && !is_put_back) Strike();
   if (shared_.gap && clock_.Boot() >= restore_at_) operator_.Restore();
   if (shared_.copies_servers) WakeCopies();
-  // A copied server can freeze a registry that is whole.
-  if (!shared_.copied.empty() && operator_.IsFrozen() && OneIn(100)) operator_.Restore();
   net_.Round();
   for (const auto& host : hosts_) {
     if (host->paused_until > clock_.Boot()) continue;
