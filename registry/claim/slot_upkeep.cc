@@ -246,7 +246,8 @@ Task<> SlotUpkeep::CheckSlot() {
   // An offline start made no claim, which would have recorded it.
   if (finding.verdict == Finding::Verdict::kOurs && !window_recorded_) {
     const Nonce era = finding.meta->era;
-    Status recorded = co_await RaiseWindow(&async_registry_, options_.window, era);
+    const Result<ClusterSettings> recorded =
+        co_await RaiseWindow(&async_registry_, options_.window, era);
     window_recorded_ = recorded.ok();
     if (!recorded.ok()) finding.verdict = Finding::Verdict::kNoAnswer;
   }

@@ -127,8 +127,8 @@ Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
   return version.has_value() ? begun.stats.at(set).version : 0;
 }
 
-Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands) {
-  std::vector<Write> writes;
+Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands, std::vector<Write> also) {
+  std::vector<Write> writes = std::move(also);
   const size_t set = AddSet(writes, kMetaPath, FormatMeta(stands.meta), stands.version);
   writes.push_back(EraCheck(stands.meta.era));
   const WriteOutcome done = registry.Multi(std::move(writes));

@@ -73,8 +73,9 @@ Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
                          std::optional<int64_t> version, Entropy& entropy,
                          const EraWrites& also = {});
 
-// Writes the root node within the era in which it was read, and updates the version in `stands`.
-Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands);
+// Writes the root node, and `also`, within the era in which it was read, and updates the version in
+// `stands`.
+Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands, std::vector<Write> also = {});
 
 // Makes the nodes that are missing below a root node; existing nodes are not changed. To a holder,
 // a re-created record is a loss of data, so this requires a frozen root node as it was read:

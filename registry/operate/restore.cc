@@ -65,11 +65,9 @@ EraWrites Remember(const RestoreMemory& memory, bool exists) {
 Status Unfreeze(BlockingCoordinator& registry, MetaAsRead stands, const RestoreMemoryAsRead& left) {
   stands.meta.frozen = false;
   stands.meta.reason.clear();
-  std::vector<Write> writes;
-  AddSet(writes, kMetaPath, FormatMeta(stands.meta), stands.version);
-  writes.push_back(EraCheck(stands.meta.era));
-  if (left.exists) writes.push_back(Write::Erase(kRestorePath, left.version));
-  return registry.Multi(std::move(writes)).status;
+  std::vector<Write> also;
+  if (left.exists) also.push_back(Write::Erase(kRestorePath, left.version));
+  return SetMeta(registry, stands, std::move(also));
 }
 
 // Creates a root node, or replaces an unreadable one.
