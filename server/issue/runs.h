@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,18 @@
 #include "common/id/id_run.h"
 
 namespace firn {
+
+class Runs;
+
+// A position in runs, which moves from id to id.
+struct RunsCursor {
+  // Calls `f(id)` for the next `most` ids. Returns whether these were the last.
+  template <typename F>
+  bool ForNext(const Runs& runs, int64_t most, F&& f);
+
+  size_t run = 0;
+  int64_t at = 0;  // in that run
+};
 
 // The runs of one call, in the order in which they were issued. Allocates only for more runs than
 // kInPlace, and keeps that memory when it is cleared, so a caller who keeps the object pays once.
@@ -27,6 +40,9 @@ class Runs {
   std::span<const IdRun> runs() const;
   std::span<IdRun> runs();
 
+  // Bytes of memory, used or not.
+  size_t memory() const { return many_.capacity() * sizeof(IdRun); }
+
   // Of all runs together. Nonsense in them (a plugin's) saturates instead of overflowing.
   int64_t count() const;
 
@@ -43,5 +59,16 @@ class Runs {
   size_t few_count_ = 0;
   std::vector<IdRun> many_;  // all of them, as soon as they are too many for few_
 };
+
+template <typename F>
+bool RunsCursor::ForNext(const Runs& runs, int64_t most, F&& f) {
+  for (const auto all = runs.runs(); run < all.size(); ++run, at = 0) {
+    const int64_t end = std::min(all[run].count, at + most);
+    most -= end - at;
+    for (; at < end; ++at) f(all[run].At(at));
+    if (at < all[run].count) return false;
+  }
+  return true;
+}
 
 }  // namespace firn

@@ -23,6 +23,9 @@ using WaitingIds = std::shared_ptr<IssueCall>;
 // nothing for calls that do not wait.
 class IdDesk {
  public:
+  // Of a list, after which other connections get their turn, where an id takes long to write.
+  static constexpr int64_t kIdsPerTurn = 4096;
+
   // All must outlive it. An empty tag in a request means `default_tag`. `rights`, if given, are
   // checked for each call; a call that needs that check never uses the fast path.
   IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::string default_tag,
@@ -70,8 +73,10 @@ class IdDesk {
     return ServeStep::Park(again, std::move(request), 0, tag);
   }
 
-  // After kWait, for a caller that parks the request itself: the call, which is its own.
+  // After kWait or kIssued, for a caller that keeps the call: it is the caller's own.
   WaitingIds TakeWaiting() { return std::move(call_); }
+  // The caller needs it no longer: the next call may use its memory.
+  void GiveBack(WaitingIds call) { call_ = std::move(call); }
 
   // Why this peer may not request ids of the tag, whether the tag exists or not. Empty: it may.
   std::optional<Refusal> WhyNotPermitted(std::string_view tag, const DoorCall& door);

@@ -18,7 +18,8 @@ class HttpAsker : public HttpHandler {
   HttpAsker(const Backend& backend, IdDesk& desk) : backend_(backend), desk_(desk) {}
 
  protected:
-  // Requests ids, and calls `yes(runs, answer)` or No(refusal), perhaps after the request has gone.
+  // Requests ids, and returns `yes(runs, answer)` or No(refusal), perhaps after the request has
+  // gone.
   // A HEAD cannot carry ids, so it takes none.
   template <typename Yes>
   Outcome Ask(const HttpRequest& request, std::string_view tag, int64_t count, Form form,
@@ -48,8 +49,7 @@ class HttpAsker : public HttpHandler {
         break;
       case Verdict::kIssued:
         answer.no_store = true;
-        yes(desk_.call().runs(), answer);
-        break;
+        return yes(desk_.call().runs(), answer);
     }
     return Outcome::kAnswered;
   }
@@ -66,8 +66,10 @@ class HttpAsker : public HttpHandler {
       AppendNumber(answer.body, *id);
       return Outcome::kAnswered;
     }
-    return Ask(request, tag, 1, Form::kNumbers, door, answer,
-               [](const Runs& runs, HttpAnswer& to) { AppendNumber(to.body, runs[0].first); });
+    return Ask(request, tag, 1, Form::kNumbers, door, answer, [](const Runs& runs, HttpAnswer& to) {
+      AppendNumber(to.body, runs[0].first);
+      return Outcome::kAnswered;
+    });
   }
 
   // The answer to a refusal, in this handler's own form.

@@ -76,6 +76,7 @@ class LeafHandler final : public HttpAsker {
                  } else {
                    AppendNumber(to.body, runs[0].first);
                  }
+                 return Outcome::kAnswered;
                });
   }
 

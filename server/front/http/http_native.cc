@@ -16,30 +16,6 @@ bool IsExactInJavaScript(const IdRun& run) {
   return run.first >= 0 && run.last() < kExactInJavaScript;
 }
 
-// {"ids":["7","8"],"numbers":[7,8]}; numbers only where JavaScript reads them exactly.
-void AppendIds(const Runs& runs, std::string& out) {
-  char before = '[';
-  out += "\"ids\":";
-  runs.ForEach([&](int64_t id) {
-    out += before;
-    out += '"';
-    AppendNumber(out, id);
-    out += '"';
-    before = ',';
-  });
-  out += ']';
-  const auto all = runs.runs();
-  if (!std::all_of(all.begin(), all.end(), IsExactInJavaScript)) return;
-  before = '[';
-  out += ",\"numbers\":";
-  runs.ForEach([&](int64_t id) {
-    out += before;
-    AppendNumber(out, id);
-    before = ',';
-  });
-  out += ']';
-}
-
 void AppendRuns(const Runs& runs, std::string& out) {
   char before = '[';
   out += "\"runs\":";
@@ -101,7 +77,15 @@ class NativeHandler final : public HttpAsker {
   };
   Result<Parameters> ReadParameters(const HttpRequest& request, std::string_view tag) const;
   Outcome Ids(const HttpRequest& request, std::string_view tag, DoorCall& door, HttpAnswer& answer);
-  void Write(const Parameters& parameters, const Runs& runs, std::string& out) const;
+
+  // Ids of a call that are written one by one.
+  struct List {
+    WaitingIds call;
+    bool text = false;
+    bool numbers = false;  // the ids have been written, and are repeated as numbers
+    RunsCursor at{};
+  };
+  Outcome Write(List list, HttpAnswer& answer);
 };
 
 Result<NativeHandler::Parameters> NativeHandler::ReadParameters(const HttpRequest& request,
@@ -143,26 +127,55 @@ NativeHandler::Outcome NativeHandler::Ids(const HttpRequest& request, std::strin
                to.body += "{\"tag\":";
                AppendJsonText(to.body, desk_.NameOf(asked.tag));
                to.body += ',';
-               Write(asked, runs, to.body);
-               to.body += '}';
+               if (asked.form == Form::kRuns) {
+                 AppendRuns(runs, to.body);
+                 to.body += '}';
+                 return Outcome::kAnswered;
+               }
+               List list{.call = desk_.TakeWaiting(), .text = asked.form == Form::kText};
+               to.body += list.text ? "\"texts\":[" : "\"ids\":[";
+               return Write(std::move(list), to);
              });
 }
 
-void NativeHandler::Write(const Parameters& parameters, const Runs& runs, std::string& out) const {
-  if (parameters.form == Form::kNumbers) return AppendIds(runs, out);
-  if (parameters.form == Form::kRuns) return AppendRuns(runs, out);
-  char before = '[';
-  std::string text;
+// {"ids":["7","8"],"numbers":[7,8]} or {"texts":["a7","a8"]}; numbers only where JavaScript reads
+// them exactly. In several turns if they are many.
+NativeHandler::Outcome NativeHandler::Write(List list, HttpAnswer& answer) {
+  std::string& out = answer.body;
+  const Runs& runs = list.call->runs();
   const WallMs now = backend_.view.wall();
-  out += "\"texts\":";
-  runs.ForEach([&](int64_t id) {
-    text.clear();
-    desk_.call().AppendText(id, now, text);
-    out += before;
-    AppendJsonText(out, text);
-    before = ',';
-  });
-  out += ']';
+  std::string text;
+  const auto append = [&](int64_t id) {
+    if (out.back() != '[') out += ',';
+    if (list.text) {
+      text.clear();
+      list.call->AppendText(id, now, text);
+      AppendJsonText(out, text);
+    } else if (list.numbers) {
+      AppendNumber(out, id);
+    } else {
+      out += '"';
+      AppendNumber(out, id);
+      out += '"';
+    }
+  };
+  if (list.at.ForNext(runs, IdDesk::kIdsPerTurn, append)) {
+    out += ']';
+    const auto all = runs.runs();
+    if (list.text || list.numbers || !std::all_of(all.begin(), all.end(), IsExactInJavaScript)) {
+      out += '}';
+      desk_.GiveBack(std::move(list.call));
+      return Outcome::kAnswered;
+    }
+    out += ",\"numbers\":[";
+    list.numbers = true;
+    list.at = {};
+    if (runs.count() <= IdDesk::kIdsPerTurn) return Write(std::move(list), answer);
+  }
+  const size_t memory = runs.memory();
+  return More({.retry = [this, list = std::move(list)](DoorCall&,
+                                                       HttpAnswer& to) { return Write(list, to); },
+               .memory = memory});
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ class HttpProtocol final : public Protocol {
     answer_.Clear();
     door.trace_id = TraceIdOf(request_.traceparent);
     const size_t before = out.size();
-    if (HttpHandler* const waits = Find(door)) {
-      ServeStep step = Park(*waits, {answer_, ShapeOf(request_)});
+    if (const auto [handler, outcome] = Find(door); handler != nullptr) {
+      ServeStep step = Park(*handler, outcome, {std::exchange(answer_, {}), ShapeOf(request_)});
       step.bytes = request.size();
       return step;
     }
@@ -93,16 +93,23 @@ class HttpProtocol final : public Protocol {
     return shape;
   }
 
-  static ServeStep Park(HttpHandler& handler, Pending pending) {
+  static bool IsPending(HttpHandler::Outcome outcome) {
+    return outcome == HttpHandler::Outcome::kPark || outcome == HttpHandler::Outcome::kMore;
+  }
+
+  static ServeStep Park(HttpHandler& handler, HttpHandler::Outcome outcome, Pending pending) {
     HttpHandler::Parked parked = handler.TakeParked();
-    auto request = ParkedAs([&handler, retry = std::move(parked.retry),
-                             pending = std::move(pending)](DoorCall& door, OutBuffer& out) mutable {
-      bool parks = false;
-      Safely(pending.answer,
-             [&] { parks = retry(door, pending.answer) == HttpHandler::Outcome::kPark; });
-      if (parks) return Park(handler, std::move(pending));
-      return Answer(pending.answer, pending.request, door, out);
-    });
+    const size_t memory = parked.memory + pending.answer.body.capacity();
+    auto request = ParkedAs(
+        [&handler, retry = std::move(parked.retry), pending = std::move(pending)](
+            DoorCall& door, OutBuffer& out) mutable {
+          auto next = HttpHandler::Outcome::kAnswered;
+          Safely(pending.answer, [&] { next = retry(door, pending.answer); });
+          if (IsPending(next)) return Park(handler, next, std::move(pending));
+          return Answer(pending.answer, pending.request, door, out);
+        },
+        memory);
+    if (outcome == HttpHandler::Outcome::kMore) return ServeStep::More(std::move(request));
     return ServeStep::Park(parked.again, std::move(request), parked.patience_ms, parked.waits_for);
   }
 
@@ -117,18 +124,19 @@ class HttpProtocol final : public Protocol {
     }
   }
 
-  // Finds the answer. Otherwise returns the handler that has parked the request.
-  HttpHandler* Find(DoorCall& door) {
-    HttpHandler* waits = nullptr;
+  // Finds the answer. Otherwise returns the handler that has parked the request, and how.
+  std::pair<HttpHandler*, HttpHandler::Outcome> Find(DoorCall& door) {
+    HttpHandler* found = nullptr;
+    auto outcome = HttpHandler::Outcome::kNotMine;
     Safely(answer_, [&] {
       for (const auto& handler : handlers_) {
-        const auto outcome = handler->Handle(request_, door, answer_);
-        if (outcome == HttpHandler::Outcome::kPark) waits = handler.get();
+        outcome = handler->Handle(request_, door, answer_);
+        if (IsPending(outcome)) found = handler.get();
         if (outcome != HttpHandler::Outcome::kNotMine) return;
       }
       answer_.SetText(404, "no such path\n");
     });
-    return waits;
+    return {found, outcome};
   }
 
   // The handler that refused the verb has set the permitted ones. "*" is the server itself.

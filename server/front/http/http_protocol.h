@@ -19,7 +19,8 @@ class HttpHandler {
   enum class Outcome : uint8_t {
     kNotMine,  // no path of this handler; nothing was done
     kAnswered,
-    kPark,  // no ids or no new status report yet: see parked()
+    kPark,  // no ids or no new status report yet: see Parked
+    kMore,  // the answer is long, and not complete: the same, but nothing is waited for
   };
 
   // How a request is answered that waits. The connection keeps it: nothing else does.
@@ -29,6 +30,7 @@ class HttpHandler {
     std::chrono::microseconds again{};
     const void* waits_for = nullptr;  // as ServeStep::Park
     int64_t patience_ms = 0;          // as ServeStep::Park
+    size_t memory = 0;                // bytes that it owns, if they are many
   };
 
   virtual ~HttpHandler() = default;
@@ -43,6 +45,10 @@ class HttpHandler {
   Outcome Park(Parked parked) {
     parked_ = std::move(parked);
     return Outcome::kPark;
+  }
+  Outcome More(Parked parked) {
+    parked_ = std::move(parked);
+    return Outcome::kMore;
   }
 
  private:

@@ -66,7 +66,10 @@ class TinyidHandler final : public HttpAsker {
     if (!Allowed(*parameters)) return Fail(kTokenError, kTokenMessage, answer);
     return Ask(request, parameters.value_or({}).tag, parameters.value_or({}).count,
                segment ? Form::kRuns : Form::kNumbers, door, answer,
-               [segment](const Runs& runs, HttpAnswer& to) { Write(runs, segment, to); });
+               [segment](const Runs& runs, HttpAnswer& to) {
+                 Write(runs, segment, to);
+                 return Outcome::kAnswered;
+               });
   }
 
  private:

@@ -165,8 +165,7 @@ ServeStep RedisCommands::Answer(Verdict verdict, OutBuffer& out, Write write) {
       break;
     }
     case Verdict::kIssued:
-      write(desk_.call().runs(), out);
-      break;
+      return write(desk_.call().runs(), out);
   }
   return Answered();
 }
@@ -178,14 +177,19 @@ ServeStep RedisCommands::Refuse(Call& call, std::string message) {
 }
 
 ServeStep RedisCommands::OneInteger(Call& call) {
-  return Ask(call, 1, Form::kNumbers,
-             [this](const Runs& runs, OutBuffer& out) { AppendInteger(runs[0].first, out); });
+  return Ask(call, 1, Form::kNumbers, [this](const Runs& runs, OutBuffer& out) {
+    return AnswerInteger(runs[0].first, out);
+  });
 }
 
-void RedisCommands::AppendInteger(int64_t id, OutBuffer& out) {
-  if (id <= integer_max_) return resp::AppendInteger(id, out);
-  desk_.Refuse(TooLargeForInteger());
-  AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), out);
+ServeStep RedisCommands::AnswerInteger(int64_t id, OutBuffer& out) {
+  if (id <= integer_max_) {
+    resp::AppendInteger(id, out);
+  } else {
+    desk_.Refuse(TooLargeForInteger());
+    AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), out);
+  }
+  return Answered();
 }
 
 ServeStep RedisCommands::Incr(Call& call) {
@@ -195,8 +199,7 @@ ServeStep RedisCommands::Incr(Call& call) {
   if (!id) return OneInteger(call);
   // A name that is served by default may get a tag of its own.
   if (known->name() == tag && *id <= integer_max_) incremented_ = known;
-  AppendInteger(*id, call.out);
-  return Answered();
+  return AnswerInteger(*id, call.out);
 }
 
 // One answer stands for all numbers up to it, so they must be consecutive and shown as issued.
@@ -209,23 +212,38 @@ ServeStep RedisCommands::IncrBy(Call& call) {
   if (*count > most) return Refuse(call, Cat("the increment is ", *count, "; at most ", most));
   return Ask(call, *count, Form::kOneRun,
              [this, last = *count - 1](const Runs& runs, OutBuffer& out) {
-               AppendInteger(runs[0].At(last), out);
+               return AnswerInteger(runs[0].At(last), out);
              });
 }
 
 ServeStep RedisCommands::Id(Call& call) {
-  return Ask(call, 1, Form::kNumbers,
-             [](const Runs& runs, OutBuffer& out) { resp::AppendDecimal(runs[0].first, out); });
+  return Ask(call, 1, Form::kNumbers, [](const Runs& runs, OutBuffer& out) {
+    resp::AppendDecimal(runs[0].first, out);
+    return Answered();
+  });
 }
 
 ServeStep RedisCommands::Ids(Call& call) {
   const int64_t most = backend_.limits.list_ids_max;
   const auto count = ParseNumberWithin<int64_t>(call.words[2], 1, most);
   if (!count) return Refuse(call, Cat("the count must be 1 to ", most));
-  return Ask(call, *count, Form::kNumbers, [](const Runs& runs, OutBuffer& out) {
+  return Ask(call, *count, Form::kNumbers, [this](const Runs& runs, OutBuffer& out) {
     resp::AppendArray(static_cast<size_t>(runs.count()), out);
-    runs.ForEach([&out](int64_t id) { resp::AppendDecimal(id, out); });
+    return List(desk_.TakeWaiting(), {}, out);
   });
+}
+
+ServeStep RedisCommands::List(WaitingIds call, RunsCursor at, OutBuffer& out) {
+  const auto append = [&out](int64_t id) { resp::AppendDecimal(id, out); };
+  if (at.ForNext(call->runs(), IdDesk::kIdsPerTurn, append)) {
+    desk_.GiveBack(std::move(call));
+    return Answered();
+  }
+  const size_t memory = call->runs().memory();
+  return ServeStep::More(
+      ParkedAs([this, own = std::move(call), at](
+                   DoorCall&, OutBuffer& to) mutable { return List(std::move(own), at, to); },
+               memory));
 }
 
 ServeStep RedisCommands::Text(Call& call) {
@@ -233,6 +251,7 @@ ServeStep RedisCommands::Text(Call& call) {
     std::string text;
     desk_.call().AppendText(runs[0].first, backend_.view.wall(), text);
     resp::AppendBulk(text, out);
+    return Answered();
   });
 }
 

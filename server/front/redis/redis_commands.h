@@ -66,6 +66,8 @@ class RedisCommands {
   ServeStep Ids(Call& call);
   ServeStep Text(Call& call);
   ServeStep Get(Call& call);
+  // Appends the ids of a list from `at` on, in several turns if they are many.
+  ServeStep List(WaitingIds call, RunsCursor at, OutBuffer& out);
   // Requests ids, and appends the answer by `write(runs, out)`, or the refusal.
   template <typename Write>
   ServeStep Ask(Call& call, int64_t count, Form form, Write write);
@@ -75,7 +77,7 @@ class RedisCommands {
   template <typename Serve>
   static ServeStep Safely(OutBuffer& out, Serve serve);
   ServeStep OneInteger(Call& call);
-  void AppendInteger(int64_t id, OutBuffer& out);
+  ServeStep AnswerInteger(int64_t id, OutBuffer& out);
   ServeStep Refuse(Call& call, std::string message);
 
   // The connection.

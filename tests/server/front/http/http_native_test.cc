@@ -43,6 +43,35 @@ TEST_F(HttpNativeTest, GivesIdsInEachRequestedForm) {
   EXPECT_EQ(http_.Post("/v1/ids/slow", "form=number&count=1").json().at("ids").at(0), "1000006");
 }
 
+TEST_F(HttpNativeTest, GivesLongListsInSeveralTurns) {
+  const auto expect_all = [&](std::string_view form, std::string_view key, bool text) {
+    issuing_.slow->next = 1;
+    const auto json =
+        http_.Get("/v1/ids/slow?count=10000&form=" + std::string(form)).json().at(key);
+    ASSERT_EQ(json.size(), 10'000u);
+    for (size_t i = 0; i < json.size(); ++i) {
+      const std::string id = std::to_string(i + 1);
+      ASSERT_EQ(json.at(i).text(), text ? "slow-" + id : id);
+    }
+  };
+  expect_all("number", "ids", false);
+  expect_all("text", "texts", true);
+  issuing_.slow->next = 1;
+  const auto numbers = http_.Get("/v1/ids/slow?count=4097").json().at("numbers");
+  ASSERT_EQ(numbers.size(), 4097u);
+  EXPECT_EQ(numbers.at(4096), JsonOf("4097"));
+  if (ChosenForm() != Form::kPlain) return;
+  DoorCall door;
+  OutBuffer out;
+  ServeStep step =
+      http_.protocol().Serve("GET /v1/ids/slow?count=4097 HTTP/1.1\r\nHost: x\r\n\r\n", door, out);
+  for (int turns = 1; turns < 4; ++turns) {
+    ASSERT_EQ(step.kind, ServeStep::Kind::kMore) << "two turns for each of two lists";
+    step = std::exchange(step.parked, nullptr)->Retry(door, out);
+  }
+  EXPECT_EQ(step.kind, ServeStep::Kind::kServed);
+}
+
 TEST_F(HttpNativeTest, ServesTheDefaultTagIfNoneIsGiven) {
   const auto answer = http_.Get("/v1/ids/");
   EXPECT_EQ(answer.status(), 200);

@@ -142,6 +142,20 @@ TEST_F(RedisTransactionTest, LimitsTheMemoryOfAQueue) {
   EXPECT_TRUE(Ask({"EXEC"}).starts_with("-EXECABORT "));
 }
 
+TEST_F(RedisTransactionTest, ServesLongListsInSeveralTurns) {
+  OutBuffer out;
+  ServeStep step = redis_.protocol().Serve(Resp({"FIRN.IDS", "slow", "10000"}), redis_.door, out);
+  int turns = 1;
+  for (; step.kind == Kind::kMore; ++turns) {
+    const auto request = std::move(step.parked);
+    step = request->Retry(redis_.door, out);
+  }
+  EXPECT_EQ(step.kind, Kind::kServed);
+  EXPECT_EQ(turns, 3);
+  EXPECT_TRUE(out.view().starts_with("*10000\r\n" + Bulk("1") + Bulk("2")));
+  EXPECT_TRUE(out.view().ends_with(Bulk("9999") + Bulk("10000")));
+}
+
 TEST_F(RedisTransactionTest, AnotherUserCannotRunIt) {
   const TempDir dir;
   const auto write = [&](const std::string& text) {
