@@ -94,10 +94,16 @@ std::optional<Refusal> Issuer::WhyNot(std::string_view name) const {
 
 Verdict Issuer::Issue(IssueCall& call) {
   const Verdict verdict = Attempt(call);
-  if (verdict != Verdict::kWait) call.place.reset();
-  const bool waited = std::exchange(call.waits_, verdict == Verdict::kWait);
-  if (!call.waits_ || waited) return verdict;
-  // The request's memory may be freed before the call is continued.
+  const bool waits = verdict == Verdict::kWait;
+  if (!waits) call.place.reset();
+  // Before it counts as waiting: the copy may find no memory.
+  if (waits && !call.waits_) KeepName(call);
+  call.waits_ = waits;
+  return verdict;
+}
+
+// The request's memory may be freed before the call is continued.
+void Issuer::KeepName(IssueCall& call) {
   std::string_view& name = call.request_.tag;
   if (call.tag_ != nullptr && call.tag_->name() == name) {
     name = call.tag_->name();
@@ -105,7 +111,6 @@ Verdict Issuer::Issue(IssueCall& call) {
     call.name_ = std::make_shared<const std::string>(name);
     name = *call.name_;
   }
-  return verdict;
 }
 
 Verdict Issuer::Attempt(IssueCall& call) {

@@ -93,6 +93,7 @@ class Issuer {
   Refusal Unknown(std::string_view tag) const;
   bool MaySuggest() const;
   Verdict Attempt(IssueCall& call);
+  static void KeepName(IssueCall& call);
   Verdict Begin(IssueCall& call);
   Verdict Seek(IssueCall& call);
   Verdict Finish(IssueCall& call);
