@@ -149,7 +149,9 @@ void ExpectAbove(const Backup& merged, const Backup& one) {
     const WallMs now = merged.taken + Milliseconds(after);
     EXPECT_GE(merged.root.IdsBy(now), one.root.IdsBy(now));
   }
-  if (one.root.ids_since != WallMs()) EXPECT_LE(merged.root.ids_since, one.root.ids_since);
+  if (one.root.ids_since != WallMs()) {
+    EXPECT_LE(merged.root.ids_since, one.root.ids_since);
+  }
   for (const auto& [machine, bound] : one.bounds) {
     const auto same =
         std::ranges::find(merged.bounds, machine, &std::pair<MachineId, WallMs>::first);
@@ -164,7 +166,9 @@ void ExpectAbove(const Backup& merged, const Backup& one) {
     ASSERT_NE(same, nullptr);
     EXPECT_GE(same->tag.NextBegin(), node.tag.NextBegin());
     EXPECT_GE(same->ledger_sum(), node.ledger_sum());
-    if (node.tag.MayHaveIssued()) EXPECT_EQ(FormOf(same->tag), FormOf(node.tag));
+    if (node.tag.MayHaveIssued()) {
+      EXPECT_EQ(FormOf(same->tag), FormOf(node.tag));
+    }
   }
 }
 
