@@ -1,5 +1,6 @@
 #include "server/flags/command_line.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ namespace {
 constexpr int kDepthMax = 8;  // of files that name files
 constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr std::string_view kFile = "flagfile";
+constexpr std::string_view kFromEnvironment = "fromenv";
+constexpr std::string_view kTryFromEnvironment = "tryfromenv";
 
 void ReadFiles(std::string_view names, int depth, Faults& faults);
 
@@ -58,15 +61,34 @@ Result<Word> FlagIn(std::string_view text) {
   return Word{word.name.substr(2), "false"};
 }
 
+void ReadEnvironment(const Word& word, const std::string& where, int depth, Faults& faults);
+
 // `where` precedes each fault.
 void Set(const Word& word, const std::string& where, int depth, Faults& faults) {
   if (!word.value) {
     faults.Add(Cat(where, Quoted("--" + word.name), " has no value: write --", word.name, "=..."));
   } else if (word.name == kFile) {
     ReadFiles(*word.value, depth + 1, faults);
+  } else if (word.name == kFromEnvironment || word.name == kTryFromEnvironment) {
+    ReadEnvironment(word, where, depth + 1, faults);
   } else if (gflags::SetCommandLineOption(word.name.c_str(), word.value->c_str()).empty()) {
     faults.Add(Cat(where, "--", word.name, " is ", Quoted(*word.value), ", which is no ",
                    TypeOf(word.name)));
+  }
+}
+
+// Sets each flag that `word` names to its variable, FLAGS_registry for --registry.
+void ReadEnvironment(const Word& word, const std::string& where, int depth, Faults& faults) {
+  for (const std::string& name : CommaParts(*word.value)) {
+    const std::string variable = "FLAGS_" + name;
+    const char* const value = std::getenv(variable.c_str());
+    if (TypeOf(name).empty() || depth > kDepthMax) {
+      faults.Add(Cat(where, "--", word.name, ": ", Quoted("--" + name), " is not a flag"));
+    } else if (value != nullptr) {
+      Set({name, value}, Cat(where, variable, ": "), depth, faults);
+    } else if (word.name == kFromEnvironment) {
+      faults.Add(Cat(where, "--", word.name, ": the environment has no ", variable));
+    }
   }
 }
 

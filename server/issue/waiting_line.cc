@@ -69,14 +69,15 @@ std::optional<Refusal> WaitingLine::Join(IssueCall& call, Micros now, Micros at_
 }
 
 bool WaitingLine::Finish(IssueCall& call) {
+  if (call.place == nullptr || call.place->line != this) return false;
   const std::lock_guard lock(mutex_);
-  if (call.place == nullptr || call.place->missing > 0) return false;
+  if (call.place->missing > 0) return false;
   for (const IdRun& run : call.place->runs.runs()) call.Add(run);
   return true;
 }
 
 Micros WaitingLine::WaitOf(const IssueCall& call) const {
-  if (call.place == nullptr) return Micros(0);
+  if (call.place == nullptr || call.place->line != this) return Micros(0);
   const std::lock_guard lock(mutex_);
   Micros wait{0};
   for (const std::weak_ptr<LinePlace>& weak : places_) {

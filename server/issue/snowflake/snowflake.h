@@ -73,7 +73,7 @@ class Snowflake final : public Strategy {
   void Stop() override { Close(); }
 
   bool NeedsTicks(const IssueCall& call) const { return call.request().count > tick_ids_; }
-  size_t waiting() const { return line_.length(); }
+  size_t waiting() const { return sentinel_.InChild() ? 0 : line_.length(); }
 
  private:
   struct ClaimSequence;  // a claim and the sequence under it

@@ -297,6 +297,22 @@ TEST_F(CommandLineTest, NamesEveryFaultAtOnce) {
   }
 }
 
+TEST_F(CommandLineTest, ReadsTheEnvironment) {
+  ASSERT_EQ(setenv("FLAGS_rack", "much", 1), 0);
+  ASSERT_EQ(setenv("FLAGS_fromenv", "fromenv", 1), 0);
+  const std::pair<const char*, const char*> rows[] = {
+      {"--tryfromenv=worker,rack", "FLAGS_rack: --rack is 'much'"},
+      {"--fromenv=worker", "--fromenv: the environment has no FLAGS_worker"},
+      {"--tryfromenv=registy", "'--registy' is not a flag"},
+      {"--fromenv=fromenv", "'--fromenv' is not a flag"}};
+  for (const auto& [line, fault] : rows) {
+    EXPECT_NE(Check(line).message().find(fault), std::string::npos) << Check(line);
+  }
+  ASSERT_EQ(setenv("FLAGS_rack", "2", 1), 0);
+  EXPECT_EQ(Check("--tryfromenv=worker,rack"), Status());
+  for (const char* name : {"FLAGS_rack", "FLAGS_fromenv"}) unsetenv(name);
+}
+
 TEST_F(CommandLineTest, AcceptsAValueAsTheNextArgument) {
   const auto check = [](std::vector<const char*> words) {
     words.insert(words.begin(), "firn-server");
