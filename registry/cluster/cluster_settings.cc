@@ -78,7 +78,11 @@ Result<ClusterSettings> ChangeSettings(BlockingCoordinator& registry, const Nonc
   FIRN_ASSIGN(const ClusterSettings before, SettingsIn(node));
   ClusterSettings settings = before;
   change(settings);
-  if (settings != before) FIRN_TRY(registry.Multi(Storing(node, settings, era)).status);
+  if (settings == before) return settings;
+  const Status stored = registry.Multi(Storing(node, settings, era)).status;
+  // The node of another era is gone.
+  if (stored.code() == Code::kNotFound) return Conflict("the cluster's era has ended");
+  FIRN_TRY(stored);
   return settings;
 }
 

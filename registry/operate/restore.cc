@@ -359,6 +359,7 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
   const auto beside = [&](ClusterSettings& settings) {
     if (!memory.replaced.empty()) settings = {};
+    if (report.root_made && facts.lease_share) settings.lease_share.reset();
     settings.window = std::max(settings.window, facts.window);
   };
   FIRN_TRY(ChangeSettings(registry, stands.meta.era, beside).status());

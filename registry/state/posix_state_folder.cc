@@ -101,7 +101,7 @@ GrantIdentity PosixStateFolder::grant_identity() const {
 bool PosixStateFolder::TakeCopied() {
   if (boot_id_.find('.') == std::string::npos) return false;
   Result<std::string> now = BootId(vm_clock_);
-  if (!now.ok() || *now == boot_id_) return false;
+  if (!now.ok() || *now == boot_id_ || now->find('.') == std::string::npos) return false;
   boot_id_ = *std::move(now);
   return true;
 }

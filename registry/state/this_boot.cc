@@ -1,5 +1,6 @@
 #include "registry/state/this_boot.h"
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -25,20 +26,28 @@ uint64_t LittleEndian(std::string_view page, size_t at, size_t bytes) {
   return value;
 }
 
-// Returns ".<number>", or nothing if the kernel shows no generation. An odd sequence number means
-// that the hypervisor is changing the page.
-std::string GenerationOf(const std::string& vm_clock) {
-  const Result<FileHandle> device = FileHandle::Open(vm_clock, O_RDONLY);
-  for (int i = 0; device.ok() && i < kClockReadsMax; ++i) {
+// Returns ".<number>", or nothing if the kernel shows this process no generation. kUnavailable: it
+// shows one that cannot be read now. An odd sequence number means that the hypervisor is changing
+// the page.
+Result<std::string> GenerationOf(const std::string& vm_clock) {
+  const int opened = open(vm_clock.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) {
+    const bool full = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EINTR;
+    return full ? Result<std::string>(Unavailable("cannot open " + vm_clock)) : std::string();
+  }
+  const FileHandle device(opened);
+  for (int i = 0; i < kClockReadsMax; ++i) {
     std::string page(kVmClockBytes, '\0');
-    const ssize_t read = pread(device->fd(), page.data(), page.size(), 0);
-    if (read != static_cast<ssize_t>(kVmClockBytes) || LittleEndian(page, 0, 4) != kVmClockMagic)
-      break;
+    const ssize_t read = pread(device.fd(), page.data(), page.size(), 0);
+    if (read < 0) continue;
+    const bool is_clock =
+        read == static_cast<ssize_t>(kVmClockBytes) && LittleEndian(page, 0, 4) == kVmClockMagic;
+    if (!is_clock) return std::string();
     if (LittleEndian(page, kSequenceAt, 4) % 2 != 0) continue;
-    if ((LittleEndian(page, kFlagsAt, 8) & kHasGeneration) == 0) break;
+    if ((LittleEndian(page, kFlagsAt, 8) & kHasGeneration) == 0) return std::string();
     return Cat(".", LittleEndian(page, kGenerationAt, 8));
   }
-  return {};
+  return Unavailable("cannot read " + vm_clock);
 }
 
 }  // namespace
@@ -50,7 +59,8 @@ Result<std::string> BootId(const std::string& vm_clock) {
   std::string id = *read;
   while (!id.empty() && id.back() == '\n') id.pop_back();
   if (id.empty()) return Unavailable(path + " is empty");
-  return id + GenerationOf(vm_clock);
+  FIRN_ASSIGN(const std::string generation, GenerationOf(vm_clock));
+  return id + generation;
 }
 
 }  // namespace firn

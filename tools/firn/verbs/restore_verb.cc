@@ -159,7 +159,11 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     FIRN_ASSIGN(audit, ReadAudit(registry, now));
     if (audit.unfinished && MemoryOf(options).Lacks(*audit.unfinished)) {
       FIRN_TRY(Recall(*audit.unfinished, options));
-      std::cerr << "firn restore: continues the unfinished restore with its flags and arguments\n";
+      std::cerr << "firn restore: continues the unfinished restore, also with its";
+      for (const auto* const said : {&audit.unfinished->flags, &audit.unfinished->tags}) {
+        for (const std::string& word : *said) std::cerr << " " << word;
+      }
+      std::cerr << "\n";
     }
     FIRN_ASSIGN(facts, GatherFacts(options, audit, now));
     call.ledgers.reports = ReportsIn(audit);
