@@ -39,7 +39,10 @@ Outcome SomeOutcome(Entropy& entropy) {
 
 class FleetStressTest : public testing::TestWithParam<Balancing> {
  protected:
-  FleetStressTest() : fleet_({.balancing = GetParam()}, clock_, 42) {}
+  FleetStressTest() : fleet_({.balancing = GetParam()}, clock_, 42) {
+    SeededEntropy entropy(3);
+    fleet_.Apply(SomeServers(entropy));  // the callers may end before the maintainer begins
+  }
 
   void CallAround(uint64_t seed) {
     SeededEntropy entropy(seed);
