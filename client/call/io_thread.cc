@@ -149,15 +149,15 @@ void IoThread::Start(JobPtr job) {
 void IoThread::BeginTurn() {
   if (turns_++ > 0) return;
   const Micros now = clock_.BootMicros();
-  if (jobs_.first_due() < now - kBlocked && began_ < now - kBlocked) {
-    Blocked(now - std::max(jobs_.first_due(), began_), now);
-  }
-  began_ = now;
+  const Micros idle_since = std::max(jobs_.first_due(), turn_ended_);
+  if (idle_since < now - kBlocked) Blocked(now - idle_since, now);
   jobs_.SetNow(now);
 }
 
 void IoThread::Blocked(Micros length, Micros end) {
   jobs_.SawBlocked(length, end);
+  // A second deferral before times were judged could be followed by a third, without end.
+  if (std::exchange(deferred_, true)) return;
   reads_first_ = true;
   armed_for_ = Micros::max();
 }
@@ -168,6 +168,7 @@ void IoThread::EndTurn() {
     return;
   }
   jobs_.Tick(now(), reads_first_ ? Micros(-1) : now());
+  if (!reads_first_) deferred_ = false;
   jobs_.TakeEnded(ended_);
   for (const JobPtr& job : ended_) job->AfterEnd();
   ended_.clear();
@@ -178,9 +179,8 @@ void IoThread::EndTurn() {
   for (const auto& output : flushing_) output->Flush();
   flushing_.clear();
   const Micros end = clock_.BootMicros();
-  if (end - now() > kBlocked) {
-    Blocked(end - now(), end);
-  }
+  if (end - now() > kBlocked) Blocked(end - now(), end);
+  turn_ended_ = end;
   ArmTimer();
   turns_ = 0;
 }

@@ -109,6 +109,7 @@ class JobQueue final : public Trampoline {
 // callbacks run (Job::AfterEnd), the callers of blocking calls that have ended wake, new jobs
 // start, and whatever was sent leaves in one write for each connection. After a turn that a
 // callback has blocked, or a wait that lasted too long, sockets are read before times are judged.
+// However many turns are blocked, this defers times once: then they are judged.
 class IoThread final {
  public:
   using Timer =
@@ -190,8 +191,9 @@ class IoThread final {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Timer timer_;
   Micros armed_for_ = Micros::max();
-  Micros began_{0};  // the last turn
+  Micros turn_ended_{0};  // the last one
   bool reads_first_ = false;
+  bool deferred_ = false;  // times were not judged since reads_first_ was last set
   uint64_t armings_ = 0;
   JobQueue jobs_;
   std::vector<JobPtr> new_, starting_, ended_;  // new_: begun by callbacks of this turn

@@ -327,7 +327,9 @@ void Pipeline::ArmTimer(Micros within) {
 void Pipeline::OnTimer() {
   const IoThread::Turn turn(host_.io);
   timer_armed_ = false;
-  if (host_.io.reads_first()) return ArmTimer(IoThread::kReading);
+  // Once: each time that it fires, a callback may have blocked the thread again.
+  deferred_ = host_.io.reads_first() && !deferred_;
+  if (deferred_) return ArmTimer(IoThread::kReading);
   if (opening()) return Close(Silence());
   CheckSilence();
 }

@@ -147,6 +147,7 @@ class Pipeline final : public Connection,
   const std::shared_ptr<Connector> connector_;
   IoThread::Timer timer_;
   bool timer_armed_ = false;
+  bool deferred_ = false;  // the timer has fired and waits for sockets to be read
   Checked checked_;
   Phase phase_ = Phase::kConnecting;
   std::unique_ptr<Sealing> sealing_;  // null: it is spoken to without encryption

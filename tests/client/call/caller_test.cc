@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <future>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -57,6 +59,26 @@ TEST_F(CallerTest, ALongTurnPutsOffNoDeadline) {
     clock_.Advance(kAnHour);
   });
   AwaitEnded(1);
+}
+
+// Each turn is long, and the next one begins at once.
+TEST_F(CallerTest, LongTurnsInARowPutOffNoDeadline) {
+  std::atomic<bool> stop = false;
+  std::promise<void> stopped;
+  std::function<void()> turn = [&] {
+    if (stop) return stopped.set_value();
+    clock_.Advance(Milliseconds(30));
+    std::this_thread::sleep_for(Milliseconds(1));
+    caller_.Post(turn);
+  };
+  caller_.Post([&] {
+    caller_.Start({.tag = "order"}, clock_.BootMicros() + Milliseconds(10), nullptr,
+                  [this](const Status&, Reply&) { ++ended_; });
+    turn();
+  });
+  AwaitEnded(1);
+  stop = true;
+  stopped.get_future().wait();
 }
 
 TEST_F(CallerTest, HoweverManyWaitForServersTheyEndTogether) {

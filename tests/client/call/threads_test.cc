@@ -70,6 +70,29 @@ TEST(ThreadsTest, DiscardsWhatCallbacksAndHooksThrow) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig.GetId().ok() && events > 1; }));
 }
 
+// The callbacks block the thread again and again, for longer than it takes to arm a timer.
+TEST(ThreadsTest, CallbacksThatBlockInARowPutOffNoFailover) {
+  constexpr Milliseconds kBlock{30};
+  const std::string bad_tag(70'000, 'x');  // such a call ends at once
+  std::atomic<bool> stop = false;
+  std::function<void(Result<int64_t>)> block;
+  ClientRig rig(2, CallForm::kAsync);
+  rig.options.attempt_limit = kShortAttempt;
+  ASSERT_TRUE(rig.GetId().ok());
+  FakeServer& silent = rig.favourite();
+  silent.Behave(Behaviour::Kind::kSilent);
+  block = [&](const Result<int64_t>&) {
+    std::this_thread::sleep_for(kBlock);
+    if (!stop) rig.client().GetId(bad_tag, block);
+  };
+  rig.client().GetId(bad_tag, block);
+  const Result<int64_t> id = rig.GetId();
+  EXPECT_TRUE(id.ok()) << id.status();
+  EXPECT_TRUE(Eventually(kPatience, [&] { return silent.open_connections() == 0; }))
+      << "the silent connection is never closed";
+  stop = true;
+}
+
 TEST(ThreadsDeathTest, DestroyingAClientInItsOwnCallbackEndsTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto call = [] {
