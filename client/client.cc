@@ -1,6 +1,7 @@
 #include "client/client.h"
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -68,6 +69,15 @@ class Client::Impl {
 
   const ClientOptions& options() const { return options_; }
 
+  // The result of a call, for its callback.
+  template <typename T>
+  struct Held {
+    explicit Held(Result<T> got) : result(std::move(got)) {}
+
+    Result<T> result;
+    std::atomic<bool> taken = false;
+  };
+
   // Returns a function that runs `done` where the program runs its callbacks.
   template <typename T>
   Done<T> There(Callback<T> done) const {
@@ -75,8 +85,17 @@ class Client::Impl {
       return [done = std::move(done)](Result<T> result) { CallHook(done, std::move(result)); };
     }
     return [this, done = std::move(done)](Result<T> result) {
-      CallHook(options_.callbacks,
-               [done, result = std::move(result)]() mutable { done(std::move(result)); });
+      // The program may throw after it has taken or even run the function, and must not run it
+      // twice.
+      const std::function<void()> run = [done,
+                                         held = std::make_shared<Held<T>>(std::move(result))] {
+        if (!held->taken.exchange(true)) done(std::move(held->result));
+      };
+      try {
+        options_.callbacks(run);
+      } catch (...) {
+        CallHook(run);
+      }
     };
   }
 

@@ -72,8 +72,9 @@ struct ClientOptions {
 
   // Runs each function that it receives once, at any time. Set it if callbacks block or take long.
   // The client's IO thread calls it, so it must not block itself. Functions that it has not yet run
-  // when the client is destroyed belong to the program. Empty: callbacks run on the IO thread, one
-  // after another.
+  // when the client is destroyed belong to the program. If it throws, the callback runs on the IO
+  // thread, unless the program has run it already. Empty: callbacks run on the IO thread, one after
+  // another.
   std::function<void(std::function<void()>)> callbacks{};
 
   // Receives events about servers and lists; see client_events.h. Empty: no events.

@@ -165,6 +165,32 @@ TEST_F(CallbacksElsewhereTest, WhatTheyThrowIsTheProgramsToCatch) {
   EXPECT_TRUE(rig_.GetId().ok());
 }
 
+// The executor's queue is full, or it was shut down.
+TEST_F(CallbacksElsewhereTest, WhatItRefusesRunsAllTheSame) {
+  rig_.options.callbacks = [](const std::function<void()>&) { throw std::runtime_error("full"); };
+  std::promise<Result<int64_t>> id;
+  rig_.client().GetId("order", [&](Result<int64_t> got) { id.set_value(std::move(got)); });
+  auto ended = id.get_future();
+  ASSERT_EQ(ended.wait_for(kPatience), std::future_status::ready);
+  EXPECT_TRUE(ended.get().ok());
+}
+
+TEST_F(CallbacksElsewhereTest, WhatItHasRunBeforeItThrowsIsNotRunAgain) {
+  rig_.options.callbacks = [](const std::function<void()>& task) {
+    task();
+    throw std::runtime_error("thrown by the executor");
+  };
+  std::atomic<int> runs = 0;
+  rig_.client().GetId("order", [&](const Result<int64_t>&) {
+    ++runs;
+    throw std::runtime_error("thrown by a callback");
+  });
+  EXPECT_TRUE(Eventually(kPatience, [&] { return runs > 0; }));
+  EXPECT_TRUE(rig_.GetId().ok());
+  rig_.DropClient();
+  EXPECT_EQ(runs, 1);
+}
+
 TEST(CallbackTest, NoneIsMeantByEmptyBraces) {
   ClientRig rig(1);
   EXPECT_TRUE(rig.client().GetId("order", {}).ok());
