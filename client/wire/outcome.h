@@ -27,7 +27,7 @@ struct Outcome {
   bool mid_answer = false;          // a part of the answer had arrived
   bool shared_blame = false;  // does not count against the server: it is not its fault, or another
                               // call on the connection has already reported this end of it
-  int lost = 1;               // requests of the connection that had all of an attempt's time
+  int lost = 1;               // as how many requests without an answer this counts
   bool without_ids = false;   // the answer has no ids, as that of a draining server may
   bool lacks_method = false;  // the server does not have the method; it may be older
   std::string detail{};       // a sentence or a part of one, for people; may be empty; Of makes a

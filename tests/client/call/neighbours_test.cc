@@ -74,6 +74,24 @@ TEST_P(NeighboursTest, ALineThatMovesIsWaitedInUntilTheDeadline) {
   EXPECT_GT(rig_.client().counters().in_line, 0u);
 }
 
+TEST_P(NeighboursTest, ARequestThatWasReportedLateIsNotLostAgain) {
+  rig_.options.attempt_limit = Milliseconds(1'000);
+  rig_.options.attempts_max = 1;
+  ASSERT_TRUE(rig_.GetId().ok());
+  rig_.server(0).Behave(Behaviour{.delay = Milliseconds(500)});
+  auto answered = Later();
+  ASSERT_TRUE(Eventually(kPatience, [&] { return rig_.server(0).requests() == 2; }));
+  rig_.server(0).Behave(Kind::kSilent);
+  EXPECT_FALSE(rig_.GetId({.deadline = Milliseconds(20)}).ok());
+  auto late = Later({.deadline = Milliseconds(5'000)});
+  EXPECT_TRUE(answered.get().ok());
+  EXPECT_FALSE(late.get().ok());
+  EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.server(0).open_connections() == 0; }));
+  EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.View(rig_.server(0)).failed == 2; }));
+  EXPECT_EQ(rig_.client().counters().in_line, 1u);
+  EXPECT_FALSE(rig_.SawEvent(ClientEvent::Kind::kServerOut)) << "two failures are not three";
+}
+
 TEST_P(NeighboursTest, IdsOfAnAbandonedCallAreNotCheckedInTheNextAnswer) {
   rig_.server(0).Behave({.kind = Kind::kFarTime, .delay = Milliseconds(200)});
   std::promise<Code> ended;
