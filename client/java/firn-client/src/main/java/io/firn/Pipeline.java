@@ -50,6 +50,7 @@ final class Pipeline implements Watchdog.Watched {
     this.engine = engine;
     this.pool = pool;
     this.connection = connection;
+    connection.used = true; // whether an earlier call used it, each request knows itself
     limitNs = engine.options.attemptLimitMs * 1_000_000L;
   }
 

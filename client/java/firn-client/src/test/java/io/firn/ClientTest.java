@@ -81,6 +81,27 @@ class ClientTest {
   }
 
   @Test
+  void asynchronous_calls_on_a_connection_that_was_reset_use_a_new_one() throws Exception {
+    try (FirnClient client = new FirnClient(options().connectionsMax(1))) {
+      client.nextIdAsync("order").get();
+      CountDownLatch held = new CountDownLatch(1);
+      server.mayAnswer = held;
+      List<CompletableFuture<Long>> calls = new ArrayList<>();
+      for (int i = 0; i < 5; i++) {
+        calls.add(client.nextIdAsync("order"));
+      }
+      while (!server.holds) {
+        Thread.onSpinWait();
+      }
+      server.mayAnswer = new CountDownLatch(0);
+      server.reset();
+      assertEquals(5, calls.stream().map(CompletableFuture::join).distinct().count());
+      assertTrue(client.servers().get(0).toString().startsWith(server.address() + " fit "));
+      held.countDown();
+    }
+  }
+
+  @Test
   void hung_server_does_not_use_up_the_retry_budget() throws Exception {
     try (FakeServer healthy = new FakeServer();
         FirnClient client = new FirnClient(new Options("list://" + server.address() + "," + healthy.address())

@@ -9,6 +9,8 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -16,7 +18,9 @@ import java.util.concurrent.atomic.AtomicLong;
 final class FakeServer implements Closeable {
   private final ServerSocket listener = new ServerSocket(0, 100, InetAddress.getLoopbackAddress());
   private final AtomicLong next = new AtomicLong(1000);
+  private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
   volatile CountDownLatch mayAnswer = new CountDownLatch(0);
+  volatile boolean holds; // it has held back an answer
 
   FakeServer() throws IOException {
     Thread accepting = new Thread(this::accept);
@@ -30,6 +34,15 @@ final class FakeServer implements Closeable {
 
   long lastIssued() {
     return next.get() - 1;
+  }
+
+  /** Resets all connections. New ones are accepted. */
+  void reset() throws IOException {
+    for (Socket one : sockets) {
+      sockets.remove(one);
+      one.setSoLinger(true, 0);
+      one.close();
+    }
   }
 
   @Override
@@ -46,6 +59,7 @@ final class FakeServer implements Closeable {
     while (true) {
       try {
         Socket one = listener.accept();
+        sockets.add(one);
         Thread serving = new Thread(() -> serve(one));
         serving.setDaemon(true);
         serving.start();
@@ -87,7 +101,9 @@ final class FakeServer implements Closeable {
       return true;
     });
     if (!method.equals("status")) {
-      mayAnswer.await();
+      CountDownLatch until = mayAnswer;
+      holds |= until.getCount() > 0;
+      until.await();
     }
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     DataOutputStream out = new DataOutputStream(bytes);
