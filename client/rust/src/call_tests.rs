@@ -16,18 +16,26 @@ struct Peer {
     address: String,
     hangs: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>, // connections
 }
 
 impl Peer {
     async fn start(ids: &Arc<AtomicI64>) -> Peer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let peer = Peer { address, hangs: Arc::default(), asked: Arc::default() };
+        let peer = Peer { address, hangs: Arc::default(), asked: Arc::default(), open: Arc::default() };
+        let open = Arc::clone(&peer.open);
         let (hangs, asked, ids) = (Arc::clone(&peer.hangs), Arc::clone(&peer.asked), Arc::clone(ids));
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                tokio::spawn(serve(stream, Arc::clone(&hangs), Arc::clone(&asked), Arc::clone(&ids)));
+                let serving = serve(stream, Arc::clone(&hangs), Arc::clone(&asked), Arc::clone(&ids));
+                let open = Arc::clone(&open);
+                tokio::spawn(async move {
+                    open.fetch_add(1, Ordering::SeqCst);
+                    let _ = serving.await;
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         });
         peer
@@ -105,5 +113,33 @@ async fn a_hung_server_does_not_use_up_the_retry_budget() {
         call.await.unwrap().unwrap();
     }
     assert!(hung.asked.load(Ordering::SeqCst) > 40, "the hung server got only {:?} requests", hung.asked);
+    engine.close();
+}
+
+fn start(peer: &Peer, attempt_limit: Duration) -> Arc<Engine> {
+    let options = Options { attempt_limit, ..Options::default() };
+    let seeds = options.check(&format!("list://{}", peer.address)).unwrap();
+    Engine::start(options, seeds, Handle::current())
+}
+
+async fn closes(peer: &Peer) {
+    let limit = Instant::now() + Duration::from_secs(10);
+    while peer.open.load(Ordering::SeqCst) > 0 {
+        assert!(Instant::now() < limit, "{:?} connections are open", peer.open);
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_connection_is_closed_after_its_calls_were_dropped() {
+    let peer = Peer::start(&Arc::new(AtomicI64::new(1))).await;
+    let engine = start(&peer, Duration::from_millis(300));
+    let until = Instant::now() + Duration::from_secs(60);
+    engine.call(Ask::Id { tag: TAG }, until, Mode::Async).await.unwrap();
+    peer.hangs.store(true, Ordering::SeqCst);
+    let call = engine.call(Ask::Id { tag: TAG }, until, Mode::Async);
+    assert!(tokio::time::timeout(Duration::from_millis(50), call).await.is_err());
+    closes(&peer).await;
+    assert_eq!(engine.fleet.counts.read().timeouts, 1);
     engine.close();
 }

@@ -160,8 +160,8 @@ impl Engine {
         let (pipe, task) = Pipe::new(connection, self.options.attempt_limit);
         let (fleet, id) = (Arc::clone(&self.fleet), server.id);
         self.runtime.spawn(async move {
-            if let Some(unasked) = task.await {
-                fleet.unasked(id, unasked);
+            if let Some(failure) = task.await {
+                fleet.unreported(id, failure);
             }
         });
         self.fleet.put_pipe(server, &pipe);

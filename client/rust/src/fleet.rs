@@ -343,8 +343,8 @@ impl Fleet {
         }
     }
 
-    /// Records an answer that belongs to no call.
-    pub(crate) fn unasked(&self, server: u64, failure: Failure) {
+    /// Records a failure of a connection that no call reports.
+    pub(crate) fn unreported(&self, server: u64, failure: Failure) {
         let found = self.lock().members().find(|one| one.server.id == server).map(|one| Arc::clone(&one.server));
         if let Some(server) = found {
             self.failed(&server, "", &failure);

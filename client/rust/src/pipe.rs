@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{split, AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::{oneshot, Notify};
 use tokio::task::yield_now;
-use tokio::time::{sleep_until, timeout_at};
+use tokio::time::{sleep, sleep_until, timeout_at};
 
 use crate::connection::{read_failure, Connection, Stream, BUFFER_BYTES};
 use crate::error::{End, Failure};
@@ -25,6 +25,7 @@ pub(crate) struct Pipe {
     check: Option<IdCheck>,
     limit: Duration,
     writes: Notify,
+    begins: Notify, // a request waits, and none did before
     closing: Notify,
 }
 
@@ -36,6 +37,7 @@ struct State {
     leaving: bool,
     closed: Option<Ending>,
     heard_at: Instant,
+    reported: bool, // since then, a call has reported a time-out
 }
 
 #[derive(Clone)]
@@ -53,6 +55,7 @@ impl Ending {
 
 struct Waiting {
     stale: bool,
+    sent: Instant,
     answer: oneshot::Sender<Result<Vec<u8>, Failure>>,
 }
 
@@ -65,8 +68,8 @@ pub(crate) struct Asked {
 }
 
 impl Pipe {
-    /// Also returns the task that reads and writes; it ends with an answer that belongs to no call, if that ends the
-    /// connection.
+    /// Also returns the task that reads and writes; it ends with the failure that ended the connection, if no call
+    /// reports that: an answer that belongs to no call, or silence after all calls have given up.
     pub(crate) fn new(
         connection: Connection,
         limit: Duration,
@@ -80,9 +83,10 @@ impl Pipe {
             leaving: false,
             closed: None,
             heard_at: Instant::now(),
+            reported: false,
         };
-        let pipe = Pipe { state: Mutex::new(state), check, limit, writes: Notify::new(), closing: Notify::new() };
-        let pipe = Arc::new(pipe);
+        let (writes, begins, closing) = (Notify::new(), Notify::new(), Notify::new());
+        let pipe = Arc::new(Pipe { state: Mutex::new(state), check, limit, writes, begins, closing });
         let task = run(Arc::clone(&pipe), stream);
         (pipe, task)
     }
@@ -102,13 +106,17 @@ impl Pipe {
             return Err(ending.failure(true));
         }
         state.sequence = state.sequence.wrapping_add(1);
-        let (sequence, stale) = (state.sequence, state.used);
+        let (sequence, stale, sent) = (state.sequence, state.used, Instant::now());
         let (sender, answer) = oneshot::channel();
-        state.queue.push_back(Waiting { stale, answer: sender });
+        let begins = state.queue.is_empty();
+        state.queue.push_back(Waiting { stale, sent, answer: sender });
         ask.write(sequence, &mut state.out);
         drop(state);
         self.writes.notify_one();
-        Ok(Asked { pipe: Arc::clone(self), sequence, sent: Instant::now(), answer })
+        if begins {
+            self.begins.notify_one();
+        }
+        Ok(Asked { pipe: Arc::clone(self), sequence, sent, answer })
     }
 
     /// Closes the connection when its calls have ended.
@@ -142,6 +150,7 @@ impl Pipe {
     fn take(&self, frame: Vec<u8>) -> Result<bool, Failure> {
         let mut state = self.lock();
         state.heard_at = Instant::now();
+        state.reported = false;
         state.used = true;
         let first = state.queue.pop_front();
         let ends = state.leaving && state.queue.is_empty();
@@ -156,6 +165,30 @@ impl Pipe {
         std::mem::take(&mut self.lock().out)
     }
 
+    /// Returns when the connection is silent if nothing arrives until then: the time of an attempt after the first
+    /// request since the last answer. Earlier requests are late then, and have that time once more. None: no request
+    /// waits.
+    fn silent_at(&self) -> Option<Instant> {
+        let state = self.lock();
+        state.queue.front()?;
+        let again = state.heard_at + self.limit;
+        let first = state.queue.iter().map(|one| one.sent).find(|sent| *sent >= state.heard_at);
+        Some(first.map_or(again, |sent| sent.min(again)) + self.limit)
+    }
+
+    /// Returns whether a call has reported the silence, or still waits after the time of an attempt, and will.
+    fn is_reported(&self, now: Instant) -> bool {
+        let state = self.lock();
+        state.reported || state.queue.iter().any(|one| now >= one.sent + self.limit && !one.answer.is_closed())
+    }
+
+    /// A call has ended by its deadline. As for the server's health, too little time does not count.
+    fn gave_up(&self, sent: Instant) {
+        if 2 * sent.elapsed() >= self.limit {
+            self.lock().reported = true;
+        }
+    }
+
     fn is_silent_since(&self, sent: Instant) -> bool {
         self.lock().heard_at <= sent
     }
@@ -164,12 +197,41 @@ impl Pipe {
 async fn run(pipe: Arc<Pipe>, stream: Stream) -> Option<Failure> {
     let (reader, writer) = split(stream);
     let (failure, whole) = tokio::select! {
+        biased; // an answer that has arrived is read before the connection is found to be silent
         ended = read(&pipe, reader) => ended,
         failure = write(&pipe, writer) => (failure, true),
         () = pipe.closing.notified() => return None,
+        () = silence(&pipe) => {
+            let reported = pipe.is_reported(Instant::now());
+            pipe.close(End::Timeout, "", false);
+            return (!reported).then(|| Failure::new(End::Timeout, ""));
+        }
     };
     pipe.close(failure.end, &failure.detail, whole);
     (failure.end == End::Broken).then_some(failure)
+}
+
+/// Ends when no answer has arrived for the time of an attempt. Calls may have a shorter deadline, or be dropped, so none
+/// may be left to notice that.
+async fn silence(pipe: &Pipe) {
+    let mut graced = false;
+    loop {
+        let Some(due) = pipe.silent_at() else {
+            pipe.begins.notified().await;
+            continue;
+        };
+        sleep_until(due.into()).await;
+        yield_now().await; // an answer that arrived while the process was busy is read first
+        let now = Instant::now();
+        if pipe.silent_at().map_or(true, |at| now < at) {
+            graced = false;
+        } else if !graced && now > due + pipe.limit / 4 {
+            graced = true; // this process was late itself
+            sleep(pipe.limit / 8).await;
+        } else {
+            return;
+        }
+    }
 }
 
 async fn write(pipe: &Pipe, mut stream: WriteHalf<Stream>) -> Failure {
@@ -282,6 +344,8 @@ impl Late {
                 } else {
                     self.0.push(asked);
                 }
+            } else {
+                asked.pipe.gave_up(asked.sent);
             }
             return Err(Failure::new(End::Timeout, ""));
         }
