@@ -143,3 +143,24 @@ async fn a_silent_connection_is_closed_after_its_calls_were_dropped() {
     assert_eq!(engine.fleet.counts.read().timeouts, 1);
     engine.close();
 }
+
+#[tokio::test]
+async fn a_connection_whose_server_left_the_list_meanwhile_is_closed_after_its_calls() {
+    let peer = Peer::start(&Arc::new(AtomicI64::new(1))).await;
+    let engine = start(&peer, Duration::from_secs(10));
+    let picked = engine.fleet.pick(TAG, &[], Mode::Async).unwrap();
+    let gone = Server {
+        id: picked.server.id + 1,
+        slot: picked.server.slot,
+        address: peer.address.clone(),
+        #[cfg(feature = "blocking")]
+        room: tokio::sync::Semaphore::new(1),
+        dialling: tokio::sync::Mutex::default(),
+    };
+    let until = Instant::now() + Duration::from_secs(10);
+    let how = How { mode: Mode::Async, fresh: false };
+    let ask = Ask::Id { tag: TAG };
+    engine.attempt(&gone, &ask, how, until, &[], &mut Late::default()).await.unwrap();
+    closes(&peer).await;
+    engine.close();
+}

@@ -340,6 +340,8 @@ impl Fleet {
         let mut state = self.lock();
         if let Some(member) = state.member(server) {
             member.pipe = Some(Arc::clone(pipe));
+        } else {
+            pipe.leave_when_used();
         }
     }
 

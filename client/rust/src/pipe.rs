@@ -130,6 +130,11 @@ impl Pipe {
         }
     }
 
+    /// Closes the connection when its first calls have ended. It must have one soon.
+    pub(crate) fn leave_when_used(&self) {
+        self.lock().leaving = true;
+    }
+
     /// Ends the connection and all requests on it.
     pub(crate) fn close(&self, end: End, detail: &str, whole: bool) {
         let mut state = self.lock();
