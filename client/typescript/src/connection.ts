@@ -255,10 +255,9 @@ export class Connection {
 
   private takeAnswer(frame: Buffer, now: number): void {
     const first = this.queue[this.head];
-    if (!first) {
-      const failure = failed('broken', 'an answer belongs to no call');
-      this.host.unasked(this, failure, now);
-      return this.close(failure);
+    if (!first || this.queue.length - this.head === this.unwritten) { // the server cannot know the first request
+      this.host.unasked(this, failed('broken', 'an answer belongs to no call'), now);
+      return this.endAll(this.end(), failed('closed', 'another answer was invalid'), 0, now);
     }
     this.head++;
     if (this.head === this.queue.length) {
