@@ -143,11 +143,14 @@ final class AsyncCalls {
     execute(completion);
   }
 
+  /** Runs the program's own code. The threads that read, and that of the timer, have to go on. */
   private void execute(Runnable completion) {
     try {
       executor.execute(completion);
     } catch (RejectedExecutionException full) {
-      completion.run();
+      if (!engine.inBackground(completion)) {
+        completion.run();
+      }
     }
   }
 

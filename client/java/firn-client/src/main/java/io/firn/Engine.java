@@ -333,13 +333,16 @@ final class Engine {
     }
   }
 
-  void inBackground(Runnable run) {
-    if (!fleet.stopped()) {
-      try {
-        background.execute(run);
-      } catch (java.util.concurrent.RejectedExecutionException closed) {
-        // nothing more is to be done
-      }
+  /** Returns whether the task runs: not after the client was closed. */
+  boolean inBackground(Runnable run) {
+    if (fleet.stopped()) {
+      return false;
+    }
+    try {
+      background.execute(run);
+      return true;
+    } catch (java.util.concurrent.RejectedExecutionException closed) {
+      return false;
     }
   }
 

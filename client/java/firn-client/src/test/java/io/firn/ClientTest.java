@@ -20,6 +20,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -197,6 +199,28 @@ class ClientTest {
       client.nextIdAsync("order").join();
     }
     assertEquals(1, threads.size());
+  }
+
+  @Test
+  void full_executor_does_not_stop_the_answers() throws Exception {
+    try (FirnClient client = new FirnClient(options().connectionsMax(1).executor(run -> {
+      throw new RejectedExecutionException("full");
+    }))) {
+      List<CompletableFuture<Long>> calls = new ArrayList<>();
+      for (int i = 0; i < 2; i++) {
+        // The second call's answer arrives on the same connection while the first one's dependent waits for it.
+        CountDownLatch begun = new CountDownLatch(1);
+        CompletableFuture<Long> nested = client.nextIdAsync("order").thenApply(id -> {
+          begun.countDown();
+          return client.nextIdAsync("order").join();
+        });
+        calls.add(nested);
+        begun.await();
+      }
+      for (CompletableFuture<Long> call : calls) {
+        call.get(10, TimeUnit.SECONDS);
+      }
+    }
   }
 
   @Test
