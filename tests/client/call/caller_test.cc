@@ -68,7 +68,7 @@ TEST_F(CallerTest, LongTurnsInARowPutOffNoDeadline) {
   std::function<void()> turn = [&] {
     if (stop) return stopped.set_value();
     clock_.Advance(Milliseconds(30));
-    std::this_thread::sleep_for(Milliseconds(1));
+    SleepFor(Milliseconds(1));
     caller_.Post(turn);
   };
   caller_.Post([&] {

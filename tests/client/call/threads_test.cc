@@ -82,7 +82,7 @@ TEST(ThreadsTest, CallbacksThatBlockInARowPutOffNoFailover) {
   FakeServer& silent = rig.favourite();
   silent.Behave(Behaviour::Kind::kSilent);
   block = [&](const Result<int64_t>&) {
-    std::this_thread::sleep_for(kBlock);
+    SleepFor(kBlock);
     if (!stop) rig.client().GetId(bad_tag, block);
   };
   rig.client().GetId(bad_tag, block);
