@@ -119,7 +119,7 @@ func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, 
 	if problem == nil {
 		// A late answer does not make up for its timeout: a server that is always late is ejected.
 		if !got.late {
-			c.engine.fleet.answered(server, c.ask.tag, false)
+			c.engine.fleet.answered(server, c.ask.tag, false, began)
 		}
 		return got, nil
 	}

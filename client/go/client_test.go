@@ -265,3 +265,21 @@ func TestAnswersAreReadFirstIfTheProcessWasLate(t *testing.T) {
 		t.Fatal(c.closed)
 	}
 }
+
+func TestAnAnswerThatBeganBeforeARefusalDoesNotEndTheDraining(t *testing.T) {
+	fleet := newFleet(generous().withDefaults(), []string{"127.0.0.1:1"}, true)
+	fleet.trouble = func() {}
+	one := fleet.servers["127.0.0.1:1"]
+	began := time.Now()
+	problem := failed(WasRefused, "it stops")
+	problem.reason = Draining
+	fleet.failed(one, "order", problem)
+	fleet.answered(one, "count", false, began.Add(-time.Second))
+	if !one.draining {
+		t.Error("an earlier answer ended the draining")
+	}
+	fleet.answered(one, "count", false, time.Now().Add(time.Second))
+	if one.draining {
+		t.Error("a later answer did not end the draining")
+	}
+}

@@ -36,13 +36,13 @@ func (f *fleet) admit(status *serverStatus) *failure {
 	return nil
 }
 
-// answered records that a server has answered a call, or refused it as every server would. A server that gave
-// ids of the tag no longer drains: it would have refused.
-func (f *fleet) answered(one *server, tag string, refused bool) {
+// answered records that a server has answered a call that began then, or refused it as every server would. A
+// server that gave ids to a call that began after a refusal no longer drains.
+func (f *fleet) answered(one *server, tag string, refused bool, began time.Time) {
 	f.mutex.Lock()
 	back := one.health.out
 	one.answeredAt = time.Now()
-	if !refused {
+	if !refused && !began.Before(one.drainsSince) {
 		back = back || one.draining
 		one.draining = false
 		delete(one.closedUntil, tag)
@@ -92,7 +92,7 @@ func (f *fleet) refused(one *server, tag string, problem *failure) {
 		f.count(one, 1, problem)
 		return
 	case BadRequest, UnknownTag, Rejected, Exhausted:
-		f.answered(one, tag, true)
+		f.answered(one, tag, true, now)
 		return
 	}
 	f.mutex.Lock()
@@ -104,6 +104,7 @@ func (f *fleet) refused(one *server, tag string, problem *failure) {
 	case StoreDown:
 		remember(one.downUntil, tag, until)
 	case Draining:
+		one.drainsSince = now
 		remember(one.closedUntil, tag, now.Add(atLeast(lookAgain)))
 		if began = !one.draining && !one.quiet; began {
 			one.draining, one.lookAt = true, now

@@ -59,6 +59,7 @@ type server struct {
 	downUntil       map[string]time.Time // by tag: without its store
 	closedUntil     map[string]time.Time // by tag: given up here
 	draining, quiet bool                 // quiet: in quarantine
+	drainsSince     time.Time            // of the last refusal of a server that drained
 	foreign         bool                 // quiet, as a server of another cluster or service
 	quarantine      spell                // between two probes of one that is quiet
 	unseen          spell                // of any other

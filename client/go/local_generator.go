@@ -233,17 +233,18 @@ func (g *LocalGenerator) listed(address string) bool {
 
 func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTerms, *failure) {
 	one, fleet := g.server(order.address), g.engine.fleet
-	until := time.Now().Add(leaseAttempt)
+	began := time.Now()
+	until := began.Add(leaseAttempt)
 	got, problem := g.engine.attempt(ctx, one, order.ask, false, until, nil)
 	if problem != nil && problem.stale {
 		got, problem = g.engine.attempt(ctx, one, order.ask, true, until, nil)
 	}
 	switch {
 	case problem == nil:
-		fleet.answered(one, "", false)
+		fleet.answered(one, "", false, began)
 		return got.terms, nil
 	case problem.leaseFault != 0:
-		fleet.answered(one, "", true)
+		fleet.answered(one, "", true, began)
 	case !problem.paused && ctx.Err() == nil:
 		fleet.failed(one, "", problem)
 	}
