@@ -187,7 +187,7 @@ impl Pipe {
         state.reported || state.queue.iter().any(|one| now >= one.sent + self.limit && !one.answer.is_closed())
     }
 
-    /// A call has ended by its deadline. As for the server's health, too little time does not count.
+    /// A call reports a time-out. As for the server's health, too little time does not count.
     fn gave_up(&self, sent: Instant) {
         if 2 * sent.elapsed() >= self.limit {
             self.lock().reported = true;
@@ -347,6 +347,7 @@ impl Late {
                 if asked.pipe.is_silent_since(asked.sent) {
                     asked.pipe.close(End::Timeout, "", false);
                 } else {
+                    asked.pipe.gave_up(asked.sent);
                     self.0.push(asked);
                 }
             } else {
