@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{50};
-constexpr int64_t kTickIds = 4096;
+constexpr int64_t kIdsOfATick = 4096;
 constexpr int64_t kMany = 100'000;  // ids of 25 ticks
 
 class Quiet final : public RejectionHandler {
@@ -139,7 +139,7 @@ TEST_F(WaitingLineTest, UsesEveryMachineId) {
 }
 
 TEST_F(WaitingLineTest, AdmitsByTheMeasuredRate) {
-  const int64_t taken_by_others = kTickIds * 3 / 8;
+  const int64_t taken_by_others = kIdsOfATick * 3 / 8;
   const int one = ServedOf(1, taken_by_others);
   timed_out_ = 0;
   EXPECT_GE(ServedOf(200, taken_by_others), one - 4);
@@ -150,7 +150,7 @@ TEST_F(WaitingLineTest, ServesInOrderOfArrival) {
   std::vector<Client> all(3);
   for (size_t i = 0; i < all.size(); ++i) {
     all[i].name = std::string(1, static_cast<char>('a' + i));
-    ASSERT_EQ(Begin(all[i], 3 * kTickIds), Verdict::kWait);
+    ASSERT_EQ(Begin(all[i], 3 * kIdsOfATick), Verdict::kWait);
   }
   for (int tick = 0; tick < 20; ++tick) {
     Tick();
@@ -171,14 +171,14 @@ TEST_F(WaitingLineTest, ServesSmallCallsMeanwhile) {
 
 TEST_F(WaitingLineTest, RefusesAtOnceWhatCannotBeServedInTime) {
   Client first, second, third;
-  EXPECT_EQ(Begin(first, 60 * kTickIds), Verdict::kRefused) << "not even if it is alone";
+  EXPECT_EQ(Begin(first, 60 * kIdsOfATick), Verdict::kRefused) << "not even if it is alone";
   EXPECT_TRUE(first.call.runs().empty());
   EXPECT_EQ(Begin(first), Verdict::kWait);
   EXPECT_EQ(Begin(second), Verdict::kRefused);
   EXPECT_TRUE(second.call.runs().empty());
   EXPECT_GE(second.call.refusal().retry_after_ms, 1);
   EXPECT_EQ(Begin(second, kMany, 2 * kPatience), Verdict::kWait);
-  EXPECT_EQ(Begin(third, 2 * kTickIds, milliseconds(0)), Verdict::kRefused)
+  EXPECT_EQ(Begin(third, 2 * kIdsOfATick, milliseconds(0)), Verdict::kRefused)
       << "as in a transaction that has waited";
 }
 
@@ -192,29 +192,29 @@ TEST_F(WaitingLineTest, ACallThatEndsLeavesItsPlace) {
   };
   {
     Client destroyed;
-    Begin(destroyed, 3 * kTickIds);
-    Begin(next, 3 * kTickIds);
+    Begin(destroyed, 3 * kIdsOfATick);
+    Begin(next, 3 * kIdsOfATick);
     EXPECT_FALSE(turn_comes());
   }
   EXPECT_TRUE(turn_comes());
 
   Client given_up;
-  Begin(given_up, 3 * kTickIds);
-  Begin(next, 3 * kTickIds);
+  Begin(given_up, 3 * kIdsOfATick);
+  Begin(next, 3 * kIdsOfATick);
   issuer_.GiveUp(given_up.call);
   EXPECT_TRUE(turn_comes());
 
   Client reused;
-  Begin(reused, 3 * kTickIds);
-  Begin(next, 3 * kTickIds);
+  Begin(reused, 3 * kIdsOfATick);
+  Begin(next, 3 * kIdsOfATick);
   reused.call.Begin({.tag = "another"});
   EXPECT_TRUE(turn_comes());
 }
 
 TEST_F(WaitingLineTest, ACallThatIsNotTriedAgainLosesItsPlaceAtItsTimeout) {
   Client paused, next;
-  Begin(paused, 3 * kTickIds);
-  Begin(next, 3 * kTickIds, 2 * kPatience);
+  Begin(paused, 3 * kIdsOfATick);
+  Begin(next, 3 * kIdsOfATick, 2 * kPatience);
   clock_.Advance(kPatience + Milliseconds(1));
   Try(next);
   EXPECT_GT(Got(next), 0);
@@ -222,10 +222,10 @@ TEST_F(WaitingLineTest, ACallThatIsNotTriedAgainLosesItsPlaceAtItsTimeout) {
 
 TEST_F(WaitingLineTest, EveryAttemptServesTheFirstCall) {
   Client first, other;
-  Begin(first, 20 * kTickIds);
+  Begin(first, 20 * kIdsOfATick);
   for (int tick = 0; tick < 20; ++tick) {
     Tick();
-    EXPECT_EQ(Begin(other, 60 * kTickIds), Verdict::kRefused);
+    EXPECT_EQ(Begin(other, 60 * kIdsOfATick), Verdict::kRefused);
   }
   EXPECT_EQ(Try(first), Verdict::kIssued) << "at its second attempt";
 }
@@ -248,9 +248,9 @@ TEST_F(WaitingLineTest, ThreadsGetDifferentRisingIds) {
     threads.emplace_back([&] {
       PatientCaller caller(issuer_, clock, Milliseconds(10'000));
       for (int i = 0; i < 5; ++i) {
-        IssueCall call(*issuer_.Resolve("order"), {.tag = "order", .count = 3 * kTickIds + 1});
+        IssueCall call(*issuer_.Resolve("order"), {.tag = "order", .count = 3 * kIdsOfATick + 1});
         if (!caller.Issue(call)) continue;
-        EXPECT_EQ(call.runs().count(), 3 * kTickIds + 1);
+        EXPECT_EQ(call.runs().count(), 3 * kIdsOfATick + 1);
         int64_t before = 0;
         for (const IdRun& run : call.runs().runs()) {
           EXPECT_GT(run.first, before);
@@ -275,15 +275,15 @@ TEST_F(WaitingLineTest, ThreadsGetDifferentRisingIds) {
 
 TEST_F(WaitingLineTest, WaitingCallsAreRefusedForTheirStrategysReasons) {
   Client first, second;
-  Begin(first, 3 * kTickIds);
-  Begin(second, 3 * kTickIds);
+  Begin(first, 3 * kIdsOfATick);
+  Begin(second, 3 * kIdsOfATick);
   lanes_[0]->CloseClaim();
   EXPECT_EQ(Try(second), Verdict::kRefused);
   EXPECT_EQ(second.call.refusal().reason, Reason::kNotReady);
 
   Serve(1);
-  Begin(first, 3 * kTickIds);
-  Begin(second, 3 * kTickIds);
+  Begin(first, 3 * kIdsOfATick);
+  Begin(second, 3 * kIdsOfATick);
   issuer_.Drain();
   EXPECT_EQ(Try(second), Verdict::kRefused);
   EXPECT_EQ(second.call.refusal().reason, Reason::kDraining);
@@ -292,7 +292,7 @@ TEST_F(WaitingLineTest, WaitingCallsAreRefusedForTheirStrategysReasons) {
 TEST_F(WaitingLineTest, MovesToAnotherLaneWhenItsLaneEnds) {
   Serve(2);
   std::vector<Client> all(3);
-  for (Client& client : all) ASSERT_EQ(Begin(client, 3 * kTickIds), Verdict::kWait);
+  for (Client& client : all) ASSERT_EQ(Begin(client, 3 * kIdsOfATick), Verdict::kWait);
   const size_t waiting = lanes_[0]->waiting();
   EXPECT_EQ(waiting + lanes_[1]->waiting(), 3u);
   lanes_[0]->CloseClaim();
