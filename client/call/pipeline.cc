@@ -339,12 +339,13 @@ void Pipeline::CheckSilence() {
   Micros next = std::max(heard_at_, waiting_.front().began) + host_.limit;
   const Micros limit = host_.limit;
   const auto lost = [&](const Waiting& one) {
-    return !one.late && !one.request->settled && now() >= one.began + limit;
+    return !one.late && !one.request->settled && now() >= one.began + limit / 2;
   };
   if (now() >= next) {
     Outcome silence = Silence();
     // Each counts: the next calls must not be sent there while this one waits for two others. Those
-    // that were reported late have counted, and those that are settled wait for nothing.
+    // that were reported late have counted, those that are settled wait for nothing, and less than
+    // half of an attempt's time says nothing.
     silence.lost = std::max(1, static_cast<int>(std::ranges::count_if(waiting_, lost)));
     return Close(std::move(silence));
   }
