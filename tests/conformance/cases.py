@@ -14,7 +14,7 @@ from firn.wire import ttypes
 from scripted_server import EPOCH_MS, ScriptedServer
 
 GENEROUS = {"deadline_ms": 20_000, "attempt_limit_ms": 10_000}
-COUNTERS = ("requests", "statuses", "lists", "accepted", "open", "half_closed")
+COUNTERS = ("requests", "statuses", "lists", "asked", "accepted", "open", "half_closed")  # asked: requests, lists
 STATES = ("open", "half_closed")  # of now, and not since `mark`
 
 
@@ -141,6 +141,7 @@ class Play:
         for what in COUNTERS:
             each = {name: len(server.peers) if what == "open" else
                     half_closed.count(server.port) if what == "half_closed" else
+                    server.requests + server.lists_asked if what == "asked" else
                     getattr(server, {"lists": "lists_asked"}.get(what, what))
                     for name, server in self.servers.items()}
             now.update({f"{name}.{what}": count for name, count in each.items()})

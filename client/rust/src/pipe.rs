@@ -181,10 +181,13 @@ impl Pipe {
         Some(first.map_or(again, |sent| sent.min(again)) + self.limit)
     }
 
-    /// Returns whether a call has reported the silence, or still waits after the time of an attempt, and will.
+    /// Returns whether a call has reported the silence, or still waits after the time of an attempt, and will. A call
+    /// that finds the silence at the same time has closed the connection.
     fn is_reported(&self, now: Instant) -> bool {
         let state = self.lock();
-        state.reported || state.queue.iter().any(|one| now >= one.sent + self.limit && !one.answer.is_closed())
+        state.closed.is_some()
+            || state.reported
+            || state.queue.iter().any(|one| now >= one.sent + self.limit && !one.answer.is_closed())
     }
 
     /// A call reports a time-out. As for the server's health, too little time does not count.
