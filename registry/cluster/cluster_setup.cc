@@ -90,7 +90,7 @@ Result<std::vector<Write>> EndOfEras(BlockingCoordinator& registry) {
   return ends;
 }
 
-// What the operator is told if the root node or the era is no longer the one that was read.
+// Names another command as the cause if the root node or the era has changed since it was read.
 Status OfTheRoot(const Status& written) {
   const char* const kOvertaken =
       "another command has changed the cluster meanwhile; its audit shows what is left to do";

@@ -143,7 +143,7 @@ final class AsyncCalls {
     execute(completion);
   }
 
-  /** Runs the program's own code. The threads that read, and that of the timer, have to go on. */
+  /** Runs the program's own code; until the client is closed, not on a thread that reads or keeps time. */
   private void execute(Runnable completion) {
     try {
       executor.execute(completion);
