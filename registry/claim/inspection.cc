@@ -53,12 +53,16 @@ bool JudgeRecord(Finding& finding, const Tenure::Terms& held, const std::optiona
 }
 
 // A restore that took our bound into account: claims under its floor begin at or above that bound,
-// and the record shows no other holder below it.
+// and the record shows no other holder below it. A record that went back may still be ours.
 bool IsRestored(const Finding& finding, const Tenure::Terms& held) {
+  if (!finding.record_read || finding.meta->uuid != held.uuid || finding.meta->floor < held.bound) {
+    return false;
+  }
   const SlotRecord& record = finding.record;
-  const bool others = finding.record_read && record.nonce != held.nonce;
-  return others && finding.meta->uuid == held.uuid && finding.meta->floor >= held.bound &&
-         (record.nonce.zero() || record.since >= held.bound);
+  if (record.nonce == held.nonce) {
+    return finding.verdict != Verdict::kForeign && held.Wrote(record, finding.version);
+  }
+  return record.nonce.zero() || record.since >= held.bound;
 }
 
 }  // namespace
@@ -84,11 +88,12 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
   }
   finding.meta = std::move(cluster).value();
   finding.meta_set_at = meta->stat.modified;
-  if (!ours && IsRestored(finding, held)) {
+  const bool root_went_back = IsOlder(meta->stat.version, held.meta_version);
+  if ((!ours || root_went_back) && IsRestored(finding, held)) {
     Is(finding, Verdict::kRestored, "the cluster was restored");
   } else if (finding.meta->uuid != held.uuid) {
     Is(finding, Verdict::kLost, "another cluster has replaced this one");
-  } else if (IsOlder(meta->stat.version, held.meta_version)) {
+  } else if (root_went_back) {
     Is(finding, Verdict::kLost, "the cluster's root node is older than what was acknowledged");
   } else if (ours && meta->stat.version != held.meta_version) {
     Is(finding, Verdict::kMetaMoved,

@@ -23,9 +23,10 @@ struct Finding {
     kTwin,       // our nonce with an unknown word, so a copy of this process renewed it: stop
     kMetaMoved,  // ours, but the root node has a newer version, or no write of the record can be
                  // guarded: issue until R, never renew
-    kRestored,   // a restore set the floor at or above our bound and re-created the record, so no
-                 // other claim can overlap ours: issue until R, never renew or inherit
-    kLost,       // root node or record missing, of another cluster, or older than remembered
+    kRestored,   // the record or the root node was re-created or went back, and a restore has set
+                // the floor at or above our bound since, so no other claim can overlap ours: issue
+                // until R, never renew or inherit
+    kLost,  // root node or record missing, of another cluster, or older than remembered
   };
 
   Verdict verdict = Verdict::kNoAnswer;

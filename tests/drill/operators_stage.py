@@ -179,6 +179,14 @@ class Drill:
         shutil.copytree(os.path.join(self.folder, "copy"), data) if copy else os.mkdir(data)
         self.zookeeper.start()
 
+    def await_renewals(self):
+        """Waits until each server has renewed its claim."""
+        renewals = lambda: [json.loads(self.asked(member, "/v1/status")[1])["registry"]["renewals"]
+                            for member in self.members]
+        before = renewals()
+        cluster.patiently("not every server renewed its claim",
+                          lambda: all(now > was for was, now in zip(before, renewals())))
+
     def printed(self):
         """The words of the restore that the servers print."""
         for member in self.members:
@@ -282,5 +290,5 @@ class Drill:
         logs = ""
         for member in self.members:
             with open(member.log_path) as log:
-                logs += f"\n--- {member.address}\n" + log.read()[-3000:]
+                logs += f"\n--- {member.address}\n{self.asked(member, '/v1/status')[1]}\n" + log.read()[-9000:]
         return logs

@@ -48,6 +48,31 @@ TEST_F(ClaimRestoredTest, AHolderOfARestoredClusterIssuesToItsBoundWithoutAnAlar
   }
 }
 
+// The record still names the holder, at a version before its last renewals.
+TEST_F(ClaimRestoredTest, AHolderWhoseRecordWentBackAsksForNoRestoreAfterOne) {
+  auto host = Start();
+  Run(Milliseconds(5'000), *host);
+  const auto before = tree_.Save();
+  Run(Milliseconds(60'000), *host);
+  host->link().Disconnect();
+  tree_.Load(before);
+  host->link().Reconnect();
+  Run(kAMoment, *host);
+  EXPECT_TRUE(AsksForRestore(host->status())) << host->status().reason;
+  const WallMs bound = host->status().bound;
+  AsOperator([&](BlockingCoordinator& registry) {
+    const auto restored =
+        RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {{bound}}}, entropy_);
+    ASSERT_TRUE(restored.ok()) << restored.status();
+  });
+  for (int i = 0; i < 20; ++i) {
+    Run(Milliseconds(3'000), *host);
+    EXPECT_EQ(host->status().state, ClaimState::kLapsing);
+    EXPECT_FALSE(AsksForRestore(host->status())) << host->status().reason;
+    EXPECT_TRUE(Serves(*host)) << host->status().reason;
+  }
+}
+
 // The root node is read before or after the restore, and the record after it.
 TEST_F(ClaimRestoredTest, ARestoreBetweenTheReadsOfACheckRaisesNoAlarmOfDuplicates) {
   auto host = Start();

@@ -153,6 +153,20 @@ TEST_F(JudgeTest, AfterARestoreOurOwnRecordAndATwinsAreJudgedAsBefore) {
   EXPECT_EQ(Judged().verdict, Judgement::kTwin);
 }
 
+TEST_F(JudgeTest, OurOwnRecordThatWentBackIsRestoredByAFloorAboveOurBound) {
+  for (const bool of_root : {false, true}) {
+    meta_version_ = of_root ? 1 : 3;
+    version_ = of_root ? 5 : 4;
+    meta_.floor = WallMs(99);
+    EXPECT_EQ(Judged().verdict, Judgement::kLost);
+    meta_.floor = held_.bound;
+    EXPECT_EQ(Judged().verdict, Judgement::kRestored);
+  }
+  meta_version_ = 3;
+  record_.word = Nonce(8, 8);
+  EXPECT_EQ(Judged().verdict, Judgement::kTwin);
+}
+
 TEST_F(JudgeTest, AnUnreadableRecordIsForeign) {
   slot_data_ = "rubbish";
   EXPECT_EQ(Judged().verdict, Judgement::kForeign);
