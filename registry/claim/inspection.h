@@ -24,9 +24,9 @@ struct Finding {
     kMetaMoved,  // ours, but the root node has a newer version, or no write of the record can be
                  // guarded: issue until R, never renew
     kRestored,   // the record or the root node was re-created or went back, and a restore has set
-                // the floor at or above our bound since, so no other claim can overlap ours: issue
-                // until R, never renew or inherit
-    kLost,  // root node or record missing, of another cluster, or older than remembered
+                 // the floor at or above our bound since, so no other claim can overlap ours: issue
+                 // until R, never renew or inherit
+    kLost,       // root node or record missing, of another cluster, or older than remembered
   };
 
   Verdict verdict = Verdict::kNoAnswer;

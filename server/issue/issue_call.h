@@ -67,6 +67,13 @@ class IssueCall {
   const Refusal& refusal() const { return refusal_; }  // after kRefused
   std::chrono::microseconds ask_again_in() const { return ask_again_in_; }  // after kWait
 
+  // After kWait: how long it may wait altogether; 0: as long as other calls. The registry may need
+  // longer for an answer than a tick takes, and is asked once for each new tag.
+  std::chrono::milliseconds waits_at_most() const {
+    return tag_ == nullptr ? kSeekPatience : std::chrono::milliseconds(0);
+  }
+  static constexpr std::chrono::milliseconds kSeekPatience{1'000};
+
   // After kIssued: the id in the text form that the tag had when the call began.
   void AppendText(int64_t id, WallMs now, std::string& out) const;
 

@@ -1,12 +1,14 @@
 #include "server/issue/patient_caller.h"
 
+#include <algorithm>
+
 namespace firn {
 
 bool PatientCaller::Issue(IssueCall& call) {
   call.patience = patience_;
   Verdict verdict = issuer_.Issue(call);
   if (verdict != Verdict::kWait) return verdict == Verdict::kIssued;
-  const BootMs patience_ends = clock_.Boot() + patience_;
+  const BootMs patience_ends = clock_.Boot() + std::max(patience_, call.waits_at_most());
   while (verdict == Verdict::kWait) {
     if (clock_.Boot() >= patience_ends) {
       issuer_.GiveUp(call);

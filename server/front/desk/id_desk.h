@@ -66,11 +66,12 @@ class IdDesk {
     WaitingIds call = TakeWaiting();
     const auto again = call->ask_again_in();
     const void* const tag = call->tag();
+    const auto most = call->waits_at_most();
     auto request = ParkedAs([retry = std::move(retry), waiting = std::move(call)](
                                 DoorCall& door, OutBuffer& out) mutable {
       return retry(std::move(waiting), door, out);
     });
-    return ServeStep::Park(again, std::move(request), 0, tag);
+    return ServeStep::Park(again, std::move(request), most.count(), tag);
   }
 
   // After kWait or kIssued, for a caller that keeps the call: it is the caller's own.

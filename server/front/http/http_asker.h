@@ -35,6 +35,7 @@ class HttpAsker : public HttpHandler {
         WaitingIds call = desk_.TakeWaiting();
         const auto again = call->ask_again_in();
         const void* const tag = call->tag();
+        const auto most = call->waits_at_most();
         return Park({.retry =
                          [this, yes = std::move(yes), waiting = std::move(call)](
                              DoorCall& door, HttpAnswer& to) mutable {
@@ -42,7 +43,8 @@ class HttpAsker : public HttpHandler {
                                          std::move(yes));
                          },
                      .again = again,
-                     .waits_for = tag});
+                     .waits_for = tag,
+                     .patience_ms = most.count()});
       }
       case Verdict::kRefused:
         No(desk_.call().refusal(), answer);

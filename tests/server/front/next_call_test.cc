@@ -285,6 +285,15 @@ TEST_P(NextCallTest, AfterATimeout) {
   ExpectOwnAnswer();
 }
 
+TEST_P(NextCallTest, AfterALookupThatTookLongerThanATick) {
+  Park("gone");
+  issuing_.clock.Advance(Milliseconds(issuing_.limits.issue_wait_ms));
+  EXPECT_EQ(Retry(), "") << "parked again";
+  issuing_.clock.Advance(IssueCall::kSeekPatience);
+  ExpectRefused(Retry());
+  ExpectOwnAnswer();
+}
+
 TEST_P(NextCallTest, AfterTheRightWasTakenAway) {
   Park();
   Rights("redis:bob other\nboth other\n");
