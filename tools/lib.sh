@@ -63,17 +63,19 @@ build_jobs() {
   echo $((cores < memory ? cores : memory))
 }
 
-# Shortens ninja's progress for a log, to every tenth of the build, and keeps compilers' messages.
+# Shortens ninja's progress for a log, to every tenth of the build, and keeps compilers' messages. Debian's awk would
+# print nothing before it has read 4 KB.
 thin_progress() {
-  awk '
-    match($0, /^\[[0-9]+\/[0-9]+\]/) {
-      split(substr($0, 2, RLENGTH - 2), step, "/")
-      tenth = int(10 * step[1] / step[2])
-      if (tenth != shown) { print "  " step[1] " of " step[2]; shown = tenth; fflush() }
-      next
-    }
-    /^ninja: no work to do/ { next }
-    { print; fflush() }'
+  local line tenth shown=
+  while IFS= read -r line; do
+    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+      [[ $tenth == "$shown" ]] || echo "  ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+      shown=$tenth
+    elif [[ $line != "ninja: no work to do"* ]]; then
+      printf '%s\n' "$line"
+    fi
+  done
 }
 
 # configure PRESET [-DNAME=VALUE...]: prepares build/PRESET, quietly; with tests, unless told otherwise.

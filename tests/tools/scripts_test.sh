@@ -42,6 +42,11 @@ expect "only what is not installed is missing" "no-such-package-of-firn" \
 
 expect "a compiler's words are shown, every step is not" "warning: odd|  10 of 10" \
   "$(printf '[1/10] a.o\nwarning: odd\n[10/10] b\n' | thin_progress | tail -n 2 | paste -sd '|')"
+coproc thinned { thin_progress; }
+echo '[1/10] a.o' >&"${thinned[1]}"
+read -r -t 30 line <&"${thinned[0]}" || line="nothing in 30 s"
+exec {thinned[1]}>&-
+expect "progress is shown while a build runs" "1 of 10" "$line"
 
 # A project of tests with every outcome that ctest knows.
 cat >"$work/CMakeLists.txt" <<'PROJECT'
