@@ -21,6 +21,10 @@ set(FIRN_TEST_LABELS unit contract property fuzz sim model drill interop hostile
 # ./tools/test without arguments excludes these kinds of tests, except for a few.
 set(FIRN_NOT_DEFAULT drill interop external browser slow model sim bench)
 set(FIRN_DEFAULT_ANYWAY restart_drill_test failover_drill_test cpp_conformance_test)
+# A core has four slots, of which a test takes two. These take one: each uses less than a third of a core, and waits
+# otherwise (tests/README.md).
+set(FIRN_MOSTLY_WAITING backup_drill_test lease_drill_test lease_states_test
+  server_states_test tag_states_test)
 add_custom_target(firn_default_tests)
 add_custom_target(firn_tests)
 add_custom_target(firn_script_programs)
@@ -90,11 +94,15 @@ function(firn_add_test name)
     list(APPEND arg_LABELS default)
   endif()
   math(EXPR last_resort "${arg_TIMEOUT} + 120")
+  set(slots 2)
+  if(name IN_LIST FIRN_MOSTLY_WAITING)
+    set(slots 1)
+  endif()
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/guard --with-parent
     --name ${name} --limit ${arg_TIMEOUT} -- ${program} ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${last_resort} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
-    COST ${arg_TIMEOUT})  # what may take long begins first
+    PROCESSORS ${slots} COST ${arg_TIMEOUT})  # what may take long begins first
   set(programs)
   foreach(argument IN LISTS arg_COMMAND program)
     if(argument MATCHES "TARGET_FILE:([^>]+)>")
@@ -114,6 +122,16 @@ function(firn_add_test name)
   if(NOT program MATCHES "TARGET_FILE")
     add_dependencies(firn_script_programs ${programs})
   endif()
+endfunction()
+
+# firn_quiet_tests(NAME...): in these tests no call may fail, so no other test may keep their servers from the processor.
+# They begin last, and each takes all slots of a core. Ignores tests that this build does not have.
+function(firn_quiet_tests)
+  foreach(test IN LISTS ARGN)
+    if(TEST ${test})
+      set_tests_properties(${test} PROPERTIES PROCESSORS 4 COST -1)
+    endif()
+  endforeach()
 endfunction()
 
 # firn_test(NAME SOURCES ... [LINK ...] [LABELS ...] [TIMEOUT seconds] [NEEDS ...] [ALONE])
