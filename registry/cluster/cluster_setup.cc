@@ -136,6 +136,12 @@ Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands, std::vector<Wr
   return OfTheRoot(done.status);
 }
 
+Status IfOvertaken(BlockingCoordinator& registry, const MetaAsRead& stands, const Status& failed) {
+  const Result<MetaAsRead> now = ReadMeta(registry);
+  const bool same = now.ok() && now->meta.era == stands.meta.era && now->version == stands.version;
+  return same ? failed : OfTheRoot(failed);
+}
+
 std::string WhyFrozen(const ClusterMeta& meta) {
   if (meta.reason == kBeingMade) {
     return "the cluster is only partly created; repeat " + PrintCommand(PrintedCommand::kInit) +

@@ -77,6 +77,10 @@ Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
 // `stands`.
 Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands, std::vector<Write> also = {});
 
+// Why a command failed that last read the root node as `stands`: names another command as the cause
+// if the root node has changed since.
+Status IfOvertaken(BlockingCoordinator& registry, const MetaAsRead& stands, const Status& failed);
+
 // Makes the nodes that are missing below a root node; existing nodes are not changed. To a holder,
 // a re-created record is a loss of data, so this requires a frozen root node as it was read:
 // kInvalid if it is not frozen, kConflict if it has changed meanwhile. Its floor must already be

@@ -275,16 +275,6 @@ Status EraseBeyond(BlockingCoordinator& registry, const Nonce& era, const RackSp
   return {};
 }
 
-// The number of workers in each rack that includes all these machine ids.
-Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const RackSplit& split) {
-  FIRN_TRY(CheckReserved(reserved, split));
-  uint32_t workers = 0;
-  for (const auto& [first, last, used_by] : reserved) {
-    workers = std::max(workers, split.WorkerOf(last) + 1);
-  }
-  return workers;
-}
-
 // The facts with the bounds alone that servers have reported since these facts were gathered.
 Result<RestoreFacts> LaterFacts(const RestoreFacts& facts, const MetaAsRead& frozen) {
   RestoreFacts late = facts;
@@ -341,11 +331,11 @@ void AddReport(const ProviderReport& report, RestoreFacts& facts) {
   if (skew <= kPoisonAhead) facts.skew_max = std::max(facts.skew_max, skew);
 }
 
-Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
-                                     Entropy& entropy) {
-  RestoreReport report;
-  RestoreMemory memory;
-  FIRN_ASSIGN(MetaAsRead stands, Frozen(registry, facts, entropy, report, memory));
+namespace {
+
+// Everything after the freeze.
+Status RestoreFrozen(BlockingCoordinator& registry, const RestoreFacts& facts,
+                     const RestoreMemory& memory, MetaAsRead& stands, RestoreReport& report) {
   FIRN_ASSIGN(const Layout layout, Layout::Parse(stands.meta.layout));
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, stands.meta.rack_bits));
   report.uuid = stands.meta.uuid;
@@ -392,7 +382,18 @@ Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const Restor
   report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
   FIRN_TRY(RecreateUsed(registry, stands.meta.era, split, late, report));
   FIRN_TRY(RetireNamed(registry, stands.meta.era, split, late, report));
-  FIRN_TRY(Unfreeze(registry, stands, left));
+  return Unfreeze(registry, stands, left);
+}
+
+}  // namespace
+
+Result<RestoreReport> RestoreCluster(BlockingCoordinator& registry, const RestoreFacts& facts,
+                                     Entropy& entropy) {
+  RestoreReport report;
+  RestoreMemory memory;
+  FIRN_ASSIGN(MetaAsRead stands, Frozen(registry, facts, entropy, report, memory));
+  const Status restored = RestoreFrozen(registry, facts, memory, stands, report);
+  if (!restored.ok()) return IfOvertaken(registry, stands, restored);
   return report;
 }
 

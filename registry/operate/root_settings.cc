@@ -67,6 +67,15 @@ Status CheckReserved(const std::vector<ReservedIds>& reserved, const RackSplit& 
   return {};
 }
 
+Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const RackSplit& split) {
+  FIRN_TRY(CheckReserved(reserved, split));
+  uint32_t workers = 0;
+  for (const auto& [first, last, used_by] : reserved) {
+    workers = std::max(workers, split.WorkerOf(last) + 1);
+  }
+  return workers;
+}
+
 void RootSettings::Add(MachineId machine, const SlotRecord& record) {
   if (!record.retired) return;
   if (!IsReserved(record)) return retired.push_back(machine);

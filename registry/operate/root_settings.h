@@ -32,6 +32,9 @@ Result<std::vector<ReservedIds>> ParseReserved(std::string_view word);
 // kInvalid names a range that the layout does not have, or a name of a system that no record holds.
 Status CheckReserved(const std::vector<ReservedIds>& reserved, const RackSplit& split);
 
+// The number of workers in each rack that includes all these machine ids.
+Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const RackSplit& split);
+
 // The settings of a cluster besides its tags: those of its root node, and the machine ids that no
 // server may claim. A server keeps a copy in its state folder, so that the command that re-creates
 // a lost cluster contains all of them. A value.

@@ -53,19 +53,28 @@ bool Covers(const PastHolder& holder, WallMs tick, Milliseconds length) {
   return holder.first <= tick && tick + length <= holder.end;
 }
 
-std::string WhyUnknown(const SlotStory& story, WallMs tick) {
+std::string BeforeALoss(const std::string& owner) {
+  return "unknown: " + owner +
+         " held that machine id before, but the registry then lost data and was restored";
+}
+
+// `floor`: of the last restore, up to which claims of before may have been renewed by writes that
+// the registry has lost.
+std::string WhyUnknown(const SlotStory& story, WallMs tick, WallMs floor) {
   std::vector<PastHolder> all = story.past.holders();
   if (story.recorded) all.push_back(*story.recorded);
   for (const PastHolder& holder : all) {
     if (tick < holder.end || tick >= holder.perhaps) continue;
-    return "unknown: " + holder.owner +
-           " held that machine id before, but the registry then lost data and was restored";
+    return BeforeALoss(holder.owner);
   }
   if (!story.trouble.empty()) return "unknown: " + story.trouble;
   if (!story.record.has_value() || story.record->never_used()) {
     return "unknown: no server of this cluster has ever claimed that machine id";
   }
-  if (tick >= story.record->bound) return "no process: that time has not been granted yet";
+  if (tick >= story.record->bound) {
+    if (tick < floor && story.record->since < floor) return BeforeALoss(story.record->owner);
+    return "no process: that time has not been granted yet";
+  }
   const std::vector<PastHolder>& holders = story.past.holders();
   const WallMs from = holders.empty() ? story.record->since : holders.front().first;
   if (tick < from) return "unknown: the recorded holders of that machine id begin later";
@@ -80,7 +89,8 @@ bool MayBeLost(const SlotStory& story, WallMs tick) {
   return tick < (holders.empty() ? story.record->since : holders.front().first);
 }
 
-Issuers Judge(Explanation id, Slot slot, const SlotStory& story, Milliseconds tick_length) {
+Issuers Judge(Explanation id, Slot slot, const SlotStory& story, Milliseconds tick_length,
+              WallMs floor) {
   Issuers found{.id = std::move(id), .slot = slot, .holders = {}, .unknown = {}};
   const WallMs tick = found.id.time;
   for (const PastHolder& holder : story.past.holders()) {
@@ -90,7 +100,7 @@ Issuers Judge(Explanation id, Slot slot, const SlotStory& story, Milliseconds ti
     found.holders.push_back(*story.recorded);
     found.present = !story.record->nonce.zero();
   }
-  if (found.holders.empty()) found.unknown = WhyUnknown(story, tick);
+  if (found.holders.empty()) found.unknown = WhyUnknown(story, tick, floor);
   return found;
 }
 
@@ -112,7 +122,8 @@ Result<std::vector<Issuers>> FindIssuers(BlockingCoordinator& registry,
     if (!explained.ok()) return explained.status().WithContext(std::to_string(id));
     const Slot slot{.rack = explained->rack, .worker = explained->worker};
     FIRN_ASSIGN(const SlotStory story, ReadStory(registry, slot, meta.meta.era));
-    found.push_back(Judge(std::move(*explained), slot, story, Milliseconds(layout.tick_ms())));
+    found.push_back(
+        Judge(std::move(*explained), slot, story, Milliseconds(layout.tick_ms()), meta.meta.floor));
     Issuers& last = found.back();
     if (began == WallMs() || !last.holders.empty() || !MayBeLost(story, last.id.time)) continue;
     last.unknown = Cat("unknown: the records of machine ids begin at ", FormatRfc3339(began),

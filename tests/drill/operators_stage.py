@@ -239,12 +239,14 @@ class Drill:
                        for tag in self.taken},
             "reasons": {f"{caller.tag} {caller.member.address}": caller.reason for caller in self.callers if caller.reason},
             "lessee": self.lessee.made > made or self.lessee.reason,
+            "who": self.says("who", *map(str, self.taken[SNOWFLAKE][-6:]))[1] if self.taken[SNOWFLAKE] else "",
         }
 
     @staticmethod
     def well(seen):
         """Whether all screens show that nothing is wrong."""
         return (seen["doctor"][0] == seen["audit"][0] == 0 and not any(seen["frozen"]) and seen["lessee"] is True and
+                "no process" not in seen["who"] and
                 all(status == 200 for tag in seen["readyz"].values() for status in tag) and
                 all(served for tag in seen["served"].values() for served in tag))
 

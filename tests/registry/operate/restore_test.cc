@@ -187,6 +187,31 @@ TEST_F(RestoreTest, RestoresTagsWhileTheClusterIsFrozen) {
   EXPECT_FALSE(Meta().meta.frozen);
 }
 
+TEST_F(RestoreTest, NamesAnotherCommandWhateverWriteItsChangeRefuses) {
+  for (const bool whole : {false, true}) {
+    RestoreFacts facts = Facts();
+    facts.tags = [&](const MetaAsRead&) -> Status {
+      if (whole) {
+        EXPECT_TRUE(Restore().ok());
+      } else {
+        AsOperator([&](BlockingCoordinator& registry) {
+          EXPECT_TRUE(FreezeForRestore(registry, Facts(), entropy_).ok());
+        });
+      }
+      return Conflict("/: the version differs");
+    };
+    AsOperator([&](BlockingCoordinator& registry) {
+      const Status refused = RestoreCluster(registry, facts, entropy_).status();
+      EXPECT_NE(refused.message().find("another command"), std::string::npos) << refused;
+    });
+  }
+  RestoreFacts facts = Facts();
+  facts.tags = [](const MetaAsRead&) { return Conflict("the tag's own"); };
+  AsOperator([&](BlockingCoordinator& registry) {
+    EXPECT_EQ(RestoreCluster(registry, facts, entropy_).status().message(), "the tag's own");
+  });
+}
+
 TEST_F(RestoreTest, RecreatesAnUnreadableRootNodeFromTheGivenFacts) {
   const std::string uuid = Meta().meta.uuid;
   PutBound(kRestored + kAnHour);

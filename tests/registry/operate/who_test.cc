@@ -99,6 +99,17 @@ TEST_F(WhoTest, SaysSinceWhenTheRecordsOfARestoredClusterKnow) {
   EXPECT_THAT(Who(4500, unused).unknown, HasSubstr("begin at 2025-06-15"));
 }
 
+// Its holder may have renewed it by writes that the registry has lost.
+TEST_F(WhoTest, NamesTheHolderWhoseRecordWentBackBeforeTheRestore) {
+  ClusterMeta meta = ReadMeta(registry_)->meta;
+  meta.floor = At(6000);
+  Put(Write::Set(kMetaPath, FormatMeta(meta), Write::kAnyVersion));
+  EXPECT_THAT(Who(5000).unknown, HasSubstr("third held that machine id before"));
+  EXPECT_THAT(Who(6000).unknown, HasSubstr("has not been granted"));
+  PutRecord("fourth", 6000, 7000);
+  EXPECT_THAT(Who(7000).unknown, HasSubstr("has not been granted"));
+}
+
 TEST_F(WhoTest, WorksWithoutAnUnreadablePast) {
   Put(Write::Set(PastPath(kSlot), "scribble", Write::kAnyVersion));
   EXPECT_EQ(Who(4500).holders.size(), 1u);
