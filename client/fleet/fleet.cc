@@ -121,7 +121,7 @@ std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
   const bool widened = Widened();
   std::vector<ServerPtr> unresolved;
   for (const auto& [address, server] : servers_) {
-    if (!server->kept && !widened) continue;
+    if (!server->near && !widened) continue;
     const bool named = !NumericAddress(server->endpoint).known();
     // The name may resolve to another address if its server no longer responds, or is another
     // one.

@@ -29,8 +29,10 @@ void Fleet::Choose() {
   for (const auto& [address, server] : servers_) {
     servers.push_back(server.get());
     lots.push_back({server->lot / std::max(server->known.weight, 1), server->known.rack});
-    server->kept = false;
+    server->kept = server->near = false;
   }
+  const size_t near = std::max(servers_max_, kFitMin);
+  for (const size_t at : ChooseSubset(lots, near, rack_)) servers[at]->near = true;
   for (const size_t at : ChooseSubset(lots, servers_max_, rack_)) servers[at]->kept = true;
 }
 

@@ -167,7 +167,9 @@ TEST_F(KeepingTest, ACallFailsOverToServersOutsideTheSubset) {
 TEST_F(KeepingTest, LooksUpNoNamesThatItDoesNotNeed) {
   std::vector<KnownServer> all;
   for (int i = 1; i <= 50; ++i) all.push_back({.address = "s" + std::to_string(i) + ".example:1"});
-  EXPECT_EQ(Of(std::move(all)).TakeUnresolved(Now()).size(), 16u);
+  EXPECT_EQ(Of(all).TakeUnresolved(Now()).size(), 16u);
+  options_.servers_max = 1;
+  EXPECT_EQ(Of(all).TakeUnresolved(Now()).size(), 3u) << "two to which a call may fail over";
 }
 
 }  // namespace
