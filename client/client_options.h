@@ -59,9 +59,6 @@ struct ClientOptions {
   Milliseconds deadline{200};      // maximum time of a whole call, unless the call sets it
   Milliseconds attempt_limit{80};  // maximum time of one attempt, connecting included
   int attempts_max = 3;            // maximum number of servers per call, each tried once
-  // Time after which a call asks a second server, too. The first answer wins; the ids of the other
-  // are lost.
-  std::optional<Milliseconds> hedge_after{};
 
   // Maximum connections to each server for all blocking calls, and as many for asynchronous ones.
   // Blocking calls for one tag that start together share one.

@@ -16,12 +16,10 @@ struct ClientCounters {
   uint64_t failed = 0;          // of the calls, those that ended with an error
   uint64_t invalid = 0;         // calls that were not started, because every server would refuse
   uint64_t attempts = 0;        // requests that were sent to servers
-  uint64_t retries = 0;         // attempts after a call's first one that used the retry budget;
-                                // includes hedges
+  uint64_t retries = 0;         // attempts after a call's first one that used the retry budget
   uint64_t retries_denied = 0;  // retries that the retry budget did not permit
   uint64_t moves = 0;           // attempts made because another call timed out on the same
                                 // connection; these do not use the retry budget
-  uint64_t hedges = 0;          // of the retries, those made because the first server was slow
   uint64_t connects = 0;        // connections that were opened
   uint64_t connects_failed = 0;
   uint64_t put_off = 0;     // connections that were not opened, because of the backoff

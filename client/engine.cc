@@ -36,9 +36,6 @@ Status CheckOptions(const ClientOptions& options) {
   CheckRange("attempts_max", options.attempts_max, 1, 16, faults);
   CheckRange("connections", options.connections, 1, 64, faults);
   CheckRange("servers_max", options.servers_max, 0, ServerList::kServersMax, faults);
-  if (options.hedge_after) {
-    CheckRange("hedge_after (ms)", options.hedge_after->count(), 0, kHourMs, faults);
-  }
   if (options.tls && options.tls->cert.empty() != options.tls->key.empty()) {
     faults.Add("tls.cert and tls.key go together");
   }
@@ -48,8 +45,7 @@ Status CheckOptions(const ClientOptions& options) {
 Caller::Options CallerOptions(const ClientOptions& options, bool blocking) {
   return {.limits = {.on_failure = options.on_failure,
                      .attempts_max = options.attempts_max,
-                     .attempt_limit = options.attempt_limit,
-                     .hedge_after = options.hedge_after},
+                     .attempt_limit = options.attempt_limit},
           .connections = static_cast<size_t>(std::max(options.connections, 1)),
           .gather = blocking,
           .upkeep = blocking};

@@ -28,7 +28,6 @@ ClientOptions ForLeases(ClientOptions options) {
   options.attempt_limit = LeaseSender::kAttemptMax;
   options.attempts_max = std::max(options.attempts_max, 3);
   options.on_failure = FailureMode::kFailover;
-  options.hedge_after.reset();
   options.connections = 1;
   options.local_ranges = {};
   options.on_event = {};

@@ -59,11 +59,7 @@ Task<> RunCall(Call* call) {
     }
     const Micros until = call->NextTime();
     const std::optional<size_t> attempt = co_await Next(call, until);
-    if (!attempt) {
-      call->HedgeIfDue();
-    } else if (call->Heed(*attempt)) {
-      co_return call->EndWithAnswer();
-    }
+    if (attempt && call->Heed(*attempt)) co_return call->EndWithAnswer();
   }
 }
 
@@ -112,8 +108,7 @@ std::optional<size_t> Call::Unseen() const {
 }
 
 Micros Call::NextTime() const {
-  const Micros time = std::min(hedge_at_, deadline_);
-  return now() < pause_until_ ? std::min(pause_until_, time) : time;
+  return now() < pause_until_ ? std::min(pause_until_, deadline_) : deadline_;
 }
 
 bool Call::MaySend() const {
@@ -151,7 +146,7 @@ Call::Step Call::NextStep() {
     server = PickAnother();
   }
   if (server == nullptr) return NoneLeft();
-  if (!free_next_ && !std::exchange(paid_, false) && !host_.fleet.TakeRetry(now())) {
+  if (!free_next_ && !host_.fleet.TakeRetry(now())) {
     host_.fleet.GiveBack(*server);
     return {.why = "the retry budget is used up"};
   }
@@ -162,9 +157,6 @@ Call::Step Call::NextStep() {
 ServerPtr Call::PickAnother() const {
   std::vector<ServerPtr> passed = round_.tried;
   passed.insert(passed.end(), set_aside_.begin(), set_aside_.end());
-  for (const Attempt& attempt : attempts_) {
-    if (attempt.in_time()) passed.push_back(attempt.server);
-  }
   const LeaseAsk* const lease = ask.lease.get();
   if (lease != nullptr && !lease->only_server.empty()) {
     return host_.fleet.PickOne(lease->only_server, passed);
@@ -213,16 +205,13 @@ void Call::Pause(const Step& step) {
 
 // --- attempts -----------------------------------------------------------------------------------
 
-bool Call::Send(ServerPtr server, bool fresh) {
+void Call::Send(ServerPtr server, bool fresh) {
   const size_t at = FreeEntry();
   auto connection = host_.sender.Send(shared_from_this(), at, server, fresh);
   if (connection != nullptr) {
     attempts_[at] = {
         .server = std::move(server), .began = now(), .connection = std::move(connection)};
-    if (host_.limits.hedge_after && !std::exchange(hedge_set_, true)) {
-      hedge_at_ = now() + *host_.limits.hedge_after;
-    }
-    return true;
+    return;
   }
   free_next_ = true;
   host_.fleet.GiveBack(*server);
@@ -230,21 +219,6 @@ bool Call::Send(ServerPtr server, bool fresh) {
   const Micros again_at = server->connect_at;
   set_aside_until_ = set_aside_.empty() ? again_at : std::min(set_aside_until_, again_at);
   set_aside_.push_back(std::move(server));
-  return false;
-}
-
-void Call::HedgeIfDue() {
-  if (now() < hedge_at_) return;
-  hedge_at_ = Micros::max();
-  if (FreeEntry() == attempts_.size() || sent_ + 1 >= host_.limits.attempts_max) return;
-  ServerPtr server = PickAnother();
-  if (server == nullptr) return;
-  if (!host_.fleet.TakeRetry(now())) return host_.fleet.GiveBack(*server);
-  if (Send(std::move(server), /*fresh=*/false)) {
-    host_.fleet.Count(&ClientCounters::hedges);
-  } else {
-    paid_ = true;
-  }
 }
 
 bool Call::Heed(size_t at) {
@@ -252,7 +226,6 @@ bool Call::Heed(size_t at) {
   const Outcome outcome = *std::exchange(entry.outcome, std::nullopt);
   const Attempt attempt = entry.ended ? std::exchange(entry, {}) : entry;
   if (!attempt.ended) entry.late = true;
-  hedge_at_ = Micros::max();
   if (outcome.answered()) {
     if (report_ != nullptr) Tell(attempt, outcome);
     return true;

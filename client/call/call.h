@@ -31,7 +31,6 @@ struct CallLimits {
   FailureMode on_failure = FailureMode::kFailover;
   int attempts_max = 3;
   Micros attempt_limit{80'000};
-  std::optional<Micros> hedge_after{};
 };
 
 // What the calls of one IO thread share.
@@ -145,12 +144,10 @@ class Call final : public Request,
   Step RoundOver(std::string_view why);
   ServerPtr PickAnother() const;
 
-  // If no connection may be opened yet, sets the server aside until one may, and returns false. The
-  // request that is sent instead uses no more of the retry budget.
-  bool Send(ServerPtr server, bool fresh);
+  // If no connection may be opened yet, sets the server aside until one may. The request that is
+  // sent instead uses no more of the retry budget.
+  void Send(ServerPtr server, bool fresh);
   void Pause(const Step& step);
-  // Asks a second server beside the first, when it is time for that.
-  void HedgeIfDue();
   // Returns an attempt whose outcome the call has not seen yet, preferably one with an answer.
   std::optional<size_t> Unseen() const;
   // Learns from the outcome of an attempt. True if it is the call's answer.
@@ -186,8 +183,6 @@ class Call final : public Request,
   std::array<Attempt, 3> attempts_{};
   Micros pause_until_{0};
   bool pause_for_news_ = false;
-  Micros hedge_at_ = Micros::max();
-  bool hedge_set_ = false;
 
   std::vector<CallAttempt> told_;  // for the report
   std::vector<ServerPtr> set_aside_;
@@ -196,7 +191,6 @@ class Call final : public Request,
   int rounds_ = 1;         // of rule 5
   int sent_ = 0;           // since the last of them began
   bool free_next_ = true;  // the next request uses no budget
-  bool paid_ = false;      // a hedge that was put off has used the budget for a later request
   bool final_ = false;     // the last outcome ends the call, unless again_ is set
   bool repeated_ = false;  // rule 1 was used for the current server
   ServerPtr again_;        // rule 1: to be asked once more

@@ -19,7 +19,7 @@ namespace firn {
 inline constexpr Milliseconds kShortAttempt{500};
 
 // The kinds of calls. Every promise of the client holds for each kind.
-enum class CallForm { kBlocking, kAsync, kHedged };
+enum class CallForm { kBlocking, kAsync };
 
 // Fake servers and their client. Time limits are generous, so that a loaded machine does not change
 // the outcome; cases with servers that never answer set short ones.
@@ -35,7 +35,6 @@ class ClientRig {
       const std::lock_guard lock(mutex_);
       events_.push_back(event);
     };
-    if (form == CallForm::kHedged) options.hedge_after = Milliseconds(9'000);
   }
   ~ClientRig() { client_.reset(); }
 
@@ -142,15 +141,7 @@ class ClientRig {
 };
 
 inline std::string NameOf(CallForm form) {
-  switch (form) {
-    case CallForm::kBlocking:
-      return "Blocking";
-    case CallForm::kAsync:
-      return "Async";
-    case CallForm::kHedged:
-      break;
-  }
-  return "Hedged";
+  return form == CallForm::kBlocking ? "Blocking" : "Async";
 }
 inline std::string FormName(const testing::TestParamInfo<CallForm>& info) {
   return NameOf(info.param);

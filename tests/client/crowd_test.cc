@@ -298,7 +298,7 @@ TEST(AsyncTest, CallbacksMayStartCalls) {
 }
 
 TEST(AsyncTest, CallbacksMayMakeBlockingCalls) {
-  ClientRig rig(2, CallForm::kHedged);
+  ClientRig rig(2);
   std::promise<Result<int64_t>> inner;
   rig.client().GetId("order",
                      [&](const Result<int64_t>&) { inner.set_value(rig.client().GetId("order")); });
@@ -328,42 +328,6 @@ TEST(AsyncTest, DestructorEndsCallsInProgress) {
   for (int i = 0; i < 50; ++i) later.push_back(rig.client().GetIdLater("order"));
   rig.DropClient();
   for (auto& id : later) EXPECT_EQ(id.get().code(), Code::kUnavailable);
-}
-
-TEST(AsyncTest, AsksASecondServerWhenTheFirstIsSlowAndTakesTheFirstAnswer) {
-  ClientRig rig(2, CallForm::kHedged);
-  rig.options.hedge_after = Milliseconds(50);
-  rig.options.balancing = Balancing::kRoundRobin;
-  rig.server(0).Behave(Kind::kSilent);
-  bool hedged = false;
-  for (int i = 0; i < 5 && !hedged; ++i) {
-    const Result<int64_t> id = rig.GetId();
-    ASSERT_TRUE(id.ok()) << id.status();
-    hedged = rig.report.attempts.size() == 2;
-  }
-  ASSERT_TRUE(hedged);
-  EXPECT_EQ(rig.report.attempts[0].end, AttemptEnd::kAnswered);
-  EXPECT_EQ(rig.report.attempts[0].server, rig.server(1).address());
-  EXPECT_EQ(rig.report.attempts[1].end, AttemptEnd::kAbandoned);
-  EXPECT_GE(rig.client().counters().hedges, 1u);
-}
-
-TEST(AsyncTest, WinningHedgesDoNotMoveAStickyClient) {
-  ClientRig rig(2, CallForm::kHedged);
-  rig.options.hedge_after = Milliseconds(20);
-  // Returns the server of a call without a hedge.
-  const auto settled_on = [&rig]() -> std::string {
-    const bool alone = Eventually(
-        kPatience, [&rig] { return rig.GetId().ok() && rig.report.attempts.size() == 1; });
-    return alone ? rig.report.attempts[0].server : "none";
-  };
-  const std::string settled = settled_on();
-  for (FakeServer* server : rig.servers()) {
-    if (server->address() == settled) server->Behave({.delay = Milliseconds(200)});
-  }
-  while (rig.client().counters().hedges < 10) ASSERT_TRUE(rig.GetId().ok());
-  for (FakeServer* server : rig.servers()) server->Behave(Kind::kServe);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(settled_on(), settled);
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST(OptionsTest, EveryCallReportsAllFaults) {
 }
 
 TEST(OptionsTest, AcceptDeadlinesOfAnyLength) {
-  for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged}) {
+  for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync}) {
     ClientRig rig(1, form);
     for (const Milliseconds deadline : {Milliseconds::max(), Milliseconds(INT64_MAX / 1000)}) {
       const Result<int64_t> id = rig.GetId({.deadline = deadline});

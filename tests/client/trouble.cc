@@ -109,7 +109,6 @@ ClientOptions Trouble::Options(Customer& customer) {
   options.attempt_limit = Milliseconds(OneOf({20, 80, 600}, entropy_));
   options.attempts_max = 16;
   options.connections = 1 + UpTo(3, entropy_);
-  if (OneIn(2, entropy_)) options.hedge_after = Milliseconds(OneOf({0, 5, 50}, entropy_));
   if (OneIn(2, entropy_)) options.local_ranges = LocalRanges({LocalTag::Segment("local")});
   if (OneIn(2, entropy_)) {
     options.callbacks = [this](std::function<void()> task) { executor_->Add(std::move(task)); };

@@ -169,8 +169,7 @@ std::vector<size_t> Indexes() {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllForms, AttemptTextTest,
-                         testing::Combine(testing::Values(CallForm::kBlocking, CallForm::kAsync,
-                                                          CallForm::kHedged),
+                         testing::Combine(testing::Values(CallForm::kBlocking, CallForm::kAsync),
                                           testing::ValuesIn(Indexes())),
                          [](const auto& of) {
                            return NameOf(std::get<0>(of.param)) +
@@ -221,8 +220,7 @@ TEST_P(OneServerTest, WhoseClockMayBeWrongIsNotTheEndOfAllIds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllForms, OneServerTest,
-                         testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
-                         FormName);
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync), FormName);
 
 }  // namespace
 }  // namespace firn

@@ -240,12 +240,14 @@ TEST_F(CallTest, EndsWhenTheClientIsDestroyed) {
 }
 
 TEST_F(CallTest, AnAnswerAndAFailureInOneTurnAreAnAnswer) {
-  Limits({.hedge_after = Micros(10'000)});
   Of({At(1), At(2), At(3)});
   const Begun call = Begin();
-  Pass(Milliseconds(10));
-  ASSERT_EQ(InFlight(), 2u);
-  const auto failed = sent()[0], answered = sent()[1];
+  const auto answered = sent().front();
+  sent().pop_front();
+  answered.call->OnOutcome(answered.attempt, kTimeout, /*last=*/false);
+  Tick();
+  ASSERT_EQ(InFlight(), 1u) << "another server is asked";
+  const auto failed = sent().front();
   sent().clear();
   Report(failed, kTimeout);
   Report(answered, {});
@@ -253,42 +255,6 @@ TEST_F(CallTest, AnAnswerAndAFailureInOneTurnAreAnAnswer) {
   ASSERT_TRUE(call.ended());
   EXPECT_EQ(**call.status, Status());
   EXPECT_EQ(InFlight(), 0u) << "no third server is asked";
-  EXPECT_EQ(fleet_->counters().hedges, 1u);
-}
-
-TEST_F(CallTest, DoesNotHedgeAfterTheFirstServerHasFailed) {
-  Limits({.hedge_after = Micros(10'000)});
-  Of({At(1), At(2), At(3)});
-  Begin();
-  End(kTimeout);
-  Pass(Milliseconds(20));
-  EXPECT_EQ(InFlight(), 1u);
-  EXPECT_EQ(fleet_->counters().hedges, 0u);
-}
-
-TEST_F(CallTest, CountsNoHedgeToAServerInBackoff) {
-  Limits({.hedge_after = Micros(10'000)});
-  Of({At(1), At(2)}, /*fixed=*/true);
-  Begin();
-  for (const int number : {1, 2}) PickNumber(number)->connect_at = Now() + Micros(20'000);
-  Pass(Milliseconds(10));
-  EXPECT_EQ(InFlight(), 1u);
-  EXPECT_EQ(fleet_->counters().put_off, 1u);
-  EXPECT_EQ(fleet_->counters().hedges, 0u);
-}
-
-TEST_F(CallTest, AHedgeThatIsPutOffPaysForTheNextRequest) {
-  Limits({.hedge_after = Micros(10'000)});
-  Of({At(1), At(2)}, /*fixed=*/true);
-  Begin();
-  for (const int number : {1, 2}) PickNumber(number)->connect_at = Now() + Micros(20'000);
-  Pass(Milliseconds(10));
-  EXPECT_EQ(fleet_->counters().put_off, 1u);
-  EXPECT_EQ(fleet_->counters().retries, 1u);
-  Pass(Milliseconds(10));
-  End(kTimeout);
-  ASSERT_EQ(InFlight(), 1u);
-  EXPECT_EQ(fleet_->counters().retries, 1u);
 }
 
 TEST_F(CallTest, ALateAttemptIsStillAnswered) {

@@ -134,14 +134,14 @@ TEST_P(IntroductionTest, FailsOverWhenTheStatusIsUnusable) {
   EXPECT_EQ(pair.View(bad).fitness == ServerFitness::kQuarantined, introduction.quarantined);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllForms, IntroductionTest,
-    testing::Combine(testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
-                     testing::ValuesIn(kIntroductions)),
-    [](const auto& of) { return NameOf(std::get<0>(of.param)) + std::get<1>(of.param).name; });
+INSTANTIATE_TEST_SUITE_P(AllForms, IntroductionTest,
+                         testing::Combine(testing::Values(CallForm::kBlocking, CallForm::kAsync),
+                                          testing::ValuesIn(kIntroductions)),
+                         [](const auto& of) {
+                           return NameOf(std::get<0>(of.param)) + std::get<1>(of.param).name;
+                         });
 INSTANTIATE_TEST_SUITE_P(AllForms, ConnectingTest,
-                         testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
-                         FormName);
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync), FormName);
 
 }  // namespace
 }  // namespace firn

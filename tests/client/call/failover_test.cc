@@ -393,8 +393,7 @@ TEST_P(FailoverTest, EndsAtTheDeadline) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllForms, FailoverTest,
-                         testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
-                         FormName);
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync), FormName);
 
 }  // namespace
 }  // namespace firn

@@ -175,8 +175,7 @@ TEST_P(NamesTest, TheEndOfAClientWaitsForNoLookup) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllForms, NamesTest,
-                         testing::Values(CallForm::kBlocking, CallForm::kAsync, CallForm::kHedged),
-                         FormName);
+                         testing::Values(CallForm::kBlocking, CallForm::kAsync), FormName);
 
 }  // namespace
 }  // namespace firn

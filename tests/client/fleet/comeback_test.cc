@@ -259,7 +259,7 @@ class StickyComebackTest : public ComebackTest {
   StickyComebackTest() { options_.balancing = Balancing::kSticky; }
 };
 
-TEST_F(StickyComebackTest, IsNotMovedByAHedgeOrARetry) {
+TEST_F(StickyComebackTest, IsNotMovedByARetry) {
   Of({At(1), At(2), At(3)});
   const ServerPtr settled = Pick();
   EXPECT_NE(Pick("order", {settled}), settled);

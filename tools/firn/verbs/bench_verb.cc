@@ -68,7 +68,6 @@ Json CountersJson(const ClientCounters& counters) {
   return {{"attempts", counters.attempts},
           {"retries", counters.retries},
           {"retries_denied", counters.retries_denied},
-          {"hedges", counters.hedges},
           {"timeouts", counters.timeouts},
           {"refused", counters.refused},
           {"local_taken", counters.local_taken},
