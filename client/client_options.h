@@ -12,14 +12,6 @@
 
 namespace firn {
 
-// How the client picks one of the healthy servers.
-enum class Balancing : uint8_t {
-  kP2c,         // of two random servers, that with the lower latency x calls in flight / weight
-  kRoundRobin,  // in turn, in proportion to their weights
-  kRandom,      // at random, weighted
-  kSticky       // the same server until it is no longer healthy
-};
-
 // What a call does if a server does not answer, or refuses although another server may not.
 enum class FailureMode : uint8_t {
   kFailover,  // fail over to another server
@@ -50,9 +42,9 @@ struct ClientOptions {
   // the list marks so.
   std::optional<TlsOptions> tls{};
 
-  Balancing balancing = Balancing::kP2c;
   std::optional<uint32_t> rack{};  // use servers of this rack while one is healthy
-  // Maximum number of servers that this client uses, so that each has few connections; 0: all.
+  // Maximum number of servers that this client uses, so that each has few connections; 0: all. With
+  // 1, all calls use one server while it is healthy, and return to it when it is healthy again.
   int servers_max = 16;
   FailureMode on_failure = FailureMode::kFailover;
 

@@ -18,7 +18,6 @@ constexpr Micros kResolveInTime{40'000'000};
 Fleet::Fleet(const ClientOptions& options, const Clock& clock, uint64_t seed,
              std::function<void()> news)
     : name_(seed),
-      balancing_(options.balancing),
       rack_(options.rack),
       servers_max_(options.servers_max > 0 ? static_cast<size_t>(options.servers_max) : SIZE_MAX),
       tls_(options.tls.has_value()),

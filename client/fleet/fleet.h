@@ -156,9 +156,6 @@ class Fleet {
                      Micros now);
   void Renew(Seat& seat, Micros now);
   std::shared_ptr<const Roster> MakeRoster(Micros now);
-  // For sticky balancing: puts the settled server first. If it is not among the best, uses the
-  // first.
-  void SettleOnOne(std::vector<Roster::Entry>& entries);
   // Runs `what` under the mutex, and then tells its events. It may change the standing of `server`.
   template <typename What>
   void Change(Server& server, What what) {
@@ -215,7 +212,6 @@ class Fleet {
   void Tell(const Events& told) const;
 
   const uint64_t name_;  // the client's own random name, by which it chooses servers
-  const Balancing balancing_;
   const std::optional<uint32_t> rack_;
   const size_t servers_max_;
   const bool tls_;
@@ -240,10 +236,8 @@ class Fleet {
   SeededEntropy entropy_;
   std::shared_ptr<const Roster> roster_;
   uint64_t roster_version_ = 0;  // of version_, when it was made
-  uint64_t settled_on_ = 0;      // the number of a sticky client's server
 
-  std::atomic<uint64_t> version_ = 1;  // written under mutex_
-  alignas(64) std::atomic<uint64_t> turn_ = 0;
+  std::atomic<uint64_t> version_ = 1;        // written under mutex_
   std::array<Seat, kThreadIndexMax> seats_;  // each is used by one thread only
   std::mutex common_mutex_;
   Seat common_seat_;  // under common_mutex_

@@ -16,11 +16,6 @@ int64_t WeightOf(const Server& server, Micros now) {
   return std::max<int64_t>(server.known.weight, 1) * std::clamp<int64_t>(step, 1, kSteps);
 }
 
-// A sticky client uses the server with the smallest value: twice the weight wins twice as often.
-double Lot(const Roster::Entry& entry) {
-  return entry.server->lot / static_cast<double>(entry.weight);
-}
-
 }  // namespace
 
 void Fleet::Choose() {
@@ -50,19 +45,6 @@ bool Fleet::Panics() {
   return panics_;
 }
 
-void Fleet::SettleOnOne(std::vector<Roster::Entry>& entries) {
-  if (entries.empty()) return;
-  const auto same_rank = [&](const Roster::Entry& entry) {
-    return entry.rank() == entries[0].rank();
-  };
-  const auto end = std::find_if_not(entries.begin(), entries.end(), same_rank);
-  const auto settled = std::find_if(entries.begin(), end, [this](const Roster::Entry& entry) {
-    return entry.server->number == settled_on_;
-  });
-  if (settled != end) std::rotate(entries.begin(), settled, settled + 1);
-  settled_on_ = entries[0].server->number;
-}
-
 std::shared_ptr<const Roster> Fleet::MakeRoster(Micros now) {
   const bool panics = Panics(), widened = Widened();
   std::vector<Roster::Entry> entries;
@@ -78,13 +60,8 @@ std::shared_ptr<const Roster> Fleet::MakeRoster(Micros now) {
                        .spare = !server->kept && !widened,
                        .elsewhere = rack_ && server->known.rack != *rack_});
   }
-  const bool sticky = balancing_ == Balancing::kSticky;
-  std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
-    return a.rank() != b.rank() ? a.rank() < b.rank() : sticky && Lot(a) < Lot(b);
-  });
-  if (sticky) SettleOnOne(entries);
-  return std::make_shared<const Roster>(std::move(entries), own_numbers_, balancing_, turn_,
-                                        good_until);
+  std::ranges::stable_sort(entries, {}, [](const auto& entry) { return entry.rank(); });
+  return std::make_shared<const Roster>(std::move(entries), own_numbers_, good_until);
 }
 
 void Fleet::Renew(Seat& seat, Micros now) {

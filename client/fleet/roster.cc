@@ -18,22 +18,24 @@ size_t CountBest(const std::vector<Roster::Entry>& entries) {
       entries, [&](const Roster::Entry& entry) { return entry.rank() == entries.front().rank(); }));
 }
 
-std::vector<int64_t> WeightsOf(std::span<const Roster::Entry> entries) {
-  std::vector<int64_t> weights;
-  for (const Roster::Entry& entry : entries) weights.push_back(entry.weight);
+std::vector<double> WeightsOf(std::span<const Roster::Entry> entries) {
+  std::vector<double> weights;
+  for (const Roster::Entry& entry : entries) {
+    weights.push_back(static_cast<double>(entry.weight));
+  }
   return weights;
 }
 
 // The entries of a roster. Those for which `may` is true may be picked.
 template <typename May>
-class Choice final : public Balancer::Servers {
+class Choice {
  public:
   Choice(const std::vector<Roster::Entry>& entries, Micros now, May may)
       : entries_(entries), now_(now), may_(std::move(may)) {}
 
-  bool MayPick(size_t at) const override { return may_(at); }
-  double LatencyUs(size_t at) const override { return entries_[at].server->latency.At(now_); }
-  int InFlight(size_t at) const override {
+  bool MayPick(size_t at) const { return may_(at); }
+  double LatencyUs(size_t at) const { return entries_[at].server->latency.At(now_); }
+  int InFlight(size_t at) const {
     return entries_[at].server->in_flight.load(std::memory_order_relaxed);
   }
 
@@ -46,14 +48,12 @@ class Choice final : public Balancer::Servers {
 }  // namespace
 
 Roster::Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_numbers,
-               Balancing balancing, std::atomic<uint64_t>& turn, Micros good_until)
+               Micros good_until)
     : entries_(std::move(entries)),
       best_(CountBest(entries_)),
       own_numbers_(std::move(own_numbers)),
-      of_best_(MakeBalancer(balancing, WeightsOf(std::span(entries_).first(best_)), turn)),
-      // A call that tries further servers does not use a turn.
-      of_all_(MakeBalancer(balancing == Balancing::kRoundRobin ? Balancing::kRandom : balancing,
-                           WeightsOf(entries_), turn)),
+      of_best_(WeightsOf(std::span(entries_).first(best_))),
+      of_all_(WeightsOf(entries_)),
       good_until_(good_until) {}
 
 ServerPtr Roster::Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now,
@@ -65,8 +65,8 @@ ServerPtr Roster::Pick(std::string_view tag, std::span<const ServerPtr> tried, M
   const auto fit = [&](size_t at) {
     return limit(entries_[at]) == ServerFitness::kFit && !Contains(tried, *entries_[at].server);
   };
-  const size_t one_of_best = of_best_->Pick(Choice(entries_, now, fit), entropy);
-  if (one_of_best != Balancer::kNone) return entries_[one_of_best].server;
+  const size_t one_of_best = of_best_.Pick(Choice(entries_, now, fit), entropy);
+  if (one_of_best != TwoChoices::kNone) return entries_[one_of_best].server;
   // If there is none: the best of the others, after examining all of them.
   std::vector<int> ranks;
   for (const Entry& entry : entries_) {
@@ -75,7 +75,7 @@ ServerPtr Roster::Pick(std::string_view tag, std::span<const ServerPtr> tried, M
   const int best = ranks.empty() ? kNobody : std::ranges::min(ranks);
   if (best == kNobody) return nullptr;
   const auto fittest = [&](size_t at) { return ranks[at] == best; };
-  return entries_[of_all_->Pick(Choice(entries_, now, fittest), entropy)].server;
+  return entries_[of_all_.Pick(Choice(entries_, now, fittest), entropy)].server;
 }
 
 }  // namespace firn::client

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "client/client_options.h"
-#include "client/fleet/balancer.h"
+#include "client/client_view.h"
 #include "client/fleet/server.h"
 #include "client/fleet/tag_limits.h"
+#include "client/fleet/two_choices.h"
 #include "common/time/entropy.h"
 #include "common/time/micros.h"
 
@@ -38,8 +37,7 @@ class Roster {
   };
 
   // `entries` are sorted by their rank. `own_numbers`: tags that need no machine id.
-  Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_numbers, Balancing balancing,
-         std::atomic<uint64_t>& turn, Micros good_until);
+  Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_numbers, Micros good_until);
 
   Micros good_until() const { return good_until_; }
 
@@ -51,7 +49,7 @@ class Roster {
   const std::vector<Entry> entries_;
   const size_t best_;  // number of servers with the rank of the first
   const std::shared_ptr<const TagSet> own_numbers_;
-  const std::unique_ptr<const Balancer> of_best_, of_all_;
+  const TwoChoices of_best_, of_all_;
   const Micros good_until_;
 };
 

@@ -58,9 +58,10 @@ struct Server {
   // The earliest and the latest time of the next lookup of its name.
   Micros resolve_at{0}, resolve_by{0};
   Micros first_seen{0};
-  double lot = 0;    // divided by its weight, decides the subset (subset.h) and the sticky server
+  double lot = 0;    // divided by its weight, decides the subset (subset.h)
   bool kept = true;  // in the client's subset
-  bool near = true;  // kept, or among the kFitMin servers that a call may need: its name is resolved
+  bool near =
+      true;  // kept, or among the kFitMin servers that a call may need: its name is resolved
   Spell dialling{Micros(10'000), Micros(100'000)};  // after a failed connection
   Membership membership{};
   Health health{};

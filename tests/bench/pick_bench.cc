@@ -18,9 +18,8 @@ constexpr Milliseconds kWarm{20'000};
 
 // So many servers, all healthy and warm.
 struct Servers {
-  Servers(Balancing balancing, int64_t count)
-      : fleet({.balancing = balancing, .servers_max = 0}, clock, 42),
-        now(clock.BootMicros() + kWarm) {
+  explicit Servers(int64_t count)
+      : fleet({.servers_max = 0}, clock, 42), now(clock.BootMicros() + kWarm) {
     ServerList list;
     for (int64_t i = 0; i < count; ++i) {
       list.servers.push_back({.address = "10.0.0.1:" + std::to_string(1000 + i)});
@@ -43,17 +42,16 @@ struct Servers {
 std::unique_ptr<Servers> servers;
 
 void PickAndAnswer(benchmark::State& state) {
-  const auto balancing = static_cast<Balancing>(state.range(0));
-  if (state.thread_index() == 0) servers = std::make_unique<Servers>(balancing, state.range(1));
+  if (state.thread_index() == 0) servers = std::make_unique<Servers>(state.range(0));
   for (auto _ : state) servers->Call();
   state.SetItemsProcessed(state.iterations());
   if (state.thread_index() == 0) servers.reset();
 }
 BENCHMARK(PickAndAnswer)
-    ->ArgNames({"balancing", "servers"})
-    ->ArgsProduct({{static_cast<int>(Balancing::kP2c), static_cast<int>(Balancing::kRoundRobin),
-                    static_cast<int>(Balancing::kRandom), static_cast<int>(Balancing::kSticky)},
-                   {3, 100, 1000}})
+    ->ArgName("servers")
+    ->Arg(3)
+    ->Arg(100)
+    ->Arg(1000)
     ->Threads(1)
     ->Threads(2)
     ->UseRealTime();

@@ -21,8 +21,9 @@ inline constexpr Milliseconds kShortAttempt{500};
 // The kinds of calls. Every promise of the client holds for each kind.
 enum class CallForm { kBlocking, kAsync };
 
-// Fake servers and their client. Time limits are generous, so that a loaded machine does not change
-// the outcome; cases with servers that never answer set short ones.
+// Fake servers and their client, which uses one of them while it is healthy. Time limits are
+// generous, so that a loaded machine does not change the outcome; cases with servers that never
+// answer set short ones.
 class ClientRig {
  public:
   explicit ClientRig(size_t servers, CallForm form = CallForm::kBlocking) : form_(form) {
@@ -30,7 +31,7 @@ class ClientRig {
     options.tls = FakeServer::Tls();
     options.deadline = Milliseconds(20'000);
     options.attempt_limit = Milliseconds(10'000);
-    options.balancing = Balancing::kSticky;
+    options.servers_max = 1;
     options.on_event = [this](const ClientEvent& event) {
       const std::lock_guard lock(mutex_);
       events_.push_back(event);
@@ -63,7 +64,7 @@ class ClientRig {
     for (const auto& server : servers_) all += server->requests();
     return all;
   }
-  // The server that a sticky client uses, and the others.
+  // Returns the server that the client uses.
   FakeServer& favourite() {
     for (const auto& server : servers_) {
       if (server->requests() > 0) return *server;
@@ -71,17 +72,18 @@ class ClientRig {
     ADD_FAILURE() << "no server was asked";
     return *servers_[0];
   }
-  void AllBut(const FakeServer& one, Behaviour::Kind kind) {
-    for (const auto& server : servers_) {
-      if (server.get() != &one) server->Behave(kind);
-    }
-  }
 
   Result<int64_t> GetId(CallOptions call = {}) {
     report = {};
     call.report = &report;
     if (form_ == CallForm::kBlocking) return client().GetId("order", call);
     return client().GetIdLater("order", call).get();
+  }
+  // Calls until each server was asked.
+  void AskEach() {
+    for (const auto& server : servers_) {
+      EXPECT_TRUE(Eventually(kPatience, [&] { return GetId().ok() && server->requests() > 0; }));
+    }
   }
   Result<std::vector<int64_t>> GetIds(int32_t count) {
     return Ask<std::vector<int64_t>>(

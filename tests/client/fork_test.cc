@@ -135,7 +135,6 @@ TEST_F(ForkTest, AChildThatMakesNoCallMayExitNormally) {
 }
 
 TEST_F(ForkTest, AChildInheritsNoConnections) {
-  rig_.options.balancing = Balancing::kSticky;
   ASSERT_TRUE(rig_.GetId().ok());
   ASSERT_TRUE(rig_.client().GetIdLater("order").get().ok());
   const int port = PortOf(rig_.favourite().address());

@@ -143,12 +143,11 @@ TEST(OptionsTest, RefuseSourcesWithoutAnOpener) {
 TEST(ProbesTest, LeaveNoConnectionBesidesThoseOfCalls) {
   ClientRig rig(2);
   rig.options.connections = 1;
-  rig.options.balancing = Balancing::kRoundRobin;
+  rig.options.servers_max = 0;
   rig.server(0).Behave(
       {.kind = Behaviour::Kind::kRefuse, .reason = Reason::kDraining, .only_tag = "order"});
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(rig.GetId().ok());
   EXPECT_TRUE(Eventually(kPatience, [&] {
-    return rig.client().counters().looks > 0 &&
+    return rig.GetId().ok() && rig.client().counters().looks > 0 &&
            rig.View(rig.server(0)).fitness == ServerFitness::kFit;
   }));
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig.server(0).open_connections() == 1; }));

@@ -104,8 +104,7 @@ ClientOptions Trouble::Options(Customer& customer) {
     return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(customer.tell));
   };
   options.tls = FakeServer::Tls();
-  options.balancing = OneOf(
-      {Balancing::kP2c, Balancing::kRoundRobin, Balancing::kRandom, Balancing::kSticky}, entropy_);
+  options.servers_max = OneOf({0, 1, 2}, entropy_);
   options.attempt_limit = Milliseconds(OneOf({20, 80, 600}, entropy_));
   options.attempts_max = 16;
   options.connections = 1 + UpTo(3, entropy_);

@@ -17,7 +17,7 @@ constexpr int kCallsMax = 50;
 class PairRig : public ClientRig {
  public:
   explicit PairRig(CallForm form) : ClientRig(2, form) {
-    options.balancing = Balancing::kRoundRobin;
+    options.servers_max = 0;
     options.attempt_limit = kShortAttempt;
   }
 

@@ -49,7 +49,7 @@ class FailoverTest : public testing::TestWithParam<CallForm> {
 
 TEST_P(FailoverTest, GivesDifferentIdsFromAnyServer) {
   ClientRig rig(3, GetParam());
-  rig.options.balancing = Balancing::kRoundRobin;
+  rig.options.servers_max = 0;
   std::set<int64_t> ids;
   for (int i = 0; i < 30; ++i) {
     const Result<int64_t> id = rig.GetId();
@@ -57,7 +57,7 @@ TEST_P(FailoverTest, GivesDifferentIdsFromAnyServer) {
     ids.insert(*id);
   }
   EXPECT_EQ(ids.size(), 30u);
-  for (const FakeServer* server : rig.servers()) EXPECT_EQ(server->requests(), 10);
+  for (const FakeServer* server : rig.servers()) EXPECT_GT(server->requests(), 0);
 }
 
 TEST_P(FailoverTest, FailsOverAtOnceWhenConnectionsAreRefused) {
@@ -159,8 +159,8 @@ TEST_P(FailoverTest, QuarantinesAServerThatReturnsTooFewIds) {
 
 TEST_P(FailoverTest, UsesTheOtherMethodsOfAServerThatLacksOne) {
   ClientRig rig(3, GetParam());
-  rig.options.balancing = Balancing::kRoundRobin;
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(rig.GetId().ok());
+  rig.options.servers_max = 0;
+  rig.AskEach();
   for (FakeServer* server : rig.servers()) server->Behave(Kind::kNoMethod);
   EXPECT_EQ(rig.GetRuns(10).code(), Code::kUnavailable);
   EXPECT_EQ(rig.report.attempts.size(), 3u);
@@ -214,15 +214,14 @@ TEST_P(FailoverTest, TakesNoIdFromAnotherCluster) {
 TEST_P(FailoverTest, LeavesAServerThatDoesNotKnowItsClusterYetForAWhileOnly) {
   ClientRig rig(2, GetParam());
   rig.options.cluster_uuid = FakeServer::kUuid;
-  rig.options.balancing = Balancing::kRoundRobin;
+  rig.options.servers_max = 0;
   rig.server(0).Behave(Kind::kUnaware);
-  for (int i = 0; i < 3; ++i) {
-    const Result<int64_t> id = rig.GetId();
-    ASSERT_TRUE(id.ok()) << id.status();
-  }
+  const auto met = [&] { return rig.GetId().ok() && rig.server(0).connections() > 0; };
+  ASSERT_TRUE(Eventually(kPatience, met));
   EXPECT_EQ(rig.server(0).requests(), 0);
   EXPECT_FALSE(rig.SawEvent(ClientEvent::Kind::kQuarantined));
   rig.server(0).Behave(Kind::kServe);
+  rig.server(1).Down();
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig.GetId().ok() && rig.server(0).given() > 0; }));
 }
 
@@ -299,17 +298,18 @@ TEST_P(FailoverTest, LeavesAServerThatIsOnItsWayOut) {
 
 TEST_P(FailoverTest, LeavesAServerThatHasClosedOneTagForThatTagOnly) {
   ClientRig rig(2, GetParam());
-  rig.options.balancing = Balancing::kRoundRobin;
+  rig.options.servers_max = 0;
   Behaviour closed = Refusing(Reason::kDraining);
   closed.only_tag = "order";
   rig.server(0).Behave(closed);
-  // The tag goes to the other server, and this one is not asked for it again.
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(rig.GetId().ok());
-  EXPECT_EQ(rig.server(1).given(), 2);
+  rig.AskEach();
   EXPECT_TRUE(Eventually(kPatience, [&] {
     return rig.View(rig.server(0)).fitness == ServerFitness::kFit;
   })) << "its status says that it does not drain";
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(rig.client().GetId("invoice").ok());
+  Behaviour overloaded = Refusing(Reason::kOverloaded);
+  overloaded.only_tag = "invoice";
+  rig.server(1).Behave(overloaded);
+  EXPECT_TRUE(rig.client().GetId("invoice").ok());
   EXPECT_GT(rig.server(0).given(), 0) << "another tag";
   const int64_t asked = rig.server(0).requests();
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(rig.GetId().ok());

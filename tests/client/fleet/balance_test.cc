@@ -25,7 +25,7 @@ class OneList final : public ServerSource {
 };
 
 // Three servers whose weights are given.
-class BalanceTest : public testing::TestWithParam<Balancing> {
+class BalanceTest : public testing::Test {
  protected:
   static constexpr int kThreads = 32;
   static constexpr int kCalls = 100;  // of each thread in a round
@@ -42,7 +42,7 @@ class BalanceTest : public testing::TestWithParam<Balancing> {
     rig_.options.open_source = [list](const std::string&) {
       return Result<std::unique_ptr<ServerSource>>(std::make_unique<OneList>(list));
     };
-    rig_.options.balancing = GetParam();
+    rig_.options.servers_max = 0;
     // A fake server answers one request of a connection after the other: with fewer connections its
     // delay would be what it can bear, not how long an answer takes. So each thread has a
     // connection and a tag of its own, because calls for one tag share a connection.
@@ -93,34 +93,24 @@ class BalanceTest : public testing::TestWithParam<Balancing> {
   ClientRig rig_{3};
 };
 
-TEST_P(BalanceTest, GivesEqualServersEqualShares) {
+TEST_F(BalanceTest, GivesEqualServersEqualShares) {
   Weigh({100, 100, 100});
   ExpectWithinATenth({1.0 / 3, 1.0 / 3, 1.0 / 3});
 }
 
-TEST_P(BalanceTest, FollowsTheWeights) {
+TEST_F(BalanceTest, FollowsTheWeights) {
   Weigh({100, 200, 300});
   ExpectWithinATenth({1.0 / 6, 2.0 / 6, 3.0 / 6});
 }
 
-TEST_P(BalanceTest, GivesNothingToAServerWithoutWeight) {
+TEST_F(BalanceTest, GivesNothingToAServerWithoutWeight) {
   Weigh({100, 0, 100});
   EXPECT_EQ(SharesOfARound()[1], 0);
 }
 
-std::string BalancingName(const testing::TestParamInfo<Balancing>& of) {
-  if (of.param == Balancing::kP2c) return "P2c";
-  return of.param == Balancing::kRandom ? "Random" : "RoundRobin";
-}
-
-INSTANTIATE_TEST_SUITE_P(Spreading, BalanceTest,
-                         testing::Values(Balancing::kP2c, Balancing::kRoundRobin,
-                                         Balancing::kRandom),
-                         BalancingName);
-
-TEST(P2cShares, GivesASlowServerLess) {
+TEST(BalanceOfSlowServers, GivesASlowServerLess) {
   ClientRig rig(3);
-  rig.options.balancing = Balancing::kP2c;
+  rig.options.servers_max = 0;
   rig.server(0).Behave({.delay = Milliseconds(100)});
   rig.client();
   {
@@ -133,13 +123,6 @@ TEST(P2cShares, GivesASlowServerLess) {
   }
   EXPECT_LT(rig.server(0).requests() * 2,
             std::min(rig.server(1).requests(), rig.server(2).requests()));
-}
-
-TEST(StickyShares, StaysWithOneServerWhileItIsFit) {
-  ClientRig rig(3);
-  rig.options.balancing = Balancing::kSticky;
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(rig.GetId().ok());
-  EXPECT_EQ(rig.favourite().requests(), 100);
 }
 
 }  // namespace

@@ -30,8 +30,6 @@ inline Outcome Refusal(Reason reason, Milliseconds retry_after = Milliseconds(0)
 // A fleet of made-up servers under a virtual clock.
 class FleetTest : public testing::Test {
  protected:
-  FleetTest() { options_.balancing = Balancing::kRoundRobin; }
-
   // A fleet whose servers are warm.
   Fleet& Of(std::vector<KnownServer> servers, bool fixed = false) {
     list_ = {.servers = std::move(servers), .fixed = fixed};
@@ -55,8 +53,9 @@ class FleetTest : public testing::Test {
     ADD_FAILURE() << "it is not asked";
     return nullptr;
   }
+  // Answers take as long as a failure counts, so latency does not decide which server is picked.
   void End(const ServerPtr& server, const Outcome& outcome, std::string_view tag = "order") {
-    fleet_->Done(*server, tag, outcome, Micros(100), Now());
+    fleet_->Done(*server, tag, outcome, options_.attempt_limit, Now());
   }
   // Who is asked, and how often, in `calls` calls that are all answered.
   std::map<std::string, int> Asked(int calls = 60, std::string_view tag = "order") {

@@ -37,9 +37,9 @@ Outcome SomeOutcome(Entropy& entropy) {
   return refusal;
 }
 
-class FleetStressTest : public testing::TestWithParam<Balancing> {
+class FleetStressTest : public testing::Test {
  protected:
-  FleetStressTest() : fleet_({.balancing = GetParam()}, clock_, 42) {
+  FleetStressTest() : fleet_({}, clock_, 42) {
     SeededEntropy entropy(3);
     fleet_.Apply(SomeServers(entropy));  // the callers may end before the maintainer begins
   }
@@ -76,7 +76,7 @@ class FleetStressTest : public testing::TestWithParam<Balancing> {
   std::atomic<uint64_t> picked_ = 0;
 };
 
-TEST_P(FleetStressTest, EndsWithNothingInFlightAndEveryAttemptCounted) {
+TEST_F(FleetStressTest, EndsWithNothingInFlightAndEveryAttemptCounted) {
   std::jthread maintainer([this] { Maintain(); });
   {
     std::vector<std::jthread> callers;
@@ -88,10 +88,6 @@ TEST_P(FleetStressTest, EndsWithNothingInFlightAndEveryAttemptCounted) {
   EXPECT_GT(picked_, 0u);
   EXPECT_GT(fleet_.counters().attempts, 0u);
 }
-
-INSTANTIATE_TEST_SUITE_P(EveryBalancing, FleetStressTest,
-                         testing::Values(Balancing::kP2c, Balancing::kRoundRobin,
-                                         Balancing::kRandom, Balancing::kSticky));
 
 }  // namespace
 }  // namespace firn::client

@@ -241,12 +241,12 @@ TEST_F(FleetTest, WarmsAServerUpFromWhenItFirstSawIt) {
   Fleet& fleet = Of({At(1)});
   list_.servers.push_back(At(2));
   fleet.Apply(list_);
-  EXPECT_NEAR(Asked(110)[At(2).address], 10, 1);
+  EXPECT_NEAR(Asked(11'000)[At(2).address], 1'000, 100);
   clock_.Advance(Milliseconds(5'000));
   fleet.Apply(list_);
-  EXPECT_NEAR(Asked(150)[At(2).address], 50, 3);
+  EXPECT_NEAR(Asked(15'000)[At(2).address], 5'000, 200);
   clock_.Advance(Milliseconds(5'000));
-  EXPECT_NEAR(Asked(100)[At(2).address], 50, 3);
+  EXPECT_NEAR(Asked(10'000)[At(2).address], 5'000, 200);
 }
 
 TEST_F(FleetTest, KeepsWhatItKnowsOfAServerThatStaysInTheList) {
@@ -271,7 +271,7 @@ TEST_F(FleetTest, ForgetsWhatItKnewOfARestartedServer) {
   fleet.Apply(list_);
   EXPECT_EQ(Fitness(2), ServerFitness::kFit);
   EXPECT_EQ(fleet.View().servers[1].latency, Micros(0));
-  EXPECT_NEAR(Asked(110)[At(2).address], 10, 1) << "it warms up";
+  EXPECT_NEAR(Asked(11'000)[At(2).address], 1'000, 100) << "it warms up";
 }
 
 TEST_F(FleetTest, TakesAServerWhoseIncarnationIsNotKnownForTheSame) {

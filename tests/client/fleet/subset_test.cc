@@ -106,7 +106,7 @@ class KeepingTest : public FleetTest {
   }
   std::set<std::string> Names() {
     std::set<std::string> names;
-    for (const auto& [name, calls] : Asked(400)) names.insert(name);
+    for (const auto& [name, calls] : Asked(1'000)) names.insert(name);
     return names;
   }
   // All of these fail until they rest.

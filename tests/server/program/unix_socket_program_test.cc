@@ -58,7 +58,6 @@ TEST_F(UnixSocketProgramTest, FailsOverFromTheSocketToThePort) {
   RunningServer server = Start();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   ClientOptions both = Options("list://unix:" + path() + "," + server.address());
-  both.balancing = Balancing::kRoundRobin;
   Client client(both);
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(client.GetId("default").ok());
   const auto servers = client.cluster().servers;
