@@ -161,9 +161,12 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
     return 0;
   }
   gflags::SetArgv(argc, const_cast<const char**>(argv));
-  const Status words = ReadCommandLine(argc, argv);
+  RetiredFlags retired;
+  const Status words = ReadCommandLine(argc, argv, retired);
   gflags::HandleCommandLineHelpFlags();
   SendLogToStderr(ChosenLogStyle(), argv[0]);
+  for (const auto& [flag, warning] : retired)
+    LogWarning("retired_flag").With("flag", flag) << warning;
   auto options = ReadServerOptions();
   Faults faults;
   for (const Status& status : {words, options.status()}) {

@@ -1,7 +1,9 @@
 #include "server/flags/command_line.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,13 +21,32 @@
 namespace firn {
 namespace {
 
+// Flags of the version before, which must not end the start of this one. Remove a row with the next
+// version.
+struct Retired {
+  std::string_view name;
+  std::string_view successor;  // the flag that takes its value; empty: none
+};
+constexpr Retired kRetired[] = {{"clock_alarm_ms", {}},           {"container_items_max", {}},
+                                {"frame_bytes_max", {}},          {"http_body_bytes_max", {}},
+                                {"http_header_bytes_max", {}},    {"output_waiting_bytes_max", {}},
+                                {"requests_per_turn_max", {}},    {"runs_ids_max", {}},
+                                {"string_bytes_max", {}},         {"turn_us_max", {}},
+                                {"tls_names_file", "rights_file"}};
+
+// What has been found while words are read.
+struct Found {
+  Faults faults;
+  RetiredFlags& retired;
+};
+
 constexpr int kDepthMax = 8;  // of files that name files
 constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr std::string_view kFile = "flagfile";
 constexpr std::string_view kFromEnvironment = "fromenv";
 constexpr std::string_view kTryFromEnvironment = "tryfromenv";
 
-void ReadFiles(std::string_view names, int depth, Faults& faults);
+void ReadFiles(std::string_view names, int depth, Found& found);
 
 struct Word {
   std::string name;
@@ -46,13 +67,22 @@ std::string TypeOf(const std::string& name) {
   return gflags::GetCommandLineFlagInfo(name.c_str(), &info) ? info.type : "";
 }
 
+const Retired* RetiredAs(std::string_view name) {
+  const auto* const row = std::ranges::find(kRetired, name, &Retired::name);
+  return row != std::end(kRetired) ? row : nullptr;
+}
+
+bool IsKnown(const std::string& name) {
+  return !TypeOf(name).empty() || RetiredAs(name) != nullptr;
+}
+
 bool IsSwitch(const std::string& name) { return TypeOf(name) == "bool"; }
 
 // The flag that `text` is, which may lack its value.
 Result<Word> FlagIn(std::string_view text) {
   if (!text.starts_with('-')) return Invalid(Quoted(text) + " is not a flag: flags begin with --");
   Word word = Taken(text);
-  if (!TypeOf(word.name).empty()) {
+  if (IsKnown(word.name)) {
     if (!word.value && IsSwitch(word.name)) word.value = "true";
     return word;
   }
@@ -61,90 +91,98 @@ Result<Word> FlagIn(std::string_view text) {
   return Word{word.name.substr(2), "false"};
 }
 
-void ReadEnvironment(const Word& word, const std::string& where, int depth, Faults& faults);
+void ReadEnvironment(const Word& word, const std::string& where, int depth, Found& found);
 
 // `where` precedes each fault.
-void Set(const Word& word, const std::string& where, int depth, Faults& faults) {
-  if (!word.value) {
-    faults.Add(Cat(where, Quoted("--" + word.name), " has no value: write --", word.name, "=..."));
+void Set(const Word& word, const std::string& where, int depth, Found& found) {
+  if (const Retired* const row = RetiredAs(word.name); row != nullptr) {
+    const std::string warning =
+        row->successor.empty() ? " is retired and has no effect; remove it"
+                               : Cat(" is retired and read as --", row->successor, "; rename it");
+    found.retired.emplace(word.name, Cat(where, "--", word.name, warning));
+    if (row->successor.empty()) return;
+    Set({std::string(row->successor), word.value}, where, depth, found);
+  } else if (!word.value) {
+    found.faults.Add(
+        Cat(where, Quoted("--" + word.name), " has no value: write --", word.name, "=..."));
   } else if (word.name == kFile) {
-    ReadFiles(*word.value, depth + 1, faults);
+    ReadFiles(*word.value, depth + 1, found);
   } else if (word.name == kFromEnvironment || word.name == kTryFromEnvironment) {
-    ReadEnvironment(word, where, depth + 1, faults);
+    ReadEnvironment(word, where, depth + 1, found);
   } else if (gflags::SetCommandLineOption(word.name.c_str(), word.value->c_str()).empty()) {
-    faults.Add(Cat(where, "--", word.name, " is ", Quoted(*word.value), ", which is no ",
-                   TypeOf(word.name)));
+    found.faults.Add(Cat(where, "--", word.name, " is ", Quoted(*word.value), ", which is no ",
+                         TypeOf(word.name)));
   }
 }
 
 // Sets each flag that `word` names to its variable, FLAGS_registry for --registry.
-void ReadEnvironment(const Word& word, const std::string& where, int depth, Faults& faults) {
+void ReadEnvironment(const Word& word, const std::string& where, int depth, Found& found) {
   for (const std::string& name : CommaParts(*word.value)) {
     const std::string variable = "FLAGS_" + name;
     const char* const value = std::getenv(variable.c_str());
-    if (TypeOf(name).empty() || depth > kDepthMax) {
-      faults.Add(Cat(where, "--", word.name, ": ", Quoted("--" + name), " is not a flag"));
+    if (!IsKnown(name) || depth > kDepthMax) {
+      found.faults.Add(Cat(where, "--", word.name, ": ", Quoted("--" + name), " is not a flag"));
     } else if (value != nullptr) {
-      Set({name, value}, Cat(where, variable, ": "), depth, faults);
+      Set({name, value}, Cat(where, variable, ": "), depth, found);
     } else if (word.name == kFromEnvironment) {
-      faults.Add(Cat(where, "--", word.name, ": the environment has no ", variable));
+      found.faults.Add(Cat(where, "--", word.name, ": the environment has no ", variable));
     }
   }
 }
 
 // `where` is the line's file and number.
-void ReadLine(std::string_view line, const std::string& where, int depth, Faults& faults) {
+void ReadLine(std::string_view line, const std::string& where, int depth, Found& found) {
   const size_t begin = line.find_first_not_of(kBlank);
   if (begin == std::string_view::npos || line[begin] == '#') return;
   line = line.substr(begin, line.find_last_not_of(kBlank) + 1 - begin);
   const Result<Word> word = FlagIn(line);
   if (word.ok()) {
-    Set(*word, where + ": ", depth, faults);
+    Set(*word, where + ": ", depth, found);
   } else {
-    faults.Add(where + ": " + word.status().message());
+    found.faults.Add(where + ": " + word.status().message());
   }
 }
 
-void ReadFile(const std::string& path, int depth, Faults& faults) {
+void ReadFile(const std::string& path, int depth, Found& found) {
   // A FIFO would keep its reader waiting for ever.
   const Status regular = OpenRegular(path, O_RDONLY).status();
   if (!regular.ok()) {
-    faults.Add("--flagfile: " + regular.message());
+    found.faults.Add("--flagfile: " + regular.message());
     return;
   }
   std::ifstream file(path);
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    ReadLine(line, Cat(path, ":", number), depth, faults);
+    ReadLine(line, Cat(path, ":", number), depth, found);
   }
-  if (file.bad()) faults.Add("--flagfile: cannot read " + path);
+  if (file.bad()) found.faults.Add("--flagfile: cannot read " + path);
 }
 
 // Several files, separated by commas.
-void ReadFiles(std::string_view names, int depth, Faults& faults) {
+void ReadFiles(std::string_view names, int depth, Found& found) {
   if (depth > kDepthMax) {
-    faults.Add(
+    found.faults.Add(
         Cat("--flagfile: more than ", kDepthMax, " files include each other; is there a cycle?"));
     return;
   }
-  for (const std::string& name : CommaParts(std::string(names))) ReadFile(name, depth, faults);
+  for (const std::string& name : CommaParts(std::string(names))) ReadFile(name, depth, found);
 }
 
 }  // namespace
 
-Status ReadCommandLine(int argc, const char* const* argv) {
-  Faults faults;
+Status ReadCommandLine(int argc, const char* const* argv, RetiredFlags& retired) {
+  Found found{.faults = {}, .retired = retired};
   for (int i = 1; i < argc; ++i) {
     Result<Word> word = FlagIn(argv[i]);
     if (!word.ok()) {
-      faults.Add(word.status().message());
+      found.faults.Add(word.status().message());
       continue;
     }
     if (!word->value && i + 1 < argc) word->value = argv[++i];
-    Set(*word, "", 0, faults);
+    Set(*word, "", 0, found);
   }
-  return std::move(faults).ToStatus();
+  return std::move(found.faults).ToStatus();
 }
 
 }  // namespace firn

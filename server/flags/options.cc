@@ -31,7 +31,6 @@
 namespace firn {
 namespace {
 
-constexpr int64_t kBytesMax = 16 * 1024 * 1024 - 1;
 constexpr int64_t kDayMs = 86'400'000;
 // How a machine id is split is the cluster's affair, which is asked later.
 constexpr int64_t kMachinePartMax = (1 << Layout::kMachineBitsMax) - 1;
@@ -158,12 +157,6 @@ void ReadEncryption(FlagFaults& faults, ServerOptions& options) {
 
 // Without a certificate or a login no client has a name, and the file would refuse all of them.
 void ReadRights(FlagFaults& faults, ServerOptions& options) {
-  const bool old_name = FLAGS_rights_file.empty();
-  const char* const flag = old_name ? "tls_names_file" : "rights_file";
-  options.rights_file = old_name ? FLAGS_tls_names_file : FLAGS_rights_file;
-  if (!old_name && !FLAGS_tls_names_file.empty()) {
-    faults.Add("tls_names_file", "is another name of --rights_file; set one of them");
-  }
   if (!options.redis_auth_file.empty()) {
     if (!options.redis) faults.Add("redis_auth_file", "needs --redis");
     const Status read = front::RedisLogins(options.redis_auth_file).Load();
@@ -171,10 +164,10 @@ void ReadRights(FlagFaults& faults, ServerOptions& options) {
   }
   if (options.rights_file.empty()) return;
   if (FLAGS_tls_client_ca.empty() && options.redis_auth_file.empty()) {
-    faults.Add(flag, "needs --tls_client_ca or --redis_auth_file");
+    faults.Add("rights_file", "needs --tls_client_ca or --redis_auth_file");
   }
   const Status read = front::TagRights(options.rights_file).Load();
-  if (!read.ok()) faults.Add(flag, read.message());
+  if (!read.ok()) faults.Add("rights_file", read.message());
 }
 
 // Returns loopback for an invalid address, so that dependent checks do not report it a second time.

@@ -207,7 +207,7 @@ ProtocolSet ServerFront::PublicProtocols() {
                                                             desk.thrift_counters, options_.leases),
                         .thrift_compact = MakeThriftProtocol(ThriftCoding::kCompact, backend_,
                                                              desk.thrift_counters, options_.leases),
-                        .http = MakeHttpProtocol(backend_.limits, &desk.http, std::move(handlers))};
+                        .http = MakeHttpProtocol(&desk.http, std::move(handlers))};
   if (options_.redis) {
     protocols.redis =
         MakeRedisProtocol(backend_, desk.redis, logins_.get(), options_.redis_incr_64bit);
@@ -224,7 +224,7 @@ ProtocolSet ServerFront::AdminProtocols() {
   AddAdmin(handlers);
   handlers.push_back(MakeServersHandler(backend_));
   handlers.push_back(MakeOpenApiHandler());
-  return {.http = MakeHttpProtocol(options_.admin->limits, nullptr, std::move(handlers))};
+  return {.http = MakeHttpProtocol(nullptr, std::move(handlers))};
 }
 
 }  // namespace firn::front

@@ -1,7 +1,8 @@
-"""Tests that the packaged /etc/firn/firn-server.flags has every flag of `firn-server --help`, in its groups and with its
-words, and that the server accepts the file.
+"""Tests that the packaged /etc/firn/firn-server.flags and the page server/FLAGS.md have every flag of
+`firn-server --help`, in its groups and with its words, and that the server accepts the file.
 
     flags_file_test.py BIN ROOT
+    flags_file_test.py BIN ROOT page    # writes the page's tables anew
 """
 
 import os
@@ -14,6 +15,7 @@ import unittest
 BIN, ROOT = (os.path.abspath(path) for path in sys.argv[1:3])
 SERVER = f"{BIN}/firn-server"
 FILE = f"{ROOT}/tools/package/firn-server.flags"
+PAGE = f"{ROOT}/server/FLAGS.md"
 # Flags that make no sense in a file.
 LEFT_OUT = "General"
 
@@ -53,6 +55,26 @@ def file_groups():
     return groups
 
 
+def as_page(words):
+    """Text for a person; only code keeps its <."""
+    return "`".join(part if i % 2 else part.replace("<", "&lt;") for i, part in enumerate(words.split("`")))
+
+
+def page_tables(groups):
+    """The groups of the help as tables of the page."""
+    return "".join(f"\n## {group}\n\n| flag | default | meaning, and when to change it |\n|---|---|---|\n" +
+                   "".join(f"| `{name}` | {f'`{default}`' if default else ''} | {as_page(words)} |\n"
+                           for name, words, default in flags)
+                   for group, flags in groups.items())
+
+
+def page_parts():
+    """The page's text before its tables, and the tables."""
+    with open(PAGE, encoding="utf-8") as file:
+        head, group, tables = file.read().partition("\n## ")
+    return head, group + tables
+
+
 class FlagsFileTest(unittest.TestCase):
     def test_the_file_has_the_groups_and_flags_of_the_help(self):
         told, written = help_groups(), file_groups()
@@ -64,6 +86,9 @@ class FlagsFileTest(unittest.TestCase):
                     self.assertEqual(shown, words)
                     if default and not is_set:
                         self.assertEqual(value, default)
+
+    def test_the_page_has_the_groups_and_flags_of_the_help(self):
+        self.assertEqual(page_parts()[1], page_tables(help_groups()), "write it anew by: flags_file_test.py BIN ROOT page")
 
     def test_the_server_accepts_the_file(self):
         with tempfile.TemporaryDirectory(prefix="firn-flags-") as folder:
@@ -82,4 +107,9 @@ class FlagsFileTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if sys.argv[3:] == ["page"]:
+        text = page_parts()[0] + page_tables(help_groups())
+        with open(PAGE, "w", encoding="utf-8") as page:
+            page.write(text)
+        sys.exit()
     unittest.main(argv=sys.argv[:1], verbosity=2)

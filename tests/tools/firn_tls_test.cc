@@ -25,7 +25,7 @@ class FirnTlsTest : public testing::Test {
     Write("names", "client *\n");
     server_.emplace(
         Words{BuiltProgram("firn-server"), "--registry=" + registry_, "--listen=" + address_,
-              "--admin_listen=" + admin_address_, "--tls_names_file=" + (folder_ / "names"),
+              "--admin_listen=" + admin_address_, "--rights_file=" + (folder_ / "names"),
               "--admin_tls_cert=" + (folder_ / "crt"), "--admin_tls_key=" + (folder_ / "key"),
               "--admin_tls_client_ca=" + operators_.File("ca.crt"),
               "--state_dir=" + (folder_ / "state"), "--tls_cert=" + (folder_ / "crt"),

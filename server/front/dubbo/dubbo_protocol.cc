@@ -95,7 +95,7 @@ class DubboProtocol final : public Protocol {
     if (in.size() < DubboHeader::kBytes) return ServeStep::NeedMore(DubboHeader::kBytes);
     const DubboHeader header = DubboHeader::Read(in);
     const size_t whole = DubboHeader::kBytes + header.body_bytes;
-    if (whole > backend_.limits.frame_bytes_max) {
+    if (whole > kFrameBytesMax) {
       return ServeStep::Close(CloseCause::kFrameTooLarge);
     }
     if (in.size() < whole) return ServeStep::NeedMore(whole);
@@ -169,8 +169,7 @@ class DubboProtocol final : public Protocol {
   }
 
   ServeStep Answer(std::string_view body, DoorCall& call, OutBuffer& out) {
-    const auto text_bytes_max = static_cast<size_t>(backend_.limits.string_bytes_max);
-    std::string fault = request_.Read(body, text_bytes_max);
+    std::string fault = request_.Read(body, kStringBytesMax);
     answer_.Begin(request_.takes_attachments);
     call.trace_id = request_.trace_id;
     if (!fault.empty()) {

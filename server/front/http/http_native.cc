@@ -105,9 +105,8 @@ Result<NativeHandler::Parameters> NativeHandler::ReadParameters(const HttpReques
   } else if (name != "number") {
     return Invalid("form is '" + name + "'; it must be number, text or runs");
   }
-  const Limits& limits = backend_.limits;
   const bool list = parameters.form != Form::kRuns;
-  const int64_t most = list ? limits.list_ids_max : limits.runs_ids_max;
+  const int64_t most = list ? backend_.limits.list_ids_max : kRunsIdsMax;
   if (parameters.count < 1 || parameters.count > most) {
     return Invalid(Cat("count is ", parameters.count, list ? ", a list" : ", a call", " has 1 to ",
                        most, " ids", list ? "; more come with form=runs" : ""));

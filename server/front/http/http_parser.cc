@@ -13,6 +13,7 @@
 #include "common/base/parse.h"
 #include "common/net/ip_address.h"
 #include "server/front/http/http_progress.h"
+#include "server/front/net/limits.h"
 
 namespace firn::front {
 namespace {
@@ -251,15 +252,14 @@ size_t LengthToCome(const RequestParser& parser, size_t used) {
 
 }  // namespace
 
-HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chunks,
-                     HttpRequest& out) {
+HttpParsed ParseHttp(std::string_view in, std::string& chunks, HttpRequest& out) {
   using Kind = HttpParsed::Kind;
   out = {};
   chunks.clear();
   RequestParser parser(chunks, out);
   parser.eager(true);
-  parser.header_limit(static_cast<uint32_t>(limits.http_header_bytes_max));
-  parser.body_limit(limits.http_body_bytes_max);
+  parser.header_limit(kHttpHeaderBytesMax);
+  parser.body_limit(kHttpBodyBytesMax);
   size_t used = EmptyHttpBytes(in);
   const bool may_begin_empty = used < kHttpEmptyBytesMax;
   if (may_begin_empty && in.substr(used) == kHttpLineEnd.substr(0, 1)) return {Kind::kNeedMore};

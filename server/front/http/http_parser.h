@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "server/front/http/http_message.h"
-#include "server/front/net/limits.h"
 
 namespace firn::front {
 
@@ -24,7 +23,6 @@ struct HttpParsed {
 // in chunks; `out` refers to it and to `in`.
 // Keeps nothing: a request that is not whole is parsed again from its start when it may be whole
 // (http_progress.h).
-HttpParsed ParseHttp(std::string_view in, const Limits& limits, std::string& chunks,
-                     HttpRequest& out);
+HttpParsed ParseHttp(std::string_view in, std::string& chunks, HttpRequest& out);
 
 }  // namespace firn::front

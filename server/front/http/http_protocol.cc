@@ -16,9 +16,8 @@ namespace {
 
 class HttpProtocol final : public Protocol {
  public:
-  HttpProtocol(const Limits& limits, IdDesk* desk,
-               std::vector<std::unique_ptr<HttpHandler>> handlers)
-      : limits_(limits), handlers_(std::move(handlers)) {
+  HttpProtocol(IdDesk* desk, std::vector<std::unique_ptr<HttpHandler>> handlers)
+      : handlers_(std::move(handlers)) {
     if (desk != nullptr) known_.emplace(*desk);
   }
 
@@ -26,7 +25,7 @@ class HttpProtocol final : public Protocol {
     if (known_) {
       if (auto served = known_->Serve(in, out)) return *std::move(served);
     }
-    const HttpParsed parsed = ParseHttp(in, limits_, chunks_, request_);
+    const HttpParsed parsed = ParseHttp(in, chunks_, request_);
     switch (parsed.kind) {
       case HttpParsed::Kind::kNeedMore:
         if (request_.expects_continue) return ServeStep::NeedMoreAfterContinue(parsed.bytes);
@@ -157,7 +156,6 @@ class HttpProtocol final : public Protocol {
     return ServeStep::Close(cause);
   }
 
-  const Limits& limits_;
   const std::vector<std::unique_ptr<HttpHandler>> handlers_;
   std::string chunks_;
   HttpRequest request_;
@@ -167,9 +165,9 @@ class HttpProtocol final : public Protocol {
 
 }  // namespace
 
-std::unique_ptr<Protocol> MakeHttpProtocol(const Limits& limits, IdDesk* desk,
+std::unique_ptr<Protocol> MakeHttpProtocol(IdDesk* desk,
                                            std::vector<std::unique_ptr<HttpHandler>> handlers) {
-  return std::make_unique<HttpProtocol>(limits, desk, std::move(handlers));
+  return std::make_unique<HttpProtocol>(desk, std::move(handlers));
 }
 
 }  // namespace firn::front

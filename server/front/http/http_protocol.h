@@ -8,7 +8,6 @@
 
 #include "server/front/desk/id_desk.h"
 #include "server/front/http/http_message.h"
-#include "server/front/net/limits.h"
 #include "server/front/net/protocol.h"
 
 namespace firn::front {
@@ -57,9 +56,8 @@ class HttpHandler {
 
 // HTTP/1.1 with requests in a row, and 1.0: finds the handler that knows the path. Malformed and
 // oversized requests are answered and end the connection; unknown paths are answered with 404.
-// `limits` and `desk` must outlive it; the desk is where the handlers ask for ids, null: they do
-// not.
-std::unique_ptr<Protocol> MakeHttpProtocol(const Limits& limits, IdDesk* desk,
+// `desk`, where the handlers ask for ids, must outlive it; null: they do not.
+std::unique_ptr<Protocol> MakeHttpProtocol(IdDesk* desk,
                                            std::vector<std::unique_ptr<HttpHandler>> handlers);
 
 }  // namespace firn::front

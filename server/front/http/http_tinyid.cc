@@ -87,9 +87,7 @@ class TinyidHandler final : public HttpAsker {
     if (count.value_or(1) > most) {
       return Invalid(Cat("batchSize is ", count.value_or(1), "; the maximum is ", most));
     }
-    return Parameters{
-        *tag, token.value_or(""),
-        segment ? std::min(kSegmentIds, backend_.limits.runs_ids_max) : count.value_or(1)};
+    return Parameters{*tag, token.value_or(""), segment ? kSegmentIds : count.value_or(1)};
   }
 
   bool Allowed(const Parameters& parameters) const {

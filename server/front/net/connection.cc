@@ -19,6 +19,10 @@ constexpr int64_t kRelaxMs = 1000;
 // How often an unknown peer is logged.
 constexpr int64_t kLogEveryMs = 10'000;
 
+// The four length bytes of a Thrift frame, and the greatest request.
+constexpr size_t kRequestBytesMax =
+    4 + std::max(kFrameBytesMax, kHttpHeaderBytesMax + 2 * kHttpBodyBytesMax);
+
 // How many times a request's greatest size may be parsed before it is whole. Parsing it whenever
 // there is twice as much of it stays below that.
 constexpr size_t kParsedInVainMax = 4;
@@ -28,8 +32,9 @@ constexpr size_t kParsedInVainMax = 4;
 constexpr size_t kServedPerCheck = 32;
 constexpr size_t kBytesPerCheck = 16 * 1024;
 
-// Answers of one turn: to send them takes longer than to make them, and the time of a turn does not
-// count it.
+// Time and answers of one turn: to send answers takes longer than to make them, and the time does
+// not count it.
+constexpr int64_t kTurnUsMax = 2'000;
 constexpr size_t kAnswersPerTurn = 64 * 1024;
 
 // How many a protocol may serve in one go.
@@ -67,7 +72,7 @@ void Connection::ReadMore() {
 
 void Connection::Read() {
   if (reading_ || phase_ == Phase::kClosed) return;
-  if (in_.MakeRoom(front_.whole, RequestBytesMax()).empty()) {
+  if (in_.MakeRoom(front_.whole, kRequestBytesMax).empty()) {
     OutBuffer& out = io_.output;
     const CloseCause cause = protocol_->TooLong(out);
     Send(out);
@@ -75,11 +80,6 @@ void Connection::Read() {
   }
   wire_->Read(std::move(in_));
   reading_ = true;
-}
-
-size_t Connection::RequestBytesMax() const {
-  return 4 + std::max(io_.limits.frame_bytes_max,
-                      io_.limits.http_header_bytes_max + 2 * io_.limits.http_body_bytes_max);
 }
 
 void Connection::OnRead(size_t n, InBuffer&& input) {
@@ -155,7 +155,7 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
     if (turn.served == io_.limits.requests_per_turn_max) break;
     if (out.size() >= kAnswersPerTurn) break;
     if (turn.served >= look_at || bytes >= kBytesPerCheck) {
-      if (io_.exact_us() - begin_us >= io_.limits.turn_us_max) break;
+      if (io_.exact_us() - begin_us >= kTurnUsMax) break;
       look_at = turn.served + kServedPerCheck;
       bytes = 0;
     }
@@ -243,7 +243,7 @@ ServeStep Connection::NotWhole(ServeStep step) {
   front_.may_be_whole = false;
   front_.read.parsed = in_.size();
   front_.parsed_in_vain += in_.size();
-  const bool too_often = front_.parsed_in_vain > kParsedInVainMax * RequestBytesMax();
+  const bool too_often = front_.parsed_in_vain > kParsedInVainMax * kRequestBytesMax;
   return too_often ? ServeStep::Close(CloseCause::kHalfRequest) : std::move(step);
 }
 

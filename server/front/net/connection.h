@@ -208,7 +208,6 @@ class Connection final {
   void ServeLater();
   ServeStep TurnAway(OutBuffer& out);
   void SendContinue(OutBuffer& out);
-  size_t RequestBytesMax() const;
   void Send(OutBuffer& out);
   void WriteWaiting();
   void BeginToWait();

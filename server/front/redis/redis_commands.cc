@@ -208,8 +208,9 @@ ServeStep RedisCommands::IncrBy(Call& call) {
   if (!count) return Error(call, "value is not an integer or out of range");
   if (*count == 1) return OneInteger(call);
   if (*count < 1) return Refuse(call, "the increment must be 1 or more: numbers only rise");
-  const int64_t most = backend_.limits.runs_ids_max;
-  if (*count > most) return Refuse(call, Cat("the increment is ", *count, "; at most ", most));
+  if (*count > kRunsIdsMax) {
+    return Refuse(call, Cat("the increment is ", *count, "; at most ", kRunsIdsMax));
+  }
   return Ask(call, *count, Form::kOneRun,
              [this, last = *count - 1](const Runs& runs, OutBuffer& out) {
                return AnswerInteger(runs[0].At(last), out);

@@ -18,7 +18,7 @@ constexpr size_t kWordsMax = 1024;
 class RedisProtocol final : public Protocol {
  public:
   RedisProtocol(const Backend& backend, IdDesk& desk, const RedisLogins* logins, bool incr_64bit)
-      : after_login_{.words_max = kWordsMax, .bytes_max = backend.limits.frame_bytes_max},
+      : after_login_{.words_max = kWordsMax, .bytes_max = kFrameBytesMax},
         known_(desk, incr_64bit ? INT64_MAX : kExactMax),
         commands_(backend, desk, logins, incr_64bit ? INT64_MAX : kExactMax) {}
 

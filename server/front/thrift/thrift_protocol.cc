@@ -30,17 +30,14 @@ class ThriftProtocol final : public Protocol {
  public:
   ThriftProtocol(ThriftCoding coding, const Backend& backend, DeskCounters& counters,
                  LeaseDesk* leases)
-      : limits_(backend.limits),
-        known_(coding),
-        service_(backend, counters, leases),
-        processor_(service_) {
+      : known_(coding), service_(backend, counters, leases), processor_(service_) {
     Renew();
   }
 
   ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) override {
     if (in.size() < kLengthBytes) return ServeStep::NeedMore(kLengthBytes);
     const size_t length = ReadLength(in);
-    if (length > limits_.frame_bytes_max) return ServeStep::Close(CloseCause::kFrameTooLarge);
+    if (length > kFrameBytesMax) return ServeStep::Close(CloseCause::kFrameTooLarge);
     const size_t whole = kLengthBytes + length;
     if (in.size() < whole) return ServeStep::NeedMore(whole);
 
@@ -118,7 +115,6 @@ class ThriftProtocol final : public Protocol {
 
   void Renew();
 
-  const Limits& limits_;
   KnownCalls known_;
   ThriftService service_;
   FrameTransport<OutBuffer> transport_;
@@ -129,13 +125,12 @@ class ThriftProtocol final : public Protocol {
 template <>
 void ThriftProtocol<BinaryCoding>::Renew() {
   constexpr bool kStrict = true;
-  coding_.emplace(Borrowed(transport_), limits_.string_bytes_max, limits_.container_items_max,
-                  kStrict, kStrict);
+  coding_.emplace(Borrowed(transport_), kStringBytesMax, kContainerItemsMax, kStrict, kStrict);
 }
 
 template <>
 void ThriftProtocol<CompactCoding>::Renew() {
-  coding_.emplace(Borrowed(transport_), limits_.string_bytes_max, limits_.container_items_max);
+  coding_.emplace(Borrowed(transport_), kStringBytesMax, kContainerItemsMax);
 }
 
 }  // namespace

@@ -105,9 +105,9 @@ void ThriftService::getIds(std::vector<int64_t>& out, const std::string& tag, in
 }
 
 void ThriftService::getRuns(std::vector<wire::IdRun>& out, const std::string& tag, int64_t count) {
-  const int64_t most = backend_.limits.runs_ids_max;
-  if (count < 1 || count > most) {
-    Refuse({Reason::kBadRequest, Cat("count is ", count, ", a call has 1 to ", most, " ids")});
+  if (count < 1 || count > kRunsIdsMax) {
+    Refuse(
+        {Reason::kBadRequest, Cat("count is ", count, ", a call has 1 to ", kRunsIdsMax, " ids")});
   }
   front::ToWire(Ask(tag, count, Form::kRuns).runs(), out);
 }

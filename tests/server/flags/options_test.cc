@@ -89,11 +89,9 @@ TEST_F(ServerOptionsTest, RequiresARegistryIfOtherHostsReachTheServer) {
 
 TEST_F(ServerOptionsTest, PassesClockFlagsToTheIdClock) {
   const IdClockOptions clock =
-      Good({{"clock_policy", "strict"}, {"clock_jump_max_ms", "0"}, {"clock_alarm_ms", "50"}})
-          .node.id_clock;
+      Good({{"clock_policy", "strict"}, {"clock_jump_max_ms", "0"}}).node.id_clock;
   EXPECT_EQ(clock.policy, ClockPolicy::kStrict);
   EXPECT_EQ(clock.jump_max, Milliseconds(0));
-  EXPECT_EQ(clock.alarm, Milliseconds(50));
 }
 
 TEST_F(ServerOptionsTest, DefaultsEqualThoseOfTheClaimAndTheClock) {
@@ -103,9 +101,7 @@ TEST_F(ServerOptionsTest, DefaultsEqualThoseOfTheClaimAndTheClock) {
   EXPECT_EQ(read.node.claim.offline_start, ClaimOptions{}.offline_start);
   EXPECT_EQ(read.node.claim.skew_max, ClaimOptions{}.skew_max);
   EXPECT_EQ(read.node.id_clock.jump_max, IdClockOptions{}.jump_max);
-  EXPECT_EQ(read.node.id_clock.alarm, IdClockOptions{}.alarm);
   EXPECT_EQ(read.listen.limits.list_ids_max, front::Limits{}.list_ids_max);
-  EXPECT_EQ(read.listen.limits.runs_ids_max, front::Limits{}.runs_ids_max);
 }
 
 TEST_F(ServerOptionsTest, RefusesNumbersOutsideTheirRange) {
@@ -115,13 +111,11 @@ TEST_F(ServerOptionsTest, RefusesNumbersOutsideTheirRange) {
                                          {"restore_probation_ms", "-1"},
                                          {"zk_skew_max_ms", "0"},
                                          {"clock_jump_max_ms", "-1"},
-                                         {"clock_alarm_ms", "0"},
                                          {"rack", "1024"},
                                          {"machine_ids", "0"},
                                          {"machine_ids", "17"},
                                          {"worker", "1024"},
-                                         {"list_ids_max", "0"},
-                                         {"runs_ids_max", "0"}}) {
+                                         {"list_ids_max", "0"}}) {
     EXPECT_NE(Faults({{name, value}}).find("--" + std::string(name)), std::string::npos)
         << name << "=" << value;
   }
@@ -215,8 +209,8 @@ TEST_F(ServerOptionsTest, NamesTheFlagsThatEncryptionRequires) {
   EXPECT_NE(admin.find("--admin_tls_cert and --admin_tls_key go together"), std::string::npos)
       << admin;
   EXPECT_NE(admin.find("--admin_tls_client_ca needs --admin_tls_cert"), std::string::npos) << admin;
-  const std::string names = Faults({{"tls_names_file", dir_ / "names"}});
-  EXPECT_NE(names.find("--tls_names_file needs --tls_client_ca"), std::string::npos) << names;
+  const std::string names = Faults({{"rights_file", dir_ / "names"}});
+  EXPECT_NE(names.find("--rights_file needs --tls_client_ca"), std::string::npos) << names;
   EXPECT_NE(names.find(dir_ / "names"), std::string::npos) << names;
 }
 
@@ -227,15 +221,12 @@ TEST_F(ServerOptionsTest, ReadsUsersAndRightsOfTheRedisProtocol) {
   EXPECT_TRUE(options.redis);
   EXPECT_EQ(options.redis_auth_file, users);
   EXPECT_EQ(options.rights_file, rights);
-  EXPECT_EQ(Good({{"redis_auth_file", users}, {"tls_names_file", rights}}).rights_file, rights);
   const auto expect = [](const std::string& faults, const char* fault) {
     EXPECT_NE(faults.find(fault), std::string::npos) << faults;
     EXPECT_EQ(faults.find("word"), std::string::npos) << faults;
   };
   expect(Faults({{"rights_file", rights}}),
          "--rights_file needs --tls_client_ca or --redis_auth_file");
-  expect(Faults({{"rights_file", rights}, {"tls_names_file", rights}, {"redis_auth_file", users}}),
-         "--tls_names_file is another name of --rights_file; set one of them");
   expect(Faults({{"redis_auth_file", users}, {"redis", "false"}}),
          "--redis_auth_file needs --redis");
   expect(Faults({{"redis_auth_file", rights}}), "--redis_auth_file");
@@ -262,8 +253,11 @@ class CommandLineTest : public ServerOptionsTest {
     const std::string flag = "--flagfile=" + Write("flags", text, 0644);
     const char* const words[] = {"firn-server", flag.c_str()};
     const gflags::FlagSaver saver;
-    return ReadCommandLine(2, words);
+    retired_.clear();
+    return ReadCommandLine(2, words, retired_);
   }
+
+  RetiredFlags retired_;
 };
 
 TEST_F(CommandLineTest, AcceptsFlagsSwitchesAndComments) {
@@ -314,15 +308,16 @@ TEST_F(CommandLineTest, ReadsTheEnvironment) {
 }
 
 TEST_F(CommandLineTest, AcceptsAValueAsTheNextArgument) {
-  const auto check = [](std::vector<const char*> words) {
+  const auto check = [this](std::vector<const char*> words) {
     words.insert(words.begin(), "firn-server");
     const gflags::FlagSaver saver;
-    return ReadCommandLine(static_cast<int>(words.size()), words.data());
+    return ReadCommandLine(static_cast<int>(words.size()), words.data(), retired_);
   };
   EXPECT_EQ(check({"--rack", "3", "--offline_start", "--worker=4"}), Status());
   EXPECT_NE(check({"--offline_start", "false"}).message().find("'false'"), std::string::npos);
   EXPECT_NE(check({"--registy", "x"}).message().find("--registy"), std::string::npos);
   EXPECT_NE(check({"--rack"}).message().find("no value"), std::string::npos);
+  EXPECT_EQ(check({"--frame_bytes_max", "9", "--rack", "3"}), Status()) << "a retired flag";
   EXPECT_FALSE(check({"--", "x"}).ok());
 }
 
@@ -333,6 +328,26 @@ TEST_F(CommandLineTest, ReadsFlagFilesNamedInFlagFiles) {
   EXPECT_NE(Check("--flagfile=" + (dir_ / "flags")).message().find("include each other"),
             std::string::npos);
   EXPECT_NE(Check("--flagfile=/nowhere").message().find("/nowhere"), std::string::npos);
+}
+
+TEST_F(CommandLineTest, WarnsOnceOfARetiredFlagAndIgnoresIt) {
+  EXPECT_EQ(Check("--rack=3\n--turn_us_max=much\n--turn_us_max=5\n--clock_alarm_ms\n"), Status());
+  EXPECT_EQ(retired_["turn_us_max"],
+            dir_ / "flags:2: --turn_us_max is retired and has no effect; remove it");
+  ASSERT_EQ(setenv("FLAGS_runs_ids_max", "much", 1), 0);
+  EXPECT_EQ(Check("--fromenv=runs_ids_max\n--tryfromenv=turn_us_max"), Status());
+  EXPECT_TRUE(retired_.contains("runs_ids_max"));
+  EXPECT_EQ(retired_.size(), 1u) << "turn_us_max is not set";
+}
+
+// A server that ignored it would give every client the right to every tag.
+TEST_F(CommandLineTest, ReadsARenamedFlagUnderItsNewName) {
+  const gflags::FlagSaver saver;
+  const char* const words[] = {"firn-server", "--tls_names_file=names"};
+  EXPECT_EQ(ReadCommandLine(2, words, retired_), Status());
+  EXPECT_EQ(gflags::GetCommandLineFlagInfoOrDie("rights_file").current_value, "names");
+  EXPECT_EQ(retired_["tls_names_file"],
+            "--tls_names_file is retired and read as --rights_file; rename it");
 }
 
 TEST(FlagHelpTest, PutsEveryServerFlagIntoOneGroup) {
@@ -353,8 +368,8 @@ TEST(FlagHelpTest, PutsEveryServerFlagIntoOneGroup) {
 TEST(FlagHelpTest, DescribesEachFlagInSentencesWithAUnit) {
   std::vector<gflags::CommandLineFlagInfo> all;
   gflags::GetAllFlags(&all);
-  const std::pair<std::string_view, std::string_view> units[] = {
-      {"_ms", "milliseconds"}, {"_us", "microseconds"}, {"_bytes_max", "bytes"}};
+  const std::pair<std::string_view, std::string_view> units[] = {{"_ms", "milliseconds"},
+                                                                 {"_bytes_max", "bytes"}};
   for (const auto& flag : all) {
     if (flag.filename.find("server/flags/") == std::string::npos) continue;
     EXPECT_TRUE(std::isupper(flag.description.front())) << flag.name;

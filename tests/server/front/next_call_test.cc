@@ -170,7 +170,7 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
         MakeThriftProtocol(ThriftCoding::kCompact, backend_, issuing_.counters, nullptr);
     std::vector<std::unique_ptr<HttpHandler>> handlers;
     handlers.push_back(MakeNativeHandler(backend_, desk_));
-    set.http = MakeHttpProtocol(issuing_.limits, &desk_, std::move(handlers));
+    set.http = MakeHttpProtocol(&desk_, std::move(handlers));
     set.redis = MakeRedisProtocol(backend_, desk_, &logins_);
     set.dubbo = MakeDubboProtocol(backend_, desk_, dubbo_, dubbo_counters_);
     return set;

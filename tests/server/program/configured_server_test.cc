@@ -177,6 +177,37 @@ TEST_F(ConfiguredServerTest, BeginsEachTickAccordingToItsFlag) {
   EXPECT_EQ(least, 0u);
 }
 
+TEST_F(ConfiguredServerTest, StartsWithTheFlagFileOfTheVersionBefore) {
+  const std::vector<std::string> retired{
+      "frame_bytes_max",       "string_bytes_max",    "container_items_max",
+      "http_header_bytes_max", "http_body_bytes_max", "requests_per_turn_max",
+      "turn_us_max",           "runs_ids_max",        "output_waiting_bytes_max",
+      "clock_alarm_ms"};
+  std::string text = "--turn_us_max=2000\n";  // also named twice
+  for (const std::string& flag : retired) text += "--" + flag + "=100000\n";
+  const std::string file = "--flagfile=" + Write("old.flags", text);
+  RunningServer server(dir_ / "state", {file});
+  ASSERT_TRUE(server.BecomesReady()) << server.log();
+  const Finished checked = RunToEnd({BuiltProgram("firn-server"), "--check_config", file});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  for (const std::string& flag : retired) {
+    const std::string warning = "--" + flag + " is retired and has no effect; remove it";
+    for (const std::string& log : {server.log(), checked.err}) {
+      const size_t first = log.find(warning);
+      EXPECT_NE(first, std::string::npos) << log;
+      EXPECT_EQ(log.rfind(warning), first) << log;
+    }
+  }
+  // The rights of clients are not ignored.
+  const Finished names =
+      RunToEnd({BuiltProgram("firn-server"), "--check_config", "--tls_names_file=" + (dir_ / "n")});
+  EXPECT_EQ(names.exit_code, 2);
+  EXPECT_NE(names.err.find("--tls_names_file is retired and read as --rights_file; rename it"),
+            std::string::npos)
+      << names.err;
+  EXPECT_NE(names.err.find("--rights_file needs --tls_client_ca"), std::string::npos) << names.err;
+}
+
 TEST_F(ConfiguredServerTest, NamesEveryInvalidFileAtOnce) {
   const Finished finished = RunToEnd(
       {BuiltProgram("firn-server"), "--state_dir=" + (dir_ / "state"), "--tls_cert=" + (dir_ / "c"),

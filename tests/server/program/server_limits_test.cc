@@ -1,5 +1,5 @@
-// Every limit of the front, set by its flag on the real program and reached over a socket. Each has
-// a distinct value, so that a flag that sets the wrong limit is detected.
+// Every limit of the front, reached over a socket of the real program. Those that are flags have
+// distinct values, so that a flag that sets the wrong limit is detected.
 
 #include <algorithm>
 #include <deque>
@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/front/net/limits.h"
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"
@@ -90,33 +91,30 @@ class ServerLimitsTest : public testing::Test {
 };
 
 TEST_F(ServerLimitsTest, EnforcesLimitsOfOneRequest) {
-  ASSERT_NO_FATAL_FAILURE(
-      Start({"--frame_bytes_max=2048", "--string_bytes_max=100", "--container_items_max=5",
-             "--http_header_bytes_max=1536", "--http_body_bytes_max=3000", "--list_ids_max=1000",
-             "--runs_ids_max=2000"}));
+  ASSERT_NO_FATAL_FAILURE(Start({"--list_ids_max=1000"}));
   ThriftCalls calls;
-  ExpectThriftAnswer(CallWithList(5));
-  ExpectClosed(CallWithList(6), "bad_frame");
-  ExpectThriftAnswer(calls.GetId(std::string(100, 't')));
-  ExpectClosed(calls.GetId(std::string(101, 't')), "bad_frame");
+  ExpectThriftAnswer(CallWithList(16));
+  ExpectClosed(CallWithList(17), "bad_frame");
+  ExpectThriftAnswer(calls.GetId(std::string(1024, 't')));
+  ExpectClosed(calls.GetId(std::string(1025, 't')), "bad_frame");
   const std::string full = calls.GetId("default");
   ExpectThriftAnswer(
-      ThriftCalls::WithLength(full.substr(4) + std::string(2048 - full.size() + 4, 0)));
-  ExpectClosed(ThriftCalls::WithLength(std::string(1, '\x80') + std::string(2048, 0)),
+      ThriftCalls::WithLength(full.substr(4) + std::string(kFrameBytesMax - full.size() + 4, 0)));
+  ExpectClosed(ThriftCalls::WithLength(std::string(1, '\x80') + std::string(kFrameBytesMax, 0)),
                "frame_too_large");
 
   const int64_t before = Closed("http_too_large");
-  EXPECT_EQ(Status(Get(1536)), 200);
-  EXPECT_EQ(Status(Get(1600)), 431);
+  EXPECT_EQ(Status(Get(8 * 1024)), 200);
+  EXPECT_EQ(Status(Get(8 * 1024 + 64)), 431);
   EXPECT_TRUE(BecomesClosed("http_too_large", before));
-  EXPECT_EQ(Status(Post(3000)), 200);
-  EXPECT_EQ(Status(Post(3001)), 413);
+  EXPECT_EQ(Status(Post(64 * 1024)), 200);
+  EXPECT_EQ(Status(Post(64 * 1024 + 1)), 413);
   EXPECT_TRUE(BecomesClosed("http_too_large", before + 1));
 
   EXPECT_EQ(StatusOfCount(1000, "number"), 200);
   EXPECT_EQ(StatusOfCount(1001, "number"), 400);
   EXPECT_EQ(StatusOfCount(2000, "runs"), 200);
-  EXPECT_EQ(StatusOfCount(2001, "runs"), 400);
+  EXPECT_EQ(StatusOfCount(10'000'001, "runs"), 400);
   const auto refused = [&](auto send, auto receive) {
     RawPeer peer(Port());
     peer.Send(calls.Frame(send));
@@ -128,24 +126,26 @@ TEST_F(ServerLimitsTest, EnforcesLimitsOfOneRequest) {
   refused([](wire::IdServiceClient& c) { c.send_getIds("default", 1001); },
           [&](wire::IdServiceClient& c) { c.recv_getIds(ids); });
   std::vector<wire::IdRun> runs;
-  refused([](wire::IdServiceClient& c) { c.send_getRuns("default", 2001); },
+  refused([](wire::IdServiceClient& c) { c.send_getRuns("default", 10'000'001); },
           [&](wire::IdServiceClient& c) { c.recv_getRuns(runs); });
 }
 
 TEST_F(ServerLimitsTest, EnforcesLimitsOfOneConnectionAndOfAll) {
   ASSERT_NO_FATAL_FAILURE(
-      Start({"--requests_per_turn_max=3", "--output_waiting_bytes_max=20000", "--connections_max=4",
-             "--half_request_ms=700", "--idle_ms=4000"}));
+      Start({"--connections_max=4", "--half_request_ms=700", "--idle_ms=4000"}));
   {
-    std::string ten;
-    for (int i = 0; i < 9; ++i) ten += "GET /genid HTTP/1.1\r\nHost: x\r\n\r\n";
-    EXPECT_EQ(Status(ten + "GET /genid HTTP/1.0\r\n\r\n"), 200);
+    // More than a turn has, by the bytes of their answers.
+    std::string many;
+    for (int i = 0; i < 20; ++i) {
+      many += "GET /v1/ids/default?count=1000 HTTP/1.1\r\nHost: x\r\n\r\n";
+    }
+    EXPECT_EQ(Status(many + "GET /genid HTTP/1.0\r\n\r\n"), 200);
     EXPECT_GT(Metric("firn_turns_yielded_total{door=\"public\"}"), 0);
   }
   {
     std::string many;
     for (int i = 0; i < 400; ++i) {
-      many += "GET /v1/ids/default?count=1000 HTTP/1.1\r\nHost: x\r\n\r\n";
+      many += "GET /v1/ids/default?count=10000 HTTP/1.1\r\nHost: x\r\n\r\n";
     }
     RawPeer peer(Port());
     peer.ReadSlowly();

@@ -52,7 +52,7 @@ class HttpAdminTest : public testing::Test {
   std::string Raw(std::string_view request) {
     std::vector<std::unique_ptr<HttpHandler>> handlers;
     handlers.push_back(Admin());
-    const auto http = MakeHttpProtocol(issuing_.limits, nullptr, std::move(handlers));
+    const auto http = MakeHttpProtocol(nullptr, std::move(handlers));
     DoorCall door;
     OutBuffer out;
     http->Serve(request, door, out);
@@ -97,7 +97,7 @@ TEST_F(HttpAdminTest, ConcurrentStatusRequestsShareOneReport) {
 TEST_F(HttpAdminTest, ARepeatedStatusRequestWaitsForTheNextReport) {
   std::vector<std::unique_ptr<HttpHandler>> handlers;
   handlers.push_back(Admin());
-  const auto http = MakeHttpProtocol(issuing_.limits, nullptr, std::move(handlers));
+  const auto http = MakeHttpProtocol(nullptr, std::move(handlers));
   DoorCall door, other;
   Waiting waits, none;
   OutBuffer out;

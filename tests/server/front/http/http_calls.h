@@ -26,7 +26,7 @@ inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenC
   handlers.push_back(MakeVestaHandler(issuing.backend, desk));
   handlers.push_back(MakeTinyidHandler(issuing.backend, desk, std::move(tokens)));
   handlers.push_back(MakeServersHandler(issuing.backend));
-  return MakeHttpProtocol(issuing.limits, &desk, std::move(handlers));
+  return MakeHttpProtocol(&desk, std::move(handlers));
 }
 
 // HTTP over TLS, through a door of its own.

@@ -143,14 +143,13 @@ TEST(HttpProgressTest, NeverTakesAWholeRequestForHalfOfOne) {
   SeededEntropy entropy(7);
   std::string chunks;
   HttpRequest parsed;
-  const Limits limits;
   for (int round = 0; round < 3'000; ++round) {
     const std::string request = SomeChunked(entropy);
     const size_t begin = 1 + entropy.Below(request.size());
     PartialRead read{.parsed = begin};
     for (size_t n = begin; n <= request.size(); n += 1 + entropy.Below(9)) {
       const std::string_view in = std::string_view(request).substr(0, n);
-      const auto kind = ParseHttp(in, limits, chunks, parsed).kind;
+      const auto kind = ParseHttp(in, chunks, parsed).kind;
       if (kind == HttpParsed::Kind::kWhole && n > begin) {
         EXPECT_TRUE(HttpMayBeWhole(in, read)) << in;
         break;

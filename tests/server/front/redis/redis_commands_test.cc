@@ -91,9 +91,8 @@ TEST_F(RedisTest, RefusesAnInvalidCount) {
 }
 
 TEST_F(RedisTest, LimitsAnIncrementAsOtherCallsForRuns) {
-  issuing_.limits.runs_ids_max = 10;
-  EXPECT_EQ(redis_.Ask({"INCRBY", "slow", "11"}),
-            "-ERR firn BAD_REQUEST: the increment is 11; at most 10\r\n");
+  EXPECT_EQ(redis_.Ask({"INCRBY", "slow", "10000001"}),
+            "-ERR firn BAD_REQUEST: the increment is 10000001; at most 10000000\r\n");
 }
 
 TEST_F(RedisTest, TheKeyIsTheTagsWholeName) {
