@@ -13,7 +13,6 @@
 #include "registry/cluster/tag_store.h"
 #include "registry/seam/node_version.h"
 #include "server/store/ledger_page.h"
-#include "server/store/range_after.h"
 
 namespace firn {
 namespace {

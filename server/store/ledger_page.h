@@ -1,14 +1,24 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
 
+#include "common/tag/numbers_left.h"
 #include "registry/cluster/records.h"
 #include "server/store/ledger.h"
 
 namespace firn {
+
+// The `size` numbers that follow the tag's ledger, fewer at the end of its numbers, which
+// CheckNumbersLeft has not found.
+inline Result<Range> RangeAfter(const TagDefinition& tag, int64_t size) {
+  const int64_t begin = tag.NextBegin();
+  if (size < 1) return Invalid("a range needs a size");
+  return Range{begin, begin + std::min(size, NumbersEnd(tag) - begin)};
+}
 
 // State of one tag in a ledger, and the work that is queued for it. For ledger.cc only.
 

@@ -1,7 +1,7 @@
 #include <memory>
 
-#include "server/store/memory_store.h"
 #include "tests/contract/range_store_contract.h"
+#include "tests/support/memory_store.h"
 
 namespace firn {
 namespace {

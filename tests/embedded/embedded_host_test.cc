@@ -16,8 +16,8 @@
 #include "common/id/rack_split.h"
 #include "common/log/log.h"
 #include "server/node/embedded.h"
-#include "server/store/memory_store.h"
 #include "tests/embedded/embedded_fixture.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 

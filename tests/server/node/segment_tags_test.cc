@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "registry/cluster/slot.h"
-#include "server/store/memory_store.h"
 #include "tests/server/node/segment_tags_rig.h"
+#include "tests/support/memory_store.h"
 
 namespace firn {
 namespace {
