@@ -10,10 +10,31 @@
 #include "server/front/desk/id_desk.h"
 #include "server/front/net/protocol.h"
 #include "server/front/redis/redis_logins.h"
-#include "server/front/redis/redis_session.h"
 #include "server/front/redis/resp_request.h"
 
 namespace firn::front {
+
+// The requests between MULTI and EXEC.
+struct RedisTransaction {
+  static constexpr size_t kBytesMax = 1024 * 1024;
+
+  std::string requests{};  // as they were sent
+  size_t count = 0;
+  bool aborted = false;  // one was refused: EXEC runs none of them
+};
+
+// What is kept of a connection that has said HELLO, AUTH, CLIENT or MULTI. One without has the
+// defaults.
+struct RedisSession final : DoorSession {
+  size_t memory() const override { return transaction ? transaction->requests.capacity() : 0; }
+
+  int64_t id = 0;        // of CLIENT ID
+  int version = 2;       // of the protocol: 2 or 3
+  std::string name{};    // of CLIENT SETNAME
+  uint64_t edition = 0;  // of the logins, when the user was found there last
+  int failed_logins = 0;
+  std::optional<RedisTransaction> transaction{};  // since MULTI
+};
 
 // The version of Redis whose clients and commands this door is made for.
 inline constexpr std::string_view kRedisVersion = "7.2.0";
