@@ -198,19 +198,13 @@ SlotChange Acquisition::ChangeOf(const SurveyedSlot& found, WallMs base, WallMs 
     ended.end = std::clamp(input_.last_claim->base, ended.end, ended.bound());
   }
   const Nonce nonce = Nonce::Draw(entropy_);
+  SlotRecord record = RecordOf(options_, nonce, base, found.record.others);
+  record.word = Nonce::Draw(entropy_);
+  record.bound = bound;
+  record.writer = SlotWriter{nonce, root_.era, base};
   return {.session = session_,
           .over = std::move(over),
-          .record = {.nonce = nonce,
-                     .word = Nonce::Draw(entropy_),
-                     .bound = bound,
-                     .owner = self.owner,
-                     .since = base,
-                     .host = self.host,
-                     .pid = self.pid,
-                     .build = self.build,
-                     .lease = options_.lease,
-                     .writer = SlotWriter{nonce, root_.era, base},
-                     .others = found.record.others},
+          .record = std::move(record),
           .live = found.live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
           .endpoint = self.endpoint,
           .ended = EndedHolders(std::move(ended), unnamed, self, base)};

@@ -152,23 +152,16 @@ Task<Result<Tenure::Terms>> LeaseClaim::TakeOver(Tenure::Terms kept) {
 }
 
 SlotChange LeaseClaim::TakingOver(const Tenure::Terms& terms, bool live, int64_t session) {
-  const ClaimantIdentity& self = options_.identity;
   const WallMs bound = now_.id_time + std::min(kClaimWindowFirst, options_.window);
+  SlotRecord record = RecordOf(options_, terms.nonce, terms.base, terms.others);
+  record.word = Nonce::Draw(entropy_);
+  record.bound = std::max(terms.bound, bound);
+  record.writer = SlotWriter{terms.nonce, terms.era, now_.id_time};
   return {.session = session,
           .over = terms,
-          .record = {.nonce = terms.nonce,
-                     .word = Nonce::Draw(entropy_),
-                     .bound = std::max(terms.bound, bound),
-                     .owner = self.owner,
-                     .since = terms.base,
-                     .host = self.host,
-                     .pid = self.pid,
-                     .build = self.build,
-                     .lease = options_.lease,
-                     .writer = SlotWriter{terms.nonce, terms.era, now_.id_time},
-                     .others = terms.others},
+          .record = std::move(record),
           .live = live ? SlotChange::Live::kReplace : SlotChange::Live::kCreate,
-          .endpoint = self.endpoint};
+          .endpoint = options_.identity.endpoint};
 }
 
 void LeaseClaim::FinishResumption() {

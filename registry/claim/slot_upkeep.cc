@@ -163,7 +163,6 @@ WallMs SlotUpkeep::WantedBound() const {
 
 SlotChange SlotUpkeep::Change(const Nonce& word) const {
   const Tenure::Terms& terms = tenure_.terms();
-  const ClaimantIdentity& self = options_.identity;
   using Wanted = SlotChange::Live;
   Wanted live = Wanted::kLeave;
   if (releasing()) {
@@ -171,24 +170,18 @@ SlotChange SlotUpkeep::Change(const Nonce& word) const {
   } else if (live_.session != connected_in_) {
     live = live_.present ? Wanted::kReplace : Wanted::kCreate;
   }
-  return {
-      .session = checked_in_,
-      .over = terms,
-      .record = {.nonce = releasing() && !suspends_ ? Nonce() : terms.nonce,
-                 .word = word,
-                 .bound = releasing() ? release_bound_ : std::max(terms.bound, WantedBound()),
-                 .owner = self.owner,
-                 .since = terms.base,
-                 .host = self.host,
-                 .pid = self.pid,
-                 .build = self.build,
-                 .lease = options_.lease,
-                 .writer = SlotWriter{terms.nonce, terms.era,
-                                      releasing() ? release_bound_ : std::max(now_.id_time, used_)},
-                 .others = terms.others},
-      .live = live,
-      .endpoint = self.endpoint,
-      .ended = Ended()};
+  const Nonce nonce = releasing() && !suspends_ ? Nonce() : terms.nonce;
+  SlotRecord record = RecordOf(options_, nonce, terms.base, terms.others);
+  record.word = word;
+  record.bound = releasing() ? release_bound_ : std::max(terms.bound, WantedBound());
+  record.writer = SlotWriter{terms.nonce, terms.era,
+                             releasing() ? release_bound_ : std::max(now_.id_time, used_)};
+  return {.session = checked_in_,
+          .over = terms,
+          .record = std::move(record),
+          .live = live,
+          .endpoint = options_.identity.endpoint,
+          .ended = Ended()};
 }
 
 // After an offline start, the record still names the dead process whose claim was resumed.

@@ -145,6 +145,19 @@ Task<Result<Nodes>> ReadBack(AsyncRegistry* registry, Entropy* entropy, Slot slo
 
 }  // namespace
 
+SlotRecord RecordOf(const ClaimOptions& options, const Nonce& nonce, WallMs since,
+                    const std::string& others) {
+  const ClaimantIdentity& self = options.identity;
+  return {.nonce = nonce,
+          .owner = self.owner,
+          .since = since,
+          .host = self.host,
+          .pid = self.pid,
+          .build = self.build,
+          .lease = options.lease,
+          .others = others};
+}
+
 std::vector<PastHolder> EndedHolders(PastHolder recorded, const std::vector<OfflineHolder>& offline,
                                      const ClaimantIdentity& self, WallMs from) {
   std::vector<PastHolder> ended;

@@ -31,6 +31,10 @@ struct SlotChange {
   std::vector<PastHolder> ended{};
 };
 
+// Returns the record of a claim of this process, without word, bound and writer.
+SlotRecord RecordOf(const ClaimOptions& options, const Nonce& nonce, WallMs since,
+                    const std::string& others);
+
 // Returns the holdings that end where `self` begins, at `from`: that of the record, and those of
 // processes on the same machine that resumed its claim without the registry.
 std::vector<PastHolder> EndedHolders(PastHolder recorded, const std::vector<OfflineHolder>& offline,
