@@ -2,9 +2,11 @@
 #include <array>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "common/base/cat.h"
 #include "common/id/explain.h"
+#include "common/json/json_object.h"
 #include "common/time/civil_time.h"
 #include "server/front/desk/vesta_ids.h"
 #include "server/front/http/http_asker.h"
@@ -69,10 +71,16 @@ class VestaHandler final : public HttpAsker {
   Result<std::string> ExplainIt(const HttpRequest& request) const {
     FIRN_ASSIGN(const int64_t id, Need(request, "id"));
     FIRN_ASSIGN(const IdFields fields, backend_.view.layout().Unpack(id));
-    return Cat("{\"genMethod\":", fields.method.value_or(0),
-               ",\"machine\":", fields.machine.value(), ",\"seq\":", fields.sequence,
-               ",\"time\":", fields.tick.count(), ",\"type\":", fields.type.value_or(0),
-               ",\"version\":", fields.version.value_or(0), "}");
+    const std::pair<const char*, uint64_t> members[] = {
+        {"genMethod", fields.method.value_or(0)},
+        {"machine", fields.machine.value()},
+        {"seq", fields.sequence},
+        {"time", static_cast<uint64_t>(fields.tick.count())},
+        {"type", fields.type.value_or(0)},
+        {"version", fields.version.value_or(0)}};
+    JsonWriter json;
+    for (const auto& [name, value] : members) json.Number(name, static_cast<int64_t>(value));
+    return json.Done();
   }
 
   Result<std::string> TransTime(const HttpRequest& request) const {
