@@ -25,7 +25,7 @@ done
 # root NAME PACKAGE...: builds FOLDER/NAME.tar. Removes usrmerge after it has run, because it requires the
 # whole of perl, which Debian's own images do not have.
 root() {
-  local name=$1 list
+  local name=$1 list log=$log.$1
   shift
   list=$(printf '%s\n' usr-is-merged "$@" | sort -u | paste -sd,)
   if [[ -f $folder/$name.tar && $(cat "$folder/$name.list" 2>/dev/null) == "$release $list" ]]; then return; fi
@@ -41,5 +41,8 @@ root() {
 mapfile -t needed < <(for deb in "$folder"/debs/firn-{server,tools}_*.deb; do
   dpkg-deb --field "$deb" Depends | tr ',' '\n' | awk '{ print $1 }'
 done)
-root machine systemd procps "${needed[@]}"
-root image
+root machine systemd procps "${needed[@]}" &
+root image &
+code=0
+for job in $(jobs -p); do wait "$job" || code=$?; done
+exit "$code"
