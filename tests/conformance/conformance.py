@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Tests a client by the cases of cases.json, against the rows of FAILOVER.md.
 
-    conformance.py LANGUAGE [--planted] [--only TEXT] [--driver PROGRAM]
+    conformance.py LANGUAGE [--planted] [--only TEXT] [--failover-by-tls] [--driver PROGRAM]
 
 Builds the language's client from a copy and prints its column of the matrix. A case that is not
 fulfilled is red; one that `not_yet` names for the language is shown as that. With --planted the client
-has a fault, and its row must be red. --driver: a program that is built already (C++). Exit 77 when
-something is not installed.
+has a fault, and its row must be red. --failover-by-tls plays only short cases of listed servers,
+through TLS. --driver: a program that is built already (C++). Exit 77 when something is not
+installed.
 """
 
 import argparse
@@ -64,6 +65,13 @@ def judge(cases, ends, language):
     return count["RED"]
 
 
+def failover_by_tls(cases):
+    """The cases of plain calls to listed servers, without long waits, through TLS."""
+    return [{**case, "tls": True, "open": {**case.get("open", {}), "tls_ca": "{ca}"}} for case in cases
+            if not case.keys() & {"tls", "list", "alone", "first"}
+            and not case.get("open", {}).keys() & {"servers", "segment", "snowflake", "tls_ca", "invalid"}]
+
+
 def play(said, folder):
     """Runs the selected cases; returns their results."""
     subprocess.run(["thrift", "--gen", "py", "-out", folder, CONTRACT], check=True)
@@ -75,6 +83,8 @@ def play(said, folder):
     chosen = [case for case in case_list.load(os.path.join(HERE, "cases.json"))
               if said.language in case.get("languages", [said.language])
               and said.only in f"{case['row']}: {case['case']}" and row in (None, case["row"])]
+    if said.failover_by_tls:
+        chosen = failover_by_tls(chosen)
     driver = [said.driver] if said.driver else builds.build(said.language, folder, said.planted)
     return chosen, suite.play_all(chosen, driver, certificates(folder), folder)
 
@@ -84,6 +94,7 @@ def main():
     parser.add_argument("language", choices=builds.PLANTS)
     parser.add_argument("--planted", action="store_true")
     parser.add_argument("--only", default="")
+    parser.add_argument("--failover-by-tls", action="store_true")
     parser.add_argument("--driver")
     said = parser.parse_args()
     if lacking := builds.missing(said.language, more=("openssl",)):

@@ -326,7 +326,7 @@ class ScriptedServer:
         while (left := until - time.monotonic()) > 0:
             if not select.select([peer], [], [], left)[0]:
                 return True
-            if not peer.recv(1, socket.MSG_PEEK):
+            if not socket.socket.recv(peer, 1, socket.MSG_PEEK):  # below TLS
                 return False
             time.sleep(min(left, 0.005))
         return True

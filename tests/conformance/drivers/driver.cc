@@ -4,13 +4,16 @@
 #include <atomic>
 #include <chrono>
 #include <climits>
+#include <cstdlib>
 #include <fstream>
+#include <future>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -65,6 +68,37 @@ Json Told(const Status& status, const CallReport& report) {
           {"attempts", attempts}};
 }
 
+// Whether calls are asynchronous.
+bool Asynchronous() {
+  static const char* const form = std::getenv("FIRN_CLIENT");
+  return form != nullptr && std::string_view(form) == "async";
+}
+
+// Starts an asynchronous call, and waits for its outcome.
+template <typename T, typename Start>
+Result<T> Await(Start start) {
+  std::promise<Result<T>> outcome;
+  start([&outcome](Result<T> got) { outcome.set_value(std::move(got)); });
+  return outcome.get_future().get();
+}
+
+Result<int64_t> GetId(Client& client, const std::string& tag, const CallOptions& call) {
+  if (!Asynchronous()) return client.GetId(tag, call);
+  return Await<int64_t>([&](auto done) { client.GetId(tag, std::move(done), call); });
+}
+
+Result<std::vector<int64_t>> GetIds(Client& client, const std::string& tag, int count,
+                                    const CallOptions& call) {
+  using Ids = std::vector<int64_t>;
+  if (!Asynchronous()) return client.GetIds(tag, count, call);
+  return Await<Ids>([&](auto done) { client.GetIds(tag, count, std::move(done), call); });
+}
+
+Result<std::string> GetText(Client& client, const std::string& tag, const CallOptions& call) {
+  if (!Asynchronous()) return client.GetText(tag, call);
+  return Await<std::string>([&](auto done) { client.GetText(tag, std::move(done), call); });
+}
+
 // Calls without end by some threads.
 class Load {
  public:
@@ -113,7 +147,7 @@ class Load {
     while (!ending_) {
       CallReport report;
       const auto began = SystemClock().BootMicros();
-      const Result<int64_t> id = client_.GetId(tag_, {.report = &report});
+      const Result<int64_t> id = GetId(client_, tag_, {.report = &report});
       work.longest = std::max(work.longest, SystemClock().BootMicros() - began);
       if (id.ok()) {
         work.ids.push_back(*id);
@@ -186,13 +220,13 @@ class Driver {
   Result<std::vector<int64_t>> Ask(const std::string& verb, const Words& words,
                                    const CallOptions& call) {
     const std::string tag = Word(words, "tag");
-    if (verb == "ids") return client_->GetIds(tag, Number(words, "count", 1), call);
+    if (verb == "ids") return GetIds(*client_, tag, Number(words, "count", 1), call);
     if (verb == "text") {
-      const Result<std::string> text = client_->GetText(tag, call);
+      const Result<std::string> text = GetText(*client_, tag, call);
       if (!text.ok()) return text.status();
       return std::vector<int64_t>{std::stoll(*text)};
     }
-    const Result<int64_t> id = client_->GetId(tag, call);
+    const Result<int64_t> id = GetId(*client_, tag, call);
     if (!id.ok()) return id.status();
     return std::vector<int64_t>{*id};
   }
