@@ -67,7 +67,7 @@ build_jobs() {
 # print nothing before it has read 4 KB.
 thin_progress() {
   local line tenth shown=
-  while IFS= read -r line; do
+  while IFS= read -r line || [[ -n $line ]]; do
     if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
       tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
       [[ $tenth == "$shown" ]] || echo "  ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"

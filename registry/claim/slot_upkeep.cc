@@ -258,17 +258,16 @@ Task<> SlotUpkeep::CheckSlot() {
       fate_ = Fate::kGone;
       break;
     case Finding::Verdict::kMetaMoved:
-      if (fate_ == Fate::kHeld) alarms_.push_back(finding.reason);
+    case Finding::Verdict::kRestored:
+      if (fate_ == Fate::kHeld && finding.verdict == Finding::Verdict::kMetaMoved) {
+        alarms_.push_back(finding.reason);
+      }
       fate_ = Fate::kLapsing;
       NoteChecked();
       // Notice the end of the freeze soon.
       if (finding.meta.has_value() && finding.meta->frozen) {
         inspect_at_ = now_.clocks.boot + kThawCheck;
       }
-      break;
-    case Finding::Verdict::kRestored:
-      fate_ = Fate::kLapsing;
-      NoteChecked();
       break;
     case Finding::Verdict::kLost:
       lost_up_to_ = std::max(lost_up_to_, tenure_.bound());

@@ -138,8 +138,9 @@ Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands, std::vector<Wr
 
 Status IfOvertaken(BlockingCoordinator& registry, const MetaAsRead& stands, const Status& failed) {
   const Result<MetaAsRead> now = ReadMeta(registry);
-  const bool same = now.ok() && now->meta.era == stands.meta.era && now->version == stands.version;
-  return same ? failed : OfTheRoot(failed);
+  const bool changed = now.ok() ? now->meta.era != stands.meta.era || now->version != stands.version
+                                : now.code() == Code::kNotFound;
+  return changed ? OfTheRoot(failed) : failed;
 }
 
 std::string WhyFrozen(const ClusterMeta& meta) {

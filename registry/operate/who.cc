@@ -72,7 +72,8 @@ std::string WhyUnknown(const SlotStory& story, WallMs tick, WallMs floor) {
     return "unknown: no server of this cluster has ever claimed that machine id";
   }
   if (tick >= story.record->bound) {
-    if (tick < floor && story.record->since < floor) return BeforeALoss(story.record->owner);
+    const bool held = !story.record->nonce.zero() && story.record->since < floor;
+    if (held && tick < floor) return BeforeALoss(story.record->owner);
     return "no process: that time has not been granted yet";
   }
   const std::vector<PastHolder>& holders = story.past.holders();

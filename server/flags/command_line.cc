@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,7 @@ constexpr Retired kRetired[] = {{"clock_alarm_ms", {}},           {"container_it
 struct Found {
   Faults faults;
   RetiredFlags& retired;
+  std::map<std::string_view, std::string> renamed{};  // values of retired flags, by successor
 };
 
 constexpr int kDepthMax = 8;  // of files that name files
@@ -100,8 +102,7 @@ void Set(const Word& word, const std::string& where, int depth, Found& found) {
         row->successor.empty() ? " is retired and has no effect; remove it"
                                : Cat(" is retired and read as --", row->successor, "; rename it");
     found.retired.emplace(word.name, Cat(where, "--", word.name, warning));
-    if (row->successor.empty()) return;
-    Set({std::string(row->successor), word.value}, where, depth, found);
+    if (!row->successor.empty()) found.renamed[row->successor] = word.value.value_or("");
   } else if (!word.value) {
     found.faults.Add(
         Cat(where, Quoted("--" + word.name), " has no value: write --", word.name, "=..."));
@@ -169,6 +170,19 @@ void ReadFiles(std::string_view names, int depth, Found& found) {
   for (const std::string& name : CommaParts(std::string(names))) ReadFile(name, depth, found);
 }
 
+// An empty value is that of a template, and takes nothing away.
+void SetRenamed(Found& found) {
+  for (const auto& [flag, value] : found.renamed) {
+    const std::string name(flag);
+    if (value.empty()) continue;
+    if (!gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value.empty()) {
+      found.faults.Add(Cat("--", flag, " is set, and so is its old name; set one of them"));
+    } else {
+      gflags::SetCommandLineOption(name.c_str(), value.c_str());
+    }
+  }
+}
+
 }  // namespace
 
 Status ReadCommandLine(int argc, const char* const* argv, RetiredFlags& retired) {
@@ -182,6 +196,7 @@ Status ReadCommandLine(int argc, const char* const* argv, RetiredFlags& retired)
     if (!word->value && i + 1 < argc) word->value = argv[++i];
     Set(*word, "", 0, found);
   }
+  SetRenamed(found);
   return std::move(found.faults).ToStatus();
 }
 

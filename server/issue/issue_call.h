@@ -67,7 +67,7 @@ class IssueCall {
   const Refusal& refusal() const { return refusal_; }  // after kRefused
   std::chrono::microseconds ask_again_in() const { return ask_again_in_; }  // after kWait
 
-  // After kWait: how long it may wait altogether; 0: as long as other calls. The registry may need
+  // After kWait: how long it may wait altogether, if longer than other calls. The registry may need
   // longer for an answer than a tick takes, and is asked once for each new tag.
   std::chrono::milliseconds waits_at_most() const {
     return tag_ == nullptr ? kSeekPatience : std::chrono::milliseconds(0);

@@ -124,8 +124,7 @@ function(firn_add_test name)
   endif()
 endfunction()
 
-# firn_quiet_tests(NAME...): in these tests no call may fail, so no other test may keep their servers from the processor.
-# They begin last, and each takes all slots of a core. Ignores tests that this build does not have.
+# firn_quiet_tests(NAME...): in these tests no call may fail, so each takes all slots of a core, and they begin last. Ignores tests that this build does not have.
 function(firn_quiet_tests)
   foreach(test IN LISTS ARGN)
     if(TEST ${test})

@@ -307,7 +307,7 @@ void Connection::Continue(ServeStep step) {
 }
 
 void Connection::Park(ServeStep step) {
-  const int64_t most_ms = step.patience_ms > 0 ? step.patience_ms : io_.limits.issue_wait_ms;
+  const int64_t most_ms = std::max(step.patience_ms, io_.limits.issue_wait_ms);
   const int64_t again_us = step.again_us;
   Continue(std::move(step));
   if (!parked_->until_ms) {

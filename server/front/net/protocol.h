@@ -71,7 +71,7 @@ struct ServeStep {
   static ServeStep NeedMoreAfterContinue(size_t whole) {
     return {.kind = Kind::kNeedMore, .peer_waits = true, .bytes = whole};
   }
-  // `patience_ms`: how long it may wait altogether; 0: as long as calls for ids. `waits_for`: what
+  // `patience_ms`: how long it may wait altogether, if longer than calls for ids. `waits_for`: what
   // FrontDoor::WakeParked names; null: nothing.
   static ServeStep Park(std::chrono::microseconds again, std::unique_ptr<ParkedRequest> request,
                         int64_t patience_ms = 0, const void* waits_for = nullptr) {

@@ -37,7 +37,8 @@ const IssueCall& ThriftService::Ask(std::string_view tag, int64_t count, Form fo
       break;
     case Verdict::kWait:
       ids = desk_.TakeWaiting();
-      throw ServeStep::Park(ids->ask_again_in(), nullptr, ids->waits_at_most().count(), ids->tag());
+      // No longer for a lookup: clients end an attempt sooner, and ask another server.
+      throw ServeStep::Park(ids->ask_again_in(), nullptr, 0, ids->tag());
     case Verdict::kRefused:
       throw front::ToWire(desk_.call().refusal());
   }

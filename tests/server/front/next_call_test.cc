@@ -285,9 +285,11 @@ TEST_P(NextCallTest, AfterATimeout) {
   ExpectOwnAnswer();
 }
 
+// Clients of Thrift end an attempt sooner than such a lookup.
 TEST_P(NextCallTest, AfterALookupThatTookLongerThanATick) {
   Park("gone");
   issuing_.clock.Advance(Milliseconds(issuing_.limits.issue_wait_ms));
+  if (std::string_view(speech().name).starts_with("Thrift")) return ExpectRefused(Retry());
   EXPECT_EQ(Retry(), "") << "parked again";
   issuing_.clock.Advance(IssueCall::kSeekPatience);
   ExpectRefused(Retry());

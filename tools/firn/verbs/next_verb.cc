@@ -9,6 +9,8 @@
 #include <gflags/gflags.h>
 
 #include "common/base/cat.h"
+#include "common/base/units.h"
+#include "common/time/clock.h"
 #include "tools/bench/client_load.h"
 #include "tools/firn/client_session.h"
 #include "tools/firn/verbs/verbs.h"
@@ -27,6 +29,9 @@ using Words = std::vector<std::string>;
 constexpr int32_t kIdsMax = 1'000'000;
 constexpr int32_t kIdsOfACall = 100'000;
 constexpr double kWatchRate = 10;  // unless --rate says otherwise
+// A new tag's first numbers, for example, may need longer than a call may.
+constexpr Milliseconds kPatience{2'000};
+constexpr Milliseconds kAgainAfter{100};
 
 struct NextOptions {
   std::string tag{};  // empty: the servers' default tag
@@ -103,7 +108,14 @@ Result<Output> RunNext(const Words& words) {
   Words ids;
   Status taken;
   const auto wanted = static_cast<size_t>(options.n);
-  while (taken.ok() && ids.size() < wanted) taken = Take(*client, options, ids);
+  const BootMs give_up = SystemClock().Boot() + kPatience;
+  while (taken.ok() && ids.size() < wanted) {
+    taken = Take(*client, options, ids);
+    const bool may_come = taken.code() == Code::kUnavailable && Reached(*client);
+    if (!may_come || SystemClock().Boot() >= give_up) continue;
+    SleepFor(kAgainAfter);
+    taken = {};
+  }
   if (taken.code() == Code::kUnavailable && !Reached(*client)) taken = WithHint(taken);
   const std::string& tag = options.tag;
   if (!taken.ok()) taken = taken.WithContext(tag.empty() ? "the default tag" : tag);
