@@ -64,6 +64,29 @@ TEST_P(ThriftProtocolTest, ClosesOnAStringBeyondTheLimit) {
   ExpectClosed(calls_.GetId(std::string(1025, 't')), CloseCause::kBadFrame);
 }
 
+TEST_P(ThriftProtocolTest, ClosesOnAListBeyondTheLimit) {
+  // In field 99, which no method has.
+  const std::string ping = GetParam() == ThriftCoding::kBinary
+                               ? "\x80\1\0\1\0\0\0\4ping\0\0\0\1\x0f\0\x63\x03\0\0\0"s
+                               : "\x82\x21\0\4ping\x09\xc6\1\xf3"s;
+  const auto call = [&](char items) {
+    return ThriftCalls::WithLength(ping + items + std::string(static_cast<size_t>(items), 'x') +
+                                   "\0"s);
+  };
+  EXPECT_EQ(Serve(call(16)).kind, Kind::kServed);
+  ExpectClosed(call(17), CloseCause::kBadFrame);
+}
+
+TEST_P(ThriftProtocolTest, RefusesACallForTooManyIds) {
+  std::vector<int64_t> ids;
+  const auto list = calls_.Frame([](wire::IdServiceClient& c) { c.send_getIds("slow", 100'001); });
+  EXPECT_THROW(Call(list).recv_getIds(ids), wire::Refusal);
+  std::vector<wire::IdRun> runs;
+  const auto most =
+      calls_.Frame([](wire::IdServiceClient& c) { c.send_getRuns("slow", 10'000'001); });
+  EXPECT_THROW(Call(most).recv_getRuns(runs), wire::Refusal);
+}
+
 TEST_P(ThriftProtocolTest, ClosesOnAReplyInPlaceOfACall) {
   std::string reply = calls_.GetId("order");
   // The message's type: the fourth byte in binary, the upper bits of the second in compact.
