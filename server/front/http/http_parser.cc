@@ -162,12 +162,10 @@ class RequestParser final : public http::basic_parser<true> {
         ++encodings_;
         chunked_ = boost::beast::iequals(value, "chunked");
         break;
-      case http::field::unknown:
+      default:  // by name: versions of Beast differ in which of these they know
         if (boost::beast::iequals(name, kAdminField)) request_.admin_word = ToStd(value);
         if (boost::beast::iequals(name, "traceparent")) request_.traceparent = ToStd(value);
         if (boost::beast::iequals(name, "sec-fetch-site")) request_.fetch_site = ToStd(value);
-        break;
-      default:  // of Beast's 400 names
         break;
     }
   }
