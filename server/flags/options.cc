@@ -22,7 +22,6 @@
 #include "server/flags/flag_faults.h"
 #include "server/flags/flag_table.h"
 #include "server/front/desk/tag_rights.h"
-#include "server/front/net/tls.h"
 #include "server/front/redis/redis_logins.h"
 #include "server/node/open_node.h"
 
@@ -141,7 +140,7 @@ std::optional<front::TlsFiles> ReadTls(FlagFaults& faults, const std::string& si
   }
   if (files.cert.empty()) return std::nullopt;
   if (files.key.empty()) return files;
-  const Status loaded = front::Tls(files).Load();
+  const Status loaded = front::CheckTls(files);
   if (!loaded.ok())
     faults.Add(cert.c_str(), "or a file that belongs to it cannot be used: " + loaded.message());
   return files;

@@ -31,6 +31,9 @@ struct TlsFiles {
   std::string client_ca{};  // not empty: only clients with a certificate of this authority get in
 };
 
+// Reads the files. kInvalid names the file at fault. Defined in tls.cc.
+Status CheckTls(const TlsFiles& files);
+
 struct FrontDoorOptions {
   std::string host = "127.0.0.1";  // an address of this machine, or 0.0.0.0 or ::
   uint16_t port = 0;               // 0: a free one

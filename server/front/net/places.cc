@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include <boost/asio/ip/address.hpp>
+
 namespace firn::front {
 
 void RankForClosing(std::vector<Closable>& all,

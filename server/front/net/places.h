@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/ip/address.hpp>
 #include <sys/types.h>
 
 #include "server/front/net/limits.h"
+
+namespace boost::asio::ip {
+class address;
+}
 
 namespace firn::front {
 

@@ -73,6 +73,8 @@ Status CheckOneValidNow(const std::vector<const X509*>& authorities, const std::
 
 }  // namespace
 
+Status CheckTls(const TlsFiles& files) { return Tls(files).Load(); }
+
 Tls::~Tls() = default;
 
 Status Tls::Load() { return Read(false); }
