@@ -65,10 +65,6 @@ bool IsRestored(const Finding& finding, const Tenure::Terms& held) {
   return record.nonce.zero() || record.since >= held.bound;
 }
 
-std::string WhyMoved(const ClusterMeta& meta, std::string thawed) {
-  return meta.frozen ? AskForRestore("the cluster is frozen: " + meta.reason) : std::move(thawed);
-}
-
 }  // namespace
 
 Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
@@ -94,14 +90,15 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
   finding.meta_set_at = meta->stat.modified;
   const bool root_went_back = IsOlder(meta->stat.version, held.meta_version);
   if ((!ours || root_went_back) && IsRestored(finding, held)) {
-    Is(finding, Verdict::kRestored, WhyMoved(*finding.meta, "the cluster was restored"));
+    Is(finding, Verdict::kRestored, "the cluster was restored");
   } else if (finding.meta->uuid != held.uuid) {
     Is(finding, Verdict::kLost, "another cluster has replaced this one");
   } else if (root_went_back) {
     Is(finding, Verdict::kLost, "the cluster's root node is older than what was acknowledged");
   } else if (ours && meta->stat.version != held.meta_version) {
     Is(finding, Verdict::kMetaMoved,
-       WhyMoved(*finding.meta, "the cluster was restored or changed"));
+       finding.meta->frozen ? AskForRestore("the cluster is frozen: " + finding.meta->reason)
+                            : std::string("the cluster was restored or changed"));
   } else if (ours && finding.version == kUnguardedVersion) {
     Is(finding, Verdict::kMetaMoved, UnguardedVersionFault("the slot's record"));
   } else if (ours) {
