@@ -8,7 +8,8 @@ namespace firn {
 LeaseTurns LeaseTurns::Resumed(std::string last, WallMs clock) {
   LeaseTurns turns;
   turns.unknown_ = last.empty();
-  (last.empty() ? turns.resumed_at_ : turns.last_clock_) = clock;
+  turns.resumed_at_ = clock;
+  if (!last.empty()) turns.last_clock_ = clock;
   turns.last_ = std::move(last);
   return turns;
 }

@@ -53,7 +53,9 @@ class LeaseTurns {
   std::string last_;
   WallMs last_clock_;
   bool unknown_ = false;  // the last one
-  WallMs resumed_at_;     // by the clock of this process; then of the request accepted since
+  // Requests with an earlier clock may be late: that of the last turn before the resumption or of
+  // the first after it, or this process's.
+  WallMs resumed_at_;
   struct Earlier {
     std::string turn;
     WallMs clock;  // of its successor, or its own if that is later

@@ -89,6 +89,16 @@ TEST(LeaseTurnsTest, ALateDuplicateFromBeforeACrashEndsNothing) {
   EXPECT_EQ(turns.Judge("e", "c", WallMs(5'000)), Kind::kCopied);
 }
 
+// The same after a clean stop, at which only the last turn is stored.
+TEST(LeaseTurnsTest, ALateDuplicateFromBeforeAStopEndsNothing) {
+  using Kind = LeaseTurns::Kind;
+  LeaseTurns turns = LeaseTurns::Resumed("c", WallMs(3'000));
+  EXPECT_EQ(turns.Judge("b", "a", WallMs(2'999)), Kind::kOutdated);
+  turns.Accept("d", WallMs(4'000));
+  EXPECT_EQ(turns.Judge("b", "a", WallMs(2'999)), Kind::kOutdated);
+  EXPECT_EQ(turns.Judge("e", "c", WallMs(5'000)), Kind::kCopied);
+}
+
 TEST(KeptLeaseTest, ReadsBackAsWritten) {
   const KeptLease lease{.number = 7,
                         .id = "ab.cd",
