@@ -160,6 +160,22 @@ TEST_F(FirnBackupTest, KeepsEditsAndDeletionsThatAreNewerThanTheBackup) {
   EXPECT_EQ(Firn({"tags", "show", "draft"}).exit_code, 4);
 }
 
+// The registry went back to before an edit of the form, after which numbers were issued.
+TEST_F(FirnBackupTest, TheFormInTheBackupCountsIfTheRegistryShowsNoNumber) {
+  Make();
+  FirnJson({"tags", "create", "day", "strategy=dated", "zone=UTC"});
+  Break("/tags/day", R"({"strategy":"dated","zone":"UTC","high":20260101000101})");
+  std::vector<std::string> restore = RestoreFrom(Backup());
+  Break("/tags/day", R"({"strategy":"segment","high":0})");
+  FirnJson(restore);
+  EXPECT_EQ(FirnJson({"tags", "show", "day"}).at(0).at("strategy"), "dated");
+  Break("/tags/day", R"({"strategy":"segment","high":101})");
+  restore.push_back("--again");
+  const Finished both = Firn(restore);
+  EXPECT_EQ(both.exit_code, 1) << both.out;
+  EXPECT_NE(both.out.find("WRONG: "), std::string::npos) << both.out;
+}
+
 // The registry went back to a deletion before which no number was issued: the numbers are later.
 TEST_F(FirnBackupTest, RecreatesADeletedTagOfWhichNumbersAreKnown) {
   Make();

@@ -47,6 +47,21 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
   return {};
 }
 
+// Of a tag of which the backup has numbers, the registry may show the form before its last edit,
+// or that of a mistaken firn init. If it shows no number, the backup's form counts.
+Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const Backup& backup,
+                      const MetaAsRead& frozen, Output& output) {
+  for (const TagNode& node : backup.tags) {
+    const auto defines = [&](const GivenTag& one) {
+      return one.defined && one.tag.name == node.tag.name;
+    };
+    const bool issued = node.tag.HasLedger() && node.tag.MayHaveIssued();
+    if (!issued || std::ranges::any_of(said, defines)) continue;
+    FIRN_TRY(Reform(store, node.tag, frozen, output));
+  }
+  return {};
+}
+
 // Removes the tags of a cluster that was never used, so that those of the backup take their places.
 // Only once: a later run may find tags that an earlier one has made, and raised.
 Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
@@ -182,6 +197,7 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
   for (const auto& [tag, defined] : said) {
     if (defined) FIRN_TRY(Reform(store, tag, frozen, output));
   }
+  if (facts.backup) FIRN_TRY(ReformByBackup(store, said, *facts.backup, frozen, output));
   FIRN_TRY(LiftLedgers(registry, facts, output));
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   for (const GivenTag& one : said) FIRN_TRY(Remake(store, one, frozen, facts, now, output));
