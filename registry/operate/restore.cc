@@ -102,10 +102,10 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   memory = facts.memory;
   if (others) memory.replaced = stands->meta.uuid;
   if (left.memory) {
-    if (memory.Lacks(*left.memory)) {
+    if (facts.forgets_documents) left.memory->documents.clear();
+    if (memory.Overlooks(*left.memory)) {
       return Conflict("another restore has begun meanwhile; run the command again to continue it");
     }
-    if (facts.forgets_documents) left.memory->documents.clear();
     memory.Join(*left.memory);
   }
   const EraWrites also = Remember(memory, left.exists);

@@ -151,6 +151,12 @@ bool RestoreMemory::Lacks(const RestoreMemory& earlier) const {
   return joined.flags != flags || joined.tags != tags;
 }
 
+bool RestoreMemory::Overlooks(const RestoreMemory& earlier) const {
+  return Lacks(earlier) || std::ranges::any_of(earlier.documents, [this](const Document& one) {
+           return !Knows(one.checksum);
+         });
+}
+
 std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era) {
   Json json{{"era", era.text()},          {"replaced", memory.replaced}, {"erased", memory.erased},
             {"documents", Json::array()}, {"flags", memory.flags},       {"tags", memory.tags},

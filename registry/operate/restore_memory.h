@@ -43,6 +43,8 @@ struct RestoreMemory {
   void Join(const RestoreMemory& earlier);
   // Whether Join would add a flag or a tag, or raise one.
   bool Lacks(const RestoreMemory& earlier) const;
+  // Whether it lacks something, or a document.
+  bool Overlooks(const RestoreMemory& earlier) const;
 
   friend bool operator==(const RestoreMemory&, const RestoreMemory&) = default;
 };

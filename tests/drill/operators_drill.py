@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 from operators_stage import REFUSED, USAGE, Drill, cluster
@@ -54,6 +55,22 @@ def rollback_and_two_operators(drill):
     refused = [said for code, said in codes if code != 0]
     assert all("another command" in said or "run the command again" in said for said in refused), refused
     drill.agree("restored by two operators", drill.well)
+
+
+def two_operators_with_other_backups(drill):
+    """A wiped registry; the second operator knows of a backup more, while the first one's restore waits for reports."""
+    older = drill.backup("older.json")
+    drill.agree("all callers have numbers", drill.well)
+    newer = drill.backup("newer.json")
+    drill.put_zookeeper_back(copy=False)
+
+    def second():
+        time.sleep(5)
+        return drill.says("restore", f"--from={older},{newer}")
+    (first_code, first), (second_code, said) = drill.at_once(lambda: drill.says("restore", f"--from={older}"), second)
+    assert first_code == REFUSED and newer in first, (first_code, first)
+    assert second_code == 0, (second_code, said)
+    drill.agree("restored with both backups", drill.well)
 
 
 def bad_files(drill):
@@ -151,7 +168,7 @@ def rolling_restart(drill):
 
 
 SCENARIOS = [bad_files, rolling_restart, planned_changes, mistaken_init, interrupted_restores,
-             rollback_and_two_operators, needless_restores, stopped_and_put_back]
+             rollback_and_two_operators, two_operators_with_other_backups, needless_restores, stopped_and_put_back]
 
 
 def main():

@@ -123,6 +123,20 @@ TEST_F(RestoreMemoryTest, ARunThatLacksArgumentsOfAnEarlierOneIsRefused) {
   EXPECT_TRUE(RestoreBy(facts).ok());
 }
 
+// The second operator has another backup, too, while the first one's run waits for reports.
+TEST_F(RestoreMemoryTest, ARunThatLacksADocumentOfALaterOneIsRefused) {
+  RestoreFacts first = Facts(), second = Facts();
+  first.memory.documents = {{"/old.json", "c1", kRestored}};
+  second.memory.documents = {{"/old.json", "c1", kRestored}, {"/new.json", "c2", kRestored}};
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(FreezeForRestore(registry, first, entropy_).ok());
+    ASSERT_TRUE(FreezeForRestore(registry, second, entropy_).ok());
+    EXPECT_EQ(RestoreCluster(registry, first, entropy_).status().code(), Code::kConflict);
+    EXPECT_TRUE(Meta().meta.frozen);
+  });
+  EXPECT_TRUE(RestoreBy(second).ok());
+}
+
 TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
   RestoreFacts facts = Facts();
   facts.memory.documents = {{"/lost.json", "c1", kRestored}};
@@ -131,8 +145,8 @@ TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
     const auto left = [&] { return *ReadRestoreMemory(registry, Meta().meta)->memory; };
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
     facts.memory.documents = {{"/other.json", "c2", kRestored}};
-    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
-    EXPECT_EQ(left().documents.size(), 2u);
+    EXPECT_EQ(FreezeForRestore(registry, facts, entropy_).code(), Code::kConflict);
+    EXPECT_EQ(left().documents.size(), 1u);
     facts.forgets_documents = true;
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
     EXPECT_EQ(left().documents, facts.memory.documents);

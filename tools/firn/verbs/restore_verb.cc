@@ -87,10 +87,9 @@ Milliseconds AnnounceTime() {
 // A backup does not contain what running servers have issued since, and a server that has just
 // started has not reported it yet. A wiped registry even has no place for reports. So freezes the
 // cluster, and waits for them.
-Status AwaitReports(BlockingCoordinator& registry, const Audit& audit, const RestoreFacts& facts) {
-  const bool is_frozen = audit.meta && audit.meta->frozen && !facts.replaces_unused;
-  // The reason of an earlier freeze stays: it may name a ledger.
-  if (!is_frozen) FIRN_TRY(FreezeForRestore(registry, facts, SystemEntropy()));
+Status AwaitReports(BlockingCoordinator& registry, const RestoreFacts& facts) {
+  // Also a frozen one: another run that waits meanwhile must not complete without these facts.
+  FIRN_TRY(FreezeForRestore(registry, facts, SystemEntropy()));
   std::cerr << "firn restore: the cluster is frozen; waiting " << AnnounceTime().count() / 1000
             << " s for running servers to report their numbers\n";
   SleepFor(AnnounceTime());
@@ -181,8 +180,9 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     // An intact cluster already has the servers' reports: a refusal must not leave it frozen.
     const bool intact = audit.meta && !audit.meta->frozen && !facts.replaces_unused;
     if (intact) FIRN_TRY(CheckFactsSuffice(audit, call, RanCommand(options)));
-    FIRN_TRY(AwaitReports(registry, audit, facts));
+    FIRN_TRY(AwaitReports(registry, facts));
     FIRN_TRY(read());
+    if (!options.again) FIRN_TRY(CheckContinues(audit, facts.memory, RestorePlace()));
   }
   FIRN_TRY(CheckFactsSuffice(audit, call, RanCommand(options)));
   if (covered) return NothingNew(audit, facts);
