@@ -43,7 +43,7 @@ struct RestoreMemory {
   void Join(const RestoreMemory& earlier);
   // Whether Join would add a flag or a tag, or raise one.
   bool Lacks(const RestoreMemory& earlier) const;
-  // Whether it lacks something, or a document.
+  // Whether Lacks is true, or the earlier run used a document that this one does not know.
   bool Overlooks(const RestoreMemory& earlier) const;
 
   friend bool operator==(const RestoreMemory&, const RestoreMemory&) = default;

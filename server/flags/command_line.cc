@@ -97,12 +97,14 @@ void ReadEnvironment(const Word& word, const std::string& where, int depth, Foun
 
 // `where` precedes each fault.
 void Set(const Word& word, const std::string& where, int depth, Found& found) {
-  if (const Retired* const row = RetiredAs(word.name); row != nullptr) {
+  const Retired* const row = RetiredAs(word.name);
+  const bool renamed = row != nullptr && !row->successor.empty();
+  if (row != nullptr && (!renamed || word.value)) {
     const std::string warning =
         row->successor.empty() ? " is retired and has no effect; remove it"
                                : Cat(" is retired and read as --", row->successor, "; rename it");
     found.retired.emplace(word.name, Cat(where, "--", word.name, warning));
-    if (!row->successor.empty()) found.renamed[row->successor] = word.value.value_or("");
+    if (renamed && !word.value->empty()) found.renamed[row->successor] = *word.value;
   } else if (!word.value) {
     found.faults.Add(
         Cat(where, Quoted("--" + word.name), " has no value: write --", word.name, "=..."));
@@ -170,11 +172,10 @@ void ReadFiles(std::string_view names, int depth, Found& found) {
   for (const std::string& name : CommaParts(std::string(names))) ReadFile(name, depth, found);
 }
 
-// An empty value is that of a template, and takes nothing away.
+// Empty values are not in it: one of a template takes nothing away.
 void SetRenamed(Found& found) {
   for (const auto& [flag, value] : found.renamed) {
     const std::string name(flag);
-    if (value.empty()) continue;
     if (!gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value.empty()) {
       found.faults.Add(Cat("--", flag, " is set, and so is its old name; set one of them"));
     } else {

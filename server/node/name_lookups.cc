@@ -7,7 +7,7 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kSecond{1'000};
-constexpr Milliseconds kKept{2'000};  // longer than calls wait
+constexpr Milliseconds kKept{2'000};  // longer than calls wait by default
 
 }  // namespace
 

@@ -343,6 +343,7 @@ TEST_F(CommandLineTest, WarnsOnceOfARetiredFlagAndIgnoresIt) {
 // A server that ignored it would give every client the right to every tag.
 TEST_F(CommandLineTest, ReadsARenamedFlagUnderItsNewName) {
   EXPECT_FALSE(Check("--rights_file=x\n--tls_names_file=names\n").ok()) << "set one of them";
+  EXPECT_NE(Check("--tls_names_file\n").message().find("no value"), std::string::npos);
   const gflags::FlagSaver saver;
   const char* const words[] = {"firn-server", "--tls_names_file=names", "--rights_file="};
   EXPECT_EQ(ReadCommandLine(3, words, retired_), Status());
