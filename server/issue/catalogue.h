@@ -15,25 +15,25 @@
 
 namespace firn {
 
-// The strategies and plugins that a program has, by the names that tag definitions use. `main`
-// fills it, with those of users too; nothing registers itself. Thread-compatible.
+// The strategies and plugins of a program, by the names that tag definitions use. `main` adds every
+// one, also those of users; nothing registers itself. Thread-compatible.
 //
-// A maker is called for each tag that names it, and may give the same object to several: the
-// snowflake strategy is one for all, a segment strategy one for each.
+// A maker is called once for each tag that names it. It may return the same object for several
+// tags: all snowflake tags share one strategy, each segment tag has its own.
 class Catalogue {
  public:
-  // `layout` of the cluster, which texts of ids may show.
+  // `layout`: the cluster's layout, which the text forms of ids can show.
   explicit Catalogue(const Layout& layout = Layout::Firn()) : layout_(layout) {}
 
   using StrategyMaker = std::function<Result<std::shared_ptr<Strategy>>(const TagDefinition&)>;
   using PluginMaker = std::function<Result<std::shared_ptr<Plugin>>(const TagDefinition&)>;
 
-  // kConflict when the name is taken.
+  // kConflict if the name is taken.
   Status AddStrategy(std::string name, StrategyMaker maker);
   Status AddPlugin(std::string name, PluginMaker maker);
 
-  // How the tag is to be served here, with its strategy and plugins made but not started. kNotFound
-  // for a strategy, plugin or zone that this program lacks: the tag must then not be served at all.
+  // Makes the tag's strategy and plugins, but does not start them. kNotFound for a strategy, plugin
+  // or time zone that this program lacks: it must then not serve the tag at all.
   Result<TagBinding> Bind(const TagDefinition& tag) const;
 
   std::set<std::string> StrategyNames() const;

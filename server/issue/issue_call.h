@@ -19,18 +19,17 @@ struct LinePlace;
 
 // How an attempt ended.
 enum class Verdict : uint8_t {
-  kIssued,   // all ids are there
-  kWait,     // not yet: park the call, and call again
-  kRefused,  // no, and repeating the same call is pointless for now
+  kIssued,   // all ids are in runs()
+  kWait,     // park the call, then attempt it again
+  kRefused,  // repeating the call now is pointless
 };
 
-// One call for ids, from its first attempt to its end: the request, and the progress. The caller
-// creates it, keeps it while it waits, and passes it again unchanged, so that a batch that got a
-// part continues where it was. It may be reused for the next call, which then allocates nothing.
-// One thread at a time.
+// One call for ids: the request, and its progress from the first attempt to the end. The caller
+// creates it, keeps it while the call waits, and passes it again unchanged, so that a partly served
+// batch continues. A reused object allocates nothing for its next call. One thread at a time.
 //
-// The request's memory must live until Issuer::Issue has returned; a waiting call copies the tag's
-// name and refers only to the tag, to `client` and to `trace_id`.
+// The request's memory must live until Issuer::Issue has returned. A waiting call copies the tag's
+// name; afterwards it refers only to the tag, to `client` and to `trace_id`.
 class IssueCall {
  public:
   IssueCall() = default;
@@ -42,7 +41,7 @@ class IssueCall {
     tag_ = &tag;
   }
 
-  // A call for a name that Issuer::Resolve does not know (yet).
+  // For a name that Issuer::Resolve does not know (yet).
   void Begin(const Request& request) {
     tag_ = nullptr;
     sought_ = 0;
@@ -57,7 +56,7 @@ class IssueCall {
 
   // --- for the caller ---------------------------------------------------------------------------
 
-  // How long the call may wait from now on. Set before each attempt.
+  // How long the call may still wait. Set before each attempt.
   std::chrono::milliseconds patience = std::chrono::hours(24);
 
   const Request& request() const { return request_; }
@@ -67,14 +66,15 @@ class IssueCall {
   const Refusal& refusal() const { return refusal_; }  // after kRefused
   std::chrono::microseconds ask_again_in() const { return ask_again_in_; }  // after kWait
 
-  // After kWait: how long it may wait altogether, if longer than other calls. The registry may need
-  // longer for an answer than a tick takes, and is asked once for each new tag.
+  // After kWait: how long this call may wait in total if that is longer than its patience. A lookup
+  // of an unknown tag in the registry may take longer than a tick, and happens once for each new
+  // tag.
   std::chrono::milliseconds waits_at_most() const {
     return tag_ == nullptr ? kSeekPatience : std::chrono::milliseconds(0);
   }
   static constexpr std::chrono::milliseconds kSeekPatience{1'000};
 
-  // After kIssued: the id in the text form that the tag had when the call began.
+  // After kIssued: appends the id in the tag's text form as of the call's beginning.
   void AppendText(int64_t id, WallMs now, std::string& out) const;
 
   // --- for the strategy -------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class IssueCall {
   int64_t missing() const { return missing_; }  // ids still needed
   Method method() const { return request_.method; }
 
-  // `run` must not have more ids than are missing.
+  // `run` must not contain more ids than are missing.
   void Add(IdRun run) {
     runs_.Add(run);
     missing_ -= run.count;
@@ -98,10 +98,10 @@ class IssueCall {
     return Verdict::kRefused;
   }
 
-  // The strategy's own notes about a waiting call. Segment: the latest fetch in which the missing
-  // ids are counted. Unbuffered: its number in the queue. 0: none.
+  // The strategy's own state of a waiting call. Segment: the latest fetch that includes the missing
+  // ids. Unbuffered: the call's number in the queue. SnowflakeLanes: the lane, from 1. 0: none.
   uint64_t ticket = 0;
-  uint64_t drops = 0;                // its count of drops when the first run was got
+  uint64_t drops = 0;                // count of drops when the first run was taken
   std::shared_ptr<LinePlace> place;  // in a WaitingLine
 
  private:
@@ -113,7 +113,7 @@ class IssueCall {
   Refusal refusal_;
   std::chrono::microseconds ask_again_in_{0};
   const Tag* tag_ = nullptr;
-  const Binding* binding_ = nullptr;  // once its plugins have let it pass
+  const Binding* binding_ = nullptr;  // set once its plugins have let the call pass
   uint64_t sought_ = 0;               // the seeker's ticket
   bool waits_ = false;
   std::shared_ptr<const std::string> name_;  // of an unknown tag, once the call has waited

@@ -13,14 +13,14 @@ namespace firn {
 namespace {
 
 constexpr size_t kNearMax = 3;
-constexpr int32_t kDrainingRetryMs = 1;  // at another server, at once
+constexpr int32_t kDrainingRetryMs = 1;  // another server serves the call at once
 constexpr int32_t kUnansweredRetryMs = 100;
-constexpr int32_t kLookUpRetryMs = 1'000;  // the budget of look-ups is one of a second
+constexpr int32_t kLookUpRetryMs = 1'000;  // the lookup budget is per second
 constexpr std::chrono::milliseconds kSeekAgain{2};
 
-// Comparing a name with a thousand others takes some 50 us of an IO thread: a client that keeps
-// requesting unknown tags costs others little of it. The first ones after a pause all get a
-// suggestion.
+// Comparing a name with a thousand others takes about 50 us of an IO thread. The limit keeps
+// clients of unknown tags from slowing down others. After a pause, the first kSuggestionsAtOnce
+// refusals all contain suggestions.
 constexpr int64_t kSuggestEveryMs = 10;
 constexpr int64_t kSuggestionsAtOnce = 20;
 
@@ -46,7 +46,7 @@ bool IsOneRun(const Runs& runs) {
   return runs.size() == 1 && (runs[0].stride == 1 || runs[0].count == 1);
 }
 
-// Applies to this tag alone: other tags may be served well.
+// STORE_DOWN here concerns this tag only: known tags are served.
 Refusal RegistryUnavailable(std::string_view tag, std::string_view cause) {
   return {Reason::kStoreDown,
           Cat("cannot check whether tag ", Quoted(tag), " exists: the registry ", cause),
@@ -96,13 +96,13 @@ Verdict Issuer::Issue(IssueCall& call) {
   const Verdict verdict = Attempt(call);
   const bool waits = verdict == Verdict::kWait;
   if (!waits) call.place.reset();
-  // Before it counts as waiting: the copy may find no memory.
+  // Before waits_ is set: copying the name may throw for lack of memory.
   if (waits && !call.waits_) KeepName(call);
   call.waits_ = waits;
   return verdict;
 }
 
-// The request's memory may be freed before the call is continued.
+// The memory of the request may be freed before the call continues.
 void Issuer::KeepName(IssueCall& call) {
   std::string_view& name = call.request_.tag;
   if (call.tag_ != nullptr && call.tag_->name() == name) {
@@ -132,7 +132,7 @@ Verdict Issuer::Attempt(IssueCall& call) {
   return verdict;
 }
 
-// Checks everything that is checked once per call. The call has a binding if it may continue.
+// Does the checks that happen once per call. Sets the call's binding if it may continue.
 Verdict Issuer::Begin(IssueCall& call) {
   const Request& request = call.request_;
   if (call.tag_ == nullptr) call.tag_ = Resolve(request.tag);
@@ -160,7 +160,8 @@ Verdict Issuer::Begin(IssueCall& call) {
   return Verdict::kIssued;
 }
 
-// A tag is called unknown only if its definition was looked up after the call arrived.
+// A tag is refused as unknown only after a lookup of its definition that began after the call
+// arrived.
 Verdict Issuer::Seek(IssueCall& call) {
   using Found = TagSeeker::Found;
   const std::string_view name = call.request_.tag;
@@ -204,7 +205,7 @@ Verdict Issuer::Refuse(IssueCall& call, Refusal refusal) {
   if (binding != nullptr) binding->plugins.OnRefusal(call.request_, refusal);
   try {
     rejections_.OnRefusal(call.request_, refusal);
-  } catch (...) {  // as for a plugin: the call still has its refusal
+  } catch (...) {  // like a plugin's exception: the call still gets its refusal
   }
   return call.Refuse(std::move(refusal));
 }

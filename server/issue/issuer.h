@@ -15,46 +15,48 @@
 
 namespace firn {
 
-// From tags to ids: finds a tag's strategy, runs the tag's plugins around it, and turns every
-// failure into a refusal. It does no I/O, creates no threads and never blocks.
+// Finds a tag's strategy, runs the tag's plugins around it, and turns every failure into a refusal.
+// Does no I/O, creates no threads and never blocks.
 //
 //   const Tag* tag = issuer.Resolve("order");
 //   if (int64_t id; tag != nullptr && issuer.TryOne(*tag, Method::kThrift, &id)) answer(id);
 //   else { tag != nullptr ? call.Begin(*tag, request) : call.Begin(request);
 //          switch (issuer.Issue(call)) { ... kWait: park, come back with Issue(call) ... } }
 //
-// Thread-safe. Set, Remove and SetDefault take a lock; everything else reads.
+// Thread-safe. Set, Remove and SetDefault take a lock; calls only read.
 class Issuer {
  public:
-  // Both must outlive this. `rejections` is called for every refusal that is answered; the clock
-  // limits how often unknown tags are compared with known ones.
+  // Both must outlive this. `rejections` is called for every refusal that is returned. The clock
+  // limits how often the names of unknown tags are compared with known ones.
   explicit Issuer(RejectionHandler& rejections, const Clock& clock = SystemClock())
       : rejections_(rejections), clock_(clock) {}
 
   // --- tags, at any time -------------------------------------------------------------------------
 
-  // Defines the tag from now on; calls in progress end as they began. Strategies must be started
-  // before and closed afterwards by their creator: one may serve several tags.
-  // kExhausted beyond TagTable's limits.
+  // Defines the tag from now on; calls in progress continue with the earlier definition. Its
+  // creator must start a strategy before and close it afterwards, because one strategy may serve
+  // several tags. kExhausted beyond TagTable's limits.
   Status Set(TagBinding binding);
 
-  // The tag is refused as unknown from now on. Does nothing if it is already.
+  // Refuses the tag as unknown from now on. Does nothing if the tag is unknown.
   void Remove(std::string_view name);
 
-  // Sets what serves undefined tags; nullopt: they are unknown.
+  // Sets the strategy and plugins for undefined tags; nullopt: undefined tags are refused as
+  // unknown.
   void SetDefault(std::optional<TagBinding> binding) { table_.SetDefault(std::move(binding)); }
 
-  // Is asked before a tag is refused as unknown; must outlive this. Call before serving.
+  // `seeker` looks up a tag before it is refused as unknown. It must outlive this. Call before
+  // serving.
   void SetSeeker(TagSeeker& seeker) { seeker_ = &seeker; }
 
   // --- calls ------------------------------------------------------------------------------------
 
   // The tag's handle, valid as long as the issuer, even if the tag is changed or removed. Null if
-  // nothing serves it: Issue then looks it up and reports the result. Lock-free.
+  // nothing serves the name: Issue then looks it up and reports the result. Lock-free.
   const Tag* Resolve(std::string_view name) const { return table_.Find(name); }
 
-  // The fast path: one id of a tag without plugins. False, without an effect, whenever there is
-  // anything to explain, to wait for, or to run around it: then call Issue.
+  // The fast path: one id of a tag without plugins. Returns false, without an effect, if the call
+  // has to wait, be refused, or run plugins: then call Issue.
   bool TryOne(const Tag& tag, Method method, int64_t* id) const {
     const Binding* binding = tag.binding();
     if (binding == nullptr || draining_.load(std::memory_order_relaxed)) return false;
@@ -62,7 +64,7 @@ class Issuer {
     return binding->plain && binding->strategy->TryOne(method, id);
   }
 
-  // The same for the ids of up to `want` such calls, of which there is a run.
+  // Like TryOne, for up to `want` such calls at once: their ids form one run.
   bool TryRun(const Tag& tag, Method method, int64_t want, IdRun* run) const {
     const Binding* binding = tag.binding();
     if (binding == nullptr || draining_.load(std::memory_order_relaxed)) return false;
@@ -73,9 +75,9 @@ class Issuer {
     return binding->plain && binding->strategy->TryRun(method, want, run);
   }
 
-  // What a call for one id of this tag would be refused with now, without its plugins; empty if it
-  // would be served, perhaps after a wait. For readiness checks: it reports no refusal to the
-  // handler, and takes nothing.
+  // The refusal that a call for one id of this tag would get now, without its plugins; empty if it
+  // would be served, perhaps after a wait. For readiness checks: takes no id and does not report
+  // the refusal to the handler.
   std::optional<Refusal> WhyNot(std::string_view tag) const;
 
   // Begins the call, or continues it after a wait. kIssued: call.runs() are exactly the requested
@@ -86,7 +88,7 @@ class Issuer {
   // Ends a waiting call after its timeout. Returns the answer.
   const Refusal& GiveUp(IssueCall& call);
 
-  // From now on every call is refused with DRAINING; a waiting one at its next attempt.
+  // Refuses every call with DRAINING from now on. A waiting call is refused at its next attempt.
   void Drain() { draining_.store(true); }
 
  private:

@@ -7,20 +7,21 @@
 
 namespace firn {
 
-// Asks an issuer and sleeps through its waits, for programs that have a thread to spare; a server
-// parks instead. Thread-safe.
+// Calls an issuer and sleeps while a call waits. For programs that have a thread to spare; a server
+// parks the call instead. Thread-safe.
 class PatientCaller {
  public:
   using Sleep = void (*)(std::chrono::microseconds);
 
-  // Gives up a call that has waited longer than `patience`. All must outlive this.
+  // Gives up a call that has waited for longer than `patience`. All arguments must outlive this.
   PatientCaller(Issuer& issuer, const Clock& clock, Milliseconds patience, Sleep sleep = &SleepFor)
       : issuer_(issuer), clock_(clock), patience_(patience), sleep_(sleep) {}
 
-  // True with exactly the ids asked for in call.runs(), false with call.refusal().
+  // Returns true if call.runs() has exactly the requested ids, false if call.refusal() says why
+  // not.
   bool Issue(IssueCall& call);
 
-  // One id of `tag`: true with the id, false with call.refusal(). The short way allocates nothing.
+  // Like Issue, for one id of `tag`. The fast path allocates nothing.
   bool IssueOne(IssueCall& call, const Tag& tag, const Request& request, int64_t* id);
 
  private:

@@ -83,7 +83,7 @@ void PluginChain::Tell(size_t count, const Request& request, const Refusal& refu
   for (size_t i = 0; i < count; ++i) {
     try {
       plugins_[i]->OnRefusal(request, refusal);
-    } catch (...) {  // the call is over and has its refusal: the exception has no receiver
+    } catch (...) {  // ignored: the call already has its refusal
     }
   }
 }

@@ -14,31 +14,32 @@ namespace firn {
 // Code that runs before and after the calls of a tag. One object may serve many tags, and a tag may
 // have many plugins.
 //
-// Called by any number of threads at once; must not block: it runs in the thread that serves the
-// connection. It may throw (the call is then refused with INTERNAL), but should not.
+// Called by any number of threads at once. Must not block, because it runs on the thread that
+// serves the connection. Should not throw: an exception refuses the call with INTERNAL.
 class Plugin {
  public:
   virtual ~Plugin() = default;
 
   virtual std::string_view name() const = 0;
 
-  // Lower goes first, in all three verbs. Plugins of one order run as the tag names them. Constant.
+  // Plugins run in ascending order, in all three functions. Plugins of equal order run in the order
+  // of the tag's list. Must be constant.
   virtual int order() const = 0;
 
-  // Before ids are made, once per call, however often the call is parked. A refusal ends the call.
+  // Runs before ids are made, once per call even if the call is parked. A refusal ends the call.
   virtual std::optional<Refusal> Before(const Request&) { return std::nullopt; }
 
-  // Runs when all ids are there. May replace them (same number of ids, every run valid) or refuse:
-  // then they are lost, and the caller gets none of them.
+  // Runs when all ids are made. May replace them (the same number of ids, every run valid), or
+  // refuse: the ids are then lost, and the caller gets none.
   virtual std::optional<Refusal> After(const Request&, Runs&) { return std::nullopt; }
 
-  // The call ended without ids although this plugin's Before had let it pass: a plugin that took
-  // something there returns it here.
+  // Runs when a call ends without ids after this plugin's Before had let it pass. Undoes what
+  // Before reserved.
   virtual void OnRefusal(const Request&, const Refusal&) {}
 };
 
-// The plugins of one tag, in their order. Immutable, thread-safe. An exception of a plugin, or
-// invalid ids that it returns, affect only their call.
+// The plugins of one tag, in the order in which they run. An exception or invalid ids of a plugin
+// affect only the current call. Immutable, thread-safe.
 class PluginChain {
  public:
   PluginChain() = default;
@@ -47,11 +48,11 @@ class PluginChain {
   bool empty() const { return plugins_.empty(); }
   size_t size() const { return plugins_.size(); }
 
-  // Runs every Before until one refuses; then notifies those that had let the call pass.
+  // Runs every Before until one refuses, then notifies the plugins that had let the call pass.
   std::optional<Refusal> Before(const Request& request) const;
 
-  // Runs every After. A refusal, an exception or invalid `runs` end it, clear `runs`, and notify
-  // every plugin.
+  // Runs every After. A refusal, an exception or invalid `runs` stops this, clears `runs`, and
+  // notifies every plugin.
   std::optional<Refusal> After(const Request& request, Runs& runs) const;
 
   // Notifies every plugin.

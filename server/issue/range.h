@@ -5,9 +5,8 @@
 
 namespace firn {
 
-// Numbers [begin, end) of one tag that belong to the owner of the value. Ends are at most
-// kRangeEnd, so the largest number that is ever issued is 2^63 - 2, and no sum of two ends
-// overflows unsigned. A value.
+// Numbers [begin, end) of one tag, owned by the holder of the value. `end` is at most kRangeEnd, so
+// the largest number ever issued is 2^63 - 2, and the sum of two ends fits into 64 unsigned bits.
 struct Range {
   int64_t begin = 0;
   int64_t end = 0;

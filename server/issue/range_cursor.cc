@@ -15,7 +15,7 @@ Range RangeCursor::TakeUpTo(int64_t count) {
   return RangeOf(word, epoch, std::min(left, count));
 }
 
-// The slot's epoch is read last: a slot that is being filled has had its epoch changed before.
+// Reads the slot's epoch last: Load changes a slot's epoch before its other members.
 Range RangeCursor::RangeOf(uint64_t word, uint64_t epoch, int64_t taken) {
   const int64_t left = LeftIn(word);
   const Slot& slot = slots_[word >> kLeftBits];

@@ -8,11 +8,11 @@
 
 namespace firn {
 
-// A refused call, which has issued no id.
+// Why a call was refused. A refused call has issued no id.
 struct Refusal {
   Reason reason = Reason::kInternal;
-  std::string message;         // a sentence for a person
-  int32_t retry_after_ms = 0;  // when it may be worth coming back; 0: no idea
+  std::string message;         // a sentence for people
+  int32_t retry_after_ms = 0;  // when a retry may succeed; 0: unknown
   bool another_server_may_help = false;
 
   friend bool operator==(const Refusal&, const Refusal&) = default;

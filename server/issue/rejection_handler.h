@@ -12,7 +12,8 @@
 
 namespace firn {
 
-// Told of every refusal that an issuer answers. Any thread, many at once; must not block or throw.
+// Is notified of every refusal that an issuer returns. Any thread, many at once; must not block or
+// throw.
 class RejectionHandler {
  public:
   virtual ~RejectionHandler() = default;
@@ -20,15 +21,15 @@ class RejectionHandler {
   virtual void OnRefusal(const Request& request, const Refusal& refusal) = 0;
 };
 
-// The default: a line in the log, at most kLinesPerWindow of each reason in a window; the first
-// line of the next window says how many were left out.
+// The default: logs refusals, at most kLinesPerWindow of each reason in a window. The first line of
+// the next window says how many were omitted.
 class LoggingRejectionHandler final : public RejectionHandler {
  public:
   static constexpr int kLinesPerWindow = 3;
   static constexpr Milliseconds kWindow{10'000};
 
-  // `log` takes one line without its end, and what it is about; called with no lock held. `clock`
-  // must outlive this.
+  // `log` receives one line without its newline, and the request and refusal that it describes.
+  // Called without a lock. `clock` must outlive this.
   using LogLine = std::function<void(const std::string&, const Request&, const Refusal&)>;
   LoggingRejectionHandler(const Clock& clock, LogLine log);
 

@@ -6,11 +6,11 @@
 
 namespace firn {
 
-// By which door a request came.
+// The interface through which a request came.
 enum class Method : uint8_t { kEmbedded = 0, kThrift = 1, kHttp = 2, kRedis = 3, kDubbo = 4 };
 inline constexpr size_t kMethods = 5;
 
-// The value in the method field of layouts that have one (Vesta's): 0 embedded, 1 rpc, 2 REST.
+// Value of the method field of layouts that have one (Vesta's): 0 embedded, 1 RPC, 2 REST.
 inline constexpr uint64_t kMethodFieldMax = 2;
 constexpr uint64_t MethodField(Method method) {
   switch (method) {
@@ -26,15 +26,16 @@ constexpr uint64_t MethodField(Method method) {
   return 0;
 }
 
-// What the ids will be shown as. Plugins may care: a permutation of single numbers cannot be a run.
+// Form in which the caller gets the ids. Plugins may depend on it: permuted numbers do not form a
+// run.
 enum class Form : uint8_t {
   kNumbers,
   kText,
   kRuns,
-  kOneRun,  // as one run of stride 1, so that its last number stands for all of them
+  kOneRun,  // as one run of stride 1, which its last number identifies
 };
 
-// What a caller asks for. A view: `tag` must outlive the call.
+// A caller's request. A view: `tag` must outlive the call.
 struct Request {
   std::string_view tag{};
   int64_t count = 1;

@@ -13,7 +13,7 @@ namespace firn {
 
 class Runs;
 
-// A position in runs, which moves from id to id.
+// A position in runs that moves from id to id.
 struct RunsCursor {
   // Calls `f(id)` for the next `most` ids. Returns whether these were the last.
   template <typename F>
@@ -23,14 +23,13 @@ struct RunsCursor {
   int64_t at = 0;  // in that run
 };
 
-// The runs of one call, in the order in which they were issued. Allocates only for more runs than
-// kInPlace, and keeps that memory when it is cleared, so a caller who keeps the object pays once.
-// Thread-compatible.
+// The runs of one call, in the order in which they were issued. Allocates only for more than
+// kInPlace runs, and keeps that memory when cleared. Thread-compatible.
 class Runs {
  public:
   static constexpr size_t kInPlace = 4;
 
-  // Puts a run at the end; one that goes on where the last one ended becomes part of it.
+  // Appends a run; a run that continues the last one is merged with it.
   void Add(IdRun run);
   void Clear();
 
@@ -40,10 +39,10 @@ class Runs {
   std::span<const IdRun> runs() const;
   std::span<IdRun> runs();
 
-  // Bytes of memory, used or not.
+  // Bytes of allocated memory, used or not.
   size_t memory() const { return many_.capacity() * sizeof(IdRun); }
 
-  // Of all runs together. Nonsense in them (a plugin's) saturates instead of overflowing.
+  // Number of ids in all runs. Invalid runs (a plugin's) saturate instead of overflowing.
   int64_t count() const;
 
   // Calls `f(id)` for every id, in order.
@@ -57,7 +56,7 @@ class Runs {
  private:
   std::array<IdRun, kInPlace> few_{};
   size_t few_count_ = 0;
-  std::vector<IdRun> many_;  // all of them, as soon as they are too many for few_
+  std::vector<IdRun> many_;  // all runs, once few_ is too small
 };
 
 template <typename F>

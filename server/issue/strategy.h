@@ -17,44 +17,44 @@ class RangeCursor;
 // Makes ids. One object may serve many tags (snowflake) or one (segment).
 //
 // 1. TryOne and Issue are called by any number of threads at once and never block: no I/O, no
-//    sleep, no lock held over a wait. Another thread fetches what has to come from elsewhere,
-//    while the call is parked.
-// 2. An id is issued once. Ids that a call has got and then not used are lost, never reused.
-// 3. A call that is refused before it has got an id has no effect.
-// 4. After Close() has returned nothing is issued, not even by calls that had begun before.
+//    sleep, no lock held over a wait. While another thread fetches numbers, the call is parked.
+// 2. An id is issued once. Ids that a call took and did not use are lost, never reused.
+// 3. A call that is refused before it has taken an id has no effect.
+// 4. After Close() has returned nothing is issued, not even by calls in progress.
 class Strategy {
  public:
   virtual ~Strategy() = default;
 
   virtual std::string_view name() const = 0;
 
-  // Prepares it for calls. Whatever is missing then is answered by refusals, so an error here is
-  // one of configuration. Called once, before anything else.
+  // Prepares for calls. Called once, before anything else. An error is one of configuration; a
+  // missing claim or store makes later calls refused instead.
   virtual Status Start() = 0;
 
-  // The fast path for one id: true and the id, or false without an effect, for any reason; Issue
-  // then reports the reason, or succeeds. Must not throw, and allocates nothing, except in the rare
-  // call after which more numbers have to be fetched.
+  // The fast path for one id: true and the id, or false without an effect; Issue then succeeds or
+  // reports the reason. Must not throw. Allocates nothing, except in the rare call that starts a
+  // fetch of more numbers.
   virtual bool TryOne(Method method, int64_t* id) = 0;
 
-  // The same for up to `want` ids, which form one run.
+  // Like TryOne, for up to `want` ids, which form one run.
   virtual bool TryRun(Method method, int64_t /*want*/, IdRun* run) {
     run->count = run->stride = 1;
     return TryOne(method, &run->first);
   }
 
-  // What TryOne takes its id from, if it does nothing else, so that a caller may take from there
-  // without a virtual call. Null otherwise. Constant; lives as long as the strategy.
+  // The cursor from which TryOne takes its id, if it does nothing else: the caller may then take
+  // from the cursor without a virtual call. Null otherwise. Constant; lives as long as the
+  // strategy.
   virtual RangeCursor* cursor() { return nullptr; }
 
-  // Adds runs to `call` until nothing is missing. Exact: never more than was requested.
+  // Adds runs to `call` until nothing is missing; never more ids than were requested.
   virtual Verdict Issue(IssueCall& call) = 0;
 
-  // What a call for one id would be refused with now; empty if it would be served, perhaps after a
-  // wait. Takes nothing and calls nothing else. Any thread.
+  // The refusal that a call for one id would get now; empty if it would be served, perhaps after a
+  // wait. Takes no id. Any thread.
   virtual std::optional<Refusal> WhyNot() const { return std::nullopt; }
 
-  // Whether its ids may be given as runs, which their callers keep for later.
+  // Whether callers may get runs, whose ids they use later.
   virtual bool gives_runs() const { return true; }
 
   // Maximum ids per call as one run of consecutive numbers (Form::kOneRun); 0: it gives none.
@@ -63,11 +63,11 @@ class Strategy {
   // Maximum ids per call as runs; a call for more is refused, never reduced.
   virtual int64_t count_max() const = 0;
 
-  // Nothing is issued after it has returned. No I/O, may be called again, never undone.
+  // Issues nothing after it has returned. No I/O; may be called again; never undone.
   virtual void Close() = 0;
 
-  // Close, then give back what can be given back exactly. May wait for its own threads, up to a
-  // limit of its own; main's thread only.
+  // Closes, then gives back the numbers that can be given back exactly. May wait for its own
+  // threads, for a limited time; main's thread only.
   virtual void Stop() = 0;
 };
 

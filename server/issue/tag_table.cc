@@ -13,8 +13,8 @@ constexpr size_t kFirstSlots = 64;
 
 std::atomic<uint64_t> tables_made{0};
 
-// The tag that a thread found last. Only the table of that number, which has never been another's,
-// may look at it.
+// The tag that a thread found last. Valid only for the table with that number, which is never
+// reused.
 struct Last {
   uint64_t table = 0;
   const Tag* tag = nullptr;
@@ -23,7 +23,7 @@ constinit thread_local Last last;
 
 }  // namespace
 
-// An open-addressing hash table with a power of two of places, at most half of them taken.
+// An open-addressing hash table. Its size is a power of two; at most half of its places are taken.
 struct TagTable::Slots {
   explicit Slots(size_t size) : mask(size - 1), places(size) {}
 
@@ -117,7 +117,7 @@ void TagTable::Insert(Tag* tag) {
   slots.places[i & slots.mask].store(tag, std::memory_order_release);
 }
 
-// A table twice as large with all tags but the newest, which Set inserts next.
+// Adds a table twice as large with all tags but the newest, which Set inserts next.
 void TagTable::Grow() {
   all_slots_.push_back(std::make_unique<Slots>(all_slots_.back()->places.size() * 2));
   for (size_t i = 0; i + 1 < tags_.size(); ++i) Insert(tags_[i].get());

@@ -16,32 +16,33 @@ namespace firn {
 
 class WaitingLine;
 
-// A call's place in a line. It ends with its call, or when the call can wait no longer.
+// A call's place in a line. Ends with its call, or when the call's patience ends.
 struct LinePlace {
   const WaitingLine* const line;
   const Method method;
   const std::chrono::microseconds until;
   // Guarded by the line's mutex.
   int64_t missing;
-  Runs runs{};  // that it has got
+  Runs runs{};  // taken for the call so far
 };
 
-// The calls that need more ids than a strategy has at once: they get ids one after another, in the
-// order of their arrival. If they shared what there is, each would get a part and time out. Every
-// attempt of any call serves the first one, so no ids are lost because that one's thread is busy.
+// The calls that need more ids than a strategy has at once. They are served one after another, in
+// the order of their arrival: if they shared the ids, each would get a part and time out. Every
+// attempt of any call serves the first one, so no ids are lost while that call's thread is busy.
 // Calls own their places, so none has to leave the line. Thread-safe.
 class WaitingLine {
  public:
   using Micros = std::chrono::microseconds;
 
-  // At best there are `ids` in each `time`.
+  // A strategy has at most `ids` in each `time`.
   WaitingLine(int64_t ids, Micros time);
 
-  // Gives the call a place, unless it has one. Otherwise it would wait for too long. `at_best` is
-  // the time that it needs if it is the only one.
+  // Gives the call a place if it has none; refuses it if it would wait for too long. `at_best` is
+  // the time that it needs if it is alone.
   std::optional<Refusal> Join(IssueCall& call, Micros now, Micros at_best);
 
-  // Distributes ids: `take(place)` returns a run for it, an empty one if there are no more ids now.
+  // Distributes ids: `take(place)` returns a run for the place, empty if no more ids are available
+  // now.
   template <typename Take>
   void Serve(Micros now, Take take) {
     const std::lock_guard lock(mutex_);
@@ -59,10 +60,10 @@ class WaitingLine {
     }
   }
 
-  // Moves the ids to the call if it has got all of them.
+  // Moves the ids to the call if all of them are there.
   bool Finish(IssueCall& call);
 
-  // About how long until the call is the first one, up to a few milliseconds.
+  // Estimated time until the call is first in line, at most a few milliseconds.
   Micros WaitOf(const IssueCall& call) const;
 
   size_t length() const;
@@ -76,10 +77,10 @@ class WaitingLine {
 
   mutable Mutex mutex_;  // guards the members below
   std::deque<std::weak_ptr<LinePlace>> places_;
-  // The ids that the line got lately, and the time that it took.
+  // The ids that the line got recently, and the time in which it got them.
   int64_t ids_;
   Micros time_;
-  Micros since_{0};  // not yet in time_
+  Micros since_{0};  // time up to here is included in time_
 };
 
 }  // namespace firn

@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-constexpr int kSwitchesMax = 64;  // in one call; more ranges than that, and it has to wait
+constexpr int kSwitchesMax = 64;  // in one call; a call that needs more ranges has to wait
 constexpr Milliseconds kRetryMost = std::chrono::hours(24);
 
 }  // namespace
@@ -64,7 +64,7 @@ Verdict Dated::FindNone(IssueCall& call, BootMs now, Lock lock) {
   if (asks) {
     policy_.Waits(call);
     Fetch(std::move(lock), now);
-    lock = Lock(mutex_);  // and the answer may be there already
+    lock = Lock(mutex_);  // the answer may have arrived
   }
   const Verdict verdict =
       IsUsedUpLocked(now) ? call.Refuse(UsedUpLocked(now)) : gate_.Answer(call, now);
@@ -81,7 +81,7 @@ std::optional<Refusal> Dated::WhyNotLocked(BootMs now) const {
   return gate_.WhyNot(now);
 }
 
-// --- what is in memory ---------------------------------------------------------------------------
+// --- numbers in memory ---------------------------------------------------------------------------
 
 // Rules 2 and 4.
 bool Dated::MayGiveLocked(const Held& held, BootMs now) const {
@@ -90,7 +90,7 @@ bool Dated::MayGiveLocked(const Held& held, BootMs now) const {
   return *time < held.end || (*time < held.end + GraceLocked() && IsAwayLocked(now));
 }
 
-// True when the current range has a number that may be given now.
+// True if the current range has a number that may be issued now.
 bool Dated::ReadyLocked(BootMs now) {
   const std::optional<WallMs> time = time_.At(now);
   if (closed_ || !time) return false;
@@ -116,8 +116,7 @@ void Dated::SwitchLocked(BootMs now) {
   loaded_at_ = now;
 }
 
-// Returns the last numbers of a refused call to the range that they came from, unless other calls
-// have taken what follows them. All others are wasted.
+// Rule 7.
 void Dated::TakeBackLocked(const Runs& runs) {
   int64_t lost = runs.count();
   if (!runs.empty() && current_) {
@@ -130,7 +129,7 @@ void Dated::TakeBackLocked(const Runs& runs) {
   counts_.wasted += lost;
 }
 
-// Of the current range, which is ready.
+// Takes from the current range, which must be ready.
 Range Dated::TakeLocked(int64_t count, BootMs now) {
   Range& left = current_->range;
   const Range taken{left.begin, left.begin + std::min(count, left.size())};
@@ -139,14 +138,15 @@ Range Dated::TakeLocked(int64_t count, BootMs now) {
   return taken;
 }
 
-// The source does not answer: what it says to a question is not that it is away.
+// Whether the source is unreachable or does not answer. An error that it returns does not count.
 bool Dated::IsAwayLocked(BootMs now) const {
   const Code code = gate_.trouble().code();
   if (!gate_.trouble().ok()) return code == Code::kUnavailable || code == Code::kUnknown;
   return gate_.WhyNot(now).has_value();
 }
 
-// Rule 3. A period that goes on in its grace is asked about all the time.
+// Rule 3. Once the current period is over, a range of the new one is fetched, even while the old
+// one is issued in grace.
 bool Dated::WantsNextLocked(BootMs now) const {
   const std::optional<WallMs> time = time_.At(now);
   if (closed_ || !time || !gate_.open(now) || IsUsedUpLocked(now)) return false;
@@ -174,7 +174,7 @@ Refusal Dated::Until(Milliseconds left, std::string why) {
           static_cast<int32_t>(std::min(left, kRetryMost).count()), true};
 }
 
-// That of the numbers seen last, or the clock's if that is later.
+// The period of the last range, or the registry clock's if that is later.
 int64_t Dated::PeriodLocked(WallMs time) const {
   const int64_t seen = end_ > 1 ? numbers_.PeriodOf(end_ - 1) : 0;
   return std::max(seen, numbers_.PeriodAt(time, zone_));
@@ -204,14 +204,14 @@ std::optional<Refusal> Dated::TooManyLocked(const IssueCall& call, BootMs now) c
                    " that are asked for"));
 }
 
-// What kept numbers from coming is over: the first call of the next period is not to wait.
+// A new period has begun: its first call must not wait for the backoff of the old one.
 void Dated::ForgetUsedUpLocked(BootMs now) {
   if (!used_up_until_ || IsUsedUpLocked(now) || gate_.in_flight()) return;
   used_up_until_.reset();
   gate_.Succeeded();
 }
 
-// --- what comes in -------------------------------------------------------------------------------
+// --- ranges that arrive --------------------------------------------------------------------------
 
 bool Dated::IsRange(Range range) const {
   const int64_t period = numbers_.PeriodOf(range.begin);
@@ -227,14 +227,14 @@ Status Dated::KeepLocked(Range range, BootMs now) {
     return Corrupt("the source gave numbers before the registry's time was known");
   }
   next_ = Held{range, numbers_.EndOf(numbers_.PeriodOf(range.begin), *time, zone_)};
-  // It came late by an unknown time, so its period gets no grace.
+  // The range is late by an unknown time, so its period gets no grace.
   used_up_until_.reset();
   if (next_->end > *time) return {};
   WasteLocked(next_);
   return Conflict("the numbers came after the end of their period");
 }
 
-// A source that has no more numbers of the period is asked again: others may give some back.
+// kExhausted becomes kConflict, so that the source is asked again: others may give numbers back.
 Status Dated::FailedLocked(Status why, BootMs now) {
   if (why.code() != Code::kExhausted) return why;
   NoteUsedUpLocked(now);

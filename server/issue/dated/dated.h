@@ -13,42 +13,42 @@
 
 namespace firn {
 
-// Numbers of one tag that are a date and a counter, which begins again with each period
+// Numbers of one tag that consist of a date and a counter that restarts with each period
 // (common/text/dated_numbers.h), from ranges in memory.
 //
-//  1. Every range is of one period; the source picks it. Numbers are taken from the current range
-//     under a mutex, after a look at the registry's time. The next range takes its place when it is
-//     used up.
-//  2. Once the registry's time in the tag's zone is beyond a range's period none of its numbers is
-//     given: the rest is wasted, and how long it lasted teaches the step nothing.
-//  3. Fetched is what Segment would fetch, and never for a period to come: the first range of a
-//     period is fetched when it begins, if the tag was asked for within its hold time before, or
-//     else by the first call.
-//  4. While the source is away a period goes on for the tag's `period_grace` after its end, or
-//     until there is a range of a later one.
-//  5. A source that has no more numbers of the period is asked again now and then, since others may
-//     give some back. Calls are refused meanwhile, with the time to the next period.
-//  6. A call for more than the period can still give gets nothing: what it had taken would be lost
-//     when it is refused, and soon the whole period with it.
-//  7. The last numbers of a refused call return to the current range where nothing was taken after
+//  1. Every range belongs to one period, which the source picks. Numbers are taken from the current
+//     range under a mutex, after a check of the registry's time. When it is used up, the next range
+//     takes its place.
+//  2. Once the registry's time in the tag's time zone is past a range's period, none of its numbers
+//     is issued: the rest is wasted, and its duration does not change the step.
+//  3. Ranges are fetched when Segment would fetch them, but never for a future period. The first
+//     range of a period is fetched at its beginning if the tag was requested within its hold time
+//     before, otherwise by the first call.
+//  4. While the source is unreachable, a period's numbers may be issued for the tag's
+//     `period_grace` after its end, or until a range of a later period arrives.
+//  5. When the source has no more numbers of the period, requests repeat at intervals, since other
+//     servers may give numbers back. Meanwhile calls are refused, with the time to the next period.
+//  6. A call for more numbers than this server can give in the period gets none: a refused call
+//     would lose the numbers it had taken, and such calls would soon waste the whole period.
+//  7. The last numbers of a refused call return to the current range if nothing was taken after
 //     them; the others are wasted.
-//  8. A range that comes after the end of its period is wasted and counts as a failure: the next
-//     one is fetched after a pause, so that a late source does not use up the numbers of a day.
+//  8. A range that arrives after its period's end is wasted and counts as a failure. The next one
+//     is fetched after a pause, so that a slow source does not use up the numbers of a day.
 class Dated final : public RangedStrategy {
  public:
-  // kNotFound and kInvalid: the zone is unknown here, or the tag is not dated. `time` must outlive
-  // it; until it has read the registry's clock, no number is issued.
+  // kNotFound: the time zone is unknown here; kInvalid: the tag is not dated. `time` must outlive
+  // this; no number is issued before its first reading.
   static Result<std::shared_ptr<Dated>> Make(const TagDefinition& tag, RangedParts parts,
                                              const RegistryTime& time);
 
   std::string_view name() const override { return "dated"; }
   bool TryOne(Method method, int64_t* id) override;
   Verdict Issue(IssueCall& call) override;
-  // A client that stores a run would use the day's numbers on another day.
+  // False: a client that stores a run would use the day's numbers on another day.
   bool gives_runs() const override { return false; }
 
  private:
-  // Numbers of one period, and when that is over by the registry's time.
+  // Numbers of one period, and the period's end by the registry's clock.
   struct Held {
     Range range;
     WallMs end;
@@ -92,9 +92,9 @@ class Dated final : public RangedStrategy {
   const DatedNumbers numbers_;
 
   // Under the mutex.
-  std::optional<Held> current_;  // stays when it is used up, until there is another
+  std::optional<Held> current_;  // kept when used up, until there is another
   std::optional<Held> next_;
-  int64_t mark_ = 1;  // numbers of the current range that are left when the next is fetched
+  int64_t mark_ = 1;  // the next range is fetched when this many of the current one are left
   std::optional<BootMs> loaded_at_;      // the current range
   std::optional<WallMs> used_up_until_;  // the period
   std::optional<BootMs> asked_at_;       // by the last call

@@ -10,22 +10,22 @@
 
 namespace firn {
 
-// A clock that leads a tag's last number by more is taken for a mistake: periods that are skipped
-// never come back.
+// A clock further ahead of a tag's last number is assumed to be wrong: skipped periods never
+// return.
 inline constexpr std::chrono::days kPeriodLeapMax{400};
 
-// The range that follows a dated tag's ledger, of at most `size` numbers, when the registry's clock
-// shows `now`. It is of one period: the later one of that of the tag's last number and of the
-// zone's date. So whatever clock and zone do, no number comes again, and no period after a later
-// one.
+// Returns the range that follows a dated tag's ledger, of at most `size` numbers, when the
+// registry's clock shows `now`. It belongs to one period: that of the tag's last number or that of
+// the current date in the tag's zone, whichever is later. So whatever clock and zone do, no number
+// is issued twice, and no period returns after a later one.
 //
-// It has at most max(step, a hundredth of what is left of the period) numbers. kExhausted: the
-// period is used up; kInvalid: its start lies in a period that has not come, or the leap is too
-// far, or ledger and zone make no sense.
+// The range has at most max(step, 1 % of the period's remaining numbers) numbers. kExhausted: the
+// period is used up; kInvalid: the tag's start lies in a future period, the leap is too far, or
+// ledger and zone contradict each other.
 //
-// `local`: what the local clock shows, where it disagrees with the registry's. Then kUnavailable
-// for a period more than one ahead of the tag's last number and of the local date: a period that
-// was reached stays, so that a clock that is wrong for a moment would date numbers for ever.
+// `local`: the local clock's time, if it disagrees with the registry's. Then a period that is more
+// than one ahead of both the tag's last number and the local date gets kUnavailable: a period once
+// reached stays, so a clock that is wrong for a moment would date numbers wrongly for good.
 Result<Range> PickDated(const TagDefinition& tag, int64_t size, WallMs now,
                         std::optional<WallMs> local = std::nullopt);
 

@@ -9,9 +9,9 @@
 
 namespace firn {
 
-// The registry's own clock, extrapolated by the boot clock since its last reading: the one time
-// that all servers of a cluster agree on. It follows that clock wherever it goes, back too, and is
-// behind it by no more than the reading took. Thread-safe.
+// The registry's clock, extrapolated by the boot clock since its last reading: the only time that
+// all servers of a cluster agree on. It follows that clock, also backwards, and is behind it by no
+// more than the duration of the reading. Thread-safe.
 class RegistryTime {
  public:
   // The registry showed `wall` in an answer that was read at `boot`.
@@ -26,7 +26,7 @@ class RegistryTime {
     return ahead == kUntold ? std::nullopt : std::optional(WallMs(boot.ms() + ahead));
   }
 
-  // Whether it was read within the last `age`.
+  // Whether the last reading is at most `age` old.
   bool IsFresh(BootMs now, Milliseconds age) const {
     return At(now) && now.ms() - noted_ms_.load(std::memory_order_relaxed) <= age.count();
   }
@@ -34,7 +34,7 @@ class RegistryTime {
  private:
   static constexpr int64_t kUntold = std::numeric_limits<int64_t>::min();
 
-  // Each is a complete value by itself.
+  // Each is consistent by itself, so neither needs the other's order.
   Atomic<int64_t> ahead_ms_{kUntold};
   Atomic<int64_t> noted_ms_{0};
 };

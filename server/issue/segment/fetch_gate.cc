@@ -6,7 +6,7 @@
 namespace firn {
 namespace {
 
-// Parked calls are woken as soon as there is news; this is for those that sleep.
+// News wakes parked calls; this interval is for callers that sleep.
 constexpr Milliseconds kAskAgain{2};
 constexpr int32_t kOverloadedRetryMs = 50;
 

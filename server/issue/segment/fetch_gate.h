@@ -10,14 +10,15 @@
 
 namespace firn {
 
-// When a strategy may ask its source for more numbers (one question at a time, and after a failure
-// with growing pauses), and what to tell a caller whom it has nothing to give meanwhile.
+// Decides when a strategy may request numbers from its source (one request at a time, with backoff
+// after a failure), and how to answer a call when there are no numbers meanwhile.
 // Thread-compatible: under its owner's mutex.
 class FetchGate {
  public:
-  // A caller waits for a next attempt that is as near as this; otherwise it is refused at once.
+  // A call waits for the next attempt if it is at most this far away; otherwise it is refused at
+  // once.
   static constexpr Milliseconds kNear{100};
-  // A question that is unanswered for longer counts as a store that is away.
+  // A request unanswered for this long counts as an unreachable store.
   static constexpr Milliseconds kSlow{2'000};
 
   explicit FetchGate(Entropy& entropy)
@@ -30,14 +31,15 @@ class FetchGate {
   void Succeeded();
   void Failed(Status why, BootMs now);
 
-  // How the last question was answered; ok before the first.
+  // The result of the last request; ok before the first.
   const Status& trouble() const { return trouble_; }
 
-  // For a call that finds no number: to wait, or why not. At the end of all numbers EXHAUSTED;
-  // STORE_DOWN while the source is away; a call whose patience ends though it answers: OVERLOADED.
+  // For a call that finds no number: waits or refuses. EXHAUSTED when all numbers are used up,
+  // STORE_DOWN while the source is unreachable; OVERLOADED if the call's patience ends although the
+  // source answers.
   Verdict Answer(IssueCall& call, BootMs now) const;
 
-  // The refusal of a call that finds no number and goes on finding none; empty while they come.
+  // The refusal of a call that finds no number and would not get one soon; empty if numbers arrive.
   std::optional<Refusal> WhyNot(BootMs now) const;
 
  private:

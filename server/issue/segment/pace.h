@@ -12,7 +12,7 @@ class Pace {
  public:
   static constexpr Milliseconds kSample{1'000};
 
-  // `total` numbers have been issued by `now`, ever.
+  // Records that `total` numbers have been issued from the beginning until `now`.
   void Note(int64_t total, BootMs now) {
     if (at_ == BootMs()) {
       at_ = now;
@@ -29,15 +29,15 @@ class Pace {
 
   double per_second() const { return per_second_; }
 
-  // How long `numbers` last; empty: there are no calls.
+  // How long `numbers` last at this rate; empty: there are no calls.
   std::optional<int64_t> SecondsFor(int64_t numbers) const {
     if (per_second_ <= 0) return std::nullopt;
     return static_cast<int64_t>(static_cast<double>(numbers) / per_second_);
   }
 
  private:
-  // A number an hour. The smoothed rate never reaches zero by itself, and a lower one would soon
-  // mean more seconds than an integer holds.
+  // One number per hour. The smoothed rate never reaches zero by itself, and a lower rate would
+  // soon give more seconds than an integer holds.
   static constexpr double kLeast = 1.0 / 3600;
 
   double per_second_ = 0;

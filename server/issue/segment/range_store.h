@@ -11,53 +11,55 @@
 
 namespace firn {
 
-// What a tag's ledger tells the tag's store, beside where the next range has to begin.
+// What a tag's store learns of the tag's ledger, besides where the next range must begin.
 struct LedgerWord {
-  std::string cluster{};            // whose tag it is, by uuid
-  std::optional<int64_t> picked{};  // the store's own ranges end here: it was away since, and above
-                                    // this the ledger has picked; empty: they end where it begins
+  std::string cluster{};  // uuid of the tag's cluster
+  // End of the store's own ranges: the ledger picked the numbers above it while the store was
+  // unreachable. Empty: the store picked all ranges so far.
+  std::optional<int64_t> picked{};
 };
 
-// Picks a tag's next range: a database, memory, or a user's own class. It determines where numbers
-// come from, never whether they may be used: the tag's ledger decides that, so a store that goes
-// back in time wastes numbers and repeats none.
+// Picks a tag's next range: a database, memory, or a user's own class. It decides where numbers
+// come from, never whether they may be used. The tag's ledger decides that, so a store that lost
+// data wastes numbers and repeats none.
 //
-// Every call comes from one thread, the store's own, and may block it up to the store's own
-// time-outs; it must end. Connections are opened when needed and reopened after a failure; no
-// request is sent twice.
+// All calls come from the store's own thread. They may block up to the store's own timeouts, and
+// must end. Connections are opened when needed and reopened after a failure; no request is sent
+// twice.
 class RangeStore {
  public:
   virtual ~RangeStore() = default;
 
-  // As it stands in tag definitions.
+  // The name in tag definitions.
   virtual std::string_view name() const = 0;
 
-  // Said before each Check and Advance, of their tag. Most stores need not know it.
+  // Called before each Check and Advance, for their tag. Most stores do not need it.
   virtual void Listen(const LedgerWord&) {}
 
-  // Whether it takes tags whose ledger picks ranges while the store is away (when_store_is_away =
-  // ledger). Such a store keeps, with the tag's counter and in the same write, which cluster's it
-  // is, and gives ranges of it to no other: the ledger knows of no one else's numbers.
+  // Whether the store accepts tags whose ledger picks ranges while it is unreachable
+  // (when_store_is_away = ledger). Such a store records, in the same write as the tag's counter,
+  // which cluster owns the counter, and refuses ranges of it to other clusters: the ledger does not
+  // know their numbers.
   virtual bool permits_stand_in() const { return false; }
 
-  // Of the last call, which failed: whether the store could not be reached, or has not answered.
-  // What it has refused, for whatever reason, is not that.
+  // After a failed call: whether the store was unreachable or did not answer. False if it refused
+  // the call, for any reason.
   virtual bool away() const { return false; }
 
-  // Whether the store can serve the tag: it has the tag, or can add it, and its numbers fit.
-  // kInvalid, kNotFound, kDenied: what an operator must correct; kUnavailable: not known now.
+  // Whether the store can serve the tag: it has the tag or can add it, and its numbers fit.
+  // kInvalid, kNotFound, kDenied: an operator must correct it; kUnavailable: not known now.
   virtual Status Check(const TagDefinition& tag) = 0;
 
-  // Returns the next range: begin >= at_least, at most `size` numbers and at least one. A store
-  // that did not lose data has returned no part of it before. Durable when it returns.
+  // Returns the next range: begin >= at_least, 1 to `size` numbers. A store that did not lose data
+  // has never returned any of them before. Durable when it returns.
   //
-  // `at_least` is the tag's ledger (or its start): a store whose own counter is lower has gone back
-  // in time or does not know the tag yet, and must skip the difference.
+  // `at_least` is the tag's ledger (or its start). A store whose own counter is lower has lost data
+  // or does not know the tag yet, and must skip the difference.
   //
-  // An error returns no range. The counter may still have moved; such a range is lost and never
-  // requested again. kUnavailable: the store is unreachable; kUnknown: its effect is unknown.
-  // kExhausted: at the end of 63 bits, or of what the store can count. kInvalid, kNotFound,
-  // kCorrupt, kDenied: an operator must act.
+  // An error returns no range. The counter may have moved; such a range is lost and never requested
+  // again. kUnavailable: the store is unreachable; kUnknown: the effect is unknown; kExhausted: the
+  // end of 63 bits, or of what the store can count; kInvalid, kNotFound, kCorrupt, kDenied: an
+  // operator must act.
   virtual Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) = 0;
 };
 

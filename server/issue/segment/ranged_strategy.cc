@@ -5,7 +5,7 @@
 namespace firn {
 namespace {
 
-// The part of these rising ranges that can be given back: all that end where the last one does.
+// The part of these ascending ranges that can be given back: all that are adjacent to the last one.
 Range TailOf(const std::vector<Range>& ranges) {
   Range tail;
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
@@ -113,7 +113,7 @@ Status RangedStrategy::TakeInLocked(Range range, BootMs now) {
 
 // --- changes of the tag -------------------------------------------------------------------------
 
-// Another server may have issued the numbers below the tag's new start.
+// Numbers below the new start are dropped: another server may have issued them.
 void RangedStrategy::Adjust(const TagDefinition& tag) {
   const BootMs now = parts_.clock.Boot();
   const Lock lock(mutex_);
@@ -159,7 +159,7 @@ void RangedStrategy::Abandon() {
   Stop();
 }
 
-// Rules 4 and 5. Called once, when nothing is in flight any more.
+// Rules 4 and 5. Called once nothing is in flight.
 void RangedStrategy::GiveBack(Lock lock) {
   const std::vector<Range> left = EmptyLocked();
   const Range tail = abandoned_ ? Range{} : TailOf(left);

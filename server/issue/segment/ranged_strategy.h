@@ -21,41 +21,38 @@
 
 namespace firn {
 
-// The parts of a strategy that uses ranges; all but `news` must outlive it.
+// Dependencies of a strategy that uses ranges; all but `news` must outlive it.
 struct RangedParts {
   RangeSource& source;
   const Clock& clock;
   Entropy& entropy;
-  // Waiting calls may succeed now. Called on the source's threads; may be empty.
+  // Called when waiting calls may succeed, on the source's threads; may be empty.
   std::function<void()> news{};
 };
 
 // The state of a segment tag on this server.
 struct SegmentStatus {
   int64_t supply = 0;                       // numbers in memory
-  double per_second = 0;                    // issued, over the last seconds
+  double per_second = 0;                    // issued, averaged over some seconds
   std::optional<int64_t> supply_seconds{};  // at that rate; empty: there are no calls
   int64_t step = 0;                         // size of the next request
-  int64_t ranges = 0;                       // taken, ever
-  int64_t failures = 0;                     // to take one, ever
+  int64_t ranges = 0;                       // taken since the start
+  int64_t failures = 0;                     // to take a range, since the start
   int64_t wasted = 0;                       // numbers that were taken and will never be issued
-  std::string trouble{};                    // why no more arrive; empty: they do
-  StoodIn stood_in{};                       // the tag's ledger, for its store
+  std::string trouble{};                    // why no more arrive; empty: they arrive
+  StoodIn stood_in{};                       // how the tag's ledger replaced its store
 };
 
-// One segment tag's strategy. All kinds share the communication with the source of their ranges,
-// and how they end. Each kind defines what it keeps of a range and how it issues numbers; functions
-// whose names end in Locked are called under the mutex. Thread-safe.
+// One segment tag's strategy. This class requests ranges from the source and handles Close and
+// Stop. Each kind defines what it keeps of a range and how it issues numbers. Functions whose names
+// end in Locked are called under the mutex. Thread-safe.
 //
 //  1. One request to the source is in flight at a time; Tick repeats a failed one (FetchGate).
 //  2. A range begins at or above the end of the one before, or is discarded.
-//  3. Numbers that were in memory before a Drop, or lie below a `start` that was raised, are not
-//     issued after it, not even by a call that had got a part of them and waits for more: that call
-//     is refused.
-//  4. Closed, it issues nothing. Stopped, it gives back the unused tail of what it took, once
-//     nothing is in flight any more.
-//  5. Abandoned, it is stopped and gives nothing back: its numbers are of another form than the
-//     tag.
+//  3. Numbers that were in memory before a Drop, or lie below a raised `start`, are not issued
+//     after it. A waiting call that holds some of them is refused.
+//  4. After Close it issues nothing. Stop gives back the unused tail once nothing is in flight.
+//  5. Abandon stops it and gives nothing back: its numbers have another form than the tag.
 //  6. In a forked child it is closed.
 class RangedStrategy : public Strategy, public std::enable_shared_from_this<RangedStrategy> {
  public:
@@ -68,23 +65,23 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   void Close() final;
   void Stop() final;
 
-  // Changes the tag's definition; same name, form, store and buffer as before. Numbers below its
-  // start are not issued after it has returned.
+  // Changes the tag's definition; name, form, store and buffer must be the same. Numbers below the
+  // new start are not issued after it has returned.
   void Adjust(const TagDefinition& tag);
 
-  // Does the work that is due. Returns whether to call it again in about 10 ms: otherwise once a
-  // second is enough, and at once after `news`, Adjust or Drop.
+  // Does the work that is due. Returns true if it must be called again in about 10 ms. Otherwise
+  // call it once a second, and at once after `news`, Adjust or Drop.
   bool Tick(BootMs now);
 
-  // The tag has another form now (FormOf): nothing is issued after it has returned, the numbers in
-  // memory are wasted, and waiting calls are asked to retry. Never undone.
+  // The tag has another form now (FormOf): nothing is issued after this has returned, the numbers
+  // in memory are wasted, and waiting calls are refused with a hint to retry. Never undone.
   void Abandon();
 
-  // Numbers in memory may belong to others: none of them is issued after it has returned. It
-  // continues with the next range that the source gives.
+  // Discards the numbers in memory, which other servers may issue: none of them is issued after
+  // this has returned. Continues with the next range of the source.
   void Drop(const std::string& why);
 
-  // After Stop: nothing is in flight any more.
+  // After Stop: true once nothing is in flight.
   bool settled() const;
 
   SegmentStatus status() const;
@@ -94,29 +91,29 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
 
   RangedStrategy(const TagDefinition& tag, RangedParts parts);
 
-  // --- defined by each kind ---------------------------------------------------------------------
+  // --- defined by each kind ----------------------------------------------------------------------
 
   // Whether these can be numbers of one range of this tag.
   virtual bool IsRange(Range) const { return true; }
-  // A range has arrived that may be issued.
+  // Stores a range whose numbers may be issued.
   virtual Status KeepLocked(Range range, BootMs now) = 0;
-  // None has arrived: the answer for callers.
+  // No range has arrived. Returns the error that callers get.
   virtual Status FailedLocked(Status why, BootMs) { return why; }
-  // How many numbers to request; 0: none after all.
+  // How many numbers to request; 0: none.
   virtual int64_t AskLocked(BootMs now) = 0;
-  // Does the work that is due; true if numbers are needed before the next call.
+  // Does the work that is due; true if the next range should be fetched.
   virtual bool TickLocked(BootMs now) = 0;
-  // Whether nothing comes due by the clock alone.
+  // False if work becomes due with time alone, without a call.
   virtual bool IsIdleLocked() const { return true; }
-  // Whether the next request follows the answer at once.
+  // Whether the next request follows an answer at once.
   virtual bool IsUrgentLocked() const { return false; }
 
   virtual int64_t SupplyLocked() const = 0;
-  // Removes everything from memory: returns the ranges in the order of their numbers.
+  // Removes all numbers from memory and returns them as ranges, ascending.
   virtual std::vector<Range> EmptyLocked() = 0;
-  // Removes numbers below `start` from memory; returns how many those were.
+  // Removes numbers below `start` from memory; returns how many.
   virtual int64_t TrimLocked(int64_t start, BootMs now) = 0;
-  // Nothing may be issued after it.
+  // Must prevent that anything is issued afterwards.
   virtual void CloseLocked() {}
   // Called only while it is open.
   virtual std::optional<Refusal> WhyNotLocked(BootMs now) const { return gate_.WhyNot(now); }
@@ -124,15 +121,15 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
 
   // --- for the kinds ----------------------------------------------------------------------------
 
-  // Call if gate_ is open. Releases the mutex; the answer may have arrived on return.
+  // Call only if gate_ is open. Releases the mutex; the answer may have arrived on return.
   void Fetch(Lock lock, BootMs now);
 
-  // Applies rule 3 to the numbers of a call. Call it before numbers are taken for it.
+  // Whether rule 3 forbids the numbers that the call holds. Must be called before more are taken
+  // for it.
   bool IsStale(IssueCall& call) const;
   Verdict RefuseStaleLocked(IssueCall& call);
   Refusal ClosedNowLocked() const { return abandoned_ ? Redefined() : ClosedHere(); }
 
-  // Answers to calls that came too late.
   static Refusal ClosedHere() {
     return {Reason::kDraining, "this tag is closed on this server", 1, true};
   }
@@ -158,8 +155,9 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   void OnGivenBack(const Status& status, Range tail);
 
   int64_t taken_ = 0;  // numbers, ever
-  // What was requested or taken before a change of this is not used after it. Read before numbers
-  // are taken, changed after they were removed from memory, under the mutex.
+  // Counts drops and raised starts: numbers requested or taken before a change are not used after
+  // it. Read before numbers are taken; changed under the mutex, after they were removed from
+  // memory.
   std::atomic<uint64_t> drops_{0};
   uint64_t asked_drops_ = 0;  // drops_ when the fetch in flight began
   bool stopped_ = false;

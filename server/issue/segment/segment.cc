@@ -6,7 +6,7 @@
 namespace firn {
 namespace {
 
-constexpr int kSwitchesMax = 64;  // in one call; more ranges than that, and it has to wait
+constexpr int kSwitchesMax = 64;  // in one call; a call that needs more ranges has to wait
 
 }  // namespace
 
@@ -72,7 +72,7 @@ void Segment::OnLow() noexcept {
 
 bool Segment::TickLocked(BootMs) { return asked_ && !next_ && cursor_.left() < mark_; }
 
-// True when there are numbers in the current range, which may be the next one from now on.
+// True if the current range has numbers, after replacing a used-up one by the next.
 bool Segment::SwitchLocked(BootMs now) {
   if (cursor_.left() > 0) return true;
   cursor_.Shut();

@@ -14,24 +14,23 @@ namespace firn {
 
 // Rising numbers of one tag from ranges in memory, two at a time.
 //
-//  1. Numbers come from the current range, one fetch_sub each (RangeCursor). The next range takes
-//     its place when it is used up.
-//  2. A call that takes the current range down to the tag's mark causes a fetch of the next one; so
-//     does a call that finds nothing. A fetch's size is the policy's. Nothing is fetched before the
-//     first call.
-//  3. A call for one run that finds less than that in the current range wastes the rest of it, and
-//     continues with the next range.
-//  4. A call that finds nothing waits while a fetch is in flight or about to be, and is refused
+//  1. Numbers come from the current range, one fetch_sub each (RangeCursor). When it is used up,
+//     the next range takes its place.
+//  2. The next range is fetched when a call takes the current one below the tag's mark, or finds
+//     nothing. StepPolicy determines its size. Nothing is fetched before the first call.
+//  3. A call for one run that finds fewer numbers in the current range wastes them, and continues
+//     with the next range.
+//  4. A call that finds nothing waits while a fetch is in flight or about to start, and is refused
 //     otherwise (FetchGate). Failed fetches are repeated even without calls.
 class Segment final : public RangedStrategy, private LowWater {
  public:
-  // kUnavailable if there is no memory that a forked child would lose.
+  // kUnavailable if there is no memory that is zeroed in a forked child.
   static Result<std::shared_ptr<Segment>> Make(const TagDefinition& tag, RangedParts parts);
 
   bool TryOne(Method, int64_t* id) override { return cursor_.TakeOne(id); }
   RangeCursor* cursor() override { return &cursor_; }
   Verdict Issue(IssueCall& call) override;
-  // Every range has as many numbers, except near the tag's last number.
+  // Every range has at least this many numbers, except near the tag's last number.
   int64_t one_run_max() const override;
 
  private:
@@ -51,7 +50,7 @@ class Segment final : public RangedStrategy, private LowWater {
 
   void OnLow() noexcept override;
   bool SwitchLocked(BootMs now);
-  // Gives the call what was taken for it.
+  // Adds the numbers taken to the call, or wastes them by rule 3.
   void Give(Range taken, IssueCall& call);
 
   const std::unique_ptr<ForkCells> cells_;
@@ -61,7 +60,7 @@ class Segment final : public RangedStrategy, private LowWater {
   Range rest_;                       // of the current range, once closed
   int64_t mark_ = 1;                 // of the current range
   std::optional<BootMs> loaded_at_;  // the current range
-  bool asked_ = false;               // there was a call for numbers of this tag
+  bool asked_ = false;               // a call has found no number
 };
 
 }  // namespace firn

@@ -11,17 +11,17 @@
 
 namespace firn {
 
-// How many numbers to ask for, and when: so many at once that a range lasts, at the present pace,
-// for at least the tag's hold time, and seldom for more than twice that; or what callers already
-// wait for, when that is more.
+// Determines how many numbers to request, and when. A range should last for at least the tag's hold
+// time at the present rate, and seldom for more than twice that. If waiting callers need more, that
+// many are requested.
 //
-// A range used up sooner than the hold time doubles the step, up to the tag's step_max; one that
-// lasted more than twice the hold time halves it, down to the tag's own step. A value.
+// A range used up within the hold time doubles the step, up to the tag's step_max. One that lasted
+// for more than twice the hold time halves it, down to the tag's own step. A value.
 class StepPolicy {
  public:
   explicit StepPolicy(const TagDefinition& tag) { Adjust(tag); }
 
-  // The tag's definition has changed; what was learnt stays within the new limits.
+  // Applies a changed definition; the learnt step is clamped to the new limits.
   void Adjust(const TagDefinition& tag) {
     step_min_ = tag.step;
     step_max_ = tag.step_max;
@@ -30,14 +30,14 @@ class StepPolicy {
     step_ = std::clamp(step_, step_min_, step_max_);
   }
 
-  // How many numbers of a range are left when the next one is to be fetched.
+  // How many numbers of `range` are left when the next one is fetched.
   int64_t MarkOf(const Range& range) const {
     const int64_t used =
         range.size() / 100 * prefetch_at_ + range.size() % 100 * prefetch_at_ / 100;
     return std::max<int64_t>(1, range.size() - used);
   }
 
-  // The range that is used up has lasted so long.
+  // Records how long a used-up range has lasted.
   void UsedUpIn(Milliseconds lasted) {
     if (lasted < hold_) {
       step_ = step_ > step_max_ / 2 ? step_max_ : step_ * 2;
@@ -48,14 +48,15 @@ class StepPolicy {
 
   int64_t step() const { return step_; }
 
-  // A call waits for numbers. It counts once for each question whose answer could serve it.
+  // Records that a call waits for numbers. It counts once for each request whose answer could serve
+  // it.
   void Waits(IssueCall& call) {
     if (call.ticket > asked_) return;
     call.ticket = asked_ + 1;
     shortage_ = std::min(shortage_, kRangeEnd - call.missing()) + call.missing();
   }
 
-  // How many to ask for now, which is done.
+  // Returns how many numbers to request now, and counts the request.
   int64_t Ask() {
     ++asked_;
     return std::max(step_, std::min(std::exchange(shortage_, 0), step_max_));
@@ -65,10 +66,10 @@ class StepPolicy {
   int64_t step_ = 0;
   int64_t step_min_ = 1;
   int64_t step_max_ = 1;
-  int64_t prefetch_at_ = 0;  // percent of a range that are used then
+  int64_t prefetch_at_ = 0;  // percent of a range that is used when the next one is fetched
   Milliseconds hold_{0};
-  int64_t shortage_ = 0;  // what callers wait for, beyond what has been asked for
-  uint64_t asked_ = 0;    // questions
+  int64_t shortage_ = 0;  // numbers that callers wait for and that no request includes
+  uint64_t asked_ = 0;    // requests
 };
 
 }  // namespace firn

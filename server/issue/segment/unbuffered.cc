@@ -31,7 +31,7 @@ Verdict Unbuffered::Issue(IssueCall& call) {
   return Queue(call, now, std::move(lock));
 }
 
-// A call without a ticket that is still good gets one; then it waits.
+// Gives the call a ticket unless its own is still queued; then the call waits.
 Verdict Unbuffered::Queue(IssueCall& call, BootMs now, Lock lock) {
   const bool waits =
       call.ticket != 0 && !waiting_.empty() && call.ticket >= waiting_.front().number;
@@ -47,13 +47,13 @@ Verdict Unbuffered::Queue(IssueCall& call, BootMs now, Lock lock) {
     lock = Lock(mutex_);
   }
   const Verdict verdict = gate_.Answer(call, now);
-  // A call that is refused leaves no trace, unless it has been asked for already.
+  // A refused call withdraws its ticket, if it is the last one and not part of the fetch in flight.
   const bool unasked = waiting_.size() > asked_ && waiting_.back().number == call.ticket;
   if (verdict == Verdict::kRefused && unasked) waiting_.pop_back();
   return verdict;
 }
 
-// All that wait, as far as one call may ask for numbers.
+// Requests numbers for all waiting calls, up to kCountMax.
 int64_t Unbuffered::AskLocked(BootMs now) {
   while (!waiting_.empty() && now - waiting_.front().since > kKeep) waiting_.pop_front();
   asked_ = 0;
@@ -80,7 +80,7 @@ Status Unbuffered::KeepLocked(Range range, BootMs now) {
   return {};
 }
 
-// Callers that still want numbers return with another ticket.
+// Drops the tickets of the failed fetch; callers that still wait get new ones.
 Status Unbuffered::FailedLocked(Status why, BootMs) {
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(asked_));
   asked_ = 0;

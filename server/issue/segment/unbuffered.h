@@ -12,20 +12,20 @@ namespace firn {
 
 // Numbers of one tag without a buffer: every call waits for numbers that are taken from the source
 // after it has arrived (buffer = none). If the source's ranges rise over the whole cluster, so do
-// the numbers, in real time: a call that begins after another has been answered, at any server,
-// gets larger ones.
+// the numbers, in real time: a call that begins after another was answered, at any server, gets
+// larger ones.
 //
 //  1. A call gets a ticket and waits. When the source has answered, the next request is for all
-//     calls that wait, so a round trip serves all that have arrived meanwhile.
+//     waiting calls, so one round trip serves all that have arrived meanwhile.
 //  2. A range is divided among the tickets for which it was taken, in their order, and no others.
-//     Numbers that a caller who gave up does not fetch are discarded after kKeep. Tickets without
-//     numbers are requested again.
+//     Numbers that no caller fetches within kKeep are discarded. A waiting call whose ticket is
+//     gone gets another.
 //  3. If a range is too small for its tickets, the last ones remain and are requested again.
-//  4. Closed, it discards the numbers that wait to be fetched; nothing is given back.
+//  4. Close discards the numbers that wait to be fetched; nothing is given back.
 class Unbuffered final : public RangedStrategy {
  public:
   static constexpr Milliseconds kKeep{2'000};
-  static constexpr size_t kTicketsMax = 100'000;  // that wait; more calls are refused
+  static constexpr size_t kTicketsMax = 100'000;  // waiting; more calls are refused
 
   // kInvalid if the source does not permit it.
   static Result<std::shared_ptr<Unbuffered>> Make(const TagDefinition& tag, RangedParts parts);
@@ -63,9 +63,9 @@ class Unbuffered final : public RangedStrategy {
 
   // Under the mutex.
   std::deque<Ticket> waiting_;            // by number
-  size_t asked_ = 0;                      // how many of them the fetch in flight is for
+  size_t asked_ = 0;                      // the first of them, which the fetch in flight is for
   std::map<uint64_t, Portion> portions_;  // by ticket: numbers that wait for their call
-  uint64_t tickets_ = 0;                  // last number of a ticket
+  uint64_t tickets_ = 0;                  // number of the last ticket
 };
 
 }  // namespace firn

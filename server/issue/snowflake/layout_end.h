@@ -11,11 +11,11 @@
 
 namespace firn {
 
-// Whole days from `now` until the layout's time field has run out and every call is refused with
+// Whole days from `now` until the layout's time field overflows and every call is refused with
 // EXHAUSTED; 0 or less from then on. For a gauge.
 int64_t DaysLeft(const Layout& layout, WallMs now);
 
-// Says in time that a layout comes to its end, or that its ids outgrow the width of an obfuscated
+// Warns before a layout's time field overflows, and before ids outgrow the width of an obfuscated
 // tag. One thread.
 class LayoutEndWatch {
  public:
@@ -23,16 +23,16 @@ class LayoutEndWatch {
 
   explicit LayoutEndWatch(const Layout& layout) : layout_(layout) {}
 
-  // A tag that is served, as it is defined now.
+  // Records a served tag's current definition.
   void Note(const TagDefinition& tag);
 
-  // To be called now and then. In the last year of the layout or of a tag a sentence for the log,
-  // once a day of the boot clock; otherwise nothing.
+  // Call regularly. In the last year of the layout or of a tag it returns a sentence for the log,
+  // once a day by the boot clock.
   std::optional<std::string> Check(Now now);
 
  private:
   const Layout layout_;
-  std::map<std::string, WallMs> tags_;  // that end before the layout does
+  std::map<std::string, WallMs> tags_;  // tags that end before the layout
   std::optional<BootMs> warned_;
 };
 

@@ -12,14 +12,15 @@
 namespace firn {
 namespace {
 
-// A claim comes and goes in seconds; a call that met more closed ones than this has no luck.
+// Claims last for seconds at least, so a call that meets this many closed sequencers is refused.
 constexpr int kClosedMax = 8;
 constexpr int32_t kNotReadyRetryMs = 1'000;
 constexpr int32_t kClockRetryMs = 100;
 // The keeper extends a late grant as soon as its thread runs.
 constexpr std::chrono::milliseconds kGrantRetry{10};
 
-// The ids of as many ticks as lie in `length`, of one at least; never more than fit into a count.
+// The ids of the ticks that fit into `length`, of at least one tick; limited to what a count can
+// hold.
 int64_t IdsIn(Milliseconds length, const Layout& layout) {
   const auto per_tick = static_cast<int64_t>(layout.ids_per_tick());
   const int64_t ticks = std::max<int64_t>(1, length.count() / layout.tick_ms());
@@ -104,7 +105,7 @@ Status Snowflake::Adopt(std::shared_ptr<const Claim> claim) {
 std::optional<Tick> Snowflake::CloseClaim() {
   if (sentinel_.InChild()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  current_.store(nullptr, std::memory_order_relaxed);  // closing tells of it
+  current_.store(nullptr, std::memory_order_relaxed);  // relaxed: Close() below publishes it
   if (sequences_.empty()) return std::nullopt;
   return sequences_.back()->sequencer->Close();
 }
@@ -178,7 +179,7 @@ Verdict Snowflake::Issue(IssueCall& call) {
   return Verdict::kIssued;
 }
 
-// Returns why the line got no more.
+// Returns why the line got no more ids.
 Step Snowflake::ServeLine(const ClaimSequence& held, Tick now) {
   Step step{Step::Kind::kLater, now + 1};
   line_.Serve(TimeOf(now), [&](const LinePlace& place) {
@@ -188,8 +189,8 @@ Step Snowflake::ServeLine(const ClaimSequence& held, Tick now) {
   return step.kind == Step::Kind::kTaken ? Step{Step::Kind::kLater, now + 1} : step;
 }
 
-// A batch that goes on under another machine's claim does so in a later tick, so that the ids of a
-// call rise.
+// A batch that continues under another machine's claim does so in a later tick, so that the ids of
+// one call rise.
 Step Snowflake::TakeFor(const Runs& runs, int64_t missing, const ClaimSequence& held,
                         Tick now) const {
   if (!runs.empty()) {
@@ -206,8 +207,8 @@ IdRun Snowflake::RunOf(const ClaimSequence& held, const Step& step, Method metho
           static_cast<int64_t>(step.count), layout_.stride()};
 }
 
-// Whether a call for `count` ids could be served before the claim's end at best. Looked at before
-// anything is taken, so that such a call leaves no trace.
+// Whether a call for `count` ids could at best be served before the claim's end. Checked before
+// anything is taken, so that a hopeless call wastes no ids.
 bool Snowflake::FitsInto(const Claim& claim, Tick now, int64_t count) const {
   const int64_t ticks = (count - 1) / static_cast<int64_t>(layout_.ids_per_tick());
   return ticks == 0 || std::max(now, claim.first_tick()) + ticks < claim.end_tick();

@@ -19,24 +19,23 @@ namespace firn {
 
 struct SnowflakeOptions {
   SequencerOptions sequencer;
-  Milliseconds runs_max{100};  // one call may ask for as many ids as these ticks hold
+  Milliseconds runs_max{100};  // one call may request the ids of ticks that span this time
 };
 
-// Ids of time, machine and sequence. One sequence for all tags: make one object for a server.
+// Ids of time, machine and sequence. One sequence for all tags: create one object per server.
 //
-// 1. It issues under the claim that it was given last, and under none before that: NOT_READY.
-// 2. Each claim gets a new sequencer. A new one is there before the old one is closed, so a call
-//    that finds its sequencer closed looks once more.
-// 3. Closed sequencers are kept until this object goes: a thread may have been on its way to one.
-// 4. Calls for more ids than a tick has get them one after another (WaitingLine). Smaller ones wait
-//    for no other call.
+// 1. It issues under the claim adopted last; before the first one it refuses with NOT_READY.
+// 2. Each claim gets a new sequencer. It is put in place before the old one is closed, so a call
+//    that finds its sequencer closed reads the current one and tries again.
+// 3. Closed sequencers are kept until destruction: a thread may still be about to use one.
+// 4. Calls for more ids than a tick has are served one after another (WaitingLine). Smaller calls
+//    wait for no other call.
 //
-// Thread-safe. Adopt, CloseClaim and Last belong to the claim's keeper; the rest to anybody. In a
-// forked child every call is refused and none hangs, whatever the parent was doing; it may be
-// destroyed there.
+// Thread-safe. Only the claim's keeper calls Adopt, CloseClaim and Last. In a forked child every
+// call is refused and none hangs, whatever the parent was doing; the object may be destroyed there.
 //
-// Sharp edge: claims must come from one keeper that never gives one claim twice. Whether a claim is
-// truly held is the keeper's business.
+// All claims must come from one keeper that never passes a claim twice. Whether a claim is really
+// held is the keeper's responsibility.
 class Snowflake final : public Strategy {
  public:
   static constexpr size_t kClaimsMax = 100'000;  // in the life of this object, about 300 bytes each
@@ -45,24 +44,25 @@ class Snowflake final : public Strategy {
   Snowflake(TickSource& ticks, Entropy& entropy, SnowflakeOptions options = {});
   ~Snowflake() override;
 
-  // From now on ids are issued under `claim`, and the id clock is at its first tick or beyond.
-  // Refused, with the claim before left as it is: kInvalid for a claim of another layout, for a
-  // machine id wider than its field and for a layout that Start refuses; kUnavailable after
-  // Close, in a forked child and when there is no memory that one would lose; kExhausted after
+  // Issues ids under `claim` from now on, and raises the id clock to at least the claim's first
+  // tick. If it fails, the previous claim stays in use: kInvalid for a claim of another layout, a
+  // machine id wider than its field, or a layout that Start refuses; kUnavailable after Close, in a
+  // forked child, and if there is no memory that is zeroed in a forked child; kExhausted after
   // kClaimsMax claims.
   Status Adopt(std::shared_ptr<const Claim> claim);
 
-  // Ends the claim: nothing is issued under it after this has returned, until a new one is adopted.
-  // The last tick that was used under the claim adopted last, the one before its first if none, and
-  // the same again when it is closed already: a keeper that took it for unused would give stamps
-  // back that are out. Empty when there has been no claim, and in a forked child.
+  // Ends the claim: nothing is issued after this has returned, until a new claim is adopted.
+  // Returns the last tick used under the claim adopted last, or the tick before its first if none
+  // was used. A repeated call returns the same tick: a keeper that saw a closed claim as unused
+  // would give back ticks whose ids were issued. Empty if there was no claim, and in a forked
+  // child.
   std::optional<Tick> CloseClaim();
 
-  // The same without ending it: what it has used at least, at this moment.
+  // Like CloseClaim without ending the claim: at least this tick has been used by now.
   std::optional<Tick> Last() const;
 
   std::string_view name() const override { return "snowflake"; }
-  // kInvalid for a layout whose method field has no room for every Method.
+  // kInvalid if the layout's method field is too narrow for every Method.
   Status Start() override { return CheckLayout(); }
   bool TryOne(Method method, int64_t* id) override;
   bool TryRun(Method method, int64_t want, IdRun* run) override;
@@ -102,8 +102,7 @@ class Snowflake final : public Strategy {
   WaitingLine line_;
 
   Atomic<ClaimSequence*> current_{nullptr};  // null: no claim. Written under mutex_
-  const ForkSentinel
-      sentinel_;  // looked at before locking: a child's mutex_ may be locked for ever
+  const ForkSentinel sentinel_;  // checked before locking: in a child mutex_ may stay locked
   mutable Mutex mutex_;
   ForkCells cells_;
   bool closed_ = false;                                    // under mutex_

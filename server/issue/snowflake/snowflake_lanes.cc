@@ -13,7 +13,7 @@ Status SnowflakeLanes::Start() {
   return {};
 }
 
-// Only threads that issue ask for their index, so the first ones get a lane each.
+// Only issuing threads call ThreadIndex, so the first of them get a lane each.
 size_t SnowflakeLanes::OwnLane() const {
   const int index = ThreadIndex();
   return index < 0 ? 0 : static_cast<uint32_t>(index) % static_cast<uint32_t>(lanes_.size());
@@ -35,8 +35,7 @@ bool SnowflakeLanes::TryRun(Method method, int64_t want, IdRun* run) {
   return false;
 }
 
-// The lane with the fewest calls that wait for their turn; the thread's own one if it is one of
-// those.
+// The lane with the fewest waiting calls; the thread's own lane if it is one of those.
 size_t SnowflakeLanes::LaneFor(const IssueCall& call) const {
   size_t best = OwnLane();
   if (!lanes_[best]->NeedsTicks(call)) return best;
@@ -50,7 +49,7 @@ size_t SnowflakeLanes::LaneFor(const IssueCall& call) const {
   return best;
 }
 
-// The call's ticket is its lane's number, from 1 on, once it has got a part or waits for its turn.
+// The call's ticket is its lane's number, from 1, once it got a part of its ids or waits in line.
 Verdict SnowflakeLanes::Issue(IssueCall& call) {
   size_t lane = call.ticket != 0 ? call.ticket - 1 : LaneFor(call);
   std::optional<Refusal> refused;

@@ -13,26 +13,26 @@
 
 namespace firn {
 
-// Ids of several machine ids at once: a sequence, or lane, for each, so that threads do not share
-// one, and so many times as many ids a tick.
+// Ids of several machine ids at once. Each has its own sequence, a lane, so threads do not share
+// one, and a tick has the ids of all lanes.
 //
-// 1. Each thread that issues has a lane of its own, as far as there are enough, and takes from it.
-//    Where that has none at the moment, because its tick is used up, its claim has ended or it
-//    holds none, the next one is asked.
-// 2. A call that has got a part of its ids waits for the rest in that lane. Where that lane's claim
-//    has ended it goes on in another one in a later tick, so that the ids of a call rise. A call
-//    for more ids than a tick has waits in the lane with the fewest such calls, and moves without
-//    its part.
-// 3. It refuses only what all lanes refuse, and waits only when no lane has an id now.
+// 1. Each issuing thread takes from a lane of its own, as far as there are enough. If that lane has
+//    no id now (its tick is used up, its claim has ended, or it has none), the thread tries the
+//    next.
+// 2. A call that got a part of its ids waits for the rest in that lane. If the lane's claim ends,
+//    the call continues in another lane in a later tick, so that the ids of one call rise. A call
+//    for more ids than a tick has waits in the lane with the fewest such calls; when it moves to
+//    another lane it loses its part.
+// 3. It refuses only if all lanes refuse, and waits only if no lane has an id now.
 //
-// Not promised: that ids of two calls rise, even of one connection. All lanes go by one TickSource,
-// so a call that begins after another one has ended is at most as far behind that one as the tick
-// source lags: in the same tick, or by a fraction of a millisecond in the one before.
+// Ids of two calls may fall, even on one connection. All lanes use one TickSource, so a call that
+// begins after another has ended is behind it at most by the tick source's lag: in the same tick,
+// or by a fraction of a millisecond in the tick before.
 //
 // Thread-safe, as its lanes are; it has no state of its own.
 class SnowflakeLanes final : public Strategy {
  public:
-  // At least one, all of one TickSource.
+  // At least one lane; all must share one TickSource.
   explicit SnowflakeLanes(std::vector<std::shared_ptr<Snowflake>> lanes)
       : lanes_(std::move(lanes)) {}
 
@@ -41,7 +41,7 @@ class SnowflakeLanes final : public Strategy {
   bool TryOne(Method method, int64_t* id) override;
   bool TryRun(Method method, int64_t want, IdRun* run) override;
   Verdict Issue(IssueCall& call) override;
-  // What its first lane says, when all have something to say.
+  // The first lane's refusal if all lanes would refuse.
   std::optional<Refusal> WhyNot() const override;
   int64_t count_max() const override { return lanes_.front()->count_max(); }
   void Close() override;
