@@ -22,14 +22,14 @@
 namespace firn {
 namespace {
 
-constexpr std::string_view kAddress = "127.0.0.1";  // never connected to; it completes a name
+constexpr std::string_view kAddress = "127.0.0.1";  // part of an owner name; never connected to
 
 std::string HostName() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-// As a program without a server sees it.
+// The refusal as an error for callers in this process.
 Status StatusOf(const Refusal& refusal) { return {CodeOf(refusal.reason), refusal.message}; }
 
 class EmbeddedNode final : public Embedded {
@@ -73,7 +73,7 @@ class EmbeddedNode final : public Embedded {
   const Layout& layout() const override { return node_->layout(); }
 
   void Close() override {
-    // A second caller finds it closed. In a forked child, the first may be a thread of the parent.
+    // Close may be called twice. In a forked child, a thread of the parent may hold the lock.
     std::unique_lock lock(closing_, std::defer_lock);
     if (!sentinel_.InChild()) lock.lock();
     node_->Stop();

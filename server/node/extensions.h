@@ -14,15 +14,15 @@
 
 namespace firn {
 
-// A program's own strategies, plugins and stores, in addition to Firn's; for ServerMain
-// (server/server_main.h) and Embedded. Names are those in tag definitions: a lower-case letter,
-// then lower-case letters, digits, dashes and underscores. A name that is taken ends the start.
+// A program's own strategies, plugins and stores, in addition to Firn's, for ServerMain
+// (server/server_main.h) and Embedded. The keys are the names in tag definitions: a lower-case
+// letter, then lower-case letters, digits, dashes and underscores. A name that is taken fails the
+// start.
 //
-// Factories are called on the control thread, when a tag that names theirs begins to be served; an
-// error says why this program cannot serve that tag. One object may serve several tags; a strategy
-// is started before the first and stopped with the node. Stores are created once for each node that
-// is opened, and must return the name that they have here. An exception of a factory is an error
-// like others.
+// Factories are called on the control thread, when a tag that names theirs begins to be served. An
+// error says why this program cannot serve the tag; an exception counts as an error. One object may
+// serve several tags. A strategy is started once, before its first tag, and stopped with the node.
+// Stores are created once per opened node, and their name() must return their key.
 struct Extensions {
   using StrategyMaker = std::function<Result<std::shared_ptr<Strategy>>(const TagDefinition&)>;
   using PluginMaker = std::function<Result<std::shared_ptr<Plugin>>(const TagDefinition&)>;

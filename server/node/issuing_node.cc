@@ -14,10 +14,10 @@ namespace {
 
 constexpr Milliseconds kPoll{5};
 
-// As the audit judges a clock.
+// The difference up to which the audit considers a clock right.
 constexpr Milliseconds kWallIsRight{1'000};
 
-// `who` says which of several machine ids it is; empty: the only one.
+// `who` identifies one of several machine ids; empty: there is only one.
 void LogEvent(const std::string& who, const ClaimEvent& event) {
   const std::string name = Cat("claim_", ClaimEventName(event.kind));
   if (event.kind == ClaimEvent::Kind::kAlarm) {
@@ -30,7 +30,7 @@ void LogEvent(const std::string& who, const ClaimEvent& event) {
   }
 }
 
-// `registry`: the registry's time, where it is known. A wall clock that agrees with it is right.
+// `registry`: the registry's time, if known. A wall clock that agrees with it is right.
 void LogSkew(const IdClockReport& report, std::optional<WallMs> registry) {
   const WallMs wall = report.time - report.skew;
   const bool leads = report.skew > Milliseconds(0) && !report.stopped;
@@ -45,8 +45,8 @@ void LogSkew(const IdClockReport& report, std::optional<WallMs> registry) {
       << "the wall clock is off by " << report.skew.count() << " ms from the time in new ids";
 }
 
-// A server takes nothing from beside a root node that cannot be trusted: an operator has to fix
-// that first. The claim names more remedies than the root node does.
+// While the root node is untrusted, no tags are read, and an operator must fix it. The claim's
+// reason names more remedies than the root node's.
 std::string WhyTagsAreUnread(const IssuingNodeStatus& seen) {
   if (seen.root_trouble.empty()) return "the tags' definitions have not been read yet";
   return seen.claim.reason.empty() ? seen.root_trouble : seen.claim.reason;
@@ -111,7 +111,7 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, IssuingNodeParts par
   Coordinator& registry = loop_.coordinator();
   if (options.guessed) {
     guess_watch_.emplace(registry, entropy, [this](const Result<ClusterMeta>& meta) {
-      // A cluster that has replaced the known one says nothing about it.
+      // A different cluster in the registry does not disprove the guess.
       const bool known =
           options_.cluster_uuid.empty() || (meta.ok() && meta->uuid == options_.cluster_uuid);
       misguessed_ = meta.ok() && known &&
@@ -146,7 +146,7 @@ std::unique_ptr<Keeper> IssuingNode::MakeKeeper(size_t number, ClaimUser& user) 
             id_clock_.NoteRegistryClock(registry, now);
             ahead_of_registry_ = now.wall - registry;
           },
-      // Renewals tell it to dated tags that have numbers in memory.
+      // For dated tags, which read the registry's clock themselves only to take a range.
       .believed_clock = [this](WallMs registry,
                                Now now) { segments_.registry_time().Note(registry, now.boot); }};
   if (options_.given) {
@@ -197,7 +197,7 @@ Status IssuingNode::FillCatalogue() {
   return {};
 }
 
-// By the ways that Firn's own go.
+// Registers the program's own strategies, plugins and stores like Firn's.
 Status IssuingNode::Extend() {
   for (const auto& [name, maker] : options_.extensions.strategies) {
     FIRN_TRY(catalogue_.AddStrategy(name, own_strategies_.Started(maker))
@@ -276,7 +276,7 @@ void IssuingNode::Tick(Now now) {
   for (const auto& [tag, ledger] : segments_.ledger().TakeLedgers()) {
     follower_.NoteLedger(tag, ledger.first, ledger.second);
   }
-  // A range that was given back leaves high + returned as it was: the order does not matter.
+  // Giving a range back does not change high + returned, so the order does not matter.
   if (stopping_ && segments_.settled()) ledgers_kept_ = follower_.KeptLedgers();
   if (const auto warning = layout_end_.Check(now)) LogWarning("layout_ends") << *warning;
   if (hooks_.tick) hooks_.tick(now);
@@ -284,14 +284,14 @@ void IssuingNode::Tick(Now now) {
   CheckGuess(now.boot);
 }
 
-// Once a machine id is held under a correct guess, the watch ends.
+// Once a machine id is held, the guess was right, and the watch ends.
 void IssuingNode::CheckGuess(BootMs now) {
   if (!guess_watch_) return;
   if (!misguessed_ && machine_ids_.holds()) return guess_watch_.reset();
   guess_watch_->Tick(now);
 }
 
-// The refusal of snowflake ids, unless a tag without a claim gives numbers.
+// The refusal of snowflake ids; empty if a tag that needs no claim issues numbers.
 std::optional<Refusal> IssuingNode::WhyNotServing(const IssuingNodeStatus& seen) const {
   if (!seen.tags_known) return Refusal{Reason::kNotReady, WhyTagsAreUnread(seen), 0, true};
   if (follower_.gives_numbers()) return std::nullopt;

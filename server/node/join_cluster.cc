@@ -14,7 +14,8 @@
 namespace firn {
 namespace {
 
-// How long a start waits for a session. A node that remembers a cluster may start without one.
+// How long a start waits for a session. A node that remembers a cluster may start without a
+// session.
 constexpr Milliseconds kConnectPatience{2'000};
 constexpr Milliseconds kConnectPatienceRemembered = ClaimOptions{}.offline_start_after;
 
@@ -30,7 +31,8 @@ constexpr std::string_view kDir = "dir://";
 
 bool IsDirectory(const ClusterPlace& place) { return place.registry.starts_with(kDir); }
 
-// After a boot such a directory is empty: a new cluster there may issue the ids of the lost one.
+// Warns about a directory in memory: after a reboot it is empty, and a new cluster in it may issue
+// the ids of the lost one.
 void ReportMemory(const ClusterPlace& place) {
   const std::string path =
       place.registry.substr(kDir.size(), place.registry.find('?') - kDir.size());
@@ -51,8 +53,8 @@ Result<std::unique_ptr<Coordinator>> Open(const ClusterPlace& place, Millisecond
   return opened;
 }
 
-// The folder's last claim. A damaged hint means nothing, as in a claim; a hint of another format
-// shows that the folder belongs to another version.
+// The folder's last claim. A damaged hint is ignored, as in a claim; a hint of another format is an
+// error, because the folder belongs to another version.
 Result<std::optional<Hint>> Remembered(StateFolder& folder) {
   const Result<std::string> text = folder.ReadHint();
   if (!text.ok()) return std::optional<Hint>();
@@ -61,7 +63,7 @@ Result<std::optional<Hint>> Remembered(StateFolder& folder) {
   return hint.ok() ? std::optional(*std::move(hint)) : std::nullopt;
 }
 
-// Through a coordinator of its own, whose timeout fits the duration of the work.
+// Uses a coordinator of its own, whose timeout allows for the slow creation.
 Status MakeLocalCluster(const ClusterPlace& place, const Clock& clock, Entropy& entropy) {
   FIRN_ASSIGN(const auto coordinator, Open(place, kMakePatience, clock, entropy));
   BlockingCoordinator registry(*coordinator, clock);
@@ -100,7 +102,7 @@ Status RefuseLost(const ClusterPlace& place, const Hint& remembered, WallMs now)
                   RestoreCommandOf(place, remembered, now));
 }
 
-// Takes over the known layout, or refuses a different one.
+// Takes over the cluster's layout, or refuses a different one.
 Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
                 const std::optional<Hint>& remembered, WallMs now, JoinedCluster& joined) {
   // Another cluster may have replaced the folder's by mistake. The node stays in the known one, so

@@ -24,31 +24,31 @@ struct ClusterPlace {
   std::optional<Layout> layout{};  // empty: the cluster's, or `firn` for a new one
   std::string default_strategy{};  // of undefined tags, for a new cluster
   uint32_t workers_min = 0;        // of each rack, for a new cluster
-  std::string kept_stem{};         // of ReadKeptCluster
-  Milliseconds claim_window{};     // for the restore command that is printed
+  std::string kept_stem{};         // as for ReadKeptCluster
+  Milliseconds claim_window{};     // for the printed restore command
   RegistryOpener open = OpenCoordinator;
 };
 
-// A connection to the registry, and what is known of the cluster in it.
+// A connection to the registry, and the cluster's settings as far as they are known.
 struct JoinedCluster {
   std::unique_ptr<Coordinator> coordinator;
   Layout layout;
   RackSplit split;
   std::string uuid{};   // empty: not known yet
-  int64_t session = 0;  // that the coordinator is connected in, as last reported; 0: none
-  bool known = false;   // all this was read from the registry; nothing is guessed or remembered
+  int64_t session = 0;  // the coordinator's session, as last reported; 0: none
+  bool known = false;   // all members come from the registry; none is guessed or remembered
 };
 
 // Opens the registry and reads the cluster's settings. Blocks, for seconds if necessary.
 //
-//  1. A directory without a cluster gets one: the registry itself determines whether it is new or
-//     was lost (see registry/dir_witness.h). A half-created cluster is completed.
-//  2. Not if `folder` remembers a cluster: then data were lost, which kConflict reports, and
-//     `firn restore` is the remedy. In ZooKeeper only `firn init` creates clusters.
-//  3. A cluster determines the layout; a different requested one is kInvalid. So are a cluster and
-//     a folder of another format than this program supports.
-//     If the registry holds another cluster than `folder` remembers, the node stays in the latter:
-//     the claim refuses the other, and the node prints the command that restores its own.
+//  1. A directory without a cluster gets one; a half-created cluster is completed. The registry
+//     itself determines whether the directory is new or was lost (registry/dir_witness.h).
+//  2. If `folder` remembers a cluster, none is created: its data were lost, kConflict reports that,
+//     and `firn restore` is the remedy. In ZooKeeper only `firn init` creates clusters.
+//  3. A cluster determines the layout: a different requested layout is kInvalid, as is a cluster or
+//     folder whose format this program does not support. If the registry contains another cluster
+//     than `folder` remembers, the node stays in the remembered one: the claim refuses the other,
+//     and the node prints the command that restores its own.
 //  4. An unreachable registry is not a failure: the claim's keeper keeps trying, and the folder may
 //     contain a claim that can be resumed. The layout is then the one that `folder` remembers.
 //

@@ -22,7 +22,7 @@ constexpr std::string_view kNoStrategy = "-";
 constexpr std::array<std::string_view, 3> kStates = {"fine", "unreadable", "lost"};
 constexpr size_t kBytesMax = 256 << 20;
 
-// Takes what stands before the next `end` off `text`; false when there is none.
+// Moves the text before the next `end` from `text` to `taken`; false if there is no `end`.
 bool TakeUpTo(char end, std::string_view& text, std::string_view& taken) {
   const size_t at = text.find(end);
   if (at == text.npos) return false;
@@ -32,7 +32,7 @@ bool TakeUpTo(char end, std::string_view& text, std::string_view& taken) {
 }
 
 std::string DataOf(const KnownTag& tag) {
-  if (tag.node.tag.strategy.empty()) return "";  // never read
+  if (tag.node.tag.strategy.empty()) return "";  // its node was never readable
   return WriteTagNode(tag.node).value_or("");
 }
 

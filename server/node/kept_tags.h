@@ -13,39 +13,39 @@
 
 namespace firn {
 
-// A tag as it was read last. In memory its ledger says only whether it has moved: `high` is 0 or 1.
-// In the file `high` and `returned` are the ledger's own, at most a minute old.
+// A tag as last read. In memory `high` only says whether ids may have been issued: 0 or 1. In the
+// file `high` and `returned` are the ledger's, at most a minute old.
 struct KnownTag {
   enum class State {
     kFine,
-    kUnreadable,  // there is a node of that name, which cannot be parsed
-    kLost,        // the registry had it once and has it no more
+    kUnreadable,  // its node exists and cannot be parsed
+    kLost,        // its node existed and is missing
   };
 
   State state = State::kFine;
-  TagNode node{};  // the last that could be read
+  TagNode node{};  // the last readable node
 
   friend bool operator==(const KnownTag&, const KnownTag&) = default;
 };
 
-// Returns a node as KnownTag has it: of the ledger, which moves all the time, only whether ids of
-// this form may be out. `before`: the tag as it was known.
+// Returns the node without its ledger, which changes often: `high` becomes 1 if ids of this form
+// may have been issued, else 0. `before`: the tag as known so far.
 TagNode WithoutLedger(TagNode node, const KnownTag& before);
 
-// All that a server knows of how a cluster's tags are to be served.
+// Everything a server must know to serve a cluster's tags.
 struct KnownTags {
-  std::string default_strategy{};          // as ClusterMeta has it
+  std::string default_strategy{};          // as in ClusterMeta
   std::map<std::string, KnownTag> tags{};  // by name
 
   friend bool operator==(const KnownTags&, const KnownTags&) = default;
 };
 
-// The ledgers of a cluster's tags, as one server knows them. What never falls in a registry that
-// loses nothing is high + returned. A reading in which it has fallen changes nothing here, unless
-// it continues above everything known.
+// The ledgers of a cluster's tags, as one server knows them. In a registry that loses no data, high
+// + returned never falls. A reading in which the sum fell is ignored, unless its `high` is at or
+// above the known one.
 class KnownLedgers {
  public:
-  // True when the reading is news.
+  // Returns true if the reading changed something.
   bool Note(const std::string& tag, int64_t high, int64_t returned);
 
   // `tags` with these ledgers in their nodes.
@@ -62,8 +62,8 @@ class KnownLedgers {
   std::map<std::string, At> ledgers_{};
 };
 
-// The text that is kept of cluster `uuid`, and back. kCorrupt: it is another cluster's, or not
-// whole.
+// The cached text of cluster `uuid`, and its parser. kCorrupt: it is another cluster's, or
+// incomplete.
 //
 //     firn tags 2 <uuid> <default strategy, or ->
 //     <encoded name> fine|unreadable|lost <the node's data>
@@ -71,31 +71,31 @@ class KnownLedgers {
 std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags);
 Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text);
 
-// Remembers tags beyond the life of the process, so that a start without the registry serves what
-// it is to serve, and nothing under a name whose definition it has never read.
+// Stores tag definitions beyond the life of the process. A start without the registry then serves
+// the known tags, and nothing under a name whose definition it has never read.
 class TagMemory {
  public:
   virtual ~TagMemory() = default;
 
-  // `done` is called on the control thread, later: the last stored tags of the cluster; kNotFound,
-  // or why they cannot be used.
+  // `done` is called later, on the control thread, with the stored tags of the cluster; kNotFound,
+  // or why they are unusable.
   using Loaded = std::function<void(Result<KnownTags> kept)>;
   virtual void Read(const std::string& uuid, Loaded done) = 0;
 
-  // `done` is called on the control thread, later: ok once the tags are durable; otherwise they
-  // cannot be, and nothing is kept at all. One at a time.
+  // `done` is called later, on the control thread: ok once the tags are durable; after an error
+  // nothing is stored. One at a time.
   using Kept = std::function<void(const Status& kept)>;
   virtual void Keep(const std::string& uuid, const KnownTags& tags, Kept done) = 0;
 
-  // How `done` gets to the control thread, for those who leave it. Before the first call.
+  // How implementations with a thread of their own call `done` on the control thread. Call first.
   virtual void SetControl(const PostToControl&) {}
 };
 
-// In a state folder, one file for each cluster: <stem>.<uuid>.tags. Read and written on a thread of
-// its own, since a disk may stall. If the new content cannot be written, the file is removed: an
-// old definition is not better than none.
+// A TagMemory in a state folder, with one file per cluster: <stem>.<uuid>.tags. Files are read and
+// written on a thread of its own, since a disk may stall. If new content cannot be written, the
+// file is removed: a start without definitions is safer than one with old ones.
 //
-// Read, Keep: one thread. Stop before the control thread ends.
+// Read, Keep: one thread. Destroy before the control thread ends.
 class KeptTags final : public TagMemory {
  public:
   // `stem`: the folder and the first part of the file's name.
@@ -115,7 +115,7 @@ class KeptTags final : public TagMemory {
 
   const std::string stem_;
   PostToControl control_;
-  StoreThread thread_;  // ends before what it works with
+  StoreThread thread_;  // destroyed before the members that it uses
 };
 
 }  // namespace firn

@@ -12,7 +12,7 @@ namespace {
 
 bool IsHeld(const ClaimStatus& claim) { return claim.machine.has_value(); }
 
-// The higher, the more complete the claim is.
+// Higher: closer to holding.
 int RankOf(ClaimState state) {
   switch (state) {
     case ClaimState::kHolding:
@@ -41,7 +41,7 @@ void ClaimBridge::Adopt(std::shared_ptr<Claim> claim) {
   const Tick first = claim->first_tick();
   before_first_ = first - 1;
   ++use_.adopted;
-  // The clock first: a claim inherited after the wall clock was set back begins ahead of it.
+  // The clock first: a claim resumed after the wall clock was set back begins ahead of it.
   ticks_.RaiseTo(first);
   const Status adopted = snowflake_.Adopt(std::move(claim));
   if (!adopted.ok())
@@ -80,9 +80,9 @@ void MachineIds::OnSession(const SessionEvent& event) {
   for (const auto& one : kept_) one->keeper->OnSession(event);
 }
 
-// The first comes last. At a start each sets the id clock by its own grant, and the previous
-// process certainly had the first machine id, but perhaps not the others. Each re-reads the id
-// clock, since the one before may have set it.
+// Ticks the first keeper last. At a start each keeper sets the id clock from its own grant, and the
+// previous process certainly held the first machine id, but perhaps not the others. Each call
+// re-reads the id clock, since the previous keeper may have set it.
 void MachineIds::Tick(Now now) {
   for (size_t i = kept_.size(); i > 0; --i) {
     kept_[i - 1]->keeper->Tick({now, id_clock_.Advance(now)});

@@ -19,33 +19,33 @@
 
 namespace firn {
 
-// What a machine id beside the first has of its own: a name in the slot's record, so that it takes
-// none of its siblings for its own past, and files, so that it goes on in none of their claims.
+// What each machine id after the first has of its own: an owner name in the slot's record, so that
+// it does not resume a sibling's claim, and state files for the same reason.
 struct SiblingClaim {
   std::string owner;
   std::unique_ptr<StateFolder> folder;
 };
 
-// Whether the id clock may still be set, shared by several keepers of one process: as long as none
-// of them has a claim, and no id was issued under any. Owned by the control thread.
+// Whether the id clock may still be set: no keeper of this process holds a claim, and none has
+// issued an id. Shared by these keepers. Owned by the control thread.
 struct IdClockUse {
-  int adopted = 0;  // claims that are in use now
+  int adopted = 0;  // claims in use
   bool issued = false;
 
   bool begun() const { return adopted > 0 || issued; }
 };
 
 // Passes the keeper's claims to the snowflake strategy, and the strategy's last tick to the keeper.
-// Called on the control thread. All references must outlive it.
+// Control thread. All references must outlive this.
 class ClaimBridge final : public ClaimUser {
  public:
   ClaimBridge(Snowflake& snowflake, TickSource& ticks, IdClockUse& use)
       : snowflake_(snowflake), ticks_(ticks), use_(use) {}
 
-  // A claim that the strategy refuses is a defect or a lack of memory: no id is ever issued under
-  // it, so the keeper holds it without use, safely; the log reports the cause.
+  // If the strategy refuses the claim (a defect, or lack of memory), no id is ever issued under it:
+  // the keeper safely holds it without use, and the log reports the cause.
   void Adopt(std::shared_ptr<Claim> claim) override;
-  // Does nothing once the id clock is in use: this keeper cannot know of the others.
+  // Does nothing once the id clock is in use: this keeper does not know the other keepers' ids.
   WallMs SetIdClock(WallMs time, Now now) override;
   Tick Last() const override;
   Tick Close() override;
@@ -54,20 +54,20 @@ class ClaimBridge final : public ClaimUser {
   Snowflake& snowflake_;
   TickSource& ticks_;
   IdClockUse& use_;
-  Tick before_first_;  // what Last returns while nothing has been used
+  Tick before_first_;  // returned by Last while no tick has been used
 };
 
-// The machine ids of one process: for each a keeper, and a sequence that issues under what this one
-// holds. They share the registry's session and the id clock, and nothing else: to the registry they
-// are so many servers, and one that is lost stops its own sequence alone.
+// The machine ids of one process: a keeper for each, and a sequence that issues under its claim.
+// They share the registry's session and the id clock, and nothing else. To the registry they look
+// like separate servers, and losing one stops only its own sequence.
 //
-// Owned by the control thread; strategy() may be asked by anybody.
+// Owned by the control thread; any thread may use strategy()'s object.
 class MachineIds {
  public:
-  // Makes the keeper of one, counted from 0.
+  // Makes the keeper of machine id `number`, counted from 0.
   using MakeKeeper = std::function<std::unique_ptr<Keeper>(size_t number, ClaimUser& user)>;
 
-  // At least one. All references must outlive it.
+  // `count` is at least 1. All references must outlive this.
   MachineIds(size_t count, const MakeKeeper& make, IdClock& id_clock, TickSource& ticks,
              Entropy& entropy, const SnowflakeOptions& options);
 
@@ -78,9 +78,8 @@ class MachineIds {
   void Release(Now now);
 
   bool holds() const;
-  // Whether it holds one, and each that it holds is checked (Keeper::checked).
+  // Whether it holds a machine id, and every held one is checked (Keeper::checked).
   bool checked() const;
-  // How each of them is.
   std::vector<ClaimStatus> status(const KeeperTime& now) const;
 
  private:
@@ -99,9 +98,10 @@ class MachineIds {
   std::shared_ptr<Strategy> strategy_;
 };
 
-// All of them as one. The first that is held stands for it, or else whichever has come farthest: it
-// is released only when all are. Its bound is the highest of all, held or not, since nothing below
-// that is free for others. Its reason is that one's; if it has none, that of another one.
+// Combines the states of all machine ids. The state is that of the first held one, else of the one
+// closest to being held, so it is released only when all are. The bound is the highest of all, held
+// or not, since no other server may use ids below it. If the selected claim has no reason, that of
+// another one is used.
 ClaimStatus Together(const std::vector<ClaimStatus>& claims);
 
 }  // namespace firn

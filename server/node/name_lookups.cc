@@ -21,11 +21,11 @@ TagSeeker::Found NameLookups::Seek(std::string_view name, uint64_t& ticket) {
     return found->second.answered < ticket ? Found::kLooking : found->second.found;
   }
   if (found == readings_.end()) {
-    if (left_ == 0) return Found::kTooMany;  // beyond the budget, names take no memory either
+    if (left_ == 0) return Found::kTooMany;  // over budget: do not store the name either
     found = readings_.emplace(name, Readings{}).first;
   }
   Readings& wanted = found->second;
-  ticket = wanted.sent + 1;  // a reading in progress may have been answered before the call came
+  ticket = wanted.sent + 1;  // the registry may have answered a reading in flight earlier
   if (wanted.wanted >= ticket) return Found::kLooking;
   if (left_ == 0) return Found::kTooMany;
   --left_;

@@ -16,18 +16,17 @@
 
 namespace firn {
 
-// Looks up tags that calls name and that are unknown here in the registry: the definition of a new
-// tag may not have arrived yet. Each call waits for a reading that is sent after its arrival; calls
-// that wait together for a name share one.
+// Looks up in the registry the tags that calls name and that this server does not know: the
+// definition of a new tag may not have arrived yet. Each call waits for a reading that is sent
+// after its arrival; calls that wait for the same name share one.
 //
-// Owned by the control thread, but for Seek.
+// Owned by the control thread, except Seek.
 class NameLookups final : public TagSeeker {
  public:
-  // Maximum number of names that are looked up per second. Calls for more are refused, and may be
-  // retried.
+  // Maximum number of lookups per second. Calls beyond that are refused, and may be retried.
   static constexpr int kPerSecond = 100;
 
-  // `there` is called for a tag that was found, and that calls wait for until it is served.
+  // `there` is called for a tag that was found; calls for it wait until it is served.
   NameLookups(Coordinator& coordinator, std::function<void(const std::string& tag)> there)
       : there_(std::move(there)), async_registry_(coordinator) {}
 

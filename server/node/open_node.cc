@@ -18,18 +18,18 @@ bool IsStatic(const NodePlace& place) { return place.registry.starts_with(kStati
 
 Layout StaticLayout(const NodePlace& place) { return place.layout.value_or(Layout::Firn()); }
 
-// The prefix of a folder's files for machine id `number`, counted from 0. That of the first one is
-// also used by a server with only one, so that either resumes what the other has left.
+// The prefix of a folder's files for machine id `number`, counted from 0. The first one's is the
+// same as with a single machine id, so that changing the number of machine ids keeps its claim.
 std::string StemOf(const OwnerName& owner, uint32_t number) {
   return number == 0 ? owner.file_stem() : Cat(owner.file_stem(), ".", number + 1);
 }
 
-// What the names of files that belong to all machine ids begin with.
+// The prefix of files that belong to all machine ids.
 std::string StemIn(const NodePlace& place, const OwnerName& owner) {
   return place.state_dir + "/" + owner.file_stem();
 }
 
-// The grant of a static machine id is on disk, and only one process of a host may have it.
+// A static machine id's grant is on disk, and only one process per host may use the machine id.
 Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place, std::string stem) {
   StatePlace state{.folder = place.state_dir,
                    .stem = std::move(stem),
@@ -45,13 +45,13 @@ Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place, std:
   return folder;
 }
 
-// How many workers per rack a cluster needs that is created for this node: after a crash without a
-// grant, as many again until the bounds of the old ones have passed.
+// How many workers per rack a cluster created for this node needs: twice its machine ids, because
+// after a crash without a grant the old slots stay taken until their bounds have passed.
 uint32_t WorkersFor(const NodePlace& place, std::optional<uint32_t> worker) {
   return worker ? *worker + 1 : 2 * place.machine_ids;
 }
 
-// A static machine id, which the operator assigns: there is no registry to ask.
+// A static machine id is assigned by the operator: there is no registry.
 Result<std::unique_ptr<IssuingNode>> OpenStatic(const NodePlace& place, IssuingNodeOptions options,
                                                 const Clock& clock, Entropy& entropy,
                                                 std::unique_ptr<StateFolder> folder) {
@@ -127,7 +127,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeParts ground, const NodePlac
   options.claim.session_timeout = place.session_timeout;
   ClaimantIdentity& self = options.claim.identity;
   self.owner = owner.TextIn(ground.folder->grant_identity().lock, self.host);
-  // A directory's times are those of this very host, and agree with whatever its clock shows.
+  // A directory's timestamps come from this host's clock, so they always agree with it.
   options.id_clock.registry_has_clock = place.registry.starts_with("zk:");
   options.claim.registry_shares_clock = place.registry.starts_with("dir:");
   options.id_clock.registry_skew_max = options.claim.skew_max;
@@ -145,7 +145,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeParts ground, const NodePlac
                                                   .claim_window = options.claim.window,
                                                   .open = std::move(ground.open)},
                                                  *ground.folder, clock, entropy));
-  // A guess must not refuse a rack that the cluster may have: its keeper will find out.
+  // A guessed split must not refuse a rack that the cluster may have; its keeper checks it later.
   if (cluster.known) FIRN_TRY(cluster.split.Join(worker.value_or(0), options.claim.rack).status());
   options.claim.layout = cluster.layout;
   options.split = cluster.split;

@@ -9,16 +9,16 @@
 
 namespace firn {
 
-// Made, and called what it is registered as; whatever the maker throws is an error.
+// Makes a store and checks its name. An exception of the maker is an error.
 Result<std::unique_ptr<RangeStore>> MakeOwnStore(const std::string& name,
                                                  const Extensions::StoreMaker& maker);
 
-// Starts and ends the strategies of a program's own. Made on one thread, and stopped on another
-// once nothing is made any more.
+// Starts and stops a program's own strategies. Stop may run on another thread than the makers, once
+// no strategy is made any more.
 class OwnStrategies {
  public:
-  // A maker whose strategies are started, each once, however many tags it serves. This must outlive
-  // it. Null for null.
+  // Wraps `maker` so that each strategy is started once, even if it serves several tags. This must
+  // outlive the result. Null for null.
   Extensions::StrategyMaker Started(Extensions::StrategyMaker maker);
 
   void Stop();

@@ -8,14 +8,14 @@
 
 namespace firn {
 
-// Whether clients should use this server: whether it could issue an id now. A fault counts after it
-// has lasted for kStands, so that a claim that is lost and soon claimed again turns no client away;
-// its end counts at once. Thread-compatible.
+// Whether clients should use this server, i.e. whether it could issue an id now. A fault counts
+// once it has lasted for kStands, so that a claim that is lost and soon regained turns no client
+// away. Its end counts at once. Thread-compatible.
 class Readiness {
  public:
   static constexpr Milliseconds kStands{1'000};
 
-  // `refusal`: the refusal that a call would get now; empty: it would get an id.
+  // `refusal`: what a call would get now; empty: it would get an id.
   void Note(const std::optional<Refusal>& refusal, BootMs now) {
     if (!refusal) {
       why_not_.reset();
@@ -30,12 +30,12 @@ class Readiness {
     since_.reset();
   }
 
-  // Why it is not ready; empty while it is. It is not ready before its first id.
+  // Why it is not ready; empty if it is. Not ready before the first Note without a refusal.
   const std::optional<std::string>& why_not() const { return why_not_; }
 
  private:
   std::optional<std::string> why_not_ = "it has just started";
-  std::optional<BootMs> since_;  // while it could not issue and still counts as ready
+  std::optional<BootMs> since_;  // beginning of a fault that does not count yet
 };
 
 }  // namespace firn

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Milliseconds kSettledPoll{5};
 constexpr Milliseconds kReadEvery{1'000};
-constexpr Milliseconds kTellEvery{10'000};  // of a tag
+constexpr Milliseconds kTellEvery{10'000};  // per tag
 
 }  // namespace
 
@@ -68,7 +68,7 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
       served.strategy->Stop();
     }
     served.ending.push_back(std::move(served.strategy));
-    source->Distrust(tag.name);  // what it has from earlier may lie far below
+    source->Distrust(tag.name);  // its earlier ranges may lie far below the ledger
   }
   served = {.form = FormOf(tag),
             .store = tag.store,
@@ -146,7 +146,7 @@ void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node
     if (known) served->second.deleted = node->deleted;
     const bool redefined = known && (node->deleted || served->second.form != FormOf(node->tag));
     lock.unlock();
-    // The edit may be taken back before it is served: then the tag needs another strategy, too.
+    // Even if the edit is reverted before it is served, the tag needs another strategy.
     if (redefined && Abandon(tag) && redefined_) redefined_(tag);
     if (!node->tag.HasLedger()) return;
   }
@@ -189,7 +189,7 @@ void SegmentTags::ForgetEnded(Served& served) {
   });
 }
 
-// A line in the log for each change of what keeps a tag's numbers from coming.
+// Logs changes of the error that keeps a tag's numbers from arriving, at most once per kTellEvery.
 void SegmentTags::LogTroublesLocked(BootMs now) {
   if (now < look_at_) return;
   look_at_ = now + kReadEvery;
@@ -239,7 +239,7 @@ bool SegmentTags::settled() const {
   return true;
 }
 
-// Of all, since the tag may have had another one before.
+// Sums up all sources, since the tag may have had another source before.
 int64_t SegmentTags::WastedBySources(const std::string& tag) const {
   int64_t wasted = dated_->wasted(tag);
   for (const auto& [name, source] : sources_) wasted += source->wasted(tag);

@@ -23,32 +23,31 @@
 
 namespace firn {
 
-// The segment and dated tags of one node: where each one's ranges come from, and the strategy that
-// gives their numbers. One strategy for each tag name, for as long as its form (FormOf), store,
-// buffer and zone stay the same: a definition that changes otherwise keeps the numbers that are in
-// memory. A strategy serves one form for life: as soon as anybody here, the ledger included, reads
-// a node of another one, it is abandoned.
+// The segment and dated tags of one node: their range sources and strategies. A tag name keeps its
+// strategy while form (FormOf), store, buffer and zone stay the same: other edits keep the numbers
+// in memory. A strategy serves one form only: as soon as this node, its ledger included, reads the
+// tag in another form, the strategy is abandoned.
 //
-// Add*, On*: before the control loop starts. Make, Saw, Tick: on the control thread. status():
-// any thread. StopAll: the thread that owns the node.
+// Add*, On*: before the control loop starts. Make, Saw, Tick: control thread. status(): any thread.
+// StopAll: the thread that owns the node.
 class SegmentTags {
  public:
-  // All must outlive it; `control` runs tasks on the control thread. The store `registry` is there
-  // from the start.
+  // All references must outlive this; `control` runs tasks on the control thread. The store
+  // `registry` is always present.
   SegmentTags(Coordinator& registry, PostToControl control, const Clock& clock, Entropy& entropy);
   ~SegmentTags();
 
-  // Tags whose `store` is the store's name get their ranges from it, under their ledgers.
-  // kConflict when the name is taken.
+  // Tags whose `store` is this store's name get their ranges from it, under their ledgers.
+  // kConflict if the name is taken.
   Status AddStore(std::unique_ptr<RangeStore> store);
 
-  // The same for a source that sees to the ledger itself.
+  // Like AddStore for a source that handles the ledger itself.
   Status AddSource(std::string name, std::unique_ptr<RangeSource> source);
 
-  // The same for dated tags, which have no store of a name; from the start it is the registry.
+  // Like AddSource for dated tags, which name no store. Initially a source in the registry.
   void SetDatedSource(std::unique_ptr<RangeSource> source) { dated_ = std::move(source); }
 
-  // The registry's own clock, for such a source.
+  // The registry's clock, for such a source.
   RegistryTime& registry_time() { return registry_time_; }
 
   // For such sources.
@@ -59,40 +58,40 @@ class SegmentTags {
   using News = std::function<void(const std::string& tag)>;
   void OnNews(News news) { news_ = std::move(news); }
 
-  // `redefined` is called, on the control thread, for a tag whose definition must be read again,
-  // since its strategy has closed: the ledger or a reading has found it in another form.
+  // `redefined` is called, on the control thread, for a tag whose node has another form than its
+  // strategy: the strategy is closed, and the definition must be re-read.
   void OnRedefined(std::function<void(const std::string& tag)> redefined) {
     redefined_ = std::move(redefined);
   }
 
-  // The tag's strategy. kNotFound: there is no store of that name here; kInvalid: the store cannot
-  // serve such a tag.
+  // Returns the tag's strategy. kNotFound: there is no store of that name here; kInvalid: the store
+  // cannot serve such a tag.
   Result<std::shared_ptr<Strategy>> Make(const TagDefinition& tag);
 
-  // A reading of a tag's node; nothing: it has gone.
+  // Records a reading of a tag's node; nullopt: the node is missing.
   void Saw(const std::string& tag, const std::optional<TagNode>& node);
 
-  // The node as it was when this server was stopped.
+  // Records the node as it was when this server was last stopped.
   void Remember(const std::string& tag, const TagNode& node) { ledger_.Remember(tag, node); }
 
-  // Does the work that is due. Visits tags with work at every call, and all others once a second:
+  // Does the work that is due. Visits busy tags at every call and all others once a second, so that
   // thousands of idle tags cost little.
   void Tick(BootMs now);
   static constexpr Milliseconds kVisitAllEvery{1'000};
 
-  // Closes all strategies, those that are made later too, and begins to give back what can be.
+  // Closes all strategies, also those made later, and begins to give unused numbers back.
   void Stop();
-  // After Stop: nothing is on its way any more.
+  // After Stop: true once nothing is in flight.
   bool settled() const;
-  // Stops and waits for that, at most `patience`. While the control loop runs.
+  // Stops, and waits at most `patience` until it is settled. The control loop must run.
   void StopAll(Milliseconds patience);
 
   std::map<std::string, SegmentStatus> status() const;
-  // Of one tag; nothing: it is not served here. The control thread waits for one tag's status at
-  // most, where that of all is not needed.
+  // Status of one tag; nullopt: it is not served here. Unlike status(), it delays the control
+  // thread for one tag only.
   std::optional<SegmentStatus> status(const std::string& tag) const;
 
-  // The stores there are, and whether each permits tags without a buffer. Once all are added.
+  // The stores, and whether each permits tags without a buffer. Call once all are added.
   std::map<std::string, bool> stores() const;
   // Returns the stores for which the ledger may stand in.
   std::set<std::string> stand_ins() const;
@@ -110,16 +109,17 @@ class SegmentTags {
     std::string zone;
     RangeSource* source = nullptr;
     std::shared_ptr<RangedStrategy> strategy;
-    // Before this one; what they still get, or cannot give back, is waste.
+    // Earlier strategies that have not settled; numbers they still get or cannot give back are
+    // wasted.
     std::vector<std::shared_ptr<RangedStrategy>> ending;
     bool abandoned = false;
     bool deleted = false;
-    int64_t wasted = 0;               // by those before
-    std::string trouble{};            // as logged last
-    std::optional<BootMs> told_at{};  // when that was
+    int64_t wasted = 0;               // by settled earlier strategies
+    std::string trouble{};            // as last logged
+    std::optional<BootMs> told_at{};  // time of that log line
   };
 
-  // Tags whose sources have answered since the last tick. Sources may outlive the rest.
+  // Tags whose sources answered since the last tick. Sources may outlive the rest.
   struct AnsweredTags {
     std::mutex mutex;  // taken last
     std::vector<std::string> tags;
@@ -130,7 +130,7 @@ class SegmentTags {
   Result<std::shared_ptr<RangedStrategy>> MakeStrategy(const TagDefinition& tag,
                                                        RangeSource& source);
   void Drop(const std::string& tag, const std::string& why);
-  // Returns whether the tag had a strategy that was not abandoned before.
+  // Returns true if the tag had a strategy that was not abandoned before.
   bool Abandon(const std::string& tag);
   int64_t WastedBySources(const std::string& tag) const;
   std::optional<SegmentStatus> StatusOf(const std::string& tag, const Served& served) const;
@@ -145,14 +145,14 @@ class SegmentTags {
   std::function<void(const std::string& tag)> redefined_;
   RegistryTime registry_time_;
   Ledger ledger_;                                                // on the control thread
-  std::map<std::string, std::unique_ptr<RangeSource>> sources_;  // by name; go before the ledger
+  std::map<std::string, std::unique_ptr<RangeSource>> sources_;  // by name; end before the ledger
   std::unique_ptr<RangeSource> dated_;
 
-  mutable std::mutex mutex_;              // guards all below
+  mutable std::mutex mutex_;              // guards the members below
   std::map<std::string, Served> served_;  // by tag
-  std::set<std::string> busy_;            // tags that are visited at the next tick
+  std::set<std::string> busy_;            // visited at the next tick
   BootMs visit_all_at_;
-  BootMs look_at_;  // for troubles to log
+  BootMs look_at_;  // next check for troubles to log
   bool stopped_ = false;
 
   const std::shared_ptr<AnsweredTags> stirred_ = std::make_shared<AnsweredTags>();

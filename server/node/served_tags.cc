@@ -11,14 +11,14 @@ namespace {
 
 constexpr int32_t kNotReadRetryMs = 100;
 
-// Serves a tag that is known and must not be served here.
+// Makes a strategy for a known tag that must not be served here.
 std::shared_ptr<Strategy> Refusing(Refusal refusal) {
   return std::make_shared<RefusingStrategy>(std::move(refusal));
 }
 
-// Whether nothing but the sizes of ranges and `buffer` differs. The same numbers may be issued
-// under both definitions. Any other field determines where numbers come from, how they look, or
-// whether they may be issued at all.
+// Whether the definitions differ only in the sizes of ranges and `buffer`, so that the same numbers
+// are valid under both. Any other field determines where numbers come from, how they look, or
+// whether they may be issued.
 bool DifferInSupplyOnly(const TagDefinition& before, TagDefinition after) {
   after.step = before.step;
   after.step_max = before.step_max;
@@ -28,7 +28,6 @@ bool DifferInSupplyOnly(const TagDefinition& before, TagDefinition after) {
   return before == after;
 }
 
-// For a name without a definition.
 Result<TagBinding> BindUndefined(const Catalogue& catalogue, const std::string& strategy) {
   TagDefinition undefined;
   undefined.strategy = strategy;
@@ -82,12 +81,12 @@ void ServedTags::Serve(TagDefinition tag) {
   if (served != served_.end() && served->second == tag) return NoteOutdated(tag.name, {});
   Result<TagBinding> binding = catalogue_.Bind(tag);
   Status set = binding.status();
-  // A definition that cannot be bound has changed nothing of what serves the tag.
+  // Binding has failed, so the tag is still served as before.
   if (!set.ok() && served != served_.end() && DifferInSupplyOnly(served->second, tag)) {
     return NoteOutdated(tag.name, set.message());
   }
   if (set.ok()) set = issuer_.Set(*std::move(binding));
-  // kInvalid: the definition contradicts itself or the kind of its store, on every server.
+  // kInvalid: the definition contradicts itself or its kind of store, on every server.
   if (!set.ok()) {
     return Refuse(tag.name, TagState::kUnsupported, set.message(), set.code() != Code::kInvalid);
   }
@@ -141,7 +140,7 @@ void ServedTags::Refuse(const std::string& name, TagState state, std::string why
   shown_.reset();
 }
 
-// Tags of a claim are left out: the claim says what they lack.
+// Skips snowflake tags: the claim's status says why they get no ids.
 void ServedTags::CheckNumbers() {
   RefusedTags empty, still;
   gives_numbers_ = false;

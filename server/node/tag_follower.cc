@@ -20,7 +20,7 @@ constexpr char kOtherForm[] =
 
 constexpr Milliseconds kCheckNumbersEvery{1'000};
 
-// Whether ids of another form than `now` has may be out under what was known before.
+// Whether ids of another form than `now` has may have been issued.
 bool IsForged(const KnownTag& before, const TagDefinition& now) {
   const TagDefinition& tag = before.node.tag;
   return !tag.strategy.empty() && tag.MayHaveIssued() && FormOf(tag) != FormOf(now);
@@ -67,17 +67,17 @@ void TagFollower::Redefined(const std::string& tag) {
   watch_.ReadAgain(EncodeTagName(tag));
 }
 
-// --- what the registry says ---------------------------------------------------------------------
+// --- readings of the registry --------------------------------------------------------------------
 
-// Reads the root node, and the tags that seem to have changed, behind one sync.
+// Reads the root node, and the tags that seem to have changed, after one sync.
 Task<> TagFollower::ReadTags() {
   const std::vector<std::string> root{kMetaPath};
   Result<Nodes> read = co_await async_registry_.ReadSynced(root);
   if (!read.ok()) co_return ReadLater();
   NoteRoot(read->front());
-  if (memory_ != nullptr && !loaded_) co_return;  // OnLoaded comes
+  if (memory_ != nullptr && !loaded_) co_return;  // OnLoaded requests another read
   if (!root_.whole()) co_return Distrust();
-  if (!watch_.whole()) co_return;  // Follow comes
+  if (!watch_.whole()) co_return;  // Follow requests another read
   const std::vector<std::string> doubted = FindDoubts().tags;
   std::set<std::string> confirmed;
   if (!doubted.empty()) {
@@ -114,19 +114,19 @@ void TagFollower::NoteRoot(const std::optional<Node>& node) {
 // Rule 5a.
 void TagFollower::Distrust() {
   LogLost();
-  if (!whole_) return;  // what was kept is read after a while
+  if (!whole_) return;  // the cache is used after a while
   ServeTags();
   served_.RefuseDefault(root_.why_not());
 }
 
 void TagFollower::Follow() {
   const Doubts doubts = FindDoubts();
-  // At a start even an empty folder may be a loss since the root node was read.
+  // At a start even an empty folder may show a loss that came after the root node was read.
   if (!whole_ || !root_.whole() || doubts.news || !doubts.tags.empty()) return RequestRead();
   TakeAll();
 }
 
-// Whether the tag's node, as it was just read, means what the watch's copy of it does.
+// Whether the tag's node, as just read, means the same as the watch's copy.
 bool TagFollower::IsConfirmed(const std::string& name, const std::optional<Node>& node) {
   const auto copy = watch_.nodes().find(EncodeTagName(name));
   if (!node || copy == watch_.nodes().end()) return !node && copy == watch_.nodes().end();
@@ -189,7 +189,7 @@ const Result<TagNode>& TagFollower::Parse(const std::string& name, const std::st
   return parsed_.insert_or_assign(name, std::move(read)).first->second.second;
 }
 
-// What a reading of a tag's node makes of it; nothing: the tag is deleted.
+// Returns what a reading of a tag's node means; nullopt: the tag is deleted.
 std::optional<KnownTag> TagFollower::Judge(const std::string& name,
                                            const Result<TagNode>& tag) const {
   if (IsDeleted(name, tag)) return std::nullopt;
@@ -226,7 +226,7 @@ KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& ta
   return known;
 }
 
-// If ids may have been issued, the missing node is a loss of data, not a deletion.
+// No edit deletes a tag whose ids may have been issued: such a node shows a loss of data.
 bool TagFollower::IsDeleted(const std::string& name, const Result<TagNode>& tag) const {
   if (!tag.ok() || !tag->deleted) return false;
   const auto known = known_.tags.find(name);
@@ -243,11 +243,11 @@ void TagFollower::Forget(const std::string& name) {
   served_.Forget(name, root_.meta()->default_strategy);
 }
 
-// Rule 5: what was known and is not there any more.
+// Rule 5: known tags whose nodes are missing.
 void TagFollower::NoteLost(KnownTags& read) {
   for (const auto& [name, before] : known_.tags) {
     if (read.tags.contains(name)) continue;
-    if (watch_.nodes().size() >= FolderWatch::kNodesMax) {  // others are not looked at
+    if (watch_.nodes().size() >= FolderWatch::kNodesMax) {  // the watch shows no more nodes
       read.tags[name] = before;
       continue;
     }
@@ -258,7 +258,7 @@ void TagFollower::NoteLost(KnownTags& read) {
   }
 }
 
-// Under a lost root node that is every tag.
+// If the root node is lost, every tag is.
 void TagFollower::LogLost() {
   Definitions lost;
   for (const auto& [name, known] : known_.tags) {
@@ -269,7 +269,7 @@ void TagFollower::LogLost() {
   if (lost != *lost_) lost_ = std::make_shared<Definitions>(std::move(lost));
 }
 
-// --- what is kept -------------------------------------------------------------------------------
+// --- cached definitions --------------------------------------------------------------------------
 
 void TagFollower::LoadKept() {
   if (memory_ == nullptr || root_.uuid().empty() || std::exchange(loading_, true)) return;
@@ -296,7 +296,7 @@ void TagFollower::OnLoaded(Result<KnownTags> kept) {
   }
 }
 
-// Rule 1 for a start that does not reach its registry.
+// Rule 1 for a start that does not reach its registry, or finds an untrusted root node.
 void TagFollower::UseCachedTags() {
   const bool asked = coordinator_.session() != 0;
   const bool read = root_.whole() && watch_.whole();
@@ -338,11 +338,11 @@ void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
   unkept_ = kept.ok() ? std::nullopt : std::optional(now_);
   keeping_ = false;
   kept_ = tags;
-  if (kept_ != known_) ServeTags();  // or a tag that changes all the time keeps others waiting
+  if (kept_ != known_) ServeTags();  // otherwise a tag that changes often delays the others
   KeepThenServe();
 }
 
-// --- what is served -----------------------------------------------------------------------------
+// --- served tags ---------------------------------------------------------------------------------
 
 void TagFollower::ServeAll(const std::string& default_strategy) {
   ServeTags();
@@ -351,7 +351,7 @@ void TagFollower::ServeAll(const std::string& default_strategy) {
   served_.RefuseDefault(root_.why_not());
 }
 
-// All but those whose definition has not been kept yet.
+// Skips tags whose present definition is not stored yet.
 void TagFollower::ServeTags() {
   for (const auto& [name, known] : known_.tags) {
     if (memory_ != nullptr) {
