@@ -37,7 +37,7 @@ void DatedSource::AskClock(std::function<void(Status)> done) {
   registry_.Multi(std::move(writes), told);
 }
 
-// Reads the clock after the ledger, so that the ledger enters no period before its time.
+// The clock is read after the ledger's node, so that no range begins a period before its time.
 void DatedSource::Extend(const TagDefinition& tag, int64_t size, const TakeDone& done) {
   const auto pick = [this, size](const TagDefinition& now) -> Result<Range> {
     const std::optional<WallMs> time = time_.At(clock_.Boot());

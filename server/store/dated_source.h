@@ -12,19 +12,19 @@
 
 namespace firn {
 
-// Ranges of dated tags: the ledger itself picks them, by the registry's own clock (PickDated). The
-// registry's answers to writes show that clock; if none has come recently, the source writes the
-// clock node before it asks the ledger. Thread-safe; answers come on the control thread.
+// Ranges of dated tags, which the ledger picks by the registry's clock (PickDated). Answers to the
+// registry's writes show that clock. If none has come recently, the source writes the clock node
+// before it uses the ledger. Thread-safe; answers come on the control thread.
 class DatedSource final : public RangeSource {
  public:
-  // How long a reading of that clock is used; the boot clock carries it forward.
+  // How long a reading of that clock is used, extrapolated by the boot clock.
   static constexpr Milliseconds kFresh{60'000};
-  // A reading that took longer is not used: the process may have slept meanwhile.
+  // A reading that took longer is discarded: the process may have been paused.
   static constexpr Milliseconds kTellingMost{2'000};
-  // The local clock confirms the registry's if they differ by no more.
+  // If the clocks differ by more, the local one does not confirm the registry's (PickDated).
   static constexpr Milliseconds kApartMost{10'000};
 
-  // All but `control` must outlive it; registry and ledger are used on the control thread only.
+  // All but `control` must outlive this; registry and ledger are used on the control thread only.
   DatedSource(Coordinator& registry, Ledger& ledger, PostToControl control, const Clock& clock,
               RegistryTime& time)
       : registry_(registry),
@@ -46,7 +46,7 @@ class DatedSource final : public RangeSource {
   const PostToControl control_;
   const Clock& clock_;
   RegistryTime& time_;
-  // Callbacks of the registry hold this weakly: they may be called after the source is destroyed.
+  // Callbacks of the registry hold this weakly: they may run after the source is destroyed.
   const std::shared_ptr<DatedSource*> self_ = std::make_shared<DatedSource*>(this);
 };
 

@@ -17,12 +17,12 @@
 namespace firn {
 namespace {
 
-constexpr int kRootIndex = 0;  // in what Read reads
+constexpr int kRootIndex = 0;  // in the answer to Read
 constexpr int kNodeIndex = 1;
 constexpr int kPauseBits = 4;  // 15 ms at most
 constexpr Milliseconds kFreezeRetry{1'000};
 
-// Servers that lost to the same winner retry at different times: their sessions differ.
+// Servers that lost to the same winner retry at different times, because their sessions differ.
 Milliseconds PauseAfter(int tries, int64_t session) {
   SeededEntropy dice(static_cast<uint64_t>(session) * 1'000 + static_cast<uint64_t>(tries));
   return Milliseconds(static_cast<int64_t>(dice.Below(uint64_t{1} << std::min(tries, kPauseBits))));
@@ -68,8 +68,8 @@ void Ledger::WhereNow(const TagDefinition& tag, PlaceDone done) {
   Queue(tag.name, std::move(errand));
 }
 
-// The errand returns what it finds as a range: from the end of the store's own ranges to where the
-// next one begins.
+// The errand returns its result as a range: from the end of the store's own ranges to the begin of
+// the next range.
 Ledger::Errand Ledger::WhereErrand(const TagDefinition& tag, PlaceDone done) {
   return {.kind = Errand::Kind::kBegin,
           .form = FormOf(tag),
@@ -168,7 +168,7 @@ Task<> Ledger::Work(Page* page) {
   while (!page->errands.empty()) {
     const Errand* const errand = &page->errands.front();
     Result<Range> done = co_await Do(page, errand);
-    // The cached node may be older than the cause of this failure: read it again the next time.
+    // The cached node may be older than the cause of this failure: the next errand re-reads it.
     if (!done.ok()) page->known.reset();
     calls_.push_back([tell = std::move(page->errands.front().done), done] { tell(done); });
     page->errands.pop_front();
@@ -204,7 +204,7 @@ Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
         }
         break;
     }
-    // Nothing was done: another server has changed the root or the node (rule 4).
+    // Nothing was written: another server has changed the root or the node (rule 4).
     page->known.reset();
     const BootMs later = async_registry_.now() + PauseAfter(tries, sent.session);
     co_await async_registry_.Until(later);
@@ -212,7 +212,7 @@ Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
   co_return Unavailable(Named(page->tag) + " changed during every attempt; try again");
 }
 
-// Reads the root and the node until the page knows them in this session.
+// Reads root and node, unless the page already knows them in this session.
 Task<Status> Ledger::Read(Page* page) {
   if (page->known && page->known->session != async_registry_.session())
     page->known.reset();  // rule 5
@@ -221,7 +221,7 @@ Task<Status> Ledger::Read(Page* page) {
     page->overtaken = false;
     Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
     if (!nodes.ok()) co_return nodes.status().WithContext("reading " + Named(page->tag));
-    // Older than what was seen meanwhile, so it shows no loss: it is read again.
+    // The node was seen in a newer state meanwhile, so this reading shows no loss: read it again.
     if (page->overtaken && !page->Fits((*nodes)[kNodeIndex])) continue;
     Status fine = Judge(*page, *nodes);
     if (!fine.ok()) co_return fine;
@@ -343,8 +343,8 @@ Status Ledger::Refusal(const Page& page, const std::string& form) {
   return tag.disabled ? Denied("tag '" + page.tag + "' is disabled") : Status();
 }
 
-// Applies rule 2 to a set that was done. `sent` is what was known when it was sent, with the node
-// as written.
+// Applies rule 2 to a set that was done. `sent` is the state when it was sent, with the node as
+// written.
 Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range range) {
   const bool doubted = !std::exchange(page.known, std::nullopt).has_value();
   if (!Follows(sent.version, stat.version) || stat.created_zxid != sent.created_zxid) {
@@ -358,7 +358,7 @@ Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range 
 
 // --- a loss --------------------------------------------------------------------------------------
 
-// `era` is that of the data that show the loss; without a root node there is nothing to freeze.
+// `era`: of the data that show the loss; without a root node there is no cluster to freeze.
 Status Ledger::Lost(Page& page, const std::optional<Nonce>& era, const std::string& why) {
   const std::string sentence = LedgerWentBack(page.tag, why);
   LogError("ledger_lost").With("tag", page.tag) << sentence;
@@ -376,9 +376,8 @@ void Ledger::BeginFreeze(const Nonce& era, std::string why) {
   async_registry_.Start(freeze_);
 }
 
-// Retries until this server or another has frozen the cluster, or until the data of that era are
-// gone: `firn restore` begins another era, and so does the creation of a new cluster in the
-// registry.
+// Retries until the cluster is frozen, or the data of that era are gone: `firn restore`, or
+// creating a new cluster in the registry, begins another era.
 Task<> Ledger::FreezeOut(Nonce era, std::string why) {
   const FreezeOrder order{why, [era](const ClusterMeta& meta) { return meta.era != era; }};
   for (;;) {

@@ -20,13 +20,13 @@
 
 namespace firn {
 
-// Callbacks to the ledger's owner, made on the control thread.
+// Callbacks to the ledger's owner, on the control thread.
 struct LedgerHooks {
   // The registry lost data of this tag (its ledger fell, or its node is missing): other servers may
-  // be given the ranges in memory. Must stop issuing them before it returns.
+  // get the ranges in memory. Must stop issuing them before it returns.
   std::function<void(const std::string& tag, const std::string& why)> stop{};
-  // The tag's form is not the one that a range was requested for (rule 8): the tag must be re-read.
-  // What issues the tag here must be closed before this returns.
+  // The tag's form differs from the one a range was requested for (rule 8). Must close the tag's
+  // strategy before it returns, and have the tag re-read.
   std::function<void(const std::string& tag)> redefined{};
 };
 
@@ -34,11 +34,11 @@ struct LedgerHooks {
 struct LedgerPlace {
   std::string cluster;  // uuid
   int64_t begin = 0;    // the next range must begin here or above
-  int64_t picked = 0;   // end of the tag's store's own ranges; those above are the ledger's
+  int64_t picked = 0;   // end of the store's own ranges; the ledger picked those above
 };
 
-// The ledgers of a cluster's segment tags, as one server reads and writes them. The ledger is the
-// number `high` in a tag's node: numbers below it may have been used.
+// Reads and writes the ledgers of a cluster's segment tags for one server. A ledger is the number
+// `high` in a tag's node: numbers below it may have been used.
 //
 //  1. A range is used only after a set of the node has moved `high` from at most its begin to its
 //     end. The set is one multi: check(root at M) + set(node at V), where M and V come from one
@@ -53,19 +53,19 @@ struct LedgerPlace {
 //  5. A new session, or another M: all cached state is discarded and read again. In a new session
 //     the same version numbers may belong to another tree.
 //  6. `high` falls only when its last taker gives an unused tail back, which counts it in
-//     `returned`: high + returned never falls. The tag is stopped, and the cluster frozen in the
-//     era of that reading only, if a reading shows a lower sum without lying above everything seen
-//     before, if the node is missing, or if it belongs to another cluster.
+//     `returned`: high + returned never falls. Three readings show a loss: a lower sum that does
+//     not lie above everything seen before, a missing node, and another cluster. Then the tag is
+//     stopped, and the cluster is frozen if it still has the era of that reading.
 //  7. While the cluster is frozen, nothing is written. While the tag is disabled or deleted, no
 //     range is taken.
 //  8. A taker names the form of the tag (FormOf) that it takes for. The node must have that form in
 //     the version that is set; otherwise nothing is taken. No edit changes the form of a tag whose
 //     ledger has moved, so all numbers of a tag are issued in one form. Giving back does not
 //     compare forms.
-//  9. In place of a store the ledger picks only if the node permits it in the version that is set,
-//     and records that this store has given a range of a counter that belongs to this cluster
-//     alone: no other cluster then takes from it what the ledger gives away meanwhile. Covering
-//     such a range writes that record.
+//  9. The ledger replaces a store only if the node, in the version that is set, permits that and
+//     records that this store has given a range of a counter that only this cluster uses. So no
+//     other cluster takes from the store what the ledger picks. Covering such a range writes the
+//     record.
 // 10. In a cluster that serves undefined tags, every range ends below the first id that may have
 //     been issued under the tag's name while it was undefined (LimitOf).
 // 11. No range begins at or above the end of the tag's numbers (NumbersEnd): kExhausted.
@@ -93,27 +93,27 @@ class Ledger {
   // Processes the registry's answers. Call after each round of them.
   void Tick(BootMs now);
 
-  // Returns the number at or above which the tag's next range must begin, as last seen: a store is
-  // asked to continue from there. It may be stale, which Cover detects.
+  // Returns the number at or above which the tag's next range must begin, as last read: a store
+  // continues from there. It may be stale, which Cover detects.
   void Begin(const TagDefinition& tag, BeginDone done);
 
-  // Like Begin, with the cluster that it was read in: for numbers that are kept outside of the
-  // registry. `tag.store` names the store whose ranges `picked` is about.
+  // Like Begin, with the cluster of the reading: for numbers kept outside of the registry. `picked`
+  // concerns the ranges of store `tag.store`.
   void Where(const TagDefinition& tag, PlaceDone done);
 
-  // Like Where, by a new reading: for numbers outside of the registry that may be out of date.
+  // Like Where with a new reading, for numbers outside of the registry that may be out of date.
   void WhereNow(const TagDefinition& tag, PlaceDone done);
 
-  // Applies rule 1 to a range that a store has picked. Ok: it may be used. If the ledger may stand
-  // in for the store, the range must come from a counter that is this cluster's alone.
+  // Applies rule 1 to a range that a store has picked. Ok: it may be used. If the ledger may
+  // replace the store, the range must come from a counter that only this cluster uses.
   void Cover(const TagDefinition& tag, Range range, StatusDone done);
 
-  // Lets the ledger itself pick: the range that follows `high`, of `size` numbers, fewer at the end
-  // of the tag's numbers; kExhausted beyond. It is covered when it is returned.
+  // Picks the range itself: the `size` numbers that follow `high`, fewer at the end of the tag's
+  // numbers, kExhausted beyond. The returned range is covered.
   void Extend(const TagDefinition& tag, int64_t size, RangeDone done);
 
-  // Like Extend, in place of the tag's store, which is away: rule 9; kUnavailable if that does not
-  // permit it. `now` is recorded as the time since when the ledger picks.
+  // Like Extend, in place of the tag's store, which is unreachable (rule 9). kUnavailable if rule 9
+  // forbids it. `now` is recorded as the beginning of the outage.
   void ExtendForStore(const TagDefinition& tag, int64_t size, WallMs now, RangeDone done);
   // Like Extend, but `pick` chooses the range, from the node's definition in the version that is
   // set. A range that begins below the ledger is refused.
@@ -125,11 +125,11 @@ class Ledger {
   void GiveBack(const std::string& tag, Range tail, StatusDone done);
 
   // Records another component's reading of the tag's node, perhaps an old one; nullopt: the node
-  // was missing. If it suggests a loss (rule 6), the node is first read again after a sync.
+  // was missing. If it suggests a loss (rule 6), the node is re-read after a sync first.
   void Saw(const std::string& tag, const std::optional<TagNode>& node);
 
-  // Takes over the tag's node as this server knew it before it was stopped: rule 6 holds across the
-  // stop. TakeNews returns its `high` only once the registry shows less.
+  // Records the tag's node as this server knew it before it was stopped, so that rule 6 holds
+  // across the stop. TakeNews returns its `high` only once the registry shows less.
   void Remember(const std::string& tag, const TagNode& node);
 
   // Returns the ledgers that were set or seen here since the last call: all ranges that this server
@@ -166,11 +166,11 @@ class Ledger {
 
   const LedgerHooks hooks_;
   std::map<std::string, std::unique_ptr<Page>> pages_;  // by tag
-  std::map<std::string, int64_t> news_;                 // as TakeNews returns them
-  Ledgers ledgers_;                                     // as TakeLedgers returns them
-  // Calls of hooks and of callers' functions, in order: they are made when no task runs.
+  std::map<std::string, int64_t> news_;                 // returned by TakeNews
+  Ledgers ledgers_;                                     // returned by TakeLedgers
+  // Pending calls of hooks and of callers' functions, in order; made when no task runs.
   std::deque<std::function<void()>> calls_;
-  Nonce freezing_;  // the era that the freeze applies to
+  Nonce freezing_;  // the era that the freeze is for
   AsyncRegistry async_registry_;
   Task<> freeze_;
 };

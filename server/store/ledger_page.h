@@ -12,8 +12,8 @@
 
 namespace firn {
 
-// The `size` numbers that follow the tag's ledger, fewer at the end of its numbers, which
-// CheckNumbersLeft has not found.
+// Returns the `size` numbers that follow the tag's ledger, fewer at the end of its numbers. Call
+// after CheckNumbersLeft.
 inline Result<Range> RangeAfter(const TagDefinition& tag, int64_t size) {
   const int64_t begin = tag.NextBegin();
   if (size < 1) return Invalid("a range needs a size");
@@ -28,12 +28,12 @@ struct Ledger::Errand {
 
   Kind kind = Kind::kRead;
   std::string form{};   // of the tag that a range is taken for
-  std::string store{};  // that picked the range, or is away; empty: the ledger never stands in
+  std::string store{};  // picked the range, or is unreachable; empty: no stand-in
   WallMs now{};         // of kStandIn
   Range range{};
   Pick pick{};  // of kExtend and kStandIn
   RangeDone done{};
-  bool reread = false;  // whatever is remembered
+  bool reread = false;  // discard the cached node first
 };
 
 // Result of a verb: the range, and the tag's node as it must be written, if at all.
@@ -42,7 +42,7 @@ struct Ledger::Move {
   std::optional<TagNode> node{};
 };
 
-// A tag's node, as it was read or set.
+// A tag's node, as last read or set.
 struct Ledger::Known {
   TagNode node;
   int64_t version = 0;       // V
@@ -55,18 +55,18 @@ struct Ledger::Known {
 
 // What the ledger knows of one tag's node, and the errands for it.
 struct Ledger::Page {
-  // What rule 6 compares a reading with.
+  // The state that rule 6 compares readings with.
   struct Seen {
     uint64_t sum = 0;  // high + returned, which never falls in one tree
-    int64_t high = 0;  // the highest one: all that this server has used lies below
+    int64_t high = 0;  // the highest `high`: this server has used only numbers below
   };
 
-  // Whether the node can be a later state of the one that this server saw, or lies above all of it,
-  // as a node that was re-created after a loss does.
+  // Whether the node can be a later state of the seen one, or lies above it, like a node that was
+  // re-created after a loss.
   bool Fits(const TagNode& node) const {
     return !seen || node.ledger_sum() >= seen->sum || node.tag.NextBegin() >= seen->high;
   }
-  // The same for a node as it was read: an invalid or missing node does not fit.
+  // Like Fits for a raw node: an invalid or missing node does not fit.
   bool Fits(const std::optional<Node>& node) const {
     const auto read = node ? ReadTagNode(tag, node->data) : Result<TagNode>(NotFound("no node"));
     return read.ok() && Fits(read.value_or({}));
@@ -79,13 +79,13 @@ struct Ledger::Page {
   std::string tag;
   std::deque<Errand> errands{};          // the first one is in progress
   Task<> work{};                         // runs the errands
-  bool overtaken = false;                // the node was seen since the last read was sent
+  bool overtaken = false;                // the node was seen after the last read was sent
   std::optional<Known> known{};          // empty: must be read
   std::optional<Seen> seen{};            // by any reading or set
   std::optional<std::string> cluster{};  // uuid of the first reading
 };
 
-// Whether the tag's current definition lets its ledger stand in for that store.
+// Whether the tag's current definition lets the ledger replace that store.
 inline bool StandsInFor(const TagDefinition& tag, const std::string& store) {
   return tag.when_store_is_away == StoreAway::kLedger && tag.store == store;
 }

@@ -21,19 +21,18 @@ namespace firn {
 
 // Ranges that a store picks and the ledger covers:
 //
-//   control thread   where the tag's next range must begin (Ledger::Where)
-//   store's thread   the store's Check, once a tag, then its Advance from there, whose range is
-//                    checked
+//   control thread   Ledger::Where: where the tag's next range must begin
+//   store's thread   the store's Check, once per tag, then its Advance; its range is checked
 //   control thread   Ledger::Cover, then the answer
 //
-// If the store is away (it has not refused), the ledger of a tag that allows it picks the range
+// If the store is unreachable (it did not refuse), the ledger of a tag that permits it picks ranges
 // instead, until the store gives one again (Ledger::ExtendForStore).
 //
-// A range that another server's write has overtaken is discarded and counted, and another one is
-// requested, at most kTriesMax times. Thread-safe; answers come on the control thread.
+// If another server's write overtakes a range, the range is discarded and counted, and another one
+// is requested, at most kTriesMax times. Thread-safe; answers come on the control thread.
 //
-// Sharp edge: call Stop before the control thread ends, so that the store's thread does not post to
-// a destroyed ledger.
+// Call Stop before the control thread ends, so that the store's thread does not post to a destroyed
+// ledger.
 class LedgeredSource final : public RangeSource {
  public:
   static constexpr int kTriesMax = 8;
@@ -41,8 +40,8 @@ class LedgeredSource final : public RangeSource {
   // Runs a task on the store's thread; returns false if it will not be run.
   using PostToStore = std::function<bool(std::function<void()> task)>;
 
-  // `ledger` lives on the thread that `control` posts to; `clock` gives the time since when a store
-  // is away; all must outlive this object. Without `post` the store gets a thread of its own; a
+  // `ledger` is used on the thread that `control` posts to; `clock` gives the beginning of a
+  // store's outage; all must outlive this. Without `post` the store gets its own thread; a
   // simulation, which has only one thread, passes its own queue.
   LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger, PostToControl control,
                  const Clock& clock, PostToStore post = {});
@@ -56,12 +55,12 @@ class LedgeredSource final : public RangeSource {
   bool permits_stand_in() const override { return store_->permits_stand_in(); }
   StoodIn stood_in(const std::string& tag) const override;
 
-  // Waits for the current call of the store; later requests are refused with kUnavailable.
+  // Waits for the store's current call; later requests are refused with kUnavailable.
   void Stop() {
     if (thread_) thread_->Stop();
   }
 
-  // Ranges that the store had picked and the ledger did not cover.
+  // Numbers of ranges that the store had picked and the ledger did not cover.
   int64_t wasted(const std::string& tag) const override { return waste_.Of(tag); }
 
  private:
@@ -85,7 +84,7 @@ class LedgeredSource final : public RangeSource {
   mutable std::mutex mutex_;                 // guards stood_in_
   std::map<std::string, StoodIn> stood_in_;  // by tag
   std::set<std::string> checked_;            // on the store's thread: tags that passed Check
-  std::optional<StoreThread> thread_;        // ends before the members that it uses
+  std::optional<StoreThread> thread_;        // destroyed before the members that it uses
   PostToStore post_;
 };
 

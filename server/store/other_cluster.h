@@ -7,8 +7,8 @@
 
 namespace firn {
 
-// Refusal of a tag's counter that is marked for another cluster, whose numbers this cluster's
-// ledger does not know. `counter`: where it is; `field`: the name of the mark.
+// The refusal of a tag's counter that is marked for another cluster: this cluster's ledger does not
+// know its numbers. `counter`: where it is stored; `field`: the mark's name.
 inline Status OfAnotherCluster(std::string_view counter, std::string_view cluster,
                                std::string_view field) {
   return Denied(

@@ -8,8 +8,8 @@
 
 namespace firn {
 
-// Ranges from the registry alone: the ledger itself picks them. One write a range. Thread-safe;
-// answers come on the control thread.
+// Ranges that the ledger itself picks, without a store. One write per range. Thread-safe; answers
+// come on the control thread.
 class RegistrySource final : public RangeSource {
  public:
   // `ledger` lives on the thread that `control` posts to, and must outlive the posted tasks.

@@ -9,9 +9,8 @@
 
 namespace firn {
 
-// Decides when a store may try again to connect to its server. While the server is unreachable,
-// every tag that uses the store asks it for ranges; only some of these requests try to connect.
-// Thread-compatible.
+// Decides when a store may try to reconnect to its server. While the server is unreachable, every
+// tag of the store requests ranges, but only some requests try to connect. Thread-compatible.
 class StoreLink {
  public:
   // `clock` and `entropy` must outlive it.
@@ -21,8 +20,8 @@ class StoreLink {
   // Returns ok if an attempt may be made now; otherwise the failure of the last one.
   Status MayConnect() const { return clock_.Boot() >= not_before_ ? Status() : last_failure_; }
 
-  // Records that the connection failed or was closed. If it has worked, a new one may be made at
-  // once; a server that accepts a connection and then refuses the work counts as unreachable.
+  // Records that the connection failed or was closed. If it had worked, another may be made at
+  // once. A server that accepts a connection and then refuses the work counts as unreachable.
   Status Lost(Status why) {
     last_failure_ = std::move(why);
     if (!std::exchange(of_use_, false)) not_before_ = clock_.Boot() + backoff_.Next();

@@ -12,13 +12,13 @@
 
 namespace firn {
 
-// The one thread that makes a store's blocking calls, so that no other thread ever waits for a
-// database. Thread-safe.
+// The thread that makes a store's blocking calls, so that no other thread waits for a database.
+// Thread-safe.
 //
-// A forked child has no such thread: nothing posted there is run, and the destructor only detaches.
+// A forked child has no such thread: it runs no posted task, and the destructor only detaches.
 class StoreThread {
  public:
-  // Callers have one call of a tag in progress, so this limits the tags that run dry at once.
+  // Callers have one call per tag in progress, so this limits how many tags can run dry at once.
   static constexpr size_t kQueueMax = 10'000;
 
   StoreThread();
@@ -26,8 +26,8 @@ class StoreThread {
   StoreThread(const StoreThread&) = delete;
   StoreThread& operator=(const StoreThread&) = delete;
 
-  // Runs `task` on the thread, in order. False, with nothing done, when the queue is full, after
-  // Stop, and in a forked child.
+  // Runs `task` on the thread, in order. False, with no effect, if the queue is full, after Stop,
+  // and in a forked child.
   [[nodiscard]] bool Post(std::function<void()> task);
 
   // Waits for the current task and drops the rest. Idempotent; one thread at a time.
@@ -44,7 +44,7 @@ class StoreThread {
   static void Loop(Shared& shared);
 
   const ForkSentinel sentinel_;
-  std::unique_ptr<Shared> shared_;  // with the thread
+  std::unique_ptr<Shared> shared_;  // shared with the thread
   std::thread thread_;
 };
 

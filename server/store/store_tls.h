@@ -9,7 +9,7 @@
 
 namespace firn {
 
-// How much a connection to a store's server must prove. The words are those of PostgreSQL.
+// What a connection to a store's server must prove. The names are PostgreSQL's.
 enum class TlsMode : uint8_t {
   kOff,         // no TLS
   kPrefer,      // TLS if the server offers it; checks no certificate
@@ -29,17 +29,17 @@ struct StoreTls {
 
   bool verifies() const { return mode == TlsMode::kVerifyCa || mode == TlsMode::kVerifyFull; }
 
-  // Checks that the files can be used, so that the error names the file: client libraries do not
-  // always do so. kNotFound, kInvalid or kDenied. Files are re-read for each connection.
+  // Checks that the files are usable. The error names the file, which client libraries often do
+  // not. kNotFound, kInvalid or kDenied. Files are re-read for each connection.
   Status CheckFiles() const;
 
   // The remedy if a server requires a client certificate and none is set.
   static constexpr const char* kSetCertificate = "; set tls_cert and tls_key";
 
-  // Returns the failure of a handshake, with the settings that it depends on.
+  // Returns the error of a failed handshake, with the settings that it depends on.
   Status Failed(const std::string& address, const std::string& why) const;
-  // The same for a server that did not answer or closed the connection. kUnavailable, because a
-  // server that hangs or stops does so too. `closed` says which of the two.
+  // Like Failed for a server that did not answer or closed the connection (`closed`). kUnavailable,
+  // because a server that hangs or stops looks the same.
   Status Unfinished(const std::string& address, bool closed) const;
 
  private:

@@ -301,7 +301,7 @@ Result<MongoConnection::Document> MongoConnection::Run(Document&& command, bool 
   return Fail(reply, error);
 }
 
-// A server that reports an error may have done the work, unless the error says that it has not.
+// A server that reports an error may have done the work, unless the error excludes that.
 Status MongoConnection::Fail(const Document& reply, const MongoError& error) {
   const std::string concern = reply.TextAt("writeConcernError.errmsg");
   const bool by_server = error.what.domain == MONGOC_ERROR_SERVER;
@@ -325,12 +325,12 @@ Status MongoConnection::Fail(const Document& reply, const MongoError& error) {
   if (place_.tls.mode != TlsMode::kOff && !by_server) {
     failure = FailureOfTls(failure.message(), selected).value_or(failure);
   }
-  Close();  // whatever state it is in, a new one is in a known one
+  Close();  // its state is uncertain; a new connection's is not
   return failure;
 }
 
-// The library names a failed handshake, but reports one that has not ended as a connection that
-// timed out or was closed before a server was selected.
+// The library reports a failed handshake as such, but an unfinished one as a connection that timed
+// out or was closed before a server was selected.
 std::optional<Status> MongoConnection::FailureOfTls(const std::string& message,
                                                     bool selected) const {
   const auto says = [&](const char* words) { return message.find(words) != message.npos; };

@@ -33,11 +33,11 @@ struct MongoPlace {
 //
 //     {_id: tag, max: NumberLong, step: NumberLong, cluster: uuid, timestamp: Date}
 //
-// Each command goes to the primary, has a time limit on the server (maxTimeMS) and is sent once.
-// A write counts when a majority has acknowledged it; a reply that says otherwise is kUnknown.
-// After any failure that leaves its state in doubt it is closed.
+// Each command goes to the primary, has a time limit on the server (maxTimeMS) and is sent once. A
+// write counts once a majority has acknowledged it; a reply that says otherwise is kUnknown. A
+// failure that leaves its state in doubt closes it.
 //
-// Owned by one thread. The only code that knows the vendor's library.
+// Owned by one thread. The only server code that uses the vendor's library.
 class MongoConnection {
  public:
   static constexpr Milliseconds kGrace{1000};  // the client waits this much longer than the server
@@ -47,15 +47,15 @@ class MongoConnection {
 
   bool is_open() const { return client_ != nullptr; }
 
-  // Connects and logs in, with credentials re-read from the file. kUnavailable if there is no
-  // primary or it does not answer; kDenied if it refuses the login or TLS fails.
+  // Connects and logs in; re-reads the credentials file. kUnavailable if there is no primary or it
+  // does not answer; kDenied if it refuses the login or TLS fails.
   Status Open();
   void Close();
 
   struct Counter {
     int64_t max = 0;
     int64_t step = 0;
-    std::string cluster{};  // whose it is; empty: not marked
+    std::string cluster{};  // its owner's uuid; empty: not marked
   };
   // Codes of all: kUnavailable: nothing was done; kUnknown: it may have been done; kDenied: a
   // privilege is missing.
@@ -66,9 +66,9 @@ class MongoConnection {
   Status Insert(const std::string& tag, Counter counter);
   // Raises `max` to `least` if it is lower.
   Status Raise(const std::string& tag, int64_t least);
-  // Adds `size` to a `max` from `least` to `ceiling`, marks the document as the cluster's, and
-  // returns it as it is then; nullopt if `max` is not in that range, `step` is below 1, or the
-  // document is another cluster's.
+  // Adds `size` to `max` and marks the document as the cluster's. Returns the changed document;
+  // nullopt if `max` is not within `least` and `ceiling`, `step` is below 1, or the document is
+  // another cluster's.
   Result<std::optional<Counter>> Move(const std::string& tag, int64_t least, int64_t ceiling,
                                       int64_t size, const std::string& cluster);
 

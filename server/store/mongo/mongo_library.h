@@ -7,7 +7,7 @@
 namespace firn {
 
 // The functions of libmongoc that a store uses. The library is loaded when the first store of kind
-// `mongo` connects: it brings 40 MB of other libraries, which most servers do not need.
+// `mongo` connects: it loads 40 MB of other libraries, which most servers do not need.
 struct MongoLibrary {
   static constexpr const char* kFile = "libmongoc-1.0.so.0";
 

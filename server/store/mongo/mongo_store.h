@@ -15,17 +15,16 @@
 
 namespace firn {
 
-// Ranges out of a MongoDB collection, one document per tag. A document at `max` has given every
-// number below it.
+// Ranges from a MongoDB collection, one document per tag. All numbers below `max` have been given.
 //
-// 1. A range counts if a majority of the replica set has acknowledged the command that moved the
-//    document, and the range is in that command's reply. An unknown outcome wastes the range.
-// 2. A range begins at `at_least` or above. If the document is lower, a first command raises it to
-//    `at_least` ($max), and a second one takes the range ($inc): MongoDB refuses both on one field
-//    in one update. If the first one is lost, the next call repeats it, which is harmless.
-// 3. A document with invalid values, or far beyond what has been used, is left unchanged until an
-//    operator corrects it. The refusal says what is wrong.
-// 4. A missing document is created only while the tag has no ledger.
+//  1. A range counts if a majority of the replica set has acknowledged the command that moved the
+//     document, and the range is in that command's reply. An unknown outcome wastes the range.
+//  2. A range begins at `at_least` or above. If the document is lower, a first command raises it to
+//     `at_least` ($max), and a second one takes the range ($inc): MongoDB refuses both on one field
+//     in one update. If the first one is lost, the next call repeats it, which is harmless.
+//  3. A document with invalid values, or far beyond the used numbers, is left unchanged until an
+//     operator corrects it. The refusal says what is wrong.
+//  4. A missing document is created only while the tag has no ledger.
 //
 // Other programs may take ranges from the same documents by $inc.
 //
@@ -37,10 +36,10 @@ class MongoStore final : public RangeStore {
     MongoPlace place;
     Backoff::Options backoff{};  // between attempts to connect
   };
-  // Receives a sentence each time that the database turns out to have lost data.
+  // Receives a sentence whenever the database has lost data.
   using Alarm = std::function<void(const std::string&)>;
 
-  // `clock` and `entropy` must outlive it.
+  // `clock` and `entropy` must outlive this.
   MongoStore(Options options, const Clock& clock, Entropy& entropy, Alarm alarm);
 
   std::string_view name() const override { return options_.name; }
@@ -53,7 +52,7 @@ class MongoStore final : public RangeStore {
 
   Status Connect();
   Status NoDocument(const TagDefinition& tag, int64_t at_least) const;
-  // Returns the document, which it creates if the tag has no ledger yet.
+  // Returns the document; creates it if the tag has no ledger yet.
   Result<Counter> ReadOrMake(const TagDefinition& tag, int64_t at_least, int64_t size);
   void Judge(const std::string& tag, int64_t max, int64_t at_least);
   Result<Range> Move(const TagDefinition& tag, int64_t at_least, int64_t size);

@@ -16,7 +16,7 @@
 namespace firn {
 namespace {
 
-// The library's own set-up is not thread-safe.
+// The library's own initialization is not thread-safe.
 void InitializeLibrary() {
   static std::once_flag once;
   std::call_once(once, [] { mysql_library_init(0, nullptr, nullptr); });
@@ -26,10 +26,10 @@ unsigned int Seconds(Milliseconds time) {
   return static_cast<unsigned int>(std::max<int64_t>(1, (time.count() + 999) / 1000));
 }
 
-// Sent with each new connection: what the server's defaults say must not matter. Without strict
-// mode a number that is too large for its column is cut without an error. By default a lock is
-// waited for 50 seconds, whether or not the client is still there. MariaDB limits every statement,
-// MySQL those that read; each takes the other's words for a comment.
+// Settings of each new connection, independent of the server's defaults. Without strict mode, a
+// number too large for its column is truncated without an error. The default lock timeout is 50 s,
+// even if the client is gone. MariaDB limits the time of every statement, MySQL only of reads; each
+// ignores the other's setting as a comment.
 std::string SessionSql(Milliseconds limit) {
   const unsigned int lock_seconds = std::max(1U, Seconds(limit) / 2);
   return Cat("SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', lock_wait_timeout = ",
@@ -54,7 +54,7 @@ Code CodeOf(unsigned int number) {
     case ER_WARN_DATA_OUT_OF_RANGE:
     case ER_DATA_OUT_OF_RANGE:
       return Code::kExhausted;
-    // The server gave up in the midst of it.
+    // The server stopped during the statement.
     case ER_SERVER_SHUTDOWN:
     case ER_QUERY_INTERRUPTED:
     case ER_CONNECTION_KILLED:
@@ -65,7 +65,7 @@ Code CodeOf(unsigned int number) {
   }
 }
 
-// Whether the server has undone one statement and is ready for the next.
+// Whether the server has rolled back one statement and accepts the next.
 bool EndsOneStatement(unsigned int number) {
   switch (number) {
     case ER_LOCK_WAIT_TIMEOUT:
@@ -86,7 +86,7 @@ bool IsOfTheClient(unsigned int number) {
   return (number >= CR_MIN_ERROR && number <= CR_MAX_ERROR) || number >= 5000;
 }
 
-// The server was not reached, has not answered, or is on its way down.
+// The server is unreachable, did not answer, or is shutting down.
 bool IsAway(unsigned int number) {
   switch (number) {
     case CR_CONNECTION_ERROR:
@@ -112,8 +112,8 @@ struct MysqlConnection::Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // If authorities are set, the library checks that one of them has signed the certificate. Without
-  // a check of the name it connects without TLS, too, if the server offers none.
+  // If authorities are set, the library checks the certificate's signature. Unless it also checks
+  // the name, it connects without TLS if the server offers none.
   void SetTls(const StoreTls& tls) {
     if (tls.mode == TlsMode::kOff) return;
     const my_bool on = 1;
@@ -139,7 +139,7 @@ struct MysqlConnection::Statement {
   Statement& operator=(const Statement&) = delete;
 
   Status Bind(const std::vector<Parameter>& parameters, std::vector<MYSQL_BIND>& binds);
-  // False when the library reports a failure.
+  // Returns false if the library reports a failure.
   bool FetchRows(std::vector<Row>& rows);
   unsigned int error() const { return mysql_stmt_errno(handle); }
 
@@ -154,7 +154,7 @@ Status MysqlConnection::Statement::Bind(const std::vector<Parameter>& parameters
   for (const Parameter& parameter : parameters) {
     MYSQL_BIND& bind = binds.emplace_back();
     bind = {};
-    // The library takes pointers to what it only reads.
+    // The library takes mutable pointers to values that it only reads.
     if (const auto* number = std::get_if<int64_t>(&parameter)) {
       bind.buffer_type = MYSQL_TYPE_LONGLONG;
       bind.buffer = const_cast<int64_t*>(number);
@@ -220,7 +220,7 @@ Status MysqlConnection::Open() {
   const unsigned int patience = Seconds(place_.time_limit + DatabasePlace::kGrace);
   const std::string session = SessionSql(place_.time_limit);
   const my_bool off = 0;
-  const unsigned int tcp = MYSQL_PROTOCOL_TCP;  // else `localhost` is a socket of this host
+  const unsigned int tcp = MYSQL_PROTOCOL_TCP;  // otherwise `localhost` means a UNIX socket
   mysql_options(client, MYSQL_OPT_PROTOCOL, &tcp);
   mysql_options(client, MYSQL_OPT_CONNECT_TIMEOUT, &seconds);
   mysql_options(client, MYSQL_OPT_READ_TIMEOUT, &patience);
@@ -244,7 +244,7 @@ Status MysqlConnection::Open() {
   return status.code() == Code::kUnknown ? Unavailable(status.message()) : status;
 }
 
-// An account with many privileges may write to a replica, too.
+// Necessary because an account with many privileges can write to a replica.
 Status MysqlConnection::RefuseAReplica() {
   FIRN_ASSIGN(const Answer answer, Execute("SELECT @@global.read_only", {}));
   const bool writes = answer.rows.size() == 1 && answer.rows.front().size() == 1 &&
@@ -257,7 +257,7 @@ Status MysqlConnection::FailedToConnect(unsigned int number, const std::string& 
   const std::string address = place_.address.ToString();
   if (number == CR_SSL_CONNECTION_ERROR) return place_.tls.Failed(address, text);
   std::string remedy;
-  // MariaDB says no more than this if it requires TLS, or a client certificate.
+  // MariaDB reports only this if it requires TLS or a client certificate.
   if (number == ER_ACCESS_DENIED_ERROR && place_.tls.mode == TlsMode::kOff) {
     remedy = "; if the server requires TLS, set tls in the store's section";
   } else if (number == ER_ACCESS_DENIED_ERROR && place_.tls.cert_file.empty()) {
@@ -273,7 +273,7 @@ Status MysqlConnection::Fail(unsigned int number, const std::string& text) {
   const Code code = IsOfTheClient(number) ? Code::kUnknown : CodeOf(number);
   Status failure = IsReadOnly(number) ? TakesNoWrites(place_, text) : Status(code, text);
   if (EndsOneStatement(number)) return failure;
-  Close();  // whatever state it is in, a new one is in a known one
+  Close();  // its state is uncertain; a new connection's is not
   return failure;
 }
 

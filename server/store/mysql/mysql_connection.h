@@ -11,8 +11,8 @@
 
 namespace firn {
 
-// A connection to a MySQL or MariaDB server, and its prepared statements. Time limits are rounded
-// up to whole seconds. The only code of servers that knows the vendor's library.
+// A connection to a MySQL or MariaDB server, with its prepared statements. Time limits are rounded
+// up to whole seconds. The only server code that uses the vendor's library.
 class MysqlConnection final : public SqlConnection {
  public:
   static constexpr size_t kFieldBytesMax = 1024;

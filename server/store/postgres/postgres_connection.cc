@@ -14,7 +14,7 @@
 namespace firn {
 namespace {
 
-constexpr Oid kInt8 = 20;  // as every PostgreSQL numbers its types
+constexpr Oid kInt8 = 20;  // the same in every PostgreSQL
 constexpr Oid kText = 25;
 
 constexpr std::string_view kReadOnly = "25006";
@@ -40,7 +40,7 @@ Code CodeOf(std::string_view state) {
   return in_the_midst || state.empty() ? Code::kUnknown : Code::kUnavailable;
 }
 
-// The server was not reached, has not answered, or is shutting down or starting.
+// The server is unreachable, did not answer, is shutting down or starting.
 bool IsAway(std::string_view state) {
   constexpr std::array<std::string_view, 3> kStates{"57P01", "57P02", "57P03"};
   return state.empty() || std::find(kStates.begin(), kStates.end(), state) != kStates.end();
@@ -52,16 +52,16 @@ bool IsAboutTls(std::string_view text) {
   return !says("SSL SYSCALL") && (says("SSL") || says("certificate"));
 }
 
-// Whether the server refuses a connection because it is without TLS.
+// Whether the server refuses connections without TLS.
 bool RefusesPlainText(std::string_view text) {
   return text.find("no encryption") != text.npos || text.find("SSL off") != text.npos;
 }
 
-// The library reports why it could not connect as text only:
+// A failure to connect, which the library reports as text only:
 //
 //     connection to server at "::1", port 5432 failed: FATAL:  28P01: password authentication ...
 //
-// Without the server, which the error names as the file of stores does, and the state.
+// `text` is the part without the state and the server, which Firn's error names differently.
 struct Complaint {
   std::string state{};
   std::string text;
@@ -160,7 +160,7 @@ Status PostgresConnection::Greet(const DatabaseCredentials& credentials) {
   set("application_name", "firn");
   set("client_encoding", "UTF8");
   set("sslmode", mode.c_str());
-  set("sslrootcert", place_.tls.ca_file.c_str());  // empty: as if it were not set
+  set("sslrootcert", place_.tls.ca_file.c_str());  // an empty value counts as not set
   set("sslcert", place_.tls.cert_file.c_str());
   set("sslkey", place_.tls.key_file.c_str());
   set(nullptr, nullptr);
@@ -204,7 +204,8 @@ Status PostgresConnection::FailedToConnect(const std::string& why) {
 }
 
 Status PostgresConnection::SetUpSession() {
-  // By itself: a replica refuses any query of a serializable transaction, also whether it is one.
+  // First and alone: if transactions are serializable by default, a replica would refuse the query
+  // below.
   FIRN_TRY(Execute("SET default_transaction_isolation = 'read committed'", {}).status());
   constexpr const char* kSql =
       "SELECT pg_is_in_recovery(), set_config('statement_timeout', $1, false),"
@@ -303,7 +304,7 @@ Status PostgresConnection::Fail(const Reply& reply) {
   if (state.empty()) return FailUnknown(PQresultErrorMessage(reply.handle.get()));
   const std::string text = reply.Field(PG_DIAG_MESSAGE_PRIMARY);
   away_ = IsAway(state);
-  if (!EndsOneStatement(state)) Close();  // the state is uncertain; a new connection's is not
+  if (!EndsOneStatement(state)) Close();  // its state is uncertain; a new connection's is not
   return state == kReadOnly ? TakesNoWrites(place_, text) : Status(CodeOf(state), text);
 }
 

@@ -12,12 +12,12 @@
 
 namespace firn {
 
-// A connection to a PostgreSQL server. A statement counts once its transaction has ended: the
-// server sends what it changed before it commits. The only code that knows the vendor's library,
-// which never waits here by itself, so that every wait has its limit.
+// A connection to a PostgreSQL server. A statement counts only once its transaction has ended: the
+// server returns changed rows before it commits. The only server code that uses the vendor's
+// library, whose blocking functions it avoids so that every wait has a limit.
 class PostgresConnection final : public SqlConnection {
  public:
-  // `clock` must outlive it.
+  // `clock` must outlive this.
   PostgresConnection(DatabasePlace place, const Clock& clock);
   ~PostgresConnection() override;
 
@@ -34,13 +34,13 @@ class PostgresConnection final : public SqlConnection {
   // Connects, until the server accepts statements.
   Status Greet(const DatabaseCredentials& credentials);
   Status FailedToConnect(const std::string& why);
-  // Sets what must not depend on the server's defaults; refuses a replica.
+  // Overrides the server's defaults that matter; refuses a replica.
   Status SetUpSession();
   Status Send(const std::string& sql, const std::vector<Parameter>& parameters, BootMs until);
-  // Returns everything that the server answers to one statement, until it is ready for the next.
+  // Returns all replies to one statement, until the server is ready for the next.
   Result<std::vector<Reply>> Receive(BootMs until);
   Status AwaitReply(BootMs until);
-  // Waits until the socket can be read, or written; false if `until` comes first.
+  // Waits until the socket is readable or writable; false at `until`.
   bool Await(short events, BootMs until) const;
   Status FailUnknown(const std::string& why);
   Status Fail(const Reply& reply);

@@ -16,18 +16,18 @@ namespace {
 
 constexpr std::string_view kNoScript = "NOSCRIPT";
 
-// Commands of the scripts, and those that run them.
+// Commands in the scripts, and commands that run the scripts.
 constexpr std::string_view kRights =
     "EVALSHA, EVAL, SCRIPT LOAD, HMGET, HSET, HINCRBY, HDEL, INFO and TIME";
 
-// Whether the user lacks a right. Redis 7.0 reports a script's command without a word of its own,
-// and without the command.
+// Whether the user lacks a right. For a command in a script, Redis 7.0 reports neither an error
+// code nor the command.
 bool IsAboutRights(std::string_view error) {
   return error.starts_with("NOPERM") || error.find("can't run this command") != error.npos ||
          error.find("ACL failure in script") != error.npos;
 }
 
-// What the server's word for an error asks for.
+// Translates the server's error code.
 Status Refusal(const Endpoint& server, const std::string& error) {
   const std::string_view word = std::string_view(error).substr(0, error.find(' '));
   if (word == "NOAUTH" || word == "WRONGPASS" || IsAboutRights(error)) return Denied(error);
@@ -46,7 +46,7 @@ Status Refusal(const Endpoint& server, const std::string& error) {
 
 }  // namespace
 
-// The library formats commands and parses replies; the socket is ours, since Debian 12's hiredis
+// The library formats commands and parses replies. The socket is Firn's, since Debian 12's hiredis
 // has no TLS.
 struct RedisConnection::Client {
   explicit Client(std::unique_ptr<RedisSocket> connected)
@@ -70,7 +70,7 @@ Result<redisReply*> RedisConnection::Client::Ask(const std::vector<std::string_v
     sizes.push_back(word.size());
   }
   char* command = nullptr;
-  const auto size =  // int or long long, by hiredis' version
+  const auto size =  // int or long long, depending on hiredis' version
       redisFormatCommandArgv(&command, static_cast<int>(words.size()), texts.data(), sizes.data());
   if (size < 0) return Internal("out of memory");
   const Status sent = socket->Send({command, static_cast<size_t>(size)});
@@ -153,7 +153,7 @@ Status RedisConnection::OpenServer(const Endpoint& address) {
   return status;
 }
 
-// A sentinel may be behind: the server itself must say that it is the master.
+// A sentinel may be out of date: the server itself must confirm that it is the master.
 Status RedisConnection::OpenMaster(const Endpoint& sentinel) {
   FIRN_ASSIGN(const Endpoint master, AskForMaster(sentinel));
   FIRN_TRY(OpenServer(master));
@@ -188,7 +188,7 @@ Status RedisConnection::Authenticate() {
     if (colon != line.npos) words.push_back(line.substr(0, colon));
     words.push_back(colon == line.npos ? line : line.substr(colon + 1));
     FIRN_ASSIGN(const Reply answer, Command(words));
-    // Redis 5 and 6 do not say WRONGPASS in all cases; whatever it says is about the password.
+    // Redis 5 and 6 do not always report WRONGPASS; any error here concerns the login.
     if (answer.is_error()) return Denied(answer.text());
   }
   if (place_.database == 0) return {};
@@ -227,7 +227,7 @@ Result<std::vector<std::string>> RedisConnection::Eval(std::string_view script,
   words.insert(words.end(), arguments.begin(), arguments.end());
   FIRN_ASSIGN(Reply answer, Command(words));
   if (answer.is_error() && answer.text().starts_with(kNoScript)) {
-    // Scripts were flushed meanwhile: it has not run, so this does not send it twice.
+    // Scripts were flushed meanwhile: the script has not run, so this does not run it twice.
     words[0] = "EVAL";
     words[1] = script;
     FIRN_ASSIGN(answer, Command(words));
@@ -237,7 +237,7 @@ Result<std::vector<std::string>> RedisConnection::Eval(std::string_view script,
   if (IsAboutRights(answer.text())) {
     failure = Denied(Cat(answer.text(), "; grant the user ", kRights, " on ", key));
   }
-  if (failure.code() != Code::kCorrupt) Close();  // else it is about that key only
+  if (failure.code() != Code::kCorrupt) Close();  // kCorrupt concerns only this key
   return failure;
 }
 

@@ -24,11 +24,11 @@ struct RedisPlace {
   Milliseconds time_limit{1000};  // of connecting, and of each command
 };
 
-// A connection to a Redis server that runs scripts. It never reconnects by itself: after any
-// failure it is closed, and the next Open makes a new one, so that an answer always belongs to the
-// script that was just sent.
+// A connection to a Redis server that runs scripts. It never reconnects by itself: any failure
+// closes it, and the next Open makes another, so that an answer always belongs to the last script
+// sent.
 //
-// Owned by one thread. The only code that knows the vendor's library.
+// Owned by one thread. The only server code that uses the vendor's library.
 class RedisConnection {
  public:
   explicit RedisConnection(RedisPlace place);
@@ -36,14 +36,14 @@ class RedisConnection {
 
   bool is_open() const { return client_ != nullptr; }
 
-  // Connects and logs in; with sentinels, to the server that one of them names, if that server says
-  // itself that it is the master. Credentials are re-read from the file. kUnavailable if the server
-  // cannot be reached, kDenied if it refuses the login or TLS fails.
+  // Connects and logs in. With sentinels it connects to the server that one of them names, if that
+  // server confirms that it is the master. Re-reads the credentials file. kUnavailable if the
+  // server is unreachable, kDenied if it refuses the login or TLS fails.
   Status Open();
   void Close();
 
-  // Runs `script`, which must outlive this object, on one key; it is sent once. Returns the list of
-  // texts and integers, all as text; nil is empty. kUnknown if no answer came; any other failure
+  // Runs `script`, which must outlive this object, on one key. Sends it once. Returns the script's
+  // list, texts and integers as text, nil as empty. kUnknown if no answer came; any other failure
   // means that the server reports the script as failed.
   Result<std::vector<std::string>> Eval(std::string_view script, const std::string& key,
                                         const std::vector<std::string>& arguments);
@@ -63,8 +63,8 @@ class RedisConnection {
 
   const RedisPlace place_;
   std::unique_ptr<Client> client_;
-  Endpoint address_;                                 // that was connected to last
-  std::map<std::string_view, std::string> digests_;  // of scripts that the server has been given
+  Endpoint address_;                                 // of the last connection
+  std::map<std::string_view, std::string> digests_;  // of scripts that were loaded into the server
 };
 
 }  // namespace firn

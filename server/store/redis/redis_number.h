@@ -7,7 +7,7 @@
 
 namespace firn {
 
-// A number in a script's answer: decimal digits, nothing else. kCorrupt otherwise.
+// Parses a number in a script's answer: decimal digits only. kCorrupt otherwise.
 Result<int64_t> RedisNumber(std::string_view text);
 
 }  // namespace firn

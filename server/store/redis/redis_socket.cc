@@ -37,7 +37,7 @@ Status RedisSocket::Agree(const std::string& name) {
   return tls_->state() == TlsPump::State::kFailed ? TlsFailed() : sent;
 }
 
-// A server that lacks the client's certificate may close the connection after the handshake.
+// A server that requires a client certificate may close the connection after the handshake.
 Status RedisSocket::Closed(const Status& why) const {
   if (worked_ || !settings_.cert_file.empty()) return why;
   return Unavailable(
@@ -62,7 +62,7 @@ Result<size_t> RedisSocket::Receive(char* into, size_t size) {
       return read;
     }
     if (tls_->state() == TlsPump::State::kFailed) return TlsFailed();
-    FIRN_TRY(socket_.Send(std::exchange(tls_->sealed(), {})));  // such as a new key
+    FIRN_TRY(socket_.Send(std::exchange(tls_->sealed(), {})));  // for example a key update
     const Result<size_t> came = socket_.Receive(buffer.data(), buffer.size());
     if (!came.ok()) return Closed(came.status());
     tls_->Feed({buffer.data(), *came});

@@ -14,11 +14,11 @@
 
 namespace firn {
 
-// A blocking connection to one address, with or without TLS. Every wait ends at the time limit.
-// Owned by one thread.
+// A blocking connection to one address, with or without TLS. Every wait has the time limit. Owned
+// by one thread.
 class RedisSocket {
  public:
-  // kUnavailable: not reached; kDenied: TLS failed; otherwise the failure names a file.
+  // kUnavailable: unreachable; kDenied: TLS failed; any other error names a file.
   static Result<std::unique_ptr<RedisSocket>> Connect(const Endpoint& address, const StoreTls& tls,
                                                       Milliseconds time_limit);
   RedisSocket(const RedisSocket&) = delete;
@@ -39,7 +39,7 @@ class RedisSocket {
   BlockingSocket socket_;
   const std::string address_;
   const StoreTls settings_;
-  std::unique_ptr<TlsPump> tls_;  // null: none
+  std::unique_ptr<TlsPump> tls_;  // null: no TLS
   bool worked_ = false;           // whether anything was received over TLS
 };
 

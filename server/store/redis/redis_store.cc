@@ -12,10 +12,10 @@
 namespace firn {
 namespace {
 
-// KEYS: the tag's hash. ARGV: at_least, size, the end of numbers, the highest max that is accepted,
-// the cluster. The mark is not the field `cluster`, which shows all versions that a hash is a
-// tiered one. Answers {"ok", begin, end, max before}, or {a word, what is wrong} having changed
-// nothing.
+// KEYS: the tag's hash. ARGV: at_least, size, end of numbers, highest accepted max, cluster.
+// Answers {"ok", begin, end, max before}; or {error word, detail}, with nothing changed. The mark
+// is the field `owner`, because the field `cluster` shows every version that the hash is a tiered
+// one.
 constexpr std::string_view kAdvance = R"(
 local function number(text)
   if #text > 16 or not string.find(text, '^%d+$') then return nil end
@@ -104,7 +104,7 @@ Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, in
     return Corrupt("the answer [" + answer[1] + ", " + answer[2] +
                    ") is not a range of the requested size");
   }
-  // Above its start a tag has a ledger, and this store has given the numbers up to it.
+  // Above its start the tag has a ledger, up to which this store has given numbers.
   if (at_least > tag.start.value_or(1) && RedisNumber(answer[3]).value_or(0) < at_least) {
     alarm_(Cat("tag ", tag.name, ": Redis has lost data: its counter is ",
                answer[3].empty() ? "missing" : answer[3], ", after ", at_least,

@@ -13,23 +13,22 @@
 
 namespace firn {
 
-// Ranges out of Redis: a hash for each tag, under <prefix><tag>, moved by one script:
+// Ranges from Redis. A hash for each tag, under <prefix><tag>, is advanced by one script:
 //
-//     cur   where the latest range began
-//     max   where it ended; the counter
-//     step  how large it was
+//     cur   begin of the latest range
+//     max   its end; the counter
+//     step  its size
 //     owner uuid of the cluster whose ledger covers the numbers; each range writes it, and a hash
-//     of another
-//           cluster is refused
+//           of another cluster is refused
 //
-// 1. A script's numbers are exact up to 2^53 only; that is where numbers end here (kExhausted).
-// 2. A range begins at `at_least` or above. A hash that is missing or lower has lost data, as Redis
-//    may: the store jumps over the difference, with an alarm.
-// 3. A hash with invalid values, or far beyond what has been used, is left unchanged until an
-//    operator corrects it. The refusal says what is wrong.
-// 4. A failed connection is replaced by a later call, with backoff between the attempts.
+//  1. A script's numbers are exact up to 2^53 only, so numbers end there (kExhausted).
+//  2. A range begins at `at_least` or above. A hash that is missing or lower has lost data, as
+//     Redis may: the store skips the difference and raises an alarm.
+//  3. A hash with invalid values, or far beyond the used numbers, is left unchanged until an
+//     operator corrects it. The refusal says what is wrong.
+//  4. A later call replaces a failed connection, with backoff between the attempts.
 //
-// What Redis has answered need not be on its disk, or on a replica: if Redis gives a range a second
+// Redis may answer before the data are on its disk or a replica. If it then gives a range a second
 // time, the ledger refuses it.
 //
 // Owned by one thread, which waits for the server up to a few times the place's time limit.
@@ -41,7 +40,7 @@ class RedisStore final : public RangeStore {
     std::string prefix = "firn:";  // of keys
     Backoff::Options backoff{};    // between attempts to connect
   };
-  // Receives a sentence each time that the server turns out to have lost data.
+  // Receives a sentence whenever the server has lost data.
   using Alarm = std::function<void(const std::string&)>;
 
   static constexpr int64_t kNumbersEnd = int64_t{1} << 53;

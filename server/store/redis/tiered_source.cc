@@ -66,7 +66,7 @@ void TieredSource::Begin(const std::shared_ptr<Errand>& errand) {
   return known.connection == 0 ? Fence(errand) : AskHash(errand);
 }
 
-// Without the ledger's answer nothing is taken.
+// Reads the ledger; if that fails, nothing is taken.
 void TieredSource::Fence(const std::shared_ptr<Errand>& errand) {
   ledger_(errand->tag, [this, errand](const Result<LedgerPlace>& place) {
     if (!place.ok()) return errand->done(place.status());
@@ -147,13 +147,13 @@ void TieredSource::OnTaken(const std::shared_ptr<Errand>& errand, const TieredHa
     return errand->done(Conflict("store " + name_ + ": another server is refilling the hash"));
   }
   Bring(errand, size, [this, errand](const Status& brought) {
-    // Another server's segment serves as well.
+    // A segment of another server serves as well.
     if (brought.ok() || brought.code() == Code::kConflict) return AskHash(errand);
     errand->done(brought);
   });
 }
 
-// The hash is on a new connection, or was put back: it is fenced again, or cleared.
+// The connection is new or the hash was restored from a copy: fences it again, or clears it.
 void TieredSource::FenceAgain(const std::shared_ptr<Errand>& errand,
                               const TieredHash::Taken& taken) {
   Known& known = known_[errand->tag.name];
@@ -167,7 +167,7 @@ void TieredSource::FenceAgain(const std::shared_ptr<Errand>& errand,
   Fence(errand);
 }
 
-// Asks the ledger first, because a segment beyond the end of Redis's numbers would be lost.
+// Reads the ledger first, because a segment beyond the end of Redis's numbers would be lost.
 void TieredSource::Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done) {
   ledger_(errand->tag, [this, errand, size, done = std::move(done)](Result<LedgerPlace> place) {
     if (!place.ok()) return done(place.status());
@@ -197,8 +197,8 @@ void TieredSource::Fill(const std::shared_ptr<Errand>& errand, Range segment, in
   done(why);
 }
 
-// If Redis has lost the hash, counts as waste what lies between the last numbers that this server
-// took and `ledger`, read before the segment was taken. What others have taken since is included.
+// If Redis has lost the hash, counts as wasted the numbers between the last that this server took
+// and `ledger`, as read before the segment was taken. That includes numbers that others took since.
 void TieredSource::OnFilled(const std::string& tag, Range segment, int64_t ledger,
                             const Result<TieredHash::Filled>& filled) {
   Known& known = known_[tag];

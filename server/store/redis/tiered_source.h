@@ -16,38 +16,35 @@
 namespace firn {
 
 // Numbers from Redis, in segments from a durable source: they rise across all servers, at Redis's
-// speed. What Redis forgets is lost; what it would repeat is not given out, as TieredHash explains.
-// So a tag never steps back, neither when it returns to a tiered store nor when Redis fails back to
-// an old primary.
+// speed. TieredHash wastes numbers that Redis forgot or might repeat. So a tag never steps back,
+// neither when it returns to a tiered store nor when Redis fails back to an old primary.
 //
-//   control thread    reads where the ledger is, and whose: once a tag, after Distrust, and for
-//                     each new connection to Redis
-//   store's thread    clears a hash that ends below it (TieredHash::Fence)
+//   control thread    reads the ledger and its cluster: once per tag, after Distrust, and for each
+//                     new connection to Redis
+//   store's thread    clears a hash that ends below the ledger (TieredHash::Fence)
 //   store's thread    takes a few numbers from the hash; when it runs low, one server
-//   durable source    ... takes a segment, below 2^53 and covered by the ledger when it is answered
-//   store's thread    ... and puts it into the hash
+//   durable source    ... takes a segment, below 2^53 and already covered by the ledger
+//   store's thread    ... and stores it in the hash
 //
-// A segment's size follows the tag's step as a range's does: doubled when it lasts less than the
-// hold time, halved when it lasts more than twice that.
+// A segment's size follows the tag's step like a range's: doubled if it lasts less than the hold
+// time, halved if it lasts more than twice that.
 //
-// After Distrust the hash is cleared, and nothing is taken from it until the tag's ledger has been
+// After Distrust the hash is cleared, and nothing is taken from it before the tag's ledger was
 // read. So a tag that was stopped waits for `firn restore` here, too.
 //
-// Thread-safe; answers come on the control thread.
-//
-// Sharp edge: call Stop before the control thread ends, as with LedgeredSource.
+// Thread-safe; answers come on the control thread. As with LedgeredSource, call Stop before the
+// control thread ends.
 class TieredSource final : public RangeSource {
  public:
-  static constexpr int kTriesMax = 4;  // requests to the hash for one Take
+  static constexpr int kTriesMax = 4;  // requests to the hash per Take
 
-  // Receives a sentence when a hash was put back to before numbers that this server issued.
+  // Receives a sentence if a hash was restored to a state before numbers that this server issued.
   using Alarm = std::function<void(const std::string&)>;
 
-  // Returns where a tag's ledger is, by a new reading: Ledger::WhereNow. Called, and answers, on
-  // the control thread.
+  // Reads a tag's ledger: Ledger::WhereNow. Called, and answers, on the control thread.
   using AskLedger = std::function<void(const TagDefinition& tag, Ledger::PlaceDone done)>;
 
-  // `durable` answers on the thread that `control` posts to, which outlives this.
+  // `durable` answers on the thread that `control` posts to, which must outlive this.
   TieredSource(std::string name, std::unique_ptr<TieredHash> hash,
                std::unique_ptr<RangeSource> durable, AskLedger ledger, PostToControl control,
                Alarm alarm);
@@ -63,7 +60,7 @@ class TieredSource final : public RangeSource {
   // Waits for the current call; later requests are refused with kUnavailable.
   void Stop() { thread_.Stop(); }
 
-  // Numbers that the ledger covers and that will not be issued, as far as this server knows, plus
+  // Numbers that the ledger covers and that will not be issued, as far as this server knows, and
   // those that the durable source has lost.
   int64_t wasted(const std::string& tag) const override {
     return waste_.Of(tag) + durable_->wasted(tag);
@@ -74,14 +71,14 @@ class TieredSource final : public RangeSource {
 
   struct Errand;  // one Take in progress
 
-  // A tag, as this server has seen it.
+  // What this server knows of a tag.
   struct Known {
     std::string cluster{};    // whose ledger covers it
-    uint64_t connection = 0;  // to Redis, on which the hash was fenced; 0: on none
+    uint64_t connection = 0;  // to Redis, when the hash was fenced; 0: not fenced
     bool clear = false;       // the hash must be cleared first
-    uint64_t distrusts = 0;   // an errand that began before one ends after it
-    int64_t end = 0;          // of the last numbers that were taken
-    int64_t unfilled = 0;     // numbers above it that never reached the hash
+    uint64_t distrusts = 0;   // counts Distrust; older errands fail
+    int64_t end = 0;          // of the numbers taken last
+    int64_t unfilled = 0;     // numbers above `end` that never reached the hash
   };
 
   void Begin(const std::shared_ptr<Errand>& errand);
@@ -92,7 +89,7 @@ class TieredSource final : public RangeSource {
   void AskHash(const std::shared_ptr<Errand>& errand);
   void OnTaken(const std::shared_ptr<Errand>& errand, const TieredHash::Taken& taken);
   void FenceAgain(const std::shared_ptr<Errand>& errand, const TieredHash::Taken& taken);
-  // Takes a segment and puts it into the hash; passes the outcome to `done`.
+  // Takes a segment and stores it in the hash; passes the outcome to `done`.
   void Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done);
   void Fill(const std::shared_ptr<Errand>& errand, Range segment, int64_t ledger,
             const StatusDone& done);
@@ -110,10 +107,10 @@ class TieredSource final : public RangeSource {
   const Alarm alarm_;
   std::map<std::string, Known> known_;  // on the control thread, by tag
   Waste waste_;
-  StoreThread thread_;  // ends before what it works with
+  StoreThread thread_;  // destroyed before the members that it uses
 };
 
-// Returns the size of the segment that follows one of `step` numbers that lasted so long.
+// Returns the size of the segment after one of `step` numbers that lasted for `lasts`.
 int64_t NextSegmentSize(const TagDefinition& tag, int64_t step, Milliseconds lasts);
 
 }  // namespace firn

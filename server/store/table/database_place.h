@@ -9,7 +9,7 @@
 
 namespace firn {
 
-// How to reach a database server that speaks SQL.
+// The address and settings of an SQL database server.
 struct DatabasePlace {
   Endpoint address{};
   std::string database{};
@@ -17,9 +17,9 @@ struct DatabasePlace {
   StoreTls tls{};
   Milliseconds time_limit{2000};  // of connecting, and of each statement
 
-  // The server ends a statement at the time limit, and the wait for a lock at half of it, so that a
-  // statement that the client has given up does not run later. The client waits this much longer
-  // for the server's answer.
+  // The server ends a statement at the time limit, and its wait for a lock at half of it, so that a
+  // statement that the client has given up does not take effect later. The client waits this much
+  // longer for the answer.
   static constexpr Milliseconds kGrace{1000};
 };
 
@@ -27,10 +27,10 @@ struct DatabaseCredentials {
   std::string user;
   std::string password;
 };
-// Reads the file. What it contains is never logged, and never part of a failure.
+// Reads the file. Its contents are never logged, and never part of an error.
 Result<DatabaseCredentials> ReadCredentials(const DatabasePlace& place);
 
-// Returns the failure for a server that refuses to write, with the remedy.
+// The error for a server that refuses to write, with the remedy.
 Status TakesNoWrites(const DatabasePlace& place, const std::string& why);
 
 }  // namespace firn

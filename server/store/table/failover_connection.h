@@ -9,21 +9,21 @@
 
 namespace firn {
 
-// A connection to that server of several which takes writes. Open tries the servers in order,
-// beginning with the one that was connected to last, until one accepts the connection and does not
-// refuse writes. Which of them is the primary is decided elsewhere; if two servers take writes at
-// once, the tag's ledger keeps numbers from repeating.
+// A connection to the one of several servers that accepts writes. Open tries the servers in order,
+// beginning with the last one used, until one accepts the connection and does not refuse writes.
+// Which server is the primary is decided outside of Firn; if two accept writes at once, the tag's
+// ledger prevents duplicates.
 class FailoverConnection final : public SqlConnection {
  public:
-  // At least one; each has an address of its own.
+  // At least one; each has its own address.
   explicit FailoverConnection(std::vector<std::unique_ptr<SqlConnection>> servers)
       : servers_(std::move(servers)) {}
 
   bool is_open() const override { return server().is_open(); }
-  // Waits up to the time limit of each server. The failure lists all of them.
+  // Waits for up to the time limit of each server. The error lists all of them.
   Status Open() override;
   void Close() override { server().Close(); }
-  // Of an Open that failed: whether any server was away. The others are then replicas.
+  // After a failed Open: whether any server was unreachable. The others may be replicas.
   bool away() const override { return away_ || server().away(); }
   Result<Answer> Execute(const std::string& sql, const std::vector<Parameter>& of) override {
     away_ = false;

@@ -11,16 +11,16 @@
 namespace firn {
 
 // Tags whose last call the database timed out, for example because of a lock on their row. A store
-// has one thread, so all other tags wait as long as such a tag does: late tags together get a fifth
-// of the thread's time, and the others go first. Thread-compatible.
+// has one thread, so such a tag delays all others: late tags together get a fifth of the thread's
+// time, and the others go first. Thread-compatible.
 class LateTags {
  public:
   static constexpr int kOthersShare = 4;  // pause, in multiples of the last late call's duration
   static constexpr Milliseconds kPauseMin{100};
 
-  explicit LateTags(const Clock& clock) : clock_(clock) {}  // must outlive it
+  explicit LateTags(const Clock& clock) : clock_(clock) {}  // must outlive this
 
-  // Returns ok, or why the tag's last call failed while it is the other tags' turn.
+  // Returns ok, or the tag's last error if it is the other tags' turn.
   Status MayAsk(const std::string& tag) const {
     const auto late = late_.find(tag);
     return late == late_.end() || clock_.Boot() >= not_before_ ? Status() : late->second;
@@ -35,8 +35,8 @@ class LateTags {
 
  private:
   const Clock& clock_;
-  std::map<std::string, Status> late_;  // with why
-  BootMs not_before_{};                 // when the next late tag may be asked for
+  std::map<std::string, Status> late_;  // with their errors
+  BootMs not_before_{};                 // when the next late tag may be tried
 };
 
 }  // namespace firn

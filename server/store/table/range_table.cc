@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr size_t kNameMax = 128;
-constexpr const char* kNoColumn = "-";  // in the place of a cluster
+constexpr const char* kNoColumn = "-";  // in place of a cluster
 
 bool IsTableName(std::string_view name) {
   const auto is_plain = [](char c) {

@@ -31,17 +31,16 @@ enum class RowUse : uint8_t {
   kOwned,     // moves a row that is unmarked or this cluster's, and marks it as this cluster's
 };
 
-// Returns the SQL that creates Firn's own table `name`; users have it as
-// tools/package/firn_tag.sql and firn_tag_postgres.sql. Names of tags are compared byte by byte: to
-// Firn `order` and `Order` are two tags. (No name ends with a blank, which the collation that MySQL
-// and MariaDB share ignores.)
+// Returns the SQL that creates Firn's own table `name`; users have it as tools/package/firn_tag.sql
+// and firn_tag_postgres.sql. Tag names are compared byte by byte: `order` and `Order` are two tags.
+// (No name ends with a blank, which the collation that MySQL and MariaDB share ignores.)
 std::string FirnTableSql(SqlDialect dialect, std::string_view name);
 
-// A table of ranges, one row per tag: its statements, and the meaning of their answers. A value; it
-// does no I/O.
+// A table of ranges, one row per tag: its statements, and the meaning of their answers. A value
+// without I/O.
 //
-// Inside, a row's number is the column's value, and a range's begin is its first number; they
-// differ by one for Tinyid.
+// In this class, a row's number is the column's value, and a range's begin is its first number;
+// they differ by one for Tinyid.
 class RangeTable {
  public:
   // kInvalid for a name that does not consist of letters, digits, _ or $, optionally after a
@@ -54,16 +53,16 @@ class RangeTable {
 
   // SELECT by the tag's name: max, step, delta and cluster of its row.
   const std::string& read() const { return read_; }
-  // UPDATE: moves the row and answers its new number, which RangeAfter reads. A row beyond the
-  // ceiling, negative, without a step, or of another cluster is left unchanged. For its parameters
-  // see AdvanceParameters.
+  // UPDATE: advances the row and returns its new number, which RangeAfter reads. A row beyond the
+  // ceiling, negative, without a step, or of another cluster is left unchanged. Its parameters are
+  // AdvanceParameters.
   const std::string& advance(RowUse use) const { return advance_[static_cast<size_t>(use)]; }
   struct Advance {
     RowUse use;
     int64_t least, size;
     std::string tag;
     int64_t ceiling;
-    std::string cluster;  // the row's mark, where it has one
+    std::string cluster;  // the row's mark, if it has one
   };
   static std::vector<SqlConnection::Parameter> AdvanceParameters(const Advance& advance);
   // INSERT with (tag, number, step); does nothing if the row exists. Firn's own table only.
@@ -71,14 +70,14 @@ class RangeTable {
   // Returns the statement with which an operator creates a tag's row, for messages.
   std::string InsertText(std::string_view tag, int64_t number, int64_t step) const;
 
-  // The row's number before a range that begins at `begin`, and the reverse.
+  // Converts the begin of a range to the row's number before it, and back.
   int64_t RowBefore(int64_t begin) const { return begin - first_; }
   int64_t BeginAfter(int64_t row) const { return row + first_; }
 
-  // Returns the range that an answer to `advance` gives, if one row has changed.
+  // Returns the range of an answer to `advance` that changed one row.
   Result<Range> RangeAfter(const SqlConnection::Answer& answer, int64_t size,
                            int64_t at_least) const;
-  // Returns the range that ends with the row at `row`; kCorrupt if that is impossible.
+  // Returns the range that ends at the row's number `row`; kCorrupt if that is impossible.
   Result<Range> RangeAt(uint64_t row, int64_t size, int64_t at_least) const;
 
   // A row as it was read.
@@ -88,7 +87,7 @@ class RangeTable {
         cluster{};  // uuid of its owner; "": none; nullopt: the table has no such column
   };
   // Returns the row's state if numbers may follow it. kCorrupt, with a sentence, if it has invalid
-  // values; kInvalid if it shares its numbers with other databases.
+  // values; kInvalid if other databases issue part of its numbers.
   Result<State> StateOf(const SqlConnection::Row& row) const;
 
  private:
@@ -99,7 +98,7 @@ class RangeTable {
   SqlDialect dialect_;
   TableForm form_;
   std::string name_;
-  int64_t first_;  // of a range: this much above the row's number before it
+  int64_t first_;  // of a range, minus the row's number before it
   std::string read_;
   std::array<std::string, 2> advance_;  // by RowUse
   std::string insert_;

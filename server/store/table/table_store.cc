@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// The range to take, and the numbers between which the row must lie for it.
+// The range to take, and the limits of the row's number for it.
 struct TableStore::Wanted {
   int64_t at_least;
   int64_t size;
@@ -51,7 +51,7 @@ Status TableStore::Lost(Status why) {
   return link_.Lost(std::move(why));
 }
 
-// The right that a statement requires: PostgreSQL's error does not name it.
+// The right that a statement requires, which PostgreSQL's error does not name.
 std::string_view TableStore::RightFor(const std::string& sql) const {
   if (sql == table_.read()) return "SELECT";
   return sql == table_.insert() ? "INSERT" : "UPDATE";
@@ -165,9 +165,9 @@ Result<Range> TableStore::Advance(const TagDefinition& tag, int64_t at_least, in
   return range;
 }
 
-// A row below numbers that this store has given shows a loss of data. A row that is only below the
+// A row below numbers that this store has given shows a loss of data. One that is only below the
 // ledger does not: another store of the tag may have issued the numbers in between, and the ledger
-// picks numbers itself while the database is away.
+// picks numbers itself while the database is unreachable.
 void TableStore::JudgeRow(const std::string& tag, int64_t row, int64_t at_least) {
   const int64_t row_before = table_.RowBefore(word_.picked.value_or(at_least));
   if (row >= row_before) return;

@@ -19,21 +19,20 @@
 
 namespace firn {
 
-// Ranges out of a table in a database, of any of the dialects and forms of range_table.h.
+// Ranges from a database table, in any dialect and form of range_table.h.
 //
-// 1. A range counts if the statement that moved the row says so: no error, exactly one row changed,
-//    the new number in that statement's answer.
-// 2. A range begins at `at_least` or above, whatever the row says: if the database went back in
-//    time, the store jumps over the difference, with an alarm.
-// 3. A row with invalid values, or far beyond what has been used, is left unchanged until an
-//    operator corrects it. The refusal says what is wrong.
-// 4. A missing row is created in Firn's own table, and only while the tag has no ledger.
-// 5. A row with a lock on it delays its own tag, and others only for a while (late_tags.h). The
-//    server ends a statement that was given up, so that it moves nothing later.
-//
-// 6. A row that is marked with a cluster (its column `cluster`, in Firn's own table) moves for that
-//    cluster only, which the moving statement itself compares. A tag whose ledger may pick ranges
-//    while the database is away marks its row with every range.
+//  1. A range counts only if the statement that moved the row confirms it: no error, exactly one
+//     row changed, and the new number in its answer.
+//  2. A range begins at `at_least` or above, whatever the row contains: if the database has lost
+//     data, the store skips the difference and raises an alarm.
+//  3. A row with invalid values, or far beyond the used numbers, is left unchanged until an
+//     operator corrects it. The refusal says what is wrong.
+//  4. A missing row is created in Firn's own table, and only while the tag has no ledger.
+//  5. A locked row delays its own tag, and others only for a while (late_tags.h). The server ends a
+//     statement that the client has given up, so that it does not take effect later.
+//  6. A row that is marked with a cluster (its column `cluster`, in Firn's own table) moves for
+//     that cluster only, which the moving statement itself checks. A tag whose ledger may pick
+//     ranges while the database is unreachable marks its row with every range.
 //
 // Other programs may advance the same rows, if they do so as the table's form requires.
 //
@@ -44,10 +43,10 @@ class TableStore final : public RangeStore {
     std::string name;            // as tags name it
     Backoff::Options backoff{};  // between attempts to connect
   };
-  // Receives a sentence each time that the database turns out to have gone back in time.
+  // Receives a sentence whenever the database has lost data.
   using Alarm = std::function<void(const std::string&)>;
 
-  // `clock` and `entropy` must outlive it.
+  // `clock` and `entropy` must outlive this.
   TableStore(Options options, std::unique_ptr<SqlConnection> connection, RangeTable table,
              const Clock& clock, Entropy& entropy, Alarm alarm);
 
@@ -64,22 +63,21 @@ class TableStore final : public RangeStore {
   Status Connect();
   Status Lost(Status why);
   std::string_view RightFor(const std::string& sql) const;
-  // Executes one statement. A refusal that an operator can resolve says how.
+  // Executes one statement. An error that an operator can resolve contains the remedy.
   Result<SqlConnection::Answer> Execute(const std::string& sql,
                                         const std::vector<SqlConnection::Parameter>& parameters);
   // Returns nullopt if there is no row.
   Result<std::optional<RangeTable::State>> ReadRow(const TagDefinition& tag);
   Result<RangeTable::State> ReadOrMakeRow(const TagDefinition& tag, const Wanted& wanted);
-  // `at_least`: where the row's first range must begin.
   // The statement that adds the column `cluster` to an older table.
   std::string AddColumn() const;
   Status NoRow(const TagDefinition& tag, int64_t at_least) const;
-  // Returns how the row may be moved for this cluster's tag, if at all.
+  // Returns how the row may be moved for this cluster's tag, or why it may not.
   Result<RowUse> UseOf(const TagDefinition& tag, const RangeTable::State& row) const;
   Result<Range> MoveRow(const TagDefinition& tag, const Wanted& wanted, RowUse use);
   void JudgeRow(const std::string& tag, int64_t row, int64_t at_least);
   Result<Range> AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size);
-  // Records what a call's outcome says about the connection and about the tag.
+  // Records what a call's outcome means for the connection and the tag.
   void Learn(const TagDefinition& tag, const Status& end, BootMs began);
 
   const Options options_;
