@@ -4,8 +4,8 @@
 
 namespace firn {
 
-// Calls a function of the program, if it has given one. An exception ends here, because the thread
-// also works for others.
+// Calls a function of the program, if it is set. Swallows its exceptions, because the calling
+// thread also works for others.
 template <typename Hook, typename... Args>
 void CallHook(const Hook& hook, Args&&... args) {
   if (!hook) return;

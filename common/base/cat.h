@@ -28,7 +28,7 @@ class CatPiece {
   std::string_view text() const { return text_; }
 
  private:
-  std::array<char, 20> digits_;  // of the longest: -9223372036854775808
+  std::array<char, 20> digits_;  // as many as -9223372036854775808 has
   std::string_view text_;
 };
 

@@ -31,7 +31,7 @@ FileWriter::FileWriter(Replacer replace)
 
 FileWriter::~FileWriter() {
   if (sentinel_.InChild()) {
-    // A forked child does not have the thread, and the mutex may stay locked for ever.
+    // A forked child does not have the thread, and the mutex may stay locked.
     thread_.detach();
     static_cast<void>(new std::shared_ptr<Shared>(std::move(shared_)));
     return;

@@ -22,12 +22,11 @@ class FileWriter {
   // Replaces a file. May block for any time.
   using Replacer = std::function<Status(const std::string& path, std::string_view bytes)>;
 
-  // Starts the thread, so that a host without threads to spare refuses the start and not the first
-  // file: throws std::system_error. An empty `replace` is ReplaceFile, with a draft beside the
-  // file.
+  // Starts the thread, so that a host that cannot create threads fails here, with
+  // std::system_error, and not at the first file. An empty `replace` is ReplaceFile, with a draft
+  // in the same folder.
   explicit FileWriter(Replacer replace = {});
-  // Waits until everything is written. After this time without progress of the disk, it abandons
-  // the thread.
+  // Waits until everything is written. Abandons the thread after kEndPatience without progress.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -46,7 +45,7 @@ class FileWriter {
   static Status ReplaceDurably(const std::string& path, std::string_view bytes);
   static void Work(const std::shared_ptr<Shared>& shared);
 
-  std::shared_ptr<Shared> shared_;  // with the thread, which may outlive this
+  std::shared_ptr<Shared> shared_;  // shared with the thread, which may outlive this
   const ForkSentinel sentinel_;
   std::thread thread_;
 };

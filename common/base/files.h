@@ -14,7 +14,7 @@ namespace firn {
 // Functions for files. Every failure contains the path and the kernel's message: kNotFound if the
 // file does not exist, kDenied, or kUnavailable.
 
-// Returns errno's failure with `path` as a Status, whose code names the remedy.
+// Returns errno's failure with `path` as a Status. The code names the remedy.
 Status FileFailure(const std::string& what, const std::string& path, int error);
 
 // An open file, closed at the object's end. One thread at a time.
@@ -30,15 +30,15 @@ class FileHandle {
   static Result<FileHandle> Open(const std::string& path, int flags, mode_t mode = 0644);
 
   int fd() const { return fd_; }
-  // Returns the descriptor, which the caller must close.
+  // Returns the descriptor; the caller must close it.
   int Release();
 
  private:
   int fd_ = -1;
 };
 
-// Returns ok for a regular file, otherwise kInvalid with the path and the kind of file: a FIFO can
-// block its reader for ever, and reading a device can have any effect.
+// Returns ok for a regular file, otherwise kInvalid with the path and the kind of file. Opening a
+// FIFO can block without end, and reading a device can have any effect.
 Status CheckRegular(int fd, const std::string& path);
 
 // As FileHandle::Open, for regular files only. Never blocks on a FIFO.
@@ -47,7 +47,7 @@ Result<FileHandle> OpenRegular(const std::string& path, int flags, mode_t mode =
 // Returns the content of a regular file. kCorrupt if it has more than `bytes_max` bytes. `flags`
 // are added to O_RDONLY: O_NOFOLLOW for files that must not have been replaced by a link.
 Result<std::string> ReadRegularFile(const std::string& path, size_t bytes_max, int flags = 0);
-// The same for an open file, from its beginning.
+// Like ReadRegularFile for an open file, from its beginning.
 Result<std::string> ReadAll(int fd, size_t bytes_max, const std::string& path);
 
 // Writes all of `bytes` at the file's position.

@@ -32,7 +32,7 @@ Result<std::byte*> MapPage() {
   return static_cast<std::byte*>(page);
 }
 
-// In memory that is never freed. Uses no lock, because a fork may happen at any line of it.
+// Lives in memory that is never freed. Uses no lock, because fork() may be called at any time.
 Generation& OwnGeneration() {
   Generation* own = own_generation.load(std::memory_order_acquire);
   if (own != nullptr) return *own;

@@ -46,7 +46,7 @@ class ForkCells {
 // Detects that the process was forked after the object was created. Costs one load.
 class ForkSentinel {
  public:
-  // Aborts if the kernel does not support such memory: the class could not keep its promise.
+  // Aborts if the kernel does not support such memory, without which a fork cannot be detected.
   ForkSentinel();
 
   bool InChild() const {
@@ -54,7 +54,7 @@ class ForkSentinel {
   }
 
  private:
-  const std::atomic<uint64_t>& generation_of_process_;  // 0 in a child without its own
+  const std::atomic<uint64_t>& generation_of_process_;  // 0 in a child until it draws its own
   const uint64_t generation_;  // unlike a pid, differs from every ancestor's and descendant's
 };
 

@@ -10,10 +10,10 @@ namespace firn {
 
 // Hexadecimal digits, written in lower case. Parsing accepts upper case, too.
 
-// Two for each byte.
+// Two digits for each byte.
 std::string ToHex(std::span<const uint8_t> bytes);
 std::string ToHex(std::string_view bytes);
-// All sixteen.
+// Sixteen digits.
 std::string ToHex(uint64_t number);
 
 std::optional<uint8_t> HexDigit(char c);

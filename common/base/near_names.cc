@@ -11,9 +11,9 @@ namespace firn {
 namespace {
 
 // The number of letters to insert, omit or change (Levenshtein) between one name and others. A
-// column of the table of distances is one word, in which each bit says whether a cell is larger or
-// smaller by one than the cell above it (the algorithm of Myers, as Hyyro describes it). So a name
-// costs one step for each of its letters, not for each pair of letters.
+// column of the table of distances is one word: each bit says whether a cell differs by one from
+// the cell above it (Myers' algorithm, in Hyyro's form). So a name costs one step per letter, not
+// one per pair of letters.
 class Distances {
  public:
   explicit Distances(std::string_view name) : name_(name) {

@@ -7,9 +7,9 @@
 
 namespace firn {
 
-// Returns at most `count_max` names of `known` that `name` may be a misspelling of, nearest first.
-// One must be a prefix of the other, or at most a third of the letters (at least two) may be
-// inserted, omitted or changed.
+// Returns at most `count_max` names of `known` that `name` may be a misspelling of, nearest first:
+// one is a prefix of the other, or at most a third of the letters (at least two) must be inserted,
+// omitted or changed.
 //
 // The work is bounded, because names come from clients: checks only the first kKnownMax names, and
 // compares the letters only of names up to kLettersMax bytes.

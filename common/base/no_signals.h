@@ -6,9 +6,8 @@
 
 namespace firn {
 
-// While this object lives, new threads receive no signals of the process: the program's own threads
-// must receive them, because they may rely on being interrupted. Exceptions are signals that a
-// thread causes itself, and a profiler's signal.
+// While this object lives, new threads receive no signals of the process, which the program's own
+// threads may rely on. Exceptions are signals that a thread causes itself, and a profiler's signal.
 class NoSignals {
  public:
   NoSignals() {

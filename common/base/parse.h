@@ -29,7 +29,7 @@ std::optional<Number> ParseNumber(std::string_view text, int base = 10) {
   return number;
 }
 
-// The same, for numbers from `least` to `most`.
+// Like ParseNumber, for numbers from `least` to `most`.
 template <std::integral Number>
 std::optional<Number> ParseNumberWithin(std::string_view text, Number least,
                                         Number most = std::numeric_limits<Number>::max()) {

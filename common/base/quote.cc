@@ -7,7 +7,7 @@
 namespace firn {
 namespace {
 
-// Whether a character of UTF-8 that began before continues at `at`.
+// Whether the byte at `at` continues a UTF-8 character.
 bool IsWithinCharacter(std::string_view text, size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
 }

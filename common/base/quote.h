@@ -11,9 +11,9 @@ namespace firn {
 // an escape sequence of a terminal.
 std::string Quoted(std::string_view text);
 
-// Returns a message in at most `bytes_max` bytes, of at least 8. A longer one loses its middle, and
-// has "..." there: its begin names the object, and its end is the remedy. What follows the last
-// "; " is kept whole if it has at most three quarters of the limit. Splits no character of UTF-8.
+// Returns a message in at most `bytes_max` bytes, of at least 8. Replaces the middle of a longer
+// message by "...": its begin names the object, and its end is the remedy. The part after the last
+// "; " is kept whole if it has at most three quarters of the limit. Splits no UTF-8 character.
 std::string Shortened(std::string_view message, size_t bytes_max);
 
 }  // namespace firn

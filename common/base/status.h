@@ -16,7 +16,7 @@ enum class Code {
   kNotFound,     // it does not exist; create it, or use another one
   kConflict,     // changed concurrently; read again, then decide
   kUnavailable,  // nothing was done; try again later, or elsewhere
-  kUnknown,      // it may have been done; read the result before you repeat it
+  kUnknown,      // it may have been done; read the result before a retry
   kExhausted,    // there is no more of it, and waiting does not help
   kCorrupt,      // the data are not trustworthy; an operator must check them
   kDenied,       // not permitted; fix credentials or file modes

@@ -10,9 +10,8 @@
 
 namespace firn {
 
-// An open file or socket of which a child of fork() has no copy. A lock (flock(2)) or name that
-// depends on the open file therefore ends with this process, even if a child of it still runs: a
-// copy in the child would keep it.
+// An open file or socket that children of fork() do not inherit. A lock (flock(2)) or name that
+// belongs to the open file therefore ends with this process, even if a child still runs.
 //
 // Closes the file in the destructor, except in a child. One thread at a time. Sharp edge: as with
 // CloseOnFork, children created without the C library's fork() keep their copies until they exec.

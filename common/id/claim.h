@@ -11,7 +11,7 @@ namespace firn {
 // Why a grant ends where it does.
 struct GrantEnd {
   const char* why;     // for messages of refusals
-  bool passes = true;  // the keeper extends the grant without help: a call can wait for it
+  bool passes = true;  // the keeper extends the grant by itself: a call can wait
 };
 
 // A grant of a machine id to this process for a time range, as issuers see it. They may issue only

@@ -18,7 +18,7 @@ Result<Tick> TickFrom(const ComposeRequest& request, const Layout& layout, Tick 
   if (request.tick && request.time)
     return Invalid("the time is given twice, as a tick and as a date; give one of them");
   if (request.time) return TickOfTime(layout, *request.time);
-  // Pack compares it with the field.
+  // Pack checks whether it fits the field.
   return request.tick ? Tick(*request.tick) : otherwise;
 }
 

@@ -60,8 +60,8 @@ class IdClock {
     RaiseTo(base, now, [](WallMs) {});
   }
 
-  // Sets the time at `now` to `time`, even back. Only before the first id was issued: discards a
-  // first reading from before the machine's clock was set.
+  // Sets the time at `now` to `time`, even back. Only before the first id was issued: it discards a
+  // first reading that preceded a correction of the machine's clock.
   template <typename Seen>
   void Restart(WallMs time, Now now, Seen seen) {
     const std::lock_guard lock(mutex_);
@@ -70,7 +70,8 @@ class IdClock {
     Publish();
   }
 
-  // Passes the registry's clock as of `now`. Ignored unless the options say that it has one.
+  // Records the registry's clock at `now`. Ignored unless the options say that the registry has
+  // one.
   void NoteRegistryClock(WallMs registry, Now now);
 
   // Returns the latest time; before any reading, the lowest time. Reads one word.

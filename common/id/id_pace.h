@@ -53,7 +53,7 @@ class IdPace {
   // Ignores a reading that is older than an earlier one.
   WallMs Advance(Now now);
   void RaiseTo(WallMs base);
-  // Sets the time at `now` to `time`, as if nothing had been read before.
+  // Sets the time at `now` to `time`, and forgets earlier readings.
   void Restart(WallMs time, Now now);
   void NoteRegistryClock(WallMs registry, Now now) { registry_ = Now{registry, now.boot}; }
 
@@ -67,7 +67,7 @@ class IdPace {
   bool AlarmIsDue();
 
  private:
-  // A jump that is not followed yet: since when it persists, and how far ahead it is.
+  // A jump that is not followed yet: its beginning, and how far ahead it is.
   struct Jump {
     BootMs since;
     int64_t ahead_tenths;

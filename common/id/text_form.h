@@ -17,8 +17,8 @@ namespace firn {
 //   Crockford 32  digits and letters without I, L, O and U; parses lower case, I and L as 1 and O
 //                 as 0, and ignores hyphens
 //
-// Bases 62, 36 and 32 write the id's 64 bits as an unsigned number, so that ids of a layout with
-// a version bit have texts, too. In each form every id has one text, which no other id has.
+// Bases 62, 36 and 32 write the id's 64 bits as an unsigned number, so that ids of a layout with a
+// version bit have texts, too. In each form every id has one text, which no other id has.
 enum class Base : uint8_t { kDecimal, kBase62, kBase36, kCrockford32 };
 
 // The names in templates and flags: base62, base36 or base32.

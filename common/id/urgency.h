@@ -5,8 +5,8 @@
 
 namespace firn {
 
-// How urgent it is that an operator acts, most urgent first. Findings, a server's status, the
-// console and printed lists use the same.
+// How urgently an operator must act, most urgent first. Used by findings, a server's status, the
+// console and printed lists.
 enum class Urgency : uint8_t {
   kData,     // data were lost, or ids may be duplicated: act before anything else
   kRefused,  // calls are refused now

@@ -146,7 +146,7 @@ const Json& Null() {
   return kNull;
 }
 
-// As the library writes them: 1.0, 1e+20, and null for what is not finite.
+// Writes it like the library: 1.0, 1e+20, and null if it is not finite.
 void AppendNumber(std::string& out, double value) {
   if (!std::isfinite(value)) {
     out += "null";

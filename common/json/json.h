@@ -17,10 +17,11 @@
 namespace firn {
 
 // A JSON value: null, a boolean, a number, a string, an array, or an object whose members keep
-// their order. `Json{{"a", 1}, {"b", {{"c", true}}}}` is an object; array({1, 2}) an array. A
-// member is found by comparing its name with all members.
+// their order. `Json{{"a", 1}, {"b", {{"c", true}}}}` is an object, array({1, 2}) an array. A
+// lookup compares a member's name with all names.
 //
-// Reading never fails: what a value does not have is null, "", false or empty. Thread-compatible.
+// Accessors never fail: they return null, "", false or an empty container if the value has another
+// type. Thread-compatible.
 class Json {
  public:
   struct Member;
@@ -79,12 +80,12 @@ class Json {
   const Json* Find(std::string_view name) const;
   bool contains(std::string_view name) const { return Find(name) != nullptr; }
 
-  // Change an object; a null value becomes one first. [] adds a member that is missing, AddNew one
-  // that is known to be.
+  // Change an object; a null value becomes an empty object first. [] adds the member if it is
+  // missing; AddNew requires that it is missing.
   Json& operator[](std::string_view name);
   Json& AddNew(std::string_view name, Json value);
   void erase(std::string_view name);
-  // Change an array; a null value becomes one first.
+  // Change an array; a null value becomes an empty array first.
   Json& push_back(Json item);
   Json& back();  // must not be empty
 

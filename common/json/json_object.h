@@ -11,10 +11,10 @@
 namespace firn {
 
 // Reads and writes an object of texts, whole numbers and booleans, member by member: nodes of the
-// registry, and files. Members that a later version has added are kept as text: a JSON object, or
-// "" if there are none.
+// registry, and files. Members of later versions are kept as text: a JSON object, or "" if there
+// are none.
 
-// Reads members by name. Keeps the first fault, kCorrupt, and does nothing after it: read all
+// Reads members by name. Keeps the first fault, kCorrupt, and ignores later calls: read all
 // members, then check status().
 class JsonReader {
  public:
@@ -56,8 +56,8 @@ class JsonReader {
   Status status_;
 };
 
-// Writes such an object, members in the order of the calls. Bytes that are not UTF-8 become
-// replacement characters, control characters become '?': what is written reads back.
+// Writes such an object, with members in the order of the calls. Bytes that are not UTF-8 become
+// replacement characters, control characters become '?', so that JsonReader accepts the result.
 class JsonWriter {
  public:
   JsonWriter() { json_.reserve(320); }

@@ -28,7 +28,8 @@ struct Address {
 // Longest path of a Unix socket, in bytes.
 inline constexpr size_t kUnixPathMax = sizeof(sockaddr_un::sun_path) - 1;
 
-// Returns the address of a Unix socket; unknown if the path is empty, too long or contains a NUL.
+// Returns the address of a Unix socket; known() is false if the path is empty, too long or contains
+// a NUL.
 Address UnixAddress(std::string_view path);
 
 // Returns the address of an endpoint whose host is an IP address or a path; unknown if it is a

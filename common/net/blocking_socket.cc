@@ -34,7 +34,7 @@ int ConnectTo(const addrinfo& address, Milliseconds time_limit) {
   const timeval limit{.tv_sec = time_limit.count() / 1000,
                       .tv_usec = time_limit.count() % 1000 * 1000};
   const int on = 1;
-  setsockopt(made, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // also of connect
+  setsockopt(made, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // also for connect
   setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (connect(made, address.ai_addr, address.ai_addrlen) == 0) return made;

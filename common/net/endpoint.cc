@@ -48,7 +48,7 @@ bool IsLabel(std::string_view label) {
   });
 }
 
-// Resolvers take a name whose last label is a number for an address.
+// Names whose last label is a number are refused: resolvers treat them as addresses.
 bool IsHostName(std::string_view host) {
   if (host.size() > kHostMax) return false;
   while (true) {

@@ -11,13 +11,13 @@
 
 namespace firn {
 
-// Looks up names with the system's resolver, which may take 30 s and cannot be interrupted.
-// Lookups therefore run on detached threads: results after Stop are dropped, and the threads use
-// only this object's shared state. Thread-safe.
+// Looks up names with the system's resolver, which may take 30 s and cannot be interrupted. Lookups
+// therefore run on detached threads that use only this object's shared state. Results after Stop
+// are dropped. Thread-safe.
 class NameLookup {
  public:
   static constexpr size_t kThreadsMax = 4;  // lookups at a time; others wait
-  // Hanging lookups do not count, so that they do not delay other names; at most this many.
+  // Hanging lookups do not count, so that they do not delay other names, up to this many.
   static constexpr size_t kHangingMax = 256;
   static constexpr Milliseconds kHangsAfter{1'000};
 

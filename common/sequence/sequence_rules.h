@@ -8,7 +8,7 @@
 
 namespace firn {
 
-// What one claim's sequence looks like. A value.
+// The parameters of one claim's sequence. A value.
 struct SequenceShape {
   SequenceShape(const Layout& layout, SequenceStart sequence_start, uint64_t random_seed)
       : bits(layout.sequence().width),
@@ -16,8 +16,8 @@ struct SequenceShape {
         seed(random_seed),
         last_tick(layout.last_tick()) {}
 
-  // A position is tick and sequence side by side: 62 bits at most, since of an id's 64 the sign
-  // belongs to neither and a machine has one.
+  // A position is tick and sequence in one word. It has at most 62 bits: an id's 64 bits also
+  // contain the sign and at least one bit of the machine id.
   uint64_t Position(Tick tick, uint64_t sequence) const {
     return static_cast<uint64_t>(tick.count()) << bits | sequence;
   }
@@ -32,17 +32,17 @@ struct SequenceShape {
 };
 
 // The decision that all kinds of sequencers share: rules 1 to 3 of sequencer.h. Pure. The kinds are
-// templates over it, so that tests can run the same suite on rules that are wrong.
+// templates over it, so that tests can run the same suite on wrong rules.
 struct SequenceRules {
-  // What to take at `now` when `next` is the first free position. `*after` becomes the first free
-  // position afterwards, and stays `next` when nothing is taken.
+  // Returns what can be taken at `now` if `next` is the first free position. `*after` becomes the
+  // first free position afterwards; it stays unchanged if nothing is taken.
   static Step Take(const SequenceShape& shape, const Claim& claim, uint64_t next, Tick now,
                    uint64_t want, uint64_t* after) {
     const Tick tick = std::max(shape.TickOf(next), now);
     uint64_t first = shape.SequenceOf(next);
     if (tick > shape.last_tick) return {Step::Kind::kLayoutEnds, tick};
     if (tick >= claim.end_tick()) return {Step::Kind::kClaimEnds, tick};
-    // A position in the middle of a tick says that the id clock has been there, though this
+    // A position in the middle of a tick shows that the id clock has reached the tick, though this
     // caller's reading is a little older.
     if (tick > now && first == 0) return {Step::Kind::kLater, tick};
     if (shape.TickOf(next) < now) first = StartOf(shape, now, first);
@@ -51,13 +51,13 @@ struct SequenceRules {
     return {Step::Kind::kTaken, tick, first, count};
   }
 
-  // The last tick of which anything was taken.
+  // The last tick from which anything was taken.
   static Tick Last(const SequenceShape& shape, uint64_t next) {
     return shape.SequenceOf(next) == 0 ? shape.TickOf(next) - 1 : shape.TickOf(next);
   }
 
  private:
-  // `free` is where the sequence of the tick before had got to; 0 when it ran out.
+  // `free`: the next sequence number of the previous tick; 0 if that tick was used up.
   static uint64_t StartOf(const SequenceShape& shape, Tick tick, uint64_t free) {
     const uint64_t half = shape.ids_per_tick() / 2;
     if (free == 0 || half == 0) return 0;

@@ -17,8 +17,8 @@ inline void PauseBriefly() {
   for (int i = 0; i < 64; ++i) PauseOnce();
 }
 
-// A lock for sections of a few nanoseconds. Not fair; a holder that is interrupted keeps the others
-// spinning, which is why it is not the default anywhere.
+// A lock for sections of a few nanoseconds. Not fair, and an interrupted holder keeps the others
+// spinning; therefore it is never the default.
 class SpinLock {
  public:
   void lock() {
@@ -30,7 +30,7 @@ class SpinLock {
   Atomic<bool> held_{false};
 };
 
-// Common parts of the three kinds: the word in its cell, and how it ends.
+// Common parts of the three kinds: the word in its cell, and closing it.
 //
 // The word contains the whole state, so taking from it needs no memory order. Two operations do:
 // the thread that closes it publishes what it did before (it put the next sequencer in place), and
@@ -56,7 +56,7 @@ class CellSequencer : public Sequencer {
   static constexpr uint64_t kClosed = 0;
   static constexpr uint64_t kOpen = uint64_t{1} << 63;  // an open word is never 0
 
-  // One attempt on the word as read; `*after` is the word to be written, `word` itself if none.
+  // One attempt on the word as read; `*after` is the word to write, equal to `word` if none.
   Step Attempt(uint64_t word, Tick now, uint64_t want, uint64_t* after) const {
     const uint64_t next = word & ~kOpen;
     *after = next;
@@ -80,7 +80,7 @@ class CellSequencer : public Sequencer {
  private:
   const std::shared_ptr<const Claim> claim_;
   const SequenceShape shape_;
-  Tick last_;  // once closed; the closing thread's, so that Last needs no order either
+  Tick last_;  // once closed; set by the closing thread, so that Last needs no memory order
 };
 
 // Lock-free: some thread always makes progress. A thread that loses a race pauses for a moment,
@@ -108,8 +108,8 @@ class AtomicSequencer final : public CellSequencer<Rules> {
   Tick Close() override { return this->SwapInClosed(); }
 };
 
-// Under a lock. `closed` is checked before locking, too: in a forked child, a lock that another
-// thread of the parent held would never be released.
+// Takes under a lock. Also checks closed() before locking: in a forked child, a lock that another
+// thread of the parent held is never released.
 template <typename Rules, typename Lock>
 class LockedSequencer final : public CellSequencer<Rules> {
   using Base = CellSequencer<Rules>;

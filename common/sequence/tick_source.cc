@@ -17,7 +17,7 @@ Tick TickSource::Refresh() {
   const auto show = [this](WallMs time) { Show(time); };
   const bool steered = id_clock_.TryAdvance(clock_.Read(), show);
   if (id_clock_.Stopped()) return kStopped;
-  // In this order: a thread that sees the stamp sees a tick at least as new.
+  // In this order: a thread that reads the new stamp also reads a tick at least as new.
   if (steered) read_at_.store(before, std::memory_order_release);
   return std::max(layout_.TickAt(id_clock_.Last()), Tick(tick_.load(std::memory_order_relaxed)));
 }
@@ -28,7 +28,7 @@ void TickSource::RaiseTo(Tick first) {
 
 void TickSource::Restart(WallMs time, Now now) {
   id_clock_.Restart(time, now, [this](WallMs shown) { Show(shown); });
-  read_at_.store(0, std::memory_order_relaxed);  // so that no thread considers it fresh
+  read_at_.store(0, std::memory_order_relaxed);  // no thread considers it fresh
 }
 
 std::chrono::microseconds TickSource::Until(Tick tick) const {

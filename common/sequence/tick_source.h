@@ -11,19 +11,19 @@
 
 namespace firn {
 
-// The id clock as issuing threads read it: the current tick of one layout, for a few nanoseconds.
+// The id clock for issuing threads: reads the current tick of one layout in a few nanoseconds.
 //
-// A reading of the machine's clocks is used again until the processor's cycle counter says that a
-// fraction of a millisecond may have passed; where there is no steady counter, every call reads the
-// clocks. So the tick lags the id clock by less than a millisecond plus one interruption of the
-// thread, and never goes back, except by Restart. Thread-safe, lock-free.
+// A reading of the machine's clocks is reused until the processor's cycle counter shows that a
+// fraction of a millisecond may have passed. Without a steady counter, every call reads the clocks.
+// So the tick lags the id clock by less than a millisecond plus one interruption of the thread, and
+// never goes back, except by Restart. Thread-safe, lock-free.
 class TickSource {
  public:
   // `id_clock` and `clock` must outlive this.
   TickSource(const Layout& layout, IdClock& id_clock, const Clock& clock,
              bool use_cycles = CyclesAreSteady());
 
-  // The tick that the id clock is in, or kStopped while it is stopped (policy strict).
+  // The id clock's tick, or kStopped while the id clock is stopped (policy strict).
   Tick Current() {
     const uint64_t age = CycleCount() - read_at_.load(std::memory_order_acquire);
     if (age < fresh_cycles_) return Tick(tick_.load(std::memory_order_relaxed));
@@ -31,19 +31,19 @@ class TickSource {
   }
   static constexpr Tick kStopped{INT64_MIN};
 
-  // The same from a new reading of the clocks, for a call that would wait otherwise. While another
-  // thread reads them, this may be ahead of what Current() returns a moment later.
+  // Like Current, from a new reading of the clocks, for a call that would wait otherwise. While
+  // another thread reads them, the result may be ahead of what Current() returns a moment later.
   Tick Refresh();
 
-  // From now on the current tick is at least `first`.
+  // Raises the current tick to at least `first`.
   void RaiseTo(Tick first);
 
-  // Sets the id clock, and this, to `time` at `now`. Only while nothing was issued: a thread that
-  // had read the tick just before may still use an earlier one, which is harmless, since every id
+  // Sets the id clock, and this, to `time` at `now`. Only while nothing was issued. A thread that
+  // had read the tick just before may still use an earlier one. That is harmless, because every id
   // is checked against a claim's end.
   void Restart(WallMs time, Now now);
 
-  // About how long until the id clock reaches `tick`, as a hint when to retry. Never zero.
+  // Estimated time until the id clock reaches `tick`, for retries. Never zero.
   std::chrono::microseconds Until(Tick tick) const;
 
   const IdClock& id_clock() const { return id_clock_; }

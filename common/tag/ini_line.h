@@ -10,8 +10,7 @@
 
 namespace firn {
 
-// A line of Firn's INI files. The callers define the meaning of sections and
-// keys.
+// A line of Firn's INI files. Its callers define sections and keys.
 //
 //     # a comment, as is a line that begins with ;
 //     [section]                  ["a name with ] or \" in it"]

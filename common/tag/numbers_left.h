@@ -11,8 +11,8 @@ namespace firn {
 
 // Where the numbers of a tag with a ledger end. Servers, the audit and restores all use these.
 
-// Returns the first number that the tag cannot issue: the first that an obfuscated tag has no
-// digits for, or the end of 63 bits.
+// Returns the first number that the tag cannot issue: the first for which an obfuscated tag has no
+// digits, or the end of 63 bits.
 int64_t NumbersEnd(const TagDefinition& tag);
 
 // Returns kExhausted, with the limit and the remedy, if the tag cannot issue `next` or more.
@@ -24,8 +24,8 @@ struct NumbersNote {
   std::string what{}, fix{};
 };
 
-// Returns what is wrong with the supply of a tag with a ledger: no number is left, less than a
-// tenth of all is, or a dated tag has used up the period of `now`. Empty: nothing.
+// Returns what is wrong with the supply of a tag with a ledger: no numbers are left, or less than a
+// tenth, or a dated tag has used up the period of `now`. nullopt: nothing.
 std::optional<NumbersNote> NoteNumbersLeft(const TagDefinition& tag, WallMs now);
 
 }  // namespace firn

@@ -12,8 +12,7 @@ namespace {
 
 constexpr const char* kRemedy = "use obfuscate.width=19, which holds every id";
 
-// The largest id of the tick, whatever machine and method it is of. No width
-// holds one with bit 63 set.
+// The largest id of the tick, for any machine and method. No width holds an id with bit 63 set.
 uint64_t LargestId(const Layout& layout, Tick tick) {
   const Field* const method = layout.Find(FieldKind::kMethod);
   const MachineId machine(static_cast<uint16_t>(layout.machines() - 1));

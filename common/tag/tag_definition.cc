@@ -120,7 +120,7 @@ void FaultList::CheckDated() {
     Add("step",
         Cat(tag_.step, " is too large: a period has only ", numbers->scale() - 1, " numbers"));
   }
-  // 1 means, as for any tag, that no number was issued; the end of a period means that all of its
+  // 1 means, as for any tag, that no number was issued. The end of a period means that all of its
   // numbers may be in use.
   const int64_t start = tag_.start.value_or(1);
   const bool dated = numbers->IsPeriod(numbers->PeriodOf(start)) ||

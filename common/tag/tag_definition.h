@@ -47,7 +47,7 @@ struct TagDefinition {
   // Dated tags only: numbers are a date and a counter, which restarts with each period.
   Period period = Period::kDay;
   int64_t digits = 6;        // number of digits of the counter
-  int64_t period_grace = 0;  // s that a period is continued after its end without the registry
+  int64_t period_grace = 0;  // s for which a period continues after its end without the registry
 
   std::string text{};        // template such as "{date:%y%m%d}{id:09}"; empty: decimal
   std::string zone = "UTC";  // time zone of the template's date, and of periods

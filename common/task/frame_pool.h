@@ -6,8 +6,8 @@
 
 namespace firn {
 
-// Memory for the frames of tasks: keeps that of ended tasks for the next ones of the same size.
-// Used by one thread. A pool must outlive its frames.
+// Memory for the frames of tasks: reuses frames of ended tasks for new ones of the same size. Used
+// by one thread. A pool must outlive its frames.
 class FramePool {
  public:
   static constexpr size_t kKeptMax = 1024;  // frames
@@ -32,10 +32,10 @@ class FramePool {
   size_t kept() const { return kept_; }
 
  private:
-  // Stands before each frame.
+  // Precedes each frame in memory.
   struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) Head {
     FramePool* pool;
-    Head* next;  // of those that are kept
+    Head* next;  // of the kept frames
   };
 
   Head* Take(size_t bytes) {

@@ -79,11 +79,11 @@ class [[nodiscard]] Task {
   }
   ~Task() { Drop(); }
 
-  // Whether it has started and not ended.
+  // Whether it was started and has not ended.
   bool busy() const { return frame_ && frame_.promise().trampoline != nullptr && !frame_.done(); }
-  // Whether it has ended and its result was not taken.
+  // Whether it has ended and its result is still there.
   bool done() const { return frame_ && frame_.done(); }
-  // Returns the result, once, when done.
+  // Returns the result; once, and only if done.
   T Take() {
     if (!done()) Die("a task was asked for its result before its end");
     const Task ended = std::move(*this);
@@ -161,7 +161,7 @@ struct Task<T>::promise_type : task_internal::Value<T> {
   static void operator delete(void* frame, size_t bytes) { FramePool::Free(frame, bytes); }
 
   Trampoline* trampoline = nullptr;
-  std::coroutine_handle<> parent;  // none: it is the outermost
+  std::coroutine_handle<> parent;  // none: the outermost task
 };
 
 template <typename T>

@@ -16,10 +16,10 @@ using std::chrono::year;
 using std::chrono::year_month_day;
 
 constexpr std::array<std::string_view, 3> kNames = {"day", "month", "year"};
-constexpr int kYearLast = 9998;  // its end is in the calendar, too
+constexpr int kYearLast = 9998;  // the last one whose end is in the calendar
 constexpr sys_days kFirst{year(1) / 1 / 1};
 constexpr sys_days kBeyond{year(kYearLast + 1) / 1 / 1};
-// Every zone is closer to UTC.
+// No zone is further from UTC.
 constexpr Milliseconds kOffsetMost = std::chrono::hours(27);
 
 WallMs MidnightUtc(sys_days date) { return WallMs(Milliseconds(date.time_since_epoch()).count()); }

@@ -19,7 +19,7 @@ void AppendDigits(std::string& out, size_t width, uint64_t number) {
   out += digits;
 }
 
-// Parses a text from its front. After the first mismatch, everything fails.
+// Parses a text from its beginning. After the first mismatch every call fails.
 class Digits {
  public:
   explicit Digits(std::string_view text) : rest_(text) {}

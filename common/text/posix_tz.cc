@@ -18,7 +18,7 @@ constexpr bool IsLetter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && 
 
 }  // namespace
 
-// Parses a rule from the front of its text. After the first mismatch, everything fails.
+// Parses a rule from its beginning. After the first mismatch every call fails.
 class PosixTzParser {
  public:
   explicit PosixTzParser(std::string_view text) : rest_(text) {}

@@ -13,11 +13,11 @@
 namespace firn {
 namespace {
 
-constexpr int kCenturyBegin = 2000, kCenturyEnd = 2100;  // that %y stands for in place of a period
+constexpr int kCenturyBegin = 2000, kCenturyEnd = 2100;  // years that %y can show
 
-// Sets the time to the period's first day. Of a period that dates cannot show, one of another
-// century for %y, or one that the calendar does not have, no two texts may be alike either: "?" and
-// the period, to be written in place of all dates.
+// Sets the time to the period's first day. Returns "?" and the period, to be written in place of
+// all dates, if dates cannot show it: a period of another century for %y, or one that the calendar
+// lacks. So no two periods have the same text.
 std::string ReadPeriod(const DatedNumbers& numbers, int64_t period, bool by_century,
                        CivilTime& time) {
   const auto day = numbers.FirstDay(period);
@@ -27,7 +27,7 @@ std::string ReadPeriod(const DatedNumbers& numbers, int64_t period, bool by_cent
   return shown ? "" : Cat("?", period);
 }
 
-// The period of a text's dates, by conversion: 0 where there is no such day.
+// The period of a text's dates, by conversion; 0 if there is no such day.
 int64_t PeriodIn(const DatedNumbers& numbers, const std::map<char, int>& parts) {
   using std::chrono::sys_days;
   const auto part = [&parts](char conversion, int otherwise) {
@@ -47,7 +47,7 @@ int64_t PeriodIn(const DatedNumbers& numbers, const std::map<char, int>& parts) 
   return numbers.PeriodAt(at, TimeZone::Utc());
 }
 
-// So far inside the calendar that no zone's offset leads outside.
+// So far inside the calendar that no zone's offset leads out of it.
 constexpr WallMs kDatesBegin = kCalendarBegin + std::chrono::days(2);
 constexpr WallMs kDatesEnd = kCalendarEnd - std::chrono::days(2);
 
@@ -108,7 +108,7 @@ void TextTemplate::DateField::AppendTo(std::string& out, const CivilTime& time) 
 void TextTemplate::AppendTo(std::string& out, int64_t id, WallMs issued) const {
   CivilTime time;
   if (has_date_) time = zone_.CivilAt(std::clamp(issued, kDatesBegin, kDatesEnd));
-  std::string period;  // in place of all dates
+  std::string period;  // replaces all dates
   if (by_count_ && !has_date_) {
     const bool by_century = std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
       const auto* date = std::get_if<DateField>(&part);
@@ -145,7 +145,7 @@ std::string TextTemplate::Format(int64_t id, WallMs issued) const {
   return text;
 }
 
-// Every part has its width.
+// Each part has a fixed width.
 Result<int64_t> TextTemplate::ParseDated(std::string_view text) const {
   if (text.size() != width_before_) return DoesNotFit(text, std::min(text.size(), width_before_));
   int64_t period = 0, count = 0;
@@ -170,7 +170,7 @@ Result<int64_t> TextTemplate::ParseDated(std::string_view text) const {
   }
   if (date_parts.empty() || has_date_) return period * dated_->scale() + count;
   const int64_t id = PeriodIn(*dated_, date_parts) * dated_->scale() + count;
-  // Dates that contradict each other, or that there are not.
+  // The dates contradict each other, or do not exist.
   const std::string written = Format(id, WallMs());
   const auto differs = std::mismatch(text.begin(), text.end(), written.begin(), written.end());
   if (written == text) return id;

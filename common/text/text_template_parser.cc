@@ -54,7 +54,7 @@ class TextTemplateParser {
     if (by_date && template_.dated_) {
       if (ids_ > 0 || counts_ != 1) faults_.Add("{count} must appear once, and without {id}");
       CheckDates();
-      template_.has_date_ = false;  // of the issue time: the period's stands there
+      template_.has_date_ = false;  // of the issue time: the dates show the period
     } else if (periods_ + counts_ == 0) {
       if (ids_ == 0) faults_.Add("no {id}: the text would repeat");
       if (ids_ > 1) faults_.Add("{id} more than once");
@@ -70,7 +70,7 @@ class TextTemplateParser {
     template_.by_count_ = periods_ + counts_ > 0;
   }
 
-  // The dates stand for the period: they say all of it, and nothing that it does not determine.
+  // Checks that the dates determine the period, and show nothing else.
   void CheckDates() {
     struct Rule {
       std::string_view period, allowed, needs;
@@ -211,7 +211,7 @@ class TextTemplateParser {
     ++ids_;
   }
 
-  // A notation that shows the fields of the id, or its time.
+  // Adds a notation that shows the id's fields or its time.
   template <typename Notation>
   void AddIdOfLayout(std::string_view item) {
     AddId({});

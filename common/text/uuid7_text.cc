@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kTimeBits = 48, kSpareBits = 10;
 constexpr uint64_t kVersion = 7, kVariant = 2;
-constexpr int kLowBits = 52;  // of the id, behind the variant
+constexpr int kLowBits = 52;  // of the id, after the variant
 constexpr uint64_t kLowMask = (uint64_t{1} << kLowBits) - 1;
 
 // The two halves of a UUID.

@@ -22,10 +22,10 @@ class Backoff {
 
   // Returns the next waiting time, never zero.
   Milliseconds Next() { return Next(options_.cap); }
-  // The same, but at most `cap`, which is at least 1 ms.
+  // Like Next(), but at most `cap`, which is at least 1 ms.
   Milliseconds Next(Milliseconds cap);
 
-  // Call it after a success: the next waiting time is a first one again.
+  // Call after a success: the next waiting time is again the first.
   void Reset() { delay_ = options_.first; }
 
  private:

@@ -16,7 +16,7 @@ using std::chrono::year_month_day;
 
 using UtcTime = std::chrono::sys_time<Milliseconds>;
 
-// Parses a text from its front. After the first mismatch, everything fails.
+// Parses a text from its beginning. After the first mismatch every call fails.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
