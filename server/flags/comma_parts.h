@@ -6,7 +6,7 @@
 
 namespace firn {
 
-// What stands between the commas of a flag's value; where nothing stands, nothing is meant.
+// Splits a flag's value at commas; omits empty parts.
 inline std::vector<std::string> CommaParts(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream in(text);

@@ -22,7 +22,7 @@
 namespace firn {
 namespace {
 
-// Flags of the version before, which must not end the start of this one. Remove a row with the next
+// Flags of the previous version, with which this version still starts. Remove a row in the next
 // version.
 struct Retired {
   std::string_view name;
@@ -35,14 +35,14 @@ constexpr Retired kRetired[] = {{"clock_alarm_ms", {}},           {"container_it
                                 {"string_bytes_max", {}},         {"turn_us_max", {}},
                                 {"tls_names_file", "rights_file"}};
 
-// What has been found while words are read.
+// Faults and retired flags found so far.
 struct Found {
   Faults faults;
   RetiredFlags& retired;
   std::map<std::string_view, std::string> renamed{};  // values of retired flags, by successor
 };
 
-constexpr int kDepthMax = 8;  // of files that name files
+constexpr int kDepthMax = 8;  // of files that name other files
 constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr std::string_view kFile = "flagfile";
 constexpr std::string_view kFromEnvironment = "fromenv";
@@ -55,7 +55,7 @@ struct Word {
   std::optional<std::string> value;
 };
 
-// "--name=value", with one dash or two.
+// Splits "--name=value", with one dash or two.
 Word Taken(std::string_view text) {
   text.remove_prefix(text.starts_with("--") ? 2 : 1);
   const size_t equals = text.find('=');
@@ -63,7 +63,7 @@ Word Taken(std::string_view text) {
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 
-// "bool", "string" and so on; empty: there is no such flag.
+// Returns gflags' type, such as "bool"; empty: there is no such flag.
 std::string TypeOf(const std::string& name) {
   gflags::CommandLineFlagInfo info;
   return gflags::GetCommandLineFlagInfo(name.c_str(), &info) ? info.type : "";
@@ -80,7 +80,7 @@ bool IsKnown(const std::string& name) {
 
 bool IsSwitch(const std::string& name) { return TypeOf(name) == "bool"; }
 
-// The flag that `text` is, which may lack its value.
+// Parses a flag; its value may be missing.
 Result<Word> FlagIn(std::string_view text) {
   if (!text.starts_with('-')) return Invalid(Quoted(text) + " is not a flag: flags begin with --");
   Word word = Taken(text);
@@ -95,7 +95,7 @@ Result<Word> FlagIn(std::string_view text) {
 
 void ReadEnvironment(const Word& word, const std::string& where, int depth, Found& found);
 
-// `where` precedes each fault.
+// `where` is the prefix of each fault.
 void Set(const Word& word, const std::string& where, int depth, Found& found) {
   const Retired* const row = RetiredAs(word.name);
   const bool renamed = row != nullptr && !row->successor.empty();
@@ -118,7 +118,7 @@ void Set(const Word& word, const std::string& where, int depth, Found& found) {
   }
 }
 
-// Sets each flag that `word` names to its variable, FLAGS_registry for --registry.
+// Sets each flag that `word` lists from its variable, FLAGS_registry for --registry.
 void ReadEnvironment(const Word& word, const std::string& where, int depth, Found& found) {
   for (const std::string& name : CommaParts(*word.value)) {
     const std::string variable = "FLAGS_" + name;
@@ -133,7 +133,7 @@ void ReadEnvironment(const Word& word, const std::string& where, int depth, Foun
   }
 }
 
-// `where` is the line's file and number.
+// `where`: the line's file and number.
 void ReadLine(std::string_view line, const std::string& where, int depth, Found& found) {
   const size_t begin = line.find_first_not_of(kBlank);
   if (begin == std::string_view::npos || line[begin] == '#') return;
@@ -147,7 +147,7 @@ void ReadLine(std::string_view line, const std::string& where, int depth, Found&
 }
 
 void ReadFile(const std::string& path, int depth, Found& found) {
-  // A FIFO would keep its reader waiting for ever.
+  // Opening a FIFO could block without end.
   const Status regular = OpenRegular(path, O_RDONLY).status();
   if (!regular.ok()) {
     found.faults.Add("--flagfile: " + regular.message());
@@ -162,7 +162,7 @@ void ReadFile(const std::string& path, int depth, Found& found) {
   if (file.bad()) found.faults.Add("--flagfile: cannot read " + path);
 }
 
-// Several files, separated by commas.
+// Reads files whose names are separated by commas.
 void ReadFiles(std::string_view names, int depth, Found& found) {
   if (depth > kDepthMax) {
     found.faults.Add(
@@ -172,7 +172,7 @@ void ReadFiles(std::string_view names, int depth, Found& found) {
   for (const std::string& name : CommaParts(std::string(names))) ReadFile(name, depth, found);
 }
 
-// Empty values are not in it: one of a template takes nothing away.
+// `renamed` has no empty values, so an empty one in a template does not override the new name.
 void SetRenamed(Found& found) {
   for (const auto& [flag, value] : found.renamed) {
     const std::string name(flag);

@@ -31,7 +31,7 @@ namespace firn {
 namespace {
 
 constexpr int64_t kDayMs = 86'400'000;
-// How a machine id is split is the cluster's affair, which is asked later.
+// The cluster's rack bits, which are read later, decide which values exist.
 constexpr int64_t kMachinePartMax = (1 << Layout::kMachineBitsMax) - 1;
 
 ServerOptions Defaults() {
@@ -82,7 +82,7 @@ Result<StoresIni> ReadStores() {
   return ini;
 }
 
-// "<token>=<tag>,<tag>" a line.
+// Each line is "<token>=<tag>,<tag>".
 Result<std::optional<TinyidTokens>> ReadTokens() {
   if (FLAGS_tinyid_token_file.empty()) return std::optional<TinyidTokens>();
   FIRN_ASSIGN(const std::string content, ReadSecretFile(FLAGS_tinyid_token_file));
@@ -100,7 +100,7 @@ Result<std::optional<TinyidTokens>> ReadTokens() {
   return std::optional(std::move(tokens));
 }
 
-// A folder in which files can be read, or made as well.
+// Checks that a folder can be accessed with `mode`.
 void CheckFolder(FlagFaults& faults, const char* flag, std::string folder, int mode) {
   if (folder.empty()) folder = ".";
   std::error_code error;
@@ -116,7 +116,7 @@ void Set(Number& field, int64_t value) {
   field = static_cast<Number>(value);
 }
 
-// The flags that the table copies.
+// Reads the flags that the table copies.
 void ReadPlain(FlagFaults& faults, ServerOptions& options) {
 #define FIRN_NUMBER(type, flag, field, least, most, help) \
   Set(options.field, faults.Range(#flag, FLAGS_##flag, least, most));
@@ -128,7 +128,7 @@ void ReadPlain(FlagFaults& faults, ServerOptions& options) {
 #undef FIRN_NONE
 }
 
-// The three flags of one side; `side` stands before their names.
+// Reads the three TLS flags of one port; `side` is their prefix.
 std::optional<front::TlsFiles> ReadTls(FlagFaults& faults, const std::string& side,
                                        const front::TlsFiles& files) {
   const std::string cert = side + "tls_cert", key = side + "tls_key";
@@ -154,7 +154,8 @@ void ReadEncryption(FlagFaults& faults, ServerOptions& options) {
   if (admin && !options.admin) faults.Add("admin_tls_cert", "needs an --admin_listen of its own");
 }
 
-// Without a certificate or a login no client has a name, and the file would refuse all of them.
+// Checks the rights and the logins. Without certificates or logins, clients have no names, so the
+// rights would refuse all of them.
 void ReadRights(FlagFaults& faults, ServerOptions& options) {
   if (!options.redis_auth_file.empty()) {
     if (!options.redis) faults.Add("redis_auth_file", "needs --redis");
@@ -197,7 +198,7 @@ void ReadUnixSocket(FlagFaults& faults, front::FrontDoorOptions& listen) {
     faults.Add("listen_unix",
                Cat("is too long: the path of a Unix socket has at most ", kUnixPathMax, " bytes"));
   }
-  // The file is created and removed in there.
+  // The socket file is created and removed there.
   CheckFolder(faults, "listen_unix", std::filesystem::path(listen.unix_path).parent_path(),
               W_OK | X_OK);
 }
@@ -237,8 +238,8 @@ void ReadAddresses(FlagFaults& faults, ServerOptions& options) {
   }
 }
 
-// A registry of one's own is a cluster of one's own: several hosts that each made one, because a
-// flag was forgotten, would give the same ids.
+// Requires --registry if other hosts can reach this server: several hosts that each created their
+// own registry, because the flag was forgotten, would issue the same ids.
 void WantRegistry(FlagFaults& faults, const ServerOptions& options) {
   if (!FLAGS_registry.empty()) {
     if (FLAGS_embedded) faults.Add("embedded", "and --registry exclude each other");
@@ -258,7 +259,7 @@ void WantRegistry(FlagFaults& faults, const ServerOptions& options) {
 }
 
 void ReadPlace(FlagFaults& faults, NodePlace& place) {
-  // The registry's directory lies in it by default, and is named by its whole path.
+  // The directory registry is in this folder by default, and its URL contains the absolute path.
   place.state_dir = std::filesystem::absolute(FLAGS_state_dir).lexically_normal();
   place.registry = FLAGS_registry;
   if (place.registry.empty()) place.registry = "dir://" + place.state_dir + "/registry";
@@ -357,11 +358,11 @@ Result<ServerOptions> ReadServerOptions() {
   ReadDubbo(faults, options);
   WantRegistry(faults, options);
   if (!options.history.path.empty()) {
-    // It is made, and turned over, in there.
+    // The file is created and rotated there.
     CheckFolder(faults, "history_file", std::filesystem::path(options.history.path).parent_path(),
                 W_OK | X_OK);
   }
-  // Known by an address that is a number: the advertised one, or the one it listens on.
+  // The owner's name contains an IP address: the advertised one, or that of --listen.
   auto owner = OwnerName::Make(FLAGS_application, options.advertise.port, options.advertise.host);
   if (!owner.ok()) {
     owner = OwnerName::Make(FLAGS_application, options.advertise.port, options.listen.host);

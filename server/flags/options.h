@@ -21,7 +21,7 @@
 
 namespace firn {
 
-// The tags that each token of Tinyid's paths opens.
+// The tags that each token permits on Tinyid's paths.
 using TinyidTokens = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
 
 enum class LogFormat { kText, kJson };
@@ -35,39 +35,39 @@ struct LogStyle {
 // defaults.
 LogStyle ChosenLogStyle();
 
-// Everything that firn-server is configured with, read and checked.
+// All options of firn-server, read and checked.
 struct ServerOptions {
   NodePlace place;
   std::string credentials_file{};  // path of the registry's credentials, for messages
   front::FrontDoorOptions listen;
-  std::optional<front::FrontDoorOptions> admin{};  // empty: the same address
-  std::vector<std::string> admin_hosts{};          // host names that the admin side answers to
-  std::vector<std::string> http_hosts{};           // the same of the public side; empty: all
-  bool admin_is_local = true;                      // only this host can reach it
-  std::string rights_file{};                       // rights of clients, by their names
-  bool redis = true;                               // serve the Redis protocol
-  bool redis_incr_64bit = false;                   // INCR returns numbers of 2^53 and above
-  std::string redis_auth_file{};                   // its users; empty: no login is needed
-  Endpoint advertise;                              // where clients reach it
+  std::optional<front::FrontDoorOptions> admin{};  // empty: the public address
+  std::vector<std::string> admin_hosts{};          // host names accepted by the admin port
+  std::vector<std::string> http_hosts{};  // the same for HTTP on the public port; empty: all
+  bool admin_is_local = true;             // only this host can reach the admin port
+  std::string rights_file{};              // file with the rights of clients, by name
+  bool redis = true;                      // serve the Redis protocol
+  bool redis_incr_64bit = false;          // INCR returns numbers of 2^53 and above
+  std::string redis_auth_file{};          // users of the Redis protocol; empty: no login
+  Endpoint advertise;                     // address at which clients reach this server
   OwnerName owner;
   std::string application = "firn";
 
   std::string key_dir{};  // folder of the keys of obfuscated tags; empty: no keys
   std::optional<TinyidTokens> tinyid_tokens{};  // empty: no token is required
-  HistoryFile::Options history{};               // an empty path: none is written
-  StoresIni stores{};                           // of segment tags, beside `registry`
+  HistoryFile::Options history{};               // an empty path: no history
+  StoresIni stores{};                           // stores of segment tags besides `registry`
   IssuingNodeOptions node{};
   std::optional<front::VestaOrder> dubbo{};  // empty: no Dubbo
-  uint32_t leases_max = 100;                 // of machine ids; 0: none
+  uint32_t leases_max = 100;                 // maximum leases of machine ids; 0: none
   Milliseconds drain_notice{1500};
   Milliseconds drain_refuse{250};
   Milliseconds drain_patience{5000};
 };
 
-// Reads the flags of the command line. kInvalid names every fault at once.
+// Returns the options that the flags set. kInvalid names every fault at once.
 Result<ServerOptions> ReadServerOptions();
 
-// What `--version` and the status show.
+// Shown by `--version` and the status.
 std::string ServerVersion();
 std::string ServerBuild();
 

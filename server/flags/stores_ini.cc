@@ -16,8 +16,8 @@
 namespace firn {
 namespace {
 
-// Store names that are not defined in a file: every server has `registry`, and programs that embed
-// Firn may add `memory`.
+// Names that a file must not define: every server has `registry`, and programs that embed Firn may
+// add `memory`.
 const std::set<std::string, std::less<>>& ReservedNames() {
   static const std::set<std::string, std::less<>> names{"registry", "memory"};
   return names;
@@ -28,8 +28,7 @@ struct Setting {
   int line = 0;
 };
 
-// One section as it was read, and what its settings mean. Settings are taken out; those that are
-// left over are none.
+// A section as read. Its settings are taken out one by one; the rest is unknown and refused.
 class Section {
  public:
   Section(std::string name, int line, LineFaults& faults)
@@ -48,13 +47,13 @@ class Section {
     faults_.Add(line, Where(key) + what);
   }
 
-  // Without `otherwise` the setting has to be there.
+  // Without `otherwise`, the setting is required.
   std::string Text(const std::string& key, std::optional<std::string> otherwise);
   int64_t Number(const std::string& key, int64_t otherwise, int64_t least, int64_t most);
   bool Has(const std::string& key) const { return settings_.contains(key); }
   Endpoint Address(const std::string& key);
   std::vector<Endpoint> Addresses(const std::string& key);
-  // The line of a setting that was taken or not, or the section's.
+  // The line of a setting, if it was taken out, else the section's.
   int LineOf(const std::string& key) const {
     const auto found = lines_.find(key);
     return found != lines_.end() ? found->second : line_;
@@ -69,7 +68,7 @@ class Section {
   const int line_;
   LineFaults& faults_;
   std::map<std::string, Setting> settings_;
-  std::map<std::string, int> lines_;  // of those taken out
+  std::map<std::string, int> lines_;  // of the settings taken out
 };
 
 std::optional<Setting> Section::TakeOut(const std::string& key) {
@@ -128,8 +127,7 @@ Milliseconds Timeout(Section& section, Milliseconds otherwise) {
   return Milliseconds(section.Number("timeout_ms", otherwise.count(), 100, 60'000));
 }
 
-// `otherwise` is the mode without any of these settings; `key_apart`: the key has a file of its
-// own.
+// `otherwise`: the mode if these settings are absent; `key_apart`: the key has its own file.
 StoreTls ReadTls(Section& section, TlsMode otherwise, bool key_apart = true) {
   StoreTls tls;
   tls.ca_file = section.Text("tls_ca", "");
@@ -274,7 +272,7 @@ void Parser::Open(const Result<std::string>& name) {
 void Parser::Set(const IniLine& line) {
   if (!section_) {
     if (!any_section_) Fault("a setting before the first [store]");
-    return;  // of a section whose name is a fault already
+    return;  // its section's name was a fault
   }
   if (!IsPrintableUtf8(line.key)) return Fault("a key that is not printable UTF-8");
   if (!line.text.ok()) return section_->Fault(line_, line.key, line.text.status().message());

@@ -14,9 +14,9 @@
 
 namespace firn {
 
-// The stores that a server has beside `registry`, as a file that people write:
+// The stores of a server besides `registry`, as a file:
 //
-//     [main]                          ; what tags say: store = main
+//     [main]                          ; the name in tags: store = main
 //     kind             = mysql         ; or postgres
 //     address          = db.example:3306
 //     database         = ids
@@ -27,14 +27,13 @@ namespace firn {
 //     front            = cache        ; a store of kind redis
 //     durable          = main
 //
-// tools/package/stores.ini, which is installed with the server, shows all kinds and keys.
-//
-// A grammar of common/tag/ini_line.h; each key at most once.
+// tools/package/stores.ini, which is installed with the server, shows all kinds and keys. The
+// grammar is common/tag/ini_line.h's; each key occurs at most once.
 
-// Of kind mysql or postgres, as the table's dialect says.
+// A store of kind mysql or postgres: the table's dialect determines which.
 struct TableDefinition {
-  DatabasePlace place;                // of the first address
-  std::vector<Endpoint> addresses{};  // all of them, in the file's order
+  DatabasePlace place;                // with the first address
+  std::vector<Endpoint> addresses{};  // all addresses, in the file's order
   RangeTable table;
 };
 struct RedisDefinition {
@@ -55,10 +54,10 @@ struct StoreDefinition {
 };
 
 struct StoresIni {
-  std::vector<StoreDefinition> stores;  // in the file's order; to be used only without faults
-  std::vector<LineFault> faults;        // by line; at most LineFaults::kMost
+  std::vector<StoreDefinition> stores;  // in the file's order; use them only if there are no faults
+  std::vector<LineFault> faults;        // sorted by line; at most LineFaults::kMost
 
-  // Null when there is none of that name.
+  // Returns null if there is no store of that name.
   const StoreDefinition* Find(std::string_view name) const;
 
   // Ok, or kInvalid with a line of text for each fault.
@@ -68,7 +67,7 @@ struct StoresIni {
 inline constexpr size_t kStoresIniBytesMax = 1 << 20;
 inline constexpr size_t kStoresMax = 100;
 
-// Never fails as a whole: whatever is wrong becomes a fault of its line.
+// Never fails as a whole: each error becomes a fault of its line.
 StoresIni ParseStoresIni(std::string_view text);
 
 }  // namespace firn
