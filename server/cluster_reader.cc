@@ -21,11 +21,11 @@ namespace {
 constexpr Milliseconds kTurn{100};
 constexpr Milliseconds kReadLimit{2'000};
 constexpr int kPartOfTime = 10;
-// After a long read, so that what is shown is at most this much older.
+// Limits the pause after a slow read, and with it the age of the texts.
 constexpr Milliseconds kPauseMax{10'000};
 constexpr uint64_t kFailuresPerLine = 100;
-// Servers write their first rates within this time after the first request for them. Meanwhile the
-// registry is read more often, so that a new viewer soon sees them.
+// Within this time after the first request, servers write their first rates. Meanwhile the registry
+// is read more often, so that a new viewer soon sees them.
 constexpr Milliseconds kFirstPaces = PacePublisher::kFirstAfter + PacePublisher::kEvery;
 constexpr Milliseconds kReadFirstPacesEvery{1'500};
 
@@ -38,7 +38,7 @@ Json TagsJson(const Audit& audit) {
   for (const TagDefinition& tag : audit.tags) {
     Json json = TagJson(tag);
     json["state"] = tag.disabled ? "disabled" : "enabled";
-    // Only where there is a ledger does anything say where a tag stands.
+    // Only a tag with a ledger has a known next number.
     if (tag.strategy == "segment") json["next"] = std::to_string(tag.NextBegin());
     tags.push_back(std::move(json));
   }
@@ -66,7 +66,7 @@ void ClusterReader::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// --- those who ask -------------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 front::ClusterReading ClusterReader::Audit() {
   const std::lock_guard lock(mutex_);
@@ -188,7 +188,7 @@ void ClusterReader::AnswerOne(std::unique_lock<std::mutex>& lock) {
   answers_.insert_or_assign(id, std::move(answer));
 }
 
-// A server that gets no more threads has no page about its cluster, and serves ids.
+// If no thread can be created, the server has no page about its cluster, but issues ids.
 Result<std::unique_ptr<Coordinator>> ClusterReader::Open(bool ensemble) {
   const OpenOptions options{.auth = place_.credentials, .time_limit = kReadLimit};
   try {
@@ -218,7 +218,8 @@ Result<std::unique_ptr<ClusterReader::Session>> ClusterReader::OpenSession(bool 
   return session;
 }
 
-// A failed session is discarded: the next read opens another.
+// Opens a session unless there is one. A failed session is discarded, so the next read opens
+// another.
 Status ClusterReader::OpenCluster() {
   if (session_ != nullptr) return {};
   FIRN_ASSIGN(session_, OpenSession(false));

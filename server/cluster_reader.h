@@ -19,15 +19,15 @@
 
 namespace firn {
 
-// Reads the state of the whole cluster for the admin side, on a thread and in a registry session of
-// its own, so that the control thread never waits for it. Both start with the first request; the
-// session is closed when there was no request for a while. Dubbo's consumers, who are outside of
-// the cluster's nodes, are read in a second session.
+// Reads the state of the whole cluster for the admin side, on its own thread and in its own
+// registry session, so that the control thread never waits. Both start with the first request; the
+// session is closed after some time without requests. Dubbo's consumers are outside of the
+// cluster's nodes, so a second session reads them.
 //
-// Servers report their activity only while it is requested (registry/servers/pace.h): each read
-// requests it for as long as its session lasts, so the first read does not show it yet.
+// Servers report their activity only while it is requested (registry/servers/pace.h). Each read
+// requests it for as long as its session lasts, so the first read does not contain it yet.
 //
-// However many requests come, the registry is read only as often as Limits permit. Thread-safe.
+// The registry is read at most as often as Limits permit, for any number of requests. Thread-safe.
 class ClusterReader final : public front::ClusterView {
  public:
   struct Limits {
@@ -35,16 +35,16 @@ class ClusterReader final : public front::ClusterView {
     Milliseconds question_every{100};
     size_t questions_max = 16;     // that wait
     Milliseconds keep{10'000};     // time for which an answer is kept
-    Milliseconds idle{30'000};     // without a request, until the session is closed
+    Milliseconds idle{30'000};     // time without requests until the session is closed
     Milliseconds patience{5'000};  // timeout of opening a session
   };
   struct Place {
-    std::string registry;     // as OpenCoordinator takes it; static: cannot be read
+    std::string registry;     // for OpenCoordinator; a static: one cannot be read
     std::string credentials;  // user:password, for ZooKeeper
     std::string auth_file{};  // the file that contains them, for printed commands
   };
 
-  // `clock` and `entropy` must outlive it.
+  // `clock` and `entropy` must outlive this.
   ClusterReader(Place place, Limits limits, const Clock& clock, Entropy& entropy,
                 RegistryOpener open = OpenCoordinator);
   ~ClusterReader() override;  // stops
@@ -64,12 +64,12 @@ class ClusterReader final : public front::ClusterView {
     Texts texts;
     bool paces_begin = false;  // servers are about to write their first rates
   };
-  // Answers that are read together, while one of them is requested.
+  // Texts that are read together, while one of them is requested.
   struct Subject {
     Result<Contents> (ClusterReader::*read)();  // on the thread, without the lock
     size_t texts_count;
     Texts texts = Texts(texts_count);  // null until they have been read
-    BootMs at{};                       // of the texts
+    BootMs at{};                       // when the texts were read
     Status trouble{};                  // of the last read
     bool wanted = false;
     BootMs next{};  // earliest time of the next read
@@ -86,7 +86,7 @@ class ClusterReader final : public front::ClusterView {
     BootMs seen_wanted;                       // and when it was first seen
   };
 
-  // All of these are called with the lock; those that read release it meanwhile.
+  // These are called with the lock; the ones that read release it meanwhile.
   Status Begin();  // fails if there is no registry to read
   front::ClusterReading Shown(Subject& subject, size_t text);
   bool DoOne(std::unique_lock<std::mutex>& lock);
@@ -108,9 +108,9 @@ class ClusterReader final : public front::ClusterView {
   const Clock& clock_;
   Entropy& entropy_;
   const RegistryOpener open_;
-  // Used by the thread only. `ensemble_` is at ZooKeeper's root, where Dubbo's nodes are.
+  // Used by the thread only. `ensemble_` is rooted at ZooKeeper's root, where Dubbo's nodes are.
   std::unique_ptr<Session> session_, ensemble_;
-  uint64_t activity_failures_ = 0;  // likewise
+  uint64_t activity_failures_ = 0;  // used by the thread only
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable asked_;

@@ -18,7 +18,7 @@
 namespace firn {
 namespace {
 
-// Everything that is needed to create a store.
+// Creates the stores of a file.
 class StoreMaker {
  public:
   StoreMaker(const StoresIni& ini, SegmentTags& segments, const Clock& clock, Entropy& entropy)
@@ -36,7 +36,7 @@ class StoreMaker {
     };
   }
 
-  // Of any kind but tiered.
+  // Makes a store of any kind except tiered.
   std::unique_ptr<RangeStore> Make(const StoreDefinition& store) {
     if (const auto* table = std::get_if<TableDefinition>(&store.what)) {
       return Make(store.name, *table);

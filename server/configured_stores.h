@@ -8,12 +8,12 @@
 
 namespace firn {
 
-// Creates the stores of the file and adds them to `segments`, before the node starts. It opens no
-// connection: an unreachable store does not prevent the start. Their alarms are logged as errors.
-// Returns kConflict if a name is taken. `clock` and `entropy` must outlive `segments`; both are
-// used on the stores' threads.
+// Creates the stores of the file and adds them to `segments`, before the node starts. Opens no
+// connection: an unreachable store does not prevent the start. Logs the stores' alarms as errors.
+// kConflict if a name is taken. `clock` and `entropy` must outlive `segments`; the stores' threads
+// use both.
 //
-// A tiered store has connections of its own to its durable side.
+// A tiered store has its own connections to its durable side.
 Status AddStores(const StoresIni& ini, SegmentTags& segments, const Clock& clock, Entropy& entropy);
 
 }  // namespace firn

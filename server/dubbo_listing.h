@@ -13,15 +13,15 @@
 
 namespace firn {
 
-// Registers the server for Dubbo's consumers, on a thread and in a ZooKeeper session of its own:
-// nothing that happens to these nodes can delay or end the session of the claim.
+// Registers the server for Dubbo's consumers, on its own thread and in its own ZooKeeper session:
+// faults of these nodes cannot delay or end the session of the claim.
 class DubboListing {
  public:
   // Returns the weight that consumers see; empty: this server is not registered. Called on the
   // thread of this object.
   using Weight = std::function<std::optional<int>()>;
 
-  // kInvalid if the registry is not in ZooKeeper. `clock` and `entropy` must outlive it.
+  // kInvalid if the registry is not in ZooKeeper. `clock` and `entropy` must outlive this.
   static Result<std::unique_ptr<DubboListing>> Open(const ServerOptions& options,
                                                     const Clock& clock, Entropy& entropy);
 
@@ -42,7 +42,7 @@ class DubboListing {
                Entropy& entropy);
 
   const Clock& clock_;
-  bool withdrawn_ = false;  // used on the loop's thread, like the publisher
+  bool withdrawn_ = false;  // used on the loop's thread, like publisher_
   ControlLoop loop_;
   DubboPublisher publisher_;
 };

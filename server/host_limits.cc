@@ -19,7 +19,7 @@ namespace firn {
 namespace {
 
 constexpr rlim_t kOwnDescriptors = 128;
-// Those of a server without connections: files, sockets and the event queues of its threads.
+// Required without connections: files, sockets and event queues of the threads.
 constexpr rlim_t kLeastDescriptors = 48;
 
 std::terminate_handler usual_end = nullptr;
@@ -34,7 +34,7 @@ bool IsOfLimits(const std::exception& error) {
   return code == EMFILE || code == ENFILE || code == ENOMEM || code == EAGAIN;
 }
 
-// Must need little memory and no descriptors: the process has run out of them.
+// Must need little memory and no descriptors, because the process may have run out of them.
 [[noreturn]] void End() {
   if (const std::exception_ptr current = std::current_exception()) {
     try {
@@ -75,15 +75,15 @@ Status AllowDescriptors(const front::Limits& limits) {
   return {};
 }
 
-// By default the threshold rises to the largest block that was freed, and memory below other blocks
-// in an arena is kept for ever: 600 MB after many connections that were closed long ago.
+// By default the threshold rises to the largest block freed, and memory below other blocks in an
+// arena is never returned: 600 MB long after many connections were closed.
 void ReturnFreedMemory() {
   constexpr int kOwnMapping = 32 * 1024;
   mallopt(M_MMAP_THRESHOLD, kOwnMapping);
   mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
 }
 
-// It takes milliseconds, for which threads that allocate wait.
+// malloc_trim takes milliseconds, during which threads that allocate wait.
 void FreedInBulk::Observe(size_t held, BootMs now) {
   constexpr size_t kBulk = 4 * 1024 * 1024;
   constexpr Milliseconds kEvery{2'000};
@@ -123,7 +123,7 @@ void ExplainLimitsAtTheEnd() { usual_end = std::set_terminate(End); }
 
 void RequireSpareMemory() {
   constexpr size_t kSpare = 32 * 1024 * 1024;
-  operator delete(operator new(kSpare));  // it is mapped, and not touched
+  operator delete(operator new(kSpare));  // mapped, but not touched
 }
 
 }  // namespace firn

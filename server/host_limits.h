@@ -11,37 +11,36 @@ namespace firn {
 
 // The host's limits on this process. Called by main, before other threads are created.
 
-// Raises the descriptor limit to what the permitted connections need, if the host allows it;
-// otherwise logs a warning. kInvalid, naming the limit, if even a server without connections could
-// not run with it.
+// Raises the limit of open files to what the permitted connections need. Logs a warning if the host
+// does not allow that. kInvalid, naming the limit, if not even a server without connections could
+// run.
 Status AllowDescriptors(const front::Limits& limits);
 
 // Makes the allocator return freed memory of connections' large buffers to the host.
 void ReturnFreedMemory();
 
-// Returns what is left of many connections to the host once they have closed: small blocks, which
-// the allocator keeps otherwise. Thread-compatible.
+// Returns memory to the host after many connections have closed: small blocks, which the allocator
+// would keep. Thread-compatible.
 class FreedInBulk {
  public:
-  // To be called a few times a second, with about how many bytes the connections hold.
+  // Call a few times a second. `held`: about how many bytes the connections hold.
   void Observe(size_t held, BootMs now);
 
  private:
-  size_t most_ = 0;  // since memory was returned last
+  size_t most_ = 0;  // since memory was last returned
   BootMs not_before_;
 };
 
-// Returns the limits that a process may have reached if it lacks memory, threads or descriptors, by
-// their names in ulimit(1).
+// Lists the limits that a process without memory, threads or descriptors may have reached, with
+// their options of ulimit(1).
 std::string LimitsInForce();
 
 // From now on, an exception that ends the process because the host denies memory, threads or
-// descriptors prints the limits, on any thread. It exits with 1, so that a service manager restarts
-// the server: the shortage may pass. Other faults abort.
+// descriptors prints the limits. The process then exits with 1, so that a service manager restarts
+// it: the shortage may pass. Other exceptions abort.
 void ExplainLimitsAtTheEnd();
 
-// Must be called when the start has succeeded. Throws std::bad_alloc if too little memory is left
-// for calls.
+// Call after the start has succeeded. Throws std::bad_alloc if too little memory is left for calls.
 void RequireSpareMemory();
 
 }  // namespace firn

@@ -81,7 +81,7 @@ void WriteToStderr(const std::string& line) {
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
 }
 
-// Names the statement's place in the source, as glog does.
+// Logs with the statement's file and line, as glog does.
 void WriteText(const LogEntry& entry) {
   const int line = static_cast<int>(entry.where.line());
   google::LogMessage(entry.where.file_name(), line, GlogSeverity(entry.severity)).stream()

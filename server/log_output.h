@@ -8,8 +8,8 @@
 
 namespace firn {
 
-// Sends Firn's log lines, and lines that linked code writes by glog, to stderr in this style. Must
-// be called once, at the start of the program.
+// Writes Firn's log lines, and lines that linked code writes through glog, to stderr in this style.
+// Call once, at the start of the program.
 void SendLogToStderr(const LogStyle& style, const char* program);
 
 // Returns the line as a JSON object and a line feed, as tools/package/LOGS.md describes it.

@@ -27,16 +27,16 @@ bool HasLostTags(const IssuingNodeStatus& status) {
   });
 }
 
-// Whether a message to the operator refers to the command that the log and the status show.
+// Whether a message to the operator refers to the command in the log and the status.
 bool RefersToRestore(const IssuingNodeStatus& status) {
   return AsksForRestore(status.claim) || NamesRestore(status.root_trouble) || HasLostTags(status);
 }
 
-// A claim that holds may be of no use: a clock that is behind, a layout that has ended.
+// Even a held claim may be useless, if a clock is behind or the layout has ended.
 std::string TroubleOf(const IssuingNodeStatus& status) {
   const ClaimStatus& claim = status.claim;
   if (!claim.reason.empty()) {
-    // A claim that lapses keeps the reason that it had before the freeze.
+    // The reason of a lapsing claim may be older than the freeze.
     const bool complete = !status.frozen || claim.reason.find("frozen") != std::string::npos;
     return complete ? claim.reason : "the cluster is frozen; " + claim.reason;
   }
@@ -46,7 +46,7 @@ std::string TroubleOf(const IssuingNodeStatus& status) {
   return HasLostTags(status) ? "the registry has lost tags" : claim.clock_trouble;
 }
 
-// As --sequencer says it.
+// As in --sequencer.
 std::string NameOf(SequencerKind kind) {
   switch (kind) {
     case SequencerKind::kAtomic:
@@ -62,7 +62,7 @@ std::string NameOf(SequencerKind kind) {
 Urgency UrgencyOf(const IssuingNodeStatus& status) {
   if (status.why_not_ready) return Urgency::kRefused;
   if (status.frozen || RefersToRestore(status)) return Urgency::kData;
-  // A claim of before a planned restore is replaced in time; no action is needed.
+  // A claim from before a planned restore is replaced in time; no action is needed.
   return status.claim.state == ClaimState::kLapsing ? Urgency::kNote : Urgency::kSoon;
 }
 
@@ -123,7 +123,7 @@ ServerPhase NodeView::PhaseOf(const IssuingNodeStatus& status,
   return IsAsking(status) ? ServerPhase::kNotReady : ServerPhase::kReady;
 }
 
-// A server that was offline before a restart must not be ready for a moment after it.
+// A server that was offline before a restart must not be ready before the setting was read.
 bool NodeView::IsAsking(const IssuingNodeStatus& status) const {
   return status.claim.connected && !operators_.known();
 }
@@ -178,7 +178,7 @@ front::ServerReport NodeView::Report() const {
   return report;
 }
 
-// Of the tags that are shown, however many there are.
+// Reports at most kTagsMax tags.
 std::vector<front::TagReport> NodeView::TagReports(const IssuingNodeStatus& status) const {
   std::vector<front::TagReport> reports;
   {
@@ -218,7 +218,7 @@ uint64_t NodeView::version() const {
   mix(status.outdated->size());
   for (const auto& [tag, why] : *status.outdated) mix(std::hash<std::string>()(tag));
   mix(std::hash<std::string>()(status.claim.uuid));
-  mix(TroubleOf(status).empty());  // its text may count seconds
+  mix(TroubleOf(status).empty());  // its text may contain seconds
   mix(status.claim.connected);
   mix(status.frozen);
   for (const ClaimStatus& claim : status.claims) {
@@ -291,7 +291,7 @@ std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
                               std::move(known));
 }
 
-// Why all calls are refused, or some that no refused tag explains.
+// Why all calls are refused, or calls of tags that are not listed as refused.
 std::string NodeView::ReasonOf(const IssuingNodeStatus& status, ServerPhase announced) const {
   if (announced == ServerPhase::kNotReady) {
     return status.why_not_serving.value_or(kOfflineUnread);
@@ -309,7 +309,7 @@ ProviderReport NodeView::ForProviders() const {
   report.clock_trouble = status.claim.clock_trouble;
   if (report.reason.empty()) report.grant_trouble = status.claim.grant_trouble;
   for (const auto& [tag, refused] : *status.refused) {
-    if (refused.state == TagState::kDisabled) continue;  // its definition says so
+    if (refused.state == TagState::kDisabled) continue;  // its definition shows it
     report.refused.emplace(tag, Cat(TagStateName(refused.state), ": ", refused.why));
   }
   report.outdated = *status.outdated;
@@ -335,7 +335,7 @@ ProviderReport NodeView::ForProviders() const {
   report.stand_ins = node_.segments().stand_ins();
   report.strategies = node_.catalogue().StrategyNames();
   report.plugins = node_.catalogue().PluginNames();
-  // In the catalogue, these two refuse every tag without what their flags name.
+  // Without their flags, these two are in the catalogue but refuse every tag.
   if (options_.history.path.empty()) report.plugins.erase("history");
   if (options_.key_dir.empty()) report.plugins.erase("obfuscate");
   return report;

@@ -22,14 +22,13 @@
 
 namespace firn {
 
-// What the front shows of the issuing node behind it, and what an operator may change about it.
+// The issuing node as the front shows it, and the settings that an operator may change.
 // Thread-safe.
 //
-// Going offline changes what this server reports about itself, in its provider node and in its
-// status; calls that arrive are still served.
+// Offline is only reported, in the provider node and in the status: the server still serves calls.
 class NodeView final : public front::ServerView, public front::ServerControl {
  public:
-  // All references must outlive it.
+  // All references must outlive this.
   NodeView(const ServerOptions& options, const IssuingNode& node, OperatorSetting& operators,
            const ServerListing& listing, const RootKeeper& root, const Clock& clock);
 
@@ -45,33 +44,33 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   WallMs wall() const override { return clock_.Wall(); }
   front::ShownServers servers() const override { return listing_.Shown(); }
 
-  // Its phase in the list of servers: READY while ids of any tag can be issued.
+  // The phase in the list of servers: READY while ids of any tag can be issued.
   ServerPhase announced() const;
 
-  // Takes effect at once; written to the registry as soon as it can be reached.
+  // Takes effect at once, and is written to the registry as soon as it is reachable.
   Status GoOffline() override { return SetOffline(true); }
   Status GoOnline() override { return SetOffline(false); }
 
   // Marks the server as draining from now on.
   void Drain() { draining_ = true; }
 
-  // The highest bound of a leased machine id; before the first report. Any thread calls it.
+  // Sets the source of the highest bound of a leased machine id; any thread may call it. Call
+  // before the first report.
   void SetLeaseBound(std::function<WallMs()> bound) { lease_bound_ = std::move(bound); }
 
-  // Records the definition by which the tag is served from now on.
+  // Records the definition by which the tag is now served.
   void OnTag(const TagDefinition& tag);
   void OnTagDeleted(const std::string& tag);
 
-  // Whether the cluster's data must be restored, and the server can print the command.
+  // Whether the cluster's data must be restored and the server can print the command for it.
   bool RequiresRestore() const;
-  // Returns the complete command that repairs the cluster's data, for an operator to paste; empty
-  // if no repair is needed.
+  // Returns the complete command that repairs the cluster's data; empty if no repair is needed.
   std::string RepairCommand() const;
 
-  // Returns the contents of the provider node; the cost grows with the number of tags.
+  // Returns the contents of the provider node. Its cost grows with the number of tags.
   ProviderReport ForProviders() const;
 
-  // Returns the reports of the tags that it serves.
+  // Adds metrics of the tags that it serves.
   void AddMetrics(front::MetricsPage& page) const;
 
  private:
@@ -81,7 +80,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   struct TagShown {
     std::string strategy;
     bool as_issued;
-    TagDefinition definition{};  // without a name: not in the registry
+    TagDefinition definition{};  // without a name: not from the registry
   };
 
   ServerPhase PhaseOf(const IssuingNodeStatus& status,

@@ -9,7 +9,7 @@ namespace {
 
 using Buckets = std::array<uint64_t, front::LatencyCounts::kBuckets>;
 
-// The upper end of the bucket in which the 99th of 100 new requests lies.
+// Returns the upper end of the bucket with the 99th percentile of the new requests.
 std::optional<int64_t> P99(const Buckets& now, const Buckets& before) {
   uint64_t all = 0, seen = 0;
   for (size_t i = 0; i < now.size(); ++i) all += now[i] - before[i];
@@ -58,7 +58,7 @@ ServerPace PaceMeter::Peek(const front::Totals& totals, const front::DeskCounter
   return Between(last_, Add(totals, sums, now));
 }
 
-// The periods of a paused process get empty samples: it did nothing in them.
+// Takes one sample per period. Periods in which the process was paused get empty samples.
 void PaceLog::Tick(BootMs now) {
   const int64_t periods = (now - newest_end_) / PaceHistory::kEvery;
   if (periods == 0) return;
@@ -72,7 +72,7 @@ void PaceLog::Tick(BootMs now) {
 
 PaceHistory PaceLog::Read(BootMs now) const {
   const std::lock_guard lock(mutex_);
-  // `now` may be earlier than that of the last Tick, which another thread called.
+  // `now` may be earlier than at the last Tick, which another thread called.
   PaceHistory history{.age = std::max(now - newest_end_, Milliseconds(0)),
                       .samples = {samples_.begin(), samples_.end()}};
   if (history.age == Milliseconds(0) || history.age >= PaceHistory::kEvery) return history;

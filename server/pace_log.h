@@ -13,16 +13,16 @@
 
 namespace firn {
 
-// A server's activity since the last reading, from the totals that it counts since its start.
+// Computes a server's activity between two readings of the totals since its start.
 // Thread-compatible.
 class PaceMeter {
  public:
   explicit PaceMeter(BootMs started) : last_{.at = started} {}
 
-  // `totals` are of the public port. `now` is later than at the last reading, or at the start.
+  // `totals`: of the public port. `now` must be later than at the last reading, or at the start.
   ServerPace Read(const front::Totals& totals, const front::DeskCounters::Sums& sums, BootMs now);
 
-  // Like Read, but the next call begins where this one did.
+  // Like Read, without ending the period.
   ServerPace Peek(const front::Totals& totals, const front::DeskCounters::Sums& sums,
                   BootMs now) const;
 
@@ -39,18 +39,18 @@ class PaceMeter {
   Counted last_;
 };
 
-// A server's history of the past 15 minutes, for charts that are complete when they are opened.
+// A server's history of the past 15 minutes: a newly opened chart is complete at once.
 //
-// Tick belongs to one thread; Read may be called by any. The newest sample of Read is of the period
-// that has begun, so that a chart shows at once what happens.
+// Tick belongs to one thread; any thread may call Read. The newest sample of Read is of the
+// unfinished period, so that a chart is up to date.
 class PaceLog {
  public:
-  // Returns the activity since the end of the period before. `ends`: the next period begins now.
+  // Returns the activity since the end of the last period. `ends`: the next period begins now.
   using Measure = std::function<ServerPace(BootMs now, bool ends)>;
 
   PaceLog(BootMs started, Measure measure) : measure_(std::move(measure)), newest_end_(started) {}
 
-  // Takes the sample that is due. Call it about every 50 ms.
+  // Takes the sample that is due. Call about every 50 ms.
   void Tick(BootMs now);
 
   PaceHistory Read(BootMs now) const;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kBatch = 32;
 
-// Children do not count: servers that start create nodes below the root node.
+// Ignores the children: starting servers create nodes below the root node.
 bool IsUnchanged(const NodeStat& before, const NodeStat& after) {
   return before.version == after.version && before.created_zxid == after.created_zxid;
 }
@@ -97,7 +97,7 @@ Task<> RootKeeper::ReadRoot() {
     co_return;
   }
   RootSettings seen = SettingsOf(*meta, root->stat.version, *settings_read);
-  seen.era_began = era->stat.modified;  // the node is never set
+  seen.era_began = era->stat.modified;  // this node is never set, so its time is its creation
   const std::shared_ptr<const RootSettings> known = settings();
   const bool same = known && known->era == seen.era && known->version == seen.version &&
                     known->window == seen.window && known->lease_share == seen.lease_share &&
@@ -110,7 +110,7 @@ Task<> RootKeeper::ReadRoot() {
   }
   Result<Node> again = co_await async_registry_.Read(root_path);
   if (!again.ok() || !IsUnchanged(root->stat, again->stat)) {
-    *stale_ |= again.code() == Code::kUnavailable;  // of a change there is a notice
+    *stale_ |= again.code() == Code::kUnavailable;  // a change is notified
     co_return;
   }
   whole_ = true;
@@ -157,7 +157,7 @@ Task<Result<RootSettings>> RootKeeper::ReadAll(RootSettings settings) {
 
 void RootKeeper::Take(RootSettings settings) {
   const std::shared_ptr<const RootSettings> known = this->settings();
-  // The node may have been lost, or may have gone back.
+  // The settings node may be missing or older, so a window is never lowered.
   if (known && known->uuid == settings.uuid)
     settings.window = std::max(settings.window, known->window);
   const bool is_known = known && (*known == settings ? !unsaved_ : settings.OlderThan(*known));

@@ -14,36 +14,36 @@
 
 namespace firn {
 
-// What a server knows of its cluster besides the tags it serves, for the restore command that it
-// prints: the root node's settings, and the reserved and retired machine ids. Kept in the state
-// folder, so that a server that starts after the registry's data were lost prints them as well.
+// What a server knows of its cluster besides its tags, for the restore command that it prints: the
+// root node's settings, and the reserved and retired machine ids. Kept in the state folder, so that
+// a server that starts after the registry lost its data can print them.
 //
-//  1. It reads the root node and the node above the racks in each new session, after each notice,
-//     and every 30 to 60 s. Where one of them has changed, and every hour, it reads the
-//     record of every machine id.
-//  2. A reading counts only if all of it succeeded, and the root node was the same before and
-//     after it, is not frozen and is of this cluster. So lost data replace nothing.
-//  3. A root node that is older than the known one of the same era replaces nothing either.
-//  4. A file that cannot be written is written again after an hour at most.
-//  5. Its own thread reads and writes the state folder, so that a stalled disk delays no claim. No
-//     command is printed, and nothing is read from the registry, before the folder was read.
+//  1. It reads the root node and the node above the racks in each new session, after each
+//     notification, and every 30 to 60 s. If one of them has changed, and every hour, it reads the
+//     records of all machine ids.
+//  2. A reading counts only if all of it succeeded and the root node was the same before and after
+//     it, is not frozen, and belongs to this cluster. So lost data replace nothing.
+//  3. A root node older than the known one of the same era replaces nothing either.
+//  4. If the file cannot be written, it is written again within an hour.
+//  5. Its own thread reads and writes the state folder, so that a stalled disk delays no claim.
+//     Before the folder was read, no command is printed, and nothing is read from the registry.
 //
-// Owned by the control thread, but for those marked thread-safe.
+// Owned by the control thread, except functions marked thread-safe.
 class RootKeeper {
  public:
   static constexpr Milliseconds kRetry{1'000};
   static constexpr Milliseconds kRereadMin{30'000};
   static constexpr Milliseconds kReadAllEvery{3'600'000};
 
-  // `stem`: as of ReadKeptRoot; empty: nothing is kept. The references must outlive it.
+  // `stem`: as for ReadKeptRoot; empty: nothing is stored. The references must outlive this.
   RootKeeper(Coordinator& coordinator, Entropy& entropy, std::string stem);
 
-  // Does what is due. `uuid`: the cluster, empty while it is unknown.
+  // Does the work that is due. `uuid`: the cluster's; empty if unknown.
   void Tick(BootMs now, const std::string& uuid);
 
-  // Whether the cluster's files were read, if any are kept. Thread-safe.
+  // Whether the cluster's files were read, if there can be any. Thread-safe.
   bool loaded() const { return stem_.empty() || (loads_done_ > 0 && loads_done_ == loads_); }
-  // Thread-safe; null while nothing is known.
+  // Thread-safe; null if nothing is known.
   std::shared_ptr<const RootSettings> settings() const;
   // The state folder's contents at the start. Thread-safe; never null.
   std::shared_ptr<const KeptCluster> kept() const;
@@ -51,7 +51,7 @@ class RootKeeper {
  private:
   Task<> ReadRoot();
   Task<Result<RootSettings>> ReadAll(RootSettings settings);
-  // Starts to read the files of a cluster; false: the thread takes no work.
+  // Starts to read the files of a cluster; false if the thread accepts no work.
   bool Load(const std::string& uuid);
   void Take(RootSettings settings);
 
@@ -59,7 +59,7 @@ class RootKeeper {
   const std::string stem_;
   std::string uuid_;
   int64_t session_ = 0;
-  // Shared with watches, whose notices may come after this object has ended.
+  // Set by watches, whose notifications may come after this object's end.
   const std::shared_ptr<bool> stale_ = std::make_shared<bool>(true);
   bool whole_ = false;  // every record was read in this session
   int64_t machines_version_ = 0;
@@ -67,13 +67,13 @@ class RootKeeper {
 
   mutable std::mutex mutex_;
   std::shared_ptr<const RootSettings> settings_;                               // under mutex_
-  std::shared_ptr<const KeptCluster> kept_ = std::make_shared<KeptCluster>();  // likewise
+  std::shared_ptr<const KeptCluster> kept_ = std::make_shared<KeptCluster>();  // under mutex_
 
   std::atomic<bool> unsaved_{false};           // the file is older than settings_
-  std::atomic<int> loads_{0}, loads_done_{0};  // readings of the folder, by the thread in order
+  std::atomic<int> loads_{0}, loads_done_{0};  // reads of the folder: started, ended
 
-  StoreThread thread_;            // uses the state folder; ends before what it works with
-  AsyncRegistry async_registry_;  // outlives the task
+  StoreThread thread_;            // uses the state folder; destroyed before the members above
+  AsyncRegistry async_registry_;  // outlives task_
   Task<> task_;
 };
 

@@ -6,7 +6,7 @@
 namespace firn {
 namespace {
 
-// A server that is offline is announced as draining; only the operator's word tells them apart.
+// A server that is offline is announced as draining; the operator's setting distinguishes them.
 ServerPhase PhaseOf(const DirectoryEntry& entry) {
   const bool offline = entry.configurator.disabled && entry.report.phase == ServerPhase::kDraining;
   return offline ? ServerPhase::kOffline : entry.report.phase;
@@ -46,7 +46,7 @@ void ServerListing::Tick(Now now, const std::string& cluster_uuid, ServerPhase p
   }
 }
 
-// Without a registry, the version is the time, or one more than before if the clock was set back.
+// Without a registry, the version is the time, or the last version + 1 if the clock was set back.
 void ServerListing::ListItself(WallMs now, ServerPhase phase) {
   itself_->phase = phase;
   itself_->online = phase != ServerPhase::kOffline;
@@ -70,7 +70,7 @@ void ServerListing::Show(BootMs confirmed) {
   if (std::exchange(differs_, false)) fresh = std::make_shared<front::ListedServers>(list_);
   const std::scoped_lock lock(mutex_);
   confirmed_ = confirmed;
-  if (fresh != nullptr) shown_.swap(fresh);  // the old one ends after the lock
+  if (fresh != nullptr) shown_.swap(fresh);  // the old list is destroyed after the unlock
 }
 
 front::ShownServers ServerListing::Shown() const {

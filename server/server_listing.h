@@ -13,17 +13,17 @@
 
 namespace firn {
 
-// The list of servers that this one gives to its clients. With a registry: this server and its
-// neighbours, as stored there. Without one: only itself.
+// The list of servers that this one sends to its clients: the servers in the registry, this one
+// included; without a registry only this one.
 //
 // Shown may be called by any thread; the rest belongs to the control thread.
 class ServerListing {
  public:
-  // `itself`: empty if there is a registry, which has it. References must outlive this.
+  // `itself`: empty if there is a registry, which lists it. References must outlive this.
   ServerListing(Coordinator& coordinator, std::string application,
                 std::optional<front::ListedServer> itself, const Clock& clock);
 
-  // Does the work that is due. Call about every 50 ms, with what else is known of this server.
+  // Does the work that is due. Call about every 50 ms, with the other facts about this server.
   void Tick(Now now, const std::string& cluster_uuid, ServerPhase phase);
 
   front::ShownServers Shown() const;
@@ -36,10 +36,10 @@ class ServerListing {
   const Clock& clock_;
   ServerRoll roll_;
   std::optional<front::ListedServer> itself_;
-  front::ListedServers list_;  // to be shown, once it has a version
-  bool differs_ = false;       // from what is shown
+  front::ListedServers list_;  // to be shown once it has a version
+  bool differs_ = false;       // from shown_
 
-  mutable std::mutex mutex_;  // guards the members below, only while they are copied
+  mutable std::mutex mutex_;  // guards the members below
   std::shared_ptr<const front::ListedServers> shown_;
   BootMs confirmed_;
 };

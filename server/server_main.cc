@@ -31,7 +31,7 @@ namespace {
 
 constexpr Milliseconds kExpiresSoon{30LL * 24 * 3600 * 1000};
 
-// Logs the certificates that have expired or soon will.
+// Logs certificates that have expired or expire soon.
 void WarnOfCertificates(const ServerProgram& server) {
   const WallMs now = SystemClock().Wall();
   for (const auto& [door, expiry] : server.certificates()) {
@@ -57,7 +57,7 @@ void WarnOfCertificates(const ServerProgram& server) {
   }
 }
 
-// Anyone on the path of a plain connection can read what crosses it.
+// Anyone on the path of a plain connection can read the passwords.
 void WarnOfPlainPasswords(const ServerOptions& options) {
   if (options.redis_auth_file.empty() || options.listen.tls) return;
   if (IsLoopback(options.listen.host)) return;
@@ -77,7 +77,7 @@ std::string CertificateDates(const ServerProgram& server) {
   return dates.empty() ? dates : dates + ")";
 }
 
-// Lists each file that was read again, with the outcome.
+// Lists each reloaded file with its outcome.
 std::string OutcomesOf(const front::ReloadReport& report) {
   std::string outcomes;
   for (const front::ReloadedFile& file : report.files) {
@@ -101,7 +101,7 @@ void Reload(ServerProgram& server) {
   WarnOfCertificates(server);
 }
 
-// True when it is asked to end; false when it has to be opened again.
+// Returns true after a signal to end; false if the server must be opened again.
 bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
   constexpr Milliseconds kPause{200};
   FreedInBulk freed;
@@ -131,7 +131,7 @@ bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
   return false;
 }
 
-// What --help says last: names that tags can have here and nowhere else.
+// The end of --help: names that only this program permits in tags.
 std::string OwnNames(const Extensions& own) {
   std::string page;
   for (const auto& [name, maker] : own.strategies) page += Cat("  strategy ", name, "\n");
@@ -178,7 +178,7 @@ int ServerMain(int argc, char** argv, const Extensions& extensions) {
     return 0;
   }
   options->node.extensions = extensions;
-  // A write beyond a limit is an error, and a peer that has gone as well: none ends the process.
+  // Writing beyond a limit or to a closed connection is an error and must not end the process.
   for (const int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_IGN);
   static EndSignals& signals = *new EndSignals;
   if (Status some = AllowDescriptors(options->listen.limits); !some.ok()) {

@@ -4,12 +4,12 @@
 
 namespace firn {
 
-// A whole firn-server, with everything that a program adds to it: flags, signals, and a log on
-// stderr. `main` must return its result, which it returns when the server has ended:
+// Runs a whole firn-server, with flags, signals, and a log on stderr. `main` must return the
+// result, which is available once the server has ended:
 //
-//   0   drained after SIGTERM or SIGINT, or asked to end while it started
-//   1   it could not start, or a second signal came
-//   2   the configuration or the host's limits are wrong; every fault is reported at once
+//   0   drained after SIGTERM or SIGINT, or a signal came during the start
+//   1   the start failed, or a second signal came
+//   2   the configuration or the host's limits are invalid; all faults are reported at once
 int ServerMain(int argc, char** argv, const Extensions& extensions = {});
 
 }  // namespace firn

@@ -22,10 +22,10 @@ constexpr Milliseconds kWithdrawPatience{1000};
 constexpr Milliseconds kPoll{10};
 constexpr Milliseconds kConsumersLeave{10'000};
 constexpr Milliseconds kRefreshRightsEvery{1'000};
-// Time for which the provider node shows a loss of records, as FirnHistoryLost does.
+// How long the provider node shows a loss of records, like the alert FirnHistoryLost.
 constexpr Milliseconds kHistoryLostFor{600'000};
 
-// Takes as long for a wrong secret as for one that differs in its last byte only.
+// Takes the same time for any wrong secret of the same length.
 bool IsSameSecret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned differs = 0;
@@ -56,8 +56,8 @@ Provider ProviderOf(const ServerOptions& options, const Clock& clock) {
           .build = ServerBuild()};
 }
 
-// The URL of its admin port, where its console is. A port that listens on every address of its host
-// is reached as clients reach the server.
+// The URL of the admin port, where the console is. If the port listens on all addresses, the URL
+// contains the advertised address.
 std::string AdminUrlOf(const ServerOptions& options, uint16_t port) {
   const front::FrontDoorOptions& door = options.admin ? *options.admin : options.listen;
   const Endpoint at{.host = IsAnyAddress(door.host) ? options.advertise.host : door.host,
@@ -65,13 +65,13 @@ std::string AdminUrlOf(const ServerOptions& options, uint16_t port) {
   return Cat(door.tls ? "https://" : "http://", at.ToString(), "/");
 }
 
-// What the files of the state folder begin with; empty where no registry has settings.
+// The prefix of files in the state folder; empty if there is no registry with settings.
 std::string KeptStem(const ServerOptions& options) {
   if (options.place.registry.starts_with("static:")) return {};
   return options.place.state_dir + "/" + options.owner.file_stem();
 }
 
-// Where no registry knows it.
+// This server's entry in the list if there is no registry; else nullopt.
 std::optional<front::ListedServer> Alone(const ServerOptions& options) {
   if (!options.place.registry.starts_with("static:")) return std::nullopt;
   return front::ListedServer{.address = options.advertise.ToString(),
@@ -185,7 +185,7 @@ void ServerProgram::AddMetrics(front::MetricsPage& page) const {
   add("lost", counts.lost);
 }
 
-// A machine id that an operator has assigned has no registry, from which others could be leased.
+// With an assigned machine id there is no registry, from which others could be leased.
 std::unique_ptr<LeaseDesk> ServerProgram::OpenLeases(Entropy& entropy) {
   const std::string stem = KeptStem(options_);
   if (stem.empty()) return std::make_unique<NoLeases>("static: has no registry to lease from");
@@ -225,9 +225,9 @@ Status ServerProgram::AddDubbo(Entropy& entropy) {
   return {};
 }
 
-// A server that is offline or stops is deleted from the list, and announces that on its
-// connections. A server that cannot issue for another reason is only deleted from the list:
-// consumers of Dubbo 2.7 never forget that a connection was read-only.
+// A server that is offline or stopping is deleted from the list and announces that on its
+// connections. A server that cannot issue for another reason is only deleted: consumers of Dubbo
+// 2.7 never forget that a connection was read-only.
 void ServerProgram::StartDubbo() {
   if (dubbo_ == nullptr) return;
   dubbo_->Start([this]() -> std::optional<int> {
@@ -324,7 +324,7 @@ void ServerProgram::LogRestoreCommand(BootMs now) {
 }
 
 void ServerProgram::Withdraw() {
-  // Used on the control thread only; shared, because the answer may come after the timeout.
+  // Used on the control thread only. Shared, because the answer may come after the timeout.
   auto done = std::make_shared<bool>(false);
   node_->loop().Post(
       [this, done] { publisher_.Withdraw([done](const Status&) { *done = true; }); });
@@ -339,7 +339,7 @@ void ServerProgram::Withdraw() {
       << "the registry has not confirmed that this server is off the list";
 }
 
-// Consumers get the new list from ZooKeeper, one after another, and then close their connections.
+// Waits for consumers, which get the new list from ZooKeeper and then close their connections.
 void ServerProgram::LetConsumersLeave() const {
   if (dubbo_ == nullptr) return;
   const BootMs give_up = clock_.Boot() + kConsumersLeave;
@@ -351,8 +351,8 @@ void ServerProgram::LetConsumersLeave() const {
   while (open() && clock_.Boot() < give_up) SleepFor(kPoll);
 }
 
-// Busy clients are refused before connections are closed: a refusal tells them that the call was
-// not served; a closed connection does not.
+// Waits for clients to leave while their calls are refused, before connections are closed: only a
+// refusal tells them that the call was not served.
 void ServerProgram::LetClientsLeave() const {
   const BootMs give_up = clock_.Boot() + options_.drain_refuse;
   while (front_.totals().open() != 0 && clock_.Boot() < give_up) SleepFor(kPoll);
@@ -364,7 +364,7 @@ BootMs ServerProgram::OldestTurn(BootMs now) const {
 }
 
 size_t ServerProgram::connection_bytes() const {
-  constexpr size_t kBesideBuffers = 16 * 1024;  // of TLS, which needs most
+  constexpr size_t kBesideBuffers = 16 * 1024;  // for TLS, which needs most
   const front::Totals totals = front_.totals();
   return static_cast<size_t>(totals.buffer_bytes + totals.open() * kBesideBuffers);
 }

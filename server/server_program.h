@@ -30,49 +30,50 @@
 
 namespace firn {
 
-// A whole firn-server, without its command line and its signals: builds the parts in order, starts
-// and ends them. Owned by main's thread.
+// A whole firn-server without command line and signals: builds the parts in order, starts and ends
+// them. Owned by main's thread.
 //
-//   Open    the state folder with its lock, then the registry, then everything in memory
+//   Open    the state folder and its lock, then the registry, then everything in memory
 //   Start   both ports (calls are refused as NOT_READY), then the search for a machine id
 //   Drain   tell clients, serve for the notice period, refuse, wait for calls in flight, give the
 //           machine id back
 class ServerProgram {
  public:
-  // Fails, with a sentence, if the node cannot be opened (see open_node.h) or the history file is
-  // unusable. `clock` and `entropy` must outlive it.
+  // Fails, with a sentence, if the node cannot be opened (open_node.h) or the history file is
+  // unusable. `clock` and `entropy` must outlive this.
   static Result<std::unique_ptr<ServerProgram>> Open(ServerOptions options, const Clock& clock,
                                                      Entropy& entropy);
   ~ServerProgram();
   ServerProgram(const ServerProgram&) = delete;
   ServerProgram& operator=(const ServerProgram&) = delete;
 
-  // A user's own stores are added here, before Start.
+  // For a user's own stores. Add them before Start.
   SegmentTags& segments() { return node_->segments(); }
 
   // Fails if an address is taken or a TLS file is invalid.
   Status Start();
 
-  // Re-reads certificates, logins and rights. What is refused leaves the earlier content in force.
+  // Re-reads certificates, logins and rights. A file that is refused keeps its earlier content in
+  // force.
   front::ReloadReport Reload() { return front_.Reload(); }
   std::vector<front::CertificateReport> certificates() const { return front_.certificates(); }
 
-  // True if the registry was unreachable at the start and the cluster turned out to be another than
-  // was guessed: this server will never issue; a newly opened one may.
+  // True if the registry was unreachable at the start and then showed other settings than were
+  // guessed: this server never issues ids; a newly opened one may.
   bool misguessed() const { return node_->status().misguessed; }
 
-  // When the thread that is most behind has turned last, of the control thread and the IO threads.
-  // Returns `now` if none runs.
+  // The last turn of the thread that is furthest behind, of the control thread and the IO threads;
+  // `now` if none runs.
   BootMs OldestTurn(BootMs now) const;
 
-  // About how many bytes the connections of the public port hold.
+  // Approximate memory of the public port's connections, in bytes.
   size_t connection_bytes() const;
 
   ServerPhase phase() const { return view_.phase(); }
-  // Returns what /readyz answers, in one line.
+  // Returns the answer of /readyz, in one line.
   std::string Readiness() const;
 
-  // Ends cleanly; blocks until it is done. Call once.
+  // Ends cleanly; blocks until done. Call once.
   void Drain();
 
  private:
@@ -86,15 +87,15 @@ class ServerProgram {
   void StartDubbo();
   void AddMetrics(front::MetricsPage& page) const;
   void Publish(Now now);
-  // This server's activity, for the consoles of all servers.
+  // This server's activity, shown by the consoles of all servers.
   ServerPace Pace(BootMs now);
-  // The view's report, with what only the program knows.
+  // The view's report, completed with what only this class knows.
   ProviderReport Report(BootMs now);
   void LogRestoreCommand(BootMs now);
   void RefreshRights(BootMs now);
   // Waits briefly until the registry confirms that the provider node is deleted.
   void Withdraw();
-  // Waits until Dubbo's consumers have learned that this server is not registered any more.
+  // Waits until Dubbo's consumers have noticed that this server is no longer registered.
   void LetConsumersLeave() const;
   void LetClientsLeave() const;
   front::ServerFrontOptions FrontOptions();
@@ -102,26 +103,26 @@ class ServerProgram {
   const ServerOptions options_;
   const Clock& clock_;
   const std::shared_ptr<RateBoard> rates_ = std::make_shared<RateBoard>();
-  std::shared_ptr<History> history_;  // null: none is written
+  std::shared_ptr<History> history_;  // null: no history
   const std::unique_ptr<IssuingNode> node_;
-  OperatorSetting operators_;  // used on the node's control thread, like the next member
+  OperatorSetting operators_;  // used on the node's control thread, like listing_
   ServerListing listing_;
   RootKeeper root_;
   NodeView view_;
   ProviderPublisher publisher_;  // used on the node's control thread, with its last report
-  PaceMeter pace_;               // since the last report; likewise, like the next three members
-  PaceMeter logged_;             // since the last sample
+  PaceMeter pace_;    // since the last report; on the control thread, like the next three members
+  PaceMeter logged_;  // since the last sample
   PaceLog pace_log_;
   PacePublisher pace_publisher_;
   std::optional<ServerPhase> told_phase_;
   BootMs told_at_;
-  int64_t history_missing_ = 0;  // records, when it was reported last
+  int64_t history_missing_ = 0;  // records missing at the last report
   std::optional<BootMs> history_lost_at_;
   RestoreNotice restore_notice_;
   BootMs refresh_rights_at_;
-  std::atomic<int64_t> control_turned_ms_{0};  // 0: not yet
+  std::atomic<int64_t> control_turned_ms_{0};  // 0: never
   ClusterReader cluster_;
-  Leases* leases_ = nullptr;  // the next member, if there is a registry
+  Leases* leases_ = nullptr;  // lease_desk_, if there is a registry
   const std::unique_ptr<LeaseDesk> lease_desk_;
   front::ServerFront front_;
   std::unique_ptr<DubboListing> dubbo_;  // null: this server has no Dubbo consumers

@@ -33,7 +33,7 @@ EndSignals::EndSignals() {
 
 void EndSignals::Serve() {
   const std::scoped_lock lock(mutex_);
-  // A request that came while it was opened again is still to be answered.
+  // After a reopening, an earlier signal to end still has to be returned.
   if (phase_ == Phase::kStarting) phase_ = Phase::kServing;
 }
 
@@ -52,7 +52,7 @@ void EndSignals::Watch() {
     sigwait(&signals_, &signal);
     const std::scoped_lock lock(mutex_);
     if (signal == SIGHUP) {
-      // A start reads everything anyway, and an end nothing more.
+      // A start reads all files anyway, and an ending server needs none.
       if (phase_ == Phase::kServing) waiting_.push_back(signal);
     } else if (phase_ == Phase::kStarting) {
       std::fputs("firn-server: stopped by a signal during its start\n", stderr);
@@ -75,7 +75,7 @@ void NotifyServiceManager(std::string_view line) {
   if (path.size() < 2 || path.size() >= sizeof address.sun_path) return;
   address.sun_family = AF_UNIX;
   std::copy(path.begin(), path.end(), address.sun_path);
-  if (path.front() == '@') address.sun_path[0] = '\0';  // a name in the abstract name space
+  if (path.front() == '@') address.sun_path[0] = '\0';  // the abstract namespace
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());

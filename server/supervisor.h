@@ -11,28 +11,27 @@
 
 namespace firn {
 
-// What a server exchanges with the process that started it: signals, and the notifications of
+// Communication with the process that started the server: signals, and notifications by
 // sd_notify(3).
 
-// The signals that ask a server to end, or to reload its certificates: SIGTERM, SIGINT, SIGHUP.
-// Must be created before any other thread, so that they are blocked in all threads; one per
-// process, for as long as the process runs.
+// The signals that end a server or reload its certificates: SIGTERM, SIGINT, SIGHUP. Create one per
+// process, before any other thread, so that all threads block these signals; it lives as long as
+// the process.
 //
-//  1. Starting: a request to end is obeyed at once, exit 0, whatever the start waits for.
+//  1. Starting: a signal to end ends the process at once, with exit code 0.
 //  2. Serving: Next returns the signals that arrive.
-//  3. Ending, once Next has returned a request to end: another one is obeyed at once, exit 1.
-//
-// Ending at once is always safe: it is what kill -9 does.
+//  3. Ending, after a signal to end has arrived: another one ends the process at once, with exit
+//     code 1. Ending at once is always safe: it is what kill -9 does.
 class EndSignals {
  public:
   EndSignals();
   EndSignals(const EndSignals&) = delete;
   EndSignals& operator=(const EndSignals&) = delete;
 
-  // Ends the start: from now on Next returns the signals.
+  // Ends the phase Starting: Next returns the signals from now on.
   void Serve();
 
-  // Returns the next signal; empty if none has arrived within `patience`.
+  // Returns the next signal; empty if none arrives within `patience`.
   std::optional<int> Next(Milliseconds patience);
 
  private:
@@ -47,18 +46,18 @@ class EndSignals {
   std::deque<int> waiting_;         // under mutex_
 };
 
-// Sends a line such as "READY=1" to the service manager, by the protocol of sd_notify(3): a
-// datagram to the socket that $NOTIFY_SOCKET names. Does nothing where there is none.
+// Sends a line such as "READY=1" to the service manager, by sd_notify(3): a datagram to the socket
+// in $NOTIFY_SOCKET. Does nothing if that is not set.
 void NotifyServiceManager(std::string_view line);
 
-// The service manager's watchdog, by sd_watchdog_enabled(3): it kills and restarts a process that
-// does not notify it within $WATCHDOG_USEC. Without that variable it does nothing.
+// The service manager's watchdog, by sd_watchdog_enabled(3): it restarts a process that does not
+// notify it within $WATCHDOG_USEC. Does nothing if that is not set.
 class Watchdog {
  public:
   Watchdog();
 
-  // Notifies the service manager if all threads have turned within half of the interval. Must be
-  // called at least every 250 ms. `oldest_turn`: when the thread that is most behind turned last.
+  // Notifies the service manager if every thread has turned within half of the interval. Call at
+  // least every 250 ms. `oldest_turn`: the last turn of the thread that is furthest behind.
   void Observe(BootMs oldest_turn, BootMs now);
 
  private:
