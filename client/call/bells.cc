@@ -9,7 +9,7 @@
 
 namespace firn::client {
 
-// std::atomic::wait yields the processor four times before it sleeps. That costs half the rate of 8
+// std::atomic::wait yields the processor four times before it sleeps, which halves the rate of 8
 // callers on two busy cores.
 void Bell::Await(uint32_t seen) {
   static_assert(sizeof rings_ == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);

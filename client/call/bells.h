@@ -23,18 +23,18 @@ class Bell {
   std::atomic<uint32_t> sleepers_ = 0;
 };
 
-// The bells of the blocking calls of one IO thread. Calls that start in the same turn usually end
-// in the same turn, because they leave in one write. So they share a bell, and one system call
-// wakes their callers.
+// The bells of one IO thread's blocking calls. Calls that start in the same turn usually end in the
+// same turn, because they leave in one write. So they share a bell, and one system call wakes all
+// their callers.
 class Bells {
  public:
-  // Maximum number of calls that join one bell before the next is used. A bell also wakes callers
-  // whose calls have not ended. Bells are reused after 64 turns or 1,024 calls, so it can have more
-  // callers then.
+  // Maximum number of calls that join a bell before the next bell is used. A bell also wakes
+  // callers whose calls have not ended. A bell is reused after 64 turns or 1,024 calls; it can then
+  // have more callers.
   static constexpr size_t kCallsMax = 16;
   static constexpr size_t kBells = 64;
 
-  // Returns the bell of a call that begins now. Any thread.
+  // Returns the bell for a call that begins now. Any thread.
   static std::shared_ptr<Bell> Join(const std::shared_ptr<Bells>& bells) {
     const size_t call = bells->calls_.fetch_add(1, std::memory_order_relaxed);
     return {bells, &bells->bells_[call / kCallsMax % kBells]};
@@ -42,19 +42,19 @@ class Bells {
 
   // --- the IO thread ----------------------------------------------------------------------------
 
-  // Calls that begin from now on join another bell.
+  // Makes calls that begin from now on join another bell.
   void UseNext() {
     const size_t calls = calls_.load(std::memory_order_relaxed);
     calls_.fetch_add(kCallsMax - calls % kCallsMax, std::memory_order_relaxed);
   }
-  // Rings the bell once, at the next RingAll.
+  // Rings the bell at the next RingAll, once.
   void RingLater(Bell& bell);
   void RingAll();
 
  private:
   std::array<Bell, kBells> bells_;
-  std::atomic<size_t> calls_ = 0;  // that have joined; also counts the places left empty
-  std::vector<Bell*> to_ring_;     // each once
+  std::atomic<size_t> calls_ = 0;  // calls that have joined, and places left empty
+  std::vector<Bell*> to_ring_;     // without duplicates
 };
 
 }  // namespace firn::client

@@ -10,7 +10,7 @@
 namespace firn::client {
 namespace {
 
-// Whether another server will replace one that ends so.
+// Whether only another server can replace one with this outcome.
 bool IsLost(const Outcome& outcome) {
   if (outcome.blameless()) return false;
   return !outcome.spoke() || outcome.refusal == Reason::kDraining;
@@ -20,7 +20,7 @@ bool IsLost(const Outcome& outcome) {
 
 // --- the call -----------------------------------------------------------------------------------
 
-// The awaitable of Next.
+// The awaitable that Next returns.
 class NextOutcome {
  public:
   NextOutcome(Call* call, Micros until) : call_(call), until_(until) {}
@@ -35,8 +35,8 @@ class NextOutcome {
   const Micros until_;
 };
 
-// Waits for the outcome of one of the call's attempts and returns its number. Returns none if
-// `until` is reached, servers have changed, or the client ends.
+// Waits for the outcome of one of the call's attempts and returns the attempt's number. Returns
+// none at `until`, when servers have changed, or when the client is destroyed.
 static NextOutcome Next(Call* call, Micros until) { return {call, until}; }
 
 Task<> RunCall(Call* call) {
@@ -44,7 +44,7 @@ Task<> RunCall(Call* call) {
   while (true) {
     if (call->host_.stopping) co_return call->EndStopped();
     if (call->now() >= call->deadline_) co_return call->EndAtDeadline();
-    // Asks the next server, unless one that was asked may still answer in time.
+    // Sends to the next server, unless an earlier attempt may still be answered in time.
     while (call->MaySend()) {
       const Call::Step step = call->NextStep();
       if (step.kind == Kind::kSend) {
@@ -54,7 +54,7 @@ Task<> RunCall(Call* call) {
       } else if (call->final_ || !call->AnyUnderWay()) {
         co_return call->EndFailed(step.why);
       } else {
-        break;  // a late answer may come
+        break;  // a late answer may arrive
       }
     }
     const Micros until = call->NextTime();
@@ -174,7 +174,7 @@ Call::Step Call::NoneLeft() {
   const bool one_only = ask.lease != nullptr && !ask.lease->only_server.empty();
   const bool may_come =
       tried == 0 || (round_.lost == tried && host_.fleet.lists_change() && !one_only);
-  // A request for the list of servers brings the news itself.
+  // The request for the list of servers is what brings news.
   if (!may_come || ask.method == Ask::Method::kServers) {
     return RoundOver("no other server is left to ask");
   }
@@ -230,7 +230,7 @@ bool Call::Heed(size_t at) {
     if (report_ != nullptr) Tell(attempt, outcome);
     return true;
   }
-  // A late one was counted when its time was over.
+  // The outcome of a late attempt was counted when it timed out.
   if (!attempt.late) HeedFailure(attempt, outcome);
   return false;
 }
@@ -312,7 +312,7 @@ void Call::EndFailed(std::string_view why) {
   }
   if (told_.empty() && round_.waited_for_news) text = host_.fleet.ReportNoServer();
   for (const CallAttempt& attempt : told_) {
-    if (refused && &attempt == &told_.back()) break;  // its sentence stands in front
+    if (refused && &attempt == &told_.back()) break;  // its text is at the beginning
     text += (text.empty() ? "" : "; ") + attempt.ToString();
   }
   EndWith({last_.refusal ? CodeOf(*last_.refusal) : Code::kUnavailable, std::move(text)}, last_);

@@ -33,7 +33,7 @@ struct CallLimits {
   Micros attempt_limit{80'000};
 };
 
-// What the calls of one IO thread share.
+// State that the calls of one IO thread share.
 struct CallHost {
   JobQueue& jobs;
   const std::shared_ptr<Bells> bells;  // of blocking calls
@@ -41,38 +41,36 @@ struct CallHost {
   Sender& sender;
   const CallLimits limits;
   std::atomic<size_t> calls = 0;       // in progress
-  std::atomic<bool> stopping = false;  // calls end
+  std::atomic<bool> stopping = false;  // calls are ended
 };
 
 // One call: the record that its caller and its IO thread share, and the state of its failover.
-// RunCall, in call.cc, is the call itself.
+// RunCall, in call.cc, is its control flow.
 //
-//  1. Each server is asked once. Only if an idle connection turns out to be closed is the same
-//     server asked once more, on a fresh one.
-//  2. At most attempts_max requests are sent, and as many again in each round of rule 5.
-//     Connections that cannot be opened are not counted; there are at most kConnectsMax before the
-//     call ends.
-//  3. Every request but the first uses the fleet's retry budget, except the repeated one of rule 1,
-//     those that follow a connection that could not be opened, and those of calls that lost their
-//     connection to another call's time-out, if Fleet::MayMove permits it.
-//  4. A refusal that another server would repeat ends the call, and so does any failure with
-//     kFailfast.
-//  5. If no more may be asked, and all that could be reached are overloaded, the call waits for the
-//     shortest advised time plus up to half of it, if the deadline permits. Then it begins a new
-//     round; there are at most kRoundsMax.
-//  6. If no server is left, the call waits for news of servers; also if all were unreachable,
-//     silent or draining, and lists may change. Servers of a newer list are asked first, then all
-//     once more. If one was silent or unreachable, the call also retries after the time of an
-//     attempt, because that server may be back without any news.
+//  1. A call sends at most one request to each server. Exception: if an idle connection turns out
+//     to be closed, the request is repeated on a fresh connection to the same server.
+//  2. A round of a call has at most attempts_max requests (rule 5 begins rounds). Connections that
+//     cannot be opened do not count; after kConnectsMax of them the call ends.
+//  3. Every request but the first uses the fleet's retry budget. Exceptions: the repetition of rule
+//     1; a request after a connection that could not be opened; and, if Fleet::MayMove permits it,
+//     a request of a call that lost its connection to another call's timeout.
+//  4. A refusal that another server would repeat ends the call. With kFailfast, any failure does.
+//  5. If no more requests may be sent, and all servers that were reached are overloaded, the call
+//     waits for the shortest advised time plus up to half of it, if the deadline permits. Then it
+//     begins a new round; there are at most kRoundsMax.
+//  6. If no server can be picked, the call waits for news of servers. It also does if all servers
+//     were unreachable, silent or draining, and lists may change. It then tries servers of a newer
+//     list first, then all servers again. If a server was silent or unreachable, the call also
+//     retries after the time of an attempt, because that server may be back without any news.
 //  7. No attempt starts at or after the deadline.
-//  8. A request about a lease is sent to the servers that it names, and to no other one after its
-//     answer was lost: the server may have done what was requested. If it is for one server only,
-//     rule 6 applies only while that server cannot be picked.
+//  8. A request about a lease can name the only server to use, or servers to use last. If its
+//     answer is lost, it is sent to no other server, because the first may have executed it. If it
+//     names its only server, rule 6 applies only while that server cannot be picked.
 //
-// Attempts are entries of a table. An ended call forgets them; their pipelines still report to the
-// fleet what becomes of them.
+// Attempts are entries of a table. A call that ends forgets them; their pipelines still report the
+// outcomes to the fleet.
 //
-// Made on any thread; used by the IO thread until it has ended, and then by its caller.
+// Created on any thread; used by the IO thread until it has ended, then by its caller.
 class Call final : public Request,
                    public Job,
                    public PooledTask,
@@ -84,15 +82,15 @@ class Call final : public Request,
   // Without `done`, the caller waits with AwaitEnd. `report` may be null.
   Call(CallHost& host, Ask what, Micros deadline, CallReport* report, CallDone done);
 
-  // Blocks until the call has ended; status and reply are then the caller's.
+  // Blocks until the call has ended. Afterwards the caller owns status and reply.
   void AwaitEnd() const;
   Status& status() { return status_; }
   Micros deadline() const { return deadline_; }
 
-  // Ends it with this status, instead of running it.
+  // Ends the call with this status instead of running it.
   void Refuse(Status status);
   FramePool& frames() override { return host_.jobs.frames(); }
-  // News of servers.
+  // Notifies the call that the servers have changed.
   void OnNews();
 
   void OnOutcome(size_t attempt, Outcome outcome, bool last) override;
@@ -102,55 +100,55 @@ class Call final : public Request,
  private:
   friend Task<> RunCall(Call* call);
   friend class NextOutcome;
-  static constexpr Micros kOverloadPause{10'000};  // when the servers give no advice
+  static constexpr Micros kOverloadPause{10'000};  // if the servers give no advice
 
   struct Attempt {
     ServerPtr server{};  // null: the entry is free
     Micros began{0};
     std::shared_ptr<const Connection> connection{};
-    bool late = false;                 // it has had its time; its answer is still accepted
-    bool ended = false;                // `outcome` is the last
-    std::optional<Outcome> outcome{};  // that the call has not seen yet
+    bool late = false;                 // it has timed out; its answer is still accepted
+    bool ended = false;                // `outcome` is the last one
+    std::optional<Outcome> outcome{};  // not yet seen by the call
 
     bool under_way() const { return server != nullptr; }
     bool in_time() const { return under_way() && !late; }
   };
 
-  // The servers that the call does not ask again before the next round.
+  // The servers that the call does not try again in this round, and their outcomes.
   struct Round {
     std::vector<ServerPtr> tried{};
-    size_t overloaded = 0;  // of them
-    size_t unreached = 0;   // of them: no connection could be opened
-    size_t silent = 0;      // of them: reached, and without an answer
-    size_t lost = 0;        // of them: only a newer list makes up for it
+    size_t overloaded = 0;  // overloaded servers in `tried`
+    size_t unreached = 0;   // no connection could be opened
+    size_t silent = 0;      // reached, but did not answer
+    size_t lost = 0;        // only a newer list can replace them
     Micros shortest_advice{0};
-    bool waited_for_news = false;  // when no server was left
+    bool waited_for_news = false;  // because no server was left
   };
 
-  // What to do while no attempt can be answered in time.
+  // What to do while no attempt may be answered in time.
   struct Step {
     enum class Kind : uint8_t { kSend, kWait, kEnd };
     Kind kind = Kind::kEnd;
     ServerPtr server{};
     bool fresh = false;     // kSend: on a new connection
-    bool for_news = false;  // kWait: ends with news of servers
+    bool for_news = false;  // kWait: news of servers end it
     Micros until{0};
     std::string_view why{};  // kEnd
   };
 
   Step NextStep();
   Step NoneLeft();
-  // All of this round is over: waits for another one, or ends for the reason `why`.
+  // Ends this round: waits for another one, or ends the call for the reason `why`.
   Step RoundOver(std::string_view why);
   ServerPtr PickAnother() const;
 
-  // If no connection may be opened yet, sets the server aside until one may. The request that is
-  // sent instead uses no more of the retry budget.
+  // Sends the request. If no connection may be opened yet, sets the server aside until one may; the
+  // request that is sent instead does not use the retry budget again.
   void Send(ServerPtr server, bool fresh);
   void Pause(const Step& step);
-  // Returns an attempt whose outcome the call has not seen yet, preferably one with an answer.
+  // Returns an attempt with an outcome that the call has not seen, preferably an answer.
   std::optional<size_t> Unseen() const;
-  // Learns from the outcome of an attempt. True if it is the call's answer.
+  // Processes the outcome of an attempt. Returns true if it is the call's answer.
   bool Heed(size_t at);
   void HeedFailure(const Attempt& attempt, const Outcome& outcome);
   void Tell(const Attempt& attempt, const Outcome& outcome);
@@ -159,7 +157,7 @@ class Call final : public Request,
   void EndAtDeadline();
   void EndStopped();
   void EndFailed(std::string_view why);
-  // `last`: the outcome whose refusal and advice the call's report contains.
+  // `last`: the outcome whose refusal and advice are in the call's report.
   void EndWith(Status status, const Outcome& last = {});
 
   Micros now() const { return host_.jobs.now(); }
@@ -168,7 +166,7 @@ class Call final : public Request,
   size_t FreeEntry() const;
   bool AnyInTime() const { return std::ranges::any_of(attempts_, &Attempt::in_time); }
   bool AnyUnderWay() const { return std::ranges::any_of(attempts_, &Attempt::under_way); }
-  // Reports attempts under way as `end`; without it, as timed out.
+  // Reports attempts in progress as `end`; without it, as timed out.
   void LeaveAttempts(std::optional<AttemptEnd> end);
 
   CallHost& host_;
@@ -176,7 +174,7 @@ class Call final : public Request,
   Micros began_{0};  // on the IO thread
   CallReport* const report_;
   CallDone done_;
-  const std::shared_ptr<Bell> bell_;  // null: it has a callback
+  const std::shared_ptr<Bell> bell_;  // null: the call has a callback
   std::atomic<bool> ended_ = false;
   Status status_;
 
@@ -188,12 +186,12 @@ class Call final : public Request,
   std::vector<ServerPtr> set_aside_;
   Micros set_aside_until_{0};
   Round round_;
-  int rounds_ = 1;         // of rule 5
-  int sent_ = 0;           // since the last of them began
-  bool free_next_ = true;  // the next request uses no budget
+  int rounds_ = 1;         // as in rule 5
+  int sent_ = 0;           // requests in the current round
+  bool free_next_ = true;  // the next request does not use the budget
   bool final_ = false;     // the last outcome ends the call, unless again_ is set
   bool repeated_ = false;  // rule 1 was used for the current server
-  ServerPtr again_;        // rule 1: to be asked once more
+  ServerPtr again_;        // rule 1: server to which the request is repeated
   Outcome last_{};
 };
 

@@ -15,14 +15,14 @@
 
 namespace firn::client {
 
-// Makes calls on an IO thread of its own.
+// Runs calls on an IO thread of its own.
 class Caller final {
  public:
   static constexpr size_t kCallsMax = 1 << 17;  // in progress; more are refused
 
   struct Options {
     CallLimits limits{};
-    size_t connections = 2;  // to one server
+    size_t connections = 2;  // per server
     bool gather = false;     // see Connections
     bool upkeep = false;     // also probes servers and looks up names
   };
@@ -33,25 +33,25 @@ class Caller final {
   ~Caller() { Stop(); }
 
   // Ends every call in progress with kUnavailable, then the thread. Calls that are started
-  // afterwards, in callbacks for instance, are dropped. Not on the IO thread.
+  // afterwards, for example in callbacks, are dropped. Must not be called on the IO thread.
   void Stop();
 
-  // Any thread. `done` runs once, on the IO thread, never inside this function. Without it, wait
-  // for the end of the returned call.
+  // Starts a call. Any thread. `done` runs once, on the IO thread, never inside this function.
+  // Without `done`, the caller waits with AwaitEnd of the returned call.
   CallPtr Start(Ask ask, Micros deadline, CallReport* report, CallDone done);
 
   // Runs `task` on the IO thread. Any thread.
   void Post(std::function<void()> task) { io_.Post(std::move(task)); }
 
-  // Any thread: calls that wait for servers retry, and connections to servers that have left the
-  // list are closed when the calls on them have ended.
+  // Makes calls that wait for servers retry, and closes connections to unlisted servers once they
+  // are idle. Any thread.
   void OnNews();
 
  private:
   IoThread io_;
   Connections connections_;
   CallHost host_;
-  std::atomic<bool> has_news_ = false;  // that the IO thread has not seen yet
+  std::atomic<bool> has_news_ = false;  // not yet seen by the IO thread
 };
 
 }  // namespace firn::client

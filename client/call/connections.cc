@@ -79,7 +79,7 @@ void Connections::StartUpkeep() {
   DoUpkeep();
   upkeep_timer_.expires_after(kUpkeepInterval);
   upkeep_timer_.async_wait([this](const boost::system::error_code& error) {
-    // A timer that has expired cannot be cancelled any more.
+    // An expired timer can no longer be cancelled.
     if (error || stopped_) return;
     const IoThread::Turn turn(host_.io);
     StartUpkeep();
@@ -93,7 +93,7 @@ void Connections::DoUpkeep() {
   for (const ServerPtr& server : host_.fleet.TakeProbes(now())) Probe(server);
 }
 
-// Keeps the connection if calls may have one more, and closes it after the probe otherwise.
+// Keeps the connection if calls may have another one; otherwise closes it after the probe.
 void Connections::Probe(const ServerPtr& server) {
   Pipelines& open = pipelines_[server->number];
   const bool keep = open.size() < most_;

@@ -14,21 +14,21 @@
 
 namespace firn::client {
 
-// The connections of one IO thread to all servers, and the background work that no call waits for:
-// probes of servers that are not healthy, and name lookups. Used by the IO thread.
+// The connections of one IO thread to all servers, and background work for no particular call:
+// probes of unhealthy servers, and name lookups. Used by the IO thread.
 class Connections final : public Sender, private Pipeline::Owner {
  public:
   static constexpr Micros kUpkeepInterval{100'000};
 
-  // `most`: connections to one server. `gather`: a request for one id uses the connection on which
-  // one for the same tag was queued last in this turn, so both leave in one write and their answers
-  // usually arrive in one read.
+  // `most`: maximum connections per server. `gather`: a request for one id uses the connection on
+  // which one for the same tag was queued last in this turn, so that both leave in one write and
+  // their answers usually arrive in one read.
   Connections(const PipelineHost& host, size_t most, bool gather);
 
   std::shared_ptr<const Connection> Send(RequestPtr request, size_t attempt,
                                          const ServerPtr& server, bool fresh) override;
 
-  // Closes connections to servers that have left the list.
+  // Closes idle connections to servers that have left the list.
   void CloseUnlisted();
 
   // Probes servers and looks up names, now and at each interval.
@@ -40,8 +40,8 @@ class Connections final : public Sender, private Pipeline::Owner {
  private:
   using Pipelines = std::vector<PipelinePtr>;
 
-  // Returns the connection to this server on which `ask` gathers with others, or that with the
-  // fewest requests in flight, or opens one. Null: there is none, and none may be opened yet.
+  // Returns the connection to this server on which `ask` gathers with others, else the one with the
+  // fewest requests in flight, else a new one. Null if there is none and none may be opened yet.
   // `fresh`: see Sender.
   PipelinePtr To(const ServerPtr& server, const Ask& ask, bool fresh);
   void OnClosed(Pipeline& pipeline) override;
@@ -55,7 +55,7 @@ class Connections final : public Sender, private Pipeline::Owner {
   const size_t most_;
   const bool gather_;
   std::unordered_map<uint64_t, Pipelines> pipelines_;  // by the server's number
-  Pipelines probes_;                                   // beside those
+  Pipelines probes_;                                   // connections only for probes
   IoThread::Timer upkeep_timer_;
   NameLookup names_;
   bool stopped_ = false;

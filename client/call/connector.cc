@@ -15,7 +15,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// Returns whether the error is of this process or machine, not of the peer.
+// Returns whether the cause of the error is this process or machine, not the peer.
 bool IsOwnFault(const error_code& error) {
   return error == error_code(EMFILE, boost::system::system_category()) ||
          error == error_code(ENFILE, boost::system::system_category()) ||
@@ -39,7 +39,7 @@ void Connector::Start(std::vector<Address> addresses, Micros within, Done done) 
   sockets_.reserve(addresses_.size());
   done_ = std::move(done);
   stagger_ = std::min(kStaggerMax, within / static_cast<int64_t>(addresses_.size() + 1));
-  // An immediate failure is reported later, too.
+  // Immediate failures are reported later, too.
   asio::post(io_, [self = shared_from_this()] {
     if (!self->done_) return;
     if (self->addresses_.empty()) return self->Fail(asio::error::host_not_found);
@@ -59,7 +59,7 @@ void Connector::Disconnect(std::unique_ptr<Socket>& socket) {
   socket.reset();
 }
 
-// Asio would open one that programs inherit which this process starts.
+// Opens the socket itself, since Asio's are inherited by programs that this process starts.
 bool Connector::OpenSocket(Socket& socket, int family) {
   const int fd =
       fds_.Open([&] { return ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
@@ -106,7 +106,7 @@ void Connector::OnConnected(size_t at, const error_code& error) {
     return End(std::move(won));
   }
   Disconnect(sockets_[at]);
-  // None of the others would get a descriptor either.
+  // After a lack of descriptors or memory, the other addresses would fail, too.
   const bool more = sockets_.size() < addresses_.size() && !IsOwnFault(error);
   if (more) return BeginNext();
   const auto failed = [](const std::unique_ptr<Socket>& socket) { return socket == nullptr; };

@@ -16,25 +16,25 @@
 
 namespace firn::client {
 
-// Connects to one of several addresses by "happy eyeballs" (RFC 8305): if an address has not
-// answered for a while, the next one is tried in parallel; if it has failed, at once. The first
-// connection wins. A name whose first addresses are unreachable thus costs little, and a name with
-// many distant addresses is still reached.
+// Connects to one of several addresses by "happy eyeballs" (RFC 8305). If an address does not
+// answer for a while, the next one is tried in parallel; if it fails, at once. The first connection
+// wins. So a name whose first addresses are unreachable costs little time, and a name with many
+// distant addresses is still reached.
 //
-// Used by one IO thread; kept alive by its own operations until they have ended.
+// Used by one IO thread; its own operations keep it alive until they have ended.
 class Connector final : public std::enable_shared_from_this<Connector> {
  public:
   using Executor = boost::asio::io_context::executor_type;
   using Protocol = boost::asio::generic::stream_protocol;
   using Socket = boost::asio::basic_stream_socket<Protocol, Executor>;
 
-  // The outcome. Without a socket, no connection was made, and `error` is the cause.
+  // The outcome. Without a socket, the connection has failed, and `error` is the cause.
   struct Result {
     std::unique_ptr<Socket> socket{};
     Address address{};
     boost::system::error_code error{};
-    bool own_fault = false;  // this process had no descriptor left, or no memory
-    // Addresses that failed, or were started before the winner and had not answered.
+    bool own_fault = false;  // this process lacks descriptors or memory
+    // Addresses that failed, or were tried before the winner and did not answer.
     std::vector<Address> led_nowhere{};
   };
   using Done = std::function<void(Result)>;
@@ -42,8 +42,8 @@ class Connector final : public std::enable_shared_from_this<Connector> {
   Connector(boost::asio::io_context& io, CloseOnFork& fds);
   ~Connector() { Stop(); }
 
-  // Call once. `within` is the caller's timeout: all addresses are started within that time. `done`
-  // is called once, later, unless Stop is called first.
+  // Call once. All addresses are started within `within`, the caller's timeout. `done` is called
+  // once, later, unless Stop is called first.
   void Start(std::vector<Address> addresses, Micros within, Done done);
   void Stop();
 
@@ -60,14 +60,14 @@ class Connector final : public std::enable_shared_from_this<Connector> {
   boost::asio::io_context& io_;
   CloseOnFork& fds_;
   IoThread::Timer next_timer_;
-  Done done_;  // empty: it is over
+  Done done_;  // empty: it has ended
   std::vector<Address> addresses_;
-  // Of the first so many addresses, one each; null: the connection has failed.
+  // One for each address tried so far; null: the connection has failed.
   std::vector<std::unique_ptr<Socket>> sockets_;
   Micros stagger_{0};
 };
 
-// Closes the socket and tells what is closed on a fork.
+// Closes the socket, and removes it from the descriptors that a fork closes.
 void CloseSocket(Connector::Socket& socket, CloseOnFork& fds);
 
 }  // namespace firn::client

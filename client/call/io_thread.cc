@@ -17,7 +17,7 @@ using boost::system::error_code;
 // --- jobs ---------------------------------------------------------------------------------------
 
 JobQueue::~JobQueue() {
-  // A job may live longer than the queue; its frame must not.
+  // A job may outlive the queue; its frame must not.
   for (const JobPtr& job : jobs_) job->task_ = {};
 }
 
@@ -136,7 +136,7 @@ void IoThread::Post(std::function<void()> task) {
 }
 
 void IoThread::Start(JobPtr job) {
-  // A callback's job starts when the turn ends: callbacks must not nest.
+  // A job that a callback starts waits for the end of the turn: callbacks must not nest.
   if (OnThread() && turns_ > 0) return new_.push_back(std::move(job));
   {
     const std::lock_guard lock(mutex_);
@@ -156,7 +156,7 @@ void IoThread::BeginTurn() {
 
 void IoThread::Blocked(Micros length, Micros end) {
   jobs_.SawBlocked(length, end);
-  // A second deferral before times were judged could be followed by a third, without end.
+  // Deferring again before timeouts were checked could repeat without end.
   if (std::exchange(deferred_, true)) return;
   reads_first_ = true;
   armed_for_ = Micros::max();
@@ -203,7 +203,7 @@ void IoThread::ArmTimer() {
   const Micros due = reads_first_ ? Micros(0) : jobs_.first_due();
   if (due >= armed_for_) return;
   armed_for_ = due;
-  // The turn may have taken its time.
+  // The turn itself may have taken time.
   timer_.expires_after(reads_first_ ? kReading : std::max(due - clock_.BootMicros(), Micros(0)));
   timer_.async_wait([this, arming = ++armings_](const error_code& error) {
     if (error || arming != armings_) return;  // it was armed again

@@ -28,16 +28,16 @@ class Job {
  public:
   virtual ~Job() = default;
 
-  // Makes the task.
+  // Creates the task.
   virtual Task<> Run() = 0;
-  // Called once when the task has ended, outside of all tasks.
+  // Called once, after the task has ended, outside of all tasks.
   virtual void AfterEnd() = 0;
 
  private:
   friend class JobQueue;
 
   Task<> task_;
-  std::coroutine_handle<> waiting_;  // null: it does not wait
+  std::coroutine_handle<> waiting_;  // null: it is not waiting
   Micros until_{0};
   size_t place_ = 0;  // in the queue's jobs
   size_t timer_ = 0;  // in the queue's timers, while it waits
@@ -46,57 +46,56 @@ class Job {
 
 using JobPtr = std::shared_ptr<Job>;
 
-// Runs jobs. Each waits until a time, or until an event marks it ready: an event does not resume a
-// job, the next Tick does. Its memory and time do not depend on how often jobs have waited.
-// Owned by one thread.
+// Runs jobs. Each waits for a time, or for an event that marks it ready; the next Tick then resumes
+// it. Memory and time do not grow with the number of waits. Owned by one thread.
 class JobQueue final : public Trampoline {
  public:
   ~JobQueue();
 
-  // Starts a job and runs it up to its first wait. Not inside a job.
+  // Starts a job and runs it up to its first wait. Must not be called inside a job.
   void Add(JobPtr job);
 
-  // Resumes ready jobs in the order of their events, then those whose time has come by `due`, until
-  // none is left.
+  // Resumes ready jobs in the order of their events, then jobs whose time is at or before `due`,
+  // until none is left.
   void Tick(Micros now, Micros due);
   void Tick(Micros now) { Tick(now, now); }
-  // The time of the last Tick, or a later one that was set since.
+  // The time of the last Tick, or the one set later by SetNow.
   Micros now() const { return now_; }
   void SetNow(Micros now) { now_ = now; }
 
-  // The thread ran nothing else for that long, up to `end`.
+  // Records that the thread ran nothing else for `length`, up to `end`.
   void SawBlocked(Micros length, Micros end) {
     blocked_ = length;
     blocked_end_ = end;
   }
-  // Returns for how long the thread was last blocked, if that ended after `began`; otherwise 0.
+  // Returns how long the thread was last blocked, if that ended after `began`; otherwise 0.
   Micros BlockedSince(Micros began) const { return blocked_end_ > began ? blocked_ : Micros(0); }
 
-  // The next Tick resumes the job.
+  // Makes the next Tick resume the job.
   void MarkReady(Job& job);
-  // For awaiters: `task` is that of the job, which waits until `until`.
+  // For awaiters: suspends the job, whose coroutine is `task`, until `until`.
   void Suspend(Job& job, std::coroutine_handle<> task, Micros until);
 
-  // Moves the jobs that have ended since the last time to `ended`, which is empty. Call it after a
-  // Tick.
+  // Moves the jobs that have ended since the last call to `ended`, which must be empty. Call after
+  // a Tick.
   void TakeEnded(std::vector<JobPtr>& ended) { ended.swap(ended_); }
   bool any_ended() const { return !ended_.empty(); }
-  // When the first of the waits for a time is over; Micros::max(): there is none.
+  // The earliest time for which a job waits; Micros::max() if there is none.
   Micros first_due() const { return timers_.empty() ? Micros::max() : timers_.front()->until_; }
-  // All that have not ended.
+  // All jobs that have not ended.
   const std::vector<JobPtr>& jobs() const { return jobs_; }
-  // For the frames of the jobs' tasks.
+  // Memory for the frames of the jobs' tasks.
   FramePool& frames() { return frames_; }
 
  private:
   void Continue(Job& job);
   void EndIfDone(Job& job);
-  // timers_ is a heap, the first to be due in front; each job knows its place in it.
+  // timers_ is a heap, the earliest first; each job knows its place in it.
   void Cancel(Job& job);
   void Sift(size_t at);
   void Put(size_t at, Job* job);
 
-  FramePool frames_;  // before the jobs, which use it
+  FramePool frames_;  // declared before the jobs, which use it
   Micros now_{0};
   Micros blocked_{0}, blocked_end_{0};
   std::vector<JobPtr> jobs_, ended_;
@@ -104,12 +103,12 @@ class JobQueue final : public Trampoline {
   std::vector<Job*> timers_;
 };
 
-// A thread that runs jobs and the handlers of sockets and timers, in turns. A turn is what happens
-// between two waits for the kernel. At its end the jobs that it has made ready are resumed, then
-// callbacks run (Job::AfterEnd), the callers of blocking calls that have ended wake, new jobs
-// start, and whatever was sent leaves in one write for each connection. After a turn that a
-// callback has blocked, or a wait that lasted too long, sockets are read before times are judged.
-// However many turns are blocked, this defers times once: then they are judged.
+// A thread that runs jobs and the handlers of sockets and timers, in turns. A turn is the work
+// between two waits for the kernel. At its end, in this order: jobs that it made ready are resumed;
+// callbacks run (Job::AfterEnd); callers of ended blocking calls wake; new jobs start; and each
+// connection sends its output in one write. If a callback blocked the turn, or a wait lasted too
+// long, sockets are read before timeouts are checked. Timeouts are deferred only once, even if
+// further turns are blocked.
 class IoThread final {
  public:
   using Timer =
@@ -126,7 +125,7 @@ class IoThread final {
     ~Output() = default;
   };
 
-  // A turn lasts as long as this object. Turns inside a turn are parts of it.
+  // A turn lasts as long as this object. A nested turn is part of the outer one.
   class Turn {
    public:
     explicit Turn(IoThread& io) : io_(io) { io_.BeginTurn(); }
@@ -143,7 +142,7 @@ class IoThread final {
 
   // Starts the thread.
   void Run();
-  // Runs `last` in the last turn, and ends the thread. Ends the process on the thread itself.
+  // Runs `last` in the last turn, and ends the thread. Aborts the process if called on the thread.
   void Stop(std::function<void()> last);
 
   // --- any thread -------------------------------------------------------------------------------
@@ -158,19 +157,20 @@ class IoThread final {
 
   boost::asio::io_context& context() { return context_; }
   JobQueue& jobs() { return jobs_; }
-  // When the turn began.
+  // The time at which the turn began.
   Micros now() const { return jobs_.now(); }
-  // The thread was blocked, and answers may lie in the sockets: for kReading, nothing is late.
+  // After the thread was blocked, answers may be waiting in the sockets. For kReading, no timeout
+  // counts.
   static constexpr Micros kReading{10'000};
   bool reads_first() const { return reads_first_; }
-  // Flushes `output` when the turn ends.
+  // Flushes `output` at the end of the turn.
   void FlushLater(std::shared_ptr<Output> output) { to_flush_.push_back(std::move(output)); }
 
  private:
-  // Any thread posts; sockets and timers are used by the IO thread alone.
+  // Any thread may post; only the IO thread uses sockets and timers.
   static constexpr int kOneThreadForIo = BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO;
 
-  // A turn or a delay of that length has blocked the thread.
+  // A turn or delay of this length counts as having blocked the thread.
   static constexpr Micros kBlocked{20'000};
   void Blocked(Micros length, Micros end);
 
@@ -182,7 +182,7 @@ class IoThread final {
 
   const Clock& clock_;
   std::mutex mutex_;
-  std::vector<JobPtr> inbox_;           // of other threads, under mutex_
+  std::vector<JobPtr> inbox_;           // from other threads, under mutex_
   std::atomic<bool> has_mail_ = false;  // inbox_ is not empty; set under mutex_
 
   int turns_ = 0;
@@ -191,14 +191,14 @@ class IoThread final {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Timer timer_;
   Micros armed_for_ = Micros::max();
-  Micros turn_ended_{0};  // the last one
+  Micros turn_ended_{0};  // end of the last turn
   bool reads_first_ = false;
-  bool deferred_ = false;  // times were not judged since reads_first_ was last set
+  bool deferred_ = false;  // timeouts were not checked since reads_first_ was last set
   uint64_t armings_ = 0;
   JobQueue jobs_;
-  std::vector<JobPtr> new_, starting_, ended_;  // new_: begun by callbacks of this turn
+  std::vector<JobPtr> new_, starting_, ended_;  // new_: started by callbacks of this turn
   std::vector<std::shared_ptr<Output>> to_flush_, flushing_;
-  std::thread thread_;  // last: it uses all the others
+  std::thread thread_;  // last: it uses all other members
 };
 
 }  // namespace firn::client

@@ -135,7 +135,7 @@ void Pipeline::WriteSealed() {
   if (writing_.empty()) WriteAsIs(sealing_->talk->sealed());
 }
 
-// Sends what the socket takes at once, and the rest when it has room.
+// Sends what the socket accepts now, and the rest when it has room.
 void Pipeline::WriteAsIs(std::string& bytes) {
   if (bytes.empty()) return;
   error_code error;
@@ -147,7 +147,7 @@ void Pipeline::WriteAsIs(std::string& bytes) {
   asio::async_write(socket_, asio::buffer(writing_),
                     [self = shared_from_this()](const error_code& failed, size_t) {
                       self->writing_.clear();
-                      // A connection that broke is noticed by its read.
+                      // The pending read notices a broken connection.
                       if (failed) return;
                       if (self->sealing_ != nullptr) self->WriteSealed();
                       if (!self->out_.empty()) self->Flush();
@@ -171,7 +171,7 @@ void Pipeline::OnRead(const error_code& error, size_t n) {
     const IoThread::Turn turn(host_.io);
     TakeBytes(error, n);
   }
-  // What the answers led to was sent before the next answer is read.
+  // Requests that the answers led to were sent before the next answers are read.
   if (phase_ != Phase::kClosed) Read();
 }
 
@@ -210,7 +210,7 @@ void Pipeline::TakeSealed(std::string_view bytes) {
     TakeAnswers();
   }
   if (phase_ == Phase::kClosed) return;
-  WriteSealed();  // also the alert that says why
+  WriteSealed();  // also sends the alert with the reason
   if (talk.state() != TlsTalk::State::kFailed) return;
   Outcome failed = talk.FailureOf({});
   if (phase_ == Phase::kOpen) failed.end = AttemptEnd::kBroken;
@@ -230,7 +230,7 @@ void Pipeline::TakeAnswers() {
                                    : "its answer exceeds the maximum length"));
     }
     if (*length == 0 || all.size() - at < *length) {
-      // The rest goes to the front, and the buffer becomes as long as the answer will be.
+      // Moves the rest to the front, and enlarges the buffer to the answer's length.
       std::memmove(in_.data(), in_.data() + at, held_ - at);
       held_ -= at;
       if (*length > in_.size()) in_.resize(*length);
@@ -249,7 +249,7 @@ void Pipeline::TakeAnswers() {
 
 void Pipeline::TakeAnswer(std::string_view frame) {
   if (waiting_.empty()) {
-    // Invalid, although no request failed by it.
+    // A protocol violation, although no request has failed because of it.
     const Outcome unasked = Outcome::Of(AttemptEnd::kBroken, "an answer belongs to no call");
     host_.fleet.Borrow(*server_);
     host_.fleet.Done(*server_, {}, unasked, Micros(0), now());
@@ -267,7 +267,7 @@ void Pipeline::TakeAnswer(std::string_view frame) {
     return;
   }
   End(first, outcome);
-  // The others are not to blame the server for the same thing again: it is in quarantine by now.
+  // The other requests must not blame the server again: it is already quarantined.
   outcome.end = AttemptEnd::kClosed;
   outcome.mid_answer = outcome.shared_blame = true;
   Close(std::move(outcome));
@@ -327,7 +327,7 @@ void Pipeline::ArmTimer(Micros within) {
 void Pipeline::OnTimer() {
   const IoThread::Turn turn(host_.io);
   timer_armed_ = false;
-  // Once: each time that it fires, a callback may have blocked the thread again.
+  // Defers once: each time the timer fires, a callback may have blocked the thread again.
   deferred_ = host_.io.reads_first() && !deferred_;
   if (deferred_) return ArmTimer(IoThread::kReading);
   if (opening()) return Close(Silence());
@@ -343,9 +343,9 @@ void Pipeline::CheckSilence() {
   };
   if (now() >= next) {
     Outcome silence = Silence();
-    // Each counts: the next calls must not be sent there while this one waits for two others. Those
-    // that were reported late have counted, those that are settled wait for nothing, and less than
-    // half of an attempt's time says nothing.
+    // Every lost request counts, so that the next calls avoid this server at once. Requests
+    // reported as late have already counted, settled ones wait for nothing, and a wait of less than
+    // half of an attempt's time proves nothing.
     silence.lost = std::max(1, static_cast<int>(std::ranges::count_if(waiting_, lost)));
     return Close(std::move(silence));
   }

@@ -20,7 +20,7 @@
 
 namespace firn::client {
 
-// What the connections of one IO thread share.
+// Shared by the connections of one IO thread.
 struct PipelineHost {
   IoThread& io;
   Fleet& fleet;
@@ -29,26 +29,25 @@ struct PipelineHost {
   const Micros limit;  // an attempt's time
 };
 
-// One connection to one server, with many requests in flight at a time: the server answers them in
-// the order of their arrival. It owns the socket and the bytes in both directions, reports each
-// outcome to the fleet, and to its request unless that is settled. It knows nothing of calls.
+// One connection to one server, with many requests in flight: the server answers them in the order
+// of their arrival. It owns the socket and the bytes in both directions. It reports each outcome to
+// the fleet, and to the request unless that is settled. It is independent of calls.
 //
-//  1. It connects, to whichever address is the first to accept (Connector), negotiates encryption
-//     if the server is used with TLS, then asks for the server's status. Requests wait until that
-//     shows that the server is of this cluster. All of this must be done within one attempt's time.
-//  2. Each answer must carry the sequence id of the oldest request in flight.
-//  3. If nothing arrives for an attempt's time while requests are in flight, it is closed. If
-//     answers to others arrive, a request that has waited that long is late: it is reported to the
-//     fleet and to the request, and its answer is still accepted. Of those that are late at the
-//     same time, the first bears the blame, as below.
-//  4. When anything fails the connection is closed and every request on it ends. The first to end
-//     bears the blame, the others share it. A request that is settled sooner than its answer
-//     arrives harms no other: the answer is read like any other, and its ids are lost.
+//  1. It connects to the first address that accepts (Connector), negotiates TLS if the server uses
+//     it, then requests the server's status. Requests wait until the status shows that the server
+//     belongs to this cluster. All of this must be done within one attempt's time.
+//  2. Each answer must have the sequence id of the oldest request in flight.
+//  3. If nothing arrives for an attempt's time while requests are in flight, the connection is
+//     closed. If only answers to other requests arrive, a request that has waited that long is
+//     late: that is reported to the fleet and to the request, and its answer is still accepted. If
+//     several are late at the same time, only the first counts as the server's failure.
+//  4. Any failure closes the connection and ends every request on it. The first one counts as the
+//     server's failure, the others do not (shared_blame). A request that is settled before its
+//     answer arrives does no harm: the answer is read like any other, and its ids are lost.
 //
-// Used by one IO thread; kept alive by its own operations until they have ended.
+// Used by one IO thread; its own operations keep it alive until they have ended.
 //
-// Sharp edge: `checked` may close the pipeline. Code that continues after it examines the phase
-// again.
+// `checked` may close the pipeline: code that continues after it must check the phase again.
 class Pipeline final : public Connection,
                        public IoThread::Output,
                        public std::enable_shared_from_this<Pipeline> {
@@ -56,7 +55,7 @@ class Pipeline final : public Connection,
   // The owner of a pipeline.
   class Owner {
    public:
-    // It cannot be used any more.
+    // The pipeline was closed and must not be used any more.
     virtual void OnClosed(Pipeline& pipeline) = 0;
 
    protected:
@@ -68,16 +67,16 @@ class Pipeline final : public Connection,
   Pipeline(const PipelineHost& host, Owner& owner, ServerPtr server);
   ~Pipeline();
 
-  // Call once, first: connects to whichever of the addresses is the first to accept. `checked` is
-  // called once, when this has led to a server of the cluster or has failed; may be null.
+  // Call once, first. Connects to the first of the addresses that accepts. `checked` is called
+  // once, when the server was admitted to the cluster or the connection failed; may be null.
   void Open(std::vector<Address> addresses, Checked checked);
 
-  // Appends a request, as its attempt of this number. It leaves with the next Flush, or as soon as
-  // the server's status is good. Not after Close.
+  // Appends a request as its attempt `attempt`. It leaves with the next Flush, or once the server's
+  // status is accepted. Must not be called after Close.
   void Send(RequestPtr request, size_t attempt);
   void Flush() override;
 
-  // Ends it and every request on it. `why` is the outcome of the oldest one.
+  // Closes the connection and ends every request on it. `why` is the outcome of the oldest one.
   void Close(Outcome why);
 
   const ServerPtr& server() const { return server_; }
@@ -91,7 +90,7 @@ class Pipeline final : public Connection,
     return Outcome::Of(connected() ? AttemptEnd::kTimeout : AttemptEnd::kConnectTimeout,
                        phase_ == Phase::kAgreeing ? "in the TLS handshake" : "");
   }
-  // Its server has left the list, and no request is in flight.
+  // Whether its server has left the list and no request is in flight.
   bool left_over() const { return waiting_.empty() && !server_->listed; }
 
  private:
@@ -101,36 +100,36 @@ class Pipeline final : public Connection,
     RequestPtr request;
     size_t attempt;
     Micros began;
-    bool pooled;        // the connection was open before
-    bool late = false;  // its time-out was reported; no other outcome is
+    bool pooled;        // the connection was open before the request
+    bool late = false;  // the fleet got its timeout, and gets no other outcome
   };
   struct Sealing {
     std::unique_ptr<TlsTalk> talk;
     Address address;   // of the server
-    std::string came;  // room for what comes encrypted
+    std::string came;  // buffer for encrypted input
   };
   using Socket = Connector::Socket;
 
-  // Arms the timer, for the first moment at which rule 1 or 3 may apply.
+  // Arms the timer for the first time at which rule 1 or 3 may apply.
   void ArmTimer(Micros within);
   void OnTimer();
   void CheckSilence();
   void ReportLate(Waiting& waiting, bool shared_blame);
   void OnConnected(Connector::Result result);
-  // Begins to agree upon encryption.
+  // Begins the TLS handshake.
   void Agree(const Address& address);
   void AskForStatus();
   void Read();
   void OnRead(const boost::system::error_code& error, size_t n);
   void TakeBytes(const boost::system::error_code& error, size_t n);
   Outcome ClosedBy(const boost::system::error_code& error) const;
-  // Takes what came encrypted.
+  // Processes encrypted input.
   void TakeSealed(std::string_view bytes);
-  // Takes the whole answers off the front of what has come.
+  // Removes complete answers from the front of the input.
   void TakeAnswers();
   void TakeStatus(std::string_view frame);
   void TakeAnswer(std::string_view frame);
-  // Sends `bytes`, encrypted where that was agreed upon, and leaves them empty.
+  // Sends `bytes`, encrypted if TLS is used, and clears them.
   void Write(std::string& bytes);
   void WriteSealed();
   void WriteAsIs(std::string& bytes);
@@ -150,16 +149,16 @@ class Pipeline final : public Connection,
   bool deferred_ = false;  // the timer has fired and waits for sockets to be read
   Checked checked_;
   Phase phase_ = Phase::kConnecting;
-  std::unique_ptr<Sealing> sealing_;  // null: it is spoken to without encryption
+  std::unique_ptr<Sealing> sealing_;  // null: no TLS
   Conversation talk_;
   int32_t status_sequence_ = 0;
   Micros heard_at_{0};
   std::deque<Waiting> waiting_;  // in the order of sending
   std::string out_;              // not yet given to the socket
-  std::string writing_;          // given to the socket, which has not taken all of it
+  std::string writing_;          // passed to the socket, which has not taken all of it
   std::string in_;
-  size_t held_ = 0;  // bytes of in_ that have come
-  Reply reply_;      // of settled requests, and of status
+  size_t held_ = 0;  // bytes of in_ that were received
+  Reply reply_;      // for settled requests, and for the status
   bool flush_asked_ = false;
 };
 

@@ -10,8 +10,8 @@
 
 namespace firn::client {
 
-// A request to a server, until a call has its answer. Pipelines keep it alive until the server has
-// answered, because an answer can only be read with its request.
+// A request to a server. Pipelines keep it alive until the server has answered, even if its call
+// has ended, because an answer can only be read with its request.
 class Request {
  public:
   explicit Request(Ask what) : ask(std::move(what)) {}
@@ -19,12 +19,12 @@ class Request {
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
-  // The outcome of the attempt with this number. `last`: false if the answer may still come. Called
-  // within a turn, and not after `settled`. Marks a job ready and does nothing else.
+  // Receives the outcome of the attempt with this number. `last`: false if the answer may still
+  // arrive. Called within a turn, never after `settled`. Only marks a job ready.
   virtual void OnOutcome(size_t attempt, Outcome outcome, bool last) = 0;
 
   const Ask ask;
-  Reply reply{};         // set by the first attempt that is answered
+  Reply reply{};         // set by the first answered attempt
   bool settled = false;  // it was answered, or its call has ended
 };
 
