@@ -13,8 +13,8 @@ class AddressBook {
  public:
   bool empty() const { return good_.empty() && bad_.empty(); }
 
-  // Adopts the addresses of its name and keeps what is known of those that stay. Returns true if
-  // they have changed.
+  // Replaces the addresses by those that the name resolved to, and keeps what is known of the
+  // remaining ones. Returns true if they have changed.
   bool Learn(const std::vector<Address>& found) {
     const auto gone = [&](const Address& one) { return !Contains(found, one); };
     size_t forgotten = std::erase_if(good_, gone);
@@ -30,7 +30,7 @@ class AddressBook {
   void LedNowhere(const Address& address) { Move(address, good_, bad_); }
 
   // Returns the addresses in the order in which to try them. The reachable ones take turns at being
-  // first, which spreads connections over them; recently unreachable ones come last.
+  // first, which spreads connections over them; unreachable ones come last.
   std::vector<Address> InTurn() {
     if (!good_.empty()) std::rotate(good_.begin(), good_.begin() + 1, good_.end());
     std::vector<Address> order = good_;

@@ -10,11 +10,11 @@ namespace firn::client {
 
 // Decides whether a server belongs to this client's cluster.
 //
-//  1. Every server must match a known field. An unknown field is determined by the first server
-//     that answers.
-//  2. A server that does not know its own cluster yet is not foreign, but it must not be asked if
-//     the client knows the cluster.
-//  3. Values of the options or the source replace those of a server.
+//  1. Every server must match the known fields. The first server that answers determines the
+//     unknown ones.
+//  2. A server that does not know its own cluster yet is not foreign, but must not get calls if the
+//     client knows the cluster.
+//  3. Fields of the options or the source override those of a server.
 //
 // A value, thread-compatible.
 class ClusterCheck {
@@ -30,7 +30,7 @@ class ClusterCheck {
     return facts.cluster_uuid.empty() && !known_.uuid.empty();
   }
 
-  // Returns a sentence if the server with these `facts` does not belong to this cluster.
+  // Returns why the server with these `facts` does not belong to this cluster; nullopt if it does.
   std::optional<std::string> FaultOf(const ServerFacts& facts);
 
   const ClusterIdentity& known() const { return known_; }

@@ -122,8 +122,7 @@ std::vector<ServerPtr> Fleet::TakeUnresolved(Micros now) {
   for (const auto& [address, server] : servers_) {
     if (!server->near && !widened) continue;
     const bool named = !NumericAddress(server->endpoint).known();
-    // The name may resolve to another address if its server no longer responds, or is another
-    // one.
+    // If its server does not respond, or another one does, the name may have a new address.
     const bool wanted = server->addresses.empty() || !server->reached || server->health.out() ||
                         !server->membership.member() || now >= server->resolve_by;
     if (!named || !wanted || now < server->resolve_at) continue;
@@ -175,7 +174,7 @@ ClusterView Fleet::View() const {
   const std::lock_guard lock(mutex_);
   ClusterView view{.servers = {}, .cluster = check_.known(), .from_cache = from_cache_};
   for (const auto& [address, server] : servers_) {
-    // For a call without a tag.
+    // As for a call without a tag.
     ServerFitness standing =
         std::max(server->Standing(), server->limits.For("", *own_numbers_, now));
     if (server->addresses.empty()) standing = std::max(standing, ServerFitness::kResting);

@@ -36,12 +36,12 @@ namespace firn::client {
 // to probe and to resolve (TakeProbes, TakeUnresolved). The fleet sends nothing itself, so tests
 // run it with a virtual clock.
 //
-// Thread-safe. A successful call takes no lock: each thread picks from a roster that it caches
-// until there is a newer one, and counts by atomics. (Threads beyond kThreadIndexMax share a lock.)
-// Hooks are called without locks.
+// Thread-safe. A successful call takes no lock: each thread picks from a cached roster until there
+// is a newer one, and counts with atomics. (Threads beyond kThreadIndexMax share a lock.) Hooks are
+// called without locks.
 //
-// Sharp edge: a server that was picked or borrowed must be reported exactly once, with Done, or
-// with GiveBack if no request was sent. An unreported server appears busy for ever.
+// A server that was picked or borrowed must be reported exactly once, with Done, or with GiveBack
+// if no request was sent. Otherwise it appears busy permanently.
 //
 //  1. A pick takes the best standing, in the order of ServerFitness: healthy; failing; ejected, or
 //     unable to serve this tag now; disabled; draining. A call is thus refused only after all were
@@ -49,18 +49,18 @@ namespace firn::client {
 //     only.
 //  2. Within a standing, servers of the client's subset (subset.h) come first, unless fewer than
 //     kFitMin of the subset are healthy. Within those, servers of the client's rack come first.
-//  3. A new list ends quarantine and draining, and so does a probe (Membership has the table). If a
+//  3. A new list ends quarantine and draining, and so can a probe (Membership has the table). If a
 //     list shows that a server was restarted, what was known of it is discarded: it is no longer
 //     ejected, and it warms up.
 //  4. A server that refuses a call with DRAINING counts as draining and is probed at once. If its
-//     status says that it does not drain, only the call's tag is unavailable there. Ids in answer
-//     to a call end both: the server no longer drains, and issues ids of the tag.
+//     status says that it does not drain, only the call's tag is unavailable there. An answer with
+//     ids ends both: the server no longer drains, and issues ids of the tag.
 //  5. At most half of the enabled servers are ejected or quarantined, not counting foreign servers
 //     (of another cluster). A server beyond that limit is failing instead.
 //  6. While fewer than half of them are healthy, quarantined servers are used like ejected ones.
 //  7. A server's weight grows from a tenth to all of it, in ten steps, in its first kWarmUp.
-//  8. The client waits for as long as a server advises, and up to half as long again, so that not
-//     all clients return at the same moment.
+//  8. The client waits for the time that a server advises plus up to half of it, so that not all
+//     clients return at the same time.
 class Fleet {
  public:
   static constexpr Micros kWarmUp{10'000'000};
@@ -75,37 +75,37 @@ class Fleet {
   // Adopts a list from the source.
   void Apply(const ServerList& list);
 
-  // Returns a server for `tag` that is not among `tried`, or null. The caller reports it with Done.
+  // Returns a server for `tag` that is not in `tried`, or null. The caller reports it with Done.
   ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now);
 
-  // Returns the server that is listed as `address`, whatever its health, or null if it is among
-  // `tried`, unresolved, or quarantined. The caller reports it with Done.
+  // Returns the server listed as `address`, whatever its health; null if it is in `tried`,
+  // unresolved, or quarantined. The caller reports it with Done.
   ServerPtr PickOne(const std::string& address, std::span<const ServerPtr> tried);
-  // Returns those of these servers that are listed.
+  // Returns the listed ones of these servers.
   std::vector<ServerPtr> Find(std::span<const std::string> addresses);
 
-  // Sends a picked server one more request; returns a picked server without a request.
+  // Borrow counts one more request at a picked server; GiveBack uncounts a request that was not
+  // sent.
   void Borrow(Server& server) { server.in_flight.fetch_add(1, std::memory_order_relaxed); }
   void GiveBack(Server& server) { server.in_flight.fetch_sub(1, std::memory_order_relaxed); }
 
   // Records the outcome of an attempt at `server`; `took` is the time since it was picked.
   void Done(Server& server, std::string_view tag, const Outcome& outcome, Micros took, Micros now);
 
-  // Returns whether a server whose status request ended with `asked` and `facts` may be asked for
-  // ids: kAnswered if so; kRefused, as NOT_READY, while it does not know its cluster;
-  // kWrongService, with the cause, if it belongs to another cluster or has no status; otherwise
-  // the outcome of the status request.
+  // Returns whether a server whose status request ended with `asked` and `facts` may get calls:
+  // kAnswered if so; kRefused, as NOT_READY, while it does not know its cluster; kWrongService,
+  // with the cause, if it belongs to another cluster or has no status; otherwise the outcome of the
+  // status request.
   Outcome Admit(Outcome asked, const ServerFacts& facts);
 
   // Counts a call; takes a retry from the budget, if it has one.
   void CountCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
   bool TakeRetry(Micros now);
 
-  // Returns whether a call may continue without the retry budget. Its attempt at `from` began at
-  // `began` and ended with the timeout of another one on the same connection. Permitted while
-  // another server answers, within one attempt limit in kMovesEvery: one paused server does not use
-  // up the budget for all calls that it held, and where all servers are slow their load hardly
-  // grows.
+  // Returns whether a call may retry without the retry budget, because its attempt at `from`, which
+  // began at `began`, ended with the timeout of another one on the same connection. Permitted while
+  // other servers answer, in one of kMovesEvery attempt limits. So a paused server does not use
+  // up the budget for all calls that it held; and if all servers are slow, their load hardly grows.
   static constexpr int kMovesEvery = 10;
   bool MayMove(Server& from, Micros began, Micros now);
 
@@ -114,17 +114,17 @@ class Fleet {
   std::vector<ServerPtr> TakeProbes(Micros now);
   void Probed(Server& server, const Outcome& outcome, const ServerFacts& facts, Micros now);
 
-  // Returns the servers whose names must be looked up: each once every few seconds while it has no
-  // address, or none that accepts connections, and once a minute otherwise.
+  // Returns the servers whose names must be looked up: every few seconds if there is no address, or
+  // none that accepts connections; otherwise once a minute.
   std::vector<ServerPtr> TakeUnresolved(Micros now);
-  // Records what the name of the server that is listed as `address` resolves to. If `found` is
-  // empty, the known addresses stay.
+  // Records the addresses of the server listed as `address`. If `found` is empty, the known
+  // addresses stay.
   void Resolved(const std::string& address, const std::vector<Address>& found);
 
-  // Returns the addresses to connect to, in order; a different one is first each time.
+  // Returns the addresses to connect to, in order. Each call begins with a different one.
   std::vector<Address> AddressesInTurn(Server& server);
-  // Records which address was reached, and which were not. If none was reached, no connection is
-  // opened for a call for 10 ms, doubling to 100 ms.
+  // Records which address was reached, and which were not. If none was reached, calls open no
+  // connection for 10 ms, doubling to 100 ms.
   void Dialled(Server& server, const std::optional<Address>& reached,
                std::span<const Address> led_nowhere, Micros now);
 
@@ -132,20 +132,20 @@ class Fleet {
   bool lists_change() const { return !fixed_.load(std::memory_order_relaxed); }
 
   ClusterView View() const;
-  // Returns why no server can be asked, in a sentence, and passes it to the event hook.
+  // Returns why no server can be used, in a sentence, and passes it to the event hook.
   std::string ReportNoServer() const;
-  // Tells that the tag's ids cannot be prefetched.
+  // Tells the event hook that the tag's ids cannot be prefetched.
   void TellNotPrefetched(const std::string& tag, const Status& why) const;
   ClientCounters counters() const;
-  // Returns a random time up to `most`, by which calls wait longer than the server advises.
+  // Returns a random time up to `most`, added to the time that a server advises.
   Micros Spread(Micros most);
-  // Adds to one of the counters that only the callers of the fleet know.
+  // Adds to a counter that only callers of the fleet can count.
   void Count(uint64_t ClientCounters::*counter, uint64_t n = 1);
 
  private:
   using Events = std::vector<ClientEvent>;
 
-  // A thread's cached roster, from which it picks.
+  // A thread's cached roster.
   struct alignas(64) Seat {
     std::shared_ptr<const Roster> roster;
     uint64_t version = 0;  // of the roster
@@ -156,7 +156,7 @@ class Fleet {
                      Micros now);
   void Renew(Seat& seat, Micros now);
   std::shared_ptr<const Roster> MakeRoster(Micros now);
-  // Runs `what` under the mutex, and then tells its events. It may change the standing of `server`.
+  // Runs `what` under the mutex, then reports its events. It may change the standing of `server`.
   template <typename What>
   void Change(Server& server, What what) {
     std::unique_lock lock(mutex_);
@@ -170,7 +170,7 @@ class Fleet {
     lock.unlock();
     Tell(events);
   }
-  // Invalidates the rosters made before.
+  // Invalidates all earlier rosters.
   void NewRoster() { version_.fetch_add(1, std::memory_order_release); }
   // Under the mutex: returns the number of servers for which `is` is true.
   template <typename Is>
@@ -179,7 +179,7 @@ class Fleet {
     for (const auto& [address, server] : servers_) count += is(*server) ? 1U : 0U;
     return count;
   }
-  // Returns whether rule 6 applies now. Counts how often it starts to apply.
+  // Returns whether rule 6 applies now. Counts how often it begins to apply.
   bool Panics();
   // Chooses the client's subset of the servers.
   void Choose();
@@ -211,7 +211,7 @@ class Fleet {
   void TellNews();
   void Tell(const Events& told) const;
 
-  const uint64_t name_;  // the client's own random name, by which it chooses servers
+  const uint64_t name_;  // the client's random name, which determines its subset
   const std::optional<uint32_t> rack_;
   const size_t servers_max_;
   const bool tls_;
@@ -231,11 +231,11 @@ class Fleet {
   ClusterCheck check_;
   RetryBudget budget_;
   uint64_t calls_earned_for_ = 0;  // part of calls_ that budget_ has counted
-  ClientCounters counters_;        // all but those above
-  Events events_;                  // of the Change that is under way
+  ClientCounters counters_;        // except calls_ and attempts_
+  Events events_;                  // of the Change in progress
   SeededEntropy entropy_;
   std::shared_ptr<const Roster> roster_;
-  uint64_t roster_version_ = 0;  // of version_, when it was made
+  uint64_t roster_version_ = 0;  // version_ when it was made
 
   std::atomic<uint64_t> version_ = 1;        // written under mutex_
   std::array<Seat, kThreadIndexMax> seats_;  // each is used by one thread only

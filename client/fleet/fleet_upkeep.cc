@@ -15,7 +15,7 @@ using Event = Membership::Event;
 
 constexpr size_t kOwnNumbersMax = 1000;
 
-// Returns as how many failures of the server an outcome without an answer counts.
+// Returns how many failures of the server an outcome without an answer counts as.
 int FailuresOf(const Outcome& outcome) {
   if (outcome.shared_blame || outcome.stale()) return 0;
   if (outcome.end == AttemptEnd::kConnectTimeout) return 2;
@@ -147,7 +147,7 @@ void Fleet::Revive(Server& server, bool drained) {
   if (back) TellLater(Kind::kServerBack, server, "answers again");
 }
 
-// --- probes of servers that are out -------------------------------------------------------------
+// --- probes of unhealthy servers -----------------------------------------------------------------
 
 std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
   const std::lock_guard lock(mutex_);

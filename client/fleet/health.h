@@ -10,15 +10,15 @@
 
 namespace firn::client {
 
-// Whether one server responds well enough to be used.
+// Whether one server responds well enough for calls.
 //
 //  1. A server is ill after 3 consecutive failures, or if half of its last 20 calls failed. A new
 //     server starts as if all of them had succeeded.
-//  2. An ill server is out: for 1 s, doubling to 30 s. If its owner permits, it is ejected (rests);
+//  2. An ill server is out for 1 s, doubling to 30 s. If its owner permits, it is ejected (rests);
 //     otherwise it is failing.
 //  3. After that time, one probe is due. If it fails, the next, longer time begins.
-//  4. Any success ends the illness and discards all failures. A successful call also resets the
-//     time to 1 s; a successful probe does not, because a status is not what calls request.
+//  4. Any success of an ill server ends that and discards all failures. A successful call also
+//     resets the backoff; a successful probe does not, because calls do not request a status.
 //
 // A value, thread-compatible. The owner ensures that at most half of all servers rest.
 class Health {
@@ -42,11 +42,11 @@ class Health {
   bool resting() const { return out() && rests_; }
   bool failing() const { return out() && !rests_; }
 
-  // Takes an ill server out from now on. Returns for how long.
+  // Takes an ill server out. Returns for how long.
   Micros TakeOut(bool rests, Micros now, Entropy& entropy);
 
-  // Returns true once after each time out. The caller must then send a probe and report its result
-  // with Seen or TakeOut.
+  // Returns true once when the time of TakeOut has passed. The caller must then send a probe and
+  // report its result with Seen or TakeOut.
   bool TakeProbe(Micros now) { return out() && probe_->Take(now); }
 
  private:

@@ -12,7 +12,7 @@ Lots::Lots(std::span<const double> weights) {
     columns_.push_back({.weight = weights[i], .own = weights[i] * scale, .other = i});
     (columns_[i].own < 1 ? low : high).push_back(i);
   }
-  // Items with more than a column fill up the columns of items with less.
+  // Items with more than one column fill up the columns of items with less.
   while (!low.empty() && !high.empty()) {
     Column& filled = columns_[low.back()];
     const size_t giver = high.back();
@@ -23,7 +23,7 @@ Lots::Lots(std::span<const double> weights) {
     high.pop_back();
     low.push_back(giver);
   }
-  // The remaining shares differ from a whole column by rounding only.
+  // The remaining shares differ from a whole column only by rounding.
 }
 
 }  // namespace firn::client

@@ -9,21 +9,20 @@
 
 namespace firn::client {
 
-// Draws one of several items by weight in constant time (Vose's alias method): each of n columns of
-// equal height consists of its own item's share and a share of one other item. Immutable, so
-// thread-safe.
+// Draws items by weight in constant time (Vose's alias method): each of n columns of equal height
+// consists of its own item's share and a share of another item. Immutable, so thread-safe.
 class Lots {
  public:
   static constexpr size_t kNone = SIZE_MAX;
 
-  // Weights are above 0; there may be none.
+  // Weights must be above 0; there may be none.
   explicit Lots(std::span<const double> weights);
 
   size_t size() const { return columns_.size(); }
   double weight(size_t at) const { return columns_[at].weight; }
 
-  // Draws one of the items for which `may` is true, as if there were no others, or returns kNone.
-  // Takes linear time only if `may` is false for most items.
+  // Draws one of the items for which `may` is true, by their weights, or returns kNone. Takes
+  // linear time only if `may` is false for most items.
   template <typename May>
   size_t Draw(May may, Entropy& entropy) const {
     for (int i = 0; i < kQuickDraws && !columns_.empty(); ++i) {
@@ -38,8 +37,8 @@ class Lots {
 
   struct Column {
     double weight;
-    double own;    // fraction of the column that is its own item's
-    size_t other;  // item of the rest
+    double own;    // fraction that belongs to its own item
+    size_t other;  // item of the other fraction
   };
 
   // A number in [0, 1).

@@ -9,8 +9,8 @@
 
 namespace firn::client {
 
-// Whether one server belongs to the cluster and serves it: one of four states. The table shows the
-// state after each event:
+// Whether one server belongs to the cluster and serves it, as one of four states. The table shows
+// the state after each event:
 //
 //                   | Member      | Draining    | Quarantined | Foreign
 //   ----------------+-------------+-------------+-------------+-----------
@@ -25,13 +25,13 @@ namespace firn::client {
 //   * if the probe was due for that state; another probe does not end a quarantine
 //
 // A draining server that issues ids has restarted, or no longer drains. Its answer may also be
-// older than its refusal, and from another connection: then it refuses one more call.
+// older than its refusal, from another connection: then it refuses one more call.
 //
-// Every server that is not a member is probed in the background, so none is lost for good: at once
-// if only a refused call says that it drains, after kRecheck if its status says so, and after
-// growing times otherwise. A failed probe (kNotSeen) only schedules the next one. Whether a server
-// responds is decided by Health, independently: an ejected server may be draining as well. Both
-// together are the server's standing (Server::Standing). A value, thread-compatible.
+// Every server that is not a member is probed in the background, so none is lost permanently: at
+// once if only a refused call said that it drains, after kRecheck if its status says so, and with
+// backoff otherwise. A failed probe (kNotSeen) only schedules the next one. Health decides
+// independently whether a server responds: an ejected server may be draining as well.
+// Server::Standing combines both. A value, thread-compatible.
 class Membership {
  public:
   static constexpr Micros kRecheck{30'000'000};
@@ -40,7 +40,7 @@ class Membership {
   enum class Kind : uint8_t { kMember, kDraining, kQuarantined, kForeign };
   struct State {
     Kind kind = Kind::kMember;
-    Probe probe{};  // unless a member
+    Probe probe{};  // unused for a member
   };
 
   enum class Event : uint8_t {
@@ -60,8 +60,8 @@ class Membership {
   // Applies an event. Returns true if the state has changed.
   bool Hear(Event event, Micros now, Entropy& entropy);
 
-  // Returns true once when a probe of a server that is not a member is due. The caller must then
-  // probe it and report the result.
+  // Returns true once when a probe of a non-member is due. The caller must then probe it and report
+  // the result.
   bool TakeProbe(Micros now) { return !member() && state_.probe.Take(now); }
 
   bool member() const { return state_.kind == Kind::kMember; }

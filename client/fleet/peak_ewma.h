@@ -8,9 +8,9 @@
 
 namespace firn::client {
 
-// A server's recent latency, as a peak-sensitive moving average: a slow answer counts at once and
-// in full. Fast answers lower the value over kDecay, and so does idle time, so that a server that
-// was slow once is tried again.
+// A server's recent latency as a peak-sensitive moving average: a slow answer counts at once and
+// fully. Fast answers lower the value over kDecay, and so does idle time, so that a server that was
+// slow once is tried again.
 //
 // Thread-safe without a lock: if two answers are observed at the same moment, one may be lost; the
 // next one compensates.
@@ -28,7 +28,7 @@ class PeakEwma {
     last_.store(std::max(last, now), std::memory_order_relaxed);
   }
 
-  // Microseconds; 0 when nothing was observed yet.
+  // In microseconds; 0 before the first observation.
   double At(Micros now) const {
     const double value = value_us_.load(std::memory_order_relaxed);
     if (value == 0) return 0;

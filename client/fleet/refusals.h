@@ -8,18 +8,18 @@
 
 namespace firn::client {
 
-// What each reason of a refusal means to a client. "Refusals" in client/call/FAILOVER.md has the
-// same columns.
+// What each refusal reason means to a client. "Refusals" in client/call/FAILOVER.md has the same
+// columns.
 struct RefusalRule {
   enum class Retry : uint8_t {
     kElsewhere,  // the call fails over
-    kIfSaid,     // it does if the server reports that another one may help
-    kNever,      // every server would refuse so; the refusal is returned to the caller
+    kIfSaid,     // fails over if the server reports that another one may help
+    kNever,      // every server would refuse; the caller gets the refusal
   };
   Reason reason;
   Retry retry;
-  // The time that it took counts as the server's latency. Otherwise the server counts as slow,
-  // however soon it refused, so that balancing does not prefer it.
+  // Whether the refusal's duration counts as the server's latency. Otherwise the server counts as
+  // slow, however fast it refused, so that balancing does not prefer it.
   bool is_answer;
 };
 
@@ -29,7 +29,7 @@ inline constexpr std::array<RefusalRule, kReasons> kRefusalRules{{
     {Reason::kNotReady, RefusalRule::Retry::kElsewhere, false},
     {Reason::kClock, RefusalRule::Retry::kElsewhere, false},
     {Reason::kOverloaded, RefusalRule::Retry::kElsewhere, false},
-    // A snowflake's time field may be exhausted because of one wrong clock.
+    // The time field of a snowflake id may be exhausted because of one wrong clock.
     {Reason::kExhausted, RefusalRule::Retry::kIfSaid, true},
     {Reason::kDraining, RefusalRule::Retry::kElsewhere, false},
     {Reason::kRejected, RefusalRule::Retry::kNever, true},
@@ -41,7 +41,7 @@ constexpr const RefusalRule& RuleOf(Reason reason) {
   return kRefusalRules[static_cast<size_t>(reason)];
 }
 
-// Whether another server may accept what this outcome refuses.
+// Whether another server may accept the refused call.
 inline bool MayRetryElsewhere(const Outcome& outcome) {
   if (!outcome.refusal) return false;
   const RefusalRule::Retry retry = RuleOf(*outcome.refusal).retry;
@@ -49,7 +49,7 @@ inline bool MayRetryElsewhere(const Outcome& outcome) {
          (retry == RefusalRule::Retry::kIfSaid && outcome.another_may_help);
 }
 
-// Whether the outcome's time is the server's latency.
+// Whether the outcome's duration counts as the server's latency.
 inline bool IsAnswer(const Outcome& outcome) {
   return outcome.answered() || (outcome.refusal && RuleOf(*outcome.refusal).is_answer);
 }

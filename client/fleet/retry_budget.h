@@ -9,8 +9,8 @@ namespace firn::client {
 // Limits the retries of all calls together, so that a cluster in trouble does not receive three
 // times as many requests as a healthy one.
 //
-// Earns a fifth of a retry for each call and 10 a second; holds kMost at most and is full at first.
-// A value, thread-compatible.
+// Earns a fifth of a retry per call and 10 per second; holds at most kMost and starts full. A
+// value, thread-compatible.
 class RetryBudget {
  public:
   static constexpr double kPerCall = 0.2;

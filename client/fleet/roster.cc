@@ -26,7 +26,7 @@ std::vector<double> WeightsOf(std::span<const Roster::Entry> entries) {
   return weights;
 }
 
-// The entries of a roster. Those for which `may` is true may be picked.
+// The entries of a roster; those for which `may` is true may be picked.
 template <typename May>
 class Choice {
  public:
@@ -67,7 +67,7 @@ ServerPtr Roster::Pick(std::string_view tag, std::span<const ServerPtr> tried, M
   };
   const size_t one_of_best = of_best_.Pick(Choice(entries_, now, fit), entropy);
   if (one_of_best != TwoChoices::kNone) return entries_[one_of_best].server;
-  // If there is none: the best of the others, after examining all of them.
+  // Otherwise, the best of the others, after examining all of them.
   std::vector<int> ranks;
   for (const Entry& entry : entries_) {
     ranks.push_back(Contains(tried, *entry.server) ? kNobody : entry.rank(limit(entry)));

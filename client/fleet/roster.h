@@ -17,31 +17,31 @@
 
 namespace firn::client {
 
-// An immutable snapshot of the servers that may be asked, the healthiest first. Any number of
+// An immutable snapshot of the servers that calls may use, the healthiest first. Any number of
 // threads pick from it without a lock. The Fleet makes another when a server's standing changes,
-// and before `good_until` while weights grow.
+// and at `good_until` while weights grow.
 class Roster {
  public:
   struct Entry {
     ServerPtr server;
     int64_t weight;          // above 0
-    ServerFitness standing;  // whatever the tag
+    ServerFitness standing;  // for any tag
     bool spare;              // not in the client's subset
-    bool elsewhere;          // not in the client's own rack
+    bool elsewhere;          // not in the client's rack
 
-    // Servers with a smaller rank are asked first.
+    // Servers with a smaller rank are used first.
     int rank(ServerFitness at_best = ServerFitness::kFit) const {
       return 4 * static_cast<int>(std::max(standing, at_best)) + (spare ? 2 : 0) +
              (elsewhere ? 1 : 0);
     }
   };
 
-  // `entries` are sorted by their rank. `own_numbers`: tags that need no machine id.
+  // `entries` must be sorted by rank. `own_numbers`: tags that need no machine id.
   Roster(std::vector<Entry> entries, std::shared_ptr<const TagSet> own_numbers, Micros good_until);
 
   Micros good_until() const { return good_until_; }
 
-  // Returns one of the best servers for `tag` that is not among `tried`, or null.
+  // Returns one of the best servers for `tag` that is not in `tried`, or null.
   ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now,
                  Entropy& entropy) const;
 

@@ -17,13 +17,14 @@
 
 namespace firn::client {
 
-// A client's state of one server. Created and changed by the Fleet; kept alive by the calls that
-// use it, also after it has left the list.
+// A client's state of one server. Created and changed by the Fleet; calls that use it keep it
+// alive, even after it has left the list.
 struct Server {
   Server(uint64_t its_number, std::string its_name, Endpoint its_endpoint)
       : number(its_number), name(std::move(its_name)), endpoint(std::move(its_endpoint)) {}
 
-  // Returns its standing for calls of any tag. Requires the fleet's mutex, like the next three.
+  // Returns its standing for calls of any tag. Requires the fleet's mutex, like the next three
+  // functions.
   ServerFitness Standing() const;
   bool fit() const { return Standing() == ServerFitness::kFit; }
   // Returns true once when a probe is due. The caller must then probe it and report the result.
@@ -31,7 +32,7 @@ struct Server {
     return membership.member() ? health.TakeProbe(now) : membership.TakeProbe(now);
   }
 
-  // Returns whether rules 5 and 6 of the Fleet, about half of the servers, count it.
+  // Returns whether rules 5 and 6 of the Fleet count the server when they compare with half of all.
   bool counts() const { return !known.disabled && !membership.foreign(); }
 
   const uint64_t number;   // never reused for another server
@@ -43,11 +44,11 @@ struct Server {
   PeakEwma latency{};
   std::atomic<int> in_flight = 0;
   std::atomic<uint64_t> answered = 0, failed = 0;
-  std::atomic<Micros> last_answer{Micros(0)};  // that contained ids
-  std::atomic<bool> listed = true;             // false: it has left the list
+  std::atomic<Micros> last_answer{Micros(0)};  // the last answer with ids
+  std::atomic<bool> listed = true;             // false: it is not in the current list
   std::atomic<bool> tls = false;               // whether the next connection uses TLS
   std::atomic<bool> spoke_plainly = false;     // it has answered without TLS
-  std::atomic<Micros> connect_at{Micros(0)};   // earliest time of a connection for a call
+  std::atomic<Micros> connect_at{Micros(0)};  // earliest time at which a call may open a connection
   // Healthy and not draining, so an answer changes nothing. Written under the fleet's mutex.
   std::atomic<bool> well = false;
 
@@ -58,7 +59,7 @@ struct Server {
   // The earliest and the latest time of the next lookup of its name.
   Micros resolve_at{0}, resolve_by{0};
   Micros first_seen{0};
-  double lot = 0;    // divided by its weight, decides the subset (subset.h)
+  double lot = 0;    // divided by its weight, determines the subset (subset.h)
   bool kept = true;  // in the client's subset
   bool near =
       true;  // kept, or among the kFitMin servers that a call may need: its name is resolved
@@ -66,7 +67,7 @@ struct Server {
   Membership membership{};
   Health health{};
   std::string why{};                         // why it is not healthy, in a sentence
-  Micros moves_until{0}, moves_again_at{0};  // of calls that are moved off it, see Fleet::MayMove
+  Micros moves_until{0}, moves_again_at{0};  // calls are moved off it, see Fleet::MayMove
 };
 
 using ServerPtr = std::shared_ptr<Server>;

@@ -13,9 +13,9 @@ inline Micros RandomUpTo(Micros most, Entropy& entropy) {
   return Micros(static_cast<int64_t>(entropy.Below(static_cast<uint64_t>(most.count()) + 1)));
 }
 
-// Exponential backoff: each time is twice as long as the one before, up to a maximum. Jitter
-// spreads it over the upper half, so that clients do not return together. After a success that
-// lasts for the maximum, the next time is a first one again. A value, thread-compatible.
+// Exponential backoff: each time is twice as long as the previous one, up to a maximum, with jitter
+// over the upper half, so that clients do not return together. After `longest` without a backoff,
+// it begins again with `first`. A value, thread-compatible.
 class Spell {
  public:
   Spell(Micros first, Micros longest) : first_(first), longest_(longest) {}
@@ -31,7 +31,7 @@ class Spell {
 
  private:
   Micros first_, longest_;
-  Micros length_{0};  // of the last one, before jitter; 0: none
+  Micros length_{0};  // of the last one, without jitter; 0: none
   Micros until_{0};
 };
 

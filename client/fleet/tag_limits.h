@@ -17,27 +17,29 @@ namespace firn::client {
 // Names of tags.
 using TagSet = std::set<std::string, std::less<>>;
 
-// What one server temporarily cannot serve, as it or the list has reported: all tags that need a
-// machine id, a tag whose store is down, or a tag that it stops serving (at most until a new list,
-// or an answer for the tag). Thread-safe. A query takes no lock if the server has reported nothing,
-// which is nearly always the case.
+// What one server temporarily cannot serve, as reported by itself or the list: all tags that need a
+// machine id, a tag whose store is down, or a tag that it no longer serves (at most until a new
+// list, or an answer for the tag). Thread-safe. Takes no lock if the server has reported nothing,
+// the usual case.
 class TagLimits {
  public:
   void NotReady(Micros until);
   void StoreDown(std::string_view tag, Micros until);
   void Closed(std::string_view tag, Micros until);
 
-  // A new list has the server: tags are open again. `unready`: except those that need a machine id.
+  // A new list contains the server: its closed tags are open again. `unready`: it has no machine
+  // id.
   void Listed(bool unready);
   // The server has issued ids of this tag.
   void Reopen(std::string_view tag, Micros now) {
     if (now < horizon_.load(std::memory_order_relaxed)) [[unlikely]]
       ReopenOne(tag);
   }
-  // Discards everything: another process answers at the server's address.
+  // Discards refusals of the previous process at the server's address. Listed must follow.
   void Reset();
 
-  // Returns kFit, kResting or kDraining for a call for `tag`; `own_numbers` need no machine id.
+  // Returns kFit, kResting or kDraining for calls of `tag`. Tags in `own_numbers` need no machine
+  // id.
   ServerFitness For(std::string_view tag, const TagSet& own_numbers, Micros now) const {
     const bool unready = unready_.load(std::memory_order_relaxed) && !own_numbers.contains(tag);
     const ServerFitness listed = unready ? ServerFitness::kResting : ServerFitness::kFit;
@@ -55,9 +57,9 @@ class TagLimits {
   void Reach(Micros until);
 
   std::atomic<bool> unready_ = false;       // according to the list
-  std::atomic<Micros> horizon_{Micros(0)};  // after this time, nothing below applies
+  std::atomic<Micros> horizon_{Micros(0)};  // nothing below applies after this time
   mutable std::mutex mutex_;
-  Micros not_ready_until_{0};  // under mutex_, as all below
+  Micros not_ready_until_{0};  // under mutex_, as all members below
   TagTimes store_down_until_{};
   TagTimes closed_until_{};
 };

@@ -8,13 +8,13 @@
 
 namespace firn::client {
 
-// Picks one of several servers by its index. Two are drawn by weight. The second takes the call if
-// it is clearly less loaded: its latency x (1 + calls in flight, over its share of the weight) is
-// at most two thirds of the first one's. A smaller difference is noise, and the draw decides. Idle
+// Picks one of several servers by its index. Two are drawn by weight. The second is picked if it is
+// clearly less loaded: its latency x (1 + calls in flight, divided by its relative weight) is at
+// most two thirds of the first one's. A smaller difference is noise, so the first is picked. Idle
 // servers thus get calls by weight, and busy ones get fewer.
 //
-// It is built for fixed weights and immutable, so it is thread-safe without a lock. A pick takes
-// constant time, unless most of the servers may not be picked.
+// Immutable, so thread-safe without a lock. A pick takes constant time, unless most of the servers
+// must not be picked.
 class TwoChoices final {
  public:
   static constexpr size_t kNone = Lots::kNone;
@@ -23,7 +23,7 @@ class TwoChoices final {
   explicit TwoChoices(std::span<const double> weights) : lots_(weights) {}
 
   // Returns the index of a server that may be picked, or kNone. `servers` has MayPick(at),
-  // LatencyUs(at), which is 0 if it is not known yet, and InFlight(at).
+  // LatencyUs(at), which is 0 if unknown, and InFlight(at).
   template <typename Servers>
   size_t Pick(const Servers& servers, Entropy& entropy) const {
     const size_t first = lots_.Draw([&](size_t at) { return servers.MayPick(at); }, entropy);
