@@ -142,10 +142,8 @@ func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, 
 // heed records the outcome of an attempt, and returns whether it ends the call.
 func (c *call) heed(one *server, problem *failure) bool {
 	c.last = problem
-	elsewhere := problem.reason == NotReady || problem.reason == Clock ||
-		problem.reason == Overloaded || problem.reason == Draining || problem.reason == StoreDown ||
-		((problem.reason == Internal || problem.reason == Exhausted) && problem.anotherMayHelp)
-	if problem.end == WasRefused && !elsewhere {
+	retry := refusalRules[problem.reason].retry
+	if problem.end == WasRefused && retry != elsewhere && !(retry == ifSaid && problem.anotherMayHelp) {
 		return true
 	}
 	if c.tried == nil {

@@ -108,65 +108,6 @@ func TestIgnoresUnixSocketsInTheListOfServers(t *testing.T) {
 	}
 }
 
-func TestReturnsARefusalThatEveryServerWouldRepeat(t *testing.T) {
-	servers := []*fakeServer{newFakeServer(t), newFakeServer(t)}
-	client := newClient(t, generous(), servers...)
-	for _, one := range servers {
-		one.refuse.Store(int32(UnknownTag))
-	}
-	_, err := client.NextID(background, "order")
-	var failure *Error
-	if !errors.As(err, &failure) || failure.Kind != Refused || failure.Reason != UnknownTag ||
-		len(failure.Attempts) != 1 {
-		t.Fatal(err)
-	}
-	if got := client.Counters().Refused; got != 1 {
-		t.Error(got)
-	}
-}
-
-func TestTimeoutOnAUsedConnectionIsNotRetriedOnTheSameServer(t *testing.T) {
-	server := newFakeServer(t)
-	client := newClient(t, Options{Deadline: time.Minute, AttemptLimit: 200 * time.Millisecond}, server)
-	eventually(t, "no id", func() bool { _, err := client.NextID(background, "order"); return err == nil })
-	server.silent.Store(true)
-	before := server.requests.Load()
-	_, err := client.NextID(background, "order")
-	var failure *Error
-	if !errors.As(err, &failure) || len(failure.Attempts) != 1 || failure.Attempts[0].End != Timeout {
-		t.Fatal(err)
-	}
-	if sent := server.requests.Load() - before; sent != 1 {
-		t.Errorf("%d requests", sent)
-	}
-}
-
-func TestClosedIdleConnectionIsRetriedOnTheSameServer(t *testing.T) {
-	server := newFakeServer(t)
-	client := newClient(t, generous(), server)
-	for i := 0; i < 3; i++ {
-		if _, err := client.NextID(background, "order"); err != nil {
-			t.Fatal(err)
-		}
-		server.drop()
-		eventually(t, "connections stay", func() bool { return server.open() == 0 })
-	}
-}
-
-func TestAnswerToNoRequestIsNeverReturned(t *testing.T) {
-	server := newFakeServer(t)
-	server.surplus.Store(true)
-	client := newClient(t, generous(), server, newFakeServer(t))
-	seen := map[int64]bool{}
-	for i := 0; i < 50; i++ {
-		if id, err := client.NextID(background, "order"); err == nil && seen[id] {
-			t.Fatalf("%d is returned twice", id)
-		} else if err == nil {
-			seen[id] = true
-		}
-	}
-}
-
 func TestContextEndsACall(t *testing.T) {
 	server := newFakeServer(t)
 	client := newClient(t, generous(), server)

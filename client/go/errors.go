@@ -24,18 +24,38 @@ const (
 	Internal
 )
 
-var reasonNames = [...]string{"", "BAD_REQUEST", "UNKNOWN_TAG", "NOT_READY", "CLOCK", "OVERLOADED", "EXHAUSTED",
-	"DRAINING", "REJECTED", "STORE_DOWN", "INTERNAL"}
+type retry int
+
+const (
+	never     retry = iota // every server would refuse so
+	ifSaid                 // if the server reports that another one may help
+	elsewhere              // the call fails over
+)
+
+// refusalRules says what each reason of a refusal means; "Refusals" in client/call/FAILOVER.md has the same columns.
+var refusalRules = [...]struct {
+	name     string
+	retry    retry
+	isAnswer bool // the time that it took counts as the server's latency
+}{
+	BadRequest: {"BAD_REQUEST", never, true},
+	UnknownTag: {"UNKNOWN_TAG", never, true},
+	NotReady:   {"NOT_READY", elsewhere, false},
+	Clock:      {"CLOCK", elsewhere, false},
+	Overloaded: {"OVERLOADED", elsewhere, false},
+	Exhausted:  {"EXHAUSTED", ifSaid, true},
+	Draining:   {"DRAINING", elsewhere, false},
+	Rejected:   {"REJECTED", never, true},
+	StoreDown:  {"STORE_DOWN", elsewhere, false},
+	Internal:   {"INTERNAL", ifSaid, false},
+}
 
 // String returns the reason's name in the contract, such as UNKNOWN_TAG.
 func (r Reason) String() string {
-	if r == 0 {
-		return ""
-	}
-	if r < BadRequest || r > Internal {
+	if r < 0 || r > Internal {
 		return fmt.Sprintf("Reason(%d)", int(r))
 	}
-	return reasonNames[r]
+	return refusalRules[r].name
 }
 
 // End is the outcome of one attempt at a server.

@@ -23,7 +23,6 @@ type fakeServer struct {
 	listener net.Listener
 	refuse   atomic.Int32 // a reason: calls for ids are refused
 	silent   atomic.Bool  // calls for ids get no answer
-	surplus  atomic.Bool  // each answer to a call is sent twice
 	requests atomic.Int64 // for ids
 
 	leaseFor   atomic.Int64 // ms: the interval of a lease
@@ -116,9 +115,6 @@ func (s *fakeServer) serve(peer net.Conn) {
 		reply := append([]byte{0x80, 1, 0, 2}, request[4:12+length]...) // the name and the sequence number
 		reply = append(append(reply, body...), 0)
 		frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(reply))), reply...)
-		if s.surplus.Load() && name != "status" {
-			frame = append(frame, frame...)
-		}
 		if _, err := peer.Write(frame); err != nil {
 			return
 		}

@@ -87,11 +87,11 @@ func (f *fleet) refused(one *server, tag string, problem *failure) {
 		advice = noAdvice
 	}
 	until := now.Add(atLeast(advice))
-	switch problem.reason {
-	case Internal:
+	if problem.reason == Internal {
 		f.count(one, 1, problem)
 		return
-	case BadRequest, UnknownTag, Rejected, Exhausted:
+	}
+	if refusalRules[problem.reason].isAnswer {
 		f.answered(one, tag, true, now)
 		return
 	}

@@ -17,8 +17,6 @@ enum class PrintedCommand {
   kTagsSet,
   kSet,
   kServers,
-  kDrillList,
-  kDrillWatch,
   kExplainTag,
 };
 
@@ -40,8 +38,6 @@ inline constexpr std::array kPrintedCommands{
     CommandTemplate{PrintedCommand::kTagsSet, "firn tags set"},
     CommandTemplate{PrintedCommand::kSet, "firn set"},
     CommandTemplate{PrintedCommand::kServers, "firn servers"},
-    CommandTemplate{PrintedCommand::kDrillList, "firn drill list"},
-    CommandTemplate{PrintedCommand::kDrillWatch, "firn drill watch"},
     CommandTemplate{PrintedCommand::kExplainTag, "firn explain ID --tag=TAG"},
 };
 

@@ -16,12 +16,7 @@ import urllib.request
 import interop
 import programs
 
-MACHINE_SHIFT, MACHINE_MASK = 12, 1023  # of the layout `firn`
-TICK_SHIFT = 22
-
-
-def machine_of(number):
-    return number >> MACHINE_SHIFT & MACHINE_MASK
+MACHINE_SHIFT, TICK_SHIFT = 12, 22  # of the layout `firn`
 
 
 class MachineIdsTest(unittest.TestCase):

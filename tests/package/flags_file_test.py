@@ -1,5 +1,5 @@
-"""Tests that the packaged /etc/firn/firn-server.flags and the page server/FLAGS.md have every flag of
-`firn-server --help`, in its groups and with its words, and that the server accepts the file.
+"""Tests that the page server/FLAGS.md has every flag of `firn-server --help`, in its groups and with its words,
+and that the server accepts the packaged /etc/firn/firn-server.flags.
 
     flags_file_test.py BIN ROOT
     flags_file_test.py BIN ROOT page    # writes the page's tables anew
@@ -16,7 +16,7 @@ BIN, ROOT = (os.path.abspath(path) for path in sys.argv[1:3])
 SERVER = f"{BIN}/firn-server"
 FILE = f"{ROOT}/tools/package/firn-server.flags"
 PAGE = f"{ROOT}/server/FLAGS.md"
-# Flags that make no sense in a file.
+# Flags that the page does not list.
 LEFT_OUT = "General"
 
 
@@ -35,24 +35,6 @@ def help_groups():
     del groups[LEFT_OUT]
     return {group: [(name, *re.fullmatch(r"(.*?)(?: \(([^()]*)\))?", words).groups()) for name, words in flags]
             for group, flags in groups.items()}
-
-
-def file_groups():
-    """{group: [(flag, words, value, whether it is set)]} of the file."""
-    groups, words, flags = {}, [], None
-    with open(FILE, encoding="utf-8") as file:
-        for line in file.read().splitlines():
-            heading, flag = re.fullmatch(r"# ---- (.*) ----", line), re.fullmatch(r"(#?)--(\w+)(?:=(.*))?", line)
-            if heading:
-                flags, words = groups.setdefault(heading[1], []), []
-            elif flag and flags is not None:
-                flags.append((flag[2], " ".join(words), flag[3], not flag[1]))
-                words = []
-            elif line.startswith("# "):
-                words += [line[2:]] if not line.startswith("#   ") else []
-            elif not line:
-                words = []
-    return groups
 
 
 def as_page(words):
@@ -76,17 +58,6 @@ def page_parts():
 
 
 class FlagsFileTest(unittest.TestCase):
-    def test_the_file_has_the_groups_and_flags_of_the_help(self):
-        told, written = help_groups(), file_groups()
-        self.assertEqual(list(written), list(told))
-        for group, flags in told.items():
-            self.assertEqual([flag[0] for flag in written[group]], [flag[0] for flag in flags], group)
-            for (name, words, default), (_, shown, value, is_set) in zip(flags, written[group]):
-                with self.subTest(name):
-                    self.assertEqual(shown, words)
-                    if default and not is_set:
-                        self.assertEqual(value, default)
-
     def test_the_page_has_the_groups_and_flags_of_the_help(self):
         self.assertEqual(page_parts()[1], page_tables(help_groups()), "write it anew by: flags_file_test.py BIN ROOT page")
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/cluster/records.h"
+#include "tests/sim/sim_program.h"
 #include "tests/sim/sim_sizes.h"
 #include "tests/support/registry/forwarding_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
@@ -61,12 +61,7 @@ enum class Mutant {
   kPlainVersions,        // registry: a version that has wrapped reads as an older one
 };
 
-struct MutantName {
-  Mutant mutant;
-  std::string_view name;
-};
-
-inline constexpr std::array<MutantName, 35> kMutants = {{
+inline constexpr MutantRow<Mutant> kMutants[] = {
     {Mutant::kNoVersionCheck, "no-version-check"},
     {Mutant::kTimeoutIsSuccess, "timeout-is-success"},
     {Mutant::kSetAgainOverForeign, "set-again-over-foreign"},
@@ -102,7 +97,7 @@ inline constexpr std::array<MutantName, 35> kMutants = {{
     {Mutant::kLooksLate, "looks-late"},
     {Mutant::kTagsWithoutRoot, "tags-without-root"},
     {Mutant::kOfflineUnnamed, "offline-unnamed"},
-}};
+};
 
 // Changes a world so that the error can show soon.
 void Favour(Mutant mutant, SimSizes& sizes);

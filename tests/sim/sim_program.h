@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -43,8 +45,8 @@ struct SimProgram {
                                       SimCounts& counts)>;
 
   std::string_view name;
-  std::vector<std::string_view> mutants;
-  RunWorld run;
+  std::vector<std::string_view> mutants{};
+  RunWorld run{};
   // A run of at least `seeds_for_all` seeds without a mutant fails if one of these counts is 0:
   // what never happens is not tested.
   std::vector<std::string_view> must_happen{};
@@ -58,5 +60,36 @@ void TellDigest(const SimArguments& arguments, uint64_t seed, uint64_t digest);
 // reached; or does so for each requested mutant. Prints the result and returns the exit code: 0 if
 // no promise was broken, or every mutant was caught; 1 otherwise; 2 for wrong arguments.
 int RunSimProgram(const SimProgram& program, int argc, char** argv);
+
+// An error that a simulation injects.
+template <typename Kind>
+struct MutantRow {
+  Kind mutant;
+  std::string_view name;
+  std::string_view breaks = "";  // part of what() of the violation by which it must be caught
+};
+
+// Runs the program with worlds of this type, which draw everything from the seed.
+template <typename World, typename Kind, size_t N>
+int RunSim(SimProgram program, const MutantRow<Kind> (&mutants)[N], int argc, char** argv) {
+  for (const MutantRow<Kind>& row : mutants) program.mutants.push_back(row.name);
+  program.run = [&](uint64_t seed, int mutant, const SimArguments& arguments, SimCounts& counts) {
+    const MutantRow<Kind> row = mutant < 0 ? MutantRow<Kind>{Kind::kNone, ""} : mutants[mutant];
+    World world(seed, row.mutant, arguments);
+    std::string violation;
+    try {
+      world.Run();
+    } catch (const std::runtime_error& error) {
+      violation = error.what();
+    }
+    counts = world.Counts();
+    TellDigest(arguments, seed, world.digest());
+    // Another violation that a mutant causes does not count as catching it.
+    if (!violation.empty() && violation.find(row.breaks) != std::string::npos) {
+      throw std::runtime_error(violation + " [" + world.text() + "]");
+    }
+  };
+  return RunSimProgram(program, argc, argv);
+}
 
 }  // namespace firn

@@ -9,13 +9,7 @@ namespace firn {
 class Violation : public std::runtime_error {
  public:
   Violation(int invariant, const std::string& what)
-      : std::runtime_error("invariant " + std::to_string(invariant) + ": " + what),
-        invariant_(invariant) {}
-
-  int invariant() const { return invariant_; }
-
- private:
-  int invariant_;
+      : std::runtime_error("invariant " + std::to_string(invariant) + ": " + what) {}
 };
 
 inline void Require(bool holds, int invariant, const char* what) {

@@ -23,14 +23,14 @@ bool CopiesAreTold(Mutant mutant) {
 
 }  // namespace
 
-SimWorld::SimWorld(uint64_t seed, Mutant mutant, bool judging, bool trace)
+SimWorld::SimWorld(uint64_t seed, Mutant mutant, const SimArguments& arguments)
     : dice_(seed),
       sizes_(SizesFor(mutant, dice_)),
       clock_(kSimStart, BootMs(1)),
       registry_clock_(clock_),
       tree_(registry_clock_),
       book_(clock_, registry_clock_, tree_, oracle_, *Layout::Parse(sizes_.layout),
-            sizes_.rack_bits, judging),
+            sizes_.rack_bits, !arguments.duplicates),
       shared_{clock_,
               registry_clock_,
               tree_,
@@ -39,8 +39,8 @@ SimWorld::SimWorld(uint64_t seed, Mutant mutant, bool judging, bool trace)
               dice_,
               sizes_.rates,
               mutant,
-              judging,
-              trace,
+              !arguments.duplicates,
+              arguments.trace,
               sizes_.strict,
               sizes_.probes,
               sizes_.generations,
@@ -61,6 +61,10 @@ SimWorld::SimWorld(uint64_t seed, Mutant mutant, bool judging, bool trace)
     StartClock(*hosts_.back());
     hosts_.back()->Start(true);
   }
+}
+
+SimCounts SimWorld::Counts() const {
+  return {{"steps", static_cast<int64_t>(steps_)}, {"ids", static_cast<int64_t>(oracle_.ids())}};
 }
 
 ClaimOptions SimWorld::NewOptions(int index) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/time/entropy.h"
@@ -22,17 +23,16 @@ namespace firn {
 // Throws a Violation at the first broken promise.
 class SimWorld {
  public:
-  // `judging`: checks every invariant, not only ids that are issued twice, and service.
-  SimWorld(uint64_t seed, Mutant mutant, bool judging, bool trace);
+  // --duplicates: checks only that no id is issued twice.
+  SimWorld(uint64_t seed, Mutant mutant, const SimArguments& arguments);
   ~SimWorld();
 
   // Runs all steps of the seed, then the end of all faults and the wait for service.
   void Run();
 
-  uint64_t steps() const { return steps_; }
-  uint64_t ids() const { return oracle_.ids(); }
+  SimCounts Counts() const;
   uint64_t digest() const { return tree_.digest(); }
-  const SimSizes& sizes() const { return sizes_; }
+  std::string text() const { return sizes_.text(); }
 
  private:
   // --- time and ordinary life -------------------------------------------------------------------

@@ -1,9 +1,7 @@
-// Tests `firn drill`: the list of scenarios is complete, and `watch` checks a real cluster.
+// Tests `firn drill watch` on a real cluster.
 
 #include <csignal>
-#include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -104,6 +102,7 @@ TEST_F(FirnDrillTest, AFailedCallIsABrokenPromise) {
   servers_[0].Pause();
   const Finished gone = Firn({"drill", "watch", "--for=1s"}, 0);
   EXPECT_EQ(gone.exit_code, 3) << "without a first id there is no drill: " << gone.err;
+  EXPECT_EQ(Firn({"drill", "watch", "--for=ages"}, 0).exit_code, 2);
   servers_[0].Resume();
   // A tag with a low rate limit.
   ASSERT_EQ(Firn({"tags", "create", "rare", "plugins=limit", "limit.per_second=1"}).exit_code, 2)
@@ -116,52 +115,6 @@ TEST_F(FirnDrillTest, AFailedCallIsABrokenPromise) {
     const Finished rare = Firn({"drill", "watch", "rare", "--for=1s", "--json"}, 0);
     return rare.exit_code == 1 && NumberOf(JsonOf(rare.out).at("failed")) > 0;
   }));
-}
-
-TEST_F(FirnDrillTest, ListsEveryScenario) {
-  const std::filesystem::path root = FIRN_SOURCE_DIR;
-  std::set<std::string> there, listed;
-  for (const auto& file : std::filesystem::directory_iterator(root / "tests/drill")) {
-    const std::string name = file.path().filename();
-    const size_t end = name.find("_drill_test.cc");
-    if (end != std::string::npos) there.insert(name.substr(0, end));
-  }
-  std::istringstream script(ContentOf(root / "tools/drill"));
-  for (std::string line; std::getline(script, line);) {
-    if (line.starts_with("fault_")) {
-      std::string name = line.substr(6, line.find('(') - 6);
-      for (char& c : name) c = c == '_' ? '-' : c;
-      there.insert(name);
-    }
-  }
-  const Finished list = RunToEnd({BuiltProgram("firn"), "drill", "list", "--json"});
-  for (const Json& scenario : JsonOf(list.out)) listed.insert(scenario.at("scenario").text());
-  EXPECT_EQ(listed, there);
-}
-
-TEST_F(FirnDrillTest, NamesWhatIsMissing) {
-  const std::string program = folder_ / "firn";  // as if it had been installed
-  std::filesystem::copy_file(BuiltProgram("firn"), program);
-  const auto run = [&](Words words) {
-    words.insert(words.begin(), {"sh", "-c", "cd / && exec \"$0\" \"$@\"", program, "drill"});
-    return RunToEnd(words);
-  };
-  const Finished alone = run({"run", "kill-server"});
-  EXPECT_EQ(alone.exit_code, 4);
-  EXPECT_NE(alone.err.find("source tree"), std::string::npos) << alone.err;
-  const Finished roomless =
-      RunToEnd({"env", "TMPDIR=" + (folder_ / "nowhere"), BuiltProgram("firn"), "drill", "run",
-                "kill-server", "--source=" FIRN_SOURCE_DIR});
-  EXPECT_EQ(roomless.exit_code, 3) << roomless.err;
-  EXPECT_NE(roomless.err.find("could not be run, for the reasons above: kill-server"),
-            std::string::npos)
-      << roomless.err;
-  const Finished both = run({"run", "kill-server", "restart-server"});
-  EXPECT_EQ(both.exit_code, 3);
-  EXPECT_NE(both.err.find("kill-server, restart-server"), std::string::npos) << both.err;
-  EXPECT_EQ(run({"run", "burn-server"}).exit_code, 2);
-  EXPECT_EQ(run({"run"}).exit_code, 2);
-  EXPECT_EQ(run({"watch", "--for=ages"}).exit_code, 2);
 }
 
 }  // namespace

@@ -150,12 +150,6 @@ TEST_F(PrintedCommandsTest, CommandsThatListChangeNothing) {
   EXPECT_EQ(servers.exit_code, 3) << "there is no server: " << servers.out << servers.err
                                   << offline.err;
 
-  const Finished unknown = RunToEnd({BuiltProgram("firn"), "drill", "run", "no-such-drill"});
-  const Finished list =
-      Paste(PrintedCommand::kDrillList, CommandIn(PrintedCommand::kDrillList, unknown.err));
-  EXPECT_EQ(list.exit_code, 0) << list.out << list.err << unknown.err;
-  EXPECT_NE(list.out.find("rolling-restart"), std::string::npos) << list.out;
-
   const Finished no_key = Firn({"tags", "create", "t", "strategy=snowflake", "plugins=obfuscate",
                                 "obfuscate.key=k1", "obfuscate.check=x"});
   const Finished tags =
@@ -168,10 +162,6 @@ TEST_F(PrintedCommandsTest, CommandsThatListChangeNothing) {
       Paste(PrintedCommand::kExplainTag, CommandIn(PrintedCommand::kExplainTag, far.out), registry);
   EXPECT_EQ(explain.exit_code, 4) << explain.out << explain.err << far.out;
 
-  // Printed where the source tree is missing, which a test of that tree cannot cause.
-  const Finished watch = Paste(PrintedCommand::kDrillWatch,
-                               PrintCommand(PrintedCommand::kDrillWatch) + " --for=1s", registry);
-  EXPECT_NE(watch.exit_code, 0) << "there is no server: " << watch.out;
   EXPECT_EQ(Settings(), before);
 }
 

@@ -15,7 +15,7 @@ from typing import Any, Awaitable, Callable, Optional
 
 from .ask import Ask
 from .connection import LateAnswer
-from .errors import Attempt, AttemptFailed, End, FirnError, Reason, Refused, Unavailable
+from .errors import REFUSAL_RULES, Attempt, AttemptFailed, End, FirnError, Reason, Refused, Retry, Unavailable
 from .fleet import Fleet
 from .options import Options
 from .server import NEVER, Server
@@ -27,8 +27,6 @@ _HOSTS_NAMED = 3
 _OVERLOAD_PAUSE_S = 0.01
 _COUNTED = {End.TIMEOUT: ("timeouts",), End.CONNECT_TIMEOUT: ("timeouts",), End.BROKEN: ("broken",),
             End.WRONG_SERVICE: ("broken",)}
-_ELSEWHERE = (Reason.NOT_READY, Reason.CLOCK, Reason.OVERLOADED, Reason.DRAINING,
-              Reason.STORE_DOWN)
 
 Attempting = Callable[[Server, Ask, bool, float, "set[Server]"], Awaitable[Any]]
 
@@ -133,9 +131,9 @@ class Call:
 
     def _heed(self, server: Server, failure: AttemptFailed) -> None:
         self._last = failure
-        final = failure.end is End.REFUSED and failure.reason not in _ELSEWHERE and not (
-            failure.reason in (Reason.INTERNAL, Reason.EXHAUSTED) and failure.another_may_help)
-        if final:
+        retry = REFUSAL_RULES[failure.reason][0] if failure.reason else Retry.NEVER
+        elsewhere = retry is Retry.ELSEWHERE or (retry is Retry.IF_SAID and failure.another_may_help)
+        if failure.end is End.REFUSED and not elsewhere:
             raise Refused(failure.detail, tuple(self._attempts), failure.reason,
                           failure.retry_after_ms)
         if self._options.on_failure == "failfast":

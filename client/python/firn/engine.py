@@ -38,7 +38,7 @@ class Engine:
         self._wake = io.bell()
         self._list_due = time.monotonic() if options.lists_change else float("inf")
         self._list_asked = 0.0
-        self.supplies = {one.tag: Supply(one, self) for one in options.local_ranges}
+        self.supplies = {one.tag: Supply(one, self.fleet, self.call) for one in options.local_ranges}
         io.start("firn-upkeep", self._upkeep())
 
     def close(self) -> None:

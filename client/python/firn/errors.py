@@ -26,6 +26,25 @@ class Reason(enum.IntEnum):
         return self.name
 
 
+# Whether a call that is refused fails over. IF_SAID: if the server reports that another one may help.
+Retry = enum.Enum("Retry", "ELSEWHERE IF_SAID NEVER")
+
+# What each reason means: whether to retry, and whether the time that the refusal took counts as the server's
+# latency. "Refusals" in client/call/FAILOVER.md has the same columns.
+REFUSAL_RULES = {
+    Reason.BAD_REQUEST: (Retry.NEVER, True),
+    Reason.UNKNOWN_TAG: (Retry.NEVER, True),
+    Reason.NOT_READY: (Retry.ELSEWHERE, False),
+    Reason.CLOCK: (Retry.ELSEWHERE, False),
+    Reason.OVERLOADED: (Retry.ELSEWHERE, False),
+    Reason.EXHAUSTED: (Retry.IF_SAID, True),
+    Reason.DRAINING: (Retry.ELSEWHERE, False),
+    Reason.REJECTED: (Retry.NEVER, True),
+    Reason.STORE_DOWN: (Retry.ELSEWHERE, False),
+    Reason.INTERNAL: (Retry.IF_SAID, False),
+}
+
+
 class LeaseFault(enum.IntEnum):
     """Internal: why a server does not grant, extend or end a lease; the numbers are those of firn.thrift."""
 

@@ -10,7 +10,7 @@ from typing import Callable, Collection, Iterable, Optional
 
 from .choice import less_busy, subset
 from .connection import Connection, Io
-from .errors import AttemptFailed, End, Reason
+from .errors import REFUSAL_RULES, AttemptFailed, End, Reason
 from .health import IN_A_ROW, RetryBudget
 from .options import Options, split_address
 from .protocol import Entry, ServerList, State, Status
@@ -288,7 +288,7 @@ class Fleet:
         reason = failure.reason
         if reason is Reason.INTERNAL:
             return self._count(server, 1, failure)
-        if reason in (Reason.BAD_REQUEST, Reason.UNKNOWN_TAG, Reason.REJECTED, Reason.EXHAUSTED):
+        if reason and REFUSAL_RULES[reason][1]:
             return self.answered(server, tag, refused=True)
         began = False
         with self.lock:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Iterator, Optional
+from typing import Any, Awaitable, Callable, Iterator, Optional
 
 from .ask import Ask
 from .errors import Reason, Refused
+from .fleet import Fleet
 from .options import LocalTag
-
-if TYPE_CHECKING:
-    from .engine import Engine
 
 _FIRST = 128
 _PIECES = 32  # of a fetch, so that several threads get some of it
@@ -78,12 +76,12 @@ class Supply:
     lasted too long by a smaller one. After a failure the next one waits: 10 ms to 1 s, or 1 s to 30 s
     if the server's reason says that a retry will not help."""
 
-    def __init__(self, tag: LocalTag, engine: Engine) -> None:
-        self._tag, self._engine = tag, engine
+    def __init__(self, tag: LocalTag, fleet: Fleet, call: Callable[[Ask, None], Awaitable[Any]]) -> None:
+        self._tag, self._fleet, self._call = tag, fleet, call
         self._mine = _Mine()
         self._deletions = 0  # how often a server reported that the tag is deleted: earlier ids are dropped
         self._lock = threading.Lock()
-        self.fetched = engine.io.bell()
+        self.fetched = fleet.io.bell()
         self._in_use = self._next = Buffer([], 0)
         self._used_since: Optional[float] = None
         self._last_use_s, self._last_fetch_s = float("inf"), 0.0
@@ -176,11 +174,11 @@ class Supply:
         low = self._in_use.left <= (self._in_use.size // 2 if half_lasts else self._in_use.size)
         if self._next.left or not low or self._fetching or now < self._not_before:
             return
-        if self._engine.fleet.stopped:
+        if self._fleet.stopped:
             return
         count = min(self._size, self._most if now < self._most_until else self._tag.fetch_max)
         try:
-            self._engine.io.start("firn-fetch", self._fetch(count, now))
+            self._fleet.io.start("firn-fetch", self._fetch(count, now))
             self._fetching = True
         except RuntimeError as failure:  # the process has no thread left, or ends
             self._failed(failure, count)
@@ -189,7 +187,7 @@ class Supply:
         buffer: Optional[Buffer] = None
         failure: Optional[Exception] = None
         try:
-            runs = await self._engine.call(Ask("getRuns", self._tag.tag, count), None)
+            runs = await self._call(Ask("getRuns", self._tag.tag, count), None)
             buffer = Buffer([range(one.first, one.first + one.count * one.stride, one.stride)
                              for one in runs], asked_at)
         except Exception as fault:  # of this library too: later ids must be fetched

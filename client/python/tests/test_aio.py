@@ -64,15 +64,6 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
                 await call
                 self.assertEqual(client.counters().timeouts, 0)
 
-    async def test_deadline_ends_a_call(self):
-        with FakeServer() as server:
-            async with firn.aio.Client(f"list://{server.address}", **GENEROUS) as client:
-                await client.next_id("order")
-                server.delay_s["getId"] = 1
-                with self.assertRaises(firn.Unavailable) as raised:
-                    await client.next_id("order", deadline_ms=50)
-                self.assertEqual(raised.exception.attempts[-1].end, firn.End.TIMEOUT)
-
     async def test_close_ends_calls_in_progress(self):
         with FakeServer() as server:
             server.delay_s["getId"] = 1
@@ -95,15 +86,6 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
             while server.peers and time.monotonic() < deadline:
                 await asyncio.sleep(0.05)
             self.assertFalse(server.peers)
-
-    async def test_server_that_closes_idle_connections_is_asked_again(self):
-        with FakeServer() as server:
-            async with firn.aio.Client(f"list://{server.address}", **GENEROUS) as client:
-                await client.next_id("order")
-                for peer in list(server.peers):
-                    peer.shutdown(2)
-                await client.next_id("order")
-                self.assertEqual(client.counters().failed, 0)
 
 
 class LoopsTest(unittest.TestCase):

@@ -43,17 +43,6 @@ class UnixSocketTest(unittest.TestCase):
                     return [await loops.next_id("order") for _ in range(10)]
             self.assertEqual(len(set(asyncio.run(take()))), 10)
 
-    def test_missing_socket_fails_over(self):
-        with FakeServer() as server:
-            servers = f"list://unix:{self.path},{server.address}"
-
-            async def take():
-                async with firn.aio.Client(servers, **LIMITS) as loops:
-                    return [await loops.next_id("order") for _ in range(20)]
-            with firn.Client(servers, **LIMITS) as client:
-                ids = [client.next_id("order") for _ in range(20)]
-            self.assertEqual(len({*ids, *asyncio.run(take())}), 40)
-
     def test_missing_socket_is_unreachable(self):
         def check(failure):
             self.assertIn((f"unix:{self.path}", firn.End.UNREACHABLE),

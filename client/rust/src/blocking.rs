@@ -1,17 +1,15 @@
 //! A client for programs without a Tokio runtime. Its calls block the thread.
 
 use std::fmt;
-use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use crate::connection::Connection;
 use crate::counters::Counters;
-use crate::error::{End, Error, ErrorKind, Failure};
+use crate::error::{Error, ErrorKind};
 use crate::lease::LeaseOptions;
 use crate::options::Options;
 use crate::server::SeenServer;
@@ -177,39 +175,6 @@ impl Drop for LocalGenerator {
         // Waiting on a thread of a runtime would panic; there, and on the client's own thread, nothing waits.
         if Handle::try_current().is_err() {
             self.close();
-        }
-    }
-}
-
-/// The sockets of connections on which blocking calls read. They end when the client is closed.
-#[derive(Default)]
-pub(crate) struct Sockets(Mutex<Vec<Weak<TcpStream>>>);
-
-impl Sockets {
-    /// Makes a new connection block. Fails if the client was closed meanwhile.
-    pub(crate) fn block(
-        &self,
-        connection: Connection,
-        limit: Duration,
-        is_closed: impl Fn() -> bool,
-    ) -> Result<Connection, Failure> {
-        let (connection, socket) =
-            connection.into_blocking(limit).map_err(|fault| Failure::new(End::Unreachable, fault.to_string()))?;
-        if let Some(socket) = socket {
-            let mut sockets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            sockets.retain(|one| one.strong_count() > 0);
-            sockets.push(Arc::downgrade(&socket));
-            if is_closed() {
-                return Err(Failure::new(End::ConnClosed, "the client was closed"));
-            }
-        }
-        Ok(connection)
-    }
-
-    /// Ends all reads.
-    pub(crate) fn end(&self) {
-        for socket in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade) {
-            let _ = socket.shutdown(Shutdown::Both);
         }
     }
 }

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::futures::Notified;
 use tokio::time::{sleep, timeout_at};
 
-use crate::engine::{Engine, How, Mode};
+use crate::engine::{Engine, How};
 use crate::error::{Attempt, End, Error, ErrorKind, Failure, Reason};
 use crate::fleet::Picked;
+use crate::meter;
 use crate::options::EventKind;
 use crate::pipe::Late;
 use crate::random;
-use crate::server::Server;
+use crate::server::{Mode, Server};
 use crate::wire::{Answer, Ask};
 
 const CONNECTS_MAX: usize = 16;
@@ -55,8 +56,23 @@ struct Round {
     advice: Duration,
 }
 
+impl Engine {
+    /// Calls until the deadline.
+    pub(crate) async fn call(&self, ask: Ask<'_>, until: Instant, mode: Mode) -> Result<Answer, Error> {
+        let mut timer = meter::CallTimer::start();
+        let mut call = Call::new(self, ask, until, mode);
+        let outcome = match self.until_closed(call.run()).await {
+            Some(outcome) => outcome,
+            None => Err(call.closed()),
+        };
+        self.fleet.counts.ended(&outcome);
+        timer.ended(outcome.as_ref().err().map(Error::kind));
+        outcome
+    }
+}
+
 impl<'a> Call<'a> {
-    pub(crate) fn new(engine: &'a Engine, ask: Ask<'a>, until: Instant, mode: Mode) -> Call<'a> {
+    fn new(engine: &'a Engine, ask: Ask<'a>, until: Instant, mode: Mode) -> Call<'a> {
         Call {
             engine,
             ask,
@@ -190,7 +206,7 @@ impl<'a> Call<'a> {
     }
 
     fn keep(&mut self, server: String, took: Duration, failure: &Failure) {
-        crate::meter::attempt_failed(failure.end);
+        meter::attempt_failed(failure.end);
         if self.attempts.len() == ATTEMPTS_KEPT {
             self.attempts.remove(0);
             self.dropped += 1;

@@ -8,6 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 
 use crate::options::Options;
+use crate::upkeep;
 
 const TAG: &str = "count";
 
@@ -97,7 +98,8 @@ async fn a_hung_server_does_not_use_up_the_retry_budget() {
     };
     let seeds = options.check(&format!("list://{},{}", hung.address, healthy.address)).unwrap();
     let until = Instant::now() + options.deadline;
-    let engine = Engine::start(options, seeds, Handle::current());
+    let engine = Engine::new(options, seeds, Handle::current());
+    engine.spawn(upkeep::run(Arc::clone(&engine)));
     engine.call(Ask::Id { tag: TAG }, until, Mode::Async).await.unwrap();
     for _ in 0..197 {
         assert!(engine.fleet.take_retry()); // three are left, and 20 more in 2 s
@@ -119,7 +121,9 @@ async fn a_hung_server_does_not_use_up_the_retry_budget() {
 fn start(peer: &Peer, attempt_limit: Duration) -> Arc<Engine> {
     let options = Options { attempt_limit, ..Options::default() };
     let seeds = options.check(&format!("list://{}", peer.address)).unwrap();
-    Engine::start(options, seeds, Handle::current())
+    let engine = Engine::new(options, seeds, Handle::current());
+    engine.spawn(upkeep::run(Arc::clone(&engine)));
+    engine
 }
 
 async fn closes(peer: &Peer) {

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 use crate::counters::Counters;
-use crate::engine::{Engine, Mode};
+use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::lease::{LeaseOptions, LocalGenerator};
 use crate::options::Options;
-use crate::server::SeenServer;
+use crate::ranges::Supply;
+use crate::server::{Mode, SeenServer};
+use crate::upkeep;
 use crate::wire::{Answer, Ask};
 
 const TAG_MAX: usize = 128; // bytes
@@ -35,6 +37,14 @@ pub struct Client {
 /// Closes the engine when the last client is dropped; background tasks hold the engine itself.
 struct Owner {
     engine: Arc<Engine>,
+    supplies: Vec<Arc<Supply>>,
+}
+
+impl Owner {
+    /// Returns the prefetched ids of the tag, if it has any and the client is open.
+    fn supply(&self, tag: &str) -> Option<&Arc<Supply>> {
+        self.supplies.iter().find(|supply| supply.tag() == tag).filter(|_| !self.engine.is_closed())
+    }
 }
 
 impl Drop for Owner {
@@ -67,8 +77,10 @@ impl Client {
             Error::new(ErrorKind::Invalid, text)
         })?;
         let deadline = options.deadline;
-        let engine = Engine::start(options, seeds, runtime);
-        Ok(Client { owner: Arc::new(Owner { engine }), deadline, mode: Mode::Async })
+        let supplies = options.local_ranges.iter().map(|tag| Arc::new(Supply::new(tag))).collect();
+        let engine = Engine::new(options, seeds, runtime);
+        engine.spawn(upkeep::run(Arc::clone(&engine)));
+        Ok(Client { owner: Arc::new(Owner { engine, supplies }), deadline, mode: Mode::Async })
     }
 
     /// Returns a clone whose calls have this deadline:
@@ -91,7 +103,7 @@ impl Client {
     /// ([`ErrorKind::Unavailable`]), or if the client was closed ([`ErrorKind::Closed`]).
     pub async fn next_id(&self, tag: &str) -> Result<i64, Error> {
         let engine = &self.owner.engine;
-        if let Some(supply) = engine.supply(tag).filter(|_| !engine.is_closed()) {
+        if let Some(supply) = self.owner.supply(tag) {
             if let Some(id) = supply.try_take(engine) {
                 return Ok(id);
             }
@@ -180,8 +192,7 @@ impl Client {
     /// Returns an id from memory without waiting.
     #[cfg(feature = "blocking")]
     pub(crate) fn try_local(&self, tag: &str) -> Option<i64> {
-        let engine = &self.owner.engine;
-        engine.supply(tag).filter(|_| !engine.is_closed())?.try_take(engine)
+        self.owner.supply(tag)?.try_take(&self.owner.engine)
     }
 
     async fn call(&self, ask: Ask<'_>, until: Instant) -> Result<Answer, Error> {

@@ -260,10 +260,11 @@ pub(crate) fn read_failure(fault: &io::Error) -> Failure {
     if matches!(fault.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) {
         return Failure::new(End::Timeout, "");
     }
-    match crate::dial::tls_fault(fault) {
-        Some(text) => Failure::new(End::WrongService, text),
-        None => Failure::new(End::ConnClosed, fault.to_string()),
+    #[cfg(feature = "tls")]
+    if let Some(text) = crate::tls::fault_of(fault) {
+        return Failure::new(End::WrongService, text);
     }
+    Failure::new(End::ConnClosed, fault.to_string())
 }
 
 #[cfg(test)]

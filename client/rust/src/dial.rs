@@ -50,7 +50,7 @@ impl Dialer {
             return Ok(Connection::new(Stream::Plain(stream)));
         }
         #[cfg(feature = "tls")]
-        return self.tls.begin(stream, host, until).await.map(Connection::new);
+        return Ok(Connection::new(Stream::Tls(Box::new(self.tls.begin(stream, host, until).await?))));
         #[cfg(not(feature = "tls"))]
         return Err(Failure::new(End::WrongService, "it requires TLS; enable the feature `tls` of firn-client"));
     }
@@ -113,14 +113,6 @@ fn is_own_fault(fault: &io::Error) -> bool {
         &[12, 23, 24, 55]
     };
     fault.raw_os_error().is_some_and(|code| OWN.contains(&code))
-}
-
-/// Returns a sentence if TLS is at fault, and not the connection below it.
-pub(crate) fn tls_fault(_fault: &io::Error) -> Option<String> {
-    #[cfg(feature = "tls")]
-    return crate::tls::fault_of(_fault);
-    #[cfg(not(feature = "tls"))]
-    return None;
 }
 
 #[cfg(test)]

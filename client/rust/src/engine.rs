@@ -9,37 +9,26 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
-use crate::call::Call;
 use crate::connection::Connection;
 use crate::dial::Dialer;
-use crate::error::{End, Error, Failure};
+use crate::error::{End, Failure};
 use crate::fleet::Fleet;
-use crate::meter;
 use crate::options::{Options, Seeds};
 use crate::pipe::{Late, Pipe};
-use crate::ranges::Supply;
-use crate::server::Server;
-use crate::upkeep;
+use crate::server::{Mode, Server};
+#[cfg(feature = "blocking")]
+use crate::sockets::Sockets;
 use crate::wire::{Answer, Ask, Status};
 
 pub(crate) struct Engine {
     pub(crate) options: Options,
     pub(crate) fleet: Arc<Fleet>,
-    supplies: Vec<Arc<Supply>>,
     dialer: Dialer,
     runtime: Handle,
     closed: AtomicBool,
     closing: Notify,
     #[cfg(feature = "blocking")]
-    sockets: crate::blocking::Sockets,
-}
-
-/// How a call waits for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Async,
-    #[cfg(feature = "blocking")]
-    Blocking,
+    sockets: Sockets,
 }
 
 /// How an attempt gets its connection.
@@ -51,21 +40,17 @@ pub(crate) struct How {
 }
 
 impl Engine {
-    /// Begins the background work on the runtime.
-    pub(crate) fn start(options: Options, seeds: Seeds, runtime: Handle) -> Arc<Engine> {
-        let engine = Arc::new(Engine {
+    pub(crate) fn new(options: Options, seeds: Seeds, runtime: Handle) -> Arc<Engine> {
+        Arc::new(Engine {
             fleet: Arc::new(Fleet::new(&options, seeds)),
-            supplies: options.local_ranges.iter().map(|tag| Arc::new(Supply::new(tag))).collect(),
             dialer: Dialer::new(&options),
             options,
             runtime,
             closed: AtomicBool::new(false),
             closing: Notify::new(),
             #[cfg(feature = "blocking")]
-            sockets: crate::blocking::Sockets::default(),
-        });
-        engine.spawn(upkeep::run(Arc::clone(&engine)));
-        engine
+            sockets: Sockets::default(),
+        })
     }
 
     /// Does not wait: calls in progress end with an error.
@@ -100,24 +85,6 @@ impl Engine {
             outcome = work => Some(outcome),
             () = closing => None,
         }
-    }
-
-    /// Returns the prefetched ids of the tag, if it has any.
-    pub(crate) fn supply(&self, tag: &str) -> Option<&Arc<Supply>> {
-        self.supplies.iter().find(|supply| supply.tag() == tag)
-    }
-
-    /// Calls until the deadline.
-    pub(crate) async fn call(&self, ask: Ask<'_>, until: Instant, mode: Mode) -> Result<Answer, Error> {
-        let mut timer = meter::CallTimer::start();
-        let mut call = Call::new(self, ask, until, mode);
-        let outcome = match self.until_closed(call.run()).await {
-            Some(outcome) => outcome,
-            None => Err(call.closed()),
-        };
-        self.fleet.counts.ended(&outcome);
-        timer.ended(outcome.as_ref().err().map(Error::kind));
-        outcome
     }
 
     /// Asks one server; also returns whether the answer is to an earlier attempt, which is late.

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::counters::add;
-use crate::engine::Mode;
 use crate::error::{End, Failure, Reason};
 use crate::fleet::{Fleet, State};
 use crate::health::{Health, FAILURES_IN_A_ROW};
 use crate::options::EventKind;
-use crate::server::{at_least, is_before, Member, Server, PROBE_AGAIN};
+use crate::server::{at_least, is_before, Member, Mode, Server, PROBE_AGAIN};
 use crate::wire::{self, Status};
 
 const NO_ADVICE: Duration = Duration::from_millis(100);

@@ -11,14 +11,13 @@ use crate::choice;
 #[cfg(feature = "blocking")]
 use crate::connection::Connection;
 use crate::counters::{add, Counts};
-use crate::engine::Mode;
 use crate::error::{End, Failure};
 use crate::health::RetryBudget;
 use crate::meter;
 use crate::options::{path_of_socket, split_address, Event, EventKind, OnEvent, Options, Seeds};
 use crate::pipe::Pipe;
 use crate::random;
-use crate::server::{Fitness, Member, SeenServer, Server};
+use crate::server::{Fitness, Member, Mode, SeenServer, Server};
 use crate::wire::{Entry, ServerList};
 
 const OFFERED_LEAST: usize = 3; // where fewer are fit, all servers are offered

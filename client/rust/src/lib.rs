@@ -49,6 +49,8 @@ mod pipe;
 mod random;
 mod ranges;
 mod server;
+#[cfg(feature = "blocking")]
+mod sockets;
 #[cfg(feature = "tls")]
 mod tls;
 mod upkeep;

@@ -10,10 +10,11 @@ use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
 use crate::counters::add;
-use crate::engine::{Engine, Mode};
+use crate::engine::Engine;
 use crate::error::{Error, ErrorKind, Reason};
 use crate::meter;
 use crate::options::LocalTag;
+use crate::server::Mode;
 use crate::wire::{Answer, Ask, Run};
 
 const FIRST_FETCH: u32 = 128;

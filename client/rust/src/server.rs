@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "blocking")]
 use crate::connection::Connection;
-use crate::engine::Mode;
 use crate::health::{Backoff, Health};
 use crate::pipe::Pipe;
 use crate::random;
@@ -18,6 +17,14 @@ const PROBE_FIRST: Duration = Duration::from_secs(1);
 const LONGEST_QUARANTINE: Duration = Duration::from_secs(300);
 const TAGS_REMEMBERED: usize = 1000;
 const MOVES_EVERY: u32 = 10; // in times of an attempt
+
+/// How a call waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Async,
+    #[cfg(feature = "blocking")]
+    Blocking,
+}
 
 /// Whether, and why not, a server is called. Calls use the earlier ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,13 +7,13 @@ use std::time::{Instant, SystemTime};
 
 use tokio::net::TcpStream;
 use tokio::time::timeout_at;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
-use crate::connection::Stream;
 use crate::error::{End, Failure};
 use crate::options::Tls;
 
@@ -31,7 +31,12 @@ impl TlsFiles {
     }
 
     /// Performs the handshake.
-    pub(crate) async fn begin(&self, stream: TcpStream, host: &str, until: Instant) -> Result<Stream, Failure> {
+    pub(crate) async fn begin(
+        &self,
+        stream: TcpStream,
+        host: &str,
+        until: Instant,
+    ) -> Result<TlsStream<TcpStream>, Failure> {
         let config = self.current().map_err(|fault| Failure::new(End::WrongService, format!("TLS: {fault}")))?;
         let name = self.options.name.as_deref().unwrap_or(host);
         let name = ServerName::try_from(name.to_owned())
@@ -39,7 +44,7 @@ impl TlsFiles {
         match timeout_at(until.into(), TlsConnector::from(config).connect(name, stream)).await {
             Err(_) => Err(Failure::new(End::ConnectTimeout, "in the TLS handshake")),
             Ok(Err(fault)) => Err(handshake_failure(&fault)),
-            Ok(Ok(stream)) => Ok(Stream::Tls(Box::new(stream))),
+            Ok(Ok(stream)) => Ok(stream),
         }
     }
 

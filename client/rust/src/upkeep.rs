@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use crate::engine::{Engine, How, Mode};
+use crate::engine::{Engine, How};
 use crate::error::{End, Failure};
 use crate::pipe::Late;
 use crate::random;
-use crate::server::Server;
+use crate::server::{Mode, Server};
 use crate::wire::{Answer, Ask};
 
 const ASK_AGAIN_MIN: Duration = Duration::from_millis(50);

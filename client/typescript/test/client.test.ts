@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 
-import { Client, type ClientOptions, FirnError, segmentTag } from '../src/index.js';
+import { Client, type ClientOptions, segmentTag } from '../src/index.js';
 import { FakeServer, type Request } from './fake_server.js';
 
 const GENEROUS: ClientOptions = { deadlineMs: 20_000, attemptLimitMs: 10_000 };
@@ -108,27 +108,6 @@ test('calls that time out together blame their server once', () =>
     assert(timeouts < late / 4, `${timeouts} of ${late}`);
     assert.equal(retriesDenied, 0);
   }));
-
-test('an error lists the attempts and the reason', async () => {
-  const client = new Client('list://127.0.0.1:1', { deadlineMs: 1_000 });
-  const fault = await client.nextId('order').then(() => assert.fail(), (error: unknown) => error);
-  assert(fault instanceof FirnError && fault instanceof Error);
-  assert.equal(fault.kind, 'unavailable');
-  assert.equal(fault.attempts[0]!.server, '127.0.0.1:1');
-  assert.equal(fault.attempts[0]!.end, 'unreachable');
-  assert.match(fault.message, /127\.0\.0\.1:1 unreachable after/);
-  client.close();
-});
-
-test('a name without an address fails calls, also those after its lookup', async () => {
-  const client = new Client('list://a..b:7609', { deadlineMs: 100 });
-  for (let i = 0; i < 3; i++) {
-    const fault = await client.nextId('order').then(() => assert.fail(), (error: unknown) => error);
-    assert(fault instanceof FirnError);
-    assert.match(fault.message, /a\.\.b/);
-  }
-  client.close();
-});
 
 test('prefetched ids come without a promise, and many at once', () =>
   using({ localRanges: [segmentTag('count')] }, 1, async (client, server) => {

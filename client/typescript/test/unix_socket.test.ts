@@ -41,17 +41,6 @@ test('takes ids over a Unix socket without TLS', () => withPath(async (file) => 
   }
 }));
 
-test('fails over from a missing Unix socket', () => withPath(async (file) => {
-  const server = await new FakeServer().start();
-  const client = new Client(`list://unix:${file},${server.address}`, GENEROUS);
-  try {
-    await take(client, 20);
-  } finally {
-    client.close();
-    await server.close();
-  }
-}));
-
 test('a missing Unix socket is unreachable', () => withPath(async (file) => {
   const client = new Client(`list://unix:${file}`, { deadlineMs: 100 });
   try {

@@ -2,7 +2,7 @@
 
 #include "common/base/cat.h"
 #include "common/id/explain.h"
-#include "common/json/json.h"
+#include "common/json/json_object.h"
 #include "common/time/civil_time.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_handlers.h"
@@ -101,18 +101,15 @@ class LeafHandler final : public HttpAsker {
   void Decode(const HttpRequest& request, HttpAnswer& answer) const {
     const auto read = Read(request);
     answer.content_type = HttpAnswer::kJson;
-    std::string& out = answer.body;
-    if (!read.ok()) {
-      // As Leaf does: status 200, and the trouble in the body.
-      out = "{\"errorMsg\":";
-      AppendJsonText(out, read.status().message());
-      out += '}';
-      return;
+    JsonWriter json;
+    if (read.ok()) {
+      json.Text("timestamp", Cat(read->time.ms(), "(", DateText(read->time), ")"))
+          .Text("workerId", Cat(read->fields.machine.value()))
+          .Text("sequenceId", Cat(read->fields.sequence));
+    } else {  // as Leaf does: status 200, and the trouble in the body
+      json.Text("errorMsg", read.status().message());
     }
-    const Explanation& explained = *read;
-    out = Cat("{\"timestamp\":\"", explained.time.ms(), "(", DateText(explained.time),
-              ")\",\"workerId\":\"", explained.fields.machine.value(), "\",\"sequenceId\":\"",
-              explained.fields.sequence, "\"}");
+    answer.body = json.Done();
   }
 };
 

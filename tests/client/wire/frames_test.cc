@@ -1,5 +1,4 @@
-// Checks the codec against tests/contract/frames.json, the frames of the wire contract that the
-// clients of all languages share. tests/contract/frames_test.py explains their fields.
+// Checks the client's codec against the frames of the wire contract.
 
 #include <map>
 #include <memory>
@@ -11,30 +10,13 @@
 
 #include "client/wire/wire_codec.h"
 #include "common/json/json.h"
+#include "tests/support/frames_json.h"
 #include "tests/support/json_of.h"
 
 namespace firn::client {
 namespace {
 
 using Method = Ask::Method;
-
-const Json& Frames() {
-  static const Json frames = JsonOfFile(FIRN_SOURCE_DIR "/tests/contract/frames.json");
-  return frames;
-}
-
-std::string Bytes(const Json& of) {
-  const std::string& hex = of.at("frame").text();
-  std::string bytes;
-  for (size_t at = 0; at < hex.size(); at += 2) {
-    bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
-  }
-  return bytes;
-}
-
-int64_t Long(const Json& of, const char* name) {
-  return of.contains(name) ? std::stoll(of.at(name).text()) : 0;
-}
 
 LeaseAsk LeaseAskOf(const Json& arguments) {
   LeaseAsk ask{.token = arguments.at("token").text(),

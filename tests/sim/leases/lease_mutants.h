@@ -1,7 +1,6 @@
 #pragma once
 
-#include <array>
-#include <string_view>
+#include "tests/sim/sim_program.h"
 
 namespace firn {
 
@@ -24,24 +23,19 @@ enum class LeaseMutant {
   kNoVersionCheck,     // 7: a slot's record is set whatever version is there
 };
 
-struct LeaseMutantName {
-  LeaseMutant mutant;
-  std::string_view name;
+inline constexpr MutantRow<LeaseMutant> kLeaseMutants[] = {
+    {LeaseMutant::kTokensAlike, "tokens-alike", "invariant 1:"},
+    {LeaseMutant::kBeforeTheWrite, "before-the-write", "invariant 1:"},
+    {LeaseMutant::kAnswersBeyond, "answers-beyond", "invariant 1:"},
+    {LeaseMutant::kEndedWhileOpen, "ended-while-open", "invariant 1:"},
+    {LeaseMutant::kOlderTurnBelieved, "older-turn-believed", "invariant 1:"},
+    {LeaseMutant::kWithoutTurns, "without-turns", "invariant 1:"},
+    {LeaseMutant::kStopReleases, "stop-releases", "invariant 1:"},
+    {LeaseMutant::kExtendsExpired, "extends-expired", "invariant 1:"},
+    {LeaseMutant::kNotInFolder, "not-in-folder", "invariant 1:"},
+    {LeaseMutant::kBoundsAlone, "bounds-alone", "invariant 7:"},
+    {LeaseMutant::kTwinsUnnoticed, "twins-unnoticed", "invariant 1:"},
+    {LeaseMutant::kNoVersionCheck, "no-version-check", "invariant 1:"},
 };
-
-inline constexpr std::array<LeaseMutantName, 12> kLeaseMutants = {{
-    {LeaseMutant::kTokensAlike, "tokens-alike"},
-    {LeaseMutant::kBeforeTheWrite, "before-the-write"},
-    {LeaseMutant::kAnswersBeyond, "answers-beyond"},
-    {LeaseMutant::kEndedWhileOpen, "ended-while-open"},
-    {LeaseMutant::kOlderTurnBelieved, "older-turn-believed"},
-    {LeaseMutant::kWithoutTurns, "without-turns"},
-    {LeaseMutant::kStopReleases, "stop-releases"},
-    {LeaseMutant::kExtendsExpired, "extends-expired"},
-    {LeaseMutant::kNotInFolder, "not-in-folder"},
-    {LeaseMutant::kBoundsAlone, "bounds-alone"},
-    {LeaseMutant::kTwinsUnnoticed, "twins-unnoticed"},
-    {LeaseMutant::kNoVersionCheck, "no-version-check"},
-}};
 
 }  // namespace firn

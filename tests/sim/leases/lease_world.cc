@@ -26,7 +26,7 @@ bool NeedsCopies(LeaseMutant mutant) {
 
 }  // namespace
 
-LeaseWorld::LeaseWorld(uint64_t seed, LeaseMutant mutant, bool trace)
+LeaseWorld::LeaseWorld(uint64_t seed, LeaseMutant mutant, const SimArguments& arguments)
     : dice_(seed),
       clock_(kSimStart, BootMs(1)),
       registry_clock_(clock_),
@@ -38,7 +38,7 @@ LeaseWorld::LeaseWorld(uint64_t seed, LeaseMutant mutant, bool trace)
               .twins = twins_,
               .dice = dice_,
               .mutant = mutant,
-              .trace = trace} {
+              .trace = arguments.trace} {
   DrawSizes();
   DrawCopies(seed);
   operator_.MakeCluster(slots_, lease_share_);
@@ -254,10 +254,10 @@ Milliseconds LeaseWorld::LongestWait() const {
 
 // --- reports -------------------------------------------------------------------------------------
 
-const std::map<std::string_view, int64_t>& LeaseWorld::Counts() {
+SimCounts LeaseWorld::Counts() {
   shared_.counts["steps"] = steps_;
   shared_.counts["machine ids passed on"] = oracle_.passed_on();
-  return shared_.counts;
+  return {shared_.counts.begin(), shared_.counts.end()};
 }
 
 std::string LeaseWorld::text() const {

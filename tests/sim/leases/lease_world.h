@@ -21,13 +21,13 @@ namespace firn {
 // Throws a Violation at the first broken promise.
 class LeaseWorld {
  public:
-  LeaseWorld(uint64_t seed, LeaseMutant mutant, bool trace);
+  LeaseWorld(uint64_t seed, LeaseMutant mutant, const SimArguments& arguments);
 
   // Runs all steps of the seed, then the end of all faults and the wait for service.
   void Run();
 
   // Counts of everything that happened, by name.
-  const std::map<std::string_view, int64_t>& Counts();
+  SimCounts Counts();
   uint64_t digest() const { return tree_.digest(); }
   std::string text() const;
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <array>
-#include <string_view>
+#include "tests/sim/sim_program.h"
 
 namespace firn {
 
@@ -26,29 +25,22 @@ enum class NodeMutant {
   kMountIsAnotherFile,  // disk of a static host: another device number means another file
 };
 
-struct NodeMutantName {
-  NodeMutant mutant;
-  std::string_view name;
-  int invariant;   // that it breaks: a violation of another one does not count
-  bool is_static;  // for hosts with static machine ids
+inline constexpr MutantRow<NodeMutant> kNodeMutants[] = {
+    {NodeMutant::kNoVersionCheck, "no-version-check", "invariant 1:"},
+    {NodeMutant::kLostUnheard, "lost-unheard", "invariant 4:"},
+    {NodeMutant::kBackUnheard, "back-unheard", "invariant 6:"},
+    {NodeMutant::kDefaultBeforeRead, "default-before-read", "invariant 2:"},
+    {NodeMutant::kFormNotKept, "form-not-kept", "invariant 2:"},
+    {NodeMutant::kFullDiskUntold, "full-disk-untold", "invariant 6:"},
+    {NodeMutant::kHintForgotten, "hint-forgotten", "invariant 7:"},
+    {NodeMutant::kReadyByClaim, "ready-by-claim", "invariant 5:"},
+    {NodeMutant::kLostRootStopsAll, "lost-root-stops-all", "invariant 10:"},
+    {NodeMutant::kGrantShared, "grant-shared", "invariant 1:"},
+    {NodeMutant::kPutBackIgnored, "put-back-ignored", "invariant 1:"},
+    {NodeMutant::kCopyTrusted, "copy-trusted", "invariant 3:"},
+    {NodeMutant::kGrantNotSynced, "grant-not-synced", "invariant 1:"},
+    {NodeMutant::kPairUnheard, "pair-unheard", "invariant 1:"},
+    {NodeMutant::kMountIsAnotherFile, "mount-is-another-file", "invariant 6:"},
 };
-
-inline constexpr std::array<NodeMutantName, 15> kNodeMutants = {{
-    {NodeMutant::kNoVersionCheck, "no-version-check", 1, false},
-    {NodeMutant::kLostUnheard, "lost-unheard", 4, false},
-    {NodeMutant::kBackUnheard, "back-unheard", 6, false},
-    {NodeMutant::kDefaultBeforeRead, "default-before-read", 2, false},
-    {NodeMutant::kFormNotKept, "form-not-kept", 2, false},
-    {NodeMutant::kFullDiskUntold, "full-disk-untold", 6, false},
-    {NodeMutant::kHintForgotten, "hint-forgotten", 7, false},
-    {NodeMutant::kReadyByClaim, "ready-by-claim", 5, false},
-    {NodeMutant::kLostRootStopsAll, "lost-root-stops-all", 10, false},
-    {NodeMutant::kGrantShared, "grant-shared", 1, false},
-    {NodeMutant::kPutBackIgnored, "put-back-ignored", 1, false},
-    {NodeMutant::kCopyTrusted, "copy-trusted", 3, true},
-    {NodeMutant::kGrantNotSynced, "grant-not-synced", 1, true},
-    {NodeMutant::kPairUnheard, "pair-unheard", 1, true},
-    {NodeMutant::kMountIsAnotherFile, "mount-is-another-file", 6, true},
-}};
 
 }  // namespace firn

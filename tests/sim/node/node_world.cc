@@ -17,15 +17,14 @@ constexpr Milliseconds kFineUntil{60'000};
 constexpr int kRoundsALook = 50;
 
 bool IsStatic(NodeMutant mutant, SeededEntropy& dice) {
-  for (const NodeMutantName& named : kNodeMutants) {
-    if (named.mutant == mutant) return named.is_static;
-  }
-  return dice.Below(3) == 0;
+  if (mutant == NodeMutant::kNone) return dice.Below(3) == 0;
+  return mutant == NodeMutant::kCopyTrusted || mutant == NodeMutant::kGrantNotSynced ||
+         mutant == NodeMutant::kPairUnheard || mutant == NodeMutant::kMountIsAnotherFile;
 }
 
 }  // namespace
 
-NodeWorld::NodeWorld(uint64_t seed, NodeMutant mutant, bool trace)
+NodeWorld::NodeWorld(uint64_t seed, NodeMutant mutant, const SimArguments& arguments)
     : dice_(seed),
       clock_(kSimStart, BootMs(1)),
       registry_clock_(clock_),
@@ -35,7 +34,7 @@ NodeWorld::NodeWorld(uint64_t seed, NodeMutant mutant, bool trace)
               .oracle = oracle_,
               .dice = dice_,
               .mutant = mutant,
-              .trace = trace,
+              .trace = arguments.trace,
               .is_static = IsStatic(mutant, dice_)} {
   DrawSizes();
   shared_.pass = [this](Milliseconds wait) { Pass(wait); };
@@ -46,6 +45,10 @@ NodeWorld::NodeWorld(uint64_t seed, NodeMutant mutant, bool trace)
 }
 
 NodeWorld::~NodeWorld() = default;
+
+SimCounts NodeWorld::Counts() const {
+  return {{"steps", static_cast<int64_t>(steps_)}, {"ids", static_cast<int64_t>(oracle_.ids())}};
+}
 
 void NodeWorld::DrawSizes() {
   static constexpr const char* kLayouts[] = {"firn", "firn",

@@ -21,15 +21,14 @@ namespace firn {
 // Throws a Violation at the first broken promise.
 class NodeWorld {
  public:
-  NodeWorld(uint64_t seed, NodeMutant mutant, bool trace);
+  NodeWorld(uint64_t seed, NodeMutant mutant, const SimArguments& arguments);
   ~NodeWorld();
 
   // Runs all steps of the seed, then the end of all faults and the wait for service.
   void Run();
 
-  uint64_t steps() const { return steps_; }
+  SimCounts Counts() const;
   uint64_t digest() const { return tree_.digest(); }
-  uint64_t ids() const { return oracle_.ids(); }
   std::string text() const;
 
  private:

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -14,6 +13,7 @@
 #include "server/issue/segment/range_source.h"
 #include "server/issue/segment/range_store.h"
 #include "server/store/ledger.h"
+#include "tests/sim/sim_program.h"
 #include "tests/support/registry/forwarding_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 
@@ -44,13 +44,7 @@ enum class SegmentMutant {
   kUnsafeEditKept,  // process: such a definition never refuses the tag
 };
 
-struct SegmentMutantName {
-  SegmentMutant mutant;
-  std::string_view name;
-  std::string_view breaks;  // part of what() of the violation by which it must be caught
-};
-
-inline constexpr std::array<SegmentMutantName, 19> kSegmentMutants = {{
+inline constexpr MutantRow<SegmentMutant> kSegmentMutants[] = {
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "was issued twice"},
     {SegmentMutant::kSetOverForeign, "set-over-foreign", "was issued twice"},
     {SegmentMutant::kUnknownKept, "unknown-kept", "was issued twice"},
@@ -70,7 +64,7 @@ inline constexpr std::array<SegmentMutantName, 19> kSegmentMutants = {{
     {SegmentMutant::kLimitUnheeded, "limit-unheeded", "among the ids of undefined tags"},
     {SegmentMutant::kEditStopsTag, "edit-stops-tag", "was stopped by an edit of its ranges"},
     {SegmentMutant::kUnsafeEditKept, "unsafe-edit-kept", "after an edit of its source"},
-}};
+};
 
 // The write of a tag's node in a multi; null if there is none.
 Write* TagSet(std::vector<Write>& writes);

@@ -23,9 +23,9 @@ WallMs SomeDay(SeededEntropy& dice) {
 
 }  // namespace
 
-SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
+SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, const SimArguments& arguments)
     : dice_(seed),
-      trace_(trace),
+      trace_(arguments.trace),
       clock_(SomeDay(dice_)),
       registry_clock_(clock_),
       tree_(registry_clock_),
@@ -58,6 +58,14 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace)
 }
 
 SegmentWorld::~SegmentWorld() = default;
+
+SimCounts SegmentWorld::Counts() const {
+  return {{"steps", static_cast<int64_t>(steps_)},
+          {"numbers", static_cast<int64_t>(oracle_.given())},
+          {"wasted", shared_.wasted},
+          {"losses", shared_.losses},
+          {"periods", static_cast<int64_t>(periods_.periods())}};
+}
 
 void SegmentWorld::Run() {
   for (int i = 0; i < kSteps; ++i) Step();

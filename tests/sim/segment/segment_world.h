@@ -25,17 +25,14 @@ namespace firn {
 // unknown; and when service does not return after the end of all faults.
 class SegmentWorld {
  public:
-  SegmentWorld(uint64_t seed, SegmentMutant mutant, bool trace);
+  SegmentWorld(uint64_t seed, SegmentMutant mutant, const SimArguments& arguments);
   ~SegmentWorld();
 
   void Run();
 
-  uint64_t steps() const { return steps_; }
+  SimCounts Counts() const;
   uint64_t digest() const { return tree_.digest(); }
-  uint64_t numbers() const { return oracle_.given(); }
-  int64_t wasted() const { return shared_.wasted; }
-  int64_t lost() const { return shared_.losses; }
-  size_t periods() const { return periods_.periods(); }
+  std::string text() const { return std::to_string(hosts_.size()) + " hosts"; }
 
  private:
   void Step();

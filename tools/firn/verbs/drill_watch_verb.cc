@@ -295,20 +295,22 @@ Result<Output> RunWatch(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Verb DrillWatchVerb() {
-  return {.name = "watch",
-          .arguments = "[TAG]",
-          .summary = "takes ids of a running cluster while you break it, and checks every id",
-          .details =
-              "By default, makes 100 calls per second on four threads (--rate, --threads), and\n"
-              "prints a line per second. Ctrl-C or --for ends it with a verdict: duplicate ids,\n"
-              "ids out of order, failed calls, the longest call, and when each machine id issued.\n"
-              "A line that you type becomes a mark; so does each change of the client's servers.\n"
-              "Only ids with a time, by --layout, are checked for order. With --registry, the\n"
-              "verdict includes an audit. Exit code 1 if a promise was broken.\n",
-          .flags = {"for", "svg", "failed_max", "rate", "threads", "ids_max", "layout", "rack_bits",
-                    "timeout_ms", FIRN_CLIENT_FLAGS},
-          .run = RunWatch};
+Verb DrillVerb() {
+  Verb watch{
+      .name = "watch",
+      .arguments = "[TAG]",
+      .summary = "takes ids of a running cluster while you break it, and checks every id",
+      .details =
+          "By default, makes 100 calls per second on four threads (--rate, --threads), and\n"
+          "prints a line per second. Ctrl-C or --for ends it with a verdict: duplicate ids,\n"
+          "ids out of order, failed calls, the longest call, and when each machine id issued.\n"
+          "A line that you type becomes a mark; so does each change of the client's servers.\n"
+          "Only ids with a time, by --layout, are checked for order. With --registry, the\n"
+          "verdict includes an audit. Exit code 1 if a promise was broken.\n",
+      .flags = {"for", "svg", "failed_max", "rate", "threads", "ids_max", "layout", "rack_bits",
+                "timeout_ms", FIRN_CLIENT_FLAGS},
+      .run = RunWatch};
+  return {.name = "drill", .summary = "checks every id while something breaks", .below = {watch}};
 }
 
 }  // namespace firn

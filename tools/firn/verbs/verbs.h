@@ -23,6 +23,5 @@ Verb NextVerb();
 Verb ServersVerb();
 Verb BenchVerb();
 Verb DrillVerb();
-Verb DrillWatchVerb();  // below `drill`
 
 }  // namespace firn

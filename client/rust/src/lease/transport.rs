@@ -6,9 +6,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::lessee::{LeaseOutcome, LeaseRequest, Outcome, Unusable, What};
 use super::terms::Lease;
 use super::wire::{LeaseAsk, LeaseEnd, LeaseRenewal};
-use crate::engine::{Engine, Mode};
+use crate::engine::Engine;
 use crate::error::{End, Error, ErrorKind, Failure, LeaseFault, Reason};
 use crate::layout::Layout;
+use crate::server::Mode;
 use crate::wire::{Answer, Ask};
 
 /// Maximum time to connect to a server, with its status, and then to get an answer from it.

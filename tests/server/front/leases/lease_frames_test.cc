@@ -1,5 +1,4 @@
-// Checks the server's codec against tests/contract/frames.json, the frames of the wire contract
-// that the clients of all languages share. tests/contract/frames_test.py explains their fields.
+// Checks the server's codec against the frames of the wire contract.
 
 #include <cstdint>
 #include <map>
@@ -10,26 +9,13 @@
 
 #include "common/json/json.h"
 #include "tests/server/front/leases/thrift_leases_rig.h"
+#include "tests/support/frames_json.h"
 #include "tests/support/json_of.h"
 
 namespace firn::front {
 namespace {
 
 using std::string_literals::operator""s;
-
-const Json& Frames() {
-  static const Json frames = JsonOfFile(FIRN_SOURCE_DIR "/tests/contract/frames.json");
-  return frames;
-}
-
-std::string Bytes(const Json& of) {
-  const std::string& hex = of.at("frame").text();
-  std::string bytes;
-  for (size_t at = 0; at < hex.size(); at += 2) {
-    bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
-  }
-  return bytes;
-}
 
 // A call that reached the desk, as frames.json has its arguments.
 Json Told(const LeaseCall& call) {
@@ -52,10 +38,6 @@ Json Told(const LeaseCall& call) {
   Json told{{"lease", end.lease}, {"turn", end.turn}};
   if (end.used) told["used_tick"] = std::to_string(end.used->count());
   return told;
-}
-
-int64_t Long(const Json& of, const char* name) {
-  return of.contains(name) ? std::stoll(of.at(name).text()) : 0;
 }
 
 LeaseTerms TermsOf(const Json& answer) {

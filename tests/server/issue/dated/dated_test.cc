@@ -24,6 +24,12 @@ class DatedTest : public testing::Test {
     strategy_ = *std::move(made);
   }
 
+  void MakeTwoDigits() {
+    TagDefinition tag;
+    tag.digits = 2;
+    Make(tag);
+  }
+
   void Answer() {
     TagDefinition tag = definition_;
     tag.high = high_;
@@ -38,6 +44,13 @@ class DatedTest : public testing::Test {
   Verdict Ask(int64_t count = 1) {
     call_.Begin({.count = count});
     return strategy_->Issue(call_);
+  }
+  // A call asks for 90 numbers; returns how many the first answer gives.
+  int64_t GetSomeOfNinety() {
+    MakeTwoDigits();
+    EXPECT_EQ(Ask(90), Verdict::kWait);
+    Answer();
+    return high_ - 2026112201;
   }
   // Takes a number, after an answer of the source if necessary.
   int64_t One() {
@@ -147,9 +160,7 @@ TEST_F(DatedTest, AdaptsStepsAndIgnoresDaysThatEnded) {
 }
 
 TEST_F(DatedTest, RefusesAUsedUpDayWithTheTimeToTheNext) {
-  TagDefinition tag;
-  tag.digits = 2;
-  Make(tag);
+  MakeTwoDigits();
   for (int i = 1; i < 100; ++i) EXPECT_EQ(One(), 2026112200 + i);
   Ask();
   AnswerAll();
@@ -163,9 +174,7 @@ TEST_F(DatedTest, RefusesAUsedUpDayWithTheTimeToTheNext) {
 }
 
 TEST_F(DatedTest, IssuesNumbersThatOthersGaveBackToAUsedUpDay) {
-  TagDefinition tag;
-  tag.digits = 2;
-  Make(tag);
+  MakeTwoDigits();
   PromptSource prompt(source_);
   strategy_ = *Dated::Make(definition_, {prompt, clock_, entropy_, [] {}}, registry_time_);
   for (int i = 1; i <= 5; ++i) EXPECT_EQ(One(), 2026112200 + i);
@@ -184,9 +193,7 @@ TEST_F(DatedTest, IssuesNumbersThatOthersGaveBackToAUsedUpDay) {
 }
 
 TEST_F(DatedTest, RefusesACallForMoreThanTheDayHasLeft) {
-  TagDefinition tag;
-  tag.digits = 2;
-  Make(tag);
+  MakeTwoDigits();
   EXPECT_EQ(One(), 2026112201);
   EXPECT_EQ(Ask(99), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded);
@@ -207,12 +214,7 @@ TEST_F(DatedTest, RefusesACallForMoreThanTheDayHasLeft) {
 
 // Other servers take numbers of the day while the call waits.
 TEST_F(DatedTest, ARefusedCallReturnsItsLastNumbersAndWastesTheOthers) {
-  TagDefinition tag;
-  tag.digits = 2;
-  Make(tag);
-  EXPECT_EQ(Ask(90), Verdict::kWait);
-  Answer();
-  const int64_t got = high_ - 2026112201;
+  const int64_t got = GetSomeOfNinety();
   high_ += 5;  // of another server
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
   Answer();
@@ -228,12 +230,7 @@ TEST_F(DatedTest, ARefusedCallReturnsItsLastNumbersAndWastesTheOthers) {
 }
 
 TEST_F(DatedTest, ARefusedCallWastesItsNumbersWhenOthersTookWhatFollows) {
-  TagDefinition tag;
-  tag.digits = 2;
-  Make(tag);
-  EXPECT_EQ(Ask(90), Verdict::kWait);
-  Answer();
-  const int64_t got = high_ - 2026112201;
+  const int64_t got = GetSomeOfNinety();
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
   Answer();
   int64_t id = 0;
@@ -245,12 +242,7 @@ TEST_F(DatedTest, ARefusedCallWastesItsNumbersWhenOthersTookWhatFollows) {
 }
 
 TEST_F(DatedTest, ACallThatTheEndRefusesReturnsItsNumbersWhileTheyCanBeGivenBack) {
-  TagDefinition tag;
-  tag.digits = 2;
-  Make(tag);
-  EXPECT_EQ(Ask(90), Verdict::kWait);
-  Answer();
-  const int64_t got = high_ - 2026112201;
+  const int64_t got = GetSomeOfNinety();
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
   strategy_->Close();
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
@@ -259,12 +251,7 @@ TEST_F(DatedTest, ACallThatTheEndRefusesReturnsItsNumbersWhileTheyCanBeGivenBack
 }
 
 TEST_F(DatedTest, CountsTheNumbersOfACallThatTheStopRefusesAsWasted) {
-  TagDefinition tag;
-  tag.digits = 2;
-  Make(tag);
-  EXPECT_EQ(Ask(90), Verdict::kWait);
-  Answer();
-  const int64_t got = high_ - 2026112201;
+  const int64_t got = GetSomeOfNinety();
   EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
   AnswerAll();
   strategy_->Stop();

@@ -148,7 +148,8 @@ final class Call<T> {
   /** Records the outcome of an attempt. Throws the call's failure if the attempt ends it. */
   void heed(Server server, Failure failure) throws FirnException {
     last = failure;
-    if (failure.refused() && !elsewhere(failure)) {
+    if (failure.refused() && failure.reason.retry != Reason.Retry.ELSEWHERE
+        && !(failure.reason.retry == Reason.Retry.IF_SAID && failure.anotherMayHelp)) {
       throw new FirnException(FirnException.Kind.REFUSED, failure.detail, failure.reason,
           failure.retryAfterMs, attempts);
     }
@@ -171,22 +172,6 @@ final class Call<T> {
       overloaded++;
       long advice = failure.retryAfterMs > 0 ? failure.retryAfterMs : OVERLOAD_PAUSE_MS;
       adviceMs = Math.min(advice, adviceMs);
-    }
-  }
-
-  private static boolean elsewhere(Failure failure) {
-    switch (failure.reason) {
-      case NOT_READY:
-      case CLOCK:
-      case OVERLOADED:
-      case DRAINING:
-      case STORE_DOWN:
-        return true;
-      case INTERNAL:
-      case EXHAUSTED:
-        return failure.anotherMayHelp;
-      default:
-        return false;
     }
   }
 

@@ -425,21 +425,13 @@ final class Fleet implements Lessee.Servers {
   }
 
   private void refused(Server server, String tag, Failure failure) {
-    switch (failure.reason) {
-      case INTERNAL:
-        count(server, 1, failure);
-        return;
-      case BAD_REQUEST:
-      case UNKNOWN_TAG:
-      case REJECTED:
-      case EXHAUSTED:
-        answered(server, tag, true);
-        return;
-      default:
-        if (put(server, tag, failure)) {
-          trouble.run();
-          tell("draining", server.address, failure.detail);
-        }
+    if (failure.reason == Reason.INTERNAL) {
+      count(server, 1, failure);
+    } else if (failure.reason.isAnswer) {
+      answered(server, tag, true);
+    } else if (put(server, tag, failure)) {
+      trouble.run();
+      tell("draining", server.address, failure.detail);
     }
   }
 

@@ -281,14 +281,6 @@ class ClientTest {
   }
 
   @Test
-  void failure_names_the_host_that_has_no_address() {
-    try (FirnClient client = new FirnClient(new Options("firn://a..b:7609").deadlineMs(50))) {
-      FirnException failure = assertThrows(FirnException.class, () -> client.nextId("order"));
-      assertTrue(failure.getMessage().contains("no address is known for a..b"), failure.getMessage());
-    }
-  }
-
-  @Test
   void serialised_exception_keeps_its_attempts() throws Exception {
     Attempt attempt = new Attempt("a:1", Attempt.End.TIMEOUT, null, 80, "");
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
