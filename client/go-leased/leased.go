@@ -29,15 +29,18 @@ type guard struct {
 	held  firn.Lease
 	floor time.Time // ids of an earlier generator are below
 	last  time.Time
+	ahead bool // the generator's clock was beyond the lease; it does not go back
 }
 
-// renew reads the lease. It returns whether a new generator is needed, because the lease is another one.
+// renew reads the lease. It returns whether a new generator is needed: the lease is another one, or the generator's
+// clock was beyond it.
 func (g *guard) renew() (another bool, fault error) {
 	held, fault := g.lease.Current()
 	if fault != nil {
 		return false, fault
 	}
-	another = held.MachineID != g.held.MachineID || !held.From.Equal(g.held.From)
+	another = g.ahead || held.MachineID != g.held.MachineID || !held.From.Equal(g.held.From)
+	g.ahead = false
 	if g.held = held; another {
 		g.floor = g.last
 	}
@@ -47,6 +50,7 @@ func (g *guard) renew() (another bool, fault error) {
 // permit returns nil if an id that covers this time may be returned. A wait means that a later id may be.
 func (g *guard) permit(from, until time.Time) (wait time.Duration, fault error) {
 	if until.After(g.held.Until) {
+		g.ahead = true
 		return 0, &firn.Error{Kind: firn.NoLease, Since: g.held.Until, Sentence: fmt.Sprintf(
 			"the generator's clock is at the end of the lease of machine id %d, at %s", g.held.MachineID,
 			g.held.Until.UTC().Format(time.RFC3339))}

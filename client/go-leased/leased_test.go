@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +46,8 @@ type generator struct {
 	name string
 	next func() (uint64, error)
 	at   func(uint64) time.Time // the end of the id's tick
+	// ahead makes the library's generator one that has read a clock so far ahead.
+	ahead func(time.Duration)
 }
 
 func both(t *testing.T, lease MachineIDs) []generator {
@@ -63,8 +66,13 @@ func generators(node *Snowflake, sony *Sonyflake) []generator {
 	return []generator{{"snowflake", func() (uint64, error) {
 		id, fault := node.Generate()
 		return uint64(id), fault
-	}, func(id uint64) time.Time { return time.UnixMilli(snowflake.ID(id).Time() + 1) }}, {"sonyflake", sony.NextID,
-		func(id uint64) time.Time { return sony.start.Add(sonyflake.ElapsedTime(id) + sonyTick) }}}
+	}, func(id uint64) time.Time { return time.UnixMilli(snowflake.ID(id).Time() + 1) }, func(by time.Duration) {
+		epoch := field[time.Time](node.node, "epoch")
+		*epoch = epoch.Add(-by)
+	}}, {"sonyflake", sony.NextID,
+		func(id uint64) time.Time { return sony.start.Add(sonyflake.ElapsedTime(id) + sonyTick) }, func(by time.Duration) {
+			*field[int64](sony.generator, "elapsedTime") += int64(by / sonyTick)
+		}}}
 }
 
 func TestIDsOfBothLibrariesUnderALease(t *testing.T) {
@@ -145,6 +153,30 @@ func TestAnotherLeaseContinuesWithLaterIDs(t *testing.T) {
 				t.Fatal(one.name, id, last, fault)
 			}
 			last = id
+		}
+	}
+}
+
+// field returns a private field of a library's generator.
+func field[T any](generator any, name string) *T {
+	return (*T)(reflect.ValueOf(generator).Elem().FieldByName(name).Addr().UnsafePointer())
+}
+
+// Both libraries keep to a clock that they have read.
+func TestClockThatWasAnHourAheadOnceIsForgotten(t *testing.T) {
+	lease := newLease(17, -time.Second, time.Minute)
+	all := both(t, lease)
+	for _, one := range all {
+		before, fault := one.next()
+		if fault != nil {
+			t.Fatal(one.name, fault)
+		}
+		one.ahead(time.Hour)
+		if _, fault := one.next(); kind(fault) != firn.NoLease {
+			t.Error(one.name, fault)
+		}
+		if id, fault := one.next(); fault != nil || id <= before {
+			t.Error(one.name, id, before, fault)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package firn
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -8,10 +9,9 @@ import (
 )
 
 const (
-	leaseJumpMax  = 5 * time.Second
-	leaseJumpHold = 30 * time.Second
-	leaseWaitMax  = 50 * time.Millisecond // then Next finds out whether the ids were closed
-	leaseSpin     = 100 * time.Microsecond
+	leaseJumpMax = 5 * time.Second
+	leaseWaitMax = 50 * time.Millisecond // then Next finds out whether the ids were closed
+	leaseSpin    = 100 * time.Microsecond
 )
 
 // leaseClock has the clocks of a generator. The steady clock counts from any time.
@@ -26,56 +26,45 @@ func systemLeaseClock() *leaseClock {
 }
 
 // idPace is the id clock. It starts at the wall clock and never goes back, except by restart. While the wall clock is
-// behind it, the id clock follows the steady clock: at nine tenths of its pace while the difference is at most 5 s. The
-// id clock follows a larger jump ahead after 30 s, or after a renewal. Used by one goroutine at a time.
+// behind it, the id clock follows the steady clock: at nine tenths of its pace while the difference is at most 5 s. It
+// does so, too, while the wall clock is more than 5 s ahead: then that has jumped, and a server must confirm it. Used by
+// one goroutine at a time.
 type idPace struct {
-	clock     *leaseClock
-	now       time.Time
-	seen      time.Duration // steady clock, at now
-	jumpSince time.Duration
-	jumpAhead time.Duration // 0: there is no jump
+	clock *leaseClock
+	now   time.Time
+	seen  time.Duration // steady clock, at now
+	jump  time.Duration // how far the wall clock has jumped forward without confirmation; 0: it has not
 }
 
 // restart sets the id clock to the wall clock.
 func (p *idPace) restart() {
-	p.seen, p.jumpAhead = p.clock.steady(), 0
+	p.seen, p.jump = p.clock.steady(), 0
 	p.now = p.clock.wall().Round(0) // without the monotonic reading
-}
-
-// follow sets the id clock to a wall clock that is ahead, however far. A server has just compared that clock with its
-// own, and the steady clock may lack the time for which the machine was suspended.
-func (p *idPace) follow() {
-	if now, wall := p.advance(), p.clock.wall().Round(0); wall.After(now) {
-		p.now, p.jumpAhead = wall, 0
-	}
 }
 
 func (p *idPace) advance() time.Time {
 	steady, wall := p.clock.steady(), p.clock.wall().Round(0)
 	passed := max(steady-p.seen, 0)
-	p.seen = steady
-	ahead := wall.Sub(p.now) - passed
-	if ahead < 0 && ahead >= -leaseJumpMax {
-		passed = passed * 9 / 10
-	}
-	if p.follows(ahead, steady) {
+	p.seen, p.jump = steady, 0
+	switch ahead := wall.Sub(p.now) - passed; {
+	case ahead > leaseJumpMax:
+		p.now, p.jump = p.now.Add(passed), ahead
+	case ahead >= 0:
 		p.now = wall
-	} else {
+	case ahead >= -leaseJumpMax:
+		p.now = p.now.Add(passed * 9 / 10)
+	default:
 		p.now = p.now.Add(passed)
 	}
 	return p.now
 }
 
-// follows returns whether the id clock is set to a wall clock that is so far ahead of the expected time.
-func (p *idPace) follows(ahead, steady time.Duration) bool {
-	if ahead <= leaseJumpMax {
-		p.jumpAhead = 0
-		return ahead >= 0
+// confirm moves the id clock forward to the wall clock of a request that a server has accepted, plus the time since.
+func (p *idPace) confirm(wallAtZero time.Time) {
+	p.advance()
+	if at := wallAtZero.Add(p.seen); at.After(p.now) {
+		p.now = at
 	}
-	if change := ahead - p.jumpAhead; p.jumpAhead == 0 || change > leaseJumpMax || change < -leaseJumpMax {
-		p.jumpSince, p.jumpAhead = steady, ahead
-	}
-	return steady-p.jumpSince >= leaseJumpHold
 }
 
 // leasedIDs is the ids of one lease after another.
@@ -83,9 +72,11 @@ func (p *idPace) follows(ahead, steady time.Duration) bool {
 //  1. An id has a tick in [fromTick, untilTick) of its lease.
 //  2. Positions (tick and sequence) never fall: the next lease begins in a later tick.
 //  3. The id clock decides which tick is used. A wrong clock wastes the interval and repeats no id.
-//  4. After close there are no ids.
+//  4. After the wall clock has jumped forward, there are no ids until a server confirms it.
+//  5. After close there are no ids.
 type leasedIDs struct {
 	clock *leaseClock
+	jumps chan struct{} // receives a value when next finds that the wall clock has jumped
 
 	mutex     sync.Mutex // of all below
 	pace      idPace
@@ -104,7 +95,7 @@ type leasedIDs struct {
 }
 
 func newLeasedIDs(clock *leaseClock) *leasedIDs {
-	l := &leasedIDs{clock: clock, pace: idPace{clock: clock}, tick: -1, used: -1}
+	l := &leasedIDs{clock: clock, jumps: make(chan struct{}, 1), pace: idPace{clock: clock}, tick: -1, used: -1}
 	l.pace.restart()
 	l.why = &Error{Kind: NoLease, Sentence: "no server has granted one yet", Since: l.pace.now}
 	return l
@@ -159,6 +150,7 @@ func (l *leasedIDs) adopt(terms *leaseTerms) (used int64, fault string) {
 	}
 	if l.first == nil {
 		l.first = terms
+		l.pace.restart()
 	}
 	used = l.usedTick()
 	l.terms, l.firstTick = terms, max(terms.fromTick, l.tick+1)
@@ -192,9 +184,17 @@ func (l *leasedIDs) extend(untilTick int64) {
 		extended.untilTick = untilTick
 		l.terms = &extended
 	}
-	l.pace.follow()
 	l.firstTick, l.tickEnds = max(l.firstTick, l.tick), 0
 	l.setPace(l.terms)
+}
+
+// confirm moves the id clock forward to a wall clock that a server has accepted. The steady clock may lack the time for
+// which the machine was suspended.
+func (l *leasedIDs) confirm(wallAtZero time.Time) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.pace.confirm(wallAtZero)
+	l.tickEnds = 0
 }
 
 // close ends the current lease: no id is issued after this has returned. `kind` and `why` are the failure of later
@@ -212,9 +212,18 @@ func (l *leasedIDs) close(kind Kind, why string) (used int64) {
 
 // idTime returns the id clock's time.
 func (l *leasedIDs) idTime() time.Time {
+	now, _ := l.readClocks()
+	return now
+}
+
+// readClocks returns the id clock's time, and whether the wall clock has jumped. Before the first lease it cannot.
+func (l *leasedIDs) readClocks() (now time.Time, jumped bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.pace.advance()
+	if l.first == nil {
+		l.pace.restart()
+	}
+	return l.pace.advance(), l.pace.jump > 0
 }
 
 // current returns the terms of the current lease, or nil.
@@ -231,7 +240,11 @@ func (l *leasedIDs) held() (*leaseTerms, error) {
 	if l.terms == nil {
 		return nil, l.failure(l.why)
 	}
-	if !l.pace.advance().Before(l.terms.start(l.terms.untilTick)) {
+	now := l.pace.advance()
+	if l.pace.jump > 0 {
+		return nil, l.jumped()
+	}
+	if !now.Before(l.terms.start(l.terms.untilTick)) {
 		return nil, l.failure(l.expired())
 	}
 	return l.terms, nil
@@ -253,7 +266,14 @@ func (l *leasedIDs) beginTick() (wait time.Duration, fault error) {
 		return 0, l.failure(l.why)
 	}
 	steady := l.clock.steady() // before the other clocks: a pause between must not prolong the tick
+	known := l.pace.jump > 0
 	now := l.pace.advance()
+	if l.pace.jump > 0 {
+		if !known {
+			l.tellJump()
+		}
+		return 0, l.jumped()
+	}
 	tick := max(floorDiv(now.UnixMilli()-terms.epochMs, int64(terms.tickMs)), l.firstTick)
 	if tick <= l.tick {
 		if tick = l.tick; l.sequence >= l.end {
@@ -300,15 +320,31 @@ func (l *leasedIDs) expired() *Error {
 		Sentence: "that of machine id " + itoa(l.terms.machine) + " ended, and no server extended it"}
 }
 
+func (l *leasedIDs) tellJump() {
+	select {
+	case l.jumps <- struct{}{}:
+	default:
+	}
+}
+
+func (l *leasedIDs) jumped() error {
+	return &Error{Kind: NoLease, Since: l.pace.now, Sentence: fmt.Sprintf("the wall clock has jumped forward by %d s, "+
+		"and no server has confirmed it", l.pace.jump/time.Second) + l.lastFailure()}
+}
+
 func (l *leasedIDs) failure(why *Error) error {
 	told := *why
 	if told.Kind == NoLease {
-		told.Sentence = "no lease of a machine id since " + utcText(told.Since) + ": " + told.Sentence
-		if l.trouble != "" {
-			told.Sentence += "; last failure: " + l.trouble
-		}
+		told.Sentence = "no lease of a machine id since " + utcText(told.Since) + ": " + told.Sentence + l.lastFailure()
 	}
 	return &told
+}
+
+func (l *leasedIDs) lastFailure() string {
+	if l.trouble == "" {
+		return ""
+	}
+	return "; last failure: " + l.trouble
 }
 
 func utcText(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") + " UTC" }

@@ -39,6 +39,9 @@ func (c *testClock) advance(by time.Duration) {
 
 func (c *testClock) step(by time.Duration) { c.wall = c.wall.Add(by) }
 
+// wallAtZero is the wall clock when the steady clock was 0.
+func (c *testClock) wallAtZero() time.Time { return c.wall.Add(-c.steady) }
+
 func (c *testClock) tick() int64 { return c.wall.Sub(leaseEpoch).Milliseconds() }
 
 // testTerms are of the layout firn: time:41 machine:10 sequence:12.
@@ -265,16 +268,8 @@ func TestWallClockHoursAheadWastesTheIntervalAndRepeatsNothing(t *testing.T) {
 	r.adopt(r.terms)
 	taken := []int64{r.next()}
 	r.clock.step(2 * time.Hour)
-	for i := 0; i < 100; i++ { // the jump is not followed yet
-		r.clock.advance(100 * time.Millisecond)
-		taken = append(taken, r.next())
-	}
-	for i := 0; i < 300; i++ {
-		r.clock.advance(100 * time.Millisecond)
-		if id, err := r.ids.next(); err == nil {
-			taken = append(taken, id)
-		}
-	}
+	r.ids.confirm(r.clock.wallAtZero()) // the server's is as wrong
+	r.clock.advance(time.Millisecond)
 	r.fails(NoLease, "ended")
 	r.clock.step(-2 * time.Hour)
 	now := r.clock.tick()
@@ -292,9 +287,11 @@ func TestClockBeyondTheIntervalReturnsToTheWallClockWithTheNextExtension(t *test
 		taken := []int64{r.next()}
 		r.clock.step(14 * time.Second)
 		r.ids.extend(r.terms.untilTick)
+		r.ids.confirm(r.clock.wallAtZero())
 		taken = append(taken, r.next())
 		r.clock.step(2 * time.Hour)
-		r.ids.extend(r.terms.untilTick + 5_000) // it is right, as far as the generator can tell
+		r.ids.extend(r.terms.untilTick + 5_000)
+		r.ids.confirm(r.clock.wallAtZero()) // it is right, as far as the generator can tell
 		r.clock.advance(time.Millisecond)
 		r.fails(NoLease, "ended")
 		r.clock.step(corrected - 2*time.Hour)
@@ -314,6 +311,39 @@ func TestClockBeyondTheIntervalReturnsToTheWallClockWithTheNextExtension(t *test
 		if tick := tickOf(taken[2]); tick < wanted || tick > wanted+1 || !ascends(taken) {
 			t.Fatal(corrected, tick-wanted)
 		}
+	}
+}
+
+func TestNoIDAfterAJumpOfTheWallClockUntilAServerConfirmsIt(t *testing.T) {
+	r := newIDsRig(t)
+	r.adopt(testTerms(17, func(terms *leaseTerms) { terms.untilTick += 7_200_000 }))
+	taken, before := []int64{r.next()}, r.clock.wallAtZero()
+	r.clock.step(time.Hour)
+	for i := 0; i < 60; i++ {
+		r.clock.advance(time.Second)
+		r.fails(NoLease, "the wall clock has jumped forward by 3600 s, and no server has confirmed it")
+	}
+	r.ids.confirm(before) // of a request that was sent before the jump
+	r.fails(NoLease, "jumped")
+	r.ids.confirm(r.clock.wallAtZero())
+	if taken = append(taken, r.next()); tickOf(taken[1]) != r.clock.tick() {
+		t.Fatal(tickOf(taken[1]) - r.clock.tick())
+	}
+	r.clock.step(time.Hour)
+	r.clock.advance(time.Second)
+	r.fails(NoLease, "jumped")
+	r.clock.step(-time.Hour) // it is corrected
+	if taken = append(taken, r.next()); tickOf(taken[2]) != r.clock.tick() || !ascends(taken) {
+		t.Fatal(tickOf(taken[2]) - r.clock.tick())
+	}
+}
+
+func TestNoJumpBeforeTheFirstLease(t *testing.T) {
+	r := newIDsRig(t)
+	r.clock.step(time.Hour)
+	r.adopt(testTerms(17, func(terms *leaseTerms) { terms.untilTick += 7_200_000 }))
+	if tick := tickOf(r.next()); tick != r.clock.tick() {
+		t.Fatal(tick - r.clock.tick())
 	}
 }
 

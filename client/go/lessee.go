@@ -29,9 +29,10 @@ const (
 //   - renewLease: with the same turn.
 //   - releaseLease: until the lease has ended by itself.
 type leaseRequest struct {
-	method   *method
-	sendAt   time.Duration // steady clock
-	nextWait time.Duration
+	method     *method
+	sendAt     time.Duration // steady clock
+	nextWait   time.Duration
+	wallAtZero time.Time // when it was sent; of several times, the lowest: which of them was answered is unknown
 
 	// lease
 	token   string
@@ -62,7 +63,8 @@ type heldLease struct {
 	end          time.Time     // id clock
 	third        time.Duration // of the interval
 	replaceAt    time.Time     // id clock: another lease is requested
-	renewAt      time.Duration // steady clock
+	renewAt      time.Duration // steady clock, as the next one
+	answeredAt   time.Duration
 	renewable    bool
 	unknown      bool // its server has no such lease
 	expired      bool // and reported
@@ -73,6 +75,7 @@ type leaseOrder struct {
 	request *leaseRequest
 	address string
 	ask     *ask
+	limit   time.Duration // one request is sent at a time, and a more urgent one must be sent before the lease ends
 }
 
 // lessee decides which request is sent when, and what its outcome means. It does no input and output, and has no
@@ -108,6 +111,7 @@ type lessee struct {
 	lastServers    []string      // addresses of the server that granted the last lease
 	interval       time.Duration // that a server gave last, at most `ahead`; 0: none yet
 	grantNotBefore time.Duration
+	jumped         bool // the wall clock, and no server has confirmed it
 	stopping       bool
 	nextAt         time.Duration // steady clock: when due is to be called, at the latest
 }
@@ -117,8 +121,13 @@ func (l *lessee) stopped() bool { return l.stopping && len(l.releases) == 0 }
 
 // due returns the request to send now, or nil. Its outcome must be passed to done before the next call.
 func (l *lessee) due() *leaseOrder {
-	now, idTime := l.clock.steady(), l.ids.idTime()
+	idTime, jumped := l.ids.readClocks()
+	now := l.clock.steady()
 	l.nextAt = now + lesseeTurnMax
+	if jumped {
+		l.hurry(now)
+	}
+	l.jumped = jumped
 	l.plan(now, idTime)
 	l.releases = slices.DeleteFunc(l.releases, func(one *leaseRequest) bool { return !idTime.Before(one.useless) })
 	for _, request := range append([]*leaseRequest{l.renewal, l.grant}, l.releases...) { // the most urgent one first
@@ -192,8 +201,20 @@ func (l *lessee) plan(now time.Duration, idTime time.Time) {
 	}
 }
 
+// hurry makes a request due whose answer confirms a wall clock that has jumped.
+func (l *lessee) hurry(now time.Duration) {
+	if l.held != nil {
+		l.held.renewAt = min(l.held.renewAt, l.held.answeredAt+leaseRenewLeast)
+	}
+	for _, request := range []*leaseRequest{l.renewal, l.grant} {
+		if request != nil && !l.jumped { // a later failure has the ordinary wait
+			request.sendAt = min(request.sendAt, now)
+		}
+	}
+}
+
 func (l *lessee) order(request *leaseRequest, now time.Duration) *leaseOrder {
-	address, said := request.server, leaseAsk{turn: request.turn}
+	address, said, limit := request.server, leaseAsk{turn: request.turn}, leaseAttempt
 	switch request.method {
 	case methodLease:
 		if address = l.serverFor(request, now); address == "" {
@@ -202,12 +223,20 @@ func (l *lessee) order(request *leaseRequest, now time.Duration) *leaseOrder {
 		said.token, said.name, said.rack = request.token, l.name, l.rack
 	case methodRenewLease:
 		l.held.sent = request.turn
+		limit = max(l.held.replaceAt.Sub(l.ids.idTime()), l.longestWait())
 		said.lease, said.acknowledged = l.held.terms.lease, l.held.acknowledged
 	default:
+		if l.held != nil {
+			limit = max(l.held.renewAt-now, l.longestWait())
+		}
 		said.lease, said.usedTick = request.lease, request.usedTick
 	}
-	said.clockMs, said.aheadMs = l.clock.wall().UnixMilli(), &l.aheadMs
-	return &leaseOrder{request, address, &ask{method: request.method, lease: said}}
+	wall := l.clock.wall().Round(0) // before the steady clock: a pause between must not prolong the time since
+	if zero := wall.Add(-l.clock.steady()); request.wallAtZero.IsZero() || zero.Before(request.wallAtZero) {
+		request.wallAtZero = zero
+	}
+	said.clockMs, said.aheadMs = wall.UnixMilli(), &l.aheadMs
+	return &leaseOrder{request, address, &ask{method: request.method, lease: said}, min(limit, leaseAttempt)}
 }
 
 // serverFor returns the server to ask for a lease. When all were tried, it begins again after a wait.
@@ -267,6 +296,7 @@ func (l *lessee) granted(grant *leaseRequest, address string, terms *leaseTerms,
 	if terms != nil {
 		used, fault := l.ids.adopt(terms)
 		if fault == "" {
+			l.ids.confirm(grant.wallAtZero)
 			l.hold(terms, address, used, now)
 			return
 		}
@@ -331,6 +361,7 @@ func (l *lessee) schedule(held *heldLease, terms *leaseTerms, now time.Duration)
 		held.third = third
 	}
 	held.replaceAt = held.end.Add(-held.third)
+	held.answeredAt = now
 	held.renewAt = now + max(min(time.Duration(terms.renewInMs)*time.Millisecond, left/3), leaseRenewLeast)
 	held.renewable = true
 	held.expired = held.expired && left == 0
@@ -342,6 +373,7 @@ func (l *lessee) renewed(renewal *leaseRequest, terms *leaseTerms, problem *fail
 		fault := terms.faultOfRenewal(held.terms)
 		if fault == "" {
 			l.ids.extend(terms.untilTick)
+			l.ids.confirm(renewal.wallAtZero)
 			held.acknowledged, l.renewal = renewal.turn, nil
 			l.schedule(held, terms, now)
 			if l.grant != nil && l.grant.holder == "" && !terms.ending {

@@ -25,6 +25,7 @@ type testServer struct {
 	leases  map[string]*testLease // by token
 	ended   map[string]string     // by lease: turn and used tick
 	renew   func() *failure       // replaces all answers to renewals
+	paused  bool                  // each request lasts until its limit
 	bound   int64                 // tick: of leases that are ending
 }
 
@@ -54,7 +55,7 @@ func (s *testServer) act(a *ask) (*leaseTerms, *failure) {
 		if held == nil {
 			s.world.machines++
 			terms := testTerms(s.world.machines, nil)
-			terms.server, terms.fromTick, terms.untilTick = s.address, now, now+15_000
+			terms.server, terms.fromTick, terms.untilTick = s.address, now, now+min(15_000, int64(*a.lease.aheadMs))
 			held = &testLease{*terms, ""}
 			s.leases[a.lease.token] = held
 		}
@@ -184,6 +185,11 @@ func (w *leaseWorld) turn() (sent []string) {
 		said := order.ask.lease
 		sent = append(sent, strings.TrimSpace(fmt.Sprintf("%d %s %s%s %s", number+1, order.ask.method.name,
 			strings.TrimLeft(said.token, "0"), strings.TrimLeft(said.turn, "0"), strings.TrimLeft(said.acknowledged, "0"))))
+		if w.servers[number].paused {
+			w.clock.advance(order.limit)
+			w.lessee.done(order, nil, lost())
+			continue
+		}
 		terms, problem := w.servers[number].answer(order.ask)
 		w.lessee.done(order, terms, problem)
 	}
@@ -490,6 +496,20 @@ func TestDeadServerIsReplacedWhenAThirdIsLeft(t *testing.T) {
 	}
 }
 
+func TestPausedServerOfAShortLeaseIsReplacedInTime(t *testing.T) {
+	for _, busy := range []int{0, 1} { // answers of the other server that it is not ready
+		w := newLeaseWorld(t, 2)
+		w.lessee.aheadMs = 3_000
+		w.turn()
+		w.run(5 * time.Second)
+		w.servers[0].paused, w.servers[1].say = true, repeated(notReady(), busy)
+		w.run(10 * time.Second)
+		if w.check(); len(w.lost) != 0 || w.ids.current().server != w.servers[1].address {
+			t.Fatal(busy, w.lost)
+		}
+	}
+}
+
 func TestReplacedLeaseIsReleasedWithTheLastTurnAndTheHighestTick(t *testing.T) {
 	w, a, _ := leased(t)
 	lease := w.ids.current().lease
@@ -748,11 +768,19 @@ func TestReleaseFollowsOnlyKnownAddresses(t *testing.T) {
 }
 
 // The steady clock lacks the time for which the machine was suspended.
-func TestWallClockIsFollowedAfterARenewal(t *testing.T) {
+func TestJumpOfTheWallClockIsConfirmedByARenewalAtOnce(t *testing.T) {
 	w, _, _ := leased(t)
-	w.run(4950 * time.Millisecond)
+	w.run(time.Second)
 	w.clock.step(time.Hour)
-	w.sent(w.run(50*time.Millisecond), "1 renewLease 2")
+	w.clock.advance(time.Millisecond)
+	w.fails("the wall clock has jumped forward by 3600 s, and no server has confirmed it")
+	select {
+	case <-w.ids.jumps: // wakes the goroutine that renews
+	default:
+		t.Fatal("the jump was not told")
+	}
+	w.sent(w.turn(), "1 renewLease 2")
+	w.take()
 	if tick := tickOf(w.issued[len(w.issued)-1]); tick != w.clock.tick() {
 		t.Fatal(tick - w.clock.tick())
 	}
@@ -760,6 +788,56 @@ func TestWallClockIsFollowedAfterARenewal(t *testing.T) {
 	w.clock.step(-2 * time.Second)
 	w.sent(w.run(50*time.Millisecond), "1 renewLease 3 2")
 	if tick := tickOf(w.issued[len(w.issued)-1]); tick != w.clock.tick()+1995 { // nine tenths of the pace
+		t.Fatal(tick - w.clock.tick())
+	}
+}
+
+func TestRequestFromBeforeAJumpConfirmsNothing(t *testing.T) {
+	for _, lostFirst := range []bool{false, true} {
+		w, a, _ := leased(t)
+		w.run(4950 * time.Millisecond)
+		w.clock.advance(50 * time.Millisecond)
+		order := w.lessee.due()
+		if lostFirst { // the server may have received only the first sending
+			w.lessee.done(order, nil, lost())
+			w.clock.step(time.Hour)
+			w.sent(w.turn(), "1 renewLease 2")
+		} else {
+			w.clock.step(time.Hour)
+			terms, problem := a.answer(order.ask)
+			w.lessee.done(order, terms, problem)
+		}
+		w.fails("jumped")
+		w.sent(w.idle(50 * time.Millisecond))
+		w.sent(w.run(50*time.Millisecond), "1 renewLease 3 2")
+	}
+}
+
+func TestJumpThatServersRefuseIsNotFollowed(t *testing.T) {
+	w, a, b := leased(t)
+	refused := &failure{end: WasRefused, reason: BadRequest, detail: "the program's clock is 1 h ahead of the server's"}
+	a.say, b.say = repeated(refused, 1000), repeated(refused, 1000)
+	w.run(time.Second)
+	w.clock.step(time.Hour)
+	if sent := w.idle(40 * time.Second); count(sent, "renewLease") < 20 {
+		t.Fatal(sent)
+	}
+	w.fails("no server has confirmed it; last failure: 10.0.0.")
+	a.say, b.say = nil, nil
+	w.clock.step(-time.Hour)
+	w.idle(3 * time.Second)
+	w.take()
+}
+
+// The machine was suspended for longer than the lease.
+func TestGrantConfirmsAJump(t *testing.T) {
+	w, a, _ := leased(t)
+	w.run(time.Second)
+	a.renew = func() *failure { return leaseRefused(leaseUnknown, "") }
+	w.clock.step(time.Hour)
+	w.idle(2 * time.Second) // since the first lease
+	w.take()
+	if tick := tickOf(w.issued[len(w.issued)-1]); tick != w.clock.tick() || w.ids.current().machine == 17 {
 		t.Fatal(tick - w.clock.tick())
 	}
 }

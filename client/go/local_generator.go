@@ -193,7 +193,7 @@ func (g *LocalGenerator) run() {
 			}
 			continue
 		}
-		g.engine.sleep(g.ctx, g.lessee.nextAt-g.lessee.clock.steady(), nil)
+		g.engine.sleep(g.ctx, g.lessee.nextAt-g.lessee.clock.steady(), g.ids.jumps)
 	}
 	g.lessee.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), leaseCloseWait)
@@ -234,7 +234,7 @@ func (g *LocalGenerator) listed(address string) bool {
 func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTerms, *failure) {
 	one, fleet := g.server(order.address), g.engine.fleet
 	began := time.Now()
-	until := began.Add(leaseAttempt)
+	until := began.Add(order.limit)
 	got, problem := g.engine.attempt(ctx, one, order.ask, false, until, nil)
 	if problem != nil && problem.stale {
 		got, problem = g.engine.attempt(ctx, one, order.ask, true, until, nil)

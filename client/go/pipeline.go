@@ -55,6 +55,7 @@ type connection struct {
 	closed   *failure
 	heardAt  time.Time // the last answer
 	watchAt  time.Time // when watch runs next; zero: it does not
+	deferred bool      // watch has waited for answers to be read
 }
 
 // ask sends a request and reads its answer, before the connection is shared.
@@ -221,7 +222,9 @@ func (c *connection) watch() {
 	runtime.Gosched() // answers that arrived while the process was busy are read first
 	now := time.Now()
 	c.mutex.Lock()
-	if now.Sub(c.watchAt) > c.limit/graces { // this process was late itself: answers are read first
+	// This process was late itself, so answers are read first. Once: it may be late each time.
+	c.deferred = !c.deferred && now.Sub(c.watchAt) > c.limit/graces
+	if c.deferred {
 		c.watchIn(c.limit / graces)
 		c.mutex.Unlock()
 		return

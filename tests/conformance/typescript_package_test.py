@@ -22,8 +22,9 @@ import trio
 import web
 
 SAMPLES = os.path.join(builds.HERE, "samples", "typescript")
-STRICT = ("--strict", "--noEmit", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "es2022",
-          "--module", "node16", "--moduleResolution", "node16")
+STRICT = ("--strict", "--noEmit", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "es2022")
+NODE16 = ("--module", "node16", "--moduleResolution", "node16")
+NODE10 = ("--module", "commonjs", "--moduleResolution", "node10")  # the compiler's default for CommonJS
 ANSWERS = 3  # lines of the program, each after 1000 ids
 
 
@@ -63,7 +64,8 @@ class PackageTest(unittest.TestCase):
     def test_types_are_strict(self):
         for name in ("@types", "undici-types", "prom-client"):  # a TypeScript project has installed them
             os.symlink(os.path.join(builds.NODE_PACKAGES, name), os.path.join(self.project, "node_modules", name))
-        builds.run("node", builds.COMPILER, *STRICT, "types.mts", "types.cts", cwd=self.project)
+        builds.run("node", builds.COMPILER, *STRICT, *NODE16, "types.mts", "types.cts", cwd=self.project)
+        builds.run("node", builds.COMPILER, *STRICT, *NODE10, "types.cts", cwd=self.project)
 
     def test_modules_take_ids_while_servers_are_killed(self):
         with trio.running(self.program, self.firn, self.folder) as members:

@@ -8,6 +8,7 @@ from . import protocol
 from .errors import printable
 
 _MOST = (1 << 63) - 1
+LeaseFields = tuple[Union[str, int, None], ...]
 
 
 class Ask(NamedTuple):
@@ -16,7 +17,7 @@ class Ask(NamedTuple):
     method: str
     tag: str = ""
     count: int = 1  # type: ignore[assignment]  # of `servers`: the version of the known list
-    lease: Optional[tuple[Union[str, int, None], ...]] = None  # fields of a request about a lease; None: absent
+    lease: Optional[LeaseFields] = None  # fields of a request about a lease; None: absent
 
     def request(self, sequence: int) -> bytes:
         """Returns the frame of the request."""

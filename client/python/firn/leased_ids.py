@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import operator
 import os
+import queue
 import random
 import sys
 import threading
@@ -18,7 +19,6 @@ from .protocol import LeaseTerms
 
 _MS = 1_000_000  # in ns
 _JUMP_MAX_NS = 5_000 * _MS
-_JUMP_HOLD_NS = 30_000 * _MS
 _WAIT_MAX_S = 0.05  # then next() finds out whether the ids were closed
 _MADV_WIPEONFORK = 18  # of Linux; the module mmap does not name it
 
@@ -39,17 +39,17 @@ class SystemClock:
 
 class Pace:
     """The id clock. It starts at the wall clock and never goes back, except by `restart`. While the wall clock is behind
-    it, the id clock follows the boot clock: at nine tenths of its pace while the difference is at most 5 s. The id clock
-    follows a larger jump ahead after 30 s. Used by one thread at a time."""
+    it, the id clock follows the boot clock: at nine tenths of its pace while the difference is at most 5 s. It does so,
+    too, while the wall clock is more than 5 s ahead: then that has jumped, and a server must confirm it. Used by one
+    thread at a time."""
 
     def __init__(self, clock: SystemClock) -> None:
         self._clock = clock
-        self._jump: Optional[tuple[int, int]] = None  # since when a jump lasts, and how far ahead it is
         self.restart()
 
     def restart(self) -> None:
         """Sets the id clock to the wall clock."""
-        self._seen_ns, self._jump = self._clock.boot_ns(), None
+        self._seen_ns, self.jump_ns = self._clock.boot_ns(), 0  # how far the wall clock has jumped
         self.now_ns = self._clock.wall_ns()
 
     def advance(self) -> int:
@@ -57,20 +57,16 @@ class Pace:
         boot_ns, wall_ns = self._clock.boot_ns(), self._clock.wall_ns()
         passed_ns, self._seen_ns = max(0, boot_ns - self._seen_ns), boot_ns
         ahead_ns = wall_ns - self.now_ns - passed_ns
-        if -_JUMP_MAX_NS <= ahead_ns < 0:
-            passed_ns = passed_ns * 9 // 10
-        if ahead_ns <= _JUMP_MAX_NS:
-            self._jump = None
-        follow = 0 <= ahead_ns <= _JUMP_MAX_NS or self._jump_lasts(ahead_ns, boot_ns)
-        self.now_ns = wall_ns if follow else self.now_ns + passed_ns
+        self.jump_ns = ahead_ns if ahead_ns > _JUMP_MAX_NS else 0
+        if 0 <= ahead_ns <= _JUMP_MAX_NS:
+            self.now_ns = wall_ns
+        else:
+            self.now_ns += passed_ns * 9 // 10 if -_JUMP_MAX_NS <= ahead_ns < 0 else passed_ns
         return self.now_ns
 
-    def _jump_lasts(self, ahead_ns: int, boot_ns: int) -> bool:
-        if ahead_ns <= _JUMP_MAX_NS:
-            return False
-        if self._jump is None or abs(ahead_ns - self._jump[1]) > _JUMP_MAX_NS:
-            self._jump = boot_ns, ahead_ns
-        return boot_ns - self._jump[0] >= _JUMP_HOLD_NS
+    def confirm(self, wall_at_zero_ns: int) -> None:
+        """Moves the id clock forward to the wall clock of a request that a server has accepted, plus the time since."""
+        self.now_ns = max(self.advance(), wall_at_zero_ns + self._seen_ns)
 
 
 class LeasedIds:
@@ -79,8 +75,9 @@ class LeasedIds:
     1. An id has a tick in [from_tick, until_tick) of its lease.
     2. Positions (tick and sequence) never fall: the next lease begins in a later tick.
     3. The id clock (Pace) decides which tick is used. A wrong clock wastes the interval and repeats no id.
-    4. After close(), and in a forked child, there are no ids.
-    5. A signal handler, or a finalizer, may interrupt `next` and call it, or `refuse`. It takes an id of the current tick,
+    4. After the wall clock has jumped forward, there are no ids until a server confirms it.
+    5. After close(), and in a forked child, there are no ids.
+    6. A signal handler, or a finalizer, may interrupt `next` and call it, or `refuse`. It takes an id of the current tick,
        whose numbers come from an iterator: none is taken twice, wherever the outer call was interrupted."""
 
     def __init__(self, clock: Optional[SystemClock] = None) -> None:
@@ -102,6 +99,8 @@ class LeasedIds:
         # Of the tick: the bits of its ids, and the sequences that are left, in place. Replaced together.
         self._left: tuple[int, Iterator[int]] = 0, iter(())
         self._refused: Optional[tuple[type[FirnError], str]] = None  # by `refuse`
+        # Wakes the thread that renews. A signal handler may put into it at any moment.
+        self.wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def next(self) -> int:
         """Returns the next id. If the sequence of the tick is used up, waits for the next tick. Raises NoLease, or
@@ -149,6 +148,8 @@ class LeasedIds:
                 fault = self._failure[1]
             if fault:
                 raise ValueError(fault)
+            if self._first_terms is None:
+                self._pace.restart()
             used = self._used_tick()
             self._terms, self._first_tick = terms, max(terms.from_tick, self._tick + 1)
             self._first_terms = self._first_terms or terms
@@ -157,18 +158,26 @@ class LeasedIds:
             return used
 
     def extend(self, until_tick: int) -> None:
-        """Moves the end of the current lease; ignores an earlier one. The server has just accepted the wall clock, so the
-        id clock follows it into the interval: on some systems no other clock advances while the machine is suspended.
-        An id clock beyond the interval returns, but not below the last tick used."""
+        """Moves the end of the current lease; ignores an earlier one. An id clock beyond the interval returns, but not
+        below the last tick used."""
         with self._lock:
             if self._terms is None:
                 return
             self._terms = terms = self._terms._replace(until_tick=max(until_tick, self._terms.until_tick))
             self._first_tick = max(self._first_tick, self._tick)
             self._set_pace(terms)
-            wall_ns = self._clock.wall_ns()
-            if self._pace.now_ns < wall_ns < start_ms(terms, terms.until_tick) * _MS:
-                self._pace.now_ns = wall_ns
+            self._tick_ends_ns = 0
+
+    def wall_clock(self) -> tuple[int, int]:
+        """Returns the wall clock for a request, in milliseconds, and what `confirm` needs after its answer."""
+        wall_ns = self._clock.wall_ns()  # before the boot clock: a pause between must not prolong the time since
+        return wall_ns // _MS, wall_ns - self._clock.boot_ns()
+
+    def confirm(self, wall_at_zero_ns: int) -> None:
+        """Moves the id clock forward to a wall clock that a server has accepted. On some systems no other clock advances
+        while the machine is suspended."""
+        with self._lock:
+            self._pace.confirm(wall_at_zero_ns)
             self._tick_ends_ns = 0
 
     def close(self, kind: type[FirnError], why: str) -> int:
@@ -189,7 +198,13 @@ class LeasedIds:
     def now_ms(self) -> int:
         """Returns the id clock's time."""
         with self._lock:
+            if self._first_terms is None:
+                self._pace.restart()  # before, the wall clock cannot have jumped
             return self._pace.advance() // _MS
+
+    def jumped(self) -> bool:
+        """Returns whether the wall clock had jumped when it was read last."""
+        return self._pace.jump_ns > 0
 
     def terms(self) -> Optional[LeaseTerms]:
         """Returns the terms of the current lease."""
@@ -206,7 +221,12 @@ class LeasedIds:
         if self._terms is None or terms is None:
             raise self._no_lease()
         steady_ns = self._steady_ns()  # before the other clocks: a pause between must not prolong the tick
-        now_ns = self._pace.advance()
+        known, now_ns = self._pace.jump_ns, self._pace.advance()
+        if self._pace.jump_ns:
+            if not known:
+                self.wakes.put(None)
+            raise NoLease(f"the wall clock has jumped forward by {self._pace.jump_ns // 10**9} s, and no server has "
+                          "confirmed it" + self._last_failure(), now_ns // _MS)
         tick = max((now_ns // _MS - terms.epoch_ms) // terms.tick_ms, self._first_tick)
         wait_ns = 0
         if tick <= self._tick:
@@ -266,8 +286,10 @@ class LeasedIds:
         return NoLease(self._sentence(why, since_ms), since_ms) if kind is NoLease else kind(why)
 
     def _sentence(self, why: str, since_ms: int) -> str:
-        trouble = f"; last failure: {self.trouble}" if self.trouble else ""
-        return f"no lease of a machine id since {utc(since_ms):%Y-%m-%d %H:%M:%S} UTC: {why}{trouble}"
+        return f"no lease of a machine id since {utc(since_ms):%Y-%m-%d %H:%M:%S} UTC: {why}{self._last_failure()}"
+
+    def _last_failure(self) -> str:
+        return f"; last failure: {self.trouble}" if self.trouble else ""
 
 
 def fork_mark() -> Union[mmap.mmap, bytes]:

@@ -2,112 +2,27 @@
 
 from __future__ import annotations
 
-import random
 import secrets
-from dataclasses import dataclass
 from typing import Callable, Optional, Union
 
 from . import lease_terms
-from .ask import Ask
+from .ask import Ask, LeaseFields
 from .errors import AttemptFailed, Closed, End, LeaseFault, LeaseRefused, NoLease, Reason
+from .lease_requests import Backoff, Grant, Held, Order, Release, Renewal, Request, longest_wait_s
 from .leased_ids import LeasedIds, start_ms, utc
 from .protocol import LeaseTerms
 from .view import LeaseLoss
 
+ATTEMPT_S = 2.0            # a claim needs several answers of the registry
 _TURN_MAX_S = 1.0          # between two looks at the clocks
 _RENEW_LEAST_S = 0.1
 _GRANT_PAUSE_S = 2.0       # between a lease and the request for another
-_RETRY_S = (0.2, 2.0)
-_RETRY_PART = 12           # of the interval: the longest wait after a failure
-_RETRY_MAX_LEAST_S = 0.1
 _ADVICE_MAX_S = 10.0       # of a server, to wait
 _HOPS_MAX = 2              # of one request, from one server to another that has the lease
 _GRANT_REPEATS = 1         # at the server that may have granted the lease, before another one is asked
 _RELEASES_MAX = 4
 _ENDED_THERE = (LeaseFault.UNKNOWN_LEASE, LeaseFault.NO_LEASES, LeaseFault.OTHER)  # it extends the lease no further
 _MAY_BE_DONE = (End.TIMEOUT, End.CLOSED, End.BROKEN)
-
-
-class Backoff:
-    """The wait after a failure: doubles with each one, and up to half of it is random."""
-
-    def __init__(self) -> None:
-        self._next_s = _RETRY_S[0]
-
-    def next(self, interval_ms: int) -> float:
-        """Returns the next wait: at most a twelfth of the current interval, but at least 100 ms, and at most 2 s."""
-        most_s = min(max(interval_ms / 1000 / _RETRY_PART, _RETRY_MAX_LEAST_S), _RETRY_S[1])
-        wait_s = min(self._next_s, most_s)
-        self._next_s = 2 * wait_s
-        return wait_s * random.uniform(0.5, 1.0)
-
-
-@dataclass
-class Grant:
-    """A request for a lease. It is repeated with its token at the server that may have granted it (`holder`). When
-    another server is asked, the token is a fresh one: no id was issued under the first, which expires."""
-
-    token: str
-    send_at: float
-    backoff: Backoff
-    tried: list[str]  # servers that are asked again only after all others
-    holder: str = ""
-    repeats: int = 0
-    advice_s: float = 0.0
-
-
-@dataclass
-class Renewal:
-    """A request for a later end. It is repeated with its turn until it is answered."""
-
-    turn: str
-    send_at: float
-    backoff: Backoff
-    hops: int = 0
-
-
-@dataclass
-class Release:
-    """The end of a lease whose ids are closed, or of which none was issued."""
-
-    lease: str
-    server: str
-    granted_by: str
-    turn: str
-    used_tick: int
-    useless_at_ms: int  # id clock: the lease has ended by itself
-    send_at: float
-    backoff: Backoff
-    hops: int = 0
-
-
-Request = Union[Grant, Renewal, Release]
-
-
-@dataclass
-class Held:
-    """The lease in force."""
-
-    terms: LeaseTerms
-    server: str
-    granted_by: str           # address of the server, as the grant named it
-    acknowledged: str = ""    # turn of the last answer
-    end_ms: int = 0           # id clock
-    third_ms: int = 0         # of the interval
-    replace_at_ms: int = 0    # id clock: another lease is requested
-    renew_at: float = 0.0     # boot clock
-    renewable: bool = True
-    known: bool = True        # to its server
-    expired: bool = False     # and reported
-
-
-@dataclass(frozen=True)
-class Order:
-    """A request to send now, to the server at this address."""
-
-    request: Request
-    address: str
-    ask: Ask
 
 
 class Lessee:
@@ -128,13 +43,13 @@ class Lessee:
 
     def __init__(self, name: str, ahead_ms: int, rack: Optional[int], ids: LeasedIds,
                  pick: Callable[[list[str]], Optional[str]], knows: Callable[[str], bool],
-                 on_lost: Optional[Callable[[LeaseLoss], None]], boot_s: Callable[[], float], wall_ms: Callable[[], int],
+                 on_lost: Optional[Callable[[LeaseLoss], None]], boot_s: Callable[[], float],
                  draw: Callable[[], str] = lambda: secrets.token_hex(16)) -> None:
         """`pick` returns a usable server that is not among those given, or None. `knows` returns whether the list of servers
         has an address."""
         self._name, self._ahead_ms, self._rack, self._ids = name, ahead_ms, rack, ids
         self._pick, self._knows, self._on_lost = pick, knows, on_lost
-        self._boot_s, self._wall_ms, self._draw = boot_s, wall_ms, draw
+        self._boot_s, self._draw = boot_s, draw
         self._held: Optional[Held] = None
         self._grant: Optional[Grant] = None
         self._renewal: Optional[Renewal] = None
@@ -142,6 +57,7 @@ class Lessee:
         self._last_server = ""
         self._interval_ms = ahead_ms  # that a server gave last, at most `ahead_ms`; before that, `ahead_ms`
         self._grant_not_before = 0.0
+        self._jumped = False  # the wall clock, and no server has confirmed it
         self._stopping = False
         self.next_at = 0.0  # boot clock: when `due` is to be called, at the latest
 
@@ -154,6 +70,7 @@ class Lessee:
         """Returns the request to send now, if one is due. Its outcome must be passed to `done` before the next call."""
         now, time_ms = self._boot_s(), self._ids.now_ms()
         self.next_at = now + _TURN_MAX_S
+        self._hurry(now)
         self._plan(now, time_ms)
         self._releases = [one for one in self._releases if one.useless_at_ms > time_ms]
         for request in (self._renewal, self._grant, *self._releases):
@@ -210,17 +127,38 @@ class Lessee:
             tried = [self._last_server] if self._last_server else []
             self._grant = Grant(self._draw(), now, Backoff(), tried)
 
+    def _hurry(self, now: float) -> None:
+        """Makes a request due whose answer confirms a wall clock that has jumped."""
+        known, self._jumped = self._jumped, self._ids.jumped()
+        if not self._jumped:
+            return
+        if self._held:
+            self._held.renew_at = min(self._held.renew_at, self._held.answered_at + _RENEW_LEAST_S)
+        for request in self._renewal, self._grant:
+            if request and not known:  # a later failure has the ordinary wait
+                request.send_at = min(request.send_at, now)
+
     def _order(self, request: Request, now: float) -> Optional[Order]:
+        held = self._held
+        if isinstance(request, Release):
+            limit_s = held.renew_at - now if held else ATTEMPT_S
+            return self._order_of(request, request.server, limit_s, "releaseLease", (
+                request.lease, request.turn, request.used_tick))
+        wall_ms, zero_ns = self._ids.wall_clock()
+        # If it is sent several times, which of them is answered is unknown.
+        request.wall_at_zero_ns = min(zero_ns, zero_ns if request.wall_at_zero_ns is None else request.wall_at_zero_ns)
         if isinstance(request, Grant):
             address = self._server_for(request, now)
-            fields = (request.token, self._name, self._wall_ms(), self._ahead_ms, self._rack)
-            return Order(request, address, Ask("lease", lease=fields)) if address else None
-        if isinstance(request, Release):
-            return Order(request, request.server, Ask("releaseLease", lease=(
-                request.lease, request.turn, request.used_tick)))
-        assert self._held is not None
-        return Order(request, self._held.server, Ask("renewLease", lease=(
-            self._held.terms.lease, request.turn, self._held.acknowledged, self._wall_ms(), self._ahead_ms)))
+            fields = (request.token, self._name, wall_ms, self._ahead_ms, self._rack)
+            return self._order_of(request, address, ATTEMPT_S, "lease", fields) if address else None
+        assert held is not None
+        limit_s = (held.replace_at_ms - self._ids.now_ms()) / 1000
+        return self._order_of(request, held.server, limit_s, "renewLease", (
+            held.terms.lease, request.turn, held.acknowledged, wall_ms, self._ahead_ms))
+
+    def _order_of(self, request: Request, address: str, limit_s: float, method: str, fields: LeaseFields) -> Order:
+        limit_s = min(max(limit_s, longest_wait_s(self._interval_ms)), ATTEMPT_S)
+        return Order(request, address, Ask(method, lease=fields), limit_s)
 
     def _server_for(self, grant: Grant, now: float) -> Optional[str]:
         """Returns the server to ask next. When all were tried, begins again after a wait."""
@@ -241,6 +179,7 @@ class Lessee:
         if isinstance(outcome, LeaseTerms):
             try:
                 used_tick = self._ids.adopt(outcome)
+                self._confirm(grant)
             except ValueError as fault:
                 self._ids.trouble = f"{address} granted a lease that cannot be used: {fault}"
                 self._give_back(outcome, address)
@@ -272,6 +211,10 @@ class Lessee:
         grant.tried.append(address)
         grant.send_at = now
 
+    def _confirm(self, answered: Union[Grant, Renewal]) -> None:
+        assert answered.wall_at_zero_ns is not None
+        self._ids.confirm(answered.wall_at_zero_ns)
+
     def _hold(self, terms: LeaseTerms, address: str, used_tick: int, now: float) -> None:
         """Replaces the lease before, whose ids are closed."""
         if self._held and self._held.known:
@@ -291,6 +234,7 @@ class Lessee:
         # The end of a lease that is ending stands still at last.
         held.third_ms = max(left_ms // 3, held.third_ms if terms.ending else 0)
         held.replace_at_ms = held.end_ms - held.third_ms
+        held.answered_at = now
         held.renew_at = now + max(min(terms.renew_in_ms, left_ms // 3) / 1000, _RENEW_LEAST_S)
         held.expired = held.expired and left_ms == 0
 
@@ -301,6 +245,7 @@ class Lessee:
             fault = lease_terms.fault_of_renewal(outcome, held.terms)
             if fault is None:
                 self._ids.extend(outcome.until_tick)
+                self._confirm(renewal)
                 held.acknowledged, held.server, self._renewal = renewal.turn, self._home(outcome, address), None
                 self._schedule(held, outcome, now)
                 if self._grant and not self._grant.holder and not outcome.ending:

@@ -12,19 +12,18 @@ from datetime import datetime
 from typing import Callable, Optional, Union
 
 from . import lease_terms
-from .ask import Ask
 from .base import BaseClient
 from .engine import Engine
 from .errors import AttemptFailed, Closed, End, LeaseRefused, NoLease, printable
+from .lease_requests import Order
 from .leased_ids import LeasedIds, SystemClock, start_ms, utc
-from .lessee import Lessee, Order
+from .lessee import ATTEMPT_S, Lessee
 from .protocol import LeaseTerms
 from .options import described
 from .server import Server
 from .threads import ThreadIo, run
 from .view import LeaseLoss
 
-_ATTEMPT_MS = 2_000  # a claim needs several answers of the registry
 _CLOSE_S = 1.0
 _DEFECT_S = 1.0
 _SOON_S = 0.02
@@ -115,13 +114,12 @@ class _Runner:
     def __init__(self, client: BaseClient, ids: LeasedIds, name: str, ahead_ms: int, rack: Optional[int],
                  on_lost: Optional[Callable[[LeaseLoss], None]]) -> None:
         options = dataclasses.replace(client._options,
-                                      local_ranges=(), on_event=None, attempt_limit_ms=_ATTEMPT_MS)
+                                      local_ranges=(), on_event=None, attempt_limit_ms=int(ATTEMPT_S * 1000))
         self._ids, self._process = ids, os.getpid()
         self._engine = Engine(options, ThreadIo())
         self._others: dict[str, Server] = {}  # servers that are not in the list
         self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, self._knows, on_lost,
-                              _boot_s, lambda: time.time_ns() // 1_000_000)
-        self._stops: queue.SimpleQueue[None] = queue.SimpleQueue()  # a signal handler may put into it at any moment
+                              _boot_s)
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="firn-lease", daemon=True)
         self.leased = threading.Event()
@@ -134,7 +132,7 @@ class _Runner:
         if os.getpid() != self._process:
             return
         self._stopping = True
-        self._stops.put(None)
+        self._ids.wakes.put(None)
         if self._thread is not threading.current_thread() and self._thread.ident is not None:
             self._thread.join(_CLOSE_S)
 
@@ -167,7 +165,7 @@ class _Runner:
                 time.sleep(min(wait_s, _SOON_S))  # for a release that is repeated
                 return
             try:
-                self._stops.get(timeout=wait_s)
+                self._ids.wakes.get(timeout=wait_s)
             except queue.Empty:
                 pass
             return
@@ -204,11 +202,11 @@ class _Runner:
         fleet = self._engine.fleet
         try:
             try:
-                answer = self._attempt(server, order.ask, False)
+                answer = self._attempt(server, order, False)
             except AttemptFailed as failure:
                 if not failure.stale:
                     raise
-                answer = self._attempt(server, order.ask, True)
+                answer = self._attempt(server, order, True)
             fleet.answered(server, "")
             return answer
         except LeaseRefused:
@@ -219,9 +217,9 @@ class _Runner:
                 fleet.failed(server, "", failure)
             raise
 
-    def _attempt(self, server: Server, ask: Ask, fresh: bool) -> Optional[LeaseTerms]:
-        until = time.monotonic() + _ATTEMPT_MS / 1000
-        answer: Optional[LeaseTerms] = run(self._engine.attempt(server, ask, fresh, until, set()))
+    def _attempt(self, server: Server, order: Order, fresh: bool) -> Optional[LeaseTerms]:
+        until = time.monotonic() + order.limit_s
+        answer: Optional[LeaseTerms] = run(self._engine.attempt(server, order.ask, fresh, until, set()))
         return answer
 
     def _server(self, address: str) -> Server:

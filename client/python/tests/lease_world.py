@@ -35,6 +35,9 @@ class Clock:
     def tick(self):
         return self.wall // MS - EPOCH_MS
 
+    def wall_at_zero(self):
+        return self.wall - self.boot
+
 
 def terms_of(machine=17, **words):
     """Terms of the layout firn: time:41 machine:10 sequence:12."""
@@ -74,6 +77,7 @@ class Server:
         self.leases = {}  # by token: terms, last turn
         self.ended = {}   # by lease: turn and used tick
         self.bound = 0    # tick: of leases that are ending
+        self.paused = False  # each request lasts until its limit
 
     def answer(self, ask: Ask):
         if self.say:
@@ -89,7 +93,7 @@ class Server:
         if token not in self.leases:
             machine = next(self.machines)
             now = self.clock.tick()
-            self.leases[token] = [terms_of(machine, server=self.address, from_tick=now, until_tick=now + 15_000), ""]
+            self.leases[token] = [terms_of(machine, server=self.address, from_tick=now, until_tick=now + min(15_000, ahead_ms)), ""]
         return self.leases[token][0]
 
     def renewLease(self, lease, turn, acknowledged, clock_ms, ahead_ms):
@@ -124,8 +128,7 @@ class World:
         drawn = iter(range(1, 1000))
         self.lessee = Lessee("checkout", ahead_ms, None, self.ids, self.pick, lambda address: address in self.listed,
                              lambda loss: self.lost.append(loss.reason),
-                             lambda: self.clock.boot / 1e9, lambda: self.clock.wall // MS,
-                             lambda: f"{next(drawn):032x}")
+                             lambda: self.clock.boot / 1e9, lambda: f"{next(drawn):032x}")
         self.issued = []
 
     def pick(self, tried):
@@ -138,7 +141,9 @@ class World:
             assert len(sent) < 50
             server, = [one for one in self.servers if one.address == order.address]
             sent.append((server, order.ask))
-            self.lessee.done(order, server.answer(order.ask))
+            if server.paused:
+                self.clock.advance(order.limit_s * 1000)
+            self.lessee.done(order, lost() if server.paused else server.answer(order.ask))
         self.asked += sent
         return [(server.address[7], ask.method, *ask.lease) for server, ask in sent]
 

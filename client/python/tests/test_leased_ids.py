@@ -136,17 +136,10 @@ class LeasedIdsTest(unittest.TestCase):
         self.ids.adopt(self.terms)
         taken = [self.ids.next()]
         self.clock.step(7_200_000)
-        for _ in range(100):
-            self.clock.advance(100)
-            taken.append(self.ids.next())  # the jump is not followed yet
-        failed = 0
-        for _ in range(300):
-            self.clock.advance(100)
-            try:
-                taken.append(self.ids.next())
-            except firn.NoLease:
-                failed += 1
-        self.assertEqual(failed, 251)
+        self.ids.confirm(self.clock.wall_at_zero())  # the server's is as wrong
+        self.clock.advance(1)
+        with self.assertRaisesRegex(firn.NoLease, "ended"):
+            self.ids.next()
         self.clock.step(-7_200_000)
         now = self.clock.tick()
         self.ids.adopt(terms_of(18, from_tick=now, until_tick=now + 15_000))
@@ -154,24 +147,41 @@ class LeasedIdsTest(unittest.TestCase):
         self.assertEqual(tick_of(taken[-1]), now)
         self.assertEqual(taken, sorted(set(taken)))
 
-    def test_suspended_time_is_caught_up_at_a_renewal(self):
-        """The wall clock alone has advanced, and the server has accepted it."""
-        self.ids.adopt(self.terms)
-        first = self.ids.next()
-        self.clock.step(600_000)
-        self.clock.advance(1)
-        self.assertEqual(tick_of(self.ids.next()) - tick_of(first), 1)
-        self.ids.extend(self.terms.until_tick + 660_000)
-        self.assertEqual(tick_of(self.ids.next()) - tick_of(first), 600_001)
+    def test_no_id_after_a_jump_of_the_wall_clock_until_a_server_confirms_it(self):
+        self.ids.adopt(self.terms._replace(until_tick=self.terms.until_tick + 7_200_000))
+        taken, before = [self.ids.next()], self.clock.wall_at_zero()
+        self.clock.step(3_600_000)
+        for _ in range(60):
+            self.clock.advance(1_000)
+            with self.assertRaisesRegex(firn.NoLease, "has jumped forward by 3600 s, and no server has confirmed it"):
+                self.ids.next()
+        self.ids.confirm(before)  # of a request that was sent before the jump
+        with self.assertRaisesRegex(firn.NoLease, "jumped"):
+            self.ids.next()
+        self.ids.confirm(self.clock.wall_at_zero())
+        taken.append(self.ids.next())
+        self.assertEqual(tick_of(taken[1]), self.clock.tick())
+        self.clock.step(3_600_000)
+        self.clock.advance(1_000)
+        with self.assertRaisesRegex(firn.NoLease, "jumped"):
+            self.ids.next()
+        self.clock.step(-3_600_000)  # it is corrected
+        taken.append(self.ids.next())
+        self.assertEqual(tick_of(taken[2]), self.clock.tick())
+        self.assertEqual(taken, sorted(set(taken)))
 
-    def test_renewal_moves_the_id_clock_neither_back_nor_beyond_the_interval(self):
+    def test_no_jump_before_the_first_lease(self):
+        self.clock.step(3_600_000)
+        self.ids.adopt(self.terms._replace(until_tick=self.terms.until_tick + 7_200_000))
+        self.assertEqual(tick_of(self.ids.next()), self.clock.tick())
+
+    def test_confirmation_does_not_move_the_id_clock_back(self):
         self.ids.adopt(self.terms)
         first = self.ids.next()
-        for step_ms in -3_000, 7_200_000:
-            self.clock.step(step_ms)
-            self.ids.extend(self.terms.until_tick + 60_000)
-            self.clock.advance(1)
-            self.assertLessEqual(tick_of(self.ids.next()) - tick_of(first), 2)
+        self.clock.step(-3_000)
+        self.ids.confirm(self.clock.wall_at_zero())
+        self.clock.advance(10)
+        self.assertEqual(tick_of(self.ids.next()) - tick_of(first), 9)
 
     def test_clock_beyond_the_interval_returns_at_a_renewal(self):
         """To the wall clock, or to the last tick used if the wall clock is below it."""
@@ -179,31 +189,20 @@ class LeasedIdsTest(unittest.TestCase):
             with self.subTest(back_ms):
                 self.setUp()
                 self.ids.adopt(self.terms._replace(until_tick=self.terms.until_tick + 45_000))
-                self.clock.step(7_200_000)
                 first = self.ids.next()
                 self.clock.advance(29_999)
                 last = self.ids.next()
+                self.clock.step(7_200_000)
+                self.ids.confirm(self.clock.wall_at_zero())
                 self.clock.advance(1)
-                with self.assertRaises(firn.NoLease):
-                    self.ids.next()  # the jump ahead is followed
+                with self.assertRaisesRegex(firn.NoLease, "ended"):
+                    self.ids.next()
                 self.clock.step(-back_ms)
                 self.ids.extend(self.terms.until_tick + 75_000)
                 with mock.patch("time.sleep", self.sleep):
                     taken = [last] + [self.ids.next() for _ in range(5_000)]
                 self.assertEqual(taken, sorted(set(taken)))
                 self.assertAlmostEqual(tick_of(taken[1]) - tick_of(first), 30_000, delta=1)
-
-    def test_renewal_leaves_an_id_clock_that_the_wall_clock_still_leads(self):
-        self.ids.adopt(self.terms)
-        self.clock.step(7_200_000)
-        last = self.ids.next()
-        self.clock.advance(30_000)
-        for until_ms in 30_000, 45_000:
-            self.ids.extend(self.terms.until_tick + until_ms)
-            with self.assertRaises(firn.NoLease):
-                self.ids.next()
-        self.ids.extend(self.terms.until_tick + 7_300_000)  # a server whose clock is that of the program
-        self.assertEqual(tick_of(self.ids.next()) - tick_of(last), 7_230_000)
 
     def test_small_jump_ahead_is_followed_at_once(self):
         self.ids.adopt(self.terms)

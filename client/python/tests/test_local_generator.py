@@ -110,7 +110,7 @@ class LocalGeneratorTest(unittest.TestCase):
         self.server.lease_fault = 5
         with self.assertRaisesRegex(firn.NoLease, "no server has granted one yet; last failure: 127.0.0.1:.* refused: as "):
             firn.LocalGenerator(self.client, "checkout", timeout_ms=300)
-        patiently(lambda: len(lessees()) == before)
+        patiently(lambda: len(lessees()) <= before)  # one of an earlier test may have ended meanwhile
 
     def test_revocation_is_reported_and_the_next_lease_follows(self):
         self.server.lease_ms = 600
@@ -140,7 +140,7 @@ class LocalGeneratorTest(unittest.TestCase):
         before = len(lessees())
         firn.LocalGenerator(self.client, "checkout").next()
         gc.collect()
-        patiently(lambda: len(lessees()) == before)
+        patiently(lambda: len(lessees()) <= before)  # one of an earlier test may have ended meanwhile
         self.assertEqual(self.server.asked[-1], "releaseLease")
 
     @unittest.skipUnless(hasattr(os, "fork"), "this system does not fork")

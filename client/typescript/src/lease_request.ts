@@ -5,6 +5,8 @@ import type { Lease } from './lease.js';
 export type LeaseRequest = {
   /** Address of the server; empty, for a grant: any one that is not in `avoid`. */
   readonly server: string;
+  /** The wall clock. */
+  readonly clockMs: number;
 } & (
   | { readonly kind: 'grant'; readonly avoid: readonly string[]; readonly token: string }
   | { readonly kind: 'renewal'; readonly lease: string; readonly turn: string; readonly acknowledged: string }

@@ -65,7 +65,7 @@ export class LeaseTransport {
 
   private askOf(request: LeaseRequest): Ask<unknown> {
     const { name, rack, aheadMs } = this.wishes;
-    const clockMs = BigInt(Date.now());
+    const clockMs = BigInt(request.clockMs);
     switch (request.kind) {
       case 'grant': return askLease({ token: request.token, name, clockMs, aheadMs, rack });
       case 'renewal': return askRenewal({ ...request, clockMs, aheadMs });

@@ -10,8 +10,9 @@ export interface LeaseClock {
   sleep(ms: number): void;
 }
 
-const WAIT_MAX_MS = 5;
-const WAIT_STEP_MS = 0.25;
+const WAIT_MAX_MS = 5_000;
+const WAIT_STEP_MS = 50;
+const WAIT_STEP_LAST_MS = 0.25;
 
 /**
  * The ids of one lease after another.
@@ -20,15 +21,18 @@ const WAIT_STEP_MS = 0.25;
  * 2. Ids rise, also over renewals and leases: the next lease begins above the last tick used.
  * 3. The id clock starts at the wall clock or at the lease's first tick, whichever is later. A wrong clock wastes the
  *    interval and repeats no id.
- * 4. After `close` no id is issued.
+ * 4. After the wall clock has jumped forward, no id is issued until a server confirms it.
+ * 5. After `close` no id is issued.
  */
 export class LeasedIds {
+  /** Called when `next` finds that the wall clock has jumped. */
+  onJump: () => void = () => undefined;
   /** The lease of which ids are issued. */
   held: Lease | undefined;
   /** The highest tick of which an id was issued under the last lease; the one before its first tick if there is none. */
   usedTick = -1;
 
-  private readonly pace = new IdPace();
+  private readonly pace: IdPace;
   private lastLease: Lease | undefined;
   private highestTick = -1; // of all ids
   private failure: () => FirnError;
@@ -42,11 +46,12 @@ export class LeasedIds {
 
   /** `random` returns a number from 0, inclusive, to 1, exclusive. */
   constructor(private readonly clock: LeaseClock, private readonly random: () => number) {
+    this.pace = new IdPace(clock.read());
     const since = utc(clock.wallMs());
     this.failure = () => new FirnError('no lease', `no server has granted a lease since ${since}`);
   }
 
-  /** Returns the next id. Waits for the next tick, at most 5 ms, if the sequence of this one is used up. */
+  /** Returns the next id. Waits for the next tick, at most 5 s, if the sequence of this one is used up. */
   next(): bigint {
     for (let waitedMs = 0; ;) {
       const waitMs = this.prepare();
@@ -54,7 +59,7 @@ export class LeasedIds {
       if (waitedMs + waitMs > WAIT_MAX_MS) {
         throw new FirnError('unavailable', 'the sequence of this tick is used up', { retryAfterMs: Math.ceil(waitMs) });
       }
-      const stepMs = Math.min(waitMs, WAIT_STEP_MS);
+      const stepMs = waitMs > 2 ? Math.min(waitMs - 1, WAIT_STEP_MS) : Math.min(waitMs, WAIT_STEP_LAST_MS);
       this.clock.sleep(stepMs);
       waitedMs += stepMs;
     }
@@ -69,6 +74,7 @@ export class LeasedIds {
       return 'its layout is not that of the first lease, so its ids could equal earlier ones';
     }
     closed();
+    this.followBeforeTheFirstLease(this.clock.read());
     this.beginAt(Math.max(lease.fromTick, this.highestTick + 1), lease);
     this.held = this.lastLease = lease;
     this.usedTick = lease.fromTick - 1;
@@ -77,19 +83,27 @@ export class LeasedIds {
   }
 
   /**
-   * Moves the end of the lease. Ignores an earlier end. The server has just accepted the wall clock, so the id clock follows
-   * it into the interval: the monotonic clock does not advance while the machine is suspended. An id clock beyond the
-   * interval returns, but not below the last tick used.
+   * Moves the end of the lease. Ignores an earlier end. An id clock beyond the interval returns, but not below the last
+   * tick used.
    */
   extendTo(untilTick: number): void {
     const { held } = this;
     if (!held) return;
     held.untilTick = Math.max(held.untilTick, untilTick);
-    const untilMs = startOf(held, held.untilTick);
     const now = this.clock.read();
-    if (this.pace.advance(now) >= untilMs) this.beginAt(Math.max(held.fromTick, this.highestTick + 1), held);
-    if (now.wallMs <= this.pace.timeMs || now.wallMs >= untilMs) return;
-    this.pace.raiseTo(now.wallMs);
+    if (this.pace.advance(now) < startOf(held, held.untilTick)) return;
+    this.beginAt(Math.max(held.fromTick, this.highestTick + 1), held);
+  }
+
+  /**
+   * Moves the id clock forward to the wall clock of a request that a server has accepted, plus the time since. The
+   * monotonic clock does not advance while the machine is suspended. `wallAtZeroMs`: that wall clock minus the monotonic
+   * clock.
+   */
+  confirm(wallAtZeroMs: number): void {
+    const now = this.clock.read();
+    this.pace.advance(now);
+    this.pace.raiseTo(wallAtZeroMs + now.monoMs);
     this.seenWallMs = NaN;
   }
 
@@ -102,7 +116,19 @@ export class LeasedIds {
 
   /** Reads the clocks, and returns the id clock. */
   advance(): number {
-    return this.pace.advance(this.clock.read());
+    const now = this.clock.read();
+    this.followBeforeTheFirstLease(now);
+    return this.pace.advance(now);
+  }
+
+  /** Whether the wall clock had jumped when it was read last. */
+  get jumped(): boolean {
+    return this.pace.jumpMs > 0;
+  }
+
+  /** Before the first lease, the wall clock cannot jump. */
+  private followBeforeTheFirstLease(now: Now): void {
+    if (!this.lastLease) this.pace.restart(now.wallMs, now);
   }
 
   /** Returns how long to wait for an id that may be taken; 0: not at all. */
@@ -111,11 +137,19 @@ export class LeasedIds {
     if (!held) throw this.failure();
     if (this.left > 0 && this.clock.wallMs() === this.seenWallMs) return 0;
     const now = this.clock.read();
-    this.seenWallMs = now.wallMs;
+    const known = this.jumped;
     const timeMs = this.pace.advance(now);
+    if (this.jumped) {
+      if (!known) this.onJump();
+      throw new FirnError('no lease', `the wall clock has jumped forward by ${Math.floor(this.pace.jumpMs / 1000)} s, ` +
+                          'and no server has confirmed it');
+    }
+    this.seenWallMs = now.wallMs;
     const tick = Math.floor((timeMs - held.epochMs) / held.tickMs);
     if (tick > this.tick) this.enter(tick, held);
-    return this.left > 0 ? 0 : startOf(held, this.tick + 1) - timeMs;
+    if (this.left > 0) return 0;
+    if (this.tick + 1 >= held.untilTick) throw this.expired();
+    return startOf(held, this.tick + 1) - timeMs;
   }
 
   private take(): bigint {

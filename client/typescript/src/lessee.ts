@@ -51,6 +51,7 @@ export class Lessee {
   private releases: Release[] = [];
   private lastServer = '';
   private grantNotBeforeMs = -Infinity;
+  private jumped = false; // the wall clock, and no server has confirmed it
   private stopping = false;
   private nextTickMs = 0;
   private intervalMs: number; // that a server gave last, at most `aheadMs`; before that, `aheadMs`
@@ -73,6 +74,8 @@ export class Lessee {
   tick(now: Now): [number, LeaseRequest][] {
     const timeMs = this.ids.advance();
     this.nextTickMs = now.monoMs + TICK_MAX_MS;
+    if (this.ids.jumped) this.hurry(now);
+    this.jumped = this.ids.jumped;
     if (this.held) this.tickHeld(this.held, timeMs, now);
     const wanted = !this.stopping && (!this.held || timeMs >= this.held.replaceAtMs);
     if (wanted && now.monoMs >= this.grantNotBeforeMs) this.grant ??= this.newGrant(now);
@@ -80,18 +83,20 @@ export class Lessee {
 
     const due: [number, LeaseRequest][] = [];
     const { grant, renewal, held } = this;
+    const clockMs = now.wallMs;
     if (renewal && held && this.isDue(renewal, now)) {
       due.push([renewal.number, {
         kind: 'renewal', server: held.server, lease: held.lease.id, turn: renewal.turn, acknowledged: held.acknowledged,
+        clockMs,
       }]);
     }
     if (grant && this.isDue(grant, now)) {
-      due.push([grant.number, { kind: 'grant', server: grant.server, avoid: grant.avoid, token: grant.token }]);
+      due.push([grant.number, { kind: 'grant', server: grant.server, avoid: grant.avoid, token: grant.token, clockMs }]);
     }
     for (const one of this.releases) {
       if (!this.isDue(one, now)) continue;
       const { server, lease, turn, usedTick } = one;
-      due.push([one.number, { kind: 'release', server, lease, turn, usedTick }]);
+      due.push([one.number, { kind: 'release', server, lease, turn, usedTick, clockMs }]);
     }
     return due;
   }
@@ -133,8 +138,18 @@ export class Lessee {
     if (timeMs < endMs) this.nextTickMs = Math.min(this.nextTickMs, now.monoMs + endMs - timeMs);
   }
 
+  /** Makes a request due whose answer confirms a wall clock that has jumped. */
+  private hurry(now: Now): void {
+    const { held } = this;
+    if (held) held.renewAtMs = Math.min(held.renewAtMs, held.answeredAtMs + RENEW_MIN_MS);
+    for (const one of this.jumped ? [] : [this.renewal, this.grant]) { // a later failure has the ordinary delay
+      if (one) one.sendAtMs = Math.min(one.sendAtMs, now.monoMs);
+    }
+  }
+
   private newPending(now: Now): Pending {
-    return { number: ++this.numbers, sendAtMs: now.monoMs, inFlight: false, delayMs: RETRY_FIRST_MS, hops: 0 };
+    return { number: ++this.numbers, sendAtMs: now.monoMs, inFlight: false, delayMs: RETRY_FIRST_MS, hops: 0,
+      wallAtZeroMs: Infinity };
   }
 
   private newGrant(now: Now): Grant {
@@ -145,7 +160,10 @@ export class Lessee {
 
   private isDue(one: Pending, now: Now): boolean {
     if (one.inFlight) return false;
-    if (now.monoMs >= one.sendAtMs) return one.inFlight = true;
+    if (now.monoMs >= one.sendAtMs) {
+      one.wallAtZeroMs = Math.min(one.wallAtZeroMs, now.wallMs - now.monoMs);
+      return one.inFlight = true;
+    }
     this.nextTickMs = Math.min(this.nextTickMs, one.sendAtMs);
     return false;
   }
@@ -155,7 +173,7 @@ export class Lessee {
   private onGrant(grant: Grant, outcome: LeaseOutcome, now: Now): void {
     switch (outcome.kind) {
       case 'lease': {
-        const fault = this.adopt(outcome.lease, outcome.server, now);
+        const fault = this.adopt(outcome.lease, outcome.server, grant.wallAtZeroMs, now);
         if (!fault) return;
         const message = `the lease of ${outcome.server} cannot be used: ${fault}`;
         const endMs = startOf(outcome.lease, outcome.lease.untilTick);
@@ -225,14 +243,15 @@ export class Lessee {
   }
 
   /** Returns a sentence if the lease cannot be used. */
-  private adopt(lease: Lease, address: string, now: Now): string {
+  private adopt(lease: Lease, address: string, wallAtZeroMs: number, now: Now): string {
     const fault = this.ids.adopt(lease, () => this.release(now));
     if (fault) return fault;
+    this.ids.confirm(wallAtZeroMs);
     this.grant = this.renewal = undefined;
     this.lastServer = this.home(lease.server, address);
     this.held = {
       lease, server: this.lastServer, grantedBy: lease.server, acknowledged: '', thirdMs: 0, replaceAtMs: 0,
-      renewAtMs: 0, renewable: true, unknown: false, expired: false,
+      renewAtMs: 0, answeredAtMs: 0, renewable: true, unknown: false, expired: false,
     };
     this.grantNotBeforeMs = now.monoMs + GRANT_PAUSE_MS;
     this.schedule(this.held, lease, now);
@@ -247,6 +266,7 @@ export class Lessee {
     if (leftMs > 0) this.intervalMs = Math.min(leftMs, this.options.aheadMs);
     held.thirdMs = answered.ending ? Math.max(thirdMs, held.thirdMs) : thirdMs; // the end stands still at last
     held.replaceAtMs = endMs - held.thirdMs;
+    held.answeredAtMs = now.monoMs;
     held.renewAtMs = now.monoMs + Math.max(Math.min(answered.renewInMs, thirdMs), RENEW_MIN_MS);
     held.expired &&= timeMs >= endMs;
   }
@@ -262,6 +282,7 @@ export class Lessee {
           return this.retry(renewal, 0, now);
         }
         this.ids.extendTo(lease.untilTick);
+        this.ids.confirm(renewal.wallAtZeroMs);
         held.acknowledged = renewal.turn;
         held.server = this.home(lease.server, outcome.server);
         this.renewal = undefined;

@@ -10,6 +10,11 @@ export interface Pending {
   inFlight: boolean;
   delayMs: number; // of the next repetition
   hops: number; // from one server to another that has the lease
+  /**
+   * The wall clock minus the monotonic clock, when it was sent. Of several times, the lowest: which of them was answered
+   * is unknown.
+   */
+  wallAtZeroMs: number;
 }
 
 export interface Grant extends Pending {
@@ -46,6 +51,7 @@ export interface Held {
   thirdMs: number; // of the interval
   replaceAtMs: number; // by the id clock: then another lease is requested
   renewAtMs: number;
+  answeredAtMs: number;
   renewable: boolean;
   /** The server does not have it. */
   unknown: boolean;

@@ -28,6 +28,7 @@ export interface LocalGeneratorOptions {
 
 const OPEN_MS = 10_000;
 const CLOSE_MS = 1_000;
+const BLOCKED_MS = 1_000;
 const AHEAD_MS = 60_000;
 const AHEAD_MIN_MS = 2_000;
 const AHEAD_MAX_MS = 86_400_000;
@@ -75,6 +76,7 @@ export class LocalGenerator {
       },
     }, this.#ids);
     engine.closing.add(this.#clientClosed);
+    this.#ids.onJump = () => void setImmediate(this.#run).unref();
     this.#run();
   }
 
@@ -92,14 +94,20 @@ export class LocalGenerator {
   }
 
   /**
-   * Returns the next id, from memory. Blocks the thread until the next tick, at most 5 ms, if the sequence of this tick
-   * is used up.
+   * Returns the next id, from memory. Blocks the thread until the next tick, unless that begins in more than 5 s, if the
+   * sequence of this tick is used up. In most layouts, a tick is 1 ms long.
+   *
+   * The lease is extended by the event loop: a loop of calls that never awaits anything ends it.
    *
    * @throws {@link FirnError} of the kind `no lease` if there is none, with the reason and since when; and of the
    * kind `closed` after `close`
    */
   next(): bigint {
-    return this.#ids.next();
+    try {
+      return this.#ids.next();
+    } catch (failure) {
+      throw this.#explained(failure);
+    }
   }
 
   /** Returns the machine id of the current lease; undefined without one. */
@@ -142,6 +150,14 @@ export class LocalGenerator {
     this.#timer = setTimeout(this.#run, Math.max(1, Math.ceil(this.#lessee.dueMs - now.monoMs)));
     this.#timer.unref();
   };
+
+  /** Returns the failure, which says so if the program has not let this generator renew its lease. */
+  #explained(failure: unknown): unknown {
+    const blockedMs = clock.read().monoMs - this.#lessee.dueMs;
+    if (!(failure instanceof FirnError) || failure.kind !== 'no lease' || blockedMs < BLOCKED_MS || this.#ended) return failure;
+    return new FirnError('no lease', `${failure.message}: the program has blocked its event loop for ` +
+                         `${(blockedMs / 1000).toFixed(1)} s, so no renewal was sent; await something between calls`);
+  }
 
   /** Waits until the condition holds, at most that long. Keeps the process alive. */
   #wait(atMostMs: number, holds: () => boolean): Promise<void> {

@@ -36,6 +36,11 @@ export class FakeClock implements LeaseClock {
     this.advance(ms);
   }
 
+  /** The wall clock minus the monotonic clock. */
+  get wallAtZeroMs(): number {
+    return this.now.wallMs - this.now.monoMs;
+  }
+
   advance(ms: number): void {
     this.now = { wallMs: this.now.wallMs + ms, monoMs: this.now.monoMs + ms };
   }

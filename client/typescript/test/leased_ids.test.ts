@@ -28,12 +28,9 @@ test('a wall clock hours behind begins at the first tick', () => {
 test('a wall clock hours ahead wastes the interval and repeats nothing', () => {
   const rig = new Rig();
   rig.hold();
+  rig.take();
   rig.clock.step(3 * HOUR);
-  for (let i = 0; i < 29; i++) {
-    rig.clock.advance(SECOND);
-    rig.take(); // at the pace of the monotonic clock, until the jump has lasted 30 s
-  }
-  rig.clock.advance(3 * SECOND);
+  rig.ids.confirm(rig.clock.wallAtZeroMs); // the server's is as wrong
   rig.assertNone(/ended at/);
   rig.clock.step(-3 * HOUR);
   rig.pass(3 * SECOND);
@@ -67,58 +64,64 @@ test('the same interval granted twice repeats no id', () => {
   assert.equal(rig.taken.size, 9);
 });
 
-test('suspended time is caught up at a renewal', () => {
+test('no id after a jump of the wall clock until a server confirms it', () => {
   const rig = new Rig();
-  const held = rig.hold();
-  const first = tickOf(rig.take(1)[0]!);
-  rig.clock.step(600 * SECOND); // the wall clock alone has advanced
-  assert.equal(tickOf(rig.take(1)[0]!), first);
-  rig.ids.extendTo(held.untilTick + 660 * SECOND);
-  assert.equal(tickOf(rig.take(1)[0]!), first + 600 * SECOND);
+  rig.hold(7, 3 * HOUR);
+  const before = rig.clock.wallAtZeroMs;
+  let told = 0;
+  rig.ids.onJump = () => void told++;
+  rig.take();
+  rig.clock.step(HOUR);
+  for (let i = 0; i < 60; i++) {
+    rig.clock.advance(SECOND);
+    rig.assertNone(/the wall clock has jumped forward by 3600 s, and no server has confirmed it/);
+  }
+  assert.equal(told, 1);
+  rig.ids.confirm(before); // of a request that was sent before the jump
+  rig.assertNone(/jumped/);
+  rig.ids.confirm(rig.clock.wallAtZeroMs);
+  assert.equal(tickOf(rig.take(1)[0]!), rig.clock.wallMs() - EPOCH_MS);
+  rig.clock.step(HOUR);
+  rig.assertNone(/jumped/);
+  rig.clock.step(-HOUR); // it is corrected
+  rig.clock.advance(SECOND);
+  assert.equal(tickOf(rig.take(1)[0]!), rig.clock.wallMs() - EPOCH_MS);
 });
 
-test('a renewal moves the id clock neither back nor beyond the interval', () => {
+test('no jump before the first lease', () => {
   const rig = new Rig();
-  const held = rig.hold();
+  rig.clock.step(HOUR);
+  rig.hold();
+  assert.equal(tickOf(rig.take(1)[0]!), NOON_MS + HOUR - EPOCH_MS);
+});
+
+test('a confirmation does not move the id clock back', () => {
+  const rig = new Rig();
+  rig.hold();
   const first = tickOf(rig.take(1)[0]!);
-  for (const stepMs of [-3 * SECOND, 3 * HOUR]) {
-    rig.clock.step(stepMs);
-    rig.ids.extendTo(held.untilTick + SECOND);
-    rig.clock.advance(1);
-    assert(tickOf(rig.take(1)[0]!) <= first + 2);
-  }
+  rig.clock.step(-3 * SECOND);
+  rig.ids.confirm(rig.clock.wallAtZeroMs);
+  rig.clock.advance(10);
+  assert.equal(tickOf(rig.take(1)[0]!), first + 9);
 });
 
 test('an id clock beyond the interval returns at a renewal, to the wall clock or to the last tick used', () => {
   for (const backMs of [3 * HOUR, 3 * HOUR + 30 * SECOND]) {
     const rig = new Rig();
     const held = rig.hold();
-    rig.clock.step(3 * HOUR);
     const first = tickOf(rig.take(1)[0]!);
     rig.clock.advance(30 * SECOND - 1);
     const last = rig.take(1)[0]!;
+    rig.clock.step(3 * HOUR);
+    rig.ids.confirm(rig.clock.wallAtZeroMs);
     rig.clock.advance(1);
-    rig.assertNone(/ended at/); // the jump ahead is followed
+    rig.assertNone(/ended at/);
     rig.clock.step(-backMs);
     rig.ids.extendTo(held.untilTick + 30 * SECOND);
     const next = rig.take(5_000)[0]!;
     assert(next > last);
     assert.equal(tickOf(next), first + 30 * SECOND);
   }
-});
-
-test('a renewal leaves an id clock that the wall clock still leads', () => {
-  const rig = new Rig();
-  const held = rig.hold();
-  rig.clock.step(3 * HOUR);
-  const last = tickOf(rig.take(1)[0]!);
-  rig.clock.advance(30 * SECOND);
-  for (const moreMs of [30 * SECOND, 60 * SECOND]) {
-    rig.ids.extendTo(held.untilTick + moreMs);
-    rig.assertNone(/ended at/);
-  }
-  rig.ids.extendTo(held.untilTick + 4 * HOUR); // by a server whose clock is that of the program
-  assert.equal(tickOf(rig.take(1)[0]!), last + 3 * HOUR + 30 * SECOND);
 });
 
 test('waits for the next tick when the sequence is used up', () => {
@@ -132,20 +135,31 @@ test('waits for the next tick when the sequence is used up', () => {
   assert.equal(next[0]! & 4095n, 0n); // after a tick that is used up, the sequence begins at 0
 });
 
-test('says when to retry if the next tick is far away', () => {
+function longTicks(tickMs: number): { clock: FakeClock; ids: LeasedIds } {
   const clock = new FakeClock();
   const ids = new LeasedIds(clock, () => 0);
-  const seconds = { ...terms(7, NOON_MS, NOON_MS), tickMs: SECOND, sequenceBits: 1, sequenceCount: 2n,
-                    fromTick: BigInt((NOON_MS - EPOCH_MS) / SECOND), untilTick: 1n << 31n };
-  const long = readLease(seconds, undefined);
+  const first = BigInt(Math.floor((NOON_MS - EPOCH_MS) / tickMs));
+  const long = readLease({ ...terms(7, NOON_MS, NOON_MS), tickMs, sequenceBits: 1, sequenceCount: 2n, fromTick: first,
+                           untilTick: first + 2n }, undefined);
   assert(typeof long !== 'string', String(long));
   assert.equal(ids.adopt(long, () => undefined), '');
+  return { clock, ids };
+}
+
+test('waits for a tick of a second unless the lease ends', () => {
+  const { clock, ids } = longTicks(SECOND);
+  for (let i = 0; i < 4; i++) ids.next();
+  assert.equal(clock.slept, SECOND);
+  assert.throws(() => ids.next(), /ended at/);
+  assert.equal(clock.slept, SECOND);
+});
+
+test('says when to retry if the next tick is far away', () => {
+  const { clock, ids } = longTicks(10 * SECOND);
   ids.next();
   ids.next();
-  assert.throws(() => ids.next(), { kind: 'unavailable', retryAfterMs: SECOND, message: /the sequence of this tick/ });
+  assert.throws(() => ids.next(), { kind: 'unavailable', retryAfterMs: 10 * SECOND, message: /the sequence of this tick/ });
   assert.equal(clock.slept, 0);
-  clock.advance(SECOND);
-  ids.next();
 });
 
 test('the sequence of a tick begins at random in its lower half', () => {

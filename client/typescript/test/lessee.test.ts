@@ -133,7 +133,7 @@ test('repeats a renewal with its turn when the answer is lost', () => {
   for (let i = 0; i < 3; i++) {
     rig.noAnswer('renewal', held.server);
     rig.pass(3 * SECOND);
-    assert.deepEqual(rig.newest('renewal'), first);
+    assert.deepEqual({ ...rig.newest('renewal'), clockMs: first.clockMs }, first);
   }
   assert.equal(rig.count('renewal'), 4);
   rig.answer('renewal', { kind: 'lease', server: held.server, lease: lease(7, NOON_MS, NOON_MS + 90 * SECOND) });

@@ -92,6 +92,23 @@ test('makes ids from memory, renews, and releases its lease', () => using(1, asy
   assert(await client.nextId('order') > 0n);
 }));
 
+test('a program that never returns to its event loop is told that it prevents renewals', () =>
+  using(1, async (client, landlord) => {
+    landlord.lastsMs = 1_600;
+    const generator = await client.localGenerator(NAME);
+    assert.throws(() => {
+      for (;;) generator.next();
+    }, { kind: 'no lease', message: /ended at .*: the program has blocked its event loop for 1\.\d s, so no renewal was sent/ });
+    await until('no renewal', () => {
+      try {
+        return generator.next() > 0n;
+      } catch {
+        return false;
+      }
+    });
+    await generator.close();
+  }));
+
 test('calls for ids do not wait for a lease', () => using(1, async (client, landlord) => {
   landlord.instead = (request) => request.method === 'lease';
   const generator = client.localGenerator({ ...NAME, timeoutMs: 300 });

@@ -184,7 +184,8 @@ impl LocalGenerator {
     }
 
     /// Returns the next id, from memory. If the sequence of this tick is used up, blocks the thread until the next tick,
-    /// unless that begins in more than 5 ms. Blocks it again if other threads have used up that one, too.
+    /// unless that begins in more than 5 s; in most layouts, a tick is 1 ms long. Blocks it again if other threads have
+    /// used up that one, too.
     ///
     /// # Errors
     ///
@@ -319,6 +320,7 @@ async fn run(task: Task, mut lessee: Lessee, wishes: Wishes, client: Client) {
             Some((number, outcome)) = answered.recv() => lessee.on_reply(number, outcome, shared.ids.now()),
             () = sleep(due) => {}
             () = shared.stopping.notified() => {}
+            () = shared.ids.jumps.notified() => {}
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use super::pace::{IdPace, Now};
 use super::terms::{utc, Lease, Shape};
 use super::tick_ids::TickIds;
@@ -21,7 +23,9 @@ pub(crate) trait Clock: Send + Sync {
 }
 
 /// If the next tick begins later than this, the caller decides whether to wait.
-const WAIT_MAX: Duration = Duration::from_millis(5);
+const WAIT_MAX: Duration = Duration::from_secs(5);
+/// After this, a thread that waits finds out whether the ids were closed.
+const WAIT_STEP: Duration = Duration::from_millis(50);
 
 /// The ids of one lease after another.
 ///
@@ -29,12 +33,15 @@ const WAIT_MAX: Duration = Duration::from_millis(5);
 /// 2. Ids rise, across threads, renewals and leases: the next lease begins above the last tick used.
 /// 3. The id clock starts at the wall clock or at the lease's first tick, whichever is later. A wrong clock wastes the
 ///    interval and repeats no id.
-/// 4. After `close` and `end`, and in a forked child, no id is issued.
+/// 4. After the wall clock has jumped forward, no id is issued until a server confirms it.
+/// 5. After `close` and `end`, and in a forked child, no id is issued.
 pub(crate) struct LeasedIds {
     clock: Box<dyn Clock>,
     process: u32,
     tick_ids: TickIds,
     state: Mutex<State>,
+    /// Told when `next` finds that the wall clock has jumped.
+    pub(crate) jumps: Notify,
 }
 
 struct State {
@@ -55,13 +62,14 @@ enum Step {
 
 impl LeasedIds {
     pub(crate) fn new(clock: impl Clock + 'static) -> LeasedIds {
-        let failure = format!("no server has granted a lease since {}", utc(clock.wall_us()));
+        let now = clock.read();
+        let failure = format!("no server has granted a lease since {}", utc(now.wall_us));
         LeasedIds {
             process: clock.process(),
             clock: Box::new(clock),
             tick_ids: TickIds::new(),
             state: Mutex::new(State {
-                pace: IdPace::new(),
+                pace: IdPace::new(now),
                 held: None,
                 shape: None,
                 ended: false,
@@ -70,11 +78,12 @@ impl LeasedIds {
                 used_tick: -1,
                 tick: -1,
             }),
+            jumps: Notify::new(),
         }
     }
 
     /// Returns the next id. If the sequence of this tick is used up, waits for the next tick, unless that begins in more
-    /// than 5 ms. Waits again if other threads have used up that one, too.
+    /// than 5 s. Waits again if other threads have used up that one, too.
     pub(crate) fn next(&self) -> Result<i64, Error> {
         loop {
             // Before the lock, which another thread may have had at the fork.
@@ -93,7 +102,7 @@ impl LeasedIds {
                 let error = Error::new(ErrorKind::Unavailable, "the sequence of this tick is used up");
                 return Err(error.with_refusal(None, Some(wait)));
             }
-            self.clock.sleep(wait);
+            self.clock.sleep(wait.min(WAIT_STEP));
         }
     }
 
@@ -108,17 +117,17 @@ impl LeasedIds {
             return Err("its layout is not that of the first lease, so its ids could equal earlier ones".to_owned());
         }
         self.tick_ids.close();
-        let used = state.used_tick;
-        state.begin(self.clock.read(), lease);
+        let (used, now) = (state.used_tick, self.clock.read());
+        state.follow_before_the_first_lease(now);
+        state.begin(now, lease);
         state.shape = Some(lease.shape);
         state.used_tick = lease.from_tick - 1;
         state.held = Some(lease.clone());
         Ok(used)
     }
 
-    /// Moves the end of the lease. Ignores an earlier end. The server has just accepted the wall clock, so the id clock
-    /// follows it into the interval: the monotonic clock may not advance while the machine is suspended. An id clock
-    /// beyond the interval returns, but not below the last tick used.
+    /// Moves the end of the lease. Ignores an earlier end. An id clock beyond the interval returns, but not below the last
+    /// tick used.
     pub(crate) fn extend_to(&self, until_tick: i64) {
         let mut state = self.lock();
         let Some(mut held) = state.held.clone() else { return };
@@ -128,11 +137,18 @@ impl LeasedIds {
             self.tick_ids.close();
             state.begin(now, &held);
         }
-        if state.pace.time_us() < now.wall_us && now.wall_us < end_us {
-            state.pace.raise_to(now.wall_us);
-            self.tick_ids.expire();
-        }
         state.held = Some(held);
+    }
+
+    /// Moves the id clock forward to the wall clock of a request that a server has accepted, plus the time since. The
+    /// monotonic clock may not advance while the machine is suspended. `wall_at_zero_us`: that wall clock minus the
+    /// monotonic clock.
+    pub(crate) fn confirm(&self, wall_at_zero_us: i64) {
+        let mut state = self.lock();
+        let now = self.clock.read();
+        state.pace.advance(now);
+        state.pace.raise_to(wall_at_zero_us + now.mono_us);
+        self.tick_ids.expire();
     }
 
     /// Issues no id until there is another lease. Calls fail with this error. Returns the last tick used.
@@ -156,10 +172,17 @@ impl LeasedIds {
         self.clock.read()
     }
 
+    /// Reads the clocks. Returns the id clock, and whether the wall clock has jumped.
+    pub(crate) fn read_clocks(&self) -> (i64, bool) {
+        let now = self.clock.read();
+        let mut state = self.lock();
+        state.follow_before_the_first_lease(now);
+        (state.pace.advance(now), state.pace.jump_us() > 0)
+    }
+
     /// Reads the clocks, and returns the id clock.
     pub(crate) fn advance(&self) -> i64 {
-        let now = self.clock.read();
-        self.lock().pace.advance(now)
+        self.read_clocks().0
     }
 
     pub(crate) fn held(&self) -> Option<Lease> {
@@ -185,16 +208,24 @@ impl LeasedIds {
         if let Some(id) = self.take() {
             return Ok(Step::Taken(id)); // another thread read the clocks meanwhile
         }
-        let left = self.tick_ids.close();
         let Some(held) = &state.held else { return Err(state.failure.clone()) };
-        let (shape, step) = (held.shape, 1 << held.shape.sequence_shift);
-        let now = self.clock.read();
+        let (shape, step, until_tick) = (held.shape, 1 << held.shape.sequence_shift, held.until_tick);
+        let (now, known) = (self.clock.read(), state.pace.jump_us() > 0);
         let time_us = state.pace.advance(now);
+        if state.pace.jump_us() > 0 {
+            if !known {
+                self.jumps.notify_one();
+            }
+            return Err(state.jumped());
+        }
+        let left = self.tick_ids.close();
         let tick = shape.tick_at(time_us);
         let ids = if tick > state.tick {
             state.enter(tick, left.is_none(), self.clock.fraction())?
         } else if let Some(left) = left {
             left
+        } else if state.tick + 1 >= until_tick {
+            return Err(state.expired());
         } else {
             let wait = shape.start_of(state.tick + 1) - time_us;
             return Ok(Step::Wait(Duration::from_micros(wait as u64)));
@@ -219,15 +250,9 @@ impl State {
     /// Begins a tick. Returns its first id and its last one. The sequence begins at random in its lower half, so that the
     /// ids of a quiet program do not all end with the same bits; after a tick that is used up, at its lowest number.
     fn enter(&mut self, tick: i64, none_left: bool, drawn: f64) -> Result<(u64, u64), Error> {
-        let Some(held) = &self.held else { return Err(self.failure.clone()) };
-        if tick >= held.until_tick {
-            let text = format!(
-                "the lease of machine id {} ended at {}, and no server has extended it",
-                held.machine,
-                utc(held.end_us())
-            );
-            return Err(Error::new(ErrorKind::NoLease, text));
-        }
+        let Some(held) = self.held.as_ref().filter(|held| tick < held.until_tick) else {
+            return Err(self.expired());
+        };
         let used_up = none_left && self.tick == self.highest_tick;
         let half = held.sequence_count.div_ceil(2);
         let skipped = if used_up { 0 } else { (drawn * half as f64) as u64 };
@@ -236,6 +261,27 @@ impl State {
         let ids = (id(skipped), id(held.sequence_count - 1));
         (self.tick, self.used_tick, self.highest_tick) = (tick, tick, tick);
         Ok(ids)
+    }
+
+    /// Returns why there is no id of a later tick.
+    fn expired(&self) -> Error {
+        let Some(held) = &self.held else { return self.failure.clone() };
+        let (machine, end) = (held.machine, utc(held.end_us()));
+        let text = format!("the lease of machine id {machine} ended at {end}, and no server has extended it");
+        Error::new(ErrorKind::NoLease, text)
+    }
+
+    fn jumped(&self) -> Error {
+        let seconds = self.pace.jump_us() / 1_000_000;
+        let text = format!("the wall clock has jumped forward by {seconds} s, and no server has confirmed it");
+        Error::new(ErrorKind::NoLease, text)
+    }
+
+    /// Before the first lease, the wall clock cannot jump.
+    fn follow_before_the_first_lease(&mut self, now: Now) {
+        if self.shape.is_none() {
+            self.pace.restart(now.wall_us, now);
+        }
     }
 
     /// The next id has a tick of this lease, above the last one used. An id clock that followed a wrong wall clock beyond

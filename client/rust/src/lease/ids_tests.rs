@@ -64,11 +64,7 @@ fn a_wall_clock_hours_ahead_wastes_the_interval_and_repeats_nothing() {
     rig.hold(7, 60 * SECOND);
     let first = rig.take(1)[0];
     rig.clock.step(3 * HOUR);
-    for _ in 0..29 {
-        rig.clock.advance(SECOND);
-        rig.take(3); // at the pace of the monotonic clock, until the jump has lasted 30 s
-    }
-    rig.clock.advance(3 * SECOND);
+    rig.ids.confirm(rig.clock.wall_at_zero()); // the server's is as wrong
     assert!(rig.fault().contains("ended at"));
     rig.clock.step(-3 * HOUR);
     rig.pass(3 * SECOND);
@@ -106,27 +102,44 @@ fn a_wall_clock_that_is_a_little_behind_is_met_again_without_a_stop() {
 }
 
 #[test]
-fn suspended_time_is_caught_up_at_a_renewal() {
+fn no_id_after_a_jump_of_the_wall_clock_until_a_server_confirms_it() {
     let mut rig = Rig::new();
-    let held = rig.hold(7, 60 * SECOND);
-    let first = tick_of(rig.take(1)[0]);
-    rig.clock.step(600 * SECOND); // the wall clock alone has advanced
-    assert_eq!(tick_of(rig.take(1)[0]), first);
-    rig.ids.extend_to(held.until_tick + 660 * SECOND);
-    assert_eq!(tick_of(rig.take(1)[0]), first + 600 * SECOND);
+    rig.hold(7, 3 * HOUR);
+    let before = rig.clock.wall_at_zero();
+    rig.take(3);
+    rig.clock.step(HOUR);
+    for _ in 0..60 {
+        rig.clock.advance(SECOND);
+        assert_eq!(rig.fault(), "the wall clock has jumped forward by 3600 s, and no server has confirmed it");
+    }
+    rig.ids.confirm(before); // of a request that was sent before the jump
+    assert!(rig.fault().contains("jumped"));
+    rig.ids.confirm(rig.clock.wall_at_zero());
+    assert_eq!(tick_of(rig.take(1)[0]), rig.clock.now().wall_us / 1000 - EPOCH_MS);
+    rig.clock.step(HOUR);
+    assert!(rig.fault().contains("jumped"));
+    rig.clock.step(-HOUR); // it is corrected
+    rig.clock.advance(SECOND);
+    assert_eq!(tick_of(rig.take(1)[0]), rig.clock.now().wall_us / 1000 - EPOCH_MS);
 }
 
 #[test]
-fn a_renewal_moves_the_id_clock_neither_back_nor_beyond_the_interval() {
+fn no_jump_before_the_first_lease() {
     let mut rig = Rig::new();
-    let held = rig.hold(7, 60 * SECOND);
+    rig.clock.step(HOUR);
+    rig.hold(7, 60 * SECOND);
+    assert_eq!(tick_of(rig.take(1)[0]), NOON_MS + HOUR - EPOCH_MS);
+}
+
+#[test]
+fn a_confirmation_does_not_move_the_id_clock_back() {
+    let mut rig = Rig::new();
+    rig.hold(7, 60 * SECOND);
     let first = tick_of(rig.take(1)[0]);
-    for step_ms in [-3 * SECOND, 3 * HOUR] {
-        rig.clock.step(step_ms);
-        rig.ids.extend_to(held.until_tick + SECOND);
-        rig.clock.advance(1);
-        assert!(tick_of(rig.take(1)[0]) <= first + 2);
-    }
+    rig.clock.step(-3 * SECOND);
+    rig.ids.confirm(rig.clock.wall_at_zero());
+    rig.clock.advance(10);
+    assert_eq!(tick_of(rig.take(1)[0]), first + 9);
 }
 
 #[test]
@@ -134,33 +147,19 @@ fn an_id_clock_beyond_the_interval_returns_at_a_renewal_to_the_wall_clock_or_the
     for back_ms in [3 * HOUR, 3 * HOUR + 30 * SECOND] {
         let mut rig = Rig::new();
         let held = rig.hold(7, 60 * SECOND);
-        rig.clock.step(3 * HOUR);
         let first = tick_of(rig.take(1)[0]);
         rig.clock.advance(30 * SECOND - 1);
         let last = rig.take(1)[0];
+        rig.clock.step(3 * HOUR);
+        rig.ids.confirm(rig.clock.wall_at_zero());
         rig.clock.advance(1);
-        assert!(rig.fault().contains("ended at")); // the jump ahead is followed
+        assert!(rig.fault().contains("ended at"));
         rig.clock.step(-back_ms);
         rig.ids.extend_to(held.until_tick + 30 * SECOND);
         let next = rig.take(5000)[0];
         assert!(next > last);
         assert_eq!(tick_of(next), first + 30 * SECOND);
     }
-}
-
-#[test]
-fn a_renewal_leaves_an_id_clock_that_the_wall_clock_still_leads() {
-    let mut rig = Rig::new();
-    let held = rig.hold(7, 60 * SECOND);
-    rig.clock.step(3 * HOUR);
-    let last = tick_of(rig.take(1)[0]);
-    rig.clock.advance(30 * SECOND);
-    for more_ms in [30 * SECOND, 60 * SECOND] {
-        rig.ids.extend_to(held.until_tick + more_ms);
-        assert!(rig.fault().contains("ended at"));
-    }
-    rig.ids.extend_to(held.until_tick + 4 * HOUR); // by a server whose clock is that of the program
-    assert_eq!(tick_of(rig.take(1)[0]), last + 3 * HOUR + 30 * SECOND);
 }
 
 #[test]
@@ -187,28 +186,42 @@ fn waits_for_the_next_tick_when_the_sequence_is_used_up() {
     assert_eq!(next[0] & 4095, 0); // after a tick that is used up, the sequence begins at 0
 }
 
-#[test]
-fn says_when_to_retry_if_the_next_tick_is_far_away() {
-    let seconds = LeaseTerms {
-        tick_ms: 1000,
+fn long_ticks(tick_ms: i32) -> (FakeClock, LeasedIds) {
+    let first = (NOON_MS - EPOCH_MS) / i64::from(tick_ms);
+    let terms = LeaseTerms {
+        tick_ms,
         sequence_bits: 1,
         sequence_count: 2,
-        from_tick: (NOON_MS - EPOCH_MS) / 1000,
-        until_tick: 1 << 31,
+        from_tick: first,
+        until_tick: first + 2,
         ..terms(7, NOON_MS, NOON_MS)
     };
-    let (clock, ids) = holding(&Lease::read(&seconds, None).unwrap());
+    holding(&Lease::read(&terms, None).unwrap())
+}
+
+#[test]
+fn waits_for_a_tick_of_a_second_unless_the_lease_ends() {
+    let (clock, ids) = long_ticks(1_000);
+    for _ in 0..4 {
+        ids.next().unwrap();
+    }
+    assert_eq!(clock.slept(), Duration::from_secs(1));
+    assert!(ids.next().unwrap_err().message().contains("ended at"));
+    assert_eq!(clock.slept(), Duration::from_secs(1));
+}
+
+#[test]
+fn says_when_to_retry_if_the_next_tick_is_far_away() {
+    let (clock, ids) = long_ticks(10_000);
     ids.next().unwrap();
     ids.next().unwrap();
     let error = ids.next().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert_eq!(
         (error.message(), error.retry_after()),
-        ("the sequence of this tick is used up", Some(Duration::from_secs(1)))
+        ("the sequence of this tick is used up", Some(Duration::from_secs(10)))
     );
     assert_eq!(clock.slept(), Duration::ZERO);
-    clock.advance(SECOND);
-    ids.next().unwrap();
 }
 
 #[test]

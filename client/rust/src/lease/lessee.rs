@@ -13,6 +13,8 @@ pub(crate) struct LeaseRequest {
     /// Address of the server; empty, for a grant: any one that is not in `avoid`.
     pub(crate) server: String,
     pub(crate) what: What,
+    /// The wall clock, in milliseconds.
+    pub(crate) clock_ms: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +114,9 @@ struct Sending {
     in_flight: bool,
     delay_us: i64, // of the next repetition
     hops: u32,     // from one server to another that has the lease
+    /// The wall clock minus the monotonic clock, when it was sent. Of several times, the lowest: which of them was
+    /// answered is unknown.
+    wall_at_zero_us: i64,
 }
 
 struct Grant {
@@ -151,6 +156,7 @@ struct Held {
     third_us: i64,        // of the interval
     replace_at_us: i64,   // by the id clock: then another lease is requested
     renew_at_us: i64,
+    answered_at_us: i64,
     renewable: bool,
     unknown: bool, // the server does not have it
     expired: bool, // and reported
@@ -195,6 +201,7 @@ pub(crate) struct Lessee {
     releases: Vec<Release>,
     last_server: Vec<String>, // at most one
     grant_not_before_us: i64,
+    jumped: bool, // the wall clock, and no server has confirmed it
     stopping: bool,
     next_tick_us: i64,
 }
@@ -213,6 +220,7 @@ impl Lessee {
             releases: Vec::new(),
             last_server: Vec::new(),
             grant_not_before_us: i64::MIN,
+            jumped: false,
             stopping: false,
             next_tick_us: 0,
         }
@@ -230,8 +238,12 @@ impl Lessee {
 
     /// Returns the requests that are due, with their numbers.
     pub(crate) fn tick(&mut self, now: Now) -> Vec<(u64, LeaseRequest)> {
-        let time_us = self.ids.advance();
+        let (time_us, jumped) = self.ids.read_clocks();
         self.next_tick_us = now.mono_us + TICK_MAX_US;
+        if jumped {
+            self.hurry(now);
+        }
+        self.jumped = jumped;
         self.tick_held(time_us, now);
         let replace = self.held.as_ref().map_or(true, |held| time_us >= held.replace_at_us);
         if replace && !self.stopping && self.grant.is_none() && now.mono_us >= self.grant_not_before_us {
@@ -239,7 +251,7 @@ impl Lessee {
         }
         self.releases.retain(|one| one.useless_at_us > time_us);
 
-        let (mut due, next) = (Vec::new(), &mut self.next_tick_us);
+        let (mut due, next, clock_ms) = (Vec::new(), &mut self.next_tick_us, now.wall_us / 1000);
         if let (Some(renewal), Some(held)) = (&mut self.renewal, &self.held) {
             if renewal.sending.is_due(now, next) {
                 let what = What::Renewal {
@@ -247,18 +259,19 @@ impl Lessee {
                     turn: renewal.turn.clone(),
                     acknowledged: held.acknowledged.clone(),
                 };
-                due.push((renewal.sending.number, LeaseRequest { server: held.server.clone(), what }));
+                due.push((renewal.sending.number, LeaseRequest { server: held.server.clone(), what, clock_ms }));
             }
         }
         if let Some(grant) = &mut self.grant {
             if grant.sending.is_due(now, next) {
                 let what = What::Grant { avoid: grant.avoid.clone(), token: grant.token.clone() };
-                due.push((grant.sending.number, LeaseRequest { server: grant.server.clone(), what }));
+                due.push((grant.sending.number, LeaseRequest { server: grant.server.clone(), what, clock_ms }));
             }
         }
         for one in &mut self.releases {
             if one.sending.is_due(now, next) {
-                due.push((one.sending.number, LeaseRequest { server: one.server.clone(), what: one.what.clone() }));
+                let (server, what) = (one.server.clone(), one.what.clone());
+                due.push((one.sending.number, LeaseRequest { server, what, clock_ms }));
             }
         }
         due
@@ -319,9 +332,29 @@ impl Lessee {
         }
     }
 
+    /// Makes a request due whose answer confirms a wall clock that has jumped.
+    fn hurry(&mut self, now: Now) {
+        if let Some(held) = &mut self.held {
+            held.renew_at_us = held.renew_at_us.min(held.answered_at_us + RENEW_MIN_US);
+        }
+        let renewal = self.renewal.as_mut().map(|one| &mut one.sending);
+        for sending in renewal.into_iter().chain(self.grant.as_mut().map(|one| &mut one.sending)) {
+            if !self.jumped {
+                sending.at_us = sending.at_us.min(now.mono_us); // a later failure has the ordinary delay
+            }
+        }
+    }
+
     fn new_sending(&mut self, now: Now) -> Sending {
         self.numbers += 1;
-        Sending { number: self.numbers, at_us: now.mono_us, in_flight: false, delay_us: RETRY_FIRST_US, hops: 0 }
+        Sending {
+            number: self.numbers,
+            at_us: now.mono_us,
+            in_flight: false,
+            delay_us: RETRY_FIRST_US,
+            hops: 0,
+            wall_at_zero_us: i64::MAX,
+        }
     }
 
     fn new_grant(&mut self, now: Now) -> Grant {
@@ -352,7 +385,7 @@ impl Lessee {
                     from_tick: lease.from_tick,
                     end_us: lease.end_us(),
                 };
-                let fault = self.adopt(*lease, &server, now).err()?;
+                let fault = self.adopt(*lease, &server, grant.sending.wall_at_zero_us, now).err()?;
                 (self.hooks.on_refused)(format!("the lease of {server} cannot be used: {fault}"), None);
                 self.give_back(given, &server, now);
                 grant.spent = true; // the token would get the same lease
@@ -418,8 +451,9 @@ impl Lessee {
     }
 
     /// Fails with a sentence if the lease cannot be used.
-    fn adopt(&mut self, lease: Lease, address: &str, now: Now) -> Result<(), String> {
+    fn adopt(&mut self, lease: Lease, address: &str, wall_at_zero_us: i64, now: Now) -> Result<(), String> {
         let used_tick = self.ids.adopt(&lease)?;
+        self.ids.confirm(wall_at_zero_us);
         self.release(used_tick, now);
         self.renewal = None;
         let server = self.home(&lease.server, address);
@@ -434,6 +468,7 @@ impl Lessee {
             third_us: 0,
             replace_at_us: 0,
             renew_at_us: 0,
+            answered_at_us: 0,
             renewable: true,
             unknown: false,
             expired: false,
@@ -455,6 +490,7 @@ impl Lessee {
         // The end of a lease that is ending stands still at last.
         held.third_us = if ending { third.max(held.third_us) } else { third };
         held.replace_at_us = end_us - held.third_us;
+        held.answered_at_us = now.mono_us;
         held.renew_at_us = now.mono_us + renew_in_us.min(third).max(RENEW_MIN_US);
         held.expired &= time_us >= end_us;
     }
@@ -472,6 +508,7 @@ impl Lessee {
                     held.acknowledged = renewal.turn;
                     held.server = if (self.hooks.knows)(&lease.server) { lease.server } else { server };
                     self.ids.extend_to(lease.until_tick);
+                    self.ids.confirm(renewal.sending.wall_at_zero_us);
                     self.schedule(lease.renew_in_us, lease.ending, now);
                     if !lease.ending {
                         self.grant = self.grant.take().filter(|one| one.spent || one.sending.in_flight);
@@ -631,7 +668,9 @@ impl Sending {
             return false;
         }
         self.in_flight = now.mono_us >= self.at_us;
-        if !self.in_flight {
+        if self.in_flight {
+            self.wall_at_zero_us = self.wall_at_zero_us.min(now.wall_us - now.mono_us);
+        } else {
             *next = (*next).min(self.at_us);
         }
         self.in_flight

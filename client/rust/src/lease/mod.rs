@@ -13,6 +13,8 @@ pub use generator::{LeaseOptions, LocalGenerator};
 pub use lessee::{LeaseLoss, LossKind};
 
 #[cfg(test)]
+mod clock_tests;
+#[cfg(test)]
 mod generator_tests;
 #[cfg(test)]
 mod ids_tests;

@@ -59,6 +59,11 @@ impl FakeClock {
         self.0.lock().unwrap().now.wall_us += ms * 1000;
     }
 
+    /// Returns the wall clock minus the monotonic clock.
+    pub(crate) fn wall_at_zero(&self) -> i64 {
+        self.now().wall_us - self.now().mono_us
+    }
+
     pub(crate) fn slept(&self) -> Duration {
         self.0.lock().unwrap().slept
     }

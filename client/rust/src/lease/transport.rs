@@ -1,7 +1,7 @@
 //! Sends the requests of a lessee to the servers of a client.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::lessee::{LeaseOutcome, LeaseRequest, Outcome, Unusable, What};
 use super::terms::Lease;
@@ -39,18 +39,17 @@ pub(crate) async fn send(engine: Arc<Engine>, wishes: Wishes, request: LeaseRequ
         let message = "no usable server is known".to_owned();
         return LeaseOutcome { server, kind: Outcome::NoAnswer { sent: false }, message };
     }
-    let outcome = exchange(&engine, &server, &wishes, &request.what).await;
+    let outcome = exchange(&engine, &server, &wishes, &request.what, request.clock_ms).await;
     drop(picked);
     outcome
 }
 
-async fn exchange(engine: &Engine, server: &str, wishes: &Wishes, what: &What) -> LeaseOutcome {
+async fn exchange(engine: &Engine, server: &str, wishes: &Wishes, what: &What, clock_ms: i64) -> LeaseOutcome {
     let secure = engine.fleet.is_secure(server);
     let (mut connection, status) = match engine.dial_address(server, secure, Instant::now() + ATTEMPT).await {
         Ok(dialled) => dialled,
         Err(failure) => return outcome_of_failure(server, failure, false),
     };
-    let clock_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as i64);
     let ahead_ms = Some(wishes.ahead_ms);
     let until = Instant::now() + if matches!(what, What::Grant { .. }) { GRANT } else { ATTEMPT };
     let outcome = match what {

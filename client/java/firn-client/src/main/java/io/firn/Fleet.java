@@ -347,9 +347,14 @@ final class Fleet implements Lessee.Servers {
     }
   }
 
+  /** Never fails: what the handler itself throws is discarded, as the Java machine does. */
   static void report(Throwable fault) {
     Thread thread = Thread.currentThread();
-    thread.getUncaughtExceptionHandler().uncaughtException(thread, fault);
+    try {
+      thread.getUncaughtExceptionHandler().uncaughtException(thread, fault);
+    } catch (RuntimeException | Error again) {
+      // of the program, or no memory
+    }
   }
 
   // --- what answers and failures say --------------------------------------------------------------

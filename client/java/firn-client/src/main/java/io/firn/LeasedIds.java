@@ -20,8 +20,9 @@ import java.util.concurrent.locks.LockSupport;
  * <li>A closed lease issues nothing: closing replaces the position, and a thread that has computed an id from the
  * former one fails to take it.
  * <li>The id clock starts at the wall clock, or at the lease's first tick if that is later. While the wall clock is
- * behind, it follows the monotonic clock: at nine tenths of its pace while the difference is at most 5 s. It follows a
- * jump of more than 5 s ahead after 30 s, or after a renewal. A wrong clock can waste ticks. It cannot repeat one.
+ * behind, it follows the monotonic clock: at nine tenths of its pace while the difference is at most 5 s. A wrong clock
+ * can waste ticks. It cannot repeat one.
+ * <li>A wall clock that is more than 5 s ahead of the id clock has jumped: no id is issued until a server confirms it.
  * </ol>
  *
  * <p>Thread-safe. One thread calls adopt, extendTo and advance.
@@ -40,7 +41,6 @@ final class LeasedIds {
 
   private static final long CLOSED = -1; // in place of a position, which is not negative
   private static final long JUMP_MAX_NS = 5_000_000_000L; // the largest step of the wall clock that is followed at once
-  private static final long JUMP_HOLD_NS = 30_000_000_000L; // for which a larger one must persist
   private static final long WALL_STEP_NS = 1_000_000; // in which the wall clock is read
   private static final long WALL_MS_MAX = Long.MAX_VALUE / 2_000_000;
   private static final long SPIN_NS = 60_000; // a thread sleeps longer than asked for by about this time
@@ -73,11 +73,13 @@ final class LeasedIds {
     final long timeNs;
     final long nanos;
     final long aheadNs; // of the wall clock, while the pace is lower; otherwise 0
+    final long jumpNs; // how far the wall clock has jumped forward; 0: it has not
 
-    Reading(long timeNs, long nanos, long aheadNs) {
+    Reading(long timeNs, long nanos, long aheadNs, long jumpNs) {
       this.timeNs = timeNs;
       this.nanos = nanos;
       this.aheadNs = aheadNs;
+      this.jumpNs = jumpNs;
     }
 
     /** Returns the id clock. At nine tenths of the pace, a time of ten times the difference makes it vanish. */
@@ -129,8 +131,8 @@ final class LeasedIds {
   private final Clock clock;
   private volatile Holding current;
   private volatile Reading reading;
-  private long jumpSince; // of a jump that is not followed yet, as the next one
-  private long jumpAheadNs = -1;
+  /** Called without the lock when next finds that the wall clock has jumped. */
+  volatile Runnable onJump = () -> { };
   private Terms firstTerms; // of the first lease, whose layout the others have; under the lock, as below
   private long lastTick = -1; // of the lease that was closed last
   private boolean stopped;
@@ -140,7 +142,7 @@ final class LeasedIds {
   LeasedIds(Clock clock) {
     this.clock = clock;
     lostAtMs = clock.wallMs();
-    reading = new Reading(wallNs(), clock.nanos(), 0);
+    reading = new Reading(wallNs(), clock.nanos(), 0, 0);
   }
 
   private long wallNs() {
@@ -165,6 +167,10 @@ final class LeasedIds {
       long now = (nowNs / 1_000_000 - terms.epochMs) / terms.tickMs;
       long tick = position >> held.bits;
       long index = position & held.mask;
+      if ((tick < now || index == 0) && wallNs() - nowNs > JUMP_MAX_NS) {
+        checkJump();
+        continue;
+      }
       boolean later = tick > now && index == 0; // where index is above 0, another thread's clock was there
       if (tick < now) {
         index = held.start(index);
@@ -182,6 +188,21 @@ final class LeasedIds {
         Thread.onSpinWait();
       }
     }
+  }
+
+  /** Reads the clocks, and fails if the wall clock has jumped. */
+  private void checkJump() throws FirnException {
+    boolean known = reading.jumpNs > 0;
+    advance();
+    long jumpNs = reading.jumpNs;
+    if (jumpNs == 0) {
+      return;
+    }
+    if (!known) {
+      onJump.run();
+    }
+    throw new FirnException(FirnException.Kind.NO_LEASE, "the wall clock has jumped forward by "
+        + jumpNs / 1_000_000_000 + " s, and no server has confirmed it: " + reason(), null, 0, List.of());
   }
 
   private void await(long nanos) throws FirnException {
@@ -230,25 +251,24 @@ final class LeasedIds {
     if (firstTerms != null && !firstTerms.sameLayout(terms)) { // ids of two layouts can be equal
       return "its layout is not that of this generator's first lease; restart the program if the cluster's has changed";
     }
-    firstTerms = firstTerms == null ? terms : firstTerms;
     closeCurrent();
     long from = Math.max(terms.fromTick, lastTick + 1);
     start(terms, Math.min(from, terms.untilTick));
+    firstTerms = firstTerms == null ? terms : firstTerms;
     current = new Holding(terms, from);
     return null;
   }
 
   /** Sets the id clock for a lease that begins at the tick. A clock beyond the interval would waste it. */
   private void start(Terms terms, long first) {
-    long nanos = clock.nanos();
+    long timeNs = advanceNs();
     long firstNs = terms.startOf(first) * 1_000_000;
     long endNs = terms.startOf(terms.untilTick) * 1_000_000;
-    long timeNs = Math.max(firstNs, wallNs());
-    if (timeNs >= endNs) {
-      timeNs = Math.max(firstNs, reading.at(nanos));
+    if (timeNs >= endNs && wallNs() < endNs) {
+      timeNs = wallNs();
     }
-    reading = new Reading(timeNs < endNs ? timeNs : firstNs, nanos, 0);
-    jumpAheadNs = -1;
+    timeNs = Math.max(firstNs, timeNs);
+    reading = new Reading(timeNs < endNs ? timeNs : firstNs, reading.nanos, 0, 0);
   }
 
   private void closeCurrent() {
@@ -260,19 +280,27 @@ final class LeasedIds {
     }
   }
 
-  /** Moves the end of the current lease after a renewal. Ignores an earlier one. Sets the id clock to a wall clock that
-   * is ahead, however far: the server has just compared it with its own, and the monotonic clock may lack the time for
-   * which the machine was suspended. Sets an id clock beyond the interval, which has followed a wrong wall
-   * clock, back to the wall clock, but not below the first free tick. */
-  synchronized void extendTo(long untilTick) {
+  /** Moves the end of this lease after a renewal, if it is the current one. Ignores an earlier end. Sets an id clock
+   * beyond the interval, which has followed a wrong wall clock, back to the wall clock, but not below the first free
+   * tick. */
+  synchronized void extend(String lease, long untilTick) {
     Holding held = current;
-    if (held != null) {
+    if (held != null && held.terms.lease.equals(lease)) {
       held.until = Math.max(held.until, untilTick);
-      if (advance(true) >= held.terms.startOf(held.until)) {
+      long endNs = held.terms.startOf(held.until) * 1_000_000;
+      if (advanceNs() >= endNs && wallNs() < endNs) {
         long free = held.terms.startOf(held.get() >> held.bits) * 1_000_000; // of the first free position's tick
-        reading = new Reading(Math.max(free, wallNs()), clock.nanos(), 0);
+        reading = new Reading(Math.max(free, wallNs()), reading.nanos, 0, 0);
       }
     }
+  }
+
+  /** Moves the id clock forward to the wall clock of a request that a server has accepted, plus the time since. The
+   * monotonic clock may lack the time for which the machine was suspended. `wallAtZeroNs`: that wall clock minus the
+   * monotonic clock. */
+  synchronized void confirm(long wallAtZeroNs) {
+    long timeNs = Math.max(advanceNs(), wallAtZeroNs + reading.nanos);
+    reading = new Reading(timeNs, reading.nanos, 0, 0);
   }
 
   /** Ends the current lease: no id is issued after this has returned. */
@@ -302,6 +330,11 @@ final class LeasedIds {
     return lastTick;
   }
 
+  /** Returns whether ids are of this lease, or were until stop(). */
+  synchronized boolean issuesOf(String lease) {
+    return stopped || (current != null && current.terms.lease.equals(lease));
+  }
+
   /** Returns the terms of the current lease; null: there is none. */
   Terms terms() {
     Holding held = current;
@@ -315,7 +348,7 @@ final class LeasedIds {
       return Optional.empty();
     }
     long untilMs = held.terms.startOf(held.until);
-    return reading.at(clock.nanos()) / 1_000_000 >= untilMs ? Optional.empty()
+    return advance() >= untilMs || jumped() ? Optional.empty()
         : Optional.of(new LocalGenerator.Interval(held.terms.machine,
             Instant.ofEpochMilli(held.terms.startOf(held.terms.fromTick)), Instant.ofEpochMilli(untilMs)));
   }
@@ -330,30 +363,22 @@ final class LeasedIds {
 
   /** Reads the clocks, and returns the id clock. */
   synchronized long advance() {
-    return advance(false);
+    return advanceNs() / 1_000_000;
   }
 
-  /** `confirmed`: a server has accepted the wall clock, which is then followed however far ahead it is. */
-  private long advance(boolean confirmed) {
+  /** Returns whether the wall clock had jumped when it was read last. */
+  boolean jumped() {
+    return reading.jumpNs > 0;
+  }
+
+  private long advanceNs() {
     long nanos = clock.nanos();
-    long expected = reading.at(nanos);
     long wall = wallNs();
+    long expected = firstTerms == null ? wall : reading.at(nanos); // before the first lease, no clock can have jumped
     long ahead = wall - expected;
-    boolean follow = ahead > 0 && (ahead <= JUMP_MAX_NS || confirmed || persists(ahead, nanos));
-    if (ahead <= JUMP_MAX_NS || follow) {
-      jumpAheadNs = -1;
-    }
+    long jump = ahead > JUMP_MAX_NS ? ahead : 0;
     boolean slow = -ahead > WALL_STEP_NS && -ahead <= JUMP_MAX_NS;
-    reading = new Reading(follow ? wall : expected, nanos, slow ? -ahead : 0);
-    return reading.timeNs / 1_000_000;
-  }
-
-  /** Returns whether the wall clock has been ahead by about this time for long. */
-  private boolean persists(long ahead, long nanos) {
-    if (jumpAheadNs < 0 || Math.abs(ahead - jumpAheadNs) > JUMP_MAX_NS) {
-      jumpAheadNs = ahead;
-      jumpSince = nanos;
-    }
-    return nanos - jumpSince >= JUMP_HOLD_NS;
+    reading = new Reading(ahead > 0 && jump == 0 ? wall : expected, nanos, slow ? -ahead : 0, jump);
+    return reading.timeNs;
   }
 }

@@ -53,6 +53,8 @@ final class Lessee {
     String acknowledged = "";
     Long usedTick;
     long clockMs; // the wall clock when it is sent
+    long limitMs; // one request is sent at a time, and a more urgent one must be sent before the lease ends
+    private long wallAtZeroNs = Long.MAX_VALUE; // wall minus monotonic clock; of several times, the lowest
     private long sendAt; // in milliseconds of the monotonic clock
     private long pauseMs = RETRY_FIRST_MS;
     private int failures; // in a row, of a grant at its server
@@ -131,7 +133,8 @@ final class Lessee {
     long endMs; // of the id clock, as the next one
     long thirdMs; // of the interval
     long replaceAtMs;
-    long renewAt; // of the monotonic clock
+    long renewAt; // of the monotonic clock, as the next one
+    long answeredAt;
     boolean renewable;
     boolean unknown; // its server has no such lease
     boolean expired; // and reported
@@ -165,6 +168,7 @@ final class Lessee {
   private Set<String> lastServers = Set.of(); // addresses of the server that granted the last lease
   private long intervalMs; // that a server gave last, at most `aheadMs`; before that, `aheadMs`
   private long grantNotBefore = Long.MIN_VALUE;
+  private boolean jumped; // the wall clock, and no server has confirmed it
   private boolean stopping;
 
   /** `knowsUse`: releases report the last tick of `ids`. Otherwise another generator uses the lease, and its servers
@@ -200,6 +204,8 @@ final class Lessee {
   Request due() {
     long time = ids.advance();
     long now = now();
+    dropUnused();
+    hurry(now);
     if (held != null) {
       reportExpiry(time);
       if (held.renewable && renewal == null && now >= held.renewAt) {
@@ -213,7 +219,9 @@ final class Lessee {
     releases.removeIf(one -> one.uselessAt <= time);
     for (Request one : pending()) {
       if (one.sendAt <= now && (one.kind != Kind.GRANT || aim(now))) {
-        one.clockMs = clock.wallMs();
+        one.clockMs = clock.wallMs(); // before the monotonic clock: a pause between must not prolong the time since
+        one.wallAtZeroNs = Math.min(one.wallAtZeroNs, one.clockMs * 1_000_000 - clock.nanos());
+        one.limitMs = limitMs(one, time, now);
         if (one.kind == Kind.RENEWAL) {
           held.sent = one.turn;
         }
@@ -221,6 +229,39 @@ final class Lessee {
       }
     }
     return null;
+  }
+
+  /** Drops a lease of which `ids` issues no id: an Error, such as no memory, has interrupted its replacement. */
+  private void dropUnused() {
+    if (held != null && !ids.issuesOf(held.terms.lease)) {
+      held = null;
+      renewal = null;
+    }
+  }
+
+  /** Makes a request due whose answer confirms a wall clock that has jumped. */
+  private void hurry(long now) {
+    boolean known = jumped;
+    jumped = ids.jumped();
+    if (!jumped) {
+      return;
+    }
+    if (held != null) {
+      held.renewAt = Math.min(held.renewAt, held.answeredAt + RENEW_MIN_MS);
+    }
+    for (Request one : pending()) {
+      if (!known && one.kind != Kind.RELEASE) { // a later failure has the ordinary pause
+        one.sendAt = Math.min(one.sendAt, now);
+      }
+    }
+  }
+
+  private long limitMs(Request one, long time, long now) {
+    if (held == null || one.kind == Kind.GRANT) {
+      return LocalGenerator.ATTEMPT_MS;
+    }
+    long left = one.kind == Kind.RENEWAL ? held.replaceAtMs - time : held.renewAt - now;
+    return Math.min(Math.max(left, longestPauseMs()), LocalGenerator.ATTEMPT_MS);
   }
 
   /** Returns the milliseconds until due() must be called again. */
@@ -314,6 +355,7 @@ final class Lessee {
       case TERMS:
         String fault = ids.adopt(outcome.terms);
         if (fault == null) {
+          ids.confirm(grant.wallAtZeroNs);
           hold(outcome.terms, now);
         } else {
           giveBack(outcome.terms);
@@ -351,12 +393,20 @@ final class Lessee {
 
   /** Replaces the lease before, whose ids are closed. */
   private void hold(Terms terms, long now) {
-    releaseHeld();
-    renewal = null;
-    held = new Held();
-    held.via = grant.server;
-    held.named = terms.server;
+    Held next = new Held();
+    next.via = grant.server;
+    next.named = terms.server;
+    next.terms = terms;
+    next.endMs = terms.startOf(terms.untilTick);
+    next.replaceAtMs = next.endMs;
+    next.renewAt = now;
+    next.renewable = true;
     lastServers = new HashSet<>(List.of(grant.server, terms.server));
+    if (held != null && !held.terms.lease.equals(terms.lease)) { // of a token that an Error has left
+      releaseHeld();
+    }
+    renewal = null;
+    held = next;
     grant = null;
     grantNotBefore = now + GRANT_PAUSE_MS;
     schedule(terms, now);
@@ -371,6 +421,7 @@ final class Lessee {
     intervalMs = left > 0 ? Math.min(left, aheadMs) : intervalMs;
     held.thirdMs = terms.ending ? Math.max(third, held.thirdMs) : third; // the end stands still at last
     held.replaceAtMs = held.endMs - held.thirdMs;
+    held.answeredAt = now;
     held.renewAt = now + Math.max(RENEW_MIN_MS, Math.min(terms.renewInMs, third));
     held.renewable = true;
     held.expired = held.expired && time >= held.endMs;
@@ -432,7 +483,8 @@ final class Lessee {
       delay(renewal, 0, now);
       return;
     }
-    ids.extendTo(terms.untilTick);
+    ids.extend(terms.lease, terms.untilTick);
+    ids.confirm(renewal.wallAtZeroNs);
     held.acknowledged = renewal.turn;
     renewal = null;
     schedule(terms, now);

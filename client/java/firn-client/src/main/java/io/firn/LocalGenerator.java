@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
@@ -136,7 +137,7 @@ public final class LocalGenerator implements AutoCloseable {
   private static final long AHEAD_MIN_MS = 2_000;
   private static final long AHEAD_MAX_MS = 24 * 3_600_000;
   private static final long CLOSE_PATIENCE_MS = 1_000;
-  private static final long FAULT_PAUSE_MS = 1_000;
+  private static final long FAULT_PAUSE_NS = 1_000_000_000;
 
   private final Engine engine;
   private final String name;
@@ -147,9 +148,9 @@ public final class LocalGenerator implements AutoCloseable {
   private final Thread thread;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
-  private boolean leased; // under the lock, as the next two
-  private boolean stopping;
+  private boolean leased; // under the lock, as the next one
   private boolean ended; // the thread
+  private volatile boolean stopping; // changed before a signal
 
   private LocalGenerator(Builder options, boolean issues) {
     engine = options.client.engine;
@@ -158,6 +159,7 @@ public final class LocalGenerator implements AutoCloseable {
     aheadMs = options.aheadMs;
     lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet, options.onLost, issues, aheadMs);
     thread = Engine.daemon(this::run, "firn-lease");
+    ids.onJump = this::wake;
     thread.start();
   }
 
@@ -186,13 +188,8 @@ public final class LocalGenerator implements AutoCloseable {
   @Override
   public void close() {
     ids.stop();
-    lock.lock();
-    try {
-      stopping = true;
-      changed.signalAll();
-    } finally {
-      lock.unlock();
-    }
+    stopping = true;
+    wake();
     if (Thread.currentThread() == thread) {
       return;
     }
@@ -205,6 +202,16 @@ public final class LocalGenerator implements AutoCloseable {
 
   // --- the thread ---------------------------------------------------------------------------------
 
+  private void wake() {
+    LockSupport.unpark(thread);
+    lock.lock();
+    try {
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private void run() {
     boolean told = false;
     while (!(told && lessee.stopped()) && !engine.fleet.stopped()) {
@@ -216,7 +223,7 @@ public final class LocalGenerator implements AutoCloseable {
         told = await(request == null ? lessee.dueInMs() : 0, told);
       } catch (RuntimeException | Error fault) { // such as no memory; without the thread, the lease would end
         Fleet.report(fault);
-        await(FAULT_PAUSE_MS, true);
+        LockSupport.parkNanos(this, FAULT_PAUSE_NS); // allocates nothing
       }
     }
     ids.explain("its client was closed");
@@ -295,7 +302,7 @@ public final class LocalGenerator implements AutoCloseable {
   }
 
   private <T> T ask(Request request, Ask<T> ask) throws Failure {
-    return engine.askAt(request.server, ask, ATTEMPT_MS);
+    return engine.askAt(request.server, ask, request.limitMs);
   }
 
   static Outcome outcomeOf(Failure failure) {

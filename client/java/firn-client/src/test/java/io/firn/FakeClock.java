@@ -1,5 +1,7 @@
 package io.firn;
 
+import java.util.concurrent.atomic.AtomicInteger;
+
 /** Clocks that a test sets. A thread that waits makes the time pass. Thread-safe. */
 final class FakeClock implements LeasedIds.Clock {
   static final long START_MS = 1_795_600_000_000L;
@@ -40,9 +42,24 @@ final class FakeClock implements LeasedIds.Clock {
     wallMs += nanos / 1_000_000 - before;
   }
 
+  /** Returns the wall clock minus the monotonic clock. */
+  synchronized long wallAtZeroNs() {
+    return wallMs * 1_000_000 - nanos;
+  }
+
   /** Sets the wall clock. */
   synchronized void stepWall(long ms) {
     wallMs += ms;
+  }
+
+  /** Lets the reading after so many others throw. */
+  synchronized void failAfter(int readings, Error fault) {
+    AtomicInteger left = new AtomicInteger(readings);
+    betweenReadings = () -> {
+      if (left.getAndDecrement() == 0) {
+        throw fault;
+      }
+    };
   }
 
   /** Runs something once, between a thread's next reading and its use. */

@@ -97,14 +97,14 @@ class LeasedIdsTest {
   void interval_that_ends_stops_the_ids_and_a_later_end_continues_them() throws Exception {
     ids.adopt(terms(7, NOW, NOW + 1000));
     clock.passMs(999);
-    ids.extendTo(NOW + 500); // an earlier end is ignored
+    ids.extend("secret-7", NOW + 500); // an earlier end is ignored
     assertEquals(NOW + 999, tickOf(ids.next()));
     clock.passMs(1);
     ids.explain("10.0.0.1:7609: timeout");
     String message = failureOf(ids, FirnException.Kind.NO_LEASE);
     assertTrue(message.contains("machine id 7 ended at 2026-11-25"), message);
     assertTrue(message.contains("10.0.0.1:7609: timeout"), message);
-    ids.extendTo(NOW + 2000);
+    ids.extend("secret-7", NOW + 2000);
     assertEquals(NOW + 1000, tickOf(ids.next()));
   }
 
@@ -177,17 +177,57 @@ class LeasedIdsTest {
   }
 
   @Test
-  void renewal_moves_the_clock_to_a_wall_clock_that_is_ahead_and_never_back() throws Exception {
+  void no_id_after_a_jump_of_the_wall_clock_until_a_server_confirms_it() throws Exception {
+    ids.adopt(terms(1, NOW, NOW + 3 * 3_600_000));
+    long last = ids.next();
+    long before = clock.wallAtZeroNs();
+    int[] told = {0};
+    ids.onJump = () -> told[0]++;
+    clock.stepWall(3_600_000);
+    for (int i = 0; i < 60; i++) {
+      clock.passMs(1_000);
+      String why = failureOf(ids, FirnException.Kind.NO_LEASE);
+      assertTrue(why.contains("the wall clock has jumped forward by 3600 s, and no server has confirmed it"), why);
+    }
+    assertEquals(1, told[0]);
+    assertTrue(ids.interval().isEmpty());
+    ids.confirm(before); // of a request that was sent before the jump
+    failureOf(ids, FirnException.Kind.NO_LEASE);
+    ids.confirm(clock.wallAtZeroNs());
+    assertEquals(clock.wallMs() - EPOCH_MS, tickOf(ids.next()));
+    clock.stepWall(3_600_000);
+    clock.passMs(1_000);
+    failureOf(ids, FirnException.Kind.NO_LEASE);
+    clock.stepWall(-3_600_000); // it is corrected
+    ids.advance();
+    long id = ids.next();
+    assertEquals(clock.wallMs() - EPOCH_MS, tickOf(id));
+    assertTrue(id > last);
+  }
+
+  @Test
+  void no_jump_before_the_first_lease() throws Exception {
+    clock.stepWall(3_600_000);
+    ids.adopt(terms(1, NOW, NOW + 3 * 3_600_000));
+    assertEquals(NOW + 3_600_000, tickOf(ids.next()));
+  }
+
+  @Test
+  void confirmation_does_not_move_the_id_clock_back() throws Exception {
     ids.adopt(terms(1, NOW, NOW + 60_000));
     ids.next();
-    clock.stepWall(3_600_000); // the machine was suspended
-    ids.advance();
-    assertEquals(NOW, tickOf(ids.next()));
-    ids.extendTo(NOW + 3_660_000);
-    assertEquals(NOW + 3_600_000, tickOf(ids.next()));
-    clock.stepWall(-3_600_000);
-    ids.extendTo(NOW + 3_660_000);
-    assertEquals(NOW + 3_600_000, ids.advance() - EPOCH_MS);
+    clock.stepWall(-3_000);
+    ids.confirm(clock.wallAtZeroNs());
+    clock.passMs(10);
+    assertTrue(tickOf(ids.next()) >= NOW + 9);
+  }
+
+  @Test
+  void extension_of_another_lease_is_ignored() {
+    ids.adopt(terms(1, NOW, NOW + 1_000));
+    ids.extend("secret-2", NOW + 60_000);
+    clock.passMs(1_000);
+    failureOf(ids, FirnException.Kind.NO_LEASE);
   }
 
   @Test
@@ -219,18 +259,13 @@ class LeasedIdsTest {
   }
 
   @Test
-  void wall_clock_hours_ahead_is_followed_late_and_ends_the_interval_only() throws Exception {
+  void wall_clock_hours_ahead_that_a_server_confirms_ends_the_interval_only() throws Exception {
     ids.adopt(terms(1, NOW, NOW + 60_000));
     ids.next();
     clock.stepWall(5 * 3_600_000L);
-    ids.advance();
-    assertEquals(NOW, tickOf(ids.next()));
-    clock.passMs(29_000);
-    ids.advance();
-    assertEquals(NOW + 29_000, tickOf(ids.next()));
-    clock.passMs(2_000);
-    ids.advance();
-    failureOf(ids, FirnException.Kind.NO_LEASE); // the step lasts: it is followed
+    ids.confirm(clock.wallAtZeroNs()); // the server's is as wrong
+    clock.passMs(31_000);
+    assertTrue(failureOf(ids, FirnException.Kind.NO_LEASE).contains("ended"));
     clock.stepWall(-5 * 3_600_000L);
     ids.adopt(terms(2, NOW + 31_000, NOW + 91_000));
     assertEquals(NOW + 31_000, tickOf(ids.next()));
@@ -245,20 +280,21 @@ class LeasedIdsTest {
       ids.adopt(terms(1, now, now + 15_000));
       ids.next();
       clock.stepWall(14_000);
-      ids.extendTo(now + 15_000);
+      ids.confirm(clock.wallAtZeroNs());
       long last = ids.next();
       clock.stepWall(2 * 3_600_000L);
-      ids.extendTo(now + 20_000); // it is right, as far as the generator can tell
+      ids.extend("secret-1", now + 20_000);
+      ids.confirm(clock.wallAtZeroNs()); // it is right, as far as the generator can tell
       failureOf(ids, FirnException.Kind.NO_LEASE);
       clock.stepWall(corrected - 2 * 3_600_000L);
       clock.passMs(1_000);
-      ids.extendTo(now + 25_000);
+      ids.extend("secret-1", now + 25_000);
       long first = ids.next();
       assertEquals(corrected < 0 ? tickOf(last) : now + 15_000, tickOf(first));
       assertTrue(first > last);
       for (int i = 0; i < 10_000; i++) { // more than a tick has
         if (i % 1_000 == 0) {
-          ids.extendTo(now + 25_000);
+          ids.extend("secret-1", now + 25_000);
         }
         long id = ids.next();
         assertTrue(id > first);

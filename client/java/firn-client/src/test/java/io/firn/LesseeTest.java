@@ -13,7 +13,10 @@ import io.firn.Lessee.Outcome;
 import io.firn.Lessee.Request;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -407,13 +410,153 @@ class LesseeTest {
     assertTrue(lessee.stopped());
   }
 
+  // --- clocks -------------------------------------------------------------------------------------
+
+  private void jump() {
+    clock.stepWall(3_600_000);
+    FirnException failure = assertThrows(FirnException.class, ids::next);
+    assertTrue(failure.getMessage().contains("the wall clock has jumped forward by 3600 s, and no server has"),
+        failure.getMessage());
+  }
+
+  /** The monotonic clock may lack the time for which the machine was suspended. */
   @Test
-  void renewal_confirms_a_wall_clock_that_is_far_ahead() throws Exception {
+  void renewal_confirms_a_jump_of_the_wall_clock_at_once() throws Exception {
     lease(1);
-    Request renewal = request();
-    clock.stepWall(3_600_000); // the machine was suspended
+    none(1_000);
+    jump();
+    Request renewal = lessee.due();
+    assertEquals(Kind.RENEWAL, renewal.kind);
+    assertEquals(clock.wallMs(), renewal.clockMs);
     renew(renewal);
     assertEquals(tick(), ids.next() >>> 22);
+    none(1_000);
+  }
+
+  @Test
+  void request_from_before_a_jump_confirms_nothing() throws Exception {
+    for (boolean firstIsLost : new boolean[] {false, true}) {
+      lease(1);
+      Request renewal = request();
+      if (firstIsLost) {
+        lessee.answered(renewal, Outcome.of(Outcome.Kind.NO_ANSWER, "timeout"));
+        jump();
+        assertEquals(renewal, lessee.due()); // the server may have received only the first sending
+      } else {
+        jump();
+      }
+      renew(renewal);
+      assertThrows(FirnException.class, ids::next);
+      none(99);
+      clock.passMs(1);
+      renew(lessee.due());
+      assertEquals(tick(), ids.next() >>> 22);
+      lessee.answered(request(Kind.RENEWAL), Outcome.of(Outcome.Kind.REVOKED, "for the next round"));
+    }
+  }
+
+  @Test
+  void jump_that_servers_refuse_is_not_followed() throws Exception {
+    lease(1);
+    none(1_000);
+    jump();
+    for (int i = 0; i < 20; i++) {
+      lessee.answered(request(), Outcome.of(Outcome.Kind.REFUSED, "the program's clock is 1 h ahead of the server's"));
+      clock.passMs(1);
+      FirnException failure = assertThrows(FirnException.class, ids::next);
+      assertTrue(failure.getMessage().contains("confirmed it: 10.0.0.1:7609: the program's clock is 1 h ahead"),
+          failure.getMessage());
+    }
+    clock.stepWall(-3_600_000);
+    clock.passMs(1);
+    ids.next();
+  }
+
+  /** The machine was suspended for longer than the lease. */
+  @Test
+  void grant_confirms_a_jump() throws Exception {
+    lease(1);
+    none(2_000);
+    jump();
+    lessee.answered(lessee.due(), Outcome.of(Outcome.Kind.UNKNOWN_LEASE, "it has ended"));
+    Request grant = lessee.due();
+    assertEquals(Kind.GRANT, grant.kind);
+    lessee.answered(grant, Outcome.of(LeasedIdsTest.terms(2, tick() - 3_600_000, tick() + 60_000)));
+    assertEquals(tick(), ids.next() >>> 22);
+  }
+
+  @Test
+  void paused_server_of_a_short_lease_leaves_time_for_another() throws Exception {
+    lessee.answered(request(), Outcome.of(terms(1, 3_000)));
+    Request renewal = request();
+    assertEquals(Kind.RENEWAL, renewal.kind);
+    assertEquals(1_000, renewal.limitMs);
+    clock.passMs(renewal.limitMs);
+    lessee.answered(renewal, Outcome.of(Outcome.Kind.NO_ANSWER, "timeout"));
+    Request grant = request();
+    assertEquals(Kind.GRANT, grant.kind);
+    lessee.answered(grant, Outcome.of(terms(2, 3_000)));
+    Request release = request();
+    assertEquals(Kind.RELEASE, release.kind);
+    assertTrue(release.limitMs <= 1_000, () -> release.limitMs + " ms"); // then the renewal is due
+    assertEquals(List.of(), losses);
+    ids.next();
+  }
+
+  /** The error comes anywhere while a lease replaces another one, which its server extends no longer, or does again. */
+  @Test
+  void error_while_a_lease_replaces_another_loses_none_for_good_and_repeats_no_id() throws Exception {
+    for (Outcome.Kind answer : List.of(Outcome.Kind.UNKNOWN_LEASE, Outcome.Kind.NO_ANSWER)) {
+      for (int reading = 0; reading < 40; reading++) {
+        replaceWithError(answer, reading);
+      }
+    }
+  }
+
+  private static void replaceWithError(Outcome.Kind toRenewals, int reading) throws Exception {
+    FakeClock clock = new FakeClock();
+    LeasedIds ids = new LeasedIds(clock);
+    Lessee lessee = new Lessee(ids, clock, listOf(List.of(A, B)), loss -> { }, true, 60_000);
+    Map<String, Terms> given = new HashMap<>(); // by token
+    Set<Long> taken = new HashSet<>();
+    boolean failed = false;
+    int tookAt = 0;
+    for (int step = 0; step < 400; step++) {
+      try {
+        for (Request due = lessee.due(); due != null; due = lessee.due()) {
+          long tick = clock.wallMs() - LeasedIdsTest.EPOCH_MS;
+          if (due.kind == Kind.GRANT && step > 0 && !failed) {
+            failed = true;
+            clock.failAfter(reading, new OutOfMemoryError("as the test says"));
+          }
+          boolean refuses = due.kind == Kind.RENEWAL && step > 20 && !failed;
+          lessee.answered(due, refuses ? Outcome.of(toRenewals, "") : answer(due, given, tick));
+        }
+        long id = ids.next();
+        assertTrue(taken.add(id));
+        assertTrue(given.values().stream().anyMatch(
+            one -> one.machine == (id >> 12 & 0x3ff) && id >>> 22 < one.untilTick), "beyond the interval");
+        tookAt = step;
+      } catch (OutOfMemoryError fault) {
+        clock.passMs(1_000);
+      } catch (FirnException none) {
+        assertEquals(FirnException.Kind.NO_LEASE, none.kind());
+      }
+      clock.passMs(50);
+    }
+    assertEquals(399, tookAt, "after an error at reading " + reading);
+  }
+
+  /** Answers as a server does. */
+  private static Outcome answer(Request due, Map<String, Terms> given, long tick) {
+    if (due.kind == Kind.RELEASE) {
+      return Outcome.of(Outcome.Kind.RELEASED, "");
+    }
+    Terms terms = due.kind == Kind.GRANT
+        ? given.computeIfAbsent(due.token, token -> LeasedIdsTest.terms(given.size() + 1, tick, tick + 6_000))
+        : given.values().stream().filter(one -> one.lease.equals(due.lease)).findFirst().get();
+    terms.untilTick = tick + 6_000;
+    return Outcome.of(LeasedIdsTest.terms(terms.machine, terms.fromTick, terms.untilTick));
   }
 
   @Test

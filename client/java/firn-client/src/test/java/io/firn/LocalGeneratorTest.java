@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.firn.Lessee.Outcome;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 class LocalGeneratorTest {
@@ -60,6 +63,33 @@ class LocalGeneratorTest {
       server.close();
       failure = assertThrows(FirnException.class, () -> generator.open(Duration.ofMillis(300)));
       assertEquals(FirnException.Kind.NO_LEASE, failure.kind());
+    }
+  }
+
+  /** The program's hook for events throws, and so does its handler of uncaught exceptions. */
+  @Test
+  void error_does_not_end_the_thread_of_a_generator() throws Exception {
+    BlockingQueue<Thread> faulty = new LinkedBlockingQueue<>();
+    Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((thread, fault) -> {
+      if (thread.getName().equals("firn-lease")) {
+        faulty.add(thread);
+      }
+      throw new OutOfMemoryError("as the test says");
+    });
+    Options options = new Options("list://127.0.0.1:1").onEvent(event -> {
+      throw new IllegalStateException("as the test says");
+    });
+    try (FirnClient client = new FirnClient(options)) {
+      Thread opening = new Thread(() -> assertThrows(FirnException.class,
+          () -> client.localGenerator("a").open(Duration.ofMinutes(1))));
+      opening.setDaemon(true);
+      opening.start();
+      Thread lease = faulty.poll(30, TimeUnit.SECONDS);
+      lease.join(100);
+      assertTrue(lease.isAlive());
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
     }
   }
 
