@@ -23,7 +23,7 @@ class TickSource {
   TickSource(const Layout& layout, IdClock& id_clock, const Clock& clock,
              bool use_cycles = CyclesAreSteady());
 
-  // The tick that the id clock is in, or kStopped while it is stopped (policy strict).
+  // The tick that the id clock is in, or kStopped while it is stopped.
   Tick Current() {
     const uint64_t age = CycleCount() - read_at_.load(std::memory_order_acquire);
     if (age < fresh_cycles_) return Tick(tick_.load(std::memory_order_relaxed));
@@ -36,7 +36,8 @@ class TickSource {
   Tick Refresh();
 
   // From now on the current tick is at least `first`.
-  void RaiseTo(Tick first);
+  void RaiseTo(Tick first) { RaiseTo(layout_.StartOf(first)); }
+  void RaiseTo(WallMs time);
 
   // Sets the id clock, and this, to `time` at `now`. Only while nothing was issued: a thread that
   // had read the tick just before may still use an earlier one, which is harmless, since every id
