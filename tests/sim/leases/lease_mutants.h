@@ -22,6 +22,7 @@ enum class LeaseMutant {
   kBoundsAlone,        // 7: a bound is kept without its claim
   kTwinsUnnoticed,     // 7: a server takes its copy's write to a lease's slot for its own
   kNoVersionCheck,     // 7: a slot's record is set whatever version is there
+  kResumesLate,        // 12: a lease is resumed only by a server with a machine id of its own
 };
 
 struct LeaseMutantName {
@@ -29,7 +30,7 @@ struct LeaseMutantName {
   std::string_view name;
 };
 
-inline constexpr std::array<LeaseMutantName, 12> kLeaseMutants = {{
+inline constexpr std::array<LeaseMutantName, 13> kLeaseMutants = {{
     {LeaseMutant::kTokensAlike, "tokens-alike"},
     {LeaseMutant::kBeforeTheWrite, "before-the-write"},
     {LeaseMutant::kAnswersBeyond, "answers-beyond"},
@@ -42,6 +43,7 @@ inline constexpr std::array<LeaseMutantName, 12> kLeaseMutants = {{
     {LeaseMutant::kBoundsAlone, "bounds-alone"},
     {LeaseMutant::kTwinsUnnoticed, "twins-unnoticed"},
     {LeaseMutant::kNoVersionCheck, "no-version-check"},
+    {LeaseMutant::kResumesLate, "resumes-late"},
 }};
 
 }  // namespace firn

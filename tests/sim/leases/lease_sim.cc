@@ -25,8 +25,11 @@ void RunWorld(uint64_t seed, int mutant, const SimArguments& arguments, SimCount
     world.Run();
   } catch (const Violation& violation) {
     count();
-    // A mutant must lead to an id that is issued twice, or to a loss that goes unnoticed.
-    const int of_mutant = liar == LeaseMutant::kBoundsAlone ? 7 : 1;
+    // A mutant must lead to an id that is issued twice, to a loss that goes unnoticed, or to a
+    // lease that is not extended.
+    const int of_mutant = liar == LeaseMutant::kBoundsAlone   ? 7
+                          : liar == LeaseMutant::kResumesLate ? 8
+                                                              : 1;
     const bool counts_as_caught = mutant < 0 || violation.invariant() == of_mutant;
     if (counts_as_caught) {
       throw std::runtime_error(violation.what() + (" [" + world.text() + "]"));
@@ -68,6 +71,7 @@ constexpr std::string_view kMustHappen[] = {"ids",
                                             "put back",
                                             "freezes",
                                             "restores",
+                                            "extensions after a frozen restart",
                                             "reserved",
                                             "no longer reserved",
                                             "retired",
