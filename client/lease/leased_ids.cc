@@ -9,10 +9,18 @@
 
 namespace firn {
 
+uint64_t LeasedIds::DrawVersion() {
+  static std::atomic<uint64_t> drawn{0};
+  return drawn.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 LeasedIds::LeasedIds(const Clock& clock, Entropy& entropy, bool use_cycles)
     : clock_(clock),
       entropy_(entropy),
       use_cycles_(use_cycles),
+      id_clock_({.jump_hold = std::nullopt}),
+      version_(DrawVersion()),
+      place_(version_.load(std::memory_order_relaxed) % kUsedMax),
       why_not_(Unavailable("no server has granted a lease yet")) {}
 
 Status LeasedIds::Adopt(const LeaseGrant& terms) {
@@ -23,8 +31,7 @@ Status LeasedIds::Adopt(const LeaseGrant& terms) {
     return Invalid(Cat("a lease of layout ", terms.layout.text(), " after one of layout ",
                        ticks_->layout().text()));
   }
-  if (holdings_.size() == kLeasesMax) return Exhausted("too many leases for one process");
-  FIRN_ASSIGN(ForkCells::Cell * cell, cells_.Take());
+  FIRN_ASSIGN(ForkCells::Cell * cell, TakeCell());
 
   CloseCurrent();
   const Tick first = std::max(terms.from, last_used_ + 1);
@@ -32,10 +39,19 @@ Status LeasedIds::Adopt(const LeaseGrant& terms) {
   MoveClockTo(first, terms.until);
   auto claim = std::make_shared<Claim>(terms.layout, terms.machine, terms.layout.StartOf(first));
   claim->ExtendTo(terms.layout.StartOf(terms.until));
-  holdings_.push_back(
-      std::make_unique<Holding>(terms, std::move(claim), *ticks_, *cell, entropy_.Next()));
-  current_.store(holdings_.back().get(), std::memory_order_release);
+  current_ = std::make_shared<Holding>(terms, std::move(claim), *ticks_, *cell, entropy_.Next());
+  cell_ = cell;
+  version_.store(DrawVersion(), std::memory_order_release);
   return {};
+}
+
+Result<ForkCells::Cell*> LeasedIds::TakeCell() {
+  const auto free =
+      std::ranges::find_if(retired_, [](const Retired& one) { return one.held.expired(); });
+  if (free == retired_.end()) return cells_.Take();
+  ForkCells::Cell* cell = free->cell;
+  retired_.erase(free);
+  return cell;
 }
 
 // An id clock that has passed the interval, because it followed a wrong wall clock or the lease of
@@ -52,23 +68,24 @@ void LeasedIds::MoveClockTo(Tick first, Tick until) {
 }
 
 void LeasedIds::CloseCurrent() {
-  Holding* held = current_.load(std::memory_order_relaxed);
-  if (held == nullptr) return;
-  current_.store(nullptr, std::memory_order_relaxed);  // closing publishes it
-  last_used_ = held->sequencer.Close();
+  if (current_ == nullptr) return;
+  version_.store(DrawVersion(), std::memory_order_relaxed);  // closing publishes it
+  last_used_ = current_->sequencer.Close();
+  retired_.push_back({current_, cell_});
+  current_.reset();
 }
 
 void LeasedIds::ExtendTo(Tick until) {
   if (sentinel_.InChild()) return;
   const std::lock_guard lock(mutex_);
-  Holding* held = current_.load(std::memory_order_relaxed);
-  if (held == nullptr) return;
-  held->claim->ExtendTo(held->claim->layout().StartOf(until));
-  MoveClockTo(std::max(held->claim->first_tick(), held->sequencer.Last()), held->claim->end_tick());
+  if (current_ == nullptr) return;
+  Claim& claim = *current_->claim;
+  claim.ExtendTo(claim.layout().StartOf(until));
+  MoveClockTo(std::max(claim.first_tick(), current_->sequencer.Last()), claim.end_tick());
 }
 
 void LeasedIds::RaiseClockTo(WallMs time) {
-  if (ticks_) ticks_->RaiseTo(ticks_->layout().TickAt(time));
+  if (ticks_) ticks_->RaiseTo(time);
 }
 
 void LeasedIds::Close(Status why) {
@@ -89,14 +106,20 @@ Result<int64_t> LeasedIds::TryNextSlowly(std::chrono::microseconds* wait) {
     return Unavailable("this process is a forked child; create another generator");
   }
   const std::lock_guard lock(mutex_);  // waits while one lease replaces another
-  Holding* held = current_.load(std::memory_order_relaxed);
-  if (held == nullptr) return why_not_;
-  const Step step = held->sequencer.Take(ticks_->Refresh(), 1);
+  if (current_ == nullptr) return why_not_;
+  UsedByThread() = {version_.load(std::memory_order_relaxed), current_};
+  const Tick now = ticks_->Refresh();
+  if (now == TickSource::kStopped) {
+    return Unavailable(Cat("the wall clock has jumped forward by ",
+                           -id_clock_.Skew().count() / 1'000,
+                           " s, and no server has confirmed it"));
+  }
+  const Step step = current_->sequencer.Take(now, 1);
   if (step.kind == Step::Kind::kTaken) {
-    return held->IdAt(held->shape.Position(step.tick, step.first));
+    return current_->IdAt(current_->shape.Position(step.tick, step.first));
   }
   if (step.kind == Step::Kind::kLater) *wait = ticks_->Until(step.tick);
-  return WhyNot(*held, step);
+  return WhyNot(*current_, step);
 }
 
 Status LeasedIds::WhyNot(const Holding& held, const Step& step) const {
@@ -121,9 +144,8 @@ Status LeasedIds::WhyNot(const Holding& held, const Step& step) const {
 std::optional<LeasedIds::Interval> LeasedIds::interval() const {
   if (sentinel_.InChild()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const Holding* held = current_.load(std::memory_order_relaxed);
-  if (held == nullptr) return std::nullopt;
-  const Claim& claim = *held->claim;
+  if (current_ == nullptr) return std::nullopt;
+  const Claim& claim = *current_->claim;
   return Interval{claim.machine(), claim.layout().StartOf(claim.first_tick()),
                   claim.layout().StartOf(claim.end_tick())};
 }

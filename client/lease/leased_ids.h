@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,21 +26,21 @@ namespace firn {
 //  1. An id has a tick in [from, until) of the lease, which is checked after it was computed.
 //  2. Ids rise, across threads and across leases: the next lease begins above the last tick used.
 //  3. The id clock starts at the wall clock or at the lease's first tick, whichever is later, and
-//     follows the boot clock while the wall clock is wrong (common/id/id_pace.h). A wrong clock
+//     follows the boot clock while the wall clock is behind (common/id/id_pace.h). A wrong clock
 //     wastes the interval and repeats no id.
+//     No id is issued after the wall clock has jumped forward, until RaiseClockTo confirms the jump
+//     or the wall clock is back.
 //  4. After Close, and in a forked child, no id is issued.
 //
 // Thread-safe. Adopt, ExtendTo, RaiseClockTo, Close, Advance and last_used belong to one thread,
 // the lessee's.
 class LeasedIds {
  public:
-  static constexpr size_t kLeasesMax = 100'000;  // in the life of this object, 300 bytes each
-
   // `clock` and `entropy` must outlive this; `entropy` is used in Adopt only.
   LeasedIds(const Clock& clock, Entropy& entropy, bool use_cycles = CyclesAreSteady());
 
   // Issues ids of this lease from now on, and ends the lease before. On a failure nothing changes:
-  // kInvalid for unusable terms or another layout, kExhausted after kLeasesMax leases.
+  // kInvalid for unusable terms or another layout.
   Status Adopt(const LeaseGrant& terms);
 
   // Moves the end of the current lease to `until`. Ignores an earlier end.
@@ -54,6 +55,9 @@ class LeasedIds {
   // Reads the clocks, and returns the id clock.
   WallMs Advance();
 
+  // Whether the wall clock has jumped forward and no server has confirmed it.
+  bool jumped() const { return id_clock_.Stopped(); }
+
   // Returns the last tick of which an id was issued under the lease that ended last, or the tick
   // before its first.
   Tick last_used() const { return last_used_; }
@@ -61,11 +65,14 @@ class LeasedIds {
   // Returns the next id. kUnavailable: there is no lease, or its interval has ended; or this tick's
   // sequence is used up: then `*wait` becomes the time until the next tick, otherwise zero.
   Result<int64_t> TryNext(std::chrono::microseconds* wait) {
-    Holding* held = current_.load(std::memory_order_acquire);
-    if (held != nullptr) [[likely]] {
-      const uint64_t position = held->sequencer.TakeOne(held->ticks.Current());
+    const Used& used = UsedByThread();
+    if (used.version == version_.load(std::memory_order_acquire)) [[likely]] {
+      Holding& held = *used.held;
+      const Tick now = held.ticks.Current();
+      const uint64_t position =
+          now == TickSource::kStopped ? Sequencer::kNone : held.sequencer.TakeOne(now);
       if (position != Sequencer::kNone) [[likely]]
-        return held->IdAt(position);
+        return held.IdAt(position);
     }
     return TryNextSlowly(wait);
   }
@@ -103,6 +110,26 @@ class LeasedIds {
     AtomicSequencer<SequenceRules> sequencer;
   };
 
+  // The lease that a thread used last. It owns the lease's memory with the thread, which may still
+  // be in it when the lease has ended.
+  struct Used {
+    uint64_t version = 0;
+    std::shared_ptr<Holding> held{};
+  };
+  // An ended lease's cell serves another lease once no thread has the ended one.
+  struct Retired {
+    std::weak_ptr<const Holding> held;
+    ForkCells::Cell* cell;
+  };
+
+  static constexpr size_t kUsedMax = 8;  // in a thread; generators with equal places take turns
+
+  Used& UsedByThread() const {
+    static thread_local std::array<Used, kUsedMax> used;
+    return used[place_];
+  }
+  static uint64_t DrawVersion();
+  Result<ForkCells::Cell*> TakeCell();
   Result<int64_t> TryNextSlowly(std::chrono::microseconds* wait);
   Status WhyNot(const Holding& held, const Step& step) const;
   void CloseCurrent();
@@ -114,12 +141,16 @@ class LeasedIds {
   IdClock id_clock_;
   std::optional<TickSource> ticks_;  // from the first lease on, which has the layout
 
-  Atomic<Holding*> current_{nullptr};  // written under mutex_
-  const ForkSentinel sentinel_;        // checked before locking: a child's mutex_ may stay locked
+  // Of the current lease, or of there being none: no other object and no other time has the same.
+  Atomic<uint64_t> version_;
+  const size_t place_;           // in Used
+  const ForkSentinel sentinel_;  // checked before locking: a child's mutex_ may stay locked
   mutable Mutex mutex_;
   ForkCells cells_;
-  Status why_not_;                                  // under mutex_
-  std::vector<std::unique_ptr<Holding>> holdings_;  // under mutex_; a thread may still be in one
+  std::shared_ptr<Holding> current_{};  // this and the next members under mutex_
+  ForkCells::Cell* cell_ = nullptr;     // of current_
+  std::vector<Retired> retired_{};
+  Status why_not_;
   Tick last_used_{-1};
 };
 

@@ -46,10 +46,12 @@ void Lessee::Tick(Now now) {
            Cat("the lease ended at ", FormatRfc3339(held_->end), ", and no server extended it"));
     }
     const bool renewable = held_->renewable && !renewal_;
-    if (renewable && now.boot >= held_->renew_at) {
+    const BootMs due =
+        ids_.jumped() ? std::min(held_->renew_at, held_->answered_at + kRenewMin) : held_->renew_at;
+    if (renewable && now.boot >= due) {
       AskForMore(now);
     } else if (renewable) {
-      next_tick_ = std::min(next_tick_, held_->renew_at);
+      next_tick_ = std::min(next_tick_, due);
     }
     if (time < held_->end) next_tick_ = std::min(next_tick_, now.boot + (held_->end - time));
   }
@@ -66,7 +68,8 @@ void Lessee::SendIfDue(Request& request, Now now) {
   if (now.boot >= request.send_at) {
     LeaseRequest ask = request.ask;
     ask.clock = now.wall;
-    request.clock = std::min(request.clock.value_or(now.wall), now.wall);
+    const Milliseconds distance(now.wall.ms() - now.boot.ms());
+    request.wall_from_boot = std::min(request.wall_from_boot.value_or(distance), distance);
     request.send_at = now.boot + options_.attempt;
     transport_->Send(request.number, ask, replies_);
   }
@@ -136,7 +139,10 @@ void Lessee::OnGrant(const LeaseOutcome& reply, Now now) {
       const bool is_held = held_ && held_->terms.lease == reply.terms.lease;
       const Status adopted = is_held ? Invalid("a server granted the lease that is held already")
                                      : ids_.Adopt(reply.terms);
-      if (adopted.ok()) return Hold(reply.terms, now);
+      if (adopted.ok()) {
+        ConfirmClock(*grant_, now);
+        return Hold(reply.terms, now);
+      }
       return Reject(reply.terms, EndOf(reply.terms), adopted, now);
     }
     case LeaseOutcome::Kind::kUnusable:
@@ -186,6 +192,13 @@ void Lessee::Hold(const LeaseGrant& terms, Now now) {
   Schedule(terms, now);
 }
 
+// A boot clock can lack the time for which a virtual machine was paused.
+void Lessee::ConfirmClock(const Request& request, Now now) {
+  if (request.wall_from_boot) {
+    ids_.RaiseClockTo(WallMs(now.boot.ms()) + *request.wall_from_boot);
+  }
+}
+
 void Lessee::Schedule(const LeaseGrant& terms, Now now) {
   held_->terms.until = terms.until;
   held_->end = terms.layout.StartOf(terms.until);
@@ -195,6 +208,7 @@ void Lessee::Schedule(const LeaseGrant& terms, Now now) {
   // The end of a lease that is ending stands still at last.
   if (!terms.ending || third > held_->third) held_->third = third;
   held_->replace_at = held_->end - held_->third;
+  held_->answered_at = now.boot;
   held_->renew_at = now.boot + std::max(std::min(terms.renew_in, third), kRenewMin);
   held_->expired = time >= held_->end && held_->expired;
   next_tick_ = now.boot;
@@ -212,9 +226,7 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
         return;
       }
       ids_.ExtendTo(terms.until);
-      // The server has compared this clock with its own. A boot clock can lack the time for which a
-      // virtual machine was paused.
-      if (renewal_->clock) ids_.RaiseClockTo(*renewal_->clock);
+      ConfirmClock(*renewal_, now);
       held_->terms.server = last_server_ = terms.server;
       held_->acknowledged = renewal_->ask.turn;
       Schedule(terms, now);

@@ -35,6 +35,9 @@ namespace firn {
 //  6. If several requests are due, the renewal is sent first, then the request for another lease,
 //     then releases.
 //  7. Waits between attempts are short against the interval, whatever time a server advises.
+//  8. Terms confirm the wall clock that was sent. After it has jumped forward, no id is issued
+//  until
+//     then, and a renewal is due at once.
 //
 // Reads no clock, owns no thread and never waits: Tick and OnReply receive the time. One thread. In
 // a child of fork() it does nothing.
@@ -66,7 +69,9 @@ class Lessee {
     LeaseRequest ask;
     BootMs send_at;
     std::optional<WallMs> useless_at{};  // id clock: it is not sent any more
-    std::optional<WallMs> clock{};       // the earliest wall clock that was sent
+    // Of the sendings, the least distance of the wall clock from the boot clock: what an answer
+    // confirms. It may answer any of them.
+    std::optional<Milliseconds> wall_from_boot{};
     std::unique_ptr<Backoff> backoff;
   };
 
@@ -78,6 +83,7 @@ class Lessee {
     Milliseconds third{0};       // of the interval
     WallMs replace_at{};         // id clock: a third of the interval is left
     BootMs renew_at{};
+    BootMs answered_at{};
     bool renewable = true;
     bool known = true;     // to its server
     bool expired = false;  // and reported
@@ -106,6 +112,8 @@ class Lessee {
   void Hold(const LeaseGrant& terms, Now now);
   // Gives back a granted lease that cannot be used, and asks again. `end`: its interval's end.
   void Reject(const LeaseGrant& terms, std::optional<WallMs> end, const Status& why, Now now);
+  // A server has compared the wall clock of this request with its own.
+  void ConfirmClock(const Request& request, Now now);
   // Sets the times of the held lease after an answer.
   void Schedule(const LeaseGrant& terms, Now now);
   // The server extends the lease no further, for the reason in `reply`.

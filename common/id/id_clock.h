@@ -77,7 +77,7 @@ class IdClock {
   // Returns the latest time; before any reading, the lowest time. Reads one word.
   WallMs Last() const { return WallMs(last_ms_.load(std::memory_order_relaxed)); }
 
-  // Returns whether policy `strict` forbids issuing because the wall clock is behind.
+  // Returns whether no id may be issued now (IdPace::stopped).
   bool Stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
   // Returns how far the wall clock was behind the id clock at the last reading. Reads one word.

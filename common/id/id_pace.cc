@@ -43,6 +43,7 @@ void IdPace::GetAhead(Now now, int64_t expected) {
     tenths_ = Tenths(now.wall);
   } else {
     tenths_ = expected;
+    stopped_ = !options_.jump_hold;
   }
 }
 
@@ -66,7 +67,8 @@ bool IdPace::FarJumpIsBelieved(Now now, int64_t ahead) {
   if (!jump_ || std::abs(ahead - jump_->ahead_tenths) > Tenths(options_.jump_max)) {
     jump_ = Jump{now.boot, ahead};
   }
-  return now.boot - jump_->since >= options_.jump_hold && RegistryAgrees(now);
+  if (!options_.jump_hold) return false;
+  return now.boot - jump_->since >= *options_.jump_hold && RegistryAgrees(now);
 }
 
 bool IdPace::RegistryAgrees(Now now) const {
@@ -76,7 +78,12 @@ bool IdPace::RegistryAgrees(Now now) const {
   return std::chrono::abs(now.wall - registry_now) <= options_.registry_skew_max;
 }
 
-void IdPace::RaiseTo(WallMs base) { tenths_ = std::max(tenths_, Tenths(base)); }
+void IdPace::RaiseTo(WallMs base) {
+  tenths_ = std::max(tenths_, Tenths(base));
+  if (!jump_ || Tenths(seen_->wall) - tenths_ > Tenths(options_.jump_max)) return;
+  jump_.reset();
+  stopped_ = false;
+}
 
 void IdPace::Restart(WallMs time, Now now) {
   // Other threads may have read the clocks since then: advance it from that moment.

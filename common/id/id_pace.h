@@ -16,8 +16,10 @@ enum class ClockPolicy : uint8_t {
 
 struct IdClockOptions {
   ClockPolicy policy = ClockPolicy::kRun;
-  Milliseconds jump_max{5'000};     // largest jump ahead that is followed at once
-  Milliseconds jump_hold{30'000};   // time for which a larger jump must persist
+  Milliseconds jump_max{5'000};  // largest jump ahead that is followed at once
+  // Time for which a larger jump must persist. Absent: it is followed only by RaiseTo, and the
+  // clock is stopped meanwhile.
+  std::optional<Milliseconds> jump_hold{30'000};
   bool registry_has_clock = false;  // a larger jump must agree with the registry's clock, too,
   Milliseconds registry_skew_max{10'000};  // within this difference
   Milliseconds alarm{1'000};               // skew above which there is an alarm
@@ -28,7 +30,7 @@ struct IdClockReport {
   WallMs time;                 // the id clock
   Milliseconds skew{0};        // id clock minus wall clock: positive when the wall clock is behind
   bool jump_held = false;      // the wall clock is far ahead, and not yet followed
-  bool stopped = false;        // policy `strict`, and the wall clock is behind
+  bool stopped = false;        // see IdPace::stopped
   uint64_t steps_forward = 0;  // observed steps of the wall clock, followed or not
   uint64_t steps_back = 0;
 };
@@ -42,6 +44,7 @@ struct IdClockReport {
 // 3. Wall clock ahead of the expected time by at most jump_max: follow it.
 // 4. Ahead by more: keep the expected time until the wall clock has been ahead by about the same
 //    distance for jump_hold, and the registry's clock, if there is one, agrees; then follow it.
+//    Without a jump_hold: stop until the wall clock is back, or RaiseTo confirms it.
 // 5. Wall clock 1 ms behind: hold, because two clocks rounded to milliseconds differ that much.
 // 6. Further behind, policy run: continue; at nine tenths of the pace while the difference is at
 //    most jump_max, so that it vanishes. A larger difference stays and is exported as a metric.
@@ -58,6 +61,8 @@ class IdPace {
   void NoteRegistryClock(WallMs registry, Now now) { registry_ = Now{registry, now.boot}; }
 
   WallMs time() const { return WallMs(tenths_ / 10); }
+  // Whether no id may be issued now: the wall clock is behind (policy strict), or has made a jump
+  // that is not confirmed yet (no jump_hold).
   bool stopped() const { return stopped_; }
   // Positive when the wall clock is behind.
   Milliseconds skew() const { return seen_ ? time() - seen_->wall : Milliseconds(0); }

@@ -22,8 +22,8 @@ Tick TickSource::Refresh() {
   return std::max(layout_.TickAt(id_clock_.Last()), Tick(tick_.load(std::memory_order_relaxed)));
 }
 
-void TickSource::RaiseTo(Tick first) {
-  id_clock_.RaiseTo(layout_.StartOf(first), clock_.Read(), [this](WallMs time) { Show(time); });
+void TickSource::RaiseTo(WallMs time) {
+  id_clock_.RaiseTo(time, clock_.Read(), [this](WallMs shown) { Show(shown); });
 }
 
 void TickSource::Restart(WallMs time, Now now) {

@@ -35,8 +35,9 @@ class TickSource {
   // another thread reads them, the result may be ahead of what Current() returns a moment later.
   Tick Refresh();
 
-  // Raises the current tick to at least `first`.
-  void RaiseTo(Tick first);
+  // Raises the current tick to at least `first`, or to that of `time`.
+  void RaiseTo(Tick first) { RaiseTo(layout_.StartOf(first)); }
+  void RaiseTo(WallMs time);
 
   // Sets the id clock, and this, to `time` at `now`. Only while nothing was issued. A thread that
   // had read the tick just before may still use an earlier one. That is harmless, because every id

@@ -59,6 +59,7 @@ for component in "$@"; do
         fault "the flags do not name the owner of the files of secrets"
       grep -qxF /etc/firn/firn-server.flags "$work/control/conffiles" ||
         fault "an upgrade would overwrite the operator's flags"
+      holds firn-server '^\./usr/lib/udev/rules\.d/60-firn-server\.rules$'
       holds firn-server '^\./usr/share/man/man8/firn-server\.8\.gz$'
       for file in share/firn/alerts.yml share/firn/grafana.json share/firn/prometheus.yml \
         share/doc/firn-server/RUNBOOK.md; do

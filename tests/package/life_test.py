@@ -168,8 +168,12 @@ class PackagesTest(unittest.TestCase):
         """With nothing but what the package brings."""
         self.page.section("Started with the packaged flags")
         self.shown("systemd-analyze", "verify", "--man=no", "firn-server.service")
+        # In place of the device, which this machine lacks.
+        self.machine.said("sh", "-c", "echo generation >/dev/vmclock0; chmod 444 /dev/vmclock0")
         self.shown("systemctl", "enable", "--now", "firn-server")
         self.next_id()
+        self.assertEqual("generation", self.machine.said("cat", f"/proc/{self.main_pid()}/root/dev/vmclock0"))
+        self.machine.said("rm", "/dev/vmclock0")
         self.shown(*NEXT)
         pid = self.main_pid()
         self.assertIn(" firn ", self.shown("ps", "-o", "pid,user,comm", "-p", pid))

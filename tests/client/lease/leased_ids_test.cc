@@ -86,6 +86,22 @@ TEST_F(LeasedIdsTest, AClockThatHasPassedTheIntervalReturnsAtTheNextExtension) {
             terms.from.count() + 1'000);
 }
 
+// Also for a thread that uses another generator in between.
+TEST_F(LeasedIdsTest, AdoptsLeasesWithoutLimit) {
+  LeasedIds another{clock_, entropy_, /*use_cycles=*/false};
+  ASSERT_EQ(another.Adopt(Terms(9, clock_.Wall(), kAnHour)), Status());
+  for (uint32_t lease = 0; lease < 120'000; ++lease) {
+    ASSERT_EQ(ids_.Adopt(Terms(lease % 2, clock_.Wall(), kAnHour)), Status());
+    const Result<int64_t> id = TryNext();
+    ASSERT_EQ(id.status(), Status());
+    ASSERT_EQ(Layout::Firn().machine().In(static_cast<uint64_t>(*id)), lease % 2);
+    if (lease % 1'000 == 0) {
+      ASSERT_TRUE(another.TryNext(&wait_).ok());
+    }
+    clock_.Advance(kMs);
+  }
+}
+
 TEST_F(LeasedIdsTest, LayoutsWithTicksOfASecond) {
   const Layout layout = Layout::Parse("time:31s machine:10 sequence:4").value();
   clock_.Advance(Milliseconds(300));

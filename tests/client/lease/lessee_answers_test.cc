@@ -271,24 +271,6 @@ TEST(LesseeAnswersTest, ARenewalWithTheTermsOfAnotherLayoutExtendsNothing) {
   EXPECT_FALSE(rig.TryNext().ok());
 }
 
-// As after a pause of the virtual machine, which its boot clock does not count.
-TEST(LesseeAnswersTest, ARenewalMovesTheClockForwardToTheWallClock) {
-  LesseeRig rig;
-  LeaseGrant terms = rig.Hold();
-  rig.Pass(19 * kASecond);
-  rig.clock().StepWall(20 * kASecond);
-  rig.Pass(2 * kASecond);
-  const Layout& layout = rig.layout();
-  EXPECT_LT(rig.Next().tick, layout.TickAt(rig.clock().Wall() - 15 * kASecond));
-
-  const auto renewal = rig.Newest(Kind::kRenew);
-  rig.clock().StepWall(kAnHour);  // no server has seen this
-  terms.until = layout.TickAt(rig.clock().Wall() + 60 * kASecond);
-  rig.Reply(renewal, terms);
-  EXPECT_GE(rig.Next().tick, layout.TickAt(renewal.ask.clock));
-  EXPECT_LT(rig.Next().tick, layout.TickAt(renewal.ask.clock + 5 * kASecond));
-}
-
 TEST(LesseeAnswersTest, GivesBackALeaseThatItCannotUse) {
   LesseeRig rig;
   rig.Tick();

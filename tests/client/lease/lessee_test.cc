@@ -205,51 +205,6 @@ TEST(LesseeTest, AnExtensionAfterThePauseContinuesTheSameLease) {
   EXPECT_EQ(rig.losses().size(), 2u);
 }
 
-// A server would refuse such a clock; the interval alone must be enough.
-TEST(LesseeTest, AWallClockHoursBehindBeginsAtTheFirstTick) {
-  LesseeRig rig(At("2026-11-26T09:00:00Z"));
-  rig.Tick();
-  const WallMs right = At("2026-11-26T12:00:00Z");
-  rig.Reply(rig.Newest(Kind::kGrant), rig.Terms(7, right, right + 60 * kSecond));
-  EXPECT_EQ(rig.Next().tick, rig.layout().TickAt(right));
-  rig.clock().Advance(30 * kSecond);
-  EXPECT_EQ(rig.Next().tick, rig.layout().TickAt(right + 30 * kSecond));
-  rig.clock().Advance(30 * kSecond);
-  EXPECT_EQ(rig.TryNext().code(), Code::kUnavailable);
-}
-
-TEST(LesseeTest, AWallClockHoursAheadWastesTheIntervalAndRepeatsNothing) {
-  LesseeRig rig;
-  rig.Hold();
-  rig.TakeSome();
-  rig.clock().StepWall(kAnHour * 3);
-  for (int i = 0; i < 40; ++i) {
-    rig.clock().Advance(kSecond);
-    rig.TakeSome();  // at the boot clock's pace, until the jump is believed
-  }
-  EXPECT_EQ(rig.TryNext().code(), Code::kUnavailable);
-
-  rig.clock().StepWall(-kAnHour * 3);
-  rig.Pass(3 * kSecond);
-  LeaseGrant terms = rig.Terms(7, rig.clock().Wall(), rig.clock().Wall() + 60 * kSecond);
-  terms.lease = "another lease of the same machine id";
-  rig.Reply(rig.Newest(Kind::kGrant), terms);
-  const size_t before = rig.taken();
-  rig.TakeSome();
-  EXPECT_EQ(rig.taken(), before + 3);
-}
-
-TEST(LesseeTest, AWallClockThatStepsBackDoesNotMovePositions) {
-  LesseeRig rig;
-  rig.Hold();
-  for (int i = 0; i < 30; ++i) {
-    rig.TakeSome();
-    rig.clock().Advance(kSecond);
-    rig.clock().StepWall(-5 * kSecond);
-  }
-  EXPECT_EQ(rig.taken(), 90u);
-}
-
 TEST(LesseeTest, TheSameIntervalGrantedTwiceRepeatsNoId) {
   LesseeRig rig;
   LeaseGrant terms = rig.Hold(7, 30 * kSecond);

@@ -84,6 +84,26 @@ TEST_F(IdPaceTest, FollowsAFarJumpThatHasLasted) {
   EXPECT_FALSE(pace_->report().jump_held);
 }
 
+TEST_F(IdPaceTest, WithoutAHoldAFarJumpStopsItUntilItIsConfirmedOrReverted) {
+  Use({.jump_hold = std::nullopt});
+  Read();
+  StepWall(seconds(3600));
+  EXPECT_TRUE(pace_->stopped());
+  Pass(seconds(60), Milliseconds(500));
+  EXPECT_TRUE(pace_->stopped());
+  EXPECT_EQ(Read(), kNow + seconds(60));
+  pace_->RaiseTo(clock_.Wall() - Milliseconds(5'001));
+  EXPECT_TRUE(pace_->stopped());
+  pace_->RaiseTo(clock_.Wall() - seconds(5));
+  EXPECT_FALSE(pace_->stopped());
+  EXPECT_EQ(Read(), clock_.Wall());
+
+  StepWall(seconds(3600));
+  EXPECT_TRUE(pace_->stopped());
+  StepWall(seconds(-3600));
+  EXPECT_FALSE(pace_->stopped());
+}
+
 TEST_F(IdPaceTest, ARevertedFarJumpHasNoEffect) {
   Read();
   StepWall(seconds(3600));

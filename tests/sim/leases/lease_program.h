@@ -38,6 +38,8 @@ class LeaseProgram {
   bool running() const { return process_ != nullptr; }
   // Tries to take an id.
   bool Serves() { return running() && TakeOne(); }
+  // The machine id of its lease.
+  std::optional<MachineId> machine() const;
   void EndFaults();
 
   HostClock& clock() { return clock_; }
