@@ -1,0 +1,64 @@
+#include "registry/owners/owner_records.h"
+
+#include "common/base/cat.h"
+#include "common/json/json_object.h"
+
+namespace firn {
+namespace {
+
+constexpr size_t kBytesMax = 8192;
+
+}  // namespace
+
+std::string BeatPath(const Nonce& tenure) { return Cat(kBeatsPath, "/", tenure.text()); }
+
+std::string PartitionPath(size_t partition) { return Cat(kPartitionsPath, "/", partition); }
+
+std::string FormatBeat(const Beat& beat) {
+  return JsonWriter()
+      .Text("address", beat.address)
+      .Text("secret", beat.secret.text())
+      .Text("word", beat.word.text())
+      .Number("window_ms", beat.window.count())
+      .Flag("ended", beat.ended)
+      .Others(beat.others)
+      .Done();
+}
+
+std::string FormatPartitionOwner(const PartitionOwner& owner) {
+  return JsonWriter()
+      .Text("tenure", owner.tenure.text())
+      .Text("address", owner.address)
+      .Others(owner.others)
+      .Done();
+}
+
+Result<Beat> ParseBeat(std::string_view json) {
+  JsonReader read(json, kBytesMax);
+  Beat beat;
+  std::string secret, word;
+  int64_t window = 0;
+  read.Text("address", beat.address)
+      .Text("secret", secret)
+      .Text("word", word)
+      .Number("window_ms", window, Beat::kWindowMin.count(), Beat::kWindowMax.count())
+      .Flag("ended", beat.ended)
+      .Others(beat.others);
+  FIRN_TRY(read.status().WithContext("an owner's beat"));
+  FIRN_ASSIGN(beat.secret, Nonce::Parse(secret));
+  FIRN_ASSIGN(beat.word, Nonce::Parse(word));
+  beat.window = Milliseconds(window);
+  return beat;
+}
+
+Result<PartitionOwner> ParsePartitionOwner(std::string_view json) {
+  JsonReader read(json, kBytesMax);
+  PartitionOwner owner;
+  std::string tenure;
+  read.Text("tenure", tenure).Text("address", owner.address).Others(owner.others);
+  FIRN_TRY(read.status().WithContext("the owner of a partition"));
+  FIRN_ASSIGN(owner.tenure, Nonce::Parse(tenure));
+  return owner;
+}
+
+}  // namespace firn

@@ -1,0 +1,198 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/units.h"
+#include "common/time/entropy.h"
+#include "registry/cluster/nonce.h"
+#include "registry/cluster/records.h"
+#include "registry/owners/candidates.h"
+#include "registry/owners/owned_term.h"
+#include "registry/owners/owner_records.h"
+#include "registry/owners/sighting.h"
+#include "registry/seam/async_registry.h"
+#include "registry/seam/callback_guard.h"
+#include "registry/seam/coordinator.h"
+
+namespace firn {
+
+struct OwnersOptions {
+  std::string address;  // of this server, for the others
+  Milliseconds window = Beat::kWindow;
+};
+
+// The owner of a partition as this server knows it.
+struct Holding {
+  enum class Kind { kUnknown, kNobody, kOther, kHere };
+
+  Kind kind = Kind::kUnknown;
+  int64_t version = 0;    // of the partition's node: of two answers, the later one has the higher
+  std::string address{};  // kOther
+  Nonce secret{};         // kOther: of its tenure; zero until its beat has been read
+  uint64_t term = 0;      // kHere
+  BootMs until{};         // kHere: unless it is extended, the term is over then
+
+  friend bool operator==(const Holding&, const Holding&) = default;
+};
+
+// Decides, with the other servers of a cluster, which of them owns each partition: at any real time
+// at most one server may take numbers of a partition. README.md has the argument.
+//
+//  1. A tenure begins with the creation of a beat, and is renewed each third of its window by a set
+//     at the known version. The same multi checks the root node, the era, and every partition that
+//     this server owns.
+//  2. Terms are valid until (boot clock when the last acknowledged renewal was sent) + window.
+//  3. After an unknown outcome the beat is read back. The old word: the same bytes are sent again.
+//     The word that was sent: its version is adopted, the next renewal is due, and nothing is
+//     counted. Any other: another process writes this beat (a copy of this one, or one that ended
+//     the tenure), so the tenure ends. So it does if a multi is refused, except because of a root
+//     node that still has the same uuid and era and is not frozen.
+//  4. After its window a tenure continues only in the session of its last acknowledgement, and only
+//     if its partitions are as they were. Otherwise it ends, and another one begins.
+//  5. A partition without an owner is taken. One with an owner is taken once the owner's beat has
+//     ended, or has been seen in one version for 1.25 of its windows without a break in one
+//     session; one whose node or beat is missing, after 1.25 of the longest windows. The multi ends
+//     the beat at the version that was seen, and sets the partition at its version.
+//  6. A term begins when the partition is read with this tenure's name, in a version that is newer
+//     than any that this tenure has given up. It ends with the tenure, or when it is given up.
+//  7. Hand over: the term ends, `ended` returns, and only then is the partition set to nobody.
+//
+// Nothing is read or written before Want(). Owned by the control thread, except the terms.
+class Owners {
+ public:
+  // Delays of later candidates: after a time without a sign of life, and for a free partition.
+  static constexpr Milliseconds kRankDelay{300}, kFreeRankDelay{20};
+  static constexpr size_t kRankMax = 10;
+
+  // Called when a term of this partition has ended: what was taken for it must not be issued any
+  // more when it returns, and what is still requested must not be used. Must not call back.
+  using Ended = std::function<void(size_t partition)>;
+
+  // References must outlive it.
+  Owners(Coordinator& coordinator, Entropy& entropy, OwnersOptions options, Ended ended);
+
+  // Does everything that is due. Call it about every 10 ms. `now` must not be later than the call.
+  void Tick(BootMs now);
+
+  // Some tag needs an owner: from now on the registry is read.
+  void Want() { wanted_ = true; }
+  // Whether other servers can reach this one, so that it may take partitions. At first it may not.
+  void Permit(bool permitted) { permitted_ = permitted; }
+  // The addresses of all servers, for the order of candidates.
+  void SetServers(std::vector<std::string> servers) { servers_ = std::move(servers); }
+
+  // Ends all terms and leaves their partitions to others. Takes none any more.
+  void HandOver() { leaving_ = true; }
+  // After HandOver: no partition names this server.
+  bool handed_over() const { return leaving_ && !tenure_ && !write_.busy(); }
+
+  Holding At(size_t partition) const;
+  const OwnedTerm& term(size_t partition) const { return shares_[partition].term; }
+
+  // Returns the check that a write belongs to the present term; empty without one.
+  std::optional<Write> GuardOf(size_t partition) const;
+
+  // The secret of this server's tenure, which others send with their requests; zero: none.
+  Nonce secret() const { return tenure_ ? tenure_->beat.secret : Nonce(); }
+  // Why the last tenure ended, or none could begin; empty: it has one.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  // The root node of the cluster as it was read.
+  struct Root {
+    int64_t version;
+    std::string uuid;
+    Nonce era;
+  };
+
+  // This server's tenure.
+  struct Tenure {
+    Nonce name;
+    Beat beat;                    // at `version`
+    int64_t version = 0;          // of the beat
+    int64_t session = 0;          // of the last acknowledgement
+    BootMs until{};               // rule 2
+    std::optional<Nonce> next{};  // the word of the next version, once it has been sent
+    bool unsure = false;          // a set of it may have been applied, or may still be
+  };
+
+  // One partition.
+  struct Share {
+    bool stale = true;  // must be read
+    BootMs read_at{};   // when it was last read
+    Sighting sighting{};
+    Result<PartitionOwner> owner = Unavailable("not read yet");
+    std::optional<int64_t> given_up{};  // the highest version that the tenure has given up
+    bool here = false;                  // a term runs, at the version of the sighting
+    OwnedTerm term{};
+    BootMs try_at{};  // no takeover before
+  };
+
+  // The beat of another tenure.
+  struct OtherBeat {
+    Sighting sighting{};
+    Result<Beat> beat = Unavailable("not read yet");
+  };
+
+  // --- owners.cc: partitions ---------------------------------------------------------------------
+  std::optional<Task<>> NextWrite();
+  bool IsNamed(const Share& share) const;
+  std::optional<std::vector<Write>> TakingOf(size_t partition) const;
+  bool AddEnd(std::vector<Write>& writes, const Nonce& tenure, Milliseconds late) const;
+  Task<> TakeOver(size_t partition, std::vector<Write> writes);
+  Task<> GiveUp(size_t partition);
+  void BeginTerm(Share& share);
+  void EndTerm(size_t partition);
+  void ReadSoon(size_t partition);
+
+  // --- owners_beat.cc: the tenure ----------------------------------------------------------------
+  Task<> BeginTenure();
+  Task<> MakeFolders();
+  Task<> Renew();
+  Task<> EndBeat();
+  Task<bool> IsAsBefore();
+  Task<bool> ReadBack();
+  Task<bool> ReadRoot();
+  std::vector<Write> RenewalOf(const Nonce& word, size_t* set) const;
+  void JudgeRefusal(const Written& answer, size_t set);
+  void Acknowledge(BootMs sent, int64_t session, int64_t version);
+  void EndTenure(const std::string& why);
+  void RenewSoon() { renew_at_ = registry_.now() + options_.window / 12; }
+  bool has_lapsed() const { return registry_.now() >= tenure_->until; }
+
+  // --- owners_look.cc: what others do ------------------------------------------------------------
+  Task<> Look();
+  Task<bool> ReadPartition(size_t partition);
+  void See(size_t partition, const Result<Node>& node);
+  std::vector<Nonce> OthersTenures() const;
+
+  Milliseconds look_every() const { return options_.window / 4; }
+  Milliseconds gap_max() const { return 2 * options_.window; }
+
+  AsyncRegistry registry_;  // outlives the tasks
+  Entropy& entropy_;
+  const OwnersOptions options_;
+  const Ended ended_;
+  bool wanted_ = false, permitted_ = false, leaving_ = false;
+  std::vector<std::string> servers_;
+
+  std::optional<Root> root_;
+  std::optional<Tenure> tenure_;
+  std::array<Share, kPartitions> shares_;
+  std::map<Nonce, OtherBeat> beats_;  // of the tenures that partitions name
+  uint64_t terms_ = 0;                // ever
+  std::string trouble_;
+  BootMs renew_at_, look_at_;
+  int64_t synced_session_ = 0;  // the session in which the registry was synced before a look
+  CallbackGuard guard_;
+  Task<> write_, look_;
+};
+
+}  // namespace firn

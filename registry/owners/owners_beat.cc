@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "common/base/cat.h"
+#include "registry/cluster/slot.h"
+#include "registry/owners/owners.h"
+#include "registry/seam/node_version.h"
+
+namespace firn {
+
+// --- the root node -------------------------------------------------------------------------------
+
+// Reads the root node. False: nothing can be based on it.
+Task<bool> Owners::ReadRoot() {
+  const std::vector<std::string> paths{kMetaPath};
+  Result<Nodes> nodes = co_await registry_.ReadSynced(paths);
+  if (!nodes.ok()) {
+    if (!tenure_) trouble_ = nodes.status().ToString();
+    co_return false;
+  }
+  const std::optional<Node>& node = nodes->front();
+  Result<ClusterMeta> meta = NotFound("there is no root node");
+  if (node) meta = ParseMeta(node->data);
+  std::string fault = meta.ok() ? "" : meta.status().ToString();
+  if (meta.ok() && meta->frozen) fault = "the cluster is frozen";
+  const bool same = meta.ok() && root_ && root_->uuid == meta->uuid && root_->era == meta->era;
+  if (fault.empty() && tenure_ && !same) fault = "the cluster was re-created or restored";
+  if (!fault.empty()) {
+    EndTenure(fault);
+    co_return false;
+  }
+  root_ = Root{.version = node->stat.version, .uuid = meta->uuid, .era = meta->era};
+  co_return true;
+}
+
+// --- the tenure ----------------------------------------------------------------------------------
+
+// Rule 1. A beat whose creation is not acknowledged is left alone: the next one has another name.
+Task<> Owners::BeginTenure() {
+  renew_at_ = registry_.now() + look_every();
+  bool known = co_await ReadRoot();
+  if (!known) co_return;
+  Tenure fresh{.name = Nonce::Draw(entropy_),
+               .beat = {.address = options_.address,
+                        .secret = Nonce::Draw(entropy_),
+                        .word = Nonce::Draw(entropy_),
+                        .window = options_.window},
+               .session = registry_.session()};
+  const BootMs sent = registry_.now();
+  const std::vector<Write> writes{
+      Write::Check(kMetaPath, root_->version),
+      Write::Create(BeatPath(fresh.name), FormatBeat(fresh.beat), Lifetime::kPersistent),
+      EraCheck(root_->era)};
+  Written answer = co_await registry_.Multi(writes);
+  if (answer.fate != Written::Fate::kDone) {
+    trouble_ = answer.status.ToString();
+    if (answer.failed != 1 || answer.status.code() != Code::kNotFound) co_return;
+    co_await MakeFolders();
+    renew_at_ = registry_.now();
+    co_return;
+  }
+  const int64_t session = fresh.session;
+  tenure_ = std::move(fresh);
+  for (size_t i = 0; i < kPartitions; ++i) {
+    shares_[i].given_up.reset();
+    ReadSoon(i);
+  }
+  Acknowledge(sent, session, 0);
+}
+
+Task<> Owners::MakeFolders() {
+  static constexpr std::array kFolders{kOwnersPath, kBeatsPath, kPartitionsPath};
+  for (const char* const path : kFolders) {
+    const std::vector<Write> writes{Write::Create(path, "", Lifetime::kPersistent),
+                                    EraCheck(root_->era)};
+    co_await registry_.Multi(writes);
+  }
+}
+
+// The only place where time is added: `sent` is at or before the moment at which it was sent.
+void Owners::Acknowledge(BootMs sent, int64_t session, int64_t version) {
+  tenure_->version = version;
+  tenure_->session = session;
+  tenure_->until = std::max(tenure_->until, sent + options_.window);
+  for (Share& share : shares_) {
+    if (share.here) share.term.Extend(tenure_->until);
+  }
+  renew_at_ = sent + options_.window / 3;
+  trouble_.clear();
+}
+
+void Owners::EndTenure(const std::string& why) {
+  trouble_ = why;
+  for (size_t i = 0; i < kPartitions; ++i) {
+    if (shares_[i].here) EndTerm(i);
+    ReadSoon(i);
+  }
+  tenure_.reset();
+  renew_at_ = registry_.now() + look_every();
+}
+
+// Erases the beat: no partition names it any more.
+Task<> Owners::EndBeat() {
+  const std::vector<Write> writes{Write::Erase(BeatPath(tenure_->name), tenure_->version),
+                                  EraCheck(root_->era)};
+  co_await registry_.Multi(writes);
+  if (tenure_) EndTenure("handed over");
+}
+
+// --- renewals ------------------------------------------------------------------------------------
+
+// Rules 1 to 4. The look may end the tenure while an answer is awaited.
+Task<> Owners::Renew() {
+  if (tenure_->unsure) {
+    bool known = co_await ReadBack();
+    if (!known || !tenure_) co_return;
+  }
+  if (has_lapsed()) {
+    bool same = co_await IsAsBefore();
+    if (!same || !tenure_) co_return;
+  }
+  const BootMs sent = registry_.now();
+  const int64_t session = registry_.session();
+  if (!tenure_->next) tenure_->next = Nonce::Draw(entropy_);
+  size_t set = 0;
+  const std::vector<Write> writes = RenewalOf(*tenure_->next, &set);
+  Written answer = co_await registry_.Multi(writes);
+  if (!tenure_) co_return;
+  switch (answer.fate) {
+    case Written::Fate::kDone: {
+      const int64_t version = answer.stats.at(set).version;
+      if (!Follows(tenure_->version, version)) {
+        EndTenure("this server's beat was re-created");
+        co_return;
+      }
+      tenure_->beat.word = *std::exchange(tenure_->next, std::nullopt);
+      tenure_->unsure = false;
+      Acknowledge(sent, session, version);
+      co_return;
+    }
+    case Written::Fate::kUnknown:
+      tenure_->unsure = true;
+      RenewSoon();
+      co_return;
+    case Written::Fate::kNotSent:
+      RenewSoon();
+      co_return;
+    case Written::Fate::kRefused:
+      break;
+  }
+  if (answer.failed == 0) {
+    bool known = co_await ReadRoot();
+    if (tenure_ && !known) RenewSoon();
+    co_return;
+  }
+  JudgeRefusal(answer, set);
+}
+
+std::vector<Write> Owners::RenewalOf(const Nonce& word, size_t* set) const {
+  std::vector<Write> writes{Write::Check(kMetaPath, root_->version)};
+  Beat beat = tenure_->beat;
+  beat.word = word;
+  *set = AddSet(writes, BeatPath(tenure_->name), FormatBeat(beat), tenure_->version);
+  for (size_t i = 0; i < kPartitions; ++i) {
+    const std::optional<Write> guard = GuardOf(i);
+    if (guard) writes.push_back(*guard);
+  }
+  writes.push_back(EraCheck(root_->era));
+  return writes;
+}
+
+// An earlier send may have been applied, and have caused this refusal. Otherwise another process
+// has written.
+void Owners::JudgeRefusal(const Written& answer, size_t set) {
+  const bool of_beat = answer.failed <= static_cast<int>(set);
+  if (of_beat && tenure_->unsure) return RenewSoon();
+  EndTenure(
+      Cat(of_beat ? "this server's beat has changed: " : "the era or a partition has changed: ",
+          answer.status.message()));
+}
+
+// Rule 3. False: not known, or the tenure has ended.
+Task<bool> Owners::ReadBack() {
+  const std::vector<std::string> paths{BeatPath(tenure_->name)};
+  Result<Nodes> nodes = co_await registry_.ReadSynced(paths);
+  if (!tenure_) co_return false;
+  if (!nodes.ok()) {
+    RenewSoon();
+    co_return false;
+  }
+  const std::optional<Node>& node = nodes->front();
+  Result<Beat> beat = NotFound("this server's beat is missing");
+  if (node) beat = ParseBeat(node->data);
+  if (!beat.ok()) {
+    EndTenure(beat.status().message());
+    co_return false;
+  }
+  if (beat->ended) {
+    EndTenure("another server has ended this tenure");
+    co_return false;
+  }
+  const int64_t version = node->stat.version;
+  if (version == tenure_->version && *beat == tenure_->beat) co_return true;
+  if (beat->word == tenure_->next && Follows(tenure_->version, version)) {
+    tenure_->version = version;
+    tenure_->beat = *std::move(beat);
+    tenure_->next.reset();
+    tenure_->unsure = false;
+    co_return true;
+  }
+  EndTenure("another process writes this server's beat, such as a copy of this one");
+  co_return false;
+}
+
+// Rule 4. False: not known, or the tenure has ended.
+Task<bool> Owners::IsAsBefore() {
+  std::vector<size_t> here;
+  std::vector<std::string> paths{kMetaPath};
+  for (size_t i = 0; i < kPartitions; ++i) {
+    if (!shares_[i].here) continue;
+    here.push_back(i);
+    paths.push_back(PartitionPath(i));
+  }
+  Result<Nodes> nodes = co_await registry_.ReadSynced(paths);
+  if (!tenure_) co_return false;
+  bool same = registry_.session() == tenure_->session;
+  if (same && !nodes.ok()) {
+    RenewSoon();
+    co_return false;
+  }
+  for (size_t i = 0; same && i < here.size(); ++i) {
+    const std::optional<Node>& node = (*nodes)[i + 1];
+    const Sighting::State& before = shares_[here[i]].sighting.state();
+    same = node && before == Sighting::State{node->stat.version, node->stat.created_zxid};
+  }
+  if (!same) EndTenure("this server could not renew its beat in time");
+  co_return same;
+}
+
+}  // namespace firn

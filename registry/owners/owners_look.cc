@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <utility>
+
+#include "registry/owners/owners.h"
+#include "registry/seam/node_version.h"
+
+namespace firn {
+namespace {
+
+Sighting::State StateOf(const Result<Node>& node) {
+  return node.ok() ? Sighting::State{node->stat.version, node->stat.created_zxid}
+                   : Sighting::State{};
+}
+
+// Whether the registry has answered, be it that there is no such node or that it is damaged.
+bool IsAnswer(const Result<Node>& node) {
+  return node.ok() || node.code() == Code::kNotFound || node.code() == Code::kCorrupt;
+}
+
+}  // namespace
+
+// Reads the partitions that may have changed, and the beats of their owners. An answer that comes
+// in another session than the question counts for nothing.
+Task<> Owners::Look() {
+  look_at_ = registry_.now() + look_every();
+  const int64_t session = registry_.session();
+  if (synced_session_ != session) {
+    // A server of the registry that lags behind would show partitions as they were.
+    const std::string root = "/";
+    Status synced = co_await registry_.Sync(root);
+    if (!synced.ok() || registry_.session() != session) co_return;
+    synced_session_ = session;
+    for (Share& share : shares_) share.stale = true;
+  }
+  for (size_t i = 0; i < kPartitions; ++i) {
+    const bool fresh = registry_.now() - shares_[i].read_at < options_.window;
+    if (fresh && !shares_[i].stale && shares_[i].owner.ok()) continue;
+    bool read = co_await ReadPartition(i);
+    if (!read) co_return;
+  }
+  const std::vector<Nonce> tenures = OthersTenures();
+  std::erase_if(beats_, [&](const auto& entry) {
+    return std::find(tenures.begin(), tenures.end(), entry.first) == tenures.end();
+  });
+  if (tenures.empty()) co_return;
+  std::vector<std::string> paths;
+  for (const Nonce& tenure : tenures) paths.push_back(BeatPath(tenure));
+  Readings readings = co_await registry_.ReadAll(paths);
+  if (registry_.session() != session) co_return;
+  for (const Reading& reading : readings) {
+    if (!IsAnswer(reading.node)) continue;
+    OtherBeat& other = beats_[tenures[reading.which]];
+    other.sighting.Saw(StateOf(reading.node), session, registry_.now(), gap_max());
+    other.beat = reading.node.ok() ? ParseBeat(reading.node->data) : reading.node.status();
+  }
+}
+
+// False: there was no answer in this session.
+Task<bool> Owners::ReadPartition(size_t partition) {
+  const int64_t session = registry_.session();
+  const std::string path = PartitionPath(partition);
+  shares_[partition].stale = false;
+  const Coordinator::Changed changed = guard_.Bind([this, partition] { ReadSoon(partition); });
+  Result<Node> node = co_await registry_.Read(path, changed);
+  if (registry_.session() != session || !IsAnswer(node)) {
+    shares_[partition].stale = true;
+    co_return false;
+  }
+  See(partition, node);
+  co_return true;
+}
+
+void Owners::See(size_t partition, const Result<Node>& node) {
+  Share& share = shares_[partition];
+  const Sighting::State before = share.sighting.state(), state = StateOf(node);
+  share.sighting.Saw(state, registry_.session(), registry_.now(), gap_max());
+  share.owner = node.ok() ? ParsePartitionOwner(node->data) : node.status();
+  share.read_at = registry_.now();
+  if (state.created_zxid != before.created_zxid) share.given_up.reset();
+  if (share.here && state != before) EndTenure("another process has changed a partition");
+  const bool is_new = !share.given_up || IsOlder(*share.given_up, state.version);
+  if (IsNamed(share) && !share.here && is_new && permitted_ && !leaving_) BeginTerm(share);
+}
+
+std::vector<Nonce> Owners::OthersTenures() const {
+  std::vector<Nonce> tenures;
+  for (const Share& share : shares_) {
+    const bool has_owner = share.owner.ok() && !share.owner->tenure.zero() && !IsNamed(share);
+    const bool known = has_owner && std::find(tenures.begin(), tenures.end(),
+                                              share.owner->tenure) != tenures.end();
+    if (has_owner && !known) tenures.push_back(share.owner->tenure);
+  }
+  return tenures;
+}
+
+}  // namespace firn

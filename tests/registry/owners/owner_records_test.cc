@@ -1,0 +1,58 @@
+#include "registry/owners/owner_records.h"
+
+#include <gtest/gtest.h>
+
+namespace firn {
+namespace {
+
+const Beat kBeat{.address = "10.1.2.3:7609",
+                 .secret = Nonce(1, 2),
+                 .word = Nonce(3, 4),
+                 .window = Milliseconds(2'500),
+                 .ended = true};
+
+TEST(OwnerRecordsTest, BeatReadsBack) {
+  const Result<Beat> read = ParseBeat(FormatBeat(kBeat));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, kBeat);
+}
+
+TEST(OwnerRecordsTest, PartitionReadsBack) {
+  const PartitionOwner owner{.tenure = Nonce(5, 6), .address = "[::1]:7609"};
+  const Result<PartitionOwner> read = ParsePartitionOwner(FormatPartitionOwner(owner));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, owner);
+}
+
+TEST(OwnerRecordsTest, MembersOfLaterVersionsAreKept) {
+  std::string text = FormatBeat(kBeat);
+  text.back() = ',';
+  text += R"("later":7})";
+  const Result<Beat> read = ParseBeat(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_NE(FormatBeat(*read).find(R"("later":7)"), std::string::npos);
+}
+
+// A shorter window than its owner's would let another server take over too early.
+TEST(OwnerRecordsTest, RefusesBeatWithImpossibleWindow) {
+  for (const int64_t ms : {0, 999, 10'001}) {
+    Beat beat = kBeat;
+    beat.window = Milliseconds(ms);
+    EXPECT_EQ(ParseBeat(FormatBeat(beat)).code(), Code::kCorrupt) << ms;
+  }
+}
+
+TEST(OwnerRecordsTest, RefusesOtherText) {
+  EXPECT_EQ(ParseBeat("").code(), Code::kCorrupt);
+  EXPECT_EQ(ParseBeat("{}").code(), Code::kCorrupt);
+  EXPECT_EQ(ParsePartitionOwner("{}").code(), Code::kCorrupt);
+  EXPECT_EQ(ParsePartitionOwner(R"({"tenure":"12","address":""})").code(), Code::kCorrupt);
+}
+
+TEST(OwnerRecordsTest, PathsNameTenureAndPartition) {
+  EXPECT_EQ(BeatPath(Nonce(0, 1)), "/owners/beats/00000000000000000000000000000001");
+  EXPECT_EQ(PartitionPath(7), "/owners/partitions/7");
+}
+
+}  // namespace
+}  // namespace firn

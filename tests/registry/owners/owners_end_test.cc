@@ -1,0 +1,147 @@
+#include "registry/owners/owners.h"
+#include "tests/registry/owners/owners_fixture.h"
+
+namespace firn {
+namespace {
+
+class OwnersEndTest : public OwnersFixture {};
+
+TEST_F(OwnersEndTest, EndsWhenAnotherProcessWritesItsBeat) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  const PartitionOwner owner = OwnerOf(0);
+  Beat beat = ParseBeat(BeatOf(owner).data).value();
+  beat.word = Nonce(7, 7);
+  Apply({Write::Set(BeatPath(owner.tenure), FormatBeat(beat), Write::kAnyVersion)});
+  Pass(kWindow / 3 + 2 * kStep, {&a_});
+  EXPECT_EQ(a_.ended, 8);
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 0);
+  Pass(kWindow * 2, {&a_});  // that process writes no more
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  EXPECT_NE(OwnerOf(0).tenure, owner.tenure);
+}
+
+TEST_F(OwnersEndTest, EndsWhenAPartitionIsLost) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  Apply({Write::Erase(PartitionPath(4), Write::kAnyVersion)});
+  Pass(kWindow / 3 + kStep, {&a_});
+  EXPECT_EQ(a_.ended, 8);
+}
+
+TEST_F(OwnersEndTest, ContinuesUnderAnotherRootNodeOfTheSameEra) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  for (int i = 0; i < 5; ++i) {
+    meta_.floor += Milliseconds(1);
+    SetRoot();
+    Pass(kWindow / 2, {&a_});
+    EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  }
+  EXPECT_EQ(a_.ended, 0);
+}
+
+TEST_F(OwnersEndTest, EndsWhenTheClusterIsFrozen) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  meta_.frozen = true;
+  SetRoot();
+  Pass(kWindow * 5, {&a_});
+  EXPECT_EQ(a_.ended, 8);
+  EXPECT_EQ(a_.owners.trouble(), "the cluster is frozen");
+  meta_.frozen = false;
+  SetRoot();
+  Pass(kWindow * 3, {&a_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+}
+
+TEST_F(OwnersEndTest, EndsInAnotherEra) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  const Nonce before = meta_.era;
+  meta_.era = Nonce(5, 6);
+  Apply({Write::Erase(EraPath(before), Write::kAnyVersion),
+         Write::Create(EraPath(meta_.era), "", kStays),
+         Write::Set("/", FormatMeta(meta_), Write::kAnyVersion)});
+  Pass(kWindow / 3 + 2 * kStep, {&a_});
+  EXPECT_EQ(a_.ended, 8);
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 0);
+}
+
+TEST_F(OwnersEndTest, HandsOverAfterItsTermsHaveEnded) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  Pass(kWindow, {&a_, &b_});
+  a_.owners.HandOver();
+  Pass(Milliseconds(200), {&a_, &b_});
+  EXPECT_EQ(a_.ended, 8);
+  EXPECT_TRUE(a_.named_when_ended);  // nothing was written before
+  EXPECT_TRUE(a_.owners.handed_over());
+  EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+}
+
+TEST_F(OwnersEndTest, HandsOverAgainAfterALostRequest) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  const uint64_t term = a_.owners.term(0).Load();
+  for (int i = 0; i < 4; ++i) a_.link.Script(Verb::kMulti, {.kind = Fate::Kind::kRequestLost});
+  a_.owners.HandOver();
+  Pass(kStep, {&a_});
+  EXPECT_FALSE(a_.owners.term(0).Holds(term, clock_.Boot()));
+  Pass(kWindow, {&a_});
+  EXPECT_TRUE(a_.owners.handed_over());
+  for (size_t i = 0; i < kPartitions; ++i) EXPECT_TRUE(OwnerOf(i).tenure.zero());
+}
+
+TEST_F(OwnersEndTest, GivesUpWhenOthersCanNoLongerReachIt) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  a_.owners.Permit(false);
+  Pass(Milliseconds(300), {&a_});
+  EXPECT_EQ(a_.Owned(), 0);
+  EXPECT_TRUE(OwnerOf(0).tenure.zero());
+  a_.owners.Permit(true);
+  Pass(Milliseconds(300), {&a_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+}
+
+TEST_F(OwnersEndTest, ContinuesAfterALapseInTheSameSession) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  a_.link.Disconnect();
+  Pass(kWindow * 3, {&a_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 0);
+  a_.link.Reconnect();
+  Pass(kWindow / 4, {&a_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  EXPECT_EQ(a_.ended, 0);
+}
+
+// The registry may have gone back in time, where the versions are those of before.
+TEST_F(OwnersEndTest, EndsAfterALapseInAnotherSession) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  const PartitionOwner owner = OwnerOf(0);
+  a_.link.Disconnect();
+  Pass(kWindow * 2, {&a_});
+  tree_.Expire(a_.link.session());
+  a_.link.Reconnect();
+  Pass(kWindow, {&a_});
+  EXPECT_EQ(a_.ended, 8);
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 0);
+  Pass(kWindow, {&a_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  EXPECT_NE(OwnerOf(0).tenure, owner.tenure);
+}
+
+TEST_F(OwnersEndTest, LostSessionEndsNothingWithinTheWindow) {
+  MakePartitions();
+  Pass(Milliseconds(300), {&a_});
+  tree_.Expire(a_.link.session());
+  Pass(kWindow, {&a_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  EXPECT_EQ(a_.ended, 0);
+}
+
+}  // namespace
+}  // namespace firn

@@ -1,0 +1,25 @@
+#include "tests/sim/owners/owners_oracle.h"
+
+#include <algorithm>
+#include <string>
+
+#include "tests/sim/violation.h"
+
+namespace firn {
+
+void OwnersOracle::Answer(size_t partition, int64_t number, int64_t beyond, bool of_copies) {
+  Partition& known = answered_[partition];
+  ++count_;
+  const bool is_new = known.numbers.insert(number).second;
+  if (!of_copies) {
+    const std::string which =
+        "number " + std::to_string(number) + " of partition " + std::to_string(partition);
+    if (!is_new) throw Violation(3, which + " was issued twice");
+    if (number <= beyond) {
+      throw Violation(2, which + " was taken after the answer " + std::to_string(beyond));
+    }
+  }
+  known.highest = std::max(known.highest, number);
+}
+
+}  // namespace firn

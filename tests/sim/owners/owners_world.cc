@@ -1,0 +1,374 @@
+#include "tests/sim/owners/owners_world.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "registry/cluster/slot.h"
+#include "registry/owners/owner_records.h"
+#include "tests/sim/violation.h"
+
+namespace firn {
+namespace {
+
+constexpr int kSteps = 8'000;
+constexpr size_t kImagesMax = 12;
+constexpr int64_t kTenth = 100'000;  // of a million
+
+}  // namespace
+
+OwnersWorld::OwnersWorld(uint64_t seed, OwnersMutant mutant, bool trace)
+    : dice_(seed),
+      trace_(trace),
+      clock_(WallMs(1'700'000'000'000)),
+      tree_(clock_),
+      shared_{.clock = clock_,
+              .tree = tree_,
+              .oracle = oracle_,
+              .dice = dice_,
+              .mutant = mutant,
+              .trace = [this](const std::string& what) { Trace(what); }},
+      fault_dice_(seed ^ 0x5eed),
+      copies_machines_(OneIn(3)),
+      goes_back_(OneIn(2)),
+      calm_(100 + dice_.Below(600)) {
+  const int busy = OneIn(3) ? 0 : OneIn(3) ? 60 : 20;  // some worlds lose hardly any message
+  const std::array<int64_t, 3> delays{60, 400, 900};
+  rates_ = {.refused = busy,
+            .request_lost = busy,
+            .answer_lost = busy + 5,
+            .late = busy,
+            .delayed = OneIn(2) ? 300 : 800,
+            .notice_lost = 200,
+            .delay_max = Milliseconds(delays.at(dice_.Below(3))),
+            .late_max = Milliseconds(3'000),
+            .time_limit = Milliseconds(200 + dice_.Below(1'500))};
+  shared_.of_copies = [this](int64_t process, BootMs requested) {
+    return std::any_of(kin_.begin(), kin_.end(), [&](const Kin& kin) {
+      return (kin.first == process || kin.second == process) && requested <= kin.until;
+    });
+  };
+  MakeCluster();
+  servers_ = 2 + dice_.Below(3);
+  for (size_t i = 0; i < servers_ + (copies_machines_ ? 1 : 0); ++i) {
+    const std::string address = "10.0.0." + std::to_string(i + 1) + ":7609";
+    const Milliseconds window(1'250 + static_cast<int64_t>(dice_.Below(1'750)));
+    hosts_.push_back(std::make_unique<OwnersHost>(shared_, address, AnyRate(), window));
+    if (i < servers_) shared_.servers.push_back(address);
+  }
+}
+
+OwnersWorld::~OwnersWorld() = default;
+
+void OwnersWorld::Apply(std::vector<Write> writes) {
+  MemoryCoordinator registry(tree_);
+  registry.Dispatch(Milliseconds(0));
+  registry.Multi(std::move(writes), [](const WriteOutcome& outcome) {
+    Require(outcome.status.ok(), 0, outcome.status.message().c_str());
+  });
+  registry.Dispatch(Milliseconds(0));
+}
+
+void OwnersWorld::MakeCluster() {
+  meta_ = {.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
+           .era = Nonce::Draw(dice_),
+           .layout = "firn",
+           .floor = {},
+           .reason = {}};
+  constexpr Lifetime kStays = Lifetime::kPersistent;
+  std::vector<Write> writes{Write::Create("/", FormatMeta(meta_), kStays),
+                            Write::Create(EraPath(meta_.era), "", kStays)};
+  for (size_t i = 0; i < shared_.partitions; ++i) {
+    writes.push_back(Write::Create(NumbersPath(i), "1", kStays));
+  }
+  if (!OneIn(4)) {  // otherwise the servers create what is missing
+    for (const char* path : {kOwnersPath, kBeatsPath, kPartitionsPath}) {
+      writes.push_back(Write::Create(path, "", kStays));
+    }
+    for (size_t i = 0; i < kPartitions; ++i) {
+      writes.push_back(Write::Create(PartitionPath(i), FormatPartitionOwner({}), kStays));
+    }
+  }
+  Apply(std::move(writes));
+}
+
+int64_t OwnersWorld::AnyRate() {
+  switch (dice_.Below(4)) {
+    case 0:
+      return -kTenth;
+    case 1:
+      return kTenth;
+    default:
+      return static_cast<int64_t>(dice_.Below(2 * kTenth)) - kTenth;
+  }
+}
+
+FaultPlan OwnersWorld::NewPlan() { return SeededFaults(fault_dice_, rates_); }
+
+void OwnersWorld::Run() {
+  for (int i = 0; i < kSteps; ++i) Step();
+  // A mutant that prevents service would have to be waited for, and is caught by other violations.
+  if (shared_.mutant == OwnersMutant::kNone) DemandService();
+  for (const auto& host : hosts_) CountWrites(*host);
+}
+
+void OwnersWorld::Step() {
+  ++steps_;
+  clock_.Advance(Milliseconds(static_cast<int64_t>(dice_.Below(12))));
+  OwnersHost& host = AnyHost();
+  if (!host.up() && MayStart(host) && OneIn(100)) {
+    host.Start(NewPlan(), copies_machines_);
+    Trace(host.address() + " starts");
+  }
+  Change(host);
+  host.Round();
+  CheckTerms();
+  if (OneIn(calm_)) Strike();
+  if (meta_.frozen && OneIn(400)) EditRoot();
+  if (next_in_ > 0 && --next_in_ == 0) std::exchange(next_fault_, nullptr)();
+  if (goes_back_ && OneIn(60)) {
+    images_.push_back(tree_.Save());
+    if (images_.size() > kImagesMax) images_.erase(images_.begin());
+  }
+}
+
+// The end of faults that last.
+void OwnersWorld::Change(OwnersHost& host) {
+  if (!host.up()) return;
+  if (!host.permitted() && OneIn(150)) host.Permit(true);
+  if (host.paused() && OneIn(150)) {
+    Trace(host.address() + " continues");
+    host.Pause(false);
+  }
+  FaultyCoordinator& link = *host.process().link();
+  if (link.connected()) return;
+  if (OneIn(120)) {
+    Trace(host.address() + " is connected");
+    link.Reconnect();
+  } else if (OneIn(300)) {
+    tree_.Expire(link.session());
+  }
+}
+
+void OwnersWorld::Strike() {
+  OwnersHost& host = AnyHost();
+  if (!host.up()) return;
+  switch (dice_.Below(18)) {
+    case 0:
+      Trace(host.address() + " is killed");
+      return Kill(host);
+    case 1:
+      Trace(host.address() + " hands over");
+      return host.HandOver();
+    case 2:
+    case 3:
+    case 4:
+      Trace(host.address() + " is paused");
+      return host.Pause(true);
+    case 5:
+    case 6:
+      Trace(host.address() + " is disconnected");
+      return host.process().link()->Disconnect();
+    case 7:
+      Trace(host.address() + " loses its session");
+      return tree_.Expire(host.process().link()->session());
+    case 8:
+    case 9:
+      return Copy(host);
+    case 10:
+      if (images_.empty()) return;
+      return RollBack(images_[dice_.Below(images_.size())]);
+    case 11:
+      return CutOff(host);
+    case 12:
+    case 13:
+      Trace(host.address() + " cannot be reached by others");
+      return host.Permit(false);
+    case 14:
+    case 15:
+      return PauseAndReturn(host);
+    case 16:
+      return LoseRenewal(host);
+    default:
+      return EditRoot();
+  }
+}
+
+void OwnersWorld::CountWrites(const OwnersHost& host) {
+  if (!host.up()) return;
+  takeovers_ += host.process().seam().takeovers();
+  releases_ += host.process().seam().releases();
+}
+
+void OwnersWorld::Kill(OwnersHost& host) {
+  CountWrites(host);
+  host.Kill();
+}
+
+// The longest that a process may still take that renewed at this moment.
+void OwnersWorld::Copy(OwnersHost& host) {
+  if (!host.has_copy() || host.paused()) return;
+  for (const auto& other : hosts_) {
+    if (other->up()) continue;
+    const BootMs until = clock_.Boot() + host.window() * 10 / 9 + Milliseconds(2);
+    host.Copy(*other, NewPlan(), AnyRate());
+    kin_.push_back({host.process().number(), other->process().number(), until});
+    ++copies_;
+    Trace(host.address() + " is copied");
+    return;
+  }
+}
+
+void OwnersWorld::Next(std::function<void()> fault, uint64_t steps_max) {
+  if (next_in_ > 0) return;
+  next_fault_ = std::move(fault);
+  next_in_ = 1 + static_cast<int>(dice_.Below(steps_max));
+}
+
+// A server is connected again just after the registry has gone back to this moment.
+void OwnersWorld::CutOff(OwnersHost& host) {
+  Trace(host.address() + " is disconnected");
+  host.process().link()->Disconnect();
+  if (!goes_back_) return;
+  const auto back = [this, &host, image = tree_.Save()] {
+    RollBack(image);
+    for (const auto& other : hosts_) {
+      if (OneIn(2)) other->Pause(true);  // does not notice it
+    }
+    host.Pause(false);
+    if (host.up()) host.process().link()->Reconnect();
+  };
+  Next(back, 500);
+}
+
+// A renewal is lost, or its answer is late, and then the connection is.
+void OwnersWorld::LoseRenewal(OwnersHost& host) {
+  const bool lost = OneIn(2);
+  Trace(host.address() + (lost ? " loses writes" : " gets late answers"));
+  for (int i = 0; i < 3; ++i) {
+    Fate fate{.kind = lost ? Fate::Kind::kRequestLost : Fate::Kind::kDone};
+    fate.answer_after = Milliseconds(lost ? 20 : 900);
+    host.process().link()->Script(Verb::kMulti, fate);
+  }
+  const auto cut = [&host] {
+    if (host.up()) host.process().link()->Disconnect();
+  };
+  Next(cut, 400);
+}
+
+// The ledgers stay: that they go back is another matter, for which the cluster is frozen.
+void OwnersWorld::RollBack(MemoryTree::Image image) {
+  Trace("the registry goes back");
+  std::vector<std::string> highs;
+  for (size_t i = 0; i < shared_.partitions; ++i) {
+    highs.push_back(tree_.Peek(NumbersPath(i))->data);
+  }
+  tree_.Load(std::move(image));
+  images_.clear();
+  for (size_t i = 0; i < shared_.partitions; ++i) {
+    Apply({Write::Set(NumbersPath(i), highs[i], Write::kAnyVersion)});
+  }
+  meta_ = ParseMeta(tree_.Peek(kMetaPath)->data).value();
+  ++rollbacks_;
+}
+
+// Changes the floor, freezes the cluster, or unfreezes it, perhaps in another era.
+void OwnersWorld::EditRoot() {
+  std::vector<Write> writes;
+  if (!meta_.frozen && OneIn(2)) {
+    meta_.floor += Milliseconds(1);
+  } else if (!meta_.frozen) {
+    meta_.frozen = true;
+    meta_.reason = "a test";
+  } else {
+    meta_.frozen = false;
+    meta_.reason.clear();
+    if (OneIn(2)) {
+      writes.push_back(Write::Erase(EraPath(meta_.era), Write::kAnyVersion));
+      meta_.era = Nonce::Draw(dice_);
+      writes.push_back(Write::Create(EraPath(meta_.era), "", Lifetime::kPersistent));
+    }
+  }
+  Trace(meta_.frozen ? "the cluster is frozen" : "the root node is set");
+  writes.push_back(Write::Set(kMetaPath, FormatMeta(meta_), Write::kAnyVersion));
+  Apply(std::move(writes));
+}
+
+// A paused server continues, and soon the others give their partitions back to it.
+void OwnersWorld::PauseAndReturn(OwnersHost& host) {
+  Trace(host.address() + " is paused");
+  host.Pause(true);
+  const auto back = [this, &host] {
+    Trace(host.address() + " continues, and the others cannot be reached");
+    for (const auto& other : hosts_) other->Permit(other.get() == &host);
+    host.Pause(false);
+  };
+  Next(back, 900);
+}
+
+bool OwnersWorld::MayStart(const OwnersHost& host) const {
+  for (size_t i = 0; i < servers_; ++i) {
+    if (hosts_[i].get() == &host) return true;
+  }
+  return false;
+}
+
+bool OwnersWorld::AreKin(int64_t a, int64_t b) const {
+  return std::any_of(kin_.begin(), kin_.end(), [&](const Kin& kin) {
+    const bool both = (kin.first == a && kin.second == b) || (kin.first == b && kin.second == a);
+    return both && clock_.Boot() <= kin.until;
+  });
+}
+
+void OwnersWorld::CheckTerms() const {
+  for (size_t partition = 0; partition < kPartitions; ++partition) {
+    const OwnersHost* owner = nullptr;
+    for (const auto& host : hosts_) {
+      if (!host->up() || !host->process().MayTake(partition)) continue;
+      if (owner != nullptr && !AreKin(owner->process().number(), host->process().number())) {
+        throw Violation(1, "two processes own partition " + std::to_string(partition));
+      }
+      owner = host.get();
+    }
+  }
+}
+
+// After the end of all faults every partition must give numbers.
+void OwnersWorld::DemandService() {
+  Trace("all faults end");
+  while (meta_.frozen) EditRoot();
+  for (const auto& host : hosts_) {
+    if (!host->up() && MayStart(*host)) host->Start({}, false);
+    if (!host->up()) continue;
+    host->Pause(false);
+    host->Permit(true);
+    host->SetPlan({});
+    host->process().link()->Reconnect();
+  }
+  std::vector<int64_t> before;
+  for (size_t i = 0; i < shared_.partitions; ++i) before.push_back(oracle_.Highest(i));
+  for (int i = 0; i < 6'000; ++i) {
+    clock_.Advance(Milliseconds(10));
+    for (const auto& host : hosts_) {
+      if (!host->up() && MayStart(*host)) host->Start({}, false);
+      host->Round();
+    }
+    CheckTerms();
+    bool all = true;
+    for (size_t j = 0; j < shared_.partitions; ++j) all &= oracle_.Highest(j) > before[j];
+    if (all) return;
+  }
+  std::string why;
+  for (const auto& host : hosts_) {
+    if (host->up()) why += "; " + host->address() + ": " + host->process().Why();
+  }
+  throw Violation(4, "no numbers after the end of all faults" + why);
+}
+
+void OwnersWorld::Trace(const std::string& what) const {
+  if (!trace_) return;
+  std::printf("%8lld %s\n", static_cast<long long>(clock_.Boot().ms()), what.c_str());
+}
+
+}  // namespace firn
