@@ -19,7 +19,7 @@ class RangeCursor;
 // 1. TryOne and Issue are called by any number of threads at once and never block: no I/O, no
 //    sleep, no lock held over a wait. Another thread fetches what has to come from elsewhere,
 //    while the call is parked.
-// 2. An id is issued once. Ids that a call has got and then not used are lost, never reused.
+// 2. An id is issued once. Ids that a call has got and then not used are lost, except by TakeBack.
 // 3. A call that is refused before it has got an id has no effect.
 // 4. After Close() has returned nothing is issued, not even by calls that had begun before.
 class Strategy {
@@ -49,6 +49,13 @@ class Strategy {
 
   // Adds runs to `call` until nothing is missing. Exact: never more than was requested.
   virtual Verdict Issue(IssueCall& call) = 0;
+
+  // The call ends without its ids: these are lost. If some are missing, no plugin has seen the
+  // others, and the strategy may issue them to another call. Any thread.
+  virtual void TakeBack(const IssueCall&) {}
+
+  // Whether the ids of a call that has them all may be issued by others meanwhile. Any thread.
+  virtual bool HasDropped(const IssueCall&) const { return false; }
 
   // What a call for one id would be refused with now; empty if it would be served, perhaps after a
   // wait. Takes nothing and calls nothing else. Any thread.

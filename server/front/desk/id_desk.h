@@ -53,24 +53,28 @@ class IdDesk {
   }
 
   // Requests `count` ids. kIssued: call() has exactly those. kRefused: its refusal is the answer.
-  // kWait, unless this is the last attempt: the caller returns Park.
+  // kWait: the caller returns Park. In the last attempt only if the call has all its ids.
   Verdict Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door);
 
   // The same for a call that waits, if the peer still has the right to its tag.
   Verdict Continue(WaitingIds waiting, const DoorCall& door);
 
-  // After kWait: the step that parks the request. `retry(waiting, door, out)` continues it, and
-  // returns a ServeStep.
+  // After kWait: the step that continues the request later. `retry(waiting, door, out)` does so,
+  // and returns a ServeStep.
   template <typename Retry>
   ServeStep Park(Retry retry) {
     WaitingIds call = TakeWaiting();
     const auto again = call->ask_again_in();
     const void* const tag = call->tag();
     const auto most = call->waits_at_most();
-    auto request = ParkedAs([retry = std::move(retry), waiting = std::move(call)](
-                                DoorCall& door, OutBuffer& out) mutable {
-      return retry(std::move(waiting), door, out);
-    });
+    const bool has_all_ids = call->has_all_ids();
+    const size_t memory = call->memory();
+    auto request =
+        ParkedAs([retry = std::move(retry), waiting = std::move(call)](
+                     DoorCall& door,
+                     OutBuffer& out) mutable { return retry(std::move(waiting), door, out); },
+                 memory);
+    if (has_all_ids) return ServeStep::More(std::move(request));
     return ServeStep::Park(again, std::move(request), most.count(), tag);
   }
 

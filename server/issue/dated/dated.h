@@ -30,7 +30,8 @@ namespace firn {
 //     give some back. Calls are refused meanwhile, with the time to the next period.
 //  6. A call for more than the period can still give gets nothing: what it had taken would be lost
 //     when it is refused, and soon the whole period with it.
-//  7. The last numbers of a refused call return to the current range where nothing was taken after
+//  7. The last numbers of a call that is refused, or times out, return to the current range where
+//  nothing was taken after
 //     them; the others are wasted.
 //  8. A range that comes after the end of its period is wasted and counts as a failure: the next
 //     one is fetched after a pause, so that a late source does not use up the numbers of a day.
@@ -62,6 +63,7 @@ class Dated final : public RangedStrategy {
   int64_t AskLocked(BootMs) override { return policy_.Ask(); }
   bool TickLocked(BootMs now) override;
   bool IsIdleLocked() const override { return !current_ && !next_ && !used_up_until_; }
+  int64_t TakeBackLocked(const Runs& runs) override;
   int64_t SupplyLocked() const override;
   std::vector<Range> EmptyLocked() override;
   int64_t TrimLocked(int64_t start, BootMs now) override;
@@ -71,7 +73,6 @@ class Dated final : public RangedStrategy {
   bool MayGiveLocked(const Held& held, BootMs now) const;
   void WasteLocked(std::optional<Held>& held);
   void SwitchLocked(BootMs now);
-  void TakeBackLocked(const Runs& runs);
   Range TakeLocked(int64_t count, BootMs now);
   bool WantsNextLocked(BootMs now) const;
   bool IsAwayLocked(BootMs now) const;

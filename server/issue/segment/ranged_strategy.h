@@ -64,6 +64,10 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   std::string_view name() const override { return "segment"; }
   Status Start() final { return {}; }
   int64_t count_max() const final { return kCountMax; }
+  void TakeBack(const IssueCall& call) final;
+  bool HasDropped(const IssueCall& call) const final {
+    return call.drops != drops_.load(std::memory_order_acquire);
+  }
   std::optional<Refusal> WhyNot() const final;
   void Close() final;
   void Stop() final;
@@ -116,6 +120,8 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   virtual std::vector<Range> EmptyLocked() = 0;
   // Removes numbers below `start` from memory; returns how many those were.
   virtual int64_t TrimLocked(int64_t start, BootMs now) = 0;
+  // A call has ended without these numbers. Returns how many of them are wasted.
+  virtual int64_t TakeBackLocked(const Runs& runs) { return runs.count(); }
   // Nothing may be issued after it.
   virtual void CloseLocked() {}
   // Called only while it is open.
@@ -129,7 +135,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
 
   // Applies rule 3 to the numbers of a call. Call it before numbers are taken for it.
   bool IsStale(IssueCall& call) const;
-  Verdict RefuseStaleLocked(IssueCall& call);
+  static Verdict RefuseStale(IssueCall& call);
   Refusal ClosedNowLocked() const { return abandoned_ ? Redefined() : ClosedHere(); }
 
   // Answers to calls that came too late.

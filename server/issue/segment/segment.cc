@@ -23,10 +23,7 @@ Segment::Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<Fo
 Verdict Segment::Issue(IssueCall& call) {
   if (sentinel_.InChild()) return call.Refuse(ClosedHere());
   for (int switches = 0;; ++switches) {
-    if (IsStale(call)) {
-      const Lock lock(mutex_);
-      return RefuseStaleLocked(call);
-    }
+    if (IsStale(call)) return RefuseStale(call);
     Give(cursor_.TakeUpTo(call.missing()), call);
     if (call.missing() == 0) return Verdict::kIssued;
     const BootMs now = parts_.clock.Boot();

@@ -53,7 +53,7 @@ TEST_F(IssuerTest, IssuesIdsOfTheTagsStrategy) {
 
 TEST_F(IssuerTest, RefusesACountOutOfBoundsAndDoesNotReduceIt) {
   Serve("order", counting_);
-  for (const int64_t count : {int64_t{0}, int64_t{-1}, INT64_MIN, int64_t{1'001}, INT64_MAX}) {
+  for (const int64_t count : {int64_t{0}, int64_t{-1}, INT64_MIN, int64_t{10'001}, INT64_MAX}) {
     EXPECT_EQ(Ask("order", count), Verdict::kRefused) << count;
     EXPECT_EQ(call_.refusal().reason, Reason::kBadRequest);
   }
