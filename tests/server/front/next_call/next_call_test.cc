@@ -5,6 +5,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <sys/stat.h>
 
@@ -17,11 +18,12 @@
 namespace firn::front {
 namespace {
 
-// A plugin that throws when it is told to.
+// A plugin that throws when it is told to. It gets long lists in parts.
 class Thrower final : public Plugin {
  public:
   std::string_view name() const override { return "thrower"; }
   int order() const override { return 1; }
+  Effect effect() const override { return Effect::kEach; }
   std::optional<Refusal> After(const Request&, Runs&) override {
     if (throws) throw std::runtime_error("as told");
     return std::nullopt;
@@ -42,6 +44,7 @@ class SlowSeeker final : public TagSeeker {
 class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHost {
  protected:
   static constexpr int64_t kOthers = 1'000'000;
+  static constexpr int kLong = 10'000;
 
   NextCallTest() {
     Write("logins", "alice:a\nbob:b\n");
@@ -114,6 +117,12 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
     return Sent();
   }
 
+  // Requests ids that take several turns, and serves the first one.
+  void Begin() {
+    wire_->Arrives(speech().ask("slow", kLong));
+    EXPECT_TRUE(to_resume_);
+    EXPECT_EQ(issuing_.slow->next, kLong + 1) << "it has its ids";
+  }
   // Requests 10 ids of a tag, and lets the request wait.
   void Park(const std::string& tag = "slow") {
     issuing_.slow->waits = true;
@@ -248,6 +257,109 @@ TEST_P(NextCallTest, AfterTheTagWasRedefined) {
   issuing_.issuer.Remove("slow");
   issuing_.slow->waits = false;
   EXPECT_EQ(speech().read(Retry()).size(), 10u) << "it ends as it began";
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterAnAnswerOfSeveralTurns) {
+  Begin();
+  issuing_.slow->waits = true;  // it waits for nothing
+  issuing_.clock.Advance(Milliseconds(issuing_.limits.issue_wait_ms));
+  EXPECT_EQ(speech().read(Sent()).size(), size_t{kLong});
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterAWaitAndAnAnswerOfSeveralTurns) {
+  issuing_.slow->waits = true;
+  EXPECT_EQ(Say(speech().ask("slow", kLong)), "");
+  issuing_.slow->waits = false;
+  issuing_.clock.Advance(Milliseconds(issuing_.limits.issue_wait_ms));
+  EXPECT_EQ(speech().read(Retry()).size(), size_t{kLong}) << "the last attempt is in time";
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterAPluginThrewInALaterTurn) {
+  Begin();
+  thrower_->throws = true;
+  ExpectRefused(Sent());
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheRightWasTakenAwayBetweenTurns) {
+  Begin();
+  Rights("redis:bob other\nboth other\n");
+  ExpectRefused(Sent());
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheConnectionWasClosedBetweenTurns) {
+  Begin();
+  connection_->Close(CloseCause::kShutdown);
+  if (connection_) wire_->PeerCloses();
+  to_resume_ = false;
+  EXPECT_EQ(issuing_.rejections.refused, 1) << "the call is given up";
+  Open();
+  ExpectOwnAnswer();
+}
+
+// Transactions, of Redis.
+class NextCallAfterExecTest : public NextCallTest {
+ protected:
+  // EXEC runs a request that takes several turns, and then one that waits.
+  void Exec() {
+    EXPECT_EQ(Say(Resp({"MULTI"})), "+OK\r\n");
+    EXPECT_EQ(Say(speech().ask("slow", kLong)), "+QUEUED\r\n");
+    EXPECT_EQ(Say(Resp({"INCR", "gone"})), "+QUEUED\r\n");
+    EXPECT_TRUE(Say(Resp({"EXEC"})).starts_with("*2\r\n*10000\r\n$1\r\n1\r\n"));
+    EXPECT_TRUE(parked_);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Protocols, NextCallAfterExecTest, testing::Values(3));
+
+TEST_P(NextCallAfterExecTest, AfterItsEnd) {
+  Exec();
+  seeker_.answers = true;
+  EXPECT_EQ(Retry(), "-ERR firn UNKNOWN_TAG: no tag 'gone'\r\n");
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallAfterExecTest, AfterATimeout) {
+  Exec();
+  issuing_.clock.Advance(IssueCall::kSeekPatience);
+  EXPECT_TRUE(Retry().starts_with("-TRYAGAIN firn OVERLOADED"));
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallAfterExecTest, AfterTheUserWasRemoved) {
+  Exec();
+  Write("logins", "bob:b\n");
+  ASSERT_TRUE(logins_.Load().ok());
+  EXPECT_EQ(Retry(), "-NOAUTH Authentication required.\r\n");
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallAfterExecTest, AfterTheConnectionWasClosed) {
+  Exec();
+  connection_->Close(CloseCause::kShutdown);
+  if (connection_) wire_->PeerCloses();
+  parked_ = false;
+  Open();
+  ExpectOwnAnswer();
+}
+
+// As in a pipeline.
+TEST_P(NextCallAfterExecTest, EachOfItsRequestsMayWaitAsLongAsAnyOther) {
+  const Milliseconds wait(issuing_.limits.issue_wait_ms);
+  EXPECT_EQ(Say(Resp({"MULTI"})), "+OK\r\n");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Say(Resp({"INCR", "slow"})), "+QUEUED\r\n");
+  issuing_.slow->waits = true;
+  EXPECT_EQ(Say(Resp({"EXEC"})), "*3\r\n");
+  issuing_.clock.Advance(wait);
+  EXPECT_EQ(Retry(), "-TRYAGAIN firn OVERLOADED: still waiting\r\n");
+  issuing_.clock.Advance(wait - Milliseconds(1));
+  EXPECT_EQ(Retry(), "") << "the second one waits since the end of the first one";
+  issuing_.slow->waits = false;
+  EXPECT_EQ(Retry(), ":1\r\n:2\r\n");
   ExpectOwnAnswer();
 }
 
