@@ -73,6 +73,13 @@ class Issuer {
     return binding->plain && binding->strategy->TryRun(method, want, run);
   }
 
+  // A lower bound of the tag's next id, where it is known before one is taken; otherwise 0.
+  int64_t NextAtLeast(const Tag& tag) const {
+    const Binding* binding = tag.binding();
+    if (binding == nullptr || binding->plugins.changes_ids()) return 0;
+    return binding->strategy->NextAtLeast();
+  }
+
   // What a call for one id of this tag would be refused with now, without its plugins; empty if it
   // would be served, perhaps after a wait. For readiness checks: it reports no refusal to the
   // handler, and takes nothing.

@@ -48,6 +48,9 @@ PluginChain::PluginChain(std::vector<std::shared_ptr<Plugin>> plugins)
     : plugins_(std::move(plugins)) {
   std::stable_sort(plugins_.begin(), plugins_.end(),
                    [](const auto& a, const auto& b) { return a->order() < b->order(); });
+  changes_ids_ = std::any_of(plugins_.begin(), plugins_.end(), [](const auto& plugin) {
+    return plugin->effect() != Plugin::Effect::kNone;
+  });
 }
 
 std::optional<Refusal> PluginChain::Before(const Request& request) const {

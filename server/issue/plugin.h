@@ -70,6 +70,7 @@ class PluginChain {
 
   bool empty() const { return plugins_.empty(); }
   size_t size() const { return plugins_.size(); }
+  bool changes_ids() const { return changes_ids_; }
 
   // Runs every Before until one refuses; then notifies those that had let the call pass.
   std::optional<Refusal> Before(const Request& request) const;
@@ -85,6 +86,7 @@ class PluginChain {
   void Tell(size_t count, const Request& request, const Refusal& refusal) const;
 
   std::vector<std::shared_ptr<Plugin>> plugins_;
+  bool changes_ids_ = false;
 };
 
 }  // namespace firn

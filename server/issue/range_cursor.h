@@ -59,8 +59,7 @@ class LowWater {
 // Threads that take share one line that they write, the cell's. What they read lies on lines that
 // are written once a range.
 //
-// TakeOne and TakeUpTo: any thread. Load, Unload and Shut: one at a time, under their owner's
-// mutex.
+// TakeOne, TakeUpTo and left: any thread. The others: one at a time, under their owner's mutex.
 class RangeCursor {
  public:
   static constexpr int64_t kSizeMax = int64_t{1} << 58;  // of a range
@@ -84,6 +83,9 @@ class RangeCursor {
 
   // Numbers that can be taken.
   int64_t left() const;
+
+  // The number that is taken next, or a lower one if others take meanwhile; left() must be above 0.
+  int64_t next() const { return end_.load(std::memory_order_relaxed) - left(); }
 
   // From now on numbers are taken from `range`, of 1 to kSizeMax numbers; it counts as low when
   // `mark` of them are left. Nothing may be left of the range before.

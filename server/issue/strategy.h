@@ -57,6 +57,9 @@ class Strategy {
   // Whether the ids of a call that has them all may be issued by others meanwhile. Any thread.
   virtual bool HasDropped(const IssueCall&) const { return false; }
 
+  // A lower bound of the next id; 0: none is known. Takes nothing. Any thread.
+  virtual int64_t NextAtLeast() const { return 0; }
+
   // What a call for one id would be refused with now; empty if it would be served, perhaps after a
   // wait. Takes nothing and calls nothing else. Any thread.
   virtual std::optional<Refusal> WhyNot() const { return std::nullopt; }

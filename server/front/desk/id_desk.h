@@ -83,6 +83,12 @@ class IdDesk {
   // The caller needs it no longer: the next call may use its memory.
   void GiveBack(WaitingIds call) { call_ = std::move(call); }
 
+  // A lower bound of the tag's next id if this peer may take ids of it; 0: none is known.
+  int64_t NextAtLeast(std::string_view tag, const DoorCall& door) {
+    const Tag* const known = Resolve(tag);
+    return known == nullptr || WhyNotPermitted(tag, door) ? 0 : issuer_.NextAtLeast(*known);
+  }
+
   // Why this peer may not request ids of the tag, whether the tag exists or not. Empty: it may.
   std::optional<Refusal> WhyNotPermitted(std::string_view tag, const DoorCall& door);
 

@@ -121,6 +121,13 @@ int64_t Dated::TakeBackLocked(const Runs& runs) {
   return runs.count() - last.count;
 }
 
+int64_t Dated::NextLocked() const {
+  for (const auto* held : {&current_, &next_}) {
+    if (*held && !(*held)->range.empty()) return (*held)->range.begin;
+  }
+  return end_;
+}
+
 // Of the current range, which is ready.
 Range Dated::TakeLocked(int64_t count, BootMs now) {
   Range& left = current_->range;

@@ -63,6 +63,7 @@ class Dated final : public RangedStrategy {
   int64_t AskLocked(BootMs) override { return policy_.Ask(); }
   bool TickLocked(BootMs now) override;
   bool IsIdleLocked() const override { return !current_ && !next_ && !used_up_until_; }
+  int64_t NextLocked() const override;
   int64_t TakeBackLocked(const Runs& runs) override;
   int64_t SupplyLocked() const override;
   std::vector<Range> EmptyLocked() override;

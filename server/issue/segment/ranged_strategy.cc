@@ -53,6 +53,12 @@ void RangedStrategy::TakeBack(const IssueCall& call) {
   counts_.wasted += returns ? TakeBackLocked(call.runs()) : count;
 }
 
+int64_t RangedStrategy::NextAtLeast() const {
+  if (sentinel_.InChild()) return 0;
+  const Lock lock(mutex_);
+  return NextLocked();
+}
+
 std::optional<Refusal> RangedStrategy::WhyNot() const {
   if (sentinel_.InChild()) return ClosedHere();
   const BootMs now = parts_.clock.Boot();

@@ -68,6 +68,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   bool HasDropped(const IssueCall& call) const final {
     return call.drops != drops_.load(std::memory_order_acquire);
   }
+  int64_t NextAtLeast() const final;
   std::optional<Refusal> WhyNot() const final;
   void Close() final;
   void Stop() final;
@@ -120,6 +121,8 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   virtual std::vector<Range> EmptyLocked() = 0;
   // Removes numbers below `start` from memory; returns how many those were.
   virtual int64_t TrimLocked(int64_t start, BootMs now) = 0;
+  // No call issues a number below it from now on.
+  virtual int64_t NextLocked() const { return end_; }
   // A call has ended without these numbers. Returns how many of them are wasted.
   virtual int64_t TakeBackLocked(const Runs& runs) { return runs.count(); }
   // Nothing may be issued after it.

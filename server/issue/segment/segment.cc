@@ -111,6 +111,11 @@ std::vector<Range> Segment::EmptyLocked() {
   return {current, std::exchange(next_, std::nullopt).value_or(Range{})};
 }
 
+int64_t Segment::NextLocked() const {
+  if (cursor_.left() > 0) return cursor_.next();
+  return next_ ? next_->begin : end_;
+}
+
 int64_t Segment::SupplyLocked() const {
   return cursor_.left() + rest_.size() + next_.value_or(Range{}).size();
 }

@@ -271,8 +271,10 @@ TEST_F(DatedTest, ACallThatTimesOutReturnsItsNumbers) {
   Answer();
   const int64_t got = high_ - 2026112201;
   ASSERT_EQ(issuer.Issue(call_), Verdict::kWait);
+  EXPECT_EQ(strategy_->NextAtLeast(), 2026112201 + got);
   issuer.GiveUp(call_);
   EXPECT_EQ(strategy_->status().wasted, 0);
+  EXPECT_EQ(strategy_->NextAtLeast(), 2026112201);
   EXPECT_EQ(One(), 2026112201);
 }
 
