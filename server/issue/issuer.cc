@@ -51,9 +51,8 @@ bool IsOneRun(const Runs& runs) {
 }
 
 // Applies to this tag alone: other tags may be served well.
-Refusal RegistryUnavailable(std::string_view tag, std::string_view cause) {
-  return {Reason::kStoreDown,
-          Cat("cannot check whether tag ", Quoted(tag), " exists: the registry ", cause),
+Refusal RegistryUnavailable(Reason reason, std::string_view tag, std::string_view cause) {
+  return {reason, Cat("cannot check whether tag ", Quoted(tag), " exists: the registry ", cause),
           kUnansweredRetryMs, true};
 }
 
@@ -175,9 +174,11 @@ Verdict Issuer::Seek(IssueCall& call) {
   call.tag_ = nullptr;
   switch (seeker_ != nullptr ? seeker_->Seek(name, call.sought_) : Found::kNothing) {
     case Found::kLooking:
-      return call.Wait(kSeekAgain, RegistryUnavailable(name, "has not answered in time"));
+      // Clients of a single server retry there only if it is overloaded.
+      return call.Wait(kSeekAgain,
+                       RegistryUnavailable(Reason::kOverloaded, name, "has not answered in time"));
     case Found::kUnanswered:
-      return Refuse(call, RegistryUnavailable(name, "does not answer"));
+      return Refuse(call, RegistryUnavailable(Reason::kStoreDown, name, "does not answer"));
     case Found::kTooMany:
       return Refuse(call, TooManyUnknown(name));
     case Found::kNothing:
