@@ -36,7 +36,8 @@ struct EmbeddedOptions {
   Milliseconds claim_window{600'000};  // maximum time of issuing without the registry
   bool offline_start = true;           // resume the last claim while the registry is unreachable
   Milliseconds ready_within{10'000};   // how long Open waits for a machine id
-  Milliseconds issue_wait{50};         // how long a call waits for the next tick or range
+  Milliseconds issue_wait{50};         // how long a call waits for the next tick or range; at least
+                                       // 1 s if this program does not know its tag yet
   uint32_t rack = 0;                   // rack part of the machine id
   std::optional<uint32_t> worker{};    // its worker part: this one or none; empty: any
   bool strict_clock = false;           // no ids while the wall clock is behind that of the last one
