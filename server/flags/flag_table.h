@@ -61,8 +61,9 @@
        "File with the tokens of Tinyid's paths, one `<token>=<tag>,<tag>` per line. Empty: no "    \
        "token is required.")                                                                       \
   LIMIT(int32, issue_wait_ms, 0, 60'000,                                                           \
-        "Maximum time that a request waits for ids, in milliseconds. Raise it for clients that "   \
-        "do not retry.")                                                                           \
+        "Maximum time that a request waits for ids, in milliseconds. Except over Thrift, the "     \
+        "first calls for a tag that is new to this server may wait 1 s. Raise it for clients "     \
+        "that do not retry.")                                                                      \
   GROUP("Dubbo")                                                                                   \
   READ(bool, dubbo, false,                                                                         \
        "Serve Dubbo consumers on the public port, and register this server for them in the "       \

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/units.h"
+#include "server/issue/plugin.h"
 #include "server/issue/refusal.h"
 #include "server/issue/request.h"
 #include "server/issue/runs.h"
@@ -50,6 +51,7 @@ class IssueCall {
     request_ = request;
     missing_ = request.count;
     runs_.Clear();
+    work_.Clear();
     ticket = 0;
     place.reset();
   }
@@ -66,9 +68,15 @@ class IssueCall {
   const Refusal& refusal() const { return refusal_; }  // after kRefused
   std::chrono::microseconds ask_again_in() const { return ask_again_in_; }  // after kWait
 
-  // After kWait: how long this call may wait in total if that is longer than its patience. A lookup
-  // of an unknown tag in the registry may take longer than a tick, and happens once for each new
-  // tag.
+  // After kWait: it has all its ids, and a plugin has done a part of its work. The call is to be
+  // continued in the caller's next turn, and needs no more time than that takes.
+  bool has_all_ids() const { return !work_.done.empty(); }
+
+  // Bytes of memory that its ids take, used or not.
+  size_t memory() const { return runs_.memory() + work_.done.memory(); }
+
+  // After kWait: how long it may wait altogether, if longer than other calls. The registry may need
+  // longer for an answer than a tick takes, and is asked once for each new tag.
   std::chrono::milliseconds waits_at_most() const {
     return tag_ == nullptr ? kSeekPatience : std::chrono::milliseconds(0);
   }
@@ -110,6 +118,7 @@ class IssueCall {
   Request request_;
   int64_t missing_ = 0;
   Runs runs_;
+  PluginWork work_;
   Refusal refusal_;
   std::chrono::microseconds ask_again_in_{0};
   const Tag* tag_ = nullptr;

@@ -42,14 +42,17 @@ Refusal NoConsecutiveNumbers() {
           0, false};
 }
 
+Refusal LeftEarly() {
+  return {Reason::kOverloaded, "the caller left before its ids were ready", 0, true};
+}
+
 bool IsOneRun(const Runs& runs) {
   return runs.size() == 1 && (runs[0].stride == 1 || runs[0].count == 1);
 }
 
-// STORE_DOWN here concerns this tag only: known tags are served.
-Refusal RegistryUnavailable(std::string_view tag, std::string_view cause) {
-  return {Reason::kStoreDown,
-          Cat("cannot check whether tag ", Quoted(tag), " exists: the registry ", cause),
+// Applies to this tag alone: other tags may be served well.
+Refusal RegistryUnavailable(Reason reason, std::string_view tag, std::string_view cause) {
+  return {reason, Cat("cannot check whether tag ", Quoted(tag), " exists: the registry ", cause),
           kUnansweredRetryMs, true};
 }
 
@@ -114,6 +117,10 @@ void Issuer::KeepName(IssueCall& call) {
 }
 
 Verdict Issuer::Attempt(IssueCall& call) {
+  if (call.has_all_ids()) {
+    if (!call.binding_->strategy->HasDropped(call)) return Finish(call);
+    return Refuse(call, {Reason::kStoreDown, "the numbers of this call were dropped", 0, true});
+  }
   if (draining_.load(std::memory_order_acquire)) return Refuse(call, Draining());
   if (call.binding_ == nullptr) {
     const Verdict begun = Begin(call);
@@ -168,9 +175,11 @@ Verdict Issuer::Seek(IssueCall& call) {
   call.tag_ = nullptr;
   switch (seeker_ != nullptr ? seeker_->Seek(name, call.sought_) : Found::kNothing) {
     case Found::kLooking:
-      return call.Wait(kSeekAgain, RegistryUnavailable(name, "has not answered in time"));
+      // Clients of a single server retry there only if it is overloaded.
+      return call.Wait(kSeekAgain,
+                       RegistryUnavailable(Reason::kOverloaded, name, "has not answered in time"));
     case Found::kUnanswered:
-      return Refuse(call, RegistryUnavailable(name, "does not answer"));
+      return Refuse(call, RegistryUnavailable(Reason::kStoreDown, name, "does not answer"));
     case Found::kTooMany:
       return Refuse(call, TooManyUnknown(name));
     case Found::kNothing:
@@ -182,14 +191,14 @@ Verdict Issuer::Seek(IssueCall& call) {
 Verdict Issuer::Finish(IssueCall& call) {
   const PluginChain& plugins = call.binding_->plugins;
   if (plugins.empty()) return Verdict::kIssued;
-  auto refusal = plugins.After(call.request_, call.runs_);
-  if (!refusal && call.request_.form == Form::kOneRun && !IsOneRun(call.runs_)) {
-    refusal = Refusal{Reason::kRejected, "a plugin of this tag changed the numbers"};
-    plugins.OnRefusal(call.request_, *refusal);
+  if (auto refusal = plugins.After(call.request_, call.runs_, call.work_)) {
+    return Refuse(call, *std::move(refusal));
   }
-  if (!refusal) return Verdict::kIssued;
-  call.binding_ = nullptr;  // the plugins have been notified
-  return Refuse(call, *std::move(refusal));
+  if (call.has_all_ids()) return call.Wait(std::chrono::microseconds(0), LeftEarly());
+  if (call.request_.form == Form::kOneRun && !IsOneRun(call.runs_)) {
+    return Refuse(call, {Reason::kRejected, "a plugin of this tag changed the numbers"});
+  }
+  return Verdict::kIssued;
 }
 
 const Refusal& Issuer::GiveUp(IssueCall& call) {
@@ -199,9 +208,11 @@ const Refusal& Issuer::GiveUp(IssueCall& call) {
 }
 
 Verdict Issuer::Refuse(IssueCall& call, Refusal refusal) {
-  call.runs_.Clear();
-  call.waits_ = false;
   const Binding* binding = std::exchange(call.binding_, nullptr);
+  if (binding != nullptr && call.missing() < call.request_.count) binding->strategy->TakeBack(call);
+  call.runs_.Clear();
+  call.work_.Clear();
+  call.waits_ = false;
   if (binding != nullptr) binding->plugins.OnRefusal(call.request_, refusal);
   try {
     rejections_.OnRefusal(call.request_, refusal);

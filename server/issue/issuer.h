@@ -75,9 +75,16 @@ class Issuer {
     return binding->plain && binding->strategy->TryRun(method, want, run);
   }
 
-  // The refusal that a call for one id of this tag would get now, without its plugins; empty if it
-  // would be served, perhaps after a wait. For readiness checks: takes no id and does not report
-  // the refusal to the handler.
+  // A lower bound of the tag's next id, where it is known before one is taken; otherwise 0.
+  int64_t NextAtLeast(const Tag& tag) const {
+    const Binding* binding = tag.binding();
+    if (binding == nullptr || binding->plugins.changes_ids()) return 0;
+    return binding->strategy->NextAtLeast();
+  }
+
+  // What a call for one id of this tag would be refused with now, without its plugins; empty if it
+  // would be served, perhaps after a wait. For readiness checks: it reports no refusal to the
+  // handler, and takes nothing.
   std::optional<Refusal> WhyNot(std::string_view tag) const;
 
   // Begins the call, or continues it after a wait. kIssued: call.runs() are exactly the requested

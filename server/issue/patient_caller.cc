@@ -10,11 +10,13 @@ bool PatientCaller::Issue(IssueCall& call) {
   if (verdict != Verdict::kWait) return verdict == Verdict::kIssued;
   const BootMs patience_ends = clock_.Boot() + std::max(patience_, call.waits_at_most());
   while (verdict == Verdict::kWait) {
-    if (clock_.Boot() >= patience_ends) {
-      issuer_.GiveUp(call);
-      return false;
+    if (!call.has_all_ids()) {
+      if (clock_.Boot() >= patience_ends) {
+        issuer_.GiveUp(call);
+        return false;
+      }
+      sleep_(call.ask_again_in());
     }
-    sleep_(call.ask_again_in());
     verdict = issuer_.Issue(call);
   }
   return verdict == Verdict::kIssued;

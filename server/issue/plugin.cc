@@ -48,6 +48,9 @@ PluginChain::PluginChain(std::vector<std::shared_ptr<Plugin>> plugins)
     : plugins_(std::move(plugins)) {
   std::stable_sort(plugins_.begin(), plugins_.end(),
                    [](const auto& a, const auto& b) { return a->order() < b->order(); });
+  changes_ids_ = std::any_of(plugins_.begin(), plugins_.end(), [](const auto& plugin) {
+    return plugin->effect() != Plugin::Effect::kNone;
+  });
 }
 
 std::optional<Refusal> PluginChain::Before(const Request& request) const {
@@ -61,16 +64,30 @@ std::optional<Refusal> PluginChain::Before(const Request& request) const {
   return std::nullopt;
 }
 
-std::optional<Refusal> PluginChain::After(const Request& request, Runs& runs) const {
-  for (const auto& plugin : plugins_) {
-    auto refusal = Guarded(*plugin, [&] { return plugin->After(request, runs); });
-    if (!refusal && !AreSane(runs, request.count)) {
-      refusal = Broken(*plugin, "returned invalid ids");
+std::optional<Refusal> PluginChain::After(const Request& request, Runs& runs,
+                                          PluginWork& work) const {
+  const auto run = [&](Plugin& plugin, Runs& ids, int64_t count) {
+    auto refusal = Guarded(plugin, [&] { return plugin.After(request, ids); });
+    if (refusal || AreSane(ids, count)) return refusal;
+    return std::optional(Broken(plugin, "returned invalid ids"));
+  };
+  for (; work.plugin < plugins_.size(); ++work.plugin) {
+    Plugin& plugin = *plugins_[work.plugin];
+    if (plugin.effect() != Plugin::Effect::kEach || request.count <= kIdsPerPart) {
+      if (auto refusal = run(plugin, runs, request.count)) return refusal;
+      continue;
     }
-    if (!refusal) continue;
-    runs.Clear();
-    OnRefusal(request, *refusal);
-    return refusal;
+    Runs part;
+    int64_t count = 0;
+    const bool last = work.at.ForNext(runs, kIdsPerPart, [&](int64_t id) {
+      part.Add({id, 1, 1});
+      ++count;
+    });
+    if (auto refusal = run(plugin, part, count)) return refusal;
+    for (const IdRun& ids : part.runs()) work.done.Add(ids);
+    if (!last) return std::nullopt;
+    runs = std::exchange(work.done, {});
+    work.at = {};
   }
   return std::nullopt;
 }

@@ -59,8 +59,7 @@ class LowWater {
 // Taking threads write to one shared cache line, the cell's. The lines that they read change only
 // once per range.
 //
-// TakeOne and TakeUpTo: any thread. Load, Unload and Shut: one at a time, under their owner's
-// mutex.
+// TakeOne, TakeUpTo and left: any thread. The others: one at a time, under their owner's mutex.
 class RangeCursor {
  public:
   static constexpr int64_t kSizeMax = int64_t{1} << 58;  // of a range
@@ -85,8 +84,11 @@ class RangeCursor {
   // Numbers that can be taken now.
   int64_t left() const;
 
-  // Takes numbers from `range` from now on, which must have 1 to kSizeMax of them. `low_water` is
-  // called when fewer than `mark` are left. The previous range must be used up.
+  // The number that is taken next, or a lower one if others take meanwhile; left() must be above 0.
+  int64_t next() const { return end_.load(std::memory_order_relaxed) - left(); }
+
+  // From now on numbers are taken from `range`, of 1 to kSizeMax numbers; it counts as low when
+  // `mark` of them are left. Nothing may be left of the range before.
   void Load(Range range, int64_t mark);
 
   // Returns the rest of the range. Nothing can be taken afterwards.

@@ -17,10 +17,11 @@ class RangeCursor;
 // Makes ids. One object may serve many tags (snowflake) or one (segment).
 //
 // 1. TryOne and Issue are called by any number of threads at once and never block: no I/O, no
-//    sleep, no lock held over a wait. While another thread fetches numbers, the call is parked.
-// 2. An id is issued once. Ids that a call took and did not use are lost, never reused.
-// 3. A call that is refused before it has taken an id has no effect.
-// 4. After Close() has returned nothing is issued, not even by calls in progress.
+//    sleep, no lock held over a wait. Another thread fetches what has to come from elsewhere,
+//    while the call is parked.
+// 2. An id is issued once. Ids that a call has got and then not used are lost, except by TakeBack.
+// 3. A call that is refused before it has got an id has no effect.
+// 4. After Close() has returned nothing is issued, not even by calls that had begun before.
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -50,8 +51,18 @@ class Strategy {
   // Adds runs to `call` until nothing is missing; never more ids than were requested.
   virtual Verdict Issue(IssueCall& call) = 0;
 
-  // The refusal that a call for one id would get now; empty if it would be served, perhaps after a
-  // wait. Takes no id. Any thread.
+  // The call ends without its ids: these are lost. If some are missing, no plugin has seen the
+  // others, and the strategy may issue them to another call. Any thread.
+  virtual void TakeBack(const IssueCall&) {}
+
+  // Whether the ids of a call that has them all may be issued by others meanwhile. Any thread.
+  virtual bool HasDropped(const IssueCall&) const { return false; }
+
+  // A lower bound of the next id; 0: none is known. Takes nothing. Any thread.
+  virtual int64_t NextAtLeast() const { return 0; }
+
+  // What a call for one id would be refused with now; empty if it would be served, perhaps after a
+  // wait. Takes nothing and calls nothing else. Any thread.
   virtual std::optional<Refusal> WhyNot() const { return std::nullopt; }
 
   // Whether callers may get runs, whose ids they use later.

@@ -37,7 +37,8 @@ struct EmbeddedOptions {
   Milliseconds claim_window{600'000};  // how long ids can be issued without the registry
   bool offline_start = true;           // resume the last claim while the registry is unreachable
   Milliseconds ready_within{10'000};   // how long Open waits for a machine id
-  Milliseconds issue_wait{50};         // how long a call waits for the next tick or range
+  Milliseconds issue_wait{50};         // how long a call waits for the next tick or range; at least
+                                       // 1 s if this program does not know its tag yet
   uint32_t rack = 0;                   // rack part of the machine id
   std::optional<uint32_t> worker{};    // claims exactly this worker part; empty: any
   bool strict_clock = false;           // issue no ids while the wall clock is behind the last id

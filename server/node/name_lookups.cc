@@ -7,7 +7,7 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kSecond{1'000};
-constexpr Milliseconds kKept{2'000};  // longer than calls wait by default
+constexpr Milliseconds kKept{2'000};  // since a call asked last; waiting calls do every few ms
 
 }  // namespace
 
@@ -18,6 +18,7 @@ TagSeeker::Found NameLookups::Seek(std::string_view name, uint64_t& ticket) {
   auto found = readings_.find(name);
   if (ticket != 0) {
     if (found == readings_.end()) return Found::kUnanswered;
+    found->second.idle_since = now_;
     return found->second.answered < ticket ? Found::kLooking : found->second.found;
   }
   if (found == readings_.end()) {
@@ -34,9 +35,8 @@ TagSeeker::Found NameLookups::Seek(std::string_view name, uint64_t& ticket) {
 }
 
 void NameLookups::Tick(BootMs now) {
-  now_ = now;
   async_registry_.Tick(now);
-  const std::vector<std::string> names = TakeWanted();
+  const std::vector<std::string> names = TakeWanted(now);
   std::erase_if(in_flight_, [](const auto& one) { return !one.second.busy(); });
   for (const std::string& name : names) {
     Task<>& reading = in_flight_[name] = LookUp(name);
@@ -44,9 +44,10 @@ void NameLookups::Tick(BootMs now) {
   }
 }
 
-std::vector<std::string> NameLookups::TakeWanted() {
+std::vector<std::string> NameLookups::TakeWanted(BootMs now) {
   std::vector<std::string> names;
   const std::lock_guard lock(mutex_);
+  now_ = now;
   reachable_ = async_registry_.session() != 0;
   if (now_ - since_ >= kSecond) {
     since_ = now_;

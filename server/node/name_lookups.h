@@ -42,14 +42,13 @@ class NameLookups final : public TagSeeker {
     uint64_t answered = 0;  // the last reading that has ended
     uint64_t wanted = 0;
     Found found = Found::kUnanswered;  // result of the last reading
-    BootMs idle_since;
+    BootMs idle_since;                 // when it ended, or a call asked for it last
   };
 
-  std::vector<std::string> TakeWanted();
+  std::vector<std::string> TakeWanted(BootMs now);
   Task<> LookUp(std::string name);
 
   const std::function<void(const std::string& tag)> there_;
-  BootMs now_;
   AsyncRegistry async_registry_;
   std::map<std::string, Task<>> in_flight_;  // readings in flight, or just ended
 
@@ -57,6 +56,7 @@ class NameLookups final : public TagSeeker {
   std::map<std::string, Readings, std::less<>> readings_;  // by name
   int left_ = kPerSecond;
   BootMs since_;
+  BootMs now_;
   bool reachable_ = false;
 };
 

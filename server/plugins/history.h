@@ -122,6 +122,7 @@ class HistoryPlugin final : public Plugin {
 
   std::string_view name() const override { return "history"; }
   int order() const override { return kOrder; }
+  Effect effect() const override { return Effect::kNone; }
   std::optional<Refusal> After(const Request& request, Runs& runs) override;
 
  private:

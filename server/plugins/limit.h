@@ -40,6 +40,7 @@ class LimitPlugin final : public Plugin {
 
   std::string_view name() const override { return "limit"; }
   int order() const override { return kOrder; }
+  Effect effect() const override { return Effect::kNone; }
   std::optional<Refusal> Before(const Request& request) override;
   void OnRefusal(const Request& request, const Refusal& refusal) override;
 

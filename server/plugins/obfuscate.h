@@ -48,6 +48,7 @@ class ObfuscatePlugin final : public Plugin {
 
   std::string_view name() const override { return "obfuscate"; }
   int order() const override { return kOrder; }
+  Effect effect() const override { return Effect::kEach; }
   std::optional<Refusal> Before(const Request& request) override;
   std::optional<Refusal> After(const Request& request, Runs& runs) override;
 

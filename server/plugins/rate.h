@@ -34,6 +34,7 @@ class RatePlugin final : public Plugin {
 
   std::string_view name() const override { return "rate"; }
   int order() const override { return kOrder; }
+  Effect effect() const override { return Effect::kNone; }
   std::optional<Refusal> After(const Request& request, Runs& runs) override;
 
   // Ids that calls have got, including those of calls that a later plugin refused.

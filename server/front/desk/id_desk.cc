@@ -82,7 +82,7 @@ Verdict IdDesk::Attempt(const DoorCall& door) {
     case Verdict::kRefused:
       break;
     case Verdict::kWait:
-      if (!door.last) return verdict;
+      if (!door.last || call_->has_all_ids()) return verdict;
       issuer_.GiveUp(*call_);
       break;
   }

@@ -53,24 +53,28 @@ class IdDesk {
   }
 
   // Requests `count` ids. kIssued: call() has exactly those. kRefused: its refusal is the answer.
-  // kWait, unless this is the last attempt: the caller returns Park.
+  // kWait: the caller returns Park. In the last attempt only if the call has all its ids.
   Verdict Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door);
 
   // The same for a call that waits, if the peer still has the right to its tag.
   Verdict Continue(WaitingIds waiting, const DoorCall& door);
 
-  // After kWait: the step that parks the request. `retry(waiting, door, out)` continues it, and
-  // returns a ServeStep.
+  // After kWait: the step that continues the request later. `retry(waiting, door, out)` does so,
+  // and returns a ServeStep.
   template <typename Retry>
   ServeStep Park(Retry retry) {
     WaitingIds call = TakeWaiting();
     const auto again = call->ask_again_in();
     const void* const tag = call->tag();
     const auto most = call->waits_at_most();
-    auto request = ParkedAs([retry = std::move(retry), waiting = std::move(call)](
-                                DoorCall& door, OutBuffer& out) mutable {
-      return retry(std::move(waiting), door, out);
-    });
+    const bool has_all_ids = call->has_all_ids();
+    const size_t memory = call->memory();
+    auto request =
+        ParkedAs([retry = std::move(retry), waiting = std::move(call)](
+                     DoorCall& door,
+                     OutBuffer& out) mutable { return retry(std::move(waiting), door, out); },
+                 memory);
+    if (has_all_ids) return ServeStep::More(std::move(request));
     return ServeStep::Park(again, std::move(request), most.count(), tag);
   }
 
@@ -78,6 +82,12 @@ class IdDesk {
   WaitingIds TakeWaiting() { return std::move(call_); }
   // The caller needs it no longer: the next call may use its memory.
   void GiveBack(WaitingIds call) { call_ = std::move(call); }
+
+  // A lower bound of the tag's next id if this peer may take ids of it; 0: none is known.
+  int64_t NextAtLeast(std::string_view tag, const DoorCall& door) {
+    const Tag* const known = Resolve(tag);
+    return known == nullptr || WhyNotPermitted(tag, door) ? 0 : issuer_.NextAtLeast(*known);
+  }
 
   // Why this peer may not request ids of the tag, whether the tag exists or not. Empty: it may.
   std::optional<Refusal> WhyNotPermitted(std::string_view tag, const DoorCall& door);

@@ -33,18 +33,16 @@ class HttpAsker : public HttpHandler {
     switch (verdict) {
       case Verdict::kWait: {
         WaitingIds call = desk_.TakeWaiting();
-        const auto again = call->ask_again_in();
-        const void* const tag = call->tag();
-        const auto most = call->waits_at_most();
-        return Park({.retry =
-                         [this, yes = std::move(yes), waiting = std::move(call)](
-                             DoorCall& door, HttpAnswer& to) mutable {
-                           return Finish(desk_.Continue(std::move(waiting), door), to,
-                                         std::move(yes));
-                         },
-                     .again = again,
-                     .waits_for = tag,
-                     .patience_ms = most.count()});
+        const bool has_all_ids = call->has_all_ids();
+        Parked parked{.again = call->ask_again_in(),
+                      .waits_for = call->tag(),
+                      .patience_ms = call->waits_at_most().count(),
+                      .memory = call->memory()};
+        parked.retry = [this, yes = std::move(yes), waiting = std::move(call)](
+                           DoorCall& door, HttpAnswer& to) mutable {
+          return Finish(desk_.Continue(std::move(waiting), door), to, std::move(yes));
+        };
+        return has_all_ids ? More(std::move(parked)) : Park(std::move(parked));
       }
       case Verdict::kRefused:
         No(desk_.call().refusal(), answer);
@@ -54,6 +52,26 @@ class HttpAsker : public HttpHandler {
         return yes(desk_.call().runs(), answer);
     }
     return Outcome::kAnswered;
+  }
+
+  // Appends the ids of a call by `append(id, answer)`, and at their end `end`, in several turns if
+  // they are many.
+  template <typename Append>
+  Outcome Write(WaitingIds call, RunsCursor at, std::string_view end, HttpAnswer& answer,
+                Append append) {
+    const auto one = [&](int64_t id) { append(id, answer.body); };
+    if (at.ForNext(call->runs(), IdDesk::kIdsPerTurn, one)) {
+      answer.body += end;
+      desk_.GiveBack(std::move(call));
+      return Outcome::kAnswered;
+    }
+    const size_t memory = call->memory();
+    return More(
+        {.retry =
+             [this, own = std::move(call), at, end, append](DoorCall&, HttpAnswer& to) mutable {
+               return Write(std::move(own), at, end, to, append);
+             },
+         .memory = memory});
   }
 
   // One id: the body consists of its text only.

@@ -9,7 +9,6 @@
 namespace firn::front {
 namespace {
 
-constexpr int kOk = 200;
 constexpr int kTokenError = 5;
 constexpr int kSystemError = 6;
 constexpr std::string_view kTokenMessage = "token is error";
@@ -66,9 +65,8 @@ class TinyidHandler final : public HttpAsker {
     if (!Allowed(*parameters)) return Fail(kTokenError, kTokenMessage, answer);
     return Ask(request, parameters.value_or({}).tag, parameters.value_or({}).count,
                segment ? Form::kRuns : Form::kNumbers, door, answer,
-               [segment](const Runs& runs, HttpAnswer& to) {
-                 Write(runs, segment, to);
-                 return Outcome::kAnswered;
+               [this, segment](const Runs& runs, HttpAnswer& to) {
+                 return segment ? AnswerSegment(runs, to) : AnswerIds(to);
                });
   }
 
@@ -108,26 +106,26 @@ class TinyidHandler final : public HttpAsker {
     return answer.content_type == HttpAnswer::kText;
   }
 
-  static void Write(const Runs& runs, bool segment, HttpAnswer& answer) {
+  static constexpr std::string_view kData = "{\"data\":";
+  static constexpr std::string_view kEnd = ",\"code\":200,\"message\":\"\"}";
+  static constexpr std::string_view kListEnd = "],\"code\":200,\"message\":\"\"}";
+
+  static Outcome AnswerSegment(const Runs& runs, HttpAnswer& answer) {
     const bool simple = IsSimple(answer);
-    std::string& out = answer.body;
-    if (!simple) out += "{\"data\":";
-    if (segment) {
-      WriteSegment(ToSegment(Longest(runs)), simple, out);
-    } else {
-      WriteIds(runs, simple, out);
-    }
-    if (!simple) out += Cat(",\"code\":", kOk, ",\"message\":\"\"}");
+    if (!simple) answer.body += kData;
+    WriteSegment(ToSegment(Longest(runs)), simple, answer.body);
+    if (!simple) answer.body += kEnd;
+    return Outcome::kAnswered;
   }
 
-  static void WriteIds(const Runs& runs, bool simple, std::string& out) {
-    bool first = true;
-    if (!simple) out += '[';
-    runs.ForEach([&](int64_t id) {
-      if (!std::exchange(first, false)) out += ',';
-      AppendNumber(out, id);
-    });
-    if (!simple) out += ']';
+  Outcome AnswerIds(HttpAnswer& answer) {
+    const bool simple = IsSimple(answer);
+    if (!simple) answer.body += Cat(kData, '[');
+    return Write(desk_.TakeWaiting(), {}, simple ? "" : kListEnd, answer,
+                 [](int64_t id, std::string& out) {
+                   if (!out.empty() && out.back() != '[') out += ',';
+                   AppendNumber(out, id);
+                 });
   }
 
   static void WriteSegment(const Segment& segment, bool simple, std::string& out) {

@@ -56,6 +56,7 @@ class Buffer {
 class OutBuffer : public Buffer {
  public:
   void Append(const void* bytes, size_t n) {
+    if (n == 0) return;  // there may be no memory yet
     if (capacity_ - end_ < n) Grow(n);
     std::memcpy(data_.get() + end_, bytes, n);
     end_ += n;

@@ -309,6 +309,7 @@ void Connection::Continue(ServeStep step) {
 void Connection::Park(ServeStep step) {
   const int64_t most_ms = std::max(step.patience_ms, io_.limits.issue_wait_ms);
   const int64_t again_us = step.again_us;
+  if (parked_ && step.is_next) parked_->until_ms.reset();
   Continue(std::move(step));
   if (!parked_->until_ms) {
     parked_->until_ms = io_.exact_ms() + most_ms;

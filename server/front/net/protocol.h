@@ -91,7 +91,8 @@ struct ServeStep {
   bool peer_waits = false;
   size_t bytes = 0;  // consumed; of kNeedMore: the whole request's length, or 0
   int64_t again_us = 0;
-  int64_t patience_ms = 0;  // of kPark, as the next one
+  int64_t patience_ms = 0;  // of kPark, as the next two
+  bool is_next = false;     // it is another call than before that waits, for a time of its own
   const void* waits_for = nullptr;
   size_t requests = 1;  // of kServed
   std::unique_ptr<ParkedRequest> parked{};

@@ -96,6 +96,9 @@ Status Tls::Read(bool must_be_valid) {
                        ssl::context::no_tlsv1_1 | SSL_OP_NO_RENEGOTIATION);
   // OpenSSL allocates as much for a client's certificates as the client announces.
   SSL_CTX_set_max_cert_list(context->native_handle(), kCertificatesMax);
+  // There is no early data. OpenSSL would skip it before the ClientHello that follows a
+  // HelloRetryRequest, of which it gets no part before it is complete (tls_wire.cc).
+  SSL_CTX_set_recv_max_early_data(context->native_handle(), 0);
   // Of TLS 1.2 only what has forward secrecy and authenticated encryption.
   SSL_CTX_set_cipher_list(context->native_handle(), kCiphersOfTls12);
   error_code error;

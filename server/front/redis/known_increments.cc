@@ -43,10 +43,10 @@ size_t KnownIncrements::PlaceOf(std::string_view request) {
 }
 
 std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, const DoorCall& door,
-                                                OutBuffer& out) const {
+                                                OutBuffer& out) {
   const size_t bytes = BytesOfIncrement(in);
   if (bytes == 0) return std::nullopt;
-  const Known& known = known_[PlaceOf(in.substr(0, bytes))];
+  Known& known = known_[PlaceOf(in.substr(0, bytes))];
   if (known.tag == nullptr || known.size != bytes || !known.IsAt(in)) return std::nullopt;
   size_t equal = 1;
   while (equal < door.together && known.IsAt(in.substr(equal * bytes))) ++equal;
@@ -69,6 +69,7 @@ std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, const DoorC
   }
   if (answered + refused == 0) return std::nullopt;
   out.Filled(static_cast<size_t>(end - begin));
+  if (refused != 0) known.tag = nullptr;  // the next ones are refused before an id is taken
   for (size_t i = 0; i < refused; ++i) {
     desk_.Refuse(TooLargeForInteger());
     AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), out);

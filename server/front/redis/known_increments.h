@@ -22,7 +22,7 @@ class KnownIncrements {
   KnownIncrements(IdDesk& desk, int64_t integer_max) : desk_(desk), integer_max_(integer_max) {}
 
   // Nullopt, without an effect: the request at the front has to be parsed.
-  std::optional<ServeStep> Serve(std::string_view in, const DoorCall& door, OutBuffer& out) const;
+  std::optional<ServeStep> Serve(std::string_view in, const DoorCall& door, OutBuffer& out);
 
   // `request` is an INCR of this tag, whose whole name it gives.
   void Remember(std::string_view request, const Tag& tag);

@@ -177,25 +177,34 @@ ServeStep RedisCommands::Refuse(Call& call, std::string message) {
 }
 
 ServeStep RedisCommands::OneInteger(Call& call) {
+  if (IsTooLarge(call, 0)) return RefuseInteger(call.out);
   return Ask(call, 1, Form::kNumbers, [this](const Runs& runs, OutBuffer& out) {
     return AnswerInteger(runs[0].first, out);
   });
 }
 
 ServeStep RedisCommands::AnswerInteger(int64_t id, OutBuffer& out) {
-  if (id <= integer_max_) {
-    resp::AppendInteger(id, out);
-  } else {
-    desk_.Refuse(TooLargeForInteger());
-    AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), out);
-  }
+  if (id > integer_max_) return RefuseInteger(out);
+  resp::AppendInteger(id, out);
   return Answered();
+}
+
+ServeStep RedisCommands::RefuseInteger(OutBuffer& out) {
+  desk_.Refuse(TooLargeForInteger());
+  AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), out);
+  return Answered();
+}
+
+bool RedisCommands::IsTooLarge(Call& call, int64_t more) {
+  const std::string_view tag = call.words[1];
+  if (integer_max_ == INT64_MAX || tag.empty()) return false;
+  return desk_.NextAtLeast(tag, call.door) > integer_max_ - more;
 }
 
 ServeStep RedisCommands::Incr(Call& call) {
   const std::string_view tag = call.words[1];
   const Tag* const known = tag.empty() ? nullptr : desk_.Resolve(tag);
-  const auto id = desk_.One(known);
+  const auto id = IsTooLarge(call, 0) ? std::nullopt : desk_.One(known);
   if (!id) return OneInteger(call);
   // A name that is served by default may get a tag of its own.
   if (known->name() == tag && *id <= integer_max_) incremented_ = known;
@@ -211,6 +220,7 @@ ServeStep RedisCommands::IncrBy(Call& call) {
   if (*count > kRunsIdsMax) {
     return Refuse(call, Cat("the increment is ", *count, "; at most ", kRunsIdsMax));
   }
+  if (IsTooLarge(call, *count - 1)) return RefuseInteger(call.out);
   return Ask(call, *count, Form::kOneRun,
              [this, last = *count - 1](const Runs& runs, OutBuffer& out) {
                return AnswerInteger(runs[0].At(last), out);

@@ -98,7 +98,10 @@ class RedisCommands {
   template <typename Serve>
   static ServeStep Safely(OutBuffer& out, Serve serve);
   ServeStep OneInteger(Call& call);
+  // Whether the tag's next id, and so many more, are known to be too large for an integer.
+  bool IsTooLarge(Call& call, int64_t more);
   ServeStep AnswerInteger(int64_t id, OutBuffer& out);
+  ServeStep RefuseInteger(OutBuffer& out);
   ServeStep Refuse(Call& call, std::string message);
 
   // The connection.

@@ -1,5 +1,6 @@
 // The commands of RedisCommands that run several requests as one.
 
+#include <chrono>
 #include <utility>
 
 #include "server/front/redis/redis_commands.h"
@@ -77,7 +78,11 @@ ServeStep RedisCommands::RunQueued(std::string queued, size_t at, DoorCall& door
     }
     RespRequest request;
     at += ParseResp(std::string_view(queued).substr(at), kQueued, request).bytes;
+    // As in a pipeline, each request may wait as long as any other.
+    door.patience = std::chrono::milliseconds(backend_.limits.issue_wait_ms);
+    door.last = false;
     ServeStep step = RunNow(request, door, out);
+    step.is_next = true;
     if (step.parked != nullptr) return RunQueuedAfter(std::move(step), std::move(queued), at);
   }
   incremented_ = nullptr;

@@ -103,14 +103,17 @@ class ThriftProtocol final : public Protocol {
 
   std::unique_ptr<ParkedRequest> Parked(ThriftWaiting waiting,
                                         typename Processor<Coding>::Call answer) {
-    return ParkedAs([this, waiting = std::move(waiting), answer = std::move(answer)](
-                        DoorCall& call, OutBuffer& out) mutable {
-      auto again = std::move(answer);
-      return Answer(std::move(waiting), call, out, again, [&] {
-        again(*coding_, out);
-        return true;
-      });
-    });
+    const size_t memory = waiting.ids != nullptr ? waiting.ids->memory() : 0;
+    return ParkedAs(
+        [this, waiting = std::move(waiting), answer = std::move(answer)](DoorCall& call,
+                                                                         OutBuffer& out) mutable {
+          auto again = std::move(answer);
+          return Answer(std::move(waiting), call, out, again, [&] {
+            again(*coding_, out);
+            return true;
+          });
+        },
+        memory);
   }
 
   void Renew();

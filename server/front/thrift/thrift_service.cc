@@ -37,6 +37,7 @@ const IssueCall& ThriftService::Ask(std::string_view tag, int64_t count, Form fo
       break;
     case Verdict::kWait:
       ids = desk_.TakeWaiting();
+      if (ids->has_all_ids()) throw ServeStep::More(nullptr);
       // No longer for a lookup: clients end an attempt sooner, and ask another server.
       throw ServeStep::Park(ids->ask_again_in(), nullptr, 0, ids->tag());
     case Verdict::kRefused:

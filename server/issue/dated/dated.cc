@@ -43,12 +43,9 @@ Verdict Dated::Issue(IssueCall& call) {
   if (sentinel_.InChild()) return call.Refuse(ClosedHere());
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
-  if (closed_) {
-    TakeBackLocked(call.runs());
-    return call.Refuse(ClosedNowLocked());
-  }
+  if (closed_) return call.Refuse(ClosedNowLocked());
   asked_at_ = now;
-  if (IsStale(call)) return RefuseStaleLocked(call);
+  if (IsStale(call)) return RefuseStale(call);
   if (auto refusal = TooManyLocked(call, now)) return call.Refuse(*std::move(refusal));
   for (int i = 0; i < kSwitchesMax && call.missing() > 0 && ReadyLocked(now); ++i) {
     const Range taken = TakeLocked(call.missing(), now);
@@ -68,7 +65,6 @@ Verdict Dated::FindNone(IssueCall& call, BootMs now, Lock lock) {
   }
   const Verdict verdict =
       IsUsedUpLocked(now) ? call.Refuse(UsedUpLocked(now)) : gate_.Answer(call, now);
-  if (verdict == Verdict::kRefused) TakeBackLocked(call.runs());
   if (verdict == Verdict::kWait && !asks) policy_.Waits(call);
   return verdict;
 }
@@ -116,17 +112,20 @@ void Dated::SwitchLocked(BootMs now) {
   loaded_at_ = now;
 }
 
-// Rule 7.
-void Dated::TakeBackLocked(const Runs& runs) {
-  int64_t lost = runs.count();
-  if (!runs.empty() && current_) {
-    const IdRun& last = runs[runs.size() - 1];
-    if (last.first + last.count == current_->range.begin) {
-      current_->range.begin = last.first;
-      lost -= last.count;
-    }
+// Returns the last numbers of a refused call to the range that they came from, unless other calls
+// have taken what follows them. All others are wasted.
+int64_t Dated::TakeBackLocked(const Runs& runs) {
+  const IdRun& last = runs[runs.size() - 1];
+  if (!current_ || last.first + last.count != current_->range.begin) return runs.count();
+  current_->range.begin = last.first;
+  return runs.count() - last.count;
+}
+
+int64_t Dated::NextLocked() const {
+  for (const auto* held : {&current_, &next_}) {
+    if (*held && !(*held)->range.empty()) return (*held)->range.begin;
   }
-  counts_.wasted += lost;
+  return end_;
 }
 
 // Takes from the current range, which must be ready.

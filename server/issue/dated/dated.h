@@ -16,21 +16,22 @@ namespace firn {
 // Numbers of one tag that consist of a date and a counter that restarts with each period
 // (common/text/dated_numbers.h), from ranges in memory.
 //
-//  1. Every range belongs to one period, which the source picks. Numbers are taken from the current
-//     range under a mutex, after a check of the registry's time. When it is used up, the next range
-//     takes its place.
-//  2. Once the registry's time in the tag's time zone is past a range's period, none of its numbers
-//     is issued: the rest is wasted, and its duration does not change the step.
-//  3. Ranges are fetched when Segment would fetch them, but never for a future period. The first
-//     range of a period is fetched at its beginning if the tag was requested within its hold time
-//     before, otherwise by the first call.
-//  4. While the source is unreachable, a period's numbers may be issued for the tag's
-//     `period_grace` after its end, or until a range of a later period arrives.
-//  5. When the source has no more numbers of the period, requests repeat at intervals, since other
-//     servers may give numbers back. Meanwhile calls are refused, with the time to the next period.
-//  6. A call for more numbers than this server can give in the period gets none: a refused call
-//     would lose the numbers it had taken, and such calls would soon waste the whole period.
-//  7. The last numbers of a refused call return to the current range if nothing was taken after
+//  1. Every range is of one period; the source picks it. Numbers are taken from the current range
+//     under a mutex, after a look at the registry's time. The next range takes its place when it is
+//     used up.
+//  2. Once the registry's time in the tag's zone is beyond a range's period none of its numbers is
+//     given: the rest is wasted, and how long it lasted teaches the step nothing.
+//  3. Fetched is what Segment would fetch, and never for a period to come: the first range of a
+//     period is fetched when it begins, if the tag was asked for within its hold time before, or
+//     else by the first call.
+//  4. While the source is away a period goes on for the tag's `period_grace` after its end, or
+//     until there is a range of a later one.
+//  5. A source that has no more numbers of the period is asked again now and then, since others may
+//     give some back. Calls are refused meanwhile, with the time to the next period.
+//  6. A call for more than the period can still give gets nothing: what it had taken would be lost
+//     when it is refused, and soon the whole period with it.
+//  7. The last numbers of a call that is refused, or times out, return to the current range where
+//  nothing was taken after
 //     them; the others are wasted.
 //  8. A range that arrives after its period's end is wasted and counts as a failure. The next one
 //     is fetched after a pause, so that a slow source does not use up the numbers of a day.
@@ -62,6 +63,8 @@ class Dated final : public RangedStrategy {
   int64_t AskLocked(BootMs) override { return policy_.Ask(); }
   bool TickLocked(BootMs now) override;
   bool IsIdleLocked() const override { return !current_ && !next_ && !used_up_until_; }
+  int64_t NextLocked() const override;
+  int64_t TakeBackLocked(const Runs& runs) override;
   int64_t SupplyLocked() const override;
   std::vector<Range> EmptyLocked() override;
   int64_t TrimLocked(int64_t start, BootMs now) override;
@@ -71,7 +74,6 @@ class Dated final : public RangedStrategy {
   bool MayGiveLocked(const Held& held, BootMs now) const;
   void WasteLocked(std::optional<Held>& held);
   void SwitchLocked(BootMs now);
-  void TakeBackLocked(const Runs& runs);
   Range TakeLocked(int64_t count, BootMs now);
   bool WantsNextLocked(BootMs now) const;
   bool IsAwayLocked(BootMs now) const;

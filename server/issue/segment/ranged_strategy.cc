@@ -40,10 +40,23 @@ bool RangedStrategy::IsStale(IssueCall& call) const {
   return call.drops != drops;
 }
 
-Verdict RangedStrategy::RefuseStaleLocked(IssueCall& call) {
-  counts_.wasted += call.runs().count();
+Verdict RangedStrategy::RefuseStale(IssueCall& call) {
   return call.Refuse({Reason::kStoreDown, "the numbers reserved for this call were dropped",
                       static_cast<int32_t>(FetchGate::kNear.count()), true});
+}
+
+void RangedStrategy::TakeBack(const IssueCall& call) {
+  if (sentinel_.InChild()) return;
+  const Lock lock(mutex_);
+  const int64_t count = call.request().count - call.missing();
+  const bool returns = call.missing() > 0 && call.drops == drops_;
+  counts_.wasted += returns ? TakeBackLocked(call.runs()) : count;
+}
+
+int64_t RangedStrategy::NextAtLeast() const {
+  if (sentinel_.InChild()) return 0;
+  const Lock lock(mutex_);
+  return NextLocked();
 }
 
 std::optional<Refusal> RangedStrategy::WhyNot() const {

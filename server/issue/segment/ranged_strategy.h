@@ -61,6 +61,11 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   std::string_view name() const override { return "segment"; }
   Status Start() final { return {}; }
   int64_t count_max() const final { return kCountMax; }
+  void TakeBack(const IssueCall& call) final;
+  bool HasDropped(const IssueCall& call) const final {
+    return call.drops != drops_.load(std::memory_order_acquire);
+  }
+  int64_t NextAtLeast() const final;
   std::optional<Refusal> WhyNot() const final;
   void Close() final;
   void Stop() final;
@@ -113,7 +118,11 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   virtual std::vector<Range> EmptyLocked() = 0;
   // Removes numbers below `start` from memory; returns how many.
   virtual int64_t TrimLocked(int64_t start, BootMs now) = 0;
-  // Must prevent that anything is issued afterwards.
+  // No call issues a number below it from now on.
+  virtual int64_t NextLocked() const { return end_; }
+  // A call has ended without these numbers. Returns how many of them are wasted.
+  virtual int64_t TakeBackLocked(const Runs& runs) { return runs.count(); }
+  // Nothing may be issued after it.
   virtual void CloseLocked() {}
   // Called only while it is open.
   virtual std::optional<Refusal> WhyNotLocked(BootMs now) const { return gate_.WhyNot(now); }
@@ -127,7 +136,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   // Whether rule 3 forbids the numbers that the call holds. Must be called before more are taken
   // for it.
   bool IsStale(IssueCall& call) const;
-  Verdict RefuseStaleLocked(IssueCall& call);
+  static Verdict RefuseStale(IssueCall& call);
   Refusal ClosedNowLocked() const { return abandoned_ ? Redefined() : ClosedHere(); }
 
   static Refusal ClosedHere() {

@@ -23,10 +23,7 @@ Segment::Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<Fo
 Verdict Segment::Issue(IssueCall& call) {
   if (sentinel_.InChild()) return call.Refuse(ClosedHere());
   for (int switches = 0;; ++switches) {
-    if (IsStale(call)) {
-      const Lock lock(mutex_);
-      return RefuseStaleLocked(call);
-    }
+    if (IsStale(call)) return RefuseStale(call);
     Give(cursor_.TakeUpTo(call.missing()), call);
     if (call.missing() == 0) return Verdict::kIssued;
     const BootMs now = parts_.clock.Boot();
@@ -112,6 +109,11 @@ std::vector<Range> Segment::EmptyLocked() {
   loaded_at_.reset();
   const Range current = closed_ ? std::exchange(rest_, Range{}) : cursor_.Unload();
   return {current, std::exchange(next_, std::nullopt).value_or(Range{})};
+}
+
+int64_t Segment::NextLocked() const {
+  if (cursor_.left() > 0) return cursor_.next();
+  return next_ ? next_->begin : end_;
 }
 
 int64_t Segment::SupplyLocked() const {

@@ -41,6 +41,7 @@ class Segment final : public RangedStrategy, private LowWater {
   Status KeepLocked(Range range, BootMs now) override;
   int64_t AskLocked(BootMs) override { return std::min(policy_.Ask(), RangeCursor::kSizeMax); }
   bool TickLocked(BootMs now) override;
+  int64_t NextLocked() const override;
   int64_t SupplyLocked() const override;
   std::vector<Range> EmptyLocked() override;
   int64_t TrimLocked(int64_t start, BootMs now) override;

@@ -20,7 +20,7 @@ Verdict Unbuffered::Issue(IssueCall& call) {
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
   if (closed_) return call.Refuse(ClosedNowLocked());
-  if (IsStale(call)) return RefuseStaleLocked(call);
+  if (IsStale(call)) return RefuseStale(call);
   if (const auto portion = portions_.find(call.ticket); portion != portions_.end()) {
     const Range range = portion->second.range;
     portions_.erase(portion);

@@ -232,6 +232,14 @@ Verdict Snowflake::Answer(const ClaimSequence& held, const Step& step, IssueCall
   return call.Refuse(NoClaim());
 }
 
+int64_t Snowflake::NextAtLeast() const {
+  const ClaimSequence* const held = current_.load(std::memory_order_acquire);
+  const Tick now = ticks_.Current();
+  if (held == nullptr || now == TickSource::kStopped) return 0;
+  if (!layout_.time().Holds(static_cast<uint64_t>(now.count()))) return 0;
+  return layout_.PackUnchecked(held->BitsFor(Method::kEmbedded), now, 0);
+}
+
 std::optional<Refusal> Snowflake::WhyNot() const {
   if (sentinel_.InChild()) return NoClaim();
   const std::lock_guard lock(mutex_);

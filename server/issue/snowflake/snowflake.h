@@ -68,6 +68,7 @@ class Snowflake final : public Strategy {
   bool TryRun(Method method, int64_t want, IdRun* run) override;
   Verdict Issue(IssueCall& call) override;
   std::optional<Refusal> WhyNot() const override;
+  int64_t NextAtLeast() const override;
   int64_t count_max() const override { return count_max_; }
   void Close() override;
   void Stop() override { Close(); }

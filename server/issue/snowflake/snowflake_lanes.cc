@@ -81,6 +81,15 @@ std::optional<Refusal> SnowflakeLanes::WhyNot() const {
   return first;
 }
 
+int64_t SnowflakeLanes::NextAtLeast() const {
+  int64_t least = 0;
+  for (const auto& lane : lanes_) {
+    const int64_t next = lane->NextAtLeast();
+    if (next != 0 && (least == 0 || next < least)) least = next;
+  }
+  return least;
+}
+
 void SnowflakeLanes::Close() {
   for (const auto& lane : lanes_) lane->Close();
 }

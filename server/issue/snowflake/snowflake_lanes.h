@@ -43,6 +43,7 @@ class SnowflakeLanes final : public Strategy {
   Verdict Issue(IssueCall& call) override;
   // The first lane's refusal if all lanes would refuse.
   std::optional<Refusal> WhyNot() const override;
+  int64_t NextAtLeast() const override;
   int64_t count_max() const override { return lanes_.front()->count_max(); }
   void Close() override;
   void Stop() override { Close(); }

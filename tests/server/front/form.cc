@@ -24,6 +24,9 @@ constexpr struct {
      "a peer that is not let in cannot complete a handshake"},
     {Form::kTls, "FrontDoorTest", "ServesOthersDespiteThousandsOfIncompleteRequests",
      "thousands of handshakes under sanitizers exceed the timeout of an incomplete request"},
+    {Form::kTls, "HttpProtocolTest", "", "it calls a protocol directly, without a door"},
+    {Form::kTls, "HttpReadingTest", "", "it calls a protocol directly, without a door"},
+    {Form::kTls, "SameRequestAgainTest", "", "it calls a protocol directly, without a door"},
     {Form::kTls, "ThriftServersTest", "", "it calls a protocol directly, without a door"},
 };
 

@@ -107,6 +107,7 @@ class ScriptedStrategy final : public Strategy {
     call.Add({next.fetch_add(call.missing()), call.missing(), 1});
     return Verdict::kIssued;
   }
+  int64_t NextAtLeast() const override { return next; }
   int64_t count_max() const override { return 10'000'000; }
   void Close() override {}
   void Stop() override {}

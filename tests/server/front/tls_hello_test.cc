@@ -51,8 +51,9 @@ class TlsHelloTest : public testing::Test {
   std::optional<FrontDoor> door_;
 };
 
-// A ClientHello without a key, for which the server asks with a HelloRetryRequest.
-std::string ClientHelloWithoutKey() {
+// A ClientHello without a key, for which the server asks with a HelloRetryRequest. `early`: it
+// announces early data.
+std::string ClientHelloWithoutKey(bool early = false) {
   std::string hello = ClientHello();
   const auto number = [&](size_t at) {
     return static_cast<size_t>(static_cast<uint8_t>(hello[at]) << 8 |
@@ -70,8 +71,12 @@ std::string ClientHelloWithoutKey() {
   const size_t key = number(at + 4);
   hello.erase(at + 6, key);
   set(at + 4, 0);
-  for (const size_t length : {at + 2, extensions, size_t{7}, size_t{3}})
-    set(length, number(length) - key);
+  const std::string more = early ? "\0\x2a\0\0"s : "";
+  hello += more;
+  set(at + 2, number(at + 2) - key);
+  for (const size_t length : {extensions, size_t{7}, size_t{3}}) {
+    set(length, number(length) - key + more.size());
+  }
   return hello;
 }
 
@@ -97,6 +102,27 @@ TEST_F(TlsHelloTest, RefusesALargeClientHelloAtOnce) {
   EXPECT_TRUE(slow.SeesClose()) << "its records' headers count";
   EXPECT_TRUE(
       Eventually(kPatience, [&] { return door_->totals().closed_by(CloseCause::kTls) == 3; }));
+}
+
+// They are skipped, or end the handshake. OpenSSL gets no part of the ClientHello behind them.
+TEST_F(TlsHelloTest, RefusesALargeClientHelloBehindOtherRecords) {
+  Open();
+  for (const std::string& record :
+       {"\x15\x03\x01\x00\x02\x01\x5a"s, "\x14\x03\x01\x00\x01\x01"s, "\x16\x03\x01\x00\x00"s}) {
+    const auto closed = [&] { return door_->totals().closed_by(CloseCause::kTls); };
+    const uint64_t before = closed();
+    RawPeer peer(door_->port());
+    ASSERT_TRUE(peer.Send(record));
+    ASSERT_TRUE(Eventually(kPatience, [&] { return Memory() > 0 || closed() > before; }));
+    peer.Send(kLargeHello);
+    EXPECT_TRUE(peer.SeesClose()) << static_cast<int>(record[0]);
+    ASSERT_TRUE(Eventually(kPatience, [&] { return Memory() == 0; }));
+  }
+  RawPeer early(door_->port());
+  ASSERT_TRUE(early.Send(ClientHelloWithoutKey(true)));
+  EXPECT_TRUE(IsAnswered(early)) << "a HelloRetryRequest";
+  ASSERT_TRUE(early.Send("\x17\x03\x03\x00\x20"s + std::string(32, 'x') + kLargeHello));
+  EXPECT_TRUE(early.SeesClose());
 }
 
 TEST_F(TlsHelloTest, ServesAClientHelloThatArrivesInPieces) {

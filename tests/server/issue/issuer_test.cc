@@ -53,7 +53,7 @@ TEST_F(IssuerTest, IssuesIdsOfTheTagsStrategy) {
 
 TEST_F(IssuerTest, RefusesACountOutOfBoundsAndDoesNotReduceIt) {
   Serve("order", counting_);
-  for (const int64_t count : {int64_t{0}, int64_t{-1}, INT64_MIN, int64_t{1'001}, INT64_MAX}) {
+  for (const int64_t count : {int64_t{0}, int64_t{-1}, INT64_MIN, int64_t{10'001}, INT64_MAX}) {
     EXPECT_EQ(Ask("order", count), Verdict::kRefused) << count;
     EXPECT_EQ(call_.refusal().reason, Reason::kBadRequest);
   }
@@ -354,12 +354,13 @@ TEST_F(IssuerSeekTest, AnUnansweredLookupMayBeRetriedOnAnotherServer) {
   EXPECT_EQ(issuer_.Issue(call_), Verdict::kWait);
   issuer_.GiveUp(call_);
   EXPECT_TRUE(call_.refusal().another_server_may_help);
-  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown) << "which concerns only this tag";
+  EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded) << "on which all clients retry here";
   EXPECT_THAT(call_.refusal().message, EndsWith("has not answered in time"));
   seeker_.found = TagSeeker::Found::kUnanswered;
   call_.Begin({.tag = "order"});
   EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
   EXPECT_TRUE(call_.refusal().another_server_may_help);
+  EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
   EXPECT_THAT(call_.refusal().message, EndsWith("does not answer"));
 }
 

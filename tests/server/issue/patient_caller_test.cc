@@ -48,6 +48,17 @@ TEST_F(PatientCallerTest, GivesUpAtItsTimeout) {
   EXPECT_EQ(clock_of_test.Boot() - begin, Milliseconds(50));
 }
 
+TEST_F(PatientCallerTest, WaitsNoTimeForThePluginsOfALongList) {
+  std::vector<std::string> log;
+  const auto plugin = std::make_shared<ScriptedPlugin>("slow", 1, &log);
+  plugin->does = Plugin::Effect::kEach;
+  ASSERT_EQ(issuer_.Set({"order", strategy_, {plugin}}), Status());
+  PatientCaller hasty(issuer_, clock_of_test, Milliseconds(0), [](auto) { FAIL() << "it slept"; });
+  call_.Begin(*tag_, {.tag = "order", .count = 10'000});
+  EXPECT_TRUE(hasty.Issue(call_));
+  EXPECT_EQ(call_.runs().count(), 10'000);
+}
+
 TEST_F(PatientCallerTest, PassesARefusalOn) {
   issuer_.Drain();
   EXPECT_FALSE(caller_.IssueOne(call_, *tag_, {.tag = "order"}, &id_));

@@ -90,6 +90,7 @@ TEST_F(PluginChainTest, ARefusalAfterWithholdsTheIds) {
   EXPECT_THAT(log_, ElementsAre("a before", "b before", "c before", "a after", "b after",
                                 "a refused REJECTED", "b refused REJECTED", "c refused REJECTED"));
   EXPECT_EQ(strategy_->next, 4) << "the ids are lost and not issued again";
+  EXPECT_EQ(strategy_->lost, 3);
 }
 
 TEST_F(PluginChainTest, APluginMayReplaceTheIds) {
@@ -99,6 +100,65 @@ TEST_F(PluginChainTest, APluginMayReplaceTheIds) {
   };
   EXPECT_EQ(Ask("order", 2), Verdict::kIssued);
   EXPECT_EQ(call_.runs()[0], (IdRun{1'000'001, 2, 1}));
+}
+
+// Tag `user` with a plugin that takes long for each id, and a call that gets its ids in three
+// parts.
+class LongListTest : public PluginChainTest {
+ protected:
+  static constexpr int64_t kCount = 2 * PluginChain::kIdsPerPart + 1;
+
+  LongListTest() {
+    b_->does = Plugin::Effect::kEach;
+    b_->after = [this](const Request&, Runs& runs) {
+      parts_.push_back(runs.count());
+      for (IdRun& run : runs.runs()) run.first += 1'000'000;
+      return after_;
+    };
+    EXPECT_EQ(Ask("user", kCount), Verdict::kWait);
+    EXPECT_TRUE(call_.has_all_ids());
+    EXPECT_EQ(call_.ask_again_in().count(), 0);
+  }
+  void ExpectRefused(Reason reason) {
+    EXPECT_EQ(call_.refusal().reason, reason);
+    EXPECT_TRUE(call_.runs().empty());
+    EXPECT_FALSE(call_.has_all_ids());
+    EXPECT_EQ(strategy_->lost, kCount);
+    EXPECT_EQ(log_.back(), "b refused " + std::string(ReasonName(reason)));
+    after_.reset();
+    EXPECT_EQ(Ask("user"), Verdict::kIssued);
+    EXPECT_EQ(call_.runs()[0].first, 1'000'000 + kCount + 1);
+  }
+
+  std::vector<int64_t> parts_;
+  std::optional<Refusal> after_;
+};
+
+TEST_F(LongListTest, IsGivenInParts) {
+  issuer_.Drain();
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kWait) << "a call that has its ids may end";
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kIssued);
+  EXPECT_THAT(parts_, ElementsAre(PluginChain::kIdsPerPart, PluginChain::kIdsPerPart, 1));
+  EXPECT_EQ(call_.runs().size(), 1u);
+  EXPECT_EQ(call_.runs()[0], (IdRun{1'000'001, kCount, 1}));
+  EXPECT_EQ(strategy_->lost, 0);
+}
+
+TEST_F(LongListTest, IsLostIfThePluginRefusesAPart) {
+  after_ = Refusal{Reason::kExhausted, "too large"};
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
+  ExpectRefused(Reason::kExhausted);
+}
+
+TEST_F(LongListTest, IsLostIfTheCallerLeaves) {
+  issuer_.GiveUp(call_);
+  ExpectRefused(Reason::kOverloaded);
+}
+
+TEST_F(LongListTest, IsNotIssuedIfOthersMayGetItsIds) {
+  strategy_->dropped = true;
+  EXPECT_EQ(issuer_.Issue(call_), Verdict::kRefused);
+  ExpectRefused(Reason::kStoreDown);
 }
 
 // --- plugins that misbehave ----------------------------------------------------------------------

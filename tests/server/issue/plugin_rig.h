@@ -19,6 +19,7 @@ class ScriptedPlugin final : public Plugin {
 
   std::string_view name() const override { return name_; }
   int order() const override { return order_; }
+  Effect effect() const override { return does; }
 
   std::optional<Refusal> Before(const Request& request) override {
     log_->push_back(name_ + " before");
@@ -36,6 +37,7 @@ class ScriptedPlugin final : public Plugin {
   std::function<std::optional<Refusal>(const Request&)> before;
   std::function<std::optional<Refusal>(const Request&, Runs&)> after;
   std::function<void()> on_refusal;
+  Effect does = Effect::kAny;
 
  private:
   const std::string name_;
@@ -62,13 +64,16 @@ class CountingStrategy final : public Strategy {
     call.Add({std::exchange(next, next + call.missing()), call.missing(), 1});
     return Verdict::kIssued;
   }
-  int64_t count_max() const override { return 1'000; }
+  void TakeBack(const IssueCall& call) override { lost += call.request().count - call.missing(); }
+  bool HasDropped(const IssueCall&) const override { return dropped; }
+  int64_t count_max() const override { return 10'000; }
   void Close() override {}
   void Stop() override {}
 
   int64_t next = 1;
+  int64_t lost = 0;
   int waits = 0;
-  bool throws = false;
+  bool throws = false, dropped = false;
 };
 
 // Records every refusal.

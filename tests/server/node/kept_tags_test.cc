@@ -46,6 +46,22 @@ TEST_F(KeptTagsTest, AStalledDiskDelaysTheTagsOfAStartAndNoTick) {
   }
 }
 
+// Such as one with a large --issue_wait_ms, while a slow disk delays the tag.
+TEST_F(KeptTagsTest, ACallMayWaitLongForATagThatWasFound) {
+  Pass(Milliseconds(200));
+  memory_.stalls = true;
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  IssueCall call;
+  Begin(call, "order");
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(Go(call), "waits") << i;
+    Pass(Milliseconds(50));
+  }
+  memory_.stalls = false;
+  Pass(Milliseconds(200));
+  EXPECT_EQ(Go(call), "issued");
+}
+
 TEST_F(KeptTagsTest, AProcessThatEndedGetsNoAnswerFromItsDisk) {
   memory_.stalls = true;
   Pass(Milliseconds(200));

@@ -52,9 +52,35 @@ TEST_F(RedisTest, RefusesIntegersThatJavaScriptWouldRound) {
   EXPECT_EQ(redis.Ask({"INCR", "slow"}), ":9007199254740991\r\n");
   for (int i = 0; i < 3; ++i) ExpectTooLarge(redis.Ask({"INCR", "slow"}));
   ExpectTooLarge(redis.Ask({"INCRBY", "slow", "1"}));
-  EXPECT_EQ(redis.Ask({"FIRN.ID", "slow"}), Bulk("9007199254740996"));
-  ExpectTooLarge(redis.Ask({"INCR", "order"}));
-  EXPECT_EQ(issuing_.Sums().refused[static_cast<size_t>(Reason::kBadRequest)], 5u);
+  EXPECT_EQ(redis.Ask({"FIRN.ID", "slow"}), Bulk("9007199254740993")) << "only one was taken";
+  EXPECT_EQ(issuing_.Sums().refused[static_cast<size_t>(Reason::kBadRequest)], 4u);
+}
+
+TEST_F(RedisTest, TakesNoSnowflakeIdThatIsTooLargeForAnInteger) {
+  RedisSide redis(issuing_, nullptr, nullptr, false);
+  const auto next = [&] {
+    const std::string answer = redis.Ask({"FIRN.ID", "order"});
+    return std::stoll(answer.substr(answer.find('\n') + 1));
+  };
+  const int64_t first = next();
+  for (int i = 0; i < 3; ++i) ExpectTooLarge(redis.Ask({"INCR", "order"}));
+  EXPECT_EQ(next(), first + issuing_.view.layout().stride());
+}
+
+// Numbers that a plugin may change are not known before they are taken.
+TEST_F(RedisTest, DecidesByTheIdThatIsShown) {
+  class Smaller final : public Plugin {
+    std::string_view name() const override { return "smaller"; }
+    int order() const override { return 1; }
+    std::optional<Refusal> After(const Request&, Runs& runs) override {
+      for (IdRun& run : runs.runs()) run.first -= kExactEnd;
+      return std::nullopt;
+    }
+  };
+  RedisSide redis(issuing_, nullptr, nullptr, false);
+  ASSERT_TRUE(issuing_.issuer.Set({"small", issuing_.slow, {std::make_shared<Smaller>()}}).ok());
+  issuing_.slow->next = kExactEnd + 7;
+  EXPECT_EQ(redis.Ask({"INCR", "small"}), ":7\r\n");
 }
 
 TEST_F(RedisTest, RefusesTheLargeOnesOfEqualIncrements) {
@@ -67,6 +93,7 @@ TEST_F(RedisTest, RefusesTheLargeOnesOfEqualIncrements) {
   const std::string answers = redis.Raw(requests);
   EXPECT_TRUE(answers.starts_with(":9007199254740990\r\n:9007199254740991\r\n-ERR ")) << answers;
   EXPECT_EQ(std::count(answers.begin(), answers.end(), '\n'), 4) << answers;
+  EXPECT_EQ(issuing_.slow->next, kExactEnd + 1) << "only the first large one was taken";
 }
 
 TEST_F(RedisTest, ReturnsLargeIntegersIfTheServerPermitsIt) {

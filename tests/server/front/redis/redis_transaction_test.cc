@@ -103,18 +103,6 @@ TEST_F(RedisTransactionTest, WaitsForIdsAndContinues) {
   EXPECT_EQ(Ask({"EXEC"}), ":1\r\n:2\r\n:3\r\n");
 }
 
-TEST_F(RedisTransactionTest, AfterATimeoutEachRequestThatWouldWaitIsRefused) {
-  Ask({"MULTI"});
-  for (const char* const tag : {"slow", "order", "slow"}) Ask({"INCR", tag});
-  issuing_.slow->waits = true;
-  Ask({"EXEC"});
-  redis_.door.last = true;
-  const std::string answer = Ask({"EXEC"});
-  const std::string refused = "-TRYAGAIN firn OVERLOADED: still waiting\r\n";
-  EXPECT_TRUE(answer.starts_with(refused + ":")) << answer;
-  EXPECT_TRUE(answer.ends_with("\r\n" + refused)) << answer;
-}
-
 TEST_F(RedisTransactionTest, ServesLongTransactionsInSeveralTurns) {
   std::string requests = Resp({"MULTI"});
   for (int i = 0; i < 1'000; ++i) requests += Resp({"INCR", "slow"});

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "server/issue/dated/dated_pick.h"
+#include "server/issue/issuer.h"
+#include "tests/server/issue/plugin_rig.h"
 #include "tests/server/issue/segment/segment_rig.h"
 #include "tests/support/virtual_clock.h"
 
@@ -24,7 +26,8 @@ class DatedTest : public testing::Test {
     strategy_ = *std::move(made);
   }
 
-  void MakeTwoDigits() {
+  // With 99 numbers a day.
+  void MakeShort() {
     TagDefinition tag;
     tag.digits = 2;
     Make(tag);
@@ -43,7 +46,13 @@ class DatedTest : public testing::Test {
 
   Verdict Ask(int64_t count = 1) {
     call_.Begin({.count = count});
-    return strategy_->Issue(call_);
+    return AskAgain();
+  }
+  Verdict AskAgain() {
+    const Verdict verdict = strategy_->Issue(call_);
+    const bool loses = verdict == Verdict::kRefused && !call_.runs().empty();
+    if (loses) strategy_->TakeBack(call_);  // as an issuer
+    return verdict;
   }
   // A call asks for 90 numbers; returns how many the first answer gives.
   int64_t GetSomeOfNinety() {
@@ -58,7 +67,7 @@ class DatedTest : public testing::Test {
     if (strategy_->TryOne(Method::kEmbedded, &id)) return id;
     Verdict verdict = Ask();
     AnswerAll();
-    if (verdict == Verdict::kWait) verdict = strategy_->Issue(call_);
+    if (verdict == Verdict::kWait) verdict = AskAgain();
     EXPECT_EQ(verdict, Verdict::kIssued) << call_.refusal();
     return call_.runs().empty() ? -1 : call_.runs()[0].first;
   }
@@ -137,7 +146,7 @@ TEST_F(DatedTest, GivesNothingWithoutTheRegistrysTime) {
   strategy_ = *std::move(made);
   EXPECT_EQ(Ask(), Verdict::kWait);
   AnswerAll();
-  EXPECT_NE(strategy_->Issue(call_), Verdict::kIssued);
+  EXPECT_NE(AskAgain(), Verdict::kIssued);
 }
 
 TEST_F(DatedTest, FetchesTheNextRangeAheadWithinTheDay) {
@@ -160,7 +169,7 @@ TEST_F(DatedTest, AdaptsStepsAndIgnoresDaysThatEnded) {
 }
 
 TEST_F(DatedTest, RefusesAUsedUpDayWithTheTimeToTheNext) {
-  MakeTwoDigits();
+  MakeShort();
   for (int i = 1; i < 100; ++i) EXPECT_EQ(One(), 2026112200 + i);
   Ask();
   AnswerAll();
@@ -174,7 +183,7 @@ TEST_F(DatedTest, RefusesAUsedUpDayWithTheTimeToTheNext) {
 }
 
 TEST_F(DatedTest, IssuesNumbersThatOthersGaveBackToAUsedUpDay) {
-  MakeTwoDigits();
+  MakeShort();
   PromptSource prompt(source_);
   strategy_ = *Dated::Make(definition_, {prompt, clock_, entropy_, [] {}}, registry_time_);
   for (int i = 1; i <= 5; ++i) EXPECT_EQ(One(), 2026112200 + i);
@@ -188,12 +197,12 @@ TEST_F(DatedTest, IssuesNumbersThatOthersGaveBackToAUsedUpDay) {
   Pass(Milliseconds(3'000));
   prompt.then = [this] { AnswerAll(); };
   EXPECT_EQ(Ask(), Verdict::kWait) << call_.refusal();
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kIssued);
+  EXPECT_EQ(AskAgain(), Verdict::kIssued);
   EXPECT_EQ(call_.runs()[0].first, 2026112290);
 }
 
 TEST_F(DatedTest, RefusesACallForMoreThanTheDayHasLeft) {
-  MakeTwoDigits();
+  MakeShort();
   EXPECT_EQ(One(), 2026112201);
   EXPECT_EQ(Ask(99), Verdict::kRefused);
   EXPECT_EQ(call_.refusal().reason, Reason::kOverloaded);
@@ -205,7 +214,7 @@ TEST_F(DatedTest, RefusesACallForMoreThanTheDayHasLeft) {
   Verdict all = Ask(97);  // exactly the rest
   for (int i = 0; i < 20 && all == Verdict::kWait; ++i) {
     AnswerAll();
-    all = strategy_->Issue(call_);
+    all = AskAgain();
   }
   EXPECT_EQ(all, Verdict::kIssued);
   EXPECT_EQ(call_.runs()[0].first, 2026112203);
@@ -214,15 +223,18 @@ TEST_F(DatedTest, RefusesACallForMoreThanTheDayHasLeft) {
 
 // Other servers take numbers of the day while the call waits.
 TEST_F(DatedTest, ARefusedCallReturnsItsLastNumbersAndWastesTheOthers) {
-  const int64_t got = GetSomeOfNinety();
+  MakeShort();
+  EXPECT_EQ(Ask(90), Verdict::kWait);
+  Answer();
+  const int64_t got = high_ - 2026112201;
   high_ += 5;  // of another server
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
   Answer();
   const int64_t last = high_ - 2026112206 - got;
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
   high_ = 2026112300;  // other servers take the rest of the day
   AnswerAll();
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(AskAgain(), Verdict::kRefused);
   EXPECT_EQ(strategy_->status().wasted, got) << "the first range is not in memory any more";
   EXPECT_EQ(strategy_->status().supply, last);
   EXPECT_EQ(Ask(last), Verdict::kIssued) << "the second one was returned";
@@ -230,32 +242,58 @@ TEST_F(DatedTest, ARefusedCallReturnsItsLastNumbersAndWastesTheOthers) {
 }
 
 TEST_F(DatedTest, ARefusedCallWastesItsNumbersWhenOthersTookWhatFollows) {
-  const int64_t got = GetSomeOfNinety();
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  MakeShort();
+  EXPECT_EQ(Ask(90), Verdict::kWait);
+  Answer();
+  const int64_t got = high_ - 2026112201;
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
   Answer();
   int64_t id = 0;
   ASSERT_TRUE(strategy_->TryOne(Method::kEmbedded, &id));
   EXPECT_EQ(id, 2026112201 + got) << "it follows what the call has got";
   strategy_->Close();
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(AskAgain(), Verdict::kRefused);
   EXPECT_EQ(strategy_->status().wasted, got);
 }
 
 TEST_F(DatedTest, ACallThatTheEndRefusesReturnsItsNumbersWhileTheyCanBeGivenBack) {
-  const int64_t got = GetSomeOfNinety();
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  MakeShort();
+  EXPECT_EQ(Ask(90), Verdict::kWait);
+  Answer();
+  const int64_t got = high_ - 2026112201;
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
   strategy_->Close();
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(AskAgain(), Verdict::kRefused);
   EXPECT_EQ(strategy_->status().wasted, 0);
   EXPECT_EQ(strategy_->status().supply, got);
 }
 
+TEST_F(DatedTest, ACallThatTimesOutReturnsItsNumbers) {
+  MakeShort();
+  RecordingRejections rejections;
+  Issuer issuer(rejections);
+  ASSERT_EQ(issuer.Set({"order", strategy_, {}}), Status());
+  call_.Begin(*issuer.Resolve("order"), {.tag = "order", .count = 90});
+  ASSERT_EQ(issuer.Issue(call_), Verdict::kWait);
+  Answer();
+  const int64_t got = high_ - 2026112201;
+  ASSERT_EQ(issuer.Issue(call_), Verdict::kWait);
+  EXPECT_EQ(strategy_->NextAtLeast(), 2026112201 + got);
+  issuer.GiveUp(call_);
+  EXPECT_EQ(strategy_->status().wasted, 0);
+  EXPECT_EQ(strategy_->NextAtLeast(), 2026112201);
+  EXPECT_EQ(One(), 2026112201);
+}
+
 TEST_F(DatedTest, CountsTheNumbersOfACallThatTheStopRefusesAsWasted) {
-  const int64_t got = GetSomeOfNinety();
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  MakeShort();
+  EXPECT_EQ(Ask(90), Verdict::kWait);
+  Answer();
+  const int64_t got = high_ - 2026112201;
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
   AnswerAll();
   strategy_->Stop();
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kRefused);
+  EXPECT_EQ(AskAgain(), Verdict::kRefused);
   EXPECT_GE(strategy_->status().wasted, got);
 }
 
@@ -285,7 +323,7 @@ TEST_F(DatedTest, ARangeThatArrivesAfterItsDayHasNoGrace) {
   EXPECT_EQ(Ask(), Verdict::kWait);
   clock_.Advance(36 * kAnHour);
   source_.AnswerWith(Range{20261122000001, 20261122000011});
-  EXPECT_EQ(strategy_->Issue(call_), Verdict::kWait);
+  EXPECT_EQ(AskAgain(), Verdict::kWait);
   EXPECT_TRUE(source_.questions.empty()) << "a late source is not asked again at once";
   EXPECT_EQ(strategy_->status().failures, 1);
   Pass(Milliseconds(100));

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "server/issue/issuer.h"
 #include "server/issue/segment/segment.h"
+#include "tests/server/issue/plugin_rig.h"
 #include "tests/server/issue/segment/segment_rig.h"
 
 namespace firn {
@@ -32,6 +34,18 @@ TEST_F(SegmentDropTest, RefusesAWaitingBatchWhoseNumbersAreDropped) {
   EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
   EXPECT_EQ(strategy_->status().wasted, 99 + 100);
   EXPECT_EQ(Ask(50), Verdict::kIssued) << "the next call must be served";
+}
+
+TEST_F(SegmentDropTest, CountsTheNumbersOfACallThatTimesOutAsWasted) {
+  Fill();
+  RecordingRejections rejections;
+  Issuer issuer(rejections);
+  ASSERT_EQ(issuer.Set({"order", strategy_, {}}), Status());
+  call_.Begin(*issuer.Resolve("order"), {.tag = "order", .count = 150});
+  ASSERT_EQ(issuer.Issue(call_), Verdict::kWait);
+  EXPECT_EQ(strategy_->status().wasted, 0);
+  issuer.GiveUp(call_);
+  EXPECT_EQ(strategy_->status().wasted, 99);
 }
 
 // After Close it keeps the rest, to give it back on Stop. Numbers dropped in between may belong to

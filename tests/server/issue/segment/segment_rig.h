@@ -95,7 +95,11 @@ class RangedRig : public testing::Test {
     call_.Begin({.count = count});
     return AskAgain();
   }
-  Verdict AskAgain() { return strategy_->Issue(call_); }
+  Verdict AskAgain() {
+    const Verdict verdict = strategy_->Issue(call_);
+    if (verdict == Verdict::kRefused && !call_.runs().empty()) strategy_->TakeBack(call_);
+    return verdict;
+  }
 
   // Returns a number that must be available at once.
   int64_t One() {

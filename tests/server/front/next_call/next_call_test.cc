@@ -3,119 +3,27 @@
 // it, another user.
 
 #include <fstream>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <sys/stat.h>
 
-#include "server/front/dubbo/hessian_reader.h"
 #include "server/front/http/http_handlers.h"
 #include "tests/server/front/connection_rig.h"
-#include "tests/server/front/dubbo/dubbo_messages.h"
 #include "tests/server/front/issuing_fixture.h"
-#include "tests/server/front/redis/redis_side.h"
-#include "tests/server/front/thrift_calls.h"
-#include "tests/support/json_of.h"
+#include "tests/server/front/next_call/speeches.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn::front {
 namespace {
 
-using Numbers = std::vector<int64_t>;
-
-// How a test requests ids through one protocol. Read returns none for a refusal.
-struct Speech {
-  const char* name;
-  std::function<std::string(const std::string& tag, int count)> ask;
-  std::function<Numbers(const std::string& answer)> read;
-};
-
-Speech Thrift(const char* name, ThriftCoding coding) {
-  const auto calls = std::make_shared<ThriftCalls>(coding);
-  return {
-      name,
-      [calls](const std::string& tag, int count) {
-        return calls->Frame([&](wire::IdServiceClient& client) { client.send_getIds(tag, count); });
-      },
-      [calls](const std::string& answer) {
-        Numbers numbers;
-        try {
-          calls->Answer(answer).recv_getIds(numbers);
-        } catch (const wire::Refusal&) {
-        }
-        return numbers;
-      }};
-}
-
-Speech Http() {
-  return {"Http",
-          [](const std::string& tag, int count) {
-            return "GET /v1/ids/" + tag + "?count=" + std::to_string(count) +
-                   " HTTP/1.1\r\nHost: x\r\n\r\n";
-          },
-          [](const std::string& answer) {
-            Numbers numbers;
-            if (!answer.starts_with("HTTP/1.1 200")) return numbers;
-            const Json json = JsonOf(answer.substr(answer.find("\r\n\r\n")));
-            for (const Json& id : json.at("ids")) numbers.push_back(std::stoll(id.text()));
-            return numbers;
-          }};
-}
-
-Speech Redis() {
-  return {"Redis",
-          [](const std::string& tag, int count) {
-            return Resp({"FIRN.IDS", tag, std::to_string(count)});
-          },
-          [](const std::string& answer) {
-            Numbers numbers;
-            if (!answer.starts_with("*")) return numbers;
-            for (size_t at = answer.find('$'); at != std::string::npos;
-                 at = answer.find('$', at + 1)) {
-              numbers.push_back(std::stoll(answer.substr(answer.find('\n', at) + 1)));
-            }
-            return numbers;
-          }};
-}
-
-Speech Dubbo() {
-  return {"Dubbo",
-          [](const std::string& tag, int count) {
-            std::string arguments;
-            HessianWriter out(arguments);
-            out.Text(tag);
-            out.Int(count);
-            return DubboCall{
-                .method = "nextIds", .types = "Ljava/lang/String;I", .arguments = arguments}
-                .Bytes();
-          },
-          [](const std::string& answer) {
-            Numbers numbers;
-            if (DubboHeader::Read(answer).status != 20 || answer[DubboHeader::kBytes] != '\x94') {
-              return numbers;
-            }
-            HessianReader reader(std::string_view(answer).substr(DubboHeader::kBytes + 1));
-            size_t items = 0;
-            EXPECT_TRUE(reader.List(items));
-            for (; items > 0; --items) EXPECT_TRUE(reader.Whole(numbers.emplace_back()));
-            return numbers;
-          }};
-}
-
-const Speech& SpeechOf(int index) {
-  static const Speech kSpeeches[] = {Thrift("ThriftBinary", ThriftCoding::kBinary),
-                                     Thrift("ThriftCompact", ThriftCoding::kCompact), Http(),
-                                     Redis(), Dubbo()};
-  return kSpeeches[index];
-}
-
-// A plugin that throws when it is told to.
+// A plugin that throws when it is told to. It gets long lists in parts.
 class Thrower final : public Plugin {
  public:
   std::string_view name() const override { return "thrower"; }
   int order() const override { return 1; }
+  Effect effect() const override { return Effect::kEach; }
   std::optional<Refusal> After(const Request&, Runs&) override {
     if (throws) throw std::runtime_error("as told");
     return std::nullopt;
@@ -136,6 +44,7 @@ class SlowSeeker final : public TagSeeker {
 class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHost {
  protected:
   static constexpr int64_t kOthers = 1'000'000;
+  static constexpr int kLong = 10'000;
 
   NextCallTest() {
     Write("logins", "alice:a\nbob:b\n");
@@ -208,6 +117,12 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
     return Sent();
   }
 
+  // Requests ids that take several turns, and serves the first one.
+  void Begin() {
+    wire_->Arrives(speech().ask("slow", kLong));
+    EXPECT_TRUE(to_resume_);
+    EXPECT_EQ(issuing_.slow->next, kLong + 1) << "it has its ids";
+  }
   // Requests 10 ids of a tag, and lets the request wait.
   void Park(const std::string& tag = "slow") {
     issuing_.slow->waits = true;
@@ -342,6 +257,109 @@ TEST_P(NextCallTest, AfterTheTagWasRedefined) {
   issuing_.issuer.Remove("slow");
   issuing_.slow->waits = false;
   EXPECT_EQ(speech().read(Retry()).size(), 10u) << "it ends as it began";
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterAnAnswerOfSeveralTurns) {
+  Begin();
+  issuing_.slow->waits = true;  // it waits for nothing
+  issuing_.clock.Advance(Milliseconds(issuing_.limits.issue_wait_ms));
+  EXPECT_EQ(speech().read(Sent()).size(), size_t{kLong});
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterAWaitAndAnAnswerOfSeveralTurns) {
+  issuing_.slow->waits = true;
+  EXPECT_EQ(Say(speech().ask("slow", kLong)), "");
+  issuing_.slow->waits = false;
+  issuing_.clock.Advance(Milliseconds(issuing_.limits.issue_wait_ms));
+  EXPECT_EQ(speech().read(Retry()).size(), size_t{kLong}) << "the last attempt is in time";
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterAPluginThrewInALaterTurn) {
+  Begin();
+  thrower_->throws = true;
+  ExpectRefused(Sent());
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheRightWasTakenAwayBetweenTurns) {
+  Begin();
+  Rights("redis:bob other\nboth other\n");
+  ExpectRefused(Sent());
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallTest, AfterTheConnectionWasClosedBetweenTurns) {
+  Begin();
+  connection_->Close(CloseCause::kShutdown);
+  if (connection_) wire_->PeerCloses();
+  to_resume_ = false;
+  EXPECT_EQ(issuing_.rejections.refused, 1) << "the call is given up";
+  Open();
+  ExpectOwnAnswer();
+}
+
+// Transactions, of Redis.
+class NextCallAfterExecTest : public NextCallTest {
+ protected:
+  // EXEC runs a request that takes several turns, and then one that waits.
+  void Exec() {
+    EXPECT_EQ(Say(Resp({"MULTI"})), "+OK\r\n");
+    EXPECT_EQ(Say(speech().ask("slow", kLong)), "+QUEUED\r\n");
+    EXPECT_EQ(Say(Resp({"INCR", "gone"})), "+QUEUED\r\n");
+    EXPECT_TRUE(Say(Resp({"EXEC"})).starts_with("*2\r\n*10000\r\n$1\r\n1\r\n"));
+    EXPECT_TRUE(parked_);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Protocols, NextCallAfterExecTest, testing::Values(3));
+
+TEST_P(NextCallAfterExecTest, AfterItsEnd) {
+  Exec();
+  seeker_.answers = true;
+  EXPECT_EQ(Retry(), "-ERR firn UNKNOWN_TAG: no tag 'gone'\r\n");
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallAfterExecTest, AfterATimeout) {
+  Exec();
+  issuing_.clock.Advance(IssueCall::kSeekPatience);
+  EXPECT_TRUE(Retry().starts_with("-TRYAGAIN firn OVERLOADED"));
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallAfterExecTest, AfterTheUserWasRemoved) {
+  Exec();
+  Write("logins", "bob:b\n");
+  ASSERT_TRUE(logins_.Load().ok());
+  EXPECT_EQ(Retry(), "-NOAUTH Authentication required.\r\n");
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallAfterExecTest, AfterTheConnectionWasClosed) {
+  Exec();
+  connection_->Close(CloseCause::kShutdown);
+  if (connection_) wire_->PeerCloses();
+  parked_ = false;
+  Open();
+  ExpectOwnAnswer();
+}
+
+// As in a pipeline.
+TEST_P(NextCallAfterExecTest, EachOfItsRequestsMayWaitAsLongAsAnyOther) {
+  const Milliseconds wait(issuing_.limits.issue_wait_ms);
+  EXPECT_EQ(Say(Resp({"MULTI"})), "+OK\r\n");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Say(Resp({"INCR", "slow"})), "+QUEUED\r\n");
+  issuing_.slow->waits = true;
+  EXPECT_EQ(Say(Resp({"EXEC"})), "*3\r\n");
+  issuing_.clock.Advance(wait);
+  EXPECT_EQ(Retry(), "-TRYAGAIN firn OVERLOADED: still waiting\r\n");
+  issuing_.clock.Advance(wait - Milliseconds(1));
+  EXPECT_EQ(Retry(), "") << "the second one waits since the end of the first one";
+  issuing_.slow->waits = false;
+  EXPECT_EQ(Retry(), ":1\r\n:2\r\n");
   ExpectOwnAnswer();
 }
 

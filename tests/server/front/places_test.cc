@@ -1,0 +1,56 @@
+#include "server/front/net/places.h"
+
+#include <string>
+#include <vector>
+
+#include <boost/asio/ip/address.hpp>
+#include <gtest/gtest.h>
+
+namespace firn::front {
+namespace {
+
+uint64_t PeerAt(const std::string& address) {
+  return Places::PeerAt(boost::asio::ip::make_address(address));
+}
+
+TEST(PlacesTest, TakesAnIpv6NetworkForOnePeer) {
+  EXPECT_EQ(PeerAt("2001:db8:0:1::1"), PeerAt("2001:db8:0:1:ffff:1234:5678:9abc"));
+  EXPECT_NE(PeerAt("2001:db8:0:1::1"), PeerAt("2001:db8:0:2::1"));
+  EXPECT_EQ(PeerAt("::ffff:192.0.2.7"), PeerAt("192.0.2.7"));
+  EXPECT_NE(PeerAt("192.0.2.7"), PeerAt("192.0.2.8"));
+  EXPECT_NE(PeerAt("::1"), PeerAt("192.0.2.7"));
+  EXPECT_NE(Places::PeerOf(0), PeerAt("::1"));
+}
+
+TEST(PlacesTest, LimitsTheAddressesOfANetworkTogether) {
+  Limits limits;
+  limits.connections_per_peer_max = 2;
+  Places places(limits);
+  const auto first = places.Take(PeerAt("2001:db8::1"));
+  auto second = places.Take(PeerAt("2001:db8::2"));
+  ASSERT_TRUE(first && second);
+  EXPECT_FALSE(places.Take(PeerAt("2001:db8::3")));
+  EXPECT_TRUE(places.Take(PeerAt("2001:db8:0:1::3")));
+  second.reset();
+  EXPECT_TRUE(places.Take(PeerAt("2001:db8::3")));
+}
+
+// Each address has less than the IPv4 peer, and the network has more.
+TEST(PlacesTest, ClosesTheLongestIdleConnectionOfTheNetworkThatHasMost) {
+  std::vector<Closable> all;
+  for (int64_t i = 0; i < 3; ++i) {
+    all.push_back({.connection = nullptr, .peer = PeerAt("192.0.2.7"), .since_ms = i});
+  }
+  for (int64_t i = 0; i < 4; ++i) {
+    const std::string address = "2001:db8::" + std::to_string(1 + i / 2);
+    all.push_back({.connection = nullptr, .peer = PeerAt(address), .since_ms = 100 + i});
+  }
+  RankForClosing(all, [](uint64_t, uint64_t sum) { return sum; });
+  EXPECT_EQ(all.back().of_peer, 4u);
+  EXPECT_EQ(all.back().since_ms, 100);
+  all.pop_back();
+  EXPECT_EQ(all.back().since_ms, 0) << "both have three: the one that is idle for longest";
+}
+
+}  // namespace
+}  // namespace firn::front
