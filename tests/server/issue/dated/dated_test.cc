@@ -56,7 +56,7 @@ class DatedTest : public testing::Test {
   }
   // A call asks for 90 numbers; returns how many the first answer gives.
   int64_t GetSomeOfNinety() {
-    MakeTwoDigits();
+    MakeShort();
     EXPECT_EQ(Ask(90), Verdict::kWait);
     Answer();
     return high_ - 2026112201;
@@ -223,10 +223,7 @@ TEST_F(DatedTest, RefusesACallForMoreThanTheDayHasLeft) {
 
 // Other servers take numbers of the day while the call waits.
 TEST_F(DatedTest, ARefusedCallReturnsItsLastNumbersAndWastesTheOthers) {
-  MakeShort();
-  EXPECT_EQ(Ask(90), Verdict::kWait);
-  Answer();
-  const int64_t got = high_ - 2026112201;
+  const int64_t got = GetSomeOfNinety();
   high_ += 5;  // of another server
   EXPECT_EQ(AskAgain(), Verdict::kWait);
   Answer();
@@ -242,10 +239,7 @@ TEST_F(DatedTest, ARefusedCallReturnsItsLastNumbersAndWastesTheOthers) {
 }
 
 TEST_F(DatedTest, ARefusedCallWastesItsNumbersWhenOthersTookWhatFollows) {
-  MakeShort();
-  EXPECT_EQ(Ask(90), Verdict::kWait);
-  Answer();
-  const int64_t got = high_ - 2026112201;
+  const int64_t got = GetSomeOfNinety();
   EXPECT_EQ(AskAgain(), Verdict::kWait);
   Answer();
   int64_t id = 0;
@@ -257,10 +251,7 @@ TEST_F(DatedTest, ARefusedCallWastesItsNumbersWhenOthersTookWhatFollows) {
 }
 
 TEST_F(DatedTest, ACallThatTheEndRefusesReturnsItsNumbersWhileTheyCanBeGivenBack) {
-  MakeShort();
-  EXPECT_EQ(Ask(90), Verdict::kWait);
-  Answer();
-  const int64_t got = high_ - 2026112201;
+  const int64_t got = GetSomeOfNinety();
   EXPECT_EQ(AskAgain(), Verdict::kWait);
   strategy_->Close();
   EXPECT_EQ(AskAgain(), Verdict::kRefused);
@@ -286,10 +277,7 @@ TEST_F(DatedTest, ACallThatTimesOutReturnsItsNumbers) {
 }
 
 TEST_F(DatedTest, CountsTheNumbersOfACallThatTheStopRefusesAsWasted) {
-  MakeShort();
-  EXPECT_EQ(Ask(90), Verdict::kWait);
-  Answer();
-  const int64_t got = high_ - 2026112201;
+  const int64_t got = GetSomeOfNinety();
   EXPECT_EQ(AskAgain(), Verdict::kWait);
   AnswerAll();
   strategy_->Stop();
