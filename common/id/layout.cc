@@ -2,7 +2,6 @@
 
 #include "common/base/cat.h"
 #include "common/base/faults.h"
-#include "common/time/civil_time.h"
 
 namespace firn {
 namespace {
@@ -62,18 +61,6 @@ Result<IdFields> Layout::Unpack(int64_t id) const {
   if (const Field* field = Find(FieldKind::kType)) fields.type = field->In(bits);
   if (const Field* field = Find(FieldKind::kMethod)) fields.method = field->In(bits);
   return fields;
-}
-
-Status Layout::CheckCovers(WallMs now) const {
-  if (now < epoch_) {
-    return Invalid("the layout " + text() + " begins at " + FormatRfc3339(epoch_) + ", now it is " +
-                   FormatRfc3339(now));
-  }
-  if (now >= end()) {
-    return Exhausted("the layout " + text() + " ended at " + FormatRfc3339(end()) +
-                     ", its time field has run out");
-  }
-  return {};
 }
 
 }  // namespace firn

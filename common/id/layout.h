@@ -140,9 +140,6 @@ class Layout {
   constexpr Tick last_tick() const { return Tick(static_cast<int64_t>(time_.max())); }
   // Returns the time at which the time field overflows: the end of the last tick.
   constexpr WallMs end() const { return StartOf(last_tick() + 1); }
-  // Returns ok if the layout has ids for `now`. kInvalid before the epoch, kExhausted after the
-  // time field has overflowed.
-  Status CheckCovers(WallMs now) const;
 
   friend constexpr bool operator==(const Layout&, const Layout&) = default;
 

@@ -24,7 +24,6 @@ enum class TagState {
   kNoRoot,       // the registry's root node is missing, unreadable, older or another cluster's
   kNoNumbers,    // it is served, but no numbers are in memory and none arrive
 };
-inline constexpr int kTagStates = 6;
 
 // One lower-case word, used in status, metrics and reports.
 std::string_view TagStateName(TagState state);

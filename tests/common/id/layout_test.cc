@@ -175,13 +175,6 @@ TEST_P(EveryLayout, ExtremeTimesDoNotOverflow) {
   }
 }
 
-TEST_P(EveryLayout, CoversItsOwnTimeOnly) {
-  EXPECT_TRUE(layout_.CheckCovers(layout_.epoch()).ok());
-  EXPECT_TRUE(layout_.CheckCovers(layout_.end() - Milliseconds(1)).ok());
-  EXPECT_EQ(layout_.CheckCovers(layout_.epoch() - Milliseconds(1)).code(), Code::kInvalid);
-  EXPECT_EQ(layout_.CheckCovers(layout_.end()).code(), Code::kExhausted);
-}
-
 TEST_P(EveryLayout, TextIsReadBack) {
   const Result<Layout> back = Layout::Parse(layout_.text());
   ASSERT_TRUE(back.ok()) << back.status();
