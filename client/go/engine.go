@@ -154,8 +154,15 @@ func (e *engine) awaitRoom(ctx context.Context, one *server, deadline time.Time)
 func (e *engine) connect(ctx context.Context, one *server, secure bool,
 	until time.Time) (*connection, *serverStatus, *failure) {
 	made, status, problem := e.dial(ctx, one, secure, until)
-	e.fleet.dialled(one, problem == nil || problem.spoke())
-	return made, status, problem
+	if e.fleet.dialled(one, problem == nil || problem.spoke()); problem == nil {
+		return made, status, nil
+	}
+	e.fleet.mutex.Lock()
+	defer e.fleet.mutex.Unlock()
+	if problem.mute && !one.spoke {
+		problem.detail += ", during the first request: it may speak TLS, or require a certificate"
+	}
+	return nil, nil, problem
 }
 
 func (e *engine) dial(ctx context.Context, one *server, secure bool,
@@ -183,8 +190,8 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 		problem = e.fleet.admit(got.status)
 	} else if problem.end == Broken || problem.spoke() {
 		problem = failed(WrongService, problem.detail)
-	} else if problem.end == ConnClosed {
-		problem.detail += ", during the first request: it may speak TLS, or require a certificate"
+	} else {
+		problem.mute = problem.end == ConnClosed
 	}
 	if problem != nil {
 		e.drop(made)

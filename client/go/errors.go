@@ -144,6 +144,7 @@ type failure struct {
 	anotherMayHelp bool
 	paused         bool // nothing was tried, because a connection has just failed
 	lacksMethod    bool // an older server, healthy for the methods that it has
+	mute           bool // the connection ended before the server's status
 	counted        bool // against the server, or it says nothing about the server
 	stale          bool // an idle connection ended before the first byte of the answer
 

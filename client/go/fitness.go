@@ -268,7 +268,7 @@ func (f *fleet) dialled(one *server, reached bool) {
 		one.connectAt = now.Add(one.dialPause.next(now, firstDialPause, longestDialPause))
 		return
 	}
-	one.connectAt = time.Time{}
+	one.connectAt, one.spoke = time.Time{}, true
 	if one.dialFailed {
 		one.dialFailed = false
 		f.tellNews() // calls that wait for the pause to end

@@ -146,7 +146,7 @@ def build_go(client, folder, of):
     return [os.path.join(program, "run")]
 
 
-def build_java(client, folder, of):
+def build_java(client, folder, of, fast=False):
     """The jar of Maven's build, and a driver beside it. `rates` has a bare stub as well, with Debian's Thrift."""
     maven("package", "-pl", "firn-client", "-Dmaven.test.skip=true", "-Dmaven.source.skip=true",
           "-Dmaven.javadoc.skip=true", cwd=client)
@@ -157,7 +157,7 @@ def build_java(client, folder, of):
         path += JARS
     driver = os.path.join(folder, "driver")
     javac("11", driver, path, os.path.join(DRIVERS, "java", of.capitalize() + ".java"), *sources)
-    quick = [] if of == "rates" else QUICK
+    quick = [] if fast or of == "rates" else QUICK
     return ["java", *quick, "-cp", ":".join([driver, *path]), of.capitalize()]
 
 
@@ -228,7 +228,7 @@ def javac(release, out, path, *places):
         "-Xlint:none", "-encoding", "UTF-8", "-cp", ":".join(path), "-d", out, *sources)
 
 
-def build_rust(client, folder, of):
+def build_rust(client, folder, of, fast=False):
     """As an example of the client's package. The crates that it needs are compiled once below build/, because
     compiling them takes a minute."""
     with rust_place() as place:
@@ -238,7 +238,7 @@ def build_rust(client, folder, of):
         shutil.rmtree(package, ignore_errors=True)
         shutil.copytree(client, package, copy_function=shutil.copy)
         shutil.copy(os.path.join(DRIVERS, "rust", of + ".rs"), os.path.join(package, "examples"))
-        profile = ["--release"] if of == "rates" else []
+        profile = ["--release"] if fast or of == "rates" else []
         cargo("build", "--locked", "--all-features", "--example", of, *profile, cwd=package)
         built = os.path.join(place, "target", "release" if profile else "debug", "examples", of)
         return [shutil.copy(built, os.path.join(folder, of))]
@@ -326,7 +326,7 @@ def version(*command):
     return tuple(map(int, re.search(r"(\d+)\.(\d+)", run(*command)).groups()))
 
 
-def build(language, folder, planted=False, of="driver"):
+def build(language, folder, planted=False, of="driver", **more):
     """The command of a program of the language's drivers (`driver`, `rates`), over a client that was
-    built in `folder`."""
-    return globals()["build_" + language](copy(language, folder, planted), folder, of)
+    built in `folder`. `fast=True`, of Java and Rust: it is optimized, which takes longer."""
+    return globals()["build_" + language](copy(language, folder, planted), folder, of, **more)

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Counts failed calls, and measures the time, of bursts of calls by each client, on three real servers.
 
-    bursts.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--calls N,...] [--defaults]
+    bursts.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--calls N,...] [--defaults] [--redis]
 
 A burst is that many calls at once by one process, and is repeated on the same client. An attempt times out after 10 s;
-with --defaults, after the client's own time limit. Blocking clients share a burst among 20 threads. Exit 1 if a call
-failed, and 77 when something is not installed.
+with --defaults, after the client's own time limit. --redis also measures the best Redis client of each language on a real
+redis-server, and prints how much more time Firn's client takes in its fastest round. Exit 1 if a call failed, and 77 when
+something is not installed.
 """
 
 import os
@@ -16,19 +17,32 @@ import tempfile
 import builds
 import cluster
 import driver_process
+import redis_bursts
 
 GENEROUS = {"deadline_ms": 20_000, "attempt_limit_ms": 10_000}
 ROUNDS = 3
 
 
+def command_of(language, said, folder):
+    """The client is optimized, and asynchronous where it has that form."""
+    if language == "cpp":
+        return [os.path.abspath(said.driver)]
+    place = builds.new(folder, language)
+    command = builds.build(language, place, **({"fast": True} if language in ("java", "rust") else {}))
+    return ["env", "FIRN_CLIENT=aio", *command] if language == "python" else command
+
+
+def row(name, calls, rounds, more=""):
+    """Prints failed calls and milliseconds of each round."""
+    print(f"| {name} | {calls:,} |", " | ".join(f"{failed:,.0f} | {took:,.0f}" for failed, took in rounds), "|", more,
+          flush=True)
+
+
 def burst(language, said, folder, servers):
     """Prints a row for each size; returns the number of failed calls."""
-    place = os.path.join(folder, language)
-    os.makedirs(place)
-    command = [os.path.abspath(said.driver)] if language == "cpp" else builds.build(language, place)
     failed = 0
     with open(os.path.join(folder, language + ".log"), "w") as log:
-        driver = driver_process.Driver(command, log)
+        driver = driver_process.Driver(command_of(language, said, folder), log)
         for calls in said.calls:
             driver.ask("open", servers="list://" + ",".join(servers), **({} if said.defaults else GENEROUS))
             ends = [driver.ask("burst", calls=calls, tag="default") for _ in range(ROUNDS)]
@@ -37,18 +51,31 @@ def burst(language, said, folder, servers):
             if len(ids) != len(set(ids)):
                 raise SystemExit(f"{language}: an id was issued twice")
             failed += sum(end["failed"] for end in ends)
-            print(f"| {language} | {calls:,} |", " | ".join(f"{end['failed']:,} | {end['took_ms']:,.0f}" for end in ends), "|",
-                  next((end["failure"][:300] for end in ends if end["failed"]), ""), flush=True)
+            rounds = [(end["failed"], end["took_ms"]) for end in ends]
+            row(language, calls, rounds, next((end["failure"][:300] for end in ends if end["failed"]), ""))
+            if said.redis and language in redis_bursts.NAMES:
+                beside_redis(language, folder, calls, min(took for _, took in rounds))
         driver.end()
     return failed
+
+
+def beside_redis(language, folder, calls, fastest_ms):
+    server = redis_bursts.Redis(folder)
+    try:
+        rounds = redis_bursts.measure(language, folder, server.port, calls, ROUNDS)
+    finally:
+        server.close()
+    ratio = fastest_ms / max(min(took for _, took in rounds), 0.01)
+    row(redis_bursts.NAMES[language], calls, rounds, f"{language} takes {ratio:.1f} times as long")
 
 
 def main():
     parser = builds.parser()
     parser.add_argument("--calls", type=lambda text: [int(one) for one in text.split(",")], default=[1, 100, 10_000])
     parser.add_argument("--defaults", action="store_true")
+    parser.add_argument("--redis", action="store_true")
     said = builds.parsed(parser)
-    if lacking := builds.missing(*said.languages):
+    if lacking := builds.missing(*said.languages, more=["redis-server"] if said.redis else []):
         print(f"skipped: not installed: {', '.join(lacking)}")
         sys.exit(77)
     folder = tempfile.mkdtemp(prefix="firn-bursts-")

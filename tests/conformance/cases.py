@@ -299,6 +299,8 @@ class Play:
                 raise Red(f"{key} is {answer.get(key)!r}, not {step[key]!r}: {told(answer)}")
         if step.get("says", "") not in answer.get("failure", ""):
             raise Red(f"'{step['says']}' is not in: {told(answer)}")
+        if "hides" in step and step["hides"] in answer.get("failure", ""):
+            raise Red(f"'{step['hides']}' is in: {told(answer)}")
         if controls := [one for one in answer.get("failure", "") if not one.isprintable()]:
             raise Red(f"control characters {controls} are in: {told(answer)}")
         if len(answer.get("attempts", [])) > step.get("attempts_most", math.inf):

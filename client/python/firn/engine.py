@@ -179,7 +179,7 @@ class Engine:
         if stopped:
             connection.abort()
         try:
-            return connection, await self._greet(connection, until)
+            return connection, await self._greet(server, connection, until)
         except BaseException:
             self._drop(connection)
             raise
@@ -202,16 +202,17 @@ class Engine:
             return made
         raise connect_failure(fault) from fault
 
-    async def _greet(self, connection: Connection, until: float) -> protocol.Status:
+    async def _greet(self, server: Server, connection: Connection, until: float) -> protocol.Status:
         """Asks for the server's status, and fails unless the server is of this cluster."""
         try:
             status: protocol.Status = await connection.call(Ask("status"), until)
         except AttemptFailed as failure:
             if failure.end is End.BROKEN or failure.spoke:
                 raise AttemptFailed(End.WRONG_SERVICE, failure.detail) from failure
-            if failure.end is End.CLOSED:
+            if failure.end is End.CLOSED and not server.spoke:
                 failure.detail += ", during the first request: it may speak TLS, or require a certificate"
             raise
+        server.spoke = True
         self.fleet.admit(status)
         timed = frozenset(one.tag for one in status.tags
                           if one.strategy == "snowflake" and one.as_issued)

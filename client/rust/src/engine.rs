@@ -193,6 +193,7 @@ impl Engine {
     /// Opens a connection, asks for the server's status, and fails unless the server is of this cluster.
     pub(crate) async fn connect(&self, server: &Server, until: Instant) -> Result<(Connection, Status), Failure> {
         let outcome = self.dial(server, until).await;
+        server.spoke.fetch_or(outcome.is_ok(), Ordering::Relaxed);
         self.fleet.dialled(server, outcome.as_ref().map_or_else(Failure::spoke, |_| true));
         outcome
     }
@@ -217,8 +218,8 @@ impl Engine {
                 return Err(Failure::new(End::WrongService, failure.detail));
             }
             Err(mut failure) => {
-                if failure.end == End::ConnClosed {
-                    failure.detail += ", before its status: it may use TLS, or require a certificate";
+                if failure.end == End::ConnClosed && !self.fleet.has_spoken(address) {
+                    failure.detail += ", during the first request: it may speak TLS, or require a certificate";
                 }
                 return Err(failure);
             }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -189,6 +190,7 @@ impl Fleet {
             #[cfg(feature = "blocking")]
             room: tokio::sync::Semaphore::new(self.connections_max),
             dialling: tokio::sync::Mutex::default(),
+            spoke: Default::default(),
         });
         let secure = self.tls && path_of_socket(address).is_none();
         state.slots[slot] = Some(Member::new(server, secure));
@@ -325,6 +327,13 @@ impl Fleet {
         let state = self.lock();
         let listed = state.by_address.get(address).and_then(|slot| state.slots[*slot].as_ref());
         listed.map_or(self.tls, |one| one.tls)
+    }
+
+    /// Returns whether the server at this address has sent its status before: it speaks as this client does.
+    pub(crate) fn has_spoken(&self, address: &str) -> bool {
+        let state = self.lock();
+        let listed = state.by_address.get(address).and_then(|slot| state.slots[*slot].as_ref());
+        listed.is_some_and(|one| one.server.spoke.load(Ordering::Relaxed))
     }
 
     /// Returns the connection to the server that asynchronous calls share.

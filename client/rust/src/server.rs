@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -95,6 +96,8 @@ pub(crate) struct Server {
     pub(crate) room: tokio::sync::Semaphore,
     /// Held by the call that opens the connection of asynchronous calls.
     pub(crate) dialling: tokio::sync::Mutex<()>,
+    /// It has sent its status: it speaks as this client does.
+    pub(crate) spoke: AtomicBool,
 }
 
 /// The part that the fleet's mutex guards.

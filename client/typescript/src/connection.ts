@@ -37,6 +37,13 @@ export interface ConnectionHost {
   closedBy(connection: Connection): void;
 }
 
+/** A server as its connections know it. */
+export interface SpokenTo {
+  readonly address: string;
+  /** It has sent its status: it speaks as this client does. */
+  spoke: boolean;
+}
+
 interface Waiting {
   readonly pending: Pending;
   readonly request: Buffer;
@@ -75,7 +82,7 @@ export class Connection {
   private openAlarm: Alarm | undefined;
   private watchAlarm: Alarm | undefined;
 
-  constructor(readonly address: string, private readonly tls: TlsFiles | undefined,
+  constructor(private readonly server: SpokenTo, private readonly tls: TlsFiles | undefined,
               private readonly host: ConnectionHost) {}
 
   get idle(): boolean {
@@ -95,8 +102,8 @@ export class Connection {
   /** Begins to connect. `ConnectionHost.opened` is called later. */
   open(): void {
     const limit = this.host.attemptLimitMs;
-    const path = pathOfSocket(this.address);
-    const { host, port } = path === undefined ? splitAddress(this.address)! : { host: path, port: 0 };
+    const path = pathOfSocket(this.server.address);
+    const { host, port } = path === undefined ? splitAddress(this.server.address)! : { host: path, port: 0 };
     const start = (addresses: readonly string[]): void => {
       if (this.phase !== 'connecting') return;
       this.giveUp = dial(addresses, port, limit, (result) => {
@@ -163,8 +170,8 @@ export class Connection {
     const text = fault ? fault.message : 'the server closed the connection';
     const rest = this.splitter.rest;
     if (rest > 0) return failed('closed', `${text}, after ${rest} bytes of an answer`);
-    if (this.phase !== 'checking') return failed('closed', text);
-    return failed('closed', `${text}, at the first word: it may speak TLS, or require a certificate`);
+    if (this.phase !== 'checking' || this.server.spoke) return failed('closed', text);
+    return failed('closed', `${text}, during the first request: it may speak TLS, or require a certificate`);
   }
 
   // --- requests -------------------------------------------------------------------------------------
@@ -244,6 +251,7 @@ export class Connection {
   private takeStatus(frame: Buffer, now: number): void {
     const outcome = readAnswer(askStatus, this.statusSequence, frame);
     if ('failure' in outcome) return this.close(failed('wrong service', outcome.failure.detail));
+    this.server.spoke = true;
     const status = outcome.answer;
     const failure = this.host.admit(status);
     if (failure) return this.close(failure);

@@ -92,7 +92,7 @@ export class Engine implements ConnectionHost {
   }
 
   private connect(server: Server): Connection {
-    const made = new Connection(server.address, server.tls ? this.tls : undefined, this);
+    const made = new Connection(server, server.tls ? this.tls : undefined, this);
     this.open.set(made, server);
     this.counters.connects++;
     made.open();

@@ -76,7 +76,7 @@ export class LeaseTransport {
   private exchange(server: Server, ask: Ask<unknown>, limitMs: number): Promise<Exchange> {
     const { engine } = this;
     return new Promise((resolve) => {
-      const connection: Connection = new Connection(server.address, server.tls ? engine.tls : undefined, {
+      const connection: Connection = new Connection(server, server.tls ? engine.tls : undefined, {
         names: engine.names,
         get attemptLimitMs() {
           return connection.opening ? ATTEMPT_MS : limitMs;

@@ -35,6 +35,8 @@ export class Server {
   readonly quarantine = new Spell();
   /** Between two probes, unless in quarantine. */
   readonly unseen = new Spell();
+  /** It has sent its status: it speaks as this client does. */
+  spoke = false;
   /** No call opens a connection before. */
   connectAt = -Infinity;
   dialFailed = false;

@@ -14,7 +14,7 @@ test('an answer to a request that is not written yet breaks the connection', asy
     request.socket.write(Buffer.concat([answer(request, Type.I64, i64(1n)), answer(next, Type.I64, i64(2n))]));
   };
   let unasked = 0;
-  const connection = new Connection(server.address, undefined, {
+  const connection = new Connection({ address: server.address, spoke: false }, undefined, {
     names: new Names(), attemptLimitMs: 10_000, admit: () => undefined, opened: () => undefined,
     unasked: () => void unasked++, closedBy: () => undefined,
   });

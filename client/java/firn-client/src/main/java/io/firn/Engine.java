@@ -205,7 +205,7 @@ final class Engine {
       drop(connection);
     }
     try {
-      greet(connection, until);
+      greet(server, connection, until);
       fleet.dialled(server, true);
       return connection;
     } catch (Failure failure) {
@@ -229,7 +229,7 @@ final class Engine {
   }
 
   /** Asks for the server's status, and fails unless the server is of this cluster. */
-  private void greet(Connection connection, long until) throws Failure {
+  private void greet(Server server, Connection connection, long until) throws Failure {
     Wire.Status status;
     try {
       status = connection.call(Ask.status(), until);
@@ -237,12 +237,13 @@ final class Engine {
       if (failure.refused() || failure.end == Attempt.End.BROKEN) {
         throw new Failure(Attempt.End.WRONG_SERVICE, failure.detail);
       }
-      if (failure.end == Attempt.End.CLOSED) {
+      if (failure.end == Attempt.End.CLOSED && !server.spoke) {
         throw new Failure(Attempt.End.CLOSED, failure.detail
-            + ", at the first word: it may speak TLS, or want a certificate");
+            + ", during the first request: it may speak TLS, or require a certificate");
       }
       throw failure;
     }
+    server.spoke = true;
     fleet.admit(status);
     connection.used = false;
     connection.check = new IdCheck(status.layout, Ask.timedTags(status), status.wallMs);

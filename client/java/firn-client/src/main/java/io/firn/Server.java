@@ -55,6 +55,7 @@ final class Server {
   boolean draining;
   boolean quarantined;
   boolean foreign; // quarantined, as a server of another cluster or service
+  volatile boolean spoke; // it has sent its status: it speaks as this client does
   long connectAt; // no call opens a connection before
   private long connectPauseMs;
   private long quarantineMs;
