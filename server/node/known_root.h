@@ -1,12 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "registry/cluster/records.h"
+#include "registry/cluster/root_history.h"
 #include "registry/seam/coordinator.h"
 
 namespace firn {
@@ -47,12 +46,10 @@ class KnownRoot {
 
  private:
   void Is(RootState state, std::string why_not);
-  bool IsEarlier(const ClusterMeta& meta, int64_t version) const;
 
   std::string uuid_;
   std::optional<ClusterMeta> meta_{};
-  int64_t version_ = 0;
-  std::vector<Nonce> past_eras_{};  // that were followed by others
+  RootHistory history_{};
   RootState state_ = RootState::kUnread;
   std::string why_not_{};
 };
