@@ -295,7 +295,7 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   shown.slot = tenure_->terms().slot;
   shown.machine = tenure_->terms().machine;
   shown.nonce = tenure_->terms().nonce;
-  shown.bound = tenure_->bound();
+  shown.bound = std::max(tenure_->bound(), lost_up_to_);
   shown.limit = tenure_->limit();
   shown.left = std::max(tenure_->bound() - now.id_time, Milliseconds(0));
   if (!upkeep_->reason().empty()) shown.reason = upkeep_->reason();

@@ -46,7 +46,7 @@ struct ClaimStatus {
   std::optional<Slot> slot{};          // while holding or lapsing
   std::optional<MachineId> machine{};  // the same as a number
   Nonce nonce;
-  WallMs bound;  // R; without a claim, the highest R ever held
+  WallMs bound;  // R; without a claim, the highest R ever held; never below what the registry lost
   WallMs limit;  // L; R if there is no grant file
   // From the id clock to R, or to L if that cannot rise; 0 when reached.
   Milliseconds left{0};

@@ -87,6 +87,7 @@ Finding Judge(const Tenure::Terms& held, const std::optional<Node>& meta,
     return finding;
   }
   finding.meta = std::move(cluster).value();
+  finding.meta_version = meta->stat.version;
   finding.meta_set_at = meta->stat.modified;
   const bool root_went_back = IsOlder(meta->stat.version, held.meta_version);
   if ((!ours || root_went_back) && IsRestored(finding, held)) {
@@ -124,10 +125,9 @@ namespace {
 struct KeptLook {
   std::string fault{};   // it contradicts the bound
   std::string unless{};  // so it does, unless the past shows that the claim ended later
-  SlotRecord record{};
 };
 
-// A retired slot, and one that cannot be read, are never claimed.
+// A retired slot, and one that cannot be read, are never claimed: only their past can contradict.
 KeptLook LookAtKept(const KeptBound& kept, const std::optional<Node>& node, bool same_era) {
   const std::string slot = SlotText(kept.slot);
   if (!node.has_value()) return {.fault = slot + " has no record"};
@@ -148,8 +148,7 @@ KeptLook LookAtKept(const KeptBound& kept, const std::optional<Node>& node, bool
     return {.fault = lowers && IsOlder(kept.version, node->stat.version) ? std::string() : fell};
   }
   const bool below = record->since < kept.bound;
-  return {.unless = below ? Cat(slot, " was claimed below the bound of an earlier claim") : fell,
-          .record = *record};
+  return {.unless = below ? Cat(slot, " was claimed below the bound of an earlier claim") : fell};
 }
 
 // Whether the slot's past shows that the kept claim reached the kept version: then whatever its
@@ -176,7 +175,7 @@ Task<Result<std::string>> FindKeptFault(AsyncRegistry* registry, KeptBound kept,
   if (nodes.code() == Code::kCorrupt) co_return std::string();  // no server can claim it
   if (!nodes.ok()) co_return nodes.status();
   KeptLook look = LookAtKept(kept, nodes->front(), same_era);
-  if (!look.fault.empty() || look.record.claim() == kept.claim) co_return look.fault;
+  if (!look.fault.empty() || kept.claim.zero()) co_return look.fault;
   const std::string path = PastPath(kept.slot);
   Result<Node> node = co_await registry->Read(path);
   if (!node.ok() && node.code() != Code::kNotFound && node.code() != Code::kCorrupt) {

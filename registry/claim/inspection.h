@@ -35,8 +35,9 @@ struct Finding {
   SlotRecord record{};   // if record_read
   bool record_read = false;
   std::optional<ClusterMeta> meta{};  // if it could be read
-  WallMs meta_set_at{};               // by the registry's clock
-  int64_t live_session = 0;           // the session that owns `live`; 0: there is no `live`
+  int64_t meta_version = 0;
+  WallMs meta_set_at{};      // by the registry's clock
+  int64_t live_session = 0;  // the session that owns `live`; 0: there is no `live`
 };
 
 // Pure. `held` is the state acknowledged last; the reads must follow a sync.

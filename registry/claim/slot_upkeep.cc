@@ -34,7 +34,11 @@ SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, En
       checked_in_(live.session),
       inspect_at_(now + Milliseconds(kInspectMinMs)),
       write_at_(now + kClaimWindowFirst / kRenewalsPerWindow),
-      async_registry_(coordinator) {}
+      async_registry_(coordinator) {
+  const Tenure::Terms& terms = tenure.terms();
+  if (!terms.era.zero()) roots_.Note(terms.era, terms.meta_version);
+  highest_floor_ = terms.floor;
+}
 
 void SlotUpkeep::Tick(const KeeperTime& now, int64_t session, WallMs used) {
   now_ = now;
@@ -291,6 +295,12 @@ Task<Finding> SlotUpkeep::Look() {
   const bool whole = finding.verdict == Verdict::kOurs || finding.verdict == Verdict::kMetaMoved ||
                      finding.verdict == Verdict::kRestored;
   const std::optional<ClusterMeta>& meta = finding.meta;
+  if (whole && meta && !NoteRoot(finding)) {
+    finding.verdict = Verdict::kLost;
+    finding.reason = "the cluster's root node is older than one that this server has read";
+    lost_up_to_ = std::max(lost_up_to_, highest_floor_ + Milliseconds(1));
+    co_return finding;
+  }
   if (!whole || kept_.bounds.empty() || !meta || meta->frozen || meta->uuid != kept_.uuid) {
     co_return finding;
   }
@@ -309,6 +319,19 @@ Task<Finding> SlotUpkeep::Look() {
     lost_up_to_ = std::max(lost_up_to_, kept.highest());
   }
   co_return finding;
+}
+
+// False: it is older than one that was noted, and no restore has set a higher floor since (that of
+// version 0.1 draws no era).
+bool SlotUpkeep::NoteRoot(const Finding& finding) {
+  const ClusterMeta& meta = *finding.meta;
+  if (!roots_.Note(meta.era, finding.meta_version)) {
+    if (meta.floor <= highest_floor_) return false;
+    roots_ = {};
+    roots_.Note(meta.era, finding.meta_version);
+  }
+  highest_floor_ = std::max(highest_floor_, meta.floor);
+  return true;
 }
 
 void SlotUpkeep::NoteOurs(const Finding& finding) {

@@ -14,6 +14,7 @@
 #include "registry/claim/keeper_time.h"
 #include "registry/claim/slot_write.h"
 #include "registry/claim/tenure.h"
+#include "registry/cluster/root_history.h"
 #include "registry/seam/async_registry.h"
 #include "registry/state/kept_bounds.h"
 
@@ -30,6 +31,8 @@ namespace firn {
 //     followed by a check.
 //  4. Checks the slot after every connection and every 30 to 60 s.
 //  5. If the claim is lost or rolled back: freeze, then decide whether the holder may keep issuing.
+//     So, too, if the root node is older than one that was read here, although the claim is intact:
+//     claims under the later one are lost.
 //  6. A claim whose bound has passed is not renewed, even if the check finds it intact: others may
 //     have claimed the slot since, and a rolled back registry may have forgotten them. The slot has
 //     to be claimed again with every check of a claim, the probation included.
@@ -116,6 +119,7 @@ class SlotUpkeep {
   void NoteClock(WallMs shown, Now asked);
   Task<> CheckSlot();
   Task<Finding> Look();
+  bool NoteRoot(const Finding& finding);
   void NoteOurs(const Finding& finding);
   bool NoteChecked();
   Task<> FreezeOut();
@@ -146,6 +150,8 @@ class SlotUpkeep {
   std::string reason_;
   bool overtaken_ = false;
   WallMs lost_up_to_;
+  RootHistory roots_;
+  WallMs highest_floor_;                   // of these
   KeptBounds kept_;                        // to be compared; see rule 11
   std::optional<PastHolder> predecessor_;  // the record's holder at the latest check
   KeeperTime now_;

@@ -1,11 +1,9 @@
 #include "server/node/known_root.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
-#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {
@@ -34,24 +32,15 @@ void KnownRoot::Note(const std::optional<Node>& node) {
                   "; set --registry to the latter's registry, set another --state_dir, or, if ",
                   read->uuid, " replaced it by mistake, run ", TheRestoreCommand()));
   }
-  const int64_t version = node->stat.version;
-  if (IsEarlier(*read, version)) {
+  if (!history_.Note(read->era, node->stat.version)) {
     return Is(
         RootState::kOlder,
         WithRestoreAdvice("the cluster's root node is older than one that this server has read"));
   }
-  if (meta_ && meta_->era != read->era) past_eras_.push_back(meta_->era);
   uuid_ = read->uuid;
-  version_ = version;
   meta_ = *std::move(read);
   if (!meta_->frozen) return Is(RootState::kWhole, {});
   Is(RootState::kFrozen, AskForRestore("the cluster is frozen: " + meta_->reason));
-}
-
-bool KnownRoot::IsEarlier(const ClusterMeta& meta, int64_t version) const {
-  if (!meta_) return false;
-  if (meta_->era == meta.era) return IsOlder(version, version_);
-  return std::find(past_eras_.begin(), past_eras_.end(), meta.era) != past_eras_.end();
 }
 
 void KnownRoot::Is(RootState state, std::string why_not) {

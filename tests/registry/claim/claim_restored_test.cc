@@ -101,6 +101,42 @@ TEST_F(ClaimRestoredTest, ARestoreBetweenTheReadsOfACheckRaisesNoAlarmOfDuplicat
   }
 }
 
+// The claim is intact, but those that were made after the restore are lost.
+TEST_F(ClaimRestoredTest, ALapsingHolderFreezesARegistryThatWentBackBehindARestore) {
+  for (const bool restored : {true, false}) {
+    MakeClusterWith(2);
+    disk_ = {};
+    auto host = Start();
+    Run(Milliseconds(60'000), *host);
+    const auto before = tree_.Save();
+    const WallMs bound = host->status().bound;
+    const auto restore = [&](WallMs above) {
+      AsOperator([&](BlockingCoordinator& registry) {
+        ASSERT_TRUE(
+            RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {{above}}}, entropy_).ok());
+      });
+    };
+    // Otherwise a planned change.
+    restored ? restore(bound) : Write1(kMetaPath, FormatMeta(Meta()));
+    Run(Milliseconds(70'000), *host);
+    ASSERT_EQ(host->status().state, ClaimState::kLapsing) << host->status().reason;
+    const WallMs floor = Meta().floor;
+    host->link().Disconnect();
+    tree_.Load(before);
+    host->link().Reconnect();
+    Run(Milliseconds(5'000), *host);
+    EXPECT_TRUE(Meta().frozen);
+    EXPECT_TRUE(AsksForRestore(host->status())) << host->status().reason;
+    EXPECT_TRUE(Serves(*host)) << host->status().reason;
+    EXPECT_GT(host->status().bound, floor) << "for the restore";
+    restore(host->status().bound);
+    Run(Milliseconds(700'000), *host);
+    EXPECT_FALSE(Meta().frozen);
+    ASSERT_EQ(host->status().state, ClaimState::kHolding) << host->status().reason;
+    EXPECT_GT(RecordOf(host->status().slot->worker).since, floor);
+  }
+}
+
 TEST_F(ClaimRestoredTest, ReportsALossOnce) {
   auto host = Start();
   Run(Milliseconds(5'000), *host);
