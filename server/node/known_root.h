@@ -10,37 +10,37 @@
 
 namespace firn {
 
-// What a cluster's root node says about the nodes beside it.
+// What the state of a cluster's root node means for the tags in the same tree.
 enum class RootState {
   kUnread,      // no answer yet
-  kWhole,       // the tags beside it count
-  kFrozen,      // data were lost, and an operator has yet to restore them
+  kWhole,       // the tags can be used
+  kFrozen,      // data were lost, and an operator must restore them
   kMissing,     // the registry has no root node
   kUnreadable,  // its text does not parse
-  kOlder,       // an earlier state of it was read before: the registry lost data
+  kOlder,       // older than a state read before: the registry lost data
   kForeign,     // it belongs to another cluster
 };
 
 // Returns the message with the advice to run the restore command that the server prints.
 std::string WithRestoreAdvice(const std::string& message);
 
-// The root node as one process has read it, and what its last reading means. Control thread.
+// The root node as this process has read it, and what its last reading means. Control thread.
 class KnownRoot {
  public:
-  // `uuid`: the cluster's, when it is known already.
+  // `uuid`: the cluster's, if known.
   explicit KnownRoot(std::string uuid) : uuid_(std::move(uuid)) {}
 
   // Judges a reading that came after a sync.
   void Note(const std::optional<Node>& node);
 
   RootState state() const { return state_; }
-  // Why the tags beside it do not count, and what to do; empty while they do.
+  // Why the tags in its tree are ignored, and what to do; empty if they are used.
   const std::string& why_not() const { return why_not_; }
   const std::string& uuid() const { return uuid_; }
-  // The last that was whole or frozen.
+  // The last whole or frozen root node.
   const std::optional<ClusterMeta>& meta() const { return meta_; }
 
-  // Whether the registry's nodes are not, or no longer, those of the cluster.
+  // Whether the registry no longer contains, or never contained, the nodes of the cluster.
   bool lost() const { return state_ >= RootState::kMissing; }
   bool whole() const { return state_ == RootState::kWhole; }
 
