@@ -160,7 +160,7 @@ async fn a_connection_whose_server_left_the_list_meanwhile_is_closed_after_its_c
         #[cfg(feature = "blocking")]
         room: tokio::sync::Semaphore::new(1),
         dialling: tokio::sync::Mutex::default(),
-            spoke: Default::default(),
+        spoke: Default::default(),
     };
     let until = Instant::now() + Duration::from_secs(10);
     let how = How { mode: Mode::Async, fresh: false };
