@@ -14,6 +14,24 @@ uint64_t LeasedIds::DrawVersion() {
   return drawn.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+// Under mutex_, which keeps both the same. After the end of the thread's variables, as in the
+// destructor of a static one, each call takes the slow way.
+void LeasedIds::UseInThread() const {
+  static constinit thread_local bool ended = false;
+  struct Owned {
+    Owned() = default;
+    ~Owned() {
+      used_ = {};
+      ended = true;
+    }
+    std::array<std::shared_ptr<Holding>, kUsedMax> held{};
+  };
+  if (ended) return;
+  static thread_local Owned owned;
+  used_[place_] = {version_.load(std::memory_order_relaxed), current_.get()};
+  owned.held[place_] = current_;
+}
+
 LeasedIds::LeasedIds(const Clock& clock, Entropy& entropy, bool use_cycles)
     : clock_(clock),
       entropy_(entropy),
@@ -107,7 +125,7 @@ Result<int64_t> LeasedIds::TryNextSlowly(std::chrono::microseconds* wait) {
   }
   const std::lock_guard lock(mutex_);  // waits while one lease replaces another
   if (current_ == nullptr) return why_not_;
-  UsedByThread() = {version_.load(std::memory_order_relaxed), current_};
+  UseInThread();
   const Tick now = ticks_->Refresh();
   if (now == TickSource::kStopped) {
     return Unavailable(Cat("the wall clock has jumped forward by ",

@@ -65,7 +65,7 @@ class LeasedIds {
   // Returns the next id. kUnavailable: there is no lease, or its interval has ended; or this tick's
   // sequence is used up: then `*wait` becomes the time until the next tick, otherwise zero.
   Result<int64_t> TryNext(std::chrono::microseconds* wait) {
-    const Used& used = UsedByThread();
+    const Used& used = used_[place_];
     if (used.version == version_.load(std::memory_order_acquire)) [[likely]] {
       Holding& held = *used.held;
       const Tick now = held.ticks.Current();
@@ -110,11 +110,11 @@ class LeasedIds {
     AtomicSequencer<SequenceRules> sequencer;
   };
 
-  // The lease that a thread used last. It owns the lease's memory with the thread, which may still
-  // be in it when the lease has ended.
+  // The lease that a thread used last. The thread may still be in it when the lease has ended, so
+  // it owns the memory, too (UseInThread).
   struct Used {
-    uint64_t version = 0;
-    std::shared_ptr<Holding> held{};
+    uint64_t version;
+    Holding* held;
   };
   // An ended lease's cell serves another lease once no thread has the ended one.
   struct Retired {
@@ -124,10 +124,9 @@ class LeasedIds {
 
   static constexpr size_t kUsedMax = 8;  // in a thread; generators with equal places take turns
 
-  Used& UsedByThread() const {
-    static thread_local std::array<Used, kUsedMax> used;
-    return used[place_];
-  }
+  static inline constinit thread_local std::array<Used, kUsedMax> used_{};
+
+  void UseInThread() const;
   static uint64_t DrawVersion();
   Result<ForkCells::Cell*> TakeCell();
   Result<int64_t> TryNextSlowly(std::chrono::microseconds* wait);

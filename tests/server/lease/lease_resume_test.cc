@@ -184,6 +184,8 @@ TEST_F(LeaseResumeTest, ACopyOfTheRunningMachineLeavesItsLeasesToTheOriginal) {
   server.reset();
   server = StartOn("boot.2");
   EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
+  EXPECT_EQ(VerdictOf(*server, another.lease, 2, 1), LeaseVerdict::kUnknown);
+  EXPECT_FALSE(Meta().frozen) << Meta().reason;
 }
 
 TEST_F(LeaseResumeTest, ARestartWhileTheClusterIsFrozenExtendsTheLeaseUpToItsBound) {
