@@ -71,6 +71,7 @@ std::optional<std::vector<Write>> Owners::TakingOf(size_t partition) const {
   const BootMs now = registry_.now();
   if (share.stale || now < share.try_at || IsNamed(share)) return std::nullopt;
   const int64_t session = registry_.session();
+  if (session != synced_session_ || now - synced_at_ < Margin(options_.window)) return std::nullopt;
   const auto rank =
       static_cast<int>(std::min(RankOf(partition, options_.address, servers_), kRankMax));
   const std::string path = PartitionPath(partition);

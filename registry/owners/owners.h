@@ -78,7 +78,9 @@ class Owners {
   // References must outlive it.
   Owners(Coordinator& coordinator, Entropy& entropy, OwnersOptions options, Ended ended);
 
-  // Does everything that is due. Call it about every 10 ms. `now` must not be later than the call.
+  // Does everything that is due. Call it about every 10 ms. `now` must be read after the
+  // coordinator's Dispatch has returned: what an answer shows was so before `now`, and what is sent
+  // here is sent after it.
   void Tick(BootMs now);
 
   // Some tag needs an owner: from now on the registry is read.
@@ -191,6 +193,7 @@ class Owners {
   std::string trouble_;
   BootMs renew_at_, look_at_;
   int64_t synced_session_ = 0;  // the session in which the registry was synced before a look
+  BootMs synced_at_;
   CallbackGuard guard_;
   Task<> write_, look_;
 };

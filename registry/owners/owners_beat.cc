@@ -95,7 +95,6 @@ void Owners::EndTenure(const std::string& why) {
   trouble_ = why;
   for (size_t i = 0; i < kPartitions; ++i) {
     if (shares_[i].here) EndTerm(i);
-    ReadSoon(i);
   }
   tenure_.reset();
   renew_at_ = registry_.now() + look_every();

@@ -30,6 +30,7 @@ Task<> Owners::Look() {
     Status synced = co_await registry_.Sync(root);
     if (!synced.ok() || registry_.session() != session) co_return;
     synced_session_ = session;
+    synced_at_ = registry_.now();
     for (Share& share : shares_) share.stale = true;
   }
   for (size_t i = 0; i < kPartitions; ++i) {

@@ -8,7 +8,7 @@ class OwnersEndTest : public OwnersFixture {};
 
 TEST_F(OwnersEndTest, EndsWhenAnotherProcessWritesItsBeat) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   const PartitionOwner owner = OwnerOf(0);
   Beat beat = ParseBeat(BeatOf(owner).data).value();
   beat.word = Nonce(7, 7);
@@ -23,7 +23,7 @@ TEST_F(OwnersEndTest, EndsWhenAnotherProcessWritesItsBeat) {
 
 TEST_F(OwnersEndTest, EndsWhenAPartitionIsLost) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   Apply({Write::Erase(PartitionPath(4), Write::kAnyVersion)});
   Pass(kWindow / 3 + kStep, {&a_});
   EXPECT_EQ(a_.ended, 8);
@@ -31,7 +31,7 @@ TEST_F(OwnersEndTest, EndsWhenAPartitionIsLost) {
 
 TEST_F(OwnersEndTest, ContinuesUnderAnotherRootNodeOfTheSameEra) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   for (int i = 0; i < 5; ++i) {
     meta_.floor += Milliseconds(1);
     SetRoot();
@@ -43,7 +43,7 @@ TEST_F(OwnersEndTest, ContinuesUnderAnotherRootNodeOfTheSameEra) {
 
 TEST_F(OwnersEndTest, EndsWhenTheClusterIsFrozen) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   meta_.frozen = true;
   SetRoot();
   Pass(kWindow * 5, {&a_});
@@ -57,7 +57,7 @@ TEST_F(OwnersEndTest, EndsWhenTheClusterIsFrozen) {
 
 TEST_F(OwnersEndTest, EndsInAnotherEra) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   const Nonce before = meta_.era;
   meta_.era = Nonce(5, 6);
   Apply({Write::Erase(EraPath(before), Write::kAnyVersion),
@@ -70,8 +70,8 @@ TEST_F(OwnersEndTest, EndsInAnotherEra) {
 
 TEST_F(OwnersEndTest, HandsOverAfterItsTermsHaveEnded) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
-  Pass(kWindow, {&a_, &b_});
+  Pass(kStart, {&a_});
+  Pass(kStart, {&a_, &b_});
   a_.owners.HandOver();
   Pass(Milliseconds(200), {&a_, &b_});
   EXPECT_EQ(a_.ended, 8);
@@ -82,7 +82,7 @@ TEST_F(OwnersEndTest, HandsOverAfterItsTermsHaveEnded) {
 
 TEST_F(OwnersEndTest, HandsOverAgainAfterALostRequest) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   const uint64_t term = a_.owners.term(0).Load();
   for (int i = 0; i < 4; ++i) a_.link.Script(Verb::kMulti, {.kind = Fate::Kind::kRequestLost});
   a_.owners.HandOver();
@@ -95,7 +95,7 @@ TEST_F(OwnersEndTest, HandsOverAgainAfterALostRequest) {
 
 TEST_F(OwnersEndTest, GivesUpWhenOthersCanNoLongerReachIt) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   a_.owners.Permit(false);
   Pass(Milliseconds(300), {&a_});
   EXPECT_EQ(a_.Owned(), 0);
@@ -107,7 +107,7 @@ TEST_F(OwnersEndTest, GivesUpWhenOthersCanNoLongerReachIt) {
 
 TEST_F(OwnersEndTest, ContinuesAfterALapseInTheSameSession) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   a_.link.Disconnect();
   Pass(kWindow * 3, {&a_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 0);
@@ -120,7 +120,7 @@ TEST_F(OwnersEndTest, ContinuesAfterALapseInTheSameSession) {
 // The registry may have gone back in time, where the versions are those of before.
 TEST_F(OwnersEndTest, EndsAfterALapseInAnotherSession) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   const PartitionOwner owner = OwnerOf(0);
   a_.link.Disconnect();
   Pass(kWindow * 2, {&a_});
@@ -136,7 +136,7 @@ TEST_F(OwnersEndTest, EndsAfterALapseInAnotherSession) {
 
 TEST_F(OwnersEndTest, LostSessionEndsNothingWithinTheWindow) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   tree_.Expire(a_.link.session());
   Pass(kWindow, {&a_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);

@@ -58,6 +58,8 @@ struct OwnersServer {
 class OwnersFixture : public testing::Test {
  protected:
   static constexpr Milliseconds kStep{10}, kWindow = OwnersServer::kWindow;
+  // A server takes what is free once its session is old enough.
+  static constexpr Milliseconds kStart = kWindow * 5 / 4 + Milliseconds(300);
   static constexpr Lifetime kStays = Lifetime::kPersistent;
 
   OwnersFixture() {

@@ -34,8 +34,10 @@ TEST_F(OwnersTest, WritesNothingWhileOthersCannotReachIt) {
   EXPECT_EQ(a_.owners.At(3).kind, Kind::kNobody);
 }
 
-TEST_F(OwnersTest, TakesFreePartitionsAtOnce) {
+TEST_F(OwnersTest, TakesFreePartitionsOnceItsSessionIsOldEnough) {
   MakePartitions();
+  Pass(kWindow * 5 / 4, {&a_});
+  EXPECT_EQ(a_.Owned(), 0);
   Pass(Milliseconds(300), {&a_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
   EXPECT_EQ(OwnerOf(5).address, "10.0.0.1:7609");
@@ -52,7 +54,7 @@ TEST_F(OwnersTest, TakesMissingPartitionsAfterTheLongestWindow) {
 
 TEST_F(OwnersTest, KeepsWhatItOwns) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   const int64_t version = a_.owners.At(0).version;
   for (int i = 0; i < 20; ++i) {
     Pass(kWindow / 2, {&a_, &b_});
@@ -64,7 +66,7 @@ TEST_F(OwnersTest, KeepsWhatItOwns) {
 
 TEST_F(OwnersTest, ReportsTheOwnerAndItsSecretToTheOthers) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   Pass(kWindow, {&a_, &b_});
   const Holding holding = b_.owners.At(2);
   EXPECT_EQ(holding.kind, Kind::kOther);
@@ -78,7 +80,7 @@ TEST_F(OwnersTest, ReportsTheOwnerAndItsSecretToTheOthers) {
 
 TEST_F(OwnersTest, TakesOverOneAndAQuarterWindowsAfterTheLastBeat) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   Pass(kWindow, {&a_, &b_});
   Pass(kWindow * 5 / 4 - kWindow / 3, {&b_});
   EXPECT_EQ(b_.Owned(), 0);
@@ -92,17 +94,17 @@ TEST_F(OwnersTest, TakesOverOneAndAQuarterWindowsAfterTheLastBeat) {
 
 TEST_F(OwnersTest, TakesOverAtOnceWhatAnEndedTenureOwned) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   Beat beat = ParseBeat(BeatOf(OwnerOf(0)).data).value();
   beat.ended = true;
   Apply({Write::Set(BeatPath(OwnerOf(0).tenure), FormatBeat(beat), Write::kAnyVersion)});
-  Pass(kWindow, {&b_});
+  Pass(kStart, {&b_});
   EXPECT_EQ(b_.Owned(), 8);
 }
 
 TEST_F(OwnersTest, CountsAgainAfterALostSession) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   Pass(kWindow, {&a_, &b_});
   Pass(kWindow, {&b_});
   tree_.Expire(b_.link.session());
@@ -114,7 +116,7 @@ TEST_F(OwnersTest, CountsAgainAfterALostSession) {
 
 TEST_F(OwnersTest, CountsItsTimeFromTheSendingOfARenewal) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   const BootMs before = a_.owners.At(0).until;
   const int64_t version = BeatOf(OwnerOf(0)).stat.version;
   for (int i = 0; i < 2; ++i) {
@@ -132,7 +134,7 @@ TEST_F(OwnersTest, CountsItsTimeFromTheSendingOfARenewal) {
 
 TEST_F(OwnersTest, UnknownRenewalAddsNothingAndIsReadBack) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   const BootMs before = a_.owners.At(0).until;
   a_.link.Script(Verb::kMulti, {.kind = Fate::Kind::kAnswerLost});
   const int64_t version = BeatOf(OwnerOf(0)).stat.version;
@@ -147,7 +149,7 @@ TEST_F(OwnersTest, UnknownRenewalAddsNothingAndIsReadBack) {
 
 TEST_F(OwnersTest, LostRenewalIsSentAgain) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   for (int i = 0; i < 3; ++i) a_.link.Script(Verb::kMulti, {.kind = Fate::Kind::kRequestLost});
   Pass(kWindow * 3, {&a_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
@@ -156,7 +158,7 @@ TEST_F(OwnersTest, LostRenewalIsSentAgain) {
 
 TEST_F(OwnersTest, PausedOwnerMayNotTakeAfterItsWindow) {
   MakePartitions();
-  Pass(Milliseconds(300), {&a_});
+  Pass(kStart, {&a_});
   const uint64_t term = a_.owners.term(0).Load();
   clock_.Advance(kWindow);
   EXPECT_FALSE(a_.owners.term(0).Holds(term, clock_.Boot()));
@@ -167,7 +169,7 @@ TEST_F(OwnersTest, SeveralServersShareThePartitions) {
   const std::vector<std::string> servers{a_.address, b_.address};
   a_.owners.SetServers(servers);
   b_.owners.SetServers(servers);
-  Pass(Milliseconds(500), {&a_, &b_});
+  Pass(kStart, {&a_, &b_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()) + b_.MayTake(clock_.Boot()), 8);
   EXPECT_GT(a_.Owned(), 0);
   EXPECT_GT(b_.Owned(), 0);

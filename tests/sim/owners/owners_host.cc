@@ -163,17 +163,6 @@ bool OwnersProcess::TakeNumber(Thread& thread) {
   return true;
 }
 
-std::string OwnersProcess::Why() const {
-  std::string why = owners_.trouble();
-  for (size_t i = 0; i < shared_.partitions; ++i) {
-    const Holding holding = owners_.At(i);
-    why += " " + std::to_string(static_cast<int>(holding.kind)) + "@" +
-           std::to_string(holding.version) + "/" + holding.address +
-           (memory_[i].fetching ? " fetches" : "") + (MayTake(i) ? " may take" : "");
-  }
-  return why;
-}
-
 void OwnersProcess::GoOn(const OwnersProcess& first, const Clock& clock,
                          std::unique_ptr<FaultyCoordinator> link) {
   clock_ = &clock;
@@ -266,6 +255,15 @@ void OwnersHost::Copy(OwnersHost& other, const FaultPlan& plan, int64_t parts_pe
   other.permitted_ = permitted_;
   other.process_ = std::move(follower_);
   other.process_->GoOn(*process_, other.clock_, NewLink(plan));
+}
+
+std::string OwnersHost::Why(size_t partition) const {
+  const Holding holding = process_->owners().At(partition);
+  std::string why = "process " + std::to_string(process_->number()) + " on " + address_;
+  if (holding.kind == Holding::Kind::kHere) why += " owns it";
+  why += " at version " + std::to_string(holding.version) + " until " +
+         std::to_string((holding.until - clock_.Boot()).count()) + " ms from now";
+  return why + (paused_ ? ", paused" : "") + " " + process_->owners().trouble();
 }
 
 void OwnersHost::SetPlan(const FaultPlan& plan) {

@@ -50,6 +50,7 @@ class OwnersProcess {
                 uint64_t seed, std::unique_ptr<FaultyCoordinator> link, bool watches);
 
   Owners& owners() { return owners_; }
+  const Owners& owners() const { return owners_; }
   SimMirror& mirror() { return mirror_; }
   FaultyCoordinator* link() { return link_.get(); }
   const OwnersSeam& seam() const { return seam_; }
@@ -64,9 +65,6 @@ class OwnersProcess {
   void Call();
   // Whether a thread that has just taken a number might answer with it.
   bool MayTake(size_t partition) const;
-
-  // Its state, for people.
-  std::string Why() const;
 
   // A follower becomes a process of its own, with the memory of the other one.
   void GoOn(const OwnersProcess& first, const Clock& clock,
@@ -148,6 +146,8 @@ class OwnersHost {
   // Resumes a copy of the machine on `other`, which must be down.
   void Copy(OwnersHost& other, const FaultPlan& plan, int64_t parts_per_million);
 
+  // What its process knows of the partition, for people.
+  std::string Why(size_t partition) const;
   Milliseconds window() const { return window_; }
   const std::string& address() const { return address_; }
   void SetPlan(const FaultPlan& plan);

@@ -51,10 +51,14 @@ OwnersWorld::OwnersWorld(uint64_t seed, OwnersMutant mutant, bool trace)
   };
   MakeCluster();
   servers_ = 2 + dice_.Below(3);
+  const auto any_window = [this] {
+    return Milliseconds(1'250 + static_cast<int64_t>(dice_.Below(1'750)));
+  };
+  const Milliseconds same = any_window();
   for (size_t i = 0; i < servers_ + (copies_machines_ ? 1 : 0); ++i) {
     const std::string address = "10.0.0." + std::to_string(i + 1) + ":7609";
-    const Milliseconds window(1'250 + static_cast<int64_t>(dice_.Below(1'750)));
-    hosts_.push_back(std::make_unique<OwnersHost>(shared_, address, AnyRate(), window));
+    hosts_.push_back(std::make_unique<OwnersHost>(shared_, address, AnyRate(),
+                                                  goes_back_ ? same : any_window()));
     if (i < servers_) shared_.servers.push_back(address);
   }
 }
@@ -93,15 +97,10 @@ void OwnersWorld::MakeCluster() {
   Apply(std::move(writes));
 }
 
+// Most clocks are as far off as is permitted.
 int64_t OwnersWorld::AnyRate() {
-  switch (dice_.Below(4)) {
-    case 0:
-      return -kTenth;
-    case 1:
-      return kTenth;
-    default:
-      return static_cast<int64_t>(dice_.Below(2 * kTenth)) - kTenth;
-  }
+  const auto parts = static_cast<int64_t>(dice_.Below(8 * kTenth)) - 4 * kTenth;
+  return std::clamp(parts, -kTenth, kTenth);
 }
 
 FaultPlan OwnersWorld::NewPlan() { return SeededFaults(fault_dice_, rates_); }
@@ -183,8 +182,7 @@ void OwnersWorld::Strike() {
       return CutOff(host);
     case 12:
     case 13:
-      Trace(host.address() + " cannot be reached by others");
-      return host.Permit(false);
+      return Release(host);
     case 14:
     case 15:
       return PauseAndReturn(host);
@@ -240,6 +238,15 @@ void OwnersWorld::CutOff(OwnersHost& host) {
     if (host.up()) host.process().link()->Reconnect();
   };
   Next(back, 500);
+}
+
+// The registry goes back to a moment at which the server's partitions may be free.
+void OwnersWorld::Release(OwnersHost& host) {
+  Trace(host.address() + " cannot be reached by others");
+  host.Permit(false);
+  if (!goes_back_) return;
+  const auto save = [this] { Next([this, image = tree_.Save()] { RollBack(image); }, 200); };
+  Next(save, 40);
 }
 
 // A renewal is lost, or its answer is late, and then the connection is.
@@ -327,7 +334,8 @@ void OwnersWorld::CheckTerms() const {
     for (const auto& host : hosts_) {
       if (!host->up() || !host->process().MayTake(partition)) continue;
       if (owner != nullptr && !AreKin(owner->process().number(), host->process().number())) {
-        throw Violation(1, "two processes own partition " + std::to_string(partition));
+        throw Violation(1, "two processes own partition " + std::to_string(partition) + ": " +
+                               owner->Why(partition) + ", " + host->Why(partition));
       }
       owner = host.get();
     }
@@ -361,7 +369,7 @@ void OwnersWorld::DemandService() {
   }
   std::string why;
   for (const auto& host : hosts_) {
-    if (host->up()) why += "; " + host->address() + ": " + host->process().Why();
+    for (size_t i = 0; host->up() && i < shared_.partitions; ++i) why += "; " + host->Why(i);
   }
   throw Violation(4, "no numbers after the end of all faults" + why);
 }

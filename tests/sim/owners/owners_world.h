@@ -52,6 +52,7 @@ class OwnersWorld {
   void Change(OwnersHost& host);
   void Copy(OwnersHost& host);
   void CutOff(OwnersHost& host);
+  void Release(OwnersHost& host);
   void LoseRenewal(OwnersHost& host);
   void PauseAndReturn(OwnersHost& host);
   void RollBack(MemoryTree::Image image);
