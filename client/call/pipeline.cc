@@ -297,7 +297,8 @@ void Pipeline::Close(Outcome why) {
     Outcome outcome = why;
     outcome.was_pooled = one.pooled;
     End(one, std::move(outcome));
-    why.shared_blame = true;
+    // One that was reported late does not report this end.
+    if (!one.late) why.shared_blame = true;
   }
 }
 
@@ -343,10 +344,11 @@ void Pipeline::CheckSilence() {
   };
   if (now() >= next) {
     Outcome silence = Silence();
-    // Every lost request counts, so that the next calls avoid this server at once. Requests
-    // reported as late have already counted, settled ones wait for nothing, and a wait of less than
-    // half of an attempt's time proves nothing.
-    silence.lost = std::max(1, static_cast<int>(std::ranges::count_if(waiting_, lost)));
+    // Each counts: the next calls must not be sent there while this one waits for two others. Those
+    // that were reported late have counted, those that are settled wait for nothing, and less than
+    // half of an attempt's time says nothing.
+    const int least = waiting_.front().late ? 0 : 1;
+    silence.lost = std::max(least, static_cast<int>(std::ranges::count_if(waiting_, lost)));
     return Close(std::move(silence));
   }
   bool reported = false;

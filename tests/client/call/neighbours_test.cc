@@ -92,6 +92,23 @@ TEST_P(NeighboursTest, ARequestThatWasReportedLateIsNotLostAgain) {
   EXPECT_FALSE(rig_.SawEvent(ClientEvent::Kind::kServerOut)) << "two failures are not three";
 }
 
+TEST_P(NeighboursTest, RequestsBehindOneThatWasReportedLateAreLost) {
+  rig_.options.attempt_limit = Milliseconds(1'000);
+  rig_.options.attempts_max = 1;
+  ASSERT_TRUE(rig_.GetId().ok());
+  rig_.server(0).Behave(Behaviour{.delay = Milliseconds(500)});
+  auto answered = Later();
+  ASSERT_TRUE(Eventually(kPatience, [&] { return rig_.server(0).requests() == 2; }));
+  rig_.server(0).Behave(Kind::kSilent);
+  auto late = Later({.deadline = Milliseconds(5'000)});
+  EXPECT_TRUE(answered.get().ok());
+  auto behind = Later({.deadline = Milliseconds(5'000)});
+  auto another = Later({.deadline = Milliseconds(5'000)});
+  for (auto* one : {&late, &behind, &another}) EXPECT_FALSE(one->get().ok());
+  EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.SawEvent(ClientEvent::Kind::kServerOut); }))
+      << "three failures";
+}
+
 TEST_P(NeighboursTest, IdsOfAnAbandonedCallAreNotCheckedInTheNextAnswer) {
   rig_.server(0).Behave({.kind = Kind::kFarTime, .delay = Milliseconds(200)});
   std::promise<Code> ended;
