@@ -8,37 +8,15 @@
 
 #include "common/base/status.h"
 #include "registry/cluster/tag_node.h"
+#include "registry/state/known_tags.h"
 #include "server/store/control_thread.h"
 #include "server/store/store_thread.h"
 
 namespace firn {
 
-// A tag as it was read last. In memory its ledger says only whether it has moved: `high` is 0 or 1.
-// In the file `high` and `returned` are the ledger's own, at most a minute old.
-struct KnownTag {
-  enum class State {
-    kFine,
-    kUnreadable,  // there is a node of that name, which cannot be parsed
-    kLost,        // the registry had it once and has it no more
-  };
-
-  State state = State::kFine;
-  TagNode node{};  // the last that could be read
-
-  friend bool operator==(const KnownTag&, const KnownTag&) = default;
-};
-
 // Returns a node as KnownTag has it: of the ledger, which moves all the time, only whether ids of
 // this form may be out. `before`: the tag as it was known.
 TagNode WithoutLedger(TagNode node, const KnownTag& before);
-
-// All that a server knows of how a cluster's tags are to be served.
-struct KnownTags {
-  std::string default_strategy{};          // as ClusterMeta has it
-  std::map<std::string, KnownTag> tags{};  // by name
-
-  friend bool operator==(const KnownTags&, const KnownTags&) = default;
-};
 
 // The ledgers of a cluster's tags, as one server knows them. What never falls in a registry that
 // loses nothing is high + returned. A reading in which it has fallen changes nothing here, unless
@@ -61,15 +39,6 @@ class KnownLedgers {
 
   std::map<std::string, At> ledgers_{};
 };
-
-// The text that is kept of cluster `uuid`, and back. kCorrupt: it is another cluster's, or not
-// whole.
-//
-//     firn tags 2 <uuid> <default strategy, or ->
-//     <encoded name> fine|unreadable|lost <the node's data>
-//     end <number of tags>
-std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags);
-Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text);
 
 // Remembers tags beyond the life of the process, so that a start without the registry serves what
 // it is to serve, and nothing under a name whose definition it has never read.
