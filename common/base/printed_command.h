@@ -33,7 +33,7 @@ struct CommandTemplate {
 inline constexpr std::array kPrintedCommands{
     // All facts about a lost cluster (RestoreCommand), or none where the registry has them.
     CommandTemplate{PrintedCommand::kRestore, "firn restore"},
-    CommandTemplate{PrintedCommand::kRestoreWorkers, "firn restore --workers="},
+    CommandTemplate{PrintedCommand::kRestoreWorkers, "firn restore --set=workers="},
     CommandTemplate{PrintedCommand::kRestoreIdsSince, "firn restore --ids_since=DATE"},
     CommandTemplate{PrintedCommand::kInit, "firn init"},
     CommandTemplate{PrintedCommand::kTags, "firn tags"},

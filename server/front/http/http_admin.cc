@@ -209,6 +209,7 @@ class AdminHandler final : public HttpHandler {
   static Writer WriterOf(std::string_view path) {
     if (path == "/healthz") return &AdminHandler::Health;
     if (path == "/metrics") return &AdminHandler::Metrics;
+    if (path == "/v1/knowledge") return &AdminHandler::Knowledge;
     return nullptr;
   }
 
@@ -259,6 +260,11 @@ class AdminHandler final : public HttpHandler {
     answer.content_type = HttpAnswer::kJson;
     answer.body = text_;
     return Outcome::kAnswered;
+  }
+
+  void Knowledge(HttpAnswer& answer) {
+    answer.content_type = HttpAnswer::kJson;
+    answer.body = backend_.view.knowledge();
   }
 
   void Metrics(HttpAnswer& answer) {
