@@ -211,7 +211,7 @@ Status MergeTags(const Backup& a, const Backup& b, Backup& merged) {
     if (both_issued && FormOf(node.tag) != FormOf(other.tag)) {
       return Conflict(Cat("they contain tag '", node.tag.name,
                           "' in two forms, and ids may exist in both; use one of the files, and "
-                          "add the numbers of the other with --tag_high"));
+                          "add the numbers of the other with --set=TAG.high"));
     }
     const bool is_later = OrderOf(node, read.second) > OrderOf(other, other_taken);
     known->second = is_later ? std::pair(JoinTags(node, other), read.second)
