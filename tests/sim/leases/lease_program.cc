@@ -253,6 +253,8 @@ std::optional<MachineId> LeaseProgram::machine() const {
   return interval ? std::optional(interval->machine) : std::nullopt;
 }
 
+WallMs LeaseProgram::id_time() const { return process_->ids.Advance(); }
+
 void LeaseProgram::EndFaults() {
   clock_.SetRight();
   paused_until = {};

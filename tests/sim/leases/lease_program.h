@@ -40,6 +40,8 @@ class LeaseProgram {
   bool Serves() { return running() && TakeOne(); }
   // The machine id of its lease.
   std::optional<MachineId> machine() const;
+  // Its id clock, which is ahead of all clocks after a restore.
+  WallMs id_time() const;
   void EndFaults();
 
   HostClock& clock() { return clock_; }

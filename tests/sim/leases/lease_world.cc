@@ -255,7 +255,7 @@ void LeaseWorld::DemandExtension() {
   const Milliseconds margin(shared_.layout.tick_ms() + 2'000);
   for (const BootMs end = clock_.Boot() + shared_.window; clock_.Boot() < end; QuietRound()) {
     for (const auto& [program, bound] : bounds) {
-      if (clock_.Wall() + margin >= bound) continue;
+      if (program->id_time() + margin >= bound) continue;
       Require(program->Serves(), 8, "a lease is not extended up to its bound");
       shared_.Count("extensions after a frozen restart");
     }
