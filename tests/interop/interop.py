@@ -169,7 +169,7 @@ class Servers:
         write("+0")
         server = self.start("behind", "--clock_policy=strict", environment={
             "LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": offset, "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
             "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"})
         write("-1h")
         server.becomes("default", "CLOCK")

@@ -72,7 +72,8 @@ def get(url, context=None):
 def clock_of(file):
     """The environment of a program whose wall clock follows the offset in the file, such as `-1h`."""
     return {"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": file, "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1", "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
+            "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
 
 
 def node_text(data, version=1000):

@@ -140,7 +140,7 @@ std::vector<std::string> MariaDb::Command() const {
                                    "--defaults-file=" + (folder_ / "my.cnf"),
                                    "--datadir=" + (folder_ / "data"),
                                    UserFlag(),
-                                   "--bind-address=127.0.0.1",
+                                   "--bind-address=127.0.0.1,127.0.0.2",
                                    "--port=" + std::to_string(port_),
                                    "--server-id=" + std::to_string(port_),
                                    "--socket=" + (folder_ / "socket"),

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 // Without everything that only costs time at the start and end of a test server. Writes survive the
 // death of the program, not of the machine.
 constexpr const char* kConfig = R"(
-listen_addresses = '127.0.0.1'
+listen_addresses = '127.0.0.1,127.0.0.2'
 max_connections = 200
 shared_buffers = 8MB
 fsync = off
