@@ -47,10 +47,15 @@ Verdict Unbuffered::Queue(IssueCall& call, BootMs now, Lock lock) {
     lock = Lock(mutex_);
   }
   const Verdict verdict = gate_.Answer(call, now);
-  // A refused call withdraws its ticket, if it is the last one and not part of the fetch in flight.
-  const bool unasked = waiting_.size() > asked_ && waiting_.back().number == call.ticket;
-  if (verdict == Verdict::kRefused && unasked) waiting_.pop_back();
+  if (verdict == Verdict::kRefused) ForgetLocked(call.ticket);
   return verdict;
+}
+
+// Removes a call's ticket unless the request in flight is for it.
+void Unbuffered::ForgetLocked(uint64_t ticket) {
+  const auto unasked = waiting_.begin() + static_cast<ptrdiff_t>(asked_);
+  const auto found = std::ranges::lower_bound(unasked, waiting_.end(), ticket, {}, &Ticket::number);
+  if (found != waiting_.end() && found->number == ticket) waiting_.erase(found);
 }
 
 // Requests numbers for all waiting calls, up to kCountMax.

@@ -60,6 +60,7 @@ class Unbuffered final : public RangedStrategy {
   void DescribeLocked(SegmentStatus& status) const override { status.step = 0; }
 
   void DropOldLocked(BootMs now);
+  void ForgetLocked(uint64_t ticket);
 
   // Under the mutex.
   std::deque<Ticket> waiting_;            // by number

@@ -112,6 +112,18 @@ TEST_F(UnbufferedTest, ACallRefusedWhileTheStoreIsSilentLeavesNoState) {
   EXPECT_EQ(source_.next, 2);
 }
 
+TEST_F(UnbufferedTest, CallsRefusedInTheMiddleOfTheQueueLeaveNoState) {
+  std::vector<IssueCall> calls(3);
+  for (IssueCall& call : calls) {
+    call.Begin({.count = 1});
+    EXPECT_EQ(strategy_->Issue(call), Verdict::kWait);
+  }
+  Pass(FetchGate::kSlow);
+  for (IssueCall& call : calls) EXPECT_EQ(strategy_->Issue(call), Verdict::kRefused);
+  source_.Answer();
+  EXPECT_THAT(source_.questions, IsEmpty());
+}
+
 TEST_F(UnbufferedTest, CountsUnclaimedNumbersAsWaste) {
   EXPECT_EQ(Ask(7), Verdict::kWait);
   source_.Answer();
