@@ -151,7 +151,7 @@ bool Dated::WantsNextLocked(BootMs now) const {
   if (closed_ || !time || !gate_.open(now) || IsUsedUpLocked(now)) return false;
   const bool in_demand = asked_at_ && now - *asked_at_ < std::chrono::minutes(tag_->hold_minutes);
   if (!current_) return in_demand && !next_;
-  if (*time >= current_->end) return !next_ || *time >= next_->end;
+  if (*time >= current_->end) return in_demand && (!next_ || *time >= next_->end);
   return !next_ && current_->range.size() <= mark_;
 }
 

@@ -108,11 +108,14 @@ TEST_F(DatedTest, GivesNoNumbersOfADayThatIsOver) {
 }
 
 TEST_F(DatedTest, DoesNotFetchAfterTheDaysEndUntilACall) {
-  Make();
+  TagDefinition tag;
+  tag.period_grace = 2 * 3'600;
+  Make(tag);
   One();
   Pass(12 * kAnHour);
   Pass(kAnHour);
   EXPECT_TRUE(source_.questions.empty());
+  Pass(kAnHour);
   EXPECT_EQ(strategy_->status().supply, 0);
 }
 
