@@ -20,12 +20,13 @@ std::map<std::string, std::string> Environment(const ClaimantOptions& options,
   if (!options.wall_clock_offset) return {};
   const std::string file = journal + ".offset";
   std::ofstream(file) << *options.wall_clock_offset << "\n";
-  return {{"LD_PRELOAD", kFakeTime},
-          {"FAKETIME_TIMESTAMP_FILE", file},
-          {"FAKETIME_NO_CACHE", "1"},
-          {"FAKETIME_DONT_FAKE_MONOTONIC", "1"},
-          {"NO_FAKE_STAT", "1"},  // a file's time of creation, by which the server knows its own files
-          {"ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0"}};
+  return {
+      {"LD_PRELOAD", kFakeTime},
+      {"FAKETIME_TIMESTAMP_FILE", file},
+      {"FAKETIME_NO_CACHE", "1"},
+      {"FAKETIME_DONT_FAKE_MONOTONIC", "1"},
+      {"NO_FAKE_STAT", "1"},  // a file's time of creation, by which the server knows its own files
+      {"ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0"}};
 }
 
 }  // namespace
