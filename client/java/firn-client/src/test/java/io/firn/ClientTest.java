@@ -119,7 +119,7 @@ class ClientTest {
       for (int i = 0; i < 200; i++) {
         calls.add(CompletableFuture.supplyAsync(() -> idOf(client), threads));
       }
-      while (client.servers().stream().mapToInt(one -> one.inFlight).sum() < 200) {
+      while (client.servers().stream().mapToInt(one -> one.inFlight).sum() + client.counters().timeouts < 200) {
         Thread.onSpinWait();
       }
       healthy.mayAnswer.countDown();
