@@ -63,7 +63,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   int64_t count_max() const final { return kCountMax; }
   void TakeBack(const IssueCall& call) final;
   bool HasDropped(const IssueCall& call) const final {
-    return call.drops != drops_.load(std::memory_order_acquire);
+    return sentinel_.InChild() || call.drops != drops_.load(std::memory_order_acquire);
   }
   int64_t NextAtLeast() const final;
   std::optional<Refusal> WhyNot() const final;

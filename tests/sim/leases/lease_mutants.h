@@ -21,7 +21,7 @@ enum class LeaseMutant {
   kBoundsAlone,        // 7: a bound is kept without its claim
   kTwinsUnnoticed,     // 7: a server takes its copy's write to a lease's slot for its own
   kNoVersionCheck,     // 7: a slot's record is set whatever version is there
-  kResumesLate,        // 12: a lease is resumed only by a server with a machine id of its own
+  kResumesLate,        // 13: a lease is resumed only by a server with a machine id of its own
 };
 
 inline constexpr MutantRow<LeaseMutant> kLeaseMutants[] = {
