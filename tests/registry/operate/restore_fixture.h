@@ -16,7 +16,7 @@
 
 namespace firn {
 
-inline constexpr WallMs kRestored{1'750'000'000'000};
+inline constexpr WallMs kRestoreTime{1'750'000'000'000};
 inline constexpr Milliseconds kWindow{600'000};
 inline constexpr Milliseconds kSkew{10'000};
 
@@ -61,7 +61,7 @@ class RestoreTest : public testing::Test {
     return RestoreBy(facts);
   }
   static RestoreFacts Facts() {
-    RestoreFacts facts{.now = kRestored, .window = kWindow, .skew_max = kSkew};
+    RestoreFacts facts{.now = kRestoreTime, .window = kWindow, .skew_max = kSkew};
     facts.rack_bits = 0;
     facts.workers = 4;
     return facts;
@@ -80,7 +80,7 @@ class RestoreTest : public testing::Test {
     return {*ParseMeta(node.data), node.stat.version};
   }
 
-  VirtualClock clock_{kRestored};
+  VirtualClock clock_{kRestoreTime};
   MemoryTree tree_{clock_};
   SeededEntropy entropy_{5};
   std::optional<int> multis_left_{};

@@ -18,15 +18,16 @@ using RestoreMemoryTest = RestoreTest;
 TEST_F(RestoreMemoryTest, MarksMachineIdsOfKnownBoundsAsUsed) {
   tree_.Wipe();
   RestoreFacts facts = Facts();
-  facts.bounds = {{kRestored + 30 * 24 * kAnHour, MachineId(1)},
-                  {kRestored - kAnHour, MachineId(2)},
-                  {kRestored + kAnHour, MachineId(3)}};
+  facts.bounds = {{kRestoreTime + 30 * 24 * kAnHour, MachineId(1)},
+                  {kRestoreTime - kAnHour, MachineId(2)},
+                  {kRestoreTime + kAnHour, MachineId(3)}};
   ASSERT_TRUE(RestoreBy(facts).ok());
   EXPECT_TRUE(RecordOf(0).never_used());
   EXPECT_TRUE(RecordOf(1).retired);
-  EXPECT_EQ(RecordOf(2).bound, kRestored - kAnHour);
+  EXPECT_EQ(RecordOf(2).bound, kRestoreTime - kAnHour);
   EXPECT_EQ(RecordOf(3).owner, kRestoredOwner);
-  EXPECT_LE(RecordOf(3).bound, kRestored) << "the floor covers the rest: it can be claimed at once";
+  EXPECT_LE(RecordOf(3).bound, kRestoreTime)
+      << "the floor covers the rest: it can be claimed at once";
 }
 
 // A server that is cut off may hold a bound as far ahead as the largest window.
@@ -35,7 +36,7 @@ TEST_F(RestoreMemoryTest, RecordsTheLargestClaimWindow) {
   RestoreFacts facts = Facts();
   facts.window = 9 * kWindow;
   ASSERT_TRUE(RestoreBy(facts).ok());
-  EXPECT_GE(Meta().meta.floor, kRestored + 27 * kWindow);
+  EXPECT_GE(Meta().meta.floor, kRestoreTime + 27 * kWindow);
   EXPECT_EQ(ParseClusterSettings(tree_.Peek(kSettingsPath)->data)->window, 9 * kWindow);
   facts.window = kWindow;
   ASSERT_TRUE(RestoreBy(facts).ok());
@@ -47,7 +48,7 @@ TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
   facts.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
   facts.replaces_unused = true;
   facts.workers = 2;
-  facts.memory.documents = {{"/backup.json", "c1", kRestored}};
+  facts.memory.documents = {{"/backup.json", "c1", kRestoreTime}};
   RestoreFacts repeated = facts;
   repeated.replaces_unused = false;
   const std::string unused = Meta().meta.uuid;
@@ -126,8 +127,8 @@ TEST_F(RestoreMemoryTest, ARunThatLacksArgumentsOfAnEarlierOneIsRefused) {
 // The second operator has another backup, too, while the first one's run waits for reports.
 TEST_F(RestoreMemoryTest, ARunThatLacksADocumentOfALaterOneIsRefused) {
   RestoreFacts first = Facts(), second = Facts();
-  first.memory.documents = {{"/old.json", "c1", kRestored}};
-  second.memory.documents = {{"/old.json", "c1", kRestored}, {"/new.json", "c2", kRestored}};
+  first.memory.documents = {{"/old.json", "c1", kRestoreTime}};
+  second.memory.documents = {{"/old.json", "c1", kRestoreTime}, {"/new.json", "c2", kRestoreTime}};
   AsOperator([&](BlockingCoordinator& registry) {
     ASSERT_TRUE(FreezeForRestore(registry, first, entropy_).ok());
     ASSERT_TRUE(FreezeForRestore(registry, second, entropy_).ok());
@@ -139,12 +140,12 @@ TEST_F(RestoreMemoryTest, ARunThatLacksADocumentOfALaterOneIsRefused) {
 
 TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
   RestoreFacts facts = Facts();
-  facts.memory.documents = {{"/lost.json", "c1", kRestored}};
+  facts.memory.documents = {{"/lost.json", "c1", kRestoreTime}};
   facts.memory.flags = {"--retire=5"};
   AsOperator([&](BlockingCoordinator& registry) {
     const auto left = [&] { return *ReadRestoreMemory(registry, Meta().meta)->memory; };
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
-    facts.memory.documents = {{"/other.json", "c2", kRestored}};
+    facts.memory.documents = {{"/other.json", "c2", kRestoreTime}};
     EXPECT_EQ(FreezeForRestore(registry, facts, entropy_).code(), Code::kConflict);
     EXPECT_EQ(left().documents.size(), 1u);
     facts.forgets_documents = true;
@@ -161,19 +162,19 @@ TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
 // A server that has just reached the registry reports after the facts were gathered.
 TEST_F(RestoreMemoryTest, TakesReportsIntoAccountThatArriveBeforeTheUnfreeze) {
   RestoreFacts facts = Facts();
-  facts.bounds = {{kRestored + kAnHour, MachineId(0)}};
+  facts.bounds = {{kRestoreTime + kAnHour, MachineId(0)}};
   const std::vector<ProviderReport> late{
-      {.machine = MachineId(0), .bound = kRestored + kAnHour},
-      {.machine = MachineId(1), .bound = kRestored + 5 * kAnHour, .clock_skew_ms = 7'200'000},
-      {.machine = MachineId(2), .bound = kRestored + 30 * 24 * kAnHour}};
+      {.machine = MachineId(0), .bound = kRestoreTime + kAnHour},
+      {.machine = MachineId(1), .bound = kRestoreTime + 5 * kAnHour, .clock_skew_ms = 7'200'000},
+      {.machine = MachineId(2), .bound = kRestoreTime + 30 * 24 * kAnHour}};
   facts.last_reports = [&](const MetaAsRead&) -> Result<std::vector<ProviderReport>> {
     EXPECT_TRUE(Meta().meta.frozen);
-    EXPECT_LT(Meta().meta.floor, kRestored + 2 * kAnHour);
+    EXPECT_LT(Meta().meta.floor, kRestoreTime + 2 * kAnHour);
     return late;
   };
   const auto report = RestoreBy(facts);
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->floor, kRestored + 5 * kAnHour + 3 * kWindow);
+  EXPECT_EQ(report->floor, kRestoreTime + 5 * kAnHour + 3 * kWindow);
   EXPECT_EQ(Meta().meta.floor, report->floor);
   EXPECT_EQ(report->ignored.size(), 1u);
   EXPECT_EQ(RecordOf(1).owner, kRestoredOwner);

@@ -34,7 +34,7 @@ TEST_F(RestoreTest, ReservesMachineIdsAgainAndCreatesTheirRecords) {
 
 // The command was pasted without its reservations at first, and a server claimed one of the ids.
 TEST_F(RestoreTest, ReportsReservedMachineIdsThatAServerHasClaimed) {
-  PutBound(kRestored);
+  PutBound(kRestoreTime);
   RestoreFacts facts = Facts();
   facts.reserved = {{MachineId(1), MachineId(1), "the old system"}};
   const auto report = RestoreBy(facts);
@@ -45,12 +45,12 @@ TEST_F(RestoreTest, ReportsReservedMachineIdsThatAServerHasClaimed) {
 // An unreachable holder may have renewed since its bound was read, and after an earlier restore it
 // is ahead of every clock.
 TEST_F(RestoreTest, TheFloorIsThreeWindowsAboveEveryKnownBound) {
-  const WallMs ahead = kRestored + kAnHour;
+  const WallMs ahead = kRestoreTime + kAnHour;
   const WallMs want = ahead + 3 * kWindow;
-  EXPECT_EQ(Restore()->floor, kRestored + 3 * kWindow + kSkew);
-  EXPECT_EQ(Meta().meta.floor, kRestored + 3 * kWindow + kSkew);
+  EXPECT_EQ(Restore()->floor, kRestoreTime + 3 * kWindow + kSkew);
+  EXPECT_EQ(Meta().meta.floor, kRestoreTime + 3 * kWindow + kSkew);
   Make({});
-  EXPECT_EQ(Restore({kRestored, ahead})->floor, want);
+  EXPECT_EQ(Restore({kRestoreTime, ahead})->floor, want);
   Make({});
   PutBound(ahead);
   EXPECT_EQ(Restore()->floor, want);
@@ -61,7 +61,7 @@ TEST_F(RestoreTest, TheFloorIsThreeWindowsAboveEveryKnownBound) {
 // Each restore is given the previous floor's lead over the clocks as a skew.
 // Programs issue ids under leases that their server may have reported before it died.
 TEST_F(RestoreTest, TheFloorIsAboveReportedBoundsOfLeases) {
-  const WallMs leased = kRestored + kAnHour;
+  const WallMs leased = kRestoreTime + kAnHour;
   RestoreFacts facts = Facts();
   AddReport({.lease_bound = leased}, facts);
   const auto report = RestoreBy(facts);
@@ -87,10 +87,10 @@ TEST_F(RestoreTest, SetsTheShareOfLeasesOnlyWithTheRootNode) {
 
 TEST_F(RestoreTest, RepeatedRestoresDoNotRaiseTheFloorWithoutLimit) {
   for (int times = 1; times <= 20; ++times) {
-    const Milliseconds lead = std::max(Meta().meta.floor - kRestored, kSkew);
+    const Milliseconds lead = std::max(Meta().meta.floor - kRestoreTime, kSkew);
     const auto report = Restore({}, lead);
     ASSERT_TRUE(report.ok()) << report.status();
-    EXPECT_EQ(report->floor, kRestored + kSkew + times * 3 * kWindow);
+    EXPECT_EQ(report->floor, kRestoreTime + kSkew + times * 3 * kWindow);
     EXPECT_TRUE(report->retired.empty());
     PutBound(report->floor);
   }
@@ -115,11 +115,11 @@ TEST_F(RestoreTest, RepairsAClusterWithoutItsErasNode) {
 }
 
 TEST_F(RestoreTest, IgnoresABoundOfAWrongClock) {
-  const WallMs absurd = kRestored + 30 * 24 * kAnHour;
+  const WallMs absurd = kRestoreTime + 30 * 24 * kAnHour;
   PutBound(absurd);
   const auto report = Restore({absurd});
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->floor, kRestored + 3 * kWindow + kSkew);
+  EXPECT_EQ(report->floor, kRestoreTime + 3 * kWindow + kSkew);
   EXPECT_EQ(report->retired.size(), 1u);
 }
 
@@ -130,8 +130,9 @@ TEST_F(RestoreTest, RefusesAnOperatorWithAWrongClock) {
     const auto report = Restore();
     EXPECT_EQ(report.code(), Code::kInvalid);
     const std::string told = report.status().message();
-    EXPECT_NE(told.find("(" + FormatRfc3339(kRestored)), std::string::npos) << told;
-    EXPECT_NE(told.find("registry " + FormatRfc3339(kRestored + off)), std::string::npos) << told;
+    EXPECT_NE(told.find("(" + FormatRfc3339(kRestoreTime)), std::string::npos) << told;
+    EXPECT_NE(told.find("registry " + FormatRfc3339(kRestoreTime + off)), std::string::npos)
+        << told;
     EXPECT_EQ(Meta().meta.floor, WallMs());
     EXPECT_TRUE(Meta().meta.frozen);
     clock_.StepWall(-off);
@@ -141,18 +142,18 @@ TEST_F(RestoreTest, RefusesAnOperatorWithAWrongClock) {
 
 TEST_F(RestoreTest, UsesTheLaterOfBothClocks) {
   clock_.StepWall(kSkew / 2);
-  EXPECT_EQ(Restore()->floor, kRestored + kSkew / 2 + 3 * kWindow + kSkew);
+  EXPECT_EQ(Restore()->floor, kRestoreTime + kSkew / 2 + 3 * kWindow + kSkew);
 }
 
 TEST_F(RestoreTest, NamesIgnoredBounds) {
-  const WallMs absurd = kRestored + 30 * 24 * kAnHour;
-  EXPECT_EQ(Restore({absurd, kRestored})->ignored, std::vector{ReportedBound{absurd}});
+  const WallMs absurd = kRestoreTime + 30 * 24 * kAnHour;
+  EXPECT_EQ(Restore({absurd, kRestoreTime})->ignored, std::vector{ReportedBound{absurd}});
 }
 
 // Its holder may have issued up to that bound, even if the tree has lost the record.
 TEST_F(RestoreTest, RetiresTheSlotOfAnIgnoredReportedBound) {
   RestoreFacts facts = Facts();
-  facts.bounds = {{kRestored + 30 * 24 * kAnHour, MachineId(2)}, {kRestored, MachineId(3)}};
+  facts.bounds = {{kRestoreTime + 30 * 24 * kAnHour, MachineId(2)}, {kRestoreTime, MachineId(3)}};
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));  // lost, and re-created
   EXPECT_EQ(RestoreBy(facts)->retired, std::vector{(Slot{0, 2})});
   EXPECT_TRUE(RecordOf(2).retired);
@@ -176,7 +177,7 @@ TEST_F(RestoreTest, RestoresTagsWhileTheClusterIsFrozen) {
   facts.tags = [&](const MetaAsRead& frozen) -> Status {
     EXPECT_TRUE(Meta().meta.frozen);
     EXPECT_EQ(Meta().version, frozen.version);
-    EXPECT_GT(frozen.meta.floor, kRestored);
+    EXPECT_GT(frozen.meta.floor, kRestoreTime);
     return Invalid("no such store");
   };
   EXPECT_EQ(RestoreBy(facts).code(), Code::kInvalid);
@@ -214,7 +215,7 @@ TEST_F(RestoreTest, NamesAnotherCommandWhateverWriteItsChangeRefuses) {
 
 TEST_F(RestoreTest, RecreatesAnUnreadableRootNodeFromTheGivenFacts) {
   const std::string uuid = Meta().meta.uuid;
-  PutBound(kRestored + kAnHour);
+  PutBound(kRestoreTime + kAnHour);
   Write1(Write::Set(kMetaPath, "rubbish", Write::kAnyVersion));
   RestoreFacts facts = Facts();
   const auto refused = RestoreBy(facts);
@@ -225,7 +226,7 @@ TEST_F(RestoreTest, RecreatesAnUnreadableRootNodeFromTheGivenFacts) {
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_TRUE(report->root_made);
   EXPECT_EQ(Meta().meta.uuid, uuid);
-  EXPECT_EQ(Meta().meta.floor, kRestored + kAnHour + 3 * kWindow) << "the records still exist";
+  EXPECT_EQ(Meta().meta.floor, kRestoreTime + kAnHour + 3 * kWindow) << "the records still exist";
 }
 
 TEST_F(RestoreTest, ReplacesAnUnusedClusterOnlyOnRequest) {
@@ -238,7 +239,7 @@ TEST_F(RestoreTest, ReplacesAnUnusedClusterOnlyOnRequest) {
 }
 
 TEST_F(RestoreTest, CreatesNoRecordBeforeTheFloorAndAHigherVersionAreWritten) {
-  PutBound(kRestored + kAnHour);
+  PutBound(kRestoreTime + kAnHour);
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
   const auto damaged = tree_.Save();
   const int64_t version = Meta().version;
@@ -250,7 +251,7 @@ TEST_F(RestoreTest, CreatesNoRecordBeforeTheFloorAndAHigherVersionAreWritten) {
     multis_left_.reset();
     if (tree_.Peek(SlotPath({0, 2})).has_value()) {
       EXPECT_GT(Meta().version, version) << interrupted_after;
-      EXPECT_GE(Meta().meta.floor, kRestored + kAnHour + 3 * kWindow) << interrupted_after;
+      EXPECT_GE(Meta().meta.floor, kRestoreTime + kAnHour + 3 * kWindow) << interrupted_after;
     }
     EXPECT_EQ(Meta().meta.frozen, !finished && interrupted_after > 0) << interrupted_after;
     ASSERT_TRUE(Restore().ok()) << "again, after " << interrupted_after;
@@ -271,7 +272,7 @@ TEST_F(RestoreTest, RecreatesAWipedTreeUnderAFloor) {
     finished = report.ok();
     EXPECT_TRUE(!finished || report->root_made);
     if (tree_.Peek(SlotPath({0, 0})).has_value()) {
-      EXPECT_GE(Meta().meta.floor, kRestored + 3 * kWindow);
+      EXPECT_GE(Meta().meta.floor, kRestoreTime + 3 * kWindow);
     }
   }
   EXPECT_TRUE(finished);
@@ -311,7 +312,7 @@ TEST_F(RestoreTest, KeepsTheNumberOfWorkersUnlessMoreAreRequested) {
   Write1(Write::Erase(SlotPath({0, 2}), Write::kAnyVersion));
   for (const std::optional<uint32_t> asked : {std::optional<uint32_t>(), std::optional(6u)}) {
     AsOperator([&](BlockingCoordinator& registry) {
-      RestoreFacts facts{.now = kRestored};
+      RestoreFacts facts{.now = kRestoreTime};
       facts.workers = asked;
       const auto report = RestoreCluster(registry, facts, entropy_);
       ASSERT_TRUE(report.ok()) << report.status();
@@ -343,15 +344,15 @@ TEST_F(RestoreTest, KeepsOrAdoptsTheDateOfTheFirstIds) {
   facts.default_strategy = "snowflake";
   ASSERT_TRUE(RestoreBy(facts).ok());
   EXPECT_EQ(Meta().meta.ids_since, WallMs()) << "no date was given";
-  facts.ids_since = kRestored - kAnHour;
+  facts.ids_since = kRestoreTime - kAnHour;
   ASSERT_TRUE(RestoreBy(facts).ok());
-  EXPECT_EQ(Meta().meta.ids_since, kRestored - kAnHour);
-  facts.ids_since = kRestored;
+  EXPECT_EQ(Meta().meta.ids_since, kRestoreTime - kAnHour);
+  facts.ids_since = kRestoreTime;
   ASSERT_TRUE(RestoreBy(facts).ok());
-  EXPECT_EQ(Meta().meta.ids_since, kRestored - kAnHour) << "it is never set later";
+  EXPECT_EQ(Meta().meta.ids_since, kRestoreTime - kAnHour) << "it is never set later";
   facts.ids_since = {};
   ASSERT_TRUE(RestoreBy(facts).ok());
-  EXPECT_EQ(Meta().meta.ids_since, kRestored - kAnHour);
+  EXPECT_EQ(Meta().meta.ids_since, kRestoreTime - kAnHour);
 }
 
 }  // namespace

@@ -256,6 +256,30 @@ TEST_F(LeaseResumeTest, ResumesNothingAfterALossOfDataWhileTheClusterIsFrozen) {
   EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
 }
 
+// The stop lowered the bound, another server may have claimed the slot from there on, and the
+// registry has lost both.
+TEST_F(LeaseResumeTest, ExtendsNoLeaseAboveTheBoundThatAStopStored) {
+  for (const bool near_the_bound : {false, true}) {
+    MakeClusterWith(8);
+    lease_disk_ = {};
+    auto server = StartAgain();
+    const LeaseTerms lease = GrantLong(*server);
+    const auto before = tree_.Save();
+    StopCleanly(server);
+    const WallMs stored = RecordOf(lease.worker).bound;
+    tree_.Load(before);
+    ASSERT_GT(RecordOf(lease.worker).bound, stored);
+    Freeze();
+    if (near_the_bound) clock_.Advance(stored - clock_.Wall() - Milliseconds(5'000));
+    server = StartWithoutClaim();
+    if (near_the_bound) {
+      EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
+    } else {
+      EXPECT_LE(StartOf(Renewed(*server, lease.lease, 2, 1).until), stored);
+    }
+  }
+}
+
 // Until the registry has shown that the slot is still its own.
 TEST_F(LeaseResumeTest, ExtendsNothingBeforeTheRegistryHasShownTheSlot) {
   auto server = StartAgain();
