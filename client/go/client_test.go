@@ -195,15 +195,15 @@ var _ io.Closer = (*Client)(nil)
 func TestAnswersAreReadFirstIfTheProcessWasLate(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
-	long := time.Now().Add(-time.Second)
-	c := &connection{socket: near, limit: 80 * time.Millisecond, heardAt: long, watchAt: long}
+	long := time.Now().Add(-time.Hour)
+	c := &connection{socket: near, limit: 10 * time.Minute, heardAt: long, watchAt: long} // no timer of it ends here
 	c.queue = []*exchange{{ask: askID("order"), sent: long, watched: long, changed: make(chan struct{}, 2)}}
-	if c.watch(); c.closed != nil {
-		t.Fatal(c.closed)
+	for range graces {
+		if c.watch(); c.closed != nil {
+			t.Fatal(c.closed)
+		}
+		c.watchAt = long // late again
 	}
-	c.mutex.Lock()
-	c.watchAt = long // late again: answers were read meanwhile
-	c.mutex.Unlock()
 	if c.watch(); c.closed == nil || c.closed.end != Timeout {
 		t.Fatal("a process that is always late never closes a silent connection")
 	}

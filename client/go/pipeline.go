@@ -45,17 +45,17 @@ type connection struct {
 	onEnd  func(unasked *failure) // called once, without the mutex; unasked: an answer to no request
 	load   atomic.Int32           // calls that use it
 
-	mutex    sync.Mutex
-	out      []byte // requests that are not written yet
-	writing  bool
-	queue    []*exchange
-	sequence int32
-	used     bool
-	leaving  bool // closed when its calls have ended
-	closed   *failure
-	heardAt  time.Time // the last answer
-	watchAt  time.Time // when watch runs next; zero: it does not
-	deferred bool      // watch has waited for answers to be read
+	mutex     sync.Mutex
+	out       []byte // requests that are not written yet
+	writing   bool
+	queue     []*exchange
+	sequence  int32
+	used      bool
+	leaving   bool // closed when its calls have ended
+	closed    *failure
+	heardAt   time.Time // the last answer
+	watchAt   time.Time // when watch runs next; zero: it does not
+	deferrals int       // times in a row that watch has waited for answers to be read
 }
 
 // ask sends a request and reads its answer, before the connection is shared.
@@ -222,13 +222,15 @@ func (c *connection) watch() {
 	runtime.Gosched() // answers that arrived while the process was busy are read first
 	now := time.Now()
 	c.mutex.Lock()
-	// This process was late itself, so answers are read first. Once: it may be late each time.
-	c.deferred = !c.deferred && now.Sub(c.watchAt) > c.limit/graces
-	if c.deferred {
+	// This process was late itself, so answers are read first. At most for an attempt's time more: it may be late
+	// each time.
+	if c.deferrals < graces && now.Sub(c.watchAt) > c.limit/graces {
+		c.deferrals++
 		c.watchIn(c.limit / graces)
 		c.mutex.Unlock()
 		return
 	}
+	c.deferrals = 0
 	next := time.Time{}
 	for _, x := range c.queue {
 		if now.Sub(x.watched) >= c.limit {

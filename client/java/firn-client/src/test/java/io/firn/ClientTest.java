@@ -25,6 +25,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class ClientTest {
   private FakeServer server;
@@ -104,6 +105,7 @@ class ClientTest {
   }
 
   @Test
+  @Timeout(60)
   void hung_server_does_not_use_up_the_retry_budget() throws Exception {
     try (FakeServer healthy = new FakeServer();
         FirnClient client = new FirnClient(new Options("list://" + server.address() + "," + healthy.address())
