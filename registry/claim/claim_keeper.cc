@@ -68,9 +68,8 @@ void ClaimKeeper::LeaveToOriginal() {
   state_ = ClaimState::kSeeking;
 }
 
-// The time was checked. Only before the first id: afterwards the id clock never goes back.
+// Only before the first id: afterwards the id clock never goes back.
 WallMs ClaimKeeper::SetIdClock(WallMs time) {
-  clock_checked_ = true;
   if (!issued_) now_.id_time = user_.SetIdClock(time, now_.clocks);
   return now_.id_time;
 }
@@ -278,7 +277,6 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   ClaimStatus shown;
   shown.state = state_;
   shown.bound = highest_bound_;
-  shown.clock_checked = clock_checked_;
   shown.copies = copies_;
   shown.connected = session_ != 0;
   shown.session = session_;

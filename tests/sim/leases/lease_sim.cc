@@ -39,7 +39,6 @@ int main(int argc, char** argv) {
                                                  "put back",
                                                  "freezes",
                                                  "restores",
-                                                 "extensions after a frozen restart",
                                                  "reserved",
                                                  "no longer reserved",
                                                  "retired",
