@@ -25,7 +25,8 @@ struct OwnersServer {
         entropy(seed),
         owners(link, entropy, {.address = name, .window = kWindow}, [this, &tree](size_t i) {
           ++ended;
-          named_when_ended = tree.Peek(PartitionPath(i))->data.find(address) != std::string::npos;
+          const auto node = tree.Peek(PartitionPath(i));
+          named_when_ended = node.has_value() && node->data.find(address) != std::string::npos;
         }) {
     owners.Want();
     owners.Permit(true);
