@@ -92,7 +92,7 @@ test('makes ids from memory, renews, and releases its lease', () => using(1, asy
   assert(await client.nextId('order') > 0n);
 }));
 
-test('a program that never returns to its event loop is told that it prevents renewals', () =>
+test('an error says that a blocked event loop prevents renewals', () =>
   using(1, async (client, landlord) => {
     landlord.lastsMs = 4_000;
     const generator = await client.localGenerator(NAME);

@@ -55,7 +55,7 @@ final class Engine {
   }
 
   private void newsCame() {
-    if (async != null) { // the constructor's lists are no news
+    if (async != null) { // null while the constructor reads the first lists
       async.newsCame();
     }
   }
