@@ -344,9 +344,9 @@ void Pipeline::CheckSilence() {
   };
   if (now() >= next) {
     Outcome silence = Silence();
-    // Each lost request counts as a silence, so that the next calls are sent elsewhere. Excluded are
-    // requests that were counted when they were late, settled ones, and those that have waited for
-    // less than half of an attempt's time.
+    // Each lost request counts as a silence, so that the next calls are sent elsewhere. Excluded
+    // are requests that were counted when they were late, settled ones, and those that have waited
+    // for less than half of an attempt's time.
     const int least = waiting_.front().late ? 0 : 1;
     silence.lost = std::max(least, static_cast<int>(std::ranges::count_if(waiting_, lost)));
     return Close(std::move(silence));

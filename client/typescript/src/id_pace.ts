@@ -11,8 +11,8 @@ const JUMP_MAX_MS = 5_000;
  *
  * 1. It starts at the wall clock, and never goes back, except by `restart`.
  * 2. It advances with the monotonic clock. The result is the expected time.
- * 3. A wall clock that is ahead of it by at most 5 s is followed. One that is further ahead has jumped: a server must
- *    confirm it.
+ * 3. It follows a wall clock that is at most 5 s ahead of the expected time. A wall clock that is further ahead has
+ *    jumped, and a server must confirm it.
  * 4. While the wall clock is behind, the id clock continues: at nine tenths of its pace if the difference is at most
  *    5 s, so that it vanishes.
  */
