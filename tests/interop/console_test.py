@@ -223,12 +223,12 @@ class ConsoleTest(unittest.TestCase):
         try:
             self.await_listed(slow, 39)
             self.open()
-            slow.process.send_signal(signal.SIGSTOP)
+            slow.pause(os.path.join(self.folder, "registry"))
             # Which of the two depends on how long reports have been requested.
             self.row(slow, r"serving\s+39\s+no report yet|silent for \d+ s\s+39(\s+–){4}")
             slow.process.send_signal(signal.SIGCONT)
             self.row(slow, r"serving\s+39\s+0\s+0\s+no calls")
-            slow.process.send_signal(signal.SIGSTOP)
+            slow.pause(os.path.join(self.folder, "registry"))
             self.row(slow, r"silent for \d+ s\s+39(\s+–){4}")
         finally:
             slow.process.send_signal(signal.SIGCONT)

@@ -1,5 +1,6 @@
 """Common parts of the interop tests: servers, stubs, and how a test is skipped."""
 
+import fcntl
 import glob
 import json
 import os
@@ -82,6 +83,21 @@ class Server:
     def log(self):
         with open(self.log_path) as log:
             return log.read()
+
+    def pause(self, registry):
+        """SIGSTOP at a moment when the server does not lock the registry's folder, which others read."""
+        deadline = time.time() + PATIENCE_S
+        with open(os.path.join(registry, ".firn", "lock"), "rb") as lock:
+            while True:
+                self.process.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return
+                except BlockingIOError:
+                    self.process.send_signal(signal.SIGCONT)
+                    assert time.time() < deadline, "the registry's folder is always locked"
+                    time.sleep(0.01)
 
     def ask_to_end(self):
         """Sends SIGTERM. A second one would not be the clean end."""

@@ -89,7 +89,7 @@ class RedisRingTest(unittest.TestCase):
         load.takes(IDS_AFTER_FAULT)
         report("kill -9", load)
 
-        servers[1].process.send_signal(signal.SIGSTOP)
+        servers[1].pause(f"{self.folder}/registry")
         load.takes(IDS_AFTER_FAULT)
         servers[1].process.send_signal(signal.SIGCONT)
         load.takes(IDS_AFTER_FAULT)
