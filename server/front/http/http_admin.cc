@@ -50,7 +50,7 @@ Json RefusedJson(const DeskCounters::Calls& calls) {
   return refused;
 }
 
-// Those that the public port serves.
+// The protocols that the public port serves.
 Json ProtocolsJson(const DeskCounters::Sums& sums) {
   Json protocols = Json::array();
   sums.protocols.ForEach([&](ProtocolKind kind, const DeskCounters::OfProtocol& one) {
@@ -143,7 +143,7 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   json["machines"] = MachinesJson(report, split);
   if (report.bound) {
     json["bound"] = FormatRfc3339(*report.bound);
-    json["bound_ms"] = report.bound->ms();  // as `firn restore --bound_ms` takes it
+    json["bound_ms"] = report.bound->ms();  // for `firn restore --bound_ms`
     if (report.bound_left) json["bound_in_ms"] = report.bound_left->count();
   }
   if (!report.registry.trouble.empty()) {
@@ -214,7 +214,7 @@ class AdminHandler final : public HttpHandler {
 
   void Health(HttpAnswer& answer) { answer.SetText(200, "ok\n"); }
 
-  // The first line is the state; of NOT_READY the second is the reason.
+  // The first line is the state. With NOT_READY, the second is the reason.
   Outcome IsReady(const HttpRequest& request, HttpAnswer& answer) const {
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
     const Status known = request.TakesOnly({"tag"});

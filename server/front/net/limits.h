@@ -25,7 +25,7 @@ struct Limits {
   size_t requests_per_turn_max = 1024;            // for tests: a turn ends after so many requests
   size_t output_waiting_bytes_max = 1024 * 1024;  // for tests: the server stops reading when more
                                                   // answers are unsent
-  int64_t idle_ms = 120'000;         // without a request
+  int64_t idle_ms = 120'000;                      // without a request
   int64_t half_request_ms = 10'000;  // for a request to arrive completely, for a peer to read all
                                      // answers, or to read 1/16 of output_waiting_bytes_max
   int64_t issue_wait_ms = 50;        // how long a request may wait for ids
