@@ -2,7 +2,7 @@
 
 #include "tests/client/lease/lessee_rig.h"
 
-// What a lessee does when its machine's wall clock is wrong, or jumps.
+// The behaviour of a lessee when the wall clock of its machine is wrong, or jumps.
 
 namespace firn {
 namespace {
@@ -11,7 +11,7 @@ using Kind = LeaseRequest::Kind;
 
 constexpr Milliseconds kSec{1'000};
 
-// A server would refuse such a clock; the interval alone must be enough.
+// A server would refuse such a clock, but the lessee must not depend on that.
 TEST(LesseeClockTest, AWallClockHoursBehindBeginsAtTheFirstTick) {
   LesseeRig rig(At("2026-11-26T09:00:00Z"));
   rig.Tick();
@@ -62,7 +62,7 @@ TEST(LesseeClockTest, AGrantConfirmsTheWallClockToo) {
   rig.Pass(2 * kSec);
   rig.Reply(rig.Newest(Kind::kRenew), {.kind = LeaseOutcome::Kind::kUnknown});
   rig.Pass(kSec);
-  // By a server whose clock is behind by as much as it permits.
+  // From a server whose clock is as far behind as it permits.
   const WallMs right = rig.clock().Wall();
   const LeaseGrant terms = rig.Terms(8, right - 9 * kSec, right + 60 * kSec);
   rig.Reply(rig.Newest(Kind::kGrant), terms);
