@@ -146,7 +146,7 @@ Speed ClientBlocking(Client& client) {
   });
 }
 
-// As many calls in flight, over so many connections.
+// FLAGS_in_flight calls in flight, over this number of connections.
 Speed BareAsync(const Dialect& dialect, int connections) {
   const Stopwatch watch;
   const auto report = RunLoad({.port = static_cast<uint16_t>(FLAGS_port),
