@@ -10,17 +10,17 @@ namespace firn {
 enum class LeaseMutant {
   kNone,
   kTokensAlike,        // 1: programs draw equal tokens, so one claim backs two leases
-  kBeforeTheWrite,     // 1: a claim whose outcome is unknown is answered as applied
+  kBeforeTheWrite,     // 1: a claim of unknown outcome is answered as applied
   kAnswersBeyond,      // 2: an answer has a later end than the server has promised
   kEndedWhileOpen,     // 4: a lessee reports an earlier tick than it has used
-  kOlderTurnBelieved,  // 4: the use that a copy reports is believed, whatever its turn
-  kWithoutTurns,       // 5: a renewal is accepted whatever turn it names
+  kOlderTurnBelieved,  // 4: accepts the use that a copy reports, whatever its turn
+  kWithoutTurns,       // 5: accepts a renewal without checking its turn
   kStopReleases,       // 6: a server that ends frees the slots of its leases
   kExtendsExpired,     // 6: a lease that has left the table is extended
-  kNotInFolder,        // 7: a bound is reported as kept, and is not
-  kBoundsAlone,        // 7: a bound is kept without its claim
-  kTwinsUnnoticed,     // 7: a server takes its copy's write to a lease's slot for its own
-  kNoVersionCheck,     // 7: a slot's record is set whatever version is there
+  kNotInFolder,        // 7: reports a bound as stored that is not
+  kBoundsAlone,        // 7: stores a bound without its claim
+  kTwinsUnnoticed,     // 7: a server accepts its copy's write to a lease's slot as its own
+  kNoVersionCheck,     // 7: sets a slot's record without checking its version
 };
 
 inline constexpr MutantRow<LeaseMutant> kLeaseMutants[] = {
