@@ -33,7 +33,7 @@ struct ServerFrontOptions {
   // Empty: the public port serves the admin side as well.
   std::optional<FrontDoorOptions> admin{};
   std::vector<std::string> admin_hosts{};  // host names that requests to the admin side may use
-  std::vector<std::string> http_hosts{};   // the same for the public side; empty: all
+  std::vector<std::string> http_hosts{};   // also of the public side; empty: all
   std::string default_tag = "default";
   // The rights of clients by their names, see TagRights; empty: every client has all rights.
   std::string rights_file{};
@@ -82,7 +82,6 @@ class ServerFront {
   // Reads certificates and keys again, for new connections, then logins and rights. If a file is
   // refused, for example for an expired certificate, its earlier content stays in use.
   ReloadReport Reload() { return reloads_.Run(clock_.Wall()); }
-  // When the certificates in use expire.
   std::vector<CertificateReport> certificates() const;
   // Reads --rights_file again if it has changed. Any thread.
   Status RefreshRights();
@@ -110,7 +109,7 @@ class ServerFront {
   // Objects of one IO thread of the public port.
   struct Desk;
 
-  // Adds the handlers of the admin side to those of a port.
+  // Adds the admin side's handlers to a port's handlers.
   void AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers);
   Status ReloadLogins();
   // Registers the files that a reload reads again.

@@ -55,7 +55,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 int64_t NowNs() { return SteadyClock::now().time_since_epoch().count(); }
 
-// Processor time that this process has used.
 int64_t CpuNs() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);

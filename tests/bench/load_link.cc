@@ -21,7 +21,6 @@ constexpr int kSendPatienceMs = 60'000;
 
 Status Failed(const char* call) { return Unavailable(std::string(call) + ": " + strerror(errno)); }
 
-// OpenSSL's text of the last error.
 Status TlsFailed(const std::string& what) {
   char reason[256] = "the connection broke";
   if (const unsigned long error = ERR_get_error()) ERR_error_string_n(error, reason, sizeof reason);

@@ -17,7 +17,6 @@ class CoordinatorWorld {
  public:
   virtual ~CoordinatorWorld() = default;
 
-  // Returns a coordinator with a new session.
   virtual std::unique_ptr<Coordinator> Connect() = 0;
 
   // Sets the version as if the node had been set that often. False: that would take too long here.

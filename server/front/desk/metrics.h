@@ -26,7 +26,7 @@ class MetricsPage {
   ~MetricsPage();
 
   // Values of one name are listed together, with the help text of the first. Names are firn_*;
-  // those of counters end in _total.
+  // counters end in _total.
   void Counter(const std::string& name, const std::string& help, uint64_t value,
                Labels labels = {});
   void Gauge(const std::string& name, const std::string& help, double value, Labels labels = {});

@@ -124,7 +124,7 @@ class ServerControl {
  public:
   virtual ~ServerControl() = default;
 
-  // Tells clients to use other servers; GoOnline tells them to return. kUnavailable while the
+  // GoOffline makes clients use other servers; GoOnline makes them return. kUnavailable while the
   // server is stopping or the registry cannot be written.
   virtual Status GoOffline() = 0;
   virtual Status GoOnline() = 0;

@@ -62,7 +62,7 @@ class TagRights {
     // name.
     bool Permit(const Names& names, std::string_view user, std::string_view tag);
 
-    // The same for leases. If several names have the right, the one with the highest limit counts,
+    // Permit for leases. If several names have the right, the one with the highest limit counts,
     // and of equal ones the first. Nullopt: no name has it.
     std::optional<LeaseClient> PermitLeases(const Names& names, std::string_view user);
 

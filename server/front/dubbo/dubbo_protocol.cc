@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kVestaId = "com.robert.vesta.service.bean.Id";
 
-// What the server has announced on a connection.
+// The last announcement on a connection.
 struct DubboSession final : DoorSession {
   bool read_only = false;
 };

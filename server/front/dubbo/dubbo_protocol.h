@@ -16,7 +16,7 @@ enum class VestaOrder : uint8_t { kTimeFirst, kMachineFirst };
 // State that the Dubbo connections of all IO threads share. Any thread.
 struct DubboState {
   VestaOrder make_id_order = VestaOrder::kTimeFirst;
-  // Tells consumers to use other servers, behind the next answer on each connection.
+  // Consumers are to use other servers; announced behind the next answer on each connection.
   std::atomic<bool> read_only{false};
 };
 

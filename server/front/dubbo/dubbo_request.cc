@@ -41,7 +41,6 @@ std::optional<DubboService> ServiceOf(std::string_view name) {
   return std::nullopt;
 }
 
-// The Java descriptor of a parameter's type.
 std::string_view DescriptorOf(char parameter) {
   if (parameter == 'L') return "Ljava/lang/String;";
   return parameter == 'I' ? "I" : "J";
@@ -183,8 +182,7 @@ class DubboRequest::Parser {
     return Matches(*service, group, generic);
   }
 
-  // Keeps the trace id of an attachment. Ignores a value without a valid trace id, whatever its
-  // type.
+  // Keeps the trace id of an attachment. Ignores a value of any type without a valid trace id.
   bool Trace(bool of_w3c) {
     constexpr size_t kBytesMax = 256;
     const size_t begin = reader_.position();

@@ -13,7 +13,7 @@ enum class DubboService : uint8_t { kFirn, kVesta };
 inline constexpr std::array<std::string_view, 2> kDubboServices{
     "io.firn.IdService", "com.robert.vesta.service.intf.IdService"};
 
-// Their methods, and those of Dubbo itself.
+// Their methods, and Dubbo's own.
 enum class DubboMethod : uint8_t {
   kEcho,
   kNextId,

@@ -45,7 +45,6 @@ class HessianReader {
   bool Map();
   bool NextEntry();
 
-  // Reads a value and drops it.
   bool Skip() { return SkipValue(false); }
   // Like Skip, but the value may have objects, references, and long containers.
   bool SkipAny() { return SkipValue(true); }

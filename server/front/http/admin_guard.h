@@ -29,9 +29,9 @@ class PageGuard {
 };
 
 // Prevents pages of other sites, open in an operator's browser, from using the admin side. Such a
-// page can send requests here, even under a name of its own that resolves to this address. But it
-// cannot choose the Host header, and it cannot send X-Firn-Admin: the browser would ask this server
-// for permission first (CORS), which it never gives.
+// page can send requests here, even under another name that resolves to this address. But it cannot
+// choose the Host header, and it cannot send X-Firn-Admin: the browser would ask this server for
+// permission first (CORS), which it never gives.
 //
 // Thread-compatible.
 class AdminGuard {

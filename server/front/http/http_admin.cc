@@ -143,7 +143,7 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   json["machines"] = MachinesJson(report, split);
   if (report.bound) {
     json["bound"] = FormatRfc3339(*report.bound);
-    json["bound_ms"] = report.bound->ms();  // for `firn restore --bound_ms`
+    json["bound_ms"] = report.bound->ms();  // as `firn restore --bound_ms` takes it
     if (report.bound_left) json["bound_in_ms"] = report.bound_left->count();
   }
   if (!report.registry.trouble.empty()) {

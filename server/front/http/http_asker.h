@@ -91,10 +91,8 @@ class HttpAsker : public HttpHandler {
     });
   }
 
-  // Writes a refusal in this handler's own form.
   virtual void No(const Refusal& refusal, HttpAnswer& answer) = 0;
 
-  // Refuses an invalid request.
   Outcome Bad(const Status& status, HttpAnswer& answer) {
     desk_.Refuse({Reason::kBadRequest, status.message(), 0, false});
     No(desk_.call().refusal(), answer);

@@ -77,7 +77,6 @@ struct HttpAnswer {
   static constexpr std::string_view kJson = "application/json";
 
   void Clear();  // keeps the memory
-  // Makes the answer one line of text.
   void SetText(int code, std::string_view text);
   // Refuses the request's verb. `permitted`: a literal, such as "PUT, DELETE".
   void SetNotAllowed(std::string_view permitted);

@@ -79,7 +79,7 @@ class HttpProtocol final : public Protocol {
     return request.keep_alive ? ServeStep::Served(0) : ServeStep::Close(CloseCause::kPeer);
   }
 
-  // The state from which a parked request is answered. The request's bytes are gone by then.
+  // The state from which a parked request is answered. The request's bytes no longer exist then.
   struct Pending {
     HttpAnswer answer;
     HttpRequest request;

@@ -14,7 +14,6 @@ int HttpStatusOf(Reason reason);
 // Retry-After.
 void AnswerRefusal(const Refusal& refusal, HttpAnswer& answer);
 
-// Refuses an invalid request.
 inline void AnswerBad(const Status& status, HttpAnswer& answer) {
   AnswerRefusal({Reason::kBadRequest, status.message(), 0, false}, answer);
 }

@@ -11,9 +11,9 @@
 namespace firn::front {
 
 // The fast path. Most requests on a connection repeat the bytes of an earlier one. If that was
-// answered with a single id, the next is not parsed: its tag is asked for an id as usual, and the
-// id is written into a copy of the earlier answer. Refusals and decisions of a tag, its plugins,
-// the claim or a drain are never cached. Used by one IO thread.
+// answered with a single id, the next is not parsed: an id is requested from its tag as usual, and
+// the id is written into a copy of the earlier answer. Refusals and decisions of a tag, its
+// plugins, the claim or a drain are never cached. Used by one IO thread.
 class KnownRequests {
  public:
   explicit KnownRequests(IdDesk& desk) : desk_(desk) {}

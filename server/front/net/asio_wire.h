@@ -23,7 +23,7 @@ class AsioWire : public Wire {
   void Bind(Connection& connection) final { connection_ = &connection; }
 
   void FinishSending() final {
-    Error ignored;  // the peer may have closed it: the next read reports that
+    Error ignored;  // the next read reports it
     socket_.shutdown(boost::asio::socket_base::shutdown_send, ignored);
   }
 

@@ -75,7 +75,6 @@ class OutBuffer : public Buffer {
     std::memcpy(data_.get() + begin_ + at, bytes, n);
   }
 
-  // Removes everything after the first `size` bytes.
   void Truncate(size_t size) { end_ = begin_ + size; }
 
   // Removes the first `n` bytes, which have been sent. A large buffer that becomes empty frees its

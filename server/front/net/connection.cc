@@ -55,7 +55,7 @@ Connection::Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> 
   wire_->Bind(*this);
 }
 
-// If `verb` throws, reading_ and with_wire_ still tell which operations are in progress.
+// If `verb` throws, reading_ and with_wire_ still name the operations in progress.
 template <typename Verb>
 void Connection::Guarded(Verb verb) {
   try {
@@ -199,7 +199,7 @@ std::optional<ServeStep> Connection::Recognised(OutBuffer& out) {
   return std::nullopt;
 }
 
-// The request is taken out first, so it is destroyed here unless it is parked again.
+// Moves the request here first: it is destroyed at the end unless it is parked again.
 ServeStep Connection::RetryParked(OutBuffer& out) {
   const std::unique_ptr<ParkedRequest> request = std::move(parked_->request);
   if (parked_->until_ms) {

@@ -55,14 +55,14 @@ class ConnectionHost {
   ~ConnectionHost() = default;
 };
 
-// A connection of one peer: reads what has arrived, serves every complete request in it, and sends
-// all answers in one write, in the order of the requests. Used by its IO thread only.
+// A connection of one peer: reads its input, serves every complete request in it, and sends all
+// answers in one write, in the order of the requests. Used by its IO thread only.
 //
 //  1. Input is served whenever it grows, when a parked request has been answered, and when waiting
 //     output has been sent.
 //  2. Serving stops when no complete request is left, a request is parked, the turn's limit is
 //     reached, or too much output is unsent. Only in the first case is more input read.
-//  3. So at most one request of a connection is parked. Those behind it wait unread or in the input
+//  3. So at most one request of a connection is parked. Later ones wait unread or in the input
 //     buffer, and no answer overtakes another.
 //  4. After a step that closes, the answers are sent and the sending side is shut down. Then input
 //     is discarded until the peer closes, so that the peer can read the reason.
@@ -97,7 +97,6 @@ class Connection final {
   // Starts reading. Like all functions below, it may end in Remove.
   void Start() { ReadMore(); }
 
-  // As requested from the host.
   void ReadMore();
   void Resume();
 
@@ -106,7 +105,7 @@ class Connection final {
 
   // Closes it now, with all operations in progress.
   void Close(CloseCause cause);
-  // Like Close, for a connection with an incomplete first request, or none.
+  // Like Close, for a connection with an incomplete request, or none.
   void CloseUnserved();
   // Closes it as soon as all its answers have been sent.
   void CloseWhenIdle();
@@ -188,7 +187,6 @@ class Connection final {
     std::unique_ptr<ParkedRequest> request{};
   };
 
-  // The result of a turn.
   struct Turn {
     ServeStep last;  // the step that ended it; kServed: the turn's limit
     size_t served = 0;

@@ -35,7 +35,6 @@ enum class ProtocolKind : uint8_t { kThrift, kHttp, kRedis, kDubbo };
 inline constexpr size_t kProtocolKinds = 4;
 std::string_view ProtocolName(ProtocolKind kind);  // "thrift"
 
-// A value for each protocol.
 template <typename T>
 class PerProtocol {
  public:
@@ -104,7 +103,7 @@ struct alignas(64) LoopCounters {
   // Time from the read that brought a request to the write of its answer.
   PerProtocol<LatencyCounts> latency;
   PerProtocol<Count> recognised;  // connections, by their first bytes
-  PerProtocol<Count> ended;       // those of them that have ended
+  PerProtocol<Count> ended;       // recognised connections that have ended
 
   Count& closed_by(CloseCause cause) { return closed[static_cast<size_t>(cause)]; }
 };
@@ -119,7 +118,7 @@ struct Totals {
 
   void Add(const LoopCounters& loop);
   uint64_t closed_by(CloseCause cause) const { return closed[static_cast<size_t>(cause)]; }
-  // Open connections: all, and those of one protocol.
+  // Open connections: in total, and of one protocol.
   uint64_t open() const;
   uint64_t open(ProtocolKind kind) const { return recognised[kind] - ended[kind]; }
 };

@@ -49,11 +49,11 @@ struct FrontDoorOptions {
 };
 
 // The listener: one port for all protocols, IO threads with their own sockets on that port, and all
-// connections. The protocols that it is given decide how requests are answered.
+// connections. Its protocols decide how requests are answered.
 //
 // Sharp edge: with more than one IO thread the port is opened for sharing, so the kernel would also
 // admit a second server of the same user. Start probes for one first, but two servers that start at
-// the same moment may not detect each other: hold a lock as well.
+// the same moment may not detect each other: the caller must hold a lock as well.
 //
 // Thread-safe except Start and Shutdown, which only the owner may call.
 class FrontDoor {

@@ -35,7 +35,7 @@ Status Failed(const char* what, const error_code& error) {
   return Unavailable(std::string(what) + ": " + error.message());
 }
 
-// A connection without a request for this long is closed before others are considered.
+// A connection that has been unserved for this long is closed before others are considered.
 constexpr int64_t kSlowMs = 1'000;
 
 asio::ip::tcp::endpoint TcpOf(const asio::generic::stream_protocol::endpoint& address) {
@@ -195,8 +195,8 @@ uint64_t IoLoop::Adopt(Listener& listener) {
   return peer.key;
 }
 
-// Closes the connection of a peer that is slow to send its first request, or else one of the peer
-// with most connections. A connection that becomes unserved counts from the next tick of the coarse
+// Closes the connection of a peer that is slow to send its request, or else one of the peer with
+// most connections. A connection that becomes unserved counts from the next tick of the coarse
 // clock on. So the list is made once per tick, however many connections arrive in it.
 bool IoLoop::MakeRoom(std::optional<uint64_t> peer) {
   if (closable_at_ms_ != share_.coarse_ms) FindClosable();
@@ -232,7 +232,7 @@ void IoLoop::FindClosable() {
     Connection& connection = *connections_[i];
     connection.listed.closable.reset();
     const auto unserved = connection.unserved_since_ms();
-    const bool just_begun = unserved == share_.coarse_ms;  // its first request may be arriving
+    const bool just_begun = unserved == share_.coarse_ms;  // its request may be arriving
     if (just_begun || connection.rank() == Connection::kGone) continue;
     closable_.push_back({.connection = &connection,
                          .peer = connection.listed.peer,
@@ -354,7 +354,7 @@ void IoLoop::ResumeDueAt(int64_t at_us) {
   }));
 }
 
-// Only due calls: those that wait for an unreachable store are not retried when another tag has
+// Only due calls: calls that wait for an unreachable store are not retried when another tag has
 // ids.
 void IoLoop::ResumeDue() {
   const int64_t now = share_.exact_us();

@@ -38,7 +38,7 @@ struct LoopSetting {
 
 // One IO thread: its own listening socket on the common port, perhaps a Unix socket that it shares
 // with the other threads, its connections, and its protocols. All functions run inside Run(),
-// except for those that say otherwise.
+// unless stated otherwise.
 //
 // A turn is the work between two waits for the kernel. First the connections with new events are
 // served one after another. Then those that were served are read again. Then those that have more
@@ -112,8 +112,8 @@ class IoLoop final : private ConnectionHost {
   // Turns the accepted socket into a connection. Returns the peer.
   uint64_t Adopt(Listener& listener);
   // Closes a connection to make room for one of `peer`. Returns false if no peer has more
-  // connections than this one, and every connection has been served or may be sending its first
-  // request. Without a peer, only unserved connections are closed.
+  // connections than this one, and every connection has been served or may be sending its request.
+  // Without a peer, only unserved connections are closed.
   bool MakeRoom(std::optional<uint64_t> peer);
   void FindClosable();
   void LimitMemory();

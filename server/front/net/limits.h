@@ -17,12 +17,12 @@ constexpr int64_t kRunsIdsMax =
 constexpr size_t kHttpHeaderBytesMax = 8 * 1024;
 constexpr size_t kHttpBodyBytesMax = 64 * 1024;
 
-// The server has a flag for each field, except for those that only tests change.
+// The server has a flag for each field, except for two that only tests change.
 struct Limits {
   int64_t list_ids_max = 100'000;  // each of these ids is in memory and on the wire
 
   // One connection.
-  size_t requests_per_turn_max = 1024;            // for tests: a turn ends after so many requests
+  size_t requests_per_turn_max = 1024;            // for tests: requests of one turn
   size_t output_waiting_bytes_max = 1024 * 1024;  // for tests: the server stops reading when more
                                                   // answers are unsent
   int64_t idle_ms = 120'000;                      // without a request

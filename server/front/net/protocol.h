@@ -161,9 +161,8 @@ class Protocol {
   virtual ~Protocol() = default;
 
   // Serves the request at the front of `in`, which is not empty, and appends its answer to `out`.
-  // It may also serve those that follow, up to `call.together` in total. Never blocks, never
-  // throws. With kNeedMore, `out` is unchanged; with kPark and kMore, it may contain a part of the
-  // answer.
+  // It may also serve later requests, up to `call.together` in total. Never blocks, never throws.
+  // With kNeedMore, `out` is unchanged; with kPark and kMore, it may contain a part of the answer.
   virtual ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) = 0;
 
   // Called for a request of unknown length that was incomplete when it was parsed last. False: it

@@ -35,7 +35,7 @@ struct FreeContext {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 };
 
-// What the first records of a peer contain.
+// The content of a peer's first records.
 enum class Records : uint8_t {
   kPart,     // the last record, or the handshake message in it, is incomplete
   kWhole,    // every handshake message is complete
@@ -210,7 +210,7 @@ class TlsWire final : public AsioWire {
     });
   }
 
-  // Decrypts what has arrived, as far as there is room for it.
+  // Decrypts the received bytes, as far as there is room.
   void Open() {
     if (input_.room().empty()) input_.MakeRoom(0, InBuffer::kFirst);  // freed when idle
     const std::span<char> room = input_.room();

@@ -35,7 +35,7 @@ class Wire {
   // with the memory of an earlier write, so that two buffers alternate without new allocations.
   virtual void Write(OutBuffer& bytes) = 0;
 
-  // Tells the peer that nothing follows what was written.
+  // Shuts down the sending side after everything that was written.
   virtual void FinishSending() = 0;
 
   // Ends the reads and writes in progress; each is still answered, with a failure.
@@ -44,7 +44,6 @@ class Wire {
   // True until the TLS handshake is complete; always false without TLS.
   virtual bool Opening() const { return false; }
 
-  // Bytes of memory of all its buffers.
   virtual size_t memory() const = 0;
   // Frees the memory of empty buffers. If a read waits to fill one, that one is freed a moment
   // later. For idle connections.

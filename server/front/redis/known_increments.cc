@@ -69,7 +69,7 @@ std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, const DoorC
   }
   if (answered + refused == 0) return std::nullopt;
   out.Filled(static_cast<size_t>(end - begin));
-  if (refused != 0) known.tag = nullptr;  // the next requests are refused before an id is taken
+  if (refused != 0) known.tag = nullptr;  // the next requests are refused without taking ids
   for (size_t i = 0; i < refused; ++i) {
     desk_.Refuse(TooLargeForInteger());
     AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), out);

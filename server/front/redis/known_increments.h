@@ -13,7 +13,7 @@
 namespace firn::front {
 
 // The fast path. Most requests on a connection are an INCR of a tag that was used before. Such a
-// request is found by its bytes, and its tag is asked for an id; equal requests behind it are
+// request is found by its bytes, and an id is requested from its tag; equal requests behind it are
 // served with it. Nothing is cached about the tag: claim, plugins, draining and limits are checked
 // for each request. Used by one IO thread; allocates nothing.
 class KnownIncrements {

@@ -8,7 +8,6 @@
 
 namespace firn::front {
 
-// Encoding of the parts of an answer.
 namespace resp {
 
 inline constexpr size_t kNumberMax = 24;  // a mark, 20 digits with their sign, and the end of the

@@ -43,9 +43,9 @@ class KnownCall {
 };
 
 // The fast path. Most calls on a connection have the same bytes as an earlier one, except for the
-// sequence id. Such a call is not decoded: it is found by its bytes, its tag is asked for an id as
-// usual, and the id is written into a copy of the earlier answer. Refusals and decisions of the
-// tag, its plugins, the claim or a drain are never cached. Used by one IO thread; allocates
+// sequence id. Such a call is not decoded: it is found by its bytes, an id is requested from its
+// tag as usual, and the id is written into a copy of the earlier answer. Refusals and decisions of
+// the tag, its plugins, the claim or a drain are never cached. Used by one IO thread; allocates
 // nothing.
 class KnownCalls {
  public:

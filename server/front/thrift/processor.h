@@ -65,7 +65,7 @@ class EncodedStatus {
   std::string bytes_;
 };
 
-// The generated processor without its casts. It writes long answers, and those of calls that may
+// The generated processor without its casts. It writes long answers, and answers of calls that may
 // wait, itself, byte for byte as the generated code would: a call that waits keeps its arguments.
 template <typename Coding>
 class Processor final : public wire::IdServiceProcessorT<Coding> {

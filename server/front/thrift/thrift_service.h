@@ -38,8 +38,8 @@ class ThriftService final : public wire::IdServiceIf {
   // Returns ids for up to `calls` calls on the fast path; empty: the first must be processed.
   std::optional<IdRun> Run(const Tag& tag, int64_t calls) { return desk_.Run(tag, calls); }
 
-  // The answer of a call on the fast path. Empty if the default tag served the name: the name may
-  // be defined as a tag later.
+  // The answer of a call on the fast path. Empty if the name is that of an undefined tag, which may
+  // be defined later.
   struct ShortAnswer {
     const Tag& tag;
     int64_t id;

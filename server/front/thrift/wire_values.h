@@ -11,7 +11,7 @@
 
 namespace firn::front {
 
-// Conversions between Firn's values and those of the wire contract. Pure functions.
+// Converts Firn's values to the wire contract's, and back. Pure functions.
 
 wire::Refusal ToWire(const Refusal& refusal);
 wire::IdFields ToWire(const Explanation& explanation);

@@ -46,7 +46,6 @@ class ScriptedSender final : public Sender {
 
 class CallTest : public FleetTest {
  protected:
-  // A call in progress.
   struct Begun {
     CallPtr call;
     std::shared_ptr<CallReport> report = std::make_shared<CallReport>();

@@ -34,7 +34,6 @@ class PairRig : public ClientRig {
     return {};
   }
 
-  // The client's view of a server.
   SeenServer ViewOf(const std::string& address) {
     for (const SeenServer& view : client().cluster().servers) {
       if (view.known.address == address) return view;

@@ -132,7 +132,6 @@ class Listener {
     EXPECT_EQ(listen(fd_, 8), 0);
   }
   ~Listener() { close(fd_); }
-  // The number of accepted connections.
   int taken() {
     for (int one; (one = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; ++taken_) close(one);
     return taken_;

@@ -1,5 +1,3 @@
-// The counters of a client.
-
 #include <array>
 #include <functional>
 #include <span>

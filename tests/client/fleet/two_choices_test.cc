@@ -33,7 +33,6 @@ std::vector<double> WeightsOf(const std::vector<Load>& loads) {
   return weights;
 }
 
-// The servers among which is picked.
 class Picks {
  public:
   explicit Picks(std::vector<Load> of) : loads(std::move(of)), choices_(WeightsOf(loads)) {}

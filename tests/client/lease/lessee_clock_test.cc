@@ -62,7 +62,7 @@ TEST(LesseeClockTest, AGrantConfirmsTheWallClockToo) {
   rig.Pass(2 * kSec);
   rig.Reply(rig.Newest(Kind::kRenew), {.kind = LeaseOutcome::Kind::kUnknown});
   rig.Pass(kSec);
-  // From a server whose clock is as far behind as it permits.
+  // By a server whose clock is behind by as much as it permits.
   const WallMs right = rig.clock().Wall();
   const LeaseGrant terms = rig.Terms(8, right - 9 * kSec, right + 60 * kSec);
   rig.Reply(rig.Newest(Kind::kGrant), terms);

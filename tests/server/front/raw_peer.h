@@ -38,7 +38,6 @@ class RawPeer {
   // Waits until the server closes the connection, for some seconds at most.
   bool SeesClose();
 
-  // Shuts down its sending side.
   void FinishSending();
 
   // Sets a small receive buffer, so that unread answers soon accumulate at the server.

@@ -165,7 +165,6 @@ void LeaseHost::ForgetTurns() const {
   }
 }
 
-// Injects the error of a mutant.
 void LeaseHost::FreeSlots() {
   MemoryCoordinator coordinator(shared_.tree);
   BlockingCoordinator registry(coordinator, shared_.clock);

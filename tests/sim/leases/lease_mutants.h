@@ -17,10 +17,10 @@ enum class LeaseMutant {
   kWithoutTurns,       // 5: accepts a renewal without checking its turn
   kStopReleases,       // 6: a server that ends frees the slots of its leases
   kExtendsExpired,     // 6: a lease that has left the table is extended
-  kNotInFolder,        // 7: reports a bound as stored that is not
-  kBoundsAlone,        // 7: stores a bound without its claim
-  kTwinsUnnoticed,     // 7: a server accepts its copy's write to a lease's slot as its own
-  kNoVersionCheck,     // 7: sets a slot's record without checking its version
+  kNotInFolder,        // 7: a bound is reported as kept, and is not
+  kBoundsAlone,        // 7: a bound is kept without its claim
+  kTwinsUnnoticed,     // 7: a server takes its copy's write to a lease's slot for its own
+  kNoVersionCheck,     // 7: a slot's record is set whatever version is there
 };
 
 inline constexpr MutantRow<LeaseMutant> kLeaseMutants[] = {

@@ -31,7 +31,7 @@ class LeaseOperator {
   // Replaces it while no server runs. Before the restore, only `first` may claim.
   void PutBack(const LeaseHost& first);
   void Restore();
-  // Whether no data are lost and nothing is frozen.
+  // No data are lost, and nothing is frozen.
   bool IsWhole() const;
   bool IsFrozen() const;
 

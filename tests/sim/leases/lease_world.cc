@@ -188,7 +188,7 @@ void LeaseWorld::EndFaults() {
 void LeaseWorld::QuietRound() {
   clock_.Advance(Milliseconds(1) + UpTo(500));
   ExpireSessions();
-  // A server that was disconnected may freeze the cluster once more.
+  // A server that was away may freeze the cluster once more.
   if (!operator_.IsWhole()) operator_.Restore();
   net_.Round();
   for (const auto& host : hosts_) {
@@ -228,7 +228,7 @@ void LeaseWorld::DemandDetection() {
   }
 }
 
-// A server claims a machine id for leases if no other one is free, and keeps it.
+// A server takes a machine id that is for leases while no other one is free, and keeps it.
 size_t LeaseWorld::ProgramsWanted() const {
   const size_t for_leases = operator_.SlotsForLeases();
   size_t leases_max = 0;

@@ -34,7 +34,6 @@ std::string Recorded(const std::string& name) {
 
 class DubboProtocolTest : public testing::Test {
  protected:
-  // Returns the answer to one request, which must be served completely.
   std::string Ask(const std::string& request) {
     OutBuffer out;
     const ServeStep step = ServeOrRetry(*protocol_, waiting_, request, door_, out);

@@ -43,7 +43,6 @@ class ThriftLeasesTest : public ThriftProtocolTest {
     calls_.Answer(answer).recv_lease(terms);
     return terms;
   }
-  // The refusal of the call.
   wire::Refusal RefusalOf(const std::string& frame) {
     try {
       wire::LeaseTerms terms;

@@ -13,7 +13,6 @@
 
 namespace firn::front {
 
-// A request in the form that clients send.
 inline std::string Resp(const std::vector<std::string>& words) {
   std::string text = "*" + std::to_string(words.size()) + "\r\n";
   for (const std::string& word : words) {
