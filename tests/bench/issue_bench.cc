@@ -92,8 +92,8 @@ void TakeOneByOne(benchmark::State& state, Fixture& fixture) {
 void WideIssuer(benchmark::State& state) { TakeOneByOne(state, Wide<SequencerKind::kAtomic>()); }
 BENCHMARK(WideIssuer)->Threads(1)->Threads(2)->UseRealTime();
 
-// Two machine ids: a thread has a sequence to itself, so the second one should cost what the first
-// does.
+// Two machine ids. Each thread has a sequence for itself, so the second one should cost as much as
+// the first.
 void WideLanes(benchmark::State& state) {
   static LanesFixture fixture(WideLayout(), 2);
   TakeOneByOne(state, fixture);

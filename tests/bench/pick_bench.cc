@@ -16,7 +16,7 @@ namespace {
 
 constexpr Milliseconds kWarm{20'000};
 
-// So many servers, all healthy and warm.
+// A fleet of `count` servers, all healthy and warmed up.
 struct Servers {
   explicit Servers(int64_t count)
       : fleet({.servers_max = 0}, clock, 42), now(clock.BootMicros() + kWarm) {

@@ -2,7 +2,7 @@
 
 #include "tests/client/lease/lessee_rig.h"
 
-// What a lessee does when its machine's wall clock is wrong, or jumps.
+// The behaviour of a lessee when the wall clock of its machine is wrong, or jumps.
 
 namespace firn {
 namespace {
@@ -11,7 +11,7 @@ using Kind = LeaseRequest::Kind;
 
 constexpr Milliseconds kSec{1'000};
 
-// A server would refuse such a clock; the interval alone must be enough.
+// A server would refuse such a clock, but the lessee must not depend on that.
 TEST(LesseeClockTest, AWallClockHoursBehindBeginsAtTheFirstTick) {
   LesseeRig rig(At("2026-11-26T09:00:00Z"));
   rig.Tick();
