@@ -1,6 +1,6 @@
 // The speed of the issuing core compared with its floors, all in one run. Run it alone:
 //   build/release/bin/issue_bench
-// server/issue/README.md explains each line.
+// tools/bench/FIGURES.md has the figures.
 
 #include <atomic>
 #include <ctime>

@@ -1,7 +1,7 @@
 // The cost of picking a server and of recording its answer, with few and with many servers, for one
 // thread and for several. Run it alone on the machine:
 //   build/release/bin/pick_bench
-// The figures are in client/fleet/README.md.
+// The figures are in tools/bench/FIGURES.md.
 
 #include <memory>
 #include <string>

@@ -1,7 +1,7 @@
 // The cost of the control loop's rounds with thousands of idle segment tags. Run it alone on the
 // machine:
 //   build/release/bin/segment_tags_bench
-// The figures are in server/node/TAGS.md.
+// The figures are in tools/bench/FIGURES.md.
 
 #include <functional>
 #include <memory>

@@ -14,7 +14,7 @@
  * (the registry is rolled back once), WITH_STALE (a duplicate of a request arrives late), WITH_COPY (a
  * lessee is copied while it runs), WITH_TWIN (after that, a server is), WITH_STARTS (servers start and
  * compare; the registry may be rolled back while they are stopped, and another server claims then). A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE
- * leaves the uniqueness of ticks as the only assertion. LEASES.md explains each of them, and the
+ * leaves the uniqueness of ticks as the only assertion. README.md explains each of them, and the
  * omissions.
  */
 

@@ -1,4 +1,4 @@
-// Clients of firn:// and the cost of their requests, in virtual time: README.md has the figures.
+// Clients of firn:// and the cost of their requests, in virtual time (tests/sim/README.md).
 //
 //   reach_sim [--servers N] [--clients N] [--calls N] [--seed N] [--story NAME] [--curve]
 //
