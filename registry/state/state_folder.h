@@ -63,8 +63,8 @@ class StateFolder {
   virtual GrantIdentity grant_identity() const = 0;
 
   // Returns, once, whether this machine is a copy of the one on which the folder was opened, or was
-  // put back to a snapshot of it. The original may continue, so nothing that was held before may be
-  // used. The identity is the copy's from then on.
+  // reset to a snapshot of it. The original may continue, so this process must not use anything
+  // that it held before. The identity is the copy's from then on.
   virtual bool TakeCopied() { return false; }
 
   // Returns all kGrantBytes of the open grant file; a new file contains only blanks. kCorrupt: it

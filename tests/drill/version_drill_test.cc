@@ -3,7 +3,6 @@
 // machine id or several, the other's always one. The other build's programs are in the folder that
 // FIRN_OTHER_BIN names; without it this build is used instead. tools/versions builds older commits
 // for it.
-//
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,6 @@
 // request ids of the default tag until the time is up, and go to the next server when a connection
 // ends.
 //
-//
 //     drill_awkward_clients --ports=7609,7610 --seconds=10 --ids_file=/tmp/ids
 //
 // Writes every id, one per line. Prints the number of answers; exit code 1, with the faults, if one

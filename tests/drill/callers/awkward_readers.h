@@ -13,7 +13,6 @@ namespace firn {
 // A few honest but awkward clients beside a drill's own: they request lists of ids, many at a time,
 // and read the answers slowly or after a pause, so that servers always have unsent answers. Each
 // stays with a server until its connection ends, then goes to the next. Used by one thread.
-//
 class AwkwardReaders {
  public:
   // Ports on loopback. The clients start at once.
