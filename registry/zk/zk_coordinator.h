@@ -45,9 +45,9 @@ struct ZkOptions {
 //     once and its session reported as expired. A read that fails proves nothing and is repeated.
 //     Otherwise the first handle keeps its session, unless it stays disconnected for two and a half
 //     session times while the second one is connected.
-//  5. Handles are opened and closed in Dispatch and in the destructor, never in a callback. A handle
-//     is opened only right after the names of its servers were resolved, because Dispatch must not
-//     wait for an unreachable name service.
+//  5. Handles are opened and closed in Dispatch and in the destructor, never in a callback. A
+//     handle is opened only right after the names of its servers were resolved, because Dispatch
+//     must not wait for an unreachable name service.
 //
 // With credentials, only their owner may change the nodes that it creates, and every client may
 // read them: an audit needs no password, and the data are not secret. Debian's client library has

@@ -18,14 +18,14 @@ class AwkwardReaders {
   // Ports on loopback. The clients start at once.
   explicit AwkwardReaders(const std::vector<int>& ports, const std::string& tag = "default");
 
-  // Number of answers with ids of all of them.
+  // Number of answers with ids, of all clients.
   int64_t answered() const;
 
   void Stop();
 
   // After Stop: all their ids; fails the test for each answer that does not belong to its call.
   std::vector<int64_t> ids() const;
-  // The same, passed to the judge. Returns how many there are.
+  // Passes their ids to the oracle. Returns the number of ids.
   int64_t Confess(DuplicateOracle& oracle) const;
 
  private:
