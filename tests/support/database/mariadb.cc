@@ -39,7 +39,7 @@ constexpr const char* kSetUp =
     "CREATE USER IF NOT EXISTS copier@'127.0.0.1' IDENTIFIED BY 'another';\n"
     "GRANT REPLICATION SLAVE ON *.* TO copier@'127.0.0.1';\n";
 
-// MariaDB runs as root only if told so explicitly.
+// MariaDB runs as root only with --user=root.
 std::string UserFlag() {
   const passwd* const user = getpwuid(geteuid());
   return std::string("--user=") + (user != nullptr ? user->pw_name : "root");

@@ -24,7 +24,7 @@ full_page_writes = off
 autovacuum = off
 )";
 
-// `kind` and `more`: of the rule for programs.
+// `kind` and `more` become part of the rule for programs.
 std::string AccessRules(const std::string& kind, const std::string& more = {}) {
   return "local all all trust\n" + kind + " all firn 127.0.0.1/32 scram-sha-256" + more +
          "\nhost replication copier 127.0.0.1/32 trust\n";
