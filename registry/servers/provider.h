@@ -48,7 +48,7 @@ struct HeldMachine {
   friend bool operator==(const HeldMachine&, const HeldMachine&) = default;
 };
 
-// A server's report of its own state. After a loss of the tree, `firn restore` raises the floor and
+// A server's report of its state. After a loss of the tree, `firn restore` raises the floor and
 // the ledgers above every bound and `high` in these reports.
 //
 // A node has room for some thousands of tags. It lists those with the highest ledgers;

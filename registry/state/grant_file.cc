@@ -12,7 +12,7 @@ namespace firn {
 namespace {
 
 constexpr std::string_view kMagic = "firn-grant";
-constexpr std::string_view kNothing = "-";  // stands for an empty word
+constexpr std::string_view kNothing = "-";  // replaces an empty word
 constexpr uint64_t kFormat = 2;
 constexpr uint64_t kOfflineFormat = 3;  // with one more word, before the check
 constexpr size_t kWords = 26;

@@ -68,7 +68,7 @@ class StateFolder {
   virtual bool TakeCopied() { return false; }
 
   // Returns all kGrantBytes of the open grant file; a new file contains only blanks. kCorrupt: it
-  // was found with another size, so it is not new, and has not been written since.
+  // had another size when it was opened, so it is not new, and has not been written since.
   virtual Result<std::string> ReadGrant() = 0;
 
   // Overwrites in place. A failure may have written part of it.

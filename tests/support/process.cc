@@ -61,8 +61,7 @@ std::vector<std::string> EnvironmentWith(const Process::Options& options) {
 [[noreturn]] void Become(const std::vector<char*>& arguments, const std::vector<char*>& environment,
                          const Process::Options& options, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kNotFound);  // the parent died before this process requested the
-                                              // signal
+  if (getppid() != parent) _exit(kNotFound);  // the parent has already died
   const int in = open("/dev/null", O_RDONLY);
   const int out = options.output_file.empty()
                       ? open("/dev/null", O_WRONLY)

@@ -78,7 +78,8 @@ class NetworkStores {
     if (database_->has_accounts()) Paste(guide_.commands + database_->after());
   }
 
-  // Writes the page's section as the stores file, with another file of authorities if one is given.
+  // Writes the page's section as the stores file. `trusted` replaces the page's file of
+  // authorities.
   void WriteStores(const TlsAuthority& trusted) {
     std::istringstream lines(guide_.section);
     std::ofstream file(folder_ / "stores.ini");

@@ -117,7 +117,7 @@ class Root {
 }  // namespace
 
 Result<std::unique_ptr<MariaDb>> MariaDb::Start() {
-  constexpr int kTriesMax = 3;  // a free port may be taken before the server listens on it
+  constexpr int kTriesMax = 3;  // another program may take a free port first
   FIRN_ASSIGN(const fs::path fresh, FreshFiles());
   Status failure;
   for (int i = 0; i < kTriesMax; ++i) {

@@ -143,7 +143,7 @@ class Owner {
 
 template <typename Fill>
 Result<std::unique_ptr<Postgres>> Postgres::StartOn(Fill fill) {
-  constexpr int kTriesMax = 3;  // a free port may be taken before the server listens on it
+  constexpr int kTriesMax = 3;  // another program may take a free port first
   for (int i = 0; i < kTriesMax; ++i) {
     std::unique_ptr<Postgres> server(new Postgres());
     FIRN_TRY(GiveToOwner(server->folder()));

@@ -14,7 +14,7 @@ namespace firn {
 
 // A member of a MongoDB replica set that keeps counters in memory and answers as the test says:
 // write concern errors, a step-down, lost answers, refused logins. It speaks the wire protocol of
-// MongoDB, on a loopback port of its own. Verbs are thread-safe.
+// MongoDB, on its own loopback port. Verbs are thread-safe.
 class ScriptedMongo {
  public:
   ScriptedMongo();
