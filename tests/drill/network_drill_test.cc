@@ -49,7 +49,8 @@ class NetworkDrill : public Drill {
     LoseAnswers();
     AddRule("tcp dport " + port() + " counter drop");
   }
-  // Until then, dropped packets are sent again: an answer may still arrive late.
+  // Waits until the claimant closes its connection. Until then, dropped packets are sent again: an
+  // answer may still arrive late.
   void LoseTheConnection(Claimant& claimant) {
     ASSERT_TRUE(HasDropped());
     ASSERT_TRUE(Waits(claimant, "gave its connection up", [&] {
@@ -59,7 +60,7 @@ class NetworkDrill : public Drill {
   }
   void Heal() { ASSERT_TRUE(Nft("flush chain ip drill out")); }
 
-  // The number of packets that the rules have dropped.
+  // Whether the rules have dropped a packet.
   bool HasDropped() {
     const std::string rules = RunToEnd({"nft", "list", "ruleset"}).out;
     return rules.find("packets") != std::string::npos &&
