@@ -9,7 +9,7 @@
 
 namespace firn {
 
-// The codes of failures. A code names the caller's remedy, not the cause.
+// The code of a status. It names the caller's remedy for a failure, not the cause.
 enum class Code {
   kOk,
   kInvalid,      // fix the request or the configuration; repeating it will not help

@@ -67,7 +67,7 @@ struct ProviderReport {
   std::string cluster{};                  // uuid of its cluster; empty: not known yet
   std::map<std::string, int64_t> high{};  // per tag, the highest ledger that this server has seen;
                                           // 0 or absent: not relevant for a restore
-  int64_t high_others = 0;                // as `high`, at least the highest of all other tags
+  int64_t high_others = 0;                // at or above the ledgers of all other tags
   // Its stores of segment tags, and whether each permits `buffer = none`.
   std::map<std::string, bool> stores{};
   // The stores for which the ledger may provide ranges while they are unreachable, and the plugins
