@@ -30,8 +30,8 @@ def skip(sentence):
 
 def main(case, needs, *others, program=True):
     """Runs the tests of one class. The paths of firn-server, unless `program` is false, and then of `others`
-    are taken from the command line and become attributes of the class, with a `folder` of its own. `needs`
-    is a command."""
+    come from the command line and become attributes of the class, which also gets a `folder`. `needs` is a
+    command that must be installed."""
     for name in (*["program"] * program, *others):
         setattr(case, name, os.path.abspath(sys.argv.pop(1)))
     if not shutil.which(needs):
@@ -45,7 +45,7 @@ def main(case, needs, *others, program=True):
 
 
 class Server:
-    """A firn-server in a folder of its own. `flags` are added to its addresses and its folder."""
+    """A firn-server in a separate folder. `flags` are added to its addresses and its folder."""
 
     def __init__(self, program, folder, *flags, state="READY", environment=None):
         os.makedirs(folder)
@@ -100,7 +100,7 @@ class Server:
                     time.sleep(0.01)
 
     def ask_to_end(self):
-        """Sends SIGTERM. A second one would not be the clean end."""
+        """Sends SIGTERM, once: after a second one the server would not stop cleanly."""
         self.process.send_signal(signal.SIGTERM)
         self.ask_to_end = lambda: None
 
