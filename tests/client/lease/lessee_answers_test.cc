@@ -1,4 +1,4 @@
-// The rows of "What a generator does with each answer" in server/lease/ANSWERS.md.
+// The rows of "Answers" in server/lease/ANSWERS.md.
 
 #include <algorithm>
 #include <string>

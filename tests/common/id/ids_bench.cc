@@ -1,6 +1,6 @@
 // The cost of an id as a value: packing, unpacking, texts. Run it alone on the machine:
 //   build/release/bin/ids_bench
-// tools/bench/FIGURES.md has the figures and their references.
+// tools/bench/FIGURES.md has the figures and what they are compared with.
 
 #include <charconv>
 #include <string>
