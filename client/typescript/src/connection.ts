@@ -40,7 +40,7 @@ export interface ConnectionHost {
 /** A server as its connections know it. */
 export interface SpokenTo {
   readonly address: string;
-  /** It has sent its status: it speaks as this client does. */
+  /** On the last connection, it sent its status: it speaks as this client does. */
   spoke: boolean;
 }
 
@@ -81,9 +81,12 @@ export class Connection {
   private leftOver = false; // its server has left the list
   private openAlarm: Alarm | undefined;
   private watchAlarm: Alarm | undefined;
+  private readonly spoke: boolean; // as the server, before this connection
 
   constructor(private readonly server: SpokenTo, private readonly tls: TlsFiles | undefined,
-              private readonly host: ConnectionHost) {}
+              private readonly host: ConnectionHost) {
+    this.spoke = server.spoke;
+  }
 
   get idle(): boolean {
     return this.queue.length === this.head;
@@ -170,7 +173,7 @@ export class Connection {
     const text = fault ? fault.message : 'the server closed the connection';
     const rest = this.splitter.rest;
     if (rest > 0) return failed('closed', `${text}, after ${rest} bytes of an answer`);
-    if (this.phase !== 'checking' || this.server.spoke) return failed('closed', text);
+    if (this.phase !== 'checking' || this.spoke) return failed('closed', text);
     return failed('closed', `${text}, during the first request: it may speak TLS, or require a certificate`);
   }
 
@@ -341,6 +344,7 @@ export class Connection {
     if (this.phase === 'closed') return;
     const now = performance.now();
     const wasOpening = this.opening;
+    if (wasOpening) this.server.spoke = false;
     const whole = why.end === 'closed' && this.splitter.rest === 0;
     const rest = this.end();
     if (wasOpening) this.host.opened(this, why, now);
