@@ -325,9 +325,13 @@ export class Connection {
     for (const one of late) shared = one.pending.isLate(shared, now) || shared;
   }
 
-  /** Each request that had its time counts, so that a server that holds a burst is ejected. */
+  /**
+   * Each request that had half of its time counts, so that a server that holds a burst is ejected; not one that was
+   * reported late.
+   */
   private closeSilent(now: number): void {
-    const lost = this.queue.slice(this.head).filter((one) => now - one.watched >= this.host.attemptLimitMs).length;
+    const waiting = this.queue.slice(this.head);
+    const lost = waiting.filter((one) => !one.late && 2 * (now - one.watched) >= this.host.attemptLimitMs).length;
     this.close(this.silence(), Math.min(lost, FAILURES_MOST));
   }
 
@@ -365,9 +369,10 @@ export class Connection {
   }
 
   private endAll(all: Waiting[], why: Failure, count: number, now: number, whole = false): void {
-    for (const [at, one] of all.entries()) {
-      const failure = { ...why, shared: why.shared || at >= count, stale: whole && one.pooled };
-      one.pending.ended({ failure }, now);
+    let left = count;
+    for (const one of all) {
+      const shared = why.shared || one.late || left-- <= 0; // one that was reported late does not report this end
+      one.pending.ended({ failure: { ...why, shared, stale: whole && one.pooled } }, now);
     }
   }
 }
