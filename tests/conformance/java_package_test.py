@@ -48,8 +48,9 @@ class PackageTest(unittest.TestCase):
     def setUpClass(cls):
         cls.packing = builds.new(cls.folder, "packing")
         cls.client = builds.copy("java", cls.packing, planted=False)
-        shutil.copy(os.path.join(builds.ROOT, "tests", "contract", "frames.json"),
-                    builds.new(cls.packing, "tests", "contract"))
+        tables = builds.new(cls.packing, "tests", "contract")
+        for name in "frames.json", "jumps.json":
+            shutil.copy(os.path.join(builds.ROOT, "tests", "contract", name), tables)
         cls.repository = os.path.join(cls.folder, "repository")
         if not os.path.exists(MINE):  # what the user has installed stays
             cls.addClassCleanup(shutil.rmtree, MINE, ignore_errors=True)

@@ -117,6 +117,9 @@ class LesseeRig {
   }
   size_t taken() const { return seen_.size(); }
 
+  // Returns whether the ids have woken the lessee's thread since the last call.
+  bool TakeWoken() { return std::exchange(woken_, false); }
+
   const Layout& layout() const { return layout_; }
   VirtualClock& clock() { return clock_; }
   LeasedIds& ids() { return ids_; }
@@ -135,7 +138,8 @@ class LesseeRig {
   const Layout layout_ = Layout::Firn();
   VirtualClock clock_;
   SeededEntropy entropy_{7};
-  LeasedIds ids_{clock_, entropy_, /*use_cycles=*/false};
+  bool woken_ = false;
+  LeasedIds ids_{clock_, entropy_, /*use_cycles=*/false, [this] { woken_ = true; }};
   std::vector<LeaseLoss> losses_;
   std::vector<Status> refusals_;
   std::set<int64_t> seen_;
