@@ -26,8 +26,8 @@ import driver_process
 SEQUENCE_BITS, MACHINE_BITS, EPOCH_MS = 12, 10, 1_704_067_200_000  # of the layout of clusters here, `firn`
 WORKERS = 128  # each lease that is not given back keeps one for as long as the claim window
 WINDOW_MS = 40_000  # shorter than cluster.PATIENCE_S: a restarted server keeps a lease that was replaced meanwhile so long
-DOWN_S = 6     # longer than a third of Drill.ahead_ms, and shorter than the two thirds that are left
-RECOVERY_MS = 2_000  # for the first requests after a restart: waits between them are up to 1.25 s
+DOWN_S = 7     # longer than a third of Drill.ahead_ms, and shorter than the two thirds that are left
+RECOVERY_MS = 4_000  # for the first requests after a restart: waits between them are up to 1.25 s
 BURST = 20_000
 
 
@@ -118,7 +118,7 @@ class ServerIds(threading.Thread):
 
 class Drill:
     programs, threads = 4, 2
-    ahead_ms = 15_000  # a renewal comes after a third of it
+    ahead_ms = 18_000  # a renewal comes after a third of it
     pause_s = 0.02     # between two rounds of requests for ids of servers
 
     def __init__(self, servers, command, folder, log):

@@ -36,7 +36,7 @@ test('requests behind one that was reported late count as lost', async (context)
   const held: Request[] = [];
   server.answers = (request) => held.push(request);
   const connection = new Connection({ address: server.address, spoke: false }, undefined, {
-    names: new Names(), attemptLimitMs: 1_000, admit: () => undefined, opened: () => undefined,
+    names: new Names(), attemptLimitMs: 10_000, admit: () => undefined, opened: () => undefined,
     unasked: () => undefined, closedBy: () => undefined,
   });
   let late = 0;
@@ -47,7 +47,7 @@ test('requests behind one that was reported late count as lost', async (context)
   const [answered, first] = [send(), send()];
   connection.open();
   while (held.length < 2) await new Promise(setImmediate);
-  await new Promise((resolve) => setTimeout(resolve, 500)); // half of an attempt's time
+  await new Promise((resolve) => setTimeout(resolve, 5_000)); // half of an attempt's time
   server.give(held[0]!);
   await answered;
   const ends = await Promise.all([first, send(), send()]);
