@@ -14,6 +14,10 @@ std::string BeatPath(const Nonce& tenure) { return Cat(kBeatsPath, "/", tenure.t
 
 std::string PartitionPath(size_t partition) { return Cat(kPartitionsPath, "/", partition); }
 
+std::string TakeoverPath(size_t partition, const Nonce& takeover) {
+  return Cat(PartitionPath(partition), "/", takeover.text());
+}
+
 std::string FormatBeat(const Beat& beat) {
   return JsonWriter()
       .Text("address", beat.address)
@@ -29,6 +33,7 @@ std::string FormatPartitionOwner(const PartitionOwner& owner) {
   return JsonWriter()
       .Text("tenure", owner.tenure.text())
       .Text("address", owner.address)
+      .Text("takeover", owner.takeover.text())
       .Others(owner.others)
       .Done();
 }
@@ -54,10 +59,18 @@ Result<Beat> ParseBeat(std::string_view json) {
 Result<PartitionOwner> ParsePartitionOwner(std::string_view json) {
   JsonReader read(json, kBytesMax);
   PartitionOwner owner;
-  std::string tenure;
-  read.Text("tenure", tenure).Text("address", owner.address).Others(owner.others);
+  std::string tenure, takeover;
+  read.Text("tenure", tenure)
+      .Text("address", owner.address)
+      .Text("takeover", takeover)
+      .Others(owner.others);
   FIRN_TRY(read.status().WithContext("the owner of a partition"));
   FIRN_ASSIGN(owner.tenure, Nonce::Parse(tenure));
+  FIRN_ASSIGN(owner.takeover, Nonce::Parse(takeover));
+  if (owner.tenure.zero() != owner.takeover.zero()) {
+    return Corrupt(
+        "the owner of a partition: a tenure without a takeover, or a takeover without one");
+  }
   return owner;
 }
 

@@ -14,6 +14,8 @@ namespace {
 // other's.
 constexpr Milliseconds Margin(Milliseconds window) { return window + window / 4; }
 
+constexpr Lifetime kStays = Lifetime::kPersistent;
+
 }  // namespace
 
 Owners::Owners(Coordinator& coordinator, Entropy& entropy, OwnersOptions options, Ended ended)
@@ -66,8 +68,8 @@ bool Owners::IsNamed(const Share& share) const {
 }
 
 // Rule 5. Returns the multi that takes the partition, once that is permitted.
-std::optional<std::vector<Write>> Owners::TakingOf(size_t partition) const {
-  const Share& share = shares_[partition];
+std::optional<std::vector<Write>> Owners::TakingOf(size_t partition) {
+  Share& share = shares_[partition];
   const BootMs now = registry_.now();
   if (share.stale || now < share.try_at || IsNamed(share)) return std::nullopt;
   const int64_t session = registry_.session();
@@ -75,13 +77,13 @@ std::optional<std::vector<Write>> Owners::TakingOf(size_t partition) const {
   const auto rank =
       static_cast<int>(std::min(RankOf(partition, options_.address, servers_), kRankMax));
   const std::string path = PartitionPath(partition);
-  const std::string data =
-      FormatPartitionOwner({.tenure = tenure_->name, .address = options_.address});
+  PartitionOwner owner{.tenure = tenure_->name, .address = options_.address};
   std::vector<Write> writes{Write::Check(kMetaPath, root_->version)};
   if (share.owner.code() == Code::kNotFound) {
     const Milliseconds wait = Margin(Beat::kWindowMax) + rank * kRankDelay;
     if (!share.sighting.HasLasted(wait, session, now)) return std::nullopt;
-    writes.push_back(Write::Create(path, data, Lifetime::kPersistent));
+    owner.takeover = *(share.takeover = Nonce::Draw(entropy_));
+    writes.push_back(Write::Create(path, FormatPartitionOwner(owner), kStays));
   } else {
     if (!share.owner.ok()) return std::nullopt;  // unreadable: an operator must act
     const Nonce& tenure = share.owner->tenure;
@@ -90,8 +92,11 @@ std::optional<std::vector<Write>> Owners::TakingOf(size_t partition) const {
       return std::nullopt;
     }
     if (!is_free && !AddEnd(writes, tenure, rank * kRankDelay)) return std::nullopt;
-    AddSet(writes, path, data, share.sighting.state().version);
+    owner.takeover = *(share.takeover = Nonce::Draw(entropy_));
+    AddSet(writes, path, FormatPartitionOwner(owner), share.sighting.state().version);
+    if (!is_free) writes.push_back(Write::Erase(TakeoverPath(partition, share.owner->takeover), 0));
   }
+  writes.push_back(Write::Create(TakeoverPath(partition, owner.takeover), "", kStays));
   writes.push_back(EraCheck(root_->era));
   return writes;
 }
@@ -108,7 +113,7 @@ bool Owners::AddEnd(std::vector<Write>& writes, const Nonce& tenure, Millisecond
   const std::string path = BeatPath(tenure);
   if (beat.code() == Code::kNotFound) {
     const std::string ended = FormatBeat({.ended = true});
-    writes.push_back(Write::Create(path, ended, Lifetime::kPersistent));
+    writes.push_back(Write::Create(path, ended, kStays));
     return lasts(Margin(Beat::kWindowMax));
   }
   if (!beat.ok()) return false;
@@ -141,12 +146,14 @@ Task<> Owners::TakeOver(size_t partition, std::vector<Write> writes) {
 Task<> Owners::GiveUp(size_t partition) {
   Share& share = shares_[partition];
   if (share.here) EndTerm(partition);
-  share.given_up = share.sighting.state().version;
+  share.takeover.reset();
   std::vector<Write> writes{Write::Check(kMetaPath, root_->version)};
   PartitionOwner nobody = *share.owner;
-  nobody.tenure = Nonce();
+  nobody.tenure = nobody.takeover = Nonce();
   nobody.address.clear();
-  AddSet(writes, PartitionPath(partition), FormatPartitionOwner(nobody), *share.given_up);
+  AddSet(writes, PartitionPath(partition), FormatPartitionOwner(nobody),
+         share.sighting.state().version);
+  writes.push_back(Write::Erase(TakeoverPath(partition, share.owner->takeover), 0));
   writes.push_back(EraCheck(root_->era));
   Written answer = co_await registry_.Multi(writes);
   ReadSoon(partition);
@@ -194,10 +201,14 @@ Holding Owners::At(size_t partition) const {
           .secret = known ? beat->second.beat->secret : Nonce()};
 }
 
-std::optional<Write> Owners::GuardOf(size_t partition) const {
+std::optional<Write> Owners::GuardOf(size_t partition, uint64_t term) const {
   const Share& share = shares_[partition];
-  if (!share.here) return std::nullopt;
-  return Write::Check(PartitionPath(partition), share.sighting.state().version);
+  if (!share.here || share.term.Load() != term) return std::nullopt;
+  return TakeoverCheck(partition);
+}
+
+Write Owners::TakeoverCheck(size_t partition) const {
+  return Write::Check(TakeoverPath(partition, *shares_[partition].takeover), 0);
 }
 
 }  // namespace firn

@@ -54,14 +54,16 @@ struct Holding {
 //     counted. Any other: another process writes this beat (a copy of this one, or one that ended
 //     the tenure), so the tenure ends. So it does if a multi is refused, except because of a root
 //     node that still has the same uuid and era and is not frozen.
-//  4. After its window a tenure continues only in the session of its last acknowledgement, and only
-//     if its partitions are as they were. Otherwise it ends, and another one begins.
+//  4. After its window a tenure continues only in the session of its last acknowledgement. If that
+//     has ended, so does the tenure, and another one begins.
 //  5. A partition without an owner is taken. One with an owner is taken once the owner's beat has
 //     ended, or has been seen in one version for 1.25 of its windows without a break in one
 //     session; one whose node or beat is missing, after 1.25 of the longest windows. The multi ends
-//     the beat at the version that was seen, and sets the partition at its version.
-//  6. A term begins when the partition is read with this tenure's name, in a version that is newer
-//     than any that this tenure has given up. It ends with the tenure, or when it is given up.
+//     the beat at the version that was seen, sets the partition at its version, and exchanges the
+//     node that has the takeover's name. That name is drawn for each attempt.
+//  6. A term begins when the partition is read with the name of this tenure's last attempt. It ends
+//     with the tenure, or when it is given up. The tenure ends when a partition that it owns is
+//     read with another name, and a renewal is refused where a takeover's node is missing.
 //  7. Hand over: the term ends, `ended` returns, and only then is the partition set to nobody.
 //
 // Nothing is read or written before Want(). Owned by the control thread, except the terms.
@@ -98,8 +100,8 @@ class Owners {
   Holding At(size_t partition) const;
   const OwnedTerm& term(size_t partition) const { return shares_[partition].term; }
 
-  // Returns the check that a write belongs to the present term; empty without one.
-  std::optional<Write> GuardOf(size_t partition) const;
+  // Returns the check that a write belongs to this term; empty if it has ended.
+  std::optional<Write> GuardOf(size_t partition, uint64_t term) const;
 
   // The secret of this server's tenure, which others send with their requests; zero: none.
   Nonce secret() const { return tenure_ ? tenure_->beat.secret : Nonce(); }
@@ -131,8 +133,8 @@ class Owners {
     BootMs read_at{};   // when it was last read
     Sighting sighting{};
     Result<PartitionOwner> owner = Unavailable("not read yet");
-    std::optional<int64_t> given_up{};  // the highest version that the tenure has given up
-    bool here = false;                  // a term runs, at the version of the sighting
+    std::optional<Nonce> takeover{};  // this tenure's last attempt, until it is given up
+    bool here = false;                // a term runs, of that takeover
     OwnedTerm term{};
     BootMs try_at{};  // no takeover before
   };
@@ -146,7 +148,8 @@ class Owners {
   // --- owners.cc: partitions ---------------------------------------------------------------------
   std::optional<Task<>> NextWrite();
   bool IsNamed(const Share& share) const;
-  std::optional<std::vector<Write>> TakingOf(size_t partition) const;
+  std::optional<std::vector<Write>> TakingOf(size_t partition);
+  Write TakeoverCheck(size_t partition) const;
   bool AddEnd(std::vector<Write>& writes, const Nonce& tenure, Milliseconds late) const;
   Task<> TakeOver(size_t partition, std::vector<Write> writes);
   Task<> GiveUp(size_t partition);
@@ -159,7 +162,6 @@ class Owners {
   Task<> MakeFolders();
   Task<> Renew();
   Task<> EndBeat();
-  Task<bool> IsAsBefore();
   Task<bool> ReadBack();
   Task<bool> ReadRoot();
   std::vector<Write> RenewalOf(const Nonce& word, size_t* set) const;

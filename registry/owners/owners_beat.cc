@@ -64,7 +64,7 @@ Task<> Owners::BeginTenure() {
   const int64_t session = fresh.session;
   tenure_ = std::move(fresh);
   for (size_t i = 0; i < kPartitions; ++i) {
-    shares_[i].given_up.reset();
+    shares_[i].takeover.reset();
     ReadSoon(i);
   }
   Acknowledge(sent, session, 0);
@@ -116,12 +116,12 @@ Task<> Owners::Renew() {
     bool known = co_await ReadBack();
     if (!known || !tenure_) co_return;
   }
-  if (has_lapsed()) {
-    bool same = co_await IsAsBefore();
-    if (!same || !tenure_) co_return;
-  }
   const BootMs sent = registry_.now();
   const int64_t session = registry_.session();
+  if (has_lapsed() && session != tenure_->session) {
+    EndTenure("this server could not renew its beat in time");
+    co_return;
+  }
   if (!tenure_->next) tenure_->next = Nonce::Draw(entropy_);
   size_t set = 0;
   const std::vector<Write> writes = RenewalOf(*tenure_->next, &set);
@@ -163,8 +163,7 @@ std::vector<Write> Owners::RenewalOf(const Nonce& word, size_t* set) const {
   beat.word = word;
   *set = AddSet(writes, BeatPath(tenure_->name), FormatBeat(beat), tenure_->version);
   for (size_t i = 0; i < kPartitions; ++i) {
-    const std::optional<Write> guard = GuardOf(i);
-    if (guard) writes.push_back(*guard);
+    if (shares_[i].here) writes.push_back(TakeoverCheck(i));
   }
   writes.push_back(EraCheck(root_->era));
   return writes;
@@ -211,31 +210,6 @@ Task<bool> Owners::ReadBack() {
   }
   EndTenure("another process writes this server's beat, such as a copy of this one");
   co_return false;
-}
-
-// Rule 4. False: not known, or the tenure has ended.
-Task<bool> Owners::IsAsBefore() {
-  std::vector<size_t> here;
-  std::vector<std::string> paths{kMetaPath};
-  for (size_t i = 0; i < kPartitions; ++i) {
-    if (!shares_[i].here) continue;
-    here.push_back(i);
-    paths.push_back(PartitionPath(i));
-  }
-  Result<Nodes> nodes = co_await registry_.ReadSynced(paths);
-  if (!tenure_) co_return false;
-  bool same = registry_.session() == tenure_->session;
-  if (same && !nodes.ok()) {
-    RenewSoon();
-    co_return false;
-  }
-  for (size_t i = 0; same && i < here.size(); ++i) {
-    const std::optional<Node>& node = (*nodes)[i + 1];
-    const Sighting::State& before = shares_[here[i]].sighting.state();
-    same = node && before == Sighting::State{node->stat.version, node->stat.created_zxid};
-  }
-  if (!same) EndTenure("this server could not renew its beat in time");
-  co_return same;
 }
 
 }  // namespace firn

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "registry/owners/owners.h"
-#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {
@@ -77,10 +76,12 @@ void Owners::See(size_t partition, const Result<Node>& node) {
   share.sighting.Saw(state, registry_.session(), registry_.now(), gap_max());
   share.owner = node.ok() ? ParsePartitionOwner(node->data) : node.status();
   share.read_at = registry_.now();
-  if (state.created_zxid != before.created_zxid) share.given_up.reset();
-  if (share.here && state != before) EndTenure("another process has changed a partition");
-  const bool is_new = !share.given_up || IsOlder(*share.given_up, state.version);
-  if (IsNamed(share) && !share.here && is_new && permitted_ && !leaving_) BeginTerm(share);
+  const bool is_own = IsNamed(share) && share.owner->takeover == share.takeover;
+  if (share.here && (state != before || !is_own)) {
+    EndTenure("another process has changed a partition");
+  } else if (is_own && !share.here && permitted_ && !leaving_) {
+    BeginTerm(share);
+  }
 }
 
 std::vector<Nonce> Owners::OthersTenures() const {

@@ -24,7 +24,8 @@ TEST_F(OwnersEndTest, EndsWhenAnotherProcessWritesItsBeat) {
 TEST_F(OwnersEndTest, EndsWhenAPartitionIsLost) {
   MakePartitions();
   Pass(kStart, {&a_});
-  Apply({Write::Erase(PartitionPath(4), Write::kAnyVersion)});
+  Apply({Write::Erase(TakeoverPath(4, OwnerOf(4).takeover), 0),
+         Write::Erase(PartitionPath(4), Write::kAnyVersion)});
   Pass(kWindow / 3 + kStep, {&a_});
   EXPECT_EQ(a_.ended, 8);
 }
@@ -132,6 +133,38 @@ TEST_F(OwnersEndTest, EndsAfterALapseInAnotherSession) {
   Pass(kWindow, {&a_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
   EXPECT_NE(OwnerOf(0).tenure, owner.tenure);
+}
+
+// The partition goes back to an earlier state, and another server takes it: its version and its
+// creation are those of the term that still runs.
+TEST_F(OwnersEndTest, EndsWhenARolledBackPartitionNamesAnotherTenureInTheSameVersion) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  const PartitionOwner owner = OwnerOf(4);
+  const int64_t version = a_.owners.At(4).version;
+  const Nonce other(8, 8);
+  Apply({Write::Erase(TakeoverPath(4, owner.takeover), 0),
+         Write::Create(TakeoverPath(4, other), "", kStays),
+         Write::Set(PartitionPath(4), FormatPartitionOwner({Nonce(7, 7), b_.address, other}),
+                    version)});
+  tree_.SetVersion(PartitionPath(4), version);
+  ASSERT_EQ(tree_.Peek(PartitionPath(4))->stat.version, version);
+  const uint64_t term = a_.owners.term(4).Load();
+  Pass(kWindow / 3 + kStep, {&a_});
+  EXPECT_FALSE(a_.owners.term(4).Holds(term, clock_.Boot()));
+  EXPECT_EQ(a_.ended, 8);
+}
+
+// Without notification, a renewal that arrives late finds that the takeover's node is missing.
+TEST_F(OwnersEndTest, RenewalIsRefusedUnderAnotherTakeoverInTheSameVersion) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  const PartitionOwner owner = OwnerOf(4);
+  const BootMs until = a_.owners.At(4).until;
+  Apply({Write::Erase(TakeoverPath(4, owner.takeover), 0)});
+  Pass(kWindow / 3 + kStep, {&a_});
+  EXPECT_EQ(a_.ended, 8);
+  EXPECT_EQ(a_.owners.term(4).until(), until);
 }
 
 TEST_F(OwnersEndTest, LostSessionEndsNothingWithinTheWindow) {

@@ -81,10 +81,10 @@ void OwnersProcess::Fetch() {
 // The guard makes sure that the range is taken in this term, and the comparison that it is used in
 // this term: the answer of a slow store may come in the next.
 void OwnersProcess::FetchOne(size_t partition) {
-  const std::optional<Write> guard = owners_.GuardOf(partition);
+  const uint64_t term = owners_.term(partition).Load();
+  const std::optional<Write> guard = owners_.GuardOf(partition, term);
   if (!guard) return;
   memory_[partition].fetching = true;
-  const uint64_t term = owners_.term(partition).Load();
   const BootMs requested = shared_.clock.Boot();
   const bool careless = shared_.mutant == OwnersMutant::kEarlierRangeUsed;
   const auto done = guard_.Bind([=, this](const Result<Node>& node) {
