@@ -12,10 +12,12 @@ constexpr size_t kBytesMax = 8192;
 
 std::string BeatPath(const Nonce& tenure) { return Cat(kBeatsPath, "/", tenure.text()); }
 
+std::string AlivePath(const Nonce& tenure) { return Cat(BeatPath(tenure), "/alive"); }
+
 std::string PartitionPath(size_t partition) { return Cat(kPartitionsPath, "/", partition); }
 
-std::string TakeoverPath(size_t partition, const Nonce& takeover) {
-  return Cat(PartitionPath(partition), "/", takeover.text());
+std::string ChangePath(size_t partition, const Nonce& change) {
+  return Cat(PartitionPath(partition), "/", change.text());
 }
 
 std::string FormatBeat(const Beat& beat) {
@@ -33,7 +35,7 @@ std::string FormatPartitionOwner(const PartitionOwner& owner) {
   return JsonWriter()
       .Text("tenure", owner.tenure.text())
       .Text("address", owner.address)
-      .Text("takeover", owner.takeover.text())
+      .Text("change", owner.change.text())
       .Others(owner.others)
       .Done();
 }
@@ -59,17 +61,16 @@ Result<Beat> ParseBeat(std::string_view json) {
 Result<PartitionOwner> ParsePartitionOwner(std::string_view json) {
   JsonReader read(json, kBytesMax);
   PartitionOwner owner;
-  std::string tenure, takeover;
+  std::string tenure, change;
   read.Text("tenure", tenure)
       .Text("address", owner.address)
-      .Text("takeover", takeover)
+      .Text("change", change)
       .Others(owner.others);
   FIRN_TRY(read.status().WithContext("the owner of a partition"));
   FIRN_ASSIGN(owner.tenure, Nonce::Parse(tenure));
-  FIRN_ASSIGN(owner.takeover, Nonce::Parse(takeover));
-  if (owner.tenure.zero() != owner.takeover.zero()) {
-    return Corrupt(
-        "the owner of a partition: a tenure without a takeover, or a takeover without one");
+  FIRN_ASSIGN(owner.change, Nonce::Parse(change));
+  if (!owner.tenure.zero() && owner.change.zero()) {
+    return Corrupt("the owner of a partition: a tenure, but no change");
   }
   return owner;
 }

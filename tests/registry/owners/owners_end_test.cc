@@ -24,7 +24,7 @@ TEST_F(OwnersEndTest, EndsWhenAnotherProcessWritesItsBeat) {
 TEST_F(OwnersEndTest, EndsWhenAPartitionIsLost) {
   MakePartitions();
   Pass(kStart, {&a_});
-  Apply({Write::Erase(TakeoverPath(4, OwnerOf(4).takeover), 0),
+  Apply({Write::Erase(ChangePath(4, OwnerOf(4).change), 0),
          Write::Erase(PartitionPath(4), Write::kAnyVersion)});
   Pass(kWindow / 3 + kStep, {&a_});
   EXPECT_EQ(a_.ended, 8);
@@ -143,8 +143,8 @@ TEST_F(OwnersEndTest, EndsWhenARolledBackPartitionNamesAnotherTenureInTheSameVer
   const PartitionOwner owner = OwnerOf(4);
   const int64_t version = a_.owners.At(4).version;
   const Nonce other(8, 8);
-  Apply({Write::Erase(TakeoverPath(4, owner.takeover), 0),
-         Write::Create(TakeoverPath(4, other), "", kStays),
+  Apply({Write::Erase(ChangePath(4, owner.change), 0),
+         Write::Create(ChangePath(4, other), "", kStays),
          Write::Set(PartitionPath(4), FormatPartitionOwner({Nonce(7, 7), b_.address, other}),
                     version)});
   tree_.SetVersion(PartitionPath(4), version);
@@ -155,16 +155,69 @@ TEST_F(OwnersEndTest, EndsWhenARolledBackPartitionNamesAnotherTenureInTheSameVer
   EXPECT_EQ(a_.ended, 8);
 }
 
-// Without notification, a renewal that arrives late finds that the takeover's node is missing.
-TEST_F(OwnersEndTest, RenewalIsRefusedUnderAnotherTakeoverInTheSameVersion) {
+// Without notification, a renewal that arrives late finds that the change's node is missing.
+TEST_F(OwnersEndTest, RenewalIsRefusedAfterAnotherChangeInTheSameVersion) {
   MakePartitions();
   Pass(kStart, {&a_});
   const PartitionOwner owner = OwnerOf(4);
   const BootMs until = a_.owners.At(4).until;
-  Apply({Write::Erase(TakeoverPath(4, owner.takeover), 0)});
+  Apply({Write::Erase(ChangePath(4, owner.change), 0)});
   Pass(kWindow / 3 + kStep, {&a_});
   EXPECT_EQ(a_.ended, 8);
   EXPECT_EQ(a_.owners.term(4).until(), until);
+}
+
+// The server says itself that its tenure has ended, so that others need not wait.
+TEST_F(OwnersEndTest, TenureThatEndsHereIsTakenOverAtOnce) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kStart, {&a_, &b_});
+  ASSERT_EQ(a_.Owned(), 8);
+  const PartitionOwner owner = OwnerOf(4);
+  Apply({Write::Set(PartitionPath(4), FormatPartitionOwner(owner), Write::kAnyVersion)});
+  Pass(kStep, {&a_});
+  EXPECT_EQ(a_.ended, 8);
+  a_.owners.Permit(false);
+  Pass(kWindow / 4 + 20 * kStep, {&a_, &b_});
+  EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+}
+
+TEST_F(OwnersEndTest, ErasesTheBeatOfATenureThatItHasEnded) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kWindow, {&a_, &b_});
+  ASSERT_EQ(a_.Owned(), 8);
+  Pass(kWindow * 2, {&b_});
+  EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+  EXPECT_EQ(Beats(), 2U);
+  Pass(kWindow * 4, {&b_});
+  EXPECT_EQ(Beats(), 1U);
+}
+
+TEST_F(OwnersEndTest, ErasesBeatThatNoPartitionNamesOnceItHasNotChangedForLong) {
+  MakePartitions();
+  Apply({Write::Create(BeatPath(Nonce(7, 7)), FormatBeat({.address = "10.0.0.3:7609"}), kStays),
+         Write::Create(AlivePath(Nonce(7, 7)), "", kStays)});
+  Pass(Beat::kWindowMax, {&a_});
+  EXPECT_EQ(Beats(), 2U);
+  Pass(Beat::kWindowMax / 2 + kWindow, {&a_});
+  EXPECT_EQ(Beats(), 1U);
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  EXPECT_EQ(a_.ended, 0);
+}
+
+// The first attempt is applied after it was reported as unknown, when its partition is given up.
+TEST_F(OwnersEndTest, LateTakeoverOfWhatWasGivenUpBeginsNoTerm) {
+  MakePartitions();
+  Pass(kWindow * 5 / 4 - kStep, {&a_});
+  for (size_t i = 0; i < kPartitions; ++i) {
+    a_.link.Script(Verb::kMulti, {.kind = Fate::Kind::kLate, .apply_after = Milliseconds(900)});
+  }
+  Pass(Milliseconds(100), {&a_});
+  a_.owners.Permit(false);
+  Pass(kWindow * 2, {&a_});
+  EXPECT_EQ(a_.Owned(), 0);
+  for (size_t i = 0; i < kPartitions; ++i) EXPECT_TRUE(OwnerOf(i).tenure.zero());
 }
 
 TEST_F(OwnersEndTest, LostSessionEndsNothingWithinTheWindow) {

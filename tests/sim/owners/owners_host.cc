@@ -24,7 +24,6 @@ OwnersProcess::OwnersProcess(OwnersShared& shared, const Clock& clock, std::stri
 }
 
 void OwnersProcess::Tick() {
-  owners_.SetServers(shared_.servers);
   owners_.Tick(clock_->Boot());
   for (size_t i = 0; i < kPartitions; ++i) {
     Memory& memory = memory_[i];
@@ -264,6 +263,16 @@ std::string OwnersHost::Why(size_t partition) const {
   why += " at version " + std::to_string(holding.version) + " until " +
          std::to_string((holding.until - clock_.Boot()).count()) + " ms from now";
   return why + (paused_ ? ", paused" : "") + " " + process_->owners().trouble();
+}
+
+void OwnersHost::LoseRequests() {
+  for (const auto& link : dead_) link->ForgetLate();
+  if (!process_) return;
+  FaultyCoordinator& link = *process_->link();
+  link.ForgetLate();
+  if (!link.connected()) return;
+  link.Disconnect();
+  link.Reconnect();
 }
 
 void OwnersHost::SetPlan(const FaultPlan& plan) {
