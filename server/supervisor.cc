@@ -16,6 +16,7 @@
 
 #include "common/base/parse.h"
 #include "common/log/log.h"
+#include "common/time/clock.h"
 
 namespace firn {
 namespace {
@@ -33,8 +34,23 @@ EndSignals::EndSignals() {
 
 void EndSignals::Serve() {
   const std::scoped_lock lock(mutex_);
-  // After a reopening, an earlier signal to end still has to be returned.
-  if (phase_ == Phase::kStarting) phase_ = Phase::kServing;
+  phase_ = Phase::kServing;
+}
+
+bool EndSignals::StartAgain() {
+  const std::scoped_lock lock(mutex_);
+  std::erase(waiting_, SIGHUP);
+  if (waiting_.empty()) {
+    phase_ = Phase::kStarting;
+    return true;
+  }
+  BeginEnding();
+  return false;
+}
+
+void EndSignals::BeginEnding() {
+  phase_ = Phase::kEnding;
+  ends_from_ = SystemClock().Boot() + kSameRequest;
 }
 
 std::optional<int> EndSignals::Next(Milliseconds patience) {
@@ -43,6 +59,7 @@ std::optional<int> EndSignals::Next(Milliseconds patience) {
   if (!some) return std::nullopt;
   const int signal = waiting_.front();
   waiting_.pop_front();
+  if (signal != SIGHUP) BeginEnding();
   return signal;
 }
 
@@ -57,11 +74,10 @@ void EndSignals::Watch() {
     } else if (phase_ == Phase::kStarting) {
       std::fputs("firn-server: stopped by a signal during its start\n", stderr);
       _exit(0);
-    } else if (phase_ == Phase::kEnding) {
-      _exit(1);
-    } else {
-      phase_ = Phase::kEnding;
+    } else if (phase_ == Phase::kServing) {
       waiting_.push_back(signal);
+    } else if (SystemClock().Boot() >= ends_from_) {
+      _exit(1);
     }
     arrived_.notify_all();
   }
