@@ -39,8 +39,9 @@ class LeasedIds {
  public:
   // `clock` and `entropy` must outlive this; `entropy` is used in Adopt only. `on_jump` is called
   // once for each jump of the wall clock that TryNext finds. It must not call this object.
-  LeasedIds(const Clock& clock, Entropy& entropy, bool use_cycles = CyclesAreSteady(),
-            std::function<void()> on_jump = [] {});
+  LeasedIds(
+      const Clock& clock, Entropy& entropy, bool use_cycles = CyclesAreSteady(),
+      std::function<void()> on_jump = [] {});
 
   // Issues ids of this lease from now on, and ends the lease before. On a failure nothing changes:
   // kInvalid for unusable terms or another layout.

@@ -46,8 +46,9 @@ class ReplyQueue final : public LeaseOutcomes {
   // Waits for an outcome, Wake, or Stop unless `stop_is_known`, at most `patience`.
   std::vector<Received> Await(Milliseconds patience, bool stop_is_known) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience,
-                      [&] { return !received_.empty() || woken_ || (stopping_ && !stop_is_known); });
+    changed_.wait_for(lock, patience, [&] {
+      return !received_.empty() || woken_ || (stopping_ && !stop_is_known);
+    });
     woken_ = false;
     return std::exchange(received_, {});
   }

@@ -119,9 +119,9 @@ class JumpWorld {
       rig_.Reply(request, {.kind = LeaseOutcome::Kind::kUnknown});
     } else {
       const bool refused = word == "refused";
-      rig_.Reply(request, {.kind = refused ? LeaseOutcome::Kind::kRefused
-                                           : LeaseOutcome::Kind::kNoAnswer,
-                           .status = Unavailable(word)});
+      rig_.Reply(request,
+                 {.kind = refused ? LeaseOutcome::Kind::kRefused : LeaseOutcome::Kind::kNoAnswer,
+                  .status = Unavailable(word)});
     }
     Tick();
   }

@@ -33,9 +33,10 @@ impl World {
                 Outcome::Lease(Box::new(granted))
             }
             "unknown" => Outcome::Unknown,
-            "refused" => {
-                Outcome::RefusedForGood(Error::new(ErrorKind::Refused, "the program's clock is ahead of the server's"))
-            }
+            "refused" => Outcome::RefusedForGood(Error::new(
+                ErrorKind::Refused,
+                "the program's clock is ahead of the server's",
+            )),
             _ => Outcome::NoAnswer { sent: true },
         };
         self.rig.answer(kind, SERVER, outcome);
@@ -46,7 +47,10 @@ impl World {
             let now = self.rig.clock.now().wall_us / 1000 - EPOCH_MS;
             assert_eq!(tick_of(self.rig.take(1)[0]), now);
         } else {
-            assert_eq!(self.rig.fault(), "the wall clock has jumped forward by 3600 s, and no server has confirmed it");
+            assert_eq!(
+                self.rig.fault(),
+                "the wall clock has jumped forward by 3600 s, and no server has confirmed it"
+            );
         }
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let woken = runtime.block_on(async {
@@ -74,7 +78,8 @@ impl World {
             "look" => assert!(self.rig.ids.held().is_some()),
             "answer" => self.answer(words[0]),
             "sent" => {
-                let kinds = self.rig.sent[self.seen..].iter().map(|(_, one)| format!("{:?}", kind_of(one)).to_lowercase());
+                let kinds =
+                    self.rig.sent[self.seen..].iter().map(|(_, one)| format!("{:?}", kind_of(one)).to_lowercase());
                 assert_eq!(kinds.collect::<Vec<_>>(), words);
                 self.seen = self.rig.sent.len();
             }
