@@ -259,6 +259,38 @@ void NodeView::OnTagDeleted(const std::string& tag) {
   ++tags_changed_;
 }
 
+std::string NodeView::knowledge() const {
+  const IssuingNodeStatus status = node_.status();
+  const std::shared_ptr<const RootSettings> root = root_.settings();
+  Backup known{.cluster = options_.place.registry,
+               .taken = clock_.Wall(),
+               .composed = true,
+               .reached = lease_bound_(),
+               .settings_known = root != nullptr && root->uuid == status.claim.uuid,
+               .tags_known = status.tags_known};
+  if (known.settings_known) known.root = *root;
+  known.root.uuid = status.claim.uuid;
+  known.root.layout = layout().text();
+  known.root.rack_bits = split_.rack_bits();
+  known.root.window = std::max(known.root.window, options_.node.claim.window);
+  for (const ClaimStatus& claim : status.claims) {
+    if (claim.machine) known.bounds.emplace_back(*claim.machine, claim.bound);
+  }
+  std::ranges::sort(known.bounds);
+  std::map<std::string, TagDefinition> tags = *status.lost;
+  std::shared_lock lock(mutex_);
+  for (const auto& [name, tag] : tags_) {
+    if (!tag.definition.name.empty()) tags.emplace(name, tag.definition);
+  }
+  lock.unlock();
+  for (auto& [name, tag] : tags) {
+    const auto high = status.highest->find(name);
+    if (high != status.highest->end()) tag.high = std::max(tag.high, high->second);
+    known.tags.push_back({.tag = std::move(tag)});
+  }
+  return FormatBackup(MergeBackups(*root_.kept(), known).value_or(known));
+}
+
 bool NodeView::RequiresRestore() const { return RequiresRestore(node_.status()); }
 
 bool NodeView::RequiresRestore(const IssuingNodeStatus& status) const {
@@ -269,26 +301,12 @@ std::string NodeView::RepairCommand() const { return RepairCommand(node_.status(
 
 std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   if (!RequiresRestore(status)) return {};
-  const ClaimStatus& claim = status.claim;
-  KnownCluster known{.highest = *status.highest, .tags = *status.lost, .now = clock_.Wall()};
-  for (const ClaimStatus& one : status.claims) known.bounds.emplace_back(one.machine, one.bound);
-  if (const WallMs leased = lease_bound_(); leased != WallMs()) {
-    known.bounds.emplace_back(std::nullopt, leased);
-  }
-  {
-    const std::shared_lock lock(mutex_);
-    for (const auto& [name, tag] : tags_) {
-      if (!tag.definition.name.empty()) known.tags.emplace(name, tag.definition);
-    }
-  }
-  return ServerRestoreCommand({.registry = options_.place.registry,
-                               .auth_file = options_.credentials_file,
-                               .uuid = claim.uuid,
-                               .layout = std::string(layout().text()),
-                               .rack_bits = split_.rack_bits(),
-                               .window = options_.node.claim.window},
-                              root_.settings().get(), *root_.kept(), status.tags_known,
-                              std::move(known));
+  const NodePlace& place = options_.place;
+  RestoreArguments words{
+      place.registry, options_.credentials_file, place.state_dir, {"--uuid=" + status.claim.uuid}};
+  const Milliseconds window = options_.node.claim.window;
+  if (!root_.settings()) AddUnreadSettings(layout().text(), split_.rack_bits(), window, words);
+  return RestoreCommand(words);
 }
 
 // Why all calls are refused, or calls of tags that are not listed as refused.

@@ -43,6 +43,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   WallMs ids_end() const override;
   WallMs wall() const override { return clock_.Wall(); }
   front::ShownServers servers() const override { return listing_.Shown(); }
+  std::string knowledge() const override;
 
   // The phase in the list of servers: READY while ids of any tag can be issued.
   ServerPhase announced() const;

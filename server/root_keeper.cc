@@ -1,6 +1,7 @@
 #include "server/root_keeper.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "common/log/log.h"
 #include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/slot.h"
+#include "registry/operate/state_document.h"
 
 namespace firn {
 namespace {
@@ -53,7 +55,7 @@ std::shared_ptr<const RootSettings> RootKeeper::settings() const {
   return settings_;
 }
 
-std::shared_ptr<const KeptCluster> RootKeeper::kept() const {
+std::shared_ptr<const Backup> RootKeeper::kept() const {
   const std::scoped_lock lock(mutex_);
   return kept_;
 }
@@ -61,11 +63,17 @@ std::shared_ptr<const KeptCluster> RootKeeper::kept() const {
 bool RootKeeper::Load(const std::string& uuid) {
   ++loads_;
   const bool posted = thread_.Post([this, uuid] {
-    auto kept = std::make_shared<const KeptCluster>(ReadKeptCluster(stem_, uuid));
+    const Result<RootSettings> root = ReadKeptRoot(stem_, uuid);
+    const std::string folder = std::filesystem::path(stem_).parent_path();
+    Result<Backup> kept = ReadStateDocument(folder, uuid);
+    for (const Status& read : {root.status(), kept.status()}) {
+      if (read.ok() || read.code() == Code::kNotFound) continue;
+      LogWarning("state_unusable") << "the state folder is of no use for a restore: " << read;
+    }
     {
       const std::scoped_lock lock(mutex_);
-      settings_ = kept->root ? std::make_shared<const RootSettings>(*kept->root) : nullptr;
-      kept_ = std::move(kept);
+      settings_ = root.ok() ? std::make_shared<const RootSettings>(*root) : nullptr;
+      kept_ = std::make_shared<const Backup>(kept.ok() ? *std::move(kept) : Backup());
     }
     ++loads_done_;
   });

@@ -116,10 +116,24 @@ Status ParseTags(const Json& list, Backup& backup) {
 // --- merging -------------------------------------------------------------------------------------
 
 // Orders settings of which the last ones count. What is joined does not take part.
+WallMs RootTaken(const Backup& backup) {
+  return backup.root_taken == WallMs() ? backup.taken : backup.root_taken;
+}
 auto OrderOf(const Backup& backup) {
   const RootSettings& root = backup.root;
-  const WallMs taken = backup.root_taken == WallMs() ? backup.taken : backup.root_taken;
-  return std::tuple(taken, root.era.text(), root.version, root.lease_share, backup.cluster);
+  return std::tuple(backup.settings_known, !root.layout.empty(), RootTaken(backup), root.era.text(),
+                    root.version, root.lease_share, backup.cluster);
+}
+
+// Whether they can be of one cluster, as far as they know it.
+bool Agree(const Backup& a, const Backup& b) {
+  if (a.root.uuid != b.root.uuid) return false;
+  if (a.root.layout.empty() || b.root.layout.empty()) return true;
+  if (std::tie(a.root.layout, a.root.rack_bits) != std::tie(b.root.layout, b.root.rack_bits)) {
+    return false;
+  }
+  return !a.settings_known || !b.settings_known ||
+         a.root.default_strategy == b.root.default_strategy;
 }
 
 // How far ids are ahead of the clock since the last restore; the highest of two.
@@ -197,7 +211,7 @@ Status MergeTags(const Backup& a, const Backup& b, Backup& merged) {
     if (both_issued && FormOf(node.tag) != FormOf(other.tag)) {
       return Conflict(Cat("they contain tag '", node.tag.name,
                           "' in two forms, and ids may exist in both; use one of the files, and "
-                          "add the numbers of the other with --tag_high"));
+                          "add the numbers of the other with --set=TAG.high"));
     }
     const bool is_later = OrderOf(node, read.second) > OrderOf(other, other_taken);
     known->second = is_later ? std::pair(JoinTags(node, other), read.second)
@@ -215,10 +229,7 @@ Status MergeTags(const Backup& a, const Backup& b, Backup& merged) {
 }  // namespace
 
 Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
-  const auto cluster = [](const RootSettings& root) {
-    return std::tie(root.uuid, root.layout, root.rack_bits, root.default_strategy);
-  };
-  if (cluster(a.root) != cluster(b.root)) {
+  if (!Agree(a, b)) {
     return Conflict(Cat("they are of different clusters, ", std::min(a.root.uuid, b.root.uuid),
                         " and ", std::max(a.root.uuid, b.root.uuid)));
   }
@@ -227,9 +238,12 @@ Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
   Backup merged = newer;
   merged.taken = std::max(a.taken, b.taken);
   merged.checksum = std::max(a.checksum, b.checksum);
-  merged.root_taken = std::get<0>(OrderOf(newer));
+  merged.root_taken = RootTaken(newer);
   if (merged.root_taken == merged.taken) merged.root_taken = WallMs();
   merged.root = JoinRoots(newer.root, older.root);
+  merged.composed = a.composed && b.composed;
+  merged.reached = std::max(a.reached, b.reached);
+  merged.tags_known = a.tags_known || b.tags_known;
   std::map<MachineId, WallMs> bounds(a.bounds.begin(), a.bounds.end());
   for (const auto& [machine, bound] : b.bounds) {
     WallMs& highest = bounds[machine];
@@ -262,11 +276,16 @@ Result<Backup> ReadBackup(BlockingCoordinator& registry, std::string cluster, Wa
 }
 
 std::string FormatBackup(const Backup& backup) {
-  Json document{{kFormatKey, kBackupFormat},
+  Json document{{kFormatKey, backup.composed ? kBackupFormat : 1},
                 {"cluster", backup.cluster},
                 {"taken", FormatRfc3339(backup.taken)},
                 {"taken_ms", backup.taken.ms()},
                 {"cluster_format", ClusterMeta::kFormat}};
+  if (backup.composed) {
+    document["settings_known"] = backup.settings_known;
+    document["tags_known"] = backup.tags_known;
+    document["reached_ms"] = backup.reached.ms();
+  }
   document["root"] = *ParseJson(FormatRootSettings(backup.root), kRootSettingsBytesMax);
   Json& machines = document["machines"] = Json::array();
   for (const auto& [machine, bound] : backup.bounds) {
@@ -284,12 +303,15 @@ std::string FormatBackup(const Backup& backup) {
 
 Result<Backup> ParseBackup(std::string_view text) {
   FIRN_ASSIGN(const Json document, Checked(text));
-  int64_t taken = 0, cluster_format = 0;
+  int64_t taken = 0, cluster_format = 0, reached = 0;
   Backup backup;
   JsonReader read(document);
   read.Text("cluster", backup.cluster, kRecordBytesMax)
       .Number("taken_ms", taken, 0, kRecordTimeMax.ms())
-      .Number("cluster_format", cluster_format, 1);
+      .Number("cluster_format", cluster_format, 1)
+      .NumberIfAny("reached_ms", reached, 0, kRecordTimeMax.ms())
+      .FlagIfAny("settings_known", backup.settings_known)
+      .FlagIfAny("tags_known", backup.tags_known);
   FIRN_TRY(read.status());
   if (cluster_format > ClusterMeta::kFormat) {
     return Invalid(Cat("the backup is of a cluster of format ", cluster_format,
@@ -297,6 +319,8 @@ Result<Backup> ParseBackup(std::string_view text) {
                        "; use a newer version of `firn`"));
   }
   backup.taken = WallMs(taken);
+  backup.reached = WallMs(reached);
+  backup.composed = document.at(kFormatKey).whole() > 1;
   backup.checksum = ChecksumOf(document);
   FIRN_ASSIGN(backup.root, ParseRootSettings(JsonText(document.at("root"))));
   FIRN_TRY(ParseBounds(document.at("machines"), backup));

@@ -20,14 +20,20 @@ namespace firn {
 // server may claim, how far each machine id is granted, and the tags with their ledgers. A value.
 //
 // A backup is older than what servers have issued since, so each of its times and ledgers is a
-// lower bound. It contains no keys and no credentials.
+// lower bound. It contains no keys and no credentials; options of a user's own plugins are copied
+// as they are. `firn backup` makes one of the whole registry, and a server of what it knows.
 struct Backup {
   std::string cluster{};  // its path in the registry, for people
   WallMs taken{};         // by the registry's clock
   RootSettings root{};
   std::vector<std::pair<MachineId, WallMs>> bounds{};  // of machine ids that were ever claimed
-  std::vector<TagNode> tags{};                         // by name; without deleted ones
-  std::string checksum{};                              // of the file that it was read from
+  // Composed of what servers know, not read from the whole registry. Then also:
+  bool composed = false;
+  WallMs reached{};             // by ids of machine ids that are not known; 0: by none
+  bool settings_known = true;   // false: of `root`, the uuid counts, and the layout if there is one
+  bool tags_known = true;       // false: the cluster may have tags that `tags` lacks
+  std::vector<TagNode> tags{};  // by name; without deleted ones
+  std::string checksum{};       // of the file that it was read from
   // When the settings and the tags of a merged backup were taken, if that is not `taken`.
   WallMs root_taken{};
   std::map<std::string, WallMs> tags_taken{};
@@ -38,7 +44,8 @@ struct Backup {
   friend bool operator==(const Backup&, const Backup&) = default;
 };
 
-inline constexpr int64_t kBackupFormat = 1;
+// Of a composed backup; others have format 1, which earlier versions read, too.
+inline constexpr int64_t kBackupFormat = 2;
 inline constexpr size_t kBackupBytesMax = size_t{64} << 20;
 
 // Reads a backup from the registry. kNotFound: there is no cluster. kConflict: the cluster is

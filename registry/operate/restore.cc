@@ -13,7 +13,6 @@
 #include "registry/cluster/freeze.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/reserved.h"
-#include "registry/operate/repair_nodes.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -46,18 +45,11 @@ class Frontier {
   WallMs highest_;
 };
 
-// Writes the memory, or removes an earlier one if there is nothing to remember.
 EraWrites Remember(const RestoreMemory& memory, bool exists) {
   return [memory, exists](const Nonce& era) {
-    std::vector<Write> writes;
-    if (memory.empty()) {
-      if (exists) writes.push_back(Write::Erase(kRestorePath, Write::kAnyVersion));
-      return writes;
-    }
     const std::string text = FormatRestoreMemory(memory, era);
-    writes.push_back(exists ? Write::Set(kRestorePath, text, Write::kAnyVersion)
-                            : Write::Create(kRestorePath, text, Lifetime::kPersistent));
-    return writes;
+    return std::vector{exists ? Write::Set(kRestorePath, text, Write::kAnyVersion)
+                              : Write::Create(kRestorePath, text, Lifetime::kPersistent)};
   };
 }
 
@@ -102,12 +94,16 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   memory = facts.memory;
   if (others) memory.replaced = stands->meta.uuid;
   if (left.memory) {
-    if (facts.forgets_documents) left.memory->documents.clear();
+    if (facts.forgets_documents) {
+      left.memory->documents.clear();
+      left.memory->outdated.clear();
+    }
     if (memory.Overlooks(*left.memory)) {
       return Conflict("another restore has begun meanwhile; run the command again to continue it");
     }
     memory.Join(*left.memory);
   }
+  if (memory.plan.empty()) memory.plan = DrawUuid(entropy);
   const EraWrites also = Remember(memory, left.exists);
   if (report.root_made) {
     const bool absent = stands.code() == Code::kNotFound;

@@ -25,25 +25,20 @@ struct RestoreMemory {
   };
 
   std::string replaced{};  // the unused cluster whose tags and records are here; empty: none
-  bool erased = false;     // its tags are gone: the present ones are of this restore
   std::vector<Document> documents{};
-  // Of the command, word for word: `--retire=5`, `order=5001,step=50`.
-  std::vector<std::string> flags{}, tags{};
-  std::string unstored{};  // digest of flags and tags that are too long for the node
+  std::vector<std::string> flags{};  // of the command: `--skew_max_ms=5`, `--set=retire=5`
+  std::string plan{};                // names the restore in nodes that it has changed
+  std::string outdated{};            // what a version with arguments said, and this one cannot read
 
-  bool empty() const {
-    return replaced.empty() && documents.empty() && flags.empty() && tags.empty();
-  }
   bool Knows(const std::string& checksum) const;
-  // Of flags and tags.
-  std::string Digest() const;
 
   // Adds what an earlier run of the same restore has left. Numbers and lists only grow; of other
-  // values that both have, and of the forms of a tag, these stay.
+  // values that both have these stay.
   void Join(const RestoreMemory& earlier);
-  // Whether Join would add a flag or a tag, or raise one.
+  // Whether Join would add a flag, or raise one.
   bool Lacks(const RestoreMemory& earlier) const;
-  // Whether Lacks is true, or the earlier run used a document that this one does not know.
+  // Whether Lacks is true, or the earlier run used a document, or arguments of an earlier version,
+  // that this one does not know.
   bool Overlooks(const RestoreMemory& earlier) const;
 
   friend bool operator==(const RestoreMemory&, const RestoreMemory&) = default;

@@ -7,7 +7,6 @@
 
 #include "common/base/cat.h"
 #include "common/tag/numbers_left.h"
-#include "common/tag/tag_name.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
@@ -15,15 +14,11 @@
 namespace firn {
 namespace {
 
-bool Says(const std::vector<GivenTag>& tags, const std::string& name) {
-  return std::ranges::any_of(tags, [&name](const GivenTag& one) { return one.tag.name == name; });
-}
-
 // Adds the backup's bounds with their machine ids, which are then known to be used, or retired if
 // their bounds are implausible; and the highest plausible one, which the floor must cover. After a
 // restore ids run ahead of all clocks, and the backup tells how far.
 void AddBounds(const Backup& backup, RestoreFacts& facts) {
-  WallMs highest = backup.root.IdsBy(facts.now);
+  WallMs highest = std::max(backup.root.IdsBy(facts.now), backup.reached);
   for (const auto& [machine, bound] : backup.bounds) {
     if (bound - facts.now > kPoisonAhead) {
       facts.bounds.push_back({bound, machine});
@@ -42,52 +37,140 @@ uint32_t WorkersOf(const Audit& audit) {
   return workers;
 }
 
-// Adds the tag to --tag_high.
-void AddUnknownHigh(const std::string& tag, RestoreArguments& ran) {
-  const std::string flag = "--tag_high=", unknown = EncodeTagName(tag) + "=NUMBER";
-  const auto said = std::ranges::find_if(
-      ran.said_flags, [&flag](const std::string& one) { return one.starts_with(flag); });
-  if (said == ran.said_flags.end()) {
-    ran.said_flags.push_back(flag + unknown);
-  } else {
-    *said += (said->size() == flag.size() ? "" : ",") + unknown;
+// What only an operator can know, and the answers that --set takes, with placeholders.
+struct Question {
+  std::string what;
+  std::vector<std::string> answers{};
+};
+
+constexpr size_t kShownMax = 2'000;  // bytes of an earlier version's arguments
+
+bool IsFrozenByLedger(const Audit& audit, const std::string& tag) {
+  return audit.meta && audit.meta->frozen && TagWhoseLedgerWentBack(audit.meta->reason) == tag;
+}
+
+// Whether the tag's number is known from servers' files alone, and no running server reports it:
+// any number of ranges may have been taken since, by servers that are gone.
+bool IsSilent(const TagDefinition& tag, const RestoreCall& call) {
+  const std::optional<Backup>& backup = call.ledgers.backup;
+  return backup && backup->composed && tag.HasLedger() && backup->Find(tag.name) != nullptr &&
+         !ReportedOf(tag.name, call.ledgers.reports);
+}
+
+void AskOfLostTags(const Audit& audit, const RestoreCall& call, std::vector<Question>& open) {
+  const std::optional<Backup>& backup = call.ledgers.backup;
+  for (const auto& [name, seen] : audit.lost_tags) {
+    const GivenTag* const given = call.answers.Find(name);
+    if (seen == 0 || (given && given->defined) || (backup && backup->Find(name) != nullptr))
+      continue;
+    open.push_back({Cat("the node of tag ", name,
+                        " is lost, and servers that have seen its numbers would freeze the cluster "
+                        "again. Run the "
+                        "command that they print, which names their state folder, add --from with "
+                        "the document "
+                        "in their /v1/knowledge, or define the tag with its fields as they were"),
+                    {AnswerOf(name, "strategy", "STRATEGY")}});
   }
 }
 
-Status CheckFrozenLedger(const Audit& audit, const RestoreCall& call, RestoreArguments ran) {
-  if (!audit.meta || !audit.meta->frozen) return {};
-  const auto tag = TagWhoseLedgerWentBack(audit.meta->reason);
-  if (!tag || Says(call.tags, *tag) || KnownOf(*tag, call.ledgers)) return {};
-  AddUnknownHigh(*tag, ran);
-  return Conflict(
-      Cat("not restored: the cluster was frozen because ", audit.meta->reason,
-          ", and no running server reports that ledger. Start the servers, or give --from with a "
-          "backup, or the highest number of the tag that its users have:\n",
-          RestoreCommand(ran)));
-}
-
-Status CheckGapsFit(const Audit& audit, const RestoreCall& call, RestoreArguments ran) {
-  std::vector<TagDefinition> tags = audit.tags;
-  for (const auto& [tag, defined] : call.tags) {
-    if (defined) tags.push_back(tag);
-  }
+void AskOfNumbers(const Audit& audit, const RestoreCall& call, std::vector<Question>& open) {
+  std::map<std::string, TagDefinition> tags;
+  for (const GivenTag& given : call.answers.tags) tags[given.tag.name] = given.tag;
   if (call.ledgers.backup) {
-    for (const TagNode& node : call.ledgers.backup->tags) tags.push_back(node.tag);
+    for (const TagNode& node : call.ledgers.backup->tags) tags[node.tag.name] = node.tag;
   }
-  for (const TagDefinition& tag : tags) {
+  for (const TagDefinition& tag : audit.tags) {
+    if (!call.ledgers.replaced) tags[tag.name] = tag;
+  }
+  for (const auto& [name, tag] : tags) {
+    if (!tag.HasLedger()) continue;
     const int64_t known = HighestKnown(tag, call.ledgers), end = NumbersEnd(tag);
-    if (!tag.HasLedger() || known >= end || LiftedTo(tag, known, call.ledgers) < end) continue;
-    const std::string prefix = EncodeTagName(tag.name) + "=";
-    std::erase_if(ran.said_tags, [&](const auto& said) { return said.starts_with(prefix); });
-    ran.unread.push_back(tag);  // with its form: the node may be lost
-    ran.unread.back().high = known;
-    return Conflict(
-        Cat("not restored: ", SumOrMax(known, GapOf(tag, call.ledgers.wanted_gap)), ", where tag '",
-            tag.name, "' would continue, is beyond its last number, ", end - 1,
-            ". Give the next number that it may issue, above all that its users have:\n",
-            RestoreCommand(ran)));
+    const bool has_start = call.ledgers.starts.contains(name) && call.ledgers.starts.at(name) > 0;
+    const bool is_unknown =
+        !tag.start && tag.high == 0 && !KnownOf(name, call.ledgers) && !has_start;
+    if (known < end && LiftedTo(tag, known, call.ledgers) >= end) {
+      open.push_back({Cat(SumOrMax(known, GapOf(tag, call.ledgers.wanted_gap)), ", where tag '",
+                          name, "' would continue, is beyond its last number, ", end - 1,
+                          "; give the next number that it may issue, above ", known - 1,
+                          " and all that its users have"),
+                      {AnswerOf(name, "start", "NUMBER")}});
+    } else if (audit.meta && !has_start && IsSilent(tag, call)) {
+      open.push_back(
+          {Cat("no running server reports tag '", name,
+               "', of which servers that stopped had "
+               "seen numbers up to ",
+               known - 1, "; start the servers, or give the highest number that its users have"),
+           {AnswerOf(name, "high", "NUMBER")}});
+    } else if (is_unknown && call.answers.Find(name) != nullptr) {
+      open.push_back({Cat("no server or document knows how far tag '", name,
+                          "' has come; give the highest number that its users have"),
+                      {AnswerOf(name, "high", "NUMBER")}});
+    }
   }
-  return {};
+  if (!audit.meta) return;
+  const auto tag = TagWhoseLedgerWentBack(audit.meta->reason);
+  if (!tag || !IsFrozenByLedger(audit, *tag) || call.ledgers.starts.contains(*tag) ||
+      KnownOf(*tag, call.ledgers)) {
+    return;
+  }
+  open.push_back(
+      {Cat("the cluster was frozen because ", audit.meta->reason,
+           ", and no running server reports that ledger; start the servers, give --from with "
+           "a document, or the highest number that the tag's users have"),
+       {AnswerOf(*tag, "high", "NUMBER")}});
+}
+
+// A tag that only an answer names must be meant: a name that is mistyped would make a new tag.
+void AskOfNames(const Audit& audit, const RestoreCall& call, std::vector<Question>& open) {
+  for (const GivenTag& given : call.answers.tags) {
+    const std::string& name = given.tag.name;
+    const bool exists = std::ranges::any_of(
+        audit.tags, [&name](const TagDefinition& tag) { return tag.name == name; });
+    const std::optional<Backup>& backup = call.ledgers.backup;
+    if (given.defined || exists || (backup && backup->Find(name) != nullptr)) continue;
+    open.push_back({Cat("tag '", name,
+                        "' is in neither the registry nor a document; if it is lost, "
+                        "define it with its fields as they were"),
+                    {AnswerOf(name, "strategy", "STRATEGY")}});
+  }
+}
+
+void AskOfSettings(const RestoreCall& call, std::vector<Question>& open) {
+  if (!call.is_lost) return;
+  const std::optional<Backup>& backup = call.ledgers.backup;
+  const RestoreAnswers& answers = call.answers;
+  Question settings{
+      "no document contains the settings of the lost cluster; add --from with the state "
+      "folder of another server or a backup, or say what the cluster had"};
+  if (!backup || !backup->settings_known) {
+    if (!answers.default_strategy) settings.answers.emplace_back("default_strategy=VALUE");
+    if (!answers.reserved) settings.answers.emplace_back("reserve=VALUE");
+  }
+  const bool has_tags = backup && (backup->tags_known || !backup->tags.empty());
+  if (!has_tags && answers.tags.empty() && !answers.no_other_tags) {
+    settings.answers.emplace_back("tags=VALUE");
+  }
+  if (!settings.answers.empty()) open.push_back(std::move(settings));
+}
+
+Status Ask(const std::vector<Question>& open, RestoreArguments ran) {
+  if (open.empty()) return {};
+  std::string text = "not restored";
+  for (const Question& question : open) {
+    text += Cat(open.size() == 1 ? ": " : "\n* ", question.what);
+    for (const std::string& answer : question.answers) {
+      const std::string flag = Cat("--set=", answer);
+      const std::string name = flag.substr(0, flag.rfind('=') + 1);
+      std::erase_if(ran.flags, [&name](const auto& one) { return one.starts_with(name); });
+      ran.flags.push_back(flag);
+    }
+  }
+  return Conflict(Cat(text, ":\n", RestoreCommand(ran)));
+}
+
+Status Below(const std::string& answer, const std::string& known) {
+  return Conflict(Cat("not restored: --set=", answer, " is below ", known,
+                      ", which is known already; leave the answer out, or correct it"));
 }
 
 // Returns whether the tag has been lifted above the backup, by the gap.
@@ -173,46 +256,80 @@ bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts) {
 
 Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArguments place) {
   if (!audit.unfinished) return {};
-  const std::string& unstored = audit.unfinished->unstored;
-  if (!unstored.empty() && unstored != ran.Digest()) {
+  if (!audit.unfinished->outdated.empty()) {
     return Conflict(
-        "not restored: a restore is unfinished whose flags and tags were too long for the registry "
-        "to remember, and a run without them would leave out what only they say. Repeat that "
-        "command word for word, or add --again to one that says at least as much");
+        Cat("not restored: an earlier version has begun a restore with arguments that this version "
+            "does not have: ",
+            audit.unfinished->outdated.substr(0, kShownMax),
+            ". Complete it with that version; or say the same with --set, and add --again"));
   }
   for (const RestoreMemory::Document& used : audit.unfinished->documents) {
     if (ran.Knows(used.checksum)) continue;
-    return Conflict(Cat("not restored: a restore with ", used.path, ", a backup of ",
-                        FormatRfc3339(used.taken),
-                        ", is unfinished, and a run without it would leave out what only that file "
-                        "contains. Repeat it, or add --again if the file is lost:\n",
-                        RepairCommand(audit, std::move(place))));
+    return Conflict(Cat(
+        "not restored: a restore with ", used.path, ", a document of ", FormatRfc3339(used.taken),
+        ", is unfinished, and a run without it would leave out what only that document "
+        "contains. Repeat it, or add --again if the document is lost:\n",
+        RepairCommand(audit, std::move(place))));
   }
   return {};
 }
 
-Status CheckLostTags(const Audit& audit, const RestoreCall& call, RestoreArguments ran) {
-  const std::optional<Backup>& backup = call.ledgers.backup;
-  for (const auto& [name, seen] : audit.lost_tags) {
-    if (seen == 0 || Says(call.tags, name) || (backup && backup->Find(name) != nullptr)) continue;
-    TagDefinition& lost = ran.tags.emplace_back();
-    lost.name = name;
-    lost.high = seen;
+Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call) {
+  if (audit.unfinished) return {};
+  LedgerFacts known{.backup = call.ledgers.backup};
+  for (const AuditedProvider& provider : audit.providers) known.reports.push_back(provider.report);
+  const auto next = [&](const std::string& name) {
+    int64_t highest = KnownOf(name, known).value_or(1);
+    for (const TagDefinition& tag : audit.tags) {
+      if (tag.name == name && !call.ledgers.replaced) highest = std::max(highest, tag.NextBegin());
+    }
+    return highest;
+  };
+  for (const auto& [tag, high] : call.answers.highs.high) {
+    const int64_t least = next(tag) - 1;
+    if (high - 1 >= least) continue;
+    return Below(AnswerOf(tag, "high", std::to_string(high - 1)), std::to_string(least));
   }
-  if (ran.tags.empty()) return {};
-  AddAudit(audit, ran);
-  return Conflict(
-      "the tags were not restored: the node of tag " + ran.tags.front().name +
-      " is lost, and servers would freeze the cluster again. Add its next number, and its other "
-      "fields as they were (a server's /v1/status and log show them), and disabled=true if it is "
-      "no longer needed:\n" +
-      RestoreCommand(ran));
+  for (const auto& [tag, defined] : call.answers.tags) {
+    const int64_t least = next(tag.name);
+    if (!tag.start || *tag.start >= least) continue;
+    return Below(AnswerOf(tag.name, "start", std::to_string(*tag.start)), std::to_string(least));
+  }
+  const RootSettings saved = known.backup ? known.backup->root : RootSettings();
+  const Milliseconds window = std::max(saved.window, audit.settings.window);
+  if (call.answers.window.value_or(window) < window) {
+    return Below(Cat("window=", call.answers.window->count()), Cat(window.count(), " ms"));
+  }
+  const bool kept = audit.meta && !call.ledgers.replaced;
+  const uint32_t workers = std::max(saved.workers, kept ? WorkersOf(audit) : 0);
+  if (call.answers.workers && *call.answers.workers < workers) {
+    return Below(Cat("workers=", *call.answers.workers), Cat(workers));
+  }
+  const WallMs floor = std::max(saved.floor, kept ? audit.meta->floor : WallMs());
+  for (const WallMs given : call.answers.floors) {
+    if (given < floor) return Below(Cat("floor=", FormatRfc3339(given)), FormatRfc3339(floor));
+  }
+  return {};
+}
+
+Status CheckLostTags(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {
+  std::vector<Question> open;
+  AskOfLostTags(audit, call, open);
+  return Ask(open, ran);
+}
+
+Status CheckSettings(const RestoreCall& call, const RestoreArguments& ran) {
+  std::vector<Question> open;
+  AskOfSettings(call, open);
+  return Ask(open, ran);
 }
 
 Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {
-  FIRN_TRY(CheckLostTags(audit, call, ran));
-  FIRN_TRY(CheckGapsFit(audit, call, ran));
-  return CheckFrozenLedger(audit, call, ran);
+  std::vector<Question> open;
+  AskOfLostTags(audit, call, open);
+  AskOfNames(audit, call, open);
+  AskOfNumbers(audit, call, open);
+  return Ask(open, ran);
 }
 
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
@@ -244,21 +361,22 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
 }
 
 bool TagsCover(const TagListing& listing, const RestoreCall& call) {
-  const auto& [tags, said, ledgers] = call;
-  if (!CoversBackup(listing, ledgers)) return false;
+  const RestoreAnswers& answers = call.answers;
+  if (!CoversBackup(listing, call.ledgers)) return false;
   std::map<std::string, TagDefinition> there;
   for (const StoredTag& tag : listing.tags) there[tag.tag().name] = tag.tag();
   const auto covers = [&there](const std::string& tag, int64_t number) {
     const auto found = there.find(tag);
     return found != there.end() && found->second.NextBegin() >= number;
   };
-  return std::all_of(tags.begin(), tags.end(),
-                     [&](const GivenTag& one) {
-                       return covers(one.tag.name, one.tag.start.value_or(0)) &&
-                              (!one.defined || FormOf(one.tag) == FormOf(there[one.tag.name]));
-                     }) &&
-         std::all_of(said.high.begin(), said.high.end(),
-                     [&](const auto& high) { return covers(high.first, high.second); });
+  return std::ranges::all_of(
+             answers.tags,
+             [&](const GivenTag& one) {
+               return covers(one.tag.name, one.tag.start.value_or(0)) &&
+                      (!one.defined || FormOf(one.tag) == FormOf(there[one.tag.name]));
+             }) &&
+         std::ranges::all_of(answers.highs.high,
+                             [&](const auto& high) { return covers(high.first, high.second); });
 }
 
 }  // namespace firn

@@ -20,26 +20,21 @@ namespace firn {
 // The decisions of a restore: which facts suffice, and whether a restore would change anything.
 // Pure; restore.h does the work.
 
-// A tag on the command line of `firn restore`: its `start` and, if `defined`, its definition.
-struct GivenTag {
-  TagDefinition tag;
-  bool defined = true;
-};
-
 // What is known of the numbers of tags besides the registry.
 struct LedgerFacts {
-  std::vector<ProviderReport> reports{};  // of running servers, and of the operator (--tag_high)
+  std::vector<ProviderReport> reports{};  // of running servers, and of the operator
   std::optional<Backup> backup{};         // its ledgers are lower bounds
   bool replaced = false;  // the registry's tags are those of a new cluster, made by mistake
   int64_t wanted_gap = 0;
-  std::map<std::string, int64_t> starts{};  // the numbers of the arguments
+  std::map<std::string, int64_t> starts{};  // the next numbers that the operator gives
+  std::string plan{};                       // RestoreMemory::plan; empty: nothing was changed yet
 };
 
-// What the flags, arguments and the backup of `firn restore` say of tags.
+// What the operator and the documents say.
 struct RestoreCall {
-  std::vector<GivenTag> tags{};
-  ProviderReport highs{};  // --tag_high, in the form of a server's report
+  RestoreAnswers answers{};
   LedgerFacts ledgers{};
+  bool is_lost = false;  // the cluster is re-created, of which a document or a flag names the uuid
 };
 
 // Returns the highest ledger of the tag that the reports name, or nullopt if none does. A report
@@ -70,28 +65,34 @@ void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts);
 // that this restore or an unfinished one replaces.
 bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts);
 
-// Returns kConflict if an unfinished restore used something that this one lacks, and that the
-// registry does not remember: a document, or too many arguments. The message contains the command
-// to repeat, at `place`.
+// Returns kConflict if an unfinished restore used something that this one lacks: a document, or
+// arguments of an earlier version. The message contains the command to repeat, at `place`.
 Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArguments place);
 
-// Returns kConflict if the restore lacks a number that only an operator can provide. The message
+// Returns kInvalid if an answer is below what is known, unless an unfinished restore has it, too.
+Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call);
+
+// Returns kConflict if only an operator can know something that the restore requires. The message
 // contains the command to run instead, which repeats `ran`: the registry, and what else was said.
 //
-// * A server reports a lost tag that neither the arguments nor the backup contain: it would freeze
-//   the cluster again.
-// * The cluster is frozen because a ledger went back, and nothing says how far that ledger was: no
-//   gap is known to suffice.
-// * The gap would leave a tag no numbers.
+// * A server reports a lost tag that neither the answers nor a document define: it would freeze the
+//   cluster again.
+// * The number of a tag: the cluster is frozen because its ledger went back, and nothing says how
+//   far that ledger was; or the gap would leave the tag no numbers; or no running server reports
+//   it, and servers that stopped are the only ones that knew it.
 Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
 // The first of these conditions alone.
-Status CheckLostTags(const Audit& audit, const RestoreCall& call, RestoreArguments ran);
+Status CheckLostTags(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
+
+// The same if the cluster is lost, and no document contains its settings, or its tags. They are
+// written with the root node, before servers can report anything.
+Status CheckSettings(const RestoreCall& call, const RestoreArguments& ran);
 
 // Returns whether the cluster has just been restored, with a floor above all that is known now.
 // Says nothing about tags: see TagsCover.
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts);
 
-// Returns whether every tag of the arguments and of the backup exists, with the same form and a
+// Returns whether every tag of the answers and of the backup exists, with the same form and a
 // ledger above the number that they name; a tag of the backup may also have been deleted, unless it
 // ExistedAgain.
 bool TagsCover(const TagListing& listing, const RestoreCall& call);

@@ -64,14 +64,16 @@ TEST_F(FirnClusterTest, InitNobrandNewStartsIdsAhead) {
 
 TEST_F(FirnClusterTest, RestoreRecreatesALostClusterUnderItsUuid) {
   const std::string uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
-  EXPECT_EQ(Firn({"restore", "--workers=4", "--layout=firn", "--uuid=nonsense"}).exit_code, 2);
-  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + uuid}).exit_code, 2)
+  EXPECT_EQ(Firn({"restore", "--set=workers=4", "--layout=firn", "--uuid=nonsense"}).exit_code, 2);
+  EXPECT_EQ(Firn({"restore", "--set=workers=4", "--uuid=" + uuid}).exit_code, 2)
       << "the layout is not given";
-  EXPECT_EQ(FirnJson({"restore", "--workers=4", "--layout=firn", "--uuid=" + uuid}).at("uuid"),
+  EXPECT_EQ(FirnJson({"restore", "--set=workers=4", "--layout=firn", "--uuid=" + uuid,
+                      "--set=default_strategy=none", "--set=reserve=none", "--set=tags=none"})
+                .at("uuid"),
             uuid);
-  EXPECT_EQ(FirnJson({"restore", "--workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
+  EXPECT_EQ(FirnJson({"restore", "--set=workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
   const std::string other = "7f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
-  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + other}).exit_code, 4);
+  EXPECT_EQ(Firn({"restore", "--set=workers=4", "--uuid=" + other}).exit_code, 4);
 }
 
 TEST_F(FirnClusterTest, AuditReportsAnEmptyRegistry) {
@@ -87,7 +89,7 @@ TEST_F(FirnClusterTest, RestoreRepairsADamagedRecord) {
   const Finished audit = Firn({"audit"});
   EXPECT_EQ(audit.exit_code, 1);
   EXPECT_NE(audit.out.find("WRONG"), std::string::npos) << audit.out;
-  FirnJson({"restore", "--workers=4"});
+  FirnJson({"restore", "--set=workers=4"});
   EXPECT_EQ(Firn({"audit"}).exit_code, 0) << Firn({"audit"}).out;
 }
 

@@ -43,7 +43,7 @@ TEST_F(FirnClusterTest, ChangesSettingsBesideTheRootNode) {
   registry_ += "-wiped";
   FirnJson({"restore", "--from=" + backup});
   EXPECT_EQ(FirnJson({"set"}).at("lease_share"), 0);
-  const Finished kept = Firn({"restore", "--again", "--lease_share=70"});
+  const Finished kept = Firn({"restore", "--again", "--set=lease_share=70"});
   EXPECT_EQ(FirnJson({"set"}).at("lease_share"), 0);
   EXPECT_NE(kept.out.find("firn set lease_share=70"), std::string::npos) << kept.out;
 }

@@ -44,7 +44,7 @@ TEST_F(LedgerLiftTest, LeavesNoTagAtAVersionThatCannotBeGuarded) {
 TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
   MetaAsRead root = *ReadMeta(registry_);
   root.meta.frozen = true;
-  const RestoreMemory memory{.replaced = root.meta.uuid};
+  const RestoreMemory memory{.replaced = root.meta.uuid, .plan = "p"};
   const auto remember = [&](const Nonce& era) {
     const std::string text = FormatRestoreMemory(memory, era);
     return std::vector{Write::Create(kRestorePath, text, Lifetime::kPersistent)};
@@ -55,12 +55,42 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
   facts.backup->tags = {
       {.tag = {
            .name = "order", .strategy = "segment", .step = 50, .step_max = 400, .high = 5'001}}};
+  ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), 77).ok()) << "of the unused cluster";
   Output output;
-  ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
-  EXPECT_EQ(Tag("order").tag().NextBegin(), 6'001);
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
+    EXPECT_EQ(Tag("order").tag().NextBegin(), 6'001) << "no second gap";
+  }
+  // Another run knows of a tag more, which the unused cluster has, too.
   ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), 9'001).ok());
+  facts.backup->tags.push_back(facts.backup->tags.front());
+  facts.backup->tags.front().tag.name = "bill";
+  facts.backup->tags.front().tag.text = "n{id}";
+  const std::string plain = R"({"strategy":"segment","high":3})";
+  ASSERT_TRUE(
+      registry_.Multi({Write::Create(TagPath("bill"), plain, Lifetime::kPersistent)}).status.ok());
   ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
-  EXPECT_EQ(Tag("order").tag().NextBegin(), 10'001);
+  EXPECT_EQ(Tag("order").tag().NextBegin(), 10'001) << "raised by something else";
+  EXPECT_EQ(Tag("bill").tag().text, "n{id}");
+  EXPECT_EQ(Tag("bill").tag().NextBegin(), 6'001);
+}
+
+TEST_F(LedgerLiftTest, ARepeatedRunAddsAGapAboveANewReportOnly) {
+  LedgerFacts facts{.reports = {{.high = {{"order", 5'001}}}}, .wanted_gap = 1'000, .plan = "p"};
+  TagDefinition tag = Tag("order").tag();
+  tag.step = 50;
+  tag.step_max = 400;
+  ASSERT_TRUE(TagStore(registry_).Edit(Tag("order"), tag).ok());
+  Output output;
+  for (const auto& [reported, next] :
+       {std::pair{5'001, 6'001}, {5'001, 6'001}, {5'501, 6'501}, {400, 6'501}}) {
+    facts.reports.front().high["order"] = reported;
+    ASSERT_TRUE(LiftLedgers(registry_, facts, output).ok());
+    EXPECT_EQ(Tag("order").tag().NextBegin(), next) << reported;
+  }
+  facts.plan = "another";
+  ASSERT_TRUE(LiftLedgers(registry_, facts, output).ok());
+  EXPECT_EQ(Tag("order").tag().NextBegin(), 7'501);
 }
 
 TEST_F(LedgerLiftTest, ALateReportLiftsATagOnceAsFarAsAnEarlierOneWouldHave) {

@@ -117,6 +117,9 @@ class ServerView {
 
   // The servers of the cluster; none are known where they are not read.
   virtual ShownServers servers() const { return {}; }
+
+  // Everything that it knows of its cluster, as a document for `firn restore --from`.
+  virtual std::string knowledge() const { return {}; }
 };
 
 // What an operator may do to a server through its admin door. Thread-safe; must not block.

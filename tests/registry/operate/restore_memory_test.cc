@@ -79,7 +79,7 @@ TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
 // An earlier version knows no memory: what it leaves out must not count as done.
 TEST_F(RestoreMemoryTest, ARunThatDrawsAnotherEraEndsTheMemory) {
   RestoreFacts facts = Facts();
-  facts.memory.flags = {"--workers=4"};
+  facts.memory.flags = {"--set=workers=4"};
   AsOperator([&](BlockingCoordinator& registry) {
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
     ASSERT_TRUE(ReadRestoreMemory(registry, Meta().meta)->memory);
@@ -91,30 +91,59 @@ TEST_F(RestoreMemoryTest, ARunThatDrawsAnotherEraEndsTheMemory) {
   EXPECT_FALSE(tree_.Peek(kRestorePath));
 }
 
-TEST_F(RestoreMemoryTest, JoinsTheArgumentsOfTwoRunsAndOnlyRaises) {
-  const RestoreMemory first{.flags = {"--bound_ms=7,8", "--retire=5", "--workers=4", "--tag_gap=9",
-                                      "--ids_since=2026-02-01T00:00:00.000Z", "--layout=firn"},
-                            .tags = {"order=900,step=50", "bill=7", "user=3,step=2"}};
-  const RestoreMemory second{
-      .flags = {"--retire=6,5", "--workers=3", "--tag_gap=10",
-                "--ids_since=2026-01-01T00:00:00.000Z", "--layout=twitter", "--reserve=1=x"},
-      .tags = {"order=1000", "bill=6,step=4"}};
+TEST_F(RestoreMemoryTest, JoinsTheAnswersOfTwoRunsAndOnlyRaises) {
+  const RestoreMemory first{.flags = {"--set=floor=7,8", "--set=retire=5", "--set=workers=4",
+                                      "--tag_gap=9", "--ids_since=2026-02-01T00:00:00.000Z",
+                                      "--layout=firn", "--set=order.high=900", "--set=bill.start=7",
+                                      "--set=user.step=2"}};
+  const RestoreMemory second{.flags = {"--set=retire=6,5", "--set=workers=3", "--tag_gap=10",
+                                       "--ids_since=2026-01-01T00:00:00.000Z", "--layout=twitter",
+                                       "--set=reserve=1=x", "--set=order.high=1000",
+                                       "--set=bill.start=6", "--set=user.step=4"}};
   RestoreMemory joined = second;
   joined.Join(first);
-  const RestoreMemory expected{.flags = {"--retire=6,5", "--workers=4", "--tag_gap=10",
+  const RestoreMemory expected{.flags = {"--set=retire=6,5", "--set=workers=4", "--tag_gap=10",
                                          "--ids_since=2026-01-01T00:00:00.000Z", "--layout=twitter",
-                                         "--reserve=1=x", "--bound_ms=7,8"},
-                               .tags = {"order=1000,step=50", "bill=7,step=4", "user=3,step=2"}};
+                                         "--set=reserve=1=x", "--set=order.high=1000",
+                                         "--set=bill.start=7", "--set=user.step=4",
+                                         "--set=floor=7,8"}};
   EXPECT_EQ(joined, expected);
   EXPECT_TRUE(second.Lacks(first));
   EXPECT_FALSE(joined.Lacks(first));
   EXPECT_FALSE(joined.Lacks(second));
 }
 
+// A version with arguments has frozen the cluster. This one understands none of them, and leaves
+// the cluster frozen until an operator says the same.
+TEST_F(RestoreMemoryTest, ARestoreWithArgumentsOfAnEarlierVersionIsNotContinued) {
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(FreezeForRestore(registry, Facts(), entropy_).ok());
+    for (const char* said : {R"("flags":["--bound_ms=7","--tag_gap=5"],"tags":[],"unstored":"")",
+                             R"("flags":["--tag_gap=5"],"tags":["order=7,step=5"],"unstored":"")",
+                             R"("flags":["--tag_gap=5"],"tags":[],"unstored":"00")"}) {
+      const std::string text = R"({"era":")" + Meta().meta.era.text() +
+                               R"(","replaced":"","erased":false,"documents":[],)" + said + "}";
+      Write1(tree_.Peek(kRestorePath) ? Write::Set(kRestorePath, text, Write::kAnyVersion)
+                                      : Write::Create(kRestorePath, text, Lifetime::kPersistent));
+      const RestoreMemory left = *ReadRestoreMemory(registry, Meta().meta)->memory;
+      EXPECT_NE(left.outdated, "") << said;
+      EXPECT_EQ(left.flags, std::vector<std::string>{"--tag_gap=5"}) << said;
+      RestoreFacts facts = Facts();
+      facts.memory.flags = left.flags;
+      EXPECT_EQ(RestoreCluster(registry, facts, entropy_).status().code(), Code::kConflict) << said;
+      EXPECT_TRUE(Meta().meta.frozen);
+    }
+    RestoreFacts again = Facts();
+    again.memory.flags = {"--tag_gap=5"};
+    again.forgets_documents = true;
+    EXPECT_TRUE(RestoreCluster(registry, again, entropy_).ok());
+  });
+}
+
 // Two operators at the same time: the second has read the cluster before the first froze it.
-TEST_F(RestoreMemoryTest, ARunThatLacksArgumentsOfAnEarlierOneIsRefused) {
+TEST_F(RestoreMemoryTest, ARunThatLacksAnswersOfAnEarlierOneIsRefused) {
   RestoreFacts facts = Facts();
-  facts.memory.flags = {"--bound_ms=7"};
+  facts.memory.flags = {"--set=floor=7"};
   AsOperator([&](BlockingCoordinator& registry) {
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
     const Node before = *tree_.Peek(kMetaPath);
@@ -141,7 +170,7 @@ TEST_F(RestoreMemoryTest, ARunThatLacksADocumentOfALaterOneIsRefused) {
 TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
   RestoreFacts facts = Facts();
   facts.memory.documents = {{"/lost.json", "c1", kRestoreTime}};
-  facts.memory.flags = {"--retire=5"};
+  facts.memory.flags = {"--set=retire=5"};
   AsOperator([&](BlockingCoordinator& registry) {
     const auto left = [&] { return *ReadRestoreMemory(registry, Meta().meta)->memory; };
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
@@ -153,7 +182,7 @@ TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
     EXPECT_EQ(left().documents, facts.memory.documents);
     EXPECT_EQ(left().flags, facts.memory.flags);
     facts.memory = {};
-    facts.memory.flags = {"--retire=5"};
+    facts.memory.flags = {"--set=retire=5"};
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
     EXPECT_TRUE(left().documents.empty());
   });
@@ -183,7 +212,7 @@ TEST_F(RestoreMemoryTest, TakesReportsIntoAccountThatArriveBeforeTheUnfreeze) {
 
 TEST_F(RestoreMemoryTest, UnfreezesNoClusterThatAnotherProcessHasChanged) {
   RestoreFacts facts = Facts();
-  facts.memory.flags = {"--retire=3"};
+  facts.memory.flags = {"--set=retire=3"};
   const std::pair<const char*, Write> changes[] = {
       {kMetaPath, Write::Set(kMetaPath, "", Write::kAnyVersion)},
       {kRestorePath, Write::Set(kRestorePath, "", Write::kAnyVersion)}};
@@ -201,19 +230,6 @@ TEST_F(RestoreMemoryTest, UnfreezesNoClusterThatAnotherProcessHasChanged) {
     EXPECT_TRUE(RestoreBy(facts).ok()) << what;
     EXPECT_FALSE(tree_.Peek(kRestorePath)) << what;
   }
-}
-
-TEST_F(RestoreMemoryTest, NamesArgumentsThatAreTooLongByTheirDigest) {
-  RestoreFacts facts = Facts();
-  facts.memory.tags = {"order=" + std::string(kRestoreBytesMax, '1')};
-  AsOperator([&](BlockingCoordinator& registry) {
-    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
-    const RestoreMemory left = *ReadRestoreMemory(registry, Meta().meta)->memory;
-    EXPECT_TRUE(left.tags.empty());
-    EXPECT_EQ(left.unstored, facts.memory.Digest());
-  });
-  EXPECT_TRUE(RestoreBy(facts).ok());
-  EXPECT_FALSE(tree_.Peek(kRestorePath));
 }
 
 }  // namespace

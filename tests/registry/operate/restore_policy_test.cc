@@ -111,20 +111,22 @@ TEST(RestorePolicyTest, FactsThatTheRestoreIncludedRequireNoOther) {
   EXPECT_TRUE(restored.Covers());
 }
 
-TEST(RestorePolicyTest, AnArgumentIsCoveredByATagOfItsFormAboveItsNumber) {
+TEST(RestorePolicyTest, AnAnswerIsCoveredByATagOfItsFormAboveItsNumber) {
   const TagListing listing{.tags = {TagInRegistry(LedgerTag("order", 5'001))}, .faults = {}};
   TagDefinition said = LedgerTag("order", 0);
   said.start = 5'001;
-  EXPECT_TRUE(TagsCover(listing, {.tags = {{said}}}));
+  EXPECT_TRUE(TagsCover(listing, {.answers = {.tags = {{said}}}}));
   said.start = 5'002;
-  EXPECT_FALSE(TagsCover(listing, {.tags = {{said}}})) << "the ledger is lower";
+  EXPECT_FALSE(TagsCover(listing, {.answers = {.tags = {{said}}}})) << "the ledger is lower";
   said.start = 1;
   said.text = "{id:09}";
-  EXPECT_FALSE(TagsCover(listing, {.tags = {{said}}})) << "the form differs";
-  EXPECT_TRUE(TagsCover(listing, {.tags = {{said, /*defined=*/false}}})) << "only a number";
-  EXPECT_FALSE(TagsCover(listing, {.tags = {{LedgerTag("other", 0)}}})) << "the tag is missing";
-  EXPECT_TRUE(TagsCover(listing, {.highs = {.high = {{"order", 5'001}}}}));
-  EXPECT_FALSE(TagsCover(listing, {.highs = {.high = {{"order", 5'002}}}}));
+  EXPECT_FALSE(TagsCover(listing, {.answers = {.tags = {{said}}}})) << "the form differs";
+  EXPECT_TRUE(TagsCover(listing, {.answers = {.tags = {{said, /*defined=*/false}}}}))
+      << "only a number";
+  EXPECT_FALSE(TagsCover(listing, {.answers = {.tags = {{LedgerTag("other", 0)}}}}))
+      << "the tag is missing";
+  EXPECT_TRUE(TagsCover(listing, {.answers = {.highs = {.high = {{"order", 5'001}}}}}));
+  EXPECT_FALSE(TagsCover(listing, {.answers = {.highs = {.high = {{"order", 5'002}}}}}));
 }
 
 TEST(RestorePolicyTest, ADeletedTagCoversTheBackupUnlessNumbersOfItAreKnown) {
@@ -154,32 +156,70 @@ TEST(RestorePolicyTest, ABackupIsCoveredByTagsLiftedAboveItByTheGap) {
   EXPECT_TRUE(covers({.tags = {TagInRegistry(LedgerTag("order", 6'001))}, .faults = {}}));
 }
 
-TEST(RestorePolicyTest, RefusesToLeaveALostTagOutAndPrintsTheCommandThatAddsIt) {
+TEST(RestorePolicyTest, AsksForTheDefinitionOfALostTag) {
   Audit audit = RestoredCluster().audit;
   audit.lost_tags = {{"order", 5'001}, {"quiet", 0}};
   const RestoreArguments place{.registry = "dir:///x", .auth_file = "/etc/zk"};
   const Status refused = CheckFactsSuffice(audit, {}, place);
   EXPECT_EQ(refused.code(), Code::kConflict);
   EXPECT_THAT(refused.message(), HasSubstr("the node of tag order is lost"));
-  EXPECT_THAT(refused.message(), HasSubstr(std::string("firn restore --registry=dir:///x "
-                                                       "--registry_auth_file=/etc/zk --uuid=") +
-                                           kRestoredUuid + " --layout=firn "));
-  EXPECT_THAT(refused.message(), HasSubstr(" order=2000"));
+  EXPECT_THAT(refused.message(),
+              HasSubstr("\nfirn restore --registry=dir:///x --registry_auth_file=/etc/zk "
+                        "--set=order.strategy=STRATEGY"));
 
-  RestoreCall with_argument{.tags = {{LedgerTag("order", 0)}}};
-  EXPECT_TRUE(CheckFactsSuffice(audit, with_argument, place).ok());
+  RestoreCall defined{.answers = {.tags = {{LedgerTag("order", 0)}}}};
+  defined.ledgers.reports.push_back({.high = {{"order", 5'001}}});
+  EXPECT_TRUE(CheckFactsSuffice(audit, defined, place).ok());
   RestoreCall with_backup;
   with_backup.ledgers.backup.emplace();
   with_backup.ledgers.backup->tags = {SavedTag(LedgerTag("order", 1))};
   EXPECT_TRUE(CheckFactsSuffice(audit, with_backup, place).ok());
 }
 
-// The registry remembers flags and arguments, but neither a file nor what is too long for it.
+// Other servers may have taken any number of ranges since the folder was written.
+TEST(RestorePolicyTest, AsksForTheNumberOfATagThatOnlyStoppedServersKnow) {
+  const Audit audit = RestoredCluster().audit;
+  RestoreCall call;
+  call.ledgers.backup.emplace();
+  call.ledgers.backup->tags = {SavedTag(LedgerTag("order", 5'001))};
+  EXPECT_TRUE(CheckFactsSuffice(audit, call, {}).ok()) << "a backup of the registry";
+  call.ledgers.backup->composed = true;
+  EXPECT_THAT(CheckFactsSuffice(audit, call, {}).message(),
+              ::testing::AllOf(HasSubstr("up to 5000"), HasSubstr("--set=order.high=NUMBER")));
+  RestoreCall reported = call, started = call;
+  reported.ledgers.reports = {{.high = {{"order", 1}}}};
+  EXPECT_TRUE(CheckFactsSuffice(audit, reported, {}).ok()) << "the operator's answer, too";
+  started.ledgers.starts = {{"order", 6'001}};
+  EXPECT_TRUE(CheckFactsSuffice(audit, started, {}).ok());
+}
+
+TEST(RestorePolicyTest, AsksForTheSettingsOfALostClusterThatNoDocumentContains) {
+  RestoreCall call{.is_lost = true};
+  const auto told = [&call] { return CheckSettings(call, {}).message(); };
+  EXPECT_THAT(told(),
+              HasSubstr("--set=default_strategy=VALUE --set=reserve=VALUE --set=tags=VALUE"));
+  call.ledgers.backup.emplace();
+  EXPECT_EQ(told(), "");
+  call.ledgers.backup->settings_known = call.ledgers.backup->tags_known = false;
+  call.answers = {.reserved = std::vector<ReservedIds>(), .default_strategy = ""};
+  EXPECT_THAT(told(), HasSubstr("firn restore --registry= --set=tags=VALUE"));
+  call.answers.no_other_tags = true;
+  EXPECT_EQ(told(), "");
+}
+
+TEST(RestorePolicyTest, NamesATagThatOnlyAnAnswerKnows) {
+  const Audit audit = RestoredCluster().audit;
+  const GivenTag number{.tag = LedgerTag("ordre", 0), .defined = false};
+  EXPECT_THAT(CheckFactsSuffice(audit, {.answers = {.tags = {number}}}, {}).message(),
+              HasSubstr("tag 'ordre' is in neither the registry nor a document"));
+}
+
+// The registry remembers answers, but no document.
 TEST(RestorePolicyTest, ContinuesAnUnfinishedRestoreOnlyWithWhatItUsed) {
   Audit audit = RestoredCluster().audit;
   audit.findings.push_back({Urgency::kData, "a node is missing", {}, /*restore=*/true});
   audit.unfinished =
-      RestoreMemory{.documents = {{"/a b.json", "c1", kRestoredAt}}, .flags = {"--retire=5"}};
+      RestoreMemory{.documents = {{"/a b.json", "c1", kRestoredAt}}, .flags = {"--set=retire=5"}};
   const RestoreArguments place{.registry = "dir:///x"};
   const auto told = [&](const RestoreMemory& ran) {
     return CheckContinues(audit, ran, place).message();
@@ -191,48 +231,46 @@ TEST(RestorePolicyTest, ContinuesAnUnfinishedRestoreOnlyWithWhatItUsed) {
   audit.unfinished->documents.push_back({"/older", "c3", WallMs(1)});
   EXPECT_THAT(told({}), HasSubstr("'--from=/a b.json,/older'"));
 
-  const RestoreMemory ran{.flags = {"--retire=5"}, .tags = {"order=7"}};
-  audit.unfinished = RestoreMemory{.unstored = ran.Digest()};
-  EXPECT_THAT(told({}), HasSubstr("word for word"));
-  EXPECT_EQ(told(ran), "");
+  audit.unfinished = RestoreMemory{.outdated = "--retire=5 order=7"};
+  EXPECT_THAT(told({}), HasSubstr("--retire=5 order=7. Complete it with that version"));
 }
 
 TEST(RestorePolicyTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
   Audit audit = RestoredCluster().audit;
   audit.meta->frozen = true;
-  audit.meta->reason = LedgerWentBack("a b", "it is at 101 and was at 5001");
+  audit.meta->reason = LedgerWentBack("a.b c", "it is at 101 and was at 5001");
   const RestoreArguments place{.registry = "dir:///x"};
   const Status refused = CheckFactsSuffice(audit, {}, place);
   EXPECT_EQ(refused.code(), Code::kConflict);
   EXPECT_THAT(refused.message(),
-              HasSubstr("\nfirn restore --registry=dir:///x --tag_high=a+b=NUMBER"));
+              HasSubstr("\nfirn restore --registry=dir:///x --set=a%2Eb+c.high=NUMBER"));
 
   RestoreCall call;
-  call.ledgers.reports.push_back({.high = {{"a b", 5'001}}});
+  call.ledgers.reports.push_back({.high = {{"a.b c", 5'001}}});
   EXPECT_TRUE(CheckFactsSuffice(audit, call, place).ok()) << "a server reports it";
   audit.meta->reason = "an operator froze it";
   EXPECT_TRUE(CheckFactsSuffice(audit, {}, place).ok()) << "no ledger went back";
 }
 
-// A person who pastes the printed command loses no flag or argument of the first one.
-TEST(RestorePolicyTest, ThePrintedCommandRepeatsAllFlagsAndArguments) {
+// A person who pastes the printed command loses no flag or answer of the first one.
+TEST(RestorePolicyTest, ThePrintedCommandRepeatsAllFlagsAndAnswers) {
   Audit audit = RestoredCluster().audit;
   audit.lost_tags = {{"order", 5'001}};
-  RestoreArguments ran{.registry = "dir:///x", .from = "/backup"};
-  ran.said_flags = {"--layout=firn", "--bound_ms=77", "--tag_high=a=5", "--retire=9"};
-  ran.said_tags = {"first=6001,step=50"};
-  EXPECT_THAT(
-      CheckFactsSuffice(audit, {}, ran).message(),
-      HasSubstr(std::string("\nfirn restore --registry=dir:///x --uuid=") + kRestoredUuid +
-                " --rack_bits=2 --default_strategy= --from=/backup --layout=firn --bound_ms=77 "
-                "--tag_high=a=5 --retire=9 first=6001,step=50 order=200005001"));
-
-  audit.lost_tags.clear();
-  audit.meta->frozen = true;
-  audit.meta->reason = LedgerWentBack("order", "it is at 101 and was at 5001");
+  const RestoreArguments ran{
+      .registry = "dir:///x",
+      .from = "/backup",
+      .flags = {"--layout=firn", "--set=order.strategy=x", "--set=retire=9"}};
   EXPECT_THAT(CheckFactsSuffice(audit, {}, ran).message(),
               HasSubstr("\nfirn restore --registry=dir:///x --from=/backup --layout=firn "
-                        "--bound_ms=77 --tag_high=a=5,order=NUMBER --retire=9 first=6001,step=50"));
+                        "--set=retire=9 --set=order.strategy=STRATEGY"));
+}
+
+TEST(RestorePolicyTest, AnswersAreNotComparedWithWhatAnInterruptedRunHasRaised) {
+  Audit audit = RestoredCluster().audit;
+  const RestoreCall call{.answers = {.floors = {kRestoredAt}}};
+  EXPECT_EQ(CheckAnswersRaise(audit, call).code(), Code::kConflict);
+  audit.unfinished.emplace();
+  EXPECT_TRUE(CheckAnswersRaise(audit, call).ok());
 }
 
 TEST(RestorePolicyTest, TheHighestOfReportsBackupAndRegistryIsKnown) {

@@ -187,7 +187,7 @@ TEST_F(FirnBackupTest, RecreatesADeletedTagOfWhichNumbersAreKnown) {
   Break("/tags/saved", R"({"strategy":"segment","high":0,"step":50,"step_max":400})");
   for (const char* tag : {"seen", "saved"}) FirnJson({"tags", "delete", tag});
   std::vector<std::string> restore = RestoreFrom(path);
-  restore.push_back("--tag_high=seen=7000");
+  restore.push_back("--set=seen.high=7000");
   FirnJson(restore);
   EXPECT_EQ(HighOf("seen"), "8001");
   EXPECT_EQ(HighOf("saved"), "6001");
@@ -238,12 +238,12 @@ TEST_F(FirnBackupTest, ASecondRunCompletesAnInterruptedUndoOfAnInit) {
 
   const Finished doctor = Firn({"doctor"});
   EXPECT_NE(doctor.out.find(repeat), std::string::npos) << doctor.out;
-  const Finished without = Firn({"restore", "late=9"});
+  const Finished without = Firn({"restore", "--set=late.strategy=segment"});
   EXPECT_EQ(without.exit_code, 4) << without.out;
   EXPECT_NE(without.err.find(repeat), std::string::npos) << without.err;
 
   std::vector<std::string> completed = RestoreFrom(path);
-  completed.push_back("late=9,step=50,step_max=400");
+  completed.push_back("--set=late.strategy=segment");
   FirnJson(completed);
   EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "n{id}");
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("step"), "50");
@@ -254,7 +254,7 @@ TEST_F(FirnBackupTest, ASecondRunCompletesAnInterruptedUndoOfAnInit) {
 }
 
 // The first run is refused after its freeze, as above.
-TEST_F(FirnBackupTest, ALaterRunContinuesWithTheArgumentsOfTheFirst) {
+TEST_F(FirnBackupTest, ALaterRunContinuesWithTheAnswersOfTheFirst) {
   Make();
   const std::string path = Backup();
   Wipe();
@@ -262,13 +262,13 @@ TEST_F(FirnBackupTest, ALaterRunContinuesWithTheArgumentsOfTheFirst) {
   Announce({.high = {{"late", 7}}});
   const int64_t bound = SystemClock().Wall().ms() + 20 * 3'600'000;
   std::vector<std::string> first = RestoreFrom(path);
-  for (const std::string& more : {"--bound_ms=" + std::to_string(bound), std::string("--retire=5"),
-                                  std::string("--reserve=6=x"), std::string("order=9001")}) {
-    first.push_back(more);
+  for (const std::string& more : {"floor=" + std::to_string(bound), std::string("retire=5"),
+                                  std::string("reserve=6=x"), std::string("order.start=9001")}) {
+    first.push_back("--set=" + more);
   }
   EXPECT_EQ(Firn(first).exit_code, 4);
   std::vector<std::string> later = RestoreFrom(path);
-  later.push_back("late=9,step=50,step_max=400");
+  later.push_back("--set=late.strategy=segment");
   EXPECT_GT(NumberOf(FirnJson(later).at("floor_ms")), bound);
   for (const Json& machine : FirnJson({"machines", "list"})) {
     const bool retired = machine.at("machine") == 5;
@@ -293,7 +293,7 @@ TEST_F(FirnBackupTest, ANumberAloneKeepsTheFormInTheBackup) {
   const std::string path = Backup();
   Wipe();
   std::vector<std::string> restore = RestoreFrom(path);
-  restore.push_back("bill=70001");
+  restore.push_back("--set=bill.start=70001");
   FirnJson(restore);
   const Json bill = FirnJson({"tags", "show", "bill"}).at(0);
   EXPECT_EQ(bill.at("text"), "n{id}");
@@ -322,7 +322,7 @@ TEST_F(FirnBackupTest, RefusesDamagedAndNewerFilesBeforeItWritesAnything) {
   const std::string text = Read(Backup());
   const Json before = FirnJson({"audit", "--all"});
   std::string newer = text, number = text, tag = text;
-  newer.replace(newer.find("\"firn_backup\": 1"), 16, "\"firn_backup\": 2");
+  newer.replace(newer.find("\"firn_backup\": 1"), 16, "\"firn_backup\": 3");
   number.replace(number.find("5001"), 4, "4001");
   tag.replace(tag.find("\"order\""), 7, "\"ordes\"");
   struct Row {
@@ -330,7 +330,7 @@ TEST_F(FirnBackupTest, RefusesDamagedAndNewerFilesBeforeItWritesAnything) {
     int exit_code;
     const char* said;
   };
-  const Row rows[] = {{newer, 2, "format 2"},
+  const Row rows[] = {{newer, 2, "format 3"},
                       {number, 6, "checksum does not match"},
                       {tag, 6, "checksum does not match"},
                       {text.substr(0, text.size() / 2), 6, "not a complete backup"},
@@ -378,9 +378,9 @@ TEST_F(FirnBackupTest, AFreezeByALedgerNeedsItsNumber) {
   const Finished refused = Firn({"restore", "--tag_gap=1000"});
   EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
   EXPECT_NE(refused.err.find("was at 5001"), std::string::npos) << refused.err;
-  EXPECT_NE(refused.err.find("--tag_high=order=NUMBER"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("--set=order.high=NUMBER"), std::string::npos) << refused.err;
   EXPECT_TRUE(FirnJson({"audit"}, 1).at("cluster").at("frozen").boolean());
-  FirnJson({"restore", "--tag_gap=1000", "--tag_high=order=7000"});
+  FirnJson({"restore", "--tag_gap=1000", "--set=order.high=7000"});
   EXPECT_EQ(HighOf("order"), "8001");
   Freeze(LedgerWentBack("order", "it is at 101 and was at 5001"));
   FirnJson(RestoreFrom(path));

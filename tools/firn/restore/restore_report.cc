@@ -41,11 +41,9 @@ void WarnOfUnknown(const RestoreReport& report, const RestoreOptions& options, O
     output.text += Cat("WARNING: --", flag, " is not set: ", consequence, "\n");
   };
   warn("rack_bits", "the layout's default is used");
-  warn("default_strategy", "undefined tags are refused");
-  if (!options.default_strategy.empty()) {
+  if (!options.call.answers.default_strategy.value_or("").empty()) {
     warn("ids_since", "segment and dated tags issue nothing until it is");
   }
-  warn("reserve", "servers claim every machine id, including those that another system uses");
 }
 
 void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
@@ -72,7 +70,7 @@ void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
 void PrintKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
                 const RestoreReport& report, Output& output) {
   output.text += Cat("considered besides the registry's records: ", audit.providers.size(),
-                     " running servers, ", bounds, " bounds of servers, flags and backup\n");
+                     " running servers, ", bounds, " bounds of servers, answers and documents\n");
   if (const std::optional<Backup>& backup = call.ledgers.backup) {
     output.text += Cat("backup of ", FormatRfc3339(backup->taken), ", cluster ", backup->root.uuid,
                        ", ", backup->tags.size(), " tags\n");
@@ -92,7 +90,7 @@ void PrintKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
     output.text += Cat("WRONG: the bound ", FormatRfc3339(bound),
                        " is more than a day ahead, so the floor ignores it; ",
                        (machine ? Cat("machine id ", machine->value(), " is retired")
-                                : "run the command again with --retire and its machine id"),
+                                : "run the command again with --set=retire=MACHINE"),
                        "\n");
   }
 }

@@ -16,13 +16,57 @@
 namespace firn {
 namespace {
 
+// What this restore has done to a tag, for a run that repeats it: a member of the tag's node.
+constexpr char kMark[] = "lifted_from";
+
+struct Mark {
+  int64_t from = 0;  // the highest number that was known
+  int64_t to = 0;    // the ledger above the gap
+};
+
+std::optional<Mark> MarkOf(const TagNode& node, const std::string& plan) {
+  if (plan.empty() || node.others.empty()) return {};
+  const Result<Json> others = ParseJson(node.others, kTagNodeBytesMax);
+  if (!others.ok() || !others->contains(kMark)) return {};
+  const Json& mark = others->at(kMark);
+  const auto from = mark.at("from").whole(), to = mark.at("to").whole();
+  if (mark.at("plan") != plan || !from || !to) return {};
+  return Mark{*from, *to};
+}
+
+std::string WithMark(const std::string& others, const std::string& plan, const Mark& mark) {
+  Result<Json> members = ParseJson(others.empty() ? "{}" : others, kTagNodeBytesMax);
+  if (plan.empty() || !members.ok()) return others;
+  (*members)[kMark] = {{"plan", plan}, {"from", mark.from}, {"to", mark.to}};
+  return JsonText(*members);
+}
+
+// Returns the highest known value of a tag in the registry. A ledger that this restore has lifted,
+// and that stands where it was left, says nothing new: no second gap is added.
+int64_t KnownOfStored(const TagNode& node, const LedgerFacts& facts) {
+  const auto mark = MarkOf(node, facts.plan);
+  const auto start = facts.starts.find(node.tag.name);
+  const int64_t given = start == facts.starts.end() ? 0 : start->second;
+  if (!mark || std::max(mark->to, given) != node.tag.NextBegin()) {
+    return HighestKnown(node.tag, facts);
+  }
+  return std::max(mark->from, KnownOf(node.tag.name, facts).value_or(0));
+}
+
+// Returns the ledger that a tag in the registry gets.
+int64_t LiftedOf(const TagNode& node, const LedgerFacts& facts, WallMs now) {
+  return std::max(LiftedTo(node.tag, KnownOfStored(node, facts), facts, now), node.tag.NextBegin());
+}
+
 Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts, WallMs now,
              Status& status, std::string& text) {
   const TagDefinition& tag = stored.tag();
   const bool reported = ReportedOf(tag.name, facts.reports).has_value();
-  const int64_t known = HighestKnown(tag, facts);
-  const int64_t high = LiftedTo(tag, known, facts, now), gap = high - known;
-  status = store.Lift(stored, high);
+  const int64_t known = KnownOfStored(stored.node, facts);
+  const int64_t high = LiftedOf(stored.node, facts, now), gap = high - known;
+  StoredTag marked = stored;
+  marked.node.others = WithMark(stored.node.others, facts.plan, {known, high});
+  status = store.Lift(marked, high);
   text += Cat("tag ", tag.name, " continues at ", high, "\n");
   if (!reported) {
     text +=
@@ -47,41 +91,37 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
   return {};
 }
 
-// Of a tag of which the backup has numbers, the registry may show the form before its last edit,
-// or that of a mistaken firn init. If it shows no number, the backup's form counts.
-Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const Backup& backup,
+// Of a tag of which numbers are known, the registry may show the form before its last edit, or that
+// of a mistaken firn init. If it shows no number, the document's form counts. So does the form that
+// servers know of a tag without numbers: they would refuse another one.
+Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const LedgerFacts& facts,
                       const MetaAsRead& frozen, Output& output) {
-  for (const TagNode& node : backup.tags) {
-    const auto defines = [&](const GivenTag& one) {
-      return one.defined && one.tag.name == node.tag.name;
-    };
-    const bool issued = node.tag.HasLedger() && node.tag.MayHaveIssued();
-    if (!issued || std::ranges::any_of(said, defines)) continue;
-    FIRN_TRY(Reform(store, node.tag, frozen, output));
+  for (const TagNode& node : facts.backup->tags) {
+    const std::string& name = node.tag.name;
+    const auto defines = [&](const GivenTag& one) { return one.defined && one.tag.name == name; };
+    if (!node.tag.HasLedger() || std::ranges::any_of(said, defines)) continue;
+    const bool issued = node.tag.MayHaveIssued() || ReportedOf(name, facts.reports).value_or(0) > 0;
+    const Result<StoredTag> there = store.Read(name);
+    const bool unused = facts.backup->composed && there.ok() && !there->tag().MayHaveIssued();
+    if (issued || unused) FIRN_TRY(Reform(store, node.tag, frozen, output));
   }
   return {};
 }
 
-// Removes the tags of a cluster that was never used, so that those of the backup take their places.
-// Only once: a later run may find tags that an earlier one has made, and raised.
+// Removes the tags of a cluster that was never used, so that those of the documents take their
+// places. A later run finds tags that an earlier one has made, and marked.
 Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                     const Backup& backup) {
-  FIRN_ASSIGN(RestoreMemoryAsRead remembered, ReadRestoreMemory(registry, frozen.meta));
-  if (remembered.memory && remembered.memory->erased) return {};
-  for (const TagNode& node : backup.tags) {
+                     const LedgerFacts& facts) {
+  TagStore store(registry);
+  for (const TagNode& node : facts.backup->tags) {
+    const Result<StoredTag> there = store.Read(node.tag.name);
+    if (there.ok() && MarkOf(there->node, facts.plan)) continue;
     const WriteOutcome erased =
         registry.Multi({Write::Check(kMetaPath, frozen.version), EraCheck(frozen.meta.era),
                         Write::Erase(TagPath(node.tag.name), Write::kAnyVersion)});
-    if (erased.status.code() == Code::kNotFound) continue;
-    FIRN_TRY(erased.status);
+    if (erased.status.code() != Code::kNotFound) FIRN_TRY(erased.status);
   }
-  if (!remembered.memory) return {};
-  remembered.memory->erased = true;
-  return registry
-      .Multi({Write::Check(kMetaPath, frozen.version), EraCheck(frozen.meta.era),
-              Write::Set(kRestorePath, FormatRestoreMemory(*remembered.memory, frozen.meta.era),
-                         Write::kAnyVersion)})
-      .status;
+  return {};
 }
 
 // Returns the definition of a missing tag with a start above all that is known.
@@ -97,6 +137,12 @@ TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
   return tag;
 }
 
+// The members of a tag that this restore makes.
+std::string MadeMark(const TagDefinition& made, const std::string& others,
+                     const LedgerFacts& facts) {
+  return WithMark(others, facts.plan, {KnownOf(made.name, facts).value_or(1), made.NextBegin()});
+}
+
 std::string NextNumberOf(const TagDefinition& tag) {
   return tag.start ? Cat("; its next number is ", *tag.start, " or higher\n") : "\n";
 }
@@ -105,15 +151,15 @@ std::string NextNumberOf(const TagDefinition& tag) {
 Status Remake(TagStore& store, const GivenTag& said, const MetaAsRead& frozen,
               const LedgerFacts& facts, WallMs now, Output& output) {
   TagDefinition tag = said.tag;
+  const TagNode* const saved = facts.backup ? facts.backup->Find(tag.name) : nullptr;
   if (!store.Read(tag.name).ok()) {
-    const TagNode* const saved = facts.backup ? facts.backup->Find(tag.name) : nullptr;
     if (!said.defined && saved != nullptr) {  // the argument says only where it continues
       tag = saved->tag;
       tag.start = said.tag.start;
     }
     tag = Remade(std::move(tag), facts, now);
   }
-  FIRN_TRY(store.Remake(tag, frozen));
+  FIRN_TRY(store.Remake(tag, frozen, MadeMark(tag, saved == nullptr ? "" : saved->others, facts)));
   output.text += "tag " + tag.name + " exists" + NextNumberOf(tag);
   return {};
 }
@@ -191,13 +237,15 @@ Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport
 }
 
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                   const std::vector<GivenTag>& said, const LedgerFacts& facts, Output& output) {
+                   const std::vector<GivenTag>& said, LedgerFacts facts, Output& output) {
   TagStore store(registry);
-  if (facts.backup && facts.replaced) FIRN_TRY(EraseReplaced(registry, frozen, *facts.backup));
+  FIRN_ASSIGN(const RestoreMemoryAsRead remembered, ReadRestoreMemory(registry, frozen.meta));
+  if (remembered.memory) facts.plan = remembered.memory->plan;
+  if (facts.backup && facts.replaced) FIRN_TRY(EraseReplaced(registry, frozen, facts));
   for (const auto& [tag, defined] : said) {
     if (defined) FIRN_TRY(Reform(store, tag, frozen, output));
   }
-  if (facts.backup) FIRN_TRY(ReformByBackup(store, said, *facts.backup, frozen, output));
+  if (facts.backup) FIRN_TRY(ReformByBackup(store, said, facts, frozen, output));
   FIRN_TRY(LiftLedgers(registry, facts, output));
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   for (const GivenTag& one : said) FIRN_TRY(Remake(store, one, frozen, facts, now, output));
@@ -205,7 +253,7 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   for (const TagNode* const node : OnlyInBackup(listing, said, facts, output)) {
     const TagDefinition tag = Remade(node->tag, facts, now);
-    FIRN_TRY(store.Remake(tag, frozen, node->others));
+    FIRN_TRY(store.Remake(tag, frozen, MadeMark(tag, node->others, facts)));
     TellFromBackup(tag, facts, output);
   }
   return {};
@@ -223,7 +271,7 @@ Status PlanTags(BlockingCoordinator& registry, const std::vector<GivenTag>& said
     const TagDefinition& tag = stored.tag();
     present.insert(tag.name);
     if (!tag.HasLedger()) continue;
-    const int64_t high = LiftedTo(tag, HighestKnown(tag, facts), facts, now);
+    const int64_t high = LiftedOf(stored.node, facts, now);
     lifted.push_back({{"tag", tag.name}, {"high", std::to_string(high)}});
     output.text += Cat("tag ", tag.name, " continues at ", high, "\n");
   }

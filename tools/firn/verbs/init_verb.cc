@@ -6,6 +6,7 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/cat.h"
 #include "common/base/printed_command.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -17,7 +18,18 @@
 #include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
 
-DECLARE_string(default_strategy);
+DEFINE_string(default_strategy, "",
+              "Strategy of undefined tags in the new cluster: `snowflake`, and then no tag can "
+              "be obfuscated, or empty to refuse them. Fixed for the cluster's life.");
+DEFINE_int32(workers, 0, "Number of machine ids per rack. 0: all of the layout.");
+DEFINE_int32(lease_share, -1,
+             "Share of each rack's machine ids that can be leased to programs, in percent: those "
+             "with the highest workers. Servers claim these only if all others are in use. -1: 50. "
+             "firn set changes it.");
+DEFINE_int64(
+    claim_window_ms, 0,
+    "With --nobrand_new: largest --claim_window_ms of any server of the earlier cluster, in "
+    "milliseconds. 0: 600000.");
 DEFINE_bool(brand_new, false,
             "No server has ever issued ids in a cluster of this name, so start without a floor. "
             "--nobrand_new: one may have; start above everything that may be in use, as firn "
@@ -81,10 +93,22 @@ Status CheckNoForeignServers(BlockingCoordinator& registry) {
   }
 }
 
+// The flags as answers of a restore.
+std::vector<std::string> Answers() {
+  std::vector<std::string> answers;
+  if (!FLAGS_default_strategy.empty()) {
+    answers.push_back("default_strategy=" + FLAGS_default_strategy);
+  }
+  if (FLAGS_workers != 0) answers.push_back(Cat("workers=", FLAGS_workers));
+  if (FLAGS_lease_share != -1) answers.push_back(Cat("lease_share=", FLAGS_lease_share));
+  if (FLAGS_claim_window_ms != 0) answers.push_back(Cat("window=", FLAGS_claim_window_ms));
+  return answers;
+}
+
 Result<Output> RunInit(const std::vector<std::string>& words) {
   if (!words.empty()) return Invalid("init takes no arguments");
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
-  FIRN_ASSIGN(RestoreOptions options, ReadRestoreOptions({}));
+  FIRN_ASSIGN(RestoreOptions options, ReadRestoreOptions(Answers()));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::OpenOrCreate());
   BlockingCoordinator& registry = session.registry();
   FIRN_TRY(registry.PrepareRoot());
@@ -97,10 +121,10 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
   }
   ClusterPlan plan{.layout = choice.layout,
                    .rack_bits = choice.split.rack_bits(),
-                   .workers = options.workers,
+                   .workers = options.call.answers.workers,
                    .default_strategy = FLAGS_default_strategy,
                    .ids_since = options.ids_since};
-  if (options.lease_share) plan.lease_share = *options.lease_share;
+  plan.lease_share = options.call.answers.lease_share.value_or(plan.lease_share);
   BootMs told = SystemClock().Boot();
   plan.progress = [&told](uint32_t made, uint32_t of) {
     if (SystemClock().Boot() - told < kTellEvery) return;

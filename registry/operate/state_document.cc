@@ -1,0 +1,161 @@
+#include "registry/operate/state_document.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "common/base/cat.h"
+#include "common/base/files.h"
+#include "common/base/fnv.h"
+#include "common/base/hex.h"
+#include "common/id/rack_split.h"
+#include "registry/state/hint.h"
+#include "registry/state/kept_bounds.h"
+#include "registry/state/known_tags.h"
+
+namespace firn {
+namespace {
+
+constexpr size_t kHintBytesMax = 64 << 10;
+
+using Clusters = std::map<std::string, Backup>;  // by uuid
+
+WallMs WrittenAt(const std::string& path) {
+  struct stat told {};
+  return stat(path.c_str(), &told) == 0 ? WallMs(int64_t{told.st_mtime} * 1000) : WallMs();
+}
+
+Backup Piece(const std::string& path, const std::string& uuid) {
+  Backup piece{
+      .taken = WrittenAt(path), .composed = true, .settings_known = false, .tags_known = false};
+  piece.root.uuid = uuid;
+  return piece;
+}
+
+Status Add(const Backup& piece, Clusters& clusters) {
+  const auto [known, is_first] = clusters.try_emplace(piece.root.uuid, piece);
+  if (is_first) return {};
+  FIRN_ASSIGN(known->second, MergeBackups(known->second, piece));
+  return {};
+}
+
+// <stem>.<uuid>.root and <stem>.<uuid>.tags.
+Status AddCopy(const std::string& path, const std::string& uuid, const std::string& text,
+               Clusters& clusters) {
+  Backup piece = Piece(path, uuid);
+  if (path.ends_with(".root")) {
+    FIRN_ASSIGN(piece.root, ParseRootSettings(text));
+    if (piece.root.uuid != uuid) return Corrupt("it is of another cluster");
+    piece.settings_known = true;
+    return Add(piece, clusters);
+  }
+  FIRN_ASSIGN(const KnownTags tags, ParseKnownTags(uuid, text));
+  piece.tags_known = true;
+  for (const auto& [name, known] : tags.tags) {
+    if (!known.node.tag.strategy.empty()) piece.tags.push_back(known.node);
+  }
+  return Add(piece, clusters);
+}
+
+Status AddHint(const std::string& path, const std::string& text, Clusters& clusters) {
+  FIRN_ASSIGN(const Hint hint, ParseHint(text));
+  if (!IsUuid(hint.uuid)) return {};
+  Backup piece = Piece(path, hint.uuid);
+  if (hint.last != WallMs()) piece.bounds.emplace_back(MachineId(hint.machine), hint.last);
+  return Add(piece, clusters);
+}
+
+// The bounds of leases name racks and workers, whose machine ids follow from the settings.
+Status AddLeases(const std::string& path, const KeptBounds& kept, Clusters& clusters) {
+  if (!IsUuid(kept.uuid) || kept.bounds.empty()) return {};
+  Backup piece = Piece(path, kept.uuid);
+  const auto cluster = clusters.find(kept.uuid);
+  const RootSettings root = cluster == clusters.end() ? RootSettings() : cluster->second.root;
+  const Result<Layout> layout = Layout::Parse(root.layout);
+  const auto split = layout.ok() ? RackSplit::Make(*layout, root.rack_bits) : layout.status();
+  std::map<MachineId, WallMs> bounds;
+  for (const KeptBound& one : kept.bounds) {
+    const auto machine = split.ok() ? split->Join(one.slot.worker, one.slot.rack)
+                                    : Result<MachineId>(split.status());
+    if (machine.ok()) {
+      bounds[*machine] = std::max(bounds[*machine], one.bound);
+    } else {
+      piece.reached = std::max(piece.reached, one.bound);
+    }
+  }
+  piece.bounds.assign(bounds.begin(), bounds.end());
+  return Add(piece, clusters);
+}
+
+Status ReadFile(const std::string& path, Clusters& clusters,
+                std::vector<std::pair<std::string, KeptBounds>>& leases) {
+  const std::filesystem::path name(path);
+  const std::string extension = name.extension(), uuid = name.stem().extension();
+  const bool copied = (extension == ".root" || extension == ".tags") && uuid.size() > 1 &&
+                      IsUuid(std::string_view(uuid).substr(1));
+  if (copied) {
+    FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kKnownTagsBytesMax, O_NOFOLLOW));
+    return AddCopy(path, uuid.substr(1), text, clusters);
+  }
+  if (extension == ".properties") {
+    FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kHintBytesMax, O_NOFOLLOW));
+    return AddHint(path, text, clusters);
+  }
+  if (extension != ".leases") return {};
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kKeptBoundsBytesMax, O_NOFOLLOW));
+  FIRN_ASSIGN(KeptBounds kept, ParseKeptBounds(text));
+  leases.emplace_back(path, std::move(kept));
+  return {};
+}
+
+// The same folder knows at least as much later, so its contents do not count.
+std::string IdentityOf(const std::string& folder) {
+  const Result<FileHandle> handle = FileHandle::Open(folder, O_RDONLY | O_DIRECTORY);
+  struct stat told {};
+  if (!handle.ok() || fstat(handle->fd(), &told) != 0) return "";
+  return "folder-" + ToHex(Fnv1a(Cat(told.st_ino, " ", BirthOf(handle->fd()))));
+}
+
+Result<Backup> Chosen(const std::string& folder, const std::string& uuid, Clusters clusters) {
+  if (uuid.empty() && clusters.size() > 1) {
+    std::string names;
+    for (const auto& [name, known] : clusters) names += Cat(names.empty() ? "" : ", ", name);
+    return Conflict(Cat(folder, " has the files of several clusters: ", names,
+                        "; name the lost one with --uuid"));
+  }
+  const auto known = uuid.empty() ? clusters.begin() : clusters.find(uuid);
+  if (known == clusters.end()) {
+    return NotFound(Cat(folder, " has no file of ",
+                        uuid.empty() ? "a server's cluster" : Cat("cluster ", uuid)));
+  }
+  known->second.cluster = folder;
+  known->second.checksum = IdentityOf(folder);
+  return std::move(known->second);
+}
+
+}  // namespace
+
+Result<Backup> ReadStateDocument(const std::string& folder, const std::string& uuid) {
+  std::error_code failed;
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    paths.push_back(entry.path());
+  }
+  if (failed) return FileFailure("reading", folder, failed.value());
+  std::ranges::sort(paths);
+  Clusters clusters;
+  std::vector<std::pair<std::string, KeptBounds>> leases;
+  for (const std::string& path : paths) {
+    const Status read = ReadFile(path, clusters, leases);
+    if (!read.ok()) return read.WithContext(path);
+  }
+  for (const auto& [path, kept] : leases) FIRN_TRY(AddLeases(path, kept, clusters));
+  return Chosen(folder, uuid, std::move(clusters));
+}
+
+}  // namespace firn
