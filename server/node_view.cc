@@ -262,12 +262,14 @@ void NodeView::OnTagDeleted(const std::string& tag) {
 std::string NodeView::knowledge() const {
   const IssuingNodeStatus status = node_.status();
   const std::shared_ptr<const RootSettings> root = root_.settings();
+  const std::shared_ptr<const Backup> kept = root_.kept();
   Backup known{.cluster = options_.place.registry,
                .taken = clock_.Wall(),
                .composed = true,
-               .reached = lease_bound_(),
                .settings_known = root != nullptr && root->uuid == status.claim.uuid,
-               .tags_known = status.tags_known};
+               .tags_known = status.tags_known,
+               .checksum = kept->checksum};
+  if (const WallMs leases = lease_bound_(); leases > WallMs()) known.reached = {leases};
   if (known.settings_known) known.root = *root;
   known.root.uuid = status.claim.uuid;
   known.root.layout = layout().text();
@@ -288,7 +290,7 @@ std::string NodeView::knowledge() const {
     if (high != status.highest->end()) tag.high = std::max(tag.high, high->second);
     known.tags.push_back({.tag = std::move(tag)});
   }
-  return FormatBackup(MergeBackups(*root_.kept(), known).value_or(known));
+  return FormatBackup(MergeBackups(*kept, known).value_or(known));
 }
 
 bool NodeView::RequiresRestore() const { return RequiresRestore(node_.status()); }

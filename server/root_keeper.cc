@@ -73,7 +73,8 @@ bool RootKeeper::Load(const std::string& uuid) {
     {
       const std::scoped_lock lock(mutex_);
       settings_ = root.ok() ? std::make_shared<const RootSettings>(*root) : nullptr;
-      kept_ = std::make_shared<const Backup>(kept.ok() ? *std::move(kept) : Backup());
+      kept_ = std::make_shared<const Backup>(kept.ok() ? *std::move(kept)
+                                                       : Backup{.checksum = IdentityOf(folder)});
     }
     ++loads_done_;
   });

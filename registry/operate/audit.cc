@@ -288,6 +288,12 @@ bool Audit::NeverUsed() const {
                      [](const AuditedSlot& slot) { return slot.use == SlotUse::kNeverUsed; });
 }
 
+uint32_t Audit::workers() const {
+  uint32_t workers = 0;
+  for (const AuditedSlot& slot : slots) workers = std::max(workers, slot.slot.worker + 1);
+  return workers;
+}
+
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now, const StatusSource& ask) {
   FIRN_TRY(registry.Sync(kMetaPath));
   return Auditor(registry, now, ask).Run();

@@ -63,6 +63,8 @@ Status Auditor::ReadTags() {
     const std::string& name = stored.tag().name;
     tags.emplace(name, &stored.node);
     audit_.tags.push_back(stored.tag());
+    const std::string plan = audit_.unfinished ? audit_.unfinished->plan : "";
+    if (const auto mark = RestoreMarkOf(stored.node, plan)) audit_.marks.emplace(name, *mark);
     if (std::string ahead = DatedAhead(stored.tag(), now_); !ahead.empty()) {
       Fault(Urgency::kSoon, std::move(ahead),
             "correct the registry's clock; the date stays until then");

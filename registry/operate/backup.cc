@@ -1,6 +1,7 @@
 #include "registry/operate/backup.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -43,10 +44,8 @@ Status CheckComplete(const Audit& audit) {
 // `audit` lists slots by rack and worker.
 void AddMachines(const Audit& audit, Backup& backup) {
   std::vector<const AuditedSlot*> slots;
-  for (const AuditedSlot& slot : audit.slots) {
-    slots.push_back(&slot);
-    backup.root.workers = std::max(backup.root.workers, slot.slot.worker + 1);
-  }
+  for (const AuditedSlot& slot : audit.slots) slots.push_back(&slot);
+  backup.root.workers = audit.workers();
   std::ranges::sort(slots, {}, &AuditedSlot::machine);
   for (const AuditedSlot* const slot : slots) {
     backup.root.Add(slot->machine, slot->record);
@@ -97,6 +96,20 @@ Status ParseBounds(const Json& list, Backup& backup) {
   return {};
 }
 
+Status ParseReached(const Json& list, Backup& backup) {
+  if (!backup.composed) return {};
+  if (!list.is_array()) return Corrupt("\"reached_ms\" is not a list");
+  for (const Json& item : list) {
+    const auto time = item.whole();
+    if (!time || *time < 0 || *time > kRecordTimeMax.ms()) {
+      return Corrupt("\"reached_ms\" contains no time");
+    }
+    backup.reached.emplace_back(*time);
+  }
+  std::ranges::sort(backup.reached);
+  return {};
+}
+
 Status ParseTags(const Json& list, Backup& backup) {
   if (!list.is_array()) return Corrupt("\"tags\" is not a list");
   for (const Json& item : list) {
@@ -126,14 +139,19 @@ auto OrderOf(const Backup& backup) {
 }
 
 // Whether they can be of one cluster, as far as they know it.
-bool Agree(const Backup& a, const Backup& b) {
-  if (a.root.uuid != b.root.uuid) return false;
-  if (a.root.layout.empty() || b.root.layout.empty()) return true;
-  if (std::tie(a.root.layout, a.root.rack_bits) != std::tie(b.root.layout, b.root.rack_bits)) {
-    return false;
+Status CheckAgree(const Backup& a, const Backup& b) {
+  if (a.root.uuid != b.root.uuid) {
+    return Conflict(Cat("they are of different clusters, ", std::min(a.root.uuid, b.root.uuid),
+                        " and ", std::max(a.root.uuid, b.root.uuid)));
   }
-  return !a.settings_known || !b.settings_known ||
-         a.root.default_strategy == b.root.default_strategy;
+  if (a.root.layout.empty() || b.root.layout.empty()) return {};
+  const auto of = [](const Backup& one) { return std::tie(one.root.layout, one.root.rack_bits); };
+  const bool same =
+      !a.settings_known || !b.settings_known || a.root.default_strategy == b.root.default_strategy;
+  if (of(a) == of(b) && same) return {};
+  return Conflict(Cat("they show cluster ", a.root.uuid, " with two ",
+                      same ? "layouts" : "default strategies",
+                      ", and ids may exist in both; use those that are right"));
 }
 
 // How far ids are ahead of the clock since the last restore; the highest of two.
@@ -229,10 +247,7 @@ Status MergeTags(const Backup& a, const Backup& b, Backup& merged) {
 }  // namespace
 
 Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
-  if (!Agree(a, b)) {
-    return Conflict(Cat("they are of different clusters, ", std::min(a.root.uuid, b.root.uuid),
-                        " and ", std::max(a.root.uuid, b.root.uuid)));
-  }
+  FIRN_TRY(CheckAgree(a, b));
   const auto& [older, newer] = std::minmax(
       a, b, [](const Backup& one, const Backup& other) { return OrderOf(one) < OrderOf(other); });
   Backup merged = newer;
@@ -242,7 +257,8 @@ Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
   if (merged.root_taken == merged.taken) merged.root_taken = WallMs();
   merged.root = JoinRoots(newer.root, older.root);
   merged.composed = a.composed && b.composed;
-  merged.reached = std::max(a.reached, b.reached);
+  merged.reached.clear();
+  std::ranges::set_union(a.reached, b.reached, std::back_inserter(merged.reached));
   merged.tags_known = a.tags_known || b.tags_known;
   std::map<MachineId, WallMs> bounds(a.bounds.begin(), a.bounds.end());
   for (const auto& [machine, bound] : b.bounds) {
@@ -284,7 +300,9 @@ std::string FormatBackup(const Backup& backup) {
   if (backup.composed) {
     document["settings_known"] = backup.settings_known;
     document["tags_known"] = backup.tags_known;
-    document["reached_ms"] = backup.reached.ms();
+    document["source"] = backup.checksum;
+    Json& reached = document["reached_ms"] = Json::array();
+    for (const WallMs time : backup.reached) reached.push_back(time.ms());
   }
   document["root"] = *ParseJson(FormatRootSettings(backup.root), kRootSettingsBytesMax);
   Json& machines = document["machines"] = Json::array();
@@ -303,13 +321,12 @@ std::string FormatBackup(const Backup& backup) {
 
 Result<Backup> ParseBackup(std::string_view text) {
   FIRN_ASSIGN(const Json document, Checked(text));
-  int64_t taken = 0, cluster_format = 0, reached = 0;
+  int64_t taken = 0, cluster_format = 0;
   Backup backup;
   JsonReader read(document);
   read.Text("cluster", backup.cluster, kRecordBytesMax)
       .Number("taken_ms", taken, 0, kRecordTimeMax.ms())
       .Number("cluster_format", cluster_format, 1)
-      .NumberIfAny("reached_ms", reached, 0, kRecordTimeMax.ms())
       .FlagIfAny("settings_known", backup.settings_known)
       .FlagIfAny("tags_known", backup.tags_known);
   FIRN_TRY(read.status());
@@ -319,9 +336,10 @@ Result<Backup> ParseBackup(std::string_view text) {
                        "; use a newer version of `firn`"));
   }
   backup.taken = WallMs(taken);
-  backup.reached = WallMs(reached);
   backup.composed = document.at(kFormatKey).whole() > 1;
-  backup.checksum = ChecksumOf(document);
+  backup.checksum = backup.composed ? document.at("source").text() : "";
+  if (backup.checksum.empty()) backup.checksum = ChecksumOf(document);
+  FIRN_TRY(ParseReached(document.at("reached_ms"), backup));
   FIRN_ASSIGN(backup.root, ParseRootSettings(JsonText(document.at("root"))));
   FIRN_TRY(ParseBounds(document.at("machines"), backup));
   FIRN_TRY(ParseTags(document.at("tags"), backup));

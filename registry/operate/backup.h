@@ -29,11 +29,12 @@ struct Backup {
   std::vector<std::pair<MachineId, WallMs>> bounds{};  // of machine ids that were ever claimed
   // Composed of what servers know, not read from the whole registry. Then also:
   bool composed = false;
-  WallMs reached{};             // by ids of machine ids that are not known; 0: by none
+  std::vector<WallMs> reached{};  // by ids of machine ids that are not known; in order
   bool settings_known = true;   // false: of `root`, the uuid counts, and the layout if there is one
   bool tags_known = true;       // false: the cluster may have tags that `tags` lacks
   std::vector<TagNode> tags{};  // by name; without deleted ones
-  std::string checksum{};       // of the file that it was read from
+  // Which document it is: two readings of one state folder are the same one, and have other times.
+  std::string checksum{};
   // When the settings and the tags of a merged backup were taken, if that is not `taken`.
   WallMs root_taken{};
   std::map<std::string, WallMs> tags_taken{};
@@ -70,7 +71,8 @@ Result<Backup> ParseBackup(std::string_view text);
 //  * A tag's form: that of the backup in which ids of it may exist.
 //  * Other settings: those that were taken last.
 //
-// kConflict: they are of different clusters, or a tag has two forms in which ids may exist.
+// kConflict: they are of different clusters, differ in what is fixed for a cluster's life, or a tag
+// has two forms in which ids may exist.
 Result<Backup> MergeBackups(const Backup& a, const Backup& b);
 
 }  // namespace firn

@@ -87,18 +87,16 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
                       !facts.uuid.empty();
   report.root_made = others || stands.code() == Code::kNotFound || stands.code() == Code::kCorrupt;
   if (stands.code() == Code::kCorrupt && facts.uuid.empty()) {
-    return stands.status().WithContext("specify the cluster (--uuid, --layout)");
+    return stands.status().WithContext("name the cluster by a document (--from), or by --uuid");
   }
   FIRN_ASSIGN(RestoreMemoryAsRead left,
               ReadRestoreMemory(registry, stands.ok() ? stands->meta : ClusterMeta()));
   memory = facts.memory;
   if (others) memory.replaced = stands->meta.uuid;
   if (left.memory) {
-    if (facts.forgets_documents) {
-      left.memory->documents.clear();
-      left.memory->outdated.clear();
-    }
-    if (memory.Overlooks(*left.memory)) {
+    const bool forgets = facts.forgets_documents;
+    if (forgets) left.memory->documents.clear();
+    if (forgets ? memory.Lacks(*left.memory) : memory.Overlooks(*left.memory)) {
       return Conflict("another restore has begun meanwhile; run the command again to continue it");
     }
     memory.Join(*left.memory);

@@ -157,7 +157,7 @@ void AddUnreadSettings(std::string_view layout, int rack_bits, Milliseconds wind
                        RestoreArguments& words) {
   if (!layout.empty()) words.flags.push_back(Cat("--layout=", layout));
   if (rack_bits > 0) words.flags.push_back(Cat("--rack_bits=", rack_bits));
-  if (window > ClaimOptions().window) words.flags.push_back(Cat("--set=window=", window.count()));
+  words.flags.push_back(Cat("--set=window=", std::max(window, ClaimOptions().window).count()));
 }
 
 std::string RepairCommand(const Audit& audit, RestoreArguments place) {
@@ -166,6 +166,7 @@ std::string RepairCommand(const Audit& audit, RestoreArguments place) {
     for (const auto& document : audit.unfinished->documents) {
       place.from += Cat(place.from.empty() ? "" : ",", document.path);
     }
+    place.flags.push_back("--uuid=" + audit.meta->uuid);  // a folder may contain several clusters
     return RestoreCommand(place);
   }
   // This cluster may have replaced the one that its servers miss, or has lost a tag that they know.
@@ -174,6 +175,7 @@ std::string RepairCommand(const Audit& audit, RestoreArguments place) {
   for (const auto& [name, seen] : audit.lost_tags) {
     const auto knows = [&name](const auto& server) { return server.report.high.contains(name); };
     if (std::ranges::any_of(audit.providers, knows)) return {};
+    place.from = "DOCUMENT";  // has the tag's form, and numbers of it
     place.flags.push_back("--set=" + AnswerOf(name, "strategy", "STRATEGY"));
     place.flags.push_back("--set=" + AnswerOf(name, "start", "NUMBER"));
   }

@@ -33,7 +33,8 @@ std::string RestoreCommand(const RestoreArguments& words);
 
 // Returns the command that repairs the audit's losses; empty if there are none, or only servers
 // know the cluster. If a restore is unfinished, the command names its documents, and the registry
-// remembers its answers. A tag whose node is damaged, and that no server knows, has placeholders.
+// remembers its answers. A tag whose node is damaged, and that no server knows, has placeholders:
+// the document that contains it, and what it lacks.
 // `place`: the registry and how it is reached.
 std::string RepairCommand(const Audit& audit, RestoreArguments place);
 

@@ -21,10 +21,10 @@ constexpr std::pair<std::string_view, Join> kJoins[] = {
     {"--set=reserve=", Join::kAll},    {"--set=workers=", Join::kHighest},
     {"--set=window=", Join::kHighest}, {"--skew_max_ms=", Join::kHighest},
     {"--tag_gap=", Join::kHighest},    {"--ids_since=", Join::kEarliest}};
-// Flags of earlier versions, and of none since.
-constexpr std::string_view kOutdated[] = {
-    "--workers=", "--claim_window_ms=", "--default_strategy=", "--lease_share=",
-    "--reserve=", "--bound_ms=",        "--retire=",           "--tag_high="};
+constexpr std::string_view kNoItems = "none";  // of a list
+
+// A member of a tag's node.
+constexpr char kMark[] = "lifted_from";
 
 // Stored as a flag, which a version with arguments does not know: it refuses to continue.
 constexpr std::string_view kPlan = "--plan=";
@@ -38,12 +38,14 @@ std::string_view FlagNameOf(std::string_view flag) {
 
 int64_t NumberIn(std::string_view text) { return ParseNumberWithin<int64_t>(text, 0).value_or(0); }
 
-// Adds the items of a list, separated by commas, that `list` lacks.
+// Adds the items of a list, separated by commas, that `list` lacks. `none` gives way to any item.
 void AddItems(std::string_view items, std::string& list) {
+  if (list == kNoItems) list.clear();
   while (!items.empty()) {
     const std::string_view item = items.substr(0, items.find(','));
     items.remove_prefix(std::min(items.size(), item.size() + 1));
-    if (Cat(",", list, ",").find(Cat(",", item, ",")) != std::string::npos) continue;
+    const bool known = Cat(",", list, ",").find(Cat(",", item, ",")) != std::string::npos;
+    if (known || (item == kNoItems && !list.empty())) continue;
     list += Cat(list.empty() ? "" : ",", item);
   }
 }
@@ -75,24 +77,18 @@ std::vector<std::string> TextsIn(const Json* list) {
 Result<RestoreMemory> Parse(const std::string& text, std::string& era) {
   FIRN_ASSIGN(const Json json, ParseJson(text, kRestoreBytesMax, kMemoryValuesMax));
   RestoreMemory memory;
-  std::string unstored;
   JsonReader read(json);
-  read.Text("era", era).Text("replaced", memory.replaced).Text("unstored", unstored);
+  read.Text("era", era).Text("replaced", memory.replaced);
   const Json* const documents = read.Find("documents");
-  std::vector<std::string> words = TextsIn(read.Find("tags"));
-  if (!unstored.empty()) words.emplace_back("more than the registry remembers");
   for (const std::string& flag : TextsIn(read.Find("flags"))) {
     if (flag.starts_with(kPlan)) {
       memory.plan = flag.substr(kPlan.size());
-      continue;
+    } else {
+      memory.flags.push_back(flag);
     }
-    const bool is_outdated = std::ranges::find(kOutdated, FlagNameOf(flag)) != std::end(kOutdated);
-    (is_outdated ? words : memory.flags).push_back(flag);
-  }
-  for (const std::string& word : words) {
-    memory.outdated += Cat(memory.outdated.empty() ? "" : " ", word);
   }
   FIRN_TRY(read.status());
+  if (memory.IsOutdated()) memory.flags.clear();  // this version has no such flags
   if (documents == nullptr || !documents->is_array()) return Corrupt("\"documents\" is not a list");
   for (const Json& one : *documents) {
     RestoreMemory::Document document;
@@ -110,15 +106,17 @@ Result<RestoreMemory> Parse(const std::string& text, std::string& era) {
 
 }  // namespace
 
-bool RestoreMemory::Knows(const std::string& checksum) const {
-  return std::ranges::any_of(documents, [&](const auto& one) { return one.checksum == checksum; });
+bool RestoreMemory::Knows(const Document& document) const {
+  return std::ranges::any_of(documents, [&](const Document& one) {
+    return one.checksum == document.checksum && one.taken >= document.taken;
+  });
 }
 
 void RestoreMemory::Join(const RestoreMemory& earlier) {
   if (replaced.empty()) replaced = earlier.replaced;
   if (plan.empty()) plan = earlier.plan;
   for (const Document& one : earlier.documents) {
-    if (!Knows(one.checksum)) documents.push_back(one);
+    if (!Knows(one)) documents.push_back(one);
   }
   for (const std::string& one : earlier.flags) {
     const std::string_view name = FlagNameOf(one);
@@ -140,9 +138,9 @@ bool RestoreMemory::Lacks(const RestoreMemory& earlier) const {
 }
 
 bool RestoreMemory::Overlooks(const RestoreMemory& earlier) const {
-  return Lacks(earlier) || !earlier.outdated.empty() ||
+  return Lacks(earlier) || earlier.IsOutdated() ||
          std::ranges::any_of(earlier.documents,
-                             [this](const Document& one) { return !Knows(one.checksum); });
+                             [this](const Document& one) { return !Knows(one); });
 }
 
 // The members `tags` and `unstored` are for versions with arguments.
@@ -167,6 +165,24 @@ Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
   const Result<RestoreMemory> memory = Parse(node->data, era);
   if (memory.ok() && root.frozen && era == root.era.text()) read.memory = *memory;
   return read;
+}
+
+std::optional<RestoreMark> RestoreMarkOf(const TagNode& node, const std::string& plan) {
+  if (plan.empty() || node.others.empty()) return {};
+  const Result<Json> others = ParseJson(node.others, kTagNodeBytesMax);
+  if (!others.ok() || !others->contains(kMark)) return {};
+  const Json& mark = others->at(kMark);
+  const auto from = mark.at("from").whole(), to = mark.at("to").whole();
+  if (mark.at("plan") != plan || !from || !to) return {};
+  return RestoreMark{*from, *to, mark.at("made") == true};
+}
+
+std::string WithRestoreMark(const std::string& others, const std::string& plan,
+                            const RestoreMark& mark) {
+  Result<Json> members = ParseJson(others.empty() ? "{}" : others, kTagNodeBytesMax);
+  if (plan.empty() || !members.ok()) return others;
+  (*members)[kMark] = {{"plan", plan}, {"from", mark.from}, {"to", mark.to}, {"made", mark.made}};
+  return JsonText(*members);
 }
 
 }  // namespace firn

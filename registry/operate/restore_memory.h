@@ -8,6 +8,7 @@
 #include "common/base/units.h"
 #include "registry/cluster/nonce.h"
 #include "registry/cluster/records.h"
+#include "registry/cluster/tag_node.h"
 #include "registry/seam/blocking_coordinator.h"
 
 namespace firn {
@@ -15,10 +16,10 @@ namespace firn {
 // What a restore that is not complete leaves in the frozen registry, for the run that repeats it.
 // It is memory, not a list of steps: each run does everything again. A value.
 struct RestoreMemory {
-  // A file that the restore used.
+  // A file or folder that the restore used.
   struct Document {
     std::string path;      // on the host of the command
-    std::string checksum;  // the same document may have another path
+    std::string checksum;  // Backup::checksum: the same document may have another path
     WallMs taken{};
 
     friend bool operator==(const Document&, const Document&) = default;
@@ -28,17 +29,19 @@ struct RestoreMemory {
   std::vector<Document> documents{};
   std::vector<std::string> flags{};  // of the command: `--skew_max_ms=5`, `--set=retire=5`
   std::string plan{};                // names the restore in nodes that it has changed
-  std::string outdated{};            // what a version with arguments said, and this one cannot read
 
-  bool Knows(const std::string& checksum) const;
+  // An earlier version, which took arguments, has left it: it has no plan.
+  bool IsOutdated() const { return plan.empty(); }
+  // Whether the documents contain this one, as it was then or later.
+  bool Knows(const Document& document) const;
 
   // Adds what an earlier run of the same restore has left. Numbers and lists only grow; of other
   // values that both have these stay.
   void Join(const RestoreMemory& earlier);
   // Whether Join would add a flag, or raise one.
   bool Lacks(const RestoreMemory& earlier) const;
-  // Whether Lacks is true, or the earlier run used a document, or arguments of an earlier version,
-  // that this one does not know.
+  // Whether Lacks is true, or the earlier run used a document that this one does not know, or had
+  // an earlier version.
   bool Overlooks(const RestoreMemory& earlier) const;
 
   friend bool operator==(const RestoreMemory&, const RestoreMemory&) = default;
@@ -58,5 +61,19 @@ struct RestoreMemoryAsRead {
 };
 Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
                                               const ClusterMeta& root);
+
+// What a restore has done to a tag, for a run that repeats it: a member of the tag's node.
+struct RestoreMark {
+  int64_t from = 0;   // the highest number that was known
+  int64_t to = 0;     // the ledger above the gap
+  bool made = false;  // the restore has made the tag, so no id of it was issued since
+
+  friend bool operator==(const RestoreMark&, const RestoreMark&) = default;
+};
+// Empty: the restore that `plan` names has not changed the tag.
+std::optional<RestoreMark> RestoreMarkOf(const TagNode& node, const std::string& plan);
+// Returns a node's other members with the mark; as they are if there is no plan.
+std::string WithRestoreMark(const std::string& others, const std::string& plan,
+                            const RestoreMark& mark);
 
 }  // namespace firn

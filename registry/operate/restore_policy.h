@@ -23,11 +23,16 @@ namespace firn {
 // What is known of the numbers of tags besides the registry.
 struct LedgerFacts {
   std::vector<ProviderReport> reports{};  // of running servers, and of the operator
-  std::optional<Backup> backup{};         // its ledgers are lower bounds
+  std::vector<Backup> documents{};        // each by itself
+  std::optional<Backup> backup{};         // all of them; its ledgers are lower bounds
   bool replaced = false;  // the registry's tags are those of a new cluster, made by mistake
   int64_t wanted_gap = 0;
   std::map<std::string, int64_t> starts{};  // the next numbers that the operator gives
   std::string plan{};                       // RestoreMemory::plan; empty: nothing was changed yet
+  std::map<std::string, RestoreMark> marks{};  // what the plan has done to tags in the registry
+
+  // Whether a document of a server, not of the whole registry, contains the tag in this form.
+  bool ServersKnow(const TagDefinition& tag) const;
 };
 
 // What the operator and the documents say.
@@ -45,7 +50,8 @@ std::optional<int64_t> ReportedOf(const std::string& tag,
 // The same, or the backup's ledger if that is higher.
 std::optional<int64_t> KnownOf(const std::string& tag, const LedgerFacts& facts);
 
-// The same, or the tag's own ledger or start if that is higher.
+// The same, or the tag's own ledger or start if that is higher. A gap that this restore has added
+// is not known: a later run adds no second one.
 int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts);
 
 // Returns the ledger that a tag gets whose highest known value is `known`: LiftTo, or `known` if no
@@ -57,36 +63,14 @@ int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& fac
 // deleted only before its first number, so numbers in a report or in the backup are later.
 bool ExistedAgain(const std::string& deleted_tag, const LedgerFacts& facts);
 
-// Adds the backup's settings, machine ids and bounds where the facts contain no others. A cluster
-// that still has more machine ids than the backup keeps them, unless it is replaced.
-void AddBackup(const Backup& backup, const Audit& audit, RestoreFacts& facts);
+// Adds what the documents contain of settings, machine ids and bounds where the facts contain no
+// others. A cluster that still has more machine ids than the documents keeps them, unless it is
+// replaced.
+void AddDocuments(const LedgerFacts& ledgers, const Audit& audit, RestoreFacts& facts);
 
 // Returns whether the registry's tags and records are those of a cluster that was never used, and
 // that this restore or an unfinished one replaces.
 bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts);
-
-// Returns kConflict if an unfinished restore used something that this one lacks: a document, or
-// arguments of an earlier version. The message contains the command to repeat, at `place`.
-Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArguments place);
-
-// Returns kInvalid if an answer is below what is known, unless an unfinished restore has it, too.
-Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call);
-
-// Returns kConflict if only an operator can know something that the restore requires. The message
-// contains the command to run instead, which repeats `ran`: the registry, and what else was said.
-//
-// * A server reports a lost tag that neither the answers nor a document define: it would freeze the
-//   cluster again.
-// * The number of a tag: the cluster is frozen because its ledger went back, and nothing says how
-//   far that ledger was; or the gap would leave the tag no numbers; or no running server reports
-//   it, and servers that stopped are the only ones that knew it.
-Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
-// The first of these conditions alone.
-Status CheckLostTags(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
-
-// The same if the cluster is lost, and no document contains its settings, or its tags. They are
-// written with the root node, before servers can report anything.
-Status CheckSettings(const RestoreCall& call, const RestoreArguments& ran);
 
 // Returns whether the cluster has just been restored, with a floor above all that is known now.
 // Says nothing about tags: see TagsCover.

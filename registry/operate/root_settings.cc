@@ -133,7 +133,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
   RootSettings settings;
   std::string era, reserved, retired;
   int64_t rack_bits = 0, workers = 0, ids_since = 0, floor = 0, era_began = 0;
-  int64_t window = settings.window.count();
+  int64_t window = 0;
   JsonReader read(json, kRootSettingsBytesMax);
   read.Text("uuid", settings.uuid)
       .Text("layout", settings.layout)

@@ -46,7 +46,7 @@ struct RootSettings {
   std::string default_strategy{};
   WallMs ids_since{};  // 0: not recorded
   int64_t lease_share = ClusterMeta::kLeaseShare;
-  Milliseconds window = ClusterSettings::kUsualWindow;  // the largest of a claim
+  Milliseconds window = ClusterSettings::kUsualWindow;  // largest of a claim; 0: not recorded
   Nonce era{};
   int64_t version = 0;  // of the root node, within the era
   WallMs floor{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace firn {
 namespace {
 
 constexpr size_t kHintBytesMax = 64 << 10;
+constexpr char kMachineIdFile[] = "/etc/machine-id";
 
 using Clusters = std::map<std::string, Backup>;  // by uuid
 
@@ -34,6 +36,7 @@ Backup Piece(const std::string& path, const std::string& uuid) {
   Backup piece{
       .taken = WrittenAt(path), .composed = true, .settings_known = false, .tags_known = false};
   piece.root.uuid = uuid;
+  piece.root.window = Milliseconds(0);
   return piece;
 }
 
@@ -79,15 +82,17 @@ Status AddLeases(const std::string& path, const KeptBounds& kept, Clusters& clus
   const Result<Layout> layout = Layout::Parse(root.layout);
   const auto split = layout.ok() ? RackSplit::Make(*layout, root.rack_bits) : layout.status();
   std::map<MachineId, WallMs> bounds;
+  std::set<WallMs> reached;
   for (const KeptBound& one : kept.bounds) {
     const auto machine = split.ok() ? split->Join(one.slot.worker, one.slot.rack)
                                     : Result<MachineId>(split.status());
     if (machine.ok()) {
       bounds[*machine] = std::max(bounds[*machine], one.bound);
     } else {
-      piece.reached = std::max(piece.reached, one.bound);
+      reached.insert(one.bound);
     }
   }
+  piece.reached.assign(reached.begin(), reached.end());
   piece.bounds.assign(bounds.begin(), bounds.end());
   return Add(piece, clusters);
 }
@@ -113,14 +118,6 @@ Status ReadFile(const std::string& path, Clusters& clusters,
   return {};
 }
 
-// The same folder knows at least as much later, so its contents do not count.
-std::string IdentityOf(const std::string& folder) {
-  const Result<FileHandle> handle = FileHandle::Open(folder, O_RDONLY | O_DIRECTORY);
-  struct stat told {};
-  if (!handle.ok() || fstat(handle->fd(), &told) != 0) return "";
-  return "folder-" + ToHex(Fnv1a(Cat(told.st_ino, " ", BirthOf(handle->fd()))));
-}
-
 Result<Backup> Chosen(const std::string& folder, const std::string& uuid, Clusters clusters) {
   if (uuid.empty() && clusters.size() > 1) {
     std::string names;
@@ -139,6 +136,15 @@ Result<Backup> Chosen(const std::string& folder, const std::string& uuid, Cluste
 }
 
 }  // namespace
+
+std::string IdentityOf(const std::string& folder) {
+  const Result<FileHandle> handle = FileHandle::Open(folder, O_RDONLY | O_DIRECTORY);
+  struct stat told {};
+  if (!handle.ok() || fstat(handle->fd(), &told) != 0) return "";
+  const std::string machine = ReadRegularFile(kMachineIdFile, kHintBytesMax).value_or("");
+  return "folder-" +
+         ToHex(Fnv1a(Cat(told.st_dev, " ", told.st_ino, " ", BirthOf(handle->fd()), " ", machine)));
+}
 
 Result<Backup> ReadStateDocument(const std::string& folder, const std::string& uuid) {
   std::error_code failed;

@@ -16,4 +16,8 @@ namespace firn {
 // several clusters, which the message names. kCorrupt names the damaged file. Blocks.
 Result<Backup> ReadStateDocument(const std::string& folder, const std::string& uuid);
 
+// Returns Backup::checksum of a folder, which names it whatever it contains: this folder on this
+// machine, not a copy of it. Empty if it cannot be read.
+std::string IdentityOf(const std::string& folder);
+
 }  // namespace firn

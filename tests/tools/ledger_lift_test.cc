@@ -56,6 +56,11 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
       {.tag = {
            .name = "order", .strategy = "segment", .step = 50, .step_max = 400, .high = 5'001}}};
   ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), 77).ok()) << "of the unused cluster";
+  const auto put = [&](std::string_view name) {
+    const std::string plain = R"({"strategy":"segment","high":3})";
+    return registry_.Multi({Write::Create(TagPath(name), plain, Lifetime::kPersistent)}).status;
+  };
+  ASSERT_TRUE(put("later").ok());
   Output output;
   for (int run = 0; run < 3; ++run) {
     ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
@@ -63,16 +68,47 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
   }
   // Another run knows of a tag more, which the unused cluster has, too.
   ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), 9'001).ok());
-  facts.backup->tags.push_back(facts.backup->tags.front());
-  facts.backup->tags.front().tag.name = "bill";
-  facts.backup->tags.front().tag.text = "n{id}";
-  const std::string plain = R"({"strategy":"segment","high":3})";
-  ASSERT_TRUE(
-      registry_.Multi({Write::Create(TagPath("bill"), plain, Lifetime::kPersistent)}).status.ok());
+  TagNode other = facts.backup->tags.front();
+  other.tag.text = "n{id}";
+  for (const char* name : {"later", "bill"}) {
+    other.tag.name = name;
+    facts.backup->tags.insert(facts.backup->tags.begin(), other);
+  }
+  ASSERT_TRUE(put("bill").ok());
   ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
   EXPECT_EQ(Tag("order").tag().NextBegin(), 10'001) << "raised by something else";
-  EXPECT_EQ(Tag("bill").tag().text, "n{id}");
-  EXPECT_EQ(Tag("bill").tag().NextBegin(), 6'001);
+  for (const char* name : {"bill", "later"}) {
+    EXPECT_EQ(Tag(name).tag().text, "n{id}") << name;
+    EXPECT_EQ(Tag(name).tag().NextBegin(), 6'001) << name;
+  }
+}
+
+// The operator mistyped the form of a lost tag; the run was interrupted after it had made the tag.
+TEST_F(LedgerLiftTest, ARepeatedRunCorrectsTheFormOfATagThatTheFirstHasMade) {
+  MetaAsRead root = *ReadMeta(registry_);
+  root.meta.frozen = true;
+  const auto remember = [&](const Nonce& era) {
+    const std::string text = FormatRestoreMemory({.plan = "p"}, era);
+    return std::vector{Write::Create(kRestorePath, text, Lifetime::kPersistent)};
+  };
+  root.version = *BeginEra(registry_, root.meta, root.version, entropy_, remember);
+  const LedgerFacts facts{.reports = {{.high = {{"bill", 5'001}}}}, .wanted_gap = 1'000};
+  GivenTag said{{.name = "bill", .strategy = "segment", .step = 50, .step_max = 400}};
+  GivenTag existing{{.name = "order", .strategy = "segment"}};
+  Output output;
+  const auto restored = [&](const GivenTag& tag) {
+    return RestoreTags(registry_, root, {tag}, facts, output);
+  };
+  for (const char* text : {"x{id}", "n{id}", "n{id}"}) {
+    said.tag.text = text;
+    ASSERT_TRUE(restored(said).ok()) << text;
+    EXPECT_EQ(Tag("bill").tag().text, text);
+    EXPECT_EQ(Tag("bill").tag().NextBegin(), 6'001) << text;
+  }
+  ASSERT_TRUE(restored(existing).ok());
+  existing.tag.text = "n{id}";
+  EXPECT_EQ(restored(existing).code(), Code::kConflict) << "ids in the other form may exist";
+  EXPECT_EQ(Tag("order").tag().text, "");
 }
 
 TEST_F(LedgerLiftTest, ARepeatedRunAddsAGapAboveANewReportOnly) {

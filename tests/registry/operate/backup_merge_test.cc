@@ -61,7 +61,7 @@ class History {
       whole.tags_known = false;
     }
     whole.composed = true;
-    whole.reached = WallMs(static_cast<int64_t>(entropy_.Below(1'000)));
+    whole.reached = {WallMs(static_cast<int64_t>(entropy_.Below(1'000)))};
     return whole;
   }
   void Change() {
@@ -161,7 +161,7 @@ Result<Backup> MergeAll(const std::vector<Backup>& backups) {
 
 void ExpectAbove(const Backup& merged, const Backup& one) {
   EXPECT_GE(merged.taken, one.taken);
-  EXPECT_GE(merged.reached, one.reached);
+  EXPECT_TRUE(std::ranges::includes(merged.reached, one.reached));
   EXPECT_GE(merged.settings_known, one.settings_known);
   EXPECT_GE(merged.tags_known, one.tags_known);
   EXPECT_TRUE(one.root.layout.empty() || merged.root.layout == one.root.layout);
@@ -240,7 +240,10 @@ TEST(BackupMergeTest, RefusesAnotherCluster) {
            [](RootSettings& root) { root.default_strategy = "snowflake"; }}) {
     Backup other = backups[1];
     change(other.root);
-    EXPECT_EQ(MergeBackups(backups[0], other).status().code(), Code::kConflict);
+    const Status refused = MergeBackups(backups[0], other).status();
+    EXPECT_EQ(refused.code(), Code::kConflict);
+    const bool is_named = refused.message().find("different clusters") != std::string::npos;
+    EXPECT_EQ(is_named, other.root.uuid != backups[0].root.uuid) << refused;
   }
 }
 

@@ -127,7 +127,7 @@ TEST_F(StateDocumentTest, TellsWhatItLacks) {
   const Result<Backup> document = Read(kKeptUuid);
   ASSERT_TRUE(document.ok()) << document.status();
   EXPECT_FALSE(document->settings_known || document->tags_known);
-  EXPECT_EQ(document->reached, WallMs(1'800'000'000'000));
+  EXPECT_EQ(document->reached, std::vector{WallMs(1'800'000'000'000)});
   const Result<Backup> copied = ParseBackup(FormatBackup(*document));
   ASSERT_TRUE(copied.ok()) << copied.status();
   EXPECT_FALSE(copied->settings_known || copied->tags_known);
@@ -142,6 +142,12 @@ TEST_F(StateDocumentTest, TheSameFolderIsTheSameDocumentLater) {
   TempDir copy;
   std::filesystem::copy(folder_.path(), copy.path(), std::filesystem::copy_options::recursive);
   EXPECT_NE(ReadStateDocument(copy.path(), kKeptUuid)->checksum, before);
+  // So is what its server returns, at whatever time.
+  Backup returned = *Read();
+  for (const WallMs taken : {WallMs(1), WallMs(2)}) {
+    returned.taken = taken;
+    EXPECT_EQ(ParseBackup(FormatBackup(returned))->checksum, before);
+  }
 }
 
 TEST_F(StateDocumentTest, RefusesSeveralClustersNoneAndDamagedFiles) {

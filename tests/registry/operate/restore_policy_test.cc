@@ -1,5 +1,3 @@
-#include "registry/operate/restore_policy.h"
-
 #include <functional>
 #include <string>
 #include <utility>
@@ -8,6 +6,7 @@
 
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
+#include "registry/operate/restore_questions.h"
 
 namespace firn {
 namespace {
@@ -160,7 +159,7 @@ TEST(RestorePolicyTest, AsksForTheDefinitionOfALostTag) {
   Audit audit = RestoredCluster().audit;
   audit.lost_tags = {{"order", 5'001}, {"quiet", 0}};
   const RestoreArguments place{.registry = "dir:///x", .auth_file = "/etc/zk"};
-  const Status refused = CheckFactsSuffice(audit, {}, place);
+  const Status refused = CheckFactsSuffice(audit, {}, kRestoredAt, place);
   EXPECT_EQ(refused.code(), Code::kConflict);
   EXPECT_THAT(refused.message(), HasSubstr("the node of tag order is lost"));
   EXPECT_THAT(refused.message(),
@@ -169,11 +168,11 @@ TEST(RestorePolicyTest, AsksForTheDefinitionOfALostTag) {
 
   RestoreCall defined{.answers = {.tags = {{LedgerTag("order", 0)}}}};
   defined.ledgers.reports.push_back({.high = {{"order", 5'001}}});
-  EXPECT_TRUE(CheckFactsSuffice(audit, defined, place).ok());
+  EXPECT_TRUE(CheckFactsSuffice(audit, defined, kRestoredAt, place).ok());
   RestoreCall with_backup;
   with_backup.ledgers.backup.emplace();
   with_backup.ledgers.backup->tags = {SavedTag(LedgerTag("order", 1))};
-  EXPECT_TRUE(CheckFactsSuffice(audit, with_backup, place).ok());
+  EXPECT_TRUE(CheckFactsSuffice(audit, with_backup, kRestoredAt, place).ok());
 }
 
 // Other servers may have taken any number of ranges since the folder was written.
@@ -182,22 +181,26 @@ TEST(RestorePolicyTest, AsksForTheNumberOfATagThatOnlyStoppedServersKnow) {
   RestoreCall call;
   call.ledgers.backup.emplace();
   call.ledgers.backup->tags = {SavedTag(LedgerTag("order", 5'001))};
-  EXPECT_TRUE(CheckFactsSuffice(audit, call, {}).ok()) << "a backup of the registry";
-  call.ledgers.backup->composed = true;
-  EXPECT_THAT(CheckFactsSuffice(audit, call, {}).message(),
+  Backup whole = *call.ledgers.backup, composed = whole;
+  composed.composed = true;
+  call.ledgers.documents = {whole};
+  EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, {}).ok()) << "a backup of the registry";
+  call.ledgers.documents = {whole, composed};
+  EXPECT_THAT(CheckFactsSuffice(audit, call, kRestoredAt, {}).message(),
               ::testing::AllOf(HasSubstr("up to 5000"), HasSubstr("--set=order.high=NUMBER")));
   RestoreCall reported = call, started = call;
   reported.ledgers.reports = {{.high = {{"order", 1}}}};
-  EXPECT_TRUE(CheckFactsSuffice(audit, reported, {}).ok()) << "the operator's answer, too";
+  EXPECT_TRUE(CheckFactsSuffice(audit, reported, kRestoredAt, {}).ok())
+      << "the operator's answer, too";
   started.ledgers.starts = {{"order", 6'001}};
-  EXPECT_TRUE(CheckFactsSuffice(audit, started, {}).ok());
+  EXPECT_TRUE(CheckFactsSuffice(audit, started, kRestoredAt, {}).ok());
 }
 
 TEST(RestorePolicyTest, AsksForTheSettingsOfALostClusterThatNoDocumentContains) {
   RestoreCall call{.is_lost = true};
-  const auto told = [&call] { return CheckSettings(call, {}).message(); };
-  EXPECT_THAT(told(),
-              HasSubstr("--set=default_strategy=VALUE --set=reserve=VALUE --set=tags=VALUE"));
+  const auto told = [&call] { return CheckSettings({}, call, {}).message(); };
+  EXPECT_THAT(told(), HasSubstr("--set=default_strategy=VALUE --set=reserve=VALUE "
+                                "--set=tags=VALUE --set=window=MILLISECONDS"));
   call.ledgers.backup.emplace();
   EXPECT_EQ(told(), "");
   call.ledgers.backup->settings_known = call.ledgers.backup->tags_known = false;
@@ -205,12 +208,67 @@ TEST(RestorePolicyTest, AsksForTheSettingsOfALostClusterThatNoDocumentContains) 
   EXPECT_THAT(told(), HasSubstr("firn restore --registry= --set=tags=VALUE"));
   call.answers.no_other_tags = true;
   EXPECT_EQ(told(), "");
+  call.ledgers.backup->root.window = Milliseconds(0);
+  EXPECT_THAT(told(), HasSubstr("--set=window=MILLISECONDS"));
+  call.answers.window = Milliseconds(600'000);
+  EXPECT_EQ(told(), "");
+}
+
+// It may have renewed its claim since, ahead of the clock as after the last restore.
+TEST(RestorePolicyTest, AsksHowFarIdsHaveComeIfAHolderIsSilentAndNoDocumentKnowsTheFloor) {
+  Audit audit = RestoredCluster().audit;
+  RestoreCall call;
+  Backup& backup = call.ledgers.backup.emplace();
+  backup.settings_known = false;
+  backup.bounds = {{MachineId(4), kRestoredAt + Milliseconds(5)},
+                   {MachineId(5), kRestoredAt + 2 * kPoisonAhead}};
+  backup.reached = {kRestoredAt + Milliseconds(6)};
+  call.ledgers.documents = {backup};
+  const auto silent = [&] { return SilentHolders(audit, {backup}, kRestoredAt).size(); };
+  const auto told = [&] { return CheckFactsSuffice(audit, call, kRestoredAt, {}).message(); };
+  EXPECT_EQ(silent(), 2u) << "an implausible bound is retired";
+  EXPECT_THAT(told(), HasSubstr("--set=floor=TIME"));
+  audit.providers = {{{}, {.machine = MachineId(4), .bound = kRestoredAt}}};
+  EXPECT_EQ(silent(), 1u);
+  audit.providers.front().report.lease_bound = backup.reached.front();
+  EXPECT_EQ(silent(), 0u);
+  EXPECT_EQ(told(), "");
+  audit.providers.clear();
+  call.answers.floors = {kRestoredAt};
+  EXPECT_EQ(told(), "");
+  call.answers.floors.clear();
+  backup.settings_known = true;
+  EXPECT_EQ(told(), "") << "the floor is known";
+}
+
+TEST(RestorePolicyTest, AsksForTheFormOfATagOfWhichIdsMayExistInTwo) {
+  Audit audit = RestoredCluster().audit;
+  audit.tags = {LedgerTag("order", 5'001)};
+  RestoreCall call;
+  const auto told = [&] { return CheckSettings(audit, call, {}).message(); };
+  TagDefinition other = LedgerTag("order", 0);
+  other.text = "n{id}";
+  call.answers.tags = {{other}};
+  EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than the registry"));
+  call.ledgers.marks["order"] = {.from = 1, .to = 5'001, .made = true};
+  EXPECT_EQ(told(), "") << "this restore has made the tag: no id of it was issued";
+  call.ledgers.marks.clear();
+  call.answers.tags = {{audit.tags.front()}};
+  EXPECT_EQ(told(), "");
+  other.high = 7'001;
+  call.ledgers.backup.emplace().tags = {SavedTag(other)};
+  EXPECT_EQ(told(), "") << "the answer says which form counts";
+  call.answers.tags.clear();
+  EXPECT_THAT(told(), HasSubstr("a document has tag 'order' in another form than the registry"));
+  audit.tags.clear();
+  call.answers.tags = {{LedgerTag("order", 0)}};
+  EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than a document"));
 }
 
 TEST(RestorePolicyTest, NamesATagThatOnlyAnAnswerKnows) {
   const Audit audit = RestoredCluster().audit;
   const GivenTag number{.tag = LedgerTag("ordre", 0), .defined = false};
-  EXPECT_THAT(CheckFactsSuffice(audit, {.answers = {.tags = {number}}}, {}).message(),
+  EXPECT_THAT(CheckFactsSuffice(audit, {.answers = {.tags = {number}}}, kRestoredAt, {}).message(),
               HasSubstr("tag 'ordre' is in neither the registry nor a document"));
 }
 
@@ -218,21 +276,24 @@ TEST(RestorePolicyTest, NamesATagThatOnlyAnAnswerKnows) {
 TEST(RestorePolicyTest, ContinuesAnUnfinishedRestoreOnlyWithWhatItUsed) {
   Audit audit = RestoredCluster().audit;
   audit.findings.push_back({Urgency::kData, "a node is missing", {}, /*restore=*/true});
-  audit.unfinished =
-      RestoreMemory{.documents = {{"/a b.json", "c1", kRestoredAt}}, .flags = {"--set=retire=5"}};
+  audit.unfinished = RestoreMemory{
+      .documents = {{"/a b.json", "c1", kRestoredAt}}, .flags = {"--set=retire=5"}, .plan = "p"};
   const RestoreArguments place{.registry = "dir:///x"};
   const auto told = [&](const RestoreMemory& ran) {
     return CheckContinues(audit, ran, place).message();
   };
-  EXPECT_THAT(told({}), HasSubstr("\nfirn restore --registry=dir:///x '--from=/a b.json'"));
-  EXPECT_EQ(told({.documents = {{"/c", "c1", WallMs(1)}}}), "") << "the same document";
+  EXPECT_THAT(told({}), HasSubstr(std::string("\nfirn restore --registry=dir:///x "
+                                              "'--from=/a b.json' --uuid=") +
+                                  kRestoredUuid));
+  EXPECT_EQ(told({.documents = {{"/c", "c1", kRestoredAt}}}), "") << "the same document";
+  EXPECT_NE(told({.documents = {{"/c", "c1", WallMs(1)}}}), "") << "it was put back";
   EXPECT_NE(told({.documents = {{"/c", "c2", kRestoredAt + Milliseconds(1)}}}), "")
       << "the registry may have gone back before a later one was taken";
   audit.unfinished->documents.push_back({"/older", "c3", WallMs(1)});
   EXPECT_THAT(told({}), HasSubstr("'--from=/a b.json,/older'"));
 
-  audit.unfinished = RestoreMemory{.outdated = "--retire=5 order=7"};
-  EXPECT_THAT(told({}), HasSubstr("--retire=5 order=7. Complete it with that version"));
+  audit.unfinished = RestoreMemory();
+  EXPECT_THAT(told({}), HasSubstr("Complete it with that version"));
 }
 
 TEST(RestorePolicyTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
@@ -240,16 +301,16 @@ TEST(RestorePolicyTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
   audit.meta->frozen = true;
   audit.meta->reason = LedgerWentBack("a.b c", "it is at 101 and was at 5001");
   const RestoreArguments place{.registry = "dir:///x"};
-  const Status refused = CheckFactsSuffice(audit, {}, place);
+  const Status refused = CheckFactsSuffice(audit, {}, kRestoredAt, place);
   EXPECT_EQ(refused.code(), Code::kConflict);
   EXPECT_THAT(refused.message(),
               HasSubstr("\nfirn restore --registry=dir:///x --set=a%2Eb+c.high=NUMBER"));
 
   RestoreCall call;
   call.ledgers.reports.push_back({.high = {{"a.b c", 5'001}}});
-  EXPECT_TRUE(CheckFactsSuffice(audit, call, place).ok()) << "a server reports it";
+  EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, place).ok()) << "a server reports it";
   audit.meta->reason = "an operator froze it";
-  EXPECT_TRUE(CheckFactsSuffice(audit, {}, place).ok()) << "no ledger went back";
+  EXPECT_TRUE(CheckFactsSuffice(audit, {}, kRestoredAt, place).ok()) << "no ledger went back";
 }
 
 // A person who pastes the printed command loses no flag or answer of the first one.
@@ -260,17 +321,27 @@ TEST(RestorePolicyTest, ThePrintedCommandRepeatsAllFlagsAndAnswers) {
       .registry = "dir:///x",
       .from = "/backup",
       .flags = {"--layout=firn", "--set=order.strategy=x", "--set=retire=9"}};
-  EXPECT_THAT(CheckFactsSuffice(audit, {}, ran).message(),
+  EXPECT_THAT(CheckFactsSuffice(audit, {}, kRestoredAt, ran).message(),
               HasSubstr("\nfirn restore --registry=dir:///x --from=/backup --layout=firn "
                         "--set=retire=9 --set=order.strategy=STRATEGY"));
 }
 
-TEST(RestorePolicyTest, AnswersAreNotComparedWithWhatAnInterruptedRunHasRaised) {
+TEST(RestorePolicyTest, AnswersAreComparedWithAllThatAnInterruptedRunHasNotRaised) {
   Audit audit = RestoredCluster().audit;
-  const RestoreCall call{.answers = {.floors = {kRestoredAt}}};
-  EXPECT_EQ(CheckAnswersRaise(audit, call).code(), Code::kConflict);
+  audit.tags = {LedgerTag("order", 6'001)};
+  audit.settings.window = 2 * kRestoreWindow;
+  RestoreCall call{.answers = {.highs = {.high = {{"order", 5'001}}}, .floors = {kRestoredAt}}};
+  const auto code = [&] { return CheckAnswersRaise(audit, call).code(); };
+  EXPECT_EQ(code(), Code::kConflict);
   audit.unfinished.emplace();
-  EXPECT_TRUE(CheckAnswersRaise(audit, call).ok());
+  EXPECT_EQ(code(), Code::kConflict) << "the ledger is 6001";
+  call.ledgers.marks["order"] = {.from = 5'001, .to = 6'001};
+  EXPECT_EQ(code(), Code::kOk) << "it was 5001 before the gap";
+  call.answers.highs.high["order"] = 5'000;
+  EXPECT_EQ(code(), Code::kConflict);
+  call.answers.highs.high.clear();
+  call.answers.window = kRestoreWindow;
+  EXPECT_EQ(code(), Code::kConflict);
 }
 
 TEST(RestorePolicyTest, TheHighestOfReportsBackupAndRegistryIsKnown) {
@@ -297,8 +368,10 @@ TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {
                    {MachineId(1), kRestoredAt + Milliseconds(1)},
                    {MachineId(2), kRestoredAt + 2 * kPoisonAhead}};
   const RestoredCluster restored;
+  backup.root.floor = kRestoredAt - Milliseconds(1);
+  backup.reached = {kRestoredAt - Milliseconds(2), kRestoredAt + 3 * kPoisonAhead};
   RestoreFacts facts = restored.facts;
-  AddBackup(backup, restored.audit, facts);
+  AddDocuments({.documents = {backup}, .backup = backup}, restored.audit, facts);
   EXPECT_EQ(facts.workers, 2u) << "the cluster has more than the backup";
   EXPECT_EQ(facts.ids_since, WallMs(5));
   EXPECT_EQ(facts.lease_share, 10);
@@ -306,14 +379,17 @@ TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {
   const std::vector<ReportedBound> bounds{{kRestoredAt, MachineId(0)},
                                           {kRestoredAt + Milliseconds(1), MachineId(1)},
                                           {kRestoredAt + 2 * kPoisonAhead, MachineId(2)},
-                                          {kRestoredAt + Milliseconds(1)}};
+                                          {kRestoredAt - Milliseconds(2)},
+                                          {kRestoredAt + 3 * kPoisonAhead},
+                                          {kRestoredAt + Milliseconds(1)},
+                                          {kRestoredAt - Milliseconds(1)}};
   EXPECT_EQ(facts.bounds, bounds);
 
   RestoreFacts said = restored.facts;
   said.workers = 7;
   said.ids_since = WallMs(9);
   said.lease_share = 20;
-  AddBackup(backup, restored.audit, said);
+  AddDocuments({.documents = {backup}, .backup = backup}, restored.audit, said);
   EXPECT_EQ(said.workers, 7u);
   EXPECT_EQ(said.ids_since, WallMs(9));
   EXPECT_EQ(said.lease_share, 20);

@@ -71,16 +71,66 @@ Status CheckNumbers(const RestoreOptions& options) {
   return Invalid(Cat("--skew_max_ms must be 0 to ", kYear.count(), " ms (366 days)"));
 }
 
-// Returns the named layout, or that of the backup.
+// Returns the layout of the backup, or the named one.
 Result<LayoutChoice> LayoutOf(const RestoreOptions& options) {
   const std::optional<Backup>& backup = options.call.ledgers.backup;
-  if (!backup || backup->root.layout.empty() || options.Gives("layout")) {
+  if (!backup || backup->root.layout.empty()) {
     return ParseLayoutChoice(options.layout, options.rack_bits);
   }
   FIRN_ASSIGN(const Layout layout, Layout::Parse(backup->root.layout));
-  const int rack_bits = options.Gives("rack_bits") ? options.rack_bits : backup->root.rack_bits;
-  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, rack_bits));
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, backup->root.rack_bits));
   return LayoutChoice{layout, split};
+}
+
+// What is fixed for a cluster's life, as far as a source knows it.
+struct FixedSettings {
+  std::string where;
+  std::string layout{};
+  std::optional<int> rack_bits{};
+  std::optional<std::string> default_strategy{};
+};
+
+// Returns kConflict if two sources differ: ids of both may exist, and a machine id of one is not
+// that of the other.
+Status CheckFixed(const RestoreOptions& options, const Audit& audit, bool others) {
+  std::vector<FixedSettings> sources;
+  if (audit.meta && !others) {
+    sources.push_back(
+        {"the registry", audit.meta->layout, audit.meta->rack_bits, audit.meta->default_strategy});
+  }
+  const std::optional<Backup>& backup = options.call.ledgers.backup;
+  if (backup && !backup->root.layout.empty()) {
+    const RootSettings& root = backup->root;
+    sources.push_back({"a document", root.layout, root.rack_bits});
+    if (backup->settings_known) sources.back().default_strategy = root.default_strategy;
+  }
+  FixedSettings said{"the command", "", {}, options.call.answers.default_strategy};
+  if (options.Gives("layout")) {
+    FIRN_ASSIGN(const LayoutChoice named, ParseLayoutChoice(options.layout, -1));
+    said.layout = named.layout.text();
+  }
+  if (options.Gives("rack_bits")) said.rack_bits = options.rack_bits;
+  sources.push_back(std::move(said));
+  for (const FixedSettings& one : sources) {
+    const FixedSettings& first = sources.front();
+    const auto differ = [&](const char* what, const auto& a, const auto& b) -> Status {
+      return a == b ? Status()
+                    : Conflict(Cat("not restored: the cluster's ", what, " is '", a, "' in ",
+                                   first.where, " and '", b, "' in ", one.where,
+                                   "; if the latter is right, delete the registry's data and "
+                                   "restore again, otherwise leave it out"));
+    };
+    if (!first.layout.empty() && !one.layout.empty()) {
+      FIRN_TRY(differ("layout", first.layout, one.layout));
+    }
+    if (first.rack_bits && one.rack_bits) {
+      FIRN_TRY(differ("number of rack bits", *first.rack_bits, *one.rack_bits));
+    }
+    if (first.default_strategy && one.default_strategy) {
+      FIRN_TRY(differ("default strategy", *first.default_strategy, *one.default_strategy));
+    }
+  }
+  return {};
 }
 
 // The machine ids of the cluster as it will be.
@@ -125,6 +175,7 @@ Status ReadDocuments(std::string_view from, RestoreOptions& options) {
     const std::string path =
         file == kPasted ? file : std::filesystem::absolute(file).lexically_normal().string();
     options.documents.push_back({path, backup->checksum, backup->taken});
+    options.call.ledgers.documents.push_back(*backup);
     if (merged) backup = MergeBackups(*merged, *backup);
     if (!backup.ok())
       return backup.status().WithContext(Cat("the files of --from cannot be merged"));
@@ -222,13 +273,10 @@ Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& aud
     return Invalid("the cluster's root node is missing; name its layout with --layout");
   }
   facts.replaces_unused = others;
+  FIRN_TRY(CheckFixed(options, audit, others));
   FIRN_ASSIGN(const RackSplit split, SplitOf(audit, others, choice));
-  if (backup) {
-    AddBackup(*backup, audit, facts);
-    if (backup->settings_known && !answers.default_strategy) {
-      facts.default_strategy = backup->root.default_strategy;
-    }
-  }
+  AddDocuments(options.call.ledgers, audit, facts);
+  if (backup && backup->settings_known) facts.default_strategy = backup->root.default_strategy;
   FIRN_TRY(CheckReserved(facts.reserved, split).WithContext("--set=reserve"));
   for (const AuditedProvider& provider : audit.providers) AddReport(provider.report, facts);
   return facts;

@@ -8,6 +8,7 @@
 #include "registry/claim/claim_checks.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/tag_store.h"
+#include "registry/operate/restore_questions.h"
 
 namespace firn {
 
@@ -34,7 +35,7 @@ void WarnOfUnknown(const RestoreReport& report, const RestoreOptions& options, O
         "of the other system\n";
   }
   auto& unknown = output.json["unknown"] = Json::array();
-  if (!report.root_made || options.uuid.empty()) return;
+  if (!report.root_made || options.uuid.empty() || options.call.ledgers.backup) return;
   const auto warn = [&](const char* flag, const char* consequence) {
     if (options.Gives(flag)) return;
     unknown.push_back(flag);
@@ -67,13 +68,22 @@ void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
   }
 }
 
-void PrintKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
+void PrintKnown(const Audit& audit, const RestoreCall& call, const RestoreFacts& facts,
                 const RestoreReport& report, Output& output) {
-  output.text += Cat("considered besides the registry's records: ", audit.providers.size(),
-                     " running servers, ", bounds, " bounds of servers, answers and documents\n");
+  output.text +=
+      Cat("considered besides the registry's records: ", audit.providers.size(),
+          " running servers, ", facts.bounds.size(), " bounds of servers, answers and documents\n");
   if (const std::optional<Backup>& backup = call.ledgers.backup) {
     output.text += Cat("backup of ", FormatRfc3339(backup->taken), ", cluster ", backup->root.uuid,
                        ", ", backup->tags.size(), " tags\n");
+  }
+  for (const auto& [bound, machine] : SilentHolders(audit, call.ledgers.documents, facts.now)) {
+    output.text += Cat("WARNING: a document contains a claim ",
+                       machine ? Cat("of machine id ", machine->value(), " ") : "", "up to ",
+                       FormatRfc3339(bound),
+                       " that no running server reports; if its server ran "
+                       "on after a later restore than the document knows, run the command again "
+                       "with --set=floor=TIME\n");
   }
   output.json["servers"] = audit.providers.size();
   for (const auto& [provider, told] : audit.providers) {

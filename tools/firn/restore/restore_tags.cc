@@ -16,56 +16,36 @@
 namespace firn {
 namespace {
 
-// What this restore has done to a tag, for a run that repeats it: a member of the tag's node.
-constexpr char kMark[] = "lifted_from";
-
-struct Mark {
-  int64_t from = 0;  // the highest number that was known
-  int64_t to = 0;    // the ledger above the gap
-};
-
-std::optional<Mark> MarkOf(const TagNode& node, const std::string& plan) {
-  if (plan.empty() || node.others.empty()) return {};
-  const Result<Json> others = ParseJson(node.others, kTagNodeBytesMax);
-  if (!others.ok() || !others->contains(kMark)) return {};
-  const Json& mark = others->at(kMark);
-  const auto from = mark.at("from").whole(), to = mark.at("to").whole();
-  if (mark.at("plan") != plan || !from || !to) return {};
-  return Mark{*from, *to};
-}
-
-std::string WithMark(const std::string& others, const std::string& plan, const Mark& mark) {
-  Result<Json> members = ParseJson(others.empty() ? "{}" : others, kTagNodeBytesMax);
-  if (plan.empty() || !members.ok()) return others;
-  (*members)[kMark] = {{"plan", plan}, {"from", mark.from}, {"to", mark.to}};
-  return JsonText(*members);
-}
-
-// Returns the highest known value of a tag in the registry. A ledger that this restore has lifted,
-// and that stands where it was left, says nothing new: no second gap is added.
-int64_t KnownOfStored(const TagNode& node, const LedgerFacts& facts) {
-  const auto mark = MarkOf(node, facts.plan);
-  const auto start = facts.starts.find(node.tag.name);
-  const int64_t given = start == facts.starts.end() ? 0 : start->second;
-  if (!mark || std::max(mark->to, given) != node.tag.NextBegin()) {
-    return HighestKnown(node.tag, facts);
+// What this restore has done to the tags in the registry, as they are now.
+Result<TagListing> ReadMarked(TagStore& store, LedgerFacts& facts) {
+  FIRN_ASSIGN(TagListing listing, store.ReadAll());
+  facts.marks.clear();
+  for (const StoredTag& stored : listing.tags) {
+    const auto mark = RestoreMarkOf(stored.node, facts.plan);
+    if (mark) facts.marks.emplace(stored.tag().name, *mark);
   }
-  return std::max(mark->from, KnownOf(node.tag.name, facts).value_or(0));
+  return listing;
 }
 
 // Returns the ledger that a tag in the registry gets.
-int64_t LiftedOf(const TagNode& node, const LedgerFacts& facts, WallMs now) {
-  return std::max(LiftedTo(node.tag, KnownOfStored(node, facts), facts, now), node.tag.NextBegin());
+int64_t LiftedOf(const TagDefinition& tag, const LedgerFacts& facts, WallMs now) {
+  return std::max(LiftedTo(tag, HighestKnown(tag, facts), facts, now), tag.NextBegin());
 }
 
 Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts, WallMs now,
              Status& status, std::string& text) {
   const TagDefinition& tag = stored.tag();
   const bool reported = ReportedOf(tag.name, facts.reports).has_value();
-  const int64_t known = KnownOfStored(stored.node, facts);
-  const int64_t high = LiftedOf(stored.node, facts, now), gap = high - known;
+  const int64_t known = HighestKnown(tag, facts);
+  const int64_t high = LiftedOf(tag, facts, now), gap = high - known;
   StoredTag marked = stored;
-  marked.node.others = WithMark(stored.node.others, facts.plan, {known, high});
+  const auto mark = facts.marks.find(tag.name);
+  const bool is_marked = mark != facts.marks.end();
+  // A tag of the replaced cluster stays unmarked: a document of a later run may contain it.
+  if (is_marked || !facts.replaced) {
+    marked.node.others = WithRestoreMark(stored.node.others, facts.plan,
+                                         {known, high, is_marked && mark->second.made});
+  }
   status = store.Lift(marked, high);
   text += Cat("tag ", tag.name, " continues at ", high, "\n");
   if (!reported) {
@@ -82,28 +62,31 @@ Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts,
           {"reported", reported}};
 }
 
-// Restores the tag's form. If ids may exist in both forms, reports it and keeps the present form.
-Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& frozen, Output& output) {
-  const Status reformed = store.Reform(tag, frozen);
-  if (reformed.code() != Code::kInvalid) return reformed;
-  output.wrong = true;
-  output.text += "WRONG: " + reformed.message() + "\n";
-  return {};
+// Restores the tag's form.
+Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& frozen,
+              const LedgerFacts& facts) {
+  const auto mark = facts.marks.find(tag.name);
+  const Result<StoredTag> there = store.Read(tag.name);
+  if (mark == facts.marks.end() || !mark->second.made || !there.ok()) {
+    return store.Reform(tag, frozen);
+  }
+  const int64_t known = tag.HasLedger() ? HighestKnown(there->tag(), facts) : 0;
+  return store.Reform(tag, frozen, known > 1 ? known : 0);
 }
 
 // Of a tag of which numbers are known, the registry may show the form before its last edit, or that
 // of a mistaken firn init. If it shows no number, the document's form counts. So does the form that
 // servers know of a tag without numbers: they would refuse another one.
 Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const LedgerFacts& facts,
-                      const MetaAsRead& frozen, Output& output) {
+                      const MetaAsRead& frozen) {
   for (const TagNode& node : facts.backup->tags) {
     const std::string& name = node.tag.name;
     const auto defines = [&](const GivenTag& one) { return one.defined && one.tag.name == name; };
     if (!node.tag.HasLedger() || std::ranges::any_of(said, defines)) continue;
     const bool issued = node.tag.MayHaveIssued() || ReportedOf(name, facts.reports).value_or(0) > 0;
     const Result<StoredTag> there = store.Read(name);
-    const bool unused = facts.backup->composed && there.ok() && !there->tag().MayHaveIssued();
-    if (issued || unused) FIRN_TRY(Reform(store, node.tag, frozen, output));
+    const bool unused = facts.ServersKnow(node.tag) && there.ok() && !there->tag().MayHaveIssued();
+    if (issued || unused) FIRN_TRY(Reform(store, node.tag, frozen, facts));
   }
   return {};
 }
@@ -115,7 +98,7 @@ Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
   TagStore store(registry);
   for (const TagNode& node : facts.backup->tags) {
     const Result<StoredTag> there = store.Read(node.tag.name);
-    if (there.ok() && MarkOf(there->node, facts.plan)) continue;
+    if (there.ok() && RestoreMarkOf(there->node, facts.plan)) continue;
     const WriteOutcome erased =
         registry.Multi({Write::Check(kMetaPath, frozen.version), EraCheck(frozen.meta.era),
                         Write::Erase(TagPath(node.tag.name), Write::kAnyVersion)});
@@ -140,7 +123,8 @@ TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
 // The members of a tag that this restore makes.
 std::string MadeMark(const TagDefinition& made, const std::string& others,
                      const LedgerFacts& facts) {
-  return WithMark(others, facts.plan, {KnownOf(made.name, facts).value_or(1), made.NextBegin()});
+  return WithRestoreMark(others, facts.plan,
+                         {KnownOf(made.name, facts).value_or(1), made.NextBegin(), /*made=*/true});
 }
 
 std::string NextNumberOf(const TagDefinition& tag) {
@@ -198,9 +182,9 @@ void TellFromBackup(const TagDefinition& tag, const LedgerFacts& facts, Output& 
 
 }  // namespace
 
-Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Output& output) {
+Status LiftLedgers(BlockingCoordinator& registry, LedgerFacts facts, Output& output) {
   TagStore store(registry);
-  FIRN_ASSIGN(const TagListing listing, store.ReadAll());
+  FIRN_ASSIGN(const TagListing listing, ReadMarked(store, facts));
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   Json& lifted = output.json["tags"] = Json::array();
   for (const StoredTag& stored : listing.tags) {
@@ -242,10 +226,11 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
   FIRN_ASSIGN(const RestoreMemoryAsRead remembered, ReadRestoreMemory(registry, frozen.meta));
   if (remembered.memory) facts.plan = remembered.memory->plan;
   if (facts.backup && facts.replaced) FIRN_TRY(EraseReplaced(registry, frozen, facts));
+  FIRN_TRY(ReadMarked(store, facts).status());
   for (const auto& [tag, defined] : said) {
-    if (defined) FIRN_TRY(Reform(store, tag, frozen, output));
+    if (defined) FIRN_TRY(Reform(store, tag, frozen, facts));
   }
-  if (facts.backup) FIRN_TRY(ReformByBackup(store, said, facts, frozen, output));
+  if (facts.backup) FIRN_TRY(ReformByBackup(store, said, facts, frozen));
   FIRN_TRY(LiftLedgers(registry, facts, output));
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   for (const GivenTag& one : said) FIRN_TRY(Remake(store, one, frozen, facts, now, output));
@@ -271,7 +256,7 @@ Status PlanTags(BlockingCoordinator& registry, const std::vector<GivenTag>& said
     const TagDefinition& tag = stored.tag();
     present.insert(tag.name);
     if (!tag.HasLedger()) continue;
-    const int64_t high = LiftedOf(stored.node, facts, now);
+    const int64_t high = LiftedOf(tag, facts, now);
     lifted.push_back({{"tag", tag.name}, {"high", std::to_string(high)}});
     output.text += Cat("tag ", tag.name, " continues at ", high, "\n");
   }

@@ -23,7 +23,7 @@ namespace firn {
 // Sharp edge: if no server reports a tag, any number of ranges may have been taken since the
 // registry's present state, and since a backup. No gap is proven to suffice; the output names such
 // a tag.
-Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Output& output);
+Status LiftLedgers(BlockingCoordinator& registry, LedgerFacts facts, Output& output);
 
 // Lifts the tags of which `late` reports more than `facts` as far as LiftLedgers would have lifted
 // them, so a tag that is already there is not lifted twice. kConflict: a tag would have no numbers
@@ -35,9 +35,9 @@ Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport
 // `frozen`:
 //
 //  0. In place of an unused cluster, its tags that the documents contain are removed.
-//  1. Unused tags whose form differs from `said` (an edit was lost) get that form. A tag that may
-//     have issued ids keeps its form, and the output names it. So do those of which a document and
-//     no registry shows numbers, and those that servers know in another form.
+//  1. Unused tags whose form differs from `said` (an edit was lost) get that form. So do those of
+//     which a document and no registry shows numbers, those that servers know in another form, and
+//     those that an earlier run has made. kConflict: a tag may have issued ids in another form.
 //  2. The ledger of every segment tag is lifted (LiftLedgers).
 //  3. Missing tags of `said` are created, above their start and the known ledgers plus the gap.
 //     Tags that exist are lifted to the start in `said`.

@@ -14,6 +14,7 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
 #include "registry/operate/restore_policy.h"
+#include "registry/operate/restore_questions.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_facts.h"
 #include "tools/firn/restore/restore_report.h"
@@ -141,7 +142,7 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
   PrintResult(report, output);
   WarnOfUnknown(report, options, output);
-  PrintKnown(latest, call, facts.bounds.size(), report, output);
+  PrintKnown(latest, call, facts, report, output);
   const std::optional<int64_t> share = call.answers.lease_share;
   if (!report.root_made && audit.meta && share &&
       *share != audit.settings.LeaseShareUnder(*audit.meta)) {
@@ -176,6 +177,7 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     call.ledgers.reports.push_back(call.answers.highs);
     call.ledgers.replaced = ReplacesUnused(audit, facts);
     call.ledgers.plan = audit.unfinished ? audit.unfinished->plan : "";
+    call.ledgers.marks = audit.marks;
     call.is_lost = !facts.uuid.empty() && (!audit.meta || facts.replaces_unused);
     facts.memory = MemoryOf(options);
     facts.forgets_documents = options.again;
@@ -190,9 +192,9 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
   const auto plan = [&](Status open) {
     return Plan(registry, audit, facts, options, std::move(open));
   };
-  if (Status open = CheckSettings(call, RanCommand(options)); !open.ok()) return plan(open);
-  const auto open = [&] { return CheckFactsSuffice(audit, call, RanCommand(options)); };
-  if ((call.ledgers.backup || call.is_lost) && !options.dry_run) {
+  if (Status open = CheckSettings(audit, call, RanCommand(options)); !open.ok()) return plan(open);
+  const auto open = [&] { return CheckFactsSuffice(audit, call, facts.now, RanCommand(options)); };
+  if ((call.ledgers.backup || call.is_lost || audit.unfinished) && !options.dry_run) {
     // An intact cluster already has the servers' reports: a refusal must not leave it frozen.
     const bool intact = audit.meta && !audit.meta->frozen && !facts.replaces_unused;
     if (intact && !open().ok()) return plan(open());
