@@ -209,20 +209,37 @@ TEST_F(FirnRestoreTest, AnUnusedTagGetsTheFormThatIsGiven) {
   EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "");
 }
 
-// Ids may exist in both forms, so the tag keeps its present one.
-TEST_F(FirnRestoreTest, ReportsAndIgnoresAnotherFormForAUsedTag) {
+// Ids may exist in both forms.
+TEST_F(FirnRestoreTest, RefusesAnotherFormForAUsedTagBeforeItWritesAnything) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "text=n{id}"}).exit_code, 0);
   FirnJson({"restore", "--set=order.start=5000"});  // a number alone says nothing of the form
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("text"), "n{id}");
-  const Finished told =
-      Firn({"restore", "--set=order.start=600000000", "--set=order.strategy=segment"});
-  EXPECT_EQ(told.exit_code, 1);
-  EXPECT_NE(told.out.find("WRONG: tag \"order\": text: fixed"), std::string::npos) << told.out;
-  EXPECT_FALSE(FirnJson({"audit"}).at("cluster").at("frozen").boolean());
-  const Json order = FirnJson({"tags", "show", "order"}).at(0);
-  EXPECT_EQ(order.at("text"), "n{id}");
-  EXPECT_EQ(order.at("high"), "600000000");
+  const Json before = FirnJson({"audit"});
+  std::vector<std::string> restore{"restore", "--set=order.start=600000000",
+                                   "--set=order.strategy=segment"};
+  const Finished refused = Firn(restore);
+  EXPECT_EQ(refused.exit_code, 4) << refused.out;
+  EXPECT_NE(refused.err.find("has tag 'order' in another form"), std::string::npos) << refused.err;
+  EXPECT_EQ(FirnJson({"audit"}), before);
+  restore.emplace_back("--set=order.text=n{id}");
+  FirnJson(restore);
+  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "600000000");
+}
+
+// No document names the lost cluster. The first run is refused under the freeze: a server reports a
+// tag that nothing defines.
+TEST_F(FirnRestoreTest, ARepeatedRunWithoutDocumentsAlsoWaitsForReports) {
+  Init();
+  Announce({.high = {{"late", 7}}});
+  const Finished first = Firn({"restore", "--uuid=6f9619ff-8b86-4d11-b42d-00c04fc964ff",
+                               "--layout=firn", "--set=default_strategy=none", "--set=reserve=none",
+                               "--set=tags=none", "--set=window=600000"});
+  EXPECT_EQ(first.exit_code, 4) << first.out << first.err;
+  EXPECT_TRUE(FirnJson({"audit"}, 1).at("cluster").at("frozen").boolean());
+  const Finished second = Firn({"restore", "--set=late.strategy=segment"});
+  EXPECT_EQ(second.exit_code, 0) << second.out << second.err;
+  EXPECT_NE(second.err.find("for running servers to report"), std::string::npos) << second.err;
 }
 
 TEST_F(FirnRestoreTest, ASecondRestoreWithoutNewFactsChangesNothing) {
@@ -302,6 +319,8 @@ TEST_F(FirnRestoreTest, ReportsAndRepairsDamagedFiles) {
     EXPECT_EQ(Firn(answered).exit_code, 4) << key;
     answered.push_back(set.substr(1) + "=none");
   }
+  EXPECT_EQ(Firn(answered).exit_code, 4) << "the claim window is unknown";
+  answered.emplace_back("--set=window=600000");
   FirnJson(answered);
   EXPECT_EQ(Firn({"audit"}).exit_code, 0) << Firn({"audit"}).out;
 }

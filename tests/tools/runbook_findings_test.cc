@@ -116,6 +116,7 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
     if (command == "firn restore" && audit.contains("restore")) {
       command = std::regex_replace(audit.at("restore").text(), std::regex("NUMBER"), "5");
       command = std::regex_replace(command, std::regex("STRATEGY"), "segment");
+      command = std::regex_replace(command, std::regex(" --from=DOCUMENT"), "");
     } else {
       command = std::regex_replace(command, std::regex("MACHINE"), "4");
       command += (command == "firn init" ? kInit : "") + (" --registry=" + registry_);

@@ -19,7 +19,6 @@
 #include "registry/operate/state_document.h"
 #include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
-#include "tools/firn/restore/restore_steps.h"
 #include "tools/firn/verbs/id_words.h"
 
 DEFINE_string(ids_since, "",
@@ -105,11 +104,11 @@ Status CheckFixed(const RestoreOptions& options, const Audit& audit, bool others
     if (backup->settings_known) sources.back().default_strategy = root.default_strategy;
   }
   FixedSettings said{"the command", "", {}, options.call.answers.default_strategy};
-  if (options.Gives("layout")) {
+  if (IsFlagSet("layout")) {
     FIRN_ASSIGN(const LayoutChoice named, ParseLayoutChoice(options.layout, -1));
     said.layout = named.layout.text();
   }
-  if (options.Gives("rack_bits")) said.rack_bits = options.rack_bits;
+  if (IsFlagSet("rack_bits")) said.rack_bits = options.rack_bits;
   sources.push_back(std::move(said));
   for (const FixedSettings& one : sources) {
     const FixedSettings& first = sources.front();
@@ -220,9 +219,6 @@ Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& answer
     return Invalid(Cat("--uuid: '", options.uuid, "' is not a UUID"));
   FIRN_TRY(ReadDocuments(FLAGS_from, options));
   FIRN_ASSIGN(options.ids_since, IdsSinceOf(FLAGS_ids_since));
-  for (const char* flag : {"layout", "rack_bits", "ids_since"}) {
-    if (IsFlagSet(flag)) options.given.insert(flag);
-  }
   for (const std::string_view flag : kSaidFlags) {
     if (!IsFlagSet(flag.data())) continue;
     std::string value = gflags::GetCommandLineFlagInfoOrDie(flag.data()).current_value;
@@ -268,7 +264,7 @@ Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& aud
   for (const WallMs floor : answers.floors) facts.bounds.push_back({floor});
   FIRN_TRY(CheckSameCluster(audit, facts, RanCommand(options).from));
   const bool others = !facts.uuid.empty() && audit.meta && audit.meta->uuid != facts.uuid;
-  const bool has_layout = (backup && !backup->root.layout.empty()) || options.Gives("layout");
+  const bool has_layout = (backup && !backup->root.layout.empty()) || IsFlagSet("layout");
   if (!has_layout && !facts.uuid.empty() && (!audit.meta || others)) {
     return Invalid("the cluster's root node is missing; name its layout with --layout");
   }

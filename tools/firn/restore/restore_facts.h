@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "registry/operate/restore.h"
 #include "registry/operate/restore_command.h"
 #include "registry/operate/restore_policy.h"
+#include "tools/firn/output.h"
 
 namespace firn {
 
@@ -24,13 +24,9 @@ struct RestoreOptions {
   WallMs ids_since{};  // 0: not named
   Milliseconds skew_max{};
   bool again = false, dry_run = false;
-  // Those of --layout, --rack_bits and --ids_since that are named.
-  std::set<std::string_view> given{};
   RestoreCall call{};  // without reports
   // As they were given, for the command that is printed if this one does not suffice.
   std::vector<std::string> said_flags{};
-
-  bool Gives(std::string_view flag) const { return given.contains(flag); }
 };
 
 // Parses the flags and the answers of --set, and reads --from.
@@ -51,5 +47,11 @@ Status Recall(const RestoreMemory& earlier, RestoreOptions& options);
 
 // Returns what a later run needs if the one with these options is interrupted.
 RestoreMemory MemoryOf(const RestoreOptions& options);
+
+// Returns the chosen registry, and how it is reached, for a restore command.
+RestoreArguments RestorePlace();
+
+// Runs `firn restore`, and `firn init --nobrand_new`.
+Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options);
 
 }  // namespace firn

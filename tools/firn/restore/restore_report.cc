@@ -9,6 +9,7 @@
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_questions.h"
+#include "tools/firn/flag_words.h"
 
 namespace firn {
 
@@ -37,7 +38,7 @@ void WarnOfUnknown(const RestoreReport& report, const RestoreOptions& options, O
   auto& unknown = output.json["unknown"] = Json::array();
   if (!report.root_made || options.uuid.empty() || options.call.ledgers.backup) return;
   const auto warn = [&](const char* flag, const char* consequence) {
-    if (options.Gives(flag)) return;
+    if (IsFlagSet(flag)) return;
     unknown.push_back(flag);
     output.text += Cat("WARNING: --", flag, " is not set: ", consequence, "\n");
   };
@@ -77,13 +78,13 @@ void PrintKnown(const Audit& audit, const RestoreCall& call, const RestoreFacts&
     output.text += Cat("backup of ", FormatRfc3339(backup->taken), ", cluster ", backup->root.uuid,
                        ", ", backup->tags.size(), " tags\n");
   }
-  for (const auto& [bound, machine] : SilentHolders(audit, call.ledgers.documents, facts.now)) {
-    output.text += Cat("WARNING: a document contains a claim ",
-                       machine ? Cat("of machine id ", machine->value(), " ") : "", "up to ",
-                       FormatRfc3339(bound),
-                       " that no running server reports; if its server ran "
-                       "on after a later restore than the document knows, run the command again "
-                       "with --set=floor=TIME\n");
+  const auto silent = SilentHolders(audit, call.ledgers.documents, facts.now);
+  if (!silent.empty()) {
+    output.text +=
+        Cat("WARNING: a document contains claims up to ", FormatRfc3339(silent.front().bound),
+            " that no running server reports; if there was a restore since, whose ids "
+            "are further ahead of the clock, run the command again with "
+            "--set=floor=TIME\n");
   }
   output.json["servers"] = audit.providers.size();
   for (const auto& [provider, told] : audit.providers) {

@@ -14,7 +14,7 @@
 #include "registry/servers/provider.h"
 #include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
-#include "tools/firn/restore/restore_steps.h"
+#include "tools/firn/restore/restore_facts.h"
 #include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
 

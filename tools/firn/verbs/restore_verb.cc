@@ -15,10 +15,10 @@
 #include "registry/operate/restore.h"
 #include "registry/operate/restore_policy.h"
 #include "registry/operate/restore_questions.h"
+#include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_facts.h"
 #include "tools/firn/restore/restore_report.h"
-#include "tools/firn/restore/restore_steps.h"
 #include "tools/firn/restore/restore_tags.h"
 #include "tools/firn/verbs/verbs.h"
 
@@ -30,7 +30,7 @@ using Words = std::vector<std::string>;
 // Refuses a restore of all data without a word about the lost cluster: the new one would have
 // another uuid, and its servers would refuse it.
 Status CheckThatClusterIsNamed(BlockingCoordinator& registry, const RestoreOptions& options) {
-  if (!options.uuid.empty() || !options.documents.empty() || options.Gives("layout")) return {};
+  if (!options.uuid.empty() || !options.documents.empty() || IsFlagSet("layout")) return {};
   if (ReadMeta(registry).code() != Code::kNotFound) return {};
   return Invalid(
       "the registry has no cluster, and nothing names the lost one; use the " +
