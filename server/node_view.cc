@@ -261,24 +261,22 @@ void NodeView::OnTagDeleted(const std::string& tag) {
 
 std::string NodeView::knowledge() const {
   const IssuingNodeStatus status = node_.status();
-  const std::shared_ptr<const RootSettings> root = root_.settings();
-  const std::shared_ptr<const Backup> kept = root_.kept();
+  const auto root = root_.settings();
+  const auto kept = root_.kept();
   Backup known{.cluster = options_.place.registry,
                .taken = clock_.Wall(),
                .composed = true,
+               .reached = {lease_bound_()},
                .settings_known = root != nullptr && root->uuid == status.claim.uuid,
                .tags_known = status.tags_known,
                .checksum = kept->checksum};
-  if (const WallMs leases = lease_bound_(); leases > WallMs()) known.reached = {leases};
   if (known.settings_known) known.root = *root;
   known.root.uuid = status.claim.uuid;
   known.root.layout = layout().text();
   known.root.rack_bits = split_.rack_bits();
   known.root.window = std::max(known.root.window, options_.node.claim.window);
-  for (const ClaimStatus& claim : status.claims) {
+  for (const ClaimStatus& claim : status.claims)
     if (claim.machine) known.bounds.emplace_back(*claim.machine, claim.bound);
-  }
-  std::ranges::sort(known.bounds);
   std::map<std::string, TagDefinition> tags = *status.lost;
   std::shared_lock lock(mutex_);
   for (const auto& [name, tag] : tags_) {

@@ -11,7 +11,6 @@
 #include "common/log/log.h"
 #include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/slot.h"
-#include "registry/operate/state_document.h"
 
 namespace firn {
 namespace {

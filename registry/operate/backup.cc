@@ -138,22 +138,6 @@ auto OrderOf(const Backup& backup) {
                     root.version, root.lease_share, backup.cluster);
 }
 
-// Whether they can be of one cluster, as far as they know it.
-Status CheckAgree(const Backup& a, const Backup& b) {
-  if (a.root.uuid != b.root.uuid) {
-    return Conflict(Cat("they are of different clusters, ", std::min(a.root.uuid, b.root.uuid),
-                        " and ", std::max(a.root.uuid, b.root.uuid)));
-  }
-  if (a.root.layout.empty() || b.root.layout.empty()) return {};
-  const auto of = [](const Backup& one) { return std::tie(one.root.layout, one.root.rack_bits); };
-  const bool same =
-      !a.settings_known || !b.settings_known || a.root.default_strategy == b.root.default_strategy;
-  if (of(a) == of(b) && same) return {};
-  return Conflict(Cat("they show cluster ", a.root.uuid, " with two ",
-                      same ? "layouts" : "default strategies",
-                      ", and ids may exist in both; use those that are right"));
-}
-
 // How far ids are ahead of the clock since the last restore; the highest of two.
 Milliseconds LeadOf(const RootSettings& root) {
   return root.era_began == WallMs() ? Milliseconds::min() : root.floor - root.era_began;
@@ -245,6 +229,21 @@ Status MergeTags(const Backup& a, const Backup& b, Backup& merged) {
 }
 
 }  // namespace
+
+Status CheckAgree(const Backup& a, const Backup& b) {
+  if (a.root.uuid != b.root.uuid) {
+    return Conflict(Cat("they are of different clusters, ", std::min(a.root.uuid, b.root.uuid),
+                        " and ", std::max(a.root.uuid, b.root.uuid)));
+  }
+  if (a.root.layout.empty() || b.root.layout.empty()) return {};
+  const auto of = [](const Backup& one) { return std::tie(one.root.layout, one.root.rack_bits); };
+  const bool same =
+      !a.settings_known || !b.settings_known || a.root.default_strategy == b.root.default_strategy;
+  if (of(a) == of(b) && same) return {};
+  return Conflict(Cat("they show cluster ", a.root.uuid, " with two ",
+                      same ? "layouts" : "default strategies",
+                      ", and ids may exist in both; use those that are right"));
+}
 
 Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
   FIRN_TRY(CheckAgree(a, b));

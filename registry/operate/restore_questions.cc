@@ -1,5 +1,3 @@
-#include "registry/operate/restore_questions.h"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -10,6 +8,7 @@
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
+#include "registry/operate/restore_policy.h"
 
 namespace firn {
 namespace {

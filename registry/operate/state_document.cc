@@ -1,5 +1,3 @@
-#include "registry/operate/state_document.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -15,6 +13,7 @@
 #include "common/base/fnv.h"
 #include "common/base/hex.h"
 #include "common/id/rack_split.h"
+#include "registry/operate/backup.h"
 #include "registry/state/hint.h"
 #include "registry/state/kept_bounds.h"
 #include "registry/state/known_tags.h"

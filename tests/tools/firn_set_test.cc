@@ -48,5 +48,23 @@ TEST_F(FirnClusterTest, ChangesSettingsBesideTheRootNode) {
   EXPECT_NE(kept.out.find("firn set lease_share=70"), std::string::npos) << kept.out;
 }
 
+// Ids rely on them.
+TEST_F(FirnClusterTest, ARestoreChangesNothingThatIsFixedForTheClustersLife) {
+  FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake"});
+  const std::string path = folder_ / "backup.json";
+  FirnJson({"backup", path});
+  for (const std::string& place : {registry_, registry_ + "-wiped"}) {
+    registry_ = place;
+    const int before = Firn({"audit"}).exit_code;
+    for (const char* other : {"--layout=time:31s machine:10 sequence:22", "--rack_bits=1",
+                              "--set=default_strategy=none"}) {
+      const Finished refused = Firn({"restore", "--from=" + path, other});
+      EXPECT_EQ(refused.exit_code, 4) << other << refused.out << refused.err;
+      EXPECT_NE(refused.err.find("this command: "), std::string::npos) << refused.err;
+    }
+    EXPECT_EQ(Firn({"audit"}).exit_code, before) << "nothing was written";
+  }
+}
+
 }  // namespace
 }  // namespace firn

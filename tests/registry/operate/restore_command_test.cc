@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "registry/cluster/reserved.h"
-#include "registry/operate/state_document.h"
 #include "registry/state/hint.h"
 #include "registry/state/kept_bounds.h"
 #include "registry/state/known_tags.h"

@@ -1,3 +1,5 @@
+#include "registry/operate/restore_policy.h"
+
 #include <functional>
 #include <string>
 #include <utility>
@@ -6,7 +8,6 @@
 
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
-#include "registry/operate/restore_questions.h"
 
 namespace firn {
 namespace {

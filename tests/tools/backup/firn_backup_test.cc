@@ -180,25 +180,6 @@ TEST_F(FirnBackupTest, TheFormInTheBackupCountsIfTheRegistryShowsNoNumber) {
   EXPECT_EQ(FirnJson({"tags", "show", "day"}).at(0).at("strategy"), "segment");
 }
 
-// Ids rely on them: no restore may change them.
-TEST_F(FirnBackupTest, RefusesOtherSettingsThanThoseThatAreFixedForTheClustersLife) {
-  Make();
-  const std::string path = Backup();
-  const char* const others[] = {"--layout=time:31s machine:10 sequence:22", "--rack_bits=1",
-                                "--set=default_strategy=none"};
-  for (const bool wiped : {false, true}) {
-    if (wiped) Wipe();
-    for (const char* other : others) {
-      std::vector<std::string> restore = RestoreFrom(path);
-      restore.emplace_back(other);
-      const Finished refused = Firn(restore);
-      EXPECT_EQ(refused.exit_code, 4) << other << refused.out << refused.err;
-      EXPECT_NE(refused.err.find("in the command"), std::string::npos) << refused.err;
-    }
-    EXPECT_EQ(Firn({"audit"}).exit_code == 0, !wiped) << "nothing was written";
-  }
-}
-
 // The registry went back to a deletion before which no number was issued: the numbers are later.
 TEST_F(FirnBackupTest, RecreatesADeletedTagOfWhichNumbersAreKnown) {
   Make();

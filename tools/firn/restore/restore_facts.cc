@@ -16,7 +16,6 @@
 #include "common/base/files.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
-#include "registry/operate/state_document.h"
 #include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/verbs/id_words.h"
@@ -81,55 +80,26 @@ Result<LayoutChoice> LayoutOf(const RestoreOptions& options) {
   return LayoutChoice{layout, split};
 }
 
-// What is fixed for a cluster's life, as far as a source knows it.
-struct FixedSettings {
-  std::string where;
-  std::string layout{};
-  std::optional<int> rack_bits{};
-  std::optional<std::string> default_strategy{};
-};
-
-// Returns kConflict if two sources differ: ids of both may exist, and a machine id of one is not
-// that of the other.
+// Returns kConflict if the registry, the documents and the command differ in what is fixed for a
+// cluster's life: ids rely on it.
 Status CheckFixed(const RestoreOptions& options, const Audit& audit, bool others) {
-  std::vector<FixedSettings> sources;
+  std::optional<Backup> known = options.call.ledgers.backup;
   if (audit.meta && !others) {
-    sources.push_back(
-        {"the registry", audit.meta->layout, audit.meta->rack_bits, audit.meta->default_strategy});
+    const Backup registry{.root = SettingsOf(*audit.meta, audit.meta_version, audit.settings)};
+    const Status agree = known ? CheckAgree(registry, *known) : Status();
+    FIRN_TRY(agree.WithContext("the registry and --from"));
+    known = registry;
   }
-  const std::optional<Backup>& backup = options.call.ledgers.backup;
-  if (backup && !backup->root.layout.empty()) {
-    const RootSettings& root = backup->root;
-    sources.push_back({"a document", root.layout, root.rack_bits});
-    if (backup->settings_known) sources.back().default_strategy = root.default_strategy;
-  }
-  FixedSettings said{"the command", "", {}, options.call.answers.default_strategy};
+  if (!known || known->root.layout.empty()) return {};
+  RootSettings said = known->root;
   if (IsFlagSet("layout")) {
     FIRN_ASSIGN(const LayoutChoice named, ParseLayoutChoice(options.layout, -1));
     said.layout = named.layout.text();
   }
   if (IsFlagSet("rack_bits")) said.rack_bits = options.rack_bits;
-  sources.push_back(std::move(said));
-  for (const FixedSettings& one : sources) {
-    const FixedSettings& first = sources.front();
-    const auto differ = [&](const char* what, const auto& a, const auto& b) -> Status {
-      return a == b ? Status()
-                    : Conflict(Cat("not restored: the cluster's ", what, " is '", a, "' in ",
-                                   first.where, " and '", b, "' in ", one.where,
-                                   "; if the latter is right, delete the registry's data and "
-                                   "restore again, otherwise leave it out"));
-    };
-    if (!first.layout.empty() && !one.layout.empty()) {
-      FIRN_TRY(differ("layout", first.layout, one.layout));
-    }
-    if (first.rack_bits && one.rack_bits) {
-      FIRN_TRY(differ("number of rack bits", *first.rack_bits, *one.rack_bits));
-    }
-    if (first.default_strategy && one.default_strategy) {
-      FIRN_TRY(differ("default strategy", *first.default_strategy, *one.default_strategy));
-    }
-  }
-  return {};
+  said.default_strategy = options.call.answers.default_strategy.value_or(said.default_strategy);
+  const Backup command{.root = said, .settings_known = known->settings_known};
+  return CheckAgree(*known, command).WithContext("the cluster and this command");
 }
 
 // The machine ids of the cluster as it will be.

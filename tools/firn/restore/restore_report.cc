@@ -8,7 +8,6 @@
 #include "registry/claim/claim_checks.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/tag_store.h"
-#include "registry/operate/restore_questions.h"
 #include "tools/firn/flag_words.h"
 
 namespace firn {

@@ -14,7 +14,6 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
 #include "registry/operate/restore_policy.h"
-#include "registry/operate/restore_questions.h"
 #include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_facts.h"
