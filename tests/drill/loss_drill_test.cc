@@ -108,7 +108,7 @@ TEST_F(LossDrill, DetectsAWipedEnsembleAndRestoresIt) {
   EXPECT_EQ(stranger.runs(), 0u);
 
   Restore(8, {"--layout=firn", "--uuid=" + uuid, "--set=default.strategy=snowflake",
-              "--set=default_strategy=none", "--set=reserve=none"});
+              "--set=default_strategy=none", "--set=reserve=none", "--set=window=600000"});
   EXPECT_EQ(Meta().uuid, uuid);
   for (Claimant* claimant : {&holder, &stranger}) {
     EXPECT_TRUE(Serves(*claimant));

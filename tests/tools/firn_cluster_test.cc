@@ -68,7 +68,8 @@ TEST_F(FirnClusterTest, RestoreRecreatesALostClusterUnderItsUuid) {
   EXPECT_EQ(Firn({"restore", "--set=workers=4", "--uuid=" + uuid}).exit_code, 2)
       << "the layout is not given";
   EXPECT_EQ(FirnJson({"restore", "--set=workers=4", "--layout=firn", "--uuid=" + uuid,
-                      "--set=default_strategy=none", "--set=reserve=none", "--set=tags=none"})
+                      "--set=default_strategy=none", "--set=reserve=none", "--set=tags=none",
+                      "--set=window=600000"})
                 .at("uuid"),
             uuid);
   EXPECT_EQ(FirnJson({"restore", "--set=workers=4", "--uuid=" + uuid}).at("uuid"), uuid);

@@ -1,6 +1,7 @@
 // What a person reads and answers of a restore: the printed command, the answers, and the documents
 // of servers.
 
+#include "registry/operate/backup.h"
 #include "registry/operate/restore_command.h"
 
 #include <fstream>
