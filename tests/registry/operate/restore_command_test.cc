@@ -1,7 +1,6 @@
 // What a person reads and answers of a restore: the printed command, the answers, and the documents
 // of servers.
 
-#include "registry/operate/backup.h"
 #include "registry/operate/restore_command.h"
 
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "registry/cluster/reserved.h"
+#include "registry/operate/backup.h"
 #include "registry/state/hint.h"
 #include "registry/state/kept_bounds.h"
 #include "registry/state/known_tags.h"
