@@ -37,7 +37,7 @@ def start(command, **options):
     """Starts a program in its own session. It ends when this program ends, for any reason, and is killed
     when the thread that started it ends. Its streams are /dev/null unless `options` name others, so that
     it does not hold the test's own output open."""
-    # A killed caller may be gone before setpriv asks the kernel for the signal: then the program must not start.
+    # A killed caller may have ended before setpriv requests the signal: then the program must not start.
     started_by_caller = 'test "$PPID" = "$0" && exec "$@"'
     for stream in "stdin", "stdout", "stderr":
         options.setdefault(stream, subprocess.DEVNULL)

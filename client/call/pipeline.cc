@@ -25,6 +25,7 @@ Pipeline::Pipeline(const PipelineHost& host, Owner& owner, ServerPtr server)
     : host_(host),
       owner_(owner),
       server_(std::move(server)),
+      spoke_plainly_(server_->spoke_plainly),
       socket_(host.io.context().get_executor()),
       connector_(std::make_shared<Connector>(host.io.context(), host.fds)),
       timer_(host.io.context().get_executor()),
@@ -190,7 +191,7 @@ Outcome Pipeline::ClosedBy(const error_code& error) const {
   const std::string said = error == asio::error::eof ? std::string() : error.message();
   if (phase_ == Phase::kAgreeing) return sealing_->talk->FailureOf(said);
   Outcome closed = Outcome::Of(AttemptEnd::kClosed, said);
-  const bool unknown = sealing_ == nullptr && !server_->spoke_plainly;
+  const bool unknown = sealing_ == nullptr && !spoke_plainly_;
   if (phase_ == Phase::kChecking && unknown && held_ == 0) {
     closed.detail +=
         Cat(said.empty() ? "" : ", ", "before it answered anything: it may require TLS");
@@ -279,6 +280,7 @@ void Pipeline::Close(Outcome why) {
   if (phase_ == Phase::kClosed) return;
   const auto self = shared_from_this();
   const bool was_opening = opening();
+  if (was_opening) server_->spoke_plainly = false;
   const bool unsaid = phase_ == Phase::kChecking && !why.spoke() && !why.blameless();
   if (phase_ == Phase::kAgreeing && sealing_ != nullptr && !why.blameless()) {
     host_.fleet.Dialled(*server_, std::nullopt, {&sealing_->address, 1}, now());

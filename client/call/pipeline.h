@@ -142,6 +142,7 @@ class Pipeline final : public Connection,
   const PipelineHost host_;
   Owner& owner_;
   const ServerPtr server_;
+  const bool spoke_plainly_;  // as the server's, before this connection
   Socket socket_;
   const std::shared_ptr<Connector> connector_;
   IoThread::Timer timer_;

@@ -47,7 +47,7 @@ struct Server {
   std::atomic<Micros> last_answer{Micros(0)};  // the last answer with ids
   std::atomic<bool> listed = true;             // false: it is not in the current list
   std::atomic<bool> tls = false;               // whether the next connection uses TLS
-  std::atomic<bool> spoke_plainly = false;     // it has answered without TLS
+  std::atomic<bool> spoke_plainly = false;     // it answered on the last connection, without TLS
   std::atomic<Micros> connect_at{Micros(0)};  // earliest time at which a call may open a connection
   // Healthy and not draining, so an answer changes nothing. Written under the fleet's mutex.
   std::atomic<bool> well = false;

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"strconv"
@@ -60,27 +61,31 @@ func (f *frame) bytes(t *testing.T) []byte {
 	return bytes
 }
 
-// frames reads the file that FIRN_FRAMES names. A published module does not contain it.
-func frames(t *testing.T) (requests, answers []frame) {
+// readTable reads a file beside the one that FIRN_FRAMES names. A published module does not contain it.
+func readTable(t *testing.T, name string, into any) {
 	path := os.Getenv("FIRN_FRAMES")
 	if path == "" {
 		path = "../../tests/contract/frames.json"
 	}
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(path), name))
 	if errors.Is(err, os.ErrNotExist) && os.Getenv("FIRN_FRAMES") == "" {
 		t.Skip(err)
 	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func frames(t *testing.T) (requests, answers []frame) {
 	var read struct {
 		Requests, Answers []frame
 		LeaseRequests     []frame `json:"lease_requests"`
 		LeaseAnswers      []frame `json:"lease_answers"`
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &read)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	readTable(t, "frames.json", &read)
 	if len(read.LeaseRequests) == 0 || len(read.LeaseAnswers) == 0 {
 		t.Fatal("the file has no frames of leases")
 	}

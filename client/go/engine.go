@@ -153,13 +153,14 @@ func (e *engine) awaitRoom(ctx context.Context, one *server, deadline time.Time)
 // cluster.
 func (e *engine) connect(ctx context.Context, one *server, secure bool,
 	until time.Time) (*connection, *serverStatus, *failure) {
+	e.fleet.mutex.Lock()
+	spoke := one.spoke // not that of a connection that is opened meanwhile
+	e.fleet.mutex.Unlock()
 	made, status, problem := e.dial(ctx, one, secure, until)
 	if e.fleet.dialled(one, problem == nil || problem.spoke()); problem == nil {
 		return made, status, nil
 	}
-	e.fleet.mutex.Lock()
-	defer e.fleet.mutex.Unlock()
-	if problem.mute && !one.spoke {
+	if problem.mute && !spoke {
 		problem.detail += ", during the first request: it may speak TLS, or require a certificate"
 	}
 	return nil, nil, problem

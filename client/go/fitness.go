@@ -264,7 +264,7 @@ func (f *fleet) dialled(one *server, reached bool) {
 	defer f.mutex.Unlock()
 	if !reached {
 		f.counts.connectsFailed.Add(1)
-		one.dialFailed = true
+		one.dialFailed, one.spoke = true, false
 		one.connectAt = now.Add(one.dialPause.next(now, firstDialPause, longestDialPause))
 		return
 	}

@@ -67,7 +67,7 @@ type server struct {
 	lostAt          time.Time            // a call, by a timeout
 	movesUntil      time.Time            // calls fail over free of the retry budget
 	movesAgainAt    time.Time
-	spoke           bool      // it has sent its status: it speaks as this client does
+	spoke           bool      // on the last connection, it sent its status: it speaks as this client does
 	connectAt       time.Time // no call opens a connection before
 	dialFailed      bool      // the last connection could not be opened
 	dialPause       spell

@@ -76,10 +76,11 @@ func (p *idPace) confirm(wallAtZero time.Time) {
 //  5. After close there are no ids.
 type leasedIDs struct {
 	clock *leaseClock
-	jumps chan struct{} // receives a value when next finds that the wall clock has jumped
+	jumps chan struct{} // receives a value for each jump of the wall clock, when next finds it
 
 	mutex     sync.Mutex // of all below
 	pace      idPace
+	jumpTold  bool        // to jumps
 	terms     *leaseTerms // nil: no lease. Replaced, never changed
 	first     *leaseTerms // of the first lease: the others have its layout
 	why       *Error      // the failure while there is no lease
@@ -223,7 +224,9 @@ func (l *leasedIDs) readClocks() (now time.Time, jumped bool) {
 	if l.first == nil {
 		l.pace.restart()
 	}
-	return l.pace.advance(), l.pace.jump > 0
+	now = l.pace.advance()
+	l.jumpTold = l.jumpTold && l.pace.jump > 0
+	return now, l.pace.jump > 0
 }
 
 // current returns the terms of the current lease, or nil.
@@ -240,9 +243,10 @@ func (l *leasedIDs) held() (*leaseTerms, error) {
 	if l.terms == nil {
 		return nil, l.failure(l.why)
 	}
-	now := l.pace.advance()
-	if l.pace.jump > 0 {
-		return nil, l.jumped()
+	pace := l.pace // looking changes nothing
+	now := pace.advance()
+	if pace.jump > 0 {
+		return nil, l.jumped(pace)
 	}
 	if !now.Before(l.terms.start(l.terms.untilTick)) {
 		return nil, l.failure(l.expired())
@@ -266,13 +270,12 @@ func (l *leasedIDs) beginTick() (wait time.Duration, fault error) {
 		return 0, l.failure(l.why)
 	}
 	steady := l.clock.steady() // before the other clocks: a pause between must not prolong the tick
-	known := l.pace.jump > 0
-	now := l.pace.advance()
-	if l.pace.jump > 0 {
-		if !known {
+	now, told := l.pace.advance(), l.jumpTold
+	if l.jumpTold = l.pace.jump > 0; l.jumpTold {
+		if !told {
 			l.tellJump()
 		}
-		return 0, l.jumped()
+		return 0, l.jumped(l.pace)
 	}
 	tick := max(floorDiv(now.UnixMilli()-terms.epochMs, int64(terms.tickMs)), l.firstTick)
 	if tick <= l.tick {
@@ -327,9 +330,9 @@ func (l *leasedIDs) tellJump() {
 	}
 }
 
-func (l *leasedIDs) jumped() error {
-	return &Error{Kind: NoLease, Since: l.pace.now, Sentence: fmt.Sprintf("the wall clock has jumped forward by %d s, "+
-		"and no server has confirmed it", l.pace.jump/time.Second) + l.lastFailure()}
+func (l *leasedIDs) jumped(pace idPace) error {
+	return &Error{Kind: NoLease, Since: pace.now, Sentence: fmt.Sprintf("the wall clock has jumped forward by %d s, "+
+		"and no server has confirmed it", pace.jump/time.Second) + l.lastFailure()}
 }
 
 func (l *leasedIDs) failure(why *Error) error {

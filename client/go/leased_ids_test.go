@@ -314,39 +314,6 @@ func TestClockBeyondTheIntervalReturnsToTheWallClockWithTheNextExtension(t *test
 	}
 }
 
-func TestNoIDAfterAJumpOfTheWallClockUntilAServerConfirmsIt(t *testing.T) {
-	r := newIDsRig(t)
-	r.adopt(testTerms(17, func(terms *leaseTerms) { terms.untilTick += 7_200_000 }))
-	taken, before := []int64{r.next()}, r.clock.wallAtZero()
-	r.clock.step(time.Hour)
-	for i := 0; i < 60; i++ {
-		r.clock.advance(time.Second)
-		r.fails(NoLease, "the wall clock has jumped forward by 3600 s, and no server has confirmed it")
-	}
-	r.ids.confirm(before) // of a request that was sent before the jump
-	r.fails(NoLease, "jumped")
-	r.ids.confirm(r.clock.wallAtZero())
-	if taken = append(taken, r.next()); tickOf(taken[1]) != r.clock.tick() {
-		t.Fatal(tickOf(taken[1]) - r.clock.tick())
-	}
-	r.clock.step(time.Hour)
-	r.clock.advance(time.Second)
-	r.fails(NoLease, "jumped")
-	r.clock.step(-time.Hour) // it is corrected
-	if taken = append(taken, r.next()); tickOf(taken[2]) != r.clock.tick() || !ascends(taken) {
-		t.Fatal(tickOf(taken[2]) - r.clock.tick())
-	}
-}
-
-func TestNoJumpBeforeTheFirstLease(t *testing.T) {
-	r := newIDsRig(t)
-	r.clock.step(time.Hour)
-	r.adopt(testTerms(17, func(terms *leaseTerms) { terms.untilTick += 7_200_000 }))
-	if tick := tickOf(r.next()); tick != r.clock.tick() {
-		t.Fatal(tick - r.clock.tick())
-	}
-}
-
 func TestSmallJumpAheadIsFollowedAtOnce(t *testing.T) {
 	r := newIDsRig(t)
 	r.adopt(r.terms)

@@ -33,6 +33,7 @@ type leaseRequest struct {
 	sendAt     time.Duration // steady clock
 	nextWait   time.Duration
 	wallAtZero time.Time // when it was sent; of several times, the lowest: which of them was answered is unknown
+	sentInJump bool      // the last time
 
 	// lease
 	token   string
@@ -111,7 +112,6 @@ type lessee struct {
 	lastServers    []string      // addresses of the server that granted the last lease
 	interval       time.Duration // that a server gave last, at most `ahead`; 0: none yet
 	grantNotBefore time.Duration
-	jumped         bool // the wall clock, and no server has confirmed it
 	stopping       bool
 	nextAt         time.Duration // steady clock: when due is to be called, at the latest
 }
@@ -124,10 +124,7 @@ func (l *lessee) due() *leaseOrder {
 	idTime, jumped := l.ids.readClocks()
 	now := l.clock.steady()
 	l.nextAt = now + lesseeTurnMax
-	if jumped {
-		l.hurry(now)
-	}
-	l.jumped = jumped
+	l.hurry(jumped, now)
 	l.plan(now, idTime)
 	l.releases = slices.DeleteFunc(l.releases, func(one *leaseRequest) bool { return !idTime.Before(one.useless) })
 	for _, request := range append([]*leaseRequest{l.renewal, l.grant}, l.releases...) { // the most urgent one first
@@ -136,6 +133,7 @@ func (l *lessee) due() *leaseOrder {
 		}
 		if request.sendAt <= now {
 			if order := l.order(request, now); order != nil {
+				request.sentInJump = jumped
 				return order
 			}
 		}
@@ -201,13 +199,18 @@ func (l *lessee) plan(now time.Duration, idTime time.Time) {
 	}
 }
 
-// hurry makes a request due whose answer confirms a wall clock that has jumped.
-func (l *lessee) hurry(now time.Duration) {
-	if l.held != nil {
+// hurry makes a request due, after a jump of the wall clock, whose answer confirms it: a renewal, or a request that was
+// sent before the jump. If that fails, too, it has the ordinary wait.
+func (l *lessee) hurry(jumped bool, now time.Duration) {
+	if l.held != nil && jumped {
 		l.held.renewAt = min(l.held.renewAt, l.held.answeredAt+leaseRenewLeast)
 	}
 	for _, request := range []*leaseRequest{l.renewal, l.grant} {
-		if request != nil && !l.jumped { // a later failure has the ordinary wait
+		if request == nil {
+			continue
+		}
+		request.sentInJump = request.sentInJump && jumped
+		if jumped && !request.sentInJump {
 			request.sendAt = min(request.sendAt, now)
 		}
 	}

@@ -32,10 +32,12 @@ void LeasedIds::UseInThread() const {
   owned.held[place_] = current_;
 }
 
-LeasedIds::LeasedIds(const Clock& clock, Entropy& entropy, bool use_cycles)
+LeasedIds::LeasedIds(const Clock& clock, Entropy& entropy, bool use_cycles,
+                     std::function<void()> on_jump)
     : clock_(clock),
       entropy_(entropy),
       use_cycles_(use_cycles),
+      on_jump_(std::move(on_jump)),
       id_clock_({.jump_hold = std::nullopt}),
       version_(DrawVersion()),
       place_(version_.load(std::memory_order_relaxed) % kUsedMax),
@@ -115,6 +117,7 @@ void LeasedIds::Close(Status why) {
 
 WallMs LeasedIds::Advance() {
   if (ticks_) ticks_->Refresh();
+  if (!jumped()) jump_told_.store(false, std::memory_order_relaxed);
   return ticks_ ? id_clock_.Last() : clock_.Wall();
 }
 
@@ -128,6 +131,10 @@ Result<int64_t> LeasedIds::TryNextSlowly(std::chrono::microseconds* wait) {
   UseInThread();
   const Tick now = ticks_->Refresh();
   if (now == TickSource::kStopped) {
+    if (!jump_told_.load(std::memory_order_relaxed)) {
+      jump_told_.store(true, std::memory_order_relaxed);
+      on_jump_();
+    }
     return Unavailable(Cat("the wall clock has jumped forward by ",
                            -id_clock_.Skew().count() / 1'000,
                            " s, and no server has confirmed it"));

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,8 +37,11 @@ namespace firn {
 // the lessee's.
 class LeasedIds {
  public:
-  // `clock` and `entropy` must outlive this; `entropy` is used in Adopt only.
-  LeasedIds(const Clock& clock, Entropy& entropy, bool use_cycles = CyclesAreSteady());
+  // `clock` and `entropy` must outlive this; `entropy` is used in Adopt only. `on_jump` is called
+  // once for each jump of the wall clock that TryNext finds. It must not call this object.
+  LeasedIds(
+      const Clock& clock, Entropy& entropy, bool use_cycles = CyclesAreSteady(),
+      std::function<void()> on_jump = [] {});
 
   // Issues ids of this lease from now on, and ends the lease before. On a failure nothing changes:
   // kInvalid for unusable terms or another layout.
@@ -137,6 +141,8 @@ class LeasedIds {
   const Clock& clock_;
   Entropy& entropy_;
   const bool use_cycles_;
+  const std::function<void()> on_jump_;
+  Atomic<bool> jump_told_{false};
   IdClock id_clock_;
   std::optional<TickSource> ticks_;  // from the first lease on, which has the layout
 

@@ -39,6 +39,7 @@ void Lessee::Tick(Now now) {
   if (ids_.InChild()) return;
   const WallMs time = ids_.Advance();
   next_tick_ = now.boot + kTickMax;
+  Hurry(now);
   if (held_) {
     if (time >= held_->end && !held_->expired) {
       held_->expired = true;
@@ -46,12 +47,10 @@ void Lessee::Tick(Now now) {
            Cat("the lease ended at ", FormatRfc3339(held_->end), ", and no server extended it"));
     }
     const bool renewable = held_->renewable && !renewal_;
-    const BootMs due =
-        ids_.jumped() ? std::min(held_->renew_at, held_->answered_at + kRenewMin) : held_->renew_at;
-    if (renewable && now.boot >= due) {
+    if (renewable && now.boot >= held_->renew_at) {
       AskForMore(now);
     } else if (renewable) {
-      next_tick_ = std::min(next_tick_, due);
+      next_tick_ = std::min(next_tick_, held_->renew_at);
     }
     if (time < held_->end) next_tick_ = std::min(next_tick_, now.boot + (held_->end - time));
   }
@@ -64,8 +63,23 @@ void Lessee::Tick(Now now) {
   for (Request& release : releases_) SendIfDue(release, now);
 }
 
+void Lessee::Hurry(Now now) {
+  const bool jumped = ids_.jumped();
+  if (held_ && jumped) held_->renew_at = std::min(held_->renew_at, held_->answered_at + kRenewMin);
+  for (std::optional<Request>* request : {&renewal_, &grant_}) {
+    if (!*request) continue;
+    Request& one = **request;
+    one.sent_in_jump = one.sent_in_jump && jumped;
+    if (jumped && !one.sent_in_jump && !one.under_way) {
+      one.send_at = std::min(one.send_at, now.boot);
+    }
+  }
+}
+
 void Lessee::SendIfDue(Request& request, Now now) {
   if (now.boot >= request.send_at) {
+    if (!request.under_way) request.sent_in_jump = ids_.jumped();
+    request.under_way = true;
     LeaseRequest ask = request.ask;
     ask.clock = now.wall;
     const Milliseconds distance(now.wall.ms() - now.boot.ms());
@@ -276,6 +290,7 @@ void Lessee::Report(const LeaseOutcome& reply) {
 
 void Lessee::Retry(Request& request, const LeaseOutcome& reply, Now now) {
   Report(reply);
+  request.under_way = false;
   request.send_at = now.boot + std::max(request.backoff->Next(LongestWait()), Advised(reply));
   next_tick_ = std::min(next_tick_, request.send_at);
 }

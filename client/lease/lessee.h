@@ -73,6 +73,8 @@ class Lessee {
     // confirms. It may answer any of them.
     std::optional<Milliseconds> wall_from_boot{};
     std::unique_ptr<Backoff> backoff;
+    bool under_way = false;     // its outcome is awaited
+    bool sent_in_jump = false;  // of the wall clock, the last time
   };
 
   struct Held {
@@ -105,6 +107,9 @@ class Lessee {
   std::string Draw();
   void AskForGrant(Now now);
   void AskForMore(Now now);
+  // After a jump of the wall clock, makes a request due whose answer confirms it: a renewal, or a
+  // request that was sent before the jump. If that fails, too, it has the ordinary wait.
+  void Hurry(Now now);
   void SendIfDue(Request& request, Now now);
 
   void OnGrant(const LeaseOutcome& reply, Now now);

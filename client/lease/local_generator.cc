@@ -37,11 +37,19 @@ class ReplyQueue final : public LeaseOutcomes {
     changed_.notify_all();
   }
 
-  // Waits for an outcome, or for Stop unless `stop_is_known`, at most `patience`.
+  void Wake() {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    changed_.notify_all();
+  }
+
+  // Waits for an outcome, Wake, or Stop unless `stop_is_known`, at most `patience`.
   std::vector<Received> Await(Milliseconds patience, bool stop_is_known) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience,
-                      [&] { return !received_.empty() || (stopping_ && !stop_is_known); });
+    changed_.wait_for(lock, patience, [&] {
+      return !received_.empty() || woken_ || (stopping_ && !stop_is_known);
+    });
+    woken_ = false;
     return std::exchange(received_, {});
   }
 
@@ -53,8 +61,9 @@ class ReplyQueue final : public LeaseOutcomes {
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Received> received_;  // this and the next member under mutex_
+  std::vector<Received> received_;  // this and the next members under mutex_
   bool stopping_ = false;
+  bool woken_ = false;
 };
 
 }  // namespace
@@ -117,8 +126,8 @@ class LocalGenerator::Impl {
     if (std::exchange(leased_, leased) != leased) changed_.notify_all();
   }
 
-  LeasedIds ids_{SystemClock(), SystemEntropy()};
   const std::shared_ptr<ReplyQueue> replies_ = std::make_shared<ReplyQueue>();
+  LeasedIds ids_{SystemClock(), SystemEntropy(), CyclesAreSteady(), [this] { replies_->Wake(); }};
 
   std::mutex mutex_;
   std::condition_variable changed_;

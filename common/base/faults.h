@@ -19,7 +19,7 @@ class Faults {
 
   bool empty() const { return text_.empty(); }
 
-  // Ok when nothing was added, otherwise kInvalid with the faults in the order they were found.
+  // Ok when nothing was added, otherwise kInvalid with the faults in the order of their addition.
   Status ToStatus() && { return text_.empty() ? Status() : Invalid(std::move(text_)); }
 
  private:

@@ -13,7 +13,7 @@
 
 namespace firn {
 
-// Replaces files on a thread of its own, because a disk can hang for minutes. Thread-safe, but
+// Replaces files on a separate thread, because a disk can hang for minutes. Thread-safe, but
 // constructed and destroyed by one thread.
 //
 // If several contents wait for one path, only the last is written. A forked child writes nothing.

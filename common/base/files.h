@@ -84,7 +84,7 @@ struct Draft {
 
 // Replaces the file at `path` by `bytes`: writes the draft, syncs it, renames it and syncs the
 // folder. A crash leaves either the old or the new file, complete. Removes a draft that an earlier
-// crash left. After a failure, `*replaced` tells whether the new file may exist.
+// crash left. After a failure, `*replaced` says whether the new file may exist.
 Status ReplaceFile(const std::string& path, const Draft& draft, std::string_view bytes,
                    Replaced* replaced = nullptr);
 

@@ -14,9 +14,9 @@ namespace firn {
 // Protection of resources in a forked child. A child has the parent's memory but not its threads,
 // so it must check a ForkSentinel before it locks a mutex that another thread may have held.
 
-// Words of memory that are zero in a forked child, whatever the parent stored. Use them for actions
-// that a process may do only once (issue, renew, release) and that its child must not repeat: let 0
-// mean "closed".
+// Words of memory that are zero in a forked child, regardless of the parent's values. Use them for
+// actions that a process may do only once (issue, renew, release) and that its child must not
+// repeat: let 0 mean "closed".
 //
 // Each cell has its own cache line. Cells live as long as this object and are never reused.
 // Thread-safe.

@@ -9,7 +9,7 @@
 
 namespace firn {
 
-// What the caller should do about a failure. A code names the remedy, not the cause.
+// The code of a status. It names the caller's remedy for a failure, not the cause.
 enum class Code {
   kOk,
   kInvalid,      // fix the request or the configuration; repeating it will not help

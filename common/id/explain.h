@@ -19,7 +19,7 @@ struct Explanation {
   std::string layout;  // text of the layout
   IdFields fields;
   WallMs time;      // start of the id's tick
-  std::string utc;  // the same as RFC 3339
+  std::string utc;  // `time` in RFC 3339 form
   uint32_t worker = 0;
   uint32_t rack = 0;
 };

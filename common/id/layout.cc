@@ -10,7 +10,8 @@ std::string RangeFault(std::string_view name, const std::string& number, uint64_
   return Cat(name, " ", number, " is not in 0..", max);
 }
 
-// Returns the value of a const field for which a caller gave `asked`; adds a fault to `faults`.
+// Returns the value of a const field, for which a caller may have given `asked`; adds a fault to
+// `faults`.
 uint64_t ConstValue(const Layout& layout, FieldKind kind, std::optional<uint64_t> asked,
                     Faults& faults) {
   const Field* field = layout.Find(kind);

@@ -9,7 +9,7 @@ namespace firn {
 enum class ServerPhase : uint8_t {
   kNotReady,  // it cannot issue snowflake ids now; it may still serve segment tags
   kReady,
-  kOffline,   // set offline by an operator: it still serves, but tells clients to use others
+  kOffline,   // set offline by an operator: it still serves, but asks clients to use other servers
   kDraining,  // stopping
 };
 

@@ -28,7 +28,7 @@ class Json {
   using Array = std::vector<Json>;
   using Object = std::vector<Member>;
 
-  // Implicit: a member's value is written as it is. Containers become arrays, maps become objects.
+  // Implicit: a member's value is written unchanged. Containers become arrays, maps become objects.
   // NOLINTBEGIN(google-explicit-constructor)
   Json();
   Json(std::nullptr_t) : Json() {}

@@ -23,7 +23,7 @@ struct LogEntry {
   Severity severity;
   std::source_location where;
   std::string text;                // a line, without a line feed
-  std::string event{};             // the same for all lines about one kind of event
+  std::string event{};             // a stable name of the kind of event
   std::vector<LogField> fields{};  // values that the text contains, too
 };
 

@@ -13,8 +13,8 @@ bool IsIpAddress(const std::string& host);
 // ::1.
 bool IsLoopback(const std::string& host);
 
-// Returns whether the address is 0.0.0.0, also written as IPv6, or ::. It stands for all addresses
-// of this host, but other hosts cannot connect to it.
+// Returns whether the address is 0.0.0.0, also written as IPv6, or ::. A server can listen on it,
+// on all addresses of this host, but other hosts cannot connect to it.
 bool IsAnyAddress(const std::string& host);
 
 }  // namespace firn

@@ -34,8 +34,9 @@ struct SequenceShape {
 // The decision that all kinds of sequencers share: rules 1 to 3 of sequencer.h. Pure. The kinds are
 // templates over it, so that tests can run the same suite on wrong rules.
 struct SequenceRules {
-  // Returns what can be taken at `now` if `next` is the first free position. `*after` becomes the
-  // first free position afterwards; it stays unchanged if nothing is taken.
+  // Returns the outcome of taking up to `want` numbers at `now` if `next` is the first free
+  // position. `*after` becomes the first free position afterwards; it stays unchanged if none is
+  // taken.
   static Step Take(const SequenceShape& shape, const Claim& claim, uint64_t next, Tick now,
                    uint64_t want, uint64_t* after) {
     const Tick tick = std::max(shape.TickOf(next), now);
@@ -51,7 +52,7 @@ struct SequenceRules {
     return {Step::Kind::kTaken, tick, first, count};
   }
 
-  // The last tick from which anything was taken.
+  // The last tick from which a number was taken.
   static Tick Last(const SequenceShape& shape, uint64_t next) {
     return shape.SequenceOf(next) == 0 ? shape.TickOf(next) - 1 : shape.TickOf(next);
   }

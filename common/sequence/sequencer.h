@@ -64,8 +64,8 @@ class Sequencer {
   virtual uint64_t TakeOne(Tick now) = 0;
   static constexpr uint64_t kNone = ~uint64_t{0};
 
-  // Takes nothing after it has returned. Returns the last tick from which anything was taken, or
-  // the one before the claim's first. May be called again. Close and Last: one thread at a time.
+  // After it has returned, nothing is taken. Returns the last tick from which a number was taken,
+  // or the one before the claim's first. May be called again. Close and Last: one thread at a time.
   virtual Tick Close() = 0;
   virtual Tick Last() const = 0;
   virtual bool closed() const = 0;

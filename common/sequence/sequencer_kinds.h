@@ -32,10 +32,10 @@ class SpinLock {
 
 // Common parts of the three kinds: the word in its cell, and closing it.
 //
-// The word contains the whole state, so taking from it needs no memory order. Two operations do:
-// the thread that closes it publishes what it did before (it put the next sequencer in place), and
-// a thread that finds it closed reads that. Code that hands a sequencer to other threads publishes
-// the first word, too. interleavings_test fails without any of these orders.
+// The word contains the whole state, so taking from it needs no memory order. Closing does: the
+// closing thread publishes its earlier writes (the next sequencer), and a thread that finds the
+// word closed reads them. Code that hands a sequencer to other threads publishes the first word,
+// too. interleavings_test fails without any of these orders.
 template <typename Rules>
 class CellSequencer : public Sequencer {
  public:

@@ -24,8 +24,8 @@ struct NumbersNote {
   std::string what{}, fix{};
 };
 
-// Returns what is wrong with the supply of a tag with a ledger: no numbers are left, or less than a
-// tenth, or a dated tag has used up the period of `now`. nullopt: nothing.
+// Returns a note if a tag with a ledger has no numbers left or less than a tenth, or if a dated tag
+// has used up the period of `now`; otherwise nullopt.
 std::optional<NumbersNote> NoteNumbersLeft(const TagDefinition& tag, WallMs now);
 
 }  // namespace firn

@@ -39,7 +39,7 @@ inline constexpr std::string_view kRangedTags = "segment and dated";
 bool Concerns(const TagField& field, const TagDefinition& tag);
 
 // Returns whether the field must not change once an id of the tag may have been issued. A dated
-// tag's zone may change, because no period repeats, whatever the clocks show.
+// tag's zone may change: no period repeats, even if the clocks go back.
 bool IsFixed(const TagField& field, const TagDefinition& tag);
 
 // Returns all fields, in the order of files.

@@ -25,9 +25,9 @@ namespace firn {
 //   {id:fields}    the id as time in UTC, machine id and sequence: 20261122134501123-0005-0042
 //   {id:uuid7}     the id as a UUID of version 7: 016d0435-d8e2-7103-afa8-d52109f5e000
 //   {date:...}     the issue time in the tag's zone: %Y %y %m %d %j %H %M %S, %L for milliseconds,
-//                  %% for a percent sign, other characters as they are; at most kDatesMax in all
+//                  %% for a percent sign, other characters unchanged; at most kDatesMax in all
 //   {period} {count}           for dated tags, instead of {id}: 20261122 and 000001, once each;
-//                  {date:...} stands for {period} if it determines it, such as {date:%y%m%d}
+//                  {date:...} can replace {period} if it determines it, such as {date:%y%m%d}
 //   {{ }}          braces; all other text is copied
 //
 // Two ids never have the same text, whatever their times. Proof: a template that Parse accepts has
@@ -37,9 +37,9 @@ namespace firn {
 // P and last S characters, whether the id's text is padded, longer than its padding, or next to
 // a date's digits. In each notation an id has one text, which no other id has. So the output
 // determines the id. ParseId implements this argument.
-// Period and count have fixed widths, and together they are the id. Dates instead of a period are
-// those of the period, not of the issue time; %y stands for 2000 to 2099, and a period that they
-// cannot show is written as "?" and its digits.
+// Period and count have fixed widths, and together they are the id. Dates that replace the period
+// show it, not the issue time; %y covers 2000 to 2099, and a period that they cannot show is
+// written as "?" and its digits.
 //
 // Sharp edge: this holds for one template. Texts of two templates may be equal, so a tag's template
 // is fixed once its first id may have been issued. Nor does it hold if texts are compared without

@@ -13,7 +13,7 @@ struct ssl_st;
 
 namespace firn {
 
-// What a TLS client trusts, and what it presents. Files are PEM.
+// The certificates that a TLS client accepts, and its own. Files are PEM.
 struct TlsTrust {
   std::string ca_file{};    // empty: the server's certificate is not checked
   std::string name{};       // host name or IP address the certificate must have; empty: any

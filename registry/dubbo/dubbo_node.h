@@ -33,7 +33,7 @@ struct DubboInterface {
   std::string Folder(std::string_view folder) const;
 };
 
-// What consumers learn about one server. It does not change while the server runs.
+// The data of one server for consumers. They do not change while the server runs.
 struct DubboProvider {
   std::string address;  // host:port that consumers connect to
   bool tls = false;

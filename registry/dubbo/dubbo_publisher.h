@@ -63,7 +63,7 @@ class DubboPublisher {
   std::atomic<bool> registered_{false};
   int64_t session_ = 0;
   bool look_ = true;     // the folders have to be listed before the next write
-  bool replace_ = true;  // nodes may be those of an earlier session
+  bool replace_ = true;  // nodes may belong to an earlier session
   BootMs not_before_;
   BootMs last_look_;
   AsyncRegistry async_registry_;

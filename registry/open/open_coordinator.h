@@ -33,10 +33,10 @@ Result<std::unique_ptr<Coordinator>> OpenCoordinator(const std::string& text,
                                                      const OpenOptions& options, const Clock& clock,
                                                      Entropy& entropy);
 
-// The coordinator of a ZooKeeper registry's whole ensemble: "/" is ZooKeeper's own root, so
-// programs other than Firn find what is created there, and every client may write its persistent
-// nodes. A session of its own. kInvalid if `text` does not begin with zk://. `clock` must outlive
-// the coordinator.
+// The coordinator of a ZooKeeper registry's whole ensemble: "/" is ZooKeeper's own root, so other
+// programs find the nodes that are created there, and every client may write its persistent nodes.
+// It has a separate session. kInvalid if `text` does not begin with zk://. `clock` must outlive the
+// coordinator.
 Result<std::unique_ptr<Coordinator>> OpenEnsemble(const std::string& text,
                                                   const OpenOptions& options, const Clock& clock);
 

@@ -22,13 +22,13 @@ constexpr Milliseconds kCertificateUrgent = std::chrono::days(7);
 constexpr Milliseconds kCertificateNotice = std::chrono::days(30);
 constexpr char kAsItSays[] = "do as the reason says; its log and /readyz repeat it";
 constexpr int64_t kSkewAlarmMs = 1'000;
-// In this time after its start, a server that cannot issue yet is not a fault, unless its reason
-// lasts.
+// A server that cannot issue ids is not a fault for this time after its start, unless its reason
+// will last.
 constexpr Milliseconds kStartPatience{5'000};
 
-// A registry's clock that the server does not believe shows nothing about the server's own. Ids are
-// ahead of a right clock after a restore, because of the floor, or after a step that they did not
-// follow.
+// If the server does not trust the registry's clock, that clock proves nothing about the server's
+// own. Ids are ahead of a correct clock after a restore, because of the floor, or after the clock
+// was set back.
 void JudgeClock(const AuditedProvider& server, Audit& audit) {
   const auto& [provider, report] = server;
   const int64_t wall = report.wall_skew_ms.value_or(report.clock_skew_ms);
@@ -59,8 +59,8 @@ void JudgeGrant(const AuditedProvider& server, Audit& audit) {
                             "give its user a writable --grant_dir in memory, then restart it"});
 }
 
-// Either the server has a wrong registry, or this cluster replaced a lost one by mistake: before
-// that is known, no other fault can be fixed. So it comes first.
+// Either the server uses the wrong registry, or this cluster replaced a lost one by mistake. No
+// other fault can be fixed before that is known, so this finding comes first.
 void JudgeForeign(const AuditedProvider& server, Audit& audit) {
   const auto& [provider, report] = server;
   audit.findings.insert(
@@ -92,7 +92,7 @@ void JudgeRefusals(const AuditedProvider& server, WallMs now, Audit& audit) {
   }
 }
 
-// A store's errors end with a remedy, if they have one.
+// Errors of a store end with a remedy if there is one.
 std::string FixOfStore(std::string_view why) {
   return why.find("; ") != why.npos ? "do as the reason says; its /v1/status repeats it"
                                     : "bring the tag's store back";
@@ -171,7 +171,7 @@ void JudgeHistory(const AuditedProvider& server, Audit& audit) {
 
 using Reasons = std::map<std::string, std::string>;
 
-// Stores the present reason of one tag, which may be none.
+// Stores the current reason of one tag; empty: the tag is not refused.
 void SetReason(const std::string& tag, std::string why, Reasons& reasons) {
   reasons.erase(tag);
   if (!why.empty()) reasons.emplace(tag, std::move(why));

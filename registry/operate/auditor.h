@@ -15,7 +15,7 @@
 
 namespace firn {
 
-// A slot as read once, and what is wrong with it.
+// A slot as it was read once, with its faults.
 struct SlotAudit {
   AuditedSlot slot;
   std::vector<AuditFinding> findings{};
@@ -25,11 +25,11 @@ struct SlotAudit {
 SlotAudit InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
                       WallMs floor, WallMs now);
 
-// Reads a tree into an Audit, part by part. A failure means that the registry does not answer.
+// Reads a tree into an Audit, part by part. Fails only if the registry does not answer.
 //
-// Servers continue while it reads: a claim that is renewed between two reads looks as if the
-// registry had gone back in time. So servers' reports are read before the records, which are newer,
-// and an apparent fault is read once more before it counts.
+// Servers continue while it reads, so a claim that is renewed between two reads could look as if
+// the registry had gone back in time. Therefore it reads servers' reports before the records, and
+// reads the nodes of an apparent fault again before it counts.
 class Auditor {
  public:
   Auditor(BlockingCoordinator& registry, WallMs now, const StatusSource& ask)
@@ -55,16 +55,16 @@ class Auditor {
   void Fault(Urgency urgency, std::string sentence, std::string fix) {
     audit_.findings.push_back({urgency, std::move(sentence), std::move(fix)});
   }
-  // Adds a fault that a restore repairs.
+  // Adds a fault that `firn restore` repairs.
   void Loss(std::string sentence) {
     audit_.findings.push_back({Urgency::kData, std::move(sentence), {}, /*restore=*/true});
   }
-  // Adds a missing node. While a cluster is being made, that is not a loss.
+  // Adds a missing node, which is not a loss while the cluster is being created.
   void Missing(std::string sentence) {
     if (!half_made_) Loss(std::move(sentence));
   }
 
-  // Reads a node; empty if it is missing, or damaged, which is a loss.
+  // Reads a node. Empty if it is missing or damaged; damage is added as a loss.
   Result<std::optional<Node>> Find(const std::string& path) {
     Result<Node> node = registry_.Read(path);
     if (node.ok()) return std::optional<Node>(std::move(node).value());
@@ -85,7 +85,7 @@ class Auditor {
   Result<std::optional<SlotAudit>> LookAt(Slot slot, const Result<Node>& record_node,
                                           const Result<Node>& live_node);
   Status ReadProviders();
-  // Asks the present process of each server, if asking is wanted.
+  // Asks the current process of each server, if a StatusSource was given.
   void Ask();
   bool IsPresent(size_t provider) const;
   // Empty if there is none; kCorrupt if it cannot be parsed.
@@ -94,17 +94,16 @@ class Auditor {
   void NoteOffline(const std::string& address, const Configurator& setting);
   void CompareRacks();
   void CompareNonces();
-  // Finds racks in which programs will soon get no lease.
+  // Finds racks in which leases for programs will soon run out.
   void CountForLeases();
   // Adds a finding for each holder that left without giving its machine id back.
   void CountAbsent();
   Status CompareProviders();
   Status CompareHeld(const AuditedProvider& audited, const HeldMachine& held);
-  // Adds the faults of tags: nodes that are not tags, or whose version cannot be guarded; ledgers
-  // below the value that a server has seen; numbers dated later than `now_`; tags that have no
-  // numbers left, or few; obfuscated tags whose ids outgrow their width within a year (within ten:
-  // a note). The providers must be read before:
-  // servers continue meanwhile, and a ledger only rises.
+  // Adds the faults of tags: nodes that are not tags, or have an unguarded version; ledgers below
+  // the value that a server has seen; numbers dated later than `now_`; tags with few numbers left,
+  // or none; obfuscated tags whose ids outgrow their width within a year (within ten: a note). Must
+  // be called after ReadProviders: servers continue meanwhile, and ledgers only rise.
   Status ReadTags();
   AuditedSlot* SlotOf(MachineId machine);
   bool ClaimedByAnother(const std::string& address, WallMs bound, const AuditedSlot& slot) const;
@@ -114,7 +113,7 @@ class Auditor {
   const WallMs now_;
   const StatusSource& ask_;
   Audit audit_;
-  std::vector<int64_t> created_;           // when each provider's node was, by the registry's order
+  std::vector<int64_t> created_;           // order in which the providers' nodes were created
   std::map<std::string, int64_t> latest_;  // ... the last of each address
   std::optional<RackSplit> split_;
   bool half_made_ = false;

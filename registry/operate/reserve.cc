@@ -13,7 +13,7 @@
 namespace firn {
 namespace {
 
-// Each write has to finish within a coordinator's time limit, also in a directory on a busy disk.
+// Each write must finish within the coordinator's time limit, also in a directory on a busy disk.
 constexpr size_t kSlotsInOneWrite = 64;
 
 struct SlotAsRead {
@@ -46,8 +46,8 @@ Result<std::vector<SlotAsRead>> ReadSlots(BlockingCoordinator& registry,
   return read;
 }
 
-// Writes over the versions that were read: a concurrent claim of one of the slots either comes
-// first, and this write fails, or it fails itself.
+// Writes over the versions that were read. If a slot is claimed at the same time, either this write
+// or the claim fails.
 Status PutTogether(BlockingCoordinator& registry, const Nonce& era,
                    std::span<const SlotAsRead> slots) {
   std::vector<Write> writes;
@@ -57,7 +57,7 @@ Status PutTogether(BlockingCoordinator& registry, const Nonce& era,
     whose.resize(writes.size(), one.slot);
   }
   writes.push_back(EraCheck(era));
-  // Servers watch this node, and then read which machine ids are reserved.
+  // Servers watch this node, and then read again which machine ids are reserved.
   writes.push_back(Write::Set(kMachinesPath, "", Write::kAnyVersion));
   const WriteOutcome outcome = registry.Multi(std::move(writes));
   const auto failed = static_cast<size_t>(outcome.failed);
@@ -142,7 +142,7 @@ Status ReleaseSlots(BlockingCoordinator& registry, const std::vector<Slot>& slot
   for (SlotAsRead& one : all) {
     one.record.retired = false;
     one.record.owner.clear();
-    // All times below are used up, as below any bound.
+    // All earlier times count as used, as below any bound.
     one.record.bound = one.record.since = std::max(begin, one.record.bound);
   }
   return Put(registry, stands.meta.era, all);

@@ -12,7 +12,7 @@
 namespace firn {
 namespace {
 
-// The programs that do not support the new format, as text.
+// Collects the programs that do not support the new format, as text.
 class Elders {
  public:
   Elders(BlockingCoordinator& registry, int64_t to) : registry_(registry), to_(to) {}

@@ -13,12 +13,12 @@
 namespace firn {
 namespace {
 
-// The present and past holders of a slot.
+// The current and past holders of a slot.
 struct SlotStory {
   std::optional<SlotRecord> record;
   std::optional<PastHolder> recorded;  // the holding in the record
   PastHolders past;
-  std::string trouble;  // why it is incomplete
+  std::string trouble;  // why the story is incomplete
 };
 
 Result<SlotStory> ReadStory(BlockingCoordinator& registry, Slot slot, const Nonce& era) {
@@ -48,7 +48,7 @@ Result<SlotStory> ReadStory(BlockingCoordinator& registry, Slot slot, const Nonc
   return story;
 }
 
-// Only whole ticks are used, so the id's whole tick lies within one holding.
+// Claims use whole ticks only, so the id's whole tick lies within one of them.
 bool Covers(const PastHolder& holder, WallMs tick, Milliseconds length) {
   return holder.first <= tick && tick + length <= holder.end;
 }
@@ -58,8 +58,8 @@ std::string BeforeALoss(const std::string& owner) {
          " held that machine id before, but the registry then lost data and was restored";
 }
 
-// `floor`: of the last restore, up to which claims of before may have been renewed by writes that
-// the registry has lost.
+// `floor` is that of the last restore. Up to it, earlier claims may have been renewed by writes
+// that the registry has lost.
 std::string WhyUnknown(const SlotStory& story, WallMs tick, WallMs floor) {
   std::vector<PastHolder> all = story.past.holders();
   if (story.recorded) all.push_back(*story.recorded);
@@ -82,7 +82,7 @@ std::string WhyUnknown(const SlotStory& story, WallMs tick, WallMs floor) {
   return "no process: the machine id was not held at that time";
 }
 
-// Whether the record of a holder at that time may have been lost.
+// Whether the record of a holder at that tick may have been lost.
 bool MayBeLost(const SlotStory& story, WallMs tick) {
   if (!story.record.has_value() || story.record->never_used()) return true;
   if (story.record->owner == kRestoredOwner) return true;

@@ -24,8 +24,8 @@ struct Issuers {
   // The holders that may have issued it: none, one, or several if their periods overlap. The one in
   // the record is last.
   std::vector<PastHolder> holders;
-  bool present = false;  // the last of them holds the slot now
-  std::string unknown;   // why there is none
+  bool present = false;  // the last of `holders` holds the slot now
+  std::string unknown;   // why `holders` is empty
 };
 
 // Looks up every id. kInvalid names the id that is impossible in the cluster's layout; otherwise

@@ -36,8 +36,7 @@ DirectorySnapshot ReadDirectory(const std::map<std::string, Node>& providers,
                                 const std::map<std::string, Node>& configurators);
 
 // Returns one entry for each address, in their order. A restarted server may be listed twice until
-// its dead session's node is gone. An entry that serves is preferred, then the later one.
-//
+// the node of its dead session disappears. Prefers a serving entry, then the later one.
 std::vector<const DirectoryEntry*> OnePerAddress(const DirectorySnapshot& snapshot);
 
 // Watches the providers and the operators' settings, and reports each snapshot that differs from

@@ -12,7 +12,7 @@
 
 namespace firn {
 
-// The recent rates of servers, each in a node of its own:
+// The recent rates of servers, each in a separate node:
 //
 //   /firn.IdService/paces/<host:port>     ephemeral; written every 5 s while a viewer exists
 //   /firn.IdService/paces/wanted          ephemeral; created by a viewer, shared by all viewers

@@ -40,7 +40,7 @@ void PacePublisher::OnSign(bool stands) {
   tell_at_ = now_ + kFirstAfter + Milliseconds(static_cast<int64_t>(entropy_.Below(spread)));
 }
 
-// A node of an earlier session is overwritten and disappears with that session; the next write
+// Overwrites a node of an earlier session, which disappears with that session; the next write
 // re-creates it.
 void PacePublisher::Tell() {
   tell_at_ = now_ + kEvery;

@@ -56,7 +56,7 @@ Status SetParameter(std::string_view key, const std::string& value, Provider& pr
   } else if (key == "pid") {
     FIRN_ASSIGN(provider.pid, ParseInteger(value, 0, kMax));
   }
-  return {};  // Ignores Dubbo's own parameters, and those of later versions.
+  return {};  // Ignores Dubbo's own parameters, and parameters of later versions.
 }
 
 Result<ServerPhase> ParsePhase(const Json* state) {

@@ -48,7 +48,7 @@ struct HeldMachine {
   friend bool operator==(const HeldMachine&, const HeldMachine&) = default;
 };
 
-// A server's report of its own state. After a loss of the tree, `firn restore` raises the floor and
+// A server's report of its state. After a loss of the tree, `firn restore` raises the floor and
 // the ledgers above every bound and `high` in these reports.
 //
 // A node has room for some thousands of tags. It lists those with the highest ledgers;
@@ -67,11 +67,12 @@ struct ProviderReport {
   std::string cluster{};                  // uuid of its cluster; empty: not known yet
   std::map<std::string, int64_t> high{};  // per tag, the highest ledger that this server has seen;
                                           // 0 or absent: not relevant for a restore
-  int64_t high_others = 0;                // the same for tags that are not in `high`
+  int64_t high_others = 0;                // at or above the ledgers of all other tags
   // Its stores of segment tags, and whether each permits `buffer = none`.
   std::map<std::string, bool> stores{};
-  // What tags may use on it: stores for which the ledger may stand in, plugins and strategies.
-  // `strategies` is empty in the reports of versions that publish none of the three.
+  // The stores for which the ledger may provide ranges while they are unreachable, and the plugins
+  // and strategies that tags may use. `strategies` is empty in the reports of versions that publish
+  // none of the three.
   std::set<std::string> stand_ins{};
   std::set<std::string> plugins{};
   std::set<std::string> strategies{};
@@ -79,14 +80,14 @@ struct ProviderReport {
   // each reason is Shortened to kRefusedBytesMax; `refused_others` counts the tags left out.
   std::map<std::string, std::string> refused{};
   int64_t refused_others = 0;
-  // Tags that it serves by an earlier definition, each with what keeps it from serving the present
-  // one. Bounded as `refused` is; the rest is left out.
+  // Tags that it serves by an earlier definition, each with the reason why it does not serve the
+  // current one. Bounded as `refused` is; the rest is left out.
   std::map<std::string, std::string> outdated{};
   // Tags that it serves from numbers in memory while their source provides no more, each with the
   // reason. Bounded as `refused` is; the rest is left out.
   std::map<std::string, std::string> unsupplied{};
-  // When its TLS certificates expire, by what they are: "public", "admin", and "public clients",
-  // "admin clients" for the authorities of clients. Empty without TLS.
+  // When its TLS certificates expire, by kind: "public", "admin", and "public clients", "admin
+  // clients" for the authorities of clients. Empty without TLS.
   std::map<std::string, WallMs> certificates{};
   std::string admin{};          // URL of its admin port; empty: an earlier version
   bool history_lost = false;    // records of the plugin `history` were lost in the last minutes
@@ -96,7 +97,7 @@ struct ProviderReport {
 
   // All machine ids that it holds.
   std::vector<HeldMachine> Held() const;
-  // Returns the bound up to which it holds this one; empty if it does not.
+  // Returns the bound up to which it holds `held`; empty if it does not hold it.
   std::optional<WallMs> BoundOf(MachineId held) const;
 
   // Returns the highest value that the ledger of `tag` may have reached.

@@ -19,8 +19,8 @@ class GrantBytes {
   // Creates the file if it is missing. kConflict: another process uses it.
   static Result<GrantBytes> Open(const std::string& path);
 
-  // The same for a file in memory, in a private folder: kInvalid if it belongs to another user or
-  // has a second hard link.
+  // Open for a file in memory, in a private folder: kInvalid if it belongs to another user or has a
+  // second hard link.
   static Result<GrantBytes> OpenInMemory(const std::string& path);
 
   const FileIdentity& identity() const { return file_.identity(); }

@@ -12,11 +12,11 @@ namespace firn {
 namespace {
 
 constexpr std::string_view kMagic = "firn-grant";
-constexpr std::string_view kNothing = "-";  // stands for an empty word
+constexpr std::string_view kNothing = "-";  // replaces an empty word
 constexpr uint64_t kFormat = 2;
 constexpr uint64_t kOfflineFormat = 3;  // with one more word, before the check
 constexpr size_t kWords = 26;
-constexpr uint64_t kCounterMax = INT64_MAX;  // never reached: after it the older record would count
+constexpr uint64_t kCounterMax = INT64_MAX;  // never reached: it has no successor
 constexpr size_t kBootIdBytesMax = 64;
 
 template <typename Number>
@@ -98,7 +98,7 @@ bool IsBootId(std::string_view word) {
 }  // namespace
 
 void AddOfflineHolder(std::vector<OfflineHolder>& holders, OfflineHolder holder) {
-  // The one before has issued nothing.
+  // The previous holder has issued nothing.
   if (!holders.empty() && holders.back().first >= holder.first) holders.pop_back();
   if (holders.size() == kOfflineHoldersMax) {
     holders.pop_back();

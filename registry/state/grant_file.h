@@ -34,14 +34,14 @@ struct ClockPair {
 // record does not name it before the first renewal.
 struct OfflineHolder {
   WallMs first;
-  int64_t pid = 0;  // 0: one of several, whose begins are not known any more
+  int64_t pid = 0;  // 0: several merged holders; `first` is the earliest
 
   friend bool operator==(const OfflineHolder&, const OfflineHolder&) = default;
 };
 
 inline constexpr size_t kOfflineHoldersMax = 8;
 
-// Adds the newest. If there are too many, the two before it become one.
+// Adds the newest holder. If there are too many, merges the two before it.
 void AddOfflineHolder(std::vector<OfflineHolder>& holders, OfflineHolder holder);
 
 // The permission to resume the claim of a dead process: every time of `slot` in [limit, bound) is
@@ -51,7 +51,7 @@ struct Grant {
   Nonce word{};          // of the record as last acknowledged; zero: none
   Nonce pending_word{};  // of a write that was sent and may have been applied; zero: none
   Slot slot;
-  MachineId machine;         // the same as a number
+  MachineId machine;         // worker and rack as one number
   WallMs bound;              // R, as the registry acknowledged it
   WallMs limit;              // L: times below it may have been used
   int64_t version = 0;       // V of the slot's record, or older; 32 bits, which wrap
@@ -80,8 +80,8 @@ struct Grant {
 //     +---------------------------------------------------------------------------+
 //
 // The record with the higher counter is valid. A write is complete before the times that it permits
-// are used, so a record torn by a crash never covers used times: the other one is still right.
-// A nonce of zero: no permission (void). A record with offline holders has format 3, which earlier
+// are used, so a record torn by a crash never covers used times: the other record is still valid. A
+// nonce of zero: no permission (void). A record with offline holders has format 3, which earlier
 // versions do not read: they make a new claim. Owned by the control thread.
 class GrantFile {
  public:

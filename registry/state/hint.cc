@@ -74,7 +74,7 @@ bool ReadNumber(const Settings& settings, std::string_view key, uint32_t& value)
   return number.has_value();
 }
 
-// True as well where nothing is recorded.
+// Also true if no era is recorded.
 bool ReadEra(const Settings& settings, Hint& hint) {
   if (!settings.contains(kEra)) return true;
   const Result<Nonce> era = Nonce::Parse(Find(settings, kEra));

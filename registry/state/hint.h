@@ -20,13 +20,13 @@ struct Hint {
   Slot slot;
   std::string uuid;    // of the cluster
   std::string layout;  // Layout::text()
-  // The registry's data as this server read them last. Data of the same era that show an older root
-  // version, or a lower bound of the slot than `last`, were put back from a backup.
+  // The registry's data at this server's last read. If data of the same era have an older root
+  // version, or a bound of the slot below `last`, they were restored from a backup.
   Nonce era{};               // zero: not recorded
   int64_t root_version = 0;  // of the root node, within the era
   WallMs last{};             // the highest id time issued in the slot, at most a minute ago
-  // The claim of the slot, and the version and creation of its record as acknowledged. A newer
-  // version under which this claim ended lost nothing: a copy of this server may have released it.
+  // The claim of the slot, and the version and creation of its record as acknowledged. If a newer
+  // version ended this claim, no data were lost: a copy of this server may have released it.
   Nonce claim{};  // zero: not recorded
   int64_t version = 0;
   int64_t created_zxid = 0;

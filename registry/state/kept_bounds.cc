@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kFirstWords = "firn-leases 1 ";
 constexpr std::string_view kNoCluster = "-";
 
-// Takes the text before the next `end`, and that.
+// Removes the text up to the next `end`, and returns it without the `end`.
 std::optional<std::string_view> TakeUpTo(char end, std::string_view& text) {
   const size_t at = text.find(end);
   if (at == text.npos) return std::nullopt;
@@ -24,7 +24,7 @@ std::optional<std::string_view> TakeUpTo(char end, std::string_view& text) {
   return taken;
 }
 
-// Takes the text before the next space, or all of it.
+// Removes and returns the text before the next space, or all of it.
 std::string_view TakeWord(std::string_view& text) {
   if (const auto word = TakeUpTo(' ', text)) return *word;
   return std::exchange(text, {});

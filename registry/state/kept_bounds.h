@@ -38,7 +38,7 @@ struct KeptBounds {
   std::string boot{};  // of the machine on which they were written; empty: unknown
   std::vector<KeptBound> bounds{};
 
-  // The highest of them; 0: there is none.
+  // The highest bound; 0: there is none.
   WallMs highest() const;
 
   friend bool operator==(const KeptBounds&, const KeptBounds&) = default;
@@ -47,7 +47,7 @@ struct KeptBounds {
 inline constexpr size_t kKeptBoundsBytesMax = 1 << 24;
 
 std::string FormatKeptBounds(const KeptBounds& kept);
-// kCorrupt, with a reason, if the text is not exactly that.
+// kCorrupt, with a reason, if the text does not have exactly this form.
 Result<KeptBounds> ParseKeptBounds(std::string_view text);
 
 }  // namespace firn

@@ -16,8 +16,8 @@ class OwnerName {
   // in its usual text form, "127.0.0.1" or "::1". kInvalid otherwise.
   static Result<OwnerName> Make(std::string_view application, uint16_t port, std::string_view ip);
 
-  // The same server with files named by `name`, which has 1 to 100 letters, digits, '-' and '_';
-  // kInvalid otherwise. For a server whose address changes.
+  // Returns the same server with files named by `name`, which has 1 to 100 letters, digits, '-' and
+  // '_'; kInvalid otherwise. For a server whose address changes.
   Result<OwnerName> WithFilesOf(std::string_view name) const;
 
   // "firn.7609.2130706433": application, port, address as a number.

@@ -97,7 +97,7 @@ GrantIdentity PosixStateFolder::grant_identity() const {
   return {boot_id_, grant_ ? grant_->identity() : FileIdentity(), lock_.identity()};
 }
 
-// Without a generation in the id, the machine is never known to be a copy.
+// A boot id without a generation never shows that the machine is a copy.
 bool PosixStateFolder::TakeCopied() {
   if (boot_id_.find('.') == std::string::npos) return false;
   Result<std::string> now = BootId(vm_clock_);

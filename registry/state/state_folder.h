@@ -63,12 +63,12 @@ class StateFolder {
   virtual GrantIdentity grant_identity() const = 0;
 
   // Returns, once, whether this machine is a copy of the one on which the folder was opened, or was
-  // put back to a snapshot of it. The original may continue, so nothing that was held before may be
-  // used. The identity is the copy's from then on.
+  // reset to a snapshot of it. The original may continue, so this process must not use anything
+  // that it held before. The identity is the copy's from then on.
   virtual bool TakeCopied() { return false; }
 
   // Returns all kGrantBytes of the open grant file; a new file contains only blanks. kCorrupt: it
-  // was found with another size, so it is not new, and has not been written since.
+  // had another size when it was opened, so it is not new, and has not been written since.
   virtual Result<std::string> ReadGrant() = 0;
 
   // Overwrites in place. A failure may have written part of it.

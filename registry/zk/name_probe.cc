@@ -35,7 +35,7 @@ NameProbe::NameProbe(const std::string& hosts, std::function<void()> wake)
         OnLookedUp(!found.empty());
       }) {}
 
-// The log line is the only sign of the failure: there is just no session.
+// This log line is the only sign of the failure besides the missing session.
 void NameProbe::LogUnknownName(const std::string& name) {
   const BootMs now = SystemClock().Boot();
   {

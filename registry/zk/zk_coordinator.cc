@@ -36,8 +36,8 @@ ZkCoordinator::ZkCoordinator(ZkOptions options, const Clock& clock)
 
 ZkCoordinator::~ZkCoordinator() {
   if (!sentinel_.InChild()) return;
-  // In a forked child, the inbox may seem to have a waiting thread, and the lock of the names a
-  // holder: those of the parent.
+  // In a forked child, threads of the parent may seem to wait in the inbox or to hold the lock of
+  // the names.
   static_cast<void>(inbox_.release());
   static_cast<void>(names_.release());
 }
@@ -208,7 +208,7 @@ void ZkCoordinator::AskProbe(BootMs now) {
 
 void ZkCoordinator::RetryProbe(BootMs now) { probe_due_ = now + options_.reopen_after; }
 
-// The next handle starts without a past, so that no server refuses it.
+// The next handle has seen no data yet, so no server refuses it.
 void ZkCoordinator::EndProbe() {
   probe_ = {};
   probe_due_.reset();

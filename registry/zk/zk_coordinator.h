@@ -34,20 +34,20 @@ struct ZkOptions {
 //
 //  1. All events of the client library go into one inbox, with the number of their handle, and are
 //     handled in Dispatch. Events of an older handle are dropped: its requests were answered when
-//     it was given up.
+//     it was abandoned.
 //  2. A request that is not answered within the time limit is answered here: kUnknown or
 //     kUnavailable. Its late answer is dropped, but it may still take effect.
 //  3. After an expiry the handle is closed and another one opened at once.
 //  4. Two to four seconds after a disconnection a second handle connects and reads the root node.
-//     Servers whose data were wiped or put back refuse a client that has seen more than they have,
-//     for ever and without an EXPIRED; they accept the second handle. A root node that is missing,
+//     Servers whose data were wiped or restored from a backup refuse, without an EXPIRED, every
+//     client that has seen newer data; they accept the second handle. A root node that is missing,
 //     re-created or older than the one read last proves the loss: the first handle is closed at
 //     once and its session reported as expired. A read that fails proves nothing and is repeated.
 //     Otherwise the first handle keeps its session, unless it stays disconnected for two and a half
 //     session times while the second one is connected.
-//  5. Handles are opened and closed in Dispatch and in the destructor, never in a callback; and
-//     opened only when their servers' names have just been found, as Dispatch must not wait for a
-//     name service that is away.
+//  5. Handles are opened and closed in Dispatch and in the destructor, never in a callback. A
+//     handle is opened only right after the names of its servers were resolved, because Dispatch
+//     must not wait for an unreachable name service.
 //
 // With credentials, only their owner may change the nodes that it creates, and every client may
 // read them: an audit needs no password, and the data are not secret. Debian's client library has
@@ -60,11 +60,11 @@ class ZkCoordinator final : public Coordinator {
   static constexpr size_t kPendingMax = 4096;  // further requests are refused: kUnavailable
 
   // The second handle opens this long after a disconnection, plus a part of the spread that depends
-  // on the session: a thousand servers that lost one ensemble do not come at once.
+  // on the session, so that a thousand servers that lost one ensemble do not connect at once.
   static constexpr Milliseconds kProbeAfter{2'000};
   static constexpr Milliseconds kProbeSpread{2'000};
-  // The session time that the second handle asks for. The client library retries after a third of
-  // it, so a registry that comes back is seen soon, however long the first handle's sessions are.
+  // The session time that the second handle requests. The client library retries after a third of
+  // it, so a registry that returns is noticed soon even if the first handle's sessions are long.
   static constexpr Milliseconds kProbeSession{3'000};
 
   // Opens nothing yet: the first Dispatch does. `clock` must outlive this.
@@ -92,7 +92,6 @@ class ZkCoordinator final : public Coordinator {
     uint64_t number = 0;
   };
   // A read with a watch. On a missing node, ZooKeeper sets a watch only for an existence request.
-  //
   struct Watching {
     WatchKind kind;
     std::string path;

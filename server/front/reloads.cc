@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBytesMax = 16 << 20;
 
-// An unreadable file counts as an empty one: whoever loads it reports the fault.
+// An unreadable file counts as empty: `load` reports why it cannot be read.
 uint64_t DigestOf(const std::string& path) {
   return Fnv1a(ReadRegularFile(path, kBytesMax).value_or(std::string()));
 }
@@ -30,7 +30,7 @@ void Reloads::Add(std::vector<NamedFile> files, std::function<Status()> load) {
 
 void Reloads::RunGroup(Group& group, ReloadReport& report) {
   using Outcome = ReloadedFile::Outcome;
-  // Before they are read: what changes in between is reported the next time.
+  // Before `load`: the next reload reports changes made meanwhile.
   std::vector<uint64_t> digests;
   for (const Known& known : group.files) digests.push_back(DigestOf(known.file.path));
   const Status loaded = group.load();

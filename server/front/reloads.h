@@ -13,19 +13,19 @@
 
 namespace firn::front {
 
-// Reads files again, and reports which of them have changed. One thread at a time, except for
-// last().
+// Reads files again and reports which of them have changed. One thread at a time, except last().
 class Reloads {
  public:
   struct NamedFile {
     std::string flag, path;
   };
 
-  // `load` reads all of these files again, and accepts all or none. Files without a path are left
-  // out. Notes their content: `load` reads them for the first time only afterwards.
+  // Adds a group of files that `load` reads and accepts or refuses together. Files without a path
+  // are ignored. The content of now counts as accepted, so `load` must read it first after this
+  // call.
   void Add(std::vector<NamedFile> files, std::function<Status()> load);
 
-  // Reads everything again. Each group of files is accepted or refused by itself.
+  // Reads all files again, and accepts or refuses each group separately.
   ReloadReport Run(WallMs now);
 
   // Returns the report of the last run; null before the first. Any thread.
@@ -34,7 +34,7 @@ class Reloads {
  private:
   struct Known {
     NamedFile file;
-    uint64_t digest;  // of its content, when it was accepted last
+    uint64_t digest;  // of the content that was accepted last
   };
   struct Group {
     std::vector<Known> files;

@@ -22,8 +22,8 @@ struct ServerFront::Desk {
   DubboCounters dubbo_messages;
 };
 
-// Each connection asks for the list: so however many there are, twenty ask in a second. The spread
-// keeps those who started in one moment from asking in one moment for ever.
+// Every connection requests the list, so this limits the requests to 20 per second. The random
+// variation separates clients that started at the same time.
 Milliseconds AskAgain(uint64_t connections, Entropy& entropy) {
   constexpr int64_t kEachMs = 50, kLeastMs = 2'000, kMostMs = 60'000;
   const auto ms = static_cast<int64_t>(std::min<uint64_t>(connections, kMostMs)) * kEachMs;

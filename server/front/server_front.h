@@ -30,10 +30,10 @@ namespace firn::front {
 
 struct ServerFrontOptions {
   FrontDoorOptions listen;
-  // Empty: the admin side answers on the public port as well.
+  // Empty: the public port serves the admin side as well.
   std::optional<FrontDoorOptions> admin{};
-  std::vector<std::string> admin_hosts{};  // names that the admin side answers to
-  std::vector<std::string> http_hosts{};   // names that the public side answers to; empty: all
+  std::vector<std::string> admin_hosts{};  // host names that requests to the admin side may use
+  std::vector<std::string> http_hosts{};   // also of the public side; empty: all
   std::string default_tag = "default";
   // The rights of clients by their names, see TagRights; empty: every client has all rights.
   std::string rights_file{};
@@ -42,77 +42,77 @@ struct ServerFrontOptions {
   // Users and passwords of the Redis protocol, see RedisLogins; empty: it needs no login.
   std::string redis_auth_file{};
   TokenCheck tinyid_tokens{};         // empty: no token is required
-  std::optional<VestaOrder> dubbo{};  // empty: the public door does not speak Dubbo
-  // Appends other parts' metrics to /metrics. Any thread, must not block.
+  std::optional<VestaOrder> dubbo{};  // empty: the public port does not serve Dubbo
+  // Appends the metrics of other parts to /metrics. Any thread, must not block.
   std::function<void(MetricsPage&)> more_metrics{};
-  // Returns what the console's charts show, as JSON; empty: no charts. Any thread, must not block.
+  // Returns the data of the console's charts, as JSON; empty: no charts. Any thread, must not
+  // block.
   std::function<std::string()> history{};
-  // For the admin side; null: it shows this server only. Must outlive the front.
+  // For the admin side; null: it shows only this server. Must outlive the front.
   ClusterView* cluster = nullptr;
   // For both sides; null: leases are refused. Must outlive the front.
   LeaseDesk* leases = nullptr;
 };
 
-// When a client must ask for the list of servers again: 50 ms for each connection of this server,
-// from 2 s to 60 s, with a random variation of a fifth.
+// When a client must request the list of servers again: 50 ms for each connection of this server,
+// from 2 s to 60 s, varied at random by up to a fifth.
 Milliseconds AskAgain(uint64_t connections, Entropy& entropy);
 
-// Both doors of a server, with everything behind them: the public one for Thrift, HTTP, Redis and,
-// if it is enabled, Dubbo, the admin one for operators. A program places this in front of its
-// issuer.
+// Both ports of a server, with everything behind them: the public one for Thrift, HTTP, Redis and,
+// if enabled, Dubbo; the admin one for operators.
 //
-// Start, Shutdown and Reload belong to its owner; the rest is thread-safe.
+// Only the owner may call Start, Shutdown and Reload; the rest is thread-safe.
 class ServerFront {
  public:
   // All references must outlive it.
   ServerFront(ServerFrontOptions options, Issuer& issuer, const ServerView& view,
               ServerControl& control, const Clock& clock);
-  // Ends at once what Shutdown has not ended.
+  // Closes at once what Shutdown has not closed.
   ~ServerFront();
   ServerFront(const ServerFront&) = delete;
   ServerFront& operator=(const ServerFront&) = delete;
 
-  // Listens on both and serves. A failure leaves nothing behind.
+  // Listens on both ports and serves. A failure has no side effects.
   Status Start();
 
   // Call after Start. The admin port equals the public one if they are the same.
   uint16_t port() const { return public_.port(); }
   uint16_t admin_port() const { return admin_ ? admin_->port() : port(); }
 
-  // Re-reads certificates and keys, for new connections, then logins and rights. A file that is
-  // refused, such as an expired certificate, leaves its earlier content in force.
+  // Reads certificates and keys again, for new connections, then logins and rights. If a file is
+  // refused, for example for an expired certificate, its earlier content stays in use.
   ReloadReport Reload() { return reloads_.Run(clock_.Wall()); }
-  // When the certificates in use expire.
   std::vector<CertificateReport> certificates() const;
   // Reads --rights_file again if it has changed. Any thread.
   Status RefreshRights();
 
-  // There may be ids for waiting calls of this tag.
+  // Retries the waiting calls of this tag: there may be ids.
   void WakeParked(std::string_view tag) { public_.WakeParked(backend_.issuer.Resolve(tag)); }
 
-  // Whether Dubbo's consumers are told to call other servers, each with its next answer.
+  // Sets whether Dubbo's consumers are to call other servers. Each connection reports a change
+  // behind its next answer.
   void SetDubboReadOnly(bool read_only) { dubbo_.read_only = read_only; }
 
-  // Like FrontDoor::Shutdown, for both; the admin door closes last.
+  // Like FrontDoor::Shutdown, for both ports; the admin port closes last.
   void Shutdown(Milliseconds patience);
 
-  Totals totals() const { return public_.totals(); }  // of the public door
-  // Like FrontDoor::OldestTurn, of both doors.
+  Totals totals() const { return public_.totals(); }  // of the public port
+  // Like FrontDoor::OldestTurn, for both ports.
   BootMs OldestTurn(BootMs now) const {
     return std::min(public_.OldestTurn(now), admin_ ? admin_->OldestTurn(now) : now);
   }
-  // Calls, by protocol as well, with the connections of each.
+  // Calls and refusals, in total and by protocol, with the open connections of each protocol.
   DeskCounters::Sums sums() const;
-  std::string Metrics() const;  // what /metrics answers
+  std::string Metrics() const;  // the page /metrics
 
  private:
-  // Objects of one IO thread of the public door.
+  // Objects of one IO thread of the public port.
   struct Desk;
 
-  // Adds the admin side's handlers to those of a door.
+  // Adds the admin side's handlers to a port's handlers.
   void AddAdmin(std::vector<std::unique_ptr<HttpHandler>>& handlers);
   Status ReloadLogins();
-  // Notes which files a reload reads again.
+  // Registers the files that a reload reads again.
   void ListFiles();
   void DescribeDubbo(MetricsPage& page) const;
   ProtocolSet PublicProtocols();
@@ -128,7 +128,8 @@ class ServerFront {
   const StatusCache status_;
   const Backend backend_;
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Desk>> desks_;  // under mutex_; an IO thread's, except its counters
+  std::vector<std::unique_ptr<Desk>> desks_;  // under mutex_; all but the counters are used by one
+                                              // IO thread
   FrontDoor public_;                          // ends before the members that it uses
   std::optional<FrontDoor> admin_;
 };

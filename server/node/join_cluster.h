@@ -42,7 +42,7 @@ struct JoinedCluster {
 // Opens the registry and reads the cluster's settings. Blocks, for seconds if necessary.
 //
 //  1. A directory without a cluster gets one; a half-created cluster is completed. The registry
-//     itself determines whether the directory is new or was lost (registry/dir_witness.h).
+//     itself determines whether the directory is new or was lost (registry/dir/dir_witness.h).
 //  2. If `folder` remembers a cluster, none is created: its data were lost, kConflict reports that,
 //     and `firn restore` is the remedy. In ZooKeeper only `firn init` creates clusters.
 //  3. A cluster determines the layout: a different requested layout is kInvalid, as is a cluster or

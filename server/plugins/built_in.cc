@@ -14,7 +14,7 @@ namespace {
 
 using MadePlugin = Result<std::shared_ptr<Plugin>>;
 
-// Two servers with different keys under one id would show one number for two ids.
+// Two servers with different keys of one key id would map two ids to one number.
 Status CheckKey(const TagDefinition& tag, const BlockCipher& cipher) {
   const std::string check = KeyCheck(cipher);
   if (check.empty()) return Internal("the cipher of the plugin obfuscate failed");

@@ -12,10 +12,10 @@
 
 namespace firn {
 
-// What the built-in plugins use. All of it must outlive the catalogue's tags.
+// Objects that the built-in plugins use. All must outlive the catalogue's tags.
 struct PluginParts {
   const Clock& clock;
-  std::shared_ptr<RateBoard> rates;    // metrics and the console read the rates there
+  std::shared_ptr<RateBoard> rates;    // metrics and the console read the rates here
   std::shared_ptr<History> history{};  // started; null: tags with the plugin `history` are refused
   std::shared_ptr<KeyRing> keys{};     // null: tags with the plugin `obfuscate` are refused
 };
@@ -24,8 +24,8 @@ struct PluginParts {
 // taken.
 Status AddBuiltInPlugins(const PluginParts& parts, Catalogue& catalogue);
 
-// Whether a tag returns its strategy's ids unchanged. False if it has a plugin that changes them,
-// or a plugin that is not known here.
+// Whether clients get a tag's ids as its strategy issued them. False if it has a plugin that
+// changes them, or an unknown plugin.
 bool ShowsIdsAsIssued(const TagDefinition& tag);
 
 }  // namespace firn

@@ -16,7 +16,7 @@ constexpr uint64_t kHalfSizeMax = uint64_t{1} << 62;
 constexpr uint64_t kDomainLeast = 1'000'000;
 constexpr size_t kBlock = BlockCipher::kBlockBytes;
 
-// Between big-endian bytes and numbers.
+// Convert between big-endian bytes and numbers.
 uint64_t Load64(const uint8_t* bytes) {
   uint64_t value = 0;
   std::memcpy(&value, bytes, sizeof value);
@@ -62,7 +62,7 @@ Result<Ff1> Ff1::Make(std::shared_ptr<const BlockCipher> cipher, uint32_t radix,
   return ff1;
 }
 
-// The standard's P, then Q for round 0 and half 0, as CBC-MAC up to the last block.
+// The standard's P, then Q for round 0 and half 0, as a CBC-MAC up to the last block.
 Status Ff1::Chain(uint32_t radix, int length, std::string_view tweak) {
   std::vector<uint8_t> text = {1, 2, 1};
   Append(radix, 3, text);
@@ -125,7 +125,7 @@ bool Ff1::Round(int round, std::span<Halves> group) const {
 
 void Ff1::PutRound(int round, uint64_t half, uint8_t* block) const {
   const auto number = static_cast<uint64_t>(round);
-  const bool fits = half_bytes_ < 8;  // the number's byte lies right above the half
+  const bool fits = half_bytes_ < 8;  // the byte with the number is directly above the half
   Store64(base_.high ^ (fits ? 0 : number), block);
   Store64(base_.low ^ half ^ (fits ? number << (8 * half_bytes_) : 0), block + 8);
 }

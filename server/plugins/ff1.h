@@ -17,8 +17,8 @@ class BlockCipher {
 
   virtual ~BlockCipher() = default;
 
-  // Replaces each block by its encryption, separately, not chained. False if the cipher failed: the
-  // blocks are then worthless.
+  // Encrypts each block separately, without chaining. False if the cipher failed: the blocks are
+  // then worthless.
   virtual bool Encrypt(uint8_t* blocks, size_t count) const = 0;
 };
 
@@ -33,7 +33,7 @@ class BlockCipher {
 //    once, here; a round only adds its number and one half.
 // 2. Many strings go through a round together, so that the cipher sees many blocks at once.
 //
-// Immutable and thread-safe. Allocates only when it is made.
+// Immutable and thread-safe. Only Make allocates.
 class Ff1 {
  public:
   struct Halves {
@@ -55,13 +55,14 @@ class Ff1 {
   uint64_t left_size() const { return left_size_; }
   uint64_t right_size() const { return right_size_; }
 
-  // Replaces each string. False if the cipher failed: the strings are then worthless.
+  // Replaces each string by its permutation. False if the cipher failed: the strings are then
+  // worthless.
   bool Encrypt(std::span<Halves> strings) const;
   bool Decrypt(std::span<Halves> strings) const;
 
  private:
   static constexpr int kRounds = 10;
-  static constexpr size_t kGroup = 64;  // strings that share a round
+  static constexpr size_t kGroup = 64;  // number of strings that are processed together
 
   struct Block {
     uint64_t high = 0;

@@ -20,8 +20,8 @@
 
 namespace firn {
 
-// Outcomes of the runs that a history was given. Each run is counted in exactly one of these, or is
-// still in the queue.
+// Counts of the runs that were added to a history. Each run is in exactly one of these, or still in
+// the queue.
 struct HistoryCounts {
   int64_t written = 0;
   int64_t dropped = 0;  // the queue was full, or the history stopped
@@ -64,11 +64,11 @@ class History {
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
-  // Opens the file and starts the writer. Fails if the file cannot be opened; later that is not a
-  // failure but loses runs.
+  // Opens the file and starts the writer. Fails if the file cannot be opened; later faults of the
+  // file do not fail, but lose runs.
   Status Start();
 
-  // Queues a call's runs. `tag` in the form of paths.
+  // Queues a call's runs. `tag` is encoded as in paths.
   void Add(std::string_view tag, const Request& request, const Runs& runs);
 
   // Writes the queued runs; later runs are dropped. Idempotent.
@@ -77,8 +77,8 @@ class History {
   HistoryCounts counts() const;
 
  private:
-  // Shared with the writer. Separate, because a forked child must not touch it: the lock may be
-  // held by a thread that the child does not have.
+  // Shared with the writer. A separate object, because a forked child must not use it: a thread
+  // that the child does not have may hold the lock.
   struct Queue {
     std::mutex mutex;
     std::condition_variable wake;
@@ -107,7 +107,7 @@ class History {
   int64_t noted_ = 0;     // missing runs that are noted in the file
   int64_t reported_ = 0;  // missing runs that were logged
   std::optional<BootMs> reported_at_;
-  std::string failure_;  // why runs have been lost since then
+  std::string failure_;  // why runs have been lost since reported_at_
 
   std::atomic<int64_t> written_{0};
   std::atomic<int64_t> lost_{0};
@@ -127,7 +127,7 @@ class HistoryPlugin final : public Plugin {
 
  private:
   const std::shared_ptr<History> history_;
-  const std::string tag_;  // in the form of paths
+  const std::string tag_;  // encoded as in paths
 };
 
 }  // namespace firn

@@ -58,7 +58,7 @@ Status HistoryFile::MakeRoom(size_t bytes) {
   return Turn();
 }
 
-// Renames from the oldest on, so that a failure in between loses only the oldest file.
+// Renames from the oldest on, so that a failure half way loses only the oldest file.
 Status HistoryFile::Turn() {
   Close();
   for (int number = options_.files_max - 1; number > 0; --number) {
@@ -90,7 +90,7 @@ Status HistoryFile::Write(std::string_view bytes) {
   return {};
 }
 
-// A part that cannot be truncated is detected as torn when the file is opened again.
+// If the truncation fails, the torn end is detected when the file is opened again.
 void HistoryFile::CutBack() {
   if (ftruncate(file_.fd(), size_) != 0) torn_ = true;
 }

@@ -12,18 +12,18 @@ namespace firn {
 // A file of lines that is rotated when it is full: `path`, then path.1, path.2, ... with the
 // highest number the oldest. One thread at a time.
 //
-// 1. An append is in the file as a whole or not at all: after a failed write the file is truncated
-//    to its earlier size.
+// 1. An append is written completely or not at all: after a failed write the file is truncated to
+//    its earlier size.
 // 2. After every failure it is ready for the next append, which re-opens the file if necessary. So
-//    it works again as soon as there is space again.
-// 3. A line that a crash has torn stays in the file; the next one begins on a new line.
+//    it works again as soon as the disk has space.
+// 3. A line that a crash has torn remains in the file; the next one begins on a new line.
 // 4. The writing process locks it: two processes must not truncate and rotate the same file.
 class HistoryFile {
  public:
   struct Options {
     std::string path{};
     int64_t bytes_max = 64 << 20;  // an append goes to a new file when it would exceed this
-    int files_max = 8;             // the one being written included; at least 1
+    int files_max = 8;             // including the current one; at least 1
   };
 
   explicit HistoryFile(Options options) : options_(std::move(options)) {}
@@ -51,8 +51,8 @@ class HistoryFile {
 
   const Options options_;
   UnsharedFile file_;
-  int64_t size_ = 0;   // up to the last whole append
-  bool torn_ = false;  // the file does not end with a whole line
+  int64_t size_ = 0;   // up to the last complete append
+  bool torn_ = false;  // the file does not end with a complete line
 };
 
 }  // namespace firn

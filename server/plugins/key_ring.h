@@ -10,9 +10,10 @@
 
 namespace firn {
 
-// The ciphers of the keys in one folder, by key id: key `k1` is in the file k1.key there. A key is
-// read when it is first requested and then kept. So one file is one permutation as long as the
-// program runs, and tags with one key share its cipher. Thread-safe; reads files under its lock.
+// The ciphers of the keys in one folder, by key id: the key `k1` is in the file k1.key. A key is
+// read when it is first requested and then cached, so a file stands for one permutation as long as
+// the program runs. Tags with the same key share its cipher. Thread-safe; reads files under its
+// lock.
 class KeyRing {
  public:
   explicit KeyRing(std::string folder) : folder_(std::move(folder)) {}

@@ -12,8 +12,8 @@
 
 namespace firn {
 
-// Limits one tag's ids per second on this server; calls above it are REJECTED with the time to
-// wait.
+// Limits the ids per second of one tag on this server. Calls above the limit are REJECTED with the
+// time to wait.
 //
 // 1. A bucket holds `burst` ids and fills with `per_second`. A call takes all of its ids or none.
 // 2. The bucket is one word: the moment at which it would be full again, in 2^20ths of a
@@ -27,7 +27,7 @@ namespace firn {
 // the limit applies per process. A changed tag gets a new, full bucket.
 class LimitPlugin final : public Plugin {
  public:
-  static constexpr int kOrder = 100;  // first: a call that is refused here costs nothing else
+  static constexpr int kOrder = 100;  // first: a call that is refused here has cost nothing else
   static constexpr int64_t kPerSecondMax = 100'000'000;
 
   struct Options {

@@ -23,9 +23,9 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<EVP_CIPHER_CTX, FreeContext>;
 
-// The library's contexts serve one thread at a time, so there are several, each with the key set.
-// A caller takes one that is free, without ever waiting for another caller. A context that was in
-// use elsewhere at the moment of a fork stays taken in the child, which has enough others.
+// One of OpenSSL's contexts serves one thread at a time, so there are several, each with the key
+// set. A caller takes a free one, and never waits for another caller. A context that was in use
+// during a fork stays taken in the child, which has enough others.
 class Aes final : public BlockCipher {
  public:
   explicit Aes(const SecretKey& key);
@@ -45,7 +45,7 @@ class Aes final : public BlockCipher {
   bool EncryptIn(EVP_CIPHER_CTX* context, uint8_t* blocks, size_t count) const;
 
   mutable std::array<Slot, kSlots> slots_;
-  Context model_;  // never used to encrypt: what a further context is copied from
+  Context model_;  // never encrypts; further contexts are copied from it
   bool ok_ = false;
 };
 
@@ -102,7 +102,7 @@ Refusal CipherFailed() {
   return {Reason::kInternal, "the cipher of the plugin obfuscate failed", 0, true};
 }
 
-// Turns ids into strings and hands the strings on in groups, through memory of its own.
+// Converts ids to strings and passes them on in groups, through memory of its own.
 class Batch {
  public:
   static constexpr size_t kSize = 64;
@@ -185,7 +185,7 @@ Result<int64_t> ObfuscatePlugin::Reveal(int64_t shown) const {
   return static_cast<int64_t>(Join(string));
 }
 
-// Encrypts each of them until it is an id: with a width of 19 one of 13 is not at first.
+// Encrypts each string until it is an id: of the numbers of 19 digits, 1 in 13 is none.
 bool ObfuscatePlugin::Permute(std::span<Ff1::Halves> strings) const {
   if (!ff1_.Encrypt(strings)) return false;
   for (Ff1::Halves& string : strings) {

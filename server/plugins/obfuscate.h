@@ -26,20 +26,20 @@ std::string KeyCheck(const BlockCipher& cipher);
 // next. The key reverses it.
 //
 // 1. The ids below 10^width, or with a width of 19 all ids, are permuted among themselves, by FF1
-//    with AES under the tag's key. So an id that is not issued twice is not shown twice. FF1
-//    permutes all numbers of 19 digits: a number beyond 63 bits is encrypted again until it is an
-//    id (cycle walking).
+//    with AES under the tag's key. So two ids are never shown as the same number. FF1 permutes all
+//    numbers of 19 digits: a number beyond 63 bits is encrypted again until it is an id (cycle
+//    walking).
 // 2. The tweak is the tag's name: two tags under one key are permuted differently.
-// 3. An id above that ends the call with EXHAUSTED: it is never shown as it is.
-// 4. Calls that ask for runs are refused: permuted ids do not form any.
-// 5. Width, key and name decide what an id looks like; the tag's definition pins all three.
+// 3. A larger id ends the call with EXHAUSTED: it is never shown unchanged.
+// 4. Calls for runs are refused: permuted ids do not form any.
+// 5. Width, key and name determine the shown ids; the tag's definition fixes all three.
 //
 // Thread-safe; allocates nothing per id beyond what Runs needs for them. A forked child may
-// continue to use it. Limitations: an observer of about the square root of 10^width pairs of ids
-// before and after can break the secrecy, and no order is kept.
+// continue to use it. Limitations: an observer of about the square root of 10^width pairs of issued
+// and shown ids can break the secrecy, and the order of ids is lost.
 class ObfuscatePlugin final : public Plugin {
  public:
-  static constexpr int kOrder = 900;  // last: plugins that ran before have seen the ids as issued
+  static constexpr int kOrder = 900;  // last: earlier plugins see the ids as issued
   static constexpr int kWidthLeast = 6;
   static constexpr int kWidthMost = 19;  // all ids
 

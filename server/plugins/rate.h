@@ -20,14 +20,15 @@ namespace firn {
 // One tag's figures.
 struct TagRate {
   std::string tag;
-  int64_t ids = 0;            // given since the tag was first seen
-  double ids_per_second = 0;  // averaged as RateBoard says
+  int64_t ids = 0;            // issued since the tag was first used
+  double ids_per_second = 0;  // averaged as RateBoard describes
 
   friend bool operator==(const TagRate&, const TagRate&) = default;
 };
 
 // Counts ids and calls of one tag. Thread-safe and wait-free; reads no clock. Each thread has its
-// own counters, so that threads do not contend for a cache line. A forked child counts its own.
+// own counters, so that threads do not contend for a cache line. A forked child has counts of its
+// own.
 class RatePlugin final : public Plugin {
  public:
   static constexpr int kOrder = 200;
@@ -37,7 +38,7 @@ class RatePlugin final : public Plugin {
   Effect effect() const override { return Effect::kNone; }
   std::optional<Refusal> After(const Request& request, Runs& runs) override;
 
-  // Ids that calls have got, including those of calls that a later plugin refused.
+  // Ids that were issued to calls, including calls that a later plugin refused.
   int64_t ids() const;
 
  private:
@@ -50,12 +51,12 @@ class RatePlugin final : public Plugin {
   std::array<Place, kPlaces> places_;
 };
 
-// The rates of all tags that have the plugin, for metrics and the console. Thread-safe; its lock is
-// never taken by a call for ids.
+// The rates of all tags that have the plugin, for metrics and the console. Thread-safe; calls for
+// ids never take its lock.
 //
-// It has no thread: reading drives it. A read averages over the time since the oldest reading that
-// is at most kWindow old. Readings closer than kSpacing are not kept, so that several readers do
-// not shorten each other's window. The first read of a tag shows a rate of 0.
+// It has no thread; reading drives it. A read averages over the time since the oldest reading that
+// is at most kWindow old. A reading within kSpacing of the previous one is not stored, so that
+// several readers do not shorten each other's window. The first read of a tag returns a rate of 0.
 class RateBoard {
  public:
   static constexpr Milliseconds kSpacing{1000};

@@ -1,5 +1,5 @@
-// Answers with many ids: decoded, issued, encoded and sent, compared with sending a copy of as many
-// bytes. The reader's work is not timed.
+// Answers with many ids: decoded, issued, encoded and sent, compared with sending a copy of equally
+// many bytes. The reader's work is not measured.
 
 #include <chrono>
 #include <cstdint>
@@ -44,7 +44,7 @@ class Connected {
   Connected(const Connected&) = delete;
   Connected& operator=(const Connected&) = delete;
 
-  // Sends all of it: the socket's buffers hold what a benchmark sends between two calls of Drain.
+  // Sends all bytes: the socket's buffers can hold everything between two calls of Drain.
   void Send(std::string_view bytes) const {
     if (send(writer_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
         static_cast<ssize_t>(bytes.size())) {
@@ -64,7 +64,7 @@ class Connected {
   std::vector<char> some_ = std::vector<char>(256 * 1024);
 };
 
-// Times `make`, which returns the bytes of an answer, and sending them to the kernel.
+// Measures `make`, which returns the bytes of an answer, and sending them to the kernel.
 template <typename Make>
 void Measure(benchmark::State& state, int64_t ids, Make make) {
   using Clock = std::chrono::steady_clock;

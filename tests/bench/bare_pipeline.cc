@@ -88,7 +88,7 @@ void BarePipeline::TakeAnswers() {
     Waiting& ended = *sent_.front();
     sent_.pop_front();
     bells_->RingLater(*ended.bell);
-    // The last use of `ended`: its caller may return.
+    // `ended` must not be used afterwards: its caller may return.
     ended.state.store(answer.refused ? State::kRefused : State::kAnswered,
                       std::memory_order_release);
   }

@@ -14,7 +14,7 @@
 
 namespace firn {
 
-// Returns a socket that is connected to a loopback port. Ends the process if nothing accepts there.
+// Returns a socket that is connected to a loopback port. Ends the process if the connection fails.
 int ConnectedSocket(uint16_t port);
 
 // One connection that blocking callers share, and the thread that writes and reads it: the least
@@ -51,11 +51,11 @@ class BarePipeline {
   std::mutex mutex_;
   std::vector<Waiting*> new_;  // under the mutex
 
-  // The thread's own.
+  // Used by the thread only.
   std::vector<Waiting*> to_send_;
   std::deque<Waiting*> sent_;
   std::string in_, out_;
-  std::thread thread_;  // last: it uses all the others
+  std::thread thread_;  // last, because it uses all the others
 };
 
 }  // namespace firn

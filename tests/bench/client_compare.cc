@@ -55,7 +55,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 int64_t NowNs() { return SteadyClock::now().time_since_epoch().count(); }
 
-// Processor time that this process has used.
 int64_t CpuNs() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -146,7 +145,7 @@ Speed ClientBlocking(Client& client) {
   });
 }
 
-// As many calls in flight, over so many connections.
+// FLAGS_in_flight calls in flight, over this number of connections.
 Speed BareAsync(const Dialect& dialect, int connections) {
   const Stopwatch watch;
   const auto report = RunLoad({.port = static_cast<uint16_t>(FLAGS_port),

@@ -32,7 +32,7 @@ std::string PostgresqlHello(std::string_view sequence) {
   return Message("", version + who) + Message("P", statement) + Message("S", "");
 }
 std::string PostgresqlRequest() {
-  // No portal's name, the statement, no formats and values of parameters, one column in binary.
+  // No portal name, the statement, no parameters and formats, one result column in binary.
   const std::string bind = "\0next\0"s + BigEndian(0, 2) + BigEndian(0, 2) + BigEndian(0x10001, 4);
   return Message("B", bind) + Message("E", "\0"s + BigEndian(0, 4)) + Message("S", "");
 }
@@ -42,7 +42,7 @@ class PostgresqlDialect final : public Dialect {
   explicit PostgresqlDialect(std::string_view sequence)
       : Dialect(PostgresqlRequest(), PostgresqlHello(sequence)) {}
 
-  // Ready after the start, and again after the statement is prepared.
+  // Two ends of answers: after the start, and after the statement is prepared.
   Answer ReadHello(std::string_view bytes) const override {
     const Answer start = Read(bytes);
     if (start.length == 0) return {};
@@ -53,7 +53,7 @@ class PostgresqlDialect final : public Dialect {
     return prepared;
   }
 
-  // Messages until the server is ready.
+  // Reads messages until the server is ready.
   Answer Read(std::string_view bytes) const override {
     Answer answer;
     for (size_t at = 0; at + 5 <= bytes.size();) {
@@ -109,7 +109,7 @@ class MysqlDialect final : public Dialect {
  public:
   explicit MysqlDialect(std::string_view table) : Dialect(MysqlRequest(table), MysqlHello()) {}
 
-  // The server's greeting, which it sends first, and its answer to ours.
+  // Reads the server's greeting, which comes first, and its answer to hello().
   Answer ReadHello(std::string_view bytes) const override {
     const size_t greeting = PacketLength(bytes);
     if (greeting == 0) return {};
@@ -118,7 +118,8 @@ class MysqlDialect final : public Dialect {
     return answer;
   }
 
-  // 0, rows changed (one byte), and the new number: below 251 in one byte, else after its size.
+  // Reads 0, the number of rows (one byte), and the new number: below 251 in one byte, else after
+  // its size.
   Answer Read(std::string_view bytes) const override {
     Answer answer{.length = PacketLength(bytes)};
     if (answer.length == 0) return {};

@@ -7,9 +7,9 @@
 
 namespace firn {
 
-// The wire protocols of two databases, as far as a counter needs them, for servers that a benchmark
-// has set up itself: user `bench` without a password, no TLS. Their client libraries keep only one
-// request in flight per connection, so they would be measured instead of the servers.
+// The parts of two databases' wire protocols that a counter needs, for servers that a benchmark has
+// set up: user `bench` without a password, no TLS. The databases' client libraries keep only one
+// request in flight per connection, so they would limit the measurement.
 
 // nextval of the sequence `subject` in database `postgres`, as a prepared statement.
 std::unique_ptr<Dialect> MakePostgresqlDialect(std::string_view subject);

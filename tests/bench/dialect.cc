@@ -26,8 +26,8 @@ uint64_t ReadU64(const char* at) {
   return __builtin_bswap64(wire);
 }
 
-// One framed strict binary call with a tag, followed by the fields of `rest`. Written by hand so
-// that the generator does not measure another encoder, and does not allocate per request.
+// A framed strict binary call with a tag, followed by the fields of `rest`. Written by hand, so
+// that the generator neither measures another encoder nor allocates per request.
 std::string ThriftCall(std::string_view method, std::string_view tag, std::string_view rest = {}) {
   std::string body;
   AppendU32(body, 0x80010001);
@@ -44,7 +44,7 @@ std::string ThriftCall(std::string_view method, std::string_view tag, std::strin
   return frame + body;
 }
 
-// Answers of one method: a frame with a message, with a struct that has the result as field 0.
+// Answers of one method: a frame with a message whose struct has the result as field 0.
 class ThriftDialect : public Dialect {
  public:
   Answer Read(std::string_view bytes) const override {
@@ -120,7 +120,7 @@ class RunsDialect final : public ThriftDialect {
         ids_(ids) {}
 
  private:
-  // Three fields and a stop, each field after its type and number.
+  // Three fields and a stop; each field follows its type and number.
   static constexpr size_t kFirst = 3, kCount = kFirst + 8 + 3, kRun = kCount + 4 + 3 + 8 + 1;
 
   static std::string Count(uint32_t ids) {

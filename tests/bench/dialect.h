@@ -14,24 +14,24 @@ namespace firn {
 class Dialect {
  public:
   struct Answer {
-    size_t length = 0;     // 0: not whole yet
-    bool refused = false;  // a well-formed "no"
-    bool broken = false;   // not an answer at all: the connection is of no more use
-    int64_t id = 0;        // unless refused or broken; of several the first
+    size_t length = 0;     // 0: incomplete
+    bool refused = false;  // a valid refusal
+    bool broken = false;   // invalid: the connection cannot be used any more
+    int64_t id = 0;        // unless refused or broken; the first of several
   };
 
   virtual ~Dialect() = default;
 
-  // The first bytes of a connection, before any request; empty: none.
+  // The first bytes of a connection, before its first request; empty: none.
   const std::string& hello() const { return hello_; }
 
-  // Parses the answer to them in `bytes`, which contain nothing else.
+  // Parses the answer to hello() in `bytes`, which contain nothing else.
   virtual Answer ReadHello(std::string_view) const { return {.broken = true}; }
 
-  // One request. Every request of a run is the same.
+  // All requests of a run are equal.
   const std::string& request() const { return request_; }
 
-  // The first answer in `bytes`.
+  // Parses the first answer in `bytes`.
   virtual Answer Read(std::string_view bytes) const = 0;
 
  protected:
@@ -43,9 +43,9 @@ class Dialect {
   const std::string request_;
 };
 
-// By name: "thrift" (framed binary getId(subject)), "list" and "runs" (getIds and getRuns of `ids`
-// ids), "resp" (INCR subject), "http" (GET subject, which is the path), "echo" (the bytes of the
-// thrift request, expected back), and those of database_dialect.h. An unknown name is refused.
+// Dialects by name: "thrift" (framed binary getId(subject)), "list" and "runs" (getIds and getRuns
+// of `ids` ids), "resp" (INCR subject), "http" (GET subject, which is the path), "echo" (expects
+// the bytes of the thrift request back), and those of database_dialect.h. Refuses unknown names.
 Result<std::unique_ptr<Dialect>> MakeDialect(std::string_view name, std::string_view subject,
                                              int32_t ids = 1);
 

@@ -1,4 +1,4 @@
-// firn-front-server: the front of firn-server with a claim that it makes up, for measurements of
+// firn-front-server: the front of firn-server with a claim that is not in a registry, to measure
 // the front alone.
 
 #include <csignal>
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   options.listen.port = static_cast<uint16_t>(FLAGS_port);
   options.listen.io_threads = FLAGS_io_threads;
   options.listen.unix_path = FLAGS_listen_unix;
-  // All load comes from one address, so the limit per address is lifted.
+  // All load comes from one address, so the limit per address must not apply.
   options.listen.limits.connections_per_peer_max = options.listen.limits.connections_max;
   options.redis_incr_64bit = true;
   options.dubbo = firn::front::VestaOrder::kTimeFirst;

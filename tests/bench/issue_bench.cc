@@ -1,6 +1,6 @@
 // The speed of the issuing core compared with its floors, all in one run. Run it alone:
 //   build/release/bin/issue_bench
-// server/issue/README.md explains each line.
+// tools/bench/FIGURES.md has the figures.
 
 #include <atomic>
 #include <ctime>
@@ -92,8 +92,8 @@ void TakeOneByOne(benchmark::State& state, Fixture& fixture) {
 void WideIssuer(benchmark::State& state) { TakeOneByOne(state, Wide<SequencerKind::kAtomic>()); }
 BENCHMARK(WideIssuer)->Threads(1)->Threads(2)->UseRealTime();
 
-// Two machine ids: a thread has a sequence to itself, so the second one should cost what the first
-// does.
+// Two machine ids. Each thread has a sequence for itself, so the second one should cost as much as
+// the first.
 void WideLanes(benchmark::State& state) {
   static LanesFixture fixture(WideLayout(), 2);
   TakeOneByOne(state, fixture);

@@ -25,7 +25,7 @@ double CpuSeconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Spans begin with a whole tick, so that the two below are comparable.
+// Spans begin with a whole tick, so that the two measurements below are comparable.
 struct Span {
   Span() : begin(SystemClock().Wall() + Milliseconds(5)), end(begin + kSpan) {}
   WallMs begin, end;
@@ -58,7 +58,7 @@ int64_t TakeDuring(Span span, Fixture& fixture) {
   return count;
 }
 
-// Ids issued in a span by so many threads, as a share of 4096 for each tick that bare polling sees.
+// Ids that the threads issued in a span, as a share of 4096 for each tick that bare polling sees.
 void DefaultLayoutCeiling(benchmark::State& state) {
   IssueFixture fixture(Layout::Firn());
   std::atomic<int64_t> ids{0};
@@ -91,7 +91,7 @@ BENCHMARK(DefaultLayoutCeiling)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// The same for calls of 1000 ids, with four machine ids.
+// Like TakeDuring, for calls of 1000 ids and four machine ids.
 int64_t TakeThousandsDuring(Span span, LanesFixture& fixture) {
   const Layout& layout = fixture.ticks.layout();
   PatientCaller caller(fixture.issuer, SystemClock(), Milliseconds(1'000));
@@ -134,8 +134,8 @@ BENCHMARK(FourMachineIdsCeiling)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-// Milliseconds from the time in an id to the clock as read just before the call, at so many ids a
-// second (0: as fast as possible) with a wide layout.
+// Milliseconds from the time in an id to the clock as read just before the call, with a wide
+// layout, at a given number of ids per second (0: as fast as possible).
 void Lag(benchmark::State& state) {
   IssueFixture fixture(WideLayout());
   constexpr size_t kSamples = 100'000;

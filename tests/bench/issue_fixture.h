@@ -42,7 +42,7 @@ struct IssueFixture {
   const Tag* tag = nullptr;
 };
 
-// The same with several machine ids, whose sequences are one strategy.
+// An IssueFixture with several machine ids, whose sequences belong to one strategy.
 struct LanesFixture {
   LanesFixture(const Layout& layout, uint32_t machines)
       : ticks(layout, id_clock, SystemClock()), lanes(MakeLanes(layout, machines)) {
@@ -69,8 +69,8 @@ struct LanesFixture {
   const Tag* tag = nullptr;
 };
 
-// 20 sequence bits in a millisecond: a billion ids a second fit, so the code is the limit. Batches
-// need more.
+// With 20 sequence bits per millisecond, a billion ids per second fit, so the code is the limit.
+// Batches need more bits.
 inline Layout WideLayout() { return *Layout::Parse("time:39 machine:4 sequence:20"); }
 inline Layout WidestLayout() { return *Layout::Parse("time:38 machine:3 sequence:22"); }
 

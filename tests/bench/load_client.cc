@@ -32,7 +32,7 @@ class Descriptor {
   const int fd_;
 };
 
-// One connection's requests in flight: when each batch of them was sent, oldest first.
+// The requests in flight on one connection: when each batch of them was sent, oldest first.
 struct Lane {
   Lane(LoadLink dialled, size_t depth) : link(std::move(dialled)), batches(depth + 1) {}
 
@@ -42,10 +42,11 @@ struct Lane {
   };
 
   LoadLink link;
-  bool agreed = true;          // or it shakes hands, and has to send its request then
+  bool agreed = true;          // false: the handshake is in progress, and the request must be sent
+                               // afterwards
   std::vector<Batch> batches;  // a ring
   size_t oldest = 0, next = 0;
-  std::string half;  // an answer of which only the beginning has arrived
+  std::string half;  // the beginning of an incomplete answer
 };
 
 class Load {
@@ -63,7 +64,7 @@ class Load {
   Status Greet(LoadLink& link) const;
   Status Join(Lane& lane) const;
   Status Send(Lane& lane, size_t count, int64_t now);
-  // Sends as many requests as there were answers, on the same connection or on a new one.
+  // Sends `count` new requests, on the same connection or on a new one.
   Status GoOn(Lane& lane, size_t count, int64_t now);
   Status Reconnect(Lane& lane, int64_t now);
   Status OnNews(Lane& lane);
@@ -78,7 +79,7 @@ class Load {
   LoadTlsContext tls_;  // null: plain
   Descriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::string requests_;  // `depth` of them in a row: any number is a prefix
+  std::string requests_;  // `depth` equal requests, of which any number is a prefix
   std::vector<char> input_;
   int64_t measure_from_ns_ = 0, measure_to_ns_ = 0;
   uint64_t in_flight_ = 0;
@@ -89,7 +90,7 @@ Result<LoadLink> Load::Dial() const {
   return LoadLink::Dial(plan_.host, plan_.port, tls_.get(), plan_.tls.value_or(LoadTls()));
 }
 
-// Sends the first bytes and waits for the answer: nothing else is in flight on a new connection.
+// Sends hello() and waits for its answer: nothing else is in flight on a new connection.
 Status Load::Greet(LoadLink& link) const {
   FIRN_TRY(link.AgreeWithin(plan_.patience_ms));
   const std::string& hello = dialect_.hello();
@@ -146,7 +147,7 @@ Status Load::GoOn(Lane& lane, size_t count, int64_t now) {
   return plan_.dial_anew ? Reconnect(lane, now) : Send(lane, count, now);
 }
 
-// What waits for the handshake counts as in flight from now on.
+// With TLS, the request counts as in flight while the handshake is in progress.
 Status Load::Reconnect(Lane& lane, int64_t now) {
   lane.link.EndAbruptly();
   FIRN_ASSIGN(lane.link, Dial());

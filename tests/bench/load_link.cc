@@ -21,7 +21,6 @@ constexpr int kSendPatienceMs = 60'000;
 
 Status Failed(const char* call) { return Unavailable(std::string(call) + ": " + strerror(errno)); }
 
-// Returns OpenSSL's text about the last failure.
 Status TlsFailed(const std::string& what) {
   char reason[256] = "the connection broke";
   if (const unsigned long error = ERR_get_error()) ERR_error_string_n(error, reason, sizeof reason);
@@ -111,7 +110,7 @@ Status LoadLink::AgreeWithin(int64_t patience_ms) {
 
 Status LoadLink::Send(std::string_view bytes) {
   if (!ssl_) {
-    // A blocking send: what is in flight is bounded by depth, so it fits the socket's buffers
+    // A blocking send: `depth` limits the bytes in flight, so they fit into the socket's buffers
     // unless the server has stopped reading; then waiting would not help.
     const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     return sent == static_cast<ssize_t>(bytes.size()) ? Status() : Failed("send");

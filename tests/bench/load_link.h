@@ -16,10 +16,10 @@ namespace firn {
 
 // TLS settings of the load generator. Each of its connections makes a full handshake.
 struct LoadTls {
-  std::string ca{};    // the required issuer of the server's certificate; empty: no check
-  std::string cert{};  // to show to servers that want one, PEM
+  std::string ca{};    // the required authority of the server's certificate; empty: no check
+  std::string cert{};  // for servers that require one, PEM
   std::string key{};   // its private key
-  std::string name{};  // what the server's certificate must be for; empty: the address
+  std::string name{};  // the required name in the server's certificate; empty: the address
 };
 
 struct FreeLoadTls {
@@ -31,7 +31,7 @@ using LoadTlsContext = std::unique_ptr<SSL_CTX, FreeLoadTls>;
 // kInvalid names the invalid file.
 Result<LoadTlsContext> MakeLoadTlsContext(const LoadTls& tls);
 
-// A connection of the load generator's: TCP, a Unix socket, or TLS over either. Used by one thread.
+// A connection of the load generator: TCP, a Unix socket, or TLS over either. Used by one thread.
 // Sharp edge: the program must ignore SIGPIPE, which OpenSSL's writes raise.
 class LoadLink {
  public:
@@ -46,19 +46,19 @@ class LoadLink {
 
   int fd() const { return fd_; }
 
-  // Continues the handshake with what has arrived. Returns true once it is complete, or not needed.
+  // Continues the handshake with the received bytes. True: it is complete, or not needed.
   Result<bool> Agree();
-  // The same, but waits until it is complete.
+  // Like Agree, but waits until the handshake is complete.
   Status AgreeWithin(int64_t patience_ms);
 
-  // Sends all of it; waits if necessary.
+  // Sends all bytes; waits if necessary.
   Status Send(std::string_view bytes);
-  // Receives what has arrived; 0: nothing complete.
+  // Receives what has arrived; 0: nothing is complete.
   Result<size_t> Receive(char* into, size_t size);
   // Whether Receive has more data that the descriptor does not signal.
   bool HasMore() const { return ssl_ && SSL_has_pending(ssl_.get()) == 1; }
 
-  // Closes it abruptly: its port is free at once.
+  // Closes it with a reset, so that its port is free at once.
   void EndAbruptly() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// Answers at once, so that the figures are those of the supply itself.
+// Answers at once, so that only the cost of the supply is measured.
 class InstantFetcher final : public RangeFetcher {
  public:
   void Fetch(const std::string&, int64_t count, Done done) override {

@@ -1,7 +1,7 @@
 // The cost of picking a server and of recording its answer, with few and with many servers, for one
 // thread and for several. Run it alone on the machine:
 //   build/release/bin/pick_bench
-// The figures are in client/fleet/README.md.
+// The figures are in tools/bench/FIGURES.md.
 
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr Milliseconds kWarm{20'000};
 
-// So many servers, all healthy and warm.
+// A fleet of `count` servers, all healthy and warmed up.
 struct Servers {
   explicit Servers(int64_t count)
       : fleet({.servers_max = 0}, clock, 42), now(clock.BootMicros() + kWarm) {

@@ -96,7 +96,8 @@ Plugins Limit() {
   return {std::make_shared<LimitPlugin>(SystemClock(), all)};
 }
 
-// The queue is larger than what the writer leaves in it; otherwise dropping would be measured.
+// The queue is so large that the writer always leaves room in it; otherwise dropping would be
+// measured.
 Plugins HistoryOn() {
   static const auto folder =
       std::filesystem::temp_directory_path() / Cat("firn-plugins-bench-", getpid());

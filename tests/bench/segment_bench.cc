@@ -1,6 +1,6 @@
 // The speed of segment numbers in a process compared with a bare fetch_add, all in one run:
 //   build/release/bin/segment_bench
-// server/issue/README.md explains each line.
+// tools/bench/FIGURES.md has the figures.
 
 #include <algorithm>
 #include <atomic>

@@ -20,7 +20,7 @@ namespace {
 
 const size_t kRounds = OnlyAMoment() ? 1 : 41;
 constexpr std::chrono::milliseconds kSlice{20};
-constexpr int kBetweenLooks = 256;  // turns between two looks at whether the slice is over
+constexpr int kBetweenLooks = 256;  // turns between two checks whether the slice is over
 
 alignas(64) std::atomic<uint64_t> shared_counter{0};
 
@@ -28,7 +28,7 @@ struct FetchAdd {
   void operator()() const { benchmark::DoNotOptimize(shared_counter.fetch_add(1)); }
 };
 
-// A number of a tag's, by its handle.
+// A number of a tag, by its handle.
 struct OneNumber {
   SegmentFixture* fixture;
   const Tag* tag;
@@ -40,7 +40,8 @@ struct OneNumber {
   }
 };
 
-// Runs `turn` on so many threads for a slice. Returns turns per second of all of them together.
+// Runs `turn` on `threads` threads for a slice. Returns the turns per second of all threads
+// together.
 template <typename Turn>
 double Rate(int threads, const Turn& shared) {
   std::atomic<int> ready{0};

@@ -1,7 +1,7 @@
 // The cost of the control loop's rounds with thousands of idle segment tags. Run it alone on the
 // machine:
 //   build/release/bin/segment_tags_bench
-// The figures are in server/node/TAGS.md.
+// The figures are in tools/bench/FIGURES.md.
 
 #include <functional>
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr Milliseconds kRound{10};
 
-// So many tags, each with a range in memory and no calls.
+// `count` tags, each with a range in memory and no calls.
 struct IdleTags {
   explicit IdleTags(int64_t count)
       : tags(
@@ -52,7 +52,7 @@ struct IdleTags {
   std::vector<std::shared_ptr<Strategy>> strategies{};
 };
 
-// A second of rounds: one of them visits all tags.
+// The rounds of one second, one of which visits all tags.
 void SecondOfRounds(benchmark::State& state) {
   IdleTags idle(state.range(0));
   for (auto _ : state) {
@@ -61,7 +61,7 @@ void SecondOfRounds(benchmark::State& state) {
 }
 BENCHMARK(SecondOfRounds)->ArgName("tags")->Arg(100)->Arg(5'000)->Unit(benchmark::kMicrosecond);
 
-// Rounds that visit all tags, as every one does while all tags have work.
+// Rounds that visit all tags, as every round does while all tags have work.
 void RoundThatVisitsAll(benchmark::State& state) {
   IdleTags idle(state.range(0));
   for (auto _ : state) {

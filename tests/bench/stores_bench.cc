@@ -1,5 +1,5 @@
-// The cost of a number that a database gives, of a range from each store, and of a number from a
-// tiered hash. Real servers on loopback; every thread has a connection.
+// The cost of a number from a database, of a range from each store, and of a number from a tiered
+// hash. Real servers on loopback; every thread has a connection.
 
 #include <cstdint>
 #include <memory>
@@ -103,11 +103,12 @@ void RangesOfRedisStore(benchmark::State& state) {
   RangesFrom(store, state);
 }
 
-// Takes each number with a call of its own, as `buffer = none` with one caller at a time.
+// Takes each number with a separate call, like `buffer = none` with one caller at a time.
 void TieredHashGivesEachNumber(benchmark::State& state) {
   TieredHash hash({.place = RedisServerPlace(), .prefix = "tier:"}, SystemClock(), SystemEntropy());
   const Range segment{1, TieredHash::kNumbersEnd};
-  static_cast<void>(hash.Fill(Tag(), "a cluster", segment, 1));  // the first thread's is taken
+  static_cast<void>(hash.Fill(Tag(), "a cluster", segment, 1));  // another thread's call has taken
+                                                                 // the first number
   const TieredHash::Known known{.connection = Must(hash.Fence(Tag(), "a cluster", 1)).connection};
   for (auto _ : state) benchmark::DoNotOptimize(Must(hash.Take(Tag(), "a cluster", 1, known)));
   state.SetItemsProcessed(state.iterations());

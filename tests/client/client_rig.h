@@ -79,7 +79,7 @@ class ClientRig {
     if (form_ == CallForm::kBlocking) return client().GetId("order", call);
     return client().GetIdLater("order", call).get();
   }
-  // Calls until each server was asked.
+  // Calls until each server has received a request.
   void AskEach() {
     for (const auto& server : servers_) {
       EXPECT_TRUE(Eventually(kPatience, [&] { return GetId().ok() && server->requests() > 0; }));

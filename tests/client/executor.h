@@ -9,8 +9,8 @@
 
 namespace firn {
 
-// A thread that runs functions, as a program may use for callbacks. The destructor runs all that
-// are left.
+// A thread that runs functions, as a program may use for callbacks. The destructor first runs all
+// that are queued.
 class Executor {
  public:
   Executor() : thread_([this] { Run(); }) {}
@@ -39,7 +39,7 @@ class Executor {
 
   std::mutex mutex_;
   std::condition_variable added_;
-  std::deque<std::function<void()>> tasks_;  // under mutex_; an empty one is the last
+  std::deque<std::function<void()>> tasks_;  // under mutex_; an empty function ends the thread
   std::thread thread_;
 };
 

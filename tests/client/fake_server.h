@@ -52,8 +52,8 @@ struct Behaviour {
   bool in_status = false;         // handles requests for its status in the same way
 };
 
-// A server of the wire contract that misbehaves as the test requests. Listens on 127.0.0.1, with a
-// thread for each connection. Thread-safe.
+// A Thrift server that misbehaves as the test requests. Listens on 127.0.0.1, with a thread for
+// each connection. Thread-safe.
 class FakeServer {
  public:
   static constexpr const char* kUuid = "11111111-2222-3333-4444-555555555555";

@@ -23,8 +23,7 @@ namespace firn {
 //  1. No call of any kind or client returns an id that was returned before, or that is not an id of
 //     these servers. Each call returns as many ids as requested.
 //  2. Every call ends exactly once; the end of the client ends calls in progress. Its report
-//  contains
-//     its attempts, and one answer if it succeeded.
+//     contains its attempts, and one answer if it succeeded.
 //  3. No call ends later than its deadline, except for kPunctual and the time for which the machine
 //     kept its threads waiting (Scheduling).
 //  4. A call that fails before its deadline, or had enough time, has tried the healthy server,

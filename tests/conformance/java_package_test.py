@@ -27,7 +27,7 @@ import pages
 import web
 
 SAMPLES = os.path.join(builds.HERE, "samples", "java")
-GROUP = "io/github/OWNER"
+GROUP = "io/firn"
 MINE = os.path.expanduser("~/.m2/repository/" + GROUP)
 SPACE = {"": "http://maven.apache.org/POM/4.0.0"}
 STARTUP_S = 300  # of a program of Spring Boot on a busy machine
@@ -48,10 +48,12 @@ class PackageTest(unittest.TestCase):
     def setUpClass(cls):
         cls.packing = builds.new(cls.folder, "packing")
         cls.client = builds.copy("java", cls.packing, planted=False)
-        shutil.copy(os.path.join(builds.ROOT, "tests", "contract", "frames.json"),
-                    builds.new(cls.packing, "tests", "contract"))
+        tables = builds.new(cls.packing, "tests", "contract")
+        for name in "frames.json", "jumps.json":
+            shutil.copy(os.path.join(builds.ROOT, "tests", "contract", name), tables)
         cls.repository = os.path.join(cls.folder, "repository")
-        cls.addClassCleanup(shutil.rmtree, MINE, ignore_errors=True)  # no user is called OWNER
+        if not os.path.exists(MINE):  # what the user has installed stays
+            cls.addClassCleanup(shutil.rmtree, MINE, ignore_errors=True)
         cls.said = builds.maven("install", cwd=cls.client)
         builds.maven("install", "-DskipTests", cwd=cls.client, repository=cls.repository)
 

@@ -45,7 +45,7 @@ def build_java(folder):
 def build_rust(folder):
     package = os.path.join(folder, "rust")
     shutil.copytree(os.path.join(HERE, "rust"), package)
-    builds.cargo("build", "--release", cwd=package)
+    builds.cargo("build", "--locked", "--release", cwd=package)
     return [os.path.join(builds.ROOT, "build", "rust", "target", "release", "burst")], {}
 
 

@@ -123,7 +123,7 @@ TEST_P(CoordinatorContract, AVersionIsThirtyTwoBitsAndWraps) {
   ASSERT_TRUE(a->Create("/x", "0").status.ok());
   const NodeStat created = a->Read("/x")->stat;
   if (!world->SetVersion("/x", INT32_MAX)) GTEST_SKIP() << "2^31 sets would take too long here";
-  a = Connect();  // its server may have been restarted for it
+  a = Connect();  // its server may have been restarted to set the version
   b = Connect();
   EXPECT_EQ(b->Set("/x", "1", INT32_MAX - 1).status.code(), Code::kConflict);
   const WriteOutcome set = a->Set("/x", "1", INT32_MAX);

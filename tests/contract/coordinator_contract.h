@@ -17,10 +17,9 @@ class CoordinatorWorld {
  public:
   virtual ~CoordinatorWorld() = default;
 
-  // A coordinator with a session of its own.
   virtual std::unique_ptr<Coordinator> Connect() = 0;
 
-  // Sets the version as if the node had been set that often. False: it would take too long here.
+  // Sets the version as if the node had been set that often. False: that would take too long here.
   virtual bool SetVersion(const std::string& path, int64_t version) {
     static_cast<void>(path);
     static_cast<void>(version);
@@ -44,9 +43,9 @@ class CoordinatorContract : public testing::TestWithParam<WorldMaker> {
  protected:
   void SetUp() override;
   std::unique_ptr<CoordinatorClient> Connect();
-  int64_t ChangedAt(const std::string& path);  // as `a` sees it after a sync
+  int64_t ChangedAt(const std::string& path);  // as `a` reads it after a sync
 
-  // A root with data "meta", and a second client.
+  // The root has the data "meta"; `b` is a second client.
   std::unique_ptr<CoordinatorWorld> world;
   std::unique_ptr<CoordinatorClient> a;
   std::unique_ptr<CoordinatorClient> b;

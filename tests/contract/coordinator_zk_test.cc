@@ -35,7 +35,7 @@ class OtherClient {
   std::jthread thread_;
 };
 
-// One ZooKeeper for all cases of a kind; each case has a root of its own in it.
+// One ZooKeeper for all cases of a kind; each case has a separate root in it.
 class Shared : public testing::Environment {
  public:
   void TearDown() override {

@@ -1,5 +1,5 @@
-// Ranges of dated tags on each kind of registry: several servers' ledgers at once, the registry's
-// time, and ranges returned at a stop.
+// Ranges of dated tags on each kind of registry: ledgers of several servers at once, the registry's
+// time, and ranges that are returned at a stop.
 
 #include <algorithm>
 #include <functional>
@@ -29,7 +29,7 @@ namespace {
 
 using Connect = std::function<std::unique_ptr<Coordinator>()>;
 
-// One server's ledger and source, on a session and a control thread of its own.
+// Ledger and source of one server, with a separate session and control thread.
 class DatedServer {
  public:
   explicit DatedServer(const Connect& connect)

@@ -17,7 +17,8 @@ constexpr int kProcesses = 4;
 constexpr int kThreads = 16;
 constexpr int kRangesEach = 10;
 
-// Takes ranges in this many threads at once, each with its own store; returns the failed calls.
+// Takes ranges in kThreads threads at once, each with its own store. Returns the number of failed
+// calls.
 int TakeRanges(RangeStoreWorld& world, const TagDefinition& tag, std::vector<Range>& out) {
   std::vector<std::vector<Range>> taken(kThreads);
   std::vector<int> failures(kThreads);
@@ -38,7 +39,7 @@ int TakeRanges(RangeStoreWorld& world, const TagDefinition& tag, std::vector<Ran
   return failed;
 }
 
-// The same in another process, which writes its ranges into a file.
+// Calls TakeRanges in another process, which writes its ranges into a file.
 pid_t TakeInAnotherProcess(RangeStoreWorld& world, const TagDefinition& tag,
                            const std::string& file) {
   const pid_t child = fork();
@@ -184,7 +185,8 @@ TEST_P(RangeStoreContract, ReportsWhetherALedgerMayStandIn) {
   EXPECT_FALSE(store->away()) << "it has answered";
 }
 
-// A ledger does not know other clusters' numbers, which a store that lost data gives again.
+// A ledger does not know the numbers of other clusters, which a store without data would issue
+// again.
 TEST_P(RangeStoreContract, ACounterBelongsToOneCluster) {
   if (!world->marks_cluster()) return;
   store->Listen({.cluster = "a cluster"});

@@ -17,22 +17,22 @@ class RangeStoreWorld {
  public:
   virtual ~RangeStoreWorld() = default;
 
-  // A store with a connection of its own.
+  // Returns a store with a separate connection.
   virtual std::unique_ptr<RangeStore> Open() = 0;
-  // Creates what a tag needs there before its first range.
+  // Creates what the tag needs before its first range.
   virtual void Prepare(const TagDefinition&) {}
-  // Whether a tag may have this name there.
+  // Whether it permits this name of a tag.
   virtual bool Permits(const std::string&) const { return true; }
-  // The end of the numbers that it can count.
+  // The end of the numbers that it can store.
   virtual int64_t end() const { return kRangeEnd; }
-  // Whether the caller can set the begin of a range; otherwise the ledger behind it decides.
+  // Whether the caller can set the beginning of a range; otherwise the ledger behind it decides.
   virtual bool begins_where_told() const { return true; }
   // Whether no number is lost without a crash. A tiered store discards a segment if two servers
   // fetch one at the same time.
   virtual bool gives_all() const { return true; }
-  // Whether the ledger of its tags stands in for an unreachable store.
+  // Whether the ledger of its tags supplies numbers while the store is unreachable.
   virtual bool stands_in() const { return false; }
-  // Whether it permits such tags.
+  // Whether it permits a tag with such a ledger.
   virtual bool permits_stand_in() const { return stands_in(); }
   // Whether its counters are marked for one cluster.
   virtual bool marks_cluster() const { return false; }
@@ -57,7 +57,7 @@ class RangeStoreContract : public testing::TestWithParam<RangeWorldMaker> {
  protected:
   void SetUp() override;
 
-  // A segment tag that the world knows.
+  // Returns a segment tag that is prepared in the world.
   TagDefinition Tag(const std::string& name, int64_t start = 1);
 
   std::unique_ptr<RangeStoreWorld> world;

@@ -6,7 +6,7 @@
 namespace firn {
 namespace {
 
-// The counters of one process, lent to each store.
+// The counters of one process, which all its stores use.
 class MemoryWorld final : public RangeStoreWorld {
  public:
   class Lent final : public RangeStore {

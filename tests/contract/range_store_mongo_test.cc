@@ -36,7 +36,7 @@ class FerretWorld final : public RangeStoreWorld {
 
   std::unique_ptr<RangeStore> Open() override { return OpenMongo(Server()->port(), collection_); }
   bool marks_cluster() const override { return true; }
-  // Unlike MongoDB's, FerretDB's findAndModify is a find and then an update.
+  // Unlike MongoDB's, FerretDB's findAndModify consists of a find and an update.
   bool is_atomic() const override { return false; }
 
  private:
@@ -50,7 +50,7 @@ class FerretWorld final : public RangeStoreWorld {
 };
 
 // A server in memory whose commands are atomic. It has threads, and the suite forks: a child could
-// inherit a heap that a thread had locked. So it runs in a process of its own.
+// inherit a heap that a thread has locked. So the server runs in a separate process.
 class ScriptedWorld final : public RangeStoreWorld {
  public:
   ScriptedWorld() {

@@ -10,7 +10,7 @@
 namespace firn {
 namespace {
 
-// A server of its own.
+// A world with a separate server.
 class RedisWorld final : public RangeStoreWorld {
  public:
   RedisWorld() {

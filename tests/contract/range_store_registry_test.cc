@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kAgainWithinMs = 100;
 
-// One ZooKeeper for all cases; each has a cluster of its own in it.
+// One ZooKeeper for all cases; each has a separate cluster in it.
 class Shared : public testing::Environment {
  public:
   void TearDown() override { zk_.reset(); }
@@ -55,8 +55,8 @@ ZkOptions OptionsOf(const ZooKeeper& zk, const std::string& root) {
           .time_limit = Milliseconds(15'000)};
 }
 
-// A ledger with its own session and control thread, which are created at the first call: a process
-// that forks has none yet.
+// A ledger with a separate session and control thread, created at the first call: before that, the
+// suite forks.
 class LedgerStore final : public RangeStore {
  public:
   explicit LedgerStore(ZkOptions options) : options_(std::move(options)) {}
@@ -74,7 +74,7 @@ class LedgerStore final : public RangeStore {
     const BootMs give_up = SystemClock().Boot() + kPatience;
     for (;;) {
       const Result<Range> range = Try(tag, at_least, size);
-      // There is no session yet, or others were faster: retry at another time than they.
+      // There is no session yet, or another store was faster: retry after a random time.
       const bool again = range.code() == Code::kUnavailable || range.code() == Code::kConflict;
       if (!again || SystemClock().Boot() >= give_up) return range;
       SleepFor(Milliseconds(static_cast<int64_t>(SystemEntropy().Below(kAgainWithinMs))));

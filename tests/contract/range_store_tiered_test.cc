@@ -20,7 +20,7 @@
 namespace firn {
 namespace {
 
-// The ledgers of a few tags, in memory shared by processes.
+// The ledgers of a few tags, in memory that processes share.
 class SharedLedgers {
  public:
   static constexpr size_t kTagsMax = 32;
@@ -111,8 +111,8 @@ class TieredHost {
   std::unique_ptr<TieredSource> source_;
 };
 
-// The same with a store's interface. The ledger decides where its numbers begin. Its threads start
-// with the first call: the suite forks, and must have none by then.
+// A TieredHost as a store. The ledger decides where its numbers begin. Its threads start at the
+// first call: before that, the suite forks.
 class TieredStore final : public RangeStore {
  public:
   TieredStore(int redis_port, SharedLedgers& ledgers)
@@ -121,7 +121,7 @@ class TieredStore final : public RangeStore {
   std::string_view name() const override { return "fast"; }
   Status Check(const TagDefinition&) override { return {}; }
 
-  // Retries while others have just taken the numbers, or are fetching more.
+  // Retries while other callers have just taken the numbers, or fetch more.
   Result<Range> Advance(const TagDefinition& tag, int64_t, int64_t size) override {
     if (!host_) host_.emplace(redis_port_, ledgers_);
     TagDefinition with_steps = tag;

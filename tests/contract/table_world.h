@@ -14,8 +14,8 @@
 
 namespace firn {
 
-// One server for the whole program; every world has its own table of one form. A database's test
-// program says how to start it, and how to connect to it.
+// One server for the whole program; every world has a table of its form. The test program of each
+// database defines how to start the server, and how to connect to it.
 template <typename Database, SqlDialect dialect>
 class TableWorld final : public RangeStoreWorld {
  public:
@@ -51,7 +51,7 @@ class TableWorld final : public RangeStoreWorld {
               Status());
   }
 
-  // Other systems' tables compare names by their collation, not byte by byte.
+  // Tables of other systems compare names by their collation, not byte by byte.
   bool Permits(const std::string& name) const override {
     return form_ == TableForm::kFirn ||
            (name.size() < 64 && name != "Order" && name.front() != '\xF0');

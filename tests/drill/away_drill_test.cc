@@ -141,14 +141,14 @@ class AwayDrill : public SegmentCluster {
     for (const std::string& tag : all) JudgeTag(tag);
   }
 
-  // Numbers that the ledger covers and that no server has issued or still has.
+  // Numbers below the ledger that no caller got and no server has in memory.
   int64_t Skipped(const std::string& tag) {
     const auto supply = static_cast<int64_t>(Sum("firn_segment_supply", tag));
     return LedgerOf(tag) - 1 - takings(tag).Judge().ids - supply;
   }
 
-  // Skipped numbers are counted. A range whose answer never arrived may have been taken from a
-  // store: that is a failure of the test.
+  // The servers count skipped numbers. A range whose answer never arrived may have been taken from
+  // a store: each failure permits one such range.
   void JudgeWaste(const std::string& tag, int64_t step) {
     const double failures = Sum("firn_segment_failures_total", tag);
     EXPECT_LE(static_cast<double>(Skipped(tag)),

@@ -66,7 +66,7 @@ class ChangeDrill : public SegmentCluster {
 
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(StartStores());
-    // Rows are created only for new tags; this tag is not new when it gets there.
+    // Stores create rows only for new tags; this tag already has numbers when it moves to them.
     ASSERT_EQ(mariadb().Run(InsertRowSql(TableForm::kFirn, "firn_tag", kTag, 1)), Status());
     ASSERT_EQ(postgres().Run(InsertRowSql(TableForm::kFirn, "firn_tag", kTag, 1)), Status());
     ASSERT_NO_FATAL_FAILURE(
@@ -76,7 +76,7 @@ class ChangeDrill : public SegmentCluster {
 
   std::string List() { return "list://" + servers()[0]->address() + "," + servers()[1]->address(); }
 
-  // How often the server has logged this about the tag.
+  // How often the server has logged `what` about the tag.
   size_t Said(size_t server, const std::string& what) {
     const std::string log = servers()[server]->log(), line = what + " tag " + kTag;
     size_t count = 0;

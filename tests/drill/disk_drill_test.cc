@@ -61,7 +61,7 @@ class DiskDrill : public Drill {
     ASSERT_EQ(CanWrite(), !read_only);
   }
 
-  // Checks that it ends with a message and has issued nothing.
+  // Checks that it ends with a message and without issuing an id.
   void RefusesToBegin(Claimant& claimant, const std::string& sentence) {
     EXPECT_EQ(claimant.process().Wait(kPatience), 1) << claimant.Log();
     EXPECT_NE(claimant.Log().find(sentence), std::string::npos) << claimant.Log();
@@ -85,7 +85,7 @@ TEST_F(DiskDrill, AHolderAndItsSuccessorIssueOnAFullDisk) {
   const auto machine = holder.machine();
   const BootMs full = TestNow();
   FillDisk();
-  // Its grant on file is advanced several times a second, in the space that it has.
+  // Its grant is on this disk and overwritten in place several times a second.
   ASSERT_TRUE(IssuesMore(holder, 1'000));
   EXPECT_FALSE(holder.RefusedSince(full));
   KillHard(holder);

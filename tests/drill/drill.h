@@ -30,9 +30,9 @@ class Drill : public testing::Test {
   Drill();
   void TearDown() override;
 
-  // A real ensemble that serves, with a cluster of `workers` machine ids in each rack.
+  // Starts a real ensemble, and creates a cluster with `workers` machine ids in each rack.
   void StartEnsemble(int members, int workers = 8, const std::vector<std::string>& init_flags = {});
-  // The same in a directory.
+  // Creates such a cluster in a directory.
   void MakeDirectoryCluster(int workers = 8);
   void InitCluster(int workers, const std::vector<std::string>& flags = {});
 
@@ -40,10 +40,10 @@ class Drill : public testing::Test {
   const std::string& registry() const { return registry_; }
   std::string folder(const std::string& name) const { return folder_ / name; }
 
-  // Starts a claimant; one that ended before is started again, by its name, with its state folder.
+  // Starts a claimant, or starts the claimant of that name again, with its state folder.
   Claimant& Launch(const std::string& name, ClaimantOptions options = {});
 
-  // Each waits for a condition and returns whether it came true; a failure shows the last status.
+  // These wait for a condition and return whether it became true; a failure shows the last status.
   testing::AssertionResult Serves(Claimant& claimant);
   testing::AssertionResult IssuesMore(Claimant& claimant, size_t runs = 100);
   // Its calls are refused for `reason`: a part of the refusal's or the claim's message.
@@ -55,10 +55,10 @@ class Drill : public testing::Test {
   void KillHard(Claimant& claimant);
   void StopCleanly(Claimant& claimant);
 
-  // The operator's command on this registry.
+  // Runs `firn` with this registry.
   Finished Firn(std::vector<std::string> arguments);
 
-  // The registry's contents, read through a session of the test's own.
+  // These read the registry through the test's own session.
   Result<Node> ReadNode(const std::string& path);
   ClusterMeta Meta();
   SlotRecord RecordOf(MachineId machine);
@@ -71,7 +71,7 @@ class Drill : public testing::Test {
   void FigureFirstId(const std::string& name, Claimant& claimant);
   const std::string& figures() const { return figures_; }
 
-  // The address that the test reads from, if claimants are given other hosts.
+  // The registry address that the test uses; claimants may use others.
   std::string registry_;
 
  private:

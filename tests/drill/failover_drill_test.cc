@@ -55,7 +55,7 @@ class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<
     addresses_[group]->Cut();
   }
 
-  // Makes so many more allocations of each tag, by any server.
+  // Waits until the servers together have made `count` more allocations of each tag.
   testing::AssertionResult Allocate(int count) {
     for (const std::string& tag : kFailoverTags) {
       const int64_t before = Ranges(tag);

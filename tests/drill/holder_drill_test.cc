@@ -16,8 +16,8 @@ class HolderDrill : public Drill {
   bool LiveIsGone(MachineId machine) {
     return ReadNode(LivePath(SlotOf(machine))).code() == Code::kNotFound;
   }
-  // Copies a folder in use. Temporary files appear and are renamed meanwhile, so that a copy may
-  // fail on a missing one and is then repeated.
+  // Copies a folder in use. Temporary files appear and are renamed meanwhile: repeats a copy that
+  // fails on a missing file.
   void CopyInUse(const std::string& from, const std::string& to) {
     std::error_code failed;
     ASSERT_TRUE(Eventually(kPatience, [&] {

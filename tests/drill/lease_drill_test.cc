@@ -39,7 +39,7 @@ class LeasingProgram {
   MachineId machine() const { return generator_->machine_id().value_or(MachineId()); }
   int64_t taken() const { return taken_; }
 
-  // Ends the thread; what follows may be read after this.
+  // Ends the thread. Call it before reading the results.
   void Stop() { thread_ = {}; }
   void Close() { generator_.reset(); }
   const std::vector<int64_t>& ids() const { return ids_; }
@@ -69,7 +69,8 @@ class LeasingProgram {
 class LeaseDrill : public Drill {
  protected:
   static constexpr size_t kPrograms = 10;
-  // Long enough to find another server on a busy machine: a third of it is left at that time.
+  // Long enough to find another server on a busy machine: a program requests another lease when a
+  // third is left.
   static constexpr Milliseconds kAhead{30'000};
 
   void StartServers(const std::vector<std::string>& init_flags = {}) {
@@ -103,8 +104,8 @@ class LeaseDrill : public Drill {
     });
   }
 
-  // Waits until every program's interval ends after the longest one that was promised until now:
-  // each has then been extended, or has another lease.
+  // Waits until every program's interval ends later than the longest interval now: each lease has
+  // then been extended or replaced.
   testing::AssertionResult AllAreExtended() {
     WallMs last{};
     for (const auto& program : programs_) last = std::max(last, program->until());
@@ -116,8 +117,8 @@ class LeaseDrill : public Drill {
     return testing::AssertionSuccess();
   }
 
-  // Waits until the registry has bounds that are far ahead for all leases. While it is unreachable
-  // a lease is extended up to its bound, and that of a new one is near.
+  // Waits until all leases have bounds far ahead in the registry. While the registry is
+  // unreachable, a lease is extended only up to its bound, and a new lease's bound is near.
   testing::AssertionResult AllAreBackedFor(Milliseconds time) {
     for (const auto& server : servers_) {
       std::string body;
@@ -159,7 +160,7 @@ class LeaseDrill : public Drill {
     return held;
   }
 
-  // No id twice, and no failure.
+  // Checks that no id was issued twice, and that no call failed.
   void JudgePrograms() {
     asker_ = {};
     std::vector<int64_t> all = servers_ids_;
@@ -184,7 +185,7 @@ class LeaseDrill : public Drill {
 
   std::vector<std::unique_ptr<RunningServer>> servers_;
   std::unique_ptr<Client> client_;
-  std::vector<int64_t> servers_ids_;  // of the next's thread
+  std::vector<int64_t> servers_ids_;  // filled by asker_
   std::vector<std::unique_ptr<LeasingProgram>> programs_;
   std::jthread asker_;
 };
@@ -225,13 +226,13 @@ TEST_F(LeaseDrill, FaultsOfServersAndRegistryFailNoIdAndRepeatNone) {
 
   JudgePrograms();
   for (const auto& program : programs_) program->Close();
-  // A server that was killed keeps the lease of a program that has another one until its kept
-  // bound.
+  // A killed server keeps the lease of a program until the kept bound, even if the program has
+  // another lease.
   EXPECT_TRUE(Eventually(kPatience, [&] { return Held() <= static_cast<int64_t>(replaced); }))
       << Held() << " leases are held, " << replaced << " were replaced";
 }
 
-// The printed command gives leases a share; another change ends none of them.
+// The printed command gives leases a share of the machine ids; a later change ends none of them.
 TEST_F(LeaseDrill, APlannedChangeOfSettingsEndsNoLease) {
   ASSERT_NO_FATAL_FAILURE(StartServers({"--lease_share=0"}));
   const auto refused = client_->OpenGenerator({.name = "too-early"}, Milliseconds(5'000));

@@ -106,7 +106,7 @@ class LockedEnsembleDrill : public Drill {
     return text.str();
   }
 
-  // It writes to the registry, and so is connected to some member.
+  // A renewal writes to the registry, so the holder is connected to a member.
   testing::AssertionResult Renews(Claimant& holder) {
     const int64_t version = VersionOf(*holder.machine());
     return Waits(holder, "renewed", [&] { return VersionOf(*holder.machine()) > version + 1; });
@@ -128,7 +128,7 @@ TEST_F(LockedEnsembleDrill, SurvivesTheEndOfStunnelsAndOfTheLeader) {
   const auto machine = holder.machine();
   const BootMs began = TestNow();
 
-  // One after the other, to include the ones that they are connected through.
+  // One after the other, so that the ones in use are included.
   for (int i = 0; i < kMembers; ++i) {
     KillStunnel("zk" + std::to_string(i + 1));
     ASSERT_TRUE(Renews(holder)) << "without the stunnel of member " << i;

@@ -40,7 +40,7 @@ class NetworkDrill : public Drill {
 
   // Packets from member 0 to its clients are lost; those to it arrive.
   void LoseAnswers() { AddRule("tcp sport " + port() + " counter drop"); }
-  // The same, but only from the `packets`th packet with data on.
+  // LoseAnswers, from the `packets`th packet with data on.
   void LoseAnswersAfter(int packets) {
     AddRule("tcp sport " + port() + " ip length > 60 numgen inc mod 1000000 >= " +
             std::to_string(packets) + " counter drop");
@@ -49,7 +49,8 @@ class NetworkDrill : public Drill {
     LoseAnswers();
     AddRule("tcp dport " + port() + " counter drop");
   }
-  // Until then, dropped packets are sent again: an answer may still arrive late.
+  // Waits until the claimant closes its connection. Until then, dropped packets are sent again: an
+  // answer may still arrive late.
   void LoseTheConnection(Claimant& claimant) {
     ASSERT_TRUE(HasDropped());
     ASSERT_TRUE(Waits(claimant, "gave its connection up", [&] {
@@ -59,7 +60,7 @@ class NetworkDrill : public Drill {
   }
   void Heal() { ASSERT_TRUE(Nft("flush chain ip drill out")); }
 
-  // The number of packets that the rules have dropped.
+  // Whether the rules have dropped a packet.
   bool HasDropped() {
     const std::string rules = RunToEnd({"nft", "list", "ruleset"}).out;
     return rules.find("packets") != std::string::npos &&
@@ -108,11 +109,10 @@ TEST_F(NetworkDrill, ARenewalWhoseAnswerIsLostIsRecognisedAsItsOwn) {
   Figure("longest stall since", holder.LongestStallSince(cut));
 }
 
-// The position of the claim's write in the conversation is the claimant's matter: answers are lost
-// from the first on, then from the second on, and so on, until a claim was written and its maker
-// has not been answered. Several answers may share a packet, so the right one may be missed: then
-// the search is repeated. There is only one machine id: a claim mistaken for another's would be
-// lost.
+// The test does not know which packet answers the claim's write. So it loses all answers from the
+// first packet on, then from the second on, and so on, until a claim was written and not answered.
+// Several answers may share a packet, so the right one may be missed: then the search is repeated.
+// There is only one machine id, so a claimant that does not recognise its own claim cannot get one.
 TEST_F(NetworkDrill, AClaimWhoseAnswerIsLostIsRecognisedAsItsOwn) {
   constexpr int kTriesMax = 60;
   ASSERT_NO_FATAL_FAILURE(StartEnsembleBehindOneMember(1));

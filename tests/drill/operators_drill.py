@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Operators repair a cluster in the wrong order, half, or twice, while its ids are in use.
+"""Operators repair a cluster in the wrong order, incompletely, or twice, while callers use it.
 
     operators_drill.py FIRN_SERVER FIRN [--only NAME]
 
 Three real servers with a real ZooKeeper. Callers take ids of a snowflake tag, and numbers of a plain, an obfuscated and a
-dated segment tag; a program makes ids under a leased machine id. After each step all screens must agree: `firn doctor`,
-`firn audit`, /readyz, status, metrics and the calls. At the end no id and no number may have come twice.
+dated segment tag; a program makes ids under a leased machine id. After each step all outputs must agree: `firn doctor`,
+`firn audit`, /readyz, status, metrics and the calls. At the end no id and no number may be a duplicate.
 """
 
 import os
@@ -32,7 +32,7 @@ def interrupted_restores(drill):
         drill.interrupted(after_s, "restore", f"--from={older}")
         drill.judge("an interrupted restore")
     code, said = drill.says("restore", f"--from={newer}")
-    if code != 0:  # because the first one is unfinished
+    if code != 0:  # because the first restore is unfinished
         assert code == REFUSED and "older.json" in said, (code, said)
         drill.does("restore", f"--from={older}")
     drill.agree("restored", drill.well)
@@ -58,7 +58,7 @@ def rollback_and_two_operators(drill):
 
 
 def two_operators_with_other_backups(drill):
-    """A wiped registry; the second operator knows of a backup more, while the first one's restore waits for reports."""
+    """A wiped registry; the second operator adds another backup while the first one's restore waits for reports."""
     older = drill.backup("older.json")
     drill.agree("all callers have numbers", drill.well)
     newer = drill.backup("newer.json")
@@ -74,7 +74,7 @@ def two_operators_with_other_backups(drill):
 
 
 def bad_files(drill):
-    """Backups that are cut off, edited, of another cluster or of a later version change nothing."""
+    """Backups that are truncated, edited, of another cluster or of a later version change nothing."""
     good = drill.backup("good.json")
     with open(good) as file:
         text = file.read()
@@ -99,7 +99,7 @@ def bad_files(drill):
 
 
 def needless_restores(drill):
-    """Operators who see nothing wrong restore all the same, several at a time, while another one changes a tag."""
+    """Operators restore a healthy cluster, several at a time, while another one changes a tag."""
     drill.agree("all callers have numbers", drill.well)
     for turn in range(6):
         codes = drill.at_once(*[lambda: drill.says("restore")] * 2, lambda: drill.says(
@@ -108,7 +108,7 @@ def needless_restores(drill):
 
 
 def stopped_and_put_back(drill):
-    """ZooKeeper goes back while the servers are stopped; the operator restarts everything before reading anything."""
+    """ZooKeeper loses recent writes while the servers are stopped; the operator restarts them before any check."""
     drill.copy_zookeeper()
     drill.agree("all callers have numbers", drill.well)
     drill.stop_servers()
@@ -127,7 +127,7 @@ def stopped_and_put_back(drill):
 
 
 def planned_changes(drill):
-    """Settings change while everything is in use; no claim ends, and the program with a lease is never silent."""
+    """Settings change under load; no claim ends, and the program with a lease issues without a pause."""
     drill.agree("all callers have numbers", drill.well)
     for percent in 70, 30:
         drill.does("set", f"lease_share={percent}")
@@ -139,8 +139,8 @@ def planned_changes(drill):
 
 
 def mistaken_init(drill):
-    """The registry is wiped while no server runs, and an operator makes a new cluster with a tag of another form; the
-    servers start; the backup is restored over it, at first only half."""
+    """The registry is wiped while no server runs, and an operator creates a new cluster with a tag of another form; the
+    servers start; the backup is restored over it, at first incompletely."""
     kept = drill.backup("kept.json")
     drill.agree("all callers have numbers", drill.well)
     drill.stop_servers()
@@ -155,7 +155,7 @@ def mistaken_init(drill):
 
 
 def rolling_restart(drill):
-    """Servers restart one after the other while ZooKeeper restarts, too; the program with a lease is never silent."""
+    """Servers and ZooKeeper restart one after the other; the program with a lease issues without a pause."""
     for member in drill.members:
         member.signal(signal.SIGKILL if member is drill.members[0] else signal.SIGTERM)
         member.process.wait()

@@ -2,7 +2,7 @@
 //
 //     FIRN_SOAK_SECONDS=60 build/dev/bin/outage_drill_test
 //
-// makes each outage last so long; without it, it lasts seconds.
+// sets the duration of each outage; without it, an outage lasts seconds.
 
 #include <cstdio>
 #include <map>
@@ -14,8 +14,8 @@
 namespace firn {
 namespace {
 
-// Tags whose servers have numbers for a while, on every kind of store, and one for each store that
-// never has more than twenty numbers.
+// Tags with numbers in memory, one for each kind of store. Each store also has a tag that never has
+// more than twenty numbers in memory.
 const std::vector<std::string> kSupplied{"plain", "table", "rows", "leaf", "hash", "tier"};
 
 std::string TagLines(const std::string& tag, const std::string& store, const std::string& more) {
@@ -34,8 +34,8 @@ class OutageDrill : public SegmentCluster {
   }
 
   // Callers take numbers as fast as they can until steps have grown, as they normally do over
-  // hours; then some call at intervals, as calls cause the next fetch, until there is a range in
-  // memory.
+  // hours. Then others call at intervals, because calls cause the next fetch, until each server has
+  // a whole range in memory.
   void GrowSupply(int64_t step) {
     StartLoad({.tags = kSupplied, .threads = 2, .count = 200, .pause = Milliseconds(0)});
     for (const std::string& tag : kSupplied) EXPECT_TRUE(Reaches(tag, "firn_segment_step", step));
@@ -106,10 +106,10 @@ class OutageDrill : public SegmentCluster {
     Report(name, poor, counts);
   }
 
-  // A snowflake tag waits for the thread that writes the grant, and a busy machine may delay that
-  // thread for longer than the 200 ms that are written ahead. Or the machine delays a server for
-  // the 50 ms that a call may wait, and then the awkward readers of that tag have taken the tick in
-  // which it resumes.
+  // Two effects of a busy machine. It may delay the thread that writes the grant for longer than
+  // the 200 ms that are written ahead, and a snowflake tag waits for that. Or it may delay a server
+  // for the 50 ms that a call may wait; then the awkward readers have used up the tick in which the
+  // server resumes.
   static bool IsOfABusyMachine(const std::string& trouble) {
     return trouble.find("the grant file") != std::string::npos ||
            trouble.find("used up until the next tick") != std::string::npos;
@@ -185,9 +185,9 @@ TEST_F(OutageDrill, NumbersInMemoryHideOutagesOfStoresAndRegistry) {
   for (const std::string& tag : kSupplied) JudgeTag(tag);
 }
 
-// A step of ten, and a hundred times as many numbers a second as just before. A call that has to
-// wait longer than --issue_wait_ms is refused; the default of 50 ms is for machines that do nothing
-// but serve.
+// The step is ten, and calls take a hundred times as many numbers a second as before. A call that
+// has to wait longer than --issue_wait_ms is refused; the default of 50 ms is for machines that do
+// nothing but serve.
 TEST_F(OutageDrill, ABurstWaitsAndIsNotRefused) {
   const std::string ini = "step = 10\n";
   ASSERT_NO_FATAL_FAILURE(

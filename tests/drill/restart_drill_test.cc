@@ -7,7 +7,7 @@ namespace {
 
 class RestartDrill : public Drill {
  protected:
-  // A claimant that was killed while it issued.
+  // Starts a claimant, and kills it while it issues.
   void StartAndKill(ClaimantOptions options = {}) {
     StartEnsemble(1);
     Claimant& first = Launch("a", std::move(options));
@@ -18,7 +18,7 @@ class RestartDrill : public Drill {
     last_ = first.member().runs().back().run.last();
   }
 
-  // Its successor continues with the same machine id.
+  // Checks that the successor continues with the same machine id.
   void GoesOn(Claimant& second) {
     ASSERT_TRUE(Serves(second));
     EXPECT_EQ(second.machine(), machine_);
@@ -51,7 +51,8 @@ TEST_F(RestartDrill, AfterKillTheSameMachineIdContinuesWithoutTheRegistry) {
   EXPECT_EQ(second.machine(), machine_);
 }
 
-// Clocks of a process under libfaketime: the wall clock an hour back, the boot clock right.
+// Clocks of a process under libfaketime: the wall clock is an hour behind, the boot clock is
+// correct.
 class ClockBackDrill : public RestartDrill {
  protected:
   static constexpr const char* kHourBack = "-3600";

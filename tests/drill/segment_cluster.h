@@ -43,7 +43,7 @@ class SegmentCluster : public Drill {
 
   // Starts servers and waits until they are ready; adds `flags` to the required ones.
   void StartServers(int count, const std::vector<std::string>& flags = {});
-  // The same with a stores file for each.
+  // Starts one server with its own stores file.
   void StartServer(const std::string& stores_file, const std::vector<std::string>& flags);
 
   struct Load {
@@ -51,17 +51,17 @@ class SegmentCluster : public Drill {
     int threads = 1;        // for each server
     int64_t count = 1;      // numbers per call
     Milliseconds pause{1};  // of a thread, between calls
-    std::string awkward{};  // a tag of which awkward readers take lists as well; empty: none
+    std::string awkward{};  // a tag of which awkward readers also take lists; empty: none
   };
   void StartLoad(const Load& load);
-  // Ends all calls; returns what TakeCounts would have returned. Numbers of awkward readers count
-  // as takings of their tag from now on.
+  // Ends all calls; returns the counts as TakeCounts does. Numbers of awkward readers become
+  // takings of their tag here.
   std::map<std::string, CallCounts> StopLoad();
 
   // Counts of all callers, by tag, since the last call of this function.
   std::map<std::string, CallCounts> TakeCounts();
 
-  // Waits for so many more answers for each of the tags; names a tag that gets none.
+  // Waits for `answers` more answers for each of the tags; a failure names a tag that gets none.
   testing::AssertionResult GoOn(const std::vector<std::string>& tags, int64_t answers = 20);
 
   // Kills a server with SIGKILL and starts it again.
@@ -75,7 +75,7 @@ class SegmentCluster : public Drill {
   // Checks that no number was issued twice, that some were issued, and that the ledger covers all.
   // Returns how many were issued.
   int64_t JudgeTag(const std::string& tag);
-  // The same, and that its numbers rose over the whole cluster in real time.
+  // As JudgeTag; also checks that the numbers rose over the whole cluster in real time.
   void JudgeRisingTag(const std::string& tag);
 
   SqlServer& mariadb() { return *mariadb_; }

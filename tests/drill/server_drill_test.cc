@@ -57,7 +57,7 @@ class ServerDrill : public Drill {
     return TestNow() - exec;
   }
 
-  // The results of all clients, and whether any id was issued twice.
+  // Prints the results of all clients, and checks that no id was issued twice.
   void JudgeClients() {
     ReconnectingClient::Counts sum;
     DuplicateOracle oracle(Layout::Firn());

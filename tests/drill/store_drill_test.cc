@@ -3,7 +3,8 @@
 //
 //     FIRN_SOAK_SECONDS=60 FIRN_SOAK_THREADS=16 build/dev/bin/store_drill_test
 //
-// repeats the kills, with so many callers for each server; without it, one of each is killed once.
+// repeats the kills, with FIRN_SOAK_THREADS callers for each server; without it, each is killed
+// once.
 
 #include <cstdio>
 #include <string>
@@ -18,7 +19,8 @@ namespace {
 
 constexpr int kServers = 4;
 
-// One tag for each store; the last three are taken number by number, and rise over all servers.
+// One tag for each store. The numbers of the last three are taken one by one, and rise over all
+// servers.
 const std::vector<std::string> kTags{"plain", "table", "rows", "leaf",
                                      "hash",  "fast",  "near", "rising"};
 constexpr const char* kTagsIni =

@@ -1,9 +1,8 @@
 // Two builds of Firn in one cluster, under load: each creates a cluster that the other joins, and
-// each continues from the other's state after a stop or a kill. This build's servers hold one
-// machine id or several, the other's always one. The other build's programs are in the folder that
-// FIRN_OTHER_BIN names; without it this build is used instead. tools/versions builds older commits
-// for it.
-//
+// each continues from the other's state after a stop or a kill. Servers of this build hold one
+// machine id or several, servers of the other build always one. FIRN_OTHER_BIN names the folder of
+// the other build's programs; without it this build is used instead. tools/versions builds older
+// commits for it.
 
 #include <algorithm>
 #include <atomic>
@@ -65,8 +64,8 @@ class Seat {
         << Json(Machines()) << server_->log();
   }
 
-  // The other build continues from this one's state, as a server with the same name: it has the
-  // machine ids again that it had then, and the first one in any case.
+  // Lets the other build continue from this one's state, as a server with the same name. It gets
+  // back the machine ids that it had, and the first one in any case.
   void Swap(bool killed) {
     const std::vector<int> before = Machines();
     if (killed) {
@@ -143,7 +142,7 @@ class Load {
   const std::vector<std::string>& twice() const { return twice_; }
 
  private:
-  // Each has ids of one kind: numbers of the segment tag are not snowflake ids.
+  // The target is part of the key: numbers of the segment tag are not snowflake ids.
   void Keep(const std::string& target, const RunningServer::Answer& answer) {
     if (answer.status != 200) return;
     const std::scoped_lock lock(mutex_);

@@ -1,4 +1,5 @@
-// What an embedded issuer takes from its host program, and what it leaves unchanged.
+// The parts that a host program provides to an embedded issuer, and the parts of the process that
+// the issuer leaves unchanged.
 
 #include <atomic>
 #include <csignal>
@@ -66,7 +67,7 @@ TEST_F(EmbeddedHostTest, AcceptsAProgramsPluginsAndRefusalHandler) {
   EXPECT_EQ(handler->last, "one at a time");
 }
 
-// A host program's own part, and why Open refuses it.
+// A part that a host program provides, and the reason why Open refuses it.
 struct Faulty {
   Extensions own;
   std::string says;

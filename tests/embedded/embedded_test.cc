@@ -40,8 +40,7 @@ class EmbeddedTest : public EmbeddedFixture {
     return owners;
   }
 
-  // Whether the machine id that was held is on disk. A separate thread writes it, after the
-  // claim.
+  // Whether the hint with the machine id is on disk. A separate thread writes it, after the claim.
   static bool HasHint(const std::string& state_dir) {
     for (const auto& file : std::filesystem::directory_iterator(state_dir)) {
       if (file.path().extension() == ".properties") return true;
@@ -49,7 +48,7 @@ class EmbeddedTest : public EmbeddedFixture {
     return false;
   }
 
-  // Takes one id in another process, which gives nothing back.
+  // Takes one id in another process, which ends without releasing its machine id.
   static int64_t IdOfAProgramThatDies(const EmbeddedOptions& options) {
     int ends[2] = {-1, -1};
     EXPECT_EQ(pipe(ends), 0);
@@ -140,7 +139,7 @@ TEST_F(EmbeddedTest, ProgramsOfOneHostShareASegmentTag) {
   }
 }
 
-// A store of a program's own: it gives every number twice, but the ledger prevents duplicates.
+// A host program's store: it returns every number twice, but the ledger prevents duplicates.
 class ForgetfulStore final : public RangeStore {
  public:
   std::string_view name() const override { return "own"; }

@@ -26,8 +26,8 @@ ORIGINS = ("Twitter's Snowflake", "Leaf, snowflake mode", "Vesta", "CosId, Snowf
 
 
 REGIONS = "Racks, zones, regions"
-# The ranges that servers may claim, the ids of a server in Europe, and the error of a server there with a
-# rack of America.
+# Prints the ranges that servers may claim, ids of a server in Europe, and the error of a European server with an
+# American rack.
 TRIED = """
 firn machines list --json --registry=$europe >europe.json
 firn machines list --json --registry=$america >america.json
@@ -54,7 +54,7 @@ def sections(page="MIGRATION.md"):
 
 class MigrationTest(unittest.TestCase):
     def run_in(self, folder, script):
-        """The outcome of a script in a shell; whatever it has started ends with it."""
+        """Runs a script in a shell, and ends all processes that it has started. Returns its outcome."""
         environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}",
                        "registry": f"dir://{folder}/registry", "state": f"{folder}/state",
                        "europe": f"dir://{folder}/europe", "america": f"dir://{folder}/america"}
@@ -65,7 +65,7 @@ class MigrationTest(unittest.TestCase):
         try:
             code = shell.wait(PATIENCE_S)
         finally:
-            with contextlib.suppress(ProcessLookupError):  # nothing was left running
+            with contextlib.suppress(ProcessLookupError):  # no process of the script still runs
                 os.killpg(shell.pid, signal.SIGKILL)
         with open(log) as file:
             return code, file.read()

@@ -35,7 +35,7 @@ def text_of(path):
 
 class TutorialTest(unittest.TestCase):
     def setUp(self):
-        # A tree of links, so that the page's commands write into a folder of the test's own.
+        # A tree of links, so that the page's commands write into the test's folder.
         self.folder = tempfile.mkdtemp(prefix="firn-tutorial-")
         for name in os.listdir(ROOT):
             if name in ("client", "thrift"):  # pip makes files there
@@ -59,7 +59,7 @@ class TutorialTest(unittest.TestCase):
             self.server = None
 
     def as_here(self, script):
-        """The scripts build nothing, and write their files here."""
+        """Returns the script changed so that it builds nothing and writes its files here."""
         script = re.sub(r"^cmake --build .*", ":", script, flags=re.MULTILINE)
         script = re.sub(r"^npm ci$", f"ln -s {os.path.abspath(builds.NODE_PACKAGES)} node_modules", script, flags=re.MULTILINE)
         script = TRIED + PROGRAM.sub(r"tried \1", script)
@@ -68,14 +68,14 @@ class TutorialTest(unittest.TestCase):
         return script.replace("./tools/cluster up", f"./tools/cluster up --bin={BIN}")
 
     def environment(self):
-        """Debian's programs, and no network."""
+        """An environment with Debian's programs and without the network."""
         pip = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "false",
                "PIP_DISABLE_PIP_VERSION_CHECK": "1",
                "PYTHONPATH": "/usr/lib/python3/dist-packages"}  # Debian's setuptools and wheel
         npm = {"npm_config_offline": "true", "npm_config_audit": "false", "npm_config_update_notifier": "false"}
         return {**builds.go_environment(self.folder), **pip, **npm, "SHELL": "/bin/bash", "PATH": "/usr/bin:" + os.environ["PATH"]}
 
-    def test_what_the_page_says_works(self):
+    def test_every_command_of_the_page_works(self):
         first, *rest = pages.blocks("TUTORIAL.md")
         self.assertEqual(FIRST + "\n", first)
         log = os.path.join(self.folder, "run.log")

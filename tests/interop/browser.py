@@ -1,4 +1,4 @@
-"""A Chromium that a test drives, by its remote debugging protocol over two pipes."""
+"""A Chromium that a test controls by its remote debugging protocol over two pipes."""
 
 import base64
 import fcntl
@@ -7,7 +7,7 @@ import os
 import select
 import time
 
-import interop  # which adds the folder of the next
+import interop  # adds the folder of the next import
 import programs
 
 KEYS = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}

@@ -3,7 +3,7 @@
 
     console_pages_test.py
 
-Exit 77 when chromium is not installed. With --pictures it makes the pictures of the console's README anew.
+Exit 77 when chromium is not installed. With --pictures it replaces the pictures of the console's README.
 """
 
 import os
@@ -16,7 +16,7 @@ import browser
 import interop
 from console_stage import CONSOLE, Stage
 
-# Elements that Tab must reach. Of the map's squares it reaches one; arrow keys reach the others.
+# Elements that Tab must reach. Tab reaches one of the map's squares; arrow keys reach the others.
 REACHABLE = """[...document.querySelectorAll('a[href], button, input, summary, [tabindex="0"]')]
     .filter((one) => one.tabIndex >= 0 && one.checkVisibility())"""
 # Texts whose contrast with their background is below 4.5:1, as WCAG requires for text of this size.
@@ -98,7 +98,7 @@ class ConsolePagesTest(unittest.TestCase):
         self.assertRegex(page.text("consumers"), r"shop\s+10\.1\.0\.0\s+300\s+firn\.IdService\s+3\.3\.0")
 
     def test_shows_the_first_servers_without_scrolling(self):
-        """A laptop's window shows what is wrong, what to do, and who serves how much; each server has one line."""
+        """A laptop's window shows findings, remedies, and the rate of each server in one line."""
         for servers in 3, 40:
             page = self.show(servers, "killed", width=1280)
             self.assertIn("Fix: start that server again", page.text("banner"))

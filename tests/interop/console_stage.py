@@ -18,9 +18,10 @@ REASONS = ("BAD_REQUEST", "UNKNOWN_TAG", "EXHAUSTED", "REJECTED", "INTERNAL", "N
 
 
 class Stage:
-    """A cluster of `servers` servers. `healthy` has traffic; so has `trouble`, in which a server is silent,
-    another refuses a tag and some machine ids are special; `fresh` has none. In `killed`, the last server was killed;
-    in `outdated`, the cluster was read minutes ago; in `warned`, the server has a trouble that refuses no calls."""
+    """A cluster of `servers` servers. `healthy` has traffic; so has `trouble`, in which a server does not report,
+    another refuses a tag and some machine ids are reserved or retired; `fresh` has none. In `killed`, the last
+    server was killed; in `outdated`, the cluster was read minutes ago; in `warned`, the server has a trouble that
+    refuses no calls."""
 
     def __init__(self, servers, scene="healthy"):
         self.servers, self.scene, self.started = servers, scene, time.time()
@@ -66,7 +67,7 @@ class Stage:
             return 404, "application/json", b'{"error":{"message":"not staged"}}'
         return 200, "application/json", json.dumps(made()).encode()
 
-    # ---- what the servers do ----
+    # ---- activity of the servers ----
 
     def now_ms(self):
         return int(time.time() * 1000)

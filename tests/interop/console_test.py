@@ -23,8 +23,8 @@ HOSTILE = "<b>bold</b><script>alert(1)</script>"
 
 
 class ConsoleTest(unittest.TestCase):
-    """A cluster of four servers: the first serves the page; the second took the machine id of one
-    that had ended before; the third was killed; the fourth has three machine ids. A slow one has
+    """A cluster of four servers: the first serves the page; the second took the machine id of a
+    server that had ended; the third was killed; the fourth has three machine ids. A slow one has
     run and ended."""
 
     program = firn = folder = None
@@ -104,7 +104,7 @@ class ConsoleTest(unittest.TestCase):
     def test_lists_the_programs_that_have_leases(self):
         words = {"token": os.urandom(16).hex(), "name": "shop-1", "clock_ms": int(time.time() * 1000),
                  "ahead_ms": 60000}
-        # In a cluster of its own: the other tests count machine ids.
+        # In a separate cluster, because the other tests count machine ids.
         server = interop.Server(self.program, os.path.join(self.folder, "leases"))
         self.addCleanup(server.ask_to_end)
         url = f"http://127.0.0.1:{server.port}/v1/leases"
@@ -189,12 +189,12 @@ class ConsoleTest(unittest.TestCase):
         """Waits until the row of a server matches from its state on."""
         self.becomes("servers", rf"127\.0\.0\.1:{server.port}( \(this server\))?\s+({pattern})", before_each)
 
-    def test_shows_what_the_other_servers_do(self):
+    def test_shows_the_activity_of_other_servers(self):
         def calls():
             for _ in range(100):
                 self.one_id(self.successor)
-                # Or STORE_DOWN, if the registry's disk is too slow to answer that there is no such
-                # tag.
+                # Or STORE_DOWN, if the registry's disk is too slow to show that the tag does not
+                # exist.
                 self.assertNotEqual(self.successor.answer("nothing"), "ID")
         self.open()
         rate = r"[\d.,]*[1-9][\d.,]*"
@@ -207,7 +207,7 @@ class ConsoleTest(unittest.TestCase):
         self.assertEqual(url, f"http://127.0.0.1:{self.successor.admin_port}/")
 
     def await_listed(self, server, machine):
-        """A server serves shortly before the registry lists it with its machine id."""
+        """Waits until the registry lists the server with its machine id: it serves shortly before that."""
         deadline = time.time() + interop.PATIENCE_S
         while True:
             audit = json.loads(self.run_firn("audit", "--json", check=False))
@@ -217,18 +217,18 @@ class ConsoleTest(unittest.TestCase):
                 return
             self.assertLess(time.time(), deadline, audit["providers"])
 
-    def test_a_server_that_says_nothing_does_not_do_nothing(self):
+    def test_a_server_without_reports_is_not_shown_as_idle(self):
         """The server is paused before its first report, resumed, and paused again."""
         slow = self.start("slow again", 9, 3)
         try:
             self.await_listed(slow, 39)
             self.open()
-            slow.process.send_signal(signal.SIGSTOP)
+            slow.pause(os.path.join(self.folder, "registry"))
             # Which of the two depends on how long reports have been requested.
             self.row(slow, r"serving\s+39\s+no report yet|silent for \d+ s\s+39(\s+–){4}")
             slow.process.send_signal(signal.SIGCONT)
             self.row(slow, r"serving\s+39\s+0\s+0\s+no calls")
-            slow.process.send_signal(signal.SIGSTOP)
+            slow.pause(os.path.join(self.folder, "registry"))
             self.row(slow, r"silent for \d+ s\s+39(\s+–){4}")
         finally:
             slow.process.send_signal(signal.SIGCONT)

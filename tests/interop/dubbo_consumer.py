@@ -19,14 +19,14 @@ import builds
 SOURCES = os.path.join(interop.HERE, "dubbo", "java")
 INTERFACE = os.path.join(interop.HERE, "..", "..", "client", "java", "firn-client", "src", "main", "java", "io", "firn",
                          "IdService.java")
-# Consumers need both of Java 17 to read exceptions and dates.
+# With Java 17, consumers need both to read exceptions and dates.
 OPENS = ["--add-opens", "java.base/java.lang=ALL-UNNAMED", "--add-opens", "java.base/java.math=ALL-UNNAMED"]
 UNREACHABLE = ("Unknown host", "Connection refused", "Connect timed out", "Network is unreachable",
                "Connection timed out", "Temporary failure in name resolution", "Could not transfer artifact")
 
 
 def fetch(version, folder):
-    """The class path of the packages."""
+    """Fetches the packages. Returns their class path."""
     jars = os.path.join(folder, version)
     os.makedirs(jars, exist_ok=True)
     wanted = os.path.join(interop.HERE, "dubbo", version, "pom.xml")

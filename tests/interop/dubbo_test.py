@@ -28,7 +28,7 @@ import cluster
 
 class Member(cluster.Member):
     def start(self, *more):
-        # On a loaded machine the registry takes longer to say that a tag does not exist than a call waits by default.
+        # On a loaded machine the registry needs longer to show that a tag does not exist than a call waits by default.
         self.history_path = self.log_path + ".history"
         super().start("--dubbo", "--issue_wait_ms=5000", "--history_file=" + self.history_path, *more)
 
@@ -178,7 +178,7 @@ class DubboTest(unittest.TestCase):
             return {}
 
     def peers(self, consumer, calls):
-        """The servers that get so many calls, each with its share."""
+        """Makes `calls` calls. Returns the servers that got some, each with its number of calls."""
         before = {member: self.dubbo_calls(member) for member in self.members}
         self.assertEqual(consumer.ask(f"calls {calls}"), "done")
         shares = {member.address: self.dubbo_calls(member) - before[member] for member in self.members}

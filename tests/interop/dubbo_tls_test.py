@@ -46,7 +46,7 @@ class DubboTlsTest(unittest.TestCase):
         cls.zookeeper.kill()
 
     def answer(self, tag, authority=None):
-        """What a consumer gets for a tag, with a certificate of the authority."""
+        """Returns a consumer's result for a tag, with a certificate of the authority."""
         environment = {}
         if authority:
             certificate, key = authority.sign("shop")

@@ -1,5 +1,6 @@
 """Common parts of the interop tests: servers, stubs, and how a test is skipped."""
 
+import fcntl
 import glob
 import json
 import os
@@ -29,8 +30,8 @@ def skip(sentence):
 
 def main(case, needs, *others, program=True):
     """Runs the tests of one class. The paths of firn-server, unless `program` is false, and then of `others`
-    are taken from the command line and become attributes of the class, with a `folder` of its own. `needs`
-    is a command."""
+    come from the command line and become attributes of the class, which also gets a `folder`. `needs` is a
+    command that must be installed."""
     for name in (*["program"] * program, *others):
         setattr(case, name, os.path.abspath(sys.argv.pop(1)))
     if not shutil.which(needs):
@@ -44,7 +45,7 @@ def main(case, needs, *others, program=True):
 
 
 class Server:
-    """A firn-server in a folder of its own. `flags` are added to its addresses and its folder."""
+    """A firn-server in a separate folder. `flags` are added to its addresses and its folder."""
 
     def __init__(self, program, folder, *flags, state="READY", environment=None):
         os.makedirs(folder)
@@ -83,8 +84,23 @@ class Server:
         with open(self.log_path) as log:
             return log.read()
 
+    def pause(self, registry):
+        """SIGSTOP at a moment when the server does not lock the registry's folder, which others read."""
+        deadline = time.time() + PATIENCE_S
+        with open(os.path.join(registry, ".firn", "lock"), "rb") as lock:
+            while True:
+                self.process.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return
+                except BlockingIOError:
+                    self.process.send_signal(signal.SIGCONT)
+                    assert time.time() < deadline, "the registry's folder is always locked"
+                    time.sleep(0.01)
+
     def ask_to_end(self):
-        """Sends SIGTERM. A second one would not be the clean end."""
+        """Sends SIGTERM, once: after a second one the server would not stop cleanly."""
         self.process.send_signal(signal.SIGTERM)
         self.ask_to_end = lambda: None
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Who may lease machine ids, and how many: real client certificates, over HTTP and Thrift, at a real server.
+"""Rights to lease machine ids, and their limits: real client certificates, over HTTP and Thrift, at a real server.
 
     lease_rights_test.py FIRN_SERVER FIRN_THRIFT
 
@@ -114,11 +114,11 @@ class LeaseRightsTest(unittest.TestCase):
         return self.by_thrift(client, "renewLease", ttypes.LeaseRenewal(lease=lease, acknowledged=acknowledged, **words))
 
     def granted(self, protocol, client, token=None):
-        """The lease, at last: a server that has just started repeats its claim."""
+        """Returns the lease. Retries, because a server that has just started repeats its claim."""
         return self.at_last("", lambda: self.ask(protocol, client, token))
 
     def at_last(self, part, ask):
-        """What an answer says, once its message contains `part`; "": once there is a lease."""
+        """Repeats the request until its message contains `part`; "": until it returns a lease. Returns the answer."""
         deadline = time.time() + interop.PATIENCE_S
         while True:
             reason, said = ask()
@@ -129,7 +129,7 @@ class LeaseRightsTest(unittest.TestCase):
             time.sleep(0.2)
 
     def await_true(self, what, true):
-        """Waits for a list or a count, which are a moment old."""
+        """Waits for a list or a count, which servers update after a short delay."""
         deadline = time.time() + interop.PATIENCE_S
         while not true():
             self.assertLess(time.time(), deadline, what)
@@ -143,7 +143,7 @@ class LeaseRightsTest(unittest.TestCase):
             return answer.read().decode()
 
     def refused(self, reason):
-        """How often the server says that it has refused requests for that reason."""
+        """Returns the server's number of requests refused for that reason."""
         return float(re.search(rf'firn_leases_refused_total{{reason="{reason}"}} (\S+)', self.admin("/metrics"))[1])
 
     # ---- tests -----------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class LeaseRightsTest(unittest.TestCase):
         turn = random_bits()
         self.assertEqual(self.renew("http", "shop.example", first, turn), ("", first))
         self.assertEqual(self.renew("thrift", "shop.example", second, random_bits()), ("", second))
-        # A lease that was given back without a use makes room.
+        # A lease that was returned unused no longer counts.
         self.by_http("shop.example", "DELETE", f"/v1/leases/{first}", turn=turn, used_tick=-1)
         self.assertNotIn(self.granted("thrift", "shop.example"), (first, second))
 

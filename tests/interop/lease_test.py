@@ -32,7 +32,7 @@ def now_ms():
 
 
 def ids_of(lease):
-    """All ids that a program may issue under a lease: too many to list, so the ticks' first and last."""
+    """The first and the last id that a program may issue in each tick of a lease: all ids are too many to list."""
     base = int(lease["base_bits"])
     last = lease["sequence_from"] + lease["sequence_count"] - 1
     return [base | tick << lease["tick_shift"] | sequence << lease["sequence_shift"]
@@ -96,7 +96,7 @@ class LeaseTest(unittest.TestCase):
         return self.ask(server, "PUT", f"/v1/leases/{lease['lease']}", words)
 
     def listed(self, server):
-        """The list of leases, once it has any: it is a moment old."""
+        """Returns the list of leases, once it has any: servers update it after a short delay."""
         deadline = time.time() + interop.PATIENCE_S
         while True:
             status, answer = self.ask(server, "GET", "/v1/leases", admin=True)
@@ -152,7 +152,7 @@ class LeaseTest(unittest.TestCase):
 
     def test_requests_with_one_token_get_one_lease(self):
         token, leases = random_bits(), []
-        # The first one leaves before its answer comes.
+        # The first client disconnects before its answer arrives.
         body = urllib.parse.urlencode({"token": token, "name": "shop-1", "clock_ms": now_ms()})
         with socket.create_connection(("127.0.0.1", self.first.port)) as left:
             left.sendall((f"POST /v1/leases HTTP/1.1\r\nHost: 127.0.0.1:{self.first.port}\r\n"

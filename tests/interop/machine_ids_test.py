@@ -66,7 +66,7 @@ class MachineIdsTest(unittest.TestCase):
             return answer.read().decode()
 
     def machines(self):
-        """The machine ids that it holds, in its order."""
+        """Returns the machine ids that the server holds, in its order."""
         try:
             status = json.loads(self.ask("/v1/status", admin=True))
         except (urllib.error.URLError, OSError):
@@ -77,7 +77,7 @@ class MachineIdsTest(unittest.TestCase):
         return held
 
     def take(self, calls):
-        """Takes ids with so many calls; checks that none was seen before, and that those of a call rise."""
+        """Takes ids with `calls` calls; checks that none was seen before, and that the ids of a call rise."""
         taken = []
         for _ in range(calls):
             ids = [int(one) for one in json.loads(self.ask("/v1/ids/default?count=1000"))["ids"]]
@@ -111,7 +111,7 @@ class MachineIdsTest(unittest.TestCase):
         self.take(20)
         self.stop()
 
-    def test_everybody_who_is_asked_knows_all_of_them(self):
+    def test_every_output_shows_all_of_them(self):
         machines = self.start(3)
         deadline = time.time() + interop.PATIENCE_S
         providers = []
@@ -139,7 +139,7 @@ class MachineIdsTest(unittest.TestCase):
             self.assertIn(f"machine {machine}", done.stdout)
             self.assertIn(f"pid {self.process.pid},", done.stdout)
 
-    def test_refuses_what_cannot_be_had(self):
+    def test_refuses_impossible_numbers_of_machine_ids(self):
         for flags in (["--machine_ids=0"], ["--machine_ids=17"],
                       ["--machine_ids=2", "--worker=3"],
                       ["--machine_ids=2", "--registry=static:3", "--static_first_start"]):

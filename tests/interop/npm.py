@@ -35,7 +35,7 @@ def install(source, folder):
 
 def run_npm(folder, *arguments, local=False):
     """Runs npm; returns its output. Ends the test as skipped if the registry cannot be reached, unless the command
-    is `local`: it needs no registry, and may take as long as it wants."""
+    is `local`: such a command needs no registry and has no time limit."""
     try:
         npm = subprocess.run(
             ["npm", *arguments, "--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=15000"],

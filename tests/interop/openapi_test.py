@@ -56,7 +56,7 @@ class OpenApiTest(unittest.TestCase):
             time.sleep(0.05)
         issued = cls.ask("public", "GET", "/genid")[2].decode()
         cls.document = json.loads(cls.ask("public", "GET", "/v1/openapi.json")[2])
-        # A clock is compared with the server's when the request is sent.
+        # A request's clock is compared with the server's, so it must be current.
         cls.examples = {("who", "id"): issued}
         for operation in ("lease", "renewLease"):
             cls.examples[operation, "clock_ms"] = lambda: int(time.time() * 1000)
@@ -163,7 +163,7 @@ class OpenApiTest(unittest.TestCase):
         return [({"Content-Type": kind}, made[kind].encode())
                 for kind in operation["requestBody"]["content"]]
 
-    def test_every_path_tells_its_methods(self):
+    def test_every_path_lists_its_methods(self):
         for path, methods in self.document["paths"].items():
             operation = next(iter(methods.values()))
             side = self.sides(path, operation)[0]
@@ -176,7 +176,7 @@ class OpenApiTest(unittest.TestCase):
                 _, headers, _ = self.ask(side, "OPTIONS", target)
                 self.assertEqual(set((headers["Allow"] or "").split(", ")), expected)
 
-    def test_trouble_is_as_described(self):
+    def test_refusals_are_as_described(self):
         for side, path, method, operation in self.operations():
             if method != "GET" or not path.startswith("/v1/"):
                 continue

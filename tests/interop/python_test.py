@@ -74,7 +74,7 @@ class ContractTest(unittest.TestCase):
         self.assertEqual(client.formatTime(0, "twitter"), "2010-11-04T01:42:54.657Z")
         self.assertEqual(client.formatTime(fields.ticks, ""), fields.time_text)
 
-    def test_tells_its_status(self):
+    def test_returns_its_status(self):
         client = self.client()
         client.ping()
         status = client.status()
@@ -122,7 +122,7 @@ class ContractTest(unittest.TestCase):
         self.assertGreater(client.get_timestamp(), 0)
         self.assertEqual(client.formatTime(0, "twitter"), "2010-11-04T01:42:54.657Z")
 
-    def test_tells_every_trouble_by_its_reason(self):
+    def test_refusals_have_their_reasons(self):
         for name, (server, tag) in self.servers.troubles.items():
             client = self.client(server=server)
             for method, arguments in [(client.getId, ()), (client.getIds, (1,)),
@@ -147,7 +147,7 @@ class ContractTest(unittest.TestCase):
             client.get_id("1-starts-with-a-digit")
         self.assertGreater(client.get_id("a"), ids[-1])
 
-    def test_tells_new_clients_which_user_agents_it_takes(self):
+    def test_refuses_invalid_user_agents(self):
         client = self.client()
         for agent in "", "1", "a b", "a_b", "-", "ä":
             with self.assertRaises(ttypes.InvalidUserAgentError):

@@ -124,7 +124,7 @@ class RestTest(unittest.TestCase):
         self.assertEqual(self.ask("/v1/ids/default", "-X", "DELETE").status, 405)
         self.assertEqual(self.ask("/v1/nothing").status, 404)
 
-    def test_a_client_that_waits_is_told_to_go_on(self):
+    def test_a_client_that_expects_100_continue_gets_it(self):
         answer = self.ask("/v1/ids/default", "-H", "Expect: 100-continue", "--expect100-timeout",
                           "60", "-d", "count=2")
         self.assertTrue(answer.steps[0].startswith("HTTP/1.1 100 "), answer.steps)
@@ -231,12 +231,12 @@ class RestTest(unittest.TestCase):
             self.assertEqual(curl(url, "-H", "Host: attacker.example").status, 403, path)
             self.assertEqual(curl(url).status, 200, path)
 
-    def test_says_why_it_is_not_ready(self):
+    def test_status_names_the_reason_of_not_ready(self):
         status = curl(f"http://127.0.0.1:{self.waiting.admin_port}/v1/status").json()
         self.assertEqual(status["state"], "NOT_READY")
         self.assertIn("grant", status["trouble"])
 
-    def test_metrics_show_what_operators_look_at(self):
+    def test_metrics_have_the_series_that_operators_use(self):
         self.ask("/v1/ids/default")
         self.ask("/v1/ids/nothing")
         text = self.admin("/metrics").body
@@ -253,7 +253,7 @@ class RestTest(unittest.TestCase):
 
     # ---- history ---------------------------------------------------------------------------------
 
-    def test_a_tag_is_recorded_with_who_asked(self):
+    def test_serves_a_tag_with_a_history(self):
         subprocess.run([self.firn, "tags", "create", "recorded", "strategy=snowflake",
                         "plugins=history", self.registry], check=True, capture_output=True)
         for _ in range(1000):

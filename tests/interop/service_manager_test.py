@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What firn-server reports to a service manager, and --check_config.
+"""firn-server's reports to a service manager, and --check_config.
 
     service_manager_test.py FIRN_SERVER
 """

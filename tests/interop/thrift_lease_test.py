@@ -3,7 +3,7 @@
 
     thrift_lease_test.py FIRN_SERVER FIRN_THRIFT
 
-HTTP and Thrift tell of the same leases. Exit 77 when Python's Thrift library is not installed.
+HTTP and Thrift give access to the same leases. Exit 77 when Python's Thrift library is not installed.
 """
 
 import fcntl
@@ -77,7 +77,7 @@ class ThriftLeaseTest(unittest.TestCase):
         return ttypes.LeaseAsk(**{"token": token, "name": "shop-1", "clock_ms": now_ms(), **fields})
 
     def patiently(self, call, *arguments):
-        """The answer, after NOT_READY was repeated as it says."""
+        """Returns the answer. After NOT_READY it repeats the call at the time that the refusal names."""
         deadline = time.time() + interop.PATIENCE_S
         while True:
             try:
@@ -124,7 +124,7 @@ class ThriftLeaseTest(unittest.TestCase):
                 client.releaseLease(ttypes.LeaseEnd(lease=lease.lease, turn=turn, used_tick=lease.from_tick))
                 self.refused(ttypes.LeaseFault.UNKNOWN_LEASE, self.renew, client, lease.lease, random_bits(), turn)
 
-    def test_http_and_thrift_tell_of_the_same_lease(self):
+    def test_http_and_thrift_use_the_same_lease(self):
         client, token, turn = self.client(), random_bits(), random_bits()
         lease = self.lease(client, token)
         words = {"token": token, "name": "shop-1", "clock_ms": now_ms()}
@@ -166,7 +166,7 @@ class ThriftLeaseTest(unittest.TestCase):
         self.renew(self.client(), lease.lease, random_bits())
 
     def test_peers_that_leave_while_their_calls_are_parked(self):
-        """A slow peer gets its answer, one that has left costs nothing, and others are served meanwhile."""
+        """A slow peer gets its answer, a peer that has left uses no lease, and others are served meanwhile."""
         gone, slow = random_bits(), random_bits()
         other = self.client()
         with LockedRegistry(self.first.registry):

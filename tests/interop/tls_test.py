@@ -105,7 +105,7 @@ class TlsTest(unittest.TestCase):
             self.assertNotIn(b" 200 ", plain.recv(4096))
         self.assertTrue(self.ask(self.client))
 
-    def test_takes_new_certificates_and_keeps_the_old_ones_when_they_are_bad(self):
+    def test_a_reload_takes_new_certificates_or_keeps_the_old_ones_if_they_are_invalid(self):
         self.use("second")
         self.reload("TLS certificates and rights reloaded")
         self.assertEqual(self.ask(self.client), "second")

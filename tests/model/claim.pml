@@ -10,7 +10,7 @@
  * faults: WITH_LATE, WITH_RELEASE, WITH_COPY, WITH_REBOOT, WITH_DISK, WITH_GAPS, WITH_ROLLBACK,
  * WITH_WIPE, WITH_STAY, WITH_DELETE, WITH_DEVICE, WITH_TWINS. With -DLIVENESS all faults end at some
  * moment, and service has to return. A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves invariant 1 as
- * the only assertion. README.md explains each of them, and the omissions.
+ * the only assertion. runs.txt lists the configurations and mutants, README.md the omissions.
  */
 
 #ifndef HOSTS

@@ -13,9 +13,9 @@
  * kinds of events: WITH_DELETE, WITH_EXPIRY, WITH_CRASH (of servers), WITH_END (of lessees), WITH_LOSS
  * (the registry is rolled back once), WITH_STALE (a duplicate of a request arrives late), WITH_COPY (a
  * lessee is copied while it runs), WITH_TWIN (after that, a server is), WITH_STARTS (servers start and
- * compare; the registry may be rolled back while they are stopped, and another server claims then). A mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE
- * leaves the uniqueness of ticks as the only assertion. LEASES.md explains each of them, and the
- * omissions.
+ * compare; the registry may be rolled back while they are stopped, and another server claims then). A
+ * mutant is chosen by -DMUTANT_...; -DONLY_UNIQUE leaves the uniqueness of ticks as the only assertion.
+ * WHY-LEASES-HOLD.md lists the mutants, README.md the omissions.
  */
 
 #ifndef TICKS

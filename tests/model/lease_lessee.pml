@@ -1,4 +1,4 @@
-/* A lessee's half. Numbers of rules are those of LEASES.md. */
+/* A lessee's half. Numbers of rules are those of WHY-LEASES-HOLD.md. */
 
 inline ForgetAnswer(l) {
   answer[l].nonce = 0;

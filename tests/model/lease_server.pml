@@ -1,4 +1,4 @@
-/* A server's half: claims, promises, renewals and releases. Numbers of rules are those of LEASES.md. */
+/* A server's half: claims, promises, renewals and releases. Numbers of rules are those of WHY-LEASES-HOLD.md. */
 
 inline ForgetLease(s) {
   lease[s].nonce = 0;

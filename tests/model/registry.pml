@@ -4,8 +4,8 @@
  *    the data, in one step. Numbers recur in other data, eras never do.
  * 2. A pending set survives the host that sent it, but not the data it was sent to: a loss of data
  *    ends every session. WITH_STAY: neither ends, and no host notices the loss before it writes.
- * 3. Between a loss and the freeze (or the restore) nothing is set. The README lists this as a
- *    limitation, and this is the only place that assumes it.
+ * 3. Between a loss and the freeze (or the restore) nothing is set. README.md lists this as an
+ *    assumption, and this is the only place that makes it.
  */
 
 typedef Record {

@@ -21,8 +21,8 @@ HERE = 'job="firn",instance="a"'
 THERE = 'job="firn",instance="b"'
 STATE = "firn_state{%s,state=\"%s\"}"
 
-# Series for promtool, with a value every 30 seconds for 10 minutes: those on which the alert fires, and
-# similar ones on which it must not. The text after a comma names one of an alert's cases.
+# Series for promtool, with a value every 30 seconds for 10 minutes: series on which the alert fires, and
+# similar ones on which it must not fire. The text after a comma names one of an alert's cases.
 CASES = {
     "FirnNoServerReady": (
         {f"firn_ready{{{HERE}}}": "1 0x20", f"firn_ready{{{THERE}}}": "0x20"},

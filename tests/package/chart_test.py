@@ -92,7 +92,7 @@ class ChartTest(unittest.TestCase):
         import kubernetes_validate
         for values in ({}, EVERYTHING, NOTHING):
             parts = self.rendered(values)
-            parts.pop("ServiceMonitor firn", None)  # has a test of its own
+            parts.pop("ServiceMonitor firn", None)  # has a separate test
             for version in KUBERNETES:
                 for name, part in parts.items():
                     with self.subTest(f"{name} in {version}"):
@@ -208,7 +208,7 @@ class ChartTest(unittest.TestCase):
     def test_server_accepts_the_flags_and_the_secrets(self):
         checked = self.check()
         self.assertEqual(0, checked.returncode, checked.stdout)
-        refused = self.check(mode=0o644)  # what Kubernetes uses by default
+        refused = self.check(mode=0o644)  # the default of Kubernetes
         self.assertEqual(2, refused.returncode, refused.stdout)
         self.assertIn("can be read by group or others", refused.stdout)
 

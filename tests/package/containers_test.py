@@ -59,10 +59,10 @@ class Container:
             pass  # to mount on
 
     def start(self, words, environment=None, log=subprocess.DEVNULL):
-        """As the image's user, with the image's network, which is the caller's."""
+        """Starts a process as the image's user, in the caller's network."""
         user = subprocess.run(["stat", "-c", "%u:%g", f"{self.root}/var/lib/firn"], check=True,
                               stdout=subprocess.PIPE, text=True).stdout.strip().split(":")
-        # Not by `buildah run`, which hands no signal on: its chroot and its user, and the process.
+        # `buildah run` passes no signal on. So this makes the same chroot, with the same user, and becomes the process.
         return programs.start(
             ["unshare", "--mount", "sh", "-c",
              'mount -t proc proc "$1/proc"; mount --bind /dev "$1/dev"; mount --bind /etc/hosts '
@@ -109,7 +109,7 @@ class ContainersTest(unittest.TestCase):
             if address:
                 subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
                 lines.append(f"{address} {service}")
-        lines.append(f"{cls.address('zk1')} zookeeper")  # what k8s.yaml calls it
+        lines.append(f"{cls.address('zk1')} zookeeper")  # its name in k8s.yaml
         hosts = os.path.join(cls.folder, "hosts")
         with open(hosts, "w") as file:
             file.write("\n".join(lines) + "\n")
@@ -133,7 +133,7 @@ class ContainersTest(unittest.TestCase):
 
     # --- contents of the files -------------------------------------------------------------------
 
-    def test_image_holds_what_running_needs_and_little_else(self):
+    def test_image_is_small_and_contains_the_programs(self):
         root = self.container().root
         used = subprocess.run(["du", "-sxb", root], check=True, stdout=subprocess.PIPE, text=True)
         size = int(used.stdout.split()[0])
@@ -155,7 +155,7 @@ class ContainersTest(unittest.TestCase):
         self.assertLessEqual({"firn-server", "firn-tools", "ca-certificates", "bash"}, names)
         self.assertEqual([], [name for name in names if name.startswith("libqt")])
 
-    def test_image_runs_as_nobody_special_and_stops_softly(self):
+    def test_image_runs_as_an_unprivileged_user_and_stops_cleanly(self):
         self.assertEqual("firn", self.config["User"])
         self.assertEqual("SIGTERM", self.config["StopSignal"])
         self.assertEqual({"7609/tcp", "7610/tcp"}, set(self.config["ExposedPorts"]))
@@ -233,7 +233,7 @@ class ContainersTest(unittest.TestCase):
     # --- running programs ------------------------------------------------------------------------
 
     def start_zookeeper(self, service):
-        """By the variables of the service, as its image reads them."""
+        """Configures ZooKeeper by the variables of the service, as its image does."""
         variables = self.compose["services"][service]["environment"]
         folder = os.path.join(self.folder, service)
         os.makedirs(f"{folder}/data")
@@ -242,7 +242,7 @@ class ContainersTest(unittest.TestCase):
         with open(f"{folder}/zoo.cfg", "w") as file:
             file.write("tickTime=500\ninitLimit=40\nsyncLimit=20\nadmin.enableServer=false\n"
                        f"dataDir={folder}/data\n" +
-                       # At its own address instead of in a network of its own.
+                       # Each member listens at its own address instead of in a separate network.
                        "".join(re.sub("=(.*?):(.*);", r"=\1:\2;\1:", line) + "\n"
                                for line in variables["ZOO_SERVERS"].split()))
         with open(f"{folder}/log", "w") as log:
@@ -283,7 +283,7 @@ class ContainersTest(unittest.TestCase):
         self.assertEqual(0, self.started(tool, init).wait(), "a second init")
         servers, taken = [], []
         for name in ("server1", "server2", "server3"):
-            # Each at its own address instead of in a network of its own.
+            # Each server listens at its own address instead of in a separate network.
             words = [word.replace("0.0.0.0", self.address(name)) for word in
                      self.config["Entrypoint"] + services[name]["command"]]
             servers.append(self.started(self.container(), words))
@@ -329,7 +329,7 @@ class ContainersTest(unittest.TestCase):
         process.wait()
 
     def pod_serves(self, tool):
-        """k8s.yaml's, for a cluster made as it says."""
+        """Starts the pod of k8s.yaml, for a cluster made by its comment's command."""
         address = "172.28.0.31"
         subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
         with open(os.path.join(ROOT, "tools/package/k8s.yaml")) as file:

@@ -2,7 +2,7 @@
 and that the server accepts the packaged /etc/firn/firn-server.flags.
 
     flags_file_test.py BIN ROOT
-    flags_file_test.py BIN ROOT page    # writes the page's tables anew
+    flags_file_test.py BIN ROOT page    # rewrites the page's tables
 """
 
 import os

@@ -101,7 +101,7 @@ class PackagesTest(unittest.TestCase):
         cls.page = Transcript(HEAD)
 
     def deb(self, path):
-        """Hands a package to the machine, and says what it is called there."""
+        """Copies a package to the machine. Returns its path there."""
         name = os.path.basename(path)
         shutil.copy(path, os.path.join(self.machine.root, "root", name))
         return f"/root/{name}"
@@ -113,7 +113,7 @@ class PackagesTest(unittest.TestCase):
                 and not path.startswith(REMEMBERED)}
 
     def shown(self, *command, only=".*", code=0):
-        """Done in the machine, and told on the page with the lines that are `only`."""
+        """Runs a command in the machine, and shows it on the page with the lines that match `only`."""
         done = self.machine.run(*command, check=False)
         self.assertEqual(code, done.returncode, f"{' '.join(command)}\n{done.stdout}")
         lines = [line for line in done.stdout.splitlines() if re.match(only, line)]
@@ -124,7 +124,7 @@ class PackagesTest(unittest.TestCase):
         return self.machine.said("systemctl", "show", "-P", "MainPID", "firn-server")
 
     def next_id(self, *flags):
-        """The first id that the server gives, once it does."""
+        """Waits until the server issues an id, and returns it."""
         ids = []
 
         def taken():
@@ -165,10 +165,10 @@ class PackagesTest(unittest.TestCase):
         self.page.says("The service does not run yet, so that you can edit its flags first.")
 
     def started(self):
-        """With nothing but what the package brings."""
+        """The server starts with only the package's files."""
         self.page.section("Started with the packaged flags")
         self.shown("systemd-analyze", "verify", "--man=no", "firn-server.service")
-        # In place of the device, which this machine lacks.
+        # Replaces the device, which this machine lacks.
         self.machine.said("sh", "-c", "echo generation >/dev/vmclock0; chmod 444 /dev/vmclock0")
         self.shown("systemctl", "enable", "--now", "firn-server")
         self.next_id()
@@ -216,7 +216,7 @@ class PackagesTest(unittest.TestCase):
                 ports.append(file.read().strip())
         registry = subprocess.run([CLUSTER, "status", f"--folder={self.folder}/cluster"],
                                   stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]
-        registry = registry.replace("127.0.0.1", "localhost")  # which wants the resolver
+        registry = registry.replace("127.0.0.1", "localhost")  # so that the resolver is needed
         self.machine.said("sh", "-c", f"echo --registry={registry} >>{FLAGS}; "
                           f"echo --state_dir=/var/lib/firn/shop >>{FLAGS}; "
                           "systemctl restart firn-server")
@@ -269,6 +269,6 @@ class PackagesTest(unittest.TestCase):
 
 if __name__ == "__main__":
     in_a_network_of_its_own(os.path.join(MADE, "machine.tar"))
-    # An end from outside ends the machine as well.
+    # A SIGTERM to this test also ends the machine.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     unittest.main(argv=sys.argv[:1], verbosity=2)

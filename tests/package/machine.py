@@ -1,5 +1,5 @@
-"""A machine of its own for a test: a root of Debian in which a real systemd runs, in namespaces of
-process, mount, name and cgroup. The network is the caller's. Needs root."""
+"""A machine for one test: a root of Debian in which a real systemd runs, in namespaces of
+process, mount, name and cgroup. It uses the caller's network. Needs root."""
 
 import os
 import signal

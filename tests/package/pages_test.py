@@ -17,7 +17,7 @@ FIRN, SERVER = (os.path.join(BUILD, "bin", name) for name in ("firn", "firn-serv
 
 
 def manual(page):
-    """As a reader sees it, in one line; a warning of the typesetter is a fault."""
+    """Returns the formatted page in one line; a warning of the typesetter fails the test."""
     done = subprocess.run(["man", "--warnings", "-l", os.path.join(MADE, page)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True,
                           env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C.UTF-8",
@@ -27,7 +27,7 @@ def manual(page):
 
 
 def completed(program, *words):
-    """What bash offers for the last word."""
+    """Returns bash's completions of the last word."""
     script = ('source "$1"; COMP_WORDS=("${@:2}"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); '
               f'_{program.replace("-", "_")}_complete; printf "%s\\n" "${{COMPREPLY[@]}}"')
     return subprocess.run(["bash", "-c", script, "bash", os.path.join(MADE, program), program,
@@ -35,13 +35,13 @@ def completed(program, *words):
 
 
 class PagesTest(unittest.TestCase):
-    def test_every_flag_of_the_server_stands_in_its_manual(self):
+    def test_the_manual_lists_every_flag_of_the_server(self):
         page, flags = manual("firn-server.8"), program_help.server_flags(SERVER)
         self.assertGreater(len(flags), 50)
         for flag in flags:
             self.assertIn(f"--{flag.name}{flag.value} {flag.meaning}", page)
 
-    def test_every_verb_and_its_flags_stand_in_the_manual(self):
+    def test_the_manual_lists_every_verb_and_its_flags(self):
         page, verbs = manual("firn.1"), list(program_help.all_verbs(program_help.verb_tree(FIRN)))
         self.assertIn(("tags", "create"), [verb.words for verb in verbs])
         for verb in verbs[1:]:

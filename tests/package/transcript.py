@@ -19,14 +19,14 @@ class Transcript:
         self.lines += ["", *sentence.splitlines()]
 
     def shows(self, command, printed):
-        """The command and what it printed, in one block with the one before."""
+        """Adds the command and its output to the current block."""
         if not self.lines[-1].startswith("    "):
             self.lines.append("")
         self.lines.append(f"    {PROMPT}{command}".rstrip())
         self.lines += [f"    {line}".rstrip() for line in printed.splitlines()]
 
     def differences(self, page):
-        """From the file; with FIRN_PAGE=FILE the page is left there instead."""
+        """Returns the differences from the page's file; with FIRN_PAGE=FILE it writes the new page there instead."""
         left = os.environ.get("FIRN_PAGE")
         if left:
             with open(left, "w") as file:
@@ -39,5 +39,5 @@ class Transcript:
 
 
 def without_numbers(lines):
-    """Nor how wide a column is that holds some."""
+    """Replaces numbers, and the widths of columns that contain some."""
     return [re.sub(r"\s+", " ", re.sub(r"\d[\d,.]*", "1", line)) for line in lines]

@@ -2,8 +2,6 @@
 every metric of the alerts exists, and no alert fires.
 
     watch_test.py BIN ROOT
-
-With FIRN_PAGE=FILE it writes each query and its result to that file.
 """
 
 import json
@@ -143,31 +141,6 @@ class WatchTest(unittest.TestCase):
                 print(f"  {title}: {query}: {self.values(query)[:4]}")
                 tried += 1
         self.assertGreater(tried, 15)
-        self.leave_page()
-
-    def test_the_page_lists_the_queries_of_every_panel(self):
-        with open(os.path.join(PACKAGE, "DASHBOARD.md")) as file:
-            page = file.read()
-        listed = re.findall(r"(?m)^\| ([^|`]+) \| `(.*?)` \| \d", page)
-        self.assertEqual([(title, query.replace("|", "\\|")) for title, query in queries()], listed)
-
-    def leave_page(self):
-        path = os.environ.get("FIRN_PAGE")
-        if not path:
-            return
-        await_true("a cluster at work", lambda: self.values("sum(firn_ready)") == [3] and
-                   self.values("sum(rate(firn_ids_total[15s]))")[0] > 100)
-        with open(path, "w") as page:
-            page.write("# Results of the dashboard's queries\n\n"
-                       "`tests/package/watch_test.py` sent these queries to a real Prometheus. It "
-                       "scraped three servers\nunder a load of about a hundred calls a second, on "
-                       "a busy machine.\n\n"
-                       "| panel | query | series | first values |\n|---|---|---|---|\n")
-            for title, query in queries():
-                values = self.values(query)
-                shown = ", ".join(f"{value:.4g}" for value in values[:3])
-                query = query.replace("|", "\\|")
-                page.write(f"| {title} | `{query}` | {len(values)} | {shown} |\n")
 
     def test_load_shows(self):
         await_true("ids a second", lambda: self.values("sum(rate(firn_ids_total[15s]))")[0] > 100)

@@ -12,8 +12,8 @@ namespace firn {
 // if there is none.
 std::string CommandIn(PrintedCommand which, const std::string& text);
 
-// Pastes a printed command, as it stands, into a shell in which `firn` is the program of this
-// build; fails the test if it is not of this row. tools/checks/commands.py requires a call of this
+// Runs a printed command, unchanged, in a shell in which `firn` is the program of this build. Fails
+// the test if the command is not of this row. tools/checks/commands.py requires a call of this
 // function for each row.
 Finished Paste(PrintedCommand which, const std::string& command,
                const std::map<std::string, std::string>& environment = {});

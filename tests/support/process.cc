@@ -61,7 +61,7 @@ std::vector<std::string> EnvironmentWith(const Process::Options& options) {
 [[noreturn]] void Become(const std::vector<char*>& arguments, const std::vector<char*>& environment,
                          const Process::Options& options, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kNotFound);  // killed before this process asked for the signal
+  if (getppid() != parent) _exit(kNotFound);  // the parent has already died
   const int in = open("/dev/null", O_RDONLY);
   const int out = options.output_file.empty()
                       ? open("/dev/null", O_WRONLY)
@@ -158,7 +158,7 @@ std::optional<int> Process::Wait(Milliseconds patience) {
 
 Finished RunToEnd(const std::vector<std::string>& command, Milliseconds patience) {
   const TempDir dir;
-  // The shell gives each stream a file of its own, then becomes the program.
+  // The shell redirects each stream to a separate file, then becomes the program.
   std::vector<std::string> words{"sh", "-c", R"(exec "$@" >"$OUT" 2>"$ERR")", "sh"};
   words.insert(words.end(), command.begin(), command.end());
   Process process(words, {.environment = {{"OUT", dir / "out"}, {"ERR", dir / "err"}}});

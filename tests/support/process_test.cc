@@ -41,7 +41,7 @@ extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const
                                                                            size_t),
                                                          void (*freed)(const volatile void*));
 
-pid_t allowed = 0;  // to allocate; 0: every process is
+pid_t allowed = 0;  // the process that may allocate; 0: every process
 
 void ExitIfNotAllowed(const volatile void* /*block*/, size_t /*size*/) {
   if (allowed != 0 && getpid() != allowed) _exit(99);

@@ -12,8 +12,8 @@
 
 namespace firn {
 
-// A claim's user like a server's issuing core, with the product's sequencer and id clock, in
-// virtual time. Owned by one thread.
+// A user of a claim that works like a server's issuing core, with the product's sequencer and id
+// clock, in virtual time. Owned by one thread.
 class SequencedUser : public ClaimUser {
  public:
   // `clock` must outlive the object. `seed` varies where sequences start.
@@ -46,7 +46,7 @@ class SequencedUser : public ClaimUser {
     return sequencer_->Take(now, want);
   }
 
-  // The same for a tick that was computed earlier, by a thread that was paused in between.
+  // Take for a tick that was computed earlier, by a thread that was paused since.
   Step TakeAt(Tick tick, uint64_t want) { return sequencer_->Take(tick, want); }
 
   bool has_claim() const { return sequencer_ != nullptr && !sequencer_->closed(); }

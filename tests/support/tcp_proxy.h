@@ -12,7 +12,7 @@ namespace firn {
 
 // A faulty network between a client and a server on 127.0.0.1: listens on its own port, forwards
 // bytes in both directions, and injects the faults that the test requests. All verbs are
-// thread-safe and apply to bytes that arrive from now on; a thread of its own does the work.
+// thread-safe and apply to later bytes; the object's thread does the work.
 //
 // Sharp edge: after dropped bytes no protocol can continue on the connection. Cut it.
 class TcpProxy {
@@ -55,8 +55,8 @@ class TcpProxy {
     size_t buffered = 0;
   };
   struct Connection {
-    Direction up;    // client to server
-    Direction down;  // server to client
+    Direction up;    // from the client to the server
+    Direction down;  // from the server to the client
     bool broken = false;
   };
 

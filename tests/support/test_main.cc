@@ -1,5 +1,6 @@
-// The main function of GoogleTest programs. With the names of files, as time/backoff_test.cc, it
-// runs the cases of those and no others: each file of a room's program is a test of its own.
+// The main function of GoogleTest programs. With the names of files as arguments, such as
+// time/backoff_test.cc, it runs only the cases of these files: each file of a room's program is one
+// test.
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +13,7 @@
 namespace firn {
 namespace {
 
-// All tests by their names, with their files. A name must be unique: ends the program if two tests
-// have the same.
+// All tests by name, with their files. Ends the program if two tests have the same name.
 std::map<std::string, std::string_view> AllCases() {
   std::map<std::string, std::string_view> cases;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();

@@ -15,7 +15,7 @@ class TlsAuthority {
   // Signs a new certificate; its files are `who`.key and `who`.crt. `names` are its
   // subjectAltName, as OpenSSL reads it: "DNS:server.example,IP:127.0.0.1".
   void Sign(const std::string& who, const std::string& names = {});
-  // Signs a certificate that is valid for so many seconds from now on; already expired if negative.
+  // Signs a certificate that is valid for `seconds` from now on; already expired if negative.
   // Returns false without libfaketime.
   bool SignForSeconds(const std::string& who, int seconds, const std::string& names = {});
 

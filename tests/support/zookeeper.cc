@@ -60,7 +60,7 @@ std::vector<std::string> JavaCommand(const fs::path& folder, const ZooKeeperOpti
 }  // namespace
 
 Result<std::unique_ptr<ZooKeeper>> ZooKeeper::Start(ZooKeeperOptions options) {
-  constexpr int kTriesMax = 3;  // a free port may be taken before ZooKeeper listens on it
+  constexpr int kTriesMax = 3;  // another program may take a free port first
   Status failure;
   for (int i = 0; i < kTriesMax; ++i) {
     std::unique_ptr<ZooKeeper> zk(new ZooKeeper(options));

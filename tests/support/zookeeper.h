@@ -65,12 +65,13 @@ class ZooKeeper {
   Status SaveData();
   Status RestoreData();
 
-  // Sets a node's version as after that many sets; kills all, starts all, waits until they serve.
+  // Sets a node's version as if the node had been set that often; kills all, starts all, waits
+  // until they serve.
   Status SetVersion(const std::string& path, int64_t version);
 
   // --- state ------------------------------------------------------------------------------------
 
-  // The member that leads, or is alone; empty if none reports that now.
+  // The leader, or the only member; empty if no member reports to be one now.
   std::optional<int> Leader();
 
   // "leader", "follower", "standalone"; empty when it does not serve now.

@@ -317,8 +317,14 @@ class ReadmesTest(Tree):
 
     def test_catches_a_folder_without_a_readme(self):
         self.write("client/pool.cc", "")
-        self.assertEqual(readmes.faults_of(self.root), ["client/: has no README.md"])
+        self.assertEqual(readmes.faults_of(self.root), ["client/: has no README.md, and none above names it"])
         self.assertEqual(self.exit_code("readmes"), 1)
+
+    def test_a_readme_above_describes_the_folders_that_it_names(self):
+        self.write("common/net/address.cc", "")
+        self.write("common/task/task.cc", "")
+        self.write("common/README.md", "# common\n\n| [net/](net/) | addresses |\n")
+        self.assertEqual(readmes.faults_of(self.root), ["common/task/: has no README.md, and none above names it"])
 
     def test_folders_of_tests_share_one(self):
         self.write("tests/client/pool_test.cc", "")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/checks/commands.py catches a command that a source composes itself, and a row that no test pastes.
+"""tools/checks/commands.py catches a command that a source assembles itself, and a row that no test pastes.
 
     commands_test.py ROOT
 """

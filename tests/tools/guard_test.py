@@ -1,4 +1,4 @@
-"""tools/guard ends a test with all of its processes, and tools/programs.py ends what a test starts.
+"""tools/guard ends a test with all of its processes, and tools/programs.py ends the programs that a test starts.
 
     guard_test.py ROOT
 """

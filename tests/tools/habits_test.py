@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/checks/habits.py catches each habit, planted in a throw-away tree, and nothing that only
+"""tools/checks/habits.py catches each habit, planted in a throw-away tree, and accepts code that only
 looks like one.
 
     habits_test.py ROOT
@@ -31,7 +31,7 @@ class HabitsTest(checks_test.Tree):
         self.write("common/bad.cc", "[[fallthrough]];\n")
         self.assertEqual(self.exit_code("habits"), 1)
 
-    def test_catches_what_is_done_in_one_place(self):
+    def test_catches_second_implementations_of_shared_functions(self):
         for line, part in (('auto s = "a" + std::to_string(f(b(c)));', "cat.h"),
                            ('auto s = std::to_string(f(b)) + "a";', "cat.h"),
                            ("out += std::to_string(n);", "cat.h"),
@@ -44,7 +44,7 @@ class HabitsTest(checks_test.Tree):
                            ("switch (a) { case 1: f(); [[fallthrough]]; case 2: g(); }", "case")):
             self.assert_caught(line, part)
 
-    def test_what_does_it_and_what_only_looks_like_it_pass(self):
+    def test_the_shared_functions_and_similar_code_pass(self):
         self.assert_clean("return std::from_chars(a, b, n);", "common/base/parse.h")
         for line in ("json[key] = std::to_string(n);", "f(std::to_string(n));  // + 1",
                      'MakeAlphabet("0123456789ABCDEFGHIJ");', "identity.pid = pid();"):
@@ -91,7 +91,7 @@ class HabitsTest(checks_test.Tree):
             self.assert_caught("// --- values ---\n// ------------", "divider", path)
         self.assert_clean("// --- values ------------------\n// What they are.")
 
-    def test_places_that_are_not_there_yet_are_excused_for_that_alone(self):
+    def test_an_exception_excuses_only_its_own_habit(self):
         place = habits.NOT_YET["comma"][0]
         self.assert_clean("return f(), true;", place)
         self.assert_caught("h *= 0x100000001b3;", "fnv.h", place)

@@ -1,5 +1,4 @@
-"""The lists of packages: each name once, a reason beside it, and nothing for tests in what tools/run
-installs.
+"""The lists of packages: each name once, with a reason; tools/run installs nothing that only tests need.
 
     packages_test.py ROOT
 """
@@ -31,8 +30,8 @@ def packages(name):
 LISTS = {name: packages(name) for name in sorted(os.listdir(TOOLS))
          if re.fullmatch(r"packages.*\.txt", name)}
 
-# What tools/drill runs, and where a program's name stands in it: where a command begins, and among the
-# words of which a command is put together.
+# The scripts of tools/drill, and the places of a program's name in them: at the beginning of a command, and in
+# the words from which a command is assembled.
 DRILL_SCRIPTS = "drill", "cluster", "members.sh", "certificates.sh", "lib.sh"
 PROGRAM = re.compile(r"(?=(?:^|[(|;!&{]|\b(?:then|do|else|if|while|exec|command -v|timeout \d+|"
                      r"printf '%s\\n'))[ \t]*([a-z][\w.-]*)(?![\w=.]|\(\)))", re.MULTILINE)
@@ -40,7 +39,7 @@ FILE = re.compile(r"(/usr/(?:share|lib)/[\w$()./ -]+\.(?:jar|so\.\d))")
 
 
 def installed():
-    """{package: (whether every Debian has it, what it needs)}, virtual packages by those that are there."""
+    """{package: (whether it is essential, its dependencies)}; installed packages replace virtual ones."""
     asked = "${Package}\t${Essential}\t${Pre-Depends}, ${Depends}\t${Provides}\n"
     told = subprocess.run(["dpkg-query", "-W", "-f", asked], stdout=subprocess.PIPE, text=True, check=True)
     rows = [line.split("\t") for line in told.stdout.splitlines()]
@@ -67,7 +66,7 @@ def all_that_comes(names, needs):
 
 
 def owners(paths):
-    """{file: the package that it came with}; what stands in /bin or /lib is in /usr now."""
+    """{file: its package}; files of /bin and /lib are in /usr now."""
     names = {path: (path, os.path.realpath(path), os.path.realpath(path).removeprefix("/usr"))
              for path in paths}
     asked = [name for of_path in names.values() for name in of_path]
@@ -84,12 +83,12 @@ class PackagesTest(unittest.TestCase):
         self.assertEqual({RUN, CLUSTER, DRILL, "packages.txt", "packages-bench.txt",
                           "packages-check.txt", "packages-arm64.txt"}, set(LISTS))
 
-    def test_each_package_stands_once_with_its_reason(self):
+    def test_each_package_is_listed_once_with_a_reason(self):
         counts = collections.Counter(name for named in LISTS.values() for name, _ in named)
         self.assertEqual([], [name for name, count in counts.items() if count > 1])
         self.assertEqual([], [name for named in LISTS.values() for name, why in named if not why])
 
-    def test_running_wants_nothing_that_is_there_for_tests(self):
+    def test_running_needs_no_package_for_tests(self):
         for name, why in LISTS[RUN]:
             self.assertNotRegex(name, HEAVY)
             self.assertFalse(why.startswith(("tests", "benchmarks")), name)
@@ -102,7 +101,7 @@ class PackagesTest(unittest.TestCase):
         for name, why in LISTS[CLUSTER] + LISTS[DRILL]:
             self.assertFalse(why.startswith(("tests", "benchmarks")), name)
 
-    def test_setup_takes_what_it_is_asked_for(self):
+    def test_setup_installs_the_requested_lists(self):
         missing = {words: subprocess.run([os.path.join(TOOLS, "setup"), "--list", *words.split()],
                                          check=True, stdout=subprocess.PIPE,
                                          env=self.bare_environment(), text=True).stdout.split()
@@ -122,7 +121,7 @@ class PackagesTest(unittest.TestCase):
         for name, why in LISTS[DRILL]:
             self.assertLessEqual(set(why.split(": ")[0].split(", ")), set(every.split()), name)
 
-    def test_all_that_a_drill_starts_comes_with_its_lists(self):
+    def test_the_lists_of_a_drill_contain_all_its_programs(self):
         text = ""
         for script in DRILL_SCRIPTS:
             with open(os.path.join(TOOLS, script)) as file:
@@ -140,7 +139,7 @@ class PackagesTest(unittest.TestCase):
                 self.assertTrue(package in coming or not package, f"{package} is in no list of a drill")
 
     def bare_environment(self):
-        """With a dpkg that lists only itself, as on a fresh machine."""
+        """An environment in which dpkg lists only itself, as on a fresh machine."""
         folder = self.enterContext(tempfile.TemporaryDirectory())
         for name in ("info", "updates"):
             os.mkdir(os.path.join(folder, name))

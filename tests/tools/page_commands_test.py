@@ -4,10 +4,10 @@
     page_commands_test.py ROOT FOLDER_OF_PROGRAMS
 
 A command is a line of a block (indented by four, or fenced) that begins with a program's name. The commands
-of a page run one after the other in an empty folder, in which the repository's tools and programs are where a
-clone has them. Addresses of the pages become free ones of this machine, and `zk://zk1,zk2,zk3/...` a real
-ZooKeeper's. Verbs, flags and files that a command names must exist, also where the command stands in a
-sentence, and also when it is not run here.
+of a page run one after the other in an empty folder, in which the repository's tools and programs have the
+same paths as in a clone. Free addresses of this machine replace those of the pages, and a real ZooKeeper replaces
+`zk://zk1,zk2,zk3/...`. Verbs, flags and files that a command names must exist, also in a command within a
+sentence, and in one that is not run here.
 
 The commands of a transcript follow a "$ " and run in one shell. Each must print the lines that follow it on the
 page; a date in them stands for any day.
@@ -177,7 +177,7 @@ class Place:
                             "ASAN_OPTIONS": "detect_leaks=0"}
 
     def here(self, command):
-        """The command with the addresses of this test."""
+        """Returns the command with the addresses of this test."""
         for public in re.findall(r"zk://[\w,:]+/", command):
             command = command.replace(public, f"zk://127.0.0.1:{self.zookeeper_port()}/")
         if "firn-server" not in command and ":7609" in command:
@@ -290,7 +290,7 @@ class PageCommandsTest(unittest.TestCase):
             self.assertEqual(shown - listed, set(), f"{page}: {LIST} does not say what runs these")
             self.assertEqual(listed - shown, set(), f"{page} has no such commands; {LIST} lists them")
 
-    def test_what_runs_a_command_elsewhere_is_there(self):
+    def test_tests_that_the_list_names_exist(self):
         lists = subprocess.run(["grep", "-rhE", "test\\(|sim\\(", self.root + "/tests", "--include=CMakeLists.txt"],
                                stdout=subprocess.PIPE, text=True, check=True).stdout
         for page, of_page in self.rows.items():
@@ -303,7 +303,7 @@ class PageCommandsTest(unittest.TestCase):
 
     def test_words_of_blocks_and_of_sentences_exist(self):
         for page, text in self.text.items():
-            if page == "CHANGELOG.md":  # tells of programs as they were
+            if page == "CHANGELOG.md":  # describes earlier versions
                 continue
             sentences = [" ".join(found.split()) for found in IN_A_SENTENCE.findall(text)]
             for command in commands(text) + sentences:
@@ -337,12 +337,13 @@ class PageCommandsTest(unittest.TestCase):
             if any(how[0] == "replay" for how in of_page.values()):
                 with self.subTest(page=page):
                     days, shown, printed = self.replayed(self.text[page])
-                    if days > 1 and shown != printed:  # midnight came
+                    if days > 1 and shown != printed:  # the test ran past midnight
                         _, shown, printed = self.replayed(self.text[page])
                     self.assertEqual(shown, printed)
 
     def replayed(self, text):
-        """How many dates a transcript printed; its lines on the page, and those printed, with the page's date."""
+        """Returns the number of dates that a transcript printed, its lines on the page, and the printed lines, with the
+        page's date."""
         with tempfile.TemporaryDirectory(prefix="firn-pages-") as folder:
             printed = Place(self.root, self.programs, folder).replay(text)
         # redis-cli prints an empty line after an error, which no page can show at the end of a block.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/checks/states.py passes the page as it is, and catches a state, a reason, a metric, an alert, a field
+"""tools/checks/states.py passes the unchanged page, and catches a state, a reason, a metric, an alert, a field
 and an audit line that the page and the code do not share.
 
     states_test.py ROOT

@@ -1,7 +1,7 @@
 """Servers that keep counters: firn-server with segment tags, and three databases.
 
-Each is set up as its makers would for speed: no database waits for a disk before it answers, and
-each keeps what it has answered when its process is killed.
+Each is configured for speed as its documentation recommends: no database waits for a disk before it answers, and
+each keeps its answered numbers when its process is killed.
 """
 
 import glob
@@ -13,7 +13,7 @@ import urllib.request
 
 from processes import Folder, Server, program, programs
 
-# Nothing waits for long; what waits shows as latency, and not as a refusal.
+# No call waits for long; a wait shows as latency, and not as a refusal.
 ISSUE_WAIT_MS = 30_000
 
 SEGMENT_TAGS = {

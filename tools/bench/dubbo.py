@@ -12,7 +12,7 @@ import dubbo_consumer  # noqa: E402
 VERSION = "3.3"
 # Callers that share one connection, as Dubbo's consumers do.
 CALLERS = [1, 8, 64]
-# The just-in-time compiler has optimized what calls use.
+# After so much time the just-in-time compiler has optimized the code of calls.
 WARMUP_MS = 3_000
 FIGURES = "rate", "p50_us", "p99_us"
 
@@ -37,7 +37,7 @@ class Programs:
                       pin)
 
     def consumer(self, row, pin):
-        """The row's consumer, warm."""
+        """Returns the row's consumer after its warm-up."""
         if row.name not in self.consumers:
             consumer = dubbo_consumer.Consumer(self.path, self.folder.path, "-", f"127.0.0.1:{row.server.port}",
                                                pin=pin, quick=[])

@@ -24,7 +24,7 @@ def below(path, pattern):
 
 class Rules:
     def __init__(self, text):
-        self.rooms = {}    # its first path -> what its files may include
+        self.rooms = {}    # its first path -> includes that its files may have
         self.places = {}   # each path -> the first path of its room
         self.once = []     # (room, file)
         self.vendors = []  # (header pattern, paths)

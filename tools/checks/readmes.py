@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every folder of sources has a README.md (tests/ has one for all of its folders), and that
-the links and file names in all pages exist in the tree.
+"""Checks that every folder of sources has a README.md, or that the next README.md above it names the folder (`net/`);
+tests/ has one for all of its folders. Checks that the links and file names in all pages exist in the tree.
 
     tools/checks/readmes.py [ROOT]
 """
@@ -20,8 +20,18 @@ HISTORY = "CHANGELOG.md"
 def without_readme(root):
     sources = cpp.files_below(root, ".h", ".cc", ".thrift")
     folders = {os.path.dirname(p) for p in sources if not p.startswith("tests/")} | {"tests"}
-    return [f"{folder}/: has no README.md" for folder in sorted(folders)
-            if not os.path.isfile(os.path.join(root, folder, "README.md"))]
+    return [f"{folder}/: has no README.md, and none above names it" for folder in sorted(folders)
+            if not described(root, folder)]
+
+
+def described(root, folder):
+    above = folder
+    while not os.path.isfile(os.path.join(root, above, "README.md")):
+        if not above:
+            return False
+        above = os.path.dirname(above)
+    return above == folder or (os.path.relpath(folder, above or ".") + "/" in
+                               cpp.read(root, os.path.join(above, "README.md")))
 
 
 def dead_links(root, page, text):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a program's manual page, or bash's completion for it, from what its help says.
+"""Writes a program's manual page, or bash's completion for it, from its help.
 
     tools/package/pages.py manual PROGRAM VERSION TEMPLATE PAGE
     tools/package/pages.py completion PROGRAM FILE
@@ -34,7 +34,7 @@ complete -o default -F {name}_complete {program}
 
 
 def roff(text):
-    """`text` as it stands: no dash is a hyphen, no line a command."""
+    """Escapes `text`, so that roff treats no dash as a hyphen and no line as a command."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join("\\&" + line if line[:1] in (".", "'") else line for line in text.splitlines())
 

@@ -1,4 +1,4 @@
-"""What a program says of itself: the verbs and flags of firn, the flags of firn-server."""
+"""Reads programs' help: the verbs and flags of firn, the flags of firn-server."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ def said(*command):
 
 
 def server_flags(program):
-    """The server's own, and those two by which values come from elsewhere."""
+    """Returns the server's own flags, and gflags' own that read values from elsewhere."""
     flags = []
     for element in ElementTree.fromstring(said(program, "--helpxml")).iter("flag"):
         at = {child.tag: child.text or "" for child in element}

@@ -172,6 +172,7 @@ class Engine:
             self.fleet.dialled(server, reached)
 
     async def _dial(self, server: Server, until: float) -> tuple[Connection, protocol.Status]:
+        spoke = server.spoke  # not on a connection that is opened meanwhile
         connection = await self._reach(server, until)
         with self.fleet.lock:
             stopped = self.fleet.stopped
@@ -179,7 +180,7 @@ class Engine:
         if stopped:
             connection.abort()
         try:
-            return connection, await self._greet(server, connection, until)
+            return connection, await self._greet(server, connection, spoke, until)
         except BaseException:
             self._drop(connection)
             raise
@@ -202,14 +203,14 @@ class Engine:
             return made
         raise connect_failure(fault) from fault
 
-    async def _greet(self, server: Server, connection: Connection, until: float) -> protocol.Status:
+    async def _greet(self, server: Server, connection: Connection, spoke: bool, until: float) -> protocol.Status:
         """Asks for the server's status, and fails unless the server is of this cluster."""
         try:
             status: protocol.Status = await connection.call(Ask("status"), until)
         except AttemptFailed as failure:
             if failure.end is End.BROKEN or failure.spoke:
                 raise AttemptFailed(End.WRONG_SERVICE, failure.detail) from failure
-            if failure.end is End.CLOSED and not server.spoke:
+            if failure.end is End.CLOSED and not spoke:
                 failure.detail += ", during the first request: it may speak TLS, or require a certificate"
             raise
         server.spoke = True

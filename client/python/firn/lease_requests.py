@@ -42,6 +42,7 @@ class Grant:
     backoff: Backoff
     tried: list[str]  # servers that are asked again only after all others
     wall_at_zero_ns: Optional[int] = None
+    sent_in_jump: bool = False  # of the wall clock, the last time
     holder: str = ""
     repeats: int = 0
     advice_s: float = 0.0
@@ -55,6 +56,7 @@ class Renewal:
     send_at: float
     backoff: Backoff
     wall_at_zero_ns: Optional[int] = None
+    sent_in_jump: bool = False  # of the wall clock, the last time
     hops: int = 0
 
 
@@ -70,6 +72,7 @@ class Release:
     useless_at_ms: int  # id clock: the lease has ended by itself
     send_at: float
     backoff: Backoff
+    sent_in_jump: bool = False
     hops: int = 0
 
 

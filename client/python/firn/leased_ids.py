@@ -99,6 +99,7 @@ class LeasedIds:
         # Of the tick: the bits of its ids, and the sequences that are left, in place. Replaced together.
         self._left: tuple[int, Iterator[int]] = 0, iter(())
         self._refused: Optional[tuple[type[FirnError], str]] = None  # by `refuse`
+        self._jump_told = False  # to `wakes`
         # Wakes the thread that renews. A signal handler may put into it at any moment.
         self.wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
 
@@ -200,7 +201,9 @@ class LeasedIds:
         with self._lock:
             if self._first_terms is None:
                 self._pace.restart()  # before, the wall clock cannot have jumped
-            return self._pace.advance() // _MS
+            now_ms = self._pace.advance() // _MS
+            self._jump_told &= self.jumped()
+            return now_ms
 
     def jumped(self) -> bool:
         """Returns whether the wall clock had jumped when it was read last."""
@@ -221,9 +224,10 @@ class LeasedIds:
         if self._terms is None or terms is None:
             raise self._no_lease()
         steady_ns = self._steady_ns()  # before the other clocks: a pause between must not prolong the tick
-        known, now_ns = self._pace.jump_ns, self._pace.advance()
-        if self._pace.jump_ns:
-            if not known:
+        now_ns, told = self._pace.advance(), self._jump_told
+        self._jump_told = self.jumped()
+        if self._jump_told:
+            if not told:
                 self.wakes.put(None)
             raise NoLease(f"the wall clock has jumped forward by {self._pace.jump_ns // 10**9} s, and no server has "
                           "confirmed it" + self._last_failure(), now_ns // _MS)

@@ -57,7 +57,6 @@ class Lessee:
         self._last_server = ""
         self._interval_ms = ahead_ms  # that a server gave last, at most `ahead_ms`; before that, `ahead_ms`
         self._grant_not_before = 0.0
-        self._jumped = False  # the wall clock, and no server has confirmed it
         self._stopping = False
         self.next_at = 0.0  # boot clock: when `due` is to be called, at the latest
 
@@ -70,7 +69,8 @@ class Lessee:
         """Returns the request to send now, if one is due. Its outcome must be passed to `done` before the next call."""
         now, time_ms = self._boot_s(), self._ids.now_ms()
         self.next_at = now + _TURN_MAX_S
-        self._hurry(now)
+        jumped = self._ids.jumped()
+        self._hurry(jumped, now)
         self._plan(now, time_ms)
         self._releases = [one for one in self._releases if one.useless_at_ms > time_ms]
         for request in (self._renewal, self._grant, *self._releases):
@@ -79,6 +79,7 @@ class Lessee:
             if request.send_at <= now:
                 order = self._order(request, now)
                 if order is not None:
+                    request.sent_in_jump = jumped
                     return order
             self.next_at = min(self.next_at, request.send_at)
         return None
@@ -127,16 +128,16 @@ class Lessee:
             tried = [self._last_server] if self._last_server else []
             self._grant = Grant(self._draw(), now, Backoff(), tried)
 
-    def _hurry(self, now: float) -> None:
-        """Makes a request due whose answer confirms a wall clock that has jumped."""
-        known, self._jumped = self._jumped, self._ids.jumped()
-        if not self._jumped:
-            return
-        if self._held:
+    def _hurry(self, jumped: bool, now: float) -> None:
+        """After a jump of the wall clock, makes a request due whose answer confirms it: a renewal, or a request that was
+        sent before the jump. If that fails, too, it has the ordinary wait."""
+        if self._held and jumped:
             self._held.renew_at = min(self._held.renew_at, self._held.answered_at + _RENEW_LEAST_S)
         for request in self._renewal, self._grant:
-            if request and not known:  # a later failure has the ordinary wait
-                request.send_at = min(request.send_at, now)
+            if request:
+                request.sent_in_jump &= jumped
+                if jumped and not request.sent_in_jump:
+                    request.send_at = min(request.send_at, now)
 
     def _order(self, request: Request, now: float) -> Optional[Order]:
         held = self._held

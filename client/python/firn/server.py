@@ -55,7 +55,7 @@ class Server:
         self.foreign = False  # in quarantine, as a server of another cluster or service
         self._quarantine = Spell(LOOK_AGAIN_S, _LONGEST_QUARANTINE_S)  # between two probes
         self._unseen = Spell(_LOOK_FAILED_S, LOOK_AGAIN_S)             # of one that is not in quarantine
-        self.spoke = False  # it has sent its status: it speaks as this client does
+        self.spoke = False  # on the last connection, it sent its status: it speaks as this client does
         self.connect_at = 0.0  # no call opens a connection before
         self.answered_at = self.lost_at = 0.0  # a call; a call, by a timeout
         self.moves_until = self.moves_again_at = 0.0  # of calls that fail over free of the retry budget
@@ -119,6 +119,7 @@ class Server:
         each time up to 100 ms. Whether that is over."""
         over = reached and self.dial_failed
         self.dial_failed = not reached
+        self.spoke &= reached
         self.connect_at = 0.0 if reached else now + self._dial_pause.next(now)
         return over
 

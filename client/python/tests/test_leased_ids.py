@@ -147,34 +147,6 @@ class LeasedIdsTest(unittest.TestCase):
         self.assertEqual(tick_of(taken[-1]), now)
         self.assertEqual(taken, sorted(set(taken)))
 
-    def test_no_id_after_a_jump_of_the_wall_clock_until_a_server_confirms_it(self):
-        self.ids.adopt(self.terms._replace(until_tick=self.terms.until_tick + 7_200_000))
-        taken, before = [self.ids.next()], self.clock.wall_at_zero()
-        self.clock.step(3_600_000)
-        for _ in range(60):
-            self.clock.advance(1_000)
-            with self.assertRaisesRegex(firn.NoLease, "has jumped forward by 3600 s, and no server has confirmed it"):
-                self.ids.next()
-        self.ids.confirm(before)  # of a request that was sent before the jump
-        with self.assertRaisesRegex(firn.NoLease, "jumped"):
-            self.ids.next()
-        self.ids.confirm(self.clock.wall_at_zero())
-        taken.append(self.ids.next())
-        self.assertEqual(tick_of(taken[1]), self.clock.tick())
-        self.clock.step(3_600_000)
-        self.clock.advance(1_000)
-        with self.assertRaisesRegex(firn.NoLease, "jumped"):
-            self.ids.next()
-        self.clock.step(-3_600_000)  # it is corrected
-        taken.append(self.ids.next())
-        self.assertEqual(tick_of(taken[2]), self.clock.tick())
-        self.assertEqual(taken, sorted(set(taken)))
-
-    def test_no_jump_before_the_first_lease(self):
-        self.clock.step(3_600_000)
-        self.ids.adopt(self.terms._replace(until_tick=self.terms.until_tick + 7_200_000))
-        self.assertEqual(tick_of(self.ids.next()), self.clock.tick())
-
     def test_confirmation_does_not_move_the_id_clock_back(self):
         self.ids.adopt(self.terms)
         first = self.ids.next()

@@ -193,7 +193,7 @@ impl Engine {
     /// Opens a connection, asks for the server's status, and fails unless the server is of this cluster.
     pub(crate) async fn connect(&self, server: &Server, until: Instant) -> Result<(Connection, Status), Failure> {
         let outcome = self.dial(server, until).await;
-        server.spoke.fetch_or(outcome.is_ok(), Ordering::Relaxed);
+        server.spoke.store(outcome.is_ok(), Ordering::Relaxed);
         self.fleet.dialled(server, outcome.as_ref().map_or_else(Failure::spoke, |_| true));
         outcome
     }
@@ -210,6 +210,7 @@ impl Engine {
         secure: bool,
         until: Instant,
     ) -> Result<(Connection, Status), Failure> {
+        let spoke = self.fleet.has_spoken(address); // not on a connection that is opened meanwhile
         let mut connection = self.dialer.connect(address, secure, until).await?;
         let status = match connection.call(&Ask::Status, until).await {
             Ok(Answer::Status(status)) => status,
@@ -218,7 +219,7 @@ impl Engine {
                 return Err(Failure::new(End::WrongService, failure.detail));
             }
             Err(mut failure) => {
-                if failure.end == End::ConnClosed && !self.fleet.has_spoken(address) {
+                if failure.end == End::ConnClosed && !spoke {
                     failure.detail += ", during the first request: it may speak TLS, or require a certificate";
                 }
                 return Err(failure);

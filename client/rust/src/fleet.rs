@@ -329,7 +329,7 @@ impl Fleet {
         listed.map_or(self.tls, |one| one.tls)
     }
 
-    /// Returns whether the server at this address has sent its status before: it speaks as this client does.
+    /// Returns whether the server at this address sent its status on the last connection: it speaks as this client does.
     pub(crate) fn has_spoken(&self, address: &str) -> bool {
         let state = self.lock();
         let listed = state.by_address.get(address).and_then(|slot| state.slots[*slot].as_ref());

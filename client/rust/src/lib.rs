@@ -1,4 +1,4 @@
-//! Client of [Firn](https://github.com/OWNER/firn), an id service: 64-bit ids that are never issued twice.
+//! Client of Firn, an id service: 64-bit ids that are never issued twice.
 //!
 //! ```no_run
 //! #[tokio::main]

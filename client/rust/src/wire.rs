@@ -349,4 +349,4 @@ impl Reader<'_> {
 
 #[cfg(test)]
 #[path = "wire_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -6,12 +6,13 @@ use super::*;
 use crate::error::LeaseFault;
 use crate::layout::IdCheck;
 
-/// None in a packed crate, which does not contain the frames.
-fn frames() -> Option<Value> {
+/// Returns a table beside the frames; None in a packed crate, which does not contain them.
+pub(crate) fn table(name: &str) -> Option<Value> {
     let given = std::env::var("FIRN_FRAMES").ok();
     let path = given
         .clone()
         .unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/contract/frames.json").into());
+    let path = path.replace("frames.json", name);
     match std::fs::read_to_string(&path) {
         Ok(text) => Some(serde_json::from_str(&text).unwrap()),
         Err(fault) => {
@@ -23,7 +24,7 @@ fn frames() -> Option<Value> {
 }
 
 fn frames_of(kind: &str) -> Vec<Value> {
-    let Some(frames) = frames() else { return Vec::new() };
+    let Some(frames) = table("frames.json") else { return Vec::new() };
     let of_leases = frames[format!("lease_{kind}")].as_array().unwrap();
     frames[kind].as_array().unwrap().iter().chain(of_leases).cloned().collect()
 }

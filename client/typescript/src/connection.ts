@@ -40,7 +40,7 @@ export interface ConnectionHost {
 /** A server as its connections know it. */
 export interface SpokenTo {
   readonly address: string;
-  /** It has sent its status: it speaks as this client does. */
+  /** On the last connection, it sent its status: it speaks as this client does. */
   spoke: boolean;
 }
 
@@ -81,9 +81,12 @@ export class Connection {
   private leftOver = false; // its server has left the list
   private openAlarm: Alarm | undefined;
   private watchAlarm: Alarm | undefined;
+  private readonly spoke: boolean; // as the server, before this connection
 
   constructor(private readonly server: SpokenTo, private readonly tls: TlsFiles | undefined,
-              private readonly host: ConnectionHost) {}
+              private readonly host: ConnectionHost) {
+    this.spoke = server.spoke;
+  }
 
   get idle(): boolean {
     return this.queue.length === this.head;
@@ -170,7 +173,7 @@ export class Connection {
     const text = fault ? fault.message : 'the server closed the connection';
     const rest = this.splitter.rest;
     if (rest > 0) return failed('closed', `${text}, after ${rest} bytes of an answer`);
-    if (this.phase !== 'checking' || this.server.spoke) return failed('closed', text);
+    if (this.phase !== 'checking' || this.spoke) return failed('closed', text);
     return failed('closed', `${text}, during the first request: it may speak TLS, or require a certificate`);
   }
 
@@ -322,9 +325,13 @@ export class Connection {
     for (const one of late) shared = one.pending.isLate(shared, now) || shared;
   }
 
-  /** Each request that had its time counts, so that a server that holds a burst is ejected. */
+  /**
+   * Each request that had half of its time counts, so that a server that holds a burst is ejected; not one that was
+   * reported late.
+   */
   private closeSilent(now: number): void {
-    const lost = this.queue.slice(this.head).filter((one) => now - one.watched >= this.host.attemptLimitMs).length;
+    const waiting = this.queue.slice(this.head);
+    const lost = waiting.filter((one) => !one.late && 2 * (now - one.watched) >= this.host.attemptLimitMs).length;
     this.close(this.silence(), Math.min(lost, FAILURES_MOST));
   }
 
@@ -341,6 +348,7 @@ export class Connection {
     if (this.phase === 'closed') return;
     const now = performance.now();
     const wasOpening = this.opening;
+    if (wasOpening) this.server.spoke = false;
     const whole = why.end === 'closed' && this.splitter.rest === 0;
     const rest = this.end();
     if (wasOpening) this.host.opened(this, why, now);
@@ -361,9 +369,10 @@ export class Connection {
   }
 
   private endAll(all: Waiting[], why: Failure, count: number, now: number, whole = false): void {
-    for (const [at, one] of all.entries()) {
-      const failure = { ...why, shared: why.shared || at >= count, stale: whole && one.pooled };
-      one.pending.ended({ failure }, now);
+    let left = count;
+    for (const one of all) {
+      const shared = why.shared || one.late || left-- <= 0; // one that was reported late does not report this end
+      one.pending.ended({ failure: { ...why, shared, stale: whole && one.pooled } }, now);
     }
   }
 }

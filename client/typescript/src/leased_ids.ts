@@ -25,7 +25,7 @@ const WAIT_STEP_LAST_MS = 0.25;
  * 5. After `close` no id is issued.
  */
 export class LeasedIds {
-  /** Called when `next` finds that the wall clock has jumped. */
+  /** Called once for each jump of the wall clock, when `next` finds it. */
   onJump: () => void = () => undefined;
   /** The lease of which ids are issued. */
   held: Lease | undefined;
@@ -37,6 +37,7 @@ export class LeasedIds {
   private highestTick = -1; // of all ids
   private failure: () => FirnError;
   private seenWallMs = NaN;
+  private jumpTold = false; // to `onJump`
 
   // The next id, and how many are left in its tick.
   private tick = -1;
@@ -118,7 +119,9 @@ export class LeasedIds {
   advance(): number {
     const now = this.clock.read();
     this.followBeforeTheFirstLease(now);
-    return this.pace.advance(now);
+    const timeMs = this.pace.advance(now);
+    this.jumpTold &&= this.jumped;
+    return timeMs;
   }
 
   /** Whether the wall clock had jumped when it was read last. */
@@ -137,10 +140,11 @@ export class LeasedIds {
     if (!held) throw this.failure();
     if (this.left > 0 && this.clock.wallMs() === this.seenWallMs) return 0;
     const now = this.clock.read();
-    const known = this.jumped;
     const timeMs = this.pace.advance(now);
+    const told = this.jumpTold;
+    this.jumpTold = this.jumped;
     if (this.jumped) {
-      if (!known) this.onJump();
+      if (!told) this.onJump();
       throw new FirnError('no lease', `the wall clock has jumped forward by ${Math.floor(this.pace.jumpMs / 1000)} s, ` +
                           'and no server has confirmed it');
     }

@@ -51,7 +51,6 @@ export class Lessee {
   private releases: Release[] = [];
   private lastServer = '';
   private grantNotBeforeMs = -Infinity;
-  private jumped = false; // the wall clock, and no server has confirmed it
   private stopping = false;
   private nextTickMs = 0;
   private intervalMs: number; // that a server gave last, at most `aheadMs`; before that, `aheadMs`
@@ -74,8 +73,7 @@ export class Lessee {
   tick(now: Now): [number, LeaseRequest][] {
     const timeMs = this.ids.advance();
     this.nextTickMs = now.monoMs + TICK_MAX_MS;
-    if (this.ids.jumped) this.hurry(now);
-    this.jumped = this.ids.jumped;
+    this.hurry(now);
     if (this.held) this.tickHeld(this.held, timeMs, now);
     const wanted = !this.stopping && (!this.held || timeMs >= this.held.replaceAtMs);
     if (wanted && now.monoMs >= this.grantNotBeforeMs) this.grant ??= this.newGrant(now);
@@ -138,18 +136,23 @@ export class Lessee {
     if (timeMs < endMs) this.nextTickMs = Math.min(this.nextTickMs, now.monoMs + endMs - timeMs);
   }
 
-  /** Makes a request due whose answer confirms a wall clock that has jumped. */
+  /**
+   * After a jump of the wall clock, makes a request due whose answer confirms it: a renewal, or a request that was sent
+   * before the jump. If that fails, too, it has the ordinary delay.
+   */
   private hurry(now: Now): void {
-    const { held } = this;
-    if (held) held.renewAtMs = Math.min(held.renewAtMs, held.answeredAtMs + RENEW_MIN_MS);
-    for (const one of this.jumped ? [] : [this.renewal, this.grant]) { // a later failure has the ordinary delay
-      if (one) one.sendAtMs = Math.min(one.sendAtMs, now.monoMs);
+    const { held, ids: { jumped } } = this;
+    if (held && jumped) held.renewAtMs = Math.min(held.renewAtMs, held.answeredAtMs + RENEW_MIN_MS);
+    for (const one of [this.renewal, this.grant]) {
+      if (!one) continue;
+      one.sentInJump &&= jumped;
+      if (jumped && !one.sentInJump) one.sendAtMs = Math.min(one.sendAtMs, now.monoMs);
     }
   }
 
   private newPending(now: Now): Pending {
     return { number: ++this.numbers, sendAtMs: now.monoMs, inFlight: false, delayMs: RETRY_FIRST_MS, hops: 0,
-      wallAtZeroMs: Infinity };
+      wallAtZeroMs: Infinity, sentInJump: false };
   }
 
   private newGrant(now: Now): Grant {
@@ -162,6 +165,7 @@ export class Lessee {
     if (one.inFlight) return false;
     if (now.monoMs >= one.sendAtMs) {
       one.wallAtZeroMs = Math.min(one.wallAtZeroMs, now.wallMs - now.monoMs);
+      one.sentInJump = this.ids.jumped;
       return one.inFlight = true;
     }
     this.nextTickMs = Math.min(this.nextTickMs, one.sendAtMs);

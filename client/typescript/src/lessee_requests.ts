@@ -15,6 +15,8 @@ export interface Pending {
    * is unknown.
    */
   wallAtZeroMs: number;
+  /** In a jump of the wall clock, the last time. */
+  sentInJump: boolean;
 }
 
 export interface Grant extends Pending {

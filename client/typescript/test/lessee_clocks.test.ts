@@ -1,97 +1,88 @@
-// What a lessee does when the wall clock jumps.
+// Jumps of the wall clock, in the table tests/contract/jumps.json that the generators of all languages share.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 
 import { FirnError } from '../src/errors.js';
-import { EPOCH_MS, lease, NOON_MS, Rig, tickOf } from './lease_rig.js';
+import type { LeaseOutcome } from '../src/lease_request.js';
+import { EPOCH_MS, lease, Rig, tickOf } from './lease_rig.js';
 
-const SECOND = 1_000;
-const HOUR = 3_600 * SECOND;
+const HOUR = 3_600_000;
 const SERVER = '10.0.0.7:7609';
 
-function leased(): Rig {
-  const rig = new Rig();
-  rig.hold();
-  return rig;
-}
+class World extends Rig {
+  private seen = 0; // of the requests that were sent
+  private woken = false;
 
-function renewed(rig: Rig): void {
-  const extended = lease(7, NOON_MS, rig.clock.wallMs() + 60 * SECOND, { renewInMs: 20 * SECOND });
-  rig.answer('renewal', { kind: 'lease', server: SERVER, lease: extended });
-}
+  constructor() {
+    super();
+    this.ids.onJump = () => void (this.woken = true);
+  }
 
-function takesAnIdOfNow(rig: Rig): void {
-  assert.equal(tickOf(rig.take(1)[0]!), rig.clock.wallMs() - EPOCH_MS);
-}
-
-// The monotonic clock lacks the time for which the machine was suspended.
-test('a renewal confirms a jump at once', () => {
-  const rig = leased();
-  rig.pass(SECOND);
-  rig.clock.step(HOUR);
-  rig.assertNone(/the wall clock has jumped forward by 3600 s, and no server has confirmed it/);
-  rig.tick();
-  assert.equal(rig.count('renewal'), 1);
-  assert.equal(rig.newest('renewal').clockMs, NOON_MS + HOUR + SECOND);
-  renewed(rig);
-  takesAnIdOfNow(rig);
-  rig.pass(SECOND);
-  assert.equal(rig.count('renewal'), 1);
-});
-
-test('a request from before a jump confirms nothing', () => {
-  for (const firstIsLost of [false, true]) {
-    const rig = leased();
-    rig.pass(20 * SECOND);
-    assert.equal(rig.count('renewal'), 1);
-    if (firstIsLost) {
-      rig.noAnswer('renewal', SERVER);
-      rig.clock.step(HOUR);
-      rig.tick(); // the server may have received only the first sending
-      assert.equal(rig.count('renewal'), 2);
-    } else {
-      rig.clock.step(HOUR);
+  play(step: string): void {
+    const [verb, ...words] = step.split(' ');
+    const word = words[0]!;
+    switch (verb) {
+      case 'lease':
+        this.tick();
+        this.give('terms');
+        this.seen = this.sent.length;
+        return;
+      case 'pass': return this.pass(Number(word));
+      case 'step':
+        this.clock.step(Number(word));
+        return this.clock.advance(1);
+      case 'next': return this.next(word);
+      case 'look': return assert(this.ids.held);
+      case 'answer': return this.give(word);
+      case 'sent':
+        assert.deepEqual(this.sent.slice(this.seen).map(([, request]) => request.kind), words);
+        this.seen = this.sent.length;
+        return;
     }
-    renewed(rig);
-    rig.assertNone(/jumped/);
-    const sent = rig.count('renewal');
-    rig.pass(99);
-    assert.equal(rig.count('renewal'), sent);
-    rig.pass(1);
-    assert.equal(rig.count('renewal'), sent + 1);
-    renewed(rig);
-    takesAnIdOfNow(rig);
+    assert.fail('unknown step');
   }
-});
 
-test('a jump that servers refuse is not followed', () => {
-  const rig = leased();
-  rig.pass(SECOND);
-  rig.clock.step(HOUR);
-  rig.tick();
-  const message = "the program's clock is 1 h ahead of the server's";
-  for (let times = 1; times < 30; times++) {
-    assert.equal(rig.count('renewal'), times);
-    rig.answer('renewal', { kind: 'refused', server: SERVER, message, failure: new FirnError('refused', message) });
-    rig.assertNone(/jumped/);
-    if (times === 29) rig.clock.step(-HOUR);
-    rig.pass(2 * SECOND);
+  private next(expected: string): void {
+    if (expected === 'id') assert.equal(tickOf(this.take(1)[0]!), this.clock.wallMs() - EPOCH_MS);
+    else this.assertNone(/the wall clock has jumped forward by 3600 s, and no server has confirmed it/);
+    if (this.woken) this.tick();
+    this.woken = false;
   }
-  renewed(rig);
-  takesAnIdOfNow(rig);
-});
 
-// The machine was suspended for longer than the lease.
-test('a grant confirms a jump', () => {
-  const rig = leased();
-  rig.pass(2 * SECOND);
-  rig.clock.step(HOUR);
-  rig.tick();
-  rig.answer('renewal', { kind: 'unknown', server: SERVER, message: '' });
-  assert.equal(rig.count('grant'), 2);
-  const { wallMs } = rig.clock.now;
-  const granted = lease(8, wallMs - HOUR, wallMs + 60 * SECOND);
-  rig.answer('grant', { kind: 'lease', server: granted.server, lease: granted });
-  takesAnIdOfNow(rig);
-});
+  private give(word: string): void {
+    const { kind } = this.sent.at(-1)![1];
+    this.answer(kind, this.outcome(word, kind === 'renewal'));
+  }
+
+  private outcome(word: string, renewed: boolean): LeaseOutcome {
+    const now = this.clock.wallMs();
+    const { held } = this.ids;
+    const message = "the program's clock is ahead of the server's";
+    switch (word) {
+      case 'terms': {
+        const [machine, from] = held && renewed ? [held.machine, held.fromTick + EPOCH_MS] : [held ? 8 : 7, now - HOUR];
+        return { kind: 'lease', server: SERVER, lease: lease(machine, from, now + 60_000, { renewInMs: 20_000 }) };
+      }
+      case 'unknown': return { kind: 'unknown', server: SERVER, message: '' };
+      case 'refused': return { kind: 'refused', server: SERVER, message, failure: new FirnError('refused', message) };
+    }
+    return { kind: 'no answer', server: SERVER, sent: true, message: 'timeout' };
+  }
+}
+
+const path = process.env['FIRN_FRAMES'] ?? '../../tests/contract/frames.json';
+const table = JSON.parse(readFileSync(join(dirname(path), 'jumps.json'), 'utf8')) as
+  { cases: { case: string; steps: string[] }[] };
+assert(table.cases.length > 10);
+for (const one of table.cases) {
+  test(one.case, (context) => {
+    const world = new World();
+    for (const [i, step] of one.steps.entries()) {
+      context.diagnostic(`step ${i + 1}: ${step}`);
+      world.play(step);
+    }
+  });
+}

@@ -18,22 +18,22 @@
 
 namespace firn::front {
 
-// When the certificates of a door expire: "public" or "admin".
+// When the certificates of a port expire: "public" or "admin".
 struct CertificateReport {
   const char* door;
   TlsExpiry expiry;
 };
 
-// What the handlers of a front door work with; all of it outlives them. Thread-safe.
+// Objects that the handlers of a front door use; all outlive the handlers. Thread-safe.
 struct Backend {
   Issuer& issuer;
   const ServerView& view;
   const Limits& limits;
   std::string default_tag;
   const StatusCache& status;
-  // When a client is to ask for the list of servers again.
+  // When a client is to request the list of servers again.
   std::function<Milliseconds()> ask_again;
-  TagRights* rights = nullptr;  // null: everybody may take ids of all tags
+  TagRights* rights = nullptr;  // null: every client may take ids of all tags
   std::function<std::vector<CertificateReport>()> certificates = [] {
     return std::vector<CertificateReport>();
   };
@@ -42,12 +42,12 @@ struct Backend {
     return std::shared_ptr<const ReloadReport>();
   };
 
-  // The answer to those who ask for the list before there is one.
+  // The refusal while the list of servers is unknown.
   static Refusal NoServersYet() {
     return {Reason::kNotReady, "this server has not read the list of servers yet", 1000, true};
   }
 
-  // The layout of a text in a request; an empty one means the cluster's.
+  // The layout that a request names; empty means the cluster's.
   Result<Layout> LayoutOf(std::string_view text) const {
     if (text.empty()) return view.layout();
     return Layout::Parse(text);

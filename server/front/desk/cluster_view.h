@@ -9,27 +9,27 @@
 
 namespace firn::front {
 
-// What is known of the whole cluster about one subject.
+// A report about the whole cluster.
 struct ClusterReading {
-  std::shared_ptr<const std::string> json{};  // one object; null: nothing is known (yet)
+  std::shared_ptr<const std::string> json{};  // one object; null: not known (yet)
   Milliseconds age{0};                        // since it was read
-  // Why there is nothing, or nothing newer. Ok: it is new, or being read.
+  // Why there is no report, or no newer one. Ok: it is up to date, or being read.
   Status trouble{};
 };
 
-// A server's admin-side view of the whole cluster. It requires reads of the registry, so an answer
-// may come later: a caller without an answer asks again. Thread-safe; never blocks.
+// An admin-side view of the whole cluster. It reads the registry, so an answer may take time: a
+// caller without one asks again later. Thread-safe; never blocks.
 class ClusterView {
  public:
   virtual ~ClusterView() = default;
 
-  // Its machine ids, servers, and all faults.
+  // Machine ids, servers, and all faults.
   virtual ClusterReading Audit() = 0;
-  // All its tags.
+  // All tags.
   virtual ClusterReading Tags() = 0;
-  // The Dubbo consumers that are registered in the cluster's ZooKeeper; none with another registry.
+  // The Dubbo consumers that are registered in ZooKeeper; empty with other registries.
   virtual ClusterReading Consumers() = 0;
-  // The process that issued an id. kInvalid: none of the cluster's.
+  // The process that issued an id. kInvalid if no process of the cluster did.
   virtual ClusterReading Who(int64_t id) = 0;
 };
 

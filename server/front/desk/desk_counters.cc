@@ -4,7 +4,7 @@ namespace firn::front {
 
 void DeskCounters::Find(const Tag& tag) {
   const auto found = issued_.find(&tag);
-  // Beyond the limit all share one count.
+  // Tags beyond the limit share one count.
   const Tag* key = found != issued_.end() || issued_.size() < kTagsMax ? &tag : nullptr;
   std::lock_guard lock(mutex_);
   auto& count = issued_[key];

@@ -14,10 +14,10 @@
 
 namespace firn::front {
 
-// What one IO thread has issued and refused. Written by that thread, read by any.
+// Counts of one IO thread. Written by that thread, read by any.
 class DeskCounters {
  public:
-  static constexpr size_t kTagsMax = 1000;  // those beyond are counted under "" together
+  static constexpr size_t kTagsMax = 1000;  // tags beyond it are counted together under ""
 
   DeskCounters() = default;
   DeskCounters(const DeskCounters&) = delete;
@@ -35,7 +35,7 @@ class DeskCounters {
 
   // Calls for ids.
   struct Calls {
-    uint64_t calls = 0;  // answered either way
+    uint64_t calls = 0;  // issued or refused
     std::array<uint64_t, kReasons> refused{};
 
     void Add(const Calls& more);
@@ -44,11 +44,11 @@ class DeskCounters {
     bool served = false;       // the public port serves it
     uint64_t connections = 0;  // open ones
   };
-  struct Sums : Calls {  // of all protocols together
+  struct Sums : Calls {  // over all protocols
     PerProtocol<OfProtocol> protocols;
     std::map<std::string, uint64_t> issued;  // ids by tag
   };
-  // Adds to the sums, as calls of this protocol. Any thread.
+  // Adds the counts to the sums, under this protocol. Any thread.
   void AddTo(Sums& sums, ProtocolKind protocol) const;
 
  private:
@@ -58,7 +58,7 @@ class DeskCounters {
   std::array<Count, kReasons> refused_;
   const Tag* last_tag_ = nullptr;
   Count* last_issued_ = nullptr;
-  mutable std::mutex mutex_;  // the writer changes the map under it; readers read under it
+  mutable std::mutex mutex_;  // held when the writer changes the map, and when others read it
   std::map<const Tag*, std::unique_ptr<Count>> issued_;
 };
 

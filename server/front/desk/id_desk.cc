@@ -32,7 +32,7 @@ std::string NoRight(const DoorCall& door, std::string_view tag) {
 }  // namespace
 
 IssueCall& IdDesk::Fresh() {
-  // One that waits was left behind by an exception.
+  // A call may still wait here if an exception was thrown.
   if (!call_ || call_->waits()) {
     call_ = {new IssueCall, [&issuer = issuer_](IssueCall* call) {
                if (call->waits()) issuer.GiveUp(*call);

@@ -14,16 +14,16 @@
 
 namespace firn::front {
 
-// A call for ids that waits. It is given up with its last owner, who must not outlive the desk's
-// issuer.
+// A call for ids that waits. It is cancelled when its last owner is destroyed, which must happen
+// before the desk's issuer is.
 using WaitingIds = std::shared_ptr<IssueCall>;
 
-// Turns the requests of one protocol on one IO thread into ids. A call that waits belongs to its
-// parked request, which continues it: no other request can. Used by one IO thread; allocates
-// nothing for calls that do not wait.
+// Turns the requests of one protocol on one IO thread into ids. A waiting call belongs to its
+// parked request, and no other request can continue it. Used by one IO thread; allocates nothing
+// for calls that do not wait.
 class IdDesk {
  public:
-  // Of a list, after which other connections get their turn, where an id takes long to write.
+  // Ids of a list after which other connections get their turn, where writing an id takes long.
   static constexpr int64_t kIdsPerTurn = 4096;
 
   // All must outlive it. An empty tag in a request means `default_tag`. `rights`, if given, are
@@ -31,10 +31,10 @@ class IdDesk {
   IdDesk(Issuer& issuer, DeskCounters& counters, Method method, std::string default_tag,
          TagRights* rights = nullptr);
 
-  // The handle of a tag, valid as long as the issuer; null: nothing serves it.
+  // The handle of a tag, valid as long as the issuer; null: there is no such tag.
   const Tag* Resolve(std::string_view tag) const { return issuer_.Resolve(NameOf(tag)); }
 
-  // The fast path for one id. Nullopt, without an effect, if there is more to report: then Ask.
+  // The fast path for one id. Nullopt, without an effect, if it cannot answer: then call Ask.
   std::optional<int64_t> One(const Tag* tag) {
     int64_t id = 0;
     if (tag == nullptr || rights_) return std::nullopt;
@@ -43,7 +43,7 @@ class IdDesk {
     return id;
   }
 
-  // The same for up to `calls` such calls: a run with an id for each of the first of them.
+  // Like One for up to `calls` calls: a run with an id for each, or for the first of them.
   std::optional<IdRun> Run(const Tag& tag, int64_t calls) {
     IdRun run;
     if (rights_ || !issuer_.TryRun(tag, method_, calls, &run)) return std::nullopt;
@@ -52,15 +52,15 @@ class IdDesk {
     return run;
   }
 
-  // Requests `count` ids. kIssued: call() has exactly those. kRefused: its refusal is the answer.
-  // kWait: the caller returns Park. In the last attempt only if the call has all its ids.
+  // Requests `count` ids. kIssued: call() has exactly those. kRefused: call() has the refusal.
+  // kWait: the caller returns Park; on the request's last attempt only if all ids are there.
   Verdict Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door);
 
-  // The same for a call that waits, if the peer still has the right to its tag.
+  // Continues a call that waits, if the peer still has the right to its tag.
   Verdict Continue(WaitingIds waiting, const DoorCall& door);
 
-  // After kWait: the step that continues the request later. `retry(waiting, door, out)` does so,
-  // and returns a ServeStep.
+  // After kWait: the step that continues the request later by `retry(waiting, door, out)`, which
+  // returns a ServeStep.
   template <typename Retry>
   ServeStep Park(Retry retry) {
     WaitingIds call = TakeWaiting();
@@ -78,27 +78,27 @@ class IdDesk {
     return ServeStep::Park(again, std::move(request), most.count(), tag);
   }
 
-  // After kWait or kIssued, for a caller that keeps the call: it is the caller's own.
+  // After kWait or kIssued: passes the call to the caller.
   WaitingIds TakeWaiting() { return std::move(call_); }
-  // The caller needs it no longer: the next call may use its memory.
+  // Returns the call's memory, so that the next call can use it.
   void GiveBack(WaitingIds call) { call_ = std::move(call); }
 
-  // A lower bound of the tag's next id if this peer may take ids of it; 0: none is known.
+  // A lower bound of the tag's next id, if this peer may take ids of it; 0: unknown.
   int64_t NextAtLeast(std::string_view tag, const DoorCall& door) {
     const Tag* const known = Resolve(tag);
     return known == nullptr || WhyNotPermitted(tag, door) ? 0 : issuer_.NextAtLeast(*known);
   }
 
-  // Why this peer may not request ids of the tag, whether the tag exists or not. Empty: it may.
+  // Why this peer may not request ids of the tag, whether or not the tag exists. Empty: it may.
   std::optional<Refusal> WhyNotPermitted(std::string_view tag, const DoorCall& door);
 
-  // Counts a refusal that was found before the issuer was called, and makes it the answer.
+  // Counts a refusal by the front end itself, and stores it in call().
   void Refuse(Refusal refusal);
 
   // Whether the last refused call was refused because the peer has no right to its tag.
   bool lacks_right() const { return lacks_right_; }
 
-  // The last answered call.
+  // The call that was answered last.
   const IssueCall& call() const { return *call_; }
 
   std::string_view NameOf(std::string_view tag) const { return tag.empty() ? default_tag_ : tag; }
@@ -112,7 +112,7 @@ class IdDesk {
   DeskCounters& counters_;
   const Method method_;
   const std::string default_tag_;
-  std::optional<TagRights::Reader> rights_;  // none: every client may take ids of all tags
+  std::optional<TagRights::Reader> rights_;  // empty: every client may take ids of all tags
   WaitingIds call_;                          // reused for the next call unless it is parked
   bool lacks_right_ = false;
 };

@@ -8,10 +8,10 @@ namespace {
 
 constexpr int32_t kRepeatInMs = 200;
 constexpr Milliseconds kAheadMax{86'400'000};
-// Longer texts would be copied into the queue of the control thread, which refuses them anyway.
+// Longer texts are refused before they are copied into the control thread's queue.
 constexpr size_t kTokenBytesMax = 32;
 constexpr size_t kNameBytesMax = 64;
-constexpr size_t kLeaseBytesMax = 640;  // with the server's address in it
+constexpr size_t kLeaseBytesMax = 640;  // contains the server's address
 
 LeaseResult ResultOf(const LeaseReply& reply, const Layout& layout) {
   switch (reply.verdict) {
@@ -48,7 +48,7 @@ Status CheckText(std::string_view name, const std::string& text, size_t bytes_ma
   return text.empty() ? Invalid(Cat(name, " is missing")) : CheckLength(name, text, bytes_max);
 }
 
-// Times that no clock shows would overflow sums.
+// Refuses times that would overflow sums.
 Status CheckTimes(WallMs clock, const std::optional<Milliseconds>& given) {
   if (!InCalendar(clock)) return Invalid("clock_ms is not a time of this calendar");
   const Milliseconds ahead = given.value_or(kLeaseAhead);
@@ -123,7 +123,7 @@ Status LeaseCalls::Check(const LeaseCall& call) {
   const auto& end = std::get<LeaseEnd>(call);
   FIRN_TRY(CheckText("lease", end.lease, kLeaseBytesMax));
   FIRN_TRY(CheckLength("turn", end.turn, kTokenBytesMax));
-  // A program that has used nothing reports the tick before its first.
+  // A lessee that has used no tick reports the one before its first.
   const bool valid = !end.used || (*end.used >= Tick(-1) && *end.used <= Tick(INT64_MAX / 2));
   return valid ? Status() : Invalid("used_tick is not a tick");
 }

@@ -19,13 +19,13 @@
 
 namespace firn::front {
 
-// What a program may use: the ids base_bits | tick << tick_shift | sequence << sequence_shift for
-// the terms' ticks and `sequence_count` sequences from `sequence_from` on.
+// The ids that a lessee may use: base_bits | tick << tick_shift | sequence << sequence_shift, for
+// the ticks of `terms` and `sequence_count` sequences from `sequence_from` on.
 struct LeasePromise {
   LeasePromise(const LeaseReply& granted, const Layout& layout);
 
   LeaseTerms terms;
-  std::string server;  // the one that has the lease
+  std::string server;  // the server that granted the lease
   uint64_t base_bits;
   int tick_shift, sequence_shift, sequence_bits;
   uint64_t sequence_from, sequence_count;
@@ -35,9 +35,9 @@ struct LeasePromise {
 
 struct LeaseEnded {};
 
-// Why a lease was refused, where no Reason says it.
+// Why a lease was refused, where no Reason fits.
 enum class LeaseFault : uint8_t { kUnknownLease, kOutdated, kRevoked, kAnotherServers, kNoLeases };
-// "UNKNOWN_LEASE" and so on, as the wire contract spells it.
+// The names of the wire contract, such as "UNKNOWN_LEASE".
 std::string_view LeaseFaultName(LeaseFault fault);
 
 struct LeaseRefusal {
@@ -48,21 +48,21 @@ struct LeaseRefusal {
 
 using LeaseResult = std::variant<LeasePromise, LeaseEnded, Refusal, LeaseRefusal>;
 
-// Turns the requests for leases of all protocols on one IO thread into answers: checks the client's
-// right, the request, and lets it wait until the control thread has answered.
+// Turns the requests for leases of all protocols on one IO thread into answers. Checks the client's
+// right and the request; the request then waits until the control thread has answered.
 class LeaseCalls {
  public:
-  // How long a request may wait: a claim needs several answers of the registry.
+  // Maximum time for which a request waits: a claim needs several answers of the registry.
   static constexpr int64_t kPatienceMs = 5'000;
 
-  // Null: the server grants no leases. Both must outlive it.
+  // `leases`: null if the server grants none. Both must outlive it.
   LeaseCalls(const Backend& backend, LeaseDesk* leases);
 
-  // The answer that a call waits for.
+  // The answer of the control thread.
   using Waiting = std::shared_ptr<const LeaseAnswer>;
 
-  // Starts the call that `read` returns as a Result<LeaseCall>. Nullopt, unless this is the last
-  // attempt: park the request with `waiting`, and Continue.
+  // Starts the call that `read` returns as a Result<LeaseCall>. Nullopt: park the request with
+  // `waiting`, and call Continue later. The last attempt always has a result.
   template <typename Read>
   std::optional<LeaseResult> Ask(Waiting& waiting, const DoorCall& door, Read&& read) {
     LeaseClient client;
@@ -79,7 +79,7 @@ class LeaseCalls {
   std::optional<LeaseResult> Continue(const LeaseAnswer& waiting, const DoorCall& door) const;
 
  private:
-  // Sets `client` if there is a file of rights, and it permits leases.
+  // Returns the refusal if the client may not lease. Sets `client` if there is a file of rights.
   std::optional<LeaseResult> WhyNot(const DoorCall& door, LeaseClient& client);
   static Status Check(const LeaseCall& call);
   static LeaseResult BadRequest(const Status& status) {

@@ -19,7 +19,7 @@ constexpr double kMsPerDay = 24.0 * 3600 * 1000;
 ClientMetric WithLabels(MetricsPage::Labels labels) {
   ClientMetric metric;
   for (auto& [name, value] : labels) {
-    // One label that is not UTF-8 would make Prometheus refuse the whole page.
+    // Prometheus refuses the whole page if one label is not UTF-8.
     if (!IsPrintableUtf8(value)) value = ToPrintableUtf8(value);
     metric.label.push_back({name, std::move(value)});
   }
@@ -122,7 +122,7 @@ void Describe(const Totals& totals, const std::string& door, std::optional<TlsEx
     return MetricsPage::Labels{{"door", door}, {"protocol", std::string(ProtocolName(kind))}};
   };
   totals.latency.ForEach([&](ProtocolKind kind, const LatencyCounts::Sums& sums) {
-    // A protocol that few servers are asked for has series once it is used.
+    // Rarely used protocols have series only once they are used.
     const bool common = kind == ProtocolKind::kThrift || kind == ProtocolKind::kHttp;
     if (!common && totals.recognised[kind] == 0) return;
     page.Histogram(latency, help, sums, with(kind));
@@ -192,7 +192,7 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
   page.Counter("firn_renewals_total", renewals, report.renewals_failed, {{"outcome", "failed"}});
 }
 
-// A single one has no label; several are labelled with their numbers.
+// A single machine id has no label; several are labelled with their numbers.
 void DescribeMachines(const std::vector<MachineReport>& machines, MetricsPage& page) {
   uint64_t held = 0;
   for (size_t i = 0; i < machines.size(); ++i) {
@@ -209,7 +209,7 @@ void DescribeMachines(const std::vector<MachineReport>& machines, MetricsPage& p
              static_cast<double>(machines.size()));
 }
 
-// Disabled tags are an operator's choice: they take no room from the others.
+// Tags that an operator has disabled are left out, so that they do not use up the limit.
 void DescribeRefused(const ServerReport& report, MetricsPage& page) {
   constexpr size_t kSeriesMax = 100;
   size_t series = 0;

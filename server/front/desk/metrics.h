@@ -17,7 +17,7 @@
 
 namespace firn::front {
 
-// One answer of /metrics, put together when it is asked for. Thread-compatible.
+// The page /metrics, assembled for one request. Thread-compatible.
 class MetricsPage {
  public:
   using Labels = std::vector<std::pair<std::string, std::string>>;
@@ -25,7 +25,7 @@ class MetricsPage {
   MetricsPage();
   ~MetricsPage();
 
-  // Values of one name stand together, under the help of the first. Names are firn_*; those of
+  // Values of one name are listed together, with the help text of the first. Names are firn_*;
   // counters end in _total.
   void Counter(const std::string& name, const std::string& help, uint64_t value,
                Labels labels = {});
@@ -42,7 +42,7 @@ class MetricsPage {
   std::unique_ptr<Families> families_;
 };
 
-// What a listener has done, and when its certificates expire; `door` names it ("public", "admin").
+// Counters of a listener, and when its certificates expire; `door` is its name ("public", "admin").
 void Describe(const Totals& totals, const std::string& door, std::optional<TlsExpiry> expiry,
               WallMs now, MetricsPage& page);
 

@@ -12,9 +12,9 @@ namespace firn::front {
 struct ReloadedFile {
   enum class Outcome { kUnchanged, kChanged, kRefused };
 
-  std::string flag;  // that names it, such as "tls_cert"
+  std::string flag;  // the flag that names the file, such as "tls_cert"
   std::string path;
-  Outcome outcome = Outcome::kUnchanged;  // kRefused: its earlier content stays in force
+  Outcome outcome = Outcome::kUnchanged;  // kRefused: the earlier content stays in use
 
   std::string_view outcome_name() const {
     if (outcome == Outcome::kRefused) return "refused";
@@ -26,7 +26,7 @@ struct ReloadedFile {
 struct ReloadReport {
   WallMs at;
   std::vector<ReloadedFile> files{};
-  std::vector<std::string> faults{};  // why files were refused; none: every file was accepted
+  std::vector<std::string> faults{};  // why files were refused; empty: every file was accepted
 };
 
 }  // namespace firn::front

@@ -10,20 +10,19 @@
 
 namespace firn::front {
 
-// One server of the cluster, as clients are to know it.
+// One server of the cluster, as clients see it.
 struct ListedServer {
   std::string address;  // host:port
   uint32_t rack = 0;
-  int weight = 100;    // 0: asks for no calls
-  bool online = true;  // false: an operator has taken it out
+  int weight = 100;    // share of the calls: 100 is usual, 0 is none
+  bool online = true;  // false: an operator has taken it offline
   ServerPhase phase = ServerPhase::kReady;
   bool tls = false;  // calls to it must use TLS
 
   friend bool operator==(const ListedServer&, const ListedServer&) = default;
 };
 
-// All of them. Never changed once it is shown, so that IO threads share it without a lock, and each
-// encodes it once.
+// All servers. Immutable, so IO threads share it without a lock, and each encodes it once.
 struct ListedServers {
   std::string cluster_uuid;
   std::string application;
@@ -34,7 +33,7 @@ struct ListedServers {
 };
 
 struct ShownServers {
-  std::shared_ptr<const ListedServers> list{};  // null: nothing is known yet
+  std::shared_ptr<const ListedServers> list{};  // null: not known yet
   Milliseconds age{0};                          // how long ago the registry last confirmed it
 };
 

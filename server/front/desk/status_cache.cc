@@ -21,7 +21,7 @@ StatusCache::StatusCache(const ServerView& view, std::function<DeskCounters::Sum
     : view_(view), sums_(std::move(sums)), clock_(clock) {}
 
 std::shared_ptr<const StatusCache::Snapshot> StatusCache::Get() const {
-  // Before the report: a change while it is collected shows in the next version.
+  // Read before the report: a change during collection then makes the report outdated.
   const uint64_t version = view_.version();
   const BootMs now = clock_.Boot();
   {

@@ -14,39 +14,41 @@
 
 namespace firn::front {
 
-// The server's report for status calls, collected once for all that ask at about the same time.
-// Anybody may ask, and to collect it from thousands of tags takes milliseconds. Thread-safe.
+// The server's report for status calls, collected once for all callers of about the same time:
+// every client may call status, and collecting a report of thousands of tags takes milliseconds.
+// Thread-safe.
 class StatusCache {
  public:
   // How long a call of GetNew is parked before it asks again.
   static constexpr std::chrono::milliseconds kAskAgain{5};
 
-  // What one status answer is made of. Never changed, so each door encodes it once.
+  // The content of one status answer. Immutable, so each protocol encodes it once.
   struct Snapshot {
     ServerReport report;
     DeskCounters::Sums sums;
-    uint64_t number;  // from 1, in the order in which they were collected
+    uint64_t number;  // 1, 2, 3, ... in the order of collection
   };
 
-  // All must outlive it. `sums`: what all desks have counted.
+  // All must outlive it. `sums` returns the counts of all desks.
   StatusCache(const ServerView& view, std::function<DeskCounters::Sums()> sums, const Clock& clock);
 
-  // Returns the latest report. It is collected again when the view's version has changed, and when
-  // its time is over: 0.25 ms for each tag that it shows, from 5 ms to 250 ms.
+  // Returns the latest report. It is collected again if the view's version has changed, or after
+  // its lifetime: 0.25 ms for each tag in it, from 5 ms to 250 ms.
   std::shared_ptr<const Snapshot> Get() const;
 
-  // The same for one connection, each report once: null while the latest has been sent to it,
-  // unless the call must be answered now. A request of some bytes is answered with up to 100 KB, so
-  // a peer that asks without pause is answered as often as there is something new.
+  // Like Get, but each report once on a connection: returns null while the latest was already sent,
+  // unless the call must be answered now. The answer to a short request has up to 100 KB, so a peer
+  // that asks without pause is answered only when there is a new report.
   std::shared_ptr<const Snapshot> GetNew(DoorCall& call) const;
 
  private:
   const ServerView& view_;
   const std::function<DeskCounters::Sums()> sums_;
   const Clock& clock_;
-  mutable std::mutex mutex_;  // guards all below; not held while a report is collected
+  mutable std::mutex mutex_;  // guards the members below; not held while a report is collected
   mutable std::shared_ptr<const Snapshot> latest_;  // null at first
-  mutable uint64_t version_ = 0;                    // of the view, before latest_ was collected
+  mutable uint64_t version_ = 0;                    // of the view, read before latest_ was
+                                                    // collected
   mutable BootMs until_;
   mutable uint64_t collected_ = 0;
 };

@@ -27,15 +27,15 @@ std::string_view Cut(std::string_view& text, std::string_view ends) {
   return part;
 }
 
-// Whether it begins with kLeaseRight in any case, as a misspelt right does: `@leases`, `@lease 20`.
-// It would grant a tag of that name, and no lease.
+// Whether it begins with kLeaseRight in any case, like a misspelt right: `@leases`, `@lease 20`. As
+// the name of a tag it would grant no lease.
 bool MeansLeaseRight(std::string_view right) {
   const std::string_view beginning = right.substr(0, kLeaseRight.size());
   return std::equal(beginning.begin(), beginning.end(), kLeaseRight.begin(), kLeaseRight.end(),
                     [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
-// Another file at its path, or another content, has another inode number, size or time.
+// Identifies a state of the file: replacing or changing it changes inode number, size or time.
 std::string StampOf(const std::string& path) {
   struct stat file {};
   if (stat(path.c_str(), &file) != 0) return "none";
@@ -98,13 +98,13 @@ Status TagRights::Load() {
     if (stamp == stamp_) return {};
     stamp_ = stamp;
   }
-  // Without the mutex: no call waits for a disk.
+  // Without the mutex, so that no call waits for the disk.
   FIRN_ASSIGN(const std::string text, ReadRegularFile(file_, kBytesMax));
   Result<Table> table = Parse(text);
   FIRN_TRY(table.status().WithContext(file_));
   auto made = std::make_shared<const Table>(*std::move(table));
   const std::lock_guard lock(mutex_);
-  if (stamp != stamp_) return {};  // another thread has begun to read a newer state since
+  if (stamp != stamp_) return {};  // another thread reads a newer state
   table_.swap(made);               // the old table is freed without the mutex
   edition_.fetch_add(1, std::memory_order_release);
   return {};

@@ -17,9 +17,9 @@
 
 namespace firn::front {
 
-// What the name of a user who has logged in through the Redis protocol begins with.
+// Prefix of the names of users who have logged in through the Redis protocol.
 inline constexpr std::string_view kLoginPrefix = "redis:";
-// The right to lease machine ids, where a tag's name stands; `@lease:20` limits their number.
+// The right to lease machine ids, listed like a tag; `@lease:20` limits the number of leases.
 inline constexpr std::string_view kLeaseRight = "@lease";
 
 // Decides which client may take ids of which tags, by its names:
@@ -30,18 +30,18 @@ inline constexpr std::string_view kLeaseRight = "@lease";
 //     redis:alice     order
 //     local.example   *,@lease:20
 //
-// A client has the names of its certificate (its subjectAltName's DNS names and URIs, and its
-// common name), and `redis:USER` if it has logged in through the Redis protocol. Each grants what
-// its line says. A name without a line grants nothing. A certificate's name that begins with
-// `redis:` is ignored. A right that begins with `@lease` and is neither form above is invalid, so a
-// tag with such a name is granted only by `*`.
+// A client has the names of its certificate (the DNS names and URIs of its subjectAltName, or its
+// common name), and `redis:USER` if it has logged in through the Redis protocol. Each name grants
+// what its line lists; a name without a line grants nothing. A name of a certificate that begins
+// with `redis:` is ignored. A right that begins with `@lease` and has neither form above is
+// invalid, so only `*` grants a tag with such a name.
 //
 // Rights are checked at every call, so removing a line also affects connections that are
 // open. Thread-safe.
 class TagRights {
-  // What a name's line grants.
+  // The rights of one line.
   struct Line {
-    std::set<std::string, std::less<>> tags{};  // with "*" all
+    std::set<std::string, std::less<>> tags{};  // "*" stands for all
     std::optional<size_t> leases_max{};         // the number behind kLeaseRight
 
     bool Grants(std::string_view tag) const;
@@ -51,23 +51,24 @@ class TagRights {
  public:
   using Names = std::vector<std::string>;
 
-  // One thread's access: threads share no lock and write nothing, unless the file has changed or a
-  // call is refused. The rights must outlive it.
+  // One thread's access: it takes the lock only when the file has changed or a call is refused. The
+  // rights must outlive it.
   class Reader {
    public:
     explicit Reader(TagRights& rights) : rights_(&rights) {}
 
-    // Whether a client with these names on its certificate may, who has logged in as `user` if
-    // that is not empty. If not, it is counted under `user`, or else the first of the names.
+    // Whether a client may take ids of `tag` that has these names on its certificate and has logged
+    // in as `user`, if that is not empty. A refusal is counted under `user`, or else the first
+    // name.
     bool Permit(const Names& names, std::string_view user, std::string_view tag);
 
-    // The same for leases. Of several names that have the right, the one that may have most leases
-    // counts, and of equal ones the first. Nullopt: none has it.
+    // Permit for leases. If several names have the right, the one with the highest limit counts,
+    // and of equal ones the first. Nullopt: no name has it.
     std::optional<LeaseClient> PermitLeases(const Names& names, std::string_view user);
 
    private:
     void Refresh();
-    // Null: the name has no line, or may have none.
+    // Null: the name has no line, or must not have one.
     const Line* LineOf(std::string_view name) const;
     const Line* LineOfCertificate(std::string_view name) const;
     void CountRefused(const Names& names, std::string_view user);
@@ -83,7 +84,7 @@ class TagRights {
   // earlier rights in force, and is reported once for each state of the file.
   Status Load();
 
-  // Reads the file even if it has not changed, so that its fault is reported once more.
+  // Like Load, even if the file has not changed, so that its fault is reported again.
   Status Reload();
 
   // How often each name was refused. Names beyond kNamesCounted count as "others".

@@ -16,7 +16,7 @@ inline std::string_view TraceIdOf(std::string_view header) {
                    kFlags = 53;
   if (header.size() < kSize) return {};
   const std::string_view version = header.substr(0, 2);
-  // Later versions may append parts, but keep the first four.
+  // Later versions may append fields, but keep the first four.
   if (header.size() > kSize && (version == "00" || header[kSize] != '-')) return {};
   const auto is_id = [](std::string_view part) {
     return IsLowerHex(part) && part.find_first_not_of('0') != part.npos;
@@ -30,8 +30,8 @@ inline std::string_view TraceIdOf(std::string_view header) {
   return valid ? trace : std::string_view();
 }
 
-// Whether `text` is a trace id of another form, which differs from system to system: 1 to 64 ASCII
-// letters, digits, and any of "-._:". So it breaks no line and no column.
+// Whether `text` is a trace id of another system: 1 to 64 ASCII letters, digits, and any of "-._:".
+// Such a text cannot break a line or a column.
 inline bool IsPlainTraceId(std::string_view text) {
   constexpr size_t kSizeMax = 64;
   constexpr std::string_view kPermitted =

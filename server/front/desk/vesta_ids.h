@@ -8,8 +8,8 @@
 
 namespace firn::front {
 
-// Vesta's makeId: builds an id from fields, which was not issued. An absent machine id or method is
-// this server's own. kInvalid names what is wrong.
+// Vesta's makeId: builds an id from its fields, without issuing it. The default machine id and
+// method are this server's own. kInvalid names the fault.
 Result<int64_t> MakeVestaId(const ComposeRequest& fields, const Backend& backend, Method method);
 
 }  // namespace firn::front

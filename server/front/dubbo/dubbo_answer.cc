@@ -6,14 +6,14 @@
 namespace firn::front {
 namespace {
 
-// What the first int of a response says of the value behind it. Three more: attachments follow.
+// The first int of a response announces what follows it. With attachments it is 3 higher.
 constexpr int32_t kException = 0, kValue = 1, kWithAttachments = 3;
 
 constexpr uint8_t kFastjson2 = 23;
 constexpr std::string_view kWantsHessian =
     "firn-server reads the serialization hessian2; set serialization=hessian2 for this reference";
 
-// A text in JSONB, between its length and nothing.
+// A short ASCII text in JSONB.
 std::string InFastjson2(std::string_view ascii) {
   constexpr char kAscii = 0x79, kInt = 0x48;
   std::string text{kAscii, kInt};

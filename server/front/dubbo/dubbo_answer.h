@@ -11,10 +11,10 @@
 
 namespace firn::front {
 
-// The body of one response in Hessian 2, and its status. Reused from response to response.
+// Status and Hessian 2 body of one response. Reused for each response.
 class DubboAnswer {
  public:
-  // Begins a response; `attachments`: its reader expects them behind the value.
+  // Begins a response; `attachments`: the consumer expects attachments after the value.
   void Begin(bool attachments) {
     attachments_ = attachments;
     body_.clear();
@@ -23,18 +23,18 @@ class DubboAnswer {
 
   bool attachments() const { return attachments_; }
 
-  // A value, which the caller writes.
+  // Begins a value, which the caller writes.
   HessianWriter& Value();
-  // A value in its bytes.
+  // Appends a value that is encoded already.
   void Raw(std::string_view bytes) {
     Value();
     body_ += bytes;
   }
-  // A refusal. If another server may help, it is a failure of this server, on which consumers call
-  // the next one. Otherwise it is an exception of the method, which they throw to their caller.
+  // A refusal. If another server may help, it is a failure of this server, and consumers retry on
+  // another one. Otherwise it is an exception of the method, which consumers throw to their caller.
   void Refuse(const Refusal& refusal);
 
-  // Appends header and body. `request` is the header that is answered.
+  // Appends header and body. `request` is the header of the request.
   void Append(const DubboHeader& request, OutBuffer& out);
 
  private:
@@ -49,7 +49,7 @@ class DubboAnswer {
 // Appends a message with a given body.
 void AppendDubbo(DubboHeader header, std::string_view body, OutBuffer& out);
 
-// The answer to a request in another serialization, in that serialization; false: none is known.
+// Appends an answer in the request's own serialization; false: that one is not supported.
 bool AppendWrongSerialization(const DubboHeader& request, OutBuffer& out);
 
 }  // namespace firn::front

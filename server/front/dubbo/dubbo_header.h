@@ -14,7 +14,7 @@ struct DubboHeader {
   static constexpr uint8_t kRequest = 0x80, kTwoWay = 0x40, kEvent = 0x20, kSerialization = 0x1f;
   static constexpr uint8_t kHessian2 = 2;
 
-  uint8_t flags = 0;  // the lowest five bits name the serialization
+  uint8_t flags = 0;  // the lowest five bits are the serialization
   uint8_t status = 0;
   uint64_t id = 0;
   uint32_t body_bytes = 0;
@@ -24,19 +24,19 @@ struct DubboHeader {
   bool is_event() const { return (flags & kEvent) != 0; }
   uint8_t serialization() const { return flags & kSerialization; }
 
-  // `bytes` has kBytes, of which the first two were recognised.
+  // `bytes` has kBytes, and the first two are valid.
   static DubboHeader Read(std::string_view bytes);
   std::array<char, kBytes> Write() const;
 
   friend bool operator==(const DubboHeader&, const DubboHeader&) = default;
 };
 
-// The status of a response. Dubbo's consumers retry a call on another server for each but kOk.
+// The status of a response. Dubbo's consumers retry on another server, except for kOk.
 enum class DubboStatus : uint8_t {
   kOk = 20,
   kBadRequest = 40,
   kServerError = 80,
-  kServerBusy = 100,  // its thread pool is exhausted
+  kServerBusy = 100,  // in Dubbo: the thread pool is exhausted
 };
 
 }  // namespace firn::front

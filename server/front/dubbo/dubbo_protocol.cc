@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kVestaId = "com.robert.vesta.service.bean.Id";
 
-// What the server has announced on a connection.
+// The last announcement on a connection.
 struct DubboSession final : DoorSession {
   bool read_only = false;
 };
@@ -36,7 +36,7 @@ Fields FieldsOf(const IdFields& id) {
            {"version", number(id.version.value_or(0))}}};
 }
 
-// Generic callers have no class for it.
+// Generic callers do not have the class.
 void WriteAsMap(const Fields& fields, HessianWriter& out) {
   out.BeginMap();
   out.Text("class");
@@ -55,7 +55,7 @@ void WriteAsObject(const Fields& fields, HessianWriter& out) {
   for (const auto& [name, value] : fields) out.Long(value);
 }
 
-// The fields of makeId's five forms. Each form has one more, before the others.
+// The fields of makeId's five forms. Each form adds one in front of the others.
 Result<ComposeRequest> FieldsToMake(std::span<const int64_t> numbers, VestaOrder order) {
   const auto negative =
       std::find_if(numbers.begin(), numbers.end(), [](int64_t n) { return n < 0; });
@@ -130,7 +130,8 @@ class DubboProtocol final : public Protocol {
                 "N", out);
   }
 
-  // The event is a request without an answer, so consumers see it behind an answer of theirs.
+  // Announces a change of read-only. Consumers read the event, a request without an answer, only on
+  // connections that they use, so it follows an answer.
   void TellReadOnly(DoorCall& call, OutBuffer& out) {
     const bool read_only = state_.read_only.load(std::memory_order_relaxed);
     auto* session = static_cast<DubboSession*>(call.session.get());
@@ -146,7 +147,7 @@ class DubboProtocol final : public Protocol {
     AppendDubbo({.flags = kFlags}, event, out);
   }
 
-  // Appends the response in answer_. The step consumes nothing, as of all that follow.
+  // Appends the response in answer_. Like all steps below, this one consumes nothing.
   ServeStep Answered(DoorCall& call, OutBuffer& out) {
     call.trace_id.clear();
     answer_.Append(header_, out);
@@ -154,7 +155,7 @@ class DubboProtocol final : public Protocol {
     return ServeStep::Served(0);
   }
 
-  // If `serve()` throws, the answer says so.
+  // Runs `serve()`. If it throws, the answer is an error.
   template <typename Serve>
   ServeStep Safely(DoorCall& call, OutBuffer& out, Serve serve) {
     const size_t before = out.size();
@@ -294,7 +295,7 @@ class DubboProtocol final : public Protocol {
   IdDesk& desk_;
   const DubboState& state_;
   DubboCounters& counters_;
-  DubboHeader header_;  // of the request that is answered
+  DubboHeader header_;  // of the current request
   DubboRequest request_;
   DubboAnswer answer_;
   std::string text_;

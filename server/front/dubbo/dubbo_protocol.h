@@ -10,25 +10,25 @@
 
 namespace firn::front {
 
-// In which order Vesta's makeId takes its last arguments, which are longs in either order.
+// The order of the last arguments of Vesta's makeId, which are longs in both orders.
 enum class VestaOrder : uint8_t { kTimeFirst, kMachineFirst };
 
-// What the Dubbo connections of all IO threads have in common. Any thread.
+// State that the Dubbo connections of all IO threads share. Any thread.
 struct DubboState {
   VestaOrder make_id_order = VestaOrder::kTimeFirst;
-  // Consumers are told to call other servers: with the next answer on each connection.
+  // Consumers are to use other servers; announced behind the next answer on each connection.
   std::atomic<bool> read_only{false};
 };
 
-// Counts of one IO thread; written by that thread, read by any.
+// Counters of one IO thread; written by that thread, read by any.
 struct DubboCounters {
-  Count one_way;  // calls without an answer, which took no id
+  Count one_way;  // calls that expect no answer, and take no id
   Count heartbeats;
 };
 
 // The Dubbo protocol with Hessian 2, and the two services that it exports: io.firn.IdService and
-// Vesta's. A message that is too large, or that is no request, closes the connection.
-// All must outlive it; one IO thread uses `desk` (of Method::kDubbo) and `counters`.
+// Vesta's. A message that is too large, or is not a request, closes the connection. All parameters
+// must outlive it; one IO thread uses `desk` (with Method::kDubbo) and `counters`.
 std::unique_ptr<Protocol> MakeDubboProtocol(const Backend& backend, IdDesk& desk,
                                             const DubboState& state, DubboCounters& counters);
 

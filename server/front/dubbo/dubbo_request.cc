@@ -10,7 +10,7 @@
 namespace firn::front {
 namespace {
 
-// A method by its name and its parameters: `L` is a string, `I` an int and `J` a long.
+// The name and parameters of a method: `L` is a string, `I` an int, `J` a long.
 struct Signature {
   DubboService service;
   std::string_view name;
@@ -41,13 +41,12 @@ std::optional<DubboService> ServiceOf(std::string_view name) {
   return std::nullopt;
 }
 
-// Java's descriptor of a parameter's type.
 std::string_view DescriptorOf(char parameter) {
   if (parameter == 'L') return "Ljava/lang/String;";
   return parameter == 'I' ? "I" : "J";
 }
 
-// Whether Java's descriptor `types` has these parameters.
+// Whether the Java descriptor `types` lists these parameters.
 bool Describes(std::string_view types, std::string_view parameters) {
   for (const char one : parameters) {
     const std::string_view type = DescriptorOf(one);
@@ -59,8 +58,8 @@ bool Describes(std::string_view types, std::string_view parameters) {
 
 bool IsNoVersion(std::string_view version) { return version.empty() || version == "0.0.0"; }
 
-// Responses have attachments from protocol version 2.0.2 on. Numbers from 2.0.100 on are versions
-// of other implementations, which do not read them.
+// Responses have attachments from protocol version 2.0.2 on. Versions from 2.0.100 on are other
+// implementations, which do not read attachments.
 bool TakesAttachments(std::string_view version) {
   constexpr std::string_view kPrefix = "2.0.";
   constexpr int kFirst = 2, kLast = 99;
@@ -81,7 +80,7 @@ std::string_view MethodsOf(DubboService service) {
                                         : "genId,expId,makeId,transTime";
 }
 
-// Reads one request, part by part. Each step returns false after a fault.
+// Parses one request, part by part. Each step returns false after a fault.
 class DubboRequest::Parser {
  public:
   Parser(DubboRequest& request, std::string_view body, size_t text_bytes_max)
@@ -126,7 +125,8 @@ class DubboRequest::Parser {
     return true;
   }
 
-  // The method's name, the names of its parameter types, which need not be given, and the values.
+  // Reads the method's name, the names of its parameter types, which may be missing, and the
+  // values.
   bool Generic() {
     if (request_.types_ != kGenericTypes) {
       return Fault(Cat("no method ", Quoted(request_.name_), " with the parameter types ",
@@ -154,7 +154,7 @@ class DubboRequest::Parser {
     return true;
   }
 
-  // A consumer sends its path and its interface, which differ if its settings rename the path.
+  // A consumer sends path and interface, which differ if its settings rename the path.
   bool Attachments() {
     std::optional<DubboService> service = ServiceOf(request_.path_);
     std::string group, generic;
@@ -182,7 +182,7 @@ class DubboRequest::Parser {
     return Matches(*service, group, generic);
   }
 
-  // Keeps the trace id in an attachment. A value without a valid one is ignored, whatever its type.
+  // Keeps the trace id of an attachment. Ignores a value of any type without a valid trace id.
   bool Trace(bool of_w3c) {
     constexpr size_t kBytesMax = 256;
     const size_t begin = reader_.position();

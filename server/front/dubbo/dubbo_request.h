@@ -25,33 +25,33 @@ enum class DubboMethod : uint8_t {
   kTransTime,
 };
 
-// The names of a service's methods, as its URL in the registry lists them.
+// The methods of a service, as listed in its URL in the registry.
 std::string_view MethodsOf(DubboService service);
 
-// A call, read from the body of a request. Reused from request to request: its texts keep their
-// memory.
+// A call, parsed from the body of a request. Reused for each request, to keep the memory of its
+// texts.
 struct DubboRequest {
   static constexpr size_t kNumbersMax = 6;
 
   DubboService service = DubboService::kFirn;
   DubboMethod method = DubboMethod::kEcho;
   bool generic = false;            // an Id is returned as a map
-  bool takes_attachments = false;  // the answer has them
+  bool takes_attachments = false;  // the answer must have attachments
   std::string tag{};
   std::array<int64_t, kNumbersMax> numbers{};
   size_t numbers_count = 0;
-  std::string trace_id{};   // of the attachment traceparent, or else traceId; empty: none is valid
+  std::string trace_id{};   // of the attachment traceparent, or else traceId; empty: no valid one
   std::string_view echo{};  // the bytes of the argument of $echo, within the body
 
-  // Reads the body of a request in Hessian 2. Returns an empty text, or why the server cannot
-  // answer it. `takes_attachments` is valid in both cases. Texts of the caller have at most
+  // Parses the body of a request in Hessian 2. Returns an empty text, or why the server cannot
+  // answer it; `takes_attachments` is valid in both cases. A text of the caller may have
   // `text_bytes_max` bytes.
   std::string Read(std::string_view body, size_t text_bytes_max);
 
  private:
   class Parser;
 
-  // Of the parser, for their memory.
+  // Temporary texts of the parser, here to keep their memory.
   std::string path_{}, version_{}, name_{}, types_{}, key_{}, value_{};
 };
 

@@ -7,7 +7,7 @@
 namespace firn::front {
 namespace {
 
-// Codes of the specification, each the first byte of a value.
+// Codes of the specification: the first byte of a value.
 constexpr uint8_t kNull = 'N', kTrue = 'T', kFalse = 'F';
 constexpr uint8_t kLong = 'L', kLongAsInt = 0x59, kInt = 'I', kDouble = 'D';
 constexpr uint8_t kDoubleZero = 0x5b, kDoubleOne = 0x5c, kDoubleByte = 0x5d, kDoubleShort = 0x5e,
@@ -18,7 +18,7 @@ constexpr uint8_t kListTyped = 0x55, kListTypedLength = 'V', kList = 0x57, kList
 constexpr uint8_t kMapTyped = 'M', kMap = 'H', kEnd = 'Z';
 constexpr uint8_t kClass = 'C', kObject = 'O', kReference = 0x51;
 
-// Values of one code, with the number of bytes behind it.
+// Codes of values of a fixed size, with the number of bytes that follow.
 constexpr std::array<std::pair<uint8_t, size_t>, 14> kFixed{{{kNull, 0},
                                                              {kTrue, 0},
                                                              {kFalse, 0},
@@ -98,7 +98,7 @@ std::optional<uint64_t> HessianReader::Number(size_t bytes) {
 bool HessianReader::Whole(int64_t& number) {
   const auto code = Code();
   if (!code) return false;
-  // A short form is a base, which the code contains, and bytes below it.
+  // A short form: the code contains a base, and the bytes after it are added.
   struct Short {
     uint8_t first, last, zero;
     size_t bytes;
@@ -143,7 +143,7 @@ std::optional<HessianReader::Piece> HessianReader::TextPiece(uint8_t code) {
   return Piece{*low, code == kTextLast};
 }
 
-// One UTF-16 unit, which takes one to three bytes.
+// Reads one UTF-16 unit, which takes one to three bytes.
 std::optional<uint32_t> HessianReader::Unit() {
   const auto first = Code();
   if (!first) return std::nullopt;
@@ -166,7 +166,7 @@ std::optional<uint32_t> HessianReader::Unit() {
   return unit;
 }
 
-// Null `text`: they are dropped.
+// Null `text`: drops the units.
 bool HessianReader::AppendUnits(size_t units, std::string* text, size_t bytes_max) {
   if (units > left_.size()) return Fail("a length beyond the end of the request");
   for (; units > 0; --units) {
@@ -239,7 +239,7 @@ bool HessianReader::DropBinary(uint8_t code) {
 
 // --- containers ----------------------------------------------------------------------------------
 
-// A name, or the number of an earlier one, which is not looked up.
+// Reads a type: a name, or the number of an earlier one. It is not used.
 bool HessianReader::DropType() {
   if (left_.empty()) return Fail("the end of the request within a type");
   const auto code = static_cast<uint8_t>(left_.front());
@@ -276,7 +276,7 @@ bool HessianReader::List(size_t& items) {
   if (*code == kNull) return true;
   std::optional<size_t> length;
   if (!BeginList(*code, length)) return Fail("a value that is not a list");
-  // Java writes no argument list without its length.
+  // Java always writes the length of an argument list.
   if (!length) return Fail("a list without a length");
   items = *length;
   return true;
@@ -343,9 +343,9 @@ bool HessianReader::BeginObject(uint8_t code, std::optional<size_t>& items) {
   return true;
 }
 
-// A container whose items are being read.
+// A container that is being read.
 struct HessianReader::Open {
-  std::optional<size_t> items{};  // that remain; empty: up to the end code
+  std::optional<size_t> items{};  // remaining items; empty: until the end code
   size_t read = 0;
 };
 

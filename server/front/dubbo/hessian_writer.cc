@@ -7,17 +7,17 @@
 namespace firn::front {
 namespace {
 
-// A piece of a long string, in UTF-16 units. Dubbo writes pieces of this size.
+// Maximum UTF-16 units in a piece of a long string, as in Dubbo.
 constexpr size_t kPieceUnits = 0x8000;
 
-// Removes the character at the start of `text`, which is not empty.
+// Removes the first character of `text`, which is not empty.
 uint32_t TakeCharacter(std::string_view& text) {
   if (const auto character = TakeCodePoint(text)) return *character;
   text.remove_prefix(1);
   return '?';
 }
 
-// One UTF-16 unit beyond ASCII.
+// Appends a UTF-16 unit beyond ASCII.
 void AppendUnit(uint32_t unit, std::string& out) {
   const auto add = [&out](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
   if (unit < 0x800) {
@@ -45,7 +45,7 @@ void HessianWriter::Int(int32_t value) {
 
 void HessianWriter::Long(int64_t value) {
   if (value >= -8 && value <= 15) return Bytes(static_cast<uint64_t>(0xe0 + value), 1);
-  // In one piece: a list may have 100,000 of them.
+  // Appended in one step: a list may have 100,000 longs.
   char coded[9] = {'L'};
   const uint64_t wire = __builtin_bswap64(static_cast<uint64_t>(value));
   std::memcpy(coded + 1, &wire, sizeof wire);
@@ -55,7 +55,7 @@ void HessianWriter::Long(int64_t value) {
 void HessianWriter::Text(std::string_view text) {
   do {
     const size_t at = out_.size();
-    out_.append(3, '\0');  // the code and the length, which is known last
+    out_.append(3, '\0');  // the code and the length, which is not known yet
     size_t units = 0;
     while (!text.empty() && units + 1 < kPieceUnits) {
       const uint32_t next = TakeCharacter(text);

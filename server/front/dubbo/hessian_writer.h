@@ -22,7 +22,7 @@ class HessianWriter {
   // A java.util.Date.
   void Date(int64_t millis);
 
-  // A list of so many values, which follow. The typed form has the name of a Java array.
+  // A list of `items` values, which follow. ListOf includes the name of a Java array type.
   void List(size_t items);
   void ListOf(std::string_view type, size_t items);
 
@@ -30,7 +30,7 @@ class HessianWriter {
   void BeginMap() { out_.push_back('H'); }
   void EndMap() { out_.push_back('Z'); }
 
-  // The first class of an answer, with the names of its fields; then an object of it, whose values
+  // The only class of an answer, with the names of its fields; then an object of it, whose values
   // follow.
   void Class(std::string_view name, std::initializer_list<std::string_view> fields);
   void Object() { out_.push_back('\x60'); }

@@ -11,7 +11,7 @@
 namespace firn::front {
 namespace {
 
-// The host without its port, and without the brackets of an IPv6 address.
+// The host without its port and the brackets of an IPv6 address.
 std::string_view WithoutPort(std::string_view host) {
   if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
   return host.substr(0, host.find(':'));
@@ -24,7 +24,7 @@ bool Contains(const std::vector<std::string>& hosts, std::string_view host) {
   });
 }
 
-// Whether a name of someone else's can stand in neither: an address, or localhost.
+// Whether it is an address or localhost, which no other site can use as its name.
 bool IsOwn(std::string_view host) {
   const std::string name(WithoutPort(host));
   return IsIpAddress(name) || strcasecmp(name.c_str(), "localhost") == 0;

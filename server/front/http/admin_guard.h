@@ -8,10 +8,10 @@
 
 namespace firn::front {
 
-// Keeps pages of other sites from taking ids and leases from the public port through a visitor's
-// browser. A browser says which page sends a request (Origin) and whether that page belongs to this
-// host (Sec-Fetch-Site). A name that such a page points at this address passes as its own host,
-// unless only listed names are permitted.
+// Prevents pages of other sites from taking ids and leases from the public port through a visitor's
+// browser. A browser names the page that sends a request (Origin) and its relation to this host
+// (Sec-Fetch-Site). A page whose own name resolves to this address counts as the same site, unless
+// only listed names are permitted.
 //
 // Thread-compatible.
 class PageGuard {
@@ -28,16 +28,15 @@ class PageGuard {
   const std::vector<std::string> hosts_;
 };
 
-// Keeps other sites' pages, open in an operator's browser, from speaking for the operator. A page
-// can make the browser send requests here, also under a name of its own that it points at this
-// address; but it can choose neither the name that the browser shows in Host, nor set a field of
-// ours without being asked for leave, which is never given.
+// Prevents pages of other sites, open in an operator's browser, from using the admin side. Such a
+// page can send requests here, even under another name that resolves to this address. But it cannot
+// choose the Host header, and it cannot send X-Firn-Admin: the browser would ask this server for
+// permission first (CORS), which it never gives.
 //
 // Thread-compatible.
 class AdminGuard {
  public:
-  // Besides addresses written as numbers, and `localhost`: the names by which the admin side may be
-  // called, without ports.
+  // `hosts`: the names, without ports, that requests may use besides IP addresses and localhost.
   explicit AdminGuard(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {}
 
   // Answers 403 if the request's host name is neither an IP address, localhost nor one of `hosts`.

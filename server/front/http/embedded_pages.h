@@ -5,7 +5,7 @@
 
 namespace firn::front {
 
-// Files that the build puts into the program.
+// Files that are compiled into the program.
 
 struct EmbeddedFile {
   std::string_view name;  // without a folder
@@ -16,7 +16,7 @@ struct EmbeddedFile {
 // The files of console/: the page that shows the cluster and a server in a browser.
 std::span<const EmbeddedFile> ConsoleFiles();
 
-// openapi.json: every path, with its requests and answers.
+// openapi.json, which describes every path.
 std::string_view OpenApiDocument();
 
 }  // namespace firn::front

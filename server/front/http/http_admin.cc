@@ -50,7 +50,7 @@ Json RefusedJson(const DeskCounters::Calls& calls) {
   return refused;
 }
 
-// Those that the public port serves.
+// The protocols that the public port serves.
 Json ProtocolsJson(const DeskCounters::Sums& sums) {
   Json protocols = Json::array();
   sums.protocols.ForEach([&](ProtocolKind kind, const DeskCounters::OfProtocol& one) {
@@ -215,7 +215,7 @@ class AdminHandler final : public HttpHandler {
 
   void Health(HttpAnswer& answer) { answer.SetText(200, "ok\n"); }
 
-  // The first line is the state; of NOT_READY the second is the reason.
+  // The first line is the state. With NOT_READY, the second is the reason.
   Outcome IsReady(const HttpRequest& request, HttpAnswer& answer) const {
     if (request.verb != HttpVerb::kGet) return NotAllowed("GET", answer);
     const Status known = request.TakesOnly({"tag"});

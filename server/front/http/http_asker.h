@@ -18,9 +18,8 @@ class HttpAsker : public HttpHandler {
   HttpAsker(const Backend& backend, IdDesk& desk) : backend_(backend), desk_(desk) {}
 
  protected:
-  // Requests ids, and returns `yes(runs, answer)` or No(refusal), perhaps after the request has
-  // gone.
-  // A HEAD cannot carry ids, so it takes none.
+  // Requests ids, and returns `yes(runs, answer)` or No(refusal), perhaps only after parking, when
+  // the request's bytes are gone. A HEAD takes no ids, because its answer could not carry them.
   template <typename Yes>
   Outcome Ask(const HttpRequest& request, std::string_view tag, int64_t count, Form form,
               DoorCall& door, HttpAnswer& answer, Yes yes) {
@@ -54,8 +53,8 @@ class HttpAsker : public HttpHandler {
     return Outcome::kAnswered;
   }
 
-  // Appends the ids of a call by `append(id, answer)`, and at their end `end`, in several turns if
-  // they are many.
+  // Appends each id of a call by `append(id, answer)`, then `end`; in several turns if there are
+  // many ids.
   template <typename Append>
   Outcome Write(WaitingIds call, RunsCursor at, std::string_view end, HttpAnswer& answer,
                 Append append) {
@@ -74,14 +73,14 @@ class HttpAsker : public HttpHandler {
          .memory = memory});
   }
 
-  // One id: the body consists of its text only.
+  // Requests one id. The body of the answer is the id only.
   Outcome AskPlain(const HttpRequest& request, std::string_view tag, DoorCall& door,
                    HttpAnswer& answer) {
     if (request.head) return OnlyHead(tag, door, answer);
     const Tag* const known = desk_.Resolve(tag);
     if (const auto id = desk_.One(known)) {
       answer.no_store = true;
-      // A name that is served by default may get a tag of its own.
+      // Only if the tag itself is defined: other names may become tags later.
       if (known->name() == desk_.NameOf(tag)) answer.id_of = known;
       AppendNumber(answer.body, *id);
       return Outcome::kAnswered;
@@ -92,17 +91,15 @@ class HttpAsker : public HttpHandler {
     });
   }
 
-  // The answer to a refusal, in this handler's own form.
   virtual void No(const Refusal& refusal, HttpAnswer& answer) = 0;
 
-  // The request itself is invalid.
   Outcome Bad(const Status& status, HttpAnswer& answer) {
     desk_.Refuse({Reason::kBadRequest, status.message(), 0, false});
     No(desk_.call().refusal(), answer);
     return Outcome::kAnswered;
   }
 
-  // Ids are issued: a GET or a POST only. True when that has been answered.
+  // Requests for ids must be GET or POST. Returns true if it has refused another verb.
   static bool WrongVerb(const HttpRequest& request, HttpAnswer& answer) {
     if (request.verb == HttpVerb::kGet || request.verb == HttpVerb::kPost) return false;
     answer.SetText(405, "GET or POST\n");
@@ -110,7 +107,7 @@ class HttpAsker : public HttpHandler {
     return true;
   }
 
-  // Whether a GET would be served now.
+  // Answers a HEAD: whether a GET would succeed now.
   Outcome OnlyHead(std::string_view tag, const DoorCall& door, HttpAnswer& answer) {
     answer.no_store = true;
     answer.has_length = false;
@@ -124,7 +121,7 @@ class HttpAsker : public HttpHandler {
   IdDesk& desk_;
 };
 
-// The rest of a path after `prefix`: one part, or more. Empty if the path has another prefix.
+// The rest of a path after `prefix`, one or more parts. Nullopt if the path does not begin with it.
 inline std::optional<std::string_view> Behind(std::string_view prefix, std::string_view path) {
   if (!path.starts_with(prefix)) return std::nullopt;
   return path.substr(prefix.size());

@@ -62,7 +62,7 @@ class ClusterHandler final : public HttpHandler {
     if (word.trouble.code() == Code::kInvalid) return AnswerBad(word.trouble, answer);
     if (word.json == nullptr) return TellNothing(word.trouble, answer);
     answer.content_type = HttpAnswer::kJson;
-    answer.body.assign(*word.json, 0, word.json->size() - 1);  // without its last brace
+    answer.body.assign(*word.json, 0, word.json->size() - 1);  // without the closing brace
     answer.body += Cat(",\"age_ms\":", word.age.count());
     if (!word.trouble.ok()) {
       answer.body += ",\"trouble\":";

@@ -41,7 +41,7 @@ Result<Layout> LayoutOf(const Backend& backend, const HttpRequest& request) {
   return backend.LayoutOf(text.value_or(""));
 }
 
-// The fields of an id from parameters named as in the wire contract.
+// Reads the fields of an id; parameters have the names of the wire contract.
 Result<ComposeRequest> ReadComposeRequest(const HttpRequest& request) {
   ComposeRequest out;
   FIRN_ASSIGN(out.tick, request.Number("ticks"));

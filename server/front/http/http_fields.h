@@ -10,11 +10,11 @@
 
 namespace firn::front {
 
-// Numbers below it are exact in JavaScript.
+// JavaScript represents smaller numbers exactly.
 inline constexpr int64_t kExactInJavaScript = int64_t{1} << 53;
 
-// The content of ids, fields and ticks as JSON, for the parameters of a request. No id is issued.
-// kInvalid: the request is invalid. Pure functions, except for the backend's view.
+// Describe ids, fields and ticks as JSON. No id is issued. kInvalid: the request is invalid. Pure
+// functions, except for the backend's view.
 
 // /v1/explain/{id}?layout=
 Result<std::string> ExplainAsJson(const Backend& backend, const HttpRequest& request,

@@ -14,11 +14,11 @@
 
 namespace firn::front {
 
-// The paths of the public side first. `backend` and `desk` (of the same IO thread, for
-// Method::kHttp) must outlive what is made.
+// The handlers of the public side come first. `backend` and `desk` (of the same IO thread, with
+// Method::kHttp) must outlive the handlers.
 
 // /v1/ids/{tag}, /v1/explain/{id}, /v1/compose, /v1/time/{ticks}: JSON, with refusals as
-// {"error":{...}} and the status that goes with their reason.
+// {"error":{...}} and HttpStatusOf their reason.
 std::unique_ptr<HttpHandler> MakeNativeHandler(const Backend& backend, IdDesk& desk);
 
 // Leaf: /api/segment/get/{key}, /api/snowflake/get/{key}, /decodeSnowflakeId. The first refuses
@@ -28,11 +28,11 @@ std::unique_ptr<HttpHandler> MakeLeafHandler(const Backend& backend, IdDesk& des
 // Vesta: /genid, /expid, /transtime, /makeid. Ids of the default tag; times in UTC.
 std::unique_ptr<HttpHandler> MakeVestaHandler(const Backend& backend, IdDesk& desk);
 
-// May a token ask for ids of a tag? Any thread.
+// Returns whether a token permits ids of a tag. Any thread.
 using TokenCheck = std::function<bool(std::string_view token, std::string_view tag)>;
 
 // Tinyid: /id/nextId, nextIdSimple, nextSegmentId, nextSegmentIdSimple, also below /tinyid.
-// Without `tokens`, every token is as good as none.
+// Without `tokens`, tokens are ignored.
 std::unique_ptr<HttpHandler> MakeTinyidHandler(const Backend& backend, IdDesk& desk,
                                                TokenCheck tokens);
 
@@ -40,59 +40,57 @@ std::unique_ptr<HttpHandler> MakeTinyidHandler(const Backend& backend, IdDesk& d
 // client needs the right to the tag `@lease`. `leases` must outlive it.
 std::unique_ptr<HttpHandler> MakeLeaseHandler(const Backend& backend, LeaseDesk& leases);
 
-// GET /v1/leases, on the admin side, to the same hosts as MakeAdminHandler's: the leases of this
-// server, without their secrets.
+// GET /v1/leases, on the admin side: the leases of this server, without their secrets. `hosts` as
+// in MakeAdminHandler.
 std::unique_ptr<HttpHandler> MakeLeaseListHandler(LeaseDesk& leases,
                                                   std::vector<std::string> hosts);
 
-// GET /v1/servers, on either side: which servers the cluster has, as JSON. Its ETag is the list's
+// GET /v1/servers, on both sides: the servers of the cluster, as JSON. Its ETag is the list's
 // version.
 std::unique_ptr<HttpHandler> MakeServersHandler(const Backend& backend);
 
-// GET /v1/openapi.json, on either side: every path of both, with what it takes and answers.
+// GET /v1/openapi.json, on both sides: describes every path of both.
 std::unique_ptr<HttpHandler> MakeOpenApiHandler();
 
-// The paths of the admin side, for those who run the server:
+// The paths of the admin side, for operators:
 //
-//   GET  /healthz     200 while the process lives
-//   GET  /readyz      200 when it could issue now and clients should come; else 503, with its state
-//                     and why; ?tag=T asks for one tag
-//   GET  /v1/status   everything that an operator asks first, as JSON; each report once on a
-//                     connection (StatusCache)
+//   GET  /healthz     200 while the process runs
+//   GET  /readyz      200 if it can issue ids and clients should use it; otherwise 503 with state
+//                     and reason; ?tag=T checks one tag
+//   GET  /v1/status   the server's state, as JSON; each report once on a connection (StatusCache)
 //   GET  /metrics     for Prometheus
-//   GET  /v1/explain/{id}?layout=  what an id says, as on the public side
-//   POST /v1/offline  tells clients to go elsewhere; POST /v1/online tells them to come back
+//   GET  /v1/explain/{id}?layout=  the fields of an id, as on the public side
+//   POST /v1/offline  tells clients to use other servers; POST /v1/online tells them to return
 //
-// It answers to addresses, `localhost` and `hosts`, and changes nothing without the header
-// X-Firn-Admin: 1 (AdminGuard). `backend` and `control` must outlive it; `metrics` writes what
-// /metrics answers, on the IO thread.
+// It accepts requests to IP addresses, `localhost` and `hosts`, and changes nothing without the
+// header X-Firn-Admin: 1 (AdminGuard). `backend` and `control` must outlive it; `metrics` returns
+// the page /metrics and is called on the IO thread.
 std::unique_ptr<HttpHandler> MakeAdminHandler(const Backend& backend, ServerControl& control,
                                               std::function<std::string()> metrics,
                                               std::vector<std::string> hosts);
 
-// The console, to the same hosts: a page for a browser, made of the paths of the admin side.
+// The console, for the same hosts: a page for a browser, which uses the paths of the admin side.
 //
 //   GET /                the page; GET /console/{file}: its parts
-//   GET /v1/history      what this server did in the past 15 minutes, as `history` writes it; not
-//                        served if that is empty
+//   GET /v1/history      this server's last 15 minutes, from `history`; 404 if that is empty
 //
 // `history` is called on the IO thread.
 std::unique_ptr<HttpHandler> MakeConsoleHandler(std::function<std::string()> history,
                                                 std::vector<std::string> hosts);
 
-// Refuses every request of another site's page, and, with `hosts`, of other names, before any other
-// handler of the public side: see PageGuard.
+// Refuses requests of other sites' pages and, if `hosts` is not empty, requests to other names.
+// Must be the first handler of the public side: see PageGuard.
 std::unique_ptr<HttpHandler> MakePageGuardHandler(std::vector<std::string> hosts);
 
-// Refuses every request of a host that the admin side does not answer to, before any other handler.
+// Refuses requests to names that the admin side does not permit. Must be its first handler.
 std::unique_ptr<HttpHandler> MakeGuardHandler(std::vector<std::string> hosts);
 
-// What the admin side says of the whole cluster, to the same hosts, as JSON with its `age_ms`; 503
-// with Retry-After while it is not known yet:
+// Reports about the whole cluster, for the same hosts, as JSON with `age_ms`; 503 with Retry-After
+// while they are not known yet:
 //
-//   GET /v1/audit     who has which machine id and had it before, the servers, everything that is
-//                     wrong; machine ids that were never used are left out
-//   GET /v1/tags      every tag with all its fields, its state, and from where on it goes on
+//   GET /v1/audit     the holder of each machine id and those before it, the servers, all faults;
+//                     without machine ids that were never used
+//   GET /v1/tags      every tag with its fields, its state, and its next number
 //   GET /v1/who/{id}  which process issued an id
 std::unique_ptr<HttpHandler> MakeClusterHandler(ClusterView& cluster,
                                                 std::vector<std::string> hosts);

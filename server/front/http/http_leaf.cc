@@ -51,14 +51,14 @@ class LeafHandler final : public HttpAsker {
     if (WrongVerb(request, answer)) return Outcome::kAnswered;
     const auto tag = DecodePathPart(key);
     if (!tag.ok()) return Bad(tag.status(), answer);
-    // A missing key is a mistake, not the default tag.
+    // An empty key is an error, as in Leaf; it does not mean the default tag.
     if (key.empty()) return Bad(Invalid("the key is missing"), answer);
     return segment ? GetSegment(request, *tag, door, answer)
                    : AskPlain(request, *tag, door, answer);
   }
 
-  // Refuses snowflake tags: in a cluster that serves undefined tags, a misspelt key would get an
-  // 18-digit id, which overflows the columns that segment numbers are stored in.
+  // Refuses snowflake tags. In a cluster that serves undefined tags, a misspelt key would otherwise
+  // get an 18-digit id, which overflows the columns for segment numbers.
   Outcome GetSegment(const HttpRequest& request, const std::string& tag, DoorCall& door,
                      HttpAnswer& answer) {
     if (IsSnowflake(tag)) return NoSegment(tag, answer);
@@ -66,7 +66,7 @@ class LeafHandler final : public HttpAsker {
     return AskPlain(request, tag, door, answer);
   }
 
-  // The tag may turn out to be a snowflake tag while the call waits; its id is then dropped.
+  // An unknown tag may prove to be a snowflake tag; its id is then dropped.
   Outcome AskSegment(const HttpRequest& request, const std::string& tag, DoorCall& door,
                      HttpAnswer& answer) {
     return Ask(request, tag, 1, Form::kNumbers, door, answer,
@@ -106,7 +106,7 @@ class LeafHandler final : public HttpAsker {
       json.Text("timestamp", Cat(read->time.ms(), "(", DateText(read->time), ")"))
           .Text("workerId", Cat(read->fields.machine.value()))
           .Text("sequenceId", Cat(read->fields.sequence));
-    } else {  // as Leaf does: status 200, and the trouble in the body
+    } else {  // like Leaf: status 200, and the error in the body
       json.Text("errorMsg", read.status().message());
     }
     answer.body = json.Done();

@@ -65,7 +65,7 @@ void Tell(const LeasePromise& promise, bool is_new, HttpAnswer& answer) {
 
 void Tell(const Refusal& refusal, HttpAnswer& answer) {
   AnswerRefusal(refusal, answer);
-  // No rate limit refuses a lease, only a missing right.
+  // With leases, kRejected means a missing right, not a rate limit.
   if (refusal.reason == Reason::kRejected) answer.status = 403;
 }
 
@@ -92,7 +92,7 @@ void Tell(const LeaseResult& result, bool is_new, HttpAnswer& answer) {
   }
 }
 
-// The parameters of the three calls, which LeaseCalls checks. kInvalid: one cannot be read.
+// Read the parameters of the three calls; LeaseCalls checks them. kInvalid: one cannot be read.
 
 Result<std::string> TextIn(const HttpRequest& request, std::string_view name) {
   FIRN_ASSIGN(auto text, request.Parameter(name));
@@ -148,7 +148,7 @@ class LeaseHandler final : public HttpHandler {
   Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
     const bool all = request.path == kPath;
     const auto one = Behind("/v1/leases/", request.path);
-    // The list is the admin side's.
+    // The admin side serves the list.
     if (!one && (!all || request.verb == HttpVerb::kGet)) return Outcome::kNotMine;
     answer.no_store = true;
     const bool permitted = one ? request.verb == HttpVerb::kPut || request.verb == HttpVerb::kDelete

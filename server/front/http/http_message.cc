@@ -57,7 +57,7 @@ bool MayHaveBody(HttpVerb verb) {
   return verb == HttpVerb::kPost || verb == HttpVerb::kPut || verb == HttpVerb::kDelete;
 }
 
-// The encoded value of `name` in "a=1&b=2", or null.
+// The encoded value of `name` in "a=1&b=2", or nullopt.
 std::optional<std::string_view> FindPair(std::string_view pairs, std::string_view name) {
   while (!pairs.empty()) {
     const std::string_view pair = pairs.substr(0, pairs.find('&'));
@@ -70,8 +70,8 @@ std::optional<std::string_view> FindPair(std::string_view pairs, std::string_vie
   return std::nullopt;
 }
 
-// Whether each of the pairs has one of the names, and none that was seen before. A bit of `seen`
-// for each of them.
+// Fails if a pair has none of the names, or the name of an earlier pair. `seen` has a bit for each
+// name.
 Status CheckNames(std::string_view pairs, std::initializer_list<std::string_view> names,
                   uint64_t& seen) {
   while (!pairs.empty()) {
@@ -88,7 +88,7 @@ Status CheckNames(std::string_view pairs, std::initializer_list<std::string_view
   return {};
 }
 
-// Digits need no escaping and no allocation.
+// Digits need neither escaping nor an allocation.
 void AppendField(OutBuffer& out, std::string_view name, int64_t value) {
   char digits[24];
   const char* end = std::to_chars(digits, digits + sizeof digits, value).ptr;
@@ -97,7 +97,7 @@ void AppendField(OutBuffer& out, std::string_view name, int64_t value) {
   out.Append("\r\n");
 }
 
-// HEAD is where GET is, OPTIONS everywhere.
+// A path that accepts GET accepts HEAD; every path accepts OPTIONS.
 void AppendAllow(std::string_view verbs, OutBuffer& out) {
   constexpr std::string_view kGet = "GET";
   out.Append("Allow: ");
@@ -141,7 +141,7 @@ Result<std::optional<std::string>> HttpRequest::Parameter(std::string_view name)
 }
 
 Result<HttpRequest> HttpRequest::WithForm(std::string& form) const {
-  constexpr size_t kBytesMax = 64 << 10, kValuesMax = 16;  // no path has as many parameters
+  constexpr size_t kBytesMax = 64 << 10, kValuesMax = 16;  // more than any path needs
   if (body.empty() || !HasType(HttpAnswer::kJson)) return *this;
   const Result<Json> object = ParseJson(body, kBytesMax, kValuesMax);
   if (!object.ok()) return object.status().WithContext("the JSON body");
@@ -258,7 +258,7 @@ void AppendHttp(const HttpAnswer& answer, const HttpRequest& request, OutBuffer&
 
 Result<std::string> DecodePathPart(std::string_view part) {
   if (part.find('%') == std::string_view::npos) return std::string(part);
-  // In a path, unlike in a query, a plus is a plus.
+  // In a path, unlike in a query, a plus sign is not a space.
   std::string exact;
   for (const char c : part) exact += c == '+' ? std::string_view("%2B") : std::string_view(&c, 1);
   return UrlDecode(exact);

@@ -78,11 +78,11 @@ class NativeHandler final : public HttpAsker {
   Result<Parameters> ReadParameters(const HttpRequest& request, std::string_view tag) const;
   Outcome Ids(const HttpRequest& request, std::string_view tag, DoorCall& door, HttpAnswer& answer);
 
-  // Ids of a call that are written one by one.
+  // The ids of a call that are written one by one.
   struct List {
     WaitingIds call;
     bool text = false;
-    bool numbers = false;  // the ids have been written, and are repeated as numbers
+    bool numbers = false;  // the ids were written, and now follow as numbers
     RunsCursor at{};
   };
   Outcome Write(List list, HttpAnswer& answer);
@@ -137,8 +137,8 @@ NativeHandler::Outcome NativeHandler::Ids(const HttpRequest& request, std::strin
              });
 }
 
-// {"ids":["7","8"],"numbers":[7,8]} or {"texts":["a7","a8"]}; numbers only where JavaScript reads
-// them exactly. In several turns if they are many.
+// {"ids":["7","8"],"numbers":[7,8]} or {"texts":["a7","a8"]}. "numbers" only if JavaScript
+// represents all of them exactly. In several turns if there are many.
 NativeHandler::Outcome NativeHandler::Write(List list, HttpAnswer& answer) {
   std::string& out = answer.body;
   const Runs& runs = list.call->runs();

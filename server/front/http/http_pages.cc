@@ -10,7 +10,6 @@
 namespace firn::front {
 namespace {
 
-// Returns the file that a path names; null: none.
 const EmbeddedFile* FileAt(std::string_view path) {
   const auto files = ConsoleFiles();
   const auto name = path == "/" ? "index.html" : Behind("/console/", path);

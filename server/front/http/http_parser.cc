@@ -27,8 +27,8 @@ using BeastView = boost::beast::string_view;
 std::string_view ToStd(BeastView text) { return {text.data(), text.size()}; }
 BeastView ToBeast(std::string_view text) { return {text.data(), text.size()}; }
 
-// Whether a field's value stands elsewhere than behind its name: on a line below it, or, put
-// together of several, in memory of Beast's that does not last.
+// Whether a field's value does not follow its name directly: it continues on further lines, and
+// Beast has joined them in a temporary buffer.
 bool IsFolded(BeastView name, BeastView value) {
   const char* behind = name.data() + name.size() + 1;
   while (*behind == ' ' || *behind == '\t') ++behind;
@@ -37,16 +37,15 @@ bool IsFolded(BeastView name, BeastView value) {
 
 bool IsControl(char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; }
 
-// What a request is for. Views into the text that it was read from.
+// The target of a request. Views into its text.
 struct HttpTarget {
-  std::string_view path;       // not decoded; "*" is the server itself
-  std::string_view query;      // behind the question mark
-  std::string_view authority;  // of an absolute target: its host, and port; else empty
+  std::string_view path;       // not decoded; "*" for the whole server
+  std::string_view query;      // after the question mark
+  std::string_view authority;  // host and port of an absolute target; otherwise empty
 };
 
-// Those names of RFC 3986 whose every character every parser reads as one. Commas, percent signs
-// and the like are in no name that can be resolved, and a comma is also the result of joining two
-// Host fields.
+// Whether `host` is a name of RFC 3986 that all parsers read alike. No name that can be resolved
+// contains commas or percent signs; a comma may also result from joining two Host fields.
 bool IsName(std::string_view host) {
   const auto fits = [](char c) {
     return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||
@@ -59,7 +58,7 @@ bool IsIpv6(std::string_view host) {
   return host.find(':') != host.npos && IsIpAddress(std::string(host));
 }
 
-// What follows a host. The port may be missing after its colon.
+// Whether `text` is what may follow a host. The colon may have no port.
 bool IsColonAndPort(std::string_view text) {
   if (text.empty() || text == ":") return true;
   return text.front() == ':' && ParseNumber<uint16_t>(text.substr(1));
@@ -74,7 +73,7 @@ size_t SchemeLength(std::string_view target) {
   return 0;
 }
 
-// Whether it is a host, with a port or without, as Host and absolute targets have it.
+// Whether it is a host with or without a port, as in Host and absolute targets.
 bool IsHostAndPort(std::string_view text) {
   const bool in_brackets = text.starts_with('[');
   const size_t end = std::min(text.find(in_brackets ? ']' : ':'), text.size());
@@ -83,8 +82,8 @@ bool IsHostAndPort(std::string_view text) {
   return rest.starts_with(']') && IsIpv6(host.substr(1)) && IsColonAndPort(rest.substr(1));
 }
 
-// Reads "/path?query", "http://host:port/path?query" (or https), and the "*" of OPTIONS. Nothing
-// for whatever else RFC 9112, 3.2, does not have an origin server take. Pure functions.
+// Reads "/path?query", "http://host:port/path?query" (or https), and the "*" of OPTIONS. Nullopt
+// for targets that an origin server does not accept (RFC 9112, 3.2).
 std::optional<HttpTarget> ReadTarget(std::string_view text, bool options) {
   HttpTarget target;
   if (options && text == "*") {
@@ -102,19 +101,19 @@ std::optional<HttpTarget> ReadTarget(std::string_view text, bool options) {
   const size_t mark = text.find('?');
   target.path = text.substr(0, mark);
   if (mark != text.npos) target.query = text.substr(mark + 1);
-  // Without a path it is the root, or for OPTIONS without a path the server itself.
+  // An empty path means the root, or for OPTIONS without a query the whole server.
   if (target.path.empty()) target.path = options && mark == text.npos ? "*" : "/";
   return target;
 }
 
-// Takes what Firn looks at from Beast's events, without copying any of it.
+// Takes the fields that Firn uses from Beast's events, without copying them.
 class RequestParser final : public http::basic_parser<true> {
  public:
   RequestParser(std::string& chunks, HttpRequest& request) : chunks_(chunks), request_(request) {}
 
-  // What is wrong with the header by rules that Beast does not know; empty: nothing.
+  // A fault of the header that Beast does not detect; empty: none.
   std::string_view fault() const { return fault_; }
-  // Whether the peer says that this is its last.
+  // Whether the peer will send no further request.
   bool closes() const { return closes_; }
 
  private:
@@ -134,7 +133,7 @@ class RequestParser final : public http::basic_parser<true> {
   void on_field_impl(http::field field, BeastView name, BeastView value,
                      error_code& error) override {
     if (IsFolded(name, value)) return Refuse("a field is folded", error);
-    if (is_header_done()) return;  // what stands behind chunks says nothing
+    if (is_header_done()) return;  // fields after the chunks are ignored
     switch (field) {
       case http::field::content_type:
         request_.content_type = ToStd(value);
@@ -162,7 +161,7 @@ class RequestParser final : public http::basic_parser<true> {
         ++encodings_;
         chunked_ = boost::beast::iequals(value, "chunked");
         break;
-      default:  // by name: versions of Beast differ in which of these they know
+      default:  // by name: not every version of Beast knows these fields
         if (boost::beast::iequals(name, kAdminField)) request_.admin_word = ToStd(value);
         if (boost::beast::iequals(name, "traceparent")) request_.traceparent = ToStd(value);
         if (boost::beast::iequals(name, "sec-fetch-site")) request_.fetch_site = ToStd(value);
@@ -180,7 +179,7 @@ class RequestParser final : public http::basic_parser<true> {
     request_.body = ToStd(body);
     return body.size();
   }
-  // A line's end alone would be the chunk's header's end to some.
+  // Some parsers take a lone CR or LF for the end of the line.
   void on_chunk_header_impl(uint64_t, BeastView extension, error_code& error) override {
     if (std::any_of(extension.begin(), extension.end(), IsControl)) {
       Refuse("the line with a chunk's length has a control character", error);
@@ -198,7 +197,7 @@ class RequestParser final : public http::basic_parser<true> {
     error = http::error::bad_field;
   }
 
-  // Whatever a proxy before us could take for a request of another length, or for another host.
+  // A fault by which a proxy could see another length or another host in this request.
   std::string_view Fault() const {
     if (encodings_ > 1 || (encodings_ == 1 && !chunked_)) {
       return "Transfer-Encoding may be chunked, and nothing else";
@@ -211,9 +210,9 @@ class RequestParser final : public http::basic_parser<true> {
     return FaultOfPlace();
   }
 
-  // A host in the target takes precedence over Host (RFC 9112, 3.2.2), but a proxy in front of us
-  // may have used Host, so they must be equal. An empty Host is sent by a client without a host
-  // name (3.2); then the address that it connected to is used (3.3), which is permitted if the
+  // A host in the target takes precedence over Host (RFC 9112, 3.2.2), but a proxy in front of this
+  // server may have used Host, so both must be equal. A client that knows no host name sends an
+  // empty Host (3.2), which means the address that it connected to (3.3). That is permitted if the
   // target is a path.
   std::string_view FaultOfPlace() const {
     if (!target_) return "the target is neither a path nor http://host/path";
@@ -241,7 +240,7 @@ HttpParsed::Kind KindOf(const error_code& error) {
   return HttpParsed::Kind::kBad;
 }
 
-// How long the request is, as soon as its header says so.
+// The length of the request if its header states it, or 0.
 size_t LengthToCome(const RequestParser& parser, size_t used) {
   if (!parser.is_header_done()) return 0;
   const auto left = parser.content_length_remaining();

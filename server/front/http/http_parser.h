@@ -8,21 +8,20 @@
 
 namespace firn::front {
 
-// What the parser made of the bytes at the front of a connection.
+// The result of parsing the bytes at the front of a connection.
 struct HttpParsed {
   enum class Kind : uint8_t { kWhole, kNeedMore, kBad, kHeaderTooLarge, kBodyTooLarge };
   Kind kind = Kind::kNeedMore;
-  size_t bytes = 0;             // of kWhole: its length; of kNeedMore: the length to come, or 0
-  std::string_view fault = {};  // of kBad: what is wrong, where there is more to say than that
+  size_t bytes = 0;             // of kWhole: its length; of kNeedMore: its length, or 0 if unknown
+  std::string_view fault = {};  // of kBad: the fault, if it has a name
 };
 
-// Parses the one request at the front of `in`, with an empty line or two before it, by Beast's
-// rules and RFC 9112's, which refuse what a proxy could read in another way: lengths that
-// contradict each other, a length beside chunks, a Transfer-Encoding other than `chunked`; no
-// host, several, or what is none; folded or malformed fields. `chunks` holds the body when it came
-// in chunks; `out` refers to it and to `in`.
-// Keeps nothing: a request that is not whole is parsed again from its start when it may be whole
-// (http_progress.h).
+// Parses the request at the front of `in`, which may begin with one or two empty lines. Refuses
+// what a proxy could understand differently, by Beast's rules and RFC 9112: contradicting lengths,
+// a length with chunks, a Transfer-Encoding other than `chunked`, a Host that is missing, repeated
+// or invalid, folded or malformed fields. `chunks` receives the body if it is chunked; `out` refers
+// to it and to `in`. Keeps no state: an incomplete request is parsed from its start again when it
+// may be complete (http_progress.h).
 HttpParsed ParseHttp(std::string_view in, std::string& chunks, HttpRequest& out);
 
 }  // namespace firn::front

@@ -9,11 +9,11 @@
 namespace firn::front {
 namespace {
 
-// Ends a header, and what may stand behind the last chunk.
+// Ends a header, and the fields after the last chunk.
 constexpr std::string_view kEmptyLine = "\r\n\r\n";
 constexpr size_t kNone = std::string_view::npos;
 
-// Finds `what` behind `begin`, in the part of `in` that was not searched for it before.
+// Finds `what` after `begin`, in the part of `in` that was not searched yet.
 size_t FindNext(std::string_view in, std::string_view what, size_t begin, PartialRead& read) {
   const size_t overlap = std::min(read.searched, what.size() - 1);
   const size_t found = in.find(what, std::max(begin, read.searched - overlap));
@@ -21,12 +21,12 @@ size_t FindNext(std::string_view in, std::string_view what, size_t begin, Partia
   return found;
 }
 
-// The length that a chunk's first line says, before what may stand behind it.
+// The length in a chunk's first line, without the extensions that may follow it.
 std::optional<uint64_t> ChunkSize(std::string_view line) {
   return ParseNumber<uint64_t>(line.substr(0, line.find_first_of("; \t")), 16);
 }
 
-// True also when the parser will refuse what has come.
+// Also true if the parser will refuse the request.
 bool HasLastChunk(std::string_view in, PartialRead& read) {
   while (!read.last_chunk) {
     if (in.size() < read.chunk) return false;
@@ -60,7 +60,7 @@ bool HttpMayBeWhole(std::string_view in, PartialRead& read) {
   if (read.chunk == 0) {
     const size_t header_end = FindNext(in, kEmptyLine, EmptyHttpBytes(in), read);
     if (header_end == kNone) return false;
-    // Of a request without chunks the length is known then, and this is not asked again.
+    // A request without chunks now has a known length, so this function is not called again.
     read.chunk = header_end + kEmptyLine.size();
     if (read.chunk > read.parsed) return true;
   }

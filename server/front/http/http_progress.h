@@ -6,16 +6,15 @@
 
 namespace firn::front {
 
-// How much of `in` is empty lines before a request. Some clients write one behind a body; no more
-// of them than two are passed over.
+// EmptyHttpBytes returns the size of the empty lines before a request. Some clients send one after
+// a body; at most two are skipped.
 inline constexpr std::string_view kHttpLineEnd = "\r\n";
 inline constexpr size_t kHttpEmptyBytesMax = 2 * kHttpLineEnd.size();
 size_t EmptyHttpBytes(std::string_view in);
 
-// Whether a request whose length is not known may be whole, or wrong, by now: its header has ended,
-// or its last chunk has come, or there is twice as much of it as when it was parsed last. Resumes
-// where `read` says that it stopped, so that it reads each byte once, however small the chunks are
-// and in however many pieces they come.
+// Whether a request of unknown length may be complete or invalid by now: its header or last chunk
+// has ended, or the input has doubled since it was parsed. Continues at the position in `read`, so
+// each byte is read once, in however many pieces the chunks arrive.
 bool HttpMayBeWhole(std::string_view in, PartialRead& read);
 
 }  // namespace firn::front

@@ -47,7 +47,7 @@ class HttpProtocol final : public Protocol {
   }
 
   CloseCause TooLong(OutBuffer& out) override {
-    request_ = {};  // the last one that was read is another's
+    request_ = {};  // it is of an earlier request, perhaps of another connection
     return Refuse(413, CloseCause::kHttpTooLarge, out).cause;
   }
 
@@ -79,7 +79,7 @@ class HttpProtocol final : public Protocol {
     return request.keep_alive ? ServeStep::Served(0) : ServeStep::Close(CloseCause::kPeer);
   }
 
-  // What an answer depends on beside its handler. The request's bytes are gone when it is written.
+  // The state from which a parked request is answered. The request's bytes no longer exist then.
   struct Pending {
     HttpAnswer answer;
     HttpRequest request;
@@ -112,7 +112,7 @@ class HttpProtocol final : public Protocol {
     return ServeStep::Park(parked.again, std::move(request), parked.patience_ms, parked.waits_for);
   }
 
-  // If `serve()` throws, the answer says so.
+  // Runs `serve()`. If it throws, the answer is an error.
   template <typename Serve>
   static void Safely(HttpAnswer& answer, Serve serve) {
     try {
@@ -123,7 +123,7 @@ class HttpProtocol final : public Protocol {
     }
   }
 
-  // Finds the answer. Otherwise returns the handler that has parked the request, and how.
+  // Finds the answer. If a handler parks the request, returns the handler and its outcome.
   std::pair<HttpHandler*, HttpHandler::Outcome> Find(DoorCall& door) {
     HttpHandler* found = nullptr;
     auto outcome = HttpHandler::Outcome::kNotMine;
@@ -138,7 +138,7 @@ class HttpProtocol final : public Protocol {
     return {found, outcome};
   }
 
-  // The handler that refused the verb has set the permitted ones. "*" is the server itself.
+  // The handler that refused the verb has listed the permitted ones. "*" is the whole server.
   void AnswerOptions() {
     constexpr std::string_view kAll = "GET, POST";
     if (request_.path == "*") answer_.allow = kAll;

@@ -12,32 +12,32 @@
 
 namespace firn::front {
 
-// Some paths of the HTTP side. One object for each IO thread, used by that thread.
+// Handles some of the paths. One object for each IO thread, used by that thread.
 class HttpHandler {
  public:
   enum class Outcome : uint8_t {
-    kNotMine,  // no path of this handler; nothing was done
+    kNotMine,  // the handler does not serve this path
     kAnswered,
     kPark,  // no ids or no new status report yet: see Parked
-    kMore,  // the answer is long, and not complete: the same, but nothing is waited for
+    kMore,  // the answer is long and incomplete: like kPark, but continues in the next turn
   };
 
-  // How a request is answered that waits. The connection keeps it: nothing else does.
+  // How to answer a request that waits. Only its connection has it.
   struct Parked {
-    // Answers it, or parks it again, as Handle; `answer` is as Handle left it.
+    // Answers it, or parks it again, like Handle; `answer` is as Handle left it.
     std::function<Outcome(DoorCall& door, HttpAnswer& answer)> retry{};
     std::chrono::microseconds again{};
-    const void* waits_for = nullptr;  // as ServeStep::Park
-    int64_t patience_ms = 0;          // as ServeStep::Park
+    const void* waits_for = nullptr;  // as in ServeStep::Park
+    int64_t patience_ms = 0;          // as in ServeStep::Park
     size_t memory = 0;                // bytes that it owns, if they are many
   };
 
   virtual ~HttpHandler() = default;
 
-  // `answer` is clear when it comes in. Never blocks.
+  // `answer` is empty at first. Never blocks.
   virtual Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) = 0;
 
-  // After kPark, once.
+  // Must be called once after kPark.
   Parked TakeParked() { return std::exchange(parked_, {}); }
 
  protected:
@@ -54,9 +54,9 @@ class HttpHandler {
   Parked parked_;
 };
 
-// HTTP/1.1 with requests in a row, and 1.0: finds the handler that knows the path. Malformed and
-// oversized requests are answered and end the connection; unknown paths are answered with 404.
-// `desk`, where the handlers ask for ids, must outlive it; null: they do not.
+// HTTP/1.1, also pipelined, and 1.0: finds the handler of the path. A malformed or oversized
+// request is answered and ends the connection; an unknown path is answered with 404. `desk`, if the
+// handlers request ids, must outlive it; null: they do not.
 std::unique_ptr<Protocol> MakeHttpProtocol(IdDesk* desk,
                                            std::vector<std::unique_ptr<HttpHandler>> handlers);
 

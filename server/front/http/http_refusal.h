@@ -6,15 +6,14 @@
 
 namespace firn::front {
 
-// The status of a reason: 400 invalid request, 404 no such tag, 409 exhausted, 429 too many,
-// 500 a defect, 503 not here or not now.
+// The status of a reason: 400 invalid request, 404 no such tag, 409 exhausted, 429 too many, 500 an
+// internal fault, 503 try later or elsewhere.
 int HttpStatusOf(Reason reason);
 
-// The refusal as {"error":{"reason","message","retry_after_ms","another_server_may_help"}}, with
-// its status and Retry-After.
+// Writes {"error":{"reason","message","retry_after_ms","another_server_may_help"}}, with status and
+// Retry-After.
 void AnswerRefusal(const Refusal& refusal, HttpAnswer& answer);
 
-// The request itself is invalid.
 inline void AnswerBad(const Status& status, HttpAnswer& answer) {
   AnswerRefusal({Reason::kBadRequest, status.message(), 0, false}, answer);
 }

@@ -8,7 +8,7 @@
 namespace firn::front {
 namespace {
 
-// All but what differs from one answer to the next, and the last brace.
+// The list as JSON, without the fields that change with each answer and the closing brace.
 std::string TextOf(const ListedServers& list) {
   Json entries = Json::array();
   for (const ListedServer& server : list.servers) {

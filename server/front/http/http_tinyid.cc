@@ -13,13 +13,13 @@ constexpr int kTokenError = 5;
 constexpr int kSystemError = 6;
 constexpr std::string_view kTokenMessage = "token is error";
 
-// A range goes to a client's memory whole: large enough to spare requests, small enough to lose.
+// Ids of a range, which a client keeps in memory: enough to save requests, few enough to lose.
 constexpr int64_t kSegmentIds = 1000;
 // A client fetches the next range when this part of one is used.
 constexpr int64_t kLoadAtPercent = 20;
 
-// A range as Tinyid hands it out: its client's ids are those above `current`, up to `max`, that
-// leave `remainder` when divided by `delta`.
+// A range in Tinyid's form. The client's ids are above `current`, at most `max`, and have the
+// remainder `remainder` modulo `delta`.
 struct Segment {
   int64_t current, loading, max, delta, remainder;
 };
@@ -30,7 +30,7 @@ Segment ToSegment(const IdRun& run) {
           run.first % run.stride};
 }
 
-// The longest run; the ids of the others are lost, which is better than a range with holes.
+// The longest run. The ids of the others are lost: Tinyid cannot express gaps in a range.
 const IdRun& Longest(const Runs& runs) {
   const auto all = runs.runs();
   return *std::max_element(all.begin(), all.end(),
@@ -92,7 +92,8 @@ class TinyidHandler final : public HttpAsker {
     return !tokens_ || tokens_(parameters.token, parameters.tag);
   }
 
-  // Tinyid answers trouble with status 200: a code in the JSON form, nothing in the simple one.
+  // Tinyid answers errors with status 200: with a code in JSON, with an empty body in the simple
+  // form.
   void No(const Refusal& refusal, HttpAnswer& answer) override {
     Fail(kSystemError, refusal.message, answer);
   }

@@ -16,7 +16,7 @@
 namespace firn::front {
 namespace {
 
-// "Fri May 22 14:41:04 UTC 2015", as a Java Date writes itself.
+// "Fri May 22 14:41:04 UTC 2015", the form of Java's Date.toString().
 std::string JavaDate(WallMs time) {
   static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",

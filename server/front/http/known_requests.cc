@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kLength = "\r\nContent-Length: ";
 constexpr std::string_view kEndOfHead = "\r\n\r\n";
 
-// A number's digits; good as long as this is.
+// The digits of a number. Views are valid as long as the object.
 class Digits {
  public:
   explicit Digits(int64_t value) : end_(std::to_chars(text_, text_ + sizeof text_, value).ptr) {}

@@ -10,19 +10,19 @@
 
 namespace firn::front {
 
-// Most requests on a connection repeat the bytes of an earlier one. If that one was answered with a
-// single id on the fast path, the next is answered without parsing: its tag is asked for an id as
-// always, and the id is written into the earlier answer. Refusals and decisions of a tag, its
+// The fast path. Most requests on a connection repeat the bytes of an earlier one. If that was
+// answered with a single id, the next is not parsed: an id is requested from its tag as usual, and
+// the id is written into a copy of the earlier answer. Refusals and decisions of a tag, its
 // plugins, the claim or a drain are never cached. Used by one IO thread.
 class KnownRequests {
  public:
   explicit KnownRequests(IdDesk& desk) : desk_(desk) {}
 
-  // Serves the request at the front of `in`. Nullopt, without an effect, if it is not known, or its
-  // answer needs more than an id: then it must be parsed.
+  // Serves the request at the front of `in`. Nullopt, without an effect, if it must be parsed: it
+  // is unknown, or its answer needs more than an id.
   std::optional<ServeStep> Serve(std::string_view in, OutBuffer& out) const;
 
-  // Records that `request` was answered by `answer`, which ends in an id of `tag` and keeps the
+  // Records that `request` was answered by `answer`, which ends with an id of `tag` and keeps the
   // connection open.
   void Remember(std::string_view request, std::string_view answer, const Tag& tag);
 
@@ -31,7 +31,8 @@ class KnownRequests {
 
   struct Known {
     std::string request{};
-    std::string before_length{}, behind_length{};  // the answer's head without the body's length
+    std::string before_length{}, behind_length{};  // the answer's header without Content-Length's
+                                                   // value
     const Tag* tag = nullptr;
   };
 

@@ -16,15 +16,14 @@
 
 namespace firn::front {
 
-// What wires over a socket of Asio's have in common. Keeps what reads and writes point at (the
-// buffers, and the memory of the operations) for as long as they are under way. Used by one IO
-// thread.
+// A base class for wires over an Asio socket. It owns the memory that its operations use while they
+// are in progress: the buffers and the operations' handlers. Used by one IO thread.
 class AsioWire : public Wire {
  public:
   void Bind(Connection& connection) final { connection_ = &connection; }
 
   void FinishSending() final {
-    Error ignored;  // the peer may have gone: the next read says so
+    Error ignored;  // the next read reports it
     socket_.shutdown(boost::asio::socket_base::shutdown_send, ignored);
   }
 
@@ -37,16 +36,17 @@ class AsioWire : public Wire {
   using Error = boost::system::error_code;
 
   explicit AsioWire(StreamSocket accepted) : socket_(std::move(accepted)) {
-    Error ignored;  // without either, it is slower and not wrong; a Unix socket has no delay
+    Error ignored;  // a failure only costs speed; a Unix socket has no delay
     socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
     socket_.non_blocking(true, ignored);
   }
 
   Connection& connection() { return *connection_; }
 
-  // Calls `then` with an error, or with how many bytes have come into the room of `input`. An empty
-  // buffer that has grown is pointed at by no operation while it waits, so Relax may free it. A
-  // small one is, which saves a call of the kernel, until RelaxRead.
+  // Calls `then` with an error, or with the number of bytes that were received into `input`. While
+  // the wire waits to fill an empty buffer that has grown, no operation refers to the buffer, so
+  // Relax can free it. A read into a small buffer starts at once, which saves a system call;
+  // RelaxRead cancels it.
   template <typename Then>
   void ReceiveInto(InBuffer& input, Then then) {
     if (!input.empty() || input.memory() <= InBuffer::kFirst) return ReadSome(input, then);
@@ -59,32 +59,32 @@ class AsioWire : public Wire {
     }
     Await(input, then);
   }
-  // Calls `then` with an error, or with how many of the bytes have gone.
+  // Calls `then` with an error, or with the number of bytes that were sent.
   template <typename Then>
   void SendSome(std::string_view bytes, Then then) {
     socket_.async_write_some(boost::asio::buffer(bytes.data(), bytes.size()),
                              InSlot(write_slot_, then));
   }
-  // How many of the bytes go at once; 0 also when the socket is broken.
+  // Returns how many bytes can be sent without waiting; 0 also if the socket is broken.
   size_t SendNow(std::string_view bytes) {
     Error error;
     const size_t n = socket_.write_some(boost::asio::buffer(bytes.data(), bytes.size()), error);
     return error ? 0 : n;
   }
   StreamSocket& socket() { return socket_; }
-  // Frees the memory of the buffer that the read under way is to fill, while nothing has come.
+  // Frees the memory of the buffer that the current read is to fill, if nothing has arrived.
   void RelaxRead(InBuffer& input) {
     if (awaits_) return input.Relax();
     if (!reads_ || relaxes_ || !input.empty()) return;
     relaxes_ = true;
-    Error ignored;  // then it is not cancelled, and keeps its buffer
+    Error ignored;  // on an error the read keeps its buffer
     socket_.cancel(ignored);
   }
 
-  // Before the socket, whose operations point at them.
+  // Before the socket, whose operations use them.
   HandlerSlot read_slot_, write_slot_;
-  InBuffer input_;    // of the read that is under way
-  OutBuffer output_;  // of the write that is under way
+  InBuffer input_;    // of the read in progress
+  OutBuffer output_;  // of the write in progress
 
  private:
   template <typename Then>
@@ -101,23 +101,23 @@ class AsioWire : public Wire {
     socket_.async_read_some(boost::asio::buffer(room.data(), room.size()),
                             InSlot(read_slot_, read));
   }
-  // Waits until there is something to read, with no operation that points into `input`.
+  // Waits until there is something to read; no operation refers to `input` meanwhile.
   template <typename Then>
   void Await(InBuffer& input, Then then) {
     awaits_ = true;
     const auto read = [this, &input, then](const Error& failed) {
       awaits_ = false;
       if (failed) return then(failed, size_t{0});
-      if (input.room().empty()) input.MakeRoom(0, InBuffer::kFirst);  // it was relaxed
+      if (input.room().empty()) input.MakeRoom(0, InBuffer::kFirst);  // its memory was freed
       ReadSome(input, then);
     };
     socket_.async_wait(StreamSocket::wait_read, InSlot(read_slot_, read));
   }
 
   StreamSocket socket_;
-  bool awaits_ = false;   // the read under way points into no buffer
-  bool reads_ = false;    // it does
-  bool relaxes_ = false;  // and is cancelled, so that it does not
+  bool awaits_ = false;   // a read waits until the socket is readable, without a buffer
+  bool reads_ = false;    // a read into a buffer is in progress
+  bool relaxes_ = false;  // that read is being cancelled, so that its buffer can be freed
   Connection* connection_ = nullptr;
 };
 

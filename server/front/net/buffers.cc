@@ -19,7 +19,7 @@ void OutBuffer::Grow(size_t n) { Resize(std::bit_ceil(std::max(size() + n, kFirs
 
 std::span<char> InBuffer::MakeRoom(size_t whole, size_t bytes_max) {
   const bool was_full = capacity_ != 0 && end_ == capacity_;
-  const size_t known = std::min(whole, 4 * size());  // memory for what comes, not for what is said
+  const size_t known = std::min(whole, 4 * size());  // a peer may announce too much
   size_t wanted = std::max({known, capacity_, kFirst});
   if (was_full) wanted = std::max(wanted, capacity_ * 4);
   wanted = std::min(wanted, bytes_max);

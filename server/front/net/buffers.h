@@ -9,8 +9,8 @@
 
 namespace firn::front {
 
-// Memory, and the part of it that holds bytes: what both buffers are. When it is moved the bytes
-// stay where they are; what it was moved from is empty and without memory. Thread-compatible.
+// A block of memory, a part of which holds bytes. Moving a buffer does not move its bytes, and
+// leaves the source empty and without memory. Thread-compatible.
 class Buffer {
  public:
   std::string_view view() const { return {data_.get() + begin_, size()}; }
@@ -19,7 +19,7 @@ class Buffer {
   // Bytes of memory, used or not.
   size_t memory() const { return capacity_; }
 
-  // What a buffer starts with.
+  // Initial size.
   static constexpr size_t kFirst = 4 * 1024;
 
   // Frees the memory of an empty buffer.
@@ -39,7 +39,7 @@ class Buffer {
   }
   ~Buffer() = default;
 
-  // Into other memory of that size, to its start.
+  // Moves the bytes to the start of a new block of this size.
   void Resize(size_t capacity);
   void Free() {
     data_.reset();
@@ -50,7 +50,7 @@ class Buffer {
   size_t begin_ = 0, end_ = 0, capacity_ = 0;
 };
 
-// Bytes on their way out: grows at its end, is taken from its front.
+// Bytes to be sent: appended at the end, consumed at the front.
 // Sharp edge: the next Append invalidates views of it. An operation that sends from it after the
 // call returns takes the buffer itself (Wire::Write).
 class OutBuffer : public Buffer {
@@ -63,23 +63,22 @@ class OutBuffer : public Buffer {
   }
   void Append(std::string_view bytes) { Append(bytes.data(), bytes.size()); }
 
-  // Room for `n` more bytes, of which Filled says how many were written.
+  // Returns space for `n` more bytes. Filled reports how many were written there.
   char* Room(size_t n) {
     if (capacity_ - end_ < n) Grow(n);
     return data_.get() + end_;
   }
   void Filled(size_t n) { end_ += n; }
 
-  // Overwrites what was appended at `at`, counted from the front.
+  // Overwrites bytes at offset `at`, counted from the front.
   void Patch(size_t at, const void* bytes, size_t n) {
     std::memcpy(data_.get() + begin_ + at, bytes, n);
   }
 
-  // Takes back everything after the first `size` bytes.
   void Truncate(size_t size) { end_ = begin_ + size; }
 
-  // `n` bytes at the front have been sent. An emptied buffer that once was large gives its memory
-  // back.
+  // Removes the first `n` bytes, which have been sent. A large buffer that becomes empty frees its
+  // memory.
   void Consume(size_t n) {
     begin_ += n;
     if (begin_ == end_) Reset();
@@ -96,17 +95,16 @@ class OutBuffer : public Buffer {
   void Grow(size_t n);
 };
 
-// Bytes that have arrived and are not served yet.
+// Received bytes that have not been served yet.
 // Sharp edge: a read that ends after the call returns takes the buffer itself (Wire::Read).
 class InBuffer : public Buffer {
  public:
-  // Room for the next read, at least one byte; `whole` is how long the request at the front is
-  // known to be (0: unknown). Moves what is there to the start. Grows by demand, when the last
-  // read filled all there was, or to `whole` when a quarter of that is there, never beyond
-  // `bytes_max`; shrinks after a number of small reads.
-  // Empty when `bytes_max` are waiting.
+  // Returns space for the next read, at least one byte; empty if `bytes_max` bytes are waiting.
+  // `whole` is the length of the request at the front, 0 if unknown. Moves the content to the start
+  // of the block. The buffer grows when the last read filled it, or to `whole` once a quarter of
+  // that has arrived, but never beyond `bytes_max`. It shrinks after a number of small reads.
   std::span<char> MakeRoom(size_t whole, size_t bytes_max);
-  // The room that was made last, or what is left of it.
+  // The unused part of the space that MakeRoom returned last.
   std::span<char> room() { return {data_.get() + end_, capacity_ - end_}; }
 
   void Filled(size_t n) {
@@ -122,7 +120,7 @@ class InBuffer : public Buffer {
  private:
   static constexpr int kSmallReads = 64;
 
-  int small_reads_ = 0;  // in a row
+  int small_reads_ = 0;  // consecutive
 };
 
 }  // namespace firn::front

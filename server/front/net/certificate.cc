@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kUriMark = "://";
 
-// Common names come in several encodings, all others in ASCII.
+// Common names come in several encodings, all other names in ASCII.
 std::string TextOf(const ASN1_STRING* text) {
   unsigned char* utf8 = nullptr;
   const int size = ASN1_STRING_to_UTF8(&utf8, text);

@@ -10,37 +10,37 @@
 namespace firn::front {
 namespace {
 
-// How long a finished connection's input is thrown away before it is ended with a reset.
+// How long the input of a finished connection is discarded before the connection is reset.
 constexpr int64_t kLingerMs = 1000;
 
-// How long an idle connection keeps its buffers.
+// Time without a request after which a connection frees its buffers.
 constexpr int64_t kRelaxMs = 1000;
 
-// How often an unknown peer is logged.
+// Minimum time between two log lines about unknown peers.
 constexpr int64_t kLogEveryMs = 10'000;
 
-// The four length bytes of a Thrift frame, and the greatest request.
+// Maximum size of a request: a Thrift frame with its four length bytes, or an HTTP request.
 constexpr size_t kRequestBytesMax =
     4 + std::max(kFrameBytesMax, kHttpHeaderBytesMax + 2 * kHttpBodyBytesMax);
 
-// How many times a request's greatest size may be parsed before it is whole. Parsing it whenever
-// there is twice as much of it stays below that.
+// Limit on the bytes parsed for one incomplete request, as a multiple of the maximum request size.
+// Parsing again whenever the input has doubled stays below it.
 constexpr size_t kParsedInVainMax = 4;
 
-// The clock is read after so many requests, and after so many bytes of requests and answers: those
-// that take long are long themselves, or have long answers.
+// The clock is read after this many requests, and after this many bytes of requests and answers. A
+// request that takes long is long itself, or has a long answer.
 constexpr size_t kServedPerCheck = 32;
 constexpr size_t kBytesPerCheck = 16 * 1024;
 
-// Time and answers of one turn: to send answers takes longer than to make them, and the time does
-// not count it.
+// Limits of one turn: time, and bytes of answers. Sending the answers takes longer than making
+// them, and the time limit does not include it.
 constexpr int64_t kTurnUsMax = 2'000;
 constexpr size_t kAnswersPerTurn = 64 * 1024;
 
-// How many a protocol may serve in one go.
+// Maximum number of requests that a protocol serves in one call.
 constexpr size_t kServedTogether = 64;
 
-// Which part of what may wait a peer has to read while it is waited for.
+// A peer must read this part of the maximum of unsent output (1/16) in half_request_ms.
 constexpr size_t kPartToRead = 16;
 
 }  // namespace
@@ -55,7 +55,7 @@ Connection::Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> 
   wire_->Bind(*this);
 }
 
-// Wherever it throws, reading_ and with_wire_ tell which operations are under way.
+// If `verb` throws, reading_ and with_wire_ still name the operations in progress.
 template <typename Verb>
 void Connection::Guarded(Verb verb) {
   try {
@@ -96,7 +96,7 @@ void Connection::OnRead(size_t n, InBuffer&& input) {
 
 void Connection::OnReadFailed(bool peer_closed) {
   reading_ = false;
-  // It may have shut its side only, and still wait for answers.
+  // A peer that has shut down only its sending side may still wait for answers.
   if (phase_ == Phase::kOpen && peer_closed && unsent() != 0) return Finish(CloseCause::kPeer);
   Break(peer_closed ? CloseCause::kPeer : CloseCause::kPeerBroke);
 }
@@ -149,7 +149,7 @@ void Connection::Pump() {
 Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
   Turn turn{.last = ServeStep::NeedMore()};
   size_t look_at = kServedPerCheck;
-  size_t bytes = 0;  // since the last look
+  size_t bytes = 0;  // since the clock was read last
   while (parked_ || !in_.empty()) {
     turn.last = ServeStep::Served(0);
     if (turn.served == io_.limits.requests_per_turn_max) break;
@@ -159,7 +159,7 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
       look_at = turn.served + kServedPerCheck;
       bytes = 0;
     }
-    // A request that waits ends in time, whatever its peer leaves unread: others may wait for it.
+    // A waiting request is retried even if the peer reads no answers: it must end at its deadline.
     const bool waits = parked_ && parked_->waits;
     if (!waits && unsent() + out.size() > io_.limits.output_waiting_bytes_max) break;
     call_.together = std::min(kServedTogether, io_.limits.requests_per_turn_max - turn.served);
@@ -171,7 +171,7 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
       in_.Consume(step.bytes);
       front_ = {};
     }
-    // The last answer of a connection, as the peer asked, is one as well.
+    // An answer after which the connection closes at the peer's request counts, too.
     if (step.kind == ServeStep::Kind::kClose && step.cause == CloseCause::kPeer) ++turn.served;
     if (!is_done) break;
     bytes += step.bytes + (out.size() - answered);
@@ -199,7 +199,7 @@ std::optional<ServeStep> Connection::Recognised(OutBuffer& out) {
   return std::nullopt;
 }
 
-// The request is taken out first: whatever ends here without parking it ends it.
+// Moves the request here first: it is destroyed at the end unless it is parked again.
 ServeStep Connection::RetryParked(OutBuffer& out) {
   const std::unique_ptr<ParkedRequest> request = std::move(parked_->request);
   if (parked_->until_ms) {

@@ -19,177 +19,174 @@ namespace firn::front {
 
 class Connection;
 
-// What an IO thread and its connections work with. The counters are read by any thread.
+// State that an IO thread shares with its connections. Any thread may read the counters.
 struct IoShare {
   const Limits& limits;
   const Clock& clock;
   const ProtocolSet protocols;
   LoopCounters counters{};
-  // Lent for the time of one call: where answers are written. Empty between calls.
+  // Buffer into which one call writes its answers. Empty between calls.
   OutBuffer output = OutBuffer();
-  // A boot clock that is read a few times a second.
+  // The boot clock, read a few times a second.
   int64_t coarse_ms = clock.Boot().ms();
   // Takes a log line about a peer that uses no supported protocol. Empty: such lines are dropped.
   std::function<void(const std::string&)> log{};
-  int64_t log_again_ms = 0;  // not before
+  int64_t log_again_ms = 0;  // earliest time of the next log line
 
-  // The boot clock now, for the few who must wait, and for measuring.
+  // The boot clock now, for requests that wait and for measurements.
   int64_t exact_ms() const { return clock.Boot().ms(); }
   int64_t exact_us() const { return clock.BootMicros().count(); }
 };
 
-// What a connection asks of the IO thread that it lives on.
+// Services that an IO thread offers to its connections.
 class ConnectionHost {
  public:
-  // Calls ReadMore() of it when this turn's other connections have been served: by then the next
-  // request has often arrived, which saves a fruitless system call.
+  // Calls its ReadMore() after the other connections of this turn have been served: by then the
+  // next request has often arrived, which saves a useless system call.
   virtual void ReadLater(Connection& connection) = 0;
-  // Calls Resume() of it at the end of the turn.
+  // Calls its Resume() at the end of the turn.
   virtual void ResumeLater(Connection& connection) = 0;
-  // Calls Resume() of it when there may be ids: after about `again_us`, a few milliseconds at most.
+  // Calls its Resume() when there may be ids: after about `again_us`, at most a few milliseconds.
   virtual void Park(Connection& connection, int64_t again_us) = 0;
-  // Destroys it, and forgets all of the above.
+  // Destroys the connection and cancels the calls above.
   virtual void Remove(Connection& connection) = 0;
 
  protected:
   ~ConnectionHost() = default;
 };
 
-// One peer: reads whatever has arrived, serves every whole request in it, and writes all answers
-// in one go, in the order of the requests. Used by its IO thread only.
+// A connection of one peer: reads its input, serves every complete request in it, and sends all
+// answers in one write, in the order of the requests. Used by its IO thread only.
 //
 //  1. Input is served whenever it grows, when a parked request has been answered, and when waiting
-//     output has gone.
-//  2. Serving stops at: the end of the whole requests; a request that is parked; the turn's limit;
-//     too much unsent output. Only in the first case is more input read.
-//  3. So at most one request of a connection is parked, those behind it wait unread or in the
-//     input buffer, and no answer overtakes another.
-//  4. After a step that closes: what was answered is sent, then the sending side is shut, then
-//     input is thrown away until the peer closes, so that it gets to read why.
-//  5. A request that is not whole is parsed again when it is as long as it has to be, where that
-//     is known, or else when its protocol says that it may be whole.
-//  6. It is removed once it is closed and no read or write is under way.
+//     output has been sent.
+//  2. Serving stops when no complete request is left, a request is parked, the turn's limit is
+//     reached, or too much output is unsent. Only in the first case is more input read.
+//  3. So at most one request of a connection is parked. Later ones wait unread or in the input
+//     buffer, and no answer overtakes another.
+//  4. After a step that closes, the answers are sent and the sending side is shut down. Then input
+//     is discarded until the peer closes, so that the peer can read the reason.
+//  5. An incomplete request is parsed again when it has its full length, or, if that is unknown,
+//     when its protocol reports that it may be complete.
+//  6. It is removed once it is closed and no read or write is in progress.
 class Connection final {
  public:
-  // `peer` is who is at the other end, as histories show it.
+  // `peer` is the address of the other end, as histories show it.
   Connection(ConnectionHost& host, IoShare& io, std::unique_ptr<Wire> wire, std::string peer = {});
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // --- from its wire ----------------------------------------------------------------------------
+  // --- called by its wire ------------------------------------------------------------------------
 
-  // `n` > 0 bytes were read. `input` is what was handed over, and those bytes behind it.
+  // `n` > 0 bytes were read. `input` is the buffer of the read, with these bytes at its end.
   void OnRead(size_t n, InBuffer&& input);
   // The read ended without bytes. `peer_closed`: in an orderly way; otherwise the connection broke
-  // or was closed from here.
+  // or was closed by this side.
   void OnReadFailed(bool peer_closed);
-  // `n` > 0 more bytes of the write have gone. It ends when all of them have.
+  // `n` > 0 more bytes of the write were sent. It ends when all of them have been.
   void OnWritten(size_t n);
-  // The write has ended, and what is left of it is lost.
+  // The write failed; the rest of its bytes is lost.
   void OnWriteFailed();
-  // The peer has shown a certificate for these names. Before the first answer to a read.
+  // The peer has presented a certificate with these names. Called before the first OnRead.
   void OnIdentified(std::vector<std::string> names) { call_.names = std::move(names); }
-  // The encryption could not be agreed upon. Instead of an answer to the first read.
+  // The TLS handshake failed. Called instead of the first OnRead.
   void OnHandshakeFailed();
 
-  // --- from its host ----------------------------------------------------------------------------
+  // --- called by its host ------------------------------------------------------------------------
 
-  // Begins to read. May end in Remove, as all that follow.
+  // Starts reading. Like all functions below, it may end in Remove.
   void Start() { ReadMore(); }
 
-  // As it was asked.
   void ReadMore();
   void Resume();
 
-  // Ends the connection if it has overstayed. Several times a second.
+  // Closes the connection if one of its deadlines has passed. Called several times a second.
   void CheckDeadlines();
 
-  // Ends it now, with whatever is under way.
+  // Closes it now, with all operations in progress.
   void Close(CloseCause cause);
-  // The same, of one that has sent half a request, or nothing.
+  // Like Close, for a connection with an incomplete request, or none.
   void CloseUnserved();
-  // Ends it as soon as nothing is owed to the peer.
+  // Closes it as soon as all its answers have been sent.
   void CloseWhenIdle();
 
   // Whether it has a call that waits for this.
   bool WaitsFor(const void* what) const { return parked_ && parked_->waits_for == what; }
-  // Since when its first request has not been whole, or its encryption not agreed upon.
+  // Since when its request or TLS handshake has been incomplete.
   std::optional<int64_t> half_since_ms() const;
-  // The same, or the time at which it was accepted, if it has sent nothing since.
+  // Like half_since_ms(), or the time of accepting if it has sent nothing since.
   std::optional<int64_t> unserved_since_ms() const;
-  // Bytes of memory of its buffers, in both directions, whether they are used or not.
+  // Bytes of memory of its buffers in both directions, used or not.
   size_t memory() const;
-  // Frees the memory of its buffers that hold nothing, unless it is being served.
+  // Frees the memory of its empty buffers, unless output is unsent.
   void Relax();
-  // Since when nothing has moved: enough of its answers, or a request.
+  // The time of its last progress: the peer read enough, or sent a request.
   int64_t still_since_ms() const {
     return unread_since_ms_.value_or(half_since_ms().value_or(quiet_since_ms_));
   }
-  // Which connections of a peer make room for others: those of higher rank before the others.
+  // The order in which connections of a peer are closed for others: the highest rank first.
   enum Rank : uint8_t { kGone, kOwed, kIdle, kUnserved };
   Rank rank() const {
     if (phase_ == Phase::kClosed) return kGone;
     if (unserved_since_ms()) return kUnserved;
     return parked_ || unsent() != 0 ? kOwed : kIdle;
   }
-  // Ends it for the memory of its buffers.
+  // Closes it because its buffers use too much memory.
   void CloseForMemory() {
     if (unsent() == 0 && half_since_ms()) return CloseUnserved();
     Close(CloseCause::kUnread);
   }
 
-  // Which of the host's lists it stands on, where in that of all, and its place at the door; the
-  // host's own.
+  // The host's own data: the lists that contain the connection, and its place.
   struct Listed {
     size_t index = 0;
     bool to_read = false, to_resume = false, parked = false;
     int64_t again_at_us = 0;  // while it is parked
     Places::Place place{};
     uint64_t peer = 0;
-    std::optional<size_t> closable{};  // where on the list of those that may be closed for others
+    std::optional<size_t> closable{};  // index in the list of those to close for others
   } listed;
 
  private:
-  // Does one of the verbs above. A connection for which there is no memory is closed.
+  // Calls `verb`, and closes the connection if there is no memory.
   template <typename Verb>
   void Guarded(Verb verb);
   void Read();
   void Written(size_t n);
 
-  //   phase       is over                                            goes on as
-  //   kOpen       with a step that closes, the peer's end, or when   kFinishing
-  //               nothing is owed to the peer on the way out
-  //   kFinishing  when all answers have gone                         kLingering
-  //   kLingering  when the peer has closed, or after a second        kClosed
-  //   kClosed     when no read and no write is under way             removed
+  //   phase       ends when                                           next phase
+  //   kOpen       a step closes, the peer has closed, or all answers  kFinishing
+  //               have been sent after CloseWhenIdle
+  //   kFinishing  all answers have been sent                          kLingering
+  //   kLingering  the peer has closed, or after 1 s                   kClosed
+  //   kClosed     no read and no write is in progress                 removed
   //
-  // Whatever breaks, is late, or ends by the host's word is kClosed from any of them.
+  // From every phase, a failure, a timeout or Close leads to kClosed.
   enum class Phase : uint8_t {
     kOpen,
-    kFinishing,  // sends what waits, then shuts its side
-    kLingering,  // has shut its side; throws input away
-    kClosed      // waits for the wire's last answers
+    kFinishing,  // sends waiting answers, then shuts down its sending side
+    kLingering,  // the sending side is shut down; discards input
+    kClosed      // waits until the wire has answered
   };
 
-  // The request at the front of the input, while it is not whole.
+  // The request at the front of the input, while it is incomplete.
   struct Front {
-    size_t whole = 0;  // its length, where known
+    size_t whole = 0;  // its length, if known
     PartialRead read{};
-    bool may_be_whole = false;  // as its protocol found, and no parsing has failed since
-    size_t parsed_in_vain = 0;  // bytes of it, of all such attempts together
+    bool may_be_whole = false;  // its protocol said so, and it has not been parsed since
+    size_t parsed_in_vain = 0;  // total bytes that were parsed while it was incomplete
     bool told_to_go_on = false;
-    std::optional<int64_t> since_ms{};  // when it began
+    std::optional<int64_t> since_ms{};  // the time of its first byte
   };
   // A request that waits, or that is answered in several turns.
   struct Parked {
     int64_t since_us;
-    std::optional<int64_t> until_ms{};  // once it has waited
-    bool waits = false;                 // it is not just answered in several turns
+    std::optional<int64_t> until_ms{};  // its deadline, once it has waited
+    bool waits = false;                 // false: it is only answered in several turns
     const void* waits_for = nullptr;
     std::unique_ptr<ParkedRequest> request{};
   };
 
-  // What a turn came to.
   struct Turn {
     ServeStep last;  // the step that ended it; kServed: the turn's limit
     size_t served = 0;
@@ -200,7 +197,7 @@ class Connection final {
   Turn ServeAll(OutBuffer& out, int64_t begin_us);
   ServeStep ServeOne(OutBuffer& out);
   ServeStep RetryParked(OutBuffer& out);
-  // Finds the protocol of the first bytes. Nullopt: it is found.
+  // Finds the protocol by the first bytes. Nullopt: it is supported.
   std::optional<ServeStep> Recognised(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);
   void Park(ServeStep step);
@@ -213,12 +210,12 @@ class Connection final {
   void BeginToWait();
   void GoOn(ServeStep last);
   void Finish(CloseCause cause);
-  // Ends it now: for what it was finished, or for `cause` where it was not.
+  // Closes it now, with the cause of Finish if that was called, or else with `cause`.
   void Break(CloseCause cause) { Close(finished_for_.value_or(cause)); }
   void Linger();
-  // The last thing to be called: it may destroy this.
+  // Must be called last: it may destroy this.
   void RemoveIfDone();
-  // While a read is under way, all the input is with the wire, and no request in it is whole.
+  // During a read the wire has all the input, and no request in it is complete.
   bool MayServe() const { return phase_ == Phase::kOpen && !reading_; }
   bool HasHalfRequest() const { return !in_.empty() || front_.since_ms; }
   size_t unsent() const { return with_wire_ + waiting_.size(); }
@@ -228,20 +225,20 @@ class Connection final {
   IoShare& io_;
   const std::unique_ptr<Wire> wire_;
   Protocol* protocol_ = nullptr;  // once recognised
-  ProtocolKind kind_{};           // of that
-  InBuffer in_;                   // empty while a read is under way: the wire has it
-  OutBuffer waiting_;             // answers behind those that the wire has
-  size_t with_wire_ = 0;          // bytes of answers that the wire has; 0: no write is under way
+  ProtocolKind kind_{};           // of protocol_
+  InBuffer in_;                   // empty during a read: the wire has it
+  OutBuffer waiting_;             // answers that wait for the wire
+  size_t with_wire_ = 0;          // bytes of answers that the wire has; 0: no write is in progress
   bool reading_ = false;
   bool close_when_idle_ = false;
   Phase phase_ = Phase::kOpen;
-  std::optional<CloseCause> finished_for_;  // once it is not open any more, unless it broke
+  std::optional<CloseCause> finished_for_;  // set by Finish
   Front front_;
   DoorCall call_;                           // of the request at the front
   std::optional<Parked> parked_;            // refers to call_
-  int64_t quiet_since_ms_;                  // when the last request was served, or it was shut
-  std::optional<int64_t> unread_since_ms_;  // when enough output last moved while some waited
-  size_t moved_since_ = 0;                  // bytes of it since then
+  int64_t quiet_since_ms_;                  // when it last served a request, or shut its side down
+  std::optional<int64_t> unread_since_ms_;  // when the peer last read enough of the unsent output
+  size_t moved_since_ = 0;                  // bytes that it has read since then
 };
 
 }  // namespace firn::front

@@ -11,31 +11,30 @@ namespace firn::front {
 
 // Why a connection ended.
 enum class CloseCause : uint8_t {
-  kPeer,             // the other side closed it, or asked for it
+  kPeer,             // the peer closed it, or asked for it
   kPeerBroke,        // reset, or lost
   kShutdown,         // this server is shutting down
   kTooMany,          // more connections than allowed
-  kTooManyOfPeer,    // the same, of its address
-  kUnknownProtocol,  // the first bytes belong to no protocol that the door serves
+  kTooManyOfPeer,    // too many from the peer's address
+  kUnknownProtocol,  // the first bytes match no protocol that is served
   kFrameTooLarge,
-  kBadFrame,  // a request of Thrift or Redis that cannot be read
+  kBadFrame,  // an invalid Thrift or Redis request
   kBadHttp,
   kHttpTooLarge,  // header or body
   kIdle,
-  kHalfRequest,  // a request that was begun and not finished in time
+  kHalfRequest,  // a request that did not arrive completely in time
   kUnread,       // answers that the peer does not read
   kTls,          // the handshake failed
-  kNoMemory,     // the host gave none for it
+  kNoMemory,     // not enough memory
 };
 inline constexpr size_t kCloseCauses = 15;
 std::string_view CloseCauseName(CloseCause cause);
 
-// The protocols that are counted apart.
+// The protocols with counters of their own.
 enum class ProtocolKind : uint8_t { kThrift, kHttp, kRedis, kDubbo };
 inline constexpr size_t kProtocolKinds = 4;
 std::string_view ProtocolName(ProtocolKind kind);  // "thrift"
 
-// A value for each of them.
 template <typename T>
 class PerProtocol {
  public:
@@ -63,12 +62,12 @@ class Count {
   std::atomic<uint64_t> value_{0};
 };
 
-// How long requests took: a count for each power of two of microseconds. Written by one thread,
+// A latency histogram with a bucket for each power of two of microseconds. Written by one thread,
 // read by any.
 class LatencyCounts {
  public:
-  // Bucket i holds what took less than 2^i us and no less than half of that; the last one all that
-  // took longer.
+  // Bucket i counts latencies from 2^(i-1) to 2^i us, without the upper end. The last bucket counts
+  // all longer ones, too.
   static constexpr size_t kBuckets = 21;
 
   void Add(int64_t took_us, uint64_t requests) {
@@ -88,28 +87,28 @@ class LatencyCounts {
   Count total_us_;
 };
 
-// What one IO thread has done. Written by that thread, read by any.
+// Counters of one IO thread. Written by that thread, read by any.
 struct alignas(64) LoopCounters {
   Count accepted;
-  Count accept_failed;  // times that the listener waited for descriptors or memory
-  Count requests;       // complete ones that were served
+  Count accept_failed;  // times that accepting paused for lack of descriptors or memory
+  Count requests;       // requests that were served
   Count parked;         // requests that had to wait for ids
-  Count output_paused;  // times that reading stopped because answers were not read
-  Count yielded;        // times that a connection had served its turn's requests
+  Count output_paused;  // times that reading paused because answers were not read
+  Count yielded;        // times that a connection reached the limit of a turn
   Count bytes_in;
   Count bytes_out;
-  Count buffer_bytes;  // memory of all connections' buffers, a few times a second
-  Count turned_ms;     // when the thread swept its connections last, by the boot clock
+  Count buffer_bytes;  // memory of all connections' buffers, updated a few times a second
+  Count turned_ms;     // boot time of the last sweep over the connections
   std::array<Count, kCloseCauses> closed;
-  // From the read that brought a request to the write of its answer.
+  // Time from the read that brought a request to the write of its answer.
   PerProtocol<LatencyCounts> latency;
   PerProtocol<Count> recognised;  // connections, by their first bytes
-  PerProtocol<Count> ended;       // of those
+  PerProtocol<Count> ended;       // recognised connections that have ended
 
   Count& closed_by(CloseCause cause) { return closed[static_cast<size_t>(cause)]; }
 };
 
-// Sums over IO threads, at about one moment.
+// Sums over the IO threads, read at about the same time.
 struct Totals {
   uint64_t accepted = 0, accept_failed = 0, requests = 0, parked = 0, output_paused = 0,
            yielded = 0, bytes_in = 0, bytes_out = 0, buffer_bytes = 0;
@@ -119,7 +118,7 @@ struct Totals {
 
   void Add(const LoopCounters& loop);
   uint64_t closed_by(CloseCause cause) const { return closed[static_cast<size_t>(cause)]; }
-  // Connections that are open: all, and those of one protocol.
+  // Open connections: in total, and of one protocol.
   uint64_t open() const;
   uint64_t open(ProtocolKind kind) const { return recognised[kind] - ended[kind]; }
 };

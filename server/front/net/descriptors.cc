@@ -10,7 +10,7 @@
 namespace firn::front {
 namespace {
 
-// More than the process has besides connections, some of which may have higher numbers.
+// Allowance for descriptors that are not connections; some may have higher numbers.
 constexpr rlim_t kOwnDescriptors = 128;
 
 std::atomic<int> highest_accepted{0};

@@ -2,17 +2,17 @@
 
 namespace firn::front {
 
-// What is left of the descriptors that this process may have. Thread-safe.
+// Checks for free file descriptors of this process. Thread-safe.
 
-// Whether this process can open `wanted` more. `open` is any descriptor that is open. Takes and
-// returns them one by one, so that other threads find all but one at any time.
+// Whether this process can open `wanted` more. `open` is any open descriptor. Opens and closes them
+// one by one, so that other threads can use all but one of them meanwhile.
 bool CanOpen(int open, int wanted);
 
-// Whether `spare` are left after `accepted` was opened. Costs next to nothing as long as no
-// accepted descriptor has come near the limit: the kernel gives the lowest number that is free.
+// Whether `spare` descriptors are free after `accepted` was opened. Costs almost nothing while no
+// accepted descriptor has come near the limit: the kernel assigns the lowest free number.
 //
-// Sharp edge: one low number says nothing. A closed connection returns a low one while all higher
-// ones are in use.
+// Sharp edge: a low number proves nothing, as a closed connection may have freed it while all
+// higher ones are in use. So the highest number so far counts.
 bool LeavesSpare(int accepted, int spare);
 
 }  // namespace firn::front

@@ -35,7 +35,7 @@ Status FrontDoor::Open() {
   if (error) return Invalid("not an IP address: " + options_.host);
   boost::asio::ip::tcp::endpoint endpoint(address, options_.port);
   const bool share = options_.io_threads > 1;
-  // A socket that does not share finds anyone who is there already.
+  // Binding without SO_REUSEPORT fails if another socket listens.
   if (share) FIRN_TRY(IoLoop::Probe(endpoint));
   for (int i = 0; i < options_.io_threads; ++i) {
     loops_.push_back(MakeLoop());
@@ -71,7 +71,7 @@ Status FrontDoor::Start() {
 }
 
 void FrontDoor::Shutdown(Milliseconds patience) {
-  unix_.reset();  // clients that find no file try another server at once
+  unix_.reset();  // a client that finds no file fails over at once
   for (auto& loop : loops_) loop->Drain(patience.count());
   for (auto& thread : threads_) thread.join();
   threads_.clear();

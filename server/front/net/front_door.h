@@ -24,75 +24,76 @@ namespace firn::front {
 class IoLoop;
 class Tls;
 
-// Files in PEM form.
+// TLS files in PEM format.
 struct TlsFiles {
-  std::string cert;         // the server's certificate, with those that lead to its authority
-  std::string key;          // its private key
-  std::string client_ca{};  // not empty: only clients with a certificate of this authority get in
+  std::string cert;         // the server's certificate, followed by the intermediate certificates
+  std::string key;          // the private key of `cert`
+  std::string client_ca{};  // not empty: clients must present a certificate of this authority
 };
 
-// Reads the files. kInvalid names the file at fault. Defined in tls.cc.
+// Reads the files. kInvalid names the invalid file. Defined in tls.cc.
 Status CheckTls(const TlsFiles& files);
 
 struct FrontDoorOptions {
   std::string host = "127.0.0.1";  // an address of this machine, or 0.0.0.0 or ::
   uint16_t port = 0;               // 0: a free one
-  // Path of a Unix socket on which it listens as well, without TLS; empty: none. The file's
+  // Path of a Unix socket that accepts connections as well, without TLS; empty: none. The file's
   // permissions decide who may connect.
   std::string unix_path{};
   mode_t unix_mode = 0660;
   int io_threads = 1;
   Limits limits{};
   std::optional<TlsFiles> tls{};
-  // Takes lines for people about peers that speak nothing that is served. Any IO thread, rarely.
+  // Takes log lines about peers that use no supported protocol. Called rarely, by any IO thread.
   std::function<void(const std::string&)> log{};
 };
 
-// The listener: one port for all protocols, a number of IO threads with their own sockets on it,
-// and every connection that comes in. What is spoken is up to the protocols that it is given.
+// The listener: one port for all protocols, IO threads with their own sockets on that port, and all
+// connections. Its protocols decide how requests are answered.
 //
-// Sharp edge: with more than one IO thread the port is opened for sharing, so the kernel would let
-// a second server of the same user in as well. Start looks for one first, but two servers that
-// start at the same moment can miss each other: hold a lock of your own.
+// Sharp edge: with more than one IO thread the port is opened for sharing, so the kernel would also
+// admit a second server of the same user. Start probes for one first, but two servers that start at
+// the same moment may not detect each other: the caller must hold a lock as well.
 //
-// Thread-safe except Start and Shutdown, which belong to its owner.
+// Thread-safe except Start and Shutdown, which only the owner may call.
 class FrontDoor {
  public:
-  // Makes the protocols of one IO thread; called once for each, in Start.
+  // Creates the protocols of one IO thread. Start calls it once for each.
   using MakeProtocols = std::function<ProtocolSet()>;
 
   // `clock` must outlive it.
   FrontDoor(FrontDoorOptions options, const Clock& clock, MakeProtocols make_protocols);
-  // Ends at once what Shutdown has not ended.
+  // Closes at once what Shutdown has not closed.
   ~FrontDoor();
   FrontDoor(const FrontDoor&) = delete;
   FrontDoor& operator=(const FrontDoor&) = delete;
 
-  // Listens and serves. Fails, with nothing left behind, when the address is taken or not ours.
+  // Listens and serves. Fails without side effects if the address is in use or not of this machine.
   Status Start();
 
-  // Reads the TLS files again, for new connections. kInvalid names the file at fault, also one with
-  // a certificate that has expired, and leaves in force what is. Ok without TLS.
+  // Reads the TLS files again, for new connections. kInvalid names the invalid file, also one with
+  // an expired certificate; the earlier files then stay in use. Ok without TLS.
   Status ReloadTls();
 
-  // When the certificates in use expire; none without TLS.
+  // When the certificates in use expire; empty without TLS.
   std::optional<TlsExpiry> tls_expiry() const;
 
-  // The port it listens on, after Start.
+  // The port, after Start.
   uint16_t port() const { return port_; }
 
-  // Accepts no more, answers what has come, ends every connection that owes nothing, and the rest
-  // after `patience`. Returns when all threads have ended; may be called again.
+  // Stops accepting, answers the requests that have arrived, and closes each connection when all
+  // its answers are sent, or after `patience`. Returns when all threads have ended; may be called
+  // again.
   void Shutdown(Milliseconds patience);
 
-  // There may be ids for calls that wait for this (DoorCall::waits_for): tries them again. Cheap
-  // enough to be called whenever a range has arrived.
+  // Retries the parked calls that wait for this (DoorCall::waits_for): there may be ids for them.
+  // Cheap enough to call whenever a range has arrived.
   void WakeParked(const void* what);
 
   Totals totals() const;
 
-  // When the IO thread that is most behind has turned last: a few times a second, unless it hangs.
-  // Returns `now` if no thread runs.
+  // The time of the last turn of the IO thread that is furthest behind. Each thread takes turns a
+  // few times a second, unless it hangs. Returns `now` if no thread runs.
   BootMs OldestTurn(BootMs now) const;
 
  private:

@@ -5,8 +5,8 @@
 
 namespace firn::front {
 
-// Memory for the one asynchronous operation of its kind that is under way, so that starting one
-// does not allocate. Larger or second ones fall back to the heap. Used by one IO thread.
+// Memory for one asynchronous operation in progress, so that starting it does not allocate. Larger
+// or additional operations use the heap. Used by one IO thread.
 class HandlerSlot {
  public:
   HandlerSlot() = default;
@@ -24,14 +24,14 @@ class HandlerSlot {
   }
 
  private:
-  // What Asio needs for a read or write on a socket, handler included, is below 200 bytes.
+  // Asio needs less than 200 bytes for a socket read or write, including the handler.
   static constexpr size_t kBytes = 256;
 
   alignas(std::max_align_t) unsigned char storage_[kBytes];
   bool used_ = false;
 };
 
-// A standard allocator over a slot, as Asio asks its handlers for.
+// A standard allocator over a slot, as Asio expects of its handlers.
 template <typename T>
 class SlotAllocator {
  public:
@@ -53,7 +53,7 @@ class SlotAllocator {
   HandlerSlot* slot_;
 };
 
-// A handler that is kept in a slot while its operation is under way.
+// A handler that is stored in a slot while its operation is in progress.
 template <typename Function>
 struct SlotHandler {
   using allocator_type = SlotAllocator<void>;

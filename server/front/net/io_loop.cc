@@ -28,14 +28,14 @@ constexpr milliseconds kAcceptAgain{100};
 constexpr int64_t kParkUsMin = 20;
 constexpr int64_t kParkUsMax = 5'000;
 
-// The scheduler may be called from other threads; sockets and timers are not.
+// Other threads may use the scheduler, but not sockets and timers.
 constexpr int kOneThreadForIo = BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO;
 
 Status Failed(const char* what, const error_code& error) {
   return Unavailable(std::string(what) + ": " + error.message());
 }
 
-// A peer that has not been served for so long makes room before those that have.
+// A connection that has been unserved for this long is closed before others are considered.
 constexpr int64_t kSlowMs = 1'000;
 
 asio::ip::tcp::endpoint TcpOf(const asio::generic::stream_protocol::endpoint& address) {
@@ -145,7 +145,7 @@ void IoLoop::OnAccepted(Listener& listener, const error_code& error) {
   return go_on ? Accept(listener) : AcceptLater(listener);
 }
 
-// Out of descriptors or memory: those who wait in the backlog are served when there are some.
+// Out of descriptors or memory: connections wait in the backlog until there is room.
 void IoLoop::AcceptLater(Listener& listener) {
   share_.counters.accept_failed.Add(1);
   listener.retry.expires_after(kAcceptAgain);
@@ -195,9 +195,9 @@ uint64_t IoLoop::Adopt(Listener& listener) {
   return peer.key;
 }
 
-// Takes the place of a peer that is slow to send its first request, or else of the peer that has
+// Closes the connection of a peer that is slow to send its request, or else one of the peer with
 // most connections. A connection that becomes unserved counts from the next tick of the coarse
-// clock on, so the list is made once per tick, however many connections arrive in it.
+// clock on. So the list is made once per tick, however many connections arrive in it.
 bool IoLoop::MakeRoom(std::optional<uint64_t> peer) {
   if (closable_at_ms_ != share_.coarse_ms) FindClosable();
   const size_t has = peer ? setting_.places.Of(*peer) : 0;
@@ -206,7 +206,7 @@ bool IoLoop::MakeRoom(std::optional<uint64_t> peer) {
     if (next.connection == nullptr) continue;
     const Connection::Rank rank = next.connection->rank();
     const bool unserved = rank == Connection::kUnserved;
-    if (rank != next.rank) {  // it has been served since, or waits
+    if (rank != next.rank) {  // it was served meanwhile, or is parked
       next.connection->listed.closable.reset();
       continue;
     }
@@ -227,12 +227,12 @@ bool IoLoop::MakeRoom(std::optional<uint64_t> peer) {
 void IoLoop::FindClosable() {
   closable_at_ms_ = share_.coarse_ms;
   closable_.clear();
-  // From the back: of those that began in the same tick, the first to arrive comes last, too.
+  // From the back, so that of several that began in the same tick, the oldest is closed first, too.
   for (size_t i = connections_.size(); i-- > 0;) {
     Connection& connection = *connections_[i];
     connection.listed.closable.reset();
     const auto unserved = connection.unserved_since_ms();
-    const bool just_begun = unserved == share_.coarse_ms;  // it may just be sending
+    const bool just_begun = unserved == share_.coarse_ms;  // its request may be arriving
     if (just_begun || connection.rank() == Connection::kGone) continue;
     closable_.push_back({.connection = &connection,
                          .peer = connection.listed.peer,
@@ -246,9 +246,9 @@ void IoLoop::FindClosable() {
   for (size_t i = 0; i < closable_.size(); ++i) closable_[i].connection->listed.closable = i;
 }
 
-// Each peer may send a request of the greatest size and leave answers unread; all together may take
-// less than the sum of that. A peer has what its buffers take, times how long nothing has moved in
-// them: many that read are not closed for a few that do not.
+// Each peer may send a request of the maximum size and leave answers unread; the limit for all
+// peers is less than the sum of that. A buffer counts with its memory times the time without
+// progress. So many connections that read are not closed because of a few that do not.
 void IoLoop::LimitMemory() {
   const auto sum = [this] {
     size_t taken = 0;
@@ -354,7 +354,8 @@ void IoLoop::ResumeDueAt(int64_t at_us) {
   }));
 }
 
-// Calls that wait for an unreachable store are not retried at news of another tag.
+// Only due calls: calls that wait for an unreachable store are not retried when another tag has
+// ids.
 void IoLoop::ResumeDue() {
   const int64_t now = share_.exact_us();
   std::erase_if(parked_, [&](Connection* connection) {

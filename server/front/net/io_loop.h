@@ -26,7 +26,7 @@ namespace firn::front {
 // Wraps an accepted socket: plain, or with encryption. Any thread.
 using WrapSocket = std::function<std::unique_ptr<Wire>(StreamSocket)>;
 
-// What the IO threads of one front door share.
+// Settings and objects that the IO threads of one front door share.
 struct LoopSetting {
   const Limits& limits;
   const Clock& clock;
@@ -36,36 +36,36 @@ struct LoopSetting {
   const std::function<void(const std::string&)>& log;
 };
 
-// One IO thread's world: its own listening socket on the common port, perhaps a Unix socket that
-// it shares with the others, its connections, and its protocols. Everything runs in Run(), but for
-// the verbs that say otherwise.
+// One IO thread: its own listening socket on the common port, perhaps a Unix socket that it shares
+// with the other threads, its connections, and its protocols. All functions run inside Run(),
+// unless stated otherwise.
 //
-// A turn is what happens between two waits for the kernel: the connections with news are served
-// one after another, then those that were served are read again, then those with more requests
-// than one turn serves are continued.
+// A turn is the work between two waits for the kernel. First the connections with new events are
+// served one after another. Then those that were served are read again. Then those that have more
+// requests than one turn serves continue.
 class IoLoop final : private ConnectionHost {
  public:
   IoLoop(const LoopSetting& setting, ProtocolSet protocols);
   ~IoLoop();
 
-  // Before Run: opens the socket. `share`: other loops listen on the same port. Fails when the
-  // address is taken, or not one of this machine. A port 0 in `at` becomes the real one.
+  // Before Run: opens the socket. `share`: other loops listen on the same port. Fails if the
+  // address is in use, or not of this machine. A port 0 in `at` is replaced by the real port.
   Status Listen(boost::asio::ip::tcp::endpoint& at, bool share);
 
-  // Before Run: accepts from this listening Unix socket as well, of which it keeps a copy.
+  // Before Run: also accepts from this listening Unix socket. Keeps a duplicate of the descriptor.
   Status ListenUnix(int fd);
 
-  // Ok if no socket listens at `at`, shared or not. A port 0 becomes a free one.
+  // Ok if no socket listens at `at`, shared or not. A port 0 is replaced by a free port.
   static Status Probe(boost::asio::ip::tcp::endpoint& at);
 
-  // Serves until Drain has come to its end. To be called once, by the loop's own thread.
+  // Serves until Drain has finished. Called once, by the loop's own thread.
   void Run();
 
-  // Any thread. Accepts no more, ends each connection as soon as nothing is owed to it, and all of
+  // Any thread. Stops accepting, closes each connection when all its answers are sent, and all of
   // them after `patience_ms`. Then Run returns.
   void Drain(int64_t patience_ms);
 
-  // Any thread: there may be ids for parked calls that wait for this.
+  // Any thread: retries the parked calls that wait for this.
   void WakeParked(const void* what);
 
   // Any thread.
@@ -93,7 +93,7 @@ class IoLoop final : private ConnectionHost {
     Timer retry;
     bool is_unix = false;
   };
-  // The other end of an accepted connection.
+  // The peer of an accepted connection.
   struct PeerName {
     uint64_t key;      // for Places
     std::string text;  // for people
@@ -109,17 +109,17 @@ class IoLoop final : private ConnectionHost {
   void Accept(Listener& listener);
   void OnAccepted(Listener& listener, const boost::system::error_code& error);
   void AcceptLater(Listener& listener);
-  // Returns the peer.
+  // Turns the accepted socket into a connection. Returns the peer.
   uint64_t Adopt(Listener& listener);
-  // Closes a connection for one of `peer`, where all places or descriptors are taken. False: no
-  // peer has more than this one, and every connection has been served, or may just be sending.
-  // Without a peer only those are closed that have not been served.
+  // Closes a connection to make room for one of `peer`. Returns false if no peer has more
+  // connections than this one, and every connection has been served or may be sending its request.
+  // Without a peer, only unserved connections are closed.
   bool MakeRoom(std::optional<uint64_t> peer);
   void FindClosable();
   void LimitMemory();
   void EndTurnSoon();
   void EndTurn();
-  // Calls `verb` of all on the list, which may grow, and lose connections, meanwhile.
+  // Calls `verb` of all connections on the list. Meanwhile connections may be added and removed.
   void WorkThrough(std::vector<Connection*>& list, bool Connection::Listed::*listed,
                    void (Connection::*verb)());
   void ResumeDue();
@@ -131,19 +131,19 @@ class IoLoop final : private ConnectionHost {
 
   const LoopSetting setting_;
   IoShare share_;
-  // Before what keeps its operations in them.
+  // Before the objects whose operations use them.
   std::array<HandlerSlot, 2> accept_slots_;
   HandlerSlot turn_slot_, park_slot_, sweep_slot_;
   boost::asio::io_context io_;
   std::deque<Listener> listeners_;  // the port's, then the Unix socket's
   Timer park_timer_, sweep_timer_;
   bool turn_ends_ = false;
-  std::optional<int64_t> park_wake_us_;    // what the park timer is set to
-  std::optional<int64_t> drain_until_ms_;  // once it is draining
+  std::optional<int64_t> park_wake_us_;    // when the park timer fires
+  std::optional<int64_t> drain_until_ms_;  // set once it is draining
   std::vector<Connection*> to_read_, to_resume_, parked_, due_, scratch_;
   std::vector<std::unique_ptr<Connection>> connections_;
-  // The connections that may be closed for new ones, the first to go last, as of this time. Null:
-  // removed.
+  // The connections that may be closed for new ones, as of closable_at_ms_; the next to close is
+  // last. Null: removed.
   std::vector<Closable> closable_;
   std::optional<int64_t> closable_at_ms_;
 };

@@ -59,7 +59,7 @@ uint64_t Places::PeerAt(const boost::asio::ip::address& address) {
   const auto bytes = six.to_bytes();
   uint64_t network = 0;
   for (size_t i = 0; i < 8; ++i) network = network << 8 | bytes[i];
-  // Loopback's network is 0, as is no IPv4 address's that calls.
+  // Loopback's network is 0. No IPv4 address that connects is 0.
   return network;
 }
 

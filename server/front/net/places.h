@@ -21,37 +21,37 @@ namespace firn::front {
 
 class Connection;
 
-// A connection that can be closed for the sake of others.
+// A connection that may be closed to make room for others.
 struct Closable {
   Connection* connection;
   uint64_t peer;
-  int64_t since_ms;            // since when nothing has moved
+  int64_t since_ms;            // when its last progress was
   int rank = 0;                // within its peer, the highest is closed first
-  bool before_others = false;  // whatever others have
-  uint64_t cost = 1;           // its part of what its peer has
-  uint64_t of_peer = 0;        // what its peer has when its turn comes
+  bool before_others = false;  // closed first, however much other peers have
+  uint64_t cost = 1;           // its part of the peer's total
+  uint64_t of_peer = 0;        // the peer's total when this is the next to close
 };
 
-// Sorts them so that closing one after another from the back always takes from the peer that has
-// most: by rank, then the one for which nothing has moved for longest. `total` returns what a peer
-// has, given the sum of its costs.
+// Sorts them so that closing from the back always takes from the peer with the highest total: by
+// rank, then the one without progress for longest. `total` returns a peer's total, given the sum of
+// the costs in `all`.
 void RankForClosing(std::vector<Closable>& all,
                     const std::function<uint64_t(uint64_t peer, uint64_t sum)>& total);
 
-// The connections of a door: a limit for all together, and one for each peer. Any thread.
+// Counts the connections of a front door and limits them, in total and per peer. Any thread.
 class Places {
  public:
-  // Returns the peer at an IPv4 address, or in the network that the first 64 bits of an IPv6
-  // address name: a host with one such address has them all.
+  // Returns the peer at an IPv4 address, or in the IPv6 /64 network: a host with one address of it
+  // has them all.
   static uint64_t PeerAt(const boost::asio::ip::address& address);
-  // Returns the peer that consists of the processes of one user on this host.
+  // Returns the peer for all processes of one user on this host.
   static uint64_t PeerOf(uid_t user);
 
   explicit Places(const Limits& limits) : limits_(limits) {}
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  // One connection's place. Its destructor gives it back; the Places must outlive it.
+  // The place of one connection. The destructor frees it; the Places must outlive it.
   class Place {
    public:
     Place() = default;
@@ -73,13 +73,13 @@ class Places {
     uint64_t peer_ = 0;
   };
 
-  // Empty: this peer has as many as permitted.
+  // Empty if this peer has as many connections as permitted.
   std::optional<Place> Take(uint64_t peer);
 
-  // How many of this peer are in.
+  // The number of the peer's connections.
   size_t Of(uint64_t peer) const;
 
-  // More connections are in than permitted: one must be closed.
+  // There are more connections than permitted: one must be closed.
   bool overfull() const;
 
  private:

@@ -39,7 +39,7 @@ class PlainWire final : public AsioWire {
       if (error) return connection().OnWriteFailed();
       output_.Consume(n);
       if (!output_.empty()) WriteSome();
-      connection().OnWritten(n);  // the last: it may end this
+      connection().OnWritten(n);  // last, because it may destroy this
     });
   }
 };

@@ -10,8 +10,8 @@
 
 namespace firn::front {
 
-// A TCP or Unix socket of one IO thread. With its executor's type spelled out, which spares every
-// operation a layer.
+// A TCP or Unix socket of one IO thread. The concrete executor type avoids a type-erased call in
+// each operation.
 using StreamSocket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol,
                                                       boost::asio::io_context::executor_type>;
 

@@ -10,7 +10,7 @@ DetectedProtocol Recognise(std::string_view first) {
     if (first.size() < 2) return DetectedProtocol::kUndecided;
     return first[1] == '\xbb' ? DetectedProtocol::kDubbo : DetectedProtocol::kUnknown;
   }
-  // A frame of less than 16 MiB begins with a zero; larger ones are beyond every limit.
+  // A frame of less than 16 MiB begins with a zero byte; larger ones exceed every limit.
   if (first[0] != 0) return DetectedProtocol::kUnknown;
   if (first.size() < 5) return DetectedProtocol::kUndecided;
   if (first[4] == '\x80') return DetectedProtocol::kThriftBinary;

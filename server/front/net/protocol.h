@@ -14,7 +14,7 @@
 
 namespace firn::front {
 
-// What a connection's first bytes say that it speaks.
+// The protocol that a connection's first bytes indicate.
 enum class DetectedProtocol : uint8_t {
   kUndecided,
   kThriftBinary,
@@ -25,54 +25,54 @@ enum class DetectedProtocol : uint8_t {
   kUnknown
 };
 
-// Decides by at most 5 bytes: an upper-case letter begins an HTTP method, and a CR the empty line
-// that may stand before one; `*` begins an array of RESP, and 0xDA 0xBB a Dubbo header; a zero byte
-// begins the length of a Thrift frame, whose first byte tells binary (0x80) from compact (0x82).
-// kUndecided: more bytes are needed. The decision holds for the connection's whole life.
+// Decides by at most 5 bytes. An upper-case letter begins an HTTP method, and a CR an empty line
+// before it. `*` begins an array of RESP, and 0xDA 0xBB a Dubbo header. A zero byte begins the
+// length of a Thrift frame, whose first byte is 0x80 (binary) or 0x82 (compact). kUndecided: more
+// bytes are needed. The decision is final for the connection.
 DetectedProtocol Recognise(std::string_view first);
 
-// The protocol under which a recognised speech is counted.
+// The protocol whose counters count it.
 ProtocolKind KindOf(DetectedProtocol speech);
 
 struct DoorCall;
 struct ServeStep;
 
 // A request that waits, or whose answer is long, with everything that its answer needs: its bytes
-// are not read again. It belongs to the step that parked it, then to the connection, and ends with
-// any other answer.
+// are not read again. It belongs to the step that parked it, then to the connection, and is
+// destroyed once it is answered.
 class ParkedRequest {
  public:
   virtual ~ParkedRequest() = default;
 
-  // Tries it again, as Protocol::Serve would, and consumes no input. A step kPark or kMore has the
-  // request that replaces this one.
+  // Tries again, as Protocol::Serve would, and consumes no input. A step kPark or kMore contains
+  // the request that replaces this one.
   virtual ServeStep Retry(DoorCall& call, OutBuffer& out) = 0;
 
-  // Bytes of memory that it owns, if they are many.
+  // Bytes of memory that it owns; small amounts may be left out.
   virtual size_t memory() const { return 0; }
 };
 
-// What became of the request at the front of a connection's input, and of those behind it that were
-// served with it.
+// The result of serving the request at the front of a connection's input, and perhaps some of those
+// behind it.
 struct ServeStep {
   enum class Kind : uint8_t {
-    kServed,    // `requests` were answered: `bytes` of the input are done with
-    kNeedMore,  // it is not whole; `bytes` is its whole length where that is known, or 0
-    kPark,      // no ids yet: try `parked` in `again_us`; `bytes` of the input are done with
-    kMore,      // not answered completely: the same, in a later turn; nothing is waited for
-    kClose,     // the connection is of no more use; what was answered is sent before it ends
+    kServed,    // `requests` were answered; `bytes` of input are consumed
+    kNeedMore,  // the request is incomplete; `bytes` is its length if that is known, or 0
+    kPark,      // no ids yet: retry `parked` in `again_us`; `bytes` of input are consumed
+    kMore,      // the answer is incomplete: like kPark, but continue in the next turn
+    kClose,     // the connection ends, after the answers have been sent
   };
 
   static ServeStep Served(size_t consumed, size_t requests = 1) {
     return {.kind = Kind::kServed, .bytes = consumed, .requests = requests};
   }
   static ServeStep NeedMore(size_t whole = 0) { return {.kind = Kind::kNeedMore, .bytes = whole}; }
-  // As NeedMore, of a peer that sends the rest after a 100 Continue, or after a timeout.
+  // Like NeedMore, for a peer that waits for a 100 Continue, or a timeout, to send the rest.
   static ServeStep NeedMoreAfterContinue(size_t whole) {
     return {.kind = Kind::kNeedMore, .peer_waits = true, .bytes = whole};
   }
-  // `patience_ms`: how long it may wait altogether, if longer than calls for ids. `waits_for`: what
-  // FrontDoor::WakeParked names; null: nothing.
+  // `patience_ms`: maximum time to wait, if longer than issue_wait_ms. `waits_for`: the object that
+  // FrontDoor::WakeParked names; null: none.
   static ServeStep Park(std::chrono::microseconds again, std::unique_ptr<ParkedRequest> request,
                         int64_t patience_ms = 0, const void* waits_for = nullptr) {
     return {.kind = Kind::kPark,
@@ -89,17 +89,17 @@ struct ServeStep {
   Kind kind;
   CloseCause cause = CloseCause::kPeer;
   bool peer_waits = false;
-  size_t bytes = 0;  // consumed; of kNeedMore: the whole request's length, or 0
+  size_t bytes = 0;  // consumed; with kNeedMore: length of the request, or 0
   int64_t again_us = 0;
-  int64_t patience_ms = 0;  // of kPark, as the next two
-  bool is_next = false;     // it is another call than before that waits, for a time of its own
+  int64_t patience_ms = 0;  // of kPark, like the next two
+  bool is_next = false;     // the request now waits for another call: its time starts again
   const void* waits_for = nullptr;
   size_t requests = 1;  // of kServed
   std::unique_ptr<ParkedRequest> parked{};
 };
 
-// A parked request whose retry is `retry(call, out)`, which returns a ServeStep. `memory`: bytes
-// that it owns, if they are many.
+// A parked request whose Retry is `retry(call, out)`. `memory`: bytes that it owns, if they are
+// many.
 template <typename F>
 std::unique_ptr<ParkedRequest> ParkedAs(F retry, size_t memory = 0) {
   struct Parked final : ParkedRequest {
@@ -112,72 +112,72 @@ std::unique_ptr<ParkedRequest> ParkedAs(F retry, size_t memory = 0) {
   return std::make_unique<Parked>(std::move(retry), memory);
 }
 
-// What a protocol keeps of a connection between its requests, such as a negotiated version.
+// The state that a protocol keeps for a connection between requests, such as a negotiated version.
 class DoorSession {
  public:
   virtual ~DoorSession() = default;
 
-  // Bytes of memory that it owns, if they are many.
+  // Bytes of memory that it owns; small amounts may be left out.
   virtual size_t memory() const { return 0; }
 };
 
-// What a connection keeps of its calls.
+// The state that a connection keeps for its calls.
 struct DoorCall {
   // The peer's address with its port.
   std::string client{};
   // Created by the connection's protocol when it needs one, used by that protocol only, and
   // destroyed with the connection.
   std::unique_ptr<DoorSession> session{};
-  // The names on the certificate that it has shown; none without one.
+  // The names on the client's certificate; none without one.
   std::vector<std::string> names{};
-  // The name under which it has logged in, as its protocol knows it; empty: it has not.
+  // The name of the login, as the protocol knows it; empty: not logged in.
   std::string user{};
-  // The caller's trace of the present request, for logs and histories; empty: unknown. A parked
+  // The caller's trace id of the current request, for logs and histories; empty: unknown. A parked
   // call refers to it.
   std::string trace_id{};
-  // So many requests at the front may be served at once, where that is less work.
+  // How many requests at the front may be served in one call, if the protocol supports that.
   size_t together = 1;
-  // The number of the server report that was sent last; 0: none.
+  // The number of the last status report that was sent; 0: none.
   uint64_t report = 0;
   // How long the request may still wait for ids.
   std::chrono::milliseconds patience = std::chrono::hours(24);
-  // The request has waited long enough: answer it now; kPark is not permitted.
+  // The request's time is over: answer it now; kPark is not permitted.
   bool last = false;
 };
 
-// How far the request at the front of the input has been read while it is not whole. Kept so that a
-// protocol, which holds nothing of a connection, need not read it from its start again.
+// How far the incomplete request at the front of the input has been read. Stored here because a
+// protocol keeps no state of a connection, so it need not parse the request from the start again.
 struct PartialRead {
-  size_t parsed = 0;        // of its bytes, when it was parsed last; 0: it is new
-  size_t searched = 0;      // bytes in which its end was looked for
+  size_t parsed = 0;        // bytes of it that there were when it was parsed last; 0: it is new
+  size_t searched = 0;      // bytes in which its end was searched
   size_t chunk = 0;         // HTTP: where its next chunk begins; 0: unknown
   bool last_chunk = false;  // HTTP: its last chunk has begun
 };
 
-// One protocol's way from bytes to bytes. Holds nothing of a connection between two calls, except
-// in DoorCall::session, so one object serves all connections of an IO thread; that thread owns it.
+// One protocol: turns request bytes into answer bytes. Keeps no state of a connection, except in
+// DoorCall::session, so one object serves all connections of an IO thread, which owns it.
 class Protocol {
  public:
   virtual ~Protocol() = default;
 
-  // Serves the request at the front of `in`, which is not empty, and appends its answer to `out`;
-  // with it others that follow, if it likes, up to `call.together`. Never blocks, never throws.
-  // With kNeedMore, `out` is as it was; with kPark and kMore, a part of the answer may be there.
+  // Serves the request at the front of `in`, which is not empty, and appends its answer to `out`.
+  // It may also serve later requests, up to `call.together` in total. Never blocks, never throws.
+  // With kNeedMore, `out` is unchanged; with kPark and kMore, it may contain a part of the answer.
   virtual ServeStep Serve(std::string_view in, DoorCall& call, OutBuffer& out) = 0;
 
-  // A request whose length is not known was not whole when it was parsed last. False: nor is it
-  // now, so `in` need not be parsed from its start again.
+  // Called for a request of unknown length that was incomplete when it was parsed last. False: it
+  // is still incomplete, so it need not be parsed from its start again.
   virtual bool MayBeWhole(std::string_view /*in*/, PartialRead& /*read*/) const { return true; }
 
-  // The request at the front of the input is incomplete, and there is no room for more of it:
-  // appends the answer to the peer.
+  // The request at the front of the input is incomplete and exceeds the maximum size: appends an
+  // answer that says so.
   virtual CloseCause TooLong(OutBuffer& /*out*/) { return CloseCause::kFrameTooLarge; }
 
   // The bytes of a "100 Continue"; sent once for each request that waits for it.
   virtual std::string_view go_on() const { return {}; }
 };
 
-// The protocols of one IO thread. Null: the listener does not speak it.
+// The protocols of one IO thread. Null: the listener does not serve it.
 struct ProtocolSet {
   std::unique_ptr<Protocol> thrift_binary{};
   std::unique_ptr<Protocol> thrift_compact{};

@@ -23,10 +23,10 @@ using boost::system::error_code;
 
 constexpr const char* kCiphersOfTls12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-// Maximum size of a client's certificate with those that lead to its authority.
+// Maximum size of a client's certificate chain.
 constexpr long kCertificatesMax = 16 * 1024;
 
-// How long a client may resume without showing its certificate again.
+// Time after which a resumed session needs the client's certificate again.
 constexpr long kResumableSeconds = 3'600;
 
 Status Named(const std::string& file, const error_code& error) {
@@ -34,9 +34,9 @@ Status Named(const std::string& file, const error_code& error) {
   return Invalid(file + ": " + error.message());
 }
 
-// A session is resumed by the ticket that the client stores, which contains its certificate,
-// already verified. Only the time may have changed since: a client whose certificate has expired
-// meanwhile must present it again, and gets the error.
+// A session is resumed by the ticket that the client stores, which contains its verified
+// certificate. If the certificate has expired since, the client must present it again, and gets the
+// error.
 SSL_TICKET_RETURN OnTicket(SSL*, SSL_SESSION* session, const unsigned char*, size_t,
                            SSL_TICKET_STATUS status, void*) {
   if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) {
@@ -49,19 +49,19 @@ SSL_TICKET_RETURN OnTicket(SSL*, SSL_SESSION* session, const unsigned char*, siz
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-// Every context draws its own keys for its tickets, so that none is valid beyond a reload: what
-// was verified with other files is verified again.
+// Each context has its own ticket keys, so no ticket is valid after a reload: clients are verified
+// against the new files.
 void PermitResuming(SSL_CTX* context) {
   constexpr std::string_view kName = "firn";  // without one, OpenSSL rejects resumption
   SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>(kName.data()),
                                  kName.size());
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // the tickets are with the clients
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // clients store the tickets
   SSL_CTX_set_timeout(context, kResumableSeconds);
   SSL_CTX_set_session_ticket_cb(context, nullptr, OnTicket, nullptr);
 }
 
-// An authority that was replaced may stay in the file, so that its last clients are accepted: only
-// when none is left is every client refused.
+// The file may contain an expired authority that was replaced. All clients are refused only if none
+// of the authorities is valid.
 Status CheckOneValidNow(const std::vector<const X509*>& authorities, const std::string& file) {
   Status fault = Invalid(file + ": contains no certificate");
   for (const X509* one : authorities) {
@@ -96,10 +96,10 @@ Status Tls::Read(bool must_be_valid) {
                        ssl::context::no_tlsv1_1 | SSL_OP_NO_RENEGOTIATION);
   // OpenSSL allocates as much for a client's certificates as the client announces.
   SSL_CTX_set_max_cert_list(context->native_handle(), kCertificatesMax);
-  // There is no early data. OpenSSL would skip it before the ClientHello that follows a
-  // HelloRetryRequest, of which it gets no part before it is complete (tls_wire.cc).
+  // Refuses early data. OpenSSL would skip it before the ClientHello that follows a
+  // HelloRetryRequest, but gets that ClientHello only when it is complete (tls_wire.cc).
   SSL_CTX_set_recv_max_early_data(context->native_handle(), 0);
-  // Of TLS 1.2 only what has forward secrecy and authenticated encryption.
+  // TLS 1.2: only ciphers with forward secrecy and authenticated encryption.
   SSL_CTX_set_cipher_list(context->native_handle(), kCiphersOfTls12);
   error_code error;
   context->use_certificate_chain_file(files_.cert, error);
@@ -123,7 +123,7 @@ Status Tls::Read(bool must_be_valid) {
       expiry.client_ca = std::min(expiry.client_ca.value_or(ExpiryOf(*one)), ExpiryOf(*one));
     }
   }
-  // An idle connection keeps no record's buffers: 34 KiB each.
+  // An idle connection keeps no record buffers, which take 34 KiB each.
   SSL_CTX_set_mode(context->native_handle(), SSL_MODE_RELEASE_BUFFERS);
   std::lock_guard lock(mutex_);
   context_ = std::move(context);

@@ -18,32 +18,32 @@ class context;
 
 namespace firn::front {
 
-// A wire with TLS, which completes the handshake before its first read. Takes the socket, which is
-// open; `context` is OpenSSL's, and lives on with the wire. Defined in tls_wire.cc.
+// Returns a wire with TLS, which completes the handshake before its first read. Takes the socket,
+// which is open. The wire shares ownership of `context`, OpenSSL's SSL_CTX. Defined in tls_wire.cc.
 std::unique_ptr<Wire> MakeTlsWire(StreamSocket socket, ssl_ctx_st* context);
 
 // The TLS side of a listener: TLS 1.2 and 1.3. Thread-safe.
 //
-// Clients may resume a session for an hour, but neither beyond the next Load, nor beyond the
-// certificate that they have shown: then they show it again.
+// A client may resume a session for an hour. After a Load, or once its certificate has expired, it
+// must present its certificate again.
 class Tls {
  public:
   explicit Tls(TlsFiles files) : files_(std::move(files)) {}
   ~Tls();
 
-  // Reads the files, for new connections. kInvalid names the file at fault and leaves in force what
-  // was. To be called once before Wrap.
+  // Reads the files, for new connections. kInvalid names the invalid file; the earlier ones then
+  // stay in use. Must be called before Wrap.
   Status Load();
 
-  // Load, which also refuses a certificate that has expired or is not valid yet, and client
-  // authorities of which none is valid. (A start does not: the wall clock may be wrong, and a
-  // server that runs says so.)
+  // Like Load, but also refuses a certificate that has expired or is not valid yet, and a file of
+  // client authorities none of which is valid. (Load accepts them at the start: the wall clock may
+  // be wrong, and the running server reports it.)
   Status Reload();
 
   // When the certificates in use expire. After Load.
   TlsExpiry expiry() const;
 
-  // A wire that agrees upon encryption before its first read. Takes the socket, which is open.
+  // Returns a wire with TLS. Takes the socket, which is open.
   std::unique_ptr<Wire> Wrap(StreamSocket socket) const;
 
  private:

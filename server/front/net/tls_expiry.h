@@ -6,11 +6,11 @@
 
 namespace firn::front {
 
-// When the certificates that a door uses expire.
+// When the certificates that a listener uses expire.
 struct TlsExpiry {
   WallMs certificate;                    // the server's own
-  std::optional<WallMs> client_ca = {};  // of several authorities, the first; empty: clients need
-                                         // no certificate
+  std::optional<WallMs> client_ca = {};  // of several authorities, the earliest; empty: clients
+                                         // need no certificate
 };
 
 }  // namespace firn::front

@@ -17,15 +17,15 @@
 namespace firn::front {
 namespace {
 
-// What is sealed in one go: some records, sent with one call of the kernel.
+// Maximum bytes to encrypt in one step: several records, sent with one system call.
 constexpr size_t kSealedAtOnce = 64 * 1024;
-// What is received in one go.
+// Maximum bytes to receive in one step.
 constexpr size_t kCameMax = 64 * 1024;
-// Of what OpenSSL has to say by itself (alerts), so much may wait for a peer that does not read.
+// Maximum of OpenSSL's own output (alerts) that waits for a peer that does not read.
 constexpr size_t kAsidesMax = 16 * 1024;
 // Maximum size of a ClientHello, with its records' headers.
 constexpr size_t kHelloMax = 16 * 1024;
-// What OpenSSL allocates for a handshake, from the ClientHello on: 43 to 47 KB.
+// Memory that OpenSSL allocates for a handshake, from the ClientHello on: 43 to 47 KB.
 constexpr size_t kHandshakeMemory = 48 * 1024;
 
 struct FreeSsl {
@@ -35,21 +35,21 @@ struct FreeContext {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
 };
 
-// What the first records of a peer come to.
+// The content of a peer's first records.
 enum class Records : uint8_t {
   kPart,     // the last record, or the handshake message in it, is incomplete
   kWhole,    // every handshake message is complete
   kRefused,  // a message is too large, or is interrupted by another record
-  kOther     // no handshake message in the clear follows
+  kOther     // the next record is not a handshake message in the clear
 };
 
-// Reads records from the first on. OpenSSL allocates all the memory that a message announces as
-// soon as its first bytes arrive, so it gets none of a message that is incomplete.
+// Examines the records from the first on. OpenSSL allocates all the memory that a message announces
+// when its first bytes arrive, so it gets only complete messages.
 Records ReadRecords(std::string_view bytes) {
   constexpr size_t kRecordHeader = 5, kMessageHeader = 4;
   constexpr char kChangeCipher = 20, kAlert = 21, kHandshake = 22;
   size_t header = 0;            // bytes of the message's header that have been read
-  size_t size = 0, wanted = 0;  // the message's, and how much of it is to come
+  size_t size = 0, wanted = 0;  // size of the message, and bytes that are missing
   while (!bytes.empty()) {
     const bool between = header == 0;
     const bool aside = bytes[0] == kChangeCipher || bytes[0] == kAlert;
@@ -85,12 +85,13 @@ std::vector<std::string> NamesShownBy(SSL* peer) {
   return shown == nullptr ? std::vector<std::string>() : NamesOn(*shown);
 }
 
-// OpenSSL moves bytes in memory only: it is given the received bytes, its encrypted output is in
-// `sealed_`, and the socket is ours. So an answer that fits into the socket is sent at once.
+// OpenSSL works in memory only: it gets the received bytes, its output is in `sealed_`, and this
+// class owns the socket. So an answer that fits into the socket's buffer is sent at once.
 //
-// At most one read and one write are in progress, as for all wires. A handshake is a read; output
-// of it that does not fit into the socket is sent before it continues. It begins with a complete
-// ClientHello: a peer that has not sent one costs no more than the bytes that it sent.
+// At most one read and one write are in progress, as for all wires. The handshake is part of a
+// read. Its output that does not fit into the socket's buffer is sent before it continues. It
+// begins with a complete ClientHello, so a peer that has not sent one costs no more than the bytes
+// that it sent.
 class TlsWire final : public AsioWire {
  public:
   TlsWire(StreamSocket accepted, SSL_CTX* context) : AsioWire(std::move(accepted)) {
@@ -102,7 +103,7 @@ class TlsWire final : public AsioWire {
     input_ = std::move(input);
     if (!agreed_) input_.Relax();
     if (!more_) return Receive();
-    // Later, as a read is answered that waits for the kernel.
+    // Asynchronously, like a read that waits for the kernel.
     boost::asio::post(socket().get_executor(), InSlot(read_slot_, [this] { Open(); }));
   }
 
@@ -129,7 +130,7 @@ class TlsWire final : public AsioWire {
     if (!ssl_) return buffers;
     return buffers + MemoryOf(to_ssl_) + MemoryOf(from_ssl_) + (agreed_ ? 0 : kHandshakeMemory);
   }
-  // The kernel reads into came_ only.
+  // Only came_ is the buffer of a read from the socket.
   void Relax() override {
     RelaxRead(came_);
     for (Buffer* buffer : {static_cast<Buffer*>(&input_), static_cast<Buffer*>(&output_),
@@ -150,7 +151,7 @@ class TlsWire final : public AsioWire {
     }
     ReceiveInto(came_, [this](const Error& error, size_t n) {
       if (error && !agreed_) return connection().OnHandshakeFailed();
-      // A peer that just goes has said what it had to say: the protocols have lengths of their own.
+      // A close without close_notify is not an error, because the protocols contain lengths.
       if (error) return connection().OnReadFailed(error == boost::asio::error::eof);
       came_.Filled(n);
       if (gated_) return PassGate();
@@ -158,7 +159,7 @@ class TlsWire final : public AsioWire {
     });
   }
 
-  // Passes on what has come, unless a handshake message in it is incomplete.
+  // Passes the received bytes to OpenSSL, unless a handshake message in them is incomplete.
   void PassGate() {
     const Records records = ReadRecords(came_.view());
     if (records == Records::kPart) return Receive();
@@ -209,9 +210,9 @@ class TlsWire final : public AsioWire {
     });
   }
 
-  // Gives what has come, as far as there is room for it.
+  // Decrypts the received bytes, as far as there is room.
   void Open() {
-    if (input_.room().empty()) input_.MakeRoom(0, InBuffer::kFirst);  // it was idle
+    if (input_.room().empty()) input_.MakeRoom(0, InBuffer::kFirst);  // freed when idle
     const std::span<char> room = input_.room();
     ERR_clear_error();
     size_t opened = 0, n = 0;
@@ -242,7 +243,7 @@ class TlsWire final : public AsioWire {
       of_write_ = Seal(output_.view());
       TakeSealed();
     }
-    if (sealed_.empty()) {  // it is broken, and that is said later, as of a socket that is
+    if (sealed_.empty()) {  // broken; reported asynchronously, as for a socket
       return boost::asio::post(socket().get_executor(),
                                InSlot(write_slot_, [this] { connection().OnWriteFailed(); }));
     }
@@ -255,11 +256,11 @@ class TlsWire final : public AsioWire {
       const size_t gone = std::exchange(of_write_, 0);
       output_.Consume(gone);
       if (!output_.empty()) WriteSome();
-      connection().OnWritten(gone);  // the last: it may end this
+      connection().OnWritten(gone);  // last, because it may destroy this
     });
   }
 
-  // Encrypts the front of `bytes`. How much of it; 0: it is broken.
+  // Encrypts the front of `bytes`. Returns the number of bytes; 0: the connection is broken.
   size_t Seal(std::string_view bytes) {
     ERR_clear_error();
     size_t n = 0;
@@ -267,7 +268,7 @@ class TlsWire final : public AsioWire {
     return SSL_write_ex(ssl_.get(), bytes.data(), wanted, &n) == 1 ? n : 0;
   }
 
-  // Takes what OpenSSL wants to be sent. Not while `sealed_` is being written from.
+  // Moves OpenSSL's output to `sealed_`. Not while a write from `sealed_` is in progress.
   void TakeSealed() {
     char* bytes = nullptr;
     const auto size = BIO_get_mem_data(from_ssl_, &bytes);
@@ -276,13 +277,13 @@ class TlsWire final : public AsioWire {
     BIO_reset(from_ssl_);
   }
 
-  // Sends as much of it as goes without waiting.
+  // Sends as much as possible without waiting.
   void SendSealed() {
     TakeSealed();
     if (!sealed_.empty()) sealed_.Consume(SendNow(sealed_.view()));
   }
 
-  // What OpenSSL has to say while it reads. False when the peer reads nothing of that.
+  // Sends what OpenSSL outputs while it reads. False if too much is waiting for the peer.
   bool SendAsides() {
     if (BIO_pending(from_ssl_) == 0) return true;
     if (!writing_) SendSealed();
@@ -299,15 +300,15 @@ class TlsWire final : public AsioWire {
 
   std::unique_ptr<SSL_CTX, FreeContext> context_;
   std::unique_ptr<SSL, FreeSsl> ssl_;  // null until a ClientHello is complete
-  BIO* to_ssl_ = nullptr;              // what has come; this and the next are ssl_'s
-  BIO* from_ssl_ = nullptr;            // what is to be sent
+  BIO* to_ssl_ = nullptr;              // received bytes; like the next, owned by ssl_
+  BIO* from_ssl_ = nullptr;            // bytes to be sent
   bool agreed_ = false;
-  bool gated_ = true;     // a message in the clear may come, of which OpenSSL gets no part
-  bool more_ = false;     // OpenSSL has something to say without more bytes: there was no room
-  bool writing_ = false;  // a write is under way
+  bool gated_ = true;     // messages in the clear may come; OpenSSL gets only complete ones
+  bool more_ = false;     // OpenSSL can return more without new input: there was no room
+  bool writing_ = false;  // a write is in progress
   InBuffer came_;
-  OutBuffer sealed_;     // on its way; what it was sealed from is still in the write's bytes
-  size_t of_write_ = 0;  // how many of those
+  OutBuffer sealed_;     // being sent; the bytes before encryption are still in the write's buffer
+  size_t of_write_ = 0;  // how many of those bytes it encrypts
 };
 
 }  // namespace

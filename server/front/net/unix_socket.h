@@ -14,9 +14,9 @@ namespace firn::front {
 // replaced it. A process that is killed leaves the file, and the next server replaces it.
 class UnixSocket {
  public:
-  // Listens at `path`; the file gets these permissions and belongs to the process's user and group.
-  // A socket file on which no program accepts connections is replaced. Fails if a program does, or
-  // if the path exists and is not a socket.
+  // Listens at `path`. The file gets these permissions, and the process's user and group. Replaces
+  // a socket file on which no program accepts connections. Fails if a program does, or if the path
+  // exists and is not a socket.
   static Result<std::unique_ptr<UnixSocket>> Listen(const std::string& path, mode_t mode);
   ~UnixSocket();
   UnixSocket(const UnixSocket&) = delete;

@@ -24,8 +24,8 @@ uint32_t NumberAt(std::string_view bytes, size_t at) {
   return value;
 }
 
-// The method's name, its length before it, and the sequence id, as some clients want to see them
-// again; all empty where they have not come whole.
+// The length of the method's name, the name, and the sequence id, which some clients compare with
+// their request; eight zero bytes if they have not arrived completely.
 std::string NameAndSequence(std::string_view first) {
   constexpr size_t kAt = 4;
   const size_t size = first.size() < kAt + 4 ? kNameBytesMax : NumberAt(first, kAt);

@@ -9,45 +9,44 @@ namespace firn::front {
 
 class Connection;
 
-// A connection's bytes: plain TCP, or TLS over it. At most one read and one write are in progress
-// at a time. Owned by the connection, which ends it only after both answers; used by one IO
-// thread.
+// The transport of a connection: plain TCP, or TLS over it. At most one read and one write are in
+// progress at a time. The connection owns it, and destroys it only after both have been answered.
+// Used by one IO thread.
 //
-// A buffer that is being read into or written from belongs to the wire: Read and Write take it, so
-// no other code can touch, move or free its bytes before the answer.
+// A buffer of a read or write in progress belongs to the wire: Read and Write take it, so no other
+// code can touch, move or free its bytes before the answer.
 class Wire {
  public:
   virtual ~Wire() = default;
 
-  // Before anything else, once.
+  // Called once, before all other functions.
   virtual void Bind(Connection& connection) = 0;
 
-  // Takes `input` and reads what there is, or comes, into its room, which is not empty. OnRead
-  // gives it back.
+  // Takes `input` and reads what has arrived, or arrives next, into its room, which is not empty.
+  // OnRead returns it.
   virtual void Read(InBuffer&& input) = 0;
 
-  // Sends at once what can be sent without waiting, while no Write is under way. Returns how many
-  // bytes went; 0 also when the wire is broken: then Write says so. What did not go must be the
-  // beginning of the next Write: some of it may be encrypted already.
+  // Sends what can be sent without waiting, while no Write is in progress. Returns the number of
+  // bytes; 0 also if the wire is broken, which Write then reports. The next Write must begin with
+  // the bytes that were not sent: some of them may be encrypted already.
   virtual size_t WriteNow(std::string_view bytes) = 0;
 
   // Takes the content of `bytes`, which is not empty, and sends all of it. Leaves `bytes` empty,
   // with the memory of an earlier write, so that two buffers alternate without new allocations.
   virtual void Write(OutBuffer& bytes) = 0;
 
-  // Tells the peer that nothing more will come, after what was written.
+  // Shuts down the sending side after everything that was written.
   virtual void FinishSending() = 0;
 
-  // Ends reads and writes that are under way; each is still answered, with a failure.
+  // Ends the reads and writes in progress; each is still answered, with a failure.
   virtual void Close() = 0;
 
-  // True until encryption has been agreed upon, where there is any.
+  // True until the TLS handshake is complete; always false without TLS.
   virtual bool Opening() const { return false; }
 
-  // Bytes of memory of all its buffers.
   virtual size_t memory() const = 0;
-  // Frees the memory of those that hold nothing, also, a moment later, of one that a read waits to
-  // fill. For a connection that is idle.
+  // Frees the memory of empty buffers. If a read waits to fill one, that one is freed a moment
+  // later. For idle connections.
   virtual void Relax() = 0;
 };
 

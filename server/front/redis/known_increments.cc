@@ -9,16 +9,16 @@
 namespace firn::front {
 namespace {
 
-// "*2", "$4", the name in either case, and the mark of the key's length.
+// "*2", "$4", the name in either case, and the "$" of the key's length.
 constexpr std::string_view kBegin = "*2\r\n$4\r\n";
 constexpr size_t kName = 4;
 constexpr std::string_view kBehindName = "\r\n$";
 constexpr size_t kHead = kBegin.size() + kName + kBehindName.size();
 
 // The length of the request at the front if it may be an INCR with a key of up to 99 bytes; 0: it
-// is something else, or has not come whole.
+// is something else, or incomplete.
 size_t BytesOfIncrement(std::string_view in) {
-  constexpr size_t kLeast = kHead + 3;  // one digit, and the line's end
+  constexpr size_t kLeast = kHead + 3;  // one digit, and the end of the line
   if (in.size() < kLeast || !in.starts_with(kBegin)) return 0;
   size_t at = kHead, length = 0;
   for (; at < kHead + 2 && IsDigit(in[at]); ++at) {
@@ -34,7 +34,7 @@ bool KnownIncrements::Known::IsAt(std::string_view in) const {
   return in.size() >= size && std::memcmp(in.data(), request.data(), size) == 0;
 }
 
-// By the bytes before the last two, which are the key's end.
+// Hashes the eight bytes before the last two, which are the end of the key.
 size_t KnownIncrements::PlaceOf(std::string_view request) {
   uint64_t end = 0;
   std::memcpy(&end, request.data() + request.size() - 2 - sizeof end, sizeof end);
@@ -59,7 +59,7 @@ std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, const DoorC
     if (!run) break;
     for (int64_t i = 0; i < run->count; ++i) {
       const int64_t id = run->At(i);
-      if (id > integer_max_) {  // and so are those behind it
+      if (id > integer_max_) {  // so are the ids after it
         refused = static_cast<size_t>(run->count - i);
         break;
       }
@@ -69,7 +69,7 @@ std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, const DoorC
   }
   if (answered + refused == 0) return std::nullopt;
   out.Filled(static_cast<size_t>(end - begin));
-  if (refused != 0) known.tag = nullptr;  // the next ones are refused before an id is taken
+  if (refused != 0) known.tag = nullptr;  // the next requests are refused without taking ids
   for (size_t i = 0; i < refused; ++i) {
     desk_.Refuse(TooLargeForInteger());
     AppendRefusal(RedisCodeOf(Reason::kBadRequest), desk_.call().refusal(), out);

@@ -12,19 +12,19 @@
 
 namespace firn::front {
 
-// The fast path. Most requests on a connection are an INCR of a tag that was asked for before. Such
-// a request is found by its bytes, and its tag is asked for an id. Equal requests behind it are
-// served with it. Nothing of the tag's service is kept: claim, plugins, draining and limits are
-// checked for each request. Belongs to one IO thread; allocates nothing.
+// The fast path. Most requests on a connection are an INCR of a tag that was used before. Such a
+// request is found by its bytes, and an id is requested from its tag; equal requests behind it are
+// served with it. Nothing is cached about the tag: claim, plugins, draining and limits are checked
+// for each request. Used by one IO thread; allocates nothing.
 class KnownIncrements {
  public:
   // `integer_max`: the largest id that is answered as an integer.
   KnownIncrements(IdDesk& desk, int64_t integer_max) : desk_(desk), integer_max_(integer_max) {}
 
-  // Nullopt, without an effect: the request at the front has to be parsed.
+  // Nullopt, without an effect: the request at the front must be parsed.
   std::optional<ServeStep> Serve(std::string_view in, const DoorCall& door, OutBuffer& out);
 
-  // `request` is an INCR of this tag, whose whole name it gives.
+  // Records that `request` is an INCR of this tag by its full name.
   void Remember(std::string_view request, const Tag& tag);
 
  private:
@@ -32,7 +32,7 @@ class KnownIncrements {
   static constexpr size_t kBytesMax = 120;
 
   struct Known {
-    const Tag* tag = nullptr;  // null: there is none
+    const Tag* tag = nullptr;  // null: unused
     size_t size = 0;
     std::array<char, kBytesMax> request{};
 

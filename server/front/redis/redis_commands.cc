@@ -14,7 +14,7 @@ namespace firn::front {
 namespace {
 
 constexpr size_t kAnyNumber = SIZE_MAX;
-// Of an unknown command, as Redis shows it.
+// Maximum of an unknown command to quote, as in Redis.
 constexpr size_t kShownBytesMax = 128;
 
 std::string InLowerCase(std::string_view text) {
@@ -24,7 +24,7 @@ std::string InLowerCase(std::string_view text) {
   return lower;
 }
 
-// Clients compare these words: some continue without the command only if they find them.
+// Clients compare this text: some continue without the command only if they find it.
 std::string UnknownCommand(const RespRequest& words) {
   std::string text =
       Cat("unknown command '", words[0].substr(0, kShownBytesMax), "', with args beginning with: ");
@@ -80,7 +80,7 @@ bool RedisCommands::MayAsk(DoorCall& door) {
   auto* const session = static_cast<RedisSession*>(door.session.get());
   if (session == nullptr || door.user.empty()) return false;
   if (session->edition == logins_->edition()) return true;
-  // A user whose line was removed is logged out.
+  // Logs out a user whose line was removed.
   const std::string_view name = std::string_view(door.user).substr(kLoginPrefix.size());
   if (!logins_->Has(name)) door.user.clear();
   session->edition = logins_->edition();
@@ -95,7 +95,7 @@ std::string RedisCommands::FaultOf(const Command* command, const RespRequest& re
 
 ServeStep RedisCommands::Run(const RespRequest& request, std::string_view bytes, DoorCall& door,
                              OutBuffer& out) {
-  incremented_ = nullptr;  // it is of another request, perhaps of another connection
+  incremented_ = nullptr;  // set by an earlier request, perhaps of another connection
   RedisTransaction* const transaction = TransactionOf(door);
   if (transaction == nullptr) return RunNow(request, door, out);
   const Command* const command = Find(InLowerCase(request[0]));
@@ -121,7 +121,7 @@ ServeStep RedisCommands::RunNow(const RespRequest& request, DoorCall& door, OutB
   return Safely(out, [&] { return (this->*command->run)(call); });
 }
 
-// A transaction belongs to the user who began it.
+// Ends the transaction, which belongs to the user who began it.
 ServeStep RedisCommands::NoLogin(DoorCall& door, OutBuffer& out) {
   if (door.session != nullptr) SessionOf(door).transaction.reset();
   resp::AppendError("NOAUTH", "Authentication required.", out);
@@ -145,7 +145,7 @@ ServeStep RedisCommands::Safely(OutBuffer& out, Serve serve) {
 template <typename Write>
 ServeStep RedisCommands::Ask(Call& call, int64_t count, Form form, Write write) {
   const std::string_view tag = call.words[1];
-  // Not the default tag: a key is a tag's whole name.
+  // Not the default tag: the key must be a tag's full name.
   if (tag.empty()) return Refuse(call, "the key is empty; it is the name of a tag");
   return Answer(desk_.Ask(tag, count, form, call.door), call.out, write);
 }
@@ -206,12 +206,12 @@ ServeStep RedisCommands::Incr(Call& call) {
   const Tag* const known = tag.empty() ? nullptr : desk_.Resolve(tag);
   const auto id = IsTooLarge(call, 0) ? std::nullopt : desk_.One(known);
   if (!id) return OneInteger(call);
-  // A name that is served by default may get a tag of its own.
+  // Only if the tag itself is defined: other names may become tags later.
   if (known->name() == tag && *id <= integer_max_) incremented_ = known;
   return AnswerInteger(*id, call.out);
 }
 
-// One answer stands for all numbers up to it, so they must be consecutive and shown as issued.
+// The answer implies all numbers up to it, so they must be consecutive and unchanged by plugins.
 ServeStep RedisCommands::IncrBy(Call& call) {
   const auto count = ParseNumber<int64_t>(call.words[2]);
   if (!count) return Error(call, "value is not an integer or out of range");
@@ -287,7 +287,7 @@ ServeStep RedisCommands::Info(Call& call) {
   return Answered();
 }
 
-// Clients that read the list of commands work without one.
+// Clients that request the list of commands also work with an empty one.
 ServeStep RedisCommands::CommandList(Call& call) {
   const std::string sub = InLowerCase(call.words[1]);
   if (sub == "count") {

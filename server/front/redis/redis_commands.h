@@ -23,20 +23,19 @@ struct RedisTransaction {
   bool aborted = false;  // one was refused: EXEC runs none of them
 };
 
-// What is kept of a connection that has said HELLO, AUTH, CLIENT or MULTI. One without has the
-// defaults.
+// State of a connection that has sent HELLO, AUTH, CLIENT or MULTI. Others have the defaults.
 struct RedisSession final : DoorSession {
   size_t memory() const override { return transaction ? transaction->requests.capacity() : 0; }
 
   int64_t id = 0;        // of CLIENT ID
   int version = 2;       // of the protocol: 2 or 3
   std::string name{};    // of CLIENT SETNAME
-  uint64_t edition = 0;  // of the logins, when the user was found there last
+  uint64_t edition = 0;  // of the logins when they were last checked for this user
   int failed_logins = 0;
   std::optional<RedisTransaction> transaction{};  // since MULTI
 };
 
-// The version of Redis whose clients and commands this door is made for.
+// The version of Redis that this server emulates.
 inline constexpr std::string_view kRedisVersion = "7.2.0";
 
 // The commands of the Redis protocol. Belongs to one IO thread.
@@ -47,7 +46,7 @@ class RedisCommands {
   RedisCommands(const Backend& backend, IdDesk& desk, const RedisLogins* logins,
                 int64_t integer_max);
 
-  // Whether this connection may use every command: it has logged in, or need not.
+  // Whether this connection may use every command: it has logged in, or no login is required.
   bool MayAsk(DoorCall& door);
 
   // Whether the connection's requests are queued until EXEC.
@@ -57,8 +56,7 @@ class RedisCommands {
   // the request as it was sent. The step consumes nothing.
   ServeStep Run(const RespRequest& request, std::string_view bytes, DoorCall& door, OutBuffer& out);
 
-  // The tag of which the last Run took one id as INCR, in the fast way; null: it did something
-  // else.
+  // The tag from which the last Run took one id by INCR on the fast path; null otherwise.
   const Tag* incremented() const { return incremented_; }
 
  private:
@@ -76,18 +74,18 @@ class RedisCommands {
     ServeStep (RedisCommands::*run)(Call&);
   };
   static const Command* Find(std::string_view name);
-  // Why it cannot be run; empty: it can.
+  // Why it cannot run; empty: it can.
   static std::string FaultOf(const Command* command, const RespRequest& request);
   ServeStep RunNow(const RespRequest& request, DoorCall& door, OutBuffer& out);
 
-  // Ids.
+  // Commands for ids.
   ServeStep Incr(Call& call);
   ServeStep IncrBy(Call& call);
   ServeStep Id(Call& call);
   ServeStep Ids(Call& call);
   ServeStep Text(Call& call);
   ServeStep Get(Call& call);
-  // Appends the ids of a list from `at` on, in several turns if they are many.
+  // Appends the ids of a list from `at` on, in several turns if there are many.
   ServeStep List(WaitingIds call, RunsCursor at, OutBuffer& out);
   // Requests ids, and appends the answer by `write(runs, out)`, or the refusal.
   template <typename Write>
@@ -98,13 +96,13 @@ class RedisCommands {
   template <typename Serve>
   static ServeStep Safely(OutBuffer& out, Serve serve);
   ServeStep OneInteger(Call& call);
-  // Whether the tag's next id, and so many more, are known to be too large for an integer.
+  // Whether the tag's next ids, `more` of them after the first, are known to exceed integer_max_.
   bool IsTooLarge(Call& call, int64_t more);
   ServeStep AnswerInteger(int64_t id, OutBuffer& out);
   ServeStep RefuseInteger(OutBuffer& out);
   ServeStep Refuse(Call& call, std::string message);
 
-  // The connection.
+  // Commands for the connection.
   ServeStep Hello(Call& call);
   ServeStep Auth(Call& call);
   ServeStep Client(Call& call);
@@ -120,13 +118,13 @@ class RedisCommands {
   static ServeStep Error(Call& call, std::string_view text);
   static void AnswerHello(const RedisSession& session, OutBuffer& out);
   static void AnswerName(const RedisSession& session, OutBuffer& out);
-  // Nullopt: the connection has the user's rights now.
+  // Nullopt: the connection now has the user's rights.
   std::optional<ServeStep> LogIn(Call& call, std::string_view user, std::string_view password);
-  // Creates it if the connection has none.
+  // Creates the session if the connection has none.
   static RedisSession& SessionOf(DoorCall& door);
   static int VersionOf(const DoorCall& door);
 
-  // Transactions.
+  // Commands for transactions.
   ServeStep Multi(Call& call);
   ServeStep Exec(Call& call);
   ServeStep Discard(Call& call);
@@ -139,7 +137,7 @@ class RedisCommands {
   ServeStep RunQueued(std::string queued, size_t at, DoorCall& door, OutBuffer& out);
   ServeStep RunQueuedAfter(ServeStep step, std::string queued, size_t at);
 
-  // The server.
+  // Commands for the server.
   ServeStep Info(Call& call);
   ServeStep CommandList(Call& call);
   ServeStep Cluster(Call& call);
@@ -147,7 +145,7 @@ class RedisCommands {
 
   const Backend& backend_;
   IdDesk& desk_;
-  std::optional<RedisLogins::Reader> logins_;  // none: no login is required
+  std::optional<RedisLogins::Reader> logins_;  // empty: no login is required
   const int64_t integer_max_;
   const Tag* incremented_ = nullptr;
 };

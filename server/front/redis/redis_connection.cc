@@ -20,7 +20,7 @@ constexpr std::string_view kNoUserFile =
 constexpr std::string_view kBadName =
     "a client's name has at most 128 printable ASCII characters without spaces";
 
-// Of all connections of the process, as Redis numbers them.
+// The number of the last connection of this process, for CLIENT ID.
 std::atomic<int64_t> g_connections{0};
 
 bool Is(std::string_view word, std::string_view lower_case) {
@@ -64,7 +64,7 @@ std::optional<ServeStep> RedisCommands::LogIn(Call& call, std::string_view user,
   if (!logins_) return Error(call, kNoUserFile);
   if (InTransaction(call.door)) return Error(call, "the user cannot change in a transaction");
   RedisSession& session = SessionOf(call.door);
-  // Before the check: a file that is read meanwhile is looked at again.
+  // Before the check: if the file is read meanwhile, the user is checked again.
   const uint64_t edition = logins_->edition();
   if (logins_->Accepts(user, password)) {
     call.door.user = Cat(kLoginPrefix, user);
@@ -83,7 +83,7 @@ ServeStep RedisCommands::Auth(Call& call) {
   return refused ? *std::move(refused) : Ok(call);
 }
 
-// HELLO [version [AUTH user password] [SETNAME name]]. It changes nothing unless all of it is good.
+// HELLO [version [AUTH user password] [SETNAME name]]. Changes nothing if any part is invalid.
 ServeStep RedisCommands::Hello(Call& call) {
   const RespRequest& words = call.words;
   std::optional<int> version = VersionOf(call.door);
@@ -95,7 +95,7 @@ ServeStep RedisCommands::Hello(Call& call) {
       return Answered();
     }
   }
-  std::optional<size_t> login, name;  // where their words are
+  std::optional<size_t> login, name;  // positions of their words
   for (size_t i = 2; i < words.count;) {
     if (Is(words[i], "auth") && words.count - i > 2) {
       login = i + 1;
@@ -161,7 +161,7 @@ ServeStep RedisCommands::Client(Call& call) {
     session.name = words[2];
     return Ok(call);
   } else if (Is(sub, "setinfo") && words.count == 4) {
-    return Ok(call);  // the library's name is of no use here
+    return Ok(call);  // the name of the client library is ignored
   } else {
     return Error(call, Cat("unknown subcommand '", sub.substr(0, kNameBytesMax),
                            "' or wrong number of arguments; CLIENT has ID, GETNAME, SETNAME and "

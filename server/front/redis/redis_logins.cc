@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kUserBytesMax = 64;
 
-// Compares every byte of `given`, wherever the first difference is.
+// Compares every byte of `given`, so that the time does not reveal the first difference.
 bool IsEqual(std::string_view given, std::string_view secret) {
   size_t differences = given.size() ^ secret.size();
   for (size_t i = 0; i < given.size(); ++i) {
@@ -75,7 +75,7 @@ const RedisLogins::Table& RedisLogins::Reader::Latest() {
 bool RedisLogins::Reader::Accepts(std::string_view user, std::string_view password) {
   const Table& table = Latest();
   const auto found = table.find(user);
-  // An unknown user costs a comparison, too.
+  // Compares for unknown users, too, so that the time does not reveal them.
   const bool equal = IsEqual(password, found == table.end() ? "" : found->second);
   return found != table.end() && equal;
 }

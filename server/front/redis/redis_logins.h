@@ -23,13 +23,13 @@ class RedisLogins {
   using Table = std::map<std::string, std::string, std::less<>>;
 
  public:
-  // One thread's access: threads share no lock unless the file has been read again. The logins must
+  // One thread's access: it takes the lock only when the file has been read again. The logins must
   // outlive it.
   class Reader {
    public:
     explicit Reader(const RedisLogins& logins) : logins_(&logins) {}
 
-    // Whether this is the user's password. Takes a time that depends on the given password only.
+    // Whether this is the user's password. Its duration depends only on the given password.
     bool Accepts(std::string_view user, std::string_view password);
     // Whether the file still has this user.
     bool Has(std::string_view user);
@@ -46,8 +46,8 @@ class RedisLogins {
 
   explicit RedisLogins(std::string file) : file_(std::move(file)) {}
 
-  // Reads the file. Every failure names the file or the line, never a password, and leaves the
-  // earlier logins in force.
+  // Reads the file. A failure names the file or the line, never a password, and the earlier logins
+  // stay in use.
   Status Load();
 
  private:

@@ -11,7 +11,7 @@
 namespace firn::front {
 namespace {
 
-// As in Redis, what a peer may send before it has logged in.
+// Limits before login, as in Redis.
 constexpr RespLimits kBeforeLogin{.words_max = 10, .bytes_max = 16 * 1024};
 constexpr size_t kWordsMax = 1024;
 

@@ -9,9 +9,10 @@
 
 namespace firn::front {
 
-// The Redis protocol, RESP2 and RESP3: INCR of a key is the next id of the tag with that name. One
-// object for each IO thread. All must outlive it; the desk is of the same thread. `logins`: only
-// their users get ids; null: everyone. `incr_64bit`: integer replies may exceed kExactMax.
+// The Redis protocol, RESP2 and RESP3: INCR of a key returns the next id of the tag with that name.
+// One object for each IO thread. All parameters must outlive it; `desk` is of the same thread.
+// `logins`: only their users get ids; null: everyone. `incr_64bit`: integer replies may exceed
+// kExactMax.
 std::unique_ptr<Protocol> MakeRedisProtocol(const Backend& backend, IdDesk& desk,
                                             const RedisLogins* logins, bool incr_64bit = false);
 

@@ -1,4 +1,4 @@
-// The commands of RedisCommands that run several requests as one.
+// RedisCommands: the commands that run several requests as one.
 
 #include <chrono>
 #include <utility>
@@ -9,11 +9,11 @@
 namespace firn::front {
 namespace {
 
-// Requests and bytes of answers after which other connections get their turn.
+// Limits of one turn: requests, and bytes of answers.
 constexpr size_t kRequestsPerTurn = 256;
 constexpr size_t kAnswersPerTurn = 64 * 1024;
 
-// Its requests were within the limits when they were queued.
+// The requests were within the limits when they were queued.
 constexpr RespLimits kQueued{.words_max = SIZE_MAX / 16,
                              .bytes_max = RedisTransaction::kBytesMax + 1};
 
@@ -78,7 +78,7 @@ ServeStep RedisCommands::RunQueued(std::string queued, size_t at, DoorCall& door
     }
     RespRequest request;
     at += ParseResp(std::string_view(queued).substr(at), kQueued, request).bytes;
-    // As in a pipeline, each request may wait as long as any other.
+    // Each request has its own time to wait, as in a pipeline.
     door.patience = std::chrono::milliseconds(backend_.limits.issue_wait_ms);
     door.last = false;
     ServeStep step = RunNow(request, door, out);
@@ -89,7 +89,7 @@ ServeStep RedisCommands::RunQueued(std::string queued, size_t at, DoorCall& door
   return Answered();
 }
 
-// The rest follows when the request of this step is answered, or in a later turn.
+// Runs the rest when the request of this step is answered, or in a later turn.
 ServeStep RedisCommands::RunQueuedAfter(ServeStep step, std::string queued, size_t at) {
   incremented_ = nullptr;
   const size_t bytes = queued.capacity() + (step.parked != nullptr ? step.parked->memory() : 0);

@@ -8,12 +8,13 @@
 
 namespace firn::front {
 
-// The bytes of an answer's parts.
 namespace resp {
 
-inline constexpr size_t kNumberMax = 24;  // a mark, 20 digits with their sign, and a line's end
+inline constexpr size_t kNumberMax = 24;  // a mark, 20 digits with their sign, and the end of the
+                                          // line
 
-// Writes a line of a mark and a number; there is room for kNumberMax. Returns its end.
+// Writes a mark, a number and the end of the line into space for kNumberMax bytes. Returns their
+// end.
 inline char* WriteNumber(char mark, int64_t value, char* to) {
   *to++ = mark;
   to = std::to_chars(to, to + kNumberMax, value).ptr;
@@ -38,21 +39,21 @@ inline void AppendBulk(std::string_view text, OutBuffer& out) {
   out.Append("\r\n");
 }
 
-// A number as a bulk string, which every language reads exactly.
+// A number as a bulk string, which is exact in every language.
 inline void AppendDecimal(int64_t value, OutBuffer& out) {
   char digits[kNumberMax];
   const char* const end = std::to_chars(digits, digits + sizeof digits, value).ptr;
   AppendBulk({digits, static_cast<size_t>(end - digits)}, out);
 }
 
-// `text` is this program's own: it has no line's end.
+// `text` must not contain the end of a line.
 inline void AppendSimple(std::string_view text, OutBuffer& out) {
   out.Append("+");
   out.Append(text);
   out.Append("\r\n");
 }
 
-// "-CODE text". Control characters in `text` are replaced: a line's end would end the error.
+// "-CODE text". Replaces control characters in `text`, since the end of a line would end the error.
 void AppendError(std::string_view code, std::string_view text, OutBuffer& out);
 
 }  // namespace resp

@@ -12,8 +12,8 @@ namespace firn::front {
 namespace {
 
 constexpr std::string_view kEndOfLine = "\r\n";
-constexpr size_t kLeastLine = 4;               // "$0" and its end
-constexpr size_t kLeastWord = kLeastLine + 2;  // an empty one
+constexpr size_t kLeastLine = 4;               // "$0" and the end of the line
+constexpr size_t kLeastWord = kLeastLine + 2;  // an empty word
 constexpr size_t kDigitsMax = 20;
 
 RespParsed NeedMore(size_t least) { return {RespParsed::Kind::kNeedMore, least}; }
@@ -21,15 +21,15 @@ RespParsed Bad(std::string_view why) {
   return {RespParsed::Kind::kBad, 0, Cat("Protocol error: ", why)};
 }
 
-// A line that is a mark and a number.
+// A line that consists of a mark and a number.
 struct NumberLine {
   enum class Kind { kNeedMore, kNumber, kBad };
   Kind kind;
   int64_t number = 0;
-  size_t bytes = 0;  // its length with its end
+  size_t bytes = 0;  // length with the end of the line
 };
 
-// A number of one spelling. -1 is the only negative one that the protocol has.
+// Accepts one spelling of each number. -1 is the only negative number in the protocol.
 std::optional<int64_t> NumberOf(std::string_view text) {
   if (text == "-1") return -1;
   const auto number = ParseIndex<uint64_t>(text);
@@ -52,7 +52,7 @@ NumberLine ReadNumberLine(std::string_view line) {
   return {Kind::kNumber, *number, 1 + end + kEndOfLine.size()};
 }
 
-// Reads one request, word by word.
+// Parses one request, word by word.
 class Reader {
  public:
   Reader(std::string_view in, const RespLimits& limits, RespRequest& request)
@@ -77,12 +77,12 @@ class Reader {
   }
 
  private:
-  // The least length of a request whose next `words` begin at at_.
+  // The minimum length of a request that has `words` more words from at_ on.
   size_t LeastBehind(size_t words) const { return at_ + words * kLeastWord; }
-  // The same, of one whose line at at_ has not come whole.
+  // The minimum length of a request whose line at at_ is incomplete.
   size_t WithLine() const { return std::max(in_.size() + 1, at_ + kLeastLine); }
 
-  // Nullopt: it is read.
+  // Nullopt: the word is complete.
   std::optional<RespParsed> ReadWord(size_t i) {
     const size_t behind = request_.count - i - 1;  // words after this one
     if (at_ == in_.size()) return NeedMore(LeastBehind(behind + 1));

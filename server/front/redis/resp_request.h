@@ -7,15 +7,15 @@
 
 namespace firn::front {
 
-// A request of the Redis protocol (RESP2 and RESP3 write it alike): an array of bulk strings.
+// A request of the Redis protocol, the same in RESP2 and RESP3: an array of bulk strings.
 struct RespRequest {
-  // No command needs more words. Those of a longer request are counted, and not kept.
+  // Enough for every command. Further words are counted, but not stored.
   static constexpr size_t kKept = 16;
 
   std::array<std::string_view, kKept> kept{};  // views of the input
   size_t count = 0;                            // 0: an empty request, which has no answer
 
-  // Empty if the request has no such word, or if it is not kept.
+  // Empty if the request has no such word, or if it is not stored.
   std::string_view operator[](size_t i) const { return i < count && i < kKept ? kept[i] : ""; }
 };
 
@@ -26,18 +26,18 @@ struct RespLimits {
 
 struct RespParsed {
   enum class Kind {
-    kNeedMore,  // `bytes` is the least length that the whole request can have
+    kNeedMore,  // `bytes` is the minimum length of the request
     kWhole,     // `bytes` is its length
-    kBad,       // `fault` says why, in the words of Redis; no later byte can be understood
+    kBad,       // `fault` is the reason in Redis' words; the rest of the input is unusable
   };
   Kind kind;
   size_t bytes = 0;
   std::string fault{};
 };
 
-// Parses the request at the front of `in`. Allocates nothing unless it is bad. Declared lengths are
-// compared with the limits before anything else is done with them. Numbers have one spelling:
-// no plus, no leading zero. Inline commands are bad: they look like HTTP.
+// Parses the request at the front of `in`. Allocates only if it is invalid. Checks declared lengths
+// against the limits before it uses them. Numbers have no plus sign and no leading zero. Inline
+// commands are invalid, because they look like HTTP.
 RespParsed ParseResp(std::string_view in, const RespLimits& limits, RespRequest& request);
 
 }  // namespace firn::front

@@ -8,19 +8,20 @@
 namespace firn::front {
 namespace {
 
-// Small numbers first, whatever their sign.
+// Maps numbers of small magnitude to small numbers, whatever their sign.
 uint64_t ZigZag(int64_t id) {
   return (static_cast<uint64_t>(id) << 1) ^ static_cast<uint64_t>(id >> 63);
 }
 
-// The low 56 bits, seven in each byte: halves of 28 bits move apart, then quarters, then eighths.
+// Spreads the low 56 bits over eight bytes, seven in each: first halves of 28 bits, then quarters,
+// then eighths.
 uint64_t Spread(uint64_t value) {
   value = (value & 0x00FFFFFFF0000000) << 4 | (value & 0x000000000FFFFFFF);
   value = (value & 0x0FFFC0000FFFC000) << 2 | (value & 0x00003FFF00003FFF);
   return (value & 0x3F803F803F803F80) << 1 | (value & 0x007F007F007F007F);
 }
 
-// A number as it stands on the wire: seven bits a byte, the top bit set in all but the last.
+// A number as a varint: seven bits in each byte, the top bit set in all but the last.
 struct Varint {
   static constexpr size_t kSizeMax = 10;
 
@@ -35,7 +36,7 @@ struct Varint {
     }
   }
 
-  // All ten bytes, of which `size` count: the next number is written over the others.
+  // Writes all ten bytes, of which `size` count: the next number overwrites the others.
   char* Put(char* at) const {
     std::memcpy(at, &low, sizeof low);
     std::memcpy(at + sizeof low, &high, sizeof high);
@@ -47,7 +48,7 @@ struct Varint {
   uint16_t high;
 };
 
-// How many numbers of a run, from `id` on, differ in the first byte of their varints alone.
+// How many numbers of a run, from `id` on, have varints that differ only in the first byte.
 int64_t Alike(int64_t id, int64_t stride) {
   constexpr int64_t kFirstByteMax = 0x7F;
   if (id < 0 || stride > kFirstByteMax / 2) return 1;

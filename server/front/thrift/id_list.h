@@ -5,8 +5,8 @@
 
 namespace firn::front {
 
-// The ids of all runs as the elements of a list<i64> stand in Thrift's binary and in its compact
-// coding, behind the list's header. Straight from the runs: no list is made of them first.
+// Append the ids of all runs as the elements of a list<i64> in Thrift's binary and compact coding,
+// without the list's header. They encode the runs directly, without a list in memory.
 void AppendBigEndian(const Runs& runs, OutBuffer& out);
 void AppendVarints(const Runs& runs, OutBuffer& out);
 

@@ -5,10 +5,11 @@
 namespace firn::front {
 namespace {
 
-constexpr size_t kVersionBytes = 4;  // of a binary message; then its name's length, and its name
-constexpr size_t kCompactHead = 2;   // protocol and version; then the sequence id
-constexpr size_t kCompactMax = 5;    // bytes of a 32-bit number
-constexpr size_t kIdBytesMax = 10;   // of a 64-bit number
+constexpr size_t kVersionBytes = 4;  // in a binary message; the length of the name and the name
+                                     // follow
+constexpr size_t kCompactHead = 2;   // protocol and version; the sequence id follows
+constexpr size_t kCompactMax = 5;    // maximum size of a 32-bit number
+constexpr size_t kIdBytesMax = 10;   // maximum size of a 64-bit number
 constexpr char kEndOfStruct = 0;
 
 uint32_t LengthAt(const char* frame) {
@@ -17,7 +18,7 @@ uint32_t LengthAt(const char* frame) {
   return __builtin_bswap32(length);
 }
 
-// Of a whole frame at the front: what is in it, and what is behind it.
+// The content of the frame at the front of `in`; Behind returns what follows the frame.
 std::string_view FrameAt(std::string_view in) {
   return in.substr(kLengthBytes, LengthAt(in.data()));
 }
@@ -27,7 +28,8 @@ std::string_view Behind(std::string_view in) {
 
 }  // namespace
 
-// In chunks, up to one less a byte too many: there is room at both ends, and no call of memcpy.
+// Copies whole chunks, at most kChunk - 1 bytes too many: both buffers have room for that, and a
+// fixed size needs no call of memcpy.
 char* KnownCalls::Copy(const char* from, size_t size, char* to) {
   for (size_t at = 0; at < size; at += KnownCall::kChunk) {
     std::memcpy(to + at, from + at, KnownCall::kChunk);
@@ -44,7 +46,7 @@ bool KnownCall::Message::Set(std::string_view before, std::string_view behind) {
   return true;
 }
 
-// By the bytes before the last one, with which the tag's name ends.
+// Hashes the eight bytes before the last one, which are the end of the tag's name.
 size_t KnownCalls::PlaceOf(std::string_view call) {
   uint64_t end = 0;
   if (call.size() <= sizeof end) return 0;
@@ -75,7 +77,7 @@ size_t KnownCalls::WriteId(int64_t id, char* to) const {
     std::memcpy(to, &wire, sizeof wire);
     return sizeof wire;
   }
-  // Seven bits a byte, and the sign, which no id has, as the lowest bit.
+  // A zigzag varint: the lowest bit is the sign, and ids are never negative.
   uint64_t rest = static_cast<uint64_t>(id) << 1;
   size_t size = 0;
   for (; rest >= 0x80; rest >>= 7) to[size++] = static_cast<char>(rest | 0x80);

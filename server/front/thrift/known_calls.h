@@ -12,14 +12,14 @@
 
 namespace firn::front {
 
-inline constexpr size_t kLengthBytes = 4;  // of a frame, before it
+inline constexpr size_t kLengthBytes = 4;  // of the length in front of a frame
 
-// A call for one id that was answered in the short way, and its answer: of both, what equal calls
-// have in common.
+// A call for one id that was answered on the fast path, and its answer, each reduced to the bytes
+// that equal calls have in common.
 class KnownCall {
  public:
-  // Whose ids it asks for. A tag's handle is good as long as the issuer, whatever becomes of the
-  // tag: how it is served is looked up each time.
+  // The tag whose id it requests. A handle is valid as long as the issuer, and the tag's present
+  // state is checked at each call.
   const Tag& tag() const { return *tag_; }
 
  private:
@@ -28,7 +28,7 @@ class KnownCall {
   static constexpr size_t kBytesMax = 120;
   static constexpr size_t kChunk = 16;
 
-  // A message without its sequence id, which stands behind `head` bytes.
+  // A message without its sequence id, which follows the first `head` bytes.
   struct Message {
     bool Set(std::string_view before, std::string_view behind);
 
@@ -37,46 +37,47 @@ class KnownCall {
     std::array<char, kBytesMax + kChunk> bytes;  // whole chunks are copied
   };
 
-  const Tag* tag_ = nullptr;  // null: there is none
+  const Tag* tag_ = nullptr;  // null: unused
   Message call_;
-  Message answer_;  // also without the id and the byte that ends it
+  Message answer_;  // also without the id and the final zero byte
 };
 
-// Most calls on a connection are, but for the sequence id, the bytes of one before. Such a call is
-// not decoded: it is found by its bytes, its tag is asked for an id as always, and the id goes into
-// the answer of before. What a tag, its plugins, the claim or a drain have to say is never kept.
-// One IO thread's; allocates nothing.
+// The fast path. Most calls on a connection have the same bytes as an earlier one, except for the
+// sequence id. Such a call is not decoded: it is found by its bytes, an id is requested from its
+// tag as usual, and the id is written into a copy of the earlier answer. Refusals and decisions of
+// the tag, its plugins, the claim or a drain are never cached. Used by one IO thread; allocates
+// nothing.
 class KnownCalls {
  public:
   explicit KnownCalls(ThriftCoding coding) : coding_(coding) {}
 
-  // Null: it has to be decoded.
+  // Returns null if the call must be decoded.
   const KnownCall* Find(std::string_view call) const;
 
-  // `known` was found for the first frame of `in`. How many frames at its front are such calls, up
-  // to `most`.
+  // `known` was found for the first frame of `in`. Returns how many frames at the front are such
+  // calls, at most `most`.
   size_t CountLike(const KnownCall& known, std::string_view in, size_t most) const;
 
-  // Appends the answers to so many of those frames as the run has ids. Returns the frames' bytes.
+  // Appends answers to as many of these frames as `run` has ids. Returns the size of the frames.
   size_t Answer(const KnownCall& known, std::string_view in, const IdRun& run,
                 OutBuffer& out) const;
 
-  // `call` was answered in the short way by `answer`, with an id of `tag`.
+  // Records that `call` was answered by `answer` on the fast path, with an id of `tag`.
   void Remember(std::string_view call, std::string_view answer, int64_t id, const Tag& tag);
 
  private:
   static constexpr int kPlaceBits = 4;
-  // Of an answer: length, message, sequence id, id, its end, and what copying needs.
+  // Of an answer: length, message, sequence id, id, final byte, and space for copying whole chunks.
   static constexpr size_t kAnswerMax = 4 + KnownCall::kBytesMax + 5 + 10 + 1 + KnownCall::kChunk;
 
   static size_t PlaceOf(std::string_view call);
   bool IsLike(const KnownCall& known, std::string_view call) const;
   static char* Copy(const char* from, size_t size, char* to);
-  // Writes the answer, a whole frame, and returns its end.
+  // Writes the answer as a complete frame, and returns its end.
   char* Write(const KnownCall& known, std::string_view call, int64_t id, char* to) const;
-  // How long the sequence id is that begins there; 0: it is not whole.
+  // Length of the sequence id at the front; 0: incomplete.
   size_t SequenceSize(std::string_view from) const;
-  // Where the sequence id of a message begins; beyond its end: nowhere.
+  // Position of the sequence id in a message; beyond the message's end if there is none.
   size_t SequenceAt(std::string_view message) const;
   size_t WriteId(int64_t id, char* to) const;
 

@@ -20,14 +20,14 @@ namespace firn::front {
 using BinaryCoding = apache::thrift::protocol::TBinaryProtocolT<FrameTransport<OutBuffer>>;
 using CompactCoding = apache::thrift::protocol::TCompactProtocolT<FrameTransport<OutBuffer>>;
 
-// A shared pointer that owns nothing: Thrift copies it several times in each call, and a copy of
-// this one touches no counter.
+// A shared pointer that owns nothing. Thrift copies such pointers several times in each call, and a
+// copy of this one changes no reference count.
 template <typename T>
 std::shared_ptr<T> Borrowed(T& object) {
   return std::shared_ptr<T>(std::shared_ptr<void>(), &object);
 }
 
-// The entries of a list of servers as they stand in an answer, encoded once for each list.
+// The encoded entries of a list of servers, encoded once for each list.
 class ListedEntries {
  public:
   template <typename Coding>
@@ -47,7 +47,7 @@ class ListedEntries {
   std::string bytes_;
 };
 
-// The server's status as it stands in an answer, encoded once for each report.
+// The encoded status of the server, encoded once for each report.
 class EncodedStatus {
  public:
   template <typename Coding>
@@ -65,9 +65,8 @@ class EncodedStatus {
   std::string bytes_;
 };
 
-// The generated processor, without the casts by which it finds out its own coding. Answers that are
-// long, and those of calls that may wait, it writes itself, byte for byte as the generated code
-// would: a call that waits keeps its arguments.
+// The generated processor without its casts. It writes long answers, and answers of calls that may
+// wait, itself, byte for byte as the generated code would: a call that waits keeps its arguments.
 template <typename Coding>
 class Processor final : public wire::IdServiceProcessorT<Coding> {
  public:
@@ -75,11 +74,11 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
       : wire::IdServiceProcessorT<Coding>(Borrowed<wire::IdServiceIf>(service)),
         service_(service) {}
 
-  // Answers a call whose arguments have been read.
+  // Answers a call after its arguments have been read.
   using Call = std::function<void(Coding& coding, OutBuffer& out)>;
 
-  // The coding writes to `out`. False: the message is not a call. If it throws a ServeStep, the
-  // call has to be answered later by `parked`.
+  // `coding` writes to `out`. False: the message is not a call. If it throws a ServeStep, the call
+  // must be answered later by `parked`.
   bool Process(Coding& coding, OutBuffer& out, Call& parked) {
     out_ = &out;
     parked_ = &parked;
@@ -107,7 +106,7 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
   template <typename Args>
   bool Serve(Coding& in, Coding& out, int32_t seqid,
              void (Processor::*answer)(const Args&, Coding&, int32_t)) {
-    const auto args = std::make_shared<Args>();  // the generated code defines no copy of them
+    const auto args = std::make_shared<Args>();  // the generated code permits no copy of them
     args->read(&in);
     in.readMessageEnd();
     try {
@@ -122,7 +121,7 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
     return true;
   }
 
-  // Writes what `ask(result)` stores, or the exception that it throws.
+  // Writes the answer that `ask(answer)` fills in, or the exception that it throws.
   template <typename Answer, typename Ask>
   static void Write(const char* method, Coding& out, int32_t seqid, Ask ask) {
     Answer answer;
@@ -220,7 +219,7 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
   }
 
   void AnswerStatus(const wire::IdService_status_args&, Coding& out, int32_t seqid) {
-    const auto report = service_.NewReport();  // first: it may park the call
+    const auto report = service_.NewReport();  // first, because it may park the call
     out.writeMessageBegin("status", apache::thrift::protocol::T_REPLY, seqid);
     WriteSuccess(apache::thrift::protocol::T_STRUCT, out,
                  [&] { status_.Write(report, service_, out, *out_); });

@@ -60,8 +60,8 @@ class ThriftProtocol final : public Protocol {
   }
 
  private:
-  // The same request again, and equal ones after it, together. None, without an effect, if an
-  // answer needs more than an id.
+  // Answers the known call at the front, and equal ones after it. Answers none, without an effect,
+  // if an answer would need more than an id.
   ServeStep AnswerKnown(const KnownCall& known, std::string_view in, const DoorCall& call,
                         OutBuffer& out) {
     const size_t calls = known_.CountLike(known, in, call.together);
@@ -75,7 +75,7 @@ class ThriftProtocol final : public Protocol {
     return ServeStep::Served(bytes, answered);
   }
 
-  // Answers a call by `process()`, or parks it, to be answered by `parked`.
+  // Answers a call by `process()`, or parks it, so that `parked` answers it later.
   template <typename Process>
   ServeStep Answer(ThriftWaiting waiting, DoorCall& call, OutBuffer& out,
                    typename Processor<Coding>::Call& parked, Process process) {
@@ -90,7 +90,7 @@ class ThriftProtocol final : public Protocol {
       step = std::move(park);
       step.parked = Parked(std::move(waiting), std::move(parked));
     } catch (const std::exception&) {
-      // A coding tracks its position in a message, and has now lost it.
+      // The position of a coding in a message is now undefined.
       Renew();
     }
     if (step.kind == ServeStep::Kind::kServed) {
@@ -140,7 +140,8 @@ void ThriftProtocol<CompactCoding>::Renew() {
 
 std::unique_ptr<Protocol> MakeThriftProtocol(ThriftCoding coding, const Backend& backend,
                                              DeskCounters& counters, LeaseDesk* leases) {
-  // The generated code would print a line for each malformed message; they are counted instead.
+  // The generated code would print a line for each malformed message; firn_connections_closed_total
+  // counts them.
   apache::thrift::GlobalOutput.setOutputFunction([](const char*) {});
   if (coding == ThriftCoding::kCompact) {
     return std::make_unique<ThriftProtocol<CompactCoding>>(coding, backend, counters, leases);

@@ -15,7 +15,7 @@ namespace {
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Twitter's rule: a letter, then letters, digits and dashes.
+// Twitter's rule for user agents: a letter, then letters, digits and dashes.
 bool IsUserAgent(std::string_view text) {
   if (text.empty() || !IsLetter(text[0])) return false;
   return std::all_of(text.begin(), text.end(),
@@ -38,7 +38,7 @@ const IssueCall& ThriftService::Ask(std::string_view tag, int64_t count, Form fo
     case Verdict::kWait:
       ids = desk_.TakeWaiting();
       if (ids->has_all_ids()) throw ServeStep::More(nullptr);
-      // No longer for a lookup: clients end an attempt sooner, and ask another server.
+      // Clients end an attempt before a lookup would have ended, and fail over.
       throw ServeStep::Park(ids->ask_again_in(), nullptr, 0, ids->tag());
     case Verdict::kRefused:
       throw front::ToWire(desk_.call().refusal());
@@ -65,8 +65,8 @@ MachineId ThriftService::Machine() {
 
 // --- Twitter's -----------------------------------------------------------------------------------
 
-// Where the original's clients find both in an id: bits 12 to 16 and 17 to 21, whatever part of the
-// machine id names the rack here.
+// Twitter's clients find both numbers in bits 12 to 16 and 17 to 21 of an id, whichever bits of the
+// machine id name the rack here.
 constexpr int kWorkerBits = 5;
 
 int64_t ThriftService::get_worker_id() { return Machine().value() & ((1 << kWorkerBits) - 1); }

@@ -12,45 +12,45 @@
 
 namespace firn::front {
 
-// What a parked call waits for; nothing: for the next status report.
+// The result that a parked call waits for; both empty: the next status report.
 struct ThriftWaiting {
   WaitingIds ids{};
   LeaseCalls::Waiting lease{};
 };
 
-// The wire contract on one IO thread: Twitter's methods and Firn's, over the issuer. Every "no" is
-// a declared refusal. The method of a call that has to wait throws a ServeStep without a request:
-// no std::exception on purpose, so the generated code lets it pass. The method is called again
-// with the same arguments later.
+// The methods of the wire contract on one IO thread: Twitter's and Firn's. Every refusal is a
+// declared exception. The method of a call that must wait throws a ServeStep without a request, and
+// is called again later with the same arguments. A ServeStep is not a std::exception, so the
+// generated code does not catch it.
 class ThriftService final : public wire::IdServiceIf {
  public:
-  // All must outlive it. Null: the server grants no leases.
+  // All must outlive it. `leases`: null if the server grants none.
   ThriftService(const Backend& backend, DeskCounters& counters, LeaseDesk* leases = nullptr);
 
-  // Where the next call comes from, and what it waits for: what it waited for before, if it is
-  // tried again. Both must be valid until that call returns.
+  // Sets the peer of the next call, and what the call waits for; if it is retried, what it waited
+  // for before. Both must be valid until that call returns.
   void Begin(DoorCall& door, ThriftWaiting& waiting) {
     door_ = &door;
     waiting_ = &waiting;
     short_.reset();
   }
 
-  // Ids for up to `calls` calls in the short way; nothing: the first has to be processed.
+  // Returns ids for up to `calls` calls on the fast path; empty: the first must be processed.
   std::optional<IdRun> Run(const Tag& tag, int64_t calls) { return desk_.Run(tag, calls); }
 
-  // What the call was answered with, where that was the short way, and the tag is the one of its
-  // name for ever: a name that is served by default may get a tag of its own.
+  // The answer of a call on the fast path. Empty if the name is that of an undefined tag, which may
+  // be defined later.
   struct ShortAnswer {
     const Tag& tag;
     int64_t id;
   };
   const std::optional<ShortAnswer>& short_answer() const { return short_; }
 
-  // What getIds() would list: valid until the next call.
+  // The ids for getIds(), valid until the next call.
   const Runs& Ids(const std::string& tag, int32_t count);
 
-  // What status() answers, and the wire's form of it. Parks the call until there is a report that
-  // its connection has not been sent.
+  // The report for status(), and its form on the wire. Parks the call until there is a report that
+  // was not yet sent on its connection.
   std::shared_ptr<const StatusCache::Snapshot> NewReport();
   wire::ServerStatus ToWire(const StatusCache::Snapshot& snapshot) const;
 
@@ -71,24 +71,24 @@ class ThriftService final : public wire::IdServiceIf {
   int64_t compose(const wire::ComposeRequest& request) override;
   void formatTime(std::string& out, int64_t ticks, const std::string& layout) override;
   void status(wire::ServerStatus& out) override;
-  // Without the entries: they are written from listed(), unless that is the caller's own version.
+  // Without the entries, which are written from listed(), unless the caller knows this version.
   void servers(wire::ServerList& out, int64_t known_version) override;
   void lease(wire::LeaseTerms& out, const wire::LeaseAsk& ask) override;
   void renewLease(wire::LeaseTerms& out, const wire::LeaseRenewal& renewal) override;
   void releaseLease(const wire::LeaseEnd& end) override;
   void ping() override {}
 
-  // The list that servers() answered with.
+  // The list that servers() returned.
   const std::shared_ptr<const ListedServers>& listed() const { return listed_; }
 
  private:
-  // Returns with the ids, or not at all.
+  // Returns the ids, or throws.
   const IssueCall& Ask(std::string_view tag, int64_t count, Form form);
   [[noreturn]] void Refuse(Refusal refusal);
   template <typename T>
   T ValueOf(Result<T> result);
   MachineId Machine();
-  // Returns with the promise, or nothing for a lease that has ended, or not at all.
+  // Returns the lease, or nothing for a lease that has ended, or throws.
   template <typename Request>
   std::optional<LeasePromise> AskForLease(const Request& request);
 

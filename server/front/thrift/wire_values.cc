@@ -85,7 +85,7 @@ wire::TagStatus ToWire(const TagReport& report, const std::map<std::string, uint
   return out;
 }
 
-// The wire has signed numbers, the house unsigned ones.
+// Converts the wire's signed numbers to unsigned ones.
 class Numbers {
  public:
   std::optional<uint64_t> Take(const char* name, bool is_set, int64_t value) {
@@ -213,7 +213,7 @@ Result<LeaseCall> FromWire(const wire::LeaseAsk& ask) {
   if (!ask.__isset.clock_ms) return Invalid("clock_ms is missing");
   LeaseAsk out{.token = ask.token, .name = ask.name, .clock = WallMs(ask.clock_ms)};
   if (ask.__isset.ahead_ms) out.ahead = Milliseconds(ask.ahead_ms);
-  // A negative rack becomes one that no layout has.
+  // A negative rack becomes one that exists in no layout.
   if (ask.__isset.rack) out.rack = static_cast<uint32_t>(ask.rack);
   return LeaseCall(std::move(out));
 }

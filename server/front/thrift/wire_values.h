@@ -11,7 +11,7 @@
 
 namespace firn::front {
 
-// Values of the house as the wire contract has them, and back. Pure functions.
+// Converts Firn's values to the wire contract's, and back. Pure functions.
 
 wire::Refusal ToWire(const Refusal& refusal);
 wire::IdFields ToWire(const Explanation& explanation);
@@ -19,7 +19,7 @@ wire::IdFields ToWire(const Explanation& explanation);
 // Runs of more than 2^31 - 1 ids become several.
 void ToWire(const Runs& runs, std::vector<wire::IdRun>& out);
 
-// `issued`: ids by tag, as counted at the desks.
+// `issued`: ids by tag, as the desks have counted them.
 wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, RackSplit split,
                           const std::map<std::string, uint64_t>& issued);
 
@@ -28,15 +28,15 @@ wire::ServerEntry ToWire(const ListedServer& server);
 wire::LeaseTerms ToWire(const LeasePromise& promise);
 wire::LeaseRefusal ToWire(const LeaseRefusal& refusal);
 
-// kInvalid for an absent clock. LeaseCalls checks the rest.
+// kInvalid if the clock is missing. LeaseCalls checks the rest.
 Result<LeaseCall> FromWire(const wire::LeaseAsk& ask);
 Result<LeaseCall> FromWire(const wire::LeaseRenewal& renewal);
 Result<LeaseCall> FromWire(const wire::LeaseEnd& end);
 
-// A negative number is kInvalid: no field of an id is.
+// kInvalid if a number is negative, because no field of an id is.
 Result<ComposeRequest> FromWire(const wire::ComposeRequest& request);
 
-// A failure of explaining or composing: the request is at fault.
+// The refusal of a request that cannot be explained or composed.
 Refusal BadRequest(const Status& status);
 
 }  // namespace firn::front

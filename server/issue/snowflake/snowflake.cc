@@ -124,8 +124,12 @@ void Snowflake::Close() {
   closed_ = true;
 }
 
+Snowflake::ClaimSequence* Snowflake::Held() const {
+  return current_.load(std::memory_order_acquire);
+}
+
 bool Snowflake::TryOne(Method method, int64_t* id) {
-  ClaimSequence* held = current_.load(std::memory_order_acquire);
+  ClaimSequence* held = Held();
   if (held == nullptr) return false;
   const Tick now = ticks_.Current();
   if (now == TickSource::kStopped) return false;
@@ -138,7 +142,7 @@ bool Snowflake::TryOne(Method method, int64_t* id) {
 }
 
 bool Snowflake::TryRun(Method method, int64_t want, IdRun* run) {
-  ClaimSequence* held = current_.load(std::memory_order_acquire);
+  ClaimSequence* held = Held();
   if (held == nullptr) return false;
   const Tick now = ticks_.Current();
   if (now == TickSource::kStopped) return false;
@@ -155,7 +159,7 @@ Verdict Snowflake::Issue(IssueCall& call) {
   int closed = 0;
   Tick now = ticks_.Current();
   while (call.missing() > 0) {
-    ClaimSequence* held = current_.load(std::memory_order_acquire);
+    ClaimSequence* held = Held();
     if (held == nullptr) return call.Refuse(NoClaim());
     if (now == TickSource::kStopped) return call.Refuse(ClockIsBehind());
     const bool begins = call.runs().empty() && call.place == nullptr;
@@ -233,7 +237,7 @@ Verdict Snowflake::Answer(const ClaimSequence& held, const Step& step, IssueCall
 }
 
 int64_t Snowflake::NextAtLeast() const {
-  const ClaimSequence* const held = current_.load(std::memory_order_acquire);
+  const ClaimSequence* const held = Held();
   const Tick now = ticks_.Current();
   if (held == nullptr || now == TickSource::kStopped) return 0;
   if (!layout_.time().Holds(static_cast<uint64_t>(now.count()))) return 0;

@@ -85,6 +85,7 @@ class Snowflake final : public Strategy {
     return ticks_.Until(now + (call.missing() - 1) / tick_ids_);
   }
   Step TakeFor(const Runs& runs, int64_t missing, const ClaimSequence& held, Tick now) const;
+  ClaimSequence* Held() const;
   IdRun RunOf(const ClaimSequence& held, const Step& step, Method method) const;
   Verdict Answer(const ClaimSequence& held, const Step& step, IssueCall& call) const;
   Refusal ClockIsBehind() const;

@@ -1,4 +1,4 @@
-// How often a call allocates memory.
+// Counts the memory allocations of a call.
 
 #include "tests/support/allocations.h"
 
@@ -36,7 +36,7 @@ class LastSent final : public Sender {
 
 class AllocationsTest : public FleetTest {};
 
-TEST_F(AllocationsTest, AnAnsweredCallAllocatesItsRecordOnly) {
+TEST_F(AllocationsTest, AnAnsweredCallAllocatesOnlyItsRecord) {
   Of({At(1), At(2), At(3)});
   JobQueue jobs;
   LastSent last;

@@ -1,4 +1,4 @@
-// What a failed call says of the server that failed it: a table of every cause, in every form.
+// The text of a failed call's error: a table of every cause, in every form of a call.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,13 +13,13 @@ namespace {
 using Kind = Behaviour::Kind;
 using testing::ContainsRegex;
 
-// What the server does before the call that is to fail.
+// What the server does before the call that fails.
 enum class Before { kAnswers, kAnswersThenCloses, kNothing };
 
 struct Cause {
   const char* name;
   Behaviour behaviour;
-  const char* said;  // a regular expression, after the server's address
+  const char* said;  // a regular expression that follows the server's address
   Code code = Code::kUnavailable;
   Before before = Before::kAnswers;
 };
@@ -28,7 +28,7 @@ Cause Refused(const char* name, Reason reason, const char* said, Code code = Cod
   return {name, {.kind = Kind::kRefuse, .reason = reason}, said, code};
 }
 
-// Of a request for ids.
+// Causes in the answer to a request for ids.
 std::vector<Cause> InAnswers() {
   return {
       {"Silent", {.kind = Kind::kSilent}, " did not answer after [0-9]+"},
@@ -51,7 +51,7 @@ std::vector<Cause> InAnswers() {
   };
 }
 
-// Of a first connection.
+// Causes in the first connection, before a request for ids.
 std::vector<Cause> InIntroductions() {
   return {
       {"Foreign",
@@ -109,7 +109,7 @@ std::vector<Cause> InIntroductions() {
 
 std::vector<Cause> InRefusals() {
   return {
-      {"Overloaded",  // for longer than the call has time
+      {"Overloaded",  // for longer than the call's deadline
        {.kind = Kind::kRefuse, .reason = Reason::kOverloaded, .retry_after = Milliseconds(60'000)},
        " refused \\(OVERLOADED\\) after .* ms: as the test says$"},
       Refused("NotReady", Reason::kNotReady,
@@ -151,7 +151,7 @@ class AttemptTextTest : public testing::TestWithParam<std::tuple<CallForm, size_
   ClientRig rig_{1, std::get<0>(GetParam())};
 };
 
-TEST_P(AttemptTextTest, StandsInTheErrorBesideTheServersAddress) {
+TEST_P(AttemptTextTest, ErrorNamesTheServerAndTheCause) {
   ASSERT_NO_FATAL_FAILURE(PlayWhatIsBefore());
   rig_.server(0).Behave(cause().behaviour);
   const Result<int64_t> id = rig_.GetId();
@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(AllForms, AttemptTextTest,
 
 class OneServerTest : public testing::TestWithParam<CallForm> {};
 
-TEST_P(OneServerTest, SaysThatItIsUnreachable) {
+TEST_P(OneServerTest, ReportsThatTheServerIsUnreachable) {
   ClientRig rig(1, GetParam());
   rig.server(0).Down();
   EXPECT_THAT(rig.GetId().status().message(),
@@ -188,7 +188,7 @@ TEST_P(OneServerTest, SaysThatItIsUnreachable) {
                             " unreachable after .* ms: connect: Connection refused$"));
 }
 
-TEST_P(OneServerTest, SaysThatItTookNoConnection) {
+TEST_P(OneServerTest, ReportsThatTheConnectionTimedOut) {
   BlackHole hole;
   ClientRig rig(1, GetParam());
   rig.options.attempt_limit = kShortAttempt;
@@ -199,7 +199,7 @@ TEST_P(OneServerTest, SaysThatItTookNoConnection) {
               ContainsRegex(hole.address() + " connection timed out after [0-9.]+ ms$"));
 }
 
-TEST_P(OneServerTest, ReturnsAFinalRefusalInTheServersWordsAlone) {
+TEST_P(OneServerTest, ReturnsTheServersMessageOfAFinalRefusal) {
   ClientRig rig(2, GetParam());
   for (FakeServer* server : rig.servers()) {
     server->Behave({.kind = Kind::kRefuse, .reason = Reason::kInternal});
@@ -208,7 +208,7 @@ TEST_P(OneServerTest, ReturnsAFinalRefusalInTheServersWordsAlone) {
   EXPECT_EQ(rig.report.attempts.size(), 1u);
 }
 
-TEST_P(OneServerTest, WhoseClockMayBeWrongIsNotTheEndOfAllIds) {
+TEST_P(OneServerTest, FailsOverWhenOneServerReportsExhausted) {
   const auto ended =
       Behaviour{.kind = Kind::kRefuse, .reason = Reason::kExhausted, .another_may_help = true};
   ClientRig rig(2, GetParam());

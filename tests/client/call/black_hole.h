@@ -27,7 +27,7 @@ class BlackHole {
     address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int listener = Socket();
     if (bind(listener, Generic(), sizeof address_) != 0 || listen(listener, 0) != 0) Give("bind");
-    // More than fit: those left over try again and again, and would take any room that came up.
+    // More than fit: the others retry, and would take every place that became free.
     for (int i = 0; i < kFillers; ++i) connect(Socket(), Generic(), sizeof address_);
     if (!Eventually(Milliseconds(60'000), [&] { return IsFull(listener); })) Give("fill");
   }
@@ -51,7 +51,7 @@ class BlackHole {
   }
   const sockaddr* Generic() const { return reinterpret_cast<const sockaddr*>(&address_); }
 
-  // Of a listener the kernel tells here how many wait to be accepted, and how many may.
+  // For a listener, TCP_INFO has the length of the queue and its maximum.
   static bool IsFull(int listener) {
     tcp_info info{};
     socklen_t size = sizeof info;

@@ -13,7 +13,7 @@
 
 namespace firn::client {
 
-// Sends nothing: a test decides what becomes of each request.
+// A sender that sends nothing: the test decides the outcome of each request.
 class ScriptedSender final : public Sender {
  public:
   struct Sent {
@@ -34,7 +34,7 @@ class ScriptedSender final : public Sender {
     return std::make_shared<SilentConnection>();
   }
 
-  std::deque<Sent> sent;  // without an outcome yet
+  std::deque<Sent> sent;  // requests without an outcome yet
 
  private:
   struct SilentConnection final : Connection {
@@ -46,7 +46,6 @@ class ScriptedSender final : public Sender {
 
 class CallTest : public FleetTest {
  protected:
-  // A call that has begun.
   struct Begun {
     CallPtr call;
     std::shared_ptr<CallReport> report = std::make_shared<CallReport>();
@@ -54,7 +53,7 @@ class CallTest : public FleetTest {
     bool ended() const { return status->has_value(); }
   };
 
-  // Before the first call.
+  // Must be called before the first call.
   void Limits(const CallLimits& limits) { limits_ = limits; }
 
   CallHost& host() {
@@ -95,7 +94,7 @@ class CallTest : public FleetTest {
     Tick();
   }
 
-  // The oldest request ends so, as its connection reports it.
+  // Ends the oldest request with this outcome.
   ServerPtr End(const Outcome& outcome) {
     if (sent().empty()) {
       ADD_FAILURE() << "no request is in flight";

@@ -31,7 +31,8 @@ TEST_F(CallTest, StopsRetryingWhenTheBudgetIsUsedUp) {
 // Calls that were all in flight on one connection when the first of them timed out.
 class MovedCallsTest : public CallTest {
  protected:
-  // Ends `calls` calls at server 1 in this way; server 2 answers meanwhile, or not.
+  // Ends `calls` calls at server 1 by a timeout, while server 2 answers or not. Returns how many
+  // are retried.
   int Moved(int calls, bool another_answers) {
     sent().clear();
     std::vector<Begun> held;
@@ -46,7 +47,7 @@ class MovedCallsTest : public CallTest {
     return moved;
   }
 
-  // Server 2 is asked only when server 1 has been.
+  // Server 2 is used only after server 1.
   Fleet& OneAndASpare() {
     KnownServer spare = At(2);
     spare.disabled = true;
@@ -56,7 +57,7 @@ class MovedCallsTest : public CallTest {
   static constexpr int kCalls = 1'000;
 };
 
-TEST_F(MovedCallsTest, RetryFreeOfTheBudgetWhileAnotherServerAnswers) {
+TEST_F(MovedCallsTest, RetryWithoutTheBudgetWhileAnotherServerAnswers) {
   Fleet& fleet = OneAndASpare();
   EXPECT_EQ(Moved(kCalls, true), kCalls);
   EXPECT_EQ(fleet.counters().moves, static_cast<uint64_t>(kCalls));
@@ -81,7 +82,7 @@ TEST_F(MovedCallsTest, UseTheBudgetWhenItHappensAgainSoon) {
   EXPECT_EQ(Moved(kCalls, true), kCalls);
 }
 
-TEST_F(CallTest, BeginsANewRoundAfterAllWereOverloaded) {
+TEST_F(CallTest, StartsANewRoundWhenAllServersWereOverloaded) {
   Of({At(1), At(2)});
   const Begun call = Begin();
   for (int i = 0; i < 2; ++i) End(Refusal(Reason::kOverloaded, Milliseconds(30 + 10 * i)));
@@ -93,7 +94,7 @@ TEST_F(CallTest, BeginsANewRoundAfterAllWereOverloaded) {
   EXPECT_EQ(InFlight(), 1u);
 }
 
-TEST_F(CallTest, OverloadedCallsDoNotComeBackTogether) {
+TEST_F(CallTest, SpreadsTheRetriesOfOverloadedCalls) {
   Of({At(1)});
   for (const int advice_ms : {30, 199}) {
     std::vector<Begun> calls;
@@ -121,7 +122,7 @@ TEST_F(CallTest, OverloadedCallsDoNotComeBackTogether) {
   }
 }
 
-TEST_F(CallTest, WaitsForOverloadedServersAlsoWhenItMayAskNoMoreOfThem) {
+TEST_F(CallTest, StartsANewRoundWhenItHasTriedTheMaximumOfServers) {
   Of({At(1), At(2), At(3), At(4), At(5)});
   Begin();
   for (int round = 0; round < 3; ++round) {
@@ -136,7 +137,7 @@ TEST_F(CallTest, WaitsForOverloadedServersAlsoWhenItMayAskNoMoreOfThem) {
   }
 }
 
-TEST_F(CallTest, WaitsForThoseThatCouldBeReachedWhenTheyAreOverloaded) {
+TEST_F(CallTest, StartsANewRoundWhenAllReachableServersWereOverloaded) {
   Of({At(1), At(2), At(3)});
   const Begun call = Begin();
   for (const Outcome& outcome :
@@ -148,7 +149,7 @@ TEST_F(CallTest, WaitsForThoseThatCouldBeReachedWhenTheyAreOverloaded) {
   EXPECT_EQ(InFlight(), 1u);
 }
 
-TEST_F(CallTest, DoesNotWaitIfOnlySomeAreOverloaded) {
+TEST_F(CallTest, StartsNoNewRoundIfAServerTimedOut) {
   Of({At(1), At(2), At(3)});
   const Begun call = Begin();
   for (const Outcome& outcome :
@@ -158,7 +159,7 @@ TEST_F(CallTest, DoesNotWaitIfOnlySomeAreOverloaded) {
   EXPECT_TRUE(call.ended());
 }
 
-TEST_F(CallTest, EndsWhenOverloadLastsBeyondTheDeadlineOrTooManyRounds) {
+TEST_F(CallTest, FailsWhenOverloadLastsBeyondTheDeadlineOrTooManyRounds) {
   Of({At(1)});
   const Begun late = Begin();
   End(Refusal(Reason::kOverloaded, Milliseconds(200)));

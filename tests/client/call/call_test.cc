@@ -81,7 +81,7 @@ TEST_F(CallTest, AsksNoOtherServerForALeaseAfterAClosedIdleConnection) {
   }
 }
 
-TEST_F(CallTest, EndsARequestToOneServerThatIsUnreachable) {
+TEST_F(CallTest, FailsARequestToOneServerIfItIsUnreachable) {
   Of({At(1), At(2)});
   const Begun call =
       Begin({.method = Ask::Method::kRenewLease,
@@ -198,7 +198,7 @@ TEST_F(CallTest, RetriesAnUnreachableServerUntilTheDeadline) {
   EXPECT_GT(asked, Call::kConnectsMax);
 }
 
-TEST_F(CallTest, EndsIfNoOtherListCanCome) {
+TEST_F(CallTest, FailsAtOnceIfTheListCannotChange) {
   Of({At(1)}, /*fixed=*/true);
   const Begun call = Begin();
   End(kUnreachable);
@@ -212,7 +212,7 @@ TEST_F(CallTest, WaitsForNoNewerListIfAServerAnswered) {
   EXPECT_TRUE(call.ended());
 }
 
-TEST_F(CallTest, EndsAtTheDeadlineAndReportsWhomItWasAsking) {
+TEST_F(CallTest, FailsAtTheDeadlineAndReportsTheServerInProgress) {
   Of({At(1), At(2), At(3)});
   const Begun call = Begin();
   Pass(Milliseconds(150));
@@ -239,7 +239,7 @@ TEST_F(CallTest, EndsWhenTheClientIsDestroyed) {
   EXPECT_EQ(call.report->attempts[0].end, AttemptEnd::kAbandoned);
 }
 
-TEST_F(CallTest, AnAnswerAndAFailureInOneTurnAreAnAnswer) {
+TEST_F(CallTest, AnAnswerTakesPrecedenceOverAFailureInTheSameTurn) {
   Of({At(1), At(2), At(3)});
   const Begun call = Begin();
   const auto answered = sent().front();
@@ -257,7 +257,7 @@ TEST_F(CallTest, AnAnswerAndAFailureInOneTurnAreAnAnswer) {
   EXPECT_EQ(InFlight(), 0u) << "no third server is asked";
 }
 
-TEST_F(CallTest, ALateAttemptIsStillAnswered) {
+TEST_F(CallTest, AcceptsALateAnswer) {
   Of({At(1), At(2)});
   const Begun call = Begin();
   const auto late = sent().front();

@@ -1,4 +1,4 @@
-// The IO thread's turns, under a clock that stands still until a test moves it.
+// The turns of the IO thread, with a clock that only the test advances.
 
 #include "client/call/caller.h"
 
@@ -17,7 +17,7 @@
 namespace firn::client {
 namespace {
 
-// Counts how often it was read; each turn reads it at least once.
+// A clock that counts how often it was read; each turn reads it at least once.
 class WatchedClock final : public Clock {
  public:
   WallMs Wall() const override { return WallMs(1'700'000'000'000); }
@@ -35,7 +35,7 @@ class WatchedClock final : public Clock {
 
 class CallerTest : public testing::Test {
  protected:
-  // A call that has an hour.
+  // Starts a call with a deadline of an hour.
   void Start() {
     caller_.Start({.tag = "order"}, clock_.BootMicros() + kAnHour, nullptr,
                   [this](const Status&, Reply&) { ++ended_; });
@@ -52,8 +52,8 @@ class CallerTest : public testing::Test {
   Caller caller_{fleet_, tls_, {}, clock_, fds_};
 };
 
-// When the turn is over the call's time is, too.
-TEST_F(CallerTest, ALongTurnPutsOffNoDeadline) {
+// The call's deadline passes during the turn.
+TEST_F(CallerTest, ALongTurnDelaysNoDeadline) {
   caller_.Post([this] {
     Start();
     clock_.Advance(kAnHour);
@@ -62,7 +62,7 @@ TEST_F(CallerTest, ALongTurnPutsOffNoDeadline) {
 }
 
 // Each turn is long, and the next one begins at once.
-TEST_F(CallerTest, LongTurnsInARowPutOffNoDeadline) {
+TEST_F(CallerTest, ConsecutiveLongTurnsDelayNoDeadline) {
   std::atomic<bool> stop = false;
   std::promise<void> stopped;
   std::function<void()> turn = [&] {
@@ -81,7 +81,7 @@ TEST_F(CallerTest, LongTurnsInARowPutOffNoDeadline) {
   stopped.get_future().wait();
 }
 
-TEST_F(CallerTest, HoweverManyWaitForServersTheyEndTogether) {
+TEST_F(CallerTest, AllWaitingCallsEndAtTheirDeadline) {
   constexpr int kMany = Caller::kCallsMax;
   caller_.Post([this] {
     for (int i = 0; i < kMany; ++i) Start();

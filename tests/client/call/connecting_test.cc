@@ -1,5 +1,5 @@
-// Servers that misbehave before they have been asked for an id: when they are connected to, and
-// when they are asked who they are. In every form.
+// Servers that misbehave before the first request for ids: while the client connects, or in the
+// answer to status. In every form of a call.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using Kind = Behaviour::Kind;
 
 constexpr int kCallsMax = 50;
 
-// Two servers in turn, the first of them a bad one.
+// Two servers, the first of them a bad one.
 class PairRig : public ClientRig {
  public:
   explicit PairRig(CallForm form) : ClientRig(2, form) {
@@ -21,7 +21,8 @@ class PairRig : public ClientRig {
     options.attempt_limit = kShortAttempt;
   }
 
-  // Calls until one was answered that had asked the bad server first; what came of that.
+  // Calls until a call was answered that had tried the bad server first. Returns the failed
+  // attempt.
   CallAttempt AskBad(const std::string& bad) {
     for (int i = 0; i < kCallsMax; ++i) {
       const bool ok = GetId().ok();
@@ -33,7 +34,6 @@ class PairRig : public ClientRig {
     return {};
   }
 
-  // What the client knows of it.
   SeenServer ViewOf(const std::string& address) {
     for (const SeenServer& view : client().cluster().servers) {
       if (view.known.address == address) return view;
@@ -62,7 +62,7 @@ TEST_P(ConnectingTest, AnUnacceptedConnectionCountsTwice) {
   const auto rests = [&] {
     return rig_.ViewOf(hole_.address()).fitness == ServerFitness::kResting;
   };
-  // After the first failure it is in backoff while the other server answers many calls.
+  // After the first failure the server is in backoff while the other one answers many calls.
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] {
     static_cast<void>(rig_.GetId());
     return rests();
@@ -71,7 +71,7 @@ TEST_P(ConnectingTest, AnUnacceptedConnectionCountsTwice) {
       << "three failures in a row send it to rest, so do two of these";
 }
 
-// Calls that fail at once are begun again at once: by a program in a loop, for instance.
+// Calls that fail at once are repeated at once, as by a program in a loop.
 void ExpectFewConnections(ClientRig& rig, const std::function<uint64_t()>& begun) {
   const BootMs before = TestNow();
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(rig.GetId({.deadline = Milliseconds(25)}).ok());
@@ -80,7 +80,7 @@ void ExpectFewConnections(ClientRig& rig, const std::function<uint64_t()>& begun
   EXPECT_GT(rig.client().counters().put_off, 0u);
 }
 
-TEST_P(ConnectingTest, DoesNotConnectWithoutEndToAServerThatRefuses) {
+TEST_P(ConnectingTest, LimitsConnectsToAServerThatRefuses) {
   ClientRig rig(1, GetParam());
   rig.server(0).Down();
   ExpectFewConnections(rig, [&rig] { return rig.client().counters().connects_failed; });
@@ -88,8 +88,8 @@ TEST_P(ConnectingTest, DoesNotConnectWithoutEndToAServerThatRefuses) {
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] { return rig.GetId().ok(); }));
 }
 
-// A load balancer without a backend behaves in this way.
-TEST_P(ConnectingTest, DoesNotConnectWithoutEndToOneThatClosesAtTheFirstWord) {
+// Like a load balancer without a backend.
+TEST_P(ConnectingTest, LimitsConnectsToAServerThatClosesAtTheFirstRequest) {
   ClientRig rig(1, GetParam());
   rig.server(0).Behave({.kind = Kind::kClose, .in_status = true});
   ExpectFewConnections(rig, [&rig] { return static_cast<uint64_t>(rig.server(0).connections()); });
@@ -97,7 +97,7 @@ TEST_P(ConnectingTest, DoesNotConnectWithoutEndToOneThatClosesAtTheFirstWord) {
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] { return rig.GetId().ok(); }));
 }
 
-// What a server makes of the question who it is, and what comes of it.
+// How a server answers the status request, and the resulting end of the attempt.
 struct Introduction {
   const char* name;
   Behaviour::Kind kind;

@@ -59,7 +59,7 @@ TEST_F(ConnectorTest, TriesTheNextAddressAtOnceAfterARefusal) {
   Drop(result);
 }
 
-TEST_F(ConnectorTest, TriesTheNextBesideOneThatSaysNothing) {
+TEST_F(ConnectorTest, TriesTheNextAddressInParallelIfOneIsSilent) {
   const BlackHole hole;
   Connector::Result result = Connect({Numeric(hole.address()), good_});
   ASSERT_NE(result.socket, nullptr);
@@ -67,7 +67,7 @@ TEST_F(ConnectorTest, TriesTheNextBesideOneThatSaysNothing) {
   Drop(result);
 }
 
-TEST_F(ConnectorTest, SaysWhyWhereNoAddressLeadsAnywhere) {
+TEST_F(ConnectorTest, ReportsTheErrorIfNoAddressAccepts) {
   server_.Down();
   const Connector::Result result = Connect({good_});
   EXPECT_EQ(result.socket, nullptr);
@@ -76,7 +76,7 @@ TEST_F(ConnectorTest, SaysWhyWhereNoAddressLeadsAnywhere) {
   EXPECT_NE(Connect({}).error, boost::system::error_code());
 }
 
-TEST_F(ConnectorTest, SaysThatItIsThisProcessThatHasNoDescriptor) {
+TEST_F(ConnectorTest, ReportsThatThisProcessHasNoDescriptor) {
   // The first connection opens the event loop's own descriptors.
   Connector::Result usual = Connect({good_});
   Drop(usual);
@@ -93,7 +93,7 @@ TEST_F(ConnectorTest, SaysThatItIsThisProcessThatHasNoDescriptor) {
   EXPECT_TRUE(result.led_nowhere.empty()) << "the addresses are as good as before";
 }
 
-TEST_F(ConnectorTest, SaysNothingOnceItIsStopped) {
+TEST_F(ConnectorTest, ReportsNothingAfterStop) {
   const BlackHole hole;
   bool told = false;
   const auto connector = std::make_shared<Connector>(io_, fds_);
@@ -104,7 +104,8 @@ TEST_F(ConnectorTest, SaysNothingOnceItIsStopped) {
   EXPECT_FALSE(told);
 }
 
-// A listener that takes no connection until it is told to: then the kernels' second try succeeds.
+// A listener that accepts no connection until TakeConnections: then the kernel's second try
+// succeeds.
 class SlowListener {
  public:
   SlowListener() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -134,10 +135,10 @@ class SlowListener {
   std::vector<int> fillers_;
 };
 
-TEST_F(ConnectorTest, WaitsForADistantAddressThoughOthersAreTriedBesideIt) {
+TEST_F(ConnectorTest, UsesASlowAddressWhileOthersAreTriedInParallel) {
   SlowListener slow;
   const BlackHole hole, another;
-  // By then the next ones have been begun.
+  // By then, attempts at the next addresses have started.
   boost::asio::steady_timer later(io_, std::chrono::milliseconds(600));
   later.async_wait([&](const boost::system::error_code&) { slow.TakeConnections(); });
   Connector::Result result =
@@ -148,9 +149,9 @@ TEST_F(ConnectorTest, WaitsForADistantAddressThoughOthersAreTriedBesideIt) {
   Drop(result);
 }
 
-// --- which first --------------------------------------------------------------------------------
+// --- order of addresses -------------------------------------------------------------------------
 
-TEST(AddressBookTest, SpreadsConnectionsOverAllThatAreGood) {
+TEST(AddressBookTest, SpreadsConnectionsOverAllGoodAddresses) {
   const Address a = Numeric("10.0.0.1:1"), b = Numeric("10.0.0.2:1"), c = Numeric("10.0.0.3:1");
   AddressBook book;
   EXPECT_TRUE(book.empty());
@@ -163,7 +164,7 @@ TEST(AddressBookTest, SpreadsConnectionsOverAllThatAreGood) {
   }
 }
 
-TEST(AddressBookTest, TriesThoseThatLedNowhereLast) {
+TEST(AddressBookTest, TriesFailedAddressesLast) {
   const Address a = Numeric("10.0.0.1:1"), b = Numeric("10.0.0.2:1"), c = Numeric("10.0.0.3:1");
   AddressBook book;
   book.Learn({a, b, c});

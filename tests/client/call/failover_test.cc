@@ -1,4 +1,4 @@
-// Failover that no case of tests/conformance plays, in both forms.
+// Failover cases that tests/conformance does not play, in both forms of a call.
 
 #include <memory>
 #include <set>
@@ -15,7 +15,7 @@ using Kind = Behaviour::Kind;
 
 class FailoverTest : public testing::TestWithParam<CallForm> {
  protected:
-  // A rig of three servers whose client uses one of them.
+  // Returns a rig of three servers whose client uses one of them.
   std::unique_ptr<ClientRig> Settled() {
     auto rig = std::make_unique<ClientRig>(3, GetParam());
     EXPECT_TRUE(rig->GetId().ok());
@@ -23,7 +23,7 @@ class FailoverTest : public testing::TestWithParam<CallForm> {
   }
 };
 
-TEST_P(FailoverTest, AsksTheSameServerOnceMoreWhenAnIdleConnectionWasClosed) {
+TEST_P(FailoverTest, RetriesTheSameServerWhenAnIdleConnectionWasClosed) {
   auto rig = Settled();
   FakeServer& favourite = rig->favourite();
   const int64_t before = favourite.requests();
@@ -68,7 +68,7 @@ TEST_P(FailoverTest, UsesTheOtherMethodsOfAServerThatLacksOne) {
   }
 }
 
-TEST_P(FailoverTest, GivesAsManyIdsAsWereAskedForInEveryShape) {
+TEST_P(FailoverTest, ReturnsTheRequestedNumberOfIdsInEveryForm) {
   ClientRig rig(1, GetParam());
   const auto ids = rig.GetIds(10);
   ASSERT_TRUE(ids.ok()) << ids.status();

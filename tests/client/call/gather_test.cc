@@ -1,4 +1,4 @@
-// Calls that leave together, and callers that wake together.
+// Calls that share a turn, and callers that are woken together.
 
 #include <atomic>
 #include <future>
@@ -80,7 +80,7 @@ TEST(BellsTest, ABellRingsOnceForAllCallsThatHaveEnded) {
 
 class GatherTest : public testing::Test {
  protected:
-  // Starts these calls in one turn, and waits for their ends.
+  // Starts these calls in one turn, and waits until all have ended.
   void InOneTurn(const std::vector<Ask>& asks) {
     std::promise<void> all;
     std::atomic<size_t> ended = 0;
@@ -135,11 +135,11 @@ TEST_F(GatherTest, ACallOfALaterTurnUsesAnotherConnection) {
   EXPECT_EQ(server_.connections(), 2);
 }
 
-TEST_F(GatherTest, AnAnswerThatIsLateHoldsUpNoCallerThatHasItsOwn) {
+TEST_F(GatherTest, ALateAnswerDelaysNoOtherCaller) {
   fleet_.Apply({.servers = {{.address = server_.address()}}});
   server_.Behave({.delay = Milliseconds(300)});
   const auto deadline = [](Milliseconds time) { return SystemClock().BootMicros() + Micros(time); };
-  // Both sleep on one bell, and end 100 ms and 300 ms later.
+  // Both wait for one bell, and end after 100 ms and 300 ms.
   CallPtr hasty, patient;
   std::promise<void> started;
   caller_.Post([&] {

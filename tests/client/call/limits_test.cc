@@ -1,5 +1,5 @@
-// What a call may take of its caller and of others: its deadline as a whole, whatever it waits for,
-// and nothing of a server when it can be refused before.
+// Limits of a call: its deadline includes everything that it waits for, and a call that is refused
+// locally sends nothing.
 
 #include <future>
 #include <memory>
@@ -14,7 +14,7 @@
 namespace firn {
 namespace {
 
-// Ids ahead of need that never come, and are waited for longer than the call may take.
+// Prefetched ids that never arrive, and are waited for until the call's deadline.
 class LateSupply final : public LocalSupply {
  public:
   explicit LateSupply(Milliseconds deadline) : deadline_(deadline) {}
@@ -32,7 +32,7 @@ class LateSupply final : public LocalSupply {
 
 constexpr Milliseconds kDeadline{300};
 
-TEST(LimitsTest, WaitingForIdsFetchedAheadIsPartOfTheDeadline) {
+TEST(LimitsTest, TheDeadlineIncludesWaitingForPrefetchedIds) {
   ClientRig rig(1);
   rig.options.local_ranges = [](RangeFetcher&) { return std::make_unique<LateSupply>(kDeadline); };
   const Result<int64_t> id = rig.GetId({.deadline = kDeadline});
@@ -40,7 +40,7 @@ TEST(LimitsTest, WaitingForIdsFetchedAheadIsPartOfTheDeadline) {
   EXPECT_EQ(rig.server(0).requests(), 0);
 }
 
-TEST(MakeTest, AClientThatCannotBeUsedIsNotMade) {
+TEST(MakeTest, FailsIfTheOptionsAreInvalid) {
   const auto twice = LocalRanges({LocalTag::Segment("order"), LocalTag::Snowflake("order")});
   for (const ClientOptions& options :
        {ClientOptions{.servers = "list://127.0.0.1:1", .attempts_max = 0},
@@ -53,7 +53,7 @@ TEST(MakeTest, AClientThatCannotBeUsedIsNotMade) {
   }
 }
 
-TEST(MakeTest, TellsThatATagCannotBePrefetched) {
+TEST(MakeTest, ReportsThatATagCannotBePrefetched) {
   FakeServer server;
   server.Behave({.kind = Behaviour::Kind::kRefuse, .reason = Reason::kRejected});
   std::promise<std::string> told;
@@ -77,7 +77,7 @@ TEST(MakeTest, ReturnsAUsableClient) {
 
 class RefusedAtOnceTest : public testing::TestWithParam<CallForm> {};
 
-TEST_P(RefusedAtOnceTest, ATagThatNoClusterCanHaveIsNotSent) {
+TEST_P(RefusedAtOnceTest, DoesNotSendAnInvalidTag) {
   ClientRig rig(1, GetParam());
   ASSERT_TRUE(rig.GetId().ok());
   rig.report.attempts.resize(1);

@@ -1,5 +1,4 @@
-// Servers that are given by names. This program has a name service of its own: its getaddrinfo
-// takes the place of the system's.
+// Servers that are listed by name. This program replaces the system's getaddrinfo by its own.
 
 #include <condition_variable>
 #include <cstdlib>
@@ -22,7 +21,8 @@
 namespace firn {
 namespace {
 
-// The names that there are. Never destroyed: a lookup may be under way when the program ends.
+// The names that can be resolved. Never destroyed: a lookup may be in progress when the program
+// ends.
 class Names {
  public:
   static Names& Get() {
@@ -33,7 +33,7 @@ class Names {
     const std::lock_guard lock(mutex_);
     hosts_[name] = std::move(hosts);
   }
-  // With `held`, lookups get no answer until Free.
+  // While `held`, lookups get no answer.
   void Hold(bool held) {
     const std::lock_guard lock(mutex_);
     held_ = held;
@@ -96,7 +96,7 @@ extern "C" void freeaddrinfo(addrinfo* list) noexcept {
 namespace firn {
 namespace {
 
-// Addresses of this machine at which no fake server listens.
+// Addresses of this machine without a fake server.
 const std::string kDeaf = "127.0.0.2", kAlsoDeaf = "127.0.0.3";
 const std::string kHost = "127.0.0.1";
 
@@ -119,7 +119,7 @@ TEST_P(NamesTest, AServerIsReachedAtAnyAddressOfItsName) {
   EXPECT_EQ(rig_.client().counters().connects_failed, 0u);
 }
 
-// A second address of the name: it takes connections, and that is all.
+// A second address of the name, which accepts connections but never answers.
 class Listener {
  public:
   Listener(const std::string& host, int port)
@@ -132,7 +132,6 @@ class Listener {
     EXPECT_EQ(listen(fd_, 8), 0);
   }
   ~Listener() { close(fd_); }
-  // Connections that were ever taken.
   int taken() {
     for (int one; (one = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; ++taken_) close(one);
     return taken_;
@@ -155,7 +154,7 @@ TEST_P(NamesTest, ConnectionsAreSpreadOverTheAddressesOfAName) {
   }));
 }
 
-TEST_P(NamesTest, TheOnlyServerIsLookedUpAgainWhenNoneOfItsAddressesLeadsToIt) {
+TEST_P(NamesTest, ResolvesTheOnlyServerAgainWhenNoneOfItsAddressesAccepts) {
   Names::Get().Set("shop", {kDeaf});
   const Result<int64_t> id = rig_.GetId();
   ASSERT_FALSE(id.ok());
@@ -164,7 +163,7 @@ TEST_P(NamesTest, TheOnlyServerIsLookedUpAgainWhenNoneOfItsAddressesLeadsToIt) {
   EXPECT_TRUE(Eventually(kPatience, [this] { return rig_.GetId().ok(); }));
 }
 
-TEST_P(NamesTest, TheEndOfAClientWaitsForNoLookup) {
+TEST_P(NamesTest, DestructionDoesNotWaitForALookup) {
   Names::Get().Hold(true);
   const int before = Names::Get().asked();
   EXPECT_FALSE(rig_.GetId({.deadline = Milliseconds(100)}).ok());

@@ -1,4 +1,4 @@
-// Calls that share a connection: what becomes of one of them is nothing to the others.
+// Calls that share a connection: the outcome of one does not affect the others.
 
 #include <future>
 #include <thread>
@@ -14,7 +14,7 @@ namespace {
 
 using Kind = Behaviour::Kind;
 
-// One connection, to one server unless said, for all calls.
+// All calls use one connection to one server, unless a test says otherwise.
 class NeighboursTest : public testing::TestWithParam<CallForm> {
  protected:
   explicit NeighboursTest(size_t servers = 1) : rig_(servers, GetParam()) {
@@ -50,7 +50,7 @@ TEST_P(NeighboursTest, AShortDeadlineFailsNoOtherCall) {
   EXPECT_EQ(rig_.client().counters().unclaimed, 1u);
 }
 
-TEST_P(NeighboursTest, AServerThatAnswersNoShortCallIsFoundOutAllTheSame) {
+TEST_P(NeighboursTest, DetectsASilentServerByShortCalls) {
   rig_.options.attempt_limit = Milliseconds(500);
   ASSERT_TRUE(rig_.GetId().ok());
   rig_.server(0).Behave(Kind::kSilent);
@@ -59,7 +59,7 @@ TEST_P(NeighboursTest, AServerThatAnswersNoShortCallIsFoundOutAllTheSame) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.View(rig_.server(0)).failed == 1; }));
 }
 
-TEST_P(NeighboursTest, ALineThatMovesIsWaitedInUntilTheDeadline) {
+TEST_P(NeighboursTest, WaitsUntilTheDeadlineWhileTheQueueMoves) {
   rig_.options.attempt_limit = Milliseconds(1'500);
   rig_.options.deadline = Milliseconds(60'000);
   ASSERT_TRUE(rig_.GetId().ok());
@@ -74,7 +74,7 @@ TEST_P(NeighboursTest, ALineThatMovesIsWaitedInUntilTheDeadline) {
   EXPECT_GT(rig_.client().counters().in_line, 0u);
 }
 
-TEST_P(NeighboursTest, ARequestThatWasReportedLateIsNotLostAgain) {
+TEST_P(NeighboursTest, CountsARequestThatWasReportedLateOnce) {
   rig_.options.attempt_limit = Milliseconds(1'000);
   rig_.options.attempts_max = 1;
   ASSERT_TRUE(rig_.GetId().ok());
@@ -92,7 +92,7 @@ TEST_P(NeighboursTest, ARequestThatWasReportedLateIsNotLostAgain) {
   EXPECT_FALSE(rig_.SawEvent(ClientEvent::Kind::kServerOut)) << "two failures are not three";
 }
 
-TEST_P(NeighboursTest, RequestsBehindOneThatWasReportedLateAreLost) {
+TEST_P(NeighboursTest, CountsTheRequestsBehindALateOneAsLost) {
   rig_.options.attempt_limit = Milliseconds(1'000);
   rig_.options.attempts_max = 1;
   ASSERT_TRUE(rig_.GetId().ok());
@@ -128,8 +128,8 @@ class TwoServersTest : public NeighboursTest {
   TwoServersTest() : NeighboursTest(2) {}
 };
 
-// In order to be answered in time a call leaves a line that moves too slowly.
-TEST_P(TwoServersTest, ASlowLineIsLeftForAnotherServer) {
+// To meet its deadline, a call leaves a queue that moves too slowly.
+TEST_P(TwoServersTest, FailsOverWhenTheQueueMovesTooSlowly) {
   rig_.options.attempt_limit = Milliseconds(400);
   ASSERT_TRUE(rig_.GetId().ok());
   FakeServer& slow = rig_.favourite();

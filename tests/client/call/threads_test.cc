@@ -1,4 +1,4 @@
-// The client's own threads, and what runs on them.
+// The client's own threads, and the callbacks and hooks that run on them.
 
 #include <atomic>
 #include <csignal>
@@ -29,7 +29,7 @@ std::set<std::string> Threads() {
   return all;
 }
 
-// Whether the thread takes it, as far as it exists.
+// Whether the thread accepts the signal, if it still exists.
 bool Takes(const std::string& thread, int signal) {
   std::ifstream status(thread + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -39,7 +39,7 @@ bool Takes(const std::string& thread, int signal) {
   return false;
 }
 
-TEST(ThreadsTest, TakeNoSignalOfTheProgramButThoseThatTheyCause) {
+TEST(ThreadsTest, BlockAllSignalsExceptThoseOfTheirOwnFaults) {
   const std::set<std::string> before = Threads();
   const Client client({.servers = "list://127.0.0.1:1"});
   int own = 0;
@@ -49,14 +49,14 @@ TEST(ThreadsTest, TakeNoSignalOfTheProgramButThoseThatTheyCause) {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD}) {
       EXPECT_FALSE(Takes(thread, signal)) << thread << " takes " << signal;
     }
-    // A thread that is being made takes none at all for a moment.
+    // A new thread blocks all signals for a moment.
     EXPECT_TRUE(Eventually(kPatience, [&] { return Takes(thread, SIGSEGV); })) << thread;
   }
   EXPECT_GE(own, 2);
   for (const std::string& thread : before) EXPECT_TRUE(Takes(thread, SIGTERM)) << thread;
 }
 
-TEST(ThreadsTest, DiscardsWhatCallbacksAndHooksThrow) {
+TEST(ThreadsTest, DiscardsExceptionsOfCallbacksAndHooks) {
   ClientRig rig(2);
   std::atomic<int> events{0};
   rig.options.on_event = [&](const ClientEvent&) {
@@ -70,10 +70,10 @@ TEST(ThreadsTest, DiscardsWhatCallbacksAndHooksThrow) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig.GetId().ok() && events > 1; }));
 }
 
-// The callbacks block the thread again and again, for longer than it takes to arm a timer.
-TEST(ThreadsTest, CallbacksThatBlockInARowPutOffNoFailover) {
+// The callbacks block the thread repeatedly, each for longer than it takes to arm a timer.
+TEST(ThreadsTest, ConsecutiveBlockingCallbacksDelayNoFailover) {
   constexpr Milliseconds kBlock{30};
-  const std::string bad_tag(70'000, 'x');  // such a call ends at once
+  const std::string bad_tag(70'000, 'x');  // a call with it ends at once
   std::atomic<bool> stop = false;
   std::function<void(Result<int64_t>)> block;
   ClientRig rig(2, CallForm::kAsync);
@@ -104,7 +104,7 @@ TEST(ThreadsDeathTest, DestroyingAClientInItsOwnCallbackEndsTheProgram) {
   EXPECT_DEATH(call(), "a client was destroyed in one of its own callbacks");
 }
 
-// All callbacks of a client, and where they ran.
+// A client whose callbacks all run on an executor.
 class CallbacksElsewhereTest : public testing::Test {
  protected:
   CallbacksElsewhereTest() {
@@ -124,7 +124,7 @@ TEST_F(CallbacksElsewhereTest, ABlockedCallbackDelaysNoCall) {
     go_on.get_future().wait_for(kPatience);
   });
   EXPECT_EQ(ran_on.get_future().get(), executor_.id());
-  // A future's answer comes though the executor is busy.
+  // A future gets its answer although the executor is busy.
   auto later = rig_.client().GetIdLater("order");
   EXPECT_EQ(later.wait_for(kPatience), std::future_status::ready);
   go_on.set_value();
@@ -136,7 +136,7 @@ TEST_F(CallbacksElsewhereTest, ABlockedCallbackDelaysNoCall) {
   EXPECT_EQ(all.get_future().wait_for(kPatience), std::future_status::ready);
 }
 
-TEST_F(CallbacksElsewhereTest, EachIsRunOnceThoughTheClientIsGone) {
+TEST_F(CallbacksElsewhereTest, RunsEachOnceAfterTheClientsEnd) {
   rig_.server(0).Behave(Behaviour::Kind::kSilent);
   std::atomic<int> ended = 0;
   for (int i = 0; i < 100; ++i) {
@@ -149,7 +149,7 @@ TEST_F(CallbacksElsewhereTest, EachIsRunOnceThoughTheClientIsGone) {
   EXPECT_TRUE(Eventually(kPatience, [&] { return ended == 100; }));
 }
 
-TEST_F(CallbacksElsewhereTest, WhatTheyThrowIsTheProgramsToCatch) {
+TEST_F(CallbacksElsewhereTest, PassesExceptionsToTheProgramsExecutor) {
   std::promise<std::string> caught;
   rig_.options.callbacks = [&](std::function<void()> task) {
     executor_.Add([&, task = std::move(task)] {
@@ -165,8 +165,8 @@ TEST_F(CallbacksElsewhereTest, WhatTheyThrowIsTheProgramsToCatch) {
   EXPECT_TRUE(rig_.GetId().ok());
 }
 
-// The executor's queue is full, or it was shut down.
-TEST_F(CallbacksElsewhereTest, WhatItRefusesRunsAllTheSame) {
+// As if the executor's queue were full, or it had been shut down.
+TEST_F(CallbacksElsewhereTest, RunsACallbackThatTheExecutorRefuses) {
   rig_.options.callbacks = [](const std::function<void()>&) { throw std::runtime_error("full"); };
   std::promise<Result<int64_t>> id;
   rig_.client().GetId("order", [&](Result<int64_t> got) { id.set_value(std::move(got)); });
@@ -175,7 +175,7 @@ TEST_F(CallbacksElsewhereTest, WhatItRefusesRunsAllTheSame) {
   EXPECT_TRUE(ended.get().ok());
 }
 
-TEST_F(CallbacksElsewhereTest, WhatItHasRunBeforeItThrowsIsNotRunAgain) {
+TEST_F(CallbacksElsewhereTest, RunsNoCallbackAgainThatTheExecutorRanBeforeItThrew) {
   rig_.options.callbacks = [](const std::function<void()>& task) {
     task();
     throw std::runtime_error("thrown by the executor");
@@ -191,13 +191,13 @@ TEST_F(CallbacksElsewhereTest, WhatItHasRunBeforeItThrowsIsNotRunAgain) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST(CallbackTest, NoneIsMeantByEmptyBraces) {
+TEST(CallbackTest, EmptyBracesSelectTheBlockingCall) {
   ClientRig rig(1);
   EXPECT_TRUE(rig.client().GetId("order", {}).ok());
   EXPECT_TRUE(rig.client().GetIds("order", 2, {}).ok());
 }
 
-TEST(EndTest, TheReportSaysWhomTheCallWasAsking) {
+TEST(EndTest, TheReportNamesTheServerInProgress) {
   ClientRig rig(1);
   rig.server(0).Behave(Behaviour::Kind::kSilent);
   CallReport report;

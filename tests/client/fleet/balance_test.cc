@@ -1,4 +1,4 @@
-// How a whole client spreads the calls of many threads over servers.
+// How a client distributes the calls of many threads over servers.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace firn {
 namespace {
 
-// A source with one list, told at once.
+// A source that reports one list at once.
 class OneList final : public ServerSource {
  public:
   explicit OneList(ServerList list) : list_(std::move(list)) {}
@@ -24,12 +24,12 @@ class OneList final : public ServerSource {
   const ServerList list_;
 };
 
-// Three servers whose weights are given.
+// Three servers with given weights.
 class BalanceTest : public testing::Test {
  protected:
   static constexpr int kThreads = 32;
   static constexpr int kCalls = 100;  // of each thread in a round
-  // So long does each answer take, that what the machine adds to it is little beside.
+  // Long enough that delays by the machine hardly count.
   static constexpr Milliseconds kAnswerTime{10};
   static constexpr int kRounds = 20;
 
@@ -43,15 +43,15 @@ class BalanceTest : public testing::Test {
       return Result<std::unique_ptr<ServerSource>>(std::make_unique<OneList>(list));
     };
     rig_.options.servers_max = 0;
-    // A fake server answers one request of a connection after the other: with fewer connections its
-    // delay would be what it can bear, not how long an answer takes. So each thread has a
-    // connection and a tag of its own, because calls for one tag share a connection.
+    // A fake server answers the requests of a connection one after another. With fewer connections,
+    // waiting would dominate its latency. So each thread has a connection, and a tag of its own,
+    // because calls for one tag share a connection.
     rig_.options.connections = kThreads;
     for (FakeServer* server : rig_.servers()) server->Behave({.delay = kAnswerTime});
     rig_.client();
   }
 
-  // What each server was asked in one round, of a whole of 1.
+  // Returns each server's share of the calls in one round.
   std::vector<double> SharesOfARound() {
     std::vector<int64_t> before;
     for (const FakeServer* server : rig_.servers()) before.push_back(server->requests());
@@ -71,8 +71,8 @@ class BalanceTest : public testing::Test {
     return shares;
   }
 
-  // Whether a round comes in which each share is within a tenth of what it should be. A server that
-  // the machine held up in a round has rightly got less of it.
+  // Expects that in some round each share is within a tenth of what it should be. (A server that
+  // the machine delays in a round rightly gets fewer calls.)
   void ExpectWithinATenth(const std::vector<double>& wanted) {
     std::string seen;
     for (int round = 0; round < kRounds; ++round) {

@@ -1,4 +1,4 @@
-// Servers that are asked no more, or last: how few they stay, and how they come back.
+// Servers that calls avoid: how many there may be, and how they return.
 
 #include <algorithm>
 #include <map>
@@ -19,9 +19,9 @@ const Outcome kStrange = Outcome::Of(AttemptEnd::kWrongService, "it is another c
 
 class ComebackTest : public FleetTest {
  protected:
-  // Whom the fleet wants looked at by now.
+  // The servers that the fleet wants to be probed now.
   std::vector<ServerPtr> Looks() { return fleet_->TakeProbes(Now()); }
-  // How long until it wants that of anybody, a second more or less.
+  // The time until the next probe, rounded up to seconds. The probe then fails.
   Milliseconds UntilALook() {
     for (Milliseconds waited{0}; waited < kAtMost; waited += Milliseconds(1'000)) {
       const auto looks = Looks();
@@ -36,7 +36,7 @@ class ComebackTest : public FleetTest {
   }
 };
 
-TEST_F(ComebackTest, AsksForAStatusAgainWhenTheQuestionWasLost) {
+TEST_F(ComebackTest, RepeatsALostProbe) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(2, Refusal(Reason::kDraining), 1, "invoice");
   ASSERT_EQ(Looks().size(), 1u);
@@ -51,7 +51,7 @@ TEST_F(ComebackTest, AsksForAStatusAgainWhenTheQuestionWasLost) {
   EXPECT_TRUE(Names(Asked(60, "order"), 2));
 }
 
-TEST_F(ComebackTest, LeavesHalfOfTheServersAtMostForNonsense) {
+TEST_F(ComebackTest, QuarantinesAtMostHalfOfTheServers) {
   Of({At(1), At(2), At(3), At(4)});
   for (int i = 1; i <= 4; ++i) End(PickNumber(i), kBroken);
   int quarantined = 0;
@@ -60,7 +60,7 @@ TEST_F(ComebackTest, LeavesHalfOfTheServersAtMostForNonsense) {
   EXPECT_NE(Pick(), nullptr);
 }
 
-TEST_F(ComebackTest, CountsThoseThatRestWhenItLeavesOneForNonsense) {
+TEST_F(ComebackTest, CountsEjectedServersForTheLimitOfQuarantines) {
   Of({At(1), At(2), At(3)});
   Happen(1, kTimeout, 3);
   Happen(2, kBroken);
@@ -68,7 +68,7 @@ TEST_F(ComebackTest, CountsThoseThatRestWhenItLeavesOneForNonsense) {
   EXPECT_FALSE(Names(Asked(), 2)) << "asked after the fit one all the same";
 }
 
-TEST_F(ComebackTest, AsksThoseInQuarantineWhenFewerThanHalfAreFit) {
+TEST_F(ComebackTest, UsesQuarantinedServersWhenFewerThanHalfAreHealthy) {
   Of({At(1), At(2), At(3)});
   Happen(1, kBroken);
   const ServerPtr second = Pick(), third = Pick("order", {second});
@@ -81,7 +81,7 @@ TEST_F(ComebackTest, AsksThoseInQuarantineWhenFewerThanHalfAreFit) {
   EXPECT_EQ(fleet_->counters().panics, 1u);
 }
 
-TEST_F(ComebackTest, LooksAgainAtOneInQuarantineThoughListsMayChange) {
+TEST_F(ComebackTest, ProbesAQuarantinedServerEvenIfListsMayChange) {
   Of({At(1), At(2), At(3)});
   Happen(1, kBroken);
   EXPECT_LE(UntilALook(), Milliseconds(31'000));
@@ -108,7 +108,7 @@ TEST_F(ComebackTest, QuarantinesLongerAfterARepeatedViolation) {
   }
 }
 
-TEST_F(ComebackTest, NeverAsksAnotherClustersServerButLooksAtIt) {
+TEST_F(ComebackTest, ProbesButNeverUsesAForeignServer) {
   Of({At(1)});
   End(Pick(), kStrange);
   EXPECT_EQ(Pick(), nullptr) << "though it is the only one";
@@ -120,7 +120,7 @@ TEST_F(ComebackTest, NeverAsksAnotherClustersServerButLooksAtIt) {
   EXPECT_NE(Pick(), nullptr);
 }
 
-TEST_F(ComebackTest, DoesNotCountStrangersAmongTheServers) {
+TEST_F(ComebackTest, DoesNotCountForeignServers) {
   Of({At(1), At(2), At(3)});
   End(PickNumber(1), kStrange);
   End(PickNumber(2), kStrange);
@@ -129,7 +129,7 @@ TEST_F(ComebackTest, DoesNotCountStrangersAmongTheServers) {
   EXPECT_NE(Pick(), nullptr) << "it is all there is";
 }
 
-TEST_F(ComebackTest, DoesNotBlameAServerForWantOfADescriptorHere) {
+TEST_F(ComebackTest, DoesNotBlameAServerForMissingDescriptors) {
   Of({At(1), At(2), At(3)});
   Outcome own = kUnreachable;
   own.shared_blame = true;
@@ -137,7 +137,7 @@ TEST_F(ComebackTest, DoesNotBlameAServerForWantOfADescriptorHere) {
   EXPECT_EQ(Fitness(2), ServerFitness::kFit);
 }
 
-TEST_F(ComebackTest, LeavesOneLongerBeforeItIsConnectedToAgain) {
+TEST_F(ComebackTest, WaitsLongerAfterEachFailedConnect) {
   Fleet& fleet = Of({At(1)});
   const ServerPtr server = Pick();
   for (int i = 0; i < 5; ++i) {
@@ -151,7 +151,7 @@ TEST_F(ComebackTest, LeavesOneLongerBeforeItIsConnectedToAgain) {
   EXPECT_LE(server->connect_at.load(), Now()) << "it was reached";
 }
 
-TEST_F(ComebackTest, DoesNotBlameAnOlderServerForAMethodThatItLacks) {
+TEST_F(ComebackTest, DoesNotBlameAnOlderServerForAMissingMethod) {
   Of({At(1), At(2), At(3)});
   Outcome lacks = kStrange;
   lacks.lacks_method = true;
@@ -161,7 +161,7 @@ TEST_F(ComebackTest, DoesNotBlameAnOlderServerForAMethodThatItLacks) {
   EXPECT_EQ(Asked().size(), 3u);
 }
 
-TEST_F(ComebackTest, AsksTheIllOnesThatMayNotRestAfterTheFitOnes) {
+TEST_F(ComebackTest, UsesFailingServersAfterHealthyOnes) {
   Of({At(1), At(2), At(3)});
   for (int i = 1; i <= 2; ++i) {
     for (int n = 0; n < 3; ++n) End(PickNumber(i), kTimeout);
@@ -175,13 +175,13 @@ TEST_F(ComebackTest, AsksTheIllOnesThatMayNotRestAfterTheFitOnes) {
   EXPECT_EQ(tried[2]->name, At(1).address);
 }
 
-TEST_F(ComebackTest, LooksAtTheIllOnesThatMayNotRest) {
+TEST_F(ComebackTest, ProbesFailingServers) {
   Of({At(1)});
   for (int i = 0; i < 3; ++i) End(Pick(), kTimeout);
   EXPECT_LE(UntilALook(), Milliseconds(1'000));
 }
 
-TEST_F(ComebackTest, LeavesOneForLongerThatAnswersItsStatusOnly) {
+TEST_F(ComebackTest, EjectsLongerIfOnlyProbesAreAnswered) {
   Of({At(1), At(2)});
   Milliseconds longest{0};
   for (int i = 0; i < 8; ++i) {
@@ -198,7 +198,7 @@ TEST_F(ComebackTest, LeavesOneForLongerThatAnswersItsStatusOnly) {
   EXPECT_GT(longest, Milliseconds(14'000));
 }
 
-TEST_F(ComebackTest, DoesNotComeBackAtOneMomentAsAllOthersAreAdvised) {
+TEST_F(ComebackTest, SpreadsTheReturnOfClientsAfterAnAdvisedTime) {
   std::set<int> kept;
   for (int seed = 1; seed <= 20; ++seed) {
     ServerList list{.servers = {At(1), At(2)}};
@@ -224,7 +224,7 @@ TEST_F(ComebackTest, DoesNotComeBackAtOneMomentAsAllOthersAreAdvised) {
   EXPECT_GE(kept.size(), 4u) << "they are spread";
 }
 
-TEST_F(ComebackTest, LooksUpTheNameOfASilentServerThoughItIsTheOnlyOne) {
+TEST_F(ComebackTest, ResolvesASilentServerAgainEvenIfItIsTheOnlyOne) {
   Fleet& fleet = Of({{.address = "firn.example:7609"}});
   EXPECT_EQ(fleet.TakeUnresolved(Now()).size(), 1u);
   fleet.Resolved("firn.example:7609", {NumericAddress(*Endpoint::Parse("10.0.0.1:7609"))});
@@ -233,7 +233,7 @@ TEST_F(ComebackTest, LooksUpTheNameOfASilentServerThoughItIsTheOnlyOne) {
   EXPECT_EQ(fleet.TakeUnresolved(Now()).size(), 1u);
 }
 
-TEST_F(ComebackTest, LooksEveryNameUpInTime) {
+TEST_F(ComebackTest, ResolvesEveryNameOnceAMinute) {
   Fleet& fleet = Of({{.address = "firn.example:7609"}});
   EXPECT_EQ(fleet.TakeUnresolved(Now()).size(), 1u);
   fleet.Resolved("firn.example:7609", {NumericAddress(*Endpoint::Parse("10.0.0.1:7609"))});

@@ -1,5 +1,3 @@
-// What a client counts of all that happens to it.
-
 #include <array>
 #include <functional>
 #include <span>
@@ -13,7 +11,7 @@ class CountersTest : public FleetTest {
  protected:
   CountersTest() { Of({At(1), At(2), At(3), At(4)}); }
 
-  // How much each of these has grown by what happens.
+  // By how much each of these counters rises during `what`.
   template <size_t n>
   std::array<uint64_t, n> Grown(uint64_t ClientCounters::*const (&which)[n],
                                 const std::function<void()>& what) {
@@ -28,7 +26,7 @@ class CountersTest : public FleetTest {
 
 using C = ClientCounters;
 
-TEST_F(CountersTest, TellHowAttemptsEnd) {
+TEST_F(CountersTest, CountHowAttemptsEnd) {
   constexpr uint64_t C::*kEnds[] = {&C::timeouts, &C::broken, &C::refused};
   const auto ends = [&](const Outcome& outcome) {
     return Grown(kEnds, [&] { End(Pick(), outcome); });
@@ -43,7 +41,7 @@ TEST_F(CountersTest, TellHowAttemptsEnd) {
   EXPECT_EQ(ends(kBroken), (Three{0, 1, 0}));
 }
 
-TEST_F(CountersTest, TellHowServersAreLeft) {
+TEST_F(CountersTest, CountEjectionsQuarantinesPanicsAndLists) {
   constexpr uint64_t C::*kLeft[] = {&C::rests, &C::quarantines, &C::panics, &C::lists};
   using Four = std::array<uint64_t, 4>;
   EXPECT_EQ(Grown(kLeft, [this] { Happen(1, kTimeout, 3); }), (Four{1, 0, 0, 0}));
@@ -58,7 +56,7 @@ TEST_F(CountersTest, TellHowServersAreLeft) {
   EXPECT_EQ(Grown(kLeft, [this] { fleet_->Apply(list_); }), (Four{0, 0, 0, 1}));
 }
 
-TEST_F(CountersTest, TellWhatIsDoneInTheBackground) {
+TEST_F(CountersTest, CountProbesAndLookups) {
   constexpr uint64_t C::*kDone[] = {&C::looks, &C::looks_lost, &C::lookups};
   using Three = std::array<uint64_t, 3>;
   Happen(1, kTimeout, 3);
@@ -72,7 +70,7 @@ TEST_F(CountersTest, TellWhatIsDoneInTheBackground) {
   EXPECT_EQ(Grown(kDone, [this] { fleet_->TakeUnresolved(Now()); }), (Three{0, 0, 1}));
 }
 
-TEST_F(CountersTest, TellWhatConnectionsCameTo) {
+TEST_F(CountersTest, CountConnects) {
   constexpr uint64_t C::*kConnects[] = {&C::connects, &C::connects_failed};
   using Two = std::array<uint64_t, 2>;
   const ServerPtr server = Pick();

@@ -27,10 +27,10 @@ inline Outcome Refusal(Reason reason, Milliseconds retry_after = Milliseconds(0)
   return outcome;
 }
 
-// A fleet of made-up servers under a virtual clock.
+// A fleet of imaginary servers with a virtual clock.
 class FleetTest : public testing::Test {
  protected:
-  // A fleet whose servers are warm.
+  // Creates a fleet whose servers are warmed up.
   Fleet& Of(std::vector<KnownServer> servers, bool fixed = false) {
     list_ = {.servers = std::move(servers), .fixed = fixed};
     fleet_.emplace(options_, clock_, 42);
@@ -44,7 +44,7 @@ class FleetTest : public testing::Test {
   ServerPtr Pick(std::string_view tag = "order", std::vector<ServerPtr> tried = {}) {
     return fleet_->Pick(tag, tried, Now());
   }
-  // One server as a call would get it, also when it rests.
+  // Picks this server, even if it is ejected.
   ServerPtr PickNumber(int number) {
     std::vector<ServerPtr> tried;
     for (ServerPtr server; (server = Pick("order", tried)) != nullptr; tried.push_back(server)) {
@@ -53,11 +53,11 @@ class FleetTest : public testing::Test {
     ADD_FAILURE() << "it is not asked";
     return nullptr;
   }
-  // Answers take as long as a failure counts, so latency does not decide which server is picked.
+  // Latencies are all equal, so they do not influence which server is picked.
   void End(const ServerPtr& server, const Outcome& outcome, std::string_view tag = "order") {
     fleet_->Done(*server, tag, outcome, options_.attempt_limit, Now());
   }
-  // Who is asked, and how often, in `calls` calls that are all answered.
+  // Makes `calls` calls that are all answered. Returns how often each server was picked.
   std::map<std::string, int> Asked(int calls = 60, std::string_view tag = "order") {
     std::map<std::string, int> asked;
     for (int i = 0; i < calls; ++i) {
@@ -68,7 +68,7 @@ class FleetTest : public testing::Test {
     }
     return asked;
   }
-  // The next call at this server ends so.
+  // Makes calls until `times` calls at this server have had this outcome.
   void Happen(int number, const Outcome& outcome, int times = 1, std::string_view tag = "order") {
     for (int left = times, tries = 0; left > 0; ++tries) {
       ASSERT_LT(tries, 1000) << "it is not asked";
@@ -78,7 +78,7 @@ class FleetTest : public testing::Test {
       left -= it ? 1 : 0;
     }
   }
-  // A server that said DRAINING is asked for its status, and says the same.
+  // Answers the probe of a server that refused with DRAINING: its status confirms it.
   void ConfirmDraining(int number) {
     ServerFacts facts;
     facts.draining = true;

@@ -1,5 +1,5 @@
-// A fleet in the hands of many threads: calls that go well and ill, lists that change, looks and
-// names, all at once. What is wrong here the thread sanitizer finds, or the count at the end.
+// A fleet that many threads use at once: calls that succeed and fail, changing lists, probes and
+// lookups. The thread sanitizer finds data races, and the counters at the end find lost attempts.
 
 #include <atomic>
 #include <string>
@@ -41,7 +41,7 @@ class FleetStressTest : public testing::Test {
  protected:
   FleetStressTest() : fleet_({}, clock_, 42) {
     SeededEntropy entropy(3);
-    fleet_.Apply(SomeServers(entropy));  // the callers may end before the maintainer begins
+    fleet_.Apply(SomeServers(entropy));  // the callers may finish before the maintainer starts
   }
 
   void CallAround(uint64_t seed) {

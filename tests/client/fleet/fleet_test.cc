@@ -9,7 +9,7 @@
 namespace firn::client {
 namespace {
 
-TEST_F(FleetTest, LeavesAServerAloneThatFailedThreeTimes) {
+TEST_F(FleetTest, EjectsAServerAfterThreeFailures) {
   Of({At(1), At(2), At(3)});
   Happen(2, kTimeout, 3);
   EXPECT_EQ(Fitness(2), ServerFitness::kResting);
@@ -22,7 +22,7 @@ TEST_F(FleetTest, CountsAnUnacceptedConnectionTwice) {
   EXPECT_EQ(Fitness(2), ServerFitness::kResting);
 }
 
-TEST_F(FleetTest, NeverLetsMoreThanHalfRest) {
+TEST_F(FleetTest, EjectsAtMostHalfOfTheServers) {
   Of({At(1), At(2), At(3), At(4), At(5)});
   for (int i = 0; i < 200; ++i) End(Pick(), kUnreachable);
   int resting = 0;
@@ -30,14 +30,14 @@ TEST_F(FleetTest, NeverLetsMoreThanHalfRest) {
   EXPECT_EQ(resting, 2);
 }
 
-TEST_F(FleetTest, NeverLetsTheOnlyServerRest) {
+TEST_F(FleetTest, NeverEjectsTheOnlyServer) {
   Of({At(1)});
   for (int i = 0; i < 50; ++i) End(Pick(), kTimeout);
   EXPECT_EQ(Fitness(1), ServerFitness::kFailing);
   EXPECT_NE(Pick(), nullptr);
 }
 
-TEST_F(FleetTest, ProbesAServerThatHasRestedAndTakesItBack) {
+TEST_F(FleetTest, ProbesAnEjectedServerAndRestoresIt) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(2, kTimeout, 3);
   EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
@@ -55,7 +55,7 @@ TEST_F(FleetTest, ProbesAServerThatHasRestedAndTakesItBack) {
   EXPECT_TRUE(Names(Asked(), 2));
 }
 
-TEST_F(FleetTest, AsksThoseThatRestWhenNoOtherIsLeft) {
+TEST_F(FleetTest, UsesEjectedServersLast) {
   Of({At(1), At(2)});
   Happen(2, kTimeout, 3);
   const ServerPtr first = Pick();
@@ -65,14 +65,14 @@ TEST_F(FleetTest, AsksThoseThatRestWhenNoOtherIsLeft) {
   EXPECT_EQ(Pick("order", {first, second}), nullptr);
 }
 
-TEST_F(FleetTest, CountsAnAnswerOfAServerThatRestsAsItsReturn) {
+TEST_F(FleetTest, AnAnswerEndsAnEjection) {
   Of({At(1), At(2)});
   Happen(2, kTimeout, 3);
   End(Pick("order", {Pick()}), {});
   EXPECT_EQ(Fitness(2), ServerFitness::kFit);
 }
 
-TEST_F(FleetTest, DoesNotBlameAServerForAnIdleConnectionThatWasClosed) {
+TEST_F(FleetTest, DoesNotCountAClosedIdleConnectionAsAFailure) {
   Of({At(1), At(2), At(3)});
   Outcome stale = Outcome::Of(AttemptEnd::kClosed, {});
   stale.was_pooled = true;
@@ -83,7 +83,7 @@ TEST_F(FleetTest, DoesNotBlameAServerForAnIdleConnectionThatWasClosed) {
   EXPECT_EQ(Fitness(2), ServerFitness::kResting);
 }
 
-TEST_F(FleetTest, LeavesAServerOutForAsLongAsItSaysAndUpToHalfAsLongAgain) {
+TEST_F(FleetTest, AvoidsAServerForTheAdvisedTimePlusUpToHalf) {
   Of({At(1), At(2), At(3)});
   Happen(2, Refusal(Reason::kNotReady, Milliseconds(500)));
   EXPECT_FALSE(Names(Asked(), 2));
@@ -93,7 +93,7 @@ TEST_F(FleetTest, LeavesAServerOutForAsLongAsItSaysAndUpToHalfAsLongAgain) {
   EXPECT_TRUE(Names(Asked(), 2));
 }
 
-TEST_F(FleetTest, AsksServersWithoutAMachineIdForTagsThatNeedNone) {
+TEST_F(FleetTest, UsesServersWithoutAMachineIdForTagsThatNeedNone) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   ServerFacts facts;
   facts.layout = "firn";
@@ -104,7 +104,7 @@ TEST_F(FleetTest, AsksServersWithoutAMachineIdForTagsThatNeedNone) {
   EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
 }
 
-TEST_F(FleetTest, LeavesAServerWithoutItsStoreForThatTagOnly) {
+TEST_F(FleetTest, AvoidsAServerWithoutItsStoreForThatTagOnly) {
   Of({At(1), At(2), At(3)});
   Happen(2, Refusal(Reason::kStoreDown, Milliseconds(500)), 1, "invoice");
   EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
@@ -113,7 +113,7 @@ TEST_F(FleetTest, LeavesAServerWithoutItsStoreForThatTagOnly) {
   EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
 }
 
-TEST_F(FleetTest, ForgivesQuarantineAndDrainingWithANewList) {
+TEST_F(FleetTest, ANewListEndsQuarantineAndDraining) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(1, kBroken);
   Happen(2, Refusal(Reason::kDraining));
@@ -159,7 +159,7 @@ TEST_F(FleetTest, ReopensOnlyTheTagWhoseCallWasAnswered) {
   EXPECT_TRUE(Names(Asked(60, "order"), 1));
 }
 
-TEST_F(FleetTest, LooksAgainAtThoseWhoseListDoesNotChange) {
+TEST_F(FleetTest, ProbesQuarantinedAndDrainingServersAgain) {
   for (const bool fixed : {true, false}) {
     Fleet& fleet = Of({At(1), At(2), At(3)}, fixed);
     Happen(1, kBroken);
@@ -176,7 +176,7 @@ TEST_F(FleetTest, LooksAgainAtThoseWhoseListDoesNotChange) {
   }
 }
 
-TEST_F(FleetTest, LeavesAServerForOneTagWhenItIsNotOnItsWayOut) {
+TEST_F(FleetTest, AvoidsAServerForOneTagIfItIsNotDraining) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(2, Refusal(Reason::kDraining), 1, "invoice");
   EXPECT_FALSE(Names(Asked(60, "order"), 2)) << "until its status is known";
@@ -193,7 +193,7 @@ TEST_F(FleetTest, LeavesAServerForOneTagWhenItIsNotOnItsWayOut) {
   EXPECT_TRUE(Names(Asked(60, "invoice"), 2)) << "the list has changed";
 }
 
-TEST_F(FleetTest, AsksForAClosedTagAgainAfterAWhile) {
+TEST_F(FleetTest, UsesAnAvoidedTagAgainAfterAWhile) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(2, Refusal(Reason::kDraining), 1, "invoice");
   fleet.Probed(*fleet.TakeProbes(Now()).at(0), {}, ServerFacts(), Now());
@@ -203,13 +203,13 @@ TEST_F(FleetTest, AsksForAClosedTagAgainAfterAWhile) {
   EXPECT_TRUE(Names(Asked(60, "invoice"), 2));
 }
 
-TEST_F(FleetTest, NeverAsksOneInQuarantineWhileOthersAreFit) {
+TEST_F(FleetTest, NeverUsesAQuarantinedServerWhileOthersAreHealthy) {
   Of({At(1), At(2)});
   Happen(1, kBroken);
   EXPECT_EQ(Pick("order", {Pick()}), nullptr);
 }
 
-TEST_F(FleetTest, AsksThoseThatOperatorsTookOutAndThoseThatDrainLast) {
+TEST_F(FleetTest, UsesDisabledAndThenDrainingServersLast) {
   KnownServer disabled = At(1), weightless = At(2), draining = At(3), unready = At(4);
   disabled.disabled = true;
   weightless.weight = 0;
@@ -228,7 +228,7 @@ TEST_F(FleetTest, AsksThoseThatOperatorsTookOutAndThoseThatDrainLast) {
   EXPECT_EQ(order[4], At(3).address);
 }
 
-TEST_F(FleetTest, PrefersItsOwnRackWhileOneOfItIsFit) {
+TEST_F(FleetTest, PrefersItsOwnRackWhileItHasAHealthyServer) {
   options_.rack = 1;
   Of({At(1, 0), At(2, 1), At(3, 1)});
   EXPECT_FALSE(Names(Asked(), 1));
@@ -237,7 +237,7 @@ TEST_F(FleetTest, PrefersItsOwnRackWhileOneOfItIsFit) {
   EXPECT_EQ(Asked(), (std::map<std::string, int>{{At(1).address, 60}}));
 }
 
-TEST_F(FleetTest, WarmsAServerUpFromWhenItFirstSawIt) {
+TEST_F(FleetTest, WarmsUpAServerFromItsFirstListing) {
   Fleet& fleet = Of({At(1)});
   list_.servers.push_back(At(2));
   fleet.Apply(list_);
@@ -249,7 +249,7 @@ TEST_F(FleetTest, WarmsAServerUpFromWhenItFirstSawIt) {
   EXPECT_NEAR(Asked(10'000)[At(2).address], 5'000, 200);
 }
 
-TEST_F(FleetTest, KeepsWhatItKnowsOfAServerThatStaysInTheList) {
+TEST_F(FleetTest, KeepsTheStateOfAServerThatStaysListed) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(2, kTimeout, 3);
   list_.servers[0].weight = 50;
@@ -260,7 +260,7 @@ TEST_F(FleetTest, KeepsWhatItKnowsOfAServerThatStaysInTheList) {
   EXPECT_EQ(fleet.View().servers.size(), 2u);
 }
 
-TEST_F(FleetTest, ForgetsWhatItKnewOfARestartedServer) {
+TEST_F(FleetTest, DiscardsTheStateOfARestartedServer) {
   KnownServer again = At(2);
   again.incarnation = "first";
   Fleet& fleet = Of({At(1), again});
@@ -274,7 +274,7 @@ TEST_F(FleetTest, ForgetsWhatItKnewOfARestartedServer) {
   EXPECT_NEAR(Asked(11'000)[At(2).address], 1'000, 100) << "it warms up";
 }
 
-TEST_F(FleetTest, TakesAServerWhoseIncarnationIsNotKnownForTheSame) {
+TEST_F(FleetTest, TreatsAServerOfUnknownIncarnationAsTheSame) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(2, kTimeout, 3);
   list_.servers[1].incarnation = "first";
@@ -282,7 +282,7 @@ TEST_F(FleetTest, TakesAServerWhoseIncarnationIsNotKnownForTheSame) {
   EXPECT_EQ(Fitness(2), ServerFitness::kResting);
 }
 
-TEST_F(FleetTest, LetsNoLookForHealthEndAQuarantine) {
+TEST_F(FleetTest, AnEjectionsProbeDoesNotEndAQuarantine) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(2, kTimeout, 3);
   clock_.Advance(Milliseconds(1'000));
@@ -294,7 +294,7 @@ TEST_F(FleetTest, LetsNoLookForHealthEndAQuarantine) {
   EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
 }
 
-TEST_F(FleetTest, LetsNoLookThatBeganBeforeEndAQuarantine) {
+TEST_F(FleetTest, AnEarlierProbeDoesNotEndAQuarantine) {
   Fleet& fleet = Of({At(1), At(2), At(3)}, /*fixed=*/true);
   Happen(2, kBroken);
   clock_.Advance(Milliseconds(30'000));
@@ -306,7 +306,7 @@ TEST_F(FleetTest, LetsNoLookThatBeganBeforeEndAQuarantine) {
   EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
 }
 
-TEST_F(FleetTest, ReportsWhyNoServerCanBeAsked) {
+TEST_F(FleetTest, ReportsWhyNoServerCanBeUsed) {
   Fleet& fleet = Of({});
   EXPECT_EQ(fleet.ReportNoServer(), "no provider: no server is known");
   list_.servers = {At(1)};

@@ -19,7 +19,7 @@ using State = Membership::State;
 constexpr Micros kNow{1'000'000};
 constexpr Micros kLater = kNow + Membership::kRecheck;
 
-// A cell of the table: what the state becomes.
+// A cell of the table: a state, an event, and the next state.
 struct Cell {
   State from;
   Event event;
@@ -37,7 +37,7 @@ void PrintTo(const Cell& cell, std::ostream* out) {
 
 class MembershipTableTest : public testing::TestWithParam<Cell> {};
 
-TEST_P(MembershipTableTest, HoldsTheTable) {
+TEST_P(MembershipTableTest, FollowsTheTable) {
   const Cell& cell = GetParam();
   EXPECT_EQ(NameOf(Membership::After(cell.from, cell.event, kNow)), NameOf(cell.to));
 }
@@ -89,7 +89,7 @@ class MembershipTest : public testing::Test {
   Membership membership_;
 };
 
-TEST_F(MembershipTest, ProbesAtOnceAServerThatOnlyARefusalCallsDraining) {
+TEST_F(MembershipTest, ProbesAtOnceAServerWhoseRefusalSaysDraining) {
   EXPECT_FALSE(membership_.TakeProbe(kNow));
   EXPECT_TRUE(Hear(Event::kSaysDraining, kNow));
   EXPECT_FALSE(Hear(Event::kSaysDraining, kNow)) << "it is so already";
@@ -129,7 +129,7 @@ TEST_F(MembershipTest, DiscardsAProbeWhenTheServerBreaksTheProtocolAgain) {
   EXPECT_TRUE(membership_.quarantined());
 }
 
-TEST_F(MembershipTest, KeepsTheTimeOfTheProbeWhenManyConnectionsReportTheSame) {
+TEST_F(MembershipTest, KeepsTheTimeOfTheProbeWhenManyConnectionsReportOneViolation) {
   for (int i = 0; i < 20; ++i) Hear(Event::kBreaksProtocol, kNow);
   EXPECT_TRUE(membership_.TakeProbe(kLater));
 }
@@ -144,7 +144,7 @@ TEST_F(MembershipTest, LeavesAnEjectedServerEjected) {
   EXPECT_EQ(server.Standing(), ServerFitness::kResting);
 }
 
-TEST(TagLimitsTest, SayWhatItCannotDoForAWhile) {
+TEST(TagLimitsTest, NameWhatAServerTemporarilyCannotServe) {
   const TagSet own = {"invoice"};
   TagLimits limits;
   EXPECT_EQ(limits.For("order", own, kNow), ServerFitness::kFit);

@@ -1,5 +1,5 @@
-// The values that decide about servers and retries: health, latency, budget, whose cluster it is,
-// which ids it can have given.
+// The classes that decide about servers and retries: health, latency, retry budget, the server's
+// cluster, and its plausible ids.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class HealthTest : public testing::Test {
   Health health_;
 };
 
-TEST_F(HealthTest, IsIllAfterThreeFailuresInARow) {
+TEST_F(HealthTest, IsUnhealthyAfterThreeConsecutiveFailures) {
   health_.Failed(1);
   health_.Failed(1);
   EXPECT_FALSE(health_.ill());
@@ -40,7 +40,7 @@ TEST_F(HealthTest, CountsSomeFailuresTwice) {
   EXPECT_TRUE(health_.ill());
 }
 
-TEST_F(HealthTest, IsIllWhenHalfOfTheLastTwentyFailed) {
+TEST_F(HealthTest, IsUnhealthyWhenHalfOfTheLastTwentyFailed) {
   for (int i = 0; i < 9; ++i) {
     health_.Failed(1);
     health_.Succeeded();
@@ -51,7 +51,7 @@ TEST_F(HealthTest, IsIllWhenHalfOfTheLastTwentyFailed) {
   EXPECT_TRUE(health_.ill());
 }
 
-TEST_F(HealthTest, ForgetsFailuresOfLongAgo) {
+TEST_F(HealthTest, ForgetsOldFailures) {
   for (int i = 0; i < 9; ++i) {
     health_.Failed(1);
     health_.Succeeded();
@@ -61,7 +61,7 @@ TEST_F(HealthTest, ForgetsFailuresOfLongAgo) {
   EXPECT_FALSE(health_.ill());
 }
 
-TEST_F(HealthTest, RestsTwiceAsLongEachTimeUpToHalfAMinute) {
+TEST_F(HealthTest, DoublesTheEjectionUpToThirtySeconds) {
   Micros now = kStart;
   Micros longest = kSecond;
   for (int i = 0; i < 10; ++i) {
@@ -76,7 +76,7 @@ TEST_F(HealthTest, RestsTwiceAsLongEachTimeUpToHalfAMinute) {
   }
 }
 
-TEST_F(HealthTest, ForgetsEverythingOnceACallIsAnswered) {
+TEST_F(HealthTest, AnAnsweredCallResetsEverything) {
   health_.Failed(3);
   for (int i = 0; i < 4; ++i) health_.TakeOut(true, kStart, entropy_);
   health_.Succeeded();
@@ -85,14 +85,14 @@ TEST_F(HealthTest, ForgetsEverythingOnceACallIsAnswered) {
   EXPECT_LE(health_.TakeOut(true, kStart, entropy_), kSecond) << "the next rest is a first one";
 }
 
-TEST_F(HealthTest, RestsLongerAgainWhenOnlyItsStatusWasAnswered) {
+TEST_F(HealthTest, AnAnsweredProbeDoesNotResetTheBackoff) {
   health_.TakeOut(true, kStart, entropy_);
   health_.Seen();
   EXPECT_FALSE(health_.out());
   EXPECT_GE(health_.TakeOut(true, kStart, entropy_), kSecond);
 }
 
-TEST_F(HealthTest, IsFailingWhereItMayNotRest) {
+TEST_F(HealthTest, IsFailingIfItMayNotBeEjected) {
   health_.TakeOut(false, kStart, entropy_);
   EXPECT_TRUE(health_.failing());
   EXPECT_FALSE(health_.resting());
@@ -101,7 +101,7 @@ TEST_F(HealthTest, IsFailingWhereItMayNotRest) {
   EXPECT_TRUE(health_.resting());
 }
 
-TEST(SpellTest, RestartsAtTheFirstTimeAfterALongPause) {
+TEST(SpellTest, RestartsAfterALongPause) {
   SeededEntropy entropy(1);
   Spell spell(kSecond, 30 * kSecond);
   Micros now = kStart;
@@ -112,7 +112,7 @@ TEST(SpellTest, RestartsAtTheFirstTimeAfterALongPause) {
 
 // --- latency ------------------------------------------------------------------------------------
 
-TEST(PeakEwmaTest, KnowsNothingAtFirst) { EXPECT_EQ(PeakEwma().At(kStart), 0); }
+TEST(PeakEwmaTest, IsZeroAtFirst) { EXPECT_EQ(PeakEwma().At(kStart), 0); }
 
 TEST(PeakEwmaTest, RisesAtOnceAndFallsSlowly) {
   PeakEwma latency;
@@ -125,7 +125,7 @@ TEST(PeakEwmaTest, RisesAtOnceAndFallsSlowly) {
   EXPECT_LT(latency.At(kStart + 10 * kSecond), 110);
 }
 
-TEST(PeakEwmaTest, ForgivesAServerThatIsNotAskedAnyMore) {
+TEST(PeakEwmaTest, DecaysWhileAServerIsNotUsed) {
   PeakEwma latency;
   latency.Observe(Micros(80'000), kStart);
   EXPECT_LT(latency.At(kStart + 7 * kSecond), 100);
@@ -133,7 +133,7 @@ TEST(PeakEwmaTest, ForgivesAServerThatIsNotAskedAnyMore) {
 
 // --- budget -------------------------------------------------------------------------------------
 
-TEST(RetryBudgetTest, PaysForAFifthOfTheCallsAndTenASecond) {
+TEST(RetryBudgetTest, PermitsAFifthOfTheCallsAndTenASecond) {
   RetryBudget budget;
   Micros now = kStart;
   int taken = 0;
@@ -150,7 +150,7 @@ TEST(RetryBudgetTest, PaysForAFifthOfTheCallsAndTenASecond) {
   }
 }
 
-TEST(RetryBudgetTest, SavesNoMoreThanItsMost) {
+TEST(RetryBudgetTest, SavesAtMostItsMaximum) {
   RetryBudget budget;
   for (int i = 0; i < 100'000; ++i) budget.Calls(1);
   int taken = 0;
@@ -158,7 +158,7 @@ TEST(RetryBudgetTest, SavesNoMoreThanItsMost) {
   EXPECT_EQ(taken, static_cast<int>(RetryBudget::kMost));
 }
 
-// --- whose cluster ------------------------------------------------------------------------------
+// --- the server's cluster -----------------------------------------------------------------------
 
 ServerFacts Facts(const std::string& uuid, const std::string& layout = "firn") {
   ServerFacts facts;
@@ -177,7 +177,7 @@ TEST(ClusterCheckTest, IsDeterminedByTheFirstServerIfUnspecified) {
   EXPECT_EQ(check.known().name, "shop");
 }
 
-TEST(ClusterCheckTest, BelievesTheSourceAndTheOptionsMoreThanServers) {
+TEST(ClusterCheckTest, PrefersTheSourceAndTheOptionsToServers) {
   ClusterCheck by_source("");
   by_source.Learn({.uuid = "a", .name = {}, .layout = "firn"});
   EXPECT_NE(by_source.FaultOf(Facts("b")), std::nullopt);
@@ -192,7 +192,7 @@ TEST(ClusterCheckTest, BelievesTheSourceAndTheOptionsMoreThanServers) {
   EXPECT_EQ(by_options.FaultOf(Facts("c")), std::nullopt);
 }
 
-TEST(ClusterCheckTest, TakesAServerThatDoesNotKnowItsClusterForNoOther) {
+TEST(ClusterCheckTest, DetectsAServerThatDoesNotKnowItsCluster) {
   ClusterCheck check("a");
   EXPECT_TRUE(check.KnowsTooLittle(Facts("")));
   EXPECT_FALSE(check.KnowsTooLittle(Facts("a")));
@@ -204,7 +204,7 @@ TEST(ClusterCheckTest, RefusesAServerWithoutAnIdentity) {
   EXPECT_NE(ClusterCheck("").FaultOf(ServerFacts{}), std::nullopt);
 }
 
-// --- which ids it can have given ----------------------------------------------------------------
+// --- plausible ids ------------------------------------------------------------------------------
 
 constexpr WallMs kWall{1'790'000'000'000};
 
@@ -212,12 +212,12 @@ class IdCheckTest : public testing::Test {
  protected:
   IdCheckTest() { facts_.timed = {"order"}; }
 
-  // An id of the layout that was made so long after the server's clock said kWall.
+  // An id of the layout whose time is `after` after the server's clock, kWall.
   int64_t IdAt(Milliseconds after) const {
     const Layout layout = Layout::Parse(facts_.layout).value();
     return layout.Pack({.tick = layout.TickAt(kWall + after), .machine = MachineId(1)}).value();
   }
-  // Whether one id is taken, so long after the server said its facts.
+  // Whether the check accepts one id, `later` after the server reported its clock.
   bool Takes(int64_t id, const std::string& tag = "order", Milliseconds later = Milliseconds(0)) {
     facts_.wall = kWall;
     const IdCheck check(facts_, kStart);
@@ -231,7 +231,7 @@ class IdCheckTest : public testing::Test {
   ServerFacts facts_ = Facts("a");
 };
 
-TEST_F(IdCheckTest, TakesIdsBelowZeroOnlyWhereTheVersionHoldsTheSign) {
+TEST_F(IdCheckTest, AcceptsNegativeIdsOnlyIfTheVersionSetsTheSign) {
   for (const int64_t id : {int64_t{-1}, INT64_MIN, int64_t{0}}) EXPECT_FALSE(Takes(id, "other"));
   facts_.layout = "version:1=1 time:41 machine:10 sequence:12";
   EXPECT_TRUE(Takes(-1, "other"));
@@ -239,7 +239,7 @@ TEST_F(IdCheckTest, TakesIdsBelowZeroOnlyWhereTheVersionHoldsTheSign) {
   EXPECT_FALSE(Takes(0, "other"));
 }
 
-TEST_F(IdCheckTest, TakesOnlyTimesNearTheServersClock) {
+TEST_F(IdCheckTest, AcceptsOnlyTimesNearTheServersClock) {
   EXPECT_TRUE(Takes(IdAt(Milliseconds(0))));
   EXPECT_TRUE(Takes(IdAt(IdCheck::kSlack)));
   EXPECT_TRUE(Takes(IdAt(-IdCheck::kSlack)));
@@ -248,24 +248,24 @@ TEST_F(IdCheckTest, TakesOnlyTimesNearTheServersClock) {
   EXPECT_FALSE(Takes(1)) << "of the epoch";
 }
 
-TEST_F(IdCheckTest, GoesWithTheClockOfALongConnection) {
+TEST_F(IdCheckTest, FollowsTheServersClockDuringALongConnection) {
   EXPECT_FALSE(Takes(IdAt(kDays)));
   EXPECT_TRUE(Takes(IdAt(kDays), "order", kDays));
   EXPECT_FALSE(Takes(IdAt(Milliseconds(0)), "order", kDays));
 }
 
-TEST_F(IdCheckTest, TakesNoIdThatTheLayoutCannotHold) {
+TEST_F(IdCheckTest, RefusesIdsOutsideTheLayout) {
   facts_.layout = "zero:4 time:40 machine:10 sequence:9";
   EXPECT_TRUE(Takes(IdAt(Milliseconds(0))));
   EXPECT_FALSE(Takes(IdAt(Milliseconds(0)) | int64_t{1} << 60));
 }
 
-TEST_F(IdCheckTest, TakesAnyNumberOfATagThatIsNotMadeOfTime) {
+TEST_F(IdCheckTest, AcceptsAnyNumberOfATagWithoutTime) {
   EXPECT_TRUE(Takes(1, "invoice"));
   EXPECT_TRUE(Takes(INT64_MAX, "invoice"));
 }
 
-TEST_F(IdCheckTest, LooksAtEveryIdAndAtBothEndsOfARun) {
+TEST_F(IdCheckTest, ChecksEveryIdAndBothEndsOfARun) {
   facts_.wall = kWall;
   const IdCheck check(facts_, kStart);
   const int64_t good = IdAt(Milliseconds(0)), bad = IdAt(kDays);
@@ -281,11 +281,11 @@ TEST_F(IdCheckTest, LooksAtEveryIdAndAtBothEndsOfARun) {
 
 // --- the ids of one answer ----------------------------------------------------------------------
 
-TEST(AnswerTest, TakesRunsThatAscendFromOneToTheNext) {
+TEST(AnswerTest, AcceptsAscendingRuns) {
   using Runs = std::vector<IdRun>;
   const Runs kGood[] = {{{1, 10, 1}}, {{1, 4, 1}, {5, 6, 1}}, {{1, 5, 3}, {14, 5, 2}}};
   for (const Runs& runs : kGood) EXPECT_EQ(FaultOf(runs, 10), std::nullopt);
-  const Runs kBad[] = {{{1, 5, 1}, {1, 5, 1}},  // the same twice
+  const Runs kBad[] = {{{1, 5, 1}, {1, 5, 1}},  // the same run twice
                        {{1, 5, 1}, {5, 5, 1}},  // one id in both
                        {{6, 5, 1}, {1, 5, 1}},  // descending
                        {{1, 5, 2}, {2, 5, 2}},  // one within the other
@@ -293,7 +293,7 @@ TEST(AnswerTest, TakesRunsThatAscendFromOneToTheNext) {
   for (const Runs& runs : kBad) EXPECT_NE(FaultOf(runs, 10), std::nullopt) << runs[1].first;
 }
 
-TEST(AnswerTest, RefusesRunsThatAreNone) {
+TEST(AnswerTest, RefusesInvalidRuns) {
   using Runs = std::vector<IdRun>;
   for (const Runs& runs :
        {Runs{}, Runs{{1, 9, 1}}, Runs{{1, 0, 1}, {1, 10, 1}}, Runs{{1, 10, 0}}, Runs{{1, -10, 1}},
@@ -302,7 +302,7 @@ TEST(AnswerTest, RefusesRunsThatAreNone) {
   }
 }
 
-TEST(AnswerTest, TakesIdsInAnyOrderButNoneTwice) {
+TEST(AnswerTest, AcceptsIdsInAnyOrderButNoneTwice) {
   using Ids = std::vector<int64_t>;
   for (const Ids& ids : {Ids{1, 2, 3}, Ids{3, 1, 2}, Ids{-1, INT64_MIN, INT64_MAX}}) {
     EXPECT_EQ(FaultOf(ids, 3), std::nullopt);

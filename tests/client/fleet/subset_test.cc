@@ -1,4 +1,4 @@
-// Which servers of a large cluster a client keeps to.
+// The servers of a large cluster that one client uses.
 
 #include "client/fleet/subset.h"
 
@@ -36,7 +36,7 @@ std::set<int> Chosen(uint64_t client, const std::vector<Listed>& cluster,
   return chosen;
 }
 
-// How many clients each server has.
+// Returns the number of clients of each server.
 std::map<int, int> ClientsOf(const std::vector<Listed>& cluster, uint64_t clients) {
   std::map<int, int> of;
   for (uint64_t client = 0; client < clients; ++client) {
@@ -45,8 +45,8 @@ std::map<int, int> ClientsOf(const std::vector<Listed>& cluster, uint64_t client
   return of;
 }
 
-TEST(SubsetTest, EachServerHasAsManyClientsAsTheNext) {
-  // 1,600 each; they differ by chance, whose standard deviation is 37.
+TEST(SubsetTest, AllServersHaveAboutAsManyClients) {
+  // 1,600 each, with a standard deviation of 37.
   for (const auto& [number, clients] : ClientsOf(Cluster(kServers), 10'000)) {
     EXPECT_NEAR(clients, 1'600, 190) << number;
   }
@@ -93,11 +93,11 @@ TEST(SubsetTest, AQuarterIsOfOtherRacks) {
   EXPECT_EQ(Chosen(1, cluster, 7).size(), kMost);
 }
 
-// --- a fleet that keeps to some of its servers --------------------------------------------------
+// --- a fleet that uses a subset of its servers --------------------------------------------------
 
 class KeepingTest : public FleetTest {
  protected:
-  // The servers that are asked of so many.
+  // Creates a fleet of this many servers. Returns the ones that calls use.
   std::set<std::string> Keep(int servers) {
     std::vector<KnownServer> all;
     for (int i = 1; i <= servers; ++i) all.push_back(At(i));
@@ -109,7 +109,7 @@ class KeepingTest : public FleetTest {
     for (const auto& [name, calls] : Asked(1'000)) names.insert(name);
     return names;
   }
-  // All of these fail until they rest.
+  // Lets calls at all of these fail until they are ejected.
   void LetRest(std::set<std::string> names) {
     for (int i = 0; i < 10'000 && !names.empty(); ++i) {
       const ServerPtr server = Pick();
@@ -125,14 +125,14 @@ class KeepingTest : public FleetTest {
   }
 };
 
-TEST_F(KeepingTest, AsksSixteenOfMany) {
+TEST_F(KeepingTest, UsesSixteenOfManyServers) {
   EXPECT_EQ(Keep(50).size(), 16u);
   EXPECT_EQ(Keep(16).size(), 16u);
   options_.servers_max = 0;
   EXPECT_EQ(Keep(50).size(), 50u);
 }
 
-TEST_F(KeepingTest, TakesOneOtherWhereOneLeaves) {
+TEST_F(KeepingTest, ReplacesALeavingServerByOneOther) {
   const std::set<std::string> before = Keep(50);
   std::erase_if(list_.servers, [&](const auto& one) { return one.address == *before.begin(); });
   fleet_->Apply(list_);
@@ -144,7 +144,7 @@ TEST_F(KeepingTest, TakesOneOtherWhereOneLeaves) {
   EXPECT_EQ(both.size(), 15u);
 }
 
-TEST_F(KeepingTest, AsksAllWhileFewerThanThreeOfThemAreFit) {
+TEST_F(KeepingTest, UsesAllServersWhileFewerThanThreeAreHealthy) {
   std::set<std::string> kept = Keep(50);
   const std::set<std::string> three(kept.begin(), std::next(kept.begin(), 3));
   for (const std::string& name : three) kept.erase(name);
@@ -164,7 +164,7 @@ TEST_F(KeepingTest, ACallFailsOverToServersOutsideTheSubset) {
   EXPECT_EQ(Pick("order", tried), nullptr);
 }
 
-TEST_F(KeepingTest, LooksUpNoNamesThatItDoesNotNeed) {
+TEST_F(KeepingTest, ResolvesOnlyTheNamesThatItNeeds) {
   std::vector<KnownServer> all;
   for (int i = 1; i <= 50; ++i) all.push_back({.address = "s" + std::to_string(i) + ".example:1"});
   EXPECT_EQ(Of(all).TakeUnresolved(Now()).size(), 16u);

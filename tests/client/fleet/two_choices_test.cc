@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kSeed = 20240117;
 
-// One server that may be picked, or not.
+// A server that may be picked if it is `offered`.
 struct Load {
   double weight;
   double latency_us = 100;
@@ -33,7 +33,6 @@ std::vector<double> WeightsOf(const std::vector<Load>& loads) {
   return weights;
 }
 
-// The servers that are picked from.
 class Picks {
  public:
   explicit Picks(std::vector<Load> of) : loads(std::move(of)), choices_(WeightsOf(loads)) {}
@@ -50,7 +49,7 @@ class Picks {
   const TwoChoices choices_;
 };
 
-// The share of `picks` that each server got, with nothing in flight.
+// The share of `picks` that each server gets while no call is in flight.
 std::vector<double> SharesOf(const std::vector<Load>& loads, int picks = 30'000) {
   Picks from(loads);
   std::vector<double> shares(loads.size());
@@ -58,8 +57,8 @@ std::vector<double> SharesOf(const std::vector<Load>& loads, int picks = 30'000)
   return shares;
 }
 
-// Calls of `callers` who each ask again when answered; a server takes `service_us` for each call,
-// and calls at one server do not wait for each other. The share of calls that each server got.
+// Returns each server's share of the calls of `callers` who call again as soon as they are
+// answered. A call takes `service_us`, independently of other calls at the server.
 std::vector<double> SharesInUse(std::vector<Load> loads, const std::vector<double>& service_us,
                                 int callers, int calls = 30'000) {
   using End = std::pair<double, size_t>;
@@ -97,7 +96,7 @@ TEST(TwoChoicesTest, FollowsWeights) {
   ExpectShares(SharesOf(Idle({300, 200, 100})), {0.5, 1.0 / 3, 1.0 / 6});
 }
 
-TEST(TwoChoicesTest, TakesTheOnlyOneThereIs) { ExpectShares(SharesOf(Idle({7})), {1}); }
+TEST(TwoChoicesTest, PicksTheOnlyServer) { ExpectShares(SharesOf(Idle({7})), {1}); }
 
 TEST(TwoChoicesTest, SpreadsEvenlyWhenServersAreBusy) {
   ExpectShares(SharesInUse(Idle({100, 100, 100}), {100, 100, 100}, 24),
@@ -114,15 +113,15 @@ TEST(TwoChoicesTest, GivesASlowServerLess) {
   EXPECT_GT(shares[0], 0.38);
 }
 
-TEST(TwoChoicesTest, AsksServersOfUnknownLatencyLikeTheOthers) {
+TEST(TwoChoicesTest, PicksServersOfUnknownLatencyLikeTheOthers) {
   std::vector<Load> loads = Idle({100, 100});
   loads[1].latency_us = 0;
   ExpectShares(SharesOf(loads), {0.5, 0.5});
 }
 
-// --- those that may not be picked ---------------------------------------------------------------
+// --- servers that may not be picked -------------------------------------------------------------
 
-TEST(TwoChoicesTest, PicksAmongTheOthersAsIfThereWereNoMore) {
+TEST(TwoChoicesTest, IgnoresServersThatMayNotBePicked) {
   std::vector<Load> loads = Idle({100, 100, 200, 400, 400, 400, 400, 400});
   for (size_t i = 3; i < loads.size(); ++i) loads[i].offered = false;
   const auto shares = SharesOf(loads);
@@ -137,7 +136,7 @@ TEST(TwoChoicesTest, PicksNoneWhenNoneMayBePicked) {
   EXPECT_EQ(Picks({}).Pick(), TwoChoices::kNone);
 }
 
-// A pick that looked at all of them would take longer with every server.
+// Counts how many servers a pick examines, which must not grow with the number of servers.
 class Counted {
  public:
   bool MayPick(size_t) const { return ++looks > 0; }
@@ -146,7 +145,7 @@ class Counted {
   mutable int looks = 0;
 };
 
-TEST(TwoChoicesTest, LooksAtAFewServersHoweverManyThereAre) {
+TEST(TwoChoicesTest, ExaminesFewServersHoweverManyThereAre) {
   const TwoChoices choices(std::vector<double>(1000, 100));
   SeededEntropy entropy(kSeed);
   for (int i = 0; i < 1000; ++i) {
@@ -156,7 +155,7 @@ TEST(TwoChoicesTest, LooksAtAFewServersHoweverManyThereAre) {
   }
 }
 
-TEST(LotsTest, DrawEachAsOftenAsItsWeightSays) {
+TEST(LotsTest, DrawEachInProportionToItsWeight) {
   SeededEntropy seeds(kSeed);
   for (int round = 0; round < 20; ++round) {
     std::vector<double> weights, shares;

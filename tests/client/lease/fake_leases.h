@@ -6,27 +6,27 @@
 
 namespace firn {
 
-// How a fake server answers requests about leases.
+// How a fake server answers requests for leases.
 struct FakeLeases {
   enum class Answer {
-    kTerms,    // grants, extends, or ends it
+    kTerms,    // grants, extends or ends the lease
     kUnknown,  // LeaseRefusal UNKNOWN_LEASE, and so on
     kOutdated,
     kRevoked,
-    kAnotherServers,  // that of `server`
+    kAnotherServers,  // names `server` as the lease's server
     kNoLeases,
     kLaterFault,  // a LeaseFault of a later version of the contract
-    kNoMethod,    // as a server that is older than leases
-    kClaiming     // Refusal NOT_READY that says that no other server may help
+    kNoMethod,    // like a server of a version before leases
+    kClaiming     // a refusal NOT_READY that says that no other server may help
   };
   Answer answer = Answer::kTerms;
   std::string server{};
   int machine = 7;
   std::string named = "10.0.0.1:7609";  // server in its terms
 
-  // Throws the LeaseRefusal that the answer is, if any.
+  // Throws the answer's LeaseRefusal, if it is one.
   void Refuse() const;
-  // The same, or sets the terms of a lease of the minute from now on.
+  // Like Refuse; otherwise sets terms for one minute from now.
   void Promise(const std::string& lease, wire::LeaseTerms& out) const;
 };
 

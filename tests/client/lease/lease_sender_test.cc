@@ -1,4 +1,4 @@
-// A lessee's requests on their way to servers that misbehave.
+// A lessee's requests to servers that misbehave.
 
 #include "client/lease_sender.h"
 
@@ -66,7 +66,7 @@ class LeaseSenderTest : public testing::Test {
             .turn = kThisTurn,
             .acknowledged = kLastTurn};
   }
-  // All servers answer so, but this one.
+  // Sets the answer of all servers but one.
   void AllBut(size_t one, LeaseAnswer answer) {
     for (size_t i = 0; i < servers_.size(); ++i) {
       if (i != one) servers_[i]->BehaveAboutLeases({.answer = answer});
@@ -219,7 +219,7 @@ TEST_F(LeaseSenderTest, RepeatsALostGrantAtTheServerThatMayHaveGrantedIt) {
   EXPECT_EQ(Ask(Grant()).kind, Got::kNoAnswer);
   EXPECT_EQ(Asked(), asked);
   EXPECT_EQ(servers_[asked]->LeaseRequests().size(), 2u);
-  // It is asked once more, and then any server.
+  // It is tried once more, then any other server.
   servers_[asked]->Down();
   for (const auto& server : servers_) server->Behave(Behaviour::Kind::kServe);
   EXPECT_EQ(Ask(Grant()).kind, Got::kTerms);

@@ -86,7 +86,7 @@ TEST_F(LeasedIdsTest, AClockThatHasPassedTheIntervalReturnsAtTheNextExtension) {
             terms.from.count() + 1'000);
 }
 
-// Also for a thread that uses another generator in between.
+// Also by a thread that uses another generator in between.
 TEST_F(LeasedIdsTest, AdoptsLeasesWithoutLimit) {
   LeasedIds another{clock_, entropy_, /*use_cycles=*/false};
   ASSERT_EQ(another.Adopt(Terms(9, clock_.Wall(), kAnHour)), Status());
@@ -128,7 +128,7 @@ TEST(LeasedIdsThreadsTest, IdsRiseWhileLeasesReplaceEachOther) {
     });
   }
   for (uint32_t lease = 0; lease < 60; ++lease) {
-    // Machine ids that fall, and intervals that overlap.
+    // The machine ids fall, and the intervals overlap.
     const WallMs from = SystemClock().Wall() - Milliseconds(1'000);
     LeaseGrant terms = Terms(900 - lease, from, Milliseconds(1'003));
     ASSERT_EQ(ids.Adopt(terms), Status());

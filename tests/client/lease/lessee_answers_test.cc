@@ -1,4 +1,4 @@
-// The rows of "What a generator does with each answer" in server/lease/ANSWERS.md.
+// The rows of "Answers" in server/lease/ANSWERS.md.
 
 #include <algorithm>
 #include <string>
@@ -22,8 +22,8 @@ SentAsks::Sent FirstRenewal(LesseeRig& rig) {
   return rig.Newest(Kind::kRenew);
 }
 
-// Returns the longest time between two attempts of the newest grant in a minute, if each one is
-// refused as soon as it is sent.
+// Returns the longest time between two attempts of the newest grant in a minute, if each attempt is
+// refused at once.
 Milliseconds LongestWait(LesseeRig& rig) {
   Milliseconds longest{0}, waited{0};
   rig.Tick();
@@ -53,8 +53,8 @@ TEST(LesseeAnswersTest, WaitsAtMostTwoSecondsOrATwelfthOfTheInterval) {
   EXPECT_LE(LongestWait(briefest), Milliseconds(180));
 }
 
-// Returns the longest time between two attempts of a renewal, none of which is answered, if servers
-// give intervals of this length.
+// Returns the longest time between two attempts of an unanswered renewal, if servers grant
+// intervals of this length.
 Milliseconds LongestWaitForRenewal(Milliseconds ahead, Milliseconds given) {
   LesseeRig rig(LeaseOptions{.name = "shop-1", .ahead = ahead});
   rig.Hold(7, given);
@@ -302,8 +302,8 @@ TEST(LesseeAnswersTest, GivesBackALeaseThatItCannotUse) {
   EXPECT_EQ(rig.sent(Kind::kRelease), sent);  // by now, the lease has expired
 }
 
-// Returns whether an unused lease, whose release is not answered, is released this long after it
-// was refused.
+// Returns whether an unused lease, whose release is not answered, is still being released at this
+// time after its refusal.
 bool ReleasesAfter(Milliseconds time, LeaseOutcome refused) {
   LesseeRig rig;
   rig.Tick();
@@ -329,11 +329,11 @@ TEST(LesseeAnswersTest, ReleasesAnUnusedLeaseUntilItsEndOrForAhead) {
     refused.end = now + 15 * kASecond;
     EXPECT_TRUE(ReleasesAfter(5 * kASecond, refused));
     EXPECT_FALSE(ReleasesAfter(15 * kASecond, refused));
-    refused.end = now + 600 * kASecond;  // wrong, for the generator asked for 60 s
+    refused.end = now + 600 * kASecond;  // wrong, because the generator asked for 60 s
     EXPECT_TRUE(ReleasesAfter(45 * kASecond, refused));
     EXPECT_FALSE(ReleasesAfter(60 * kASecond, refused));
   }
-  // These terms do not say when the lease ends, and so it is released for `ahead`.
+  // These terms do not contain the lease's end, so it is released for `ahead`.
   for (const auto end : {std::optional<WallMs>(), std::optional<WallMs>(now - kASecond)}) {
     LeaseOutcome refused = unreadable;
     refused.end = end;

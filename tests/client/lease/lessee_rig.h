@@ -16,7 +16,7 @@
 
 namespace firn {
 
-// A transport that keeps what is sent; the test answers.
+// A transport that records the requests; the test answers them.
 class SentAsks final : public LeaseTransport {
  public:
   struct Sent {
@@ -31,7 +31,7 @@ class SentAsks final : public LeaseTransport {
   std::vector<Sent> all;
 };
 
-// A lessee in virtual time.
+// A lessee with virtual clocks.
 class LesseeRig {
  public:
   explicit LesseeRig(WallMs wall = At("2026-11-26T12:00:00Z"))
@@ -63,7 +63,7 @@ class LesseeRig {
     return count;
   }
 
-  // Terms as a server promises them, whose clock is right.
+  // Returns terms as granted by a server with a correct clock.
   LeaseGrant Terms(uint32_t machine, WallMs from, WallMs until) const {
     LeaseGrant terms;
     terms.lease = "lease-" + std::to_string(machine);
@@ -104,7 +104,7 @@ class LesseeRig {
     EXPECT_TRUE(id.ok()) << id.status();
     return id.ok() ? layout_.Unpack(id.value_or(0)).value() : IdFields{};
   }
-  // Takes ids of this tick; they must be new, and must rise.
+  // Takes ids of the current tick, and expects that they are new and rise.
   void TakeSome() {
     for (int i = 0; i < 3; ++i) {
       const Result<int64_t> id = TryNext();
@@ -116,6 +116,9 @@ class LesseeRig {
     }
   }
   size_t taken() const { return seen_.size(); }
+
+  // Returns whether the ids have woken the lessee's thread since the last call.
+  bool TakeWoken() { return std::exchange(woken_, false); }
 
   const Layout& layout() const { return layout_; }
   VirtualClock& clock() { return clock_; }
@@ -135,7 +138,8 @@ class LesseeRig {
   const Layout layout_ = Layout::Firn();
   VirtualClock clock_;
   SeededEntropy entropy_{7};
-  LeasedIds ids_{clock_, entropy_, /*use_cycles=*/false};
+  bool woken_ = false;
+  LeasedIds ids_{clock_, entropy_, /*use_cycles=*/false, [this] { woken_ = true; }};
   std::vector<LeaseLoss> losses_;
   std::vector<Status> refusals_;
   std::set<int64_t> seen_;

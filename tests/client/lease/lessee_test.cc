@@ -151,7 +151,7 @@ TEST(LesseeTest, ReplacesAnEndingLeaseWhenAThirdIsLeft) {
   const IdFields last = rig.Next();
   const WallMs now = rig.clock().Wall();
   rig.Reply(rig.Newest(Kind::kGrant), rig.Terms(3, now - kSecond, now + 60 * kSecond));
-  // A smaller machine id in the same tick would be a smaller id: the id clock moves on.
+  // A smaller machine id in the same tick would give a smaller id, so the id clock moves on.
   const IdFields next = rig.Next();
   EXPECT_EQ(next.machine, MachineId(3));
   EXPECT_GT(next.tick, last.tick);

@@ -117,7 +117,7 @@ void LeaseServerModel::FindForeign(WallMs now) {
   }
 }
 
-// A lessee with clocks of its own.
+// A lessee with its own clocks.
 class LesseeWorld::Program final {
  public:
   Program(WallMs wall, uint64_t seed, Outcome& outcome)

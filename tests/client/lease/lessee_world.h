@@ -15,7 +15,7 @@
 
 namespace firn {
 
-// Rules of a server that a test can break, to show that the world notices.
+// Rules of a server that a test can break, to show that the checks detect it.
 enum class LeaseFault : uint8_t {
   kNone,
   kExtendsForeign,   // a lease is extended although its slot has another holder
@@ -31,11 +31,11 @@ class LeaseServerModel {
   LeaseServerModel(LeaseFault fault, SeededEntropy& entropy) : fault_(fault), entropy_(entropy) {}
 
   LeaseOutcome Answer(const LeaseRequest& ask, WallMs now);
-  // Lets leases end whose promise has passed.
+  // Ends the leases whose promise has passed.
   void Expire(WallMs now);
   // Forgets every lease; the slots keep their bounds.
   void Crash() { leases_.clear(); }
-  // Ends a lease as if its slot were found foreign.
+  // Ends a lease as if another holder had taken its slot.
   void FindForeign(WallMs now);
 
   size_t leases() const { return leases_.size(); }
@@ -68,7 +68,7 @@ class LeaseServerModel {
   std::map<std::string, Lease> leases_;
 };
 
-// Lessees with wrong clocks, pauses and lost answers, and one server. Everything follows a seed.
+// Lessees with wrong clocks, pauses and lost answers, and one server. Deterministic for each seed.
 class LesseeWorld {
  public:
   LesseeWorld(uint64_t seed, LeaseFault fault);
@@ -80,7 +80,7 @@ class LesseeWorld {
     uint64_t ids = 0;
     uint64_t duplicates = 0;
     uint64_t descents = 0;  // ids of one lessee that did not rise
-    uint64_t grants = 0;    // answered
+    uint64_t grants = 0;    // granted leases
     uint64_t gone = 0;
     uint64_t expired = 0;
     uint64_t released = 0;

@@ -1,4 +1,4 @@
-// Lessees in random trouble: no id is issued twice, and ids of each lessee rise.
+// Lessees under random faults: no id is issued twice, and each lessee's ids rise.
 
 #include "tests/client/lease/lessee_world.h"
 
@@ -35,7 +35,7 @@ TEST(LesseeWorldTest, NoIdIsIssuedTwice) {
     all.expired += outcome.expired;
     all.released += outcome.released;
   }
-  // Everything that can go wrong has happened, and ids were issued nevertheless.
+  // Every kind of fault has occurred, and ids were issued nevertheless.
   EXPECT_GT(all.ids, 100'000u);
   EXPECT_GT(all.grants, 1'000u);
   EXPECT_GT(all.gone, 10u);

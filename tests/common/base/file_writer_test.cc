@@ -95,7 +95,7 @@ TEST(FileWriterTest, ReportsAFailureOnce) {
 }
 
 TEST(FileWriterTest, ABlockedDiskDoesNotDelayTheEnd) {
-  static StallingDisk disk;  // its thread is left behind, and ends some time later
+  static StallingDisk disk;  // its thread ends some time after the test
   {
     FileWriter writer(disk.replacer());
     writer.Replace("a", "1");

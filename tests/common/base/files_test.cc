@@ -106,7 +106,7 @@ TEST_F(ReadRegularFileTest, NamesPathsThatAreNotFilesWithoutWaiting) {
   }
 }
 
-TEST_F(ReadRegularFileTest, FollowsALinkUnlessTold) {
+TEST_F(ReadRegularFileTest, FollowsALinkByDefault) {
   Write(folder_ / "real", "x");
   std::filesystem::create_symlink(folder_ / "real", path_);
   EXPECT_EQ(*ReadRegularFile(path_, 10), "x");

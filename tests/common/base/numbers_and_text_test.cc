@@ -38,7 +38,7 @@ TEST(ParseTest, ReadsWholeNumbersAndNothingElse) {
   EXPECT_EQ(ParseNumber<int64_t>(std::string_view()), std::nullopt);
 }
 
-TEST(ParseTest, KeepsToBounds) {
+TEST(ParseTest, RefusesNumbersOutOfBounds) {
   EXPECT_EQ(ParseNumberWithin<int64_t>("3", 3, 5), 3);
   EXPECT_EQ(ParseNumberWithin<int64_t>("5", 3, 5), 5);
   EXPECT_EQ(ParseNumberWithin<int64_t>("2", 3, 5), std::nullopt);

@@ -1,6 +1,6 @@
 // Parses arbitrary bytes as each of the small texts in untrusted input: an endpoint, a time, a
-// date, an encoded word, a tag's name in a path. They are refused in printable words, or read back
-// the same.
+// date, an encoded word, a tag's name in a path. Each is refused in printable words, or equals its
+// text when it is written again.
 
 #include <cstddef>
 #include <cstdint>

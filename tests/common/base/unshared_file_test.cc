@@ -60,13 +60,13 @@ TEST_F(UnsharedFileTest, AForkedChildDoesNotCloseItsOwnFileOfThatNumber) {
             0);
 }
 
-// Independent of what another thread is doing with its files at that moment.
+// The fork happens while another thread opens and closes files.
 TEST_F(UnsharedFileTest, AChildForkedAtAnyMomentHasNoCopy) {
   std::atomic<bool> stop = false;
   std::thread opener([&] {
     while (!stop) Open();
   });
-  int files = -1;  // those of a child of a quiet process
+  int files = -1;  // number of files in a child of a process without other threads
   const auto count = [] {
     int open_files = 0;
     for (int fd = 0; fd < 64; ++fd) open_files += IsOpen(fd) ? 1 : 0;

@@ -161,7 +161,7 @@ TEST(JsonTest, EqualNumbersAndObjectsAreEqualInEveryForm) {
   EXPECT_NE(Json::array({1, 2}), Json::array({2, 1}));
 }
 
-TEST(JsonTest, ReadsWhatIsAbsentOrOfAnotherTypeAsNothing) {
+TEST(JsonTest, ReturnsEmptyValuesForAbsentMembersAndOtherTypes) {
   const Json json{{"text", "a"}, {"list", Json::array({1})}};
   EXPECT_TRUE(json.at("absent").at("more").at(3).is_null());
   EXPECT_TRUE(json.at("list").at(1).is_null());

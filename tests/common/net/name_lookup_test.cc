@@ -14,7 +14,7 @@ namespace {
 // A resolver that answers when the test permits it, and the results that were reported.
 class NameLookupTest : public testing::Test {
  protected:
-  // Lookups outlive a failed test, so they share ownership of what they use.
+  // Lookups outlive a failed test, so they share ownership of this.
   struct Desk {
     std::mutex mutex;
     std::condition_variable changed;

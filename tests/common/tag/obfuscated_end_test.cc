@@ -49,7 +49,7 @@ TEST(ObfuscatedEndTest, CountsFieldsAboveTheTime) {
   EXPECT_EQ(EndOf(18, layout), layout.epoch());
 }
 
-TEST(ObfuscatedEndTest, OtherTagsHaveNone) {
+TEST(ObfuscatedEndTest, OtherTagsHaveNoEnd) {
   TagDefinition tag = Obfuscated(18);
   tag.strategy = "segment";
   EXPECT_EQ(ObfuscatedEnd(tag, Layout::Firn()), std::nullopt);
@@ -58,7 +58,7 @@ TEST(ObfuscatedEndTest, OtherTagsHaveNone) {
   EXPECT_EQ(ObfuscatedEnd(tag, Layout::Firn()), std::nullopt);
 }
 
-TEST(ObfuscatedEndTest, RefusesWhatEndsWithinAYearAndNotesWhatEndsWithinTen) {
+TEST(ObfuscatedEndTest, RefusesATagThatEndsWithinAYearAndNotesOneThatEndsWithinTen) {
   const Layout& layout = Layout::Firn();
   const WallMs end = EndOf(18);
   const TagDefinition tag = Obfuscated(18);

@@ -12,7 +12,7 @@ namespace {
 
 TimeZone Zone(std::string_view name) { return TimeZone::Load(name).value(); }
 
-TEST(DatedNumbersTest, ADateThenACounter) {
+TEST(DatedNumbersTest, ANumberIsADateAndACounter) {
   const DatedNumbers days(Period::kDay, 6);
   EXPECT_EQ(days.First(20261122), 20261122000001);
   EXPECT_EQ(days.End(20261122), 20261123000000);
@@ -22,7 +22,7 @@ TEST(DatedNumbersTest, ADateThenACounter) {
   EXPECT_EQ(DatedNumbers(Period::kYear, 3).First(2026), 2026001);
 }
 
-TEST(DatedNumbersTest, TheLargestOnesFit) {
+TEST(DatedNumbersTest, TheLargestNumbersFit) {
   for (const Period period : {Period::kDay, Period::kMonth, Period::kYear}) {
     const DatedNumbers numbers(period, DatedNumbers::DigitsMax(period));
     const int64_t last = numbers.PeriodAt(kCalendarEnd, Zone("UTC"));

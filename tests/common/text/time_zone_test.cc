@@ -133,7 +133,8 @@ TEST(TzifTest, ChecksEveryCount) {
     for (const char byte : {'\x7f', '\xff', '\x01'}) {
       std::string bad = whole;
       bad[at] = byte;
-      static_cast<void>(Tzif::Parse(bad));  // refused or not, the sanitizers have no complaint
+      static_cast<void>(Tzif::Parse(bad));  // whether it is refused or not, the sanitizers must
+                                            // report nothing
     }
   }
 }

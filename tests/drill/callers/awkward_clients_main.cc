@@ -1,7 +1,6 @@
 // Honest but awkward clients, beside a drill's own load: clients of every manner and protocol
-// request ids of the default tag until the time is up, and go to the next server when a connection
+// request ids of the default tag for the given time, and go to the next server when a connection
 // ends.
-//
 //
 //     drill_awkward_clients --ports=7609,7610 --seconds=10 --ids_file=/tmp/ids
 //

@@ -30,7 +30,6 @@ struct CallCounts {
 // Requests numbers of one tag after another from one server, with the generated stub, on its own
 // thread from construction to Stop. A refused call is repeated later; a connection that ended is
 // replaced. Each number goes to the tag's takings, which must outlive it.
-//
 class SegmentCaller {
  public:
   struct Options {

@@ -12,7 +12,6 @@ namespace firn {
 
 // A client of a server on loopback that uses only the generated stub: calls share a connection, and
 // a broken one is replaced at the next call. Used by one thread.
-//
 class StubCaller {
  public:
   enum class End : uint8_t {

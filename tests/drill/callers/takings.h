@@ -28,8 +28,8 @@ class Takings {
   struct Findings {
     int64_t ids = 0;
     int64_t duplicates = 0;
-    // Calls whose numbers were not above all those of calls answered before they began. Only for
-    // tags that rise over the whole cluster this must be 0.
+    // Calls whose numbers were not above all numbers of calls answered before they began. Must be 0
+    // only for tags that rise over the whole cluster.
     int64_t fallen = 0;
   };
   Findings Judge() const;

@@ -25,7 +25,7 @@ std::map<std::string, std::string> Environment(const ClaimantOptions& options,
       {"FAKETIME_TIMESTAMP_FILE", file},
       {"FAKETIME_NO_CACHE", "1"},
       {"FAKETIME_DONT_FAKE_MONOTONIC", "1"},
-      {"NO_FAKE_STAT", "1"},  // a file's time of creation, by which the server knows its own files
+      {"NO_FAKE_STAT", "1"},  // real creation times, by which the server recognises its own files
       {"ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0"}};
 }
 

@@ -15,7 +15,7 @@ struct ClaimantOptions {
   std::string registry{};
   std::string state_dir{};
   std::string grant_dir{};
-  std::string as{};  // its name in the registry; its own unless given
+  std::string as{};  // its name in the registry; empty: the claimant's name
   int members = 1;
   Milliseconds session{2'000};
   Milliseconds window{600'000};

@@ -46,8 +46,7 @@ namespace {
 
 volatile std::sig_atomic_t stop_asked = 0;
 
-// A file that is only appended to, each time with one write, so that a kill tears no line in
-// between.
+// A file to which each record is appended with one write, so that a kill cannot tear a line.
 class AppendFile {
  public:
   explicit AppendFile(const std::string& path)

@@ -7,8 +7,8 @@ CLIENT is one of python, ioredis, node-redis, go, lettuce, jedis, hiredis. Its p
 folder pins, are installed into FOLDER unless they are there. Exit 77 when the language or its packages are missing.
 Debian's hiredis knows neither RESP3 nor TLS.
 
-Each client program prints the ids that it took one by one, then those of a pipeline or a transaction, then `refused:` and the error
-of an INCR of a tag that does not exist.
+Each client program prints the ids that it took one by one, then the ids of a pipeline or a transaction, then
+`refused:` and the error of an INCR of a tag that does not exist.
 """
 
 import os
@@ -100,7 +100,7 @@ CLIENTS = {"python": python_client, "ioredis": node_client("ioredis_client.js"),
 
 
 class RedisClientsTest(redis_test.RedisTest):
-    """The servers of redis_test, and none of its tests."""
+    """Uses the servers of redis_test, but not its tests."""
 
     command, environment = [], {}
     protocols = [2, 3]
@@ -161,7 +161,7 @@ class RedisClientsTest(redis_test.RedisTest):
 
 
 def only(case, *names):
-    """Leaves these tests of an inherited set."""
+    """Keeps only these tests of the case."""
     for name in dir(case):
         if name.startswith("test_") and name not in names:
             setattr(case, name, None)

@@ -62,7 +62,7 @@ class RedisHaproxyTest(unittest.TestCase):
         for member in cls.members:
             member.await_ready()
         for tag in cls.tags:
-            # Its ranges last for less than a second.
+            # With this step_max, a range lasts for less than a second.
             subprocess.run([cls.firn, "tags", "create", tag, "step_max=1000", "--registry=" + cls.registry], check=True,
                            stdout=subprocess.DEVNULL)
         cls.port = programs.free_port()
@@ -111,7 +111,7 @@ class RedisHaproxyTest(unittest.TestCase):
         killed.start()
         killed.await_ready()
 
-        # HAProxy needs two checks to see the server again.
+        # HAProxy uses the server again after two successful checks.
         cluster.patiently("HAProxy does not use the server again", lambda: self.is_used(killed))
         stopped.drain()
         load.takes(IDS_AFTER_FAULT)

@@ -23,7 +23,7 @@ import redis_clients_test
 
 CALLERS = 8
 SERVERS = 3
-# Ids that all callers together must get after each fault, from the servers that are left.
+# Ids that all callers together must get from the remaining servers after each fault.
 IDS_AFTER_FAULT = 2_000
 
 
@@ -46,7 +46,7 @@ class Load:
                 self.failures[rest] += 1
 
     def takes(self, count):
-        """Waits until it has taken so many more ids."""
+        """Waits until it has taken `count` more ids."""
         wanted, deadline = len(self.ids) + count, time.time() + interop.PATIENCE_S
         while len(self.ids) < wanted:
             if time.time() > deadline:
@@ -89,7 +89,7 @@ class RedisRingTest(unittest.TestCase):
         load.takes(IDS_AFTER_FAULT)
         report("kill -9", load)
 
-        servers[1].process.send_signal(signal.SIGSTOP)
+        servers[1].pause(f"{self.folder}/registry")
         load.takes(IDS_AFTER_FAULT)
         servers[1].process.send_signal(signal.SIGCONT)
         load.takes(IDS_AFTER_FAULT)

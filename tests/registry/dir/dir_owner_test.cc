@@ -38,7 +38,7 @@ class DirOwnerTest : public testing::Test {
     return tree.Multi(std::move(writes)).status.ok();
   }
 
-  // What `verb` returns in a process of that user; -1: it died.
+  // Returns the result of `verb` in a process of that user; -1: it died.
   template <typename Verb>
   static int As(uid_t user, gid_t group, Verb verb) {
     const pid_t child = fork();
@@ -50,7 +50,7 @@ class DirOwnerTest : public testing::Test {
     if (waitpid(child, &ending, 0) != child || !WIFEXITED(ending)) return -1;
     return WEXITSTATUS(ending);
   }
-  // 0: that user can do everything that a server does there.
+  // Returns 0 if that user can do everything that a server does there.
   int ServeAs(uid_t user, gid_t group) {
     return As(user, group, [this] {
       auto tree = Open(place_);

@@ -99,7 +99,7 @@ TEST_F(DirTreeTest, RefusesToAdoptWhileAProcessUsesTheDeletedDirectory) {
   EXPECT_TRUE(Refusal(adopt).ok());
 }
 
-// Its inode number may be the old one: ext4 reuses a deleted folder's number first.
+// The inode number may be the original's: ext4 reuses a deleted folder's number first.
 TEST_F(DirTreeTest, RefusesACopyInTheOriginalsPlace) {
   Made();
   const Result<DirIdentity> original = Identify(place, "/nowhere");
@@ -110,7 +110,7 @@ TEST_F(DirTreeTest, RefusesACopyInTheOriginalsPlace) {
   fs::copy(copy, place, fs::copy_options::recursive);
   EXPECT_EQ(Refusal(Options(place)).code(), Code::kCorrupt);
 
-  // The same with certainly the old number.
+  // Repeats the check with a directory that certainly has the original's inode number.
   fs::remove_all(place);
   Made();
   DirIdentity earlier = *Identify(place, Machine("this"));

@@ -19,7 +19,7 @@ namespace {
 
 using Log = std::vector<std::string>;
 
-// A registry that can delay answers, and tasks that log what they see. All strings are too long for
+// A registry that can delay answers, and tasks that log their results. All strings are too long for
 // the small-string buffer, so that the sanitizer detects a double destruction.
 class TaskRunnerTest : public testing::Test {
  protected:

@@ -86,7 +86,7 @@ TEST(ProviderReportTest, EachMachineIdHasItsOwnBound) {
   EXPECT_TRUE(ProviderReport{.bound = WallMs(7)}.Held().empty());
 }
 
-// Versions from before servers had several machine ids read these two members.
+// Versions whose servers have only one machine id read these two members.
 TEST(ProviderReportTest, TheFirstMachineIdKeepsItsMembers) {
   const std::string json = FormatReport(SomeReport());
   EXPECT_NE(json.find(R"("machine":5)"), std::string::npos) << json;
@@ -111,7 +111,8 @@ TEST(ProviderReportTest, TenThousandTagsFitAndEachHasALimit) {
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_GT(back->high.size(), 1000u);
   for (const auto& [tag, high] : report.high) {
-    // Listed exactly, or known to be at most the lowest of those that are listed.
+    // Each tag is listed exactly, or limited by `high_others`, which is at most the lowest listed
+    // value.
     if (back->high.contains(tag)) {
       EXPECT_EQ(back->high.at(tag), high) << tag;
     }

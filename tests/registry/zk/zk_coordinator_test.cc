@@ -63,7 +63,7 @@ class ZkCoordinatorTest : public testing::Test {
     proxy->Cut();
     ASSERT_TRUE(client->AwaitEvent(Kind::kConnected));
   }
-  // Retries while the answers are those of an outage.
+  // Repeats the set while its answers are those of an outage.
   static Status SetWhenItCan(CoordinatorClient& who, const std::string& data) {
     Status status;
     who.Await([&] {
@@ -125,7 +125,7 @@ TEST_F(ZkCoordinatorTest, AnAnswerAfterTheTimeLimitIsDropped) {
   EXPECT_EQ(answers, 1);
 }
 
-TEST_F(ZkCoordinatorTest, GivesUpASilentServerInTime) {
+TEST_F(ZkCoordinatorTest, AbandonsASilentServerInTime) {
   Start();
   ConnectThroughProxy();
   zk->Stop(0);
@@ -219,7 +219,7 @@ TEST_F(ZkCoordinatorTest, ReconnectsToAnEnsembleAfterAnOutage) {
   Start(3);
   zk->KillAll();
   ASSERT_TRUE(direct->AwaitEvent(Kind::kDisconnected));
-  // They die one after another: the handle may connect to the next one, and lose that, too.
+  // The members die one after another: the handle may connect to the next one, and lose that, too.
   const Code code = direct->Set("/", "1", 0).status.code();
   EXPECT_TRUE(code == Code::kUnavailable || code == Code::kUnknown) << CodeName(code);
   const BootMs long_enough = TestNow() + 2 * kSession + kSession;  // a second handle connects, too
@@ -255,8 +255,8 @@ TEST_F(ZkCoordinatorTest, DetectsARestoredEnsembleAfterAReconnection) {
   EXPECT_EQ(direct->Read("/")->data, "0");
 }
 
-// Two and a half of these sessions take longer than the test waits: only the second handle's look
-// at the root node tells that data were lost.
+// Two and a half of these sessions take longer than the test waits: only the second handle's
+// reading of the root node can show that data were lost.
 TEST_F(ZkCoordinatorTest, ReportsAWipedRegistryLongBeforeALongSessionEnds) {
   session_time = kLongSession;
   Start();
@@ -273,7 +273,7 @@ TEST_F(ZkCoordinatorTest, ReportsAnOlderRootNodeLongBeforeALongSessionEnds) {
   Start();
   ASSERT_TRUE(zk->SaveData().ok());
   // The second handle's sessions advance the restored servers. They must not accept the first
-  // handle before the second one has looked.
+  // handle before the second one has read the root node.
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(SetWhenItCan(*direct, "1").ok());
   ASSERT_EQ(direct->Read("/")->data, "1");
   direct->events.clear();

@@ -17,11 +17,11 @@ namespace {
 
 constexpr const char* kName = "zk.firn.test";
 
-std::atomic<int> failure{0};  // the error for kName; 0: it is this host
+std::atomic<int> failure{0};  // the error for kName; 0: the name of this host
 std::atomic<int> asked{0};
-std::atomic<bool> silent{false};  // no answer for as long as a resolver may take
+std::atomic<bool> silent{false};  // while set, the resolver does not answer
 
-// Waits until it answers again, or gives up.
+// Waits until the resolver answers again; gives up after the longest time of a resolver.
 void AwaitNameService() {
   constexpr firn::Milliseconds kResolverPatience{15'000};
   if (!firn::Eventually(kResolverPatience, [] { return !silent; })) silent = false;
@@ -46,7 +46,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
 namespace firn {
 namespace {
 
-// Number of log lines about the name, from the first test on.
+// Number of log lines about the name since the first test.
 std::atomic<int> said{0};
 
 void Hear(const LogEntry& entry) {

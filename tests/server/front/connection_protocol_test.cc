@@ -3,7 +3,7 @@
 #include "server/front/net/connection.h"
 #include "tests/server/front/connection_rig.h"
 
-// What a connection keeps of the protocol that its first bytes have chosen.
+// The state that a connection keeps for the protocol that its first bytes have selected.
 
 namespace firn::front {
 namespace {
@@ -31,13 +31,13 @@ TEST_F(ConnectionTest, CountsOpenConnectionsByProtocol) {
   wire_->PeerCloses();
   EXPECT_EQ(counts(ProtocolKind::kHttp), std::pair(1ul, 1ul));
   Open();
-  Say("*1\r\n");  // not served by this door
+  Say("*1\r\n");  // not served here
   wire_->PeerCloses();
   EXPECT_EQ(counts(ProtocolKind::kRedis), std::pair(0ul, 0ul));
 }
 
-// Others may wait for the ids that it gets, or for its end.
-TEST_F(ConnectionTest, TriesARequestThatWaitsWhateverItsPeerLeavesUnread) {
+// Other callers may wait for the ids that it holds, or for its end.
+TEST_F(ConnectionTest, RetriesAParkedRequestWhileItsPeerReadsNothing) {
   Open();
   wire_->takes = 0;
   Say("A\nWAIT\nB\n");
@@ -55,7 +55,7 @@ TEST_F(ConnectionTest, TriesARequestThatWaitsWhateverItsPeerLeavesUnread) {
   EXPECT_EQ(wire_->sent, "A\nLATE\nB\n");
 }
 
-TEST_F(ConnectionTest, ARequestMayWaitForWhatIsLeftOfItsTime) {
+TEST_F(ConnectionTest, PassesTheRemainingTimeToAParkedRequest) {
   Open();
   Say("WAIT\n");
   EXPECT_EQ(lines_->patience, std::chrono::milliseconds(limits_.issue_wait_ms));

@@ -14,8 +14,8 @@
 
 namespace firn::front {
 
-// A protocol whose requests are lines. "x" closes, "wait" parks, "twice" is answered with two
-// lines; everything else is answered in upper case.
+// A protocol whose requests are lines. "x" closes, "wait" parks, and "twice" is answered with two
+// lines; every other line is answered in upper case.
 class LineProtocol final : public Protocol {
  public:
   struct Lines final : DoorSession {
@@ -70,19 +70,19 @@ class LineProtocol final : public Protocol {
   std::string_view go_on() const override { return "GO ON\n"; }
 
   bool waits = true;
-  bool asks = false;   // decides by the last byte whether a line can be whole
-  size_t whole = 0;    // length that it reports for incomplete lines
+  bool asks = false;   // MayBeWhole checks the last byte
+  size_t whole = 0;    // length that it reports for an incomplete line
   int looks = 0;       // parses of incomplete lines
   std::string client;  // of the last request
-  int of_session = 0;  // its number on its connection
+  int of_session = 0;  // the number of the last request on its connection
   int attempts = 0;
   int answer_times = 1;
   std::chrono::milliseconds patience{};  // of the last attempt
   std::function<void()> on_serve{};
 };
 
-// A wire whose peer is the test. Owns the buffers that are read into and written from, as real
-// ones.
+// A wire whose peer is the test. Like a real wire, it owns the buffers of reads and writes in
+// progress.
 class FakeWire final : public Wire {
  public:
   void Bind(Connection& bound) override { user = &bound; }
@@ -122,7 +122,7 @@ class FakeWire final : public Wire {
     reading = false;
     user->OnReadFailed(true);
   }
-  // The peer reads `n` of the waiting bytes.
+  // The peer reads `n` of the bytes that wait.
   void Reads(size_t n) {
     ASSERT_TRUE(writing);
     n = std::min(n, output_.size());
@@ -137,11 +137,11 @@ class FakeWire final : public Wire {
 
   Connection* user = nullptr;
   int relaxed = 0;
-  size_t takes = 1'000'000'000;  // bytes that are accepted without waiting
+  size_t takes = 1'000'000'000;  // bytes that it accepts without waiting
   std::string sent;
   int writes = 0;
   bool reading = false, writing = false, finished = false, closed = false;
-  const void* bytes_at = nullptr;  // of the last write
+  const void* bytes_at = nullptr;  // buffer of the last write
 
  private:
   InBuffer input_;

@@ -165,7 +165,7 @@ TEST_F(ConnectionTest, DrainsAfterAParkedRequestWasAnswered) {
   EXPECT_TRUE(wire_->finished);
 }
 
-TEST_F(ConnectionTest, AttemptsAParkedRequestLastAtItsTimeout) {
+TEST_F(ConnectionTest, MakesTheLastAttemptOfAParkedRequestAtItsTimeout) {
   Open();
   Say("WAIT\nWAIT\n");
   Pass(limits_.issue_wait_ms - 1);

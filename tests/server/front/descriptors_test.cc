@@ -39,7 +39,7 @@ class DescriptorsTest : public testing::Test {
   std::vector<int> open_;
 };
 
-TEST_F(DescriptorsTest, CountsWhatIsFree) {
+TEST_F(DescriptorsTest, CountsFreeDescriptors) {
   for (int free = 10; free >= 0; --free) {
     EXPECT_TRUE(CanOpen(STDERR_FILENO, free)) << free;
     EXPECT_FALSE(CanOpen(STDERR_FILENO, free + 1)) << free;

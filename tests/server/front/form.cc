@@ -55,7 +55,7 @@ Form ChosenForm() {
 
 std::string_view SenselessHere() {
   const auto* const running = testing::UnitTest::GetInstance()->current_test_info();
-  // Without what a parameter adds: "Codings/SameCallsTest", "StopWhereIdsAreExhausted/Binary".
+  // Removes what a parameter adds: "Codings/SameCallsTest", "StopWhereIdsAreExhausted/Binary".
   std::string_view suite = running->test_suite_name(), test = running->name();
   suite.remove_prefix(suite.find('/') + 1);  // npos + 1 is 0
   test = test.substr(0, test.find('/'));

@@ -12,37 +12,36 @@
 
 namespace firn::front {
 
-// How the requests of the front tests are sent. The tests are the same in each form: ctest runs the
-// programs once more for each other form; to do so by hand, set FIRN_FRONT_FORM=twice or tls.
+// How the front tests send their requests. The tests are the same in each form: ctest runs each
+// program once for every form. To choose one by hand, set FIRN_FRONT_FORM=twice or tls.
 enum class Form : uint8_t {
   kPlain,
-  kTwice,  // each request twice, of which the second answer is checked
+  kTwice,  // each request twice; the second answer is checked
   kTls
 };
 Form ChosenForm();
 
-// Returns why the running test makes no sense in this form; empty if it does. form.cc lists all
+// Returns why the running test is not applicable in this form; empty if it is. form.cc lists all
 // such tests. For a fixture's SetUp:
 //
 //     if (const auto why = SenselessHere(); !why.empty()) GTEST_SKIP() << why;
 std::string_view SenselessHere();
 
-// A server's certificate and key of this process, and the TLS context of a client that accepts
-// them.
+// Certificate and key of this process's servers, and the TLS context of a client that trusts them.
 struct FormTls {
   std::string cert, key;
   SSL_CTX* client;
 };
 const FormTls& TlsOfForm();
 
-// The request of a connection that waits.
+// A parked request of a connection.
 struct Waiting {
   std::unique_ptr<ParkedRequest> request{};
   size_t bytes = 0;
 };
 
-// Serves `in`, or tries again the request that waits, as a connection does. The bytes of a request
-// that waits are consumed when it is answered.
+// Serves `in`, or retries the parked request, as a connection does. The bytes of a parked request
+// are consumed when it is answered.
 inline ServeStep ServeOrRetry(Protocol& protocol, Waiting& waiting, std::string_view in,
                               DoorCall& call, OutBuffer& out) {
   const Waiting before = std::exchange(waiting, {});
@@ -58,8 +57,8 @@ inline ServeStep ServeOrRetry(Protocol& protocol, Waiting& waiting, std::string_
   return step;
 }
 
-// Serves `in` as the form says. The protocol may cache the first of two requests; the numbers that
-// it took from `next` are given back, so that the second one gets the same answer.
+// Serves `in` in the form of this run. The protocol may cache the first of two requests. The
+// numbers that it took from `next` are returned, so that the second request gets the same answer.
 template <typename Number>
 ServeStep ServeInForm(Protocol& protocol, Waiting& waiting, std::string_view in, DoorCall& call,
                       OutBuffer& out, Number& next) {

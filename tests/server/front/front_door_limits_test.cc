@@ -15,7 +15,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-// Waits until the front's coarse clock has seen the time pass.
+// Waits until the front's coarse clock has advanced by this time.
 void LetPass(Milliseconds time) {
   const BootMs begin = SystemClock().Boot();
   ASSERT_TRUE(Eventually(10 * time, [&] { return SystemClock().Boot() - begin > time; }));
@@ -66,7 +66,7 @@ TEST_F(FrontDoorTest, ClosesTheOldestFirstWhenSeveralArriveAtOnce) {
   Peer first(door_->port());
   EXPECT_GT(IdFor(first), 0);
   EXPECT_TRUE(incomplete[0]->SeesClose());
-  incomplete[1].reset();  // leaves by itself: the next in line is [2]
+  incomplete[1].reset();  // it closes by itself: the next in line is [2]
   ASSERT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() == 4; }));
   Peer second(door_->port()), third(door_->port());
   EXPECT_GT(IdFor(second), 0);
@@ -154,7 +154,7 @@ TEST_F(FrontDoorTest, LimitsUnsentOutputOfAllConnections) {
   ExpectGoodClientIsServed();
 }
 
-// A call whose frame is nearly as large as permitted.
+// A call whose frame is almost as large as permitted.
 std::string LargestCall() {
   std::string body = "\x80\1\0\1\0\0\0\5getId\0\0\0\1\x0b\0\1\0\0\0\4slow"s;
   for (int i = 0; i < 63; ++i) body += "\x0b\0\x63\0\0\4\0"s + std::string(1024, 'x');
@@ -173,7 +173,7 @@ TEST_F(FrontDoorTest, AnIdleConnectionKeepsNoBuffers) {
     EXPECT_GT(calls.Answer(peer.ReceiveFrame()).recv_getId(), 0);
   }
   const auto memory = [&] { return door_->totals().buffer_bytes; };
-  LetPass(Milliseconds(500));  // until all are counted
+  LetPass(Milliseconds(500));  // until the memory of all is counted
   EXPECT_TRUE(Eventually(kPatience, [&] { return memory() == 0; })) << memory();
   for (const std::string& again : {small, large, small}) {
     for (const auto& peer : peers) {
@@ -217,7 +217,7 @@ TEST_F(FrontDoorTest, ClosesIdleConnectionsAndIncompleteRequests) {
 }
 
 TEST_F(FrontDoorTest, StopsReadingFromAPeerThatNeverReads) {
-  // Longer than making the answers takes; otherwise it is closed before enough of them wait.
+  // Longer than making the answers takes; otherwise the peer is closed before enough answers wait.
   issuing_.limits.half_request_ms = 2'000;
   Open();
   Peer peer(door_->port());
@@ -241,7 +241,7 @@ TEST_F(FrontDoorTest, RecoversAfterItRanOutOfDescriptors) {
   ExpectGoodClientIsServed();
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
-  // Peers and server are in one process: leave descriptors for the peers' sockets only.
+  // Peers and server share a process: leave only as many descriptors as the peers need.
   const int lowest_free = dup(0);
   close(lowest_free);
   constexpr int kPeers = 6;

@@ -17,7 +17,7 @@
 
 namespace firn::front {
 
-// A peer in the form of this run, which sends whole calls twice in the form `twice`.
+// A peer that sends in the form of this run; in the form `twice` it sends complete calls twice.
 class Peer : public RawPeer {
  public:
   explicit Peer(uint16_t port, const char* from = "127.0.0.1")
@@ -80,7 +80,7 @@ class FrontDoorTest : public testing::Test {
     if (const auto why = SenselessHere(); !why.empty()) GTEST_SKIP() << why;
   }
 
-  // The number that the `n`th call gets, or is counted as.
+  // The number that the `n`th call gets, or under which it is counted.
   static int64_t Number(int64_t n) { return ChosenForm() == Form::kTwice ? 2 * n : n; }
 
   void Open(FrontDoorOptions options = {}) {

@@ -64,12 +64,12 @@ TEST_F(FrontDoorTest, ServesOtherCallsWhileOneWaits) {
   EXPECT_EQ(calls.Answer(waiting.ReceiveFrame()).recv_getId(), Number(1));
 }
 
-TEST_F(FrontDoorTest, WakesCallsThatWaitForATagOnlyByItsOwnNews) {
+TEST_F(FrontDoorTest, WakesOnlyTheCallsThatWaitForTheTag) {
   issuing_.limits.issue_wait_ms = 60'000;
   const auto away = std::make_shared<ScriptedStrategy>();
   ASSERT_TRUE(issuing_.issuer.Set({"away", away, {}}).ok());
   away->waits = issuing_.slow->waits = true;
-  away->again_us = 1'000'000;  // five milliseconds at most
+  away->again_us = 1'000'000;  // retried after 5 ms at most
   Open();
   Peer waiting(door_->port());
   ThriftCalls calls;
@@ -78,7 +78,7 @@ TEST_F(FrontDoorTest, WakesCallsThatWaitForATagOnlyByItsOwnNews) {
   const auto asked_by_news_of = [&](const char* tag) {
     away->asked = 0;
     for (int i = 0; i < 20'000; ++i) door_->WakeParked(issuing_.issuer.Resolve(tag));
-    ExpectGoodClientIsServed("order");  // and so what was posted before has run
+    ExpectGoodClientIsServed("order");  // by then, everything that was posted before has run
     return away->asked.load();
   };
   const int of_another = asked_by_news_of("slow");
@@ -167,7 +167,7 @@ TEST(Stranger, IsRecognisedByItsFirstBytes) {
   RefuseUnknownPeer("*1\r\n", out);
   EXPECT_EQ(out.view(), "-ERR Redis is not served on this port\r\n");
   out.Clear();
-  // Truncated in the middle of the name, or with too long a name.
+  // Truncated within the name, or with too long a name.
   for (const auto& first : {"\x80\1"s, "\x80\1\0\1\0\0\0\5get"s, "\x80\1\0\1\xff\xff\xff\xff"s}) {
     RefuseUnknownPeer(first, out);
     EXPECT_FALSE(out.empty());

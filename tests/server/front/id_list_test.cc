@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
 
-// The elements as Thrift encodes them.
+// The elements as Thrift's generated code encodes them.
 template <typename Coding>
 std::string ByThrift(const Runs& runs) {
   auto bytes = std::make_shared<apache::thrift::transport::TMemoryBuffer>();

@@ -22,7 +22,7 @@ class CountRejections final : public RejectionHandler {
     const std::lock_guard lock(mutex_);
     trace_id_ = request.trace_id;
   }
-  // Of the last one.
+  // The trace id of the last call.
   std::string trace_id() const {
     const std::lock_guard lock(mutex_);
     return trace_id_;
@@ -35,7 +35,7 @@ class CountRejections final : public RejectionHandler {
   std::string trace_id_;
 };
 
-// A server's answers about itself, which a test sets.
+// A server's report about itself, as the test sets it.
 class FixedView final : public ServerView {
  public:
   uint64_t version() const override {
@@ -89,7 +89,7 @@ inline std::shared_ptr<const TextTemplate> TextOf(std::string_view text) {
   return std::make_shared<const TextTemplate>(*TextTemplate::Parse(text));
 }
 
-// A scripted strategy: issues numbers from 1, or makes callers wait.
+// A strategy that issues numbers from 1, or makes callers wait, as the test says.
 class ScriptedStrategy final : public Strategy {
  public:
   std::string_view name() const override { return "scripted"; }

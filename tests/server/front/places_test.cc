@@ -13,7 +13,7 @@ uint64_t PeerAt(const std::string& address) {
   return Places::PeerAt(boost::asio::ip::make_address(address));
 }
 
-TEST(PlacesTest, TakesAnIpv6NetworkForOnePeer) {
+TEST(PlacesTest, TreatsAnIpv6NetworkAsOnePeer) {
   EXPECT_EQ(PeerAt("2001:db8:0:1::1"), PeerAt("2001:db8:0:1:ffff:1234:5678:9abc"));
   EXPECT_NE(PeerAt("2001:db8:0:1::1"), PeerAt("2001:db8:0:2::1"));
   EXPECT_EQ(PeerAt("::ffff:192.0.2.7"), PeerAt("192.0.2.7"));
@@ -35,7 +35,7 @@ TEST(PlacesTest, LimitsTheAddressesOfANetworkTogether) {
   EXPECT_TRUE(places.Take(PeerAt("2001:db8::3")));
 }
 
-// Each address has less than the IPv4 peer, and the network has more.
+// Each address has fewer connections than the IPv4 peer, but the network has more.
 TEST(PlacesTest, ClosesTheLongestIdleConnectionOfTheNetworkThatHasMost) {
   std::vector<Closable> all;
   for (int64_t i = 0; i < 3; ++i) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kPatienceMs = 10'000;
 
-// Returned instead of a number of bytes after a timeout.
+// Returned after a timeout instead of a number of bytes.
 constexpr ssize_t kSaysNothing = -1000;
 
 // Returns true if the descriptor becomes ready in time.
@@ -45,7 +45,7 @@ RawPeer::RawPeer(uint16_t port, const char* from, SSL_CTX* tls)
   sockaddr_in address{};
   address.sin_family = AF_INET;
   inet_pton(AF_INET, from, &address.sin_addr);
-  const int later = 1;  // the port is chosen on connect, so that thousands find one
+  const int later = 1;  // choose the port on connect, so that thousands of peers find one
   setsockopt(fd_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &later, sizeof later);
   const bool bound = bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   address.sin_port = htons(port);

@@ -9,15 +9,15 @@
 
 namespace firn::front {
 
-// The first message of a client that uses TLS 1.3, in its record.
+// The first message of a client with TLS 1.3, in its record.
 std::string ClientHello();
 
-// The peer of a connection, at the level of bytes: does what a well-behaved client would never do.
-// Every wait has a timeout of some seconds; a test fails instead of hanging.
+// A peer that controls every byte, and so can misbehave. Every wait has a timeout of some seconds,
+// so a test fails instead of hanging.
 class RawPeer {
  public:
-  // `from`: the loopback address that it connects from. With `tls` it completes a handshake first,
-  // and everything is encrypted; a close during the handshake looks like any other.
+  // `from`: the loopback address from which it connects. With `tls` it first completes a handshake,
+  // and everything is encrypted.
   explicit RawPeer(uint16_t port, const char* from = "127.0.0.1", SSL_CTX* tls = nullptr);
   // Connects to the Unix socket at `path`, without TLS.
   explicit RawPeer(const std::string& path);
@@ -38,7 +38,6 @@ class RawPeer {
   // Waits until the server closes the connection, for some seconds at most.
   bool SeesClose();
 
-  // Shuts down its sending side.
   void FinishSending();
 
   // Sets a small receive buffer, so that unread answers soon accumulate at the server.

@@ -7,7 +7,7 @@
 
 namespace firn::front {
 
-// One request of every kind that the public port accepts, to be truncated or damaged.
+// One request of every kind that the public port accepts. Tests truncate or damage them.
 inline std::vector<std::string> KindsOfRequests() {
   wire::ComposeRequest fields;
   fields.__set_time_ms(1'700'000'000'000);

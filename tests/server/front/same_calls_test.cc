@@ -12,8 +12,8 @@
 namespace firn::front {
 namespace {
 
-// A call that was answered before is recognised by its bytes. Each answer must equal that of a
-// protocol that has not seen the call before.
+// A repeated call is recognised by its bytes. Its answer must equal that of a protocol that has not
+// served the call before.
 class SameCallAgainTest : public ThriftProtocolTest {
  protected:
   std::string GetId(const std::string& tag, int32_t sequence) {
@@ -44,7 +44,7 @@ class SameCallAgainTest : public ThriftProtocolTest {
     return got;
   }
 
-  // A protocol that has seen nothing must give the same answer, with another id.
+  // A new protocol must give the same answer, with another id.
   void ExpectLikeANewcomers(const std::string& frame, const std::string& answer) {
     const int64_t got = Read(answer);
     const auto newcomer = MakeThriftProtocol(GetParam(), issuing_.backend, issuing_.counters);
@@ -85,7 +85,7 @@ TEST_P(SameCallAgainTest, GetsItsOwnSequenceIdAndANewId) {
 }
 
 TEST_P(SameCallAgainTest, GetsIdsOfTheTagThatItNames) {
-  // More tags than are cached: some of one length, all with the same beginning and end.
+  // More tags than are cached: some of equal length, all with the same beginning and end.
   const auto Name = [](int i) {
     return std::string(static_cast<size_t>(i / 3), 'x') + "abc"[i % 3] + "-tag-of-them";
   };

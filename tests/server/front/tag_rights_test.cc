@@ -109,7 +109,7 @@ TEST_F(TagRightsTest, NamesTheInvalidLineAndKeepsTheEarlierRights) {
   EXPECT_FALSE(reader_.Permit({"a"}, "", "order")) << "its line was removed";
 }
 
-TEST_F(TagRightsTest, SaysHowManyLeasesAClientMayHave) {
+TEST_F(TagRightsTest, ReturnsTheLimitOfAClientsLeases) {
   using Names = TagRights::Names;
   ASSERT_TRUE(Loaded("all *\n"
                      "some order,@lease:20\n"

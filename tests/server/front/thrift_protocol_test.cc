@@ -137,7 +137,7 @@ TEST_P(ThriftProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
   }
 }
 
-TEST_P(ThriftProtocolTest, GivesUpAParkedCallWithItsConnection) {
+TEST_P(ThriftProtocolTest, CancelsAParkedCallWithItsConnection) {
   issuing_.slow->waits = true;
   EXPECT_EQ(Serve(calls_.GetId("slow")).kind, Kind::kPark);
   EXPECT_EQ(issuing_.rejections.refused, 0);
@@ -163,7 +163,7 @@ TEST_P(ThriftProtocolTest, ConcurrentStatusCallsShareOneReport) {
   const std::string frame =
       calls_.Frame([](wire::IdServiceClient& client) { client.send_status(); });
   const auto ask = [&] {
-    door_ = {};  // each on a connection of its own
+    door_ = {};  // each on a new connection
     wire::ServerStatus status;
     Call(frame).recv_status(status);
     return status;
@@ -185,7 +185,7 @@ TEST_P(ThriftProtocolTest, ConcurrentStatusCallsShareOneReport) {
   EXPECT_EQ(issuing_.view.reports, 2) << "a thousand tags are collected four times a second";
 }
 
-TEST_P(ThriftProtocolTest, AConnectionThatAsksWithoutPauseIsSentEachReportOnce) {
+TEST_P(ThriftProtocolTest, SendsEachReportOnceToAConnectionThatAsksWithoutPause) {
   issuing_.view.more_tags_ = 998;
   const std::string frame =
       calls_.Frame([](wire::IdServiceClient& client) { client.send_status(); });

@@ -1,4 +1,4 @@
-// Handshakes that a peer does not finish: what they cost, and what is left for others.
+// Incomplete handshakes: their cost, and their effect on other connections.
 
 #include <deque>
 #include <memory>
@@ -51,7 +51,7 @@ class TlsHelloTest : public testing::Test {
   std::optional<FrontDoor> door_;
 };
 
-// A ClientHello without a key, for which the server asks with a HelloRetryRequest. `early`: it
+// A ClientHello without a key, which the server answers with a HelloRetryRequest. `early`: it
 // announces early data.
 std::string ClientHelloWithoutKey(bool early = false) {
   std::string hello = ClientHello();
@@ -104,7 +104,8 @@ TEST_F(TlsHelloTest, RefusesALargeClientHelloAtOnce) {
       Eventually(kPatience, [&] { return door_->totals().closed_by(CloseCause::kTls) == 3; }));
 }
 
-// They are skipped, or end the handshake. OpenSSL gets no part of the ClientHello behind them.
+// These records are skipped, or end the handshake. OpenSSL gets no part of the ClientHello after
+// them.
 TEST_F(TlsHelloTest, RefusesALargeClientHelloBehindOtherRecords) {
   Open();
   for (const std::string& record :

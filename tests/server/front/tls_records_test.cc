@@ -21,9 +21,9 @@ namespace {
 
 using std::string_literals::operator""s;
 
-constexpr size_t kHeader = 5;  // of a record: its type, two bytes of version, two of length
+constexpr size_t kHeader = 5;  // of a record: its type, version (two bytes) and length (two bytes)
 
-// A client after its handshake, whose records are bytes that a test can damage.
+// A client after its handshake, whose records a test can damage.
 class SealingPeer {
  public:
   SealingPeer(uint16_t port, int version)
@@ -40,12 +40,12 @@ class SealingPeer {
   bool Send(std::string_view bytes) { return peer_.Send(bytes); }
   void FinishSending() { peer_.FinishSending(); }
 
-  // Returns the bytes, encrypted as a record.
+  // Returns `bytes`, encrypted as a record.
   std::string Seal(std::string_view bytes) {
     SSL_write(ssl_.get(), bytes.data(), static_cast<int>(bytes.size()));
     return Sealed();
   }
-  // Returns a KeyUpdate record, which requests one from the server as well.
+  // Returns a KeyUpdate record that also requests one from the server.
   std::string SealKeyUpdate() {
     SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_REQUESTED);
     SSL_do_handshake(ssl_.get());
@@ -131,13 +131,13 @@ TEST_P(TlsRecordsTest, DamagedRecordsEndTheConnectionWithAnAlert) {
     return [at](std::string& record) { record.at(at) = static_cast<char>(record.at(at) ^ 0x41); };
   };
   const std::vector<Damage> damages{
-      flip(0),                                       // its type
-      flip(1),                                       // its version
-      [](std::string& record) { record[3] = 127; },  // longer than any may be
-      flip(kHeader),                                 // the first byte of what is sealed
-      flip(kHeader + 9),                             // one in the middle
+      flip(0),                                       // the type
+      flip(1),                                       // the version
+      [](std::string& record) { record[3] = 127; },  // longer than any record may be
+      flip(kHeader),                                 // the first encrypted byte
+      flip(kHeader + 9),                             // a byte in the middle
       [](std::string& record) { record.back() = static_cast<char>(record.back() + 1); },
-      [](std::string& record) { record += record; },              // said again
+      [](std::string& record) { record += record; },              // a repeated record
       [](std::string& record) { record[4] = 3, record[3] = 0; },  // too short
       [](std::string& record) {
         record.insert(0, "\x16\x03\x03\0\4\1\0\0\0"s);

@@ -60,7 +60,7 @@ class TlsTest : public testing::Test {
     ASSERT_TRUE(door_->Start().ok());
   }
 
-  // A client's session, for resuming it.
+  // A client's session, to be resumed.
   struct Kept {
     std::shared_ptr<SSL_SESSION> session;
     bool resumed = false;  // whether the last connection was
@@ -99,7 +99,7 @@ class TlsTest : public testing::Test {
     if (kept != nullptr) {
       kept->resumed = SSL_session_reused(stream.native_handle()) == 1;
       kept->session.reset(SSL_get1_session(stream.native_handle()), SSL_SESSION_free);
-      // Programs that close in an orderly way do this; otherwise a session cannot be resumed.
+      // Programs that close in an orderly way do this; otherwise the session cannot be resumed.
       SSL_shutdown(stream.native_handle());
     }
     return calls.Answer(frame).recv_getId();
@@ -173,7 +173,7 @@ TEST_F(TlsTest, LoadsNewFilesOnReloadAndKeepsTheOldOnesIfInvalid) {
   EXPECT_EQ(Ask(ours_), 2);
 }
 
-// An authority's certificate that is valid from and until so many seconds from now.
+// Returns an authority's certificate that is valid from `begin_s` to `end_s` seconds from now.
 std::string AuthorityPem(long begin_s, long end_s) {
   EVP_PKEY* const key = EVP_EC_gen("P-256");
   X509* const made = X509_new();

@@ -16,8 +16,8 @@
 namespace firn {
 namespace {
 
-// A child inherits a sanitizer's heap as it was, even locked. So parents fork while none of their
-// threads starts or allocates.
+// A child inherits the state of a sanitizer's heap, including its locks. So parents fork while none
+// of their threads starts or allocates.
 class ForkTest : public testing::TestWithParam<SequencerKind> {
  protected:
   ForkTest() {

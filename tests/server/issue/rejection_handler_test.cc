@@ -30,7 +30,7 @@ class LoggingRejectionHandlerTest : public testing::Test {
       }};
 };
 
-TEST_F(LoggingRejectionHandlerTest, LogsWhatWasRefusedAndWhy) {
+TEST_F(LoggingRejectionHandlerTest, LogsARefusedCallAndItsReason) {
   Refuse(Reason::kNotReady);
   EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order': NOT_READY: no luck"));
 }
@@ -40,7 +40,7 @@ TEST_F(LoggingRejectionHandlerTest, LogsTheTraceOfTheCall) {
   EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order': NOT_READY: no luck (trace 4bf92f)"));
 }
 
-// Tags come from untrusted clients: a tag must not be able to write a line of its own into the log.
+// Tags come from untrusted clients: a tag must not be able to add a line to the log.
 TEST_F(LoggingRejectionHandlerTest, ATagCannotWriteASecondLine) {
   handler_.OnRefusal({.tag = "order\nE1121 all is lost\x1b[2J"}, {Reason::kUnknownTag, "no luck"});
   EXPECT_THAT(lines_, ElementsAre("refused 1 of tag 'order\\x0aE1121 all is lost\\x1b[2J': "

@@ -46,7 +46,7 @@ class WaitingLineTest : public testing::Test {
 
   WaitingLineTest() { Serve(1); }
 
-  // By so many machine ids from now on.
+  // From now on, `lanes` machine ids serve.
   void Serve(uint32_t lanes) {
     lanes_.clear();
     for (uint32_t i = 0; i < lanes; ++i) {
@@ -122,7 +122,7 @@ class WaitingLineTest : public testing::Test {
   int timed_out_ = 0;
 };
 
-TEST_F(WaitingLineTest, ManyClientsGetTogetherWhatOneGets) {
+TEST_F(WaitingLineTest, ManyClientsTogetherGetAsManyIdsAsOne) {
   const int one = ServedOf(1);
   EXPECT_GE(one, 38);
   for (const size_t clients : {8u, 200u}) {
@@ -169,7 +169,7 @@ TEST_F(WaitingLineTest, ServesSmallCallsMeanwhile) {
   EXPECT_EQ(Begin(small, 100), Verdict::kIssued);
 }
 
-TEST_F(WaitingLineTest, RefusesAtOnceWhatCannotBeServedInTime) {
+TEST_F(WaitingLineTest, RefusesACallAtOnceIfItCannotBeServedInTime) {
   Client first, second, third;
   EXPECT_EQ(Begin(first, 60 * kIdsOfATick), Verdict::kRefused) << "not even if it is alone";
   EXPECT_TRUE(first.call.runs().empty());

@@ -1,4 +1,4 @@
-// Servers that `firn doctor` and `firn audit` ask at their admin ports.
+// `firn doctor` and `firn audit` send requests to servers' admin ports.
 
 #include <fstream>
 #include <memory>
@@ -37,7 +37,7 @@ class AskedServersTest : public testing::Test {
                                                        std::move(flags)));
     return *servers_.back();
   }
-  // Waits until the doctor prints these words. Returns the rest.
+  // Waits until the doctor prints `words`. Returns its whole result.
   Finished Doctor(const std::string& words, std::vector<std::string> flags = {}) const {
     flags.insert(flags.begin(), "doctor");
     Finished doctor;
@@ -56,7 +56,7 @@ class AskedServersTest : public testing::Test {
   std::vector<std::unique_ptr<RunningServer>> servers_;
 };
 
-TEST_F(AskedServersTest, KnowsOfEveryTagOnlyWhereTheServerAnswers) {
+TEST_F(AskedServersTest, ListsEveryRefusedTagOnlyIfTheServerAnswers) {
   RunningServer& server = Start();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   RunningServer& other = Start();
@@ -65,7 +65,7 @@ TEST_F(AskedServersTest, KnowsOfEveryTagOnlyWhereTheServerAnswers) {
   EXPECT_EQ(both.exit_code, 0) << both.out;
   other.Kill();
 
-  // A report has room for 20 tags.
+  // A server's report has room for 20 tags.
   constexpr int kTags = 23;
   std::string file;
   for (int i = 0; i < kTags; ++i) file += Cat("[tag", i, "]\nstrategy = segment\nstore = none\n");
@@ -83,11 +83,11 @@ TEST_F(AskedServersTest, KnowsOfEveryTagOnlyWhereTheServerAnswers) {
   EXPECT_THAT(doctor.out, Not(HasSubstr("more tags")));
   EXPECT_THAT(Firn({"audit"}).out, refuses(9));
 
-  // A server that hangs still has its node in the registry, with what it published before.
+  // A server that hangs still has its node in the registry, with its last report.
   ASSERT_TRUE(Eventually(kPatience, [&] {
     return server.Admin("/v1/audit").body.find("refuses 3 more tags") != std::string::npos;
   }));
-  // One that is paused within a write to the registry's directory holds its lock.
+  // A server that is paused during a write to the registry's directory holds its lock: try again.
   ASSERT_TRUE(Eventually(kPatience, [&] {
     server.process().Pause();
     doctor = Firn({"doctor"});

@@ -65,7 +65,7 @@ class AwkwardClientsTest : public testing::Test {
     clients_.clear();
   }
 
-  // A client that asks for more than a server keeps unsent, and reads nothing until the server has
+  // A client that requests more than a server keeps unsent, and reads nothing until the server has
   // stopped reading from it.
   void JoinWhoOutwaits(const RunningServer& server, const std::string& tls_ca) {
     clients_.push_back(std::make_unique<AwkwardClient>(

@@ -66,7 +66,7 @@ class ClusterViewTest : public testing::Test {
   Json HolderOf(const RunningServer& server, const std::string& id) {
     return Told(server, "/v1/who/" + id).at("holders").at(0);
   }
-  // Writes what a consumer of io.firn.IdService does.
+  // Creates the node that a consumer of io.firn.IdService creates.
   void RegisterConsumer(const std::string& url) {
     auto coordinator = OpenEnsemble(registry_, {}, SystemClock());
     ASSERT_TRUE(coordinator.ok()) << coordinator.status();

@@ -177,7 +177,7 @@ TEST_F(ConfiguredServerTest, BeginsEachTickAccordingToItsFlag) {
   EXPECT_EQ(least, 0u);
 }
 
-TEST_F(ConfiguredServerTest, StartsWithTheFlagFileOfTheVersionBefore) {
+TEST_F(ConfiguredServerTest, StartsWithTheFlagFileOfThePreviousVersion) {
   const std::vector<std::string> retired{
       "frame_bytes_max",       "string_bytes_max",    "container_items_max",
       "http_header_bytes_max", "http_body_bytes_max", "requests_per_turn_max",

@@ -1,5 +1,5 @@
 // The real program on a host with low limits: either the server names the limit that is too low and
-// ends, or it serves and ends when asked to. Only in plain builds: the sanitizers' own needs would
+// ends, or it serves and ends on a signal. Only in plain builds: the sanitizers' own needs would
 // hide the server's.
 
 #include <algorithm>
@@ -161,13 +161,14 @@ TEST_F(HostLimitsTest, ReturnsTheMemoryOfManyTlsConnections) {
     }
   };
   ASSERT_NO_FATAL_FAILURE(join_more());
-  const int64_t first = server.ResidentKib();  // with what the first connections load for all
+  const int64_t first = server.ResidentKib();  // includes memory that the first connections load
+                                               // once
   ASSERT_NO_FATAL_FAILURE(join_more());
   const auto above = [&](int64_t from) { return server.ResidentKib() - from; };
   EXPECT_TRUE(Eventually(kPatience, [&] { return above(first) <= 20 * kPeers; })) << above(first);
   const int64_t most = server.ResidentKib();
   peers.clear();
-  // What the start used may still be part of `before`.
+  // `before` may still include memory that only the start used.
   EXPECT_TRUE(Eventually(
       kPatience, [&] { return above(before) <= 12 * kMibInKib && above(most) < -10 * kMibInKib; }))
       << above(before) << ", " << above(most);
@@ -194,7 +195,7 @@ class IdlePeersTest : public testing::TestWithParam<bool> {
         [](wire::IdServiceClient& client) { client.send_getIds("default", 10'000); });
     return front::ThriftCalls::WithLength(call.substr(4) + std::string(60'000, '\0'));
   }
-  // Whether the peer gets all ids. Asks again after a refusal, as a busy machine causes them.
+  // Whether the peer gets all ids. Retries after a refusal, which a busy machine can cause.
   static bool GetsAll(front::RawPeer& peer, const std::string& request) {
     return Eventually(kPatience, [&] {
       if (!peer.Send(request)) return false;

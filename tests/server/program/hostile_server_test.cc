@@ -234,7 +234,8 @@ TEST_F(HostileServerTest, KeepsItsMachineIdWithoutDescriptors) {
   const int64_t renewals = Metric("firn_renewals_total{outcome=\"done\"}");
   Peers crowd;
   for (int i = 0; i < 200; ++i) Join(crowd);
-  // The admin side has descriptors of its own left to report it, and the registry to renew claims.
+  // The admin side has spare descriptors and can report it, and the registry connection renews
+  // claims.
   EXPECT_TRUE(Eventually(
       kPatience, [&] { return Metric("firn_accept_failures_total{door=\"public\"}") > 0; }));
   EXPECT_LT(Metric("firn_connections{door=\"public\"}"), 64);

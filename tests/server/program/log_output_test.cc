@@ -96,7 +96,7 @@ TEST(LogOutputTest, AServerWritesOnlyObjects) {
 TEST(LogOutputTest, WritesTheTraceOfARefusedCall) {
   const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
   TempDir folder;
-  // The registry says in this time that there are no such tags, however busy the machine is.
+  // Even on a busy machine the registry answers in this time that there are no such tags.
   RunningServer server(folder / "state", {"--log_format=json", "--issue_wait_ms=30000"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   front::RawPeer peer(static_cast<uint16_t>(server.port()));

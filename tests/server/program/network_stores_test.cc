@@ -1,4 +1,4 @@
-// Servers whose tags take numbers from databases over TLS, set up as DATABASES.md says.
+// Servers whose tags take numbers from databases over TLS, set up by the commands of DATABASES.md.
 
 #include <algorithm>
 #include <cstdlib>
@@ -78,7 +78,8 @@ class NetworkStores {
     if (database_->has_accounts()) Paste(guide_.commands + database_->after());
   }
 
-  // Writes the page's section as the stores file, with another file of authorities if one is given.
+  // Writes the page's section as the stores file. `trusted` replaces the page's file of
+  // authorities.
   void WriteStores(const TlsAuthority& trusted) {
     std::istringstream lines(guide_.section);
     std::ofstream file(folder_ / "stores.ini");
@@ -199,7 +200,7 @@ std::vector<TlsFault> TestedFaults() {
           TlsFault::kNoClientCertificate};
 }
 
-// What the error ends with. The library of MongoDB does not say that a server without TLS is one.
+// Returns the end of the error. MongoDB's library does not report that a server lacks TLS.
 std::string RemedyOf(const std::string& kind, TlsFault fault, const TlsAuthority& trusted) {
   if (fault == TlsFault::kNoClientCertificate) return "set tls_cert and tls_key";
   const bool silent = kind == "mongo" && fault == TlsFault::kNoTls;

@@ -29,8 +29,8 @@ constexpr Milliseconds kAttemptLimit{2'000};
 
 // The calls of all threads.
 struct Calls {
-  std::vector<Micros> elsewhere{};  // times of those that asked no paused server
-  int of_paused = 0;                // those that did
+  std::vector<Micros> elsewhere{};  // times of calls that did not try the paused server
+  int of_paused = 0;                // calls that did
   int retried_elsewhere = 0;        // of `elsewhere`, those with more than one attempt
 
   Micros P99() {

@@ -1,6 +1,6 @@
-// What a peer costs the server in each phase of a connection, for each byte that it sends or is
-// sent: memory and processor time. One phase that costs far more than the others is a way to stop a
-// server with little effort.
+// The server's cost of a peer in each phase of a connection, for each byte in either direction:
+// memory and processor time. If one phase cost far more than the others, a peer could stop a server
+// with little effort.
 
 #include <algorithm>
 #include <deque>
@@ -35,7 +35,7 @@ constexpr int64_t kSanitized = 1;
 
 // The packets that open and close a connection.
 constexpr size_t kConnectionBytes = 200;
-// What both sides send in a handshake.
+// The bytes of a handshake, in both directions.
 constexpr size_t kHandshakeBytes = 1'500;
 constexpr int kOutlier = 100;
 
@@ -111,7 +111,7 @@ TEST_F(PeerCostTest, NoPhaseCostsFarMoreThanItsBytes) {
   const std::string ping = "*1\r\n$4\r\nPING\r\n", hello = ClientHello();
   const std::string json = "{\"count\":1" + std::string(65'000, ' ') + "}";
   const std::vector<Phase> phases = {
-      {"idle after a request", false, false, ping, 7, true},  // others are compared with it
+      {"idle after a request", false, false, ping, 7, true},  // the reference for the others
       {"silent", false, false, ""},
       {"before a login", false, false, "*3\r\n$4\r\nAUTH\r\n$16000\r\n"},
       {"an incomplete HTTP header", false, false, "POST /v1/ids/default HTTP/1.1\r\nHost: x\r\n"},
@@ -152,7 +152,9 @@ TEST_F(PeerCostTest, NoPhaseCostsFarMoreThanItsBytes) {
       }
     }
     ASSERT_TRUE(Eventually(kPatience, [&] { return Accepted() >= accepted + kPeers; }));
-    EXPECT_TRUE(phase.few_ids || GoodClientIsServed(phase.tls));
+    // Not always at once: the server may first issue ids for the peers.
+    EXPECT_TRUE(phase.few_ids ||
+                Eventually(kPatience, [&] { return GoodClientIsServed(phase.tls); }));
     const auto bytes = static_cast<double>(kConnectionBytes + (phase.agreed ? kHandshakeBytes : 0) +
                                            phase.sent.size() + phase.answer) *
                        kPeers;

@@ -73,7 +73,7 @@ TEST_F(RedisTagTest, ServesTheEarlierDefinitionUntilAnEditIsCorrected) {
   EXPECT_EQ(StatusOfOrder(), 200);
 }
 
-TEST_F(RedisTagTest, MetricsCountNumbersThatRedisMustNotGiveAnyMore) {
+TEST_F(RedisTagTest, MetricsCountNumbersThatRedisMustNoLongerGive) {
   // All its numbers come from Redis, in segments of 20.
   const Finished made =
       Firn({"tags", "create", "order", "strategy=segment", "store=fast", "buffer=none", "step=20"});
@@ -81,7 +81,7 @@ TEST_F(RedisTagTest, MetricsCountNumbersThatRedisMustNotGiveAnyMore) {
   ASSERT_TRUE(GivesOrder()) << server_->log();
   const std::string series = "firn_segment_wasted_total{tag=\"order\"}";
   EXPECT_EQ(server_->Metric(series), 0);
-  // The effect of a failover: the segment is on another server than the one that was given it.
+  // The effect of a failover: the segment is on a server that did not receive it.
   ASSERT_TRUE(redis_->Run({"HSET", "firn:order:tiered", "ids", "another"}).ok());
   ASSERT_TRUE(GivesOrder()) << server_->log();
   EXPECT_TRUE(Eventually(kPatience, [&] { return server_->Metric(series) > 0; })) << server_->log();

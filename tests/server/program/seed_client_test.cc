@@ -56,7 +56,7 @@ class SeedClientTest : public testing::Test {
     }
     return addresses;
   }
-  // Whether the client knows exactly the servers with these numbers, after a while.
+  // Whether the client knows exactly the servers with these numbers within the patience.
   bool Knows(const Client& client, const std::vector<size_t>& numbers) const {
     std::vector<std::string> wanted;
     for (const size_t number : numbers) wanted.push_back(servers_[number]->address());

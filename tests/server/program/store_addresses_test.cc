@@ -1,5 +1,5 @@
-// What a server with two addresses of a database shows while the primary is down, while only a
-// replica is reached, and after its promotion.
+// The outputs of a server with two addresses of a database while the primary is down, while only a
+// replica is reachable, and after its promotion.
 
 #include <fstream>
 #include <memory>
@@ -104,7 +104,7 @@ TEST_P(StoreAddressesTest, EverySurfaceFollowsAPromotion) {
   const auto names_both = AllOf(HasSubstr(replica_->address() + " takes no writes ("),
                                 HasSubstr(std::to_string(primary_->port())),
                                 HasSubstr("; promote it, or name the primary as its address"));
-  // The first failure may be that of the call that was under way.
+  // The first failure may be that of the call in progress.
   EXPECT_TRUE(Eventually(kPatience, [&] { return testing::Value(Trouble(), names_both); }))
       << Trouble();
   EXPECT_EQ(Away(), 1);
@@ -113,7 +113,7 @@ TEST_P(StoreAddressesTest, EverySurfaceFollowsAPromotion) {
   EXPECT_THAT(Doctor(1), AllOf(HasSubstr("gets no more numbers for tag 'order'"), names_both,
                                HasSubstr("fix: do as the reason says")));
 
-  // None are left.
+  // Waits until no numbers are left.
   ASSERT_TRUE(Eventually(kPatience, [&] { return !Takes(20) && !Takes(1); }));
   const auto refused = server_->Get("/v1/ids/order");
   EXPECT_EQ(refused.status, 503);

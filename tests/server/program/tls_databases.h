@@ -11,7 +11,7 @@
 
 namespace firn {
 
-// What is wrong with the TLS of a database, as a server with the page's settings sees it.
+// The fault in a database's TLS for a server with the page's settings.
 enum class TlsFault : uint8_t {
   kNone,
   kAuthority,  // the server trusts another authority
@@ -38,7 +38,7 @@ class TlsDatabase {
   virtual std::string shell() const = 0;
   // Whether it has accounts, so that the page's commands can be run.
   virtual bool has_accounts() const { return true; }
-  // Commands to run after those of the page, for the fault.
+  // Commands that cause the fault, to run after those of the page.
   virtual std::string after() const { return {}; }
 
   // Commands that take one right away from the account, each with the word that names the right in

@@ -1,4 +1,4 @@
-// Ranges that are taken for a form that the tag does not have.
+// Requests for ranges that name another form than the tag's.
 
 #include <gtest/gtest.h>
 

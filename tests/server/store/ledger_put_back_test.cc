@@ -1,4 +1,4 @@
-// A ledger whose server was stopped while the registry's data were put back from a backup.
+// A ledger whose server was stopped while the registry's data were restored from a backup.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using ::testing::Pair;
 
 class LedgerPutBackTest : public testing::Test {
  protected:
-  // The node of a tag with a ledger at `high`, as a state folder holds it.
+  // The node of a tag with a ledger at `high`, as a state folder stores it.
   static TagNode Kept(int64_t high, int64_t returned = 0) {
     TagNode node{.tag = LedgerTag(), .returned = returned};
     node.tag.high = high;
@@ -25,7 +25,7 @@ class LedgerPutBackTest : public testing::Test {
   LedgerCluster cluster_;
 };
 
-TEST_F(LedgerPutBackTest, FreezesTheClusterBeforeItTakesARangeBelowWhatWasKept) {
+TEST_F(LedgerPutBackTest, FreezesTheClusterInsteadOfTakingARangeBelowTheKeptLedger) {
   ASSERT_TRUE(LedgerHost(cluster_).Extend(10).ok());
   LedgerHost host(cluster_);
   host.ledger().Remember("order", Kept(101));
@@ -36,7 +36,7 @@ TEST_F(LedgerPutBackTest, FreezesTheClusterBeforeItTakesARangeBelowWhatWasKept) 
   EXPECT_THAT(host.ledger().TakeNews(), ElementsAre(Pair("order", 101))) << "for firn restore";
 }
 
-// `firn tags delete` refuses a tag whose numbers are out, so the node was lost.
+// `firn tags delete` refuses a tag that has issued numbers, so the node was lost.
 TEST_F(LedgerPutBackTest, FreezesTheClusterWhenTheNodeOfAKeptTagIsMissing) {
   cluster_.Erase("order");
   LedgerHost host(cluster_);
@@ -45,7 +45,7 @@ TEST_F(LedgerPutBackTest, FreezesTheClusterWhenTheNodeOfAKeptTagIsMissing) {
   EXPECT_TRUE(host.Until([&] { return cluster_.frozen(); }));
 }
 
-TEST_F(LedgerPutBackTest, CountsWhatWasGivenBack) {
+TEST_F(LedgerPutBackTest, AReturnedTailIsNotALossForAKeptLedger) {
   {
     LedgerHost before(cluster_);
     ASSERT_TRUE(before.Extend(100).ok());
@@ -57,7 +57,7 @@ TEST_F(LedgerPutBackTest, CountsWhatWasGivenBack) {
   EXPECT_FALSE(cluster_.frozen());
 }
 
-TEST_F(LedgerPutBackTest, GoesOnWhereTheLedgerWasRestoredAboveWhatWasKept) {
+TEST_F(LedgerPutBackTest, ContinuesIfTheLedgerWasRestoredAboveTheKeptOne) {
   cluster_.Edit("order", [](TagNode& node) { node.tag.high = 101; });
   LedgerHost host(cluster_);
   host.ledger().Remember("order", Kept(101, 5'000));

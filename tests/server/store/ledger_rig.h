@@ -42,7 +42,7 @@ class LedgerCluster {
     EXPECT_TRUE(made.ok()) << made;
   }
 
-  // Another server's move, which bypasses every rule.
+  // Sets the ledger as another server does, without any rule.
   void Move(const std::string& name, int64_t high) {
     Edit(name, [high](TagNode& node) { node.tag.high = high; });
   }

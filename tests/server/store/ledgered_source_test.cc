@@ -293,7 +293,7 @@ TEST_F(StandInTest, RangesDoNotOverlapIfOnlySomeServersReachTheStore) {
   EXPECT_EQ(source_.wasted("order"), 5) << "of [11, 21), since [11, 16) is not wasted";
 }
 
-// Without a `post` the store has a thread of its own, and no other thread ever waits for it.
+// Without a `post` the store has a separate thread, and no other thread ever waits for it.
 TEST(LedgeredSourceThreadTest, CallsTheStoreOnItsOwnThread) {
   LedgerCluster cluster;
   LedgerHost host(cluster);

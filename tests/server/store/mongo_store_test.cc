@@ -241,7 +241,7 @@ TEST_F(MongoServerTest, ChecksTheCertificateOfTheServer) {
   if (ours.SignForSeconds("expired", -60, "IP:127.0.0.1")) servers.push_back({"expired", false});
   for (const auto& [who, right] : servers) {
     const auto server = Start({ours.File(who + ".crt"), ours.File(who + ".key")});
-    high_ = 1;  // on a server of its own
+    high_ = 1;  // this server has no numbers of the tag yet
     MongoPlace place = PlaceOf(server->port());
     const auto status = [&](TlsMode mode, const std::string& ca) {
       place.tls = {.mode = mode, .ca_file = ca};

@@ -72,7 +72,7 @@ TEST_F(RedisSentinelTest, FollowsAPromotionUnderLoad) {
   EXPECT_GE(high_, before + 10);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(UseEventually(*store)) << last_;
 
-  // The old primary returns as a master, for a moment or for longer: it is not asked.
+  // The old primary returns as a master, briefly or for longer: no store uses it.
   ASSERT_EQ(primary_->Restart(), Status());
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(UseEventually(*store)) << last_;
 }

@@ -1,4 +1,4 @@
-// Redis servers that require TLS, and what a store checks of them.
+// Redis servers that require TLS, and the checks of a store.
 
 #include <gmock/gmock.h>
 
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 class RedisTlsTest : public testing::Test {
  protected:
-  // `names` are those of the server's certificate.
+  // `names` of the server's certificate.
   void Serve(const std::string& names = "IP:127.0.0.1", const std::string& client_ca = {}) {
     ours_.Sign("server", names);
     Serve({.tls_cert = ours_.File("server.crt"),

@@ -1,4 +1,5 @@
-// Tags whose ledger picks ranges while their database is away: ownership of rows, and what is away.
+// Tags whose ledger picks ranges while their database is unreachable: the marks of rows, and the
+// errors that count as unreachable.
 
 #include <fstream>
 #include <optional>

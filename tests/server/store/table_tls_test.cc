@@ -1,4 +1,4 @@
-// Databases that require TLS, and what a store checks of them.
+// Databases that require TLS, and the checks of a store.
 
 #include <gmock/gmock.h>
 
@@ -23,7 +23,7 @@ class TableTlsTest : public TableStoreFixture {
     place_ = PlaceOf(*server_);
   }
 
-  // `names` are those of the server's certificate.
+  // `names` of the server's certificate.
   void Serve(TlsAuthority& authority, const std::string& names = "IP:127.0.0.1") {
     authority.Sign("server", names);
     ASSERT_EQ(server_->RequireTls(authority.File("server.crt"), authority.File("server.key")),

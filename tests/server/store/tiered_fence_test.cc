@@ -1,5 +1,5 @@
-// Tiered tags whose Redis still has segments from before: real Redis in front of real databases and
-// of the registry, under the real ledger.
+// Tiered tags whose Redis still has earlier segments: real Redis in front of real databases and of
+// the registry, under the real ledger.
 
 #include <deque>
 #include <functional>
@@ -62,7 +62,7 @@ class TieredHost {
     EXPECT_TRUE(Until([&] { return told.has_value(); }));
     return told.value_or(Internal("no answer"));
   }
-  // Repeated until there are some.
+  // Repeats until there are numbers.
   Range Numbers(int64_t size = 5) {
     Result<Range> range = Unavailable("");
     EXPECT_TRUE(Eventually(kPatience, [&] { return (range = Take(size)).ok(); })) << range.status();
@@ -144,7 +144,7 @@ class TieredFenceTest : public testing::TestWithParam<Durable> {
   std::unique_ptr<TieredHost> StartHost(int redis_port) {
     return std::make_unique<TieredHost>(cluster_, redis_port, OpenDatabase());
   }
-  // As another store of the tag issues them.
+  // Moves the ledger as another store of the tag does.
   void IssueElsewhere(int64_t end) { cluster_.Move("order", end); }
 
   LedgerCluster cluster_;
@@ -181,7 +181,7 @@ TEST_P(TieredFenceTest, ServerThatStayedWithAnOldPrimaryIssuesNothingBelowItsNex
   const auto stayed = StartHost(redis_->port());
   ASSERT_EQ(stayed->Numbers(1), (Range{1, 2}));
   IssueElsewhere(1'006);
-  // Takes the present segment down to where the next one is brought.
+  // Uses up the current segment to the mark at which the next one is fetched.
   const Range last = stayed->Numbers(5);
   EXPECT_EQ(last, (Range{2, 7}));
   ASSERT_TRUE(stayed->Until([&] { return cluster_.High("order") > 1'006; }));

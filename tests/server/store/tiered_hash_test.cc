@@ -68,7 +68,8 @@ class TieredHashTest : public testing::Test {
 
   std::unique_ptr<Redis> server_;
   std::unique_ptr<TieredHash> hash_;
-  const TieredHash::Known known_{.connection = 1};  // to the server, while it was not restarted
+  const TieredHash::Known known_{.connection = 1};  // the connection before any restart of the
+                                                    // server
 };
 
 TEST_F(TieredHashTest, OneServerBringsTheSegmentAndAllTakeFromIt) {
@@ -170,7 +171,7 @@ TEST_F(TieredHashTest, DoesNotReadOrWriteAHashOfAnotherCluster) {
   EXPECT_EQ(hash_->Fill(Tag(), kTheirs, {101, 201}, 101).code(), Code::kInvalid);
   EXPECT_EQ(hash_->Fence(Tag(), kTheirs, TieredHash::kEverything).code(), Code::kInvalid);
   EXPECT_EQ(Numbers(*hash_), (Range{11, 21}));
-  // Not after a restart either, when the rest is not given out any more.
+  // Not after a restart either, although the rest is no longer usable.
   server_->Kill();
   ASSERT_EQ(server_->Restart(), Status());
   EXPECT_TRUE(Numbers(*hash_).empty());
@@ -230,7 +231,7 @@ TEST_F(TieredHashTest, NothingIsTakenOnAConnectionThatWasNotFenced) {
   EXPECT_EQ(Numbers(*hash_), (Range{1, 11}));
 }
 
-TEST_F(TieredHashTest, NothingIsTakenBelowWhatTheCallerHasIssued) {
+TEST_F(TieredHashTest, NothingIsTakenBelowTheCallersLastNumber) {
   ASSERT_EQ(Fill(1, 101), Status());
   const auto back = hash_->Take(Tag(), kOurs, 10, {.connection = 1, .issued = 31});
   ASSERT_TRUE(back.ok()) << back.status();
@@ -239,7 +240,7 @@ TEST_F(TieredHashTest, NothingIsTakenBelowWhatTheCallerHasIssued) {
   EXPECT_EQ(Numbers(*hash_), (Range{1, 11}));
 }
 
-// Between the two, numbers were issued that this server knows nothing of.
+// Between the two, other servers issued numbers that this server does not know.
 TEST_F(TieredHashTest, ASegmentReplacesARestThatEndsBelowTheLedger) {
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_EQ(Numbers(*hash_), (Range{1, 11}));

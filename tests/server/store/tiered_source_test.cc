@@ -21,7 +21,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// A stand-in for the ledger, shared by all servers of a test.
+// Replaces the ledger; shared by all servers of a test.
 class Ledgers {
  public:
   explicit Ledgers(std::string cluster = "a cluster", int64_t high = 1)
@@ -112,7 +112,7 @@ class Host {
     return range.value_or({});
   }
   TieredSource& source() { return *source_; }
-  // What the ledger's owner does when the ledger has fallen.
+  // Acts as the ledger's owner after the ledger has fallen.
   void Distrust() {
     std::promise<void> done;
     ASSERT_TRUE(control_.Post([&] {
@@ -215,7 +215,7 @@ TEST_F(TieredSourceTest, ClearsARestoredHashWithAnAlarm) {
   const auto saved = server_->Run({"HGET", "firn:order:tiered", "cur"});
   const Range second = host.Numbers(5);
   ASSERT_EQ(first.end, second.begin);
-  // What a restore from a copy does: the hash is consistent in itself.
+  // The result of a restore from a copy: the hash is consistent in itself.
   ASSERT_TRUE(server_->Run({"HSET", "firn:order:tiered", "cur", *saved, "left", "15"}).ok());
   const int64_t ledger = ledgers_.high();
   EXPECT_GE(host.Numbers(5).begin, ledger);
@@ -238,7 +238,7 @@ TEST_F(TieredSourceTest, GivesOnlyTheHashsNumbersWithoutTheDurableSide) {
   ledgers_.Fail(Unavailable("the registry is away"));
   EXPECT_EQ(host.Numbers(100), (Range{2, 21}));
   EXPECT_FALSE(host.Take(1).ok());
-  // At first the segment that this server failed to bring may still come.
+  // Until then, the segment that this server failed to fetch may still arrive.
   EXPECT_TRUE(Eventually(kPatience, [&] { return host.Take(1).code() == Code::kUnavailable; }));
   ledgers_.Fail(Status());
   EXPECT_EQ(host.Numbers(1).begin, 21);

@@ -12,12 +12,12 @@
 
 namespace firn {
 
-// Between a process and its connection: keeps a second process in the very state of the first, like
-// the copy in a snapshot of its machine. The second one receives every answer and event of the
+// Between a process and its connection: keeps a second process in the same state as the first, like
+// the copy in a snapshot of its machine. The second process receives every answer and event of the
 // first; its requests are not sent again. Both run the same code on the same clocks, so they make
-// the same requests in the same order.
+// equal requests in equal order.
 //
-// Watches are not mirrored: no keeper leaves any.
+// Watches are not mirrored: a claim's keeper leaves none.
 class SimMirror final : public Coordinator {
  public:
   // The connection; null for a second process, which has none until it continues separately.
@@ -27,7 +27,7 @@ class SimMirror final : public Coordinator {
   // Keeps `second` in step with this one. Neither may have sent a request yet.
   void Lead(SimMirror& second);
 
-  // Stops that. The second one will never get its outstanding answers.
+  // Stops that. The second process will never get its outstanding answers.
   void Part();
   bool leads() const { return second_ != nullptr; }
 
@@ -45,7 +45,7 @@ class SimMirror final : public Coordinator {
   void Wake() override {}
 
  private:
-  // The first one's request, whose answer both receive.
+  // Makes a callback for a request of the first process, whose answer both receive.
   template <typename Told>
   std::function<void(Told)> ForBoth(std::function<void(Told)> done);
   void Hear(uint64_t number, const Answer& answer);

@@ -1,4 +1,4 @@
-// Copies of a simulated machine: kept in step with it, taken as a snapshot, resumed beside it.
+// Copies of a simulated machine: kept in step with it, taken as a snapshot, resumed in parallel.
 
 #include <algorithm>
 
@@ -48,9 +48,9 @@ SimHost& SimHost::TakeSnapshot() {
   copy.process_->limit = held->limit();
   copy.process_->user.CountAs(process_->user.number());
   copy.process_->checked_claim = process_->checked_claim;
-  // Both of them know the words that one of them had written before.
+  // Both copies know the words that either had written before.
   copy.doubt_ = Doubt{terms.nonce, terms.word, terms.pending_word, terms.bound};
-  // A copy that sees what it is continues with nothing, so the original need not share.
+  // A copy that detects its generation drops its claims, so the original need not doubt its own.
   if (!shared_.generations) doubt_ = copy.doubt_;
   return copy;
 }
@@ -67,9 +67,8 @@ void SimHost::Resume(Milliseconds slept, BootMs clock_right_at) {
   Trace("is resumed as a copy");
 }
 
-// Invariant 11: what the other one of two copies has written since must not be taken for one's own.
-// The copy that has written itself continues, and all ids that it issues from then on are its
-// alone.
+// Invariant 11: a copy must not take the other copy's later writes for its own. The copy that has
+// written continues, and no other copy issues the ids that it issues from then on.
 void SimHost::LookForTwin(const Tenure& tenure) {
   if (!doubt_.has_value()) return;
   const Tenure::Terms& terms = tenure.terms();
@@ -78,10 +77,10 @@ void SimHost::LookForTwin(const Tenure& tenure) {
                       last->version == terms.version && last->host != index_ &&
                       !doubt_->BothKnow(last->word);
   Require(!others, 11, "a copy continues with what the other one has written");
-  // A file may be a write behind: both of them know a write that was in flight then.
+  // The grant file may be one write behind: both copies know a write that was in flight then.
   const bool wrote = !doubt_->BothKnow(terms.word) && !doubt_->BothKnow(terms.pending_word);
   if (terms.nonce != doubt_->nonce || wrote) return doubt_.reset();
-  // By a write that was in flight when the machine was copied.
+  // The write that was in flight when the machine was copied has raised the bound.
   if (terms.word == doubt_->pending_word) doubt_->bound = std::max(doubt_->bound, terms.bound);
 }
 

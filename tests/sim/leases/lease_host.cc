@@ -149,7 +149,7 @@ void LeaseHost::Kill() {
   process_.reset();
 }
 
-// Its session ends with it.
+// The session ends with the process.
 void LeaseHost::End() {
   Trace("has stopped");
   if (!process_->table.stopped()) ForgetTurns();
@@ -165,7 +165,6 @@ void LeaseHost::ForgetTurns() const {
   }
 }
 
-// The error of a mutant.
 void LeaseHost::FreeSlots() {
   MemoryCoordinator coordinator(shared_.tree);
   BlockingCoordinator registry(coordinator, shared_.clock);
@@ -234,8 +233,8 @@ void LeaseHost::TickAll(const KeeperTime& now) {
   if (shared_.gap && judges) JudgeLosses();
 }
 
-// A server that has checked its claim since it started has found every claim that was made before,
-// below a bound of its leases.
+// A server that has checked its claim since its start must have detected every earlier claim below
+// a bound of its leases.
 void LeaseHost::JudgeLosses() const {
   const auto meta = shared_.tree.Peek(kMetaPath);
   const ClaimKeeper& keeper = process_->keeper;
@@ -280,7 +279,7 @@ void LeaseHost::Issue() {
 
 void LeaseHost::Call(const LeaseCall& call, LeaseTable::Done done) {
   process_->table.Handle(call, std::move(done));
-  // The connections are those of the first one.
+  // Only the first process has connections to programs.
   if (LeaseHost* const second = InStep()) second->process_->table.Handle(call, [](LeaseReply) {});
 }
 

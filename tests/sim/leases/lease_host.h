@@ -26,60 +26,60 @@ namespace firn {
 struct LeaseDisk {
   MemoryDisk claims{};     // grant and hint
   std::string leases{};    // the bounds of leases
-  std::string promised{};  // what it has, or what a mutant should have written
-  bool stalled = false;    // writes of bounds do not end
+  std::string promised{};  // the bounds on the disk, or those that a mutant should have written
+  bool stalled = false;    // writes of bounds do not complete
   bool fails = false;
 };
 
-// A machine and the server that may run on it: its own machine id, and its leases.
+// A machine and the server that may run on it, with the server's machine id and leases.
 //
-// The machine can be copied while it runs. For that, a second process is kept in the very state of
-// the first (SimMirror).
+// The machine can be copied while it runs. Therefore a second process is kept in exactly the state
+// of the first (SimMirror).
 class LeaseHost {
  public:
   LeaseHost(LeaseShared& shared, int index, ClaimOptions claim, size_t leases_max);
   ~LeaseHost();
 
-  // At which programs reach it. Copies of a server have one address.
+  // The address for programs, which all copies of a server share.
   const std::string& address() const { return address_; }
   bool running() const { return process_ != nullptr; }
 
   // --- its life ---------------------------------------------------------------------------------
   void Start(bool connected);
-  // kill -9: its session remains, and requests that it sent may still arrive.
+  // kill -9: its session remains, and requests that it has sent may still arrive.
   void Kill();
-  // SIGTERM. Rounds follow until it has ended.
+  // SIGTERM. Rounds continue until it has ended.
   void Stop();
   // A round of its control loop, and an id if it may issue one.
   void Round();
-  // Its next round uses a reading of the clocks from now.
+  // Its next round uses clock readings of now.
   void PauseInStep();
   void Disconnect();
   void Reconnect();
   bool connected() const { return running() && process_->link->connected(); }
   int64_t session() const;
-  // The registry's servers go down with all requests in flight; it reconnects later.
+  // The registry's servers fail with all requests in flight; the server reconnects later.
   void LoseConnection();
   void EndFaults();
 
   // --- copies of it (lease_host_copy.cc) --------------------------------------------------------
-  // The copy of the running machine, asleep; null if there is none to take.
+  // Returns a sleeping copy of the running machine; null if there is none.
   std::unique_ptr<LeaseHost> Copy();
-  // The copy continues, as a machine that does not know for how long it slept.
+  // Resumes the copy, which does not know for how long it slept.
   void Resume(Milliseconds slept, BootMs clock_right_at);
-  // Another machine, where a server starts with a copy of the state folder.
+  // Returns another machine on which a server starts with a copy of the state folder.
   std::unique_ptr<LeaseHost> CopyFolder();
-  // The claims and leases that its process holds now, by text.
+  // The claims and leases that its process holds now, as text.
   std::set<std::string> Claims() const;
 
-  // What its process reports to an operator; nothing: none runs.
+  // The process's report to an operator; nullopt: no process runs.
   std::optional<ProviderReport> Report() const;
 
   // --- its leases -------------------------------------------------------------------------------
   // Only while it runs. `done` is dropped if the process ends first.
   void Call(const LeaseCall& call, LeaseTable::Done done);
   size_t leases_max() const { return leases_max_; }
-  // Whether its disk has a bound of a lease that lies after `time`.
+  // Whether a bound of a lease on its disk is after `time`.
   bool HasPromisedAfter(WallMs time) const;
 
   LeaseDisk& disk() { return disk_; }
@@ -106,7 +106,7 @@ class LeaseHost {
     int64_t number_ = 0;
   };
 
-  // The bounds on the disk; a write ends in a later round.
+  // The bounds on the disk; each write ends in a later round.
   class Memory final : public LeaseMemory {
    public:
     Memory(LeaseDisk& disk, LeaseMutant mutant) : disk_(disk), mutant_(mutant) {}
@@ -121,7 +121,7 @@ class LeaseHost {
   };
 
   struct Process {
-    // Without a connection it mirrors another process.
+    // Without a connection, it mirrors another process.
     Process(LeaseHost& host, uint64_t seed, std::unique_ptr<FaultyCoordinator> connection);
 
     SeededEntropy entropy;
@@ -138,7 +138,7 @@ class LeaseHost {
     BootMs stop_until{};
     std::optional<KeeperTime> stale_time{};
     BootMs started{};
-    KeptBounds kept{};       // what it found on the disk, or would have without a mutant
+    KeptBounds kept{};       // the bounds that it read, or would have read without a mutant
     int64_t own_number = 0;  // of the claim of `own`
     LeaseOracle::Holder own = 0;
   };
@@ -170,8 +170,8 @@ class LeaseHost {
   LeaseDisk disk_;
   HostClock clock_;
   std::unique_ptr<Process> process_;
-  std::unique_ptr<LeaseHost> second_;         // in the state of this one
-  std::unique_ptr<FaultyCoordinator> ghost_;  // of the last process
+  std::unique_ptr<LeaseHost> second_;         // mirrors this one
+  std::unique_ptr<FaultyCoordinator> ghost_;  // of the previous process
 };
 
 }  // namespace firn

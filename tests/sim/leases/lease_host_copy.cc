@@ -1,4 +1,4 @@
-// Copies of a server: of its running machine, which a second process is kept in step with, and of
+// Copies of a server: of its running machine, with which a second process is kept in step, and of
 // its state folder alone.
 
 #include "tests/sim/leases/lease_host.h"
@@ -6,7 +6,7 @@
 
 namespace firn {
 
-// A machine with the disk and the clocks of this one.
+// Returns a machine with this one's disk and clocks.
 std::unique_ptr<LeaseHost> LeaseHost::Another() const {
   auto another = std::make_unique<LeaseHost>(shared_, index_, claim_, leases_max_);
   another->disk_ = disk_;
@@ -14,14 +14,14 @@ std::unique_ptr<LeaseHost> LeaseHost::Another() const {
   return another;
 }
 
-// The process starts in the same state as the first one.
+// Starts the second process, in the same state as the first one.
 void LeaseHost::KeepCopy(uint64_t seed) {
   second_ = Another();
   second_->process_ = std::make_unique<Process>(*second_, seed, nullptr);
   process_->mirror.Lead(second_->process_->mirror);
 }
 
-// The copy that must do what this one does; null: there is none.
+// Returns the second process's host, to repeat what this one does; null: there is none.
 LeaseHost* LeaseHost::InStep() {
   if (second_ == nullptr) return nullptr;
   second_->clock_ = clock_;
@@ -51,14 +51,14 @@ std::unique_ptr<LeaseHost> LeaseHost::Copy() {
   return copy;
 }
 
-// Tells the oracle what both of them know.
+// Tells the oracle what both copies know.
 void LeaseHost::ShareClaims() const {
   LeaseTwins& twins = shared_.twins;
   std::set<Nonce> words = process_->words.sent();
   std::set<Nonce> held;
   if (const Tenure* const tenure = process_->keeper.tenure()) {
     const Tenure::Terms& terms = tenure->terms();
-    words.insert({terms.word, terms.pending_word});  // also those of an earlier process
+    words.insert({terms.word, terms.pending_word});  // including those of an earlier process
     held.insert(terms.nonce);
     const bool issued = process_->own_number == process_->user.number();
     if (issued) twins.NoteCopied(terms.nonce, shared_.oracle.EndOf(process_->own));
@@ -90,7 +90,7 @@ void LeaseHost::Resume(Milliseconds slept, BootMs clock_right_at) {
   if (shared_.generations) TickAll(Read());
 }
 
-// Another machine's files and boot: no grant is valid there.
+// Returns another machine with these files, in another boot: no grant is valid there.
 std::unique_ptr<LeaseHost> LeaseHost::CopyFolder() {
   auto copy = Another();
   copy->name_ += "-folder" + std::to_string(copy->number_);

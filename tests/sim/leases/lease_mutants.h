@@ -10,11 +10,11 @@ namespace firn {
 enum class LeaseMutant {
   kNone,
   kTokensAlike,        // 1: programs draw equal tokens, so one claim backs two leases
-  kBeforeTheWrite,     // 1: a claim whose outcome is unknown is answered as applied
+  kBeforeTheWrite,     // 1: a claim of unknown outcome is answered as applied
   kAnswersBeyond,      // 2: an answer has a later end than the server has promised
   kEndedWhileOpen,     // 4: a lessee reports an earlier tick than it has used
-  kOlderTurnBelieved,  // 4: the use that a copy reports is believed, whatever its turn
-  kWithoutTurns,       // 5: a renewal is accepted whatever turn it names
+  kOlderTurnBelieved,  // 4: accepts the use that a copy reports, whatever its turn
+  kWithoutTurns,       // 5: accepts a renewal without checking its turn
   kStopReleases,       // 6: a server that ends frees the slots of its leases
   kExtendsExpired,     // 6: a lease that has left the table is extended
   kNotInFolder,        // 7: a bound is reported as kept, and is not

@@ -8,9 +8,9 @@ namespace {
 using Kind = LeaseOutcome::Kind;
 
 constexpr int64_t kBeyondMs = 8'000;
-// Of a request or an answer that others have overtaken.
+// Delay of a request or answer that others have overtaken.
 constexpr int64_t kLateMs = 120'000;
-// From this `route` on, every request reaches the copy of its period.
+// If `route` is at least this long, every request in its period reaches the same copy.
 constexpr Milliseconds kStableRoute{60'000};
 
 LeaseCall CallOf(const LeaseRequest& ask) {
@@ -64,7 +64,7 @@ void LeaseNet::Send(const std::shared_ptr<LeaseMailbox>& from, uint64_t number, 
   requests_.back().due = now + shared_.UpTo(shared_.OneIn(2) ? 500 : kLateMs);
 }
 
-// A grant goes to any server, but seldom to the one that the program would rather avoid.
+// A grant goes to any server, but rarely to the one that the program prefers to avoid.
 std::string LeaseNet::Destination(const LeaseRequest& ask) {
   const std::string any = hosts_[shared_.dice.Below(hosts_.size())]->address();
   if (ask.kind != LeaseRequest::Kind::kGrant) {
@@ -73,8 +73,8 @@ std::string LeaseNet::Destination(const LeaseRequest& ask) {
   return any == ask.avoid ? hosts_[shared_.dice.Below(hosts_.size())]->address() : any;
 }
 
-// Returns the server at this address. Of several copies, it is usually the same one for `route`,
-// and the first one after all faults.
+// Returns the server at this address. Of several copies, it is usually the same one for the time
+// `route`, and the first one after all faults.
 LeaseHost* LeaseNet::HostAt(const std::string& address) {
   std::vector<LeaseHost*> running;
   for (const auto& host : hosts_) {

@@ -13,7 +13,7 @@
 
 namespace firn {
 
-// Outcomes that have arrived at a program's machine.
+// The outcomes that have arrived at a program's machine.
 class LeaseMailbox final : public LeaseOutcomes {
  public:
   void Post(uint64_t number, LeaseOutcome outcome) override {
@@ -25,9 +25,9 @@ class LeaseMailbox final : public LeaseOutcomes {
   std::vector<std::pair<uint64_t, LeaseOutcome>> arrived_;
 };
 
-// The network between programs and servers, with the front of each server. It loses, delays and
+// The network between programs and servers, and the front of each server. It loses, delays and
 // repeats requests and answers; some requests reach another server first. Injects the errors of
-// mutants that are about an answer.
+// mutants that concern answers.
 class LeaseNet {
  public:
   using Hosts = std::vector<std::unique_ptr<LeaseHost>>;
@@ -36,9 +36,9 @@ class LeaseNet {
   LeaseNet(LeaseShared& shared, const Hosts& hosts) : shared_(shared), hosts_(hosts) {}
 
   void Send(const std::shared_ptr<LeaseMailbox>& from, uint64_t number, LeaseRequest ask);
-  // Delivers what is due.
+  // Delivers all requests and answers that are due.
   void Round();
-  // Nothing is lost, repeated or delayed any more.
+  // From now on, nothing is lost, repeated or delayed.
   void EndFaults() { has_faults_ = false; }
 
  private:
@@ -70,8 +70,8 @@ class LeaseNet {
   bool has_faults_ = true;
   std::vector<Request> requests_;
   std::vector<Answer> answers_;
-  std::map<std::string, LeaseGrant> promised_;   // by lease, as last answered
-  std::map<std::string, std::string> accepted_;  // turns, by lease
+  std::map<std::string, LeaseGrant> promised_;   // by lease, from the last answer
+  std::map<std::string, std::string> accepted_;  // turns by lease
 };
 
 }  // namespace firn

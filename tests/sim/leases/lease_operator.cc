@@ -52,7 +52,7 @@ void LeaseOperator::PutBack(const LeaseHost& first) {
   shared_.first_reader = first.address();
 }
 
-// Requests in flight do not reach the servers of a registry that are restarted.
+// Requests in flight do not reach the registry's servers, which restart.
 void LeaseOperator::Load(MemoryTree::Image image) {
   for (const auto& host : hosts_) host->LoseConnection();
   shared_.tree.Load(std::move(image));
@@ -84,7 +84,7 @@ void LeaseOperator::Restore() {
   Restore(Facts());
 }
 
-// First sets the registry's clock right, as the runbook says: the floor depends on it.
+// First corrects the registry's clock, as the runbook says, because the floor depends on it.
 void LeaseOperator::Restore(const RestoreFacts& facts) {
   shared_.registry_clock.SetRight();
   MemoryCoordinator memory(shared_.tree);
@@ -116,7 +116,7 @@ bool LeaseOperator::IsWhole() const {
 void LeaseOperator::Reserve() {
   const Slot slot = AnySlot();
   if (reserved_.contains(slot)) return ReleaseReserved(slot);
-  // A registry that has lost data may not know that a server has held it.
+  // A registry that has lost data may not know that a server has held the machine id.
   if (reserved_.size() >= kReservedMax || shared_.has_lost) return;
   MemoryCoordinator memory(shared_.tree);
   BlockingCoordinator registry(memory, shared_.clock);
@@ -135,7 +135,7 @@ void LeaseOperator::Reserve() {
   reserved_.emplace(slot, holder);
 }
 
-// The other system has stopped, and its ids are all below the first one of a server.
+// The other system has stopped, and its ids are all below a server's first one.
 void LeaseOperator::ReleaseReserved(Slot slot) {
   MemoryCoordinator memory(shared_.tree);
   BlockingCoordinator registry(memory, shared_.clock);

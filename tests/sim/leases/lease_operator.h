@@ -14,8 +14,8 @@
 
 namespace firn {
 
-// The operator of the registry: creates the cluster, backs it up, loses it, restores it with what
-// running servers report, and reserves and retires machine ids.
+// The operator of the registry: creates the cluster, makes backups, loses data, restores the
+// cluster from the reports of running servers, and reserves and retires machine ids.
 class LeaseOperator {
  public:
   // All references must outlive it.
@@ -26,20 +26,20 @@ class LeaseOperator {
 
   bool has_backup() const { return backup_.has_value(); }
   void SaveBackup() { backup_ = shared_.tree.Save(); }
-  // Rolls the registry back to the backup, or wipes it.
+  // Replaces the registry by the backup, or wipes it.
   void LoseData();
-  // Rolls it back while no server runs. Only `first` may claim before the restore.
+  // Replaces it while no server runs. Before the restore, only `first` may claim.
   void PutBack(const LeaseHost& first);
   void Restore();
   // No data are lost, and nothing is frozen.
   bool IsWhole() const;
   bool IsFrozen() const;
 
-  // One of the machine ids is reserved for another system, or given to the servers again.
+  // Reserves a machine id for another system, or returns a reserved one to the servers.
   void Reserve();
   void Retire();
 
-  // Of machine ids for leases, those that are neither reserved nor retired.
+  // Number of the machine ids for leases that are neither reserved nor retired.
   size_t SlotsForLeases() const;
 
  private:
@@ -58,7 +58,7 @@ class LeaseOperator {
   std::optional<MemoryTree::Image> backup_{};
   std::map<Slot, LeaseOracle::Holder> reserved_{};
   std::vector<Slot> retired_{};
-  // The floor of the last restore: ids have run ahead of all clocks since then.
+  // The floor of the last restore. Since then, ids are ahead of all clocks.
   WallMs floor_{};
   WallMs floor_set_at_{};
 };

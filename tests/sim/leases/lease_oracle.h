@@ -10,34 +10,34 @@
 
 namespace firn {
 
-// Knows which ticks of each machine id each holder may use, or has used: a claim of a server, a
-// program under a lease, or another system. Throws a Violation when a tick has two holders,
-// whenever they got it.
+// Records which ticks of each machine id each holder may use, or has used. A holder is a claim of a
+// server, a program with a lease, or another system. Throws a Violation if a tick ever has two
+// holders.
 //
 // Holders of one group know the same claim or lease, because a machine was copied while it ran.
-// What is not promised about copies is named tick by tick, by Share and Excuse.
+// Share and Excuse name the ticks for which nothing is promised about copies.
 class LeaseOracle {
  public:
   using Holder = size_t;
 
-  // A holder that has no tick yet. `group` names its claim or lease.
+  // Adds a holder without ticks. `group` names its claim or lease.
   Holder Begin(MachineId machine, std::string name, const std::string& group, Tick from);
-  // The holder may use every tick up to `until`, or has used it. Ignores an earlier end.
+  // The holder may use every tick below `until`, or has used it. Ignores an earlier end.
   void Extend(Holder holder, Tick until);
-  // The holder has stopped, and has used nothing at or above `until`.
+  // The holder has stopped, and has used no tick at or above `until`.
   void Shrink(Holder holder, Tick until);
 
-  // The first tick above all that it may use.
+  // The first tick above all that the holder may use.
   Tick EndOf(Holder holder) const { return spans_[holder].until; }
 
-  // Holders of the group may have the same ticks below `until`.
+  // Holders of the group may share ticks below `until`.
   void Share(const std::string& group, Tick until);
-  // Other holders may have the group's ticks in [from, until), too.
+  // Other holders may also have the group's ticks in [from, until).
   void Excuse(const std::string& group, Tick from, Tick until);
-  // The same, up to the end that the group shares.
+  // Like Excuse, up to the end of Share.
   void ExcuseShared(const std::string& group, Tick from);
 
-  // Machine ids that holders of several groups have had.
+  // The number of machine ids that holders of several groups have had.
   int64_t passed_on() const;
   int64_t holders() const { return static_cast<int64_t>(spans_.size()); }
 
@@ -49,7 +49,7 @@ class LeaseOracle {
     Tick from;
     Tick until;
   };
-  // What several holders of a group know, and what is not promised about its ticks.
+  // The ticks of a group for which nothing is promised, among its holders and for others.
   struct Group {
     std::string name;
     Tick shared_until{INT64_MIN};

@@ -33,7 +33,7 @@ class LeaseProgram::Process final {
                 .on_lost = [this](const LeaseLoss& loss) { NoteLoss(loss); }},
                ids, entropy, transport, mailbox) {}
 
-  // Sends the process's requests, and sees what it gives back.
+  // Sends the process's requests, and records the leases that it releases.
   class Transport final : public LeaseTransport {
    public:
     explicit Transport(Process& process) : process_(process) {}
@@ -48,7 +48,7 @@ class LeaseProgram::Process final {
     LeaseOracle::Holder holder;
     MachineId machine;
     Tick from;
-    std::string group;  // the claim's, in the oracle
+    std::string group;  // name of the claim's group in the oracle
     bool given_back = false;
   };
 
@@ -66,14 +66,14 @@ class LeaseProgram::Process final {
   const std::shared_ptr<LeaseMailbox> mailbox = std::make_shared<LeaseMailbox>();
   const std::shared_ptr<Transport> transport;
   LeaseProgram* owner;
-  bool is_second;  // it mirrors another one
+  bool is_second;  // it mirrors another process
   Lessee lessee;
-  std::map<std::string, Held> leases{};  // that it has had, by id
-  std::string current{};                 // the newest of them
-  Tick until{0};                         // of the newest one
+  std::map<std::string, Held> leases{};  // all leases that it has had, by id
+  std::string current{};                 // id of the newest lease
+  Tick until{0};                         // of the newest lease
   Tick highest{0};                       // of its ids
   uint64_t last_number = 0;              // of its requests
-  uint64_t shared_number = 0;            // up to here its copy has sent the same ones
+  uint64_t shared_number = 0;            // its copy has sent the same requests up to this one
   std::optional<BootMs> ends_at{};
 };
 
@@ -97,12 +97,12 @@ void LeaseProgram::Process::Transport::Send(uint64_t number, const LeaseRequest&
   process_.owner->net_.Send(process_.mailbox, number, std::move(sent));
 }
 
-// Its ids were closed before, so it uses nothing above.
+// Its ids were closed before, so it uses no later tick.
 void LeaseProgram::NoteRelease(const LeaseRequest& ask) {
   const auto lease = process_->leases.find(ask.lease);
   if (lease == process_->leases.end() || std::exchange(lease->second.given_back, true)) return;
   shared_.oracle.Shrink(lease->second.holder, ask.used + 1);
-  // Its copy still uses what both of them know, and the server cannot know of it.
+  // Its copy still uses the ticks that both know, and the server cannot know that.
   if (process_->shared_number > 0) shared_.oracle.ExcuseShared(lease->second.group, ask.used + 1);
 }
 
@@ -142,7 +142,7 @@ void LeaseProgram::Leave() {
   process_->lessee.Stop(clock_.Read());
 }
 
-// Both continue from the same state, with random numbers of their own.
+// Both continue from the same state, with different random numbers.
 std::unique_ptr<LeaseProgram> LeaseProgram::Copy(int index) {
   if (!running() || second_ == nullptr || process_->current.empty()) return nullptr;
   auto copy = std::make_unique<LeaseProgram>(shared_, net_, index);
@@ -160,7 +160,7 @@ std::unique_ptr<LeaseProgram> LeaseProgram::Copy(int index) {
   two.current = one.current;
   two.until = one.until;
   two.highest = one.highest;
-  // A lease that was lost or given back is not used by either.
+  // Neither uses a lease that was lost or released.
   if (!one.ids.interval().has_value()) return copy;
   const Process::Held& held = one.leases.at(one.current);
   shared_.oracle.Share(held.group, one.until);
@@ -197,7 +197,7 @@ void LeaseProgram::Hear(uint64_t number, const LeaseOutcome& outcome) {
   const bool same = before && after && before->machine == after->machine &&
                     before->from == after->from && before->until == after->until;
   if (outcome.kind != LeaseOutcome::Kind::kTerms || !after || same) return;
-  // If its ids have passed the whole interval already, it shows one that is empty.
+  // If its ids are already beyond the whole interval, the shown one is empty.
   Adopt(number, outcome.terms, std::min(shared_.layout.TickAt(after->until), outcome.terms.until));
 }
 
@@ -219,7 +219,7 @@ void LeaseProgram::Adopt(uint64_t number, const LeaseGrant& terms, Tick until) {
     Trace("may use machine id " + std::to_string(terms.machine.value()) + " from " +
           std::to_string(terms.from.count()) + " to " + std::to_string(until.count()));
   }
-  // The answer to a request that both copies have sent.
+  // the answer to a request that both copies have sent
   if (number <= process_->shared_number) shared_.oracle.Share(lease->second.group, until);
   shared_.oracle.Extend(lease->second.holder, until);
 }

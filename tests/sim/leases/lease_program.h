@@ -15,11 +15,11 @@
 
 namespace firn {
 
-// A machine and the program that may run on it, which issues ids under leases by the product's
-// Lessee.
+// A machine and the program that may run on it. The program issues ids under leases with the
+// product's Lessee.
 //
-// The machine can be copied while it runs. For that, a second process is kept in the very state of
-// the first: it gets the same answers and makes the same calls, and its requests are not sent.
+// The machine can be copied while it runs. Therefore a second process is kept in exactly the state
+// of the first: it gets the same answers and makes the same calls, but its requests are not sent.
 class LeaseProgram {
  public:
   // All references must outlive it.
@@ -28,11 +28,11 @@ class LeaseProgram {
 
   void Start();
   void Kill();
-  // Gives its lease back, and ends once a server has answered, or soon.
+  // Releases its lease; ends when a server has answered, or soon.
   void Leave();
   // Takes ids, reads answers and sends requests.
   void Round();
-  // The copy of the running machine; null if there is none to take.
+  // Returns the copy of the running machine; null if there is none.
   std::unique_ptr<LeaseProgram> Copy(int index);
 
   bool running() const { return process_ != nullptr; }
@@ -42,7 +42,7 @@ class LeaseProgram {
 
   HostClock& clock() { return clock_; }
   BootMs paused_until{};
-  bool leaves_next = false;  // in its next round
+  bool leaves_next = false;  // at its next round
 
  private:
   class Process;
@@ -59,7 +59,7 @@ class LeaseProgram {
   const std::string name_;
   HostClock clock_;
   std::unique_ptr<Process> process_;
-  std::unique_ptr<Process> second_;  // in the state of the first
+  std::unique_ptr<Process> second_;  // mirrors the first
 };
 
 }  // namespace firn

@@ -33,9 +33,9 @@ struct LeaseShared {
   bool trace = false;
   bool copies = false;  // programs are copied while they run
   bool copies_servers = false;
-  bool generations = false;  // a copied server sees that its machine is a copy
-  Milliseconds route{};      // how long requests to an address reach the same copy of a server
-  std::set<std::string> copied{};  // addresses of servers of which a copy was made
+  bool generations = false;  // a copied server detects that its machine is a copy
+  Milliseconds route{};      // for how long requests to an address reach the same copy of a server
+  std::set<std::string> copied{};  // addresses of servers that were copied
   int machines = 0;                // that may run servers, so far
   Layout layout = Layout::Firn();
   Milliseconds window{};
@@ -43,25 +43,25 @@ struct LeaseShared {
   std::map<std::string_view, int64_t> counts{};
   std::vector<std::pair<int64_t, BootMs>> expiring{};  // sessions, and when they end
   bool has_lost = false;                               // the registry has lost data
-  bool gap = false;                                    // and was not restored since
-  // Address of the server that starts before all others on a registry that was put back.
+  bool gap = false;                                    // and has not been restored since
+  // Address of the server that starts first on a registry that was replaced by an older one.
   std::string first_reader{};
-  // The last write to each slot's path, whatever the registry shows now.
+  // The last write to each slot's path, even if the registry has lost it.
   struct LastWrite {
     Nonce nonce;
     std::string server;  // address
   };
   std::map<std::string, LastWrite> last_writes{};
-  std::map<std::string, WallMs> highest{};  // bound ever, by the slot's path
-  // The latest claim of each slot that was made after a loss of data, before a freeze or restore.
+  std::map<std::string, WallMs> highest{};  // the highest bound ever, by the slot's path
+  // The latest claim of each slot after a loss of data and before a freeze or restore.
   struct GapClaim {
     Nonce nonce;
     WallMs since;
     BootMs at;
   };
   std::map<std::string, GapClaim> gap_claims{};
-  Milliseconds skew{0};  // how far the id clock of a holder has ever been ahead: alarms report it
-  int64_t named = 0;     // processes and claims so far
+  Milliseconds skew{0};  // how far a holder's id clock has ever been ahead; alarms report it
+  int64_t named = 0;     // number of processes and claims so far
 
   void Count(std::string_view what) { ++counts[what]; }
   void Trace(const std::string& what) const;

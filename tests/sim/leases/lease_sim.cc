@@ -5,7 +5,7 @@
 #include "tests/sim/leases/lease_world.h"
 
 int main(int argc, char** argv) {
-  // An operator takes a reservation back in one of some tens of worlds.
+  // In one of some tens of worlds, an operator cancels a reservation.
   const firn::SimProgram program{.name = "lease_sim",
                                  .must_happen = {"ids",
                                                  "own ids",

@@ -74,7 +74,7 @@ void LeaseWorld::StrikeProgram(LeaseProgram& program) {
     case 4:
       return StrikeClock(program.clock());
     case 5:
-      // Hours, days or decades: usually servers refuse it until the clock is set.
+      // Hours, days or decades. Most servers refuse the clock until it is corrected.
       shared_.Count("clocks hours off");
       return program.clock().SetOff(DrawOff(dice_), clock_.Boot() + UpTo(60'000));
     default:
@@ -82,7 +82,7 @@ void LeaseWorld::StrikeProgram(LeaseProgram& program) {
   }
 }
 
-// The copy continues at once or later, beside the first.
+// The copy continues at once or later, in addition to the original.
 void LeaseWorld::CopyProgram(LeaseProgram& program) {
   if (programs_.size() > 2 * first_programs_) return;
   auto copy = program.Copy(static_cast<int>(programs_.size()));
@@ -93,8 +93,8 @@ void LeaseWorld::CopyProgram(LeaseProgram& program) {
   programs_.push_back(std::move(copy));
 }
 
-// The copy of a running machine continues at once or later, beside the first. One copy in four is
-// of the state folder alone.
+// The copy of a running machine continues at once or later, in addition to the original. One copy
+// in four is of the state folder alone.
 void LeaseWorld::CopyServer(LeaseHost& host) {
   if (hosts_.size() + asleep_.size() >= 2 * first_hosts_ || !host.running()) return;
   const BootMs now = clock_.Boot();
@@ -108,7 +108,7 @@ void LeaseWorld::CopyServer(LeaseHost& host) {
   if (copy == nullptr) return;
   shared_.Count("servers copied");
   asleep_.push_back({std::move(copy), now, now + UpTo(OneIn(2) ? 0 : 60'000)});
-  // Its machine was put back to the snapshot, or the two run side by side.
+  // Either the copy replaces its machine (a snapshot), or both run.
   if (is_honest_ && OneIn(4)) host.Kill();
 }
 
@@ -169,8 +169,8 @@ void LeaseWorld::StrikeData() {
   dice == 2 ? operator_.LoseData() : PutBack();
 }
 
-// Every server dies, and the registry goes back. The first one to start is one whose disk has the
-// bound of a lease, or a new server, which finds the machine ids of leases free.
+// Kills every server and replaces the registry by an older state. The first server to start has a
+// bound of a lease on its disk, or is a new one, which finds the machine ids of leases free.
 void LeaseWorld::PutBack() {
   const WallMs soon = clock_.Wall() + Milliseconds(5'000);
   const auto first = std::ranges::find_if(

@@ -16,19 +16,20 @@
 
 namespace firn {
 
-// What two copies of a server both know, and therefore may both use.
+// Records which ticks two copies of a server may both use.
 //
-// Each write to a slot has a word, which its server remembers. Two copies know the words that were
-// sent before the copy was made, and treat a record with such a word as their own. Later words
-// belong to one of them. So both copies may use the ticks of a claim below the highest bound that
-// was set with a common word. Since either copy may release the slot, a successor may use them,
-// too.
+// Each write to a slot has a word, which its server remembers. Two copies both know the words that
+// were sent before the copy was made, and accept a record with such a word as their own. Later
+// words belong to one of them. So both copies may use the ticks of a claim below the highest bound
+// that was set with a common word. Since either copy may release the slot, a successor may use
+// them, too.
 class LeaseTwins {
  public:
   // `oracle` must outlive it.
   explicit LeaseTwins(LeaseOracle& oracle) : oracle_(oracle) {}
 
-  // The claim whose first tick this is. Groups of the oracle have the names of claims.
+  // Records a claim by its first tick; ClaimFrom finds it. The oracle's groups have the names of
+  // claims.
   void NoteClaim(MachineId machine, Tick first, const Nonce& claim);
   std::optional<Nonce> ClaimFrom(MachineId machine, Tick first) const;
 
@@ -36,11 +37,11 @@ class LeaseTwins {
   void Share(const Nonce& word);
   // A write of a claim was applied. Ticks below `until` are below its bound.
   void NoteApplied(const std::string& path, const SlotRecord& record, Tick until);
-  // The claim that a write with this word has raised, and its slot; nothing if none was applied.
+  // The claim that a write with this word has raised, and its slot; nullopt if none was applied.
   std::optional<std::pair<Nonce, std::string>> RaisedBy(const Nonce& word) const;
 
   // A server that holds the claim is copied. Ticks below `from` were used or promised before, so no
-  // successor may use them. A claim that is under way has no such ticks.
+  // successor may use them. A claim in progress has no such ticks.
   void NoteCopied(const Nonce& claim, Tick from) { from_.emplace(claim, from); }
 
  private:
@@ -59,8 +60,8 @@ class LeaseTwins {
   std::map<Nonce, Tick> from_;                         // by claim
 };
 
-// Between a server and its connection: knows the words that the server has sent. Injects the errors
-// of mutants about them.
+// Placed between a server and its connection: records the words that the server has sent. Injects
+// the errors of mutants about them.
 class LeaseWords final : public ForwardingCoordinator {
  public:
   // `inner` must outlive it.

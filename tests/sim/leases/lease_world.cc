@@ -63,11 +63,11 @@ void LeaseWorld::DrawSizes() {
   const auto below = [this](uint64_t n) { return static_cast<int>(dice_.Below(n)); };
   shared_.layout = *Layout::Parse(kLayouts[dice_.Below(3)]);
   shared_.window = Milliseconds(kWindowsMs[dice_.Below(3)]);
-  // A mutant needs machine ids that many wait for, and none of the faults that do not matter to it.
+  // A mutant needs contention for machine ids, and none of the faults that do not affect it.
   is_honest_ = shared_.mutant == LeaseMutant::kNone;
   first_hosts_ = is_honest_ ? 1 + dice_.Below(4) : 2 + dice_.Below(3);
   first_programs_ = is_honest_ ? 1 + dice_.Below(6) : 3 + dice_.Below(4);
-  // Few slots: then they pass from lease to lease, and servers take those for leases.
+  // Few slots: they pass from lease to lease, and servers claim those that are for leases.
   const bool needs_losses =
       shared_.mutant == LeaseMutant::kNotInFolder || shared_.mutant == LeaseMutant::kBoundsAlone;
   const bool few = is_honest_ ? OneIn(2) : !needs_losses;
@@ -76,7 +76,7 @@ void LeaseWorld::DrawSizes() {
   lease_share_ = needs_losses || (is_honest_ && OneIn(2)) ? 50 : 75;
   wanted_steps_ = 500 + below(2'500);
   fault_every_ = 8 + dice_.Below(is_honest_ ? 80 : 20);
-  if (NeedsCopies(shared_.mutant)) fault_every_ += 30;  // both must live on
+  if (NeedsCopies(shared_.mutant)) fault_every_ += 30;  // both must continue to run
   shared_.copies = NeedsCopies(shared_.mutant) || (is_honest_ && OneIn(3));
   loses_data_ = needs_losses || (is_honest_ && OneIn(3));
   clocks_differ_ = shared_.mutant == LeaseMutant::kEndedWhileOpen || OneIn(2);
@@ -94,12 +94,12 @@ void LeaseWorld::DrawSizes() {
                    .time_limit = Milliseconds(200 + below(2'000))};
 }
 
-// From random numbers of its own, so that worlds without copies of servers stay as they are.
+// Has its own random numbers, so that worlds without copies of servers do not change.
 void LeaseWorld::DrawCopies(uint64_t seed) {
   static constexpr int64_t kRoutesMs[] = {5'000, 20'000, 300'000};
   SeededEntropy dice(seed + kSeedOfCopies);
   const bool is_needed = shared_.mutant == LeaseMutant::kTwinsUnnoticed;
-  // If the registry loses data before a copy is found, nothing is promised.
+  // Nothing is promised if the registry loses data before a copy is detected.
   shared_.copies_servers = is_needed || (is_honest_ && !loses_data_ && dice.Below(2) == 0);
   shared_.generations = shared_.copies_servers && !is_needed && dice.Below(2) == 0;
   shared_.route = Milliseconds(is_needed ? kRoutesMs[2] : kRoutesMs[dice.Below(3)]);
@@ -201,7 +201,7 @@ void LeaseWorld::QuietRound() {
   }
 }
 
-// Every program for which there is a machine id issues ids.
+// Requires that every program for which there is a machine id issues ids.
 void LeaseWorld::DemandService() {
   const BootMs limit = clock_.Boot() + kServiceWithin + LongestWait();
   const size_t wanted = ProgramsWanted();
@@ -216,7 +216,7 @@ void LeaseWorld::DemandService() {
       5, std::to_string(serving) + " programs issue ids, and not " + std::to_string(wanted));
 }
 
-// No two servers hold the same claim or lease any more.
+// Requires that no two servers hold the same claim or lease any more.
 void LeaseWorld::DemandDetection() {
   while (clock_.Boot() < faults_ended_ + kDetectedWithin) QuietRound();
   std::map<std::string, std::string> holders;  // by claim
@@ -234,13 +234,13 @@ size_t LeaseWorld::ProgramsWanted() const {
   size_t leases_max = 0;
   std::set<std::string> addresses;
   for (const auto& host : hosts_) {
-    // The requests to several copies reach the first one.
+    // Requests to several copies reach the first one.
     if (addresses.insert(host->address()).second) leases_max += host->leases_max();
   }
   return std::min({programs_.size(), for_leases - std::min(for_leases, hosts_.size()), leases_max});
 }
 
-// Until bounds that lie ahead have passed.
+// The time until all bounds that are ahead have passed.
 Milliseconds LeaseWorld::LongestWait() const {
   Milliseconds longest{0};
   for (uint32_t worker = 0; worker < slots_; ++worker) {

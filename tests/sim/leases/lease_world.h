@@ -16,7 +16,7 @@
 namespace firn {
 
 // Servers that lease machine ids, programs that issue ids under leases, and one registry, in
-// virtual time, with faults. One seed is one world, and replays exactly.
+// virtual time, with faults. Each seed is one world, and can be replayed exactly.
 //
 // Throws a Violation at the first broken promise.
 class LeaseWorld {

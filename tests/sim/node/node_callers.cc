@@ -25,7 +25,7 @@ std::shared_ptr<Strategy> Missing() {
       Refusal{.reason = Reason::kInternal, .message = "the tag's node is missing"});
 }
 
-// The claim covers a plain tag: its definition cannot be missing.
+// The claim covers a plain tag, so its definition cannot be missing.
 bool IsGone(const Refusal& refusal) {
   return refusal.reason == Reason::kInternal || refusal.reason == Reason::kUnknownTag ||
          refusal.message.find("root node") != std::string::npos;
@@ -80,7 +80,7 @@ void NodeHost::Record(const Call& call) {
   adopts_ = went_back_ = false;
 }
 
-// Applies to all snowflake tags: a call after another has been answered gets no earlier tick.
+// For all snowflake tags: a call that starts after another has ended must not get an earlier tick.
 void NodeHost::JudgeOrder(const Call& call) {
   if (call.tag == "numbers") return;
   const Layout& layout = process_->node->layout();
@@ -105,7 +105,7 @@ void NodeHost::Judge() {
   JudgeReadiness(status);
 }
 
-// Applies once the patience of a start is over.
+// Must hold once the patience of a start is over.
 void NodeHost::JudgeOfflineStart(const IssuingNodeStatus& status) {
   std::optional<Grant>& goes_on = process_->goes_on;
   if (reached()) goes_on.reset();

@@ -16,30 +16,31 @@
 
 namespace firn {
 
-// What survives a machine's processes: the state folder with everything that a node stores in it.
-// On a static host it includes the grant, which survives a boot.
+// The data that outlive a machine's processes: the state folder with everything that a node stores
+// in it. On a static host they include the grant, which also outlives a boot.
 struct NodeDisk : SimDisk {
   std::map<std::string, std::string> tags{};        // cached, by cluster
-  std::vector<std::function<void()>> tag_writes{};  // pending, and readings
-  int dies_in = 0;                                  // writes of the grant until it dies; 0: never
+  std::vector<std::function<void()>> tag_writes{};  // pending writes and reads
+  int dies_in = 0;                                  // the process dies at this write of the grant;
+                                                    // 0: never
   SimStateFolder::Death death = SimStateFolder::Death::kBefore;
 
   // The grant file exists, and is blank.
   void MakeNew();
-  // The grant that a start at `boot` of its clock resumes without its registry; nullopt: it may
-  // not, or need not.
+  // Returns the grant that a start at `boot` of its clock resumes without its registry; nullopt if
+  // it may not, or need not.
   std::optional<Grant> GoesOnIn(BootMs boot);
 
-  // Runs the pending work of the thread that caches tags.
+  // Runs the pending work of the thread that caches the tags.
   void WriteTags();
-  // The file system is mounted again, under another device number.
+  // Mounts the file system again, under another device number.
   void Remount() { ++identity.file.device, ++identity.lock.device; }
-  // Restores the grant's state of so many writes ago, in the very same file, if it was written in
-  // this boot.
+  // Restores the grant's state before the last `writes_ago` writes in the same file, if it was
+  // written in this boot.
   void BringBack(size_t writes_ago);
 };
 
-// One process's view of it. Once `dead`, nothing is written any more.
+// The disk as one process sees it. Once `dead` is true, nothing is written.
 class NodeFolder final : public StateFolder {
  public:
   // All references must outlive it.

@@ -44,7 +44,7 @@ IssuingNodeOptions NodeHost::Options() {
   options.claim.window = shared_.window;
   options.id_clock.policy = shared_.strict ? ClockPolicy::kStrict : ClockPolicy::kRun;
   options.virtual_time = true;
-  options.default_tag = shared_.probe;  // readiness is judged by calls for it
+  options.default_tag = shared_.probe;  // calls for it determine readiness
   return options;
 }
 
@@ -64,7 +64,7 @@ Result<std::unique_ptr<Coordinator>> NodeHost::Connect(Process& process, bool co
       std::make_shared<NodeWire>(shared_.tree, shared_.clock, clock_,
                                  SeededFaults(shared_.dice, shared_.rates), shared_.mutant);
   if (!connected) wire->faulty().Disconnect();
-  // A second coordinator creates the cluster, and ends with its link.
+  // A second coordinator, which creates the cluster, ends with its link.
   if (process.wire == nullptr) process.wire = wire;
   const auto cuts = [this] {
     return shared_.cuts_one_in != 0 && shared_.OneIn(shared_.cuts_one_in);
@@ -80,7 +80,7 @@ Result<std::unique_ptr<IssuingNode>> NodeHost::Open(Process& process, bool conne
                    .open = [&](const std::string&, const OpenOptions&, const Clock&, Entropy&) {
                      return Connect(process, connected);
                    }};
-  // With more machine ids than before, or fewer.
+  // With more or fewer machine ids than before.
   const uint64_t machine_ids = 1 + shared_.dice.Below(disks_.size());
   const bool shares = shared_.mutant == NodeMutant::kGrantShared;
   for (uint64_t i = 1; i < machine_ids; ++i) {
@@ -94,7 +94,8 @@ void NodeHost::Start(bool connected) {
   if (up() || starting_ || retired_) return;
   starting_ = true;
   Trace(connected ? "starts" : "starts without its registry");
-  // Torn in its very first write: the operator knows that no id was issued, and removes it.
+  // If the very first write was torn, the operator knows that no id was issued, and removes the
+  // file.
   if (shared_.is_static && !has_issued_ && !is_copy_ && !disk().Permits()) disk().MakeNew();
   ghost_.reset();
   auto process = std::make_unique<Process>(shared_.dice.Next());

@@ -35,16 +35,17 @@ struct NodeShared {
   bool trace = false;
   bool is_static = false;        // machine ids are assigned by hand
   bool is_directory = false;     // the registry is a directory: the first host creates the cluster
-  bool strict = false;           // clock policy of all
-  uint64_t machine_ids_max = 1;  // of a host at the same time
+  bool strict = false;           // the clock policy of all hosts
+  uint64_t machine_ids_max = 1;  // maximum for each host at the same time
   Milliseconds window{};
   std::string given_layout{};  // as configured; empty: the cluster's
   FaultRates rates{};
-  // Time passes while a process joins its cluster, and other hosts continue.
+  // Lets time pass, in which other hosts continue, while a process joins its cluster.
   std::function<void(Milliseconds)> pass{};
-  uint64_t cuts_one_in = 0;         // of the answers that a joining process gets; 0: none
+  uint64_t cuts_one_in = 0;         // one in this number of answers to a joining process cuts the
+                                    // connection; 0: none
   std::string probe{};              // a snowflake tag that every able host serves
-  std::vector<std::string> tags{};  // that are called
+  std::vector<std::string> tags{};  // the tags that are called
   std::vector<std::pair<int64_t, BootMs>> expiring{};  // sessions, and when they end
 
   void Trace(const std::string& what) const;
@@ -80,38 +81,39 @@ class NodeHost {
   void EndFaults();
   int64_t session() const;
 
-  // --- static machine ids (node_static.cc)
-  // ------------------------------------------------------- This machine gets the contents of the
-  // other one's disk, in other files; or it is another folder of the same machine.
+  // --- static machine ids (node_static.cc) ------------------------------------------------------
+  // Copies the contents of the other machine's disk to other files; or this is another folder on
+  // the same machine.
   void CopyFrom(const NodeHost& other, bool same_inode, bool same_machine);
-  // Restores the grant of so many writes ago in another file.
+  // Restores the grant's state before the last `writes_ago` writes in another file.
   void PutBackup(size_t writes_ago, bool same_inode);
-  // The disk was lost for a moment, and is as it was so many writes ago.
+  // The disk was unavailable for a moment, and returns in its state before the last `writes_ago`
+  // writes.
   void BringBack(size_t writes_ago);
   // The operator confirms that this copy is the only one.
   void Adopt();
-  // Nothing runs on it any more.
+  // No process will run on it again.
   void Retire();
   bool retired() const { return retired_; }
   // Its grant is a copy that the operator has not confirmed.
   bool is_copy() const { return is_copy_; }
-  // In this boot its clock was set, or it runs at its own pace.
+  // In this boot its clock was set, or runs at another pace.
   void NoteUnevenClock() { uneven_ = true; }
   bool uneven() const { return uneven_; }
-  // Its disk is in an earlier state, and nothing has been issued since.
+  // Its disk is in an earlier state, and no id has been issued since.
   bool went_back() const { return went_back_; }
   uint32_t machine() const { return machine_; }
 
   // Tags that have served a call since the last request.
   size_t TagsServed() { return std::exchange(served_, {}).size(); }
   std::string Status() const;
-  // What its process reports to an operator; nothing: none runs.
+  // The process's report to an operator; nullopt: no process runs.
   std::optional<ProviderReport> Report() const;
 
   // For its first machine id, and for any of them.
   NodeDisk& disk() { return disks_.front(); }
   NodeDisk& AnyDisk() { return disks_[shared_.dice.Below(disks_.size())]; }
-  // It holds every machine id that it should hold now.
+  // Whether it holds every machine id that it should hold now.
   bool HoldsAll() const;
   HostClock& clock() { return clock_; }
   BootMs paused_until{};
@@ -132,7 +134,7 @@ class NodeHost {
     std::deque<std::unique_ptr<Call>> calls{};
     std::optional<BootMs> refused_since{};
     std::optional<BootMs> first_round{};
-    Tick highest{};                  // of any whole call
+    Tick highest{};                  // of all completed calls
     std::optional<Grant> goes_on{};  // the grant that it resumed without its registry
     bool stopping = false;
   };
@@ -156,10 +158,10 @@ class NodeHost {
   const int index_;
   const uint32_t machine_;
   const std::string name_;
-  std::deque<NodeDisk> disks_;  // one for each of the most machine ids that it had at once
+  std::deque<NodeDisk> disks_;  // one for each of the machine ids that it had at the same time
   HostClock clock_;
   std::unique_ptr<Process> process_;
-  std::shared_ptr<NodeWire> ghost_;  // of the last process
+  std::shared_ptr<NodeWire> ghost_;  // of the previous process
   std::set<std::string, std::less<>> served_;
   bool starting_ = false;
   bool has_issued_ = false;

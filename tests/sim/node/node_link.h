@@ -15,14 +15,14 @@
 
 namespace firn {
 
-// A process's connection to the registry, which outlives the process: requests may still arrive.
+// A process's connection to the registry. It outlives the process: requests may still arrive.
 class NodeWire {
  public:
   // References must outlive it.
   NodeWire(MemoryTree& tree, const Clock& truth, const Clock& own, FaultPlan plan,
            NodeMutant mutant);
 
-  // The process is dead: it sends nothing and receives nothing any more. Its session remains.
+  // The process has died: it sends and receives nothing any more. Its session remains.
   void Die();
   bool dead() const { return dead_; }
 
@@ -37,11 +37,11 @@ class NodeWire {
   bool dead_ = false;
 };
 
-// A process's end of it. Its first event handler is the joiner's, its second the node's.
+// The process's end of a NodeWire. Its first event handler is the joiner's, its second the node's.
 class NodeLink final : public ForwardingCoordinator {
  public:
-  // `pass` lets time pass while a caller waits. While the cluster is joined, `cuts` decides after
-  // each answer whether the connection is lost with it, in one batch.
+  // `pass` lets time pass while a caller waits. While the process joins the cluster, `cuts` decides
+  // after each answer whether the connection is lost in the same batch.
   struct World {
     std::function<void(Milliseconds)> pass;
     std::function<bool()> cuts;

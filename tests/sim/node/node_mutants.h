@@ -8,20 +8,20 @@ namespace firn {
 // reader of its status. The product has no switch for any of them.
 enum class NodeMutant {
   kNone,
-  kNoVersionCheck,      // registry: sets a slot's record whatever version is there
+  kNoVersionCheck,      // registry: sets a slot's record without checking its version
   kLostUnheard,         // registry: a joiner is not notified that the connection is lost
-  kBackUnheard,         // registry: the node is not notified that it is back
-  kDefaultBeforeRead,   // joiner: the tag `default` exists whatever the registry says
+  kBackUnheard,         // registry: the node is not notified that the connection is back
+  kDefaultBeforeRead,   // joiner: assumes the tag `default`, without reading the registry
   kFormNotKept,         // disk: cached definitions have lost their text forms
-  kFullDiskUntold,      // disk: definitions that could not be cached are reported as cached
-  kHintForgotten,       // disk: a start does not know the cluster that it was in
-  kReadyByClaim,        // reader: a node that holds a claim is ready
+  kFullDiskUntold,      // disk: reports definitions as cached that could not be cached
+  kHintForgotten,       // disk: a start does not know its previous cluster
+  kReadyByClaim,        // reader: a node that holds a claim counts as ready
   kGrantShared,         // disk: all machine ids of a host have one grant
-  kCopyTrusted,         // disk: any file that a grant names is accepted
+  kCopyTrusted,         // disk: accepts any file that a grant names
   kGrantNotSynced,      // disk of a static host: a reboot loses the last writes
   kPairUnheard,         // disk of a static host: a grant does not tell the time
-  kPutBackIgnored,      // disk: a start does not know what the registry showed before it
-  kLostRootStopsAll,    // reader: every tag is refused while the registry has no root node
+  kPutBackIgnored,      // disk: a start does not know the registry's state before it
+  kLostRootStopsAll,    // reader: refuses every tag while the registry has no root node
   kMountIsAnotherFile,  // disk of a static host: another device number means another file
 };
 

@@ -9,15 +9,15 @@
 
 namespace firn {
 
-// Knows every id that any node has issued, and how the operator has defined the tags. Throws a
-// Violation when an id is issued twice, under a tag that must not be served, or in a form that is
-// not the tag's.
+// Records every id that any node has issued, and how the operator has defined the tags. Throws a
+// Violation if an id is issued twice, under a tag that must not be served, or in another form than
+// the tag's.
 class NodeOracle {
  public:
   void Define(const TagDefinition& tag, std::string text_of_zero);
 
-  // All snowflake tags together are one sequence; each segment tag is a sequence of its own. `text`
-  // is the text of 0, as the node that served the call would write it.
+  // All snowflake tags together form one sequence, and each segment tag forms one. `text` is the
+  // text of 0, as the node that served the call would write it.
   void Record(const std::string& tag, int64_t id, const std::string& text);
 
   uint64_t ids() const { return ids_; }

@@ -1,5 +1,4 @@
-// The whole cluster is stopped, its registry is put back to an older copy, and servers start on
-// that.
+// Stops the whole cluster, replaces its registry by an older copy, and starts servers on that.
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +30,7 @@ int64_t NodeWorld::LedgerHigh() const {
 
 bool NodeWorld::Frozen() const { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; }
 
-// What the restore commands contain that servers print now.
+// The highest ledger in the restore commands that servers print now.
 int64_t NodeWorld::HighestReported() const {
   int64_t high = 0;
   for (const auto& host : hosts_) {
@@ -40,7 +39,7 @@ int64_t NodeWorld::HighestReported() const {
   return high;
 }
 
-// Until `ended`, or so many rounds of all hosts.
+// Runs rounds of all hosts until `ended`, but at most `rounds`. Returns whether it has ended.
 bool NodeWorld::Rounds(int rounds, bool serve, const std::function<bool()>& ended) {
   for (int i = 0; i < rounds && !ended(); ++i) {
     ++steps_;
@@ -55,8 +54,9 @@ bool NodeWorld::Rounds(int rounds, bool serve, const std::function<bool()>& ende
   return ended();
 }
 
-// Every server knows the ledger as it was after the copy was made, and stops cleanly. A copy whose
-// ledger lies above all numbers that were issued later, since ranges were given back, is harmless.
+// Every server stops cleanly, and knows the ledger as it was after the copy was made. The copy is
+// harmless if its ledger is above all numbers that were issued later, which is possible because
+// ranges were returned.
 void NodeWorld::PutBackRegistry() {
   const FaultRates rates = shared_.rates;
   const uint64_t cuts_one_in = shared_.cuts_one_in;
@@ -87,8 +87,8 @@ void NodeWorld::PutBackRegistry() {
   shared_.cuts_one_in = cuts_one_in;
 }
 
-// The operator pastes a command that servers print, or printed when they found the registry put
-// back: they may be down by now, and may have lost what they remembered.
+// The operator pastes a command that servers print now, or printed when they detected the older
+// registry: they may be down by now, or may have lost their memory of it.
 void NodeWorld::Restore() {
   registry_clock_.SetRight();  // as the runbook says: the floor depends on it
   MemoryCoordinator memory(tree_);

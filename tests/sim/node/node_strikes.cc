@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// How long a disk is lost that returns in an earlier state: longer than ids run ahead.
+// For how long a disk is lost that returns in an earlier state: longer than ids are ahead.
 constexpr int64_t kDiskAwayMs = 5'000;
 
 }  // namespace
@@ -42,7 +42,8 @@ void NodeWorld::Strike() {
   if (OneIn(2)) shared_.ExpireLater(session);
 }
 
-// A machine's clock may be off until NTP has set it: for some seconds, or for good.
+// A machine's clock may be wrong after a boot until NTP has set it: for some seconds, or
+// permanently.
 void NodeWorld::Boot(NodeHost& host) {
   if (host.went_back()) return;  // another boot would have only the wall clock
   host.Reboot();
@@ -63,8 +64,8 @@ void NodeWorld::StrikeClock(NodeHost& host) {
     case 1:
       return host.clock().StepWall(-UpTo(5'000));
     case 2:
-      if (shared_.is_directory) return;  // no independent clock would contradict it
-      // Under policy strict a host that has followed it would wait as long.
+      if (shared_.is_directory) return;  // no independent clock would show that it is wrong
+      // Under the policy strict, a host that has followed the clock would wait for as long.
       return host.clock().StepWall(OneIn(3) && !shared_.strict ? UpTo(4'000'000)
                                                                : -UpTo(4'000'000));
     default:
@@ -116,8 +117,8 @@ void NodeWorld::SetOutage(bool outage) {
   for (const auto& host : hosts_) outage ? host->Disconnect() : host->Reconnect();
 }
 
-// The registry comes back empty, and stays so: an operator would have to restore the cluster. A
-// directory is left out: its servers would create another cluster.
+// The registry returns empty and remains so, until an operator would restore the cluster. Not with
+// a directory, in which the servers would create another cluster.
 void NodeWorld::LoseRegistry() {
   shared_.Trace("the registry is empty");
   lost_ = true;
@@ -139,8 +140,8 @@ void NodeWorld::StrikeStatic(NodeHost& host) {
       host.Kill();
       return host.disk().Remount();
     default:
-      // The grant's pair of clocks reconstructs an id clock that ran evenly, however old it is; not
-      // one that has followed its wall clock, for which nothing is promised.
+      // However old it is, the grant's pair of clocks reconstructs an id clock that ran evenly. It
+      // cannot reconstruct one that has followed its wall clock, for which nothing is promised.
       if (host.uneven()) return;
       host.Kill();
       shared_.Trace("a disk is back as it was");
@@ -150,7 +151,7 @@ void NodeWorld::StrikeStatic(NodeHost& host) {
   }
 }
 
-// Copies its folder to another machine: beside it, which is refused, or in its place.
+// Copies its folder to another machine: in addition, which must be refused, or in its place.
 void NodeWorld::Copy(NodeHost& host) {
   if (host.is_copy() || host.went_back() || hosts_.size() > 8) return;
   const bool moves = OneIn(2);

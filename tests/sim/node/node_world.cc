@@ -84,7 +84,7 @@ void NodeWorld::DrawSizes() {
                    .time_limit = Milliseconds(200 + below(2'000))};
 }
 
-// The tag that exists without an operator.
+// The only tag is the one that exists without an operator.
 void NodeWorld::MakeDefaultOnly() {
   shared_.probe = "default";
   shared_.tags = {"default", "never"};
@@ -112,7 +112,7 @@ void NodeWorld::MakeTags(BlockingCoordinator& registry) {
   TagDefinition tag = first.tag();
   if (OneIn(2)) tag.text = "d{id:03}";
   tag.disabled = OneIn(4);
-  // A plain tag's ids may be issued from the start, so its form is set with it.
+  // Ids of a plain tag may be issued from the start, so its form is set when it is created.
   if (!registry.Multi({Write::Erase("/tags/default", Write::kAnyVersion)}).status.ok()) {
     Die("no default");
   }
@@ -128,7 +128,7 @@ void NodeWorld::MakeTags(BlockingCoordinator& registry) {
   shared_.probe = "probe";
   shared_.tags = {"default", "probe", "never"};
   served_tags_ = tag.disabled ? 1 : 2;
-  // With a ledger that moves, definitions are kept again within a minute.
+  // While a ledger changes, definitions are cached again within a minute.
   if (shared_.mutant == NodeMutant::kFullDiskUntold) return;
   if (!store.Create(numbers).ok()) Die("no numbers");
   oracle_.Define(numbers, numbers.text.empty() ? "0" : "n0000");
@@ -203,8 +203,8 @@ void NodeWorld::ExpireSessions() {
 
 // --- the end of all faults -----------------------------------------------------------------------
 
-// Whether all their tags were served since the last check and are cached for the next start; copies
-// that must not run are excluded.
+// Whether all hosts have served all their tags since the last check, and have cached them for the
+// next start. Copies that must not run are excluded.
 bool NodeWorld::AllServe() {
   bool all = true;
   for (const auto& host : hosts_) {
@@ -223,8 +223,8 @@ void NodeWorld::DemandService() {
   registry_clock_.SetRight();
   for (const auto& host : hosts_) {
     host->EndFaults();
-    // Restarts every host that was refused for good, now that all faults are over, and every host
-    // that runs without a half-created directory, since only a start completes it.
+    // Restarts hosts that were permanently refused, now that all faults are over, and hosts without
+    // a complete directory, since only a start completes it.
     if (shared_.is_static || shared_.is_directory) host->Kill();
     host->TagsServed();
   }

@@ -15,8 +15,8 @@
 
 namespace firn {
 
-// Whole nodes on several hosts, in virtual time: of one cluster with a registry in memory, or with
-// static machine ids. One seed is one world, and replays exactly.
+// Whole nodes on several hosts in virtual time: of one cluster with a registry in memory, or with
+// static machine ids. Each seed is one world, and can be replayed exactly.
 //
 // Throws a Violation at the first broken promise.
 class NodeWorld {
@@ -82,13 +82,13 @@ class NodeWorld {
   int first_hosts_ = 1;
   int wanted_steps_ = 0;
   uint64_t fault_every_ = 1;
-  size_t served_tags_ = 0;  // tags that each host must serve in the end
+  size_t served_tags_ = 0;  // tags that each host must serve at the end
   std::vector<std::unique_ptr<NodeHost>> hosts_;
   bool outage_ = false;
   uint64_t put_back_at_ = 0;  // the step at which the registry is put back; 0: never
-  bool put_back_ = false;     // it was, so the cluster may be frozen
-  int64_t printed_high_ = 0;  // of the tag, in restore commands that servers printed then
-  bool lost_ = false;         // the registry came back empty
+  bool put_back_ = false;     // the registry was put back, so the cluster may be frozen
+  int64_t printed_high_ = 0;  // the ledger in the restore commands that servers printed then
+  bool lost_ = false;         // the registry returned empty
   bool passing_ = false;
   uint64_t steps_ = 0;
 };

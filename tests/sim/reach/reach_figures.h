@@ -10,7 +10,7 @@ namespace firn {
 
 using client::Micros;
 
-// Frequencies of times, to a tenth of a second.
+// A histogram of times, in tenths of a second.
 class Times {
  public:
   void Add(Micros time, uint64_t times = 1);
@@ -26,15 +26,15 @@ class Times {
   double max_s_ = 0;
 };
 
-// Counts of all servers in one second, and of the server with the most.
+// Sums over all servers in one second, and the values of the server with the most.
 struct Second {
   uint64_t asked = 0, asked_most = 0;    // requests for the list
   uint64_t bytes = 0, bytes_most = 0;    // of the answers
-  uint64_t calls = 0, calls_most = 0;    // for ids
+  uint64_t calls = 0, calls_most = 0;    // calls for ids
   uint64_t opened = 0, opened_most = 0;  // connections
-  uint64_t met_trouble = 0;              // calls that met a server that was down
+  uint64_t met_trouble = 0;              // calls that tried a server that was down
   uint64_t registry_reads = 0;           // by all servers
-  size_t up = 0;                         // servers
+  size_t up = 0;                         // servers that run
 };
 
 }  // namespace firn

@@ -38,8 +38,8 @@ int64_t ReachRegistry::VersionAt(uint32_t server, Micros now) const {
   return std::upper_bound(lists_.begin(), lists_.end(), looked, later) - lists_.begin();
 }
 
-// A server reads the marks. If they have moved, it reads both folders with all their nodes, with
-// the marks before each, and the marks once more.
+// A server reads the marks. If they have changed, it reads both folders with all their nodes, the
+// marks before each folder, and the marks once more.
 uint64_t ReachRegistry::ReadsOf(uint32_t server, Micros now) const {
   const int64_t before = VersionAt(server, now), after = VersionAt(server, now + kReadEvery);
   if (after == before || after == 0) return kMarks;

@@ -1,8 +1,8 @@
-// Clients of firn:// and the cost of their requests, in virtual time: README.md has the figures.
+// Clients of firn:// and the cost of their requests, in virtual time (tests/sim/README.md).
 //
 //   reach_sim [--servers N] [--clients N] [--calls N] [--seed N] [--story NAME] [--curve]
 //
-// --calls: of each client in a hundred seconds. Exit 1 when a promise is broken.
+// --calls: of each client in 100 seconds. Exits with 1 if a promise is broken.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kStories{"quiet", "one_change", "rolling", "rack_dies",
                                                    "all_start"};
-// The longest interval that a server may request, within a fifth, plus a second until it has read.
+// The longest interval that a server may request, plus a fifth, plus a second until it has read.
 constexpr double kKnownMaxS = 60 * 1.2 + 1;
 
 struct Arguments {
@@ -77,7 +77,7 @@ void Tell(std::string_view name, const ReachWorld& world, const Arguments& argum
   }
 }
 
-// Checks the promises; prints each one that is broken, and returns false.
+// Checks the promises. Prints each broken one; returns false if there is any.
 bool Kept(ReachStory story, const ReachWorld& world, const ReachSizes& sizes) {
   bool kept = true;
   const auto must = [&](bool holds, const char* what) {
@@ -88,7 +88,7 @@ bool Kept(ReachStory story, const ReachWorld& world, const ReachSizes& sizes) {
   must(world.known().max_s() <= kKnownMaxS, "a change is known after at most one request");
   must(world.behind() == 0, "every client ends with the last list");
   must(world.lost_calls() == 0, "a call finds a server while one is up");
-  // Twenty a second, or each of its connections once in a minute, and random variation.
+  // 20 per second, or each of its connections once per minute, with random variation.
   const double each = std::max(20.0, sizes.clients / 60.0 / sizes.servers);
   if (story != ReachStory::kAllStart) {
     must(sums.EachSecond(sums.all.asked) <= each * 1.5,

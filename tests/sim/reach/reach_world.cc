@@ -19,12 +19,13 @@ using client::SeedList;
 
 constexpr Micros kSecond{1'000'000};
 constexpr Micros kSettled = 180 * kSecond;  // until startup effects have ended
-constexpr Micros kNotice = 2 * kSecond;     // from leaving the list to the end of a server
-constexpr Micros kAway = 10 * kSecond;      // time for which it is down
-constexpr Micros kSession = 10 * kSecond;   // until the registry knows that a server died
+constexpr Micros kNotice = 2 * kSecond;     // from the removal of a server from the list to its
+                                            // stop
+constexpr Micros kAway = 10 * kSecond;      // time for which a server is down
+constexpr Micros kSession = 10 * kSecond;   // until the registry detects that a server has died
 constexpr uint32_t kSeeds = 3;
 
-// The list that the client's source receives: one entry stands for all; the version identifies it.
+// The list as the client's source receives it: one entry stands for all; the version identifies it.
 ToldServers Told(int64_t version, bool known, Micros age, Milliseconds ask_again) {
   ToldServers told{.version = version,
                    .age = std::chrono::duration_cast<Milliseconds>(age),
@@ -61,7 +62,7 @@ struct ReachWorld::OneClient {
   AskPace pace;
   Micros ask_at{0};
   std::vector<bool> connected;
-  std::vector<uint32_t> out;  // servers that did not respond since the last list
+  std::vector<uint32_t> out;  // servers that have not responded since the last list
 };
 
 ReachWorld::ReachWorld(ReachSizes sizes, ReachStory story, uint64_t seed)

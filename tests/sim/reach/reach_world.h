@@ -14,12 +14,12 @@
 
 namespace firn {
 
-// What happens to the servers after the startup.
+// Events at the servers after the startup phase.
 enum class ReachStory : uint8_t {
   kQuiet,
-  kOneChange,  // an operator takes one out
+  kOneChange,  // an operator takes one server offline
   kRolling,    // all are restarted, a fiftieth at a time
-  kRackDies,   // a tenth fail at once, which the registry knows when their sessions end
+  kRackDies,   // a tenth fail at once; the registry detects it when their sessions expire
   kAllStart    // the servers are healthy; all clients start in one second
 };
 
@@ -29,10 +29,10 @@ struct ReachSizes {
   double calls = 0.5;  // of each client, per second
 };
 
-// Clients of firn://seed,seed,seed and servers, in virtual time. It runs the client's code that
-// decides which list counts (SeedList), when to request it again (AskPace) and which server to pick
-// (Lots), and the server's code that decides when clients must ask again (front::AskAgain) and how
-// often to read the registry (ServerRoll). Answers come at once.
+// Servers and clients of firn://seed,seed,seed in virtual time. Runs the client's code that decides
+// which list to use (SeedList), when to request it again (AskPace) and which server to pick (Lots).
+// Runs the server's code that decides when clients must ask again (front::AskAgain) and how often
+// to read the registry (ServerRoll). Answers arrive at once.
 class ReachWorld {
  public:
   ReachWorld(ReachSizes sizes, ReachStory story, uint64_t seed);
@@ -42,15 +42,15 @@ class ReachWorld {
 
   void Run();
 
-  // From the beginning of the story.
+  // From the beginning of the story on.
   const std::vector<Second>& seconds() const { return seconds_; }
-  // From each change until a client has a list that contains it.
+  // Times from each change until each client has a list that contains it.
   const Times& known() const { return known_; }
   uint64_t changes() const { return static_cast<uint64_t>(registry_.version() - 1); }
-  // At the end: for all servers, and for the one with the most.
+  // At the end: of all servers, and of the one with the most.
   uint64_t connections() const;
   uint64_t connections_most() const;
-  // Clients without the last list, and calls for which no server was left.
+  // Clients without the latest list, and calls that found no server.
   uint64_t behind() const;
   uint64_t lost_calls() const { return lost_calls_; }
 
@@ -63,11 +63,11 @@ class ReachWorld {
     bool call;
     bool operator>(const Event& other) const { return at > other.at; }
   };
-  // A server starts or ends, and its entry in the list changes.
+  // A server starts or stops, or its entry in the list changes.
   struct Strike {
     Micros at;
     uint32_t server;
-    bool up, listed, last;  // the last of those that the registry reports as one change
+    bool up, listed, last;  // last: of several that the registry reports as one change
   };
 
   void Begin();
@@ -78,7 +78,7 @@ class ReachWorld {
   void Happen(const Event& event);
   void Ask(OneClient& client, Micros now);
   void Call(OneClient& client, Micros now);
-  // Returns a server that responds, or null; counts servers that are down on the way.
+  // Returns a server that responds, or null; counts the servers that were down.
   OneServer* Reach(OneClient& client, Micros now);
   void Hear(OneClient& client, uint32_t server, Micros now);
   void AskAt(OneClient& client, Micros at);
@@ -102,7 +102,7 @@ class ReachWorld {
   uint64_t lost_calls_ = 0;
 };
 
-// The bytes of an answer with so many servers, and of one without a list.
+// The size of an answer with this number of servers; 0: of one without a list.
 uint64_t AnswerBytes(size_t servers);
 
 }  // namespace firn

@@ -14,9 +14,9 @@
 
 namespace firn {
 
-// Knows by which definition a process serves each tag, and judges what follows an edit that the
-// process cannot serve. If only the sizes of ranges or the buffer changed, the process keeps the
-// earlier definition. Otherwise it refuses the tag.
+// Records the definition by which a process serves each tag, and judges the behaviour after an edit
+// that the process cannot serve. If only the sizes of ranges or the buffer changed, the process
+// keeps the earlier definition. Otherwise it refuses the tag.
 class EditJudge {
  public:
   explicit EditJudge(SegmentMutant mutant) : mutant_(mutant) {}

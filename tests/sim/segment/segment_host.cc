@@ -48,7 +48,8 @@ class SimSnowflake final : public Strategy {
   SegmentShared& shared_;
 };
 
-// Replaces the real one: a permutation whose collisions show soon: 1 and 2, 3 and 4, ...
+// Replaces the real plugin: a permutation that soon shows collisions, because it swaps 1 and 2, 3
+// and 4, ...
 class SimObfuscate final : public Plugin {
  public:
   std::string_view name() const override { return "obfuscate"; }
@@ -61,8 +62,8 @@ class SimObfuscate final : public Plugin {
   }
 };
 
-// The registry as a host's requests reach it. Between a loss of its data and the freeze no ledger
-// moves, whenever the request was sent: nothing is promised about ranges that are taken then.
+// The registry for a host's requests. Between a loss of its data and the freeze no ledger changes,
+// not even by requests sent earlier: there is no guarantee for ranges taken then.
 class HostRegistry final : public ForwardingCoordinator {
  public:
   explicit HostRegistry(const SegmentShared& shared)
@@ -285,7 +286,7 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
   if (verdict == Verdict::kRefused) {
     process_->edits.JudgeRefusal(call.tag, call.issue.refusal());
     const bool unknown = call.issue.refusal().reason == Reason::kUnknownTag;
-    // During the whole call: it may have been deleted and restored since.
+    // During the whole call: the tag may have been deleted and restored meanwhile.
     const bool defined = call.defined && call.losses == shared_.losses &&
                          call.deletions == shared_.deletions && IsThere(call.tag);
     Require(!unknown || !defined, "a tag that is defined was called unknown");

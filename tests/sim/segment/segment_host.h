@@ -91,12 +91,12 @@ class SegmentHost {
   struct Call {
     std::string tag;
     int64_t beyond = 0;
-    // At its arrival: whether the tag was defined, and the losses and deletions so far.
+    // State at its arrival: whether the tag was defined, and the losses and deletions so far.
     bool defined = false;
     int64_t losses = 0;
     int64_t deletions = 0;
-    int64_t edits = 0;    // that could not be served
-    bool waited = false;  // with a part of its numbers
+    int64_t edits = 0;    // edits so far that could not be served
+    bool waited = false;  // after it had got a part of its numbers
     IssueCall issue{};
   };
   struct Process;

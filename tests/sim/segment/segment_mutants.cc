@@ -10,7 +10,7 @@
 namespace firn {
 namespace {
 
-// Answers the multi as its sender would believe it: V + 1, of the existing creation.
+// Answers the multi as if it had been applied to the existing node: version V + 1.
 WriteOutcome AsIfDone(const MemoryTree& tree, const std::vector<Write>& writes) {
   WriteOutcome told;
   for (const Write& write : writes) {

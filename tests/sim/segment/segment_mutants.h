@@ -23,25 +23,25 @@ namespace firn {
 // no switch for any of them.
 enum class SegmentMutant {
   kNone,
-  kUsedBeforeLedger,   // source: returns what the store picked, without the ledger
-  kSetOverForeign,     // registry: sets a tag's node whatever version is there
+  kUsedBeforeLedger,   // source: returns the store's pick without the ledger
+  kSetOverForeign,     // registry: sets a tag's node regardless of its version
   kUnknownKept,        // registry: an unknown outcome is reported as ok
   kStandInUnwritten,   // registry: ranges that a ledger picks instead of a store are not written
-  kTornGiveBack,       // registry: a tail is given back whatever has been taken since
+  kTornGiveBack,       // registry: a tail is given back even if others took numbers since
   kOldFormServed,      // registry: a ledger reads the definition that the process serves
-  kDefaultBeforeRead,  // process: the tag `default` exists whatever the registry says
+  kDefaultBeforeRead,  // process: the tag `default` always exists
   kUnknownBeforeRead,  // process: tags that have not been read are unknown
   kUnknownAtOnce,      // process: a tag that was just created is not looked up
   kClockOfServer,      // registry: a server's own clock is reported as the registry's
   kClockOfLastWrite,   // registry: the time of the previous write is reported
   kClockSleeps,        // process: its boot clock stops while the machine sleeps
-  kNeverContradicts,   // process: its wall clock shows what the registry's clock shows
+  kNeverContradicts,   // process: its wall clock equals the registry's clock
   kDeleteUsed,         // operator: a tag is deleted although its numbers were issued
   kAheadOfPeriod,      // source: takes numbers of the next period an hour before it begins
   kStartUnheeded,      // process: its strategies do not learn that a tag's start was raised
   kLimitUnheeded,      // registry: the root says that ids of undefined tags are far off
-  kEditStopsTag,    // process: a definition that cannot be served refuses the tag, whatever changed
-  kUnsafeEditKept,  // process: such a definition never refuses the tag
+  kEditStopsTag,       // process: every definition that cannot be served refuses the tag
+  kUnsafeEditKept,     // process: such a definition never refuses the tag
 };
 
 inline constexpr MutantRow<SegmentMutant> kSegmentMutants[] = {

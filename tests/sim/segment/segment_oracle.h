@@ -9,8 +9,8 @@
 
 namespace firn {
 
-// Knows every number of every tag that was ever issued, by any process, and throws a Violation when
-// one is issued twice.
+// Records every number of every tag that any process issues, and throws a Violation if one is
+// issued twice.
 //
 // It also knows in which form a tag's ids were issued: no tag has two forms. Ids of a clock are
 // even before they are obfuscated, and odd afterwards.
@@ -29,7 +29,8 @@ class NumberOracle {
 
   // The operator has defined the tag or, without a name, permits all tags to be served.
   void Define(const std::string& tag = "") { defined_.insert(tag); }
-  // The operator has deleted it: nothing of it may be issued, unless the registry goes back.
+  // The operator has deleted the tag: none of its numbers may be issued, unless the registry goes
+  // back.
   void Delete(const std::string& tag) {
     defined_.erase(tag);
     deleted_.insert(tag);

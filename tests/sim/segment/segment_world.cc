@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kSteps = 3'000;
 
-// At the end; longer than a month, and far from a leap that requires an operator.
+// Pauses at the end; longer than a month, and far below a leap that requires an operator.
 constexpr Milliseconds kRest = kADay * 40;
 
 // A day of the years in which the operator's zones changed their clocks in every way.
@@ -42,7 +42,7 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, const SimArgumen
       loses_data_(!OneIn(3)),
       sets_clocks_(OneIn(3) || mutant == SegmentMutant::kNeverContradicts),
       fault_dice_(std::make_unique<SeededEntropy>(seed ^ 0x5eed)) {
-  const int busy = OneIn(3) ? 0 : 20;  // some worlds lose hardly any message
+  const int busy = OneIn(3) ? 0 : 20;  // some worlds lose almost no messages
   rates_ = {.refused = busy,
             .request_lost = busy,
             .answer_lost = busy + 5,
@@ -180,7 +180,7 @@ void SegmentWorld::RollBackRegistry() {
   Lose();
 }
 
-// Between the loss and the freeze no ranges are taken: nothing is promised about them.
+// No ranges are taken between the loss and the freeze: there is no guarantee for them.
 void SegmentWorld::Lose() {
   Trace("data are lost");
   ++shared_.losses;
@@ -225,7 +225,7 @@ void SegmentWorld::DemandService() {
     if (i % 500 != 499) continue;
     clock_.Advance(kRest);
     shared_.slept += kRest;
-    // With those that are served undefined, there may be one more.
+    // A host may also serve undefined tags, so it may have served more than these.
     bool all = true;
     for (const auto& host : hosts_) all &= host->TagsServed() >= operator_->tags();
     if (all) return;

@@ -15,9 +15,9 @@ namespace firn {
 // Several hosts that serve the same tags in virtual time: segment tags of the registry, of a
 // database under its ledger and without a buffer, dated tags, and the tag `default`. Processes are
 // killed, stopped, and started without their registry; requests and answers are lost or late;
-// sessions end; tags are created, edited, disabled and deleted; the database goes back in time, and
-// so does the registry, which is then restored; dated tags pass midnights, and clocks are set. One
-// seed is one world, and replays exactly.
+// sessions end; tags are created, edited, disabled and deleted; the database goes back in time; the
+// registry also does, and is then restored; dated tags pass midnights, and clocks are set. One seed
+// is one world, and replays exactly.
 //
 // Throws a Violation at the first number that is issued twice, that does not rise in real time for
 // the tag without a buffer, or that belongs to a period that has not begun or is over; when a tag's

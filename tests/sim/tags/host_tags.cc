@@ -15,7 +15,7 @@ class HostTags::Deaf final : public RejectionHandler {
   void OnRefusal(const Request&, const Refusal&) override {}
 };
 
-// A mutant's follower goes on seeing the last whole root node.
+// A mutant's follower continues to see the last root node that was not frozen.
 class HostTags::RootSeam final : public ForwardingCoordinator {
  public:
   RootSeam(Coordinator& inner, bool lies) : ForwardingCoordinator(inner), lies_(lies) {}

@@ -25,7 +25,7 @@ bool Listens(int port) {
 bool FerretDb::IsBuilt() { return std::filesystem::exists(BuiltProgram("ferretdb")); }
 
 Result<std::unique_ptr<FerretDb>> FerretDb::Start(Tls tls) {
-  constexpr int kTriesMax = 3;  // a free port may be taken before the server listens on it
+  constexpr int kTriesMax = 3;  // another program may take a free port first
   Status failure;
   for (int i = 0; i < kTriesMax; ++i) {
     std::unique_ptr<FerretDb> server(new FerretDb(tls));

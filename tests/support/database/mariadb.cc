@@ -39,7 +39,7 @@ constexpr const char* kSetUp =
     "CREATE USER IF NOT EXISTS copier@'127.0.0.1' IDENTIFIED BY 'another';\n"
     "GRANT REPLICATION SLAVE ON *.* TO copier@'127.0.0.1';\n";
 
-// MariaDB runs as root only if told so explicitly.
+// MariaDB runs as root only with --user=root.
 std::string UserFlag() {
   const passwd* const user = getpwuid(geteuid());
   return std::string("--user=") + (user != nullptr ? user->pw_name : "root");
@@ -117,7 +117,7 @@ class Root {
 }  // namespace
 
 Result<std::unique_ptr<MariaDb>> MariaDb::Start() {
-  constexpr int kTriesMax = 3;  // a free port may be taken before the server listens on it
+  constexpr int kTriesMax = 3;  // another program may take a free port first
   FIRN_ASSIGN(const fs::path fresh, FreshFiles());
   Status failure;
   for (int i = 0; i < kTriesMax; ++i) {

@@ -24,7 +24,7 @@ full_page_writes = off
 autovacuum = off
 )";
 
-// `kind` and `more`: of the rule for programs.
+// `kind` and `more` become part of the rule for programs.
 std::string AccessRules(const std::string& kind, const std::string& more = {}) {
   return "local all all trust\n" + kind + " all firn 127.0.0.1/32 scram-sha-256" + more +
          "\nhost replication copier 127.0.0.1/32 trust\n";
@@ -143,7 +143,7 @@ class Owner {
 
 template <typename Fill>
 Result<std::unique_ptr<Postgres>> Postgres::StartOn(Fill fill) {
-  constexpr int kTriesMax = 3;  // a free port may be taken before the server listens on it
+  constexpr int kTriesMax = 3;  // another program may take a free port first
   for (int i = 0; i < kTriesMax; ++i) {
     std::unique_ptr<Postgres> server(new Postgres());
     FIRN_TRY(GiveToOwner(server->folder()));

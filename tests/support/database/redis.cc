@@ -62,7 +62,7 @@ class Client {
 }  // namespace
 
 Result<std::unique_ptr<Redis>> Redis::Start(RedisOptions options) {
-  constexpr int kTriesMax = 3;  // a free port may be taken before the server listens on it
+  constexpr int kTriesMax = 3;  // another program may take a free port first
   Status failure;
   for (int i = 0; i < kTriesMax; ++i) {
     std::unique_ptr<Redis> server(new Redis(options));

@@ -110,7 +110,7 @@ ScriptedMongo::~ScriptedMongo() {
     shutdown(listener_, SHUT_RDWR);
     for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
   }
-  threads_.front().join();  // it starts the others
+  threads_.front().join();  // this thread starts all others
   threads_.pop_front();
   for (std::thread& thread : threads_) thread.join();
   close(listener_);
@@ -166,7 +166,8 @@ void ScriptedMongo::Serve(int socket) {
     std::string body(size - kHeaderBytes, '\0');
     if (!ReadAll(socket, body.data(), body.size())) break;
     const int32_t operation = NumberAt(head, 12);
-    // A message has flags and the kind of its section in front, a query the collection and counts.
+    // A message begins with flags and the kind of its section, a query with the collection and
+    // counts.
     const size_t begin = operation == kMessage ? 5 : body.find('\0', 4) + 1 + 8;
     if (begin >= body.size() || (operation != kMessage && operation != kQuery)) break;
     const std::optional<std::string> answer = Answer(body.substr(begin));

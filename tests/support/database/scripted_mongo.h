@@ -14,7 +14,7 @@ namespace firn {
 
 // A member of a MongoDB replica set that keeps counters in memory and answers as the test says:
 // write concern errors, a step-down, lost answers, refused logins. It speaks the wire protocol of
-// MongoDB, on a loopback port of its own. Verbs are thread-safe.
+// MongoDB, on its own loopback port. Verbs are thread-safe.
 class ScriptedMongo {
  public:
   ScriptedMongo();
@@ -25,11 +25,11 @@ class ScriptedMongo {
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
-  // The set's members, as every member reports them. Without them it is a server of its own.
+  // The set's members, as every member reports them. Without them it is a standalone server.
   void Join(std::vector<std::string> members);
   void BePrimary(bool primary);
 
-  // What becomes of the next commands of this name, in this order.
+  // The reaction to the next command of this name; several apply in their order.
   struct Reply {
     bool execute = true;     // before it is answered
     std::string json{};      // in place of the answer; empty: the usual one

@@ -51,7 +51,7 @@ std::vector<pid_t> ChildrenOf(pid_t parent) {
 void SqlServer::Kill() {
   if (!process_) return;
   const pid_t parent = process_->pid();
-  process_->Signal(SIGSTOP);  // so that it starts no more of them
+  process_->Signal(SIGSTOP);  // so that it forks no more processes
   Eventually(kPatience, [&] { return StatOf(parent).state == 'T' || HasEnded(parent); });
   const std::vector<pid_t> children = ChildrenOf(parent);
   process_.reset();

@@ -56,7 +56,7 @@ class SqlServer {
   virtual Result<std::unique_ptr<SqlServer>> StartReplica() = 0;
   // Waits until everything that `primary` did until now has been applied here.
   virtual Status AwaitCaughtUp(SqlServer& primary) = 0;
-  // Changes from now on do not arrive here any more, until Promote discards them.
+  // Later changes do not arrive here until Promote discards them.
   virtual Status StopFollowing() = 0;
   // Detaches from its primary and accepts writes.
   virtual Status Promote() = 0;

@@ -33,7 +33,8 @@ struct Manner {
 // Readers that pause or are slow, small windows, bursts, single bytes, half-closed connections.
 const std::vector<Manner>& AwkwardManners();
 
-// The same manners for use beside a load that it must not exceed: about 10,000 ids a second.
+// Returns the manner limited to about 10,000 ids a second, for use beside a load that must not be
+// disturbed.
 Manner Modest(Manner manner);
 
 // One such client with its own thread, from construction to destruction: conversations of a number
@@ -50,8 +51,8 @@ class AwkwardClient {
     Manner manner{};
     // Reads nothing until this returns true; it is called repeatedly. Empty: reads at once.
     std::function<bool()> may_read{};
-    int calls = 100;        // per conversation
-    int conversations = 0;  // number of complete ones; 0: until Stop
+    int calls = 100;        // calls per conversation
+    int conversations = 0;  // number of complete conversations; 0: until Stop
   };
 
   explicit AwkwardClient(Options options);
@@ -59,7 +60,7 @@ class AwkwardClient {
   AwkwardClient(const AwkwardClient&) = delete;
   AwkwardClient& operator=(const AwkwardClient&) = delete;
 
-  // Ends it at once.
+  // Ends its conversation at once.
   void Stop();
   // Waits until its conversations are complete.
   void Join();

@@ -14,11 +14,11 @@ struct TongueAnswer {
   size_t bytes = 0;  // its length; 0: incomplete
   std::vector<int64_t> ids{};
   bool refused = false;  // with a reason
-  std::string fault{};   // what is wrong with it; empty: nothing
+  std::string fault{};   // a violation of the contract; empty: none
 };
 
-// A protocol for requesting ids, read strictly: everything that the contract does not permit is a
-// fault. Used by one thread.
+// A protocol for requesting ids. Its parser is strict: it reports everything that the contract does
+// not permit as a fault. Used by one thread.
 class Tongue {
  public:
   virtual ~Tongue() = default;

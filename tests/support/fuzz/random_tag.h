@@ -24,7 +24,7 @@ inline std::string RandomTagName(Entropy& entropy) {
   return "n" + RandomText(entropy, 0, 30) + "n";
 }
 
-// Of a tag with ranges; its step has at most nine digits.
+// Makes a tag with ranges dated; its step has at most nine digits.
 inline void MakeDated(TagDefinition& tag, Entropy& entropy) {
   tag.strategy = "dated";
   tag.store = "registry";
@@ -36,7 +36,8 @@ inline void MakeDated(TagDefinition& tag, Entropy& entropy) {
   tag.period_grace = static_cast<int64_t>(entropy.Below(100));
 }
 
-// A definition that CheckTag accepts, with any field away from its default as often as not.
+// Returns a definition that CheckTag accepts. Each field has its default value in about half of
+// them.
 inline TagDefinition RandomTag(Entropy& entropy) {
   const auto coin = [&] { return entropy.Below(2) == 0; };
   TagDefinition tag{.name = RandomTagName(entropy), .strategy = coin() ? "segment" : "snowflake"};

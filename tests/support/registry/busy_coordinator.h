@@ -8,8 +8,8 @@
 
 namespace firn {
 
-// A registry in which something happens right after a certain node was read: another client acts
-// between a reading and its consequence. `inner` must outlive it.
+// A registry in which another client acts right after a certain node was read, and before the
+// reader uses the result. `inner` must outlive it.
 class BusyCoordinator : public ForwardingCoordinator {
  public:
   using ForwardingCoordinator::ForwardingCoordinator;

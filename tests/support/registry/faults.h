@@ -12,7 +12,7 @@
 
 namespace firn {
 
-// What happens to one request on its way to a registry and back.
+// The effects of a fault on one request to a registry and on its answer.
 struct Fate {
   enum class Kind {
     kDone,         // applied, perhaps with a delay
@@ -24,7 +24,7 @@ struct Fate {
 
   Kind kind = Kind::kDone;
   Milliseconds apply_after{0};   // from the call until it is applied
-  Milliseconds answer_after{0};  // from then, or from the call if it is not applied, to the answer
+  Milliseconds answer_after{0};  // from there, or from the call if it is not applied, to the answer
   bool notice_lost = false;      // a read's watch never notifies
 };
 
@@ -39,7 +39,7 @@ struct FaultRates {
   int request_lost = 0;
   int answer_lost = 0;
   int late = 0;
-  int delayed = 0;  // of those that are applied
+  int delayed = 0;  // of the applied requests
   int notice_lost = 0;
   Milliseconds delay_max{0};   // of a delay, evenly drawn
   Milliseconds late_max{0};    // from the answer kUnknown until the write is done

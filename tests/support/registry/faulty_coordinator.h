@@ -41,7 +41,8 @@ class FaultyCoordinator final : public Coordinator {
   // `clock` must outlive this.
   FaultyCoordinator(std::unique_ptr<Coordinator> inner, const Clock& clock, FaultPlan plan = {});
 
-  // The fate of the next request of this verb without a scripted one, instead of the plan's.
+  // Sets the fate of the next request of this verb, in place of the plan's. Several apply in their
+  // order.
   void Script(Verb verb, Fate fate);
   void SetPlan(FaultPlan plan) { plan_ = std::move(plan); }
 
@@ -54,7 +55,7 @@ class FaultyCoordinator final : public Coordinator {
   // Dispatches.
   void Orphan();
 
-  // Late writes never arrive: the servers that they were sent to are gone.
+  // Late writes never arrive: their servers have ended.
   void ForgetLate() { late_.clear(); }
 
   // When the next event is due; empty if nothing waits for time to pass.

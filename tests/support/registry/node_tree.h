@@ -31,8 +31,8 @@ class NodeTree {
   WriteOutcome Apply(std::vector<Write>&& writes, WallMs now, int64_t session,
                      std::vector<Change>* changes);
 
-  // As if an existing node had been set as often as that, and as newer ZooKeeper servers count:
-  // from -2 to 0. For tests.
+  // Sets a node's version as if the node had been set that often, and counts like newer ZooKeeper
+  // servers: from -2 to 0. For tests.
   void SetVersion(std::string_view path, int64_t version);
   void SkipUnguarded() { skips_unguarded_ = true; }
 

@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{256} << 10;
 
-// The fibre that switched last: the one that starts or resumes reports it to the sanitizer, and
-// learns from it where the stack of the very first one is.
+// The fibre that switched last. The fibre that starts or resumes reports it to the sanitizer, and
+// learns the place of the first fibre's stack.
 Fibre* handed_over = nullptr;
 
 }  // namespace

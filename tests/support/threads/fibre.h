@@ -9,8 +9,8 @@
 namespace firn {
 
 // A function with its own stack that runs until it switches to another fibre, all on one system
-// thread: so a test decides when "threads" take turns, and their locks never block. The first fibre
-// stands for its creator and has no function. Thread-compatible.
+// thread. So a test decides when "threads" take turns, and their locks never block. The first fibre
+// is its creator and has no function. Thread-compatible.
 class Fibre {
  public:
   Fibre();                                    // the caller itself

@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-constexpr size_t kStepsMax = 5'000;  // per run; a run that needs more does not terminate
+constexpr size_t kStepsMax = 5'000;  // per run; a run with more steps counts as endless
 
 bool IsAt(const std::source_location& at, const Site& site) {
   return at.line() == site.line && at.column() == site.column && at.file_name() == site.file;
@@ -37,7 +37,7 @@ class Explorer {
   Explorer(const Scenario& scenario, const std::optional<Weakening>& weakened)
       : scenario_(scenario), weakened_(weakened ? &*weakened : nullptr) {}
 
-  // Until no other run is left, or a violation, or the limit of runs.
+  // Runs the scenario until no other run is left, a violation is found, or the limit is reached.
   void Go(Choices& choices, int64_t runs_max) {
     run_.choices_ = &choices;
     found_.complete = false;
@@ -55,7 +55,7 @@ class Explorer {
     found_.orders = run_.orders_;
   }
 
-  // Values that loads have seen until now may be foreseen from now on.
+  // From now on, loads may foresee the values that were recorded until now.
   void BeginToForesee() { run_.gathers_ = false; }
 
   const Exploration& found() const { return found_; }

@@ -40,16 +40,16 @@ struct Weakening {
 
 // Limits of the search. Within them it is complete.
 struct InterleavingLimits {
-  int preemptions = 2;     // a thread is interrupted although it could continue
-  int stale_reads = 2;     // a load sees another value than the newest
-  int foresights = 1;      // a load sees a value that is stored later; with one preemption at most
+  int preemptions = 2;     // interruptions of a thread that could continue
+  int stale_reads = 2;     // loads of another value than the newest
+  int foresights = 1;      // loads of a value that is stored later; with one preemption at most
   int64_t runs = 300'000;  // a search that needs more is incomplete
 };
 
 class Interleaving;
 
-// Creates the objects, calls Run() with some threads, and checks the result. Must behave the same
-// when the threads do.
+// Creates the objects, calls Run() with some threads, and checks the result. Must be deterministic:
+// if the threads do the same, it does the same.
 using Scenario = std::function<void(Interleaving&)>;
 
 struct Exploration {
@@ -64,7 +64,8 @@ struct Exploration {
 Exploration Explore(const Scenario& scenario, const InterleavingLimits& limits = {},
                     const std::optional<Weakening>& weakened = std::nullopt);
 
-// The same for `runs` runs drawn by `seed`, without limits of preemptions and stale reads.
+// Runs the scenario `runs` times with choices drawn by `seed`, without limits of preemptions and
+// stale reads.
 Exploration ExploreAtRandom(const Scenario& scenario, uint64_t seed, int64_t runs,
                             const std::optional<Weakening>& weakened = std::nullopt);
 
@@ -72,11 +73,11 @@ Exploration ExploreAtRandom(const Scenario& scenario, uint64_t seed, int64_t run
 // so that a run is a sequence of choices and can be repeated.
 //
 // The memory is that of C++, by WeakMemory. A load may see any value that is not older than one
-// that its thread knows of: one that it has seen or stored itself, or one that came before what it
-// acquired. A read-modify-write sees the newest value and passes on an earlier release. So the runs
-// include store buffers, late invalidations, compilers that move relaxed accesses, and relaxed
-// loads that see a later store, one per run. They do not include stores of two threads to one
-// object in another order than they ran in.
+// that its thread knows of: a value that it has seen or stored itself, or one stored before the
+// value that it acquired. A read-modify-write sees the newest value and passes on an earlier
+// release. So the runs include store buffers, late invalidations, compilers that move relaxed
+// accesses, and relaxed loads that see a later store, one per run. They do not include two threads'
+// stores to one object in another order than the run's.
 //
 // Two races on plain memory are detected as well: a pointer that is read without acquiring its
 // release, and an atomic that is used by a thread that does not know of its construction.
@@ -85,8 +86,8 @@ class Interleaving {
   // Runs a thread for each function until all have ended. Once per run, three threads at most.
   void Run(std::vector<std::function<void()>> threads);
 
-  // The calling thread, while it runs, foresees nothing (see above): for a thread that would end
-  // the process because of a value that is never stored.
+  // The calling thread foresees nothing while it runs (see above): for a thread that would end the
+  // process because of a value that is never stored.
   void ForeseeNothing() { threads_[running_].foresees = false; }
 
   // Requires a condition, anywhere in the scenario.
@@ -113,7 +114,7 @@ class Interleaving {
   void Lock(const void* mutex);
   bool TryLock(const void* mutex);
   void Unlock(const void* mutex);
-  // This thread waits until another one has changed something.
+  // Waits until another thread has changed something.
   void Rest();
 
  private:

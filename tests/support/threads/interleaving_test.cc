@@ -1,5 +1,4 @@
-// What the search finds, and what it does not find, in the small programs that distinguish memory
-// models.
+// The results of the search for the small programs that distinguish memory models.
 
 #include "tests/support/threads/interleaving.h"
 
@@ -67,7 +66,8 @@ TEST(Interleaving, StoresAreBuffered) {
   }));
 }
 
-// Each reads what the other stores afterwards, unless one of the loads precedes all.
+// Each thread reads a value that the other one stores later, unless one of the loads precedes
+// everything.
 Scenario LoadsAreBuffered(std::memory_order store, std::memory_order load) {
   return [=](Interleaving& run) {
     Atomic<int64_t> a(0), b(0);

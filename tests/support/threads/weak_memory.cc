@@ -55,7 +55,7 @@ void WeakMemory::Make(size_t thread, const void* place, uint64_t value) {
   first.step = ++views_[thread][thread];
 }
 
-// Its address may be reused; its index is not.
+// The object's address may be reused; its index is not.
 void WeakMemory::Forget(const void* place) {
   for (size_t i = 0; i < used_; ++i) {
     if (objects_[i].place == place) objects_[i].place = nullptr;
@@ -113,7 +113,7 @@ bool WeakMemory::Believable() const {
                      [](const Promise& promise) { return promise.state == Promise::State::kKept; });
 }
 
-// A thread's own step comes after its own load, so it cannot have been foreseen.
+// A thread's own store follows its own load, so the load cannot have foreseen it.
 void WeakMemory::KeepPromises(size_t thread, size_t object, uint64_t value) {
   for (Promise& promise : promises_) {
     if (promise.state != Promise::State::kOpen) continue;

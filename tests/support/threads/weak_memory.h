@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// What a read-modify-write does with the value that it finds.
+// The effect of a read-modify-write on the value that it finds.
 struct Change {
   enum class Kind : uint8_t { kExchange, kAdd, kCompareExchange };
   Kind kind;
@@ -29,7 +29,7 @@ class WeakMemory {
 
   void Clear();
 
-  // A thread creates an object while others run; an object is destroyed.
+  // For an object that a thread creates while others run, and for the end of an object.
   void Make(size_t thread, const void* place, uint64_t value);
   void Forget(const void* place);
 
@@ -39,18 +39,19 @@ class WeakMemory {
 
   // Sees the value that is `age` before the newest; it must be one of those.
   uint64_t Load(size_t thread, const void* place, size_t age, std::memory_order order);
-  // Whether that is the value that this thread saw last.
+  // Whether this thread's last load saw that value.
   bool SawLast(size_t thread, const void* place, size_t age) const;
   void Store(size_t thread, const void* place, uint64_t before, uint64_t value,
              std::memory_order order);
-  // Returns the value that it found. A comparison that fails is a load of the newest.
+  // Returns the value before the modification. A comparison that fails is a load of the newest
+  // value.
   uint64_t Modify(size_t thread, const void* place, uint64_t before, const Change& change,
                   std::memory_order order, std::memory_order otherwise);
 
-  // A load sees a value that is stored later, as a relaxed load may. The promise is kept if another
-  // thread stores it that does not know of the load.
+  // A load sees a value that is stored later, as a relaxed load may. The promise is kept once
+  // another thread, which does not know of the load, stores the value.
   uint64_t Foresee(size_t thread, const void* place, uint64_t value);
-  // Values that it foresaw and that are not stored yet.
+  // Returns a foreseen value that is not stored yet.
   std::optional<uint64_t> Foreseen(size_t thread, const void* place) const;
   // Whether all promises were kept: otherwise the run is impossible.
   bool Believable() const;
@@ -59,7 +60,7 @@ class WeakMemory {
   void Acquire(size_t thread, const void* mutex);
   void Release(size_t thread, const void* mutex);
 
-  // The scenario's thread starts all others, and waits for them.
+  // The scenario's thread starts all others, and later waits for them.
   void Fork(size_t threads);
   void Join(size_t threads);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs the commands of each section of tools/package/BACKUP.md as printed, on a real ZooKeeper and real servers, after
-the loss that the section is about. Takes ids before the backup, after it, and after the restore: no id comes twice.
+the section's kind of loss. Takes ids before the backup, after it, and after the restore: no id is issued twice.
 
     backup_drill_test.py BIN ROOT
 """
@@ -96,7 +96,7 @@ class BackupDrillTest(unittest.TestCase):
             return False
 
     def run_section(self, title):
-        """Runs the section's commands in a shell in which the page's words mean this test's cluster."""
+        """Runs the section's commands in a shell that maps the page's names to this test's cluster."""
         script = sections()[title].replace("/etc/firn/firn-server.flags", self.flags)
         parts = re.split(r"^(systemctl \w+ firn-server)$", script, flags=re.MULTILINE)
         said = ""
@@ -148,7 +148,7 @@ class BackupDrillTest(unittest.TestCase):
         return json.loads(done.stdout)["cluster"]["uuid"]
 
     def nodes(self):
-        """What a restore must keep."""
+        """Returns the data that a restore must keep."""
         tags = json.loads(self.firn("tags", "list", "--json"))["tags"]
         machines = json.loads(self.firn("machines", "list", "--json"))
         return ({tag["tag"]: {key: tag[key] for key in ("strategy", "step", "step_max")} for tag in tags},

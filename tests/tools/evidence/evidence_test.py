@@ -1,5 +1,5 @@
-"""Tests tools/evidence: a quick run writes a page whose numbers are those of the programs, and the page says so if
-a promise is broken or a run was not possible.
+"""Tests tools/evidence: a quick run writes a page with the programs' numbers, and the page reports broken promises
+and impossible runs.
 
     evidence_test.py ROOT BIN
 """
@@ -67,7 +67,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(evidence.SCENARIOS, every)
         folder = os.path.join(ROOT, "tests", "drill")
         drills = {name.removesuffix("_drill_test.cc") for name in os.listdir(folder) if name.endswith("_drill_test.cc")}
-        self.assertEqual(set(evidence.DRILLS), drills - {"version"})  # which tools/versions runs
+        self.assertEqual(set(evidence.DRILLS), drills - {"version"})  # tools/versions runs it
 
     def test_counts_what_the_programs_print(self):
         text = page([evidence.Run("kill-server", "kept", VERDICT.format(0)),

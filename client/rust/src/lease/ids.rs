@@ -53,6 +53,7 @@ struct State {
     highest_tick: i64, // of all ids
     used_tick: i64,    // of the last lease; the one before its first if it has no id
     tick: i64,         // that of `tick_ids`; without any, the next one is above it
+    jump_told: bool,   // to `jumps`
 }
 
 enum Step {
@@ -77,6 +78,7 @@ impl LeasedIds {
                 highest_tick: -1,
                 used_tick: -1,
                 tick: -1,
+                jump_told: false,
             }),
             jumps: Notify::new(),
         }
@@ -177,7 +179,9 @@ impl LeasedIds {
         let now = self.clock.read();
         let mut state = self.lock();
         state.follow_before_the_first_lease(now);
-        (state.pace.advance(now), state.pace.jump_us() > 0)
+        let (time_us, jumped) = (state.pace.advance(now), state.pace.jump_us() > 0);
+        state.jump_told &= jumped;
+        (time_us, jumped)
     }
 
     /// Reads the clocks, and returns the id clock.
@@ -210,10 +214,12 @@ impl LeasedIds {
         }
         let Some(held) = &state.held else { return Err(state.failure.clone()) };
         let (shape, step, until_tick) = (held.shape, 1 << held.shape.sequence_shift, held.until_tick);
-        let (now, known) = (self.clock.read(), state.pace.jump_us() > 0);
+        let now = self.clock.read();
         let time_us = state.pace.advance(now);
-        if state.pace.jump_us() > 0 {
-            if !known {
+        let jumped = state.pace.jump_us() > 0;
+        let told = std::mem::replace(&mut state.jump_told, jumped);
+        if jumped {
+            if !told {
                 self.jumps.notify_one();
             }
             return Err(state.jumped());

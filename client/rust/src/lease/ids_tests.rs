@@ -102,36 +102,6 @@ fn a_wall_clock_that_is_a_little_behind_is_met_again_without_a_stop() {
 }
 
 #[test]
-fn no_id_after_a_jump_of_the_wall_clock_until_a_server_confirms_it() {
-    let mut rig = Rig::new();
-    rig.hold(7, 3 * HOUR);
-    let before = rig.clock.wall_at_zero();
-    rig.take(3);
-    rig.clock.step(HOUR);
-    for _ in 0..60 {
-        rig.clock.advance(SECOND);
-        assert_eq!(rig.fault(), "the wall clock has jumped forward by 3600 s, and no server has confirmed it");
-    }
-    rig.ids.confirm(before); // of a request that was sent before the jump
-    assert!(rig.fault().contains("jumped"));
-    rig.ids.confirm(rig.clock.wall_at_zero());
-    assert_eq!(tick_of(rig.take(1)[0]), rig.clock.now().wall_us / 1000 - EPOCH_MS);
-    rig.clock.step(HOUR);
-    assert!(rig.fault().contains("jumped"));
-    rig.clock.step(-HOUR); // it is corrected
-    rig.clock.advance(SECOND);
-    assert_eq!(tick_of(rig.take(1)[0]), rig.clock.now().wall_us / 1000 - EPOCH_MS);
-}
-
-#[test]
-fn no_jump_before_the_first_lease() {
-    let mut rig = Rig::new();
-    rig.clock.step(HOUR);
-    rig.hold(7, 60 * SECOND);
-    assert_eq!(tick_of(rig.take(1)[0]), NOON_MS + HOUR - EPOCH_MS);
-}
-
-#[test]
 fn a_confirmation_does_not_move_the_id_clock_back() {
     let mut rig = Rig::new();
     rig.hold(7, 60 * SECOND);

@@ -117,6 +117,8 @@ struct Sending {
     /// The wall clock minus the monotonic clock, when it was sent. Of several times, the lowest: which of them was
     /// answered is unknown.
     wall_at_zero_us: i64,
+    /// It was sent in a jump of the wall clock, the last time.
+    sent_in_jump: bool,
 }
 
 struct Grant {
@@ -201,7 +203,6 @@ pub(crate) struct Lessee {
     releases: Vec<Release>,
     last_server: Vec<String>, // at most one
     grant_not_before_us: i64,
-    jumped: bool, // the wall clock, and no server has confirmed it
     stopping: bool,
     next_tick_us: i64,
 }
@@ -220,7 +221,6 @@ impl Lessee {
             releases: Vec::new(),
             last_server: Vec::new(),
             grant_not_before_us: i64::MIN,
-            jumped: false,
             stopping: false,
             next_tick_us: 0,
         }
@@ -240,10 +240,7 @@ impl Lessee {
     pub(crate) fn tick(&mut self, now: Now) -> Vec<(u64, LeaseRequest)> {
         let (time_us, jumped) = self.ids.read_clocks();
         self.next_tick_us = now.mono_us + TICK_MAX_US;
-        if jumped {
-            self.hurry(now);
-        }
-        self.jumped = jumped;
+        self.hurry(jumped, now);
         self.tick_held(time_us, now);
         let replace = self.held.as_ref().map_or(true, |held| time_us >= held.replace_at_us);
         if replace && !self.stopping && self.grant.is_none() && now.mono_us >= self.grant_not_before_us {
@@ -253,7 +250,7 @@ impl Lessee {
 
         let (mut due, next, clock_ms) = (Vec::new(), &mut self.next_tick_us, now.wall_us / 1000);
         if let (Some(renewal), Some(held)) = (&mut self.renewal, &self.held) {
-            if renewal.sending.is_due(now, next) {
+            if renewal.sending.is_due(now, jumped, next) {
                 let what = What::Renewal {
                     lease: held.lease.id.clone(),
                     turn: renewal.turn.clone(),
@@ -263,13 +260,13 @@ impl Lessee {
             }
         }
         if let Some(grant) = &mut self.grant {
-            if grant.sending.is_due(now, next) {
+            if grant.sending.is_due(now, jumped, next) {
                 let what = What::Grant { avoid: grant.avoid.clone(), token: grant.token.clone() };
                 due.push((grant.sending.number, LeaseRequest { server: grant.server.clone(), what, clock_ms }));
             }
         }
         for one in &mut self.releases {
-            if one.sending.is_due(now, next) {
+            if one.sending.is_due(now, jumped, next) {
                 let (server, what) = (one.server.clone(), one.what.clone());
                 due.push((one.sending.number, LeaseRequest { server, what, clock_ms }));
             }
@@ -332,15 +329,17 @@ impl Lessee {
         }
     }
 
-    /// Makes a request due whose answer confirms a wall clock that has jumped.
-    fn hurry(&mut self, now: Now) {
-        if let Some(held) = &mut self.held {
+    /// After a jump of the wall clock, makes a request due whose answer confirms it: a renewal, or a request that was sent
+    /// before the jump. If that fails, too, it has the ordinary delay.
+    fn hurry(&mut self, jumped: bool, now: Now) {
+        if let Some(held) = self.held.as_mut().filter(|_| jumped) {
             held.renew_at_us = held.renew_at_us.min(held.answered_at_us + RENEW_MIN_US);
         }
         let renewal = self.renewal.as_mut().map(|one| &mut one.sending);
         for sending in renewal.into_iter().chain(self.grant.as_mut().map(|one| &mut one.sending)) {
-            if !self.jumped {
-                sending.at_us = sending.at_us.min(now.mono_us); // a later failure has the ordinary delay
+            sending.sent_in_jump &= jumped;
+            if jumped && !sending.sent_in_jump {
+                sending.at_us = sending.at_us.min(now.mono_us);
             }
         }
     }
@@ -354,6 +353,7 @@ impl Lessee {
             delay_us: RETRY_FIRST_US,
             hops: 0,
             wall_at_zero_us: i64::MAX,
+            sent_in_jump: false,
         }
     }
 
@@ -663,13 +663,14 @@ impl Lessee {
 
 impl Sending {
     /// Returns whether it is sent now; otherwise moves `next` to its time.
-    fn is_due(&mut self, now: Now, next: &mut i64) -> bool {
+    fn is_due(&mut self, now: Now, jumped: bool, next: &mut i64) -> bool {
         if self.in_flight {
             return false;
         }
         self.in_flight = now.mono_us >= self.at_us;
         if self.in_flight {
             self.wall_at_zero_us = self.wall_at_zero_us.min(now.wall_us - now.mono_us);
+            self.sent_in_jump = jumped;
         } else {
             *next = (*next).min(self.at_us);
         }

@@ -162,7 +162,7 @@ pub(crate) enum Kind {
     Release,
 }
 
-fn kind_of(request: &LeaseRequest) -> Kind {
+pub(crate) fn kind_of(request: &LeaseRequest) -> Kind {
     match request.what {
         What::Grant { .. } => Kind::Grant,
         What::Renewal { .. } => Kind::Renewal,

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 
 import {
   type CallOptions, Client, type ClientOptions, FirnError, segmentTag, snowflakeTag, type TlsOptions,
-} from '@OWNER/firn-client';
+} from 'firn-client';
 
 type Words = Record<string, string | undefined>;
 type Told = Record<string, unknown>;

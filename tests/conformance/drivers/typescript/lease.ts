@@ -3,7 +3,7 @@
 import { openSync, writeFileSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-import { Client, type ClientOptions, FirnError, type LocalGenerator } from '@OWNER/firn-client';
+import { Client, type ClientOptions, FirnError, type LocalGenerator } from 'firn-client';
 
 type Words = Record<string, string | undefined>;
 

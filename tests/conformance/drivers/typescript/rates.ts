@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import * as net from 'node:net';
 
-import { Client, type ClientOptions, type LocalTag, segmentTag, snowflakeTag } from '@OWNER/firn-client';
+import { Client, type ClientOptions, type LocalTag, segmentTag, snowflakeTag } from 'firn-client';
 
 // Internal modules, in the folder in which ../../builds.py builds the client.
 import { type Ask, askId, askIds, readAnswer, writeAsk } from '../client/typescript/dist/esm/asks.js';

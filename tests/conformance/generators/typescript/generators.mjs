@@ -1,6 +1,6 @@
 // Rates of LocalGenerator, simple-flakeid and nodejs-snowflake: see ../../generator_rates.py.
 
-import { Client } from '@OWNER/firn-client';
+import { Client } from 'firn-client';
 import flakeid from 'simple-flakeid';
 import nodejs from 'nodejs-snowflake';
 

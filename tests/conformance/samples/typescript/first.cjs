@@ -2,7 +2,7 @@
 //
 //     first.cjs SERVERS
 
-const { Client, segmentTag } = require('@OWNER/firn-client');
+const { Client, segmentTag } = require('firn-client');
 
 const client = new Client(process.argv[2], { deadlineMs: 30_000, attemptLimitMs: 10_000 });
 client.nextId('default').then((id) => {

@@ -2,7 +2,7 @@
 //
 //     ids.mjs SERVERS
 
-import { Client, FirnError } from '@OWNER/firn-client';
+import { Client, FirnError } from 'firn-client';
 
 const client = new Client(process.argv[2], { deadlineMs: 30_000, attemptLimitMs: 1_000 });
 const ids = new Set();

@@ -1,7 +1,7 @@
 // The types of the CommonJS modules.
 
-import firn = require('@OWNER/firn-client');
-import metrics = require('@OWNER/firn-client/prometheus');
+import firn = require('firn-client');
+import metrics = require('firn-client/prometheus');
 
 export const first = (client: firn.Client): Promise<bigint> => client.nextId('order');
 export const options: firn.ClientOptions = { failfast: true };

@@ -4,8 +4,8 @@ import {
   type Attempt, type CallOptions, Client, type ClientEvent, type ClientOptions, type Counters, type End,
   type ErrorKind, FirnError, type Fitness, type LocalTag, type Reason, type SeenServer, segmentTag, snowflakeTag,
   type TlsOptions,
-} from '@OWNER/firn-client';
-import { collectMetrics, type MetricsOptions } from '@OWNER/firn-client/prometheus';
+} from 'firn-client';
+import { collectMetrics, type MetricsOptions } from 'firn-client/prometheus';
 
 const tls: TlsOptions = { ca: 'ca.pem' };
 const tags: LocalTag[] = [segmentTag('count'), snowflakeTag('order')];

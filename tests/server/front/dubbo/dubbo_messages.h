@@ -20,7 +20,7 @@ inline std::string Message(uint8_t flags, std::string_view body, uint64_t id = 7
   return std::string(bytes.data(), bytes.size()) + std::string(body);
 }
 
-// A request of parts that a test chooses. `arguments` are in Hessian 2.
+// A request whose parts a test chooses. `arguments` are in Hessian 2.
 struct DubboCall {
   std::string version = "2.0.2";
   std::string path = "io.firn.IdService";

@@ -23,7 +23,7 @@ namespace {
 
 using Kind = ServeStep::Kind;
 
-// A request as a real consumer has sent it: NAME_27 by Dubbo 2.7.23, NAME_33 by Dubbo 3.3.2.
+// A request that a real consumer sent: NAME_27 by Dubbo 2.7.23, NAME_33 by Dubbo 3.3.2.
 std::string Recorded(const std::string& name) {
   std::ifstream file(FIRN_SOURCE_DIR "/tests/server/front/dubbo/corpus/front_dubbo_fuzz/" + name +
                      ".bin");
@@ -34,7 +34,6 @@ std::string Recorded(const std::string& name) {
 
 class DubboProtocolTest : public testing::Test {
  protected:
-  // The answer to one request, which must be served whole.
   std::string Ask(const std::string& request) {
     OutBuffer out;
     const ServeStep step = ServeOrRetry(*protocol_, waiting_, request, door_, out);
@@ -42,7 +41,7 @@ class DubboProtocolTest : public testing::Test {
     EXPECT_EQ(step.bytes, request.size());
     return std::string(out.view());
   }
-  // The body of an answer with this status, to request 7.
+  // Returns the body of the answer to request 7, which must have this status.
   std::string BodyOf(const std::string& answer, DubboStatus status = DubboStatus::kOk) {
     const DubboHeader header = DubboHeader::Read(answer);
     EXPECT_EQ(header.flags, DubboHeader::kHessian2);
@@ -54,7 +53,7 @@ class DubboProtocolTest : public testing::Test {
   std::string AskBody(const DubboCall& call, DubboStatus status = DubboStatus::kOk) {
     return BodyOf(Ask(call.Bytes()), status);
   }
-  // The class and the message of the exception in an answer, as "class: message".
+  // Returns class and message of the exception in an answer, as "class: message".
   static std::string ExceptionIn(const std::string& body, char flag = '\x93') {
     EXPECT_EQ(body.substr(0, 2), std::string(1, flag) + "C");
     HessianReader reader(std::string_view(body).substr(2));
@@ -128,7 +127,7 @@ TEST_F(DubboProtocolTest, ReturnsListsAndTexts) {
   issuing_.slow->next = 1;
   DubboCall list{.method = "nextIds", .types = "Ljava/lang/String;I", .arguments = "\x04slow\x93"};
   EXPECT_EQ(AskBody(list), "\x94\x7b\xe1\xe2\xe3HZ");
-  list.arguments = "\x04slow\xe3";  // a long
+  list.arguments = "\x04slow\xe3";  // a long as the second argument
   EXPECT_EQ(AskBody(list), "\x94\x7b\xe4\xe5\xe6HZ");
   DubboCall text{.method = "nextText"};
   EXPECT_EQ(AskBody(text), "\x94\x06slow-7HZ");
@@ -175,7 +174,7 @@ TEST_F(DubboProtocolTest, MakesIdsInBothOrders) {
     EXPECT_TRUE(HessianReader(std::string_view(body).substr(1)).Whole(id));
     return *issuing_.view.layout().Unpack(id);
   };
-  const IdFields own = make("\xe9\xe3");  // time 9, seq 3
+  const IdFields own = make("\xe9\xe3");  // time 9, sequence 3
   EXPECT_EQ(own.tick.count(), 9);
   EXPECT_EQ(own.sequence, 3);
   EXPECT_EQ(own.machine, MachineId(5)) << "the server's own";
@@ -257,7 +256,7 @@ TEST_F(DubboProtocolTest, IgnoresAttachmentsOfEveryType) {
   }
 }
 
-TEST_F(DubboProtocolTest, IgnoresATraceThatIsNoText) {
+TEST_F(DubboProtocolTest, IgnoresATraceThatIsNotText) {
   issuing_.slow->next = 1;
   const std::string body = DubboCall().Body();
   for (const std::string& value : {"N"s, "\xe3"s, "T"s, "H\x01k\x01vZ"s, "\x7a\xe1\xe2"s}) {

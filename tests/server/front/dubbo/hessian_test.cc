@@ -68,7 +68,7 @@ TEST(HessianReaderTest, ReadsEveryFormOfString) {
   EXPECT_EQ(TextIn("\x30\x05hello"), "hello");
   EXPECT_EQ(TextIn("S\x00\x05hello"sv), "hello");
   EXPECT_EQ(TextIn("R\x00\x07hello, S\x00\x05world"sv), "hello, world");
-  // U+1F600, in two halves of three bytes each.
+  // U+1F600: two surrogates of three bytes each.
   EXPECT_EQ(TextIn("\x02\xed\xa0\xbd\xed\xb8\x80"), "\xf0\x9f\x98\x80");
 }
 
@@ -189,7 +189,7 @@ TEST(HessianReaderTest, ReadsListsAndMaps) {
   EXPECT_TRUE(reader.ok());
 }
 
-// --- what the writer writes ----------------------------------------------------------------------
+// --- the writer ---------------------------------------------------------------------------------
 
 template <typename Write>
 std::string Written(Write&& write) {

@@ -162,7 +162,7 @@ TEST_F(HttpAdminTest, ReadinessOfATagEqualsTheAnswerToItsCalls) {
 
 class ConsoleTest : public testing::Test {
  protected:
-  // Status 0: the path is not the console's.
+  // Status 0: the console does not serve the path.
   HttpAnswer Ask(std::string_view path, HttpVerb verb = HttpVerb::kGet,
                  std::string_view host = "127.0.0.1", std::string_view query = "") {
     HttpRequest request;
@@ -204,7 +204,7 @@ TEST_F(ConsoleTest, ServesAPageWithoutExternalResources) {
   EXPECT_EQ(Ask("/console/style.css").content_type, "text/css; charset=utf-8");
 }
 
-TEST_F(ConsoleTest, LeavesOtherPathsToOthers) {
+TEST_F(ConsoleTest, DoesNotServeOtherPaths) {
   for (const char* path : {"/console", "/console/", "/console/nothing.js", "/console/../main.js"}) {
     EXPECT_EQ(Ask(path).status, 0) << path;
   }

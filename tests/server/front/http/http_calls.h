@@ -16,7 +16,7 @@
 
 namespace firn::front {
 
-// HTTP, as on the public port.
+// The HTTP handlers of the public port.
 inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenCheck tokens = {},
                                           std::vector<std::string> hosts = {}) {
   std::vector<std::unique_ptr<HttpHandler>> handlers;
@@ -29,7 +29,7 @@ inline std::unique_ptr<Protocol> MakeHttp(Issuing& issuing, IdDesk& desk, TokenC
   return MakeHttpProtocol(&desk, std::move(handlers));
 }
 
-// HTTP over TLS, through a door of its own.
+// HTTP over TLS, through a front door.
 class HttpOverTls {
  public:
   HttpOverTls(std::unique_ptr<Protocol> http, const Limits& limits) {
@@ -43,7 +43,7 @@ class HttpOverTls {
     if (!door_->Start().ok()) Die("no door for HTTP over TLS");
   }
 
-  // The answer as received, and whether the connection stays open.
+  // Returns the answer as received, and whether the connection stays open.
   std::string Ask(std::string_view request, bool& goes_on) {
     if (!peer_) peer_ = std::make_unique<RawPeer>(door_->port(), "127.0.0.1", TlsOfForm().client);
     peer_->Send(request);
@@ -74,7 +74,7 @@ class HttpOverTls {
   std::unique_ptr<RawPeer> peer_;
 };
 
-// The HTTP side on one IO thread, called without sockets except in the form `tls`.
+// The HTTP side of one IO thread. Uses sockets only in the form `tls`.
 class HttpSide {
  public:
   explicit HttpSide(Issuing& issuing, TokenCheck tokens = {}, std::vector<std::string> hosts = {})

@@ -26,7 +26,7 @@ TEST_F(DropInTest, LeafGetsPlainTextFromBothPaths) {
   EXPECT_TRUE(answer.HasField("Cache-Control: no-store"));
 }
 
-TEST_F(DropInTest, LeafGetsFaultsAs500WithASentence) {
+TEST_F(DropInTest, LeafGetsErrorsAs500WithAMessage) {
   for (const char* path : {"/api/segment/get/nothing", "/api/snowflake/get/"}) {
     const auto answer = http_.Get(path);
     EXPECT_EQ(answer.status(), 500) << path;
@@ -122,7 +122,7 @@ TEST_F(DropInTest, TinyidGetsRangesThatItsClientCountsThrough) {
   EXPECT_EQ(issuing_.slow->next, 2001);
 }
 
-TEST_F(DropInTest, TinyidGetsFaultsAsACodeAndNeverAsAnId) {
+TEST_F(DropInTest, TinyidGetsErrorsAsACodeAndNeverAsAnId) {
   EXPECT_EQ(http_.Get("/id/nextId?bizType=nothing").json().at("code"), 6);
   EXPECT_EQ(http_.Get("/id/nextId").json().at("code"), 6);
   EXPECT_EQ(http_.Get("/id/nextId?bizType=slow&batchSize=100001").json().at("code"), 6);

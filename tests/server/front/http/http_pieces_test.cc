@@ -1,4 +1,4 @@
-// Requests in chunks that come in many pieces: what it costs to see that they are not whole.
+// The cost of detecting that chunked requests, which arrive in many pieces, are incomplete.
 
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@
 namespace firn::front {
 namespace {
 
-// Counts the bytes that are parsed, again or not.
+// Counts the parsed bytes, including repetitions.
 class CountingProtocol final : public Protocol {
  public:
   explicit CountingProtocol(std::unique_ptr<Protocol> counted) : counted_(std::move(counted)) {}
@@ -75,8 +75,8 @@ std::string Chunked(std::string_view body, size_t size) {
   return chunks + "0\r\n\r\n";
 }
 
-// The protocol found that the request may be whole before it was parked. Its bytes are the same
-// afterwards, so the protocol must not be asked again: it would search behind the header.
+// Before the request was parked, MayBeWhole has returned true for it. It must not be called again
+// for the same bytes: it would search after the header.
 TEST_F(HttpPiecesTest, ServesAParkedRequestThatCameInPieces) {
   const std::string_view request = "GET /v1/ids/slow HTTP/1.1\r\nHost: x\r\n\r\n";
   issuing_.slow->waits = true;
@@ -139,7 +139,7 @@ std::string SomeChunked(Entropy& entropy) {
   return request;
 }
 
-TEST(HttpProgressTest, NeverTakesAWholeRequestForHalfOfOne) {
+TEST(HttpProgressTest, NeverTreatsACompleteRequestAsIncomplete) {
   SeededEntropy entropy(7);
   std::string chunks;
   HttpRequest parsed;

@@ -216,8 +216,8 @@ TEST_F(HttpProtocolTest, RefusesAParkedCallAtItsLastAttempt) {
   EXPECT_EQ(answer.json().at("error").at("reason"), "OVERLOADED");
 }
 
-// A request that was answered before is recognised by its bytes. Its answer must equal that of a
-// protocol that has not seen the request before.
+// A repeated request is recognised by its bytes. Its answer must equal that of a protocol that has
+// not served the request before.
 class SameRequestAgainTest : public HttpProtocolTest {
  protected:
   // Returns the id, or the status of an answer without one.
@@ -246,7 +246,7 @@ class SameRequestAgainTest : public HttpProtocolTest {
 TEST_F(SameRequestAgainTest, GetsANewIdOfItsTag) {
   const std::string slow = Get("/api/segment/get/slow"), order = Get("/api/snowflake/get/order");
   const std::string kept = "GET /api/segment/get/slow HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
-  // Beyond 9 and 99, where the body becomes longer.
+  // Beyond 9 and 99, where the body grows.
   for (int round = 0; round < 40; ++round) {
     EXPECT_LT(Ask(slow), 1'000);
     EXPECT_LT(Ask(kept), 1'000);

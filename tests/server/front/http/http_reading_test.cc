@@ -143,8 +143,7 @@ TEST_F(HttpReadingTest, RefusesMoreEmptyLinesAndIncompleteOnes) {
   ExpectBad("\r\n\r\n\r\n");
 }
 
-// A value that is assembled from several lines would be in memory that is already freed when it is
-// read.
+// Beast joins a value on several lines in memory that is freed before the value is used.
 TEST_F(HttpReadingTest, RefusesAFieldOnSeveralLines) {
   for (const std::string field :
        {"Host: x\r\n y\r\n", "Host:\r\n x\r\n", "Host: x\r\n\t\r\n", "Host: x\r\nA: b\r\n c\r\n"}) {
@@ -171,7 +170,7 @@ TEST_F(HttpReadingTest, RefusesALineWithAnIncompleteEnd) {
   ExpectBad(Request(std::string("GET /gen\0id HTTP/1.1", 20), "Host: x\r\n"));
 }
 
-// A reader that accepts a bare LF as the end of a line would see other chunks.
+// A reader that accepts a single LF as the end of a line would see other chunks.
 TEST_F(HttpReadingTest, RefusesChunkExtensionsThatAreNotOneLineOfText) {
   const std::string head =
       Request("POST /genid HTTP/1.1", "Host: x\r\nTransfer-Encoding: chunked\r\n");

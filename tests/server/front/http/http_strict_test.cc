@@ -119,7 +119,7 @@ TEST_F(HttpStrictTest, AHeadIssuesNothing) {
   EXPECT_EQ(Send("HEAD", "/v1/ids/no-such-tag").status(), 404);
 }
 
-// A repeated request is answered from a cache with a body; a HEAD must not get that body.
+// The fast path answers a repeated request with a body, which a HEAD must not get.
 TEST_F(HttpStrictTest, ARepeatedHeadHasNoBody) {
   for (int i = 0; i < 5; ++i) {
     const auto head = Send("HEAD", "/api/snowflake/get/order");
@@ -158,7 +158,7 @@ TEST_F(HttpStrictTest, OptionsListsMethodsAndHasNoEffect) {
   EXPECT_EQ(issuing_.slow->next, 1) << "an id was used";
 }
 
-// A request of a browser, which adds these fields.
+// A request as browsers send it, with these fields.
 std::string OfBrowser(const std::string& target, const std::string& host,
                       const std::string& fields) {
   return "POST " + target + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields +

@@ -17,7 +17,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-// A call that reached the desk, as frames.json has its arguments.
+// A call that reached the desk, with the arguments in the form of frames.json.
 Json Told(const LeaseCall& call) {
   if (const auto* ask = std::get_if<LeaseAsk>(&call)) {
     Json told{
@@ -52,7 +52,7 @@ LeaseTerms TermsOf(const Json& answer) {
           .ending = answer.at("ending").boolean()};
 }
 
-// The desk's reply that is told by this answer.
+// The desk's reply that causes this answer.
 LeaseReply ReplyOf(const Json& one) {
   if (one.contains("refusal")) {
     const Json& refusal = one.at("refusal");
@@ -77,7 +77,7 @@ LeaseReply ReplyOf(const Json& one) {
           .terms = TermsOf(answer)};
 }
 
-// Frames of newer and older servers, and of a right that is missing.
+// Excludes frames of newer and older servers, and of a missing right.
 bool IsOfThisServer(const Json& one) {
   const std::string& name = one.at("case").text();
   for (const char* word : {"absent", "newer", "older", "2^53", "nested", "skipped", "no right"}) {

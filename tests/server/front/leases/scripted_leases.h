@@ -9,7 +9,7 @@
 
 namespace firn::front {
 
-// A desk for leases that answers as a test says: at once with `reply`, or, if that is empty, when
+// A desk for leases that answers as the test says: at once with `reply`, or, if that is empty, when
 // the test calls Give.
 class ScriptedLeases final : public LeaseDesk {
  public:

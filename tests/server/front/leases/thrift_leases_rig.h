@@ -43,7 +43,6 @@ class ThriftLeasesTest : public ThriftProtocolTest {
     calls_.Answer(answer).recv_lease(terms);
     return terms;
   }
-  // What the call is refused with.
   wire::Refusal RefusalOf(const std::string& frame) {
     try {
       wire::LeaseTerms terms;

@@ -1,6 +1,6 @@
-// However a request ends, the next one on its connection gets its own answer: for each protocol and
-// each end, the next request is of another tag, another count and, where a connection can change
-// it, another user.
+// After every possible end of a request, the next one on its connection gets its own answer. This
+// holds for each protocol; the next request has another tag, another count and, if the protocol has
+// users, another user.
 
 #include <fstream>
 #include <stdexcept>
@@ -18,7 +18,7 @@
 namespace firn::front {
 namespace {
 
-// A plugin that throws when it is told to. It gets long lists in parts.
+// A plugin that throws while `throws` is set. It gets long lists in parts.
 class Thrower final : public Plugin {
  public:
   std::string_view name() const override { return "thrower"; }
@@ -31,7 +31,7 @@ class Thrower final : public Plugin {
   bool throws = false;
 };
 
-// Looks for unknown tags: answers when it is told to, or throws.
+// A seeker for unknown tags that answers while `answers` is set, or throws while `throws` is set.
 class SlowSeeker final : public TagSeeker {
  public:
   Found Seek(std::string_view, uint64_t&) override {
@@ -123,7 +123,7 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
     EXPECT_TRUE(to_resume_);
     EXPECT_EQ(issuing_.slow->next, kLong + 1) << "it has its ids";
   }
-  // Requests 10 ids of a tag, and lets the request wait.
+  // Requests 10 ids of a tag; the request is parked.
   void Park(const std::string& tag = "slow") {
     issuing_.slow->waits = true;
     EXPECT_EQ(Say(speech().ask(tag, 10)), "");
@@ -133,7 +133,7 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
     EXPECT_NE(answer, "");
     EXPECT_EQ(speech().read(answer), Numbers{}) << answer;
   }
-  // The next request, of the other user: it gets exactly the numbers that it takes.
+  // Makes the next request, as the other user, and expects exactly its own numbers.
   void ExpectOwnAnswer() {
     issuing_.slow->waits = false;
     LogIn("bob", "b");
@@ -200,7 +200,7 @@ TEST_P(NextCallTest, AfterATimeout) {
   ExpectOwnAnswer();
 }
 
-// Clients of Thrift end an attempt sooner than such a lookup.
+// Clients of Thrift end an attempt sooner than such a lookup ends.
 TEST_P(NextCallTest, AfterALookupThatTookLongerThanATick) {
   Park("gone");
   issuing_.clock.Advance(Milliseconds(issuing_.limits.issue_wait_ms));
@@ -262,7 +262,7 @@ TEST_P(NextCallTest, AfterTheTagWasRedefined) {
 
 TEST_P(NextCallTest, AfterAnAnswerOfSeveralTurns) {
   Begin();
-  issuing_.slow->waits = true;  // it waits for nothing
+  issuing_.slow->waits = true;  // must not matter: nothing is waited for
   issuing_.clock.Advance(Milliseconds(issuing_.limits.issue_wait_ms));
   EXPECT_EQ(speech().read(Sent()).size(), size_t{kLong});
   ExpectOwnAnswer();
@@ -301,7 +301,7 @@ TEST_P(NextCallTest, AfterTheConnectionWasClosedBetweenTurns) {
   ExpectOwnAnswer();
 }
 
-// Transactions, of Redis.
+// Transactions of Redis.
 class NextCallAfterExecTest : public NextCallTest {
  protected:
   // EXEC runs a request that takes several turns, and then one that waits.
@@ -348,7 +348,7 @@ TEST_P(NextCallAfterExecTest, AfterTheConnectionWasClosed) {
 }
 
 // As in a pipeline.
-TEST_P(NextCallAfterExecTest, EachOfItsRequestsMayWaitAsLongAsAnyOther) {
+TEST_P(NextCallAfterExecTest, EachOfItsRequestsHasItsOwnTimeout) {
   const Milliseconds wait(issuing_.limits.issue_wait_ms);
   EXPECT_EQ(Say(Resp({"MULTI"})), "+OK\r\n");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Say(Resp({"INCR", "slow"})), "+QUEUED\r\n");

@@ -15,7 +15,7 @@ namespace firn::front {
 
 using Numbers = std::vector<int64_t>;
 
-// How a test requests ids through one protocol. Read returns none for a refusal.
+// How a test requests ids by one protocol. `read` returns none for a refusal.
 struct Speech {
   const char* name;
   std::function<std::string(const std::string& tag, int count)> ask;
@@ -86,7 +86,7 @@ inline Speech DubboSpeech() {
             if (DubboHeader::Read(answer).status != 20 || answer[DubboHeader::kBytes] != '\x94') {
               return numbers;
             }
-            // The server's reader takes no long lists.
+            // The server's reader does not support long lists.
             EXPECT_EQ(answer[DubboHeader::kBytes + 1], '\x58') << "a list of eight or more";
             HessianReader reader(std::string_view(answer).substr(DubboHeader::kBytes + 2));
             int64_t items = 0;

@@ -1,4 +1,4 @@
-// The fast path for a repeated INCR gives the answers of the slow one.
+// A repeated INCR gets the same answers on the fast path as on the slow one.
 
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 class KnownIncrementsTest : public RedisTest {};
 
 TEST_F(KnownIncrementsTest, TakesIdsOfTheTagThatTheRequestNames) {
-  // More tags than are remembered: some of one length, all with the same beginning and end.
+  // More tags than are remembered: some of equal length, all with the same beginning and end.
   const auto name = [](int i) {
     return std::string(static_cast<size_t>(i / 3), 'x') + "abc"[i % 3] + "-tag-of-them";
   };

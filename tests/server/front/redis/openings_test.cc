@@ -1,4 +1,4 @@
-// The first bytes of a connection decide what it speaks, for its whole life.
+// The first bytes of a connection determine its protocol.
 
 #include <memory>
 #include <string>
@@ -27,7 +27,7 @@ class OpeningsTest : public ConnectionTest {
             .dubbo = MakeDubboProtocol(backend, dubbo_, dubbo_state_, dubbo_messages_)};
   }
 
-  // One request for an id of `slow` in each protocol.
+  // A request for one id of `slow` in each protocol.
   static std::vector<std::string> Requests() {
     return {ThriftCalls(ThriftCoding::kBinary).GetId("slow"),
             ThriftCalls(ThriftCoding::kCompact).GetId("slow"),
@@ -49,7 +49,7 @@ class OpeningsTest : public ConnectionTest {
       bytes.remove_prefix(n);
     }
   }
-  // Ids of `slow`, ever.
+  // Number of ids of `slow` that were ever issued.
   int64_t issued() const { return issuing_.slow->next - 1; }
 
   Issuing issuing_;
@@ -87,7 +87,7 @@ TEST_F(OpeningsTest, ServesEveryRequestByteByByte) {
   }
 }
 
-// A request that another program's bytes smuggle in behind the first one must not be served.
+// A request of another protocol that is smuggled in behind the first one must not be served.
 TEST_F(OpeningsTest, ServesNoOtherProtocolBehindTheFirstRequest) {
   const std::vector<std::string> requests = Requests();
   for (size_t first = 0; first < requests.size(); ++first) {
@@ -104,7 +104,7 @@ TEST_F(OpeningsTest, ServesNoOtherProtocolBehindTheFirstRequest) {
         }
         EXPECT_EQ(issued(), before + 1) << first << " " << second;
         const bool is_over = wire_->finished || wire_->closed;
-        // A compact frame is a binary one whose content cannot be read; others are no frame.
+        // A compact frame is an invalid binary one; the other requests are not frames at all.
         EXPECT_TRUE(is_over) << first << " " << second;
         wire_->PeerCloses();
       }

@@ -67,7 +67,7 @@ TEST_F(RedisTest, TakesNoSnowflakeIdThatIsTooLargeForAnInteger) {
   EXPECT_EQ(next(), first + issuing_.view.layout().stride());
 }
 
-// Numbers that a plugin may change are not known before they are taken.
+// A plugin may change a number, so it is unknown before it is taken.
 TEST_F(RedisTest, DecidesByTheIdThatIsShown) {
   class Smaller final : public Plugin {
     std::string_view name() const override { return "smaller"; }
@@ -83,7 +83,7 @@ TEST_F(RedisTest, DecidesByTheIdThatIsShown) {
   EXPECT_EQ(redis.Ask({"INCR", "small"}), ":7\r\n");
 }
 
-TEST_F(RedisTest, RefusesTheLargeOnesOfEqualIncrements) {
+TEST_F(RedisTest, RefusesTooLargeIdsOfEqualIncrements) {
   RedisSide redis(issuing_, nullptr, nullptr, false);
   redis.Ask({"INCR", "slow"});  // remembered
   issuing_.slow->next = kExactEnd - 2;

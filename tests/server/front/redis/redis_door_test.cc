@@ -64,7 +64,7 @@ TEST_F(RedisDoorTest, ServesRedisBesideTheOtherProtocols) {
   }
 }
 
-// The numbers of each protocol in /v1/status, as lines of /metrics.
+// The values of each protocol in /v1/status, as lines of /metrics.
 std::vector<std::string> AsMetrics(const Json& protocols) {
   std::vector<std::string> lines;
   for (const auto& one : protocols) {
@@ -108,7 +108,7 @@ TEST_F(RedisDoorTest, CountsCallsAndConnectionsByProtocolInStatusAndMetrics) {
   }
 }
 
-TEST_F(RedisDoorTest, TellsRedisThatItIsNotServedWhereItIsNot) {
+TEST_F(RedisDoorTest, AnswersRedisWithAnErrorIfItIsNotServed) {
   ServerFrontOptions options;
   options.redis = false;
   Open(options);

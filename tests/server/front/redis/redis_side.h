@@ -13,7 +13,6 @@
 
 namespace firn::front {
 
-// A request as clients send it.
 inline std::string Resp(const std::vector<std::string>& words) {
   std::string text = "*" + std::to_string(words.size()) + "\r\n";
   for (const std::string& word : words) {
@@ -26,7 +25,7 @@ inline std::string Bulk(std::string_view text) {
   return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
 }
 
-// The Redis protocol on one IO thread, with one connection, called without sockets.
+// The Redis protocol of one IO thread, with one connection, called without sockets.
 class RedisSide {
  public:
   explicit RedisSide(Issuing& issuing, const RedisLogins* logins = nullptr,
@@ -34,7 +33,7 @@ class RedisSide {
       : desk_(issuing.issuer, issuing.counters, Method::kRedis, "order", rights),
         protocol_(MakeRedisProtocol(issuing.backend, desk_, logins, incr_64bit)) {}
 
-  // The answer to these bytes, which are one request or several.
+  // Returns the answer to these bytes, which contain one request or several.
   std::string Raw(std::string_view in) {
     OutBuffer out;
     while (!in.empty()) {

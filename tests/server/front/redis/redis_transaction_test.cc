@@ -74,7 +74,7 @@ TEST_F(RedisTransactionTest, ARefusalIsTheAnswerToItsRequestOnly) {
 }
 
 TEST_F(RedisTransactionTest, QueuesAKnownIncrement) {
-  Ask({"INCR", "order"});  // is remembered
+  Ask({"INCR", "order"});  // on the fast path now
   Ask({"MULTI"});
   EXPECT_EQ(Ask({"INCR", "order"}), kQueued);
   EXPECT_TRUE(Ask({"EXEC"}).starts_with("*1\r\n:"));

@@ -50,7 +50,7 @@ TEST(RespRequestTest, AcceptsEmptyRequests) {
   }
 }
 
-// The least length is never more than the real one, grows with every attempt, and is exact in the
+// The reported length never exceeds the real one, grows with every attempt, and is exact in the
 // end.
 TEST(RespRequestTest, ReportsTheLeastLengthOfAnIncompleteRequest) {
   const std::string text = Resp({"HELLO", "3", "SETNAME", "", "0123456789"});

@@ -52,7 +52,7 @@ TEST(DatedPickTest, NoRangeCrossesTheEndOfItsPeriod) {
   EXPECT_EQ(Picked(tag, 1, At("2026-11-23T00:00:00Z")).begin, 20261123000001);
 }
 
-TEST(DatedPickTest, HoldsAHundredthOfWhatIsLeftOrTheStep) {
+TEST(DatedPickTest, TakesAHundredthOfTheRestOrTheStep) {
   TagDefinition tag = Order();
   EXPECT_EQ(Picked(tag, 1'000'000, kNoon).size(), 9'999);
   tag.step = 20'000;

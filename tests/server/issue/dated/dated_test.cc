@@ -241,7 +241,7 @@ TEST_F(DatedTest, ARefusedCallReturnsItsLastNumbersAndWastesTheOthers) {
   EXPECT_EQ(strategy_->status().wasted, got);
 }
 
-TEST_F(DatedTest, ARefusedCallWastesItsNumbersWhenOthersTookWhatFollows) {
+TEST_F(DatedTest, ARefusedCallWastesItsNumbersIfOthersTookTheNextOnes) {
   const int64_t got = GetSomeOfNinety();
   EXPECT_EQ(AskAgain(), Verdict::kWait);
   Answer();
@@ -294,7 +294,7 @@ TEST_F(DatedTest, IssuesDuringTheGraceWhileTheRegistryIsUnreachable) {
   Make(tag);
   One();
   clock_.Advance(12 * kAnHour);
-  EXPECT_EQ(Ask(), Verdict::kWait);  // which first asks the registry
+  EXPECT_EQ(Ask(), Verdict::kWait);  // the strategy first sends a request to the registry
   source_.Fail(Unavailable("away"));
   EXPECT_EQ(One(), 20261122000002);
   Pass(Milliseconds(59'000));
@@ -306,7 +306,7 @@ TEST_F(DatedTest, IssuesDuringTheGraceWhileTheRegistryIsUnreachable) {
   EXPECT_FALSE(strategy_->TryOne(Method::kEmbedded, &id));
 }
 
-// After a machine's sleep, for example: how long the day has been over is not known.
+// For example after a machine's sleep: the time since the day's end is unknown.
 TEST_F(DatedTest, ARangeThatArrivesAfterItsDayHasNoGrace) {
   TagDefinition tag;
   tag.period_grace = 60;

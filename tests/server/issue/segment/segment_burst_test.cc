@@ -1,5 +1,5 @@
-// A hundred times the usual rate with a small step: how long calls wait depends only on how long
-// the source takes to answer.
+// A hundred times the usual rate with a small step: the waiting times of calls depend only on the
+// source's answering time.
 
 #include <algorithm>
 #include <list>

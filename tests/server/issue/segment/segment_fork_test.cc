@@ -32,7 +32,7 @@ int ChildGetsNothing(Segment& segment) {
 }
 
 // The parent's threads take numbers and hold the lock as often as they can. None of them starts or
-// allocates during a fork: the child inherits a sanitizer's heap as it was, even locked.
+// allocates during a fork: the child inherits the state of a sanitizer's heap, including its locks.
 TEST(SegmentForkTest, AForkedChildGetsNothingAndTheParentContinues) {
   constexpr int64_t kStep = 1'000'000'000'000;
   EndlessSource source;

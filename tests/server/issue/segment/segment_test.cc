@@ -101,7 +101,7 @@ TEST_F(SegmentTest, ABatchKeepsItsNumbersWhileItWaits) {
   EXPECT_EQ(call_.runs().count(), 150);
 }
 
-TEST_F(SegmentTest, FetchesWhatCallersWaitForIfItExceedsAStep) {
+TEST_F(SegmentTest, FetchesMoreThanAStepIfCallersWaitForMore) {
   Make(Steps(10, 1'000));
   EXPECT_EQ(Ask(5), Verdict::kWait);
   ASSERT_EQ(source_.asked(), 10);

@@ -26,7 +26,7 @@ constexpr Milliseconds kClaimLength{400};
 
 class ClaimsChange : public testing::TestWithParam<SequencerKind> {
  protected:
-  // Takes single ids and batches until told to stop.
+  // Takes single ids and batches until the test ends.
   void TakeUntilDone(uint64_t seed) {
     SeededEntropy random(seed);
     std::vector<int64_t> ids;
@@ -51,7 +51,7 @@ class ClaimsChange : public testing::TestWithParam<SequencerKind> {
     oracle_.Saw(std::move(ids));
   }
 
-  // Holds a slot until some more ids have been taken, and gives it up.
+  // Holds a slot until more ids have been taken, then gives it up.
   void HoldAndLose(uint32_t machine) {
     WallMs& base = bases_[machine];
     base = std::max(base, SystemClock().Wall());

@@ -115,7 +115,7 @@ void TakersAndAnUnload(Interleaving& run) {
   table.Judge();
 }
 
-// A taker is delayed while so many ranges are loaded that its slot holds another one.
+// A taker is delayed while several ranges are loaded, until its slot holds another range.
 Scenario ATakerSleepsOver(int switches, bool once) {
   return [=](Interleaving& run) {
     CursorTable table(run);

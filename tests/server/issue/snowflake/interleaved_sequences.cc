@@ -106,7 +106,7 @@ void IssuedIsOnFile(Interleaving& run) {
            }});
 }
 
-// Two of the keeper's threads are one too many, but even then the end must not go back.
+// A keeper has only one thread; even with two, the end must not go back.
 void TheEndNeverGoesBack(Interleaving& run) {
   const Layout layout = *Layout::Parse("time:41 machine:10 sequence:1");
   Claim claim(layout, MachineId(5), layout.StartOf(kFirst));

@@ -1,5 +1,5 @@
-// Known mistakes in sequences, each built into a sequencer of its own: the contract suite must find
-// every one of them, by the check that is named after it.
+// Known mistakes in sequences, each in a separate sequencer: the contract suite must find every one
+// of them, by the check that is named after it.
 
 #include <functional>
 #include <utility>

@@ -26,7 +26,7 @@ Fault ForEachStart(Body&& body) {
 
 Fault Unless(bool holds, const char* what) { return holds ? Fault() : Fault(what); }
 
-// The clock jitters, stops, jumps and goes back; the rig's oracle checks every number.
+// The clock varies, stops, jumps and goes back; the rig's oracle checks every number.
 Fault NothingTwiceAndAlwaysRising(const SequencerMaker& maker) {
   return ForEachStart([&](SequenceStart start) {
     SequenceRig rig(maker, Tick(100'000), start);

@@ -15,8 +15,8 @@ namespace firn {
 using SequencerMaker = std::function<std::unique_ptr<Sequencer>(
     std::shared_ptr<const Claim> claim, SequenceStart start, ForkCells::Cell& cell)>;
 
-// One statement about every sequencer, and its proof: empty if the statement holds, otherwise what
-// was seen. Not a gtest case, because the same statements must fail for incorrect sequencers.
+// One statement about every sequencer, and its proof: empty if the statement holds, otherwise the
+// observed fault. Not a gtest case, because the same statements must fail for incorrect sequencers.
 struct SequenceCheck {
   const char* name;
   std::function<std::optional<std::string>(const SequencerMaker&)> run;
@@ -25,7 +25,7 @@ struct SequenceCheck {
 // The contract of sequencers (common/sequence/sequencer.h), driven by one thread.
 const std::vector<SequenceCheck>& SequenceChecks();
 
-// Returns the faults that the checks find, each as "<name>: <what was seen>".
+// Returns the faults that the checks find, each as "<name>: <fault>".
 std::vector<std::string> Violations(const SequencerMaker& maker);
 
 }  // namespace firn

@@ -193,6 +193,7 @@ final class Engine {
 
   /** Returns a new connection to a server of this cluster. */
   Connection connect(Server server, long until) throws Failure {
+    boolean spoke = server.spoke; // not on a connection that is opened meanwhile
     List<InetAddress> addresses;
     Tls tls;
     synchronized (fleet) {
@@ -205,7 +206,7 @@ final class Engine {
       drop(connection);
     }
     try {
-      greet(server, connection, until);
+      greet(server, connection, spoke, until);
       fleet.dialled(server, true);
       return connection;
     } catch (Failure failure) {
@@ -229,7 +230,7 @@ final class Engine {
   }
 
   /** Asks for the server's status, and fails unless the server is of this cluster. */
-  private void greet(Server server, Connection connection, long until) throws Failure {
+  private void greet(Server server, Connection connection, boolean spoke, long until) throws Failure {
     Wire.Status status;
     try {
       status = connection.call(Ask.status(), until);
@@ -237,7 +238,7 @@ final class Engine {
       if (failure.refused() || failure.end == Attempt.End.BROKEN) {
         throw new Failure(Attempt.End.WRONG_SERVICE, failure.detail);
       }
-      if (failure.end == Attempt.End.CLOSED && !server.spoke) {
+      if (failure.end == Attempt.End.CLOSED && !spoke) {
         throw new Failure(Attempt.End.CLOSED, failure.detail
             + ", during the first request: it may speak TLS, or require a certificate");
       }

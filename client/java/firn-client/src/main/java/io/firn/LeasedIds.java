@@ -131,8 +131,9 @@ final class LeasedIds {
   private final Clock clock;
   private volatile Holding current;
   private volatile Reading reading;
-  /** Called without the lock when next finds that the wall clock has jumped. */
+  /** Called once for each jump of the wall clock, without the lock, when next finds it. */
   volatile Runnable onJump = () -> { };
+  private boolean jumpTold; // to onJump; under the lock
   private Terms firstTerms; // of the first lease, whose layout the others have; under the lock, as below
   private long lastTick = -1; // of the lease that was closed last
   private boolean stopped;
@@ -192,13 +193,18 @@ final class LeasedIds {
 
   /** Reads the clocks, and fails if the wall clock has jumped. */
   private void checkJump() throws FirnException {
-    boolean known = reading.jumpNs > 0;
-    advance();
-    long jumpNs = reading.jumpNs;
+    long jumpNs;
+    boolean told;
+    synchronized (this) {
+      advanceNs();
+      jumpNs = reading.jumpNs;
+      told = jumpTold;
+      jumpTold = jumpNs > 0;
+    }
     if (jumpNs == 0) {
       return;
     }
-    if (!known) {
+    if (!told) {
       onJump.run();
     }
     throw new FirnException(FirnException.Kind.NO_LEASE, "the wall clock has jumped forward by "
@@ -341,14 +347,15 @@ final class LeasedIds {
     return held == null ? null : held.terms;
   }
 
-  /** Returns the current lease's interval, unless it has ended. */
-  Optional<LocalGenerator.Interval> interval() {
+  /** Returns the current lease's interval, unless it has ended, or the wall clock has jumped. */
+  synchronized Optional<LocalGenerator.Interval> interval() {
     Holding held = current;
     if (held == null) {
       return Optional.empty();
     }
     long untilMs = held.terms.startOf(held.until);
-    return advance() >= untilMs || jumped() ? Optional.empty()
+    Reading now = read();
+    return now.timeNs / 1_000_000 >= untilMs || now.jumpNs > 0 ? Optional.empty()
         : Optional.of(new LocalGenerator.Interval(held.terms.machine,
             Instant.ofEpochMilli(held.terms.startOf(held.terms.fromTick)), Instant.ofEpochMilli(untilMs)));
   }
@@ -372,13 +379,18 @@ final class LeasedIds {
   }
 
   private long advanceNs() {
+    reading = read();
+    jumpTold &= reading.jumpNs > 0;
+    return reading.timeNs;
+  }
+
+  private Reading read() {
     long nanos = clock.nanos();
     long wall = wallNs();
     long expected = firstTerms == null ? wall : reading.at(nanos); // before the first lease, no clock can have jumped
     long ahead = wall - expected;
     long jump = ahead > JUMP_MAX_NS ? ahead : 0;
     boolean slow = -ahead > WALL_STEP_NS && -ahead <= JUMP_MAX_NS;
-    reading = new Reading(ahead > 0 && jump == 0 ? wall : expected, nanos, slow ? -ahead : 0, jump);
-    return reading.timeNs;
+    return new Reading(ahead > 0 && jump == 0 ? wall : expected, nanos, slow ? -ahead : 0, jump);
   }
 }

@@ -55,6 +55,7 @@ final class Lessee {
     long clockMs; // the wall clock when it is sent
     long limitMs; // one request is sent at a time, and a more urgent one must be sent before the lease ends
     private long wallAtZeroNs = Long.MAX_VALUE; // wall minus monotonic clock; of several times, the lowest
+    private boolean sentInJump; // the last time
     private long sendAt; // in milliseconds of the monotonic clock
     private long pauseMs = RETRY_FIRST_MS;
     private int failures; // in a row, of a grant at its server
@@ -168,7 +169,6 @@ final class Lessee {
   private Set<String> lastServers = Set.of(); // addresses of the server that granted the last lease
   private long intervalMs; // that a server gave last, at most `aheadMs`; before that, `aheadMs`
   private long grantNotBefore = Long.MIN_VALUE;
-  private boolean jumped; // the wall clock, and no server has confirmed it
   private boolean stopping;
 
   /** `knowsUse`: releases report the last tick of `ids`. Otherwise another generator uses the lease, and its servers
@@ -205,7 +205,8 @@ final class Lessee {
     long time = ids.advance();
     long now = now();
     dropUnused();
-    hurry(now);
+    boolean jumped = ids.jumped();
+    hurry(jumped, now);
     if (held != null) {
       reportExpiry(time);
       if (held.renewable && renewal == null && now >= held.renewAt) {
@@ -222,6 +223,7 @@ final class Lessee {
         one.clockMs = clock.wallMs(); // before the monotonic clock: a pause between must not prolong the time since
         one.wallAtZeroNs = Math.min(one.wallAtZeroNs, one.clockMs * 1_000_000 - clock.nanos());
         one.limitMs = limitMs(one, time, now);
+        one.sentInJump = jumped;
         if (one.kind == Kind.RENEWAL) {
           held.sent = one.turn;
         }
@@ -239,18 +241,15 @@ final class Lessee {
     }
   }
 
-  /** Makes a request due whose answer confirms a wall clock that has jumped. */
-  private void hurry(long now) {
-    boolean known = jumped;
-    jumped = ids.jumped();
-    if (!jumped) {
-      return;
-    }
-    if (held != null) {
+  /** After a jump of the wall clock, makes a request due whose answer confirms it: a renewal, or a request that was sent
+   * before the jump. If that fails, too, it has the ordinary pause. */
+  private void hurry(boolean jumped, long now) {
+    if (held != null && jumped) {
       held.renewAt = Math.min(held.renewAt, held.answeredAt + RENEW_MIN_MS);
     }
     for (Request one : pending()) {
-      if (!known && one.kind != Kind.RELEASE) { // a later failure has the ordinary pause
+      one.sentInJump &= jumped;
+      if (jumped && !one.sentInJump && one.kind != Kind.RELEASE) {
         one.sendAt = Math.min(one.sendAt, now);
       }
     }

@@ -150,6 +150,7 @@ public final class LocalGenerator implements AutoCloseable {
   private final Condition changed = lock.newCondition();
   private boolean leased; // under the lock, as the next one
   private boolean ended; // the thread
+  private boolean woken; // under the lock
   private volatile boolean stopping; // changed before a signal
 
   private LocalGenerator(Builder options, boolean issues) {
@@ -206,6 +207,7 @@ public final class LocalGenerator implements AutoCloseable {
     LockSupport.unpark(thread);
     lock.lock();
     try {
+      woken = true;
       changed.signalAll();
     } finally {
       lock.unlock();
@@ -236,13 +238,14 @@ public final class LocalGenerator implements AutoCloseable {
     }
   }
 
-  /** Waits for that time, or for close() unless it is known. Returns whether it is known. */
+  /** Waits for that time, or for wake(). Returns whether close() is known. */
   private boolean await(long ms, boolean told) {
     lock.lock();
     try {
-      if (ms > 0 && (told || !stopping)) {
+      if (ms > 0 && !woken) {
         changed.await(ms, TimeUnit.MILLISECONDS);
       }
+      woken = false;
       if (leased != lessee.holds()) {
         leased = lessee.holds();
         changed.signalAll();

@@ -55,7 +55,7 @@ final class Server {
   boolean draining;
   boolean quarantined;
   boolean foreign; // quarantined, as a server of another cluster or service
-  volatile boolean spoke; // it has sent its status: it speaks as this client does
+  volatile boolean spoke; // on the last connection, it sent its status: it speaks as this client does
   long connectAt; // no call opens a connection before
   private long connectPauseMs;
   private long quarantineMs;
@@ -191,6 +191,7 @@ final class Server {
 
   /** After a connection that failed, calls open no other one for 10 ms, doubling to 100 ms. */
   void dialled(boolean connected) {
+    spoke &= connected;
     connectPauseMs = connected ? 0 : Math.min(Math.max(FIRST_CONNECT_PAUSE_MS, 2 * connectPauseMs),
         LONGEST_CONNECT_PAUSE_MS);
     connectAt = connected ? 0 : now() + upperHalf(connectPauseMs);

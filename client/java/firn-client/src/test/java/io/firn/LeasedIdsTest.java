@@ -177,42 +177,6 @@ class LeasedIdsTest {
   }
 
   @Test
-  void no_id_after_a_jump_of_the_wall_clock_until_a_server_confirms_it() throws Exception {
-    ids.adopt(terms(1, NOW, NOW + 3 * 3_600_000));
-    long last = ids.next();
-    long before = clock.wallAtZeroNs();
-    int[] told = {0};
-    ids.onJump = () -> told[0]++;
-    clock.stepWall(3_600_000);
-    for (int i = 0; i < 60; i++) {
-      clock.passMs(1_000);
-      String why = failureOf(ids, FirnException.Kind.NO_LEASE);
-      assertTrue(why.contains("the wall clock has jumped forward by 3600 s, and no server has confirmed it"), why);
-    }
-    assertEquals(1, told[0]);
-    assertTrue(ids.interval().isEmpty());
-    ids.confirm(before); // of a request that was sent before the jump
-    failureOf(ids, FirnException.Kind.NO_LEASE);
-    ids.confirm(clock.wallAtZeroNs());
-    assertEquals(clock.wallMs() - EPOCH_MS, tickOf(ids.next()));
-    clock.stepWall(3_600_000);
-    clock.passMs(1_000);
-    failureOf(ids, FirnException.Kind.NO_LEASE);
-    clock.stepWall(-3_600_000); // it is corrected
-    ids.advance();
-    long id = ids.next();
-    assertEquals(clock.wallMs() - EPOCH_MS, tickOf(id));
-    assertTrue(id > last);
-  }
-
-  @Test
-  void no_jump_before_the_first_lease() throws Exception {
-    clock.stepWall(3_600_000);
-    ids.adopt(terms(1, NOW, NOW + 3 * 3_600_000));
-    assertEquals(NOW + 3_600_000, tickOf(ids.next()));
-  }
-
-  @Test
   void confirmation_does_not_move_the_id_clock_back() throws Exception {
     ids.adopt(terms(1, NOW, NOW + 60_000));
     ids.next();

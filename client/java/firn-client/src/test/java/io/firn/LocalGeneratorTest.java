@@ -1,6 +1,7 @@
 package io.firn;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -8,6 +9,7 @@ import io.firn.Lessee.Outcome;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -81,13 +83,11 @@ class LocalGeneratorTest {
       throw new IllegalStateException("as the test says");
     });
     try (FirnClient client = new FirnClient(options)) {
-      Thread opening = new Thread(() -> assertThrows(FirnException.class,
-          () -> client.localGenerator("a").open(Duration.ofMinutes(1))));
-      opening.setDaemon(true);
-      opening.start();
-      Thread lease = faulty.poll(30, TimeUnit.SECONDS);
-      lease.join(100);
-      assertTrue(lease.isAlive());
+      CompletableFuture<FirnException> opening = CompletableFuture.supplyAsync(() -> assertThrows(FirnException.class,
+          () -> client.localGenerator("a").open(Duration.ofDays(1))));
+      assertNotNull(faulty.poll(30, TimeUnit.SECONDS));
+      client.close(); // which the thread tells
+      opening.get(30, TimeUnit.SECONDS);
     } finally {
       Thread.setDefaultUncaughtExceptionHandler(before);
     }
