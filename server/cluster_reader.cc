@@ -39,7 +39,7 @@ Json TagsJson(const Audit& audit) {
     Json json = TagJson(tag);
     json["state"] = tag.disabled ? "disabled" : "enabled";
     // Only a tag with a ledger has a known next number.
-    if (tag.strategy == "segment") json["next"] = std::to_string(tag.NextBegin());
+    if (tag.HasLedger()) json["next"] = std::to_string(tag.NextBegin());
     tags.push_back(std::move(json));
   }
   return tags;

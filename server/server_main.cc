@@ -128,7 +128,7 @@ bool ServeUntilAsked(ServerProgram& server, EndSignals& signals) {
       return true;
     }
   }
-  return false;
+  return !signals.StartAgain();
 }
 
 // The end of --help: names that only this program permits in tags.

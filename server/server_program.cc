@@ -83,8 +83,10 @@ std::optional<front::ListedServer> Alone(const ServerOptions& options) {
 
 Result<std::unique_ptr<ServerProgram>> ServerProgram::Open(ServerOptions options,
                                                            const Clock& clock, Entropy& entropy) {
-  LeaseFile::LoadInto(KeptStem(options), options.node.claim);
-  FIRN_ASSIGN(auto node, OpenNode(options.place, options.owner, options.node, clock, entropy));
+  const std::string stem = KeptStem(options);
+  const auto load = [&stem](ClaimOptions& claim) { LeaseFile::LoadInto(stem, claim); };
+  FIRN_ASSIGN(auto node,
+              OpenNode(options.place, options.owner, options.node, clock, entropy, load));
   std::unique_ptr<ServerProgram> server(
       new ServerProgram(std::move(options), clock, entropy, std::move(node)));
   FIRN_TRY(server->AddPlugins());

@@ -16,6 +16,7 @@
 
 #include "common/base/parse.h"
 #include "common/log/log.h"
+#include "common/time/clock.h"
 
 namespace firn {
 namespace {
@@ -33,8 +34,15 @@ EndSignals::EndSignals() {
 
 void EndSignals::Serve() {
   const std::scoped_lock lock(mutex_);
-  // After a reopening, an earlier signal to end still has to be returned.
   if (phase_ == Phase::kStarting) phase_ = Phase::kServing;
+}
+
+bool EndSignals::StartAgain() {
+  const std::scoped_lock lock(mutex_);
+  if (phase_ == Phase::kEnding) return false;
+  waiting_.clear();
+  phase_ = Phase::kStarting;
+  return true;
 }
 
 std::optional<int> EndSignals::Next(Milliseconds patience) {
@@ -57,11 +65,12 @@ void EndSignals::Watch() {
     } else if (phase_ == Phase::kStarting) {
       std::fputs("firn-server: stopped by a signal during its start\n", stderr);
       _exit(0);
-    } else if (phase_ == Phase::kEnding) {
-      _exit(1);
-    } else {
+    } else if (phase_ == Phase::kServing) {
       phase_ = Phase::kEnding;
+      ends_from_ = SystemClock().Boot() + kSameRequest;
       waiting_.push_back(signal);
+    } else if (SystemClock().Boot() >= ends_from_) {
+      _exit(1);
     }
     arrived_.notify_all();
   }

@@ -21,7 +21,8 @@ namespace firn {
 //  1. Starting: a signal to end ends the process at once, with exit code 0.
 //  2. Serving: Next returns the signals that arrive.
 //  3. Ending, after a signal to end has arrived: another one ends the process at once, with exit
-//     code 1. Ending at once is always safe: it is what kill -9 does.
+//     code 1. Within kSameRequest it is ignored, because a terminal and a wrapper, for instance,
+//     both pass on one Ctrl-C. Ending at once is always safe: it is what kill -9 does.
 class EndSignals {
  public:
   EndSignals();
@@ -31,11 +32,17 @@ class EndSignals {
   // Ends the phase Starting: Next returns the signals from now on.
   void Serve();
 
+  // Returns to the phase Starting. False: a signal to end has arrived before, so that the phase
+  // Ending begins.
+  bool StartAgain();
+
   // Returns the next signal; empty if none arrives within `patience`.
   std::optional<int> Next(Milliseconds patience);
 
  private:
   enum class Phase { kStarting, kServing, kEnding };
+
+  static constexpr Milliseconds kSameRequest{1'000};
 
   void Watch();
 
@@ -44,6 +51,7 @@ class EndSignals {
   std::condition_variable arrived_;
   Phase phase_ = Phase::kStarting;  // under mutex_
   std::deque<int> waiting_;         // under mutex_
+  BootMs ends_from_;                // under mutex_: when another signal ends the process
 };
 
 // Sends a line such as "READY=1" to the service manager, by sd_notify(3): a datagram to the socket

@@ -49,6 +49,7 @@ void IdPace::GetAhead(Now now, int64_t expected) {
 
 void IdPace::FallBehind(Now now, int64_t expected, int64_t passed_ms) {
   jump_.reset();
+  stopped_ = false;
   const int64_t behind = expected - Tenths(now.wall);
   const int64_t held = std::max(tenths_, Tenths(now.wall));
   if (options_.policy == ClockPolicy::kStrict) {

@@ -12,7 +12,13 @@ constexpr size_t kBytesMax = 8192;
 
 std::string BeatPath(const Nonce& tenure) { return Cat(kBeatsPath, "/", tenure.text()); }
 
+std::string AlivePath(const Nonce& tenure) { return Cat(BeatPath(tenure), "/alive"); }
+
 std::string PartitionPath(size_t partition) { return Cat(kPartitionsPath, "/", partition); }
+
+std::string ChangePath(size_t partition, const Nonce& change) {
+  return Cat(PartitionPath(partition), "/", change.text());
+}
 
 std::string FormatBeat(const Beat& beat) {
   return JsonWriter()
@@ -29,6 +35,7 @@ std::string FormatPartitionOwner(const PartitionOwner& owner) {
   return JsonWriter()
       .Text("tenure", owner.tenure.text())
       .Text("address", owner.address)
+      .Text("change", owner.change.text())
       .Others(owner.others)
       .Done();
 }
@@ -54,10 +61,17 @@ Result<Beat> ParseBeat(std::string_view json) {
 Result<PartitionOwner> ParsePartitionOwner(std::string_view json) {
   JsonReader read(json, kBytesMax);
   PartitionOwner owner;
-  std::string tenure;
-  read.Text("tenure", tenure).Text("address", owner.address).Others(owner.others);
+  std::string tenure, change;
+  read.Text("tenure", tenure)
+      .Text("address", owner.address)
+      .Text("change", change)
+      .Others(owner.others);
   FIRN_TRY(read.status().WithContext("the owner of a partition"));
   FIRN_ASSIGN(owner.tenure, Nonce::Parse(tenure));
+  FIRN_ASSIGN(owner.change, Nonce::Parse(change));
+  if (!owner.tenure.zero() && owner.change.zero()) {
+    return Corrupt("the owner of a partition: a tenure, but no change");
+  }
   return owner;
 }
 

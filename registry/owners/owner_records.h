@@ -14,7 +14,13 @@ namespace firn {
 //
 //   /owners/beats/<tenure>           {"address":"10.1.2.3:7609","secret":"<32 hex>",
 //                                     "word":"<32 hex>","window_ms":3000,"ended":false}
-//   /owners/partitions/<partition>   {"tenure":"<32 hex>","address":"10.1.2.3:7609"}
+//   /owners/beats/<tenure>/alive     empty; it exists until the tenure has ended
+//   /owners/partitions/<partition>   {"tenure":"<32 hex>","address":"10.1.2.3:7609",
+//                                     "change":"<32 hex>"}
+//   /owners/partitions/<partition>/<change>     empty; it exists while the partition names it
+//
+// Versions and creations recur in a registry that has gone back in time. The names of tenures and
+// changes never do, and a multi can check whether their nodes exist.
 //
 // Readers are strict, and hand members of later versions on, as those of registry/cluster do.
 
@@ -22,7 +28,9 @@ inline constexpr const char* kOwnersPath = "/owners";
 inline constexpr const char* kBeatsPath = "/owners/beats";
 inline constexpr const char* kPartitionsPath = "/owners/partitions";
 std::string BeatPath(const Nonce& tenure);
+std::string AlivePath(const Nonce& tenure);
 std::string PartitionPath(size_t partition);
+std::string ChangePath(size_t partition, const Nonce& change);
 
 // A server's sign of life, which it renews. A tenure is the time from the creation of its beat to
 // the end of its last renewal's window, or to `ended`.
@@ -43,6 +51,7 @@ struct Beat {
 struct PartitionOwner {
   Nonce tenure{};  // zero: none
   std::string address{};
+  Nonce change{};  // drawn for each write of this node; zero: never owned
   std::string others{};
 
   friend bool operator==(const PartitionOwner&, const PartitionOwner&) = default;

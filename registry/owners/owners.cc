@@ -9,10 +9,7 @@
 namespace firn {
 namespace {
 
-// How long a beat is seen unchanged before its tenure counts as over. The clocks of two servers may
-// run at rates that are each off by a tenth: then the window of the one may last 1.22 of the
-// other's.
-constexpr Milliseconds Margin(Milliseconds window) { return window + window / 4; }
+constexpr Lifetime kStays = Lifetime::kPersistent;
 
 }  // namespace
 
@@ -39,6 +36,7 @@ void Owners::Tick(BootMs now) {
 }
 
 std::optional<Task<>> Owners::NextWrite() {
+  if (past_) return EndBeat();
   if (!tenure_) {
     const bool wants_one = permitted_ && !leaving_ && registry_.now() >= renew_at_;
     return wants_one ? std::optional(BeginTenure()) : std::nullopt;
@@ -52,75 +50,118 @@ std::optional<Task<>> Owners::NextWrite() {
     all_read &= !share.stale;
     if (!share.stale && IsNamed(share) && !(share.here && keeps)) return GiveUp(i);
   }
-  if (leaving_) return all_read ? std::optional(EndBeat()) : std::nullopt;
+  if (leaving_ && all_read) {
+    EndTenure("handed over");
+    return EndBeat();
+  }
   if (!keeps || has_lapsed()) return std::nullopt;
+  const std::vector<std::string> candidates = Candidates();
   for (size_t i = 0; i < kPartitions; ++i) {
-    std::optional<std::vector<Write>> writes = TakingOf(i);
+    std::optional<std::vector<Write>> writes = TakingOf(i, candidates);
     if (writes) return TakeOver(i, *std::move(writes));
   }
-  return std::nullopt;
+  return Sweep(candidates);
 }
 
 bool Owners::IsNamed(const Share& share) const {
   return tenure_ && share.owner.ok() && share.owner->tenure == tenure_->name;
 }
 
+// Whether a partition names the tenure, or one is not known.
+bool Owners::MayBeNamed(const Nonce& tenure) const {
+  return std::any_of(shares_.begin(), shares_.end(), [&](const Share& share) {
+    const bool known = !share.stale && (share.owner.ok() || share.owner.code() == Code::kNotFound);
+    return !known || (share.owner.ok() && share.owner->tenure == tenure);
+  });
+}
+
+// The servers that take part: this one, and those whose beats are renewed.
+std::vector<std::string> Owners::Candidates() const {
+  std::vector<std::string> addresses{options_.address};
+  for (const auto& [tenure, other] : beats_) {
+    const bool is_over =
+        !other.beat.ok() || other.beat->ended ||
+        other.sighting.HasLasted(Margin(other.beat->window), registry_.session(), registry_.now());
+    if (!is_over) addresses.push_back(other.beat->address);
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  return addresses;
+}
+
 // Rule 5. Returns the multi that takes the partition, once that is permitted.
-std::optional<std::vector<Write>> Owners::TakingOf(size_t partition) const {
-  const Share& share = shares_[partition];
+std::optional<std::vector<Write>> Owners::TakingOf(size_t partition,
+                                                   const std::vector<std::string>& candidates) {
+  Share& share = shares_[partition];
   const BootMs now = registry_.now();
   if (share.stale || now < share.try_at || IsNamed(share)) return std::nullopt;
   const int64_t session = registry_.session();
   if (session != synced_session_ || now - synced_at_ < Margin(options_.window)) return std::nullopt;
   const auto rank =
-      static_cast<int>(std::min(RankOf(partition, options_.address, servers_), kRankMax));
-  const std::string path = PartitionPath(partition);
-  const std::string data =
-      FormatPartitionOwner({.tenure = tenure_->name, .address = options_.address});
-  std::vector<Write> writes{Write::Check(kMetaPath, root_->version)};
+      static_cast<int>(std::min(RankOf(partition, options_.address, candidates), kRankMax));
+  std::vector<Write> writes{Write::Check(kMetaPath, root_->version),
+                            Write::Check(BeatPath(tenure_->name), tenure_->version),
+                            Write::Check(AlivePath(tenure_->name), 0)};
   if (share.owner.code() == Code::kNotFound) {
     const Milliseconds wait = Margin(Beat::kWindowMax) + rank * kRankDelay;
     if (!share.sighting.HasLasted(wait, session, now)) return std::nullopt;
-    writes.push_back(Write::Create(path, data, Lifetime::kPersistent));
   } else {
     if (!share.owner.ok()) return std::nullopt;  // unreadable: an operator must act
-    const Nonce& tenure = share.owner->tenure;
-    const bool is_free = tenure.zero();
+    const bool is_free = share.owner->tenure.zero();
     if (is_free && !share.sighting.HasLasted(rank * kFreeRankDelay, session, now)) {
       return std::nullopt;
     }
-    if (!is_free && !AddEnd(writes, tenure, rank * kRankDelay)) return std::nullopt;
-    AddSet(writes, path, data, share.sighting.state().version);
+    if (!is_free && !AddEnd(writes, partition, rank * kRankDelay)) return std::nullopt;
   }
+  share.change = Nonce::Draw(entropy_);
+  AddChange(writes, partition,
+            {.tenure = tenure_->name, .address = options_.address, .change = *share.change});
   writes.push_back(EraCheck(root_->era));
   return writes;
 }
 
-// Adds the write by which the tenure ends, or the check that it has. False: that is not permitted
-// yet.
-bool Owners::AddEnd(std::vector<Write>& writes, const Nonce& tenure, Milliseconds late) const {
+// Adds the writes of the partition's node, and of the nodes of its changes.
+void Owners::AddChange(std::vector<Write>& writes, size_t partition, PartitionOwner owner) const {
+  const Share& share = shares_[partition];
+  const std::string path = PartitionPath(partition);
+  if (!share.owner.ok()) {
+    writes.push_back(Write::Create(path, FormatPartitionOwner(owner), kStays));
+  } else {
+    owner.others = share.owner->others;
+    AddSet(writes, path, FormatPartitionOwner(owner), share.sighting.state().version);
+    const Nonce& before = share.owner->change;
+    if (!before.zero()) writes.push_back(Write::Erase(ChangePath(partition, before), 0));
+  }
+  writes.push_back(Write::Create(ChangePath(partition, owner.change), "", kStays));
+}
+
+// Adds the write by which the tenure of the partition's owner ends, or the check that it has.
+// False: that is not permitted yet.
+bool Owners::AddEnd(std::vector<Write>& writes, size_t partition, Milliseconds late) const {
+  const Nonce& tenure = shares_[partition].owner->tenure;
   const auto found = beats_.find(tenure);
   if (found == beats_.end()) return false;
   const auto& [sighting, beat] = found->second;
-  const auto lasts = [&, this](Milliseconds window) {
-    return sighting.HasLasted(window + late, registry_.session(), registry_.now());
-  };
+  const bool is_missing = beat.code() == Code::kNotFound;
+  if (!beat.ok() && !is_missing) return false;
+  Milliseconds wait = Margin(is_missing ? Beat::kWindowMax : beat->window) + late;
+  if (beat.ok() && beat->ended) wait = late / (kRankDelay / kFreeRankDelay);
+  if (!sighting.HasLasted(wait, registry_.session(), registry_.now())) return false;
   const std::string path = BeatPath(tenure);
-  if (beat.code() == Code::kNotFound) {
-    const std::string ended = FormatBeat({.ended = true});
-    writes.push_back(Write::Create(path, ended, Lifetime::kPersistent));
-    return lasts(Margin(Beat::kWindowMax));
+  const int64_t version = sighting.state().version;
+  Beat ended = is_missing ? Beat() : *beat;
+  if (ended.ended) {
+    writes.push_back(Write::Check(path, version));
+    return true;
   }
-  if (!beat.ok()) return false;
-  if (beat->ended) {
-    writes.push_back(Write::Check(path, sighting.state().version));
-    return sighting.HasLasted(late / (kRankDelay / kFreeRankDelay), registry_.session(),
-                              registry_.now());
-  }
-  Beat ended = *beat;
   ended.ended = true;
-  AddSet(writes, path, FormatBeat(ended), sighting.state().version);
-  return lasts(Margin(beat->window));
+  if (is_missing) {
+    writes.push_back(Write::Create(path, FormatBeat(ended), kStays));
+  } else {
+    AddSet(writes, path, FormatBeat(ended), version);
+    writes.push_back(Write::Erase(AlivePath(tenure), 0));
+  }
+  return true;
 }
 
 // Whatever the outcome, the partition is read again: rule 6.
@@ -132,6 +173,8 @@ Task<> Owners::TakeOver(size_t partition, std::vector<Write> writes) {
   if (answer.fate != Written::Fate::kRefused) co_return;
   if (answer.failed == 0) {
     co_await ReadRoot();
+  } else if (answer.failed <= 2) {
+    renew_at_ = BootMs();  // finds out what has happened to this server's beat
   } else if (creates && answer.status.code() == Code::kNotFound) {
     co_await MakeFolders();
   }
@@ -141,12 +184,9 @@ Task<> Owners::TakeOver(size_t partition, std::vector<Write> writes) {
 Task<> Owners::GiveUp(size_t partition) {
   Share& share = shares_[partition];
   if (share.here) EndTerm(partition);
-  share.given_up = share.sighting.state().version;
+  share.change.reset();
   std::vector<Write> writes{Write::Check(kMetaPath, root_->version)};
-  PartitionOwner nobody = *share.owner;
-  nobody.tenure = Nonce();
-  nobody.address.clear();
-  AddSet(writes, PartitionPath(partition), FormatPartitionOwner(nobody), *share.given_up);
+  AddChange(writes, partition, {.change = Nonce::Draw(entropy_)});
   writes.push_back(EraCheck(root_->era));
   Written answer = co_await registry_.Multi(writes);
   ReadSoon(partition);
@@ -194,10 +234,14 @@ Holding Owners::At(size_t partition) const {
           .secret = known ? beat->second.beat->secret : Nonce()};
 }
 
-std::optional<Write> Owners::GuardOf(size_t partition) const {
+std::optional<Write> Owners::GuardOf(size_t partition, uint64_t term) const {
   const Share& share = shares_[partition];
-  if (!share.here) return std::nullopt;
-  return Write::Check(PartitionPath(partition), share.sighting.state().version);
+  if (!share.here || share.term.Load() != term) return std::nullopt;
+  return ChangeCheck(partition);
+}
+
+Write Owners::ChangeCheck(size_t partition) const {
+  return Write::Check(ChangePath(partition, *shares_[partition].change), 0);
 }
 
 }  // namespace firn

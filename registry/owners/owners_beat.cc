@@ -52,7 +52,7 @@ Task<> Owners::BeginTenure() {
   const std::vector<Write> writes{
       Write::Check(kMetaPath, root_->version),
       Write::Create(BeatPath(fresh.name), FormatBeat(fresh.beat), Lifetime::kPersistent),
-      EraCheck(root_->era)};
+      Write::Create(AlivePath(fresh.name), "", Lifetime::kPersistent), EraCheck(root_->era)};
   Written answer = co_await registry_.Multi(writes);
   if (answer.fate != Written::Fate::kDone) {
     trouble_ = answer.status.ToString();
@@ -64,7 +64,7 @@ Task<> Owners::BeginTenure() {
   const int64_t session = fresh.session;
   tenure_ = std::move(fresh);
   for (size_t i = 0; i < kPartitions; ++i) {
-    shares_[i].given_up.reset();
+    shares_[i].change.reset();
     ReadSoon(i);
   }
   Acknowledge(sent, session, 0);
@@ -96,16 +96,46 @@ void Owners::EndTenure(const std::string& why) {
   for (size_t i = 0; i < kPartitions; ++i) {
     if (shares_[i].here) EndTerm(i);
   }
+  // An unsure tenure does not know its version. Others wait until the beat has lasted.
+  if (tenure_ && !tenure_->unsure) past_ = std::move(tenure_);
   tenure_.reset();
   renew_at_ = registry_.now() + look_every();
 }
 
-// Erases the beat: no partition names it any more.
+// Rule 8. One attempt: it is refused if another process has written this beat.
 Task<> Owners::EndBeat() {
-  const std::vector<Write> writes{Write::Erase(BeatPath(tenure_->name), tenure_->version),
-                                  EraCheck(root_->era)};
+  Tenure past = *std::exchange(past_, std::nullopt);
+  const std::string path = BeatPath(past.name);
+  std::vector<Write> writes{Write::Erase(AlivePath(past.name), 0)};
+  if (MayBeNamed(past.name)) {
+    past.beat.ended = true;
+    AddSet(writes, path, FormatBeat(past.beat), past.version);
+  } else {
+    writes.push_back(Write::Erase(path, past.version));
+  }
+  writes.push_back(EraCheck(root_->era));
   co_await registry_.Multi(writes);
-  if (tenure_) EndTenure("handed over");
+}
+
+// Rule 8. One server does it: the first candidate of a partition.
+std::optional<Task<>> Owners::Sweep(const std::vector<std::string>& candidates) {
+  if (registry_.now() < sweep_at_ || RankOf(0, options_.address, candidates) > 0) return {};
+  for (const auto& [tenure, other] : beats_) {
+    if (!other.beat.ok() || MayBeNamed(tenure)) continue;
+    const Milliseconds wait = other.beat->ended ? 2 * options_.window : Margin(Beat::kWindowMax);
+    if (!other.sighting.HasLasted(wait, registry_.session(), registry_.now())) continue;
+    std::vector<Write> writes;
+    if (!other.beat->ended) writes.push_back(Write::Erase(AlivePath(tenure), 0));
+    writes.push_back(Write::Erase(BeatPath(tenure), other.sighting.state().version));
+    writes.push_back(EraCheck(root_->era));
+    return EraseBeat(std::move(writes));
+  }
+  return {};
+}
+
+Task<> Owners::EraseBeat(std::vector<Write> writes) {
+  sweep_at_ = registry_.now() + options_.window;  // the next list of beats shows the outcome
+  co_await registry_.Multi(writes);
 }
 
 // --- renewals ------------------------------------------------------------------------------------
@@ -116,12 +146,12 @@ Task<> Owners::Renew() {
     bool known = co_await ReadBack();
     if (!known || !tenure_) co_return;
   }
-  if (has_lapsed()) {
-    bool same = co_await IsAsBefore();
-    if (!same || !tenure_) co_return;
-  }
   const BootMs sent = registry_.now();
   const int64_t session = registry_.session();
+  if (has_lapsed() && session != tenure_->session) {
+    EndTenure("this server could not renew its beat in time");
+    co_return;
+  }
   if (!tenure_->next) tenure_->next = Nonce::Draw(entropy_);
   size_t set = 0;
   const std::vector<Write> writes = RenewalOf(*tenure_->next, &set);
@@ -158,13 +188,13 @@ Task<> Owners::Renew() {
 }
 
 std::vector<Write> Owners::RenewalOf(const Nonce& word, size_t* set) const {
-  std::vector<Write> writes{Write::Check(kMetaPath, root_->version)};
+  std::vector<Write> writes{Write::Check(kMetaPath, root_->version),
+                            Write::Check(AlivePath(tenure_->name), 0)};
   Beat beat = tenure_->beat;
   beat.word = word;
   *set = AddSet(writes, BeatPath(tenure_->name), FormatBeat(beat), tenure_->version);
   for (size_t i = 0; i < kPartitions; ++i) {
-    const std::optional<Write> guard = GuardOf(i);
-    if (guard) writes.push_back(*guard);
+    if (shares_[i].here) writes.push_back(ChangeCheck(i));
   }
   writes.push_back(EraCheck(root_->era));
   return writes;
@@ -211,31 +241,6 @@ Task<bool> Owners::ReadBack() {
   }
   EndTenure("another process writes this server's beat, such as a copy of this one");
   co_return false;
-}
-
-// Rule 4. False: not known, or the tenure has ended.
-Task<bool> Owners::IsAsBefore() {
-  std::vector<size_t> here;
-  std::vector<std::string> paths{kMetaPath};
-  for (size_t i = 0; i < kPartitions; ++i) {
-    if (!shares_[i].here) continue;
-    here.push_back(i);
-    paths.push_back(PartitionPath(i));
-  }
-  Result<Nodes> nodes = co_await registry_.ReadSynced(paths);
-  if (!tenure_) co_return false;
-  bool same = registry_.session() == tenure_->session;
-  if (same && !nodes.ok()) {
-    RenewSoon();
-    co_return false;
-  }
-  for (size_t i = 0; same && i < here.size(); ++i) {
-    const std::optional<Node>& node = (*nodes)[i + 1];
-    const Sighting::State& before = shares_[here[i]].sighting.state();
-    same = node && before == Sighting::State{node->stat.version, node->stat.created_zxid};
-  }
-  if (!same) EndTenure("this server could not renew its beat in time");
-  co_return same;
 }
 
 }  // namespace firn

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "registry/owners/owners.h"
-#include "registry/seam/node_version.h"
 
 namespace firn {
 namespace {
@@ -13,14 +12,16 @@ Sighting::State StateOf(const Result<Node>& node) {
 }
 
 // Whether the registry has answered, be it that there is no such node or that it is damaged.
-bool IsAnswer(const Result<Node>& node) {
-  return node.ok() || node.code() == Code::kNotFound || node.code() == Code::kCorrupt;
+template <typename Value>
+bool IsAnswer(const Result<Value>& read) {
+  return read.ok() || read.code() == Code::kNotFound || read.code() == Code::kCorrupt;
 }
 
 }  // namespace
 
-// Reads the partitions that may have changed, and the beats of their owners. An answer that comes
-// in another session than the question counts for nothing.
+// Reads the partitions that may have changed, and one other, since notifications can be lost; then
+// the beats of their owners, and once a window all others. An answer that comes in another session
+// than the question counts for nothing.
 Task<> Owners::Look() {
   look_at_ = registry_.now() + look_every();
   const int64_t session = registry_.session();
@@ -33,16 +34,24 @@ Task<> Owners::Look() {
     synced_at_ = registry_.now();
     for (Share& share : shares_) share.stale = true;
   }
+  shares_[next_partition_].stale = true;
+  next_partition_ = (next_partition_ + 1) % kPartitions;
   for (size_t i = 0; i < kPartitions; ++i) {
-    const bool fresh = registry_.now() - shares_[i].read_at < options_.window;
-    if (fresh && !shares_[i].stale && shares_[i].owner.ok()) continue;
+    if (!shares_[i].stale && shares_[i].owner.ok()) continue;
     bool read = co_await ReadPartition(i);
     if (!read) co_return;
   }
-  const std::vector<Nonce> tenures = OthersTenures();
-  std::erase_if(beats_, [&](const auto& entry) {
-    return std::find(tenures.begin(), tenures.end(), entry.first) == tenures.end();
-  });
+  std::vector<Nonce> tenures = OthersTenures();
+  if (registry_.now() >= list_at_) {
+    const std::string path = kBeatsPath;
+    Result<std::vector<std::string>> names = co_await registry_.List(path);
+    if (registry_.session() != session || !IsAnswer(names)) co_return;
+    list_at_ = registry_.now() + options_.window;
+    if (names.ok()) AddListed(*names, tenures);
+    std::erase_if(beats_, [&](const auto& entry) {
+      return std::find(tenures.begin(), tenures.end(), entry.first) == tenures.end();
+    });
+  }
   if (tenures.empty()) co_return;
   std::vector<std::string> paths;
   for (const Nonce& tenure : tenures) paths.push_back(BeatPath(tenure));
@@ -76,11 +85,12 @@ void Owners::See(size_t partition, const Result<Node>& node) {
   const Sighting::State before = share.sighting.state(), state = StateOf(node);
   share.sighting.Saw(state, registry_.session(), registry_.now(), gap_max());
   share.owner = node.ok() ? ParsePartitionOwner(node->data) : node.status();
-  share.read_at = registry_.now();
-  if (state.created_zxid != before.created_zxid) share.given_up.reset();
-  if (share.here && state != before) EndTenure("another process has changed a partition");
-  const bool is_new = !share.given_up || IsOlder(*share.given_up, state.version);
-  if (IsNamed(share) && !share.here && is_new && permitted_ && !leaving_) BeginTerm(share);
+  const bool is_own = IsNamed(share) && share.owner->change == share.change;
+  if (share.here && (state != before || !is_own)) {
+    EndTenure("another process has changed a partition");
+  } else if (is_own && !share.here && permitted_ && !leaving_) {
+    BeginTerm(share);
+  }
 }
 
 std::vector<Nonce> Owners::OthersTenures() const {
@@ -92,6 +102,17 @@ std::vector<Nonce> Owners::OthersTenures() const {
     if (has_owner && !known) tenures.push_back(share.owner->tenure);
   }
   return tenures;
+}
+
+// Adds the tenures of the beats that are listed, except this server's own.
+void Owners::AddListed(const std::vector<std::string>& names, std::vector<Nonce>& tenures) const {
+  for (const std::string& name : names) {
+    Result<Nonce> tenure = Nonce::Parse(name);
+    if (!tenure.ok() || (tenure_ && *tenure == tenure_->name)) continue;
+    if (std::find(tenures.begin(), tenures.end(), *tenure) == tenures.end()) {
+      tenures.push_back(*tenure);
+    }
+  }
 }
 
 }  // namespace firn

@@ -201,8 +201,10 @@ Verdict Issuer::Finish(IssueCall& call) {
   return Verdict::kIssued;
 }
 
-const Refusal& Issuer::GiveUp(IssueCall& call) {
-  Refuse(call, std::move(call.refusal_));
+const Refusal& Issuer::GiveUp(IssueCall& call) { return GiveUp(call, std::move(call.refusal_)); }
+
+const Refusal& Issuer::GiveUp(IssueCall& call, Refusal why) {
+  Refuse(call, std::move(why));
   call.place.reset();
   return call.refusal();
 }

@@ -92,8 +92,9 @@ class Issuer {
   // call.refusal() is the answer, and the call is over.
   Verdict Issue(IssueCall& call);
 
-  // Ends a waiting call after its timeout. Returns the answer.
+  // Ends a waiting call after its timeout, or for `why`. Returns the answer.
   const Refusal& GiveUp(IssueCall& call);
+  const Refusal& GiveUp(IssueCall& call, Refusal why);
 
   // Refuses every call with DRAINING from now on. A waiting call is refused at its next attempt.
   void Drain() { draining_.store(true); }

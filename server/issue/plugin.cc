@@ -14,7 +14,8 @@ Refusal Broken(const Plugin& plugin, std::string_view how) {
   return {Reason::kInternal, Cat("plugin ", plugin.name(), " ", how), 0, false};
 }
 
-// Calls a function of a plugin; an exception becomes a refusal.
+// Calls a function of a plugin. An exception of it, or for lack of memory for its ids, becomes a
+// refusal.
 template <typename Verb>
 std::optional<Refusal> Guarded(const Plugin& plugin, Verb&& verb) {
   try {
@@ -42,6 +43,33 @@ bool AreSane(const Runs& runs, int64_t count) {
   return runs.count() == count && std::all_of(runs.runs().begin(), runs.runs().end(), IsSane);
 }
 
+// Runs one plugin's After on all ids. If they are done in parts, runs it on the next part: then
+// `work.done` is empty only after the last one.
+std::optional<Refusal> RunAfter(Plugin& plugin, const Request& request, Runs& runs,
+                                PluginWork& work) {
+  const auto run = [&](Runs& ids, int64_t count) {
+    auto refusal = plugin.After(request, ids);
+    if (refusal || AreSane(ids, count)) return refusal;
+    return std::optional(Broken(plugin, "returned invalid ids"));
+  };
+  if (plugin.effect() != Plugin::Effect::kEach || request.count <= PluginChain::kIdsPerPart) {
+    return run(runs, request.count);
+  }
+  Runs part;
+  int64_t count = 0;
+  const bool last = work.at.ForNext(runs, PluginChain::kIdsPerPart, [&](int64_t id) {
+    part.Add({id, 1, 1});
+    ++count;
+  });
+  if (auto refusal = run(part, count)) return refusal;
+  for (const IdRun& ids : part.runs()) work.done.Add(ids);
+  if (last) {
+    runs = std::exchange(work.done, {});
+    work.at = {};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 PluginChain::PluginChain(std::vector<std::shared_ptr<Plugin>> plugins)
@@ -66,28 +94,12 @@ std::optional<Refusal> PluginChain::Before(const Request& request) const {
 
 std::optional<Refusal> PluginChain::After(const Request& request, Runs& runs,
                                           PluginWork& work) const {
-  const auto run = [&](Plugin& plugin, Runs& ids, int64_t count) {
-    auto refusal = Guarded(plugin, [&] { return plugin.After(request, ids); });
-    if (refusal || AreSane(ids, count)) return refusal;
-    return std::optional(Broken(plugin, "returned invalid ids"));
-  };
   for (; work.plugin < plugins_.size(); ++work.plugin) {
     Plugin& plugin = *plugins_[work.plugin];
-    if (plugin.effect() != Plugin::Effect::kEach || request.count <= kIdsPerPart) {
-      if (auto refusal = run(plugin, runs, request.count)) return refusal;
-      continue;
+    if (auto refusal = Guarded(plugin, [&] { return RunAfter(plugin, request, runs, work); })) {
+      return refusal;
     }
-    Runs part;
-    int64_t count = 0;
-    const bool last = work.at.ForNext(runs, kIdsPerPart, [&](int64_t id) {
-      part.Add({id, 1, 1});
-      ++count;
-    });
-    if (auto refusal = run(plugin, part, count)) return refusal;
-    for (const IdRun& ids : part.runs()) work.done.Add(ids);
-    if (!last) return std::nullopt;
-    runs = std::exchange(work.done, {});
-    work.at = {};
+    if (!work.done.empty()) return std::nullopt;
   }
   return std::nullopt;
 }

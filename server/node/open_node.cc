@@ -106,7 +106,7 @@ Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {
 
 Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const OwnerName& owner,
                                               IssuingNodeOptions options, const Clock& clock,
-                                              Entropy& entropy) {
+                                              Entropy& entropy, const ReadFolder& read) {
   options.claim.time_namespace = TimeNamespace();
   FIRN_TRY(CheckMachineIds(place, options.claim).WithContext("the number of machine ids"));
   FIRN_ASSIGN(auto folder, OpenState(place, StemOf(owner, 0)));
@@ -115,6 +115,7 @@ Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const Owne
     FIRN_ASSIGN(auto more, OpenState(place, StemOf(owner, number)));
     ground.more_folders.push_back(std::move(more));
   }
+  if (read) read(options.claim);
   if (!IsStatic(place)) {
     ground.kept = std::make_unique<KeptTags>(StemIn(place, owner));
   }

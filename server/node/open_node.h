@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,13 +65,16 @@ Status CheckMachineIds(const NodePlace& place, const ClaimOptions& claim);
 // its file alone, so it gets kInvalid.
 Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign);
 
-// Locks the state folder, joins the cluster (join_cluster.h), and creates a node that is not yet
-// started. Sets the parts of `options` that `place` and `owner` determine. kConflict: another
-// process uses the state folder, or a cluster was lost. kInvalid: the cluster is not the requested
-// one, or has no such rack or worker.
+// Reads further options from the state folder.
+using ReadFolder = std::function<void(ClaimOptions& claim)>;
+
+// Locks the state folder, calls `read`, which may be null, joins the cluster (join_cluster.h), and
+// creates a node that is not yet started. Sets the parts of `options` that `place` and `owner`
+// determine. kConflict: another process uses the state folder, or a cluster was lost. kInvalid: the
+// cluster is not the requested one, or has no such rack or worker.
 Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const OwnerName& owner,
                                               IssuingNodeOptions options, const Clock& clock,
-                                              Entropy& entropy);
+                                              Entropy& entropy, const ReadFolder& read = nullptr);
 
 // Like OpenNode with resources that are already open: reads nothing from the machine, so `options`
 // must contain the time namespace.

@@ -93,6 +93,15 @@ TEST_F(ClusterReaderTest, ReturnsTheClusterAndItsTags) {
   EXPECT_EQ(tags.at(1).at("next"), "7");
 }
 
+TEST_F(ClusterReaderTest, ReturnsTheNextNumberOfADatedTag) {
+  ASSERT_TRUE(TagStore(*registry_).Create({.name = "bill", .strategy = "dated"}).ok());
+  ReadWith({});
+  const Json tags = Tags();
+  ASSERT_EQ(tags.size(), 3U);
+  EXPECT_EQ(tags.at(0).at("tag"), "bill");
+  EXPECT_EQ(tags.at(0).at("next"), "1");
+}
+
 TEST_F(ClusterReaderTest, OpensNoSessionBeforeTheFirstRequest) {
   ReadWith({});
   reader_->Stop();

@@ -1,15 +1,18 @@
 #include "tests/support/allocations.h"
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
 std::atomic<int64_t> allocations{0};
+std::atomic<std::size_t> fails_from{SIZE_MAX};
 
 void* Allocate(std::size_t size) {
   ++allocations;
+  if (size >= fails_from) throw std::bad_alloc();
   void* memory = std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) std::abort();
   return memory;
@@ -30,5 +33,7 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace firn {
 
 int64_t Allocations() { return allocations; }
+
+void FailAllocationsFrom(size_t bytes) { fails_from = bytes; }
 
 }  // namespace firn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace firn {
@@ -10,5 +11,8 @@ namespace firn {
 // In a file of its own: a compiler that sees that `delete` is free() warns about every `new` in the
 // same file.
 int64_t Allocations();
+
+// Lets each such allocation of this many bytes or more fail with std::bad_alloc.
+void FailAllocationsFrom(size_t bytes);
 
 }  // namespace firn

@@ -47,15 +47,13 @@ std::optional<Refusal> IdDesk::WhyNotPermitted(std::string_view tag, const DoorC
   return Refusal{Reason::kRejected, NoRight(door, NameOf(tag))};
 }
 
-bool IdDesk::RefusesRight(std::string_view tag, const DoorCall& door) {
+Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door) {
   std::optional<Refusal> refusal = WhyNotPermitted(tag, door);
   lacks_right_ = refusal.has_value();
-  if (refusal) Refuse(*std::move(refusal));
-  return lacks_right_;
-}
-
-Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door) {
-  if (RefusesRight(tag, door)) return Verdict::kRefused;
+  if (refusal) {
+    Refuse(*std::move(refusal));
+    return Verdict::kRefused;
+  }
   const Request request{NameOf(tag), count, form, method_, door.client, door.trace_id};
   const Tag* known = issuer_.Resolve(request.tag);
   if (known != nullptr) {
@@ -67,9 +65,12 @@ Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, const DoorCa
 }
 
 Verdict IdDesk::Continue(WaitingIds waiting, const DoorCall& door) {
-  if (RefusesRight(waiting->request().tag, door)) return Verdict::kRefused;
+  std::optional<Refusal> refusal = WhyNotPermitted(waiting->request().tag, door);
+  lacks_right_ = refusal.has_value();
   call_ = std::move(waiting);
-  return Attempt(door);
+  if (!lacks_right_) return Attempt(door);
+  counters_.CountRefused(issuer_.GiveUp(*call_, *std::move(refusal)).reason);
+  return Verdict::kRefused;
 }
 
 Verdict IdDesk::Attempt(const DoorCall& door) {

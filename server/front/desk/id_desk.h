@@ -105,7 +105,6 @@ class IdDesk {
 
  private:
   IssueCall& Fresh();
-  bool RefusesRight(std::string_view tag, const DoorCall& door);
   Verdict Attempt(const DoorCall& door);
 
   Issuer& issuer_;

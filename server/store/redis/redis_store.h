@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -22,8 +24,9 @@ namespace firn {
 //           of another cluster is refused
 //
 //  1. A script's numbers are exact up to 2^53 only, so numbers end there (kExhausted).
-//  2. A range begins at `at_least` or above. A hash that is missing or lower has lost data, as
-//     Redis may: the store skips the difference and raises an alarm.
+//  2. A range begins at `at_least` or above. If the hash is missing or lower, the store skips the
+//     difference. A hash below a range that this store has given has lost data, as Redis may: then
+//     the store also raises an alarm.
 //  3. A hash with invalid values, or far beyond the used numbers, is left unchanged until an
 //     operator corrects it. The refusal says what is wrong.
 //  4. A later call replaces a failed connection, with backoff between the attempts.
@@ -56,12 +59,14 @@ class RedisStore final : public RangeStore {
   Status Connect();
   Result<std::vector<std::string>> Run(const TagDefinition& tag,
                                        const std::vector<std::string>& arguments);
+  void Judge(const std::string& tag, const std::string& max, int64_t at_least);
 
   const Options options_;
   const Alarm alarm_;
   RedisConnection connection_;
   StoreLink link_;
   std::string cluster_;
+  std::map<std::string, int64_t> given_;  // by tag: the end of the last range
 };
 
 }  // namespace firn

@@ -102,6 +102,11 @@ TEST_F(IdPaceTest, WithoutAHoldAFarJumpStopsItUntilItIsConfirmedOrReverted) {
   EXPECT_TRUE(pace_->stopped());
   StepWall(seconds(-3600));
   EXPECT_FALSE(pace_->stopped());
+
+  StepWall(seconds(3600));
+  EXPECT_TRUE(pace_->stopped());
+  StepWall(seconds(-7200));
+  EXPECT_FALSE(pace_->stopped()) << "the wall clock is behind";
 }
 
 TEST_F(IdPaceTest, ARevertedFarJumpHasNoEffect) {

@@ -18,7 +18,7 @@ TEST(OwnerRecordsTest, BeatReadsBack) {
 }
 
 TEST(OwnerRecordsTest, PartitionReadsBack) {
-  const PartitionOwner owner{.tenure = Nonce(5, 6), .address = "[::1]:7609"};
+  const PartitionOwner owner{.tenure = Nonce(5, 6), .address = "[::1]:7609", .change = Nonce(7, 8)};
   const Result<PartitionOwner> read = ParsePartitionOwner(FormatPartitionOwner(owner));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, owner);
@@ -47,11 +47,15 @@ TEST(OwnerRecordsTest, RefusesOtherText) {
   EXPECT_EQ(ParseBeat("{}").code(), Code::kCorrupt);
   EXPECT_EQ(ParsePartitionOwner("{}").code(), Code::kCorrupt);
   EXPECT_EQ(ParsePartitionOwner(R"({"tenure":"12","address":""})").code(), Code::kCorrupt);
+  EXPECT_EQ(ParsePartitionOwner(FormatPartitionOwner({.tenure = Nonce(5, 6)})).code(),
+            Code::kCorrupt);
 }
 
 TEST(OwnerRecordsTest, PathsNameTenureAndPartition) {
   EXPECT_EQ(BeatPath(Nonce(0, 1)), "/owners/beats/00000000000000000000000000000001");
+  EXPECT_EQ(AlivePath(Nonce(0, 1)), "/owners/beats/00000000000000000000000000000001/alive");
   EXPECT_EQ(PartitionPath(7), "/owners/partitions/7");
+  EXPECT_EQ(ChangePath(7, Nonce(0, 1)), "/owners/partitions/7/00000000000000000000000000000001");
 }
 
 }  // namespace

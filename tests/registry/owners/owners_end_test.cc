@@ -24,7 +24,8 @@ TEST_F(OwnersEndTest, EndsWhenAnotherProcessWritesItsBeat) {
 TEST_F(OwnersEndTest, EndsWhenAPartitionIsLost) {
   MakePartitions();
   Pass(kStart, {&a_});
-  Apply({Write::Erase(PartitionPath(4), Write::kAnyVersion)});
+  Apply({Write::Erase(ChangePath(4, OwnerOf(4).change), 0),
+         Write::Erase(PartitionPath(4), Write::kAnyVersion)});
   Pass(kWindow / 3 + kStep, {&a_});
   EXPECT_EQ(a_.ended, 8);
 }
@@ -132,6 +133,91 @@ TEST_F(OwnersEndTest, EndsAfterALapseInAnotherSession) {
   Pass(kWindow, {&a_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
   EXPECT_NE(OwnerOf(0).tenure, owner.tenure);
+}
+
+// The partition goes back to an earlier state, and another server takes it: its version and its
+// creation are those of the term that still runs.
+TEST_F(OwnersEndTest, EndsWhenARolledBackPartitionNamesAnotherTenureInTheSameVersion) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  const PartitionOwner owner = OwnerOf(4);
+  const int64_t version = a_.owners.At(4).version;
+  const Nonce other(8, 8);
+  Apply({Write::Erase(ChangePath(4, owner.change), 0),
+         Write::Create(ChangePath(4, other), "", kStays),
+         Write::Set(PartitionPath(4), FormatPartitionOwner({Nonce(7, 7), b_.address, other}),
+                    version)});
+  tree_.SetVersion(PartitionPath(4), version);
+  ASSERT_EQ(tree_.Peek(PartitionPath(4))->stat.version, version);
+  const uint64_t term = a_.owners.term(4).Load();
+  Pass(kWindow / 3 + kStep, {&a_});
+  EXPECT_FALSE(a_.owners.term(4).Holds(term, clock_.Boot()));
+  EXPECT_EQ(a_.ended, 8);
+}
+
+// Without notification, a renewal that arrives late finds that the change's node is missing.
+TEST_F(OwnersEndTest, RenewalIsRefusedAfterAnotherChangeInTheSameVersion) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  const PartitionOwner owner = OwnerOf(4);
+  const BootMs until = a_.owners.At(4).until;
+  Apply({Write::Erase(ChangePath(4, owner.change), 0)});
+  Pass(kWindow / 3 + kStep, {&a_});
+  EXPECT_EQ(a_.ended, 8);
+  EXPECT_EQ(a_.owners.term(4).until(), until);
+}
+
+// The server says itself that its tenure has ended, so that others need not wait.
+TEST_F(OwnersEndTest, TenureThatEndsHereIsTakenOverAtOnce) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kStart, {&a_, &b_});
+  ASSERT_EQ(a_.Owned(), 8);
+  const PartitionOwner owner = OwnerOf(4);
+  Apply({Write::Set(PartitionPath(4), FormatPartitionOwner(owner), Write::kAnyVersion)});
+  Pass(kStep, {&a_});
+  EXPECT_EQ(a_.ended, 8);
+  a_.owners.Permit(false);
+  Pass(kWindow / 4 + 20 * kStep, {&a_, &b_});
+  EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+}
+
+TEST_F(OwnersEndTest, ErasesTheBeatOfATenureThatItHasEnded) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kWindow, {&a_, &b_});
+  ASSERT_EQ(a_.Owned(), 8);
+  Pass(kWindow * 2, {&b_});
+  EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+  EXPECT_EQ(Beats(), 2U);
+  Pass(kWindow * 4, {&b_});
+  EXPECT_EQ(Beats(), 1U);
+}
+
+TEST_F(OwnersEndTest, ErasesBeatThatNoPartitionNamesOnceItHasNotChangedForLong) {
+  MakePartitions();
+  Apply({Write::Create(BeatPath(Nonce(7, 7)), FormatBeat({.address = "10.0.0.3:7609"}), kStays),
+         Write::Create(AlivePath(Nonce(7, 7)), "", kStays)});
+  Pass(Beat::kWindowMax, {&a_});
+  EXPECT_EQ(Beats(), 2U);
+  Pass(Beat::kWindowMax / 2 + kWindow, {&a_});
+  EXPECT_EQ(Beats(), 1U);
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  EXPECT_EQ(a_.ended, 0);
+}
+
+// The first attempt is applied after it was reported as unknown, when its partition is given up.
+TEST_F(OwnersEndTest, LateTakeoverOfWhatWasGivenUpBeginsNoTerm) {
+  MakePartitions();
+  Pass(kWindow * 5 / 4 - kStep, {&a_});
+  for (size_t i = 0; i < kPartitions; ++i) {
+    a_.link.Script(Verb::kMulti, {.kind = Fate::Kind::kLate, .apply_after = Milliseconds(900)});
+  }
+  Pass(Milliseconds(100), {&a_});
+  a_.owners.Permit(false);
+  Pass(kWindow * 2, {&a_});
+  EXPECT_EQ(a_.Owned(), 0);
+  for (size_t i = 0; i < kPartitions; ++i) EXPECT_TRUE(OwnerOf(i).tenure.zero());
 }
 
 TEST_F(OwnersEndTest, LostSessionEndsNothingWithinTheWindow) {

@@ -103,6 +103,15 @@ class OwnersFixture : public testing::Test {
   PartitionOwner OwnerOf(size_t partition) {
     return ParsePartitionOwner(tree_.Peek(PartitionPath(partition))->data).value();
   }
+  // The number of beats in the registry.
+  size_t Beats() {
+    size_t count = 0;
+    operator_.List(kBeatsPath, [&](const Result<std::vector<std::string>>& names) {
+      count = names.value().size();
+    });
+    operator_.Dispatch(Milliseconds(0));
+    return count;
+  }
   Node BeatOf(const PartitionOwner& owner) { return *tree_.Peek(BeatPath(owner.tenure)); }
 
   ClusterMeta meta_{.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",

@@ -74,8 +74,22 @@ TEST_F(OwnersTest, ReportsTheOwnerAndItsSecretToTheOthers) {
   EXPECT_EQ(holding.version, a_.owners.At(2).version);
   EXPECT_EQ(holding.secret, a_.owners.secret());
   EXPECT_FALSE(holding.secret.zero());
-  EXPECT_FALSE(b_.owners.GuardOf(2).has_value());
-  EXPECT_EQ(a_.owners.GuardOf(2)->version, holding.version);
+}
+
+// A range that is requested in one term must not be used in the next.
+TEST_F(OwnersTest, GuardsWritesOfOneTermByTheNameOfItsChange) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kWindow, {&a_, &b_});
+  const uint64_t term = a_.owners.term(2).Load();
+  ASSERT_TRUE(a_.owners.GuardOf(2, term).has_value());
+  EXPECT_EQ(a_.owners.GuardOf(2, term)->path, ChangePath(2, OwnerOf(2).change));
+  EXPECT_FALSE(a_.owners.GuardOf(2, term + 1).has_value());
+  EXPECT_FALSE(b_.owners.GuardOf(2, b_.owners.term(2).Load()).has_value());
+  a_.owners.Permit(false);
+  Pass(Milliseconds(300), {&a_});
+  EXPECT_FALSE(a_.owners.GuardOf(2, term).has_value());
+  EXPECT_FALSE(a_.owners.GuardOf(2, 0).has_value());
 }
 
 TEST_F(OwnersTest, TakesOverOneAndAQuarterWindowsAfterTheLastBeat) {
@@ -164,11 +178,8 @@ TEST_F(OwnersTest, PausedOwnerMayNotTakeAfterItsWindow) {
   EXPECT_FALSE(a_.owners.term(0).Holds(term, clock_.Boot()));
 }
 
-TEST_F(OwnersTest, SeveralServersShareThePartitions) {
+TEST_F(OwnersTest, ServersWithBeatsShareThePartitions) {
   MakePartitions();
-  const std::vector<std::string> servers{a_.address, b_.address};
-  a_.owners.SetServers(servers);
-  b_.owners.SetServers(servers);
   Pass(kStart, {&a_, &b_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()) + b_.MayTake(clock_.Boot()), 8);
   EXPECT_GT(a_.Owned(), 0);

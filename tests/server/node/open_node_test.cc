@@ -117,6 +117,22 @@ TEST_F(OpenNodeTest, ServesARackOfTheCluster) {
   EXPECT_EQ(node->split().RackOf(*node->status().claim.machine), 7u);
 }
 
+TEST_F(OpenNodeTest, ReadsTheStateFolderOnlyOnceItIsLocked) {
+  ASSERT_NO_FATAL_FAILURE(Make({.workers = 2}));
+  int reads = 0;
+  const auto open = [&](const ReadFolder& read) {
+    return OpenNode({.registry = Registry(), .credentials = {}, .state_dir = dir_ / "state"},
+                    *OwnerName::Make("test", 7609, "127.0.0.1"), {}, clock_, SystemEntropy(), read);
+  };
+  const auto node = open([&](ClaimOptions&) {
+    ++reads;
+    const auto second = open([&](ClaimOptions&) { ++reads; });
+    EXPECT_EQ(second.code(), Code::kConflict) << second.status();
+  });
+  EXPECT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(reads, 1);
+}
+
 TEST_F(OpenNodeTest, RefusesARackThatTheClusterLacks) {
   ASSERT_NO_FATAL_FAILURE(Make({.rack_bits = 4, .workers = 2}));
   IssuingNodeOptions options;

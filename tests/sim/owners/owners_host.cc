@@ -24,7 +24,6 @@ OwnersProcess::OwnersProcess(OwnersShared& shared, const Clock& clock, std::stri
 }
 
 void OwnersProcess::Tick() {
-  owners_.SetServers(shared_.servers);
   owners_.Tick(clock_->Boot());
   for (size_t i = 0; i < kPartitions; ++i) {
     Memory& memory = memory_[i];
@@ -81,10 +80,10 @@ void OwnersProcess::Fetch() {
 // The guard makes sure that the range is taken in this term, and the comparison that it is used in
 // this term: the answer of a slow store may come in the next.
 void OwnersProcess::FetchOne(size_t partition) {
-  const std::optional<Write> guard = owners_.GuardOf(partition);
+  const uint64_t term = owners_.term(partition).Load();
+  const std::optional<Write> guard = owners_.GuardOf(partition, term);
   if (!guard) return;
   memory_[partition].fetching = true;
-  const uint64_t term = owners_.term(partition).Load();
   const BootMs requested = shared_.clock.Boot();
   const bool careless = shared_.mutant == OwnersMutant::kEarlierRangeUsed;
   const auto done = guard_.Bind([=, this](const Result<Node>& node) {
@@ -264,6 +263,16 @@ std::string OwnersHost::Why(size_t partition) const {
   why += " at version " + std::to_string(holding.version) + " until " +
          std::to_string((holding.until - clock_.Boot()).count()) + " ms from now";
   return why + (paused_ ? ", paused" : "") + " " + process_->owners().trouble();
+}
+
+void OwnersHost::LoseRequests() {
+  for (const auto& link : dead_) link->ForgetLate();
+  if (!process_) return;
+  FaultyCoordinator& link = *process_->link();
+  link.ForgetLate();
+  if (!link.connected()) return;
+  link.Disconnect();
+  link.Reconnect();
 }
 
 void OwnersHost::SetPlan(const FaultPlan& plan) {

@@ -29,7 +29,6 @@ struct OwnersShared {
   SeededEntropy& dice;
   OwnersMutant mutant = OwnersMutant::kNone;
   size_t partitions = 2;  // in which numbers are taken
-  std::vector<std::string> servers{};
   int64_t processes = 0;  // ever
   // Whether a range that this process requested then may be in a copy's memory, too.
   std::function<bool(int64_t process, BootMs requested)> of_copies{};
@@ -151,6 +150,8 @@ class OwnersHost {
   Milliseconds window() const { return window_; }
   const std::string& address() const { return address_; }
   void SetPlan(const FaultPlan& plan);
+  // The registry's servers are restarted: what was sent to them is not applied any more.
+  void LoseRequests();
 
  private:
   std::unique_ptr<FaultyCoordinator> NewLink(const FaultPlan& plan);

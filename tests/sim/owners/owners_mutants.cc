@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "registry/cluster/slot.h"
 #include "registry/owners/owner_records.h"
 
 namespace firn {
@@ -10,12 +11,24 @@ namespace {
 
 bool IsBeat(const std::string& path) { return path.starts_with(std::string(kBeatsPath) + "/"); }
 
-bool SetsPartition(const Write& write) {
-  return write.kind == Write::Kind::kSet &&
-         write.path.starts_with(std::string(kPartitionsPath) + "/");
+bool IsPartition(const std::string& path) {
+  return path.starts_with(std::string(kPartitionsPath) + "/");
 }
 
-bool SetsBeat(const Write& write) { return write.kind == Write::Kind::kSet && IsBeat(write.path); }
+// What `Owners` sends this multi for.
+OwnersSeam::Purpose PurposeOf(const std::vector<Write>& writes) {
+  using Purpose = OwnersSeam::Purpose;
+  using Kind = Write::Kind;
+  const auto any = [&](const auto& is) { return std::any_of(writes.begin(), writes.end(), is); };
+  const bool of_partition =
+      any([](const Write& write) { return write.kind != Kind::kCheck && IsPartition(write.path); });
+  const bool of_beat = any([](const Write& write) { return IsBeat(write.path); });
+  if (of_partition) return of_beat ? Purpose::kTakeover : Purpose::kRelease;
+  if (!any([](const Write& write) { return write.kind == Kind::kSet && IsBeat(write.path); })) {
+    return Purpose::kOther;
+  }
+  return writes.front().path == kMetaPath ? Purpose::kRenewal : Purpose::kEnd;
+}
 
 // Answers the multi as its sender would believe it.
 WriteOutcome AsIfDone(const std::vector<Write>& writes) {
@@ -35,6 +48,19 @@ std::string Shortened(const std::string& text) {
 
 void OwnersSeam::Read(const std::string& path, ReadDone done, Changed changed) {
   if (!watches_) changed = {};
+  if (mutant_ == OwnersMutant::kChangeUnheeded && IsPartition(path)) {
+    const auto judge = [this, path, done = std::move(done)](Result<Node> node) {
+      if (node.ok()) {
+        Node& seen = seen_[path];
+        const bool same = node->stat.version == seen.stat.version &&
+                          node->stat.created_zxid == seen.stat.created_zxid;
+        if (same) node->data = seen.data;
+        seen = *node;
+      }
+      done(std::move(node));
+    };
+    return inner().Read(path, judge, std::move(changed));
+  }
   if (mutant_ != OwnersMutant::kNoMargin || !IsBeat(path)) {
     return inner().Read(path, std::move(done), std::move(changed));
   }
@@ -45,17 +71,52 @@ void OwnersSeam::Read(const std::string& path, ReadDone done, Changed changed) {
   inner().Read(path, lie, std::move(changed));
 }
 
-void OwnersSeam::Multi(std::vector<Write> writes, WriteDone done) {
-  const bool of_partition = std::any_of(writes.begin(), writes.end(), SetsPartition);
-  const bool of_beat = std::any_of(writes.begin(), writes.end(), SetsBeat);
-  const bool renews = of_beat && !of_partition;
-  const OwnersMutant ignores = renews ? OwnersMutant::kBeatOverForeign  //
-                                      : OwnersMutant::kVersionUnheeded;
-  const std::vector<Write> meant = writes;
+// The number of writes remains: `Owners` knows which of them was refused.
+void OwnersSeam::Break(Purpose purpose, std::vector<Write>& writes) const {
+  const Write nothing = Write::Check(kMetaPath, Write::kAnyVersion);
+  const bool renews = purpose == Purpose::kRenewal, takes = purpose == Purpose::kTakeover;
   for (Write& write : writes) {
-    if (mutant_ == ignores && SetsBeat(write)) write.version = Write::kAnyVersion;
+    const bool checks = write.kind == Write::Kind::kCheck;
+    const bool sets = write.kind == Write::Kind::kSet;
+    const bool of_beat = IsBeat(write.path), of_partition = IsPartition(write.path);
+    switch (mutant_) {
+      case OwnersMutant::kVersionUnheeded:
+        if (takes && !checks && of_beat) write.version = Write::kAnyVersion;
+        break;
+      case OwnersMutant::kBeatOverForeign:
+        if (renews && of_beat) write.version = Write::kAnyVersion;
+        break;
+      case OwnersMutant::kEndOverForeign:
+        if (purpose == Purpose::kEnd && of_beat) write.version = Write::kAnyVersion;
+        break;
+      case OwnersMutant::kRootUnheeded:
+        if (renews && checks && !of_partition) write = nothing;
+        break;
+      case OwnersMutant::kChangeUnheeded:
+        if (renews && of_partition) {
+          const std::string path = write.path.substr(0, write.path.rfind('/'));
+          write = Write::Check(path, seen_.at(path).stat.version);
+        }
+        break;
+      case OwnersMutant::kOwnBeatUnheeded:
+        if (takes && checks && of_beat) write = nothing;
+        break;
+      case OwnersMutant::kPartitionUnheeded:
+        if (takes && sets && of_partition) write.version = Write::kAnyVersion;
+        if (takes && write.kind == Write::Kind::kErase && of_partition) write = nothing;
+        break;
+      default:
+        break;
+    }
   }
-  const auto judge = [this, meant, of_partition, of_beat, renews, sent = clock_.Boot(),
+}
+
+void OwnersSeam::Multi(std::vector<Write> writes, WriteDone done) {
+  const Purpose purpose = PurposeOf(writes);
+  const bool renews = purpose == Purpose::kRenewal;
+  const std::vector<Write> meant = writes;
+  Break(purpose, writes);
+  const auto judge = [this, meant, purpose, renews, sent = clock_.Boot(),
                       done = std::move(done)](WriteOutcome outcome) {
     const bool unknown = outcome.status.code() == Code::kUnknown;
     const bool lies = (unknown && mutant_ == OwnersMutant::kUnacknowledgedCounts) ||
@@ -63,8 +124,8 @@ void OwnersSeam::Multi(std::vector<Write> writes, WriteDone done) {
     if (renews && lies) outcome = AsIfDone(meant);
     if (outcome.status.ok()) {
       if (renews) latency_ = clock_.Boot() - sent;
-      if (of_partition && of_beat) ++takeovers_;
-      if (of_partition && !of_beat) ++releases_;
+      if (purpose == Purpose::kTakeover) ++takeovers_;
+      if (purpose == Purpose::kRelease) ++releases_;
     }
     done(std::move(outcome));
   };

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,11 @@ enum class OwnersMutant {
   kUnacknowledgedCounts,  // registry: an unknown renewal is reported as done
   kSessionUnheeded,       // registry: all sessions have one number
   kBeatOverForeign,       // registry: a renewal sets its beat whatever its version is
+  kRootUnheeded,          // registry: a renewal checks neither the root node nor the era
+  kChangeUnheeded,        // registry: versions and creations are compared, not names of changes
+  kOwnBeatUnheeded,       // registry: a takeover does not check the beat of its server
+  kPartitionUnheeded,     // registry: a takeover sets the partition whatever its version is
+  kEndOverForeign,        // registry: a tenure ends its beat whatever its version is
   kUntilFromAnswer,       // taker: a term's end is counted from the answer to the renewal
   kComparesBefore,        // taker: compares before it takes the number
   kLoadsAfter,            // taker: loads the term after it has taken the number
@@ -29,14 +35,17 @@ enum class OwnersMutant {
 };
 
 // By number, from the first one after kNone on.
-inline constexpr std::array<std::string_view, 10> kOwnersMutants{
-    "no_margin",         "version_unheeded",  "unacknowledged_counts", "session_unheeded",
-    "beat_over_foreign", "until_from_answer", "compares_before",       "loads_after",
-    "unloads_late",      "earlier_range_used"};
+inline constexpr std::array<std::string_view, 15> kOwnersMutants{
+    "no_margin",          "version_unheeded", "unacknowledged_counts", "session_unheeded",
+    "beat_over_foreign",  "root_unheeded",    "change_unheeded",       "own_beat_unheeded",
+    "partition_unheeded", "end_over_foreign", "until_from_answer",     "compares_before",
+    "loads_after",        "unloads_late",     "earlier_range_used"};
 
 // Between `Owners` and its connection.
 class OwnersSeam final : public ForwardingCoordinator {
  public:
+  enum class Purpose { kRenewal, kTakeover, kRelease, kEnd, kOther };
+
   // Without `watches`, no notification is delivered: two processes can then be kept in step.
   OwnersSeam(Coordinator& inner, const MemoryTree& tree, const Clock& clock, OwnersMutant mutant,
              bool watches)
@@ -52,15 +61,18 @@ class OwnersSeam final : public ForwardingCoordinator {
 
   // How long the last renewal took that was acknowledged.
   Milliseconds latency() const { return latency_; }
-  int64_t takeovers() const { return takeovers_; }  // of tenures that had not ended
+  int64_t takeovers() const { return takeovers_; }
   int64_t releases() const { return releases_; }
 
  private:
+  void Break(Purpose purpose, std::vector<Write>& writes) const;
+
   const MemoryTree& tree_;
   const Clock& clock_;
   const OwnersMutant mutant_;
   const bool watches_;
   Milliseconds latency_{0};
+  std::map<std::string, Node> seen_;  // partitions, for a mutant
   int64_t takeovers_ = 0;
   int64_t releases_ = 0;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,9 +21,12 @@ namespace firn {
 //  1. when two processes may take numbers of one partition at the same real time,
 //  2. when a number is not larger than all that were answered before it was taken,
 //  3. when a number is answered twice,
-//  4. when a partition gives no numbers after the end of all faults.
+//  4. when a partition gives no numbers after the end of all faults,
+//  5. when a process may take numbers later than a window after the cluster was frozen,
+//  6. when a partition is given to a tenure that has ended.
 // Two copies of one machine are exempt from 1 until a window after the copying, and from 2 and 3
-// for the ranges that were requested until then.
+// for the ranges that were requested until then. So are all processes where the registry goes back
+// in time and keeps its sessions: until a window after that, and for ranges from before.
 class OwnersWorld {
  public:
   OwnersWorld(uint64_t seed, OwnersMutant mutant, bool trace);
@@ -54,11 +58,16 @@ class OwnersWorld {
   void CutOff(OwnersHost& host);
   void Release(OwnersHost& host);
   void LoseRenewal(OwnersHost& host);
+  void HoldRenewal(OwnersHost& host);
   void PauseAndReturn(OwnersHost& host);
+  void GoBackBeforeTakeover(int steps_max);
+  void GoBack(const std::shared_ptr<MemoryTree::Image>& image, size_t partition, int steps_max);
   void RollBack(MemoryTree::Image image);
   void EditRoot();
   void CheckTerms() const;
+  void CheckTakeovers(bool may_be_old);
   bool AreKin(int64_t a, int64_t b) const;
+  static BootMs LongestTerm(const OwnersHost& host, BootMs renewed);
   void DemandService();
   void CountWrites(const OwnersHost& host);
   void Kill(OwnersHost& host);
@@ -78,9 +87,14 @@ class OwnersWorld {
   OwnersShared shared_;
   FaultRates rates_;
   SeededEntropy fault_dice_;
-  const bool copies_machines_, goes_back_;
+  const bool copies_machines_, goes_back_, keeps_sessions_;
   const uint64_t calm_;  // steps between two faults, on average
   ClusterMeta meta_;
+  uint64_t checked_digest_ = 0;
+  std::array<Nonce, kPartitions> changes_;  // the last of each partition
+  OwnersHost* sleeper_ = nullptr;           // is paused until `next_fault_`
+  BootMs frozen_at_;
+  BootMs back_at_{-1};  // when the registry went back last, if it keeps sessions
   std::vector<std::unique_ptr<OwnersHost>> hosts_;
   size_t servers_ = 0;  // of the hosts; the others are for copies
   std::vector<Kin> kin_;

@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/cat.h"
+#include "registry/owners/owner_records.h"
+#include "tests/sim/owners/owners_world.h"
+#include "tests/sim/violation.h"
+
+namespace firn {
+
+// Until when a process may take that renewed at this moment.
+BootMs OwnersWorld::LongestTerm(const OwnersHost& host, BootMs renewed) {
+  return renewed + host.window() * 10 / 9 + Milliseconds(2);
+}
+
+// Whether both may own a partition.
+bool OwnersWorld::AreKin(int64_t a, int64_t b) const {
+  // All hosts have the same window there.
+  if (back_at_.ms() >= 0 && clock_.Boot() <= LongestTerm(*hosts_.front(), back_at_)) return true;
+  return std::any_of(kin_.begin(), kin_.end(), [&](const Kin& kin) {
+    const bool both = (kin.first == a && kin.second == b) || (kin.first == b && kin.second == a);
+    return both && clock_.Boot() <= kin.until;
+  });
+}
+
+void OwnersWorld::CheckTerms() const {
+  for (size_t partition = 0; partition < kPartitions; ++partition) {
+    const OwnersHost* owner = nullptr;
+    for (const auto& host : hosts_) {
+      if (!host->up() || !host->process().MayTake(partition)) continue;
+      if (meta_.frozen && clock_.Boot() > LongestTerm(*host, frozen_at_)) {
+        throw Violation(5, "a process continues under a frozen cluster: " + host->Why(partition));
+      }
+      if (owner != nullptr && !AreKin(owner->process().number(), host->process().number())) {
+        throw Violation(1, "two processes own partition " + std::to_string(partition) + ": " +
+                               owner->Why(partition) + ", " + host->Why(partition));
+      }
+      owner = host.get();
+    }
+  }
+}
+
+// `may_be_old`: what the registry contains may have been so for longer.
+void OwnersWorld::CheckTakeovers(bool may_be_old) {
+  if (checked_digest_ == tree_.digest()) return;
+  checked_digest_ = tree_.digest();
+  for (size_t i = 0; i < kPartitions; ++i) {
+    const std::optional<Node> node = tree_.Peek(PartitionPath(i));
+    if (!node) continue;
+    const PartitionOwner owner = ParsePartitionOwner(node->data).value();
+    if (std::exchange(changes_[i], owner.change) == owner.change) continue;
+    if (owner.tenure.zero() || may_be_old) continue;
+    const std::optional<Node> beat = tree_.Peek(BeatPath(owner.tenure));
+    if (!beat || ParseBeat(beat->data)->ended) {
+      throw Violation(
+          6, Cat("partition ", i, " was given to a tenure of ", owner.address, " that has ended"));
+    }
+  }
+}
+
+// After the end of all faults every partition must give numbers.
+void OwnersWorld::DemandService() {
+  Trace("all faults end");
+  while (meta_.frozen) EditRoot();
+  for (const auto& host : hosts_) {
+    if (!host->up() && MayStart(*host)) host->Start({}, false);
+    if (!host->up()) continue;
+    host->Pause(false);
+    host->Permit(true);
+    host->SetPlan({});
+    host->process().link()->Reconnect();
+  }
+  std::vector<int64_t> before;
+  for (size_t i = 0; i < shared_.partitions; ++i) before.push_back(oracle_.Highest(i));
+  for (int i = 0; i < 6'000; ++i) {
+    clock_.Advance(Milliseconds(10));
+    for (const auto& host : hosts_) {
+      if (!host->up() && MayStart(*host)) host->Start({}, false);
+      host->Round();
+    }
+    CheckTerms();
+    bool all = true;
+    for (size_t j = 0; j < shared_.partitions; ++j) all &= oracle_.Highest(j) > before[j];
+    if (all) return;
+  }
+  std::string why;
+  for (const auto& host : hosts_) {
+    for (size_t i = 0; host->up() && i < shared_.partitions; ++i) why += "; " + host->Why(i);
+  }
+  throw Violation(4, "no numbers after the end of all faults" + why);
+}
+
+}  // namespace firn
