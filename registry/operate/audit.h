@@ -82,8 +82,8 @@ struct Audit {
   ClusterSettings settings{};
   // Left in the frozen cluster by a restore that is not complete.
   std::optional<RestoreMemory> unfinished{};
-  std::map<std::string, RestoreMark> marks{};  // what it has done to tags
-  std::vector<AuditedSlot> slots{};            // by rack and worker; only slots that exist
+  std::map<std::string, int64_t> made{};  // tags that it has made: see MadeTags
+  std::vector<AuditedSlot> slots{};       // by rack and worker; only slots that exist
   std::vector<AuditedProvider> providers{};
   std::vector<AskedServer> asked{};            // empty: no server was asked
   std::map<std::string, AuditedPace> paces{};  // by address; only ReadPaces fills it and the next

@@ -58,13 +58,12 @@ Status Auditor::ReadTags() {
   for (const std::string& fault : listing.faults) Loss(fault);
   for (const std::string& tag : listing.unreadable) audit_.lost_tags.emplace(tag, 0);
   const Result<Layout> layout = Layout::Parse(audit_.meta ? audit_.meta->layout : "");
+  if (audit_.unfinished) audit_.made = MadeTags(listing, audit_.unfinished->plan);
   TagsByName tags;
   for (const StoredTag& stored : listing.tags) {
     const std::string& name = stored.tag().name;
     tags.emplace(name, &stored.node);
     audit_.tags.push_back(stored.tag());
-    const std::string plan = audit_.unfinished ? audit_.unfinished->plan : "";
-    if (const auto mark = RestoreMarkOf(stored.node, plan)) audit_.marks.emplace(name, *mark);
     if (std::string ahead = DatedAhead(stored.tag(), now_); !ahead.empty()) {
       Fault(Urgency::kSoon, std::move(ahead),
             "correct the registry's clock; the date stays until then");

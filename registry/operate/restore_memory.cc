@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, Join> kJoins[] = {
 constexpr std::string_view kNoItems = "none";  // of a list
 
 // A member of a tag's node.
-constexpr char kMark[] = "lifted_from";
+constexpr char kMade[] = "made_by_restore";
 
 // Stored as a flag, which a version with arguments does not know: it refuses to continue.
 constexpr std::string_view kPlan = "--plan=";
@@ -167,21 +167,23 @@ Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
   return read;
 }
 
-std::optional<RestoreMark> RestoreMarkOf(const TagNode& node, const std::string& plan) {
-  if (plan.empty() || node.others.empty()) return {};
-  const Result<Json> others = ParseJson(node.others, kTagNodeBytesMax);
-  if (!others.ok() || !others->contains(kMark)) return {};
-  const Json& mark = others->at(kMark);
-  const auto from = mark.at("from").whole(), to = mark.at("to").whole();
-  if (mark.at("plan") != plan || !from || !to) return {};
-  return RestoreMark{*from, *to, mark.at("made") == true};
+std::map<std::string, int64_t> MadeTags(const TagListing& listing, const std::string& plan) {
+  std::map<std::string, int64_t> made;
+  for (const StoredTag& stored : listing.tags) {
+    if (plan.empty() || stored.node.others.empty()) continue;
+    const Result<Json> others = ParseJson(stored.node.others, kTagNodeBytesMax);
+    if (!others.ok() || !others->contains(kMade)) continue;
+    const Json& by = others->at(kMade);
+    const auto known = by.at("known").whole();
+    if (known && by.at("plan") == plan) made.emplace(stored.tag().name, *known);
+  }
+  return made;
 }
 
-std::string WithRestoreMark(const std::string& others, const std::string& plan,
-                            const RestoreMark& mark) {
+std::string WithMade(const std::string& others, const std::string& plan, int64_t known) {
   Result<Json> members = ParseJson(others.empty() ? "{}" : others, kTagNodeBytesMax);
   if (plan.empty() || !members.ok()) return others;
-  (*members)[kMark] = {{"plan", plan}, {"from", mark.from}, {"to", mark.to}, {"made", mark.made}};
+  (*members)[kMade] = {{"plan", plan}, {"known", known}};
   return JsonText(*members);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,7 +10,7 @@
 #include "common/base/units.h"
 #include "registry/cluster/nonce.h"
 #include "registry/cluster/records.h"
-#include "registry/cluster/tag_node.h"
+#include "registry/cluster/tag_store.h"
 #include "registry/seam/blocking_coordinator.h"
 
 namespace firn {
@@ -62,18 +64,10 @@ struct RestoreMemoryAsRead {
 Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
                                               const ClusterMeta& root);
 
-// What a restore has done to a tag, for a run that repeats it: a member of the tag's node.
-struct RestoreMark {
-  int64_t from = 0;   // the highest number that was known
-  int64_t to = 0;     // the ledger above the gap
-  bool made = false;  // the restore has made the tag, so no id of it was issued since
-
-  friend bool operator==(const RestoreMark&, const RestoreMark&) = default;
-};
-// Empty: the restore that `plan` names has not changed the tag.
-std::optional<RestoreMark> RestoreMarkOf(const TagNode& node, const std::string& plan);
-// Returns a node's other members with the mark; as they are if there is no plan.
-std::string WithRestoreMark(const std::string& others, const std::string& plan,
-                            const RestoreMark& mark);
+// Returns the tags that the unfinished restore `plan` has made, for a run that repeats it, with the
+// ledger that was known of each before: a member of the tags' nodes.
+std::map<std::string, int64_t> MadeTags(const TagListing& listing, const std::string& plan);
+// Returns a node's other members with that one; as they are if there is no plan.
+std::string WithMade(const std::string& others, const std::string& plan, int64_t known);
 
 }  // namespace firn

@@ -32,17 +32,6 @@ void AddBounds(const Backup& document, RestoreFacts& facts) {
   }
 }
 
-// Returns the tag's ledger without the gap that this restore has added. Only its start, which the
-// operator has given, may have been raised since.
-int64_t LedgerBefore(const TagDefinition& tag, const LedgerFacts& facts) {
-  const int64_t next = tag.NextBegin();
-  const auto mark = facts.marks.find(tag.name);
-  if (mark == facts.marks.end()) return next;
-  const auto start = facts.starts.find(tag.name);
-  const bool given = start != facts.starts.end() && start->second == next;
-  return given || mark->second.to == next ? mark->second.from : next;
-}
-
 // Returns whether the tag has been lifted above the backup, by the gap.
 bool IsLifted(const TagDefinition& tag, const LedgerFacts& facts) {
   const TagNode* const saved = facts.backup->Find(tag.name);
@@ -100,7 +89,7 @@ bool ExistedAgain(const std::string& deleted_tag, const LedgerFacts& facts) {
 }
 
 int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts) {
-  return std::max(LedgerBefore(tag, facts), KnownOf(tag.name, facts).value_or(0));
+  return std::max(tag.NextBegin(), KnownOf(tag.name, facts).value_or(0));
 }
 
 int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& facts,

@@ -30,7 +30,7 @@ struct LedgerFacts {
   int64_t wanted_gap = 0;
   std::map<std::string, int64_t> starts{};  // the next numbers that the operator gives
   std::string plan{};                       // RestoreMemory::plan; empty: nothing was changed yet
-  std::map<std::string, RestoreMark> marks{};  // what the plan has done to tags in the registry
+  std::map<std::string, int64_t> made{};    // tags that the plan has made: see MadeTags
 
   // Whether a document of a server, not of the whole registry, contains the tag in this form.
   bool ServersKnow(const TagDefinition& tag) const;
@@ -51,8 +51,9 @@ std::optional<int64_t> ReportedOf(const std::string& tag,
 // The same, or the backup's ledger if that is higher.
 std::optional<int64_t> KnownOf(const std::string& tag, const LedgerFacts& facts);
 
-// The same, or the tag's own ledger or start if that is higher. A gap that this restore has added
-// is not known: a later run adds no second one.
+// The same, or the tag's own ledger or start if that is higher. A later run of an unfinished
+// restore adds its gap above that of the first: the cluster may have issued numbers in between, and
+// the registry may have gone back to the time of the first run.
 int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts);
 
 // Returns the ledger that a tag gets whose highest known value is `known`: LiftTo, or `known` if no

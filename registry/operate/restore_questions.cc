@@ -62,8 +62,7 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
          {AnswerOf(tag.name, "strategy", tag.strategy)}});
   };
   for (const TagDefinition& tag : audit.tags) {
-    const auto mark = call.ledgers.marks.find(tag.name);
-    const bool made = mark != call.ledgers.marks.end() && mark->second.made;
+    const bool made = call.ledgers.made.contains(tag.name);
     if (call.ledgers.replaced || made || !tag.MayHaveIssued()) continue;
     const auto saved = fixed.find(tag.name);
     const GivenTag* const given = call.answers.Find(tag.name);

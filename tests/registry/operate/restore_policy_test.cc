@@ -251,9 +251,9 @@ TEST(RestorePolicyTest, AsksForTheFormOfATagOfWhichIdsMayExistInTwo) {
   other.text = "n{id}";
   call.answers.tags = {{other}};
   EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than the registry"));
-  call.ledgers.marks["order"] = {.from = 1, .to = 5'001, .made = true};
+  call.ledgers.made["order"] = 1;
   EXPECT_EQ(told(), "") << "this restore has made the tag: no id of it was issued";
-  call.ledgers.marks.clear();
+  call.ledgers.made.clear();
   call.answers.tags = {{audit.tags.front()}};
   EXPECT_EQ(told(), "");
   other.high = 7'001;
@@ -336,10 +336,6 @@ TEST(RestorePolicyTest, AnswersAreComparedWithAllThatAnInterruptedRunHasNotRaise
   EXPECT_EQ(code(), Code::kConflict);
   audit.unfinished.emplace();
   EXPECT_EQ(code(), Code::kConflict) << "the ledger is 6001";
-  call.ledgers.marks["order"] = {.from = 5'001, .to = 6'001};
-  EXPECT_EQ(code(), Code::kOk) << "it was 5001 before the gap";
-  call.answers.highs.high["order"] = 5'000;
-  EXPECT_EQ(code(), Code::kConflict);
   call.answers.highs.high.clear();
   call.answers.window = kRestoreWindow;
   EXPECT_EQ(code(), Code::kConflict);

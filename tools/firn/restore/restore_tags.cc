@@ -16,37 +16,13 @@
 namespace firn {
 namespace {
 
-// What this restore has done to the tags in the registry, as they are now.
-Result<TagListing> ReadMarked(TagStore& store, LedgerFacts& facts) {
-  FIRN_ASSIGN(TagListing listing, store.ReadAll());
-  facts.marks.clear();
-  for (const StoredTag& stored : listing.tags) {
-    const auto mark = RestoreMarkOf(stored.node, facts.plan);
-    if (mark) facts.marks.emplace(stored.tag().name, *mark);
-  }
-  return listing;
-}
-
-// Returns the ledger that a tag in the registry gets.
-int64_t LiftedOf(const TagDefinition& tag, const LedgerFacts& facts, WallMs now) {
-  return std::max(LiftedTo(tag, HighestKnown(tag, facts), facts, now), tag.NextBegin());
-}
-
 Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts, WallMs now,
              Status& status, std::string& text) {
   const TagDefinition& tag = stored.tag();
   const bool reported = ReportedOf(tag.name, facts.reports).has_value();
   const int64_t known = HighestKnown(tag, facts);
-  const int64_t high = LiftedOf(tag, facts, now), gap = high - known;
-  StoredTag marked = stored;
-  const auto mark = facts.marks.find(tag.name);
-  const bool is_marked = mark != facts.marks.end();
-  // A tag of the replaced cluster stays unmarked: a document of a later run may contain it.
-  if (is_marked || !facts.replaced) {
-    marked.node.others = WithRestoreMark(stored.node.others, facts.plan,
-                                         {known, high, is_marked && mark->second.made});
-  }
-  status = store.Lift(marked, high);
+  const int64_t high = LiftedTo(tag, known, facts, now), gap = high - known;
+  status = store.Lift(stored, high);
   text += Cat("tag ", tag.name, " continues at ", high, "\n");
   if (!reported) {
     text +=
@@ -62,16 +38,18 @@ Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts,
           {"reported", reported}};
 }
 
-// Restores the tag's form.
+// Restores the tag's form. A tag that this restore has made also gets the ledger that is known, or
+// keeps its own if that is a number of the form.
 Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& frozen,
               const LedgerFacts& facts) {
-  const auto mark = facts.marks.find(tag.name);
+  const auto made = facts.made.find(tag.name);
   const Result<StoredTag> there = store.Read(tag.name);
-  if (mark == facts.marks.end() || !mark->second.made || !there.ok()) {
-    return store.Reform(tag, frozen);
-  }
-  const int64_t known = tag.HasLedger() ? HighestKnown(there->tag(), facts) : 0;
-  return store.Reform(tag, frozen, known > 1 ? known : 0);
+  if (made == facts.made.end() || !there.ok()) return store.Reform(tag, frozen);
+  int64_t known = std::max(made->second, KnownOf(tag.name, facts).value_or(0));
+  const int64_t next = there->tag().NextBegin();
+  if (!there->tag().Dated() && !tag.Dated() && next < NumbersEnd(tag))
+    known = std::max(known, next);
+  return store.Reform(tag, frozen, tag.HasLedger() && known > 1 ? known : 0);
 }
 
 // Of a tag of which numbers are known, the registry may show the form before its last edit, or that
@@ -92,13 +70,11 @@ Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const 
 }
 
 // Removes the tags of a cluster that was never used, so that those of the documents take their
-// places. A later run finds tags that an earlier one has made, and marked.
+// places, but not tags that an earlier run has made.
 Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
                      const LedgerFacts& facts) {
-  TagStore store(registry);
   for (const TagNode& node : facts.backup->tags) {
-    const Result<StoredTag> there = store.Read(node.tag.name);
-    if (there.ok() && RestoreMarkOf(there->node, facts.plan)) continue;
+    if (facts.made.contains(node.tag.name)) continue;
     const WriteOutcome erased =
         registry.Multi({Write::Check(kMetaPath, frozen.version), EraCheck(frozen.meta.era),
                         Write::Erase(TagPath(node.tag.name), Write::kAnyVersion)});
@@ -121,10 +97,8 @@ TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
 }
 
 // The members of a tag that this restore makes.
-std::string MadeMark(const TagDefinition& made, const std::string& others,
-                     const LedgerFacts& facts) {
-  return WithRestoreMark(others, facts.plan,
-                         {KnownOf(made.name, facts).value_or(1), made.NextBegin(), /*made=*/true});
+std::string MadeMark(const std::string& tag, const std::string& others, const LedgerFacts& facts) {
+  return WithMade(others, facts.plan, KnownOf(tag, facts).value_or(1));
 }
 
 std::string NextNumberOf(const TagDefinition& tag) {
@@ -143,7 +117,8 @@ Status Remake(TagStore& store, const GivenTag& said, const MetaAsRead& frozen,
     }
     tag = Remade(std::move(tag), facts, now);
   }
-  FIRN_TRY(store.Remake(tag, frozen, MadeMark(tag, saved == nullptr ? "" : saved->others, facts)));
+  FIRN_TRY(
+      store.Remake(tag, frozen, MadeMark(tag.name, saved == nullptr ? "" : saved->others, facts)));
   output.text += "tag " + tag.name + " exists" + NextNumberOf(tag);
   return {};
 }
@@ -182,9 +157,9 @@ void TellFromBackup(const TagDefinition& tag, const LedgerFacts& facts, Output& 
 
 }  // namespace
 
-Status LiftLedgers(BlockingCoordinator& registry, LedgerFacts facts, Output& output) {
+Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Output& output) {
   TagStore store(registry);
-  FIRN_ASSIGN(const TagListing listing, ReadMarked(store, facts));
+  FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   Json& lifted = output.json["tags"] = Json::array();
   for (const StoredTag& stored : listing.tags) {
@@ -225,8 +200,9 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
   TagStore store(registry);
   FIRN_ASSIGN(const RestoreMemoryAsRead remembered, ReadRestoreMemory(registry, frozen.meta));
   if (remembered.memory) facts.plan = remembered.memory->plan;
+  FIRN_ASSIGN(const TagListing before, store.ReadAll());
+  facts.made = MadeTags(before, facts.plan);
   if (facts.backup && facts.replaced) FIRN_TRY(EraseReplaced(registry, frozen, facts));
-  FIRN_TRY(ReadMarked(store, facts).status());
   for (const auto& [tag, defined] : said) {
     if (defined) FIRN_TRY(Reform(store, tag, frozen, facts));
   }
@@ -238,7 +214,7 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   for (const TagNode* const node : OnlyInBackup(listing, said, facts, output)) {
     const TagDefinition tag = Remade(node->tag, facts, now);
-    FIRN_TRY(store.Remake(tag, frozen, MadeMark(tag, node->others, facts)));
+    FIRN_TRY(store.Remake(tag, frozen, MadeMark(tag.name, node->others, facts)));
     TellFromBackup(tag, facts, output);
   }
   return {};
@@ -256,7 +232,7 @@ Status PlanTags(BlockingCoordinator& registry, const std::vector<GivenTag>& said
     const TagDefinition& tag = stored.tag();
     present.insert(tag.name);
     if (!tag.HasLedger()) continue;
-    const int64_t high = LiftedOf(tag, facts, now);
+    const int64_t high = LiftedTo(tag, HighestKnown(tag, facts), facts, now);
     lifted.push_back({{"tag", tag.name}, {"high", std::to_string(high)}});
     output.text += Cat("tag ", tag.name, " continues at ", high, "\n");
   }

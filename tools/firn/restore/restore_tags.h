@@ -23,7 +23,7 @@ namespace firn {
 // Sharp edge: if no server reports a tag, any number of ranges may have been taken since the
 // registry's present state, and since a backup. No gap is proven to suffice; the output names such
 // a tag.
-Status LiftLedgers(BlockingCoordinator& registry, LedgerFacts facts, Output& output);
+Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Output& output);
 
 // Lifts the tags of which `late` reports more than `facts` as far as LiftLedgers would have lifted
 // them, so a tag that is already there is not lifted twice. kConflict: a tag would have no numbers
@@ -45,7 +45,7 @@ Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport
 //     numbers.
 //
 // Adds a line for each tag to the output. Fails on the first tag that cannot be written; the call
-// may be repeated, and adds no second gap under the same plan.
+// may be repeated, and then adds the gap again.
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
                    const std::vector<GivenTag>& said, LedgerFacts facts, Output& output);
 

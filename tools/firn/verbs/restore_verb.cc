@@ -176,7 +176,7 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     call.ledgers.reports.push_back(call.answers.highs);
     call.ledgers.replaced = ReplacesUnused(audit, facts);
     call.ledgers.plan = audit.unfinished ? audit.unfinished->plan : "";
-    call.ledgers.marks = audit.marks;
+    call.ledgers.made = audit.made;
     call.is_lost = !facts.uuid.empty() && (!audit.meta || facts.replaces_unused);
     facts.memory = MemoryOf(options);
     facts.forgets_documents = options.again;
