@@ -23,6 +23,9 @@ namespace {
 constexpr std::string_view kNone = "none";
 constexpr std::string_view kDot = "%2E";  // in a tag's name
 constexpr uint32_t kAnsweredMachineMax = 65'535;
+constexpr char kOutdatedRemedy[] =
+    "complete the restore with the version of Firn that began it; or say with --set what its "
+    "arguments said, which the registry's node /restore contains, and add --again";
 
 // Keys whose values are lists.
 bool IsList(std::string_view key) { return key == "floor" || key == "retire" || key == "reserve"; }
@@ -163,11 +166,13 @@ void AddUnreadSettings(std::string_view layout, int rack_bits, Milliseconds wind
 std::string RepairCommand(const Audit& audit, RestoreArguments place) {
   if (audit.Losses() == 0 || !audit.meta) return {};
   if (audit.unfinished) {
+    if (audit.unfinished->IsOutdated()) return kOutdatedRemedy;
     for (const auto& document : audit.unfinished->documents) {
       place.from += Cat(place.from.empty() ? "" : ",", document.path);
     }
     place.flags.push_back("--uuid=" + audit.meta->uuid);  // a folder may contain several clusters
-    return RestoreCommand(place);
+    const bool here = place.from.empty() || audit.unfinished->host == place.host;
+    return Cat(here ? "" : Cat("on ", audit.unfinished->host, ": "), RestoreCommand(place));
   }
   // This cluster may have replaced the one that its servers miss, or has lost a tag that they know.
   const auto foreign = [&audit](const auto& server) { return IsForeign(server.report, audit); };

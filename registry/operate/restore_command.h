@@ -21,6 +21,7 @@ struct RestoreArguments {
   std::string auth_file{};           // empty: not needed
   std::string from{};                // documents, separated by commas
   std::vector<std::string> flags{};  // others, as they were given: --uuid=..., --set=order.high=5
+  std::string host{};                // of the program that prints; empty: another one
 };
 
 // Adds what a server knows by itself of a cluster whose settings it has never read. An empty layout
@@ -32,10 +33,11 @@ void AddUnreadSettings(std::string_view layout, int rack_bits, Milliseconds wind
 std::string RestoreCommand(const RestoreArguments& words);
 
 // Returns the command that repairs the audit's losses; empty if there are none, or only servers
-// know the cluster. If a restore is unfinished, the command names its documents, and the registry
-// remembers its answers. A tag whose node is damaged, and that no server knows, has placeholders:
-// the document that contains it, and what it lacks.
-// `place`: the registry and how it is reached.
+// know the cluster. If a restore is unfinished, the command names its documents, after the machine
+// that has them if that is another one, and the registry remembers its answers. A restore that this
+// version cannot continue has a sentence instead. A tag whose node is damaged, and that no server
+// knows, has placeholders: the document that contains it, and what it lacks. `place`: the registry
+// and how it is reached.
 std::string RepairCommand(const Audit& audit, RestoreArguments place);
 
 // A tag that an operator names: its `start` and, if `defined`, its form.

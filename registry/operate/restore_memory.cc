@@ -87,6 +87,9 @@ Result<RestoreMemory> Parse(const std::string& text, std::string& era) {
       memory.flags.push_back(flag);
     }
   }
+  if (const Json* const host = read.Find("host"); host != nullptr && host->is_string()) {
+    memory.host = host->text();
+  }
   FIRN_TRY(read.status());
   if (memory.IsOutdated()) memory.flags.clear();  // this version has no such flags
   if (documents == nullptr || !documents->is_array()) return Corrupt("\"documents\" is not a list");
@@ -146,7 +149,8 @@ bool RestoreMemory::Overlooks(const RestoreMemory& earlier) const {
 // The members `tags` and `unstored` are for versions with arguments.
 std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era) {
   Json json{{"era", era.text()},     {"replaced", memory.replaced}, {"documents", Json::array()},
-            {"flags", memory.flags}, {"tags", Json::array()},       {"unstored", ""}};
+            {"flags", memory.flags}, {"tags", Json::array()},       {"unstored", ""},
+            {"host", memory.host}};
   if (!memory.plan.empty()) json["flags"].push_back(Cat(kPlan, memory.plan));
   for (const auto& [path, checksum, taken] : memory.documents) {
     json["documents"].push_back({{"path", path}, {"checksum", checksum}, {"taken_ms", taken.ms()}});

@@ -20,7 +20,7 @@ namespace firn {
 struct RestoreMemory {
   // A file or folder that the restore used.
   struct Document {
-    std::string path;      // on the host of the command
+    std::string path;
     std::string checksum;  // Backup::checksum: the same document may have another path
     WallMs taken{};
 
@@ -29,6 +29,7 @@ struct RestoreMemory {
 
   std::string replaced{};  // the unused cluster whose tags and records are here; empty: none
   std::vector<Document> documents{};
+  std::string host{};                // the machine whose paths those are
   std::vector<std::string> flags{};  // of the command: `--skew_max_ms=5`, `--set=retire=5`
   std::string plan{};                // names the restore in nodes that it has changed
 

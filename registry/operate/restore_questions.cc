@@ -197,17 +197,15 @@ Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArgum
     return Conflict(
         Cat("not restored: an earlier version has begun a restore with arguments that this version "
             "does not have; ",
-            kRestorePath,
-            " in the registry contains them. Complete it with that version; or say the same with "
-            "--set, and add --again"));
+            RepairCommand(audit, std::move(place))));
   }
   for (const RestoreMemory::Document& used : audit.unfinished->documents) {
     if (ran.Knows(used)) continue;
     return Conflict(Cat(
         "not restored: a restore with ", used.path, ", a document of ", FormatRfc3339(used.taken),
         ", is unfinished, and a run without it, or with an older state of it, would leave out "
-        "what only that document contains. Repeat it, or add --again if the document is "
-        "lost:\n",
+        "what only that document contains. Repeat it on the machine that has the document, or "
+        "add --again if the document is lost:\n",
         RepairCommand(audit, std::move(place))));
   }
   return {};

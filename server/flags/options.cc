@@ -11,6 +11,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
+#include "common/base/host_name.h"
 #include "common/base/quote.h"
 #include "common/base/secret_file.h"
 #include "common/net/address.h"
@@ -322,12 +323,6 @@ std::optional<LogFormat> ParseLogFormat(std::string_view name) {
 void CheckLogStyle(FlagFaults& faults) {
   faults.Choose("log_level", ParseLevel(FLAGS_log_level), "info, warning, error", Severity::kInfo);
   faults.Choose("log_format", ParseLogFormat(FLAGS_log_format), "text, json", LogFormat::kText);
-}
-
-std::string HostName() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 }  // namespace

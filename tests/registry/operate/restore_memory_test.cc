@@ -49,6 +49,7 @@ TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
   facts.replaces_unused = true;
   facts.workers = 2;
   facts.memory.documents = {{"/backup.json", "c1", kRestoreTime}};
+  facts.memory.host = "db1";
   RestoreFacts repeated = facts;
   repeated.replaces_unused = false;
   const std::string unused = Meta().meta.uuid;
@@ -66,6 +67,7 @@ TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
         ASSERT_TRUE(left.ok() && left->memory) << interrupted_after;
         EXPECT_EQ(left->memory->replaced, unused) << interrupted_after;
         EXPECT_EQ(left->memory->documents, facts.memory.documents) << interrupted_after;
+        EXPECT_EQ(left->memory->host, "db1") << interrupted_after;
       });
     }
     ASSERT_TRUE(RestoreBy(repeated).ok()) << interrupted_after;

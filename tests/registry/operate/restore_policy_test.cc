@@ -286,6 +286,10 @@ TEST(RestorePolicyTest, ContinuesAnUnfinishedRestoreOnlyWithWhatItUsed) {
   EXPECT_THAT(told({}), HasSubstr(std::string("\nfirn restore --registry=dir:///x "
                                               "'--from=/a b.json' --uuid=") +
                                   kRestoredUuid));
+  audit.unfinished->host = "db1";
+  EXPECT_THAT(told({}), HasSubstr("\non db1: firn restore --registry=dir:///x"));
+  EXPECT_EQ(RepairCommand(audit, {.registry = "", .host = "db2"}).find("on db1: "), 0u);
+  EXPECT_EQ(RepairCommand(audit, {.registry = "", .host = "db1"}).find("firn restore"), 0u);
   EXPECT_EQ(told({.documents = {{"/c", "c1", kRestoredAt}}}), "") << "the same document";
   EXPECT_NE(told({.documents = {{"/c", "c1", WallMs(1)}}}), "") << "it was put back";
   EXPECT_NE(told({.documents = {{"/c", "c2", kRestoredAt + Milliseconds(1)}}}), "")
@@ -294,7 +298,9 @@ TEST(RestorePolicyTest, ContinuesAnUnfinishedRestoreOnlyWithWhatItUsed) {
   EXPECT_THAT(told({}), HasSubstr("'--from=/a b.json,/older'"));
 
   audit.unfinished = RestoreMemory();
-  EXPECT_THAT(told({}), HasSubstr("Complete it with that version"));
+  EXPECT_THAT(told({}), HasSubstr("complete the restore with the version of Firn"));
+  EXPECT_THAT(RepairCommand(audit, place), HasSubstr("complete the restore with the version"))
+      << "its command would be refused";
 }
 
 TEST(RestorePolicyTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {

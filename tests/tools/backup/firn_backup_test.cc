@@ -257,6 +257,23 @@ TEST_F(FirnBackupTest, ASecondRunCompletesAnInterruptedUndoOfAnInit) {
   EXPECT_EQ(audit.at("faults").size(), 1u) << audit << "the provider that is not ephemeral";
 }
 
+// A printed `--from=-` would wait for standard input.
+TEST_F(FirnBackupTest, APrintedCommandHasAPlaceholderForAPastedDocument) {
+  Make();
+  const std::string path = Backup();
+  Wipe();
+  Init();
+  Announce({.high = {{"late", 7}}});
+  const Finished refused =
+      RunToEnd({"/bin/sh", "-c", "exec \"$0\" restore --from=- --registry=\"$1\" < \"$2\"",
+                BuiltProgram("firn"), registry_, path});
+  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
+  for (const std::string& said : {refused.err, Firn({"doctor"}).out}) {
+    EXPECT_NE(said.find(" --from=DOCUMENT"), std::string::npos) << said;
+  }
+  FirnJson({"restore", "--from=" + path, "--set=late.strategy=segment"});
+}
+
 // The first run is refused after its freeze, as above.
 TEST_F(FirnBackupTest, ALaterRunContinuesWithTheAnswersOfTheFirst) {
   Make();

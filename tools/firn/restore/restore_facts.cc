@@ -14,6 +14,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
+#include "common/base/host_name.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "tools/firn/flag_words.h"
@@ -61,6 +62,7 @@ constexpr std::string_view kSaidFlags[] = {"uuid",        "layout",  "rack_bits"
                                            "skew_max_ms", "tag_gap", "again"};
 
 constexpr char kPasted[] = "-";
+constexpr char kPlaceholder[] = "DOCUMENT";  // in a printed command
 
 Status CheckNumbers(const RestoreOptions& options) {
   constexpr Milliseconds kYear{int64_t{366} * 86'400'000};
@@ -141,8 +143,9 @@ Status ReadDocuments(std::string_view from, RestoreOptions& options) {
                           backup->root.uuid));
     }
     // The command may be printed, and pasted in another folder.
-    const std::string path =
-        file == kPasted ? file : std::filesystem::absolute(file).lexically_normal().string();
+    const std::string path = file == kPasted
+                                 ? kPlaceholder
+                                 : std::filesystem::absolute(file).lexically_normal().string();
     options.documents.push_back({path, backup->checksum, backup->taken});
     options.call.ledgers.documents.push_back(*backup);
     if (merged) backup = MergeBackups(*merged, *backup);
@@ -269,13 +272,14 @@ Status Recall(const RestoreMemory& earlier, RestoreOptions& options) {
 }
 
 RestoreMemory MemoryOf(const RestoreOptions& options) {
-  RestoreMemory memory{.documents = options.documents, .flags = options.said_flags};
+  RestoreMemory memory{
+      .documents = options.documents, .host = HostName(), .flags = options.said_flags};
   std::erase_if(memory.flags, [](const auto& flag) { return flag.starts_with("--again="); });
   return memory;
 }
 
 RestoreArguments RestorePlace() {
-  return {.registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile()};
+  return {.registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile(), .host = HostName()};
 }
 
 RestoreArguments RanCommand(const RestoreOptions& options) {

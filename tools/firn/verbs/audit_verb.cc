@@ -49,7 +49,7 @@ std::string RepairText(const Audit& audit) {
     return "The log of a running server, and `trouble` in its /v1/status, contain the whole " +
            PrintCommand(PrintedCommand::kRestore) + " command.\n";
   }
-  return "To repair it, run:\n  " + command + "\n";
+  return "To repair it:\n  " + command + "\n";
 }
 
 std::string AuditText(const Audit& audit, WallMs now, bool all) {
