@@ -286,7 +286,10 @@ std::string NodeView::knowledge() const {
   for (auto& [name, tag] : tags) {
     const auto high = status.highest->find(name);
     if (high != status.highest->end()) tag.high = std::max(tag.high, high->second);
-    known.tags.push_back({.tag = std::move(tag)});
+    const TagNode* const saved = kept->Find(name);
+    TagNode& node = known.tags.emplace_back(saved != nullptr ? *saved : TagNode());
+    tag.high = std::max(tag.high, node.tag.high);
+    node.tag = std::move(tag);
   }
   return FormatBackup(MergeBackups(*kept, known).value_or(known));
 }

@@ -129,13 +129,16 @@ Status ParseTags(const Json& list, Backup& backup) {
 // --- merging -------------------------------------------------------------------------------------
 
 // Orders settings of which the last ones count. What is joined does not take part.
+WallMs EraBegan(const Backup& backup) {
+  return backup.root_era_began.value_or(backup.root.era_began);
+}
 WallMs RootTaken(const Backup& backup) {
   return backup.root_taken == WallMs() ? backup.taken : backup.root_taken;
 }
 auto OrderOf(const Backup& backup) {
   const RootSettings& root = backup.root;
-  return std::tuple(backup.settings_known, !root.layout.empty(), RootTaken(backup), root.era.text(),
-                    root.version, root.lease_share, backup.cluster);
+  return std::tuple(backup.settings_known, !root.layout.empty(), EraBegan(backup), root.era.text(),
+                    root.version, RootTaken(backup), root.lease_share, backup.cluster);
 }
 
 // How far ids are ahead of the clock since the last restore; the highest of two.
@@ -183,12 +186,13 @@ WallMs TakenOf(const Backup& backup, const std::string& tag) {
   return found == backup.tags_taken.end() ? backup.taken : found->second;
 }
 
-// A form in which ids may exist comes before all others; then the last one.
+// A form in which ids may exist comes before all others; then the one with the highest ledger.
 auto OrderOf(const TagNode& node, WallMs taken) {
   TagNode form = node;
   form.returned = form.tag.high = 0;
   form.tag.start.reset();
-  return std::tuple(node.tag.MayHaveIssued(), taken, WriteTagNode(form).value_or(""));
+  return std::tuple(node.tag.MayHaveIssued(), node.ledger_sum(), taken,
+                    WriteTagNode(form).value_or(""));
 }
 
 // The node of the later order, with the ledgers of both. Both sums of a ledger only rise.
@@ -255,6 +259,8 @@ Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
   merged.root_taken = RootTaken(newer);
   if (merged.root_taken == merged.taken) merged.root_taken = WallMs();
   merged.root = JoinRoots(newer.root, older.root);
+  merged.root_era_began = EraBegan(newer);
+  if (merged.root_era_began == merged.root.era_began) merged.root_era_began.reset();
   merged.composed = a.composed && b.composed;
   merged.reached.clear();
   std::ranges::set_union(a.reached, b.reached, std::back_inserter(merged.reached));

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,7 +36,9 @@ struct Backup {
   std::vector<TagNode> tags{};  // by name; without deleted ones
   // Which document it is: two readings of one state folder are the same one, and have other times.
   std::string checksum{};
-  // When the settings and the tags of a merged backup were taken, if that is not `taken`.
+  // Of a merged backup: when the era of its settings began, if `root` has another time; and when
+  // the settings and the tags were taken, if that is not `taken`.
+  std::optional<WallMs> root_era_began{};
   WallMs root_taken{};
   std::map<std::string, WallMs> tags_taken{};
 
@@ -69,7 +72,10 @@ Result<Backup> ParseBackup(std::string_view text);
 //  * The time since which ids are issued: the earliest.
 //  * Tags, and retired and reserved machine ids: all.
 //  * A tag's form: that of the backup in which ids of it may exist.
-//  * Other settings: those that were taken last.
+//  * A tag's other settings: those with the highest ledger, because a ledger only rises. The
+//  cluster's:
+//    those of the last era, and within it of the last version. The times at which documents were
+//    taken decide only between equal ones: copying a folder changes them.
 //
 // kConflict: they are of different clusters, differ in what is fixed for a cluster's life, or a tag
 // has two forms in which ids may exist.

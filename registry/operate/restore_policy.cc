@@ -94,7 +94,12 @@ int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts) {
 
 int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& facts,
                  std::optional<WallMs> now) {
-  const int64_t lifted = LiftTo(tag, known, facts.wanted_gap, now);
+  int64_t gap = facts.wanted_gap;
+  for (const Backup& document : facts.documents) {
+    const TagNode* const saved = document.Find(tag.name);
+    if (saved != nullptr && saved->tag.strategy == tag.strategy) gap = GapOf(saved->tag, gap);
+  }
+  const int64_t lifted = LiftTo(tag, known, gap, now);
   if (lifted < NumbersEnd(tag)) return lifted;
   const auto given = facts.starts.find(tag.name);
   return given != facts.starts.end() && given->second >= known ? known : lifted;

@@ -56,8 +56,9 @@ std::optional<int64_t> KnownOf(const std::string& tag, const LedgerFacts& facts)
 // the registry may have gone back to the time of the first run.
 int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts);
 
-// Returns the ledger that a tag gets whose highest known value is `known`: LiftTo, or `known` if no
-// number would be left above the gap and the operator gives the tag's next number, from `known` on.
+// Returns the ledger that a tag gets whose highest known value is `known`: LiftTo by the largest
+// ranges in any document, or `known` if no number would be left above the gap and the operator
+// gives the tag's next number, from `known` on.
 int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& facts,
                  std::optional<WallMs> now = {});
 

@@ -93,12 +93,13 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, Questions& open) 
     const bool has_start = call.ledgers.starts.contains(name) && call.ledgers.starts.at(name) > 0;
     const bool is_unknown =
         !tag.start && tag.high == 0 && !KnownOf(name, call.ledgers) && !has_start;
-    if (known < end && LiftedTo(tag, known, call.ledgers) >= end) {
-      open.push_back({Cat(SumOrMax(known, GapOf(tag, call.ledgers.wanted_gap)), ", where tag '",
-                          name, "' would continue, is beyond its last number, ", end - 1,
-                          "; give the next number that it may issue, above ", known - 1,
-                          " and all that its users have"),
-                      {AnswerOf(name, "start", "NUMBER")}});
+    const int64_t lifted = LiftedTo(tag, known, call.ledgers);
+    if (known < end && lifted >= end) {
+      open.push_back(
+          {Cat(lifted, ", where tag '", name, "' would continue, is beyond its last number, ",
+               end - 1, "; give the next number that it may issue, above ", known - 1,
+               " and all that its users have"),
+           {AnswerOf(name, "start", "NUMBER")}});
     } else if (audit.meta && !has_start && IsSilent(tag, call)) {
       open.push_back({Cat("no running server reports tag '", name,
                           "', of which servers that stopped had seen numbers up to ", known - 1,

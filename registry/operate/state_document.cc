@@ -31,9 +31,8 @@ WallMs WrittenAt(const std::string& path) {
   return stat(path.c_str(), &told) == 0 ? WallMs(int64_t{told.st_mtime} * 1000) : WallMs();
 }
 
-Backup Piece(const std::string& path, const std::string& uuid) {
-  Backup piece{
-      .taken = WrittenAt(path), .composed = true, .settings_known = false, .tags_known = false};
+Backup Piece(const std::string& uuid) {
+  Backup piece{.composed = true, .settings_known = false, .tags_known = false};
   piece.root.uuid = uuid;
   piece.root.window = Milliseconds(0);
   return piece;
@@ -46,11 +45,13 @@ Status Add(const Backup& piece, Clusters& clusters) {
   return {};
 }
 
-// <stem>.<uuid>.root and <stem>.<uuid>.tags.
+// <stem>.<uuid>.root and <stem>.<uuid>.tags. The folder is as old as its tags: other files may be
+// written while those are not.
 Status AddCopy(const std::string& path, const std::string& uuid, const std::string& text,
                Clusters& clusters) {
-  Backup piece = Piece(path, uuid);
+  Backup piece = Piece(uuid);
   if (path.ends_with(".root")) {
+    piece.root_taken = WrittenAt(path);
     FIRN_ASSIGN(piece.root, ParseRootSettings(text));
     if (piece.root.uuid != uuid) return Corrupt("it is of another cluster");
     piece.settings_known = true;
@@ -58,24 +59,25 @@ Status AddCopy(const std::string& path, const std::string& uuid, const std::stri
   }
   FIRN_ASSIGN(const KnownTags tags, ParseKnownTags(uuid, text));
   piece.tags_known = true;
+  piece.taken = WrittenAt(path);
   for (const auto& [name, known] : tags.tags) {
     if (!known.node.tag.strategy.empty()) piece.tags.push_back(known.node);
   }
   return Add(piece, clusters);
 }
 
-Status AddHint(const std::string& path, const std::string& text, Clusters& clusters) {
+Status AddHint(const std::string& text, Clusters& clusters) {
   FIRN_ASSIGN(const Hint hint, ParseHint(text));
   if (!IsUuid(hint.uuid)) return {};
-  Backup piece = Piece(path, hint.uuid);
+  Backup piece = Piece(hint.uuid);
   if (hint.last != WallMs()) piece.bounds.emplace_back(MachineId(hint.machine), hint.last);
   return Add(piece, clusters);
 }
 
 // The bounds of leases name racks and workers, whose machine ids follow from the settings.
-Status AddLeases(const std::string& path, const KeptBounds& kept, Clusters& clusters) {
+Status AddLeases(const KeptBounds& kept, Clusters& clusters) {
   if (!IsUuid(kept.uuid) || kept.bounds.empty()) return {};
-  Backup piece = Piece(path, kept.uuid);
+  Backup piece = Piece(kept.uuid);
   const auto cluster = clusters.find(kept.uuid);
   const RootSettings root = cluster == clusters.end() ? RootSettings() : cluster->second.root;
   const Result<Layout> layout = Layout::Parse(root.layout);
@@ -96,8 +98,7 @@ Status AddLeases(const std::string& path, const KeptBounds& kept, Clusters& clus
   return Add(piece, clusters);
 }
 
-Status ReadFile(const std::string& path, Clusters& clusters,
-                std::vector<std::pair<std::string, KeptBounds>>& leases) {
+Status ReadFile(const std::string& path, Clusters& clusters, std::vector<KeptBounds>& leases) {
   const std::filesystem::path name(path);
   const std::string extension = name.extension(), uuid = name.stem().extension();
   const bool copied = (extension == ".root" || extension == ".tags") && uuid.size() > 1 &&
@@ -108,12 +109,12 @@ Status ReadFile(const std::string& path, Clusters& clusters,
   }
   if (extension == ".properties") {
     FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kHintBytesMax, O_NOFOLLOW));
-    return AddHint(path, text, clusters);
+    return AddHint(text, clusters);
   }
   if (extension != ".leases") return {};
   FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kKeptBoundsBytesMax, O_NOFOLLOW));
   FIRN_ASSIGN(KeptBounds kept, ParseKeptBounds(text));
-  leases.emplace_back(path, std::move(kept));
+  leases.push_back(std::move(kept));
   return {};
 }
 
@@ -154,12 +155,12 @@ Result<Backup> ReadStateDocument(const std::string& folder, const std::string& u
   if (failed) return FileFailure("reading", folder, failed.value());
   std::ranges::sort(paths);
   Clusters clusters;
-  std::vector<std::pair<std::string, KeptBounds>> leases;
+  std::vector<KeptBounds> leases;
   for (const std::string& path : paths) {
     const Status read = ReadFile(path, clusters, leases);
     if (!read.ok()) return read.WithContext(path);
   }
-  for (const auto& [path, kept] : leases) FIRN_TRY(AddLeases(path, kept, clusters));
+  for (const KeptBounds& kept : leases) FIRN_TRY(AddLeases(kept, clusters));
   return Chosen(folder, uuid, std::move(clusters));
 }
 

@@ -231,6 +231,27 @@ TEST(BackupMergeTest, KnowsWhatEachBackupKnowsInAnyOrder) {
   EXPECT_GT(conflicts, 5) << "two forms in which ids may exist";
 }
 
+// A folder that was copied, and what a server returns that is cut off, have a later time.
+TEST(BackupMergeTest, ALaterTimeAloneReplacesNothing) {
+  Backup fresh{.taken = WallMs(5)};
+  fresh.root = {.uuid = kMergedUuid, .layout = "firn", .lease_share = 70, .version = 3};
+  fresh.tags = {{.tag = {.name = "order", .strategy = "segment", .step = 50, .high = 1'000}}};
+  Backup old = fresh;
+  old.taken = WallMs(9);
+  old.root.lease_share = 20;
+  old.root.version = 2;
+  old.tags.front().tag.step = 7;
+  old.tags.front().tag.high = 900;
+  const Backup merged = MergeBackups(fresh, old).value();
+  EXPECT_EQ(merged.root.lease_share, 70);
+  EXPECT_EQ(merged.tags.front().tag.step, 50);
+  old.root.version = 3;
+  old.tags.front().tag.high = 1'000;
+  const Backup tied = MergeBackups(fresh, old).value();
+  EXPECT_EQ(tied.root.lease_share, 20) << "the later of two equal states";
+  EXPECT_EQ(tied.tags.front().tag.step, 7);
+}
+
 TEST(BackupMergeTest, RefusesAnotherCluster) {
   History history(1);
   const std::vector<Backup> backups = history.Backups(2);

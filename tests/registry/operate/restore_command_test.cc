@@ -139,6 +139,13 @@ TEST_F(StateDocumentTest, TheSameFolderIsTheSameDocumentLater) {
   const std::string before = Read()->checksum;
   WriteTags("firn:7609:1", kKeptUuid, 7'001);
   EXPECT_EQ(Read()->checksum, before);
+  // It is as old as its tags, whatever was written later.
+  const WallMs written = Read()->taken;
+  const auto tags = folder_ / ("firn:7609:1." + std::string(kKeptUuid) + ".tags");
+  std::filesystem::last_write_time(tags,
+                                   std::filesystem::last_write_time(tags) - std::chrono::hours(2));
+  WriteRoot("firn:7609:1", kKeptUuid);
+  EXPECT_EQ(Read()->taken, written - Milliseconds(7'200'000));
   TempDir copy;
   std::filesystem::copy(folder_.path(), copy.path(), std::filesystem::copy_options::recursive);
   EXPECT_NE(ReadStateDocument(copy.path(), kKeptUuid)->checksum, before);
