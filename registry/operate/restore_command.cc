@@ -21,6 +21,7 @@ namespace firn {
 namespace {
 
 constexpr std::string_view kNone = "none";
+constexpr std::string_view kAll = "all";
 constexpr std::string_view kDot = "%2E";  // in a tag's name
 constexpr uint32_t kAnsweredMachineMax = 65'535;
 constexpr char kOutdatedRemedy[] =
@@ -118,6 +119,9 @@ Status TakeSetting(std::string_view key, const std::string& value, RestoreAnswer
                          " is not none; define each tag instead, as in order.strategy=segment"));
     }
     answers.no_other_tags = true;
+  } else if (key == "folders") {
+    if (value != kAll) return Invalid(Cat(Quoted(value), " is not all"));
+    answers.all_folders = true;
   } else {
     return Invalid("there is no such key; see --help");
   }

@@ -59,6 +59,7 @@ struct GivenTag {
 //     reserve=0-1=old        machine ids of another system; none
 //     default_strategy=none  of undefined tags, in a cluster whose settings are lost: snowflake,
 //     none lease_share=70         likewise tags=none              no other tag existed
+//     folders=all            the documents contain the state folders of all servers
 //
 // A tag's name is encoded as in paths; a dot in it is written %2E. A value.
 struct RestoreAnswers {
@@ -73,6 +74,7 @@ struct RestoreAnswers {
   std::optional<std::string> default_strategy{};
   std::optional<int64_t> lease_share{};
   bool no_other_tags = false;
+  bool all_folders = false;
 
   // Returns the tag, or null.
   const GivenTag* Find(const std::string& tag) const;

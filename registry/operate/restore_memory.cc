@@ -29,11 +29,25 @@ constexpr char kMade[] = "made_by_restore";
 // Stored as a flag, which a version with arguments does not know: it refuses to continue.
 constexpr std::string_view kPlan = "--plan=";
 
+constexpr std::string_view kSet = "--set=";
+
 // The part of a flag that names what it sets: `--tag_gap=`, `--set=order.high=`.
 std::string_view FlagNameOf(std::string_view flag) {
-  constexpr std::string_view kSet = "--set=";
   const size_t from = flag.starts_with(kSet) ? kSet.size() + 1 : 0;  // `=` may begin a tag's name
   return flag.substr(0, flag.find('=', from) + 1);
+}
+
+// Whether the flags define the tag of which this is a field: its highest number stays, and its next
+// one if the new definition has numbers.
+bool IsRedefined(std::string_view name, const std::vector<std::string>& flags) {
+  const size_t dot = name.find('.');
+  if (dot == name.npos || name.ends_with(".high=")) return false;
+  const std::string strategy = Cat(name.substr(0, dot), ".strategy=");
+  const auto defined =
+      std::ranges::find_if(flags, [&](const auto& flag) { return flag.starts_with(strategy); });
+  if (defined == flags.end()) return false;
+  const TagDefinition tag{.name = "", .strategy = defined->substr(strategy.size())};
+  return !name.ends_with(".start=") || !tag.HasLedger();
 }
 
 int64_t NumberIn(std::string_view text) { return ParseNumberWithin<int64_t>(text, 0).value_or(0); }
@@ -115,14 +129,24 @@ bool RestoreMemory::Knows(const Document& document) const {
   });
 }
 
+std::vector<std::string> RestoreMemory::Answers() const {
+  std::vector<std::string> answers;
+  for (const std::string& flag : flags) {
+    if (flag.starts_with(kSet)) answers.push_back(flag.substr(kSet.size()));
+  }
+  return answers;
+}
+
 void RestoreMemory::Join(const RestoreMemory& earlier) {
   if (replaced.empty()) replaced = earlier.replaced;
   if (plan.empty()) plan = earlier.plan;
   for (const Document& one : earlier.documents) {
     if (!Knows(one)) documents.push_back(one);
   }
+  const std::vector<std::string> mine = flags;
   for (const std::string& one : earlier.flags) {
     const std::string_view name = FlagNameOf(one);
+    if (IsRedefined(name, mine)) continue;
     const auto same = std::ranges::find(flags, name, FlagNameOf);
     if (same == flags.end()) {
       flags.push_back(one);

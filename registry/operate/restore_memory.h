@@ -37,9 +37,11 @@ struct RestoreMemory {
   bool IsOutdated() const { return plan.empty(); }
   // Whether the documents contain this one, as it was then or later.
   bool Knows(const Document& document) const;
+  // Returns those of `--set` among the flags, without that word.
+  std::vector<std::string> Answers() const;
 
   // Adds what an earlier run of the same restore has left. Numbers and lists only grow; of other
-  // values that both have these stay.
+  // values that both have these stay. A tag's definition replaces the earlier one as a whole.
   void Join(const RestoreMemory& earlier);
   // Whether Join would add a flag, or raise one.
   bool Lacks(const RestoreMemory& earlier) const;

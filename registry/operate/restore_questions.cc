@@ -24,13 +24,35 @@ const TagNode* SavedOf(const std::string& tag, const RestoreCall& call) {
   return call.ledgers.backup ? call.ledgers.backup->Find(tag) : nullptr;
 }
 
-// Whether the tag's number is known from servers' documents alone, and no running server reports
-// it: any number of ranges may have been taken since, by servers that are gone.
+constexpr size_t kSilentMax = 20;  // of which each can be answered by itself
+
+// Whether a server's document has a higher ledger than all reports: any number of ranges may have
+// been taken since, by servers that are gone. A server that has started since reports the registry.
 bool IsSilent(const TagDefinition& tag, const RestoreCall& call) {
-  if (!tag.HasLedger() || ReportedOf(tag.name, call.ledgers.reports)) return false;
-  return std::ranges::any_of(call.ledgers.documents, [&tag](const Backup& document) {
-    return document.composed && document.Find(tag.name) != nullptr;
+  if (!tag.HasLedger() || call.answers.all_folders) return false;
+  const int64_t reported = ReportedOf(tag.name, call.ledgers.reports).value_or(-1);
+  return std::ranges::any_of(call.ledgers.documents, [&](const Backup& document) {
+    const TagNode* const saved = document.composed ? document.Find(tag.name) : nullptr;
+    return saved != nullptr && saved->tag.high > reported;
   });
+}
+
+void AskOfSilent(const std::vector<std::pair<std::string, int64_t>>& tags, Questions& open) {
+  if (tags.empty()) return;
+  const auto& [name, known] = tags.front();
+  Question question{Cat("a document of a server contains higher numbers of ", tags.size(),
+                        " tags than running servers report, such as '", name, "' up to ", known - 1,
+                        "; start the servers that stopped, give the highest number that the users "
+                        "of each tag have, or folders=all if the documents contain the state "
+                        "folders of all servers")};
+  if (tags.size() > kSilentMax) {
+    question.answers.emplace_back("folders=VALUE");
+  } else {
+    for (const auto& tag : tags) {
+      question.answers.push_back(AnswerOf(tag.first, "high", "NUMBER"));
+    }
+  }
+  open.push_back(std::move(question));
 }
 
 void AskOfLostTags(const Audit& audit, const RestoreCall& call, Questions& open) {
@@ -87,6 +109,7 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, Questions& open) 
   for (const TagDefinition& tag : audit.tags) {
     if (!call.ledgers.replaced) tags[tag.name] = tag;
   }
+  std::vector<std::pair<std::string, int64_t>> silent;
   for (const auto& [name, tag] : tags) {
     if (!tag.HasLedger()) continue;
     const int64_t known = HighestKnown(tag, call.ledgers), end = NumbersEnd(tag);
@@ -101,16 +124,14 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, Questions& open) 
                " and all that its users have"),
            {AnswerOf(name, "start", "NUMBER")}});
     } else if (audit.meta && !has_start && IsSilent(tag, call)) {
-      open.push_back({Cat("no running server reports tag '", name,
-                          "', of which servers that stopped had seen numbers up to ", known - 1,
-                          "; start the servers, or give the highest number that its users have"),
-                      {AnswerOf(name, "high", "NUMBER")}});
+      silent.emplace_back(name, known);
     } else if (is_unknown && call.answers.Find(name) != nullptr) {
       open.push_back({Cat("no server or document knows how far tag '", name,
                           "' has come; give the highest number that its users have"),
                       {AnswerOf(name, "high", "NUMBER")}});
     }
   }
+  AskOfSilent(silent, open);
   if (!audit.meta || !audit.meta->frozen) return;
   const auto tag = TagWhoseLedgerWentBack(audit.meta->reason);
   if (!tag || call.ledgers.starts.contains(*tag) || KnownOf(*tag, call.ledgers)) return;
@@ -213,6 +234,9 @@ Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArgum
 }
 
 Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call) {
+  // An unfinished restore has used its answers, and raised ledgers and floor itself.
+  const RestoreAnswers used =
+      audit.unfinished ? ParseAnswers(audit.unfinished->Answers()).value_or({}) : RestoreAnswers();
   LedgerFacts known = call.ledgers;
   known.reports.clear();
   for (const AuditedProvider& provider : audit.providers) known.reports.push_back(provider.report);
@@ -226,31 +250,33 @@ Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call) {
   };
   for (const auto& [tag, high] : call.answers.highs.high) {
     const int64_t least = next(tag) - 1;
-    if (high - 1 >= least) continue;
+    const auto before = used.highs.high.find(tag);
+    if (high - 1 >= least || (before != used.highs.high.end() && before->second == high)) continue;
     return Below(AnswerOf(tag, "high", std::to_string(high - 1)), std::to_string(least));
   }
   for (const auto& [tag, defined] : call.answers.tags) {
     const int64_t least = next(tag.name);
-    if (!tag.start || *tag.start >= least) continue;
+    const GivenTag* const before = used.Find(tag.name);
+    if (!tag.start || *tag.start >= least || (before && before->tag.start == tag.start)) continue;
     return Below(AnswerOf(tag.name, "start", std::to_string(*tag.start)), std::to_string(least));
   }
   const RootSettings saved = known.backup ? known.backup->root : RootSettings();
   const Milliseconds window = std::max(saved.window, audit.settings.window);
-  if (call.answers.window.value_or(window) < window) {
-    return Below(Cat("window=", call.answers.window->count()), Cat(window.count(), " ms"));
+  const RestoreAnswers& said = call.answers;
+  if (said.window.value_or(window) < window && said.window != used.window) {
+    return Below(Cat("window=", said.window->count()), Cat(window.count(), " ms"));
   }
   const bool kept = audit.meta && !known.replaced;
   const uint32_t workers = std::max(saved.workers, kept ? audit.workers() : 0);
-  if (call.answers.workers && *call.answers.workers < workers) {
-    return Below(Cat("workers=", *call.answers.workers), Cat(workers));
+  if (said.workers.value_or(workers) < workers && said.workers != used.workers) {
+    return Below(Cat("workers=", *said.workers), Cat(workers));
   }
-  // An unfinished restore has already raised the floor above its own answers.
   const bool floor_counts = kept && !audit.unfinished;
   const WallMs floor = std::max(saved.floor, floor_counts ? audit.meta->floor : WallMs());
-  for (const WallMs given : call.answers.floors) {
-    if (given < floor) return Below(Cat("floor=", FormatRfc3339(given)), FormatRfc3339(floor));
-  }
-  return {};
+  if (said.floors.empty() || said.floors == used.floors) return {};
+  const WallMs highest = std::ranges::max(said.floors);
+  if (highest >= floor) return {};
+  return Below(Cat("floor=", FormatRfc3339(highest)), FormatRfc3339(floor));
 }
 
 Status CheckLostTags(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {

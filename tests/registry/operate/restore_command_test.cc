@@ -61,6 +61,8 @@ TEST(RestoreAnswersTest, ListsCanBeRepeatedAndOtherKeysCannot) {
   EXPECT_EQ(answers->said, (std::vector<std::string>{"reserve=1=x,2=y", "retire=3,5,6"}));
   EXPECT_EQ(ParseAnswers({"workers=4", "workers=5"}).code(), Code::kInvalid);
   EXPECT_TRUE(ParseAnswers({"workers=4", "workers=4"}).ok());
+  EXPECT_TRUE(ParseAnswers({"folders=all"})->all_folders);
+  EXPECT_EQ(ParseAnswers({"folders=VALUE"}).code(), Code::kInvalid);
 }
 
 constexpr char kKeptUuid[] = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";

@@ -121,6 +121,25 @@ TEST_F(RestoreMemoryTest, JoinsTheAnswersOfTwoRunsAndOnlyRaises) {
   EXPECT_FALSE(joined.Lacks(second));
 }
 
+// A field that was mistyped, or that the new strategy does not have, must not stay.
+TEST_F(RestoreMemoryTest, ADefinitionOfATagReplacesTheEarlierOneAsAWhole) {
+  const RestoreMemory first{.flags = {"--set=day.strategy=segment", "--set=day.text=x{id}",
+                                      "--set=day.start=7", "--set=day.high=9", "--set=a.step=5",
+                                      "--set=day.obfuscate.width=8"}};
+  RestoreMemory number{.flags = {"--set=day.high=10"}};
+  number.Join(first);
+  EXPECT_EQ(number.flags.size(), first.flags.size()) << "no definition";
+  RestoreMemory joined{.flags = {"--set=day.strategy=dated"}};
+  EXPECT_TRUE(joined.Lacks(first));
+  joined.Join(first);
+  EXPECT_EQ(joined.flags, (std::vector<std::string>{"--set=day.strategy=dated", "--set=day.start=7",
+                                                    "--set=day.high=9", "--set=a.step=5"}));
+  EXPECT_FALSE(joined.Lacks(first));
+  RestoreMemory snowflake{.flags = {"--set=day.strategy=snowflake"}};
+  snowflake.Join(first);
+  EXPECT_EQ(std::ranges::count(snowflake.flags, "--set=day.start=7"), 0) << "it has no numbers";
+}
+
 // A version with arguments has frozen the cluster. This one understands none of them, and leaves
 // the cluster frozen until an operator says the same.
 TEST_F(RestoreMemoryTest, ARestoreWithArgumentsOfAnEarlierVersionIsNotContinued) {

@@ -1,5 +1,6 @@
 // What a restore asks, and when it refuses.
 
+#include <algorithm>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -46,11 +47,26 @@ TEST(RestoreQuestionsTest, AsksForTheNumberOfATagThatOnlyStoppedServersKnow) {
   EXPECT_THAT(CheckFactsSuffice(audit, call, kRestoredAt, {}).message(),
               ::testing::AllOf(HasSubstr("up to 5000"), HasSubstr("--set=order.high=NUMBER")));
   RestoreCall reported = call, started = call;
-  reported.ledgers.reports = {{.high = {{"order", 1}}}};
+  reported.ledgers.reports = {{.high = {{"order", 5'000}}}};
+  EXPECT_FALSE(CheckFactsSuffice(audit, reported, kRestoredAt, {}).ok())
+      << "a server that has started since reports a registry that went back";
+  reported.ledgers.reports.push_back({.high = {{"order", 5'001}}});
   EXPECT_TRUE(CheckFactsSuffice(audit, reported, kRestoredAt, {}).ok())
       << "the operator's answer, too";
   started.ledgers.starts = {{"order", 6'001}};
   EXPECT_TRUE(CheckFactsSuffice(audit, started, kRestoredAt, {}).ok());
+  for (int i = 0; i < 20; ++i) {
+    composed.tags.push_back(SavedTag(LedgerTag("t" + std::to_string(i), 101)));
+  }
+  std::ranges::sort(composed.tags, {}, [](const TagNode& node) { return node.tag.name; });
+  call.ledgers.backup = composed;
+  call.ledgers.documents = {composed};
+  EXPECT_THAT(CheckFactsSuffice(audit, call, kRestoredAt, {}).message(),
+              ::testing::AllOf(HasSubstr("of 21 tags"), HasSubstr("--set=folders=VALUE"),
+                               ::testing::Not(HasSubstr("NUMBER"))))
+      << "one answer for all";
+  call.answers.all_folders = true;
+  EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, {}).ok());
 }
 
 TEST(RestoreQuestionsTest, AsksForTheSettingsOfALostClusterThatNoDocumentContains) {
@@ -195,9 +211,23 @@ TEST(RestoreQuestionsTest, AnswersAreComparedWithAllThatAnInterruptedRunHasNotRa
   EXPECT_EQ(code(), Code::kConflict);
   audit.unfinished.emplace();
   EXPECT_EQ(code(), Code::kConflict) << "the ledger is 6001";
+  audit.unfinished->flags = {"--set=order.high=5000"};
+  EXPECT_EQ(code(), Code::kOk) << "the first run has used it";
+  call.answers.highs.high["order"] = 5'002;
+  EXPECT_EQ(code(), Code::kConflict) << "another one";
   call.answers.highs.high.clear();
   call.answers.window = kRestoreWindow;
   EXPECT_EQ(code(), Code::kConflict);
+  audit.unfinished->flags = {"--set=window=600000"};
+  EXPECT_EQ(code(), Code::kOk);
+
+  // A later run has a document with a higher floor than the first run's answer.
+  call.ledgers.backup.emplace().root.floor = kRestoredAt + Milliseconds(10);
+  EXPECT_EQ(code(), Code::kConflict);
+  audit.unfinished->flags.push_back("--set=floor=" + std::to_string(kRestoredAt.ms()));
+  EXPECT_EQ(code(), Code::kOk) << "it is remembered in any case";
+  call.answers.floors = {kRestoredAt, kRestoredAt + Milliseconds(10)};
+  EXPECT_EQ(code(), Code::kOk) << "the highest counts";
 }
 
 }  // namespace

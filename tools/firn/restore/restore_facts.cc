@@ -35,7 +35,7 @@ DEFINE_string(
     "Answer to a question of the plan, as KEY=VALUE; can be repeated. Answers only raise: "
     "TAG.high (its highest number), TAG.start (its next one), TAG.FIELD (of a lost tag), floor "
     "(a time that ids may have reached), window, workers, retire, reserve, lease_share, "
-    "default_strategy, tags.");
+    "default_strategy, tags, folders.");
 DEFINE_string(from, "",
               "For restore: files of `firn backup`, state folders of servers, or - for a document "
               "on standard "
@@ -255,19 +255,14 @@ Status Recall(const RestoreMemory& earlier, RestoreOptions& options) {
   RestoreMemory memory = MemoryOf(options);
   memory.Join(earlier);
   std::vector<CommandLine::Setting> settings;
-  std::vector<std::string> answers;
   for (const std::string& flag : memory.flags) {
     const size_t equals = std::min(flag.find('='), flag.size() - 1);
-    const std::string name = flag.substr(2, equals - 2), value = flag.substr(equals + 1);
-    if (name == "set") {
-      answers.push_back(value);
-    } else {
-      settings.push_back({name, value});
-    }
+    const std::string name = flag.substr(2, equals - 2);
+    if (name != "set") settings.push_back({name, flag.substr(equals + 1)});
   }
   const Status set = ApplySettings(settings, {std::begin(kSaidFlags), std::end(kSaidFlags)});
   FIRN_TRY(set.WithContext("the flags of the unfinished restore"));
-  FIRN_ASSIGN(options, ReadRestoreOptions(answers));
+  FIRN_ASSIGN(options, ReadRestoreOptions(memory.Answers()));
   return {};
 }
 

@@ -181,8 +181,10 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     facts.memory = MemoryOf(options);
     facts.forgets_documents = options.again;
     if (FormatRestoreMemory(facts.memory, Nonce()).size() <= kRestoreBytesMax) return {};
-    return Invalid(Cat("the answers and the names of documents are longer than ", kRestoreBytesMax,
-                       " bytes, which the registry cannot remember; give fewer"));
+    return Invalid(
+        Cat("the answers and the names of documents are longer than ", kRestoreBytesMax,
+            " bytes, which the registry cannot remember; name documents with --from in place of "
+            "single answers"));
   };
   FIRN_TRY(read());
   FIRN_ASSIGN(const bool covered, Covers(registry, audit, facts, options));
