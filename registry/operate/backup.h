@@ -89,7 +89,8 @@ Status CheckAgree(const Backup& a, const Backup& b);
 // the document: nothing else is kept for a restore, and no server has to run.
 //
 // `uuid`: the cluster; empty: the only one. kNotFound: the folder has nothing of it. kConflict:
-// several clusters, which the message names. kCorrupt names the damaged file. Blocks.
+// several clusters, which the message names. kCorrupt names a damaged file of the cluster; a file
+// that may be of another one is ignored with a warning. Blocks.
 Result<Backup> ReadStateDocument(const std::string& folder, const std::string& uuid);
 
 // Returns Backup::checksum of a folder, which names it whatever it contains: this folder on this

@@ -21,7 +21,6 @@ namespace firn {
 namespace {
 
 constexpr std::string_view kNone = "none";
-constexpr std::string_view kAll = "all";
 constexpr std::string_view kDot = "%2E";  // in a tag's name
 constexpr uint32_t kAnsweredMachineMax = 65'535;
 constexpr char kOutdatedRemedy[] =
@@ -120,7 +119,7 @@ Status TakeSetting(std::string_view key, const std::string& value, RestoreAnswer
     }
     answers.no_other_tags = true;
   } else if (key == "folders") {
-    if (value != kAll) return Invalid(Cat(Quoted(value), " is not all"));
+    if (value != "all") return Invalid(Cat(Quoted(value), " is not all"));
     answers.all_folders = true;
   } else {
     return Invalid("there is no such key; see --help");

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fcntl.h>
+
 #include "common/base/cat.h"
+#include "common/base/files.h"
 #include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
@@ -169,6 +172,13 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
     if (!machine) return Corrupt("\"retired\" is not a list of machine ids");
     settings.retired.emplace_back(*machine);
   }
+  return settings;
+}
+
+Result<RootSettings> ReadRootSettings(const std::string& path, const std::string& uuid) {
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kRootSettingsBytesMax, O_NOFOLLOW));
+  Result<RootSettings> settings = ParseRootSettings(text);
+  if (settings.ok() && settings->uuid != uuid) return Corrupt("it is of another cluster");
   return settings;
 }
 

@@ -13,6 +13,7 @@
 #include "common/base/fnv.h"
 #include "common/base/hex.h"
 #include "common/id/rack_split.h"
+#include "common/log/log.h"
 #include "registry/operate/backup.h"
 #include "registry/state/hint.h"
 #include "registry/state/kept_bounds.h"
@@ -47,16 +48,15 @@ Status Add(const Backup& piece, Clusters& clusters) {
 
 // <stem>.<uuid>.root and <stem>.<uuid>.tags. The folder is as old as its tags: other files may be
 // written while those are not.
-Status AddCopy(const std::string& path, const std::string& uuid, const std::string& text,
-               Clusters& clusters) {
+Status AddCopy(const std::string& path, const std::string& uuid, Clusters& clusters) {
   Backup piece = Piece(uuid);
   if (path.ends_with(".root")) {
     piece.root_taken = WrittenAt(path);
-    FIRN_ASSIGN(piece.root, ParseRootSettings(text));
-    if (piece.root.uuid != uuid) return Corrupt("it is of another cluster");
+    FIRN_ASSIGN(piece.root, ReadRootSettings(path, uuid));
     piece.settings_known = true;
     return Add(piece, clusters);
   }
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kKnownTagsBytesMax, O_NOFOLLOW));
   FIRN_ASSIGN(const KnownTags tags, ParseKnownTags(uuid, text));
   piece.tags_known = true;
   piece.taken = WrittenAt(path);
@@ -98,15 +98,17 @@ Status AddLeases(const KeptBounds& kept, Clusters& clusters) {
   return Add(piece, clusters);
 }
 
-Status ReadFile(const std::string& path, Clusters& clusters, std::vector<KeptBounds>& leases) {
-  const std::filesystem::path name(path);
+// Returns the cluster of <stem>.<uuid>.root or <stem>.<uuid>.tags; empty: another file.
+std::string ClusterOf(const std::filesystem::path& name) {
   const std::string extension = name.extension(), uuid = name.stem().extension();
   const bool copied = (extension == ".root" || extension == ".tags") && uuid.size() > 1 &&
                       IsUuid(std::string_view(uuid).substr(1));
-  if (copied) {
-    FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kKnownTagsBytesMax, O_NOFOLLOW));
-    return AddCopy(path, uuid.substr(1), text, clusters);
-  }
+  return copied ? uuid.substr(1) : "";
+}
+
+Status ReadFile(const std::string& path, Clusters& clusters, std::vector<KeptBounds>& leases) {
+  const std::string uuid = ClusterOf(path), extension = std::filesystem::path(path).extension();
+  if (!uuid.empty()) return AddCopy(path, uuid, clusters);
   if (extension == ".properties") {
     FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kHintBytesMax, O_NOFOLLOW));
     return AddHint(text, clusters);
@@ -157,8 +159,12 @@ Result<Backup> ReadStateDocument(const std::string& folder, const std::string& u
   Clusters clusters;
   std::vector<KeptBounds> leases;
   for (const std::string& path : paths) {
+    const std::string of = ClusterOf(path);
+    if (!of.empty() && !uuid.empty() && of != uuid) continue;
     const Status read = ReadFile(path, clusters, leases);
-    if (!read.ok()) return read.WithContext(path);
+    if (read.ok() || read.code() == Code::kNotFound) continue;  // removed since it was listed
+    if (!of.empty()) return read.WithContext(path);
+    LogWarning("state_unusable") << path << " is of no use for a restore: " << read;
   }
   for (const KeptBounds& kept : leases) FIRN_TRY(AddLeases(kept, clusters));
   return Chosen(folder, uuid, std::move(clusters));

@@ -1,7 +1,5 @@
 #include "server/node/kept_root.h"
 
-#include <fcntl.h>
-
 #include "common/base/files.h"
 
 namespace firn {
@@ -15,11 +13,8 @@ std::string PathOf(const std::string& stem, const std::string& uuid) {
 
 Result<RootSettings> ReadKeptRoot(const std::string& stem, const std::string& uuid) {
   const std::string path = PathOf(stem, uuid);
-  FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kRootSettingsBytesMax, O_NOFOLLOW));
-  Result<RootSettings> settings = ParseRootSettings(text);
-  if (!settings.ok()) return settings.status().WithContext(path);
-  if (settings->uuid != uuid) return Corrupt(path + ": it is of another cluster");
-  return settings;
+  Result<RootSettings> settings = ReadRootSettings(path, uuid);
+  return settings.ok() ? settings : settings.status().WithContext(path);
 }
 
 Status WriteKeptRoot(const std::string& stem, const RootSettings& settings) {

@@ -168,6 +168,11 @@ TEST_F(StateDocumentTest, RefusesSeveralClustersNoneAndDamagedFiles) {
   EXPECT_EQ(several.code(), Code::kConflict);
   EXPECT_NE(several.message().find(kOtherUuid), std::string::npos) << several;
   EXPECT_TRUE(Read(kOtherUuid).ok());
+  Write("firn:7610:1." + std::string(kOtherUuid) + ".tags", "firn tags 2 half");
+  Write("application.properties", "a = b");
+  Write("firn:7610:1.leases", "half");
+  std::filesystem::create_symlink("/missing", folder_ / "firn:7611:1.properties");
+  EXPECT_TRUE(Read(kKeptUuid).ok()) << "of another cluster, or of none that is named";
   Write("firn:7610:1." + std::string(kKeptUuid) + ".tags", "firn tags 2 half");
   const Status damaged = Read(kKeptUuid).status();
   EXPECT_EQ(damaged.code(), Code::kCorrupt);
