@@ -278,38 +278,34 @@ std::string NodeView::knowledge() const {
   for (const ClaimStatus& claim : status.claims)
     if (claim.machine) known.bounds.emplace_back(*claim.machine, claim.bound);
   std::map<std::string, TagDefinition> tags = *status.lost;
-  std::shared_lock lock(mutex_);
-  for (const auto& [name, tag] : tags_) {
-    if (!tag.definition.name.empty()) tags.emplace(name, tag.definition);
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [name, tag] : tags_)
+      if (!tag.definition.name.empty()) tags.emplace(name, tag.definition);
   }
-  lock.unlock();
   for (auto& [name, tag] : tags) {
-    const auto high = status.highest->find(name);
-    if (high != status.highest->end()) tag.high = std::max(tag.high, high->second);
     const TagNode* const saved = kept->Find(name);
     TagNode& node = known.tags.emplace_back(saved != nullptr ? *saved : TagNode());
-    tag.high = std::max(tag.high, node.tag.high);
+    const auto high = status.highest->find(name);
+    const int64_t seen = high == status.highest->end() ? 0 : high->second;
+    if (tag.HasLedger()) tag.high = std::max({tag.high, node.tag.high, seen});
     node.tag = std::move(tag);
   }
   return FormatBackup(MergeBackups(*kept, known).value_or(known));
 }
 
-bool NodeView::RequiresRestore() const { return RequiresRestore(node_.status()); }
-
 bool NodeView::RequiresRestore(const IssuingNodeStatus& status) const {
   return !status.claim.uuid.empty() && root_.loaded() && RefersToRestore(status);
 }
 
-std::string NodeView::RepairCommand() const { return RepairCommand(node_.status()); }
-
 std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   if (!RequiresRestore(status)) return {};
   const NodePlace& place = options_.place;
-  RestoreArguments words{
-      place.registry, options_.credentials_file, place.state_dir, {"--uuid=" + status.claim.uuid}};
-  const Milliseconds window = options_.node.claim.window;
-  if (!root_.settings()) AddUnreadSettings(layout().text(), split_.rack_bits(), window, words);
-  return RestoreCommand(words);
+  std::optional<UnsavedSettings> unsaved{
+      {std::string(layout().text()), split_.rack_bits(), options_.node.claim.window}};
+  if (root_.saved()) unsaved.reset();
+  return ServerRestoreCommand({place.registry, options_.credentials_file, place.state_dir},
+                              status.claim.uuid, unsaved);
 }
 
 // Why all calls are refused, or calls of tags that are not listed as refused.

@@ -175,6 +175,7 @@ void RootKeeper::Take(RootSettings settings) {
     const std::scoped_lock lock(mutex_);
     settings_ = next;
   }
+  unsaved_ = true;
   const bool posted = thread_.Post([this, next] {
     const Status saved = WriteKeptRoot(stem_, *next);
     if (!saved.ok()) {
@@ -182,7 +183,7 @@ void RootKeeper::Take(RootSettings settings) {
     }
     unsaved_ = !saved.ok();
   });
-  if (!posted) unsaved_ = true;
+  if (!posted) LogError("state_failed") << "the thread that saves the root node cannot start";
 }
 
 }  // namespace firn

@@ -44,6 +44,8 @@ class RootKeeper {
 
   // Whether the cluster's files were read, if there can be any. Thread-safe.
   bool loaded() const { return stem_.empty() || (loads_done_ > 0 && loads_done_ == loads_); }
+  // Whether the state folder contains the settings. Thread-safe.
+  bool saved() const { return settings() != nullptr && !unsaved_; }
   // Thread-safe; null if nothing is known.
   std::shared_ptr<const RootSettings> settings() const;
   // What the state folder contained of the cluster at the start. Thread-safe; never null.

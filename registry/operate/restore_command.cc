@@ -159,11 +159,17 @@ int64_t LiftTo(const TagDefinition& tag, int64_t known, int64_t wanted, std::opt
                   numbers->End(period));
 }
 
-void AddUnreadSettings(std::string_view layout, int rack_bits, Milliseconds window,
-                       RestoreArguments& words) {
-  if (!layout.empty()) words.flags.push_back(Cat("--layout=", layout));
-  if (rack_bits > 0) words.flags.push_back(Cat("--rack_bits=", rack_bits));
-  words.flags.push_back(Cat("--set=window=", std::max(window, ClaimOptions().window).count()));
+std::string ServerRestoreCommand(RestoreArguments place, const std::string& uuid,
+                                 const std::optional<UnsavedSettings>& unsaved) {
+  std::vector<std::string>& flags = place.flags;
+  flags.push_back("--uuid=" + uuid);
+  if (unsaved && !unsaved->layout.empty()) flags.push_back("--layout=" + unsaved->layout);
+  if (unsaved && unsaved->rack_bits > 0) flags.push_back(Cat("--rack_bits=", unsaved->rack_bits));
+  if (unsaved) {
+    const Milliseconds window = std::max(unsaved->window, ClaimOptions().window);
+    flags.push_back(Cat("--set=window=", window.count()));
+  }
+  return RestoreCommand(place);
 }
 
 std::string RepairCommand(const Audit& audit, RestoreArguments place) {

@@ -24,10 +24,15 @@ struct RestoreArguments {
   std::string host{};                // of the program that prints; empty: another one
 };
 
-// Adds what a server knows by itself of a cluster whose settings it has never read. An empty layout
-// or 0: not known.
-void AddUnreadSettings(std::string_view layout, int rack_bits, Milliseconds window,
-                       RestoreArguments& words);
+// What a server knows of a cluster whose settings are not in its state folder.
+struct UnsavedSettings {
+  std::string layout{};  // empty: unknown
+  int rack_bits = 0;     // 0: unknown
+  Milliseconds window{};
+};
+// Returns the command that a server prints to restore the cluster. `place.from`: its state folder.
+std::string ServerRestoreCommand(RestoreArguments place, const std::string& uuid,
+                                 const std::optional<UnsavedSettings>& unsaved);
 
 // Returns the command, quoted for a shell.
 std::string RestoreCommand(const RestoreArguments& words);

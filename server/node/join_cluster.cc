@@ -93,13 +93,13 @@ Result<ClusterMeta> AwaitCluster(BlockingCoordinator& registry, Milliseconds pat
 bool IsHalfMade(const Result<ClusterMeta>& meta) { return meta.ok() && meta->frozen; }
 
 std::string RestoreCommandOf(const ClusterPlace& place, const Hint& remembered) {
-  RestoreArguments words{.registry = place.registry,
-                         .from = std::filesystem::path(place.kept_stem).parent_path(),
-                         .flags = {"--uuid=" + remembered.uuid}};
+  std::optional<UnsavedSettings> unsaved;
   if (!ReadKeptRoot(place.kept_stem, remembered.uuid).ok()) {
-    AddUnreadSettings(remembered.layout, 0, place.claim_window, words);
+    unsaved = {.layout = remembered.layout, .window = place.claim_window};
   }
-  return RestoreCommand(words);
+  return ServerRestoreCommand(
+      {.registry = place.registry, .from = std::filesystem::path(place.kept_stem).parent_path()},
+      remembered.uuid, unsaved);
 }
 
 Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {

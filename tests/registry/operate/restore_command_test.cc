@@ -23,12 +23,13 @@ TagDefinition Segment(const std::string& name, int64_t high) {
 }
 
 TEST(RestoreCommandTest, QuotesTheCommandForAShell) {
-  RestoreArguments words{.registry = "zk://h:2181/firn/shop",
-                         .auth_file = "/etc/zk",
-                         .from = "/var/lib/firn state",
-                         .flags = {"--uuid=u"}};
-  AddUnreadSettings("time:31s machine:10 sequence:22", 2, Milliseconds(5'400'000), words);
-  EXPECT_EQ(RestoreCommand(words),
+  const RestoreArguments place{
+      .registry = "zk://h:2181/firn/shop", .auth_file = "/etc/zk", .from = "/var/lib/firn state"};
+  const UnsavedSettings unsaved{"time:31s machine:10 sequence:22", 2, Milliseconds(5'400'000)};
+  EXPECT_EQ(ServerRestoreCommand(place, "u", {}),
+            "firn restore --registry=zk://h:2181/firn/shop --registry_auth_file=/etc/zk "
+            "'--from=/var/lib/firn state' --uuid=u");
+  EXPECT_EQ(ServerRestoreCommand(place, "u", unsaved),
             "firn restore --registry=zk://h:2181/firn/shop --registry_auth_file=/etc/zk "
             "'--from=/var/lib/firn state' --uuid=u '--layout=time:31s machine:10 sequence:22' "
             "--rack_bits=2 --set=window=5400000");
