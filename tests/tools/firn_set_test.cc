@@ -61,6 +61,8 @@ TEST_F(FirnClusterTest, ARestoreChangesNothingThatIsFixedForTheClustersLife) {
       const Finished refused = Firn({"restore", "--from=" + path, other});
       EXPECT_EQ(refused.exit_code, 4) << other << refused.out << refused.err;
       EXPECT_NE(refused.err.find("this command: "), std::string::npos) << refused.err;
+      EXPECT_EQ(refused.err.find("delete the registry's data") != std::string::npos, was_there)
+          << refused.err;
     }
     EXPECT_EQ(Firn({"audit"}).exit_code == 0, was_there) << "nothing was written";
   }

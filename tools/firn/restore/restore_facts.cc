@@ -86,10 +86,17 @@ Result<LayoutChoice> LayoutOf(const RestoreOptions& options) {
 // cluster's life: ids rely on it.
 Status CheckFixed(const RestoreOptions& options, const Audit& audit, bool others) {
   std::optional<Backup> known = options.call.ledgers.backup;
-  if (audit.meta && !others) {
+  const bool has_registry = audit.meta && !others;
+  const auto agree = [&](const Backup& a, const Backup& b) -> Status {
+    const Status same = CheckAgree(a, b);
+    if (same.ok() || !has_registry) return same;
+    return Conflict(
+        Cat(same.message(),
+            "; if the registry is wrong, delete the registry's data and restore again"));
+  };
+  if (has_registry) {
     const Backup registry{.root = SettingsOf(*audit.meta, audit.meta_version, audit.settings)};
-    const Status agree = known ? CheckAgree(registry, *known) : Status();
-    FIRN_TRY(agree.WithContext("the registry and --from"));
+    if (known) FIRN_TRY(agree(registry, *known).WithContext("the registry and --from"));
     known = registry;
   }
   if (!known || known->root.layout.empty()) return {};
@@ -101,7 +108,7 @@ Status CheckFixed(const RestoreOptions& options, const Audit& audit, bool others
   if (IsFlagSet("rack_bits")) said.rack_bits = options.rack_bits;
   said.default_strategy = options.call.answers.default_strategy.value_or(said.default_strategy);
   const Backup command{.root = said, .settings_known = known->settings_known};
-  return CheckAgree(*known, command).WithContext("the cluster and this command");
+  return agree(*known, command).WithContext("the cluster and this command");
 }
 
 // The machine ids of the cluster as it will be.

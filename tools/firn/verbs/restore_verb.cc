@@ -92,12 +92,12 @@ Milliseconds AnnounceTime() {
 
 // A backup does not contain what running servers have issued since, and a server that has just
 // started has not reported it yet. A wiped registry even has no place for reports. So freezes the
-// cluster, and waits for them.
-Status AwaitReports(BlockingCoordinator& registry, const RestoreFacts& facts) {
+// cluster, unless it is intact, and waits for them.
+Status AwaitReports(BlockingCoordinator& registry, const RestoreFacts& facts, bool intact) {
   // Also a frozen one: another run that waits meanwhile must not complete without these facts.
-  FIRN_TRY(FreezeForRestore(registry, facts, SystemEntropy()));
-  std::cerr << "firn restore: the cluster is frozen; waiting " << AnnounceTime().count() / 1000
-            << " s for running servers to report their numbers\n";
+  if (!intact) FIRN_TRY(FreezeForRestore(registry, facts, SystemEntropy()));
+  std::cerr << "firn restore: " << (intact ? "waiting " : "the cluster is frozen; waiting ")
+            << AnnounceTime().count() / 1000 << " s for running servers to report their numbers\n";
   SleepFor(AnnounceTime());
   return {};
 }
@@ -196,10 +196,10 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
   if (Status open = CheckSettings(audit, call, RanCommand(options)); !open.ok()) return plan(open);
   const auto open = [&] { return CheckFactsSuffice(audit, call, facts.now, RanCommand(options)); };
   if ((call.ledgers.backup || call.is_lost || audit.unfinished) && !options.dry_run) {
-    // An intact cluster already has the servers' reports: a refusal must not leave it frozen.
-    const bool intact = audit.meta && !audit.meta->frozen && !facts.replaces_unused;
-    if (intact && !open().ok()) return plan(open());
-    FIRN_TRY(AwaitReports(registry, facts));
+    // This cluster already has the servers' reports: a refusal must not leave it frozen.
+    const bool reports = audit.meta && !audit.meta->frozen && !facts.replaces_unused;
+    if (reports && !open().ok()) return plan(open());
+    FIRN_TRY(AwaitReports(registry, facts, reports && audit.Losses() == 0));
     FIRN_TRY(read());
   }
   if (options.dry_run || !open().ok()) return plan(open());
