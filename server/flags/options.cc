@@ -11,10 +11,10 @@
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
-#include "common/base/host_name.h"
 #include "common/base/quote.h"
 #include "common/base/secret_file.h"
 #include "common/net/address.h"
+#include "common/net/endpoint.h"
 #include "common/net/ip_address.h"
 #include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"

@@ -9,8 +9,8 @@
 
 #include "common/base/cat.h"
 #include "common/base/fork.h"
-#include "common/base/host_name.h"
 #include "common/log/log.h"
+#include "common/net/endpoint.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/state/owner.h"

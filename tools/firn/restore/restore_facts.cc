@@ -14,7 +14,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
-#include "common/base/host_name.h"
+#include "common/net/endpoint.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "tools/firn/flag_words.h"
