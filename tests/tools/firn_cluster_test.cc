@@ -45,17 +45,17 @@ TEST_F(FirnClusterTest, ReservesAndReleasesMachineIds) {
   EXPECT_EQ(Firn({"machines", "reserve"}).exit_code, 2);
 }
 
-TEST_F(FirnClusterTest, InitRequiresBrandNewOrNot) {
+TEST_F(FirnClusterTest, InitRequiresBrandNew) {
   const Finished asked = Firn({"init", "--workers=4"});
   EXPECT_EQ(asked.exit_code, 2);
-  for (const char* choice : {"--brand-new", "--nobrand_new", "30 minutes ahead"}) {
+  for (const char* choice : {"--brand-new", "firn restore", "30 minutes ahead"}) {
     EXPECT_NE(asked.err.find(choice), std::string::npos) << asked.err;
   }
   EXPECT_EQ(Firn({"audit"}).exit_code, 1) << "init created something";
 }
 
-TEST_F(FirnClusterTest, InitNobrandNewStartsIdsAhead) {
-  const Json made = FirnJson({"init", "--nobrand_new", "--workers=4"});
+TEST_F(FirnClusterTest, ARestoreWithALayoutAloneCreatesAClusterWhoseIdsStartAhead) {
+  const Json made = FirnJson({"restore", "--layout=firn", "--set=workers=4"});
   EXPECT_EQ(made.at("root_made"), true);
   const Json audit = FirnJson({"audit"});
   EXPECT_EQ(audit.at("cluster").at("floor_ms"), made.at("floor_ms"));
@@ -209,8 +209,8 @@ TEST_F(FirnClusterTest, ApplyChecksTheWholeFileBeforeTheFirstWrite) {
 }
 
 TEST_F(FirnClusterTest, ApplyReportsHowFarAFailedFileGot) {
-  FirnJson({"init", "--nobrand_new",
-            "--workers=4"});  // data may be lost, so tags require an explicit start
+  // Data may be lost, so tags require an explicit start.
+  FirnJson({"restore", "--layout=firn", "--set=workers=4"});
   const Finished stopped = Firn({"tags", "apply",
                                  WriteFile("[first]\nstrategy = segment\nstart = 1\n"
                                            "[second]\nstrategy = segment\n"

@@ -51,7 +51,4 @@ RestoreMemory MemoryOf(const RestoreOptions& options);
 // Returns the chosen registry, and how it is reached, for a restore command.
 RestoreArguments RestorePlace();
 
-// Runs `firn restore`, and `firn init --nobrand_new`.
-Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options);
-
 }  // namespace firn

@@ -64,18 +64,6 @@ Result<RegistrySession> OpenForRestore(bool dry_run) {
                   "; to create one, run the same command without --dry_run");
 }
 
-Result<Output> RunRestore(const Words& words) {
-  if (!words.empty()) {
-    return Invalid(Cat(Quoted(words.front()),
-                       " is not a flag; answers are given with --set, as in "
-                       "--set=order.high=5000"));
-  }
-  FIRN_ASSIGN(RestoreOptions options, ReadRestoreOptions(AnswersOnCommandLine()));
-  FIRN_ASSIGN(RegistrySession session, OpenForRestore(options.dry_run));
-  FIRN_TRY(CheckThatClusterIsNamed(session.registry(), options));
-  return RestoreWith(session.registry(), std::move(options));
-}
-
 // Reports tags whose nodes cannot be read and that nothing defines.
 Status TellUnreadable(BlockingCoordinator& registry, Output& output) {
   FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
@@ -155,8 +143,6 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
   return output;
 }
 
-}  // namespace
-
 Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options) {
   RestoreCall& call = options.call;
   Audit audit;
@@ -205,6 +191,20 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
   if (options.dry_run || !open().ok()) return plan(open());
   return Restore(registry, audit, std::move(facts), options);
 }
+
+Result<Output> RunRestore(const Words& words) {
+  if (!words.empty()) {
+    return Invalid(Cat(Quoted(words.front()),
+                       " is not a flag; answers are given with --set, as in "
+                       "--set=order.high=5000"));
+  }
+  FIRN_ASSIGN(RestoreOptions options, ReadRestoreOptions(AnswersOnCommandLine()));
+  FIRN_ASSIGN(RegistrySession session, OpenForRestore(options.dry_run));
+  FIRN_TRY(CheckThatClusterIsNamed(session.registry(), options));
+  return RestoreWith(session.registry(), std::move(options));
+}
+
+}  // namespace
 
 Verb RestoreVerb() {
   return {
