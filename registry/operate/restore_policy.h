@@ -91,7 +91,7 @@ bool TagsCover(const TagListing& listing, const RestoreCall& call);
 // An unfinished restore used something that this run lacks: a document, or an earlier version.
 Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArguments place);
 
-// An answer is below what is known. What an unfinished restore has raised itself is not known.
+// An answer is below what is known, unless an unfinished restore has used it.
 Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call);
 
 // What must be known before anything is written, because servers report nothing of it.
@@ -105,8 +105,8 @@ Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreA
 // * A server reports a lost tag that neither the answers nor a document define: it would freeze the
 //   cluster again.
 // * The number of a tag: the cluster is frozen because its ledger went back, and nothing says how
-//   far that ledger was; or the gap would leave the tag no numbers; or no running server reports
-//   it, and a document of a server that stopped contains it.
+//   far that ledger was; or the gap would leave the tag no numbers; or a document of a server
+//   contains a higher one than all running servers report.
 // * How far ids have come: a document contains a holder that does not report, and none contains the
 //   floor of the last restore.
 // * The forms of tags, as for CheckSettings.
