@@ -109,9 +109,9 @@ void AddDocuments(const LedgerFacts& ledgers, const Audit& audit, RestoreFacts& 
   for (const Backup& document : ledgers.documents) AddBounds(document, facts);
   if (!ledgers.backup) return;
   const Backup& backup = *ledgers.backup;
-  if (!facts.workers && backup.root.workers > 0) {
-    facts.workers = ReplacesUnused(audit, facts) ? backup.root.workers
-                                                 : std::max(backup.root.workers, audit.workers());
+  if (backup.root.workers > 0) {
+    const uint32_t kept = ReplacesUnused(audit, facts) ? 0 : audit.workers();
+    facts.workers = std::max({facts.workers.value_or(0), backup.root.workers, kept});
   }
   facts.window = std::max(facts.window, backup.root.window);
   if (facts.ids_since == WallMs()) facts.ids_since = backup.root.ids_since;
@@ -121,6 +121,16 @@ void AddDocuments(const LedgerFacts& ledgers, const Audit& audit, RestoreFacts& 
   const std::vector<MachineId>& retired = backup.root.retired;
   facts.reserved.insert(facts.reserved.end(), reserved.begin(), reserved.end());
   facts.retired.insert(facts.retired.end(), retired.begin(), retired.end());
+}
+
+ProviderReport UsedStarts(const Audit& audit) {
+  ProviderReport used;
+  if (!audit.unfinished) return used;
+  const RestoreAnswers answers = ParseAnswers(audit.unfinished->Answers()).value_or({});
+  for (const GivenTag& given : answers.tags) {
+    if (given.tag.start) used.high[given.tag.name] = *given.tag.start;
+  }
+  return used;
 }
 
 bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts) {

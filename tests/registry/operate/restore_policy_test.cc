@@ -1,6 +1,7 @@
 #include "registry/operate/restore_policy.h"
 
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -135,6 +136,24 @@ TEST(RestorePolicyTest, TheHighestOfReportsBackupAndRegistryIsKnown) {
   facts.documents.front().tags.front().tag.step_max = 4'000;
   EXPECT_EQ(LiftedTo(LedgerTag("order", 100), 5'001, facts, kRestoredAt), 13'001)
       << "the largest ranges in any document";
+}
+
+// The restore was completed, servers issued these numbers, and the registry went back to before it
+// had the tags.
+TEST(RestorePolicyTest, TheNextNumbersOfAnUnfinishedRestoreMayBeIssued) {
+  Audit audit = RestoredCluster().audit;
+  EXPECT_TRUE(UsedStarts(audit).high.empty());
+  audit.unfinished = RestoreMemory{.flags = {"--set=order.start=5001", "--set=bill.high=7"}};
+  EXPECT_EQ(UsedStarts(audit).high, (std::map<std::string, int64_t>{{"order", 5'001}}));
+
+  // A tag whose gap leaves no numbers continues at its start.
+  TagDefinition narrow = LedgerTag("order", 0);
+  narrow.plugins = {"obfuscate"};
+  narrow.obfuscate_width = 4;
+  const LedgerFacts facts{
+      .reports = {UsedStarts(audit)}, .wanted_gap = 9'000, .starts = {{"order", 5'001}}};
+  EXPECT_EQ(LiftedTo(LedgerTag("order", 0), *KnownOf("order", facts), facts), 14'001);
+  EXPECT_EQ(LiftedTo(narrow, *KnownOf("order", facts), facts), 5'001);
 }
 
 TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {

@@ -160,6 +160,7 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     FIRN_ASSIGN(facts, GatherFacts(options, audit, now));
     call.ledgers.reports = ReportsIn(audit);
     call.ledgers.reports.push_back(call.answers.highs);
+    call.ledgers.reports.push_back(UsedStarts(audit));
     call.ledgers.replaced = ReplacesUnused(audit, facts);
     call.ledgers.plan = audit.unfinished ? audit.unfinished->plan : "";
     call.ledgers.made = audit.made;
