@@ -34,7 +34,7 @@ void AddBounds(const Backup& document, RestoreFacts& facts) {
 
 // Returns whether the tag has been lifted above the backup, by the gap.
 bool IsLifted(const TagDefinition& tag, const LedgerFacts& facts) {
-  const TagNode* const saved = facts.backup->Find(tag.name);
+  const TagNode* const saved = facts.Saved(tag.name);
   if (saved == nullptr || !tag.HasLedger() || !saved->tag.HasLedger()) return true;
   return tag.NextBegin() >= LiftedTo(tag, saved->tag.NextBegin(), facts);
 }
@@ -74,13 +74,13 @@ std::optional<int64_t> ReportedOf(const std::string& tag,
 
 std::optional<int64_t> KnownOf(const std::string& tag, const LedgerFacts& facts) {
   const std::optional<int64_t> reported = ReportedOf(tag, facts.reports);
-  const TagNode* const saved = facts.backup ? facts.backup->Find(tag) : nullptr;
+  const TagNode* const saved = facts.Saved(tag);
   if (saved == nullptr || !saved->tag.HasLedger()) return reported;
   return std::max(reported.value_or(0), saved->tag.NextBegin());
 }
 
 bool ExistedAgain(const std::string& deleted_tag, const LedgerFacts& facts) {
-  const TagNode* const saved = facts.backup ? facts.backup->Find(deleted_tag) : nullptr;
+  const TagNode* const saved = facts.Saved(deleted_tag);
   if (saved != nullptr && saved->tag.MayHaveIssued()) return true;
   return std::ranges::any_of(facts.reports, [&deleted_tag](const ProviderReport& report) {
     const auto seen = report.high.find(deleted_tag);

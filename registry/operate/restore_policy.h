@@ -32,6 +32,10 @@ struct LedgerFacts {
   std::string plan{};                       // RestoreMemory::plan; empty: nothing was changed yet
   std::map<std::string, int64_t> made{};    // tags that the plan has made: see MadeTags
 
+  // Returns the tag as the documents together know it, or null.
+  const TagNode* Saved(const std::string& tag) const {
+    return backup ? backup->Find(tag) : nullptr;
+  }
   // Whether a document of a server, not of the whole registry, contains the tag in this form.
   bool ServersKnow(const TagDefinition& tag) const;
 };
@@ -108,8 +112,8 @@ Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreA
 //
 // * A server reports a lost tag that neither the answers nor a document define: it would freeze the
 //   cluster again.
-// * The number of a tag: the cluster is frozen because its ledger went back, and nothing says how
-//   far that ledger was; or the gap would leave the tag no numbers; or a document of a server
+// * The number of a tag: the cluster is frozen because its ledger went back, and nothing shows the
+//   ledger that it had; or the gap would leave the tag no numbers; or a document of a server
 //   contains a higher one than all running servers report.
 // * How far ids have come: a document contains a holder that does not report, and none contains the
 //   floor of the last restore.

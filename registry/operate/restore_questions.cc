@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/parse.h"
 #include "common/tag/numbers_left.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
@@ -19,10 +20,6 @@ struct Question {
   std::vector<std::string> answers{};
 };
 using Questions = std::vector<Question>;
-
-const TagNode* SavedOf(const std::string& tag, const RestoreCall& call) {
-  return call.ledgers.backup ? call.ledgers.backup->Find(tag) : nullptr;
-}
 
 constexpr size_t kSilentMax = 20;  // of which each can be answered by itself
 
@@ -41,7 +38,8 @@ void AskOfSilent(const std::vector<std::pair<std::string, int64_t>>& tags, Quest
   if (tags.empty()) return;
   const auto& [name, known] = tags.front();
   Question question{Cat("a document of a server contains higher numbers of ", tags.size(),
-                        " tags than running servers report, such as '", name, "' up to ", known - 1,
+                        tags.size() == 1 ? " tag" : " tags",
+                        " than running servers report, such as '", name, "' up to ", known - 1,
                         "; start the servers that stopped, give the highest number that the users "
                         "of each tag have, or folders=all if the documents contain the state "
                         "folders of all servers")};
@@ -58,7 +56,7 @@ void AskOfSilent(const std::vector<std::pair<std::string, int64_t>>& tags, Quest
 void AskOfLostTags(const Audit& audit, const RestoreCall& call, Questions& open) {
   for (const auto& [name, seen] : audit.lost_tags) {
     const GivenTag* const given = call.answers.Find(name);
-    if (seen == 0 || (given && given->defined) || SavedOf(name, call) != nullptr) continue;
+    if (seen == 0 || (given && given->defined) || call.ledgers.Saved(name) != nullptr) continue;
     open.push_back({Cat("the node of tag ", name,
                         " is lost, and servers that have seen its numbers would freeze the cluster "
                         "again. Run the command that they print, which names their state folder, "
@@ -134,7 +132,11 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, Questions& open) 
   AskOfSilent(silent, open);
   if (!audit.meta || !audit.meta->frozen) return;
   const auto tag = TagWhoseLedgerWentBack(audit.meta->reason);
-  if (!tag || call.ledgers.starts.contains(*tag) || KnownOf(*tag, call.ledgers)) return;
+  if (!tag || call.ledgers.starts.contains(*tag)) return;
+  // A server that has started since reports the ledger to which it went back.
+  const std::string_view reason = audit.meta->reason;
+  const auto was_at = ParseNumberWithin<int64_t>(reason.substr(reason.rfind(' ') + 1), 0);
+  if (KnownOf(*tag, call.ledgers).value_or(-1) >= was_at.value_or(0)) return;
   open.push_back(
       {Cat("the cluster was frozen because ", audit.meta->reason,
            ", and no running server reports that ledger; start the servers, give --from with "
@@ -148,7 +150,7 @@ void AskOfNames(const Audit& audit, const RestoreCall& call, Questions& open) {
     const std::string& name = given.tag.name;
     const bool exists = std::ranges::any_of(
         audit.tags, [&name](const TagDefinition& tag) { return tag.name == name; });
-    if (given.defined || exists || SavedOf(name, call) != nullptr) continue;
+    if (given.defined || exists || call.ledgers.Saved(name) != nullptr) continue;
     open.push_back({Cat("tag '", name,
                         "' is in neither the registry nor a document; if it is lost, "
                         "define it with its fields as they were"),

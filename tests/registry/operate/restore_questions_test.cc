@@ -184,6 +184,9 @@ TEST(RestoreQuestionsTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
               HasSubstr("\nfirn restore --registry=dir:///x --set=a%2Eb+c.high=NUMBER"));
 
   RestoreCall call;
+  call.ledgers.reports.push_back({.high = {{"a.b c", 101}}});
+  EXPECT_FALSE(CheckFactsSuffice(audit, call, kRestoredAt, place).ok())
+      << "a server that has started since";
   call.ledgers.reports.push_back({.high = {{"a.b c", 5'001}}});
   EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, place).ok()) << "a server reports it";
   audit.meta->reason = "an operator froze it";

@@ -109,7 +109,7 @@ std::string NextNumberOf(const TagDefinition& tag) {
 Status Remake(TagStore& store, const GivenTag& said, const MetaAsRead& frozen,
               const LedgerFacts& facts, WallMs now, Output& output) {
   TagDefinition tag = said.tag;
-  const TagNode* const saved = facts.backup ? facts.backup->Find(tag.name) : nullptr;
+  const TagNode* const saved = facts.Saved(tag.name);
   if (!store.Read(tag.name).ok()) {
     if (!said.defined && saved != nullptr) {  // the argument says only where it continues
       tag = saved->tag;
