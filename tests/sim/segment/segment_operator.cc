@@ -9,6 +9,7 @@
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/operate/restore.h"
+#include "registry/operate/restore_command.h"
 
 namespace firn {
 namespace {
@@ -153,7 +154,7 @@ void SegmentOperator::Create(TagDefinition tag) {
   const Status made = store_->Create(tag);
   Require(made.ok() || made.code() == Code::kConflict, "no tag");
   if (!made.ok()) return;
-  shared_.trace("created tag " + tag.name);
+  shared_.trace("created " + FormatTagArgument(tag));
   newest_ = tag.name;
   last_[tag.name] = std::move(tag);
 }
@@ -308,7 +309,7 @@ void SegmentOperator::Change(const std::string& name, const TagDefinition& after
   if (stored.ok() && CheckEdit(stored->tag(), WithLedgerOf(stored->tag(), after)).ok())
     Define(after);
   if (!stored.ok() || !store_->Edit(*stored, after).ok()) return;
-  shared_.trace("edited tag " + after.name);
+  shared_.trace("edited " + FormatTagArgument(after));
   last_[name] = after;
 }
 
