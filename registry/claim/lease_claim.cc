@@ -119,12 +119,18 @@ Task<Result<Tenure::Terms>> LeaseClaim::TakeOver(Tenure::Terms kept) {
     terms.bound = finding.record.bound;
     terms.others = finding.record.others;
     // Other servers may have claimed the slot since; a registry that went back has forgotten them.
+    // If it shows a bound above the stored one, it has no suspension of the claim, or has lost it
+    // together with such claims, which began at the stored bound by another server's clock.
+    const WallMs end = kept.bound < terms.bound ? kept.bound - options_.skew_max : terms.bound;
     const WallMs time = std::max(
         now_.id_time, finding.meta
                           ? ClusterTime(now_.clocks.wall, finding.meta->floor, finding.meta_set_at)
                           : WallMs());
-    if (time >= terms.bound) co_return Conflict("its bound has passed");
-    if (finding.verdict == Verdict::kMetaMoved) co_return terms;  // never renewed
+    if (time >= end) co_return Conflict("its bound has passed");
+    if (finding.verdict == Verdict::kMetaMoved) {
+      terms.bound = std::min(terms.bound, kept.bound);
+      co_return terms;  // never renewed
+    }
     terms.era = finding.meta->era;
     terms.floor = finding.meta->floor;
     terms.floor_set_at = finding.meta_set_at;

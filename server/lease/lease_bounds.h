@@ -71,6 +71,8 @@ class LeaseBounds {
 
   LeaseMemory& memory_;
   std::string uuid_;
+  // As of the process's start, also after the machine was copied while it ran. So the next process
+  // of the copy, which has another boot id, resumes nothing: the file has leases of the original.
   const std::string boot_;
   Table wanted_;
   Table durable_;

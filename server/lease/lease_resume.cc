@@ -20,6 +20,8 @@ constexpr Milliseconds kResumeAgain{500};
 // --- a stop --------------------------------------------------------------------------------------
 
 // The file has each lease with its last turn, and a bound that is no higher than what was promised.
+// The bound of a claim that is ending stays as it is: it cannot be lowered in the registry, and the
+// next process may extend the lease up to it.
 void LeaseTable::Stop(BootMs until) {
   if (stop_until_) return;
   stop_until_ = until;
@@ -30,8 +32,9 @@ void LeaseTable::Stop(BootMs until) {
     if (!lease->granted || !lease->revoked.empty()) continue;
     if (lease->claim->state() != LeaseClaim::State::kHeld) continue;
     lease->kept = KeptText(*lease, true);
-    const WallMs promised = layout().StartOf(lease->promised);
-    bounds_.Keep(lease->tenure().terms().uuid, BoundOf(*lease, promised, lease->kept));
+    const WallMs bound =
+        lease->claim->ending() ? lease->tenure().bound() : layout().StartOf(lease->promised);
+    bounds_.Keep(lease->tenure().terms().uuid, BoundOf(*lease, bound, lease->kept));
   }
 }
 
@@ -54,7 +57,11 @@ bool LeaseTable::stopped() const {
 bool LeaseTable::Suspend(Lease& lease) {
   LeaseClaim& claim = *lease.claim;
   const WallMs promised = layout().StartOf(lease.promised);
-  if (claim.state() != LeaseClaim::State::kHeld || claim.ending()) return true;
+  if (claim.state() != LeaseClaim::State::kHeld) return true;
+  if (claim.ending()) {  // since the stop began, perhaps
+    bounds_.Keep(lease.tenure().terms().uuid, BoundOf(lease, lease.tenure().bound(), lease.kept));
+    return true;
+  }
   if (!bounds_.IsAtMost(lease.tenure().terms().slot, promised)) return false;
   claim.Suspend(promised, *stop_until_);
   return true;
@@ -127,7 +134,7 @@ bool LeaseTable::TickOne(Earlier& earlier) {
     }
     const auto running = std::count_if(earlier_.begin(), earlier_.end(),
                                        [](const auto& one) { return one.second.claim != nullptr; });
-    const bool may = session_ != 0 && server_.why_not.empty() && !stop_until_ &&
+    const bool may = session_ != 0 && server_.resumes && !stop_until_ &&
                      now_.clocks.boot >= earlier.retry_at &&
                      running < static_cast<ptrdiff_t>(kClaimsMax);
     if (!may) return true;

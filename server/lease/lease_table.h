@@ -49,7 +49,8 @@ struct LeaseTableOptions {
 //     leases whose slots still have their nonces, also after a crash. A machine that was copied
 //     while it ran leaves its leases to the original.
 // 10. At most leases_max leases, including those that were given back until their slots are
-//     released, and as many of each client as it may have; kClaimsMax claims under way. kBurst
+//     released, and as many of each client as it may have, without those whose claim is not renewed
+//     any more; kClaimsMax claims under way. kBurst
 //     claims begin at once, then one each kClaimEvery. Requests for a rack that was just found to
 //     be full begin none. A request that names no rack gets a machine id of another one if the
 //     server's own is full.
@@ -85,11 +86,13 @@ class LeaseTable {
   // The server, as of one Tick.
   struct Server {
     std::string why_not{};  // why it grants no lease now; empty: it does
+    bool resumes = false;   // whether it resumes leases of an earlier process now
     std::string uuid{};     // of its cluster
     int copies = 0;         // see ClaimStatus
   };
   // `checked`: as Keeper::checked of the server's own claim. A claim that lapses since the root
-  // node has changed is valid, and its server may claim machine ids under the new root node.
+  // node has changed is valid, and its server may claim machine ids under the new root node. To
+  // resume a lease needs no claim of its own, only a clock that was checked.
   static Server ServerOf(const ClaimStatus& own, bool checked);
 
   // All references must outlive it.
@@ -207,6 +210,8 @@ class LeaseTable {
   static KeptBound BoundOf(const Lease& lease, WallMs bound, std::string kept);
   size_t claims_under_way() const;
   size_t LeasesOf(const LeaseClient& client) const;
+  // Its program needs another one, so it does not count for a limit.
+  static bool IsReplaced(const Lease& lease) { return lease.granted && lease.claim->ending(); }
 
   const Layout& layout() const { return options_.claim.layout; }
 

@@ -228,6 +228,7 @@ void LeaseHost::TickAll(const KeeperTime& now) {
   const ClaimStatus claim = process_->keeper.status(now);
   LeaseTable::Server server = LeaseTable::ServerOf(claim, process_->keeper.checked());
   if (process_->stopping) server.why_not = LeaseTable::kStopping;
+  if (shared_.mutant == LeaseMutant::kResumesLate) server.resumes = server.why_not.empty();
   process_->table.Tick(now, std::move(server));
   const bool judges =
       shared_.mutant == LeaseMutant::kNone || shared_.mutant == LeaseMutant::kBoundsAlone;

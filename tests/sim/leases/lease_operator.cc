@@ -102,6 +102,17 @@ void LeaseOperator::Restore(const RestoreFacts& facts) {
   shared_.Trace("restored, floor " + std::to_string(floor_.ms()));
 }
 
+void LeaseOperator::Freeze() {
+  shared_.Trace("the operator freezes the cluster");
+  MemoryCoordinator memory(shared_.tree);
+  BlockingCoordinator registry(memory, shared_.clock);
+  if (!registry.Connect(Milliseconds(0)).ok()) Die("no registry to freeze");
+  ClusterMeta meta = *ParseMeta(shared_.tree.Peek(kMetaPath)->data);
+  meta.frozen = true;
+  meta.reason = "by the operator";
+  static_cast<void>(registry.Multi({Write::Set(kMetaPath, FormatMeta(meta), Write::kAnyVersion)}));
+}
+
 bool LeaseOperator::IsFrozen() const {
   const auto meta = shared_.tree.Peek(kMetaPath);
   return meta.has_value() && ParseMeta(meta->data)->frozen;

@@ -31,6 +31,8 @@ class LeaseOperator {
   // Rolls it back while no server runs. Only `first` may claim before the restore.
   void PutBack(const LeaseHost& first);
   void Restore();
+  // Freezes a cluster that has lost nothing.
+  void Freeze();
   // No data are lost, and nothing is frozen.
   bool IsWhole() const;
   bool IsFrozen() const;

@@ -248,6 +248,13 @@ bool LeaseProgram::TakeOne() {
   return true;
 }
 
+std::optional<MachineId> LeaseProgram::machine() const {
+  const auto interval = running() ? process_->ids.interval() : std::nullopt;
+  return interval ? std::optional(interval->machine) : std::nullopt;
+}
+
+WallMs LeaseProgram::id_time() const { return process_->ids.Advance(); }
+
 void LeaseProgram::EndFaults() {
   clock_.SetRight();
   paused_until = {};

@@ -38,6 +38,10 @@ class LeaseProgram {
   bool running() const { return process_ != nullptr; }
   // Tries to take an id.
   bool Serves() { return running() && TakeOne(); }
+  // The machine id of its lease.
+  std::optional<MachineId> machine() const;
+  // Its id clock, which is ahead of all clocks after a restore.
+  WallMs id_time() const;
   void EndFaults();
 
   HostClock& clock() { return clock_; }

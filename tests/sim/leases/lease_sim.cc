@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
                                                  "put back",
                                                  "freezes",
                                                  "restores",
+                                                 "extensions after a frozen restart",
                                                  "reserved",
                                                  "no longer reserved",
                                                  "retired",

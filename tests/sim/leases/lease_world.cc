@@ -119,9 +119,10 @@ ClaimOptions LeaseWorld::ClaimOf(int index) const {
 void LeaseWorld::Run() {
   while (steps_ < wanted_steps_) Step();
   EndFaults();
-  if (shared_.mutant != LeaseMutant::kNone) return;
+  if (!is_honest_ && shared_.mutant != LeaseMutant::kResumesLate) return;
   DemandService();
   if (!shared_.copied.empty()) DemandDetection();
+  if (!shared_.copies_servers && !shared_.copies) DemandExtension();
 }
 
 void LeaseWorld::Step() {
@@ -189,7 +190,7 @@ void LeaseWorld::QuietRound() {
   clock_.Advance(Milliseconds(1) + UpTo(500));
   ExpireSessions();
   // A server that was away may freeze the cluster once more.
-  if (!operator_.IsWhole()) operator_.Restore();
+  if (!operator_.IsWhole() && !keeps_frozen_) operator_.Restore();
   net_.Round();
   for (const auto& host : hosts_) {
     host->Start(true);
@@ -226,6 +227,40 @@ void LeaseWorld::DemandDetection() {
       if (!is_new) throw Violation(6, "two copies of " + holder->second + " hold the " + claim);
     }
   }
+}
+
+// A restart while the cluster is frozen silences no program before its lease's bound.
+void LeaseWorld::DemandExtension() {
+  const auto pass = [this](Milliseconds time) {
+    for (const BootMs end = clock_.Boot() + time; clock_.Boot() < end;) QuietRound();
+  };
+  pass(Milliseconds(15'000));
+  operator_.Freeze();
+  keeps_frozen_ = true;
+  // Until servers notice it, a clean stop lowers what the next process knows.
+  const bool cleanly = OneIn(2);
+  pass(UpTo(2'000) + (cleanly ? shared_.window / 5 : Milliseconds(0)));
+  for (const auto& host : hosts_) {
+    cleanly ? host->Stop() : host->Kill();
+    for (; host->running(); host->Round()) clock_.Advance(Milliseconds(1));
+  }
+  std::map<LeaseProgram*, WallMs> bounds;
+  for (const auto& program : programs_) {
+    const auto machine = program->machine();
+    if (!machine) continue;
+    const Slot slot{0, RackSplit::Make(shared_.layout, 0)->WorkerOf(*machine)};
+    bounds[program.get()] = ParseSlotRecord(tree_.Peek(SlotPath(slot))->data)->bound;
+  }
+  pass(Milliseconds(7'000));
+  const Milliseconds margin(shared_.layout.tick_ms() + 2'000);
+  for (const BootMs end = clock_.Boot() + shared_.window; clock_.Boot() < end; QuietRound()) {
+    for (const auto& [program, bound] : bounds) {
+      if (program->id_time() + margin >= bound) continue;
+      Require(program->Serves(), 8, "a lease is not extended up to its bound");
+      shared_.Count("extensions after a frozen restart");
+    }
+  }
+  keeps_frozen_ = false;
 }
 
 // A server takes a machine id that is for leases while no other one is free, and keeps it.

@@ -58,6 +58,7 @@ class LeaseWorld {
   void QuietRound();
   void DemandService();
   void DemandDetection();
+  void DemandExtension();
   size_t ProgramsWanted() const;
   Milliseconds LongestWait() const;
 
@@ -82,6 +83,7 @@ class LeaseWorld {
   int64_t steps_ = 0;
   uint64_t fault_every_ = 0;
   bool outage_ = false;
+  bool keeps_frozen_ = false;
   bool loses_data_ = false;
   bool has_grants_ = true;
   bool clocks_differ_ = false;  // by seconds, from the start
