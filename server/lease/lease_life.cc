@@ -16,11 +16,7 @@ namespace firn {
 // Rule 2. The id clock of this server may be behind the cluster's time, from which the claim's
 // bound counts.
 firn::Tick LeaseTable::EndFor(const Lease& lease, Milliseconds ahead) const {
-  const WallMs bound = lease.tenure().bound();
-  WallMs end = std::min(lease.claim->TimeAt(now_) + ahead, bound);
-  // In a frozen cluster, a restarted server does not know how far the cluster's time is ahead. The
-  // time up to a final bound is of no use to others.
-  if (lease.claim->ending() && layout().TickAt(end) <= lease.until) end = bound;
+  const WallMs end = std::min(lease.claim->TimeAt(now_) + ahead, lease.tenure().bound());
   // Programs refuse an interval beyond the layout's time.
   const firn::Tick last = layout().last_tick() + 1;
   return std::min(last, std::max({layout().TickAt(end), lease.until, lease.from()}));
@@ -240,7 +236,7 @@ bool LeaseTable::TickEnded(Ended& ended) {
   }
   if (over || (claim.ending() && !ended.asked)) return false;
   const bool near = claim.TimeAt(now_) + kReleaseAhead >= ended.bound;
-  const bool may = bounds_.IsAtMost(claim.tenure()->terms().slot, ended.bound);
+  const bool may = bounds_.MayLower(claim.tenure()->terms().slot, ended.bound, {});
   if (ended.asked || !may || (!near && !stop_until_)) return true;
   ended.asked = true;
   if (near) {

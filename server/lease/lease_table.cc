@@ -167,7 +167,7 @@ void LeaseTable::Begin(const LeaseAsk& ask, uint32_t rack, Done done) {
 }
 
 std::unique_ptr<LeaseClaim> LeaseTable::ClaimFor(const Lease& lease, uint32_t rack,
-                                                 std::optional<Tenure::Terms> resumed) {
+                                                 std::optional<LeaseClaim::Dead> resumed) {
   if (!resumed) {
     claims_due_ = std::max(claims_due_, now_.clocks.boot) + kClaimEvery;
     const auto full = full_racks_.find(rack);

@@ -132,6 +132,7 @@ class LeaseTable {
     firn::Tick first_until{};    // of the answer to the token
     firn::Tick until{};          // the last end that was answered, as far as it is known
     firn::Tick promised{};  // at or above every end that was answered, also by an earlier process
+    bool lowered = false;   // see KeptLease
     std::string kept{};     // its text in the state folder, constant while the server runs
     LeaseTurns turns{};
     std::string revoked{};           // why; empty: it is not
@@ -163,7 +164,7 @@ class LeaseTable {
   void AskAgain(Lease& lease, Done done);
   void Begin(const LeaseAsk& ask, uint32_t rack, Done done);
   std::unique_ptr<LeaseClaim> ClaimFor(const Lease& lease, uint32_t rack,
-                                       std::optional<Tenure::Terms> resumed = {});
+                                       std::optional<LeaseClaim::Dead> resumed = {});
   // Begins a claim in another rack for a request that named none. False: there is none to try.
   bool TryAnotherRack(Lease& lease);
   // Returns the rack in which to claim; nullopt: all that may serve the request are full.

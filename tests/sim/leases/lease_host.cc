@@ -6,6 +6,7 @@
 #include "registry/cluster/records.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/state/kept_bounds.h"
+#include "server/lease/kept_lease.h"
 #include "tests/sim/leases/lease_witness.h"
 #include "tests/sim/violation.h"
 
@@ -47,6 +48,15 @@ void LeaseHost::Memory::Round() {
   Result<KeptBounds> kept = ParseKeptBounds(disk_.leases);
   if (mutant_ == LeaseMutant::kBoundsAlone && kept.ok()) {
     for (KeptBound& bound : kept->bounds) bound.claim = {};
+    disk_.leases = FormatKeptBounds(*kept);
+  }
+  if (mutant_ == LeaseMutant::kForgetsStop && kept.ok()) {
+    for (KeptBound& bound : kept->bounds) {
+      auto lease = ParseKeptLease(bound.lease);
+      if (!lease) continue;
+      lease->lowered = false;
+      bound.lease = FormatKeptLease(*lease);
+    }
     disk_.leases = FormatKeptBounds(*kept);
   }
   std::exchange(done_, {})(disk_.fails ? Unavailable("no space on the disk") : Status());

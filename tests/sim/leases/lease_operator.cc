@@ -45,6 +45,12 @@ void LeaseOperator::LoseData() {
   Load(wipe ? MemoryTree::Image() : *backup_);
 }
 
+void LeaseOperator::LoseAndFreeze() {
+  shared_.Trace("the registry is rolled back, and frozen");
+  Load(*backup_);
+  Freeze();
+}
+
 void LeaseOperator::PutBack(const LeaseHost& first) {
   shared_.Count("put back");
   shared_.Trace("the registry is put back, and " + first.address() + " starts first");

@@ -28,6 +28,8 @@ class LeaseOperator {
   void SaveBackup() { backup_ = shared_.tree.Save(); }
   // Rolls the registry back to the backup, or wipes it.
   void LoseData();
+  // Rolls it back. No server can claim before the restore.
+  void LoseAndFreeze();
   // Rolls it back while no server runs. Only `first` may claim before the restore.
   void PutBack(const LeaseHost& first);
   void Restore();

@@ -248,10 +248,7 @@ bool LeaseProgram::TakeOne() {
   return true;
 }
 
-std::optional<MachineId> LeaseProgram::machine() const {
-  const auto interval = running() ? process_->ids.interval() : std::nullopt;
-  return interval ? std::optional(interval->machine) : std::nullopt;
-}
+const std::string& LeaseProgram::lease() const { return process_->current; }
 
 WallMs LeaseProgram::id_time() const { return process_->ids.Advance(); }
 

@@ -38,8 +38,8 @@ class LeaseProgram {
   bool running() const { return process_ != nullptr; }
   // Tries to take an id.
   bool Serves() { return running() && TakeOne(); }
-  // The machine id of its lease.
-  std::optional<MachineId> machine() const;
+  // The id of its newest lease.
+  const std::string& lease() const;
   // Its id clock, which is ahead of all clocks after a restore.
   WallMs id_time() const;
   void EndFaults();

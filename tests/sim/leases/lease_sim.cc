@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
                                                  "losses",
                                                  "claims after losses",
                                                  "put back",
+                                                 "losses of stops",
                                                  "freezes",
                                                  "restores",
                                                  "extensions after a frozen restart",

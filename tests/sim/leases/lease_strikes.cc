@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "registry/cluster/slot.h"
+#include "registry/state/kept_bounds.h"
 #include "tests/sim/leases/lease_world.h"
 #include "tests/sim/sim_sizes.h"
 
@@ -196,6 +198,46 @@ void LeaseWorld::PutBack() {
   // The bounds of its leases must suffice.
   if (OneIn(2)) (*first)->disk().claims.hint.reset();
   (*first)->Start(true);
+}
+
+// A server stops cleanly, another one claims the machine id of a lease of it, and the registry goes
+// back behind the stop and is frozen. Then the server starts.
+void LeaseWorld::StrikeStop() {
+  const BootMs now = clock_.Boot();
+  if (stopped_ == nullptr) {
+    if (stop_dice_.Below(20) != 0 || outage_ || !operator_.IsWhole()) return;
+    LeaseHost& host = *hosts_[stop_dice_.Below(hosts_.size())];
+    if (!host.running() || !host.connected()) return;
+    if (!host.HasPromisedAfter(clock_.Wall() + Milliseconds(1'000))) return;
+    operator_.SaveBackup();
+    host.Stop();
+    stopped_ = &host;
+    stopped_until_ = now + shared_.window;
+    return;
+  }
+  if (stopped_->running() || outage_) return;
+  const bool taken = HasLostASlot(*stopped_);
+  if (taken) stopped_until_ = std::min(stopped_until_, now + Milliseconds(1'500));
+  if (now < stopped_until_) return;
+  LeaseHost& host = *std::exchange(stopped_, nullptr);
+  if (!taken || !operator_.IsWhole()) return;
+  shared_.Count("losses of stops");
+  operator_.LoseAndFreeze();
+  restore_at_ = now + Milliseconds(60'000);
+  // By its clock, the bound that it has lowered may lie ahead.
+  host.clock().StepWall(Milliseconds(-static_cast<int64_t>(stop_dice_.Below(8'000))));
+  host.Start(true);
+}
+
+// Another claim has the slot of one of its leases.
+bool LeaseWorld::HasLostASlot(LeaseHost& host) const {
+  const KeptBounds kept = ParseKeptBounds(host.disk().leases).value_or({});
+  return std::ranges::any_of(kept.bounds, [this](const KeptBound& one) {
+    const auto node = tree_.Peek(SlotPath(one.slot));
+    if (one.lease.empty() || !node) return false;
+    const Nonce nonce = ParseSlotRecord(node->data)->nonce;
+    return !nonce.zero() && nonce != one.claim;
+  });
 }
 
 void LeaseWorld::SetOutage(bool outage) {

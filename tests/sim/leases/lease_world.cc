@@ -8,6 +8,8 @@
 
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
+#include "registry/state/kept_bounds.h"
+#include "server/lease/kept_lease.h"
 #include "tests/sim/sim_sizes.h"
 #include "tests/sim/violation.h"
 
@@ -18,7 +20,7 @@ constexpr Milliseconds kServiceWithin{10 * 60'000};
 constexpr Milliseconds kWaitMax{4 * 3'600'000};
 
 constexpr Milliseconds kDetectedWithin{2 * 60'000};
-constexpr uint64_t kSeedOfCopies = 0x9e3779b97f4a7c15;
+constexpr uint64_t kSeedOfCopies = 0x9e3779b97f4a7c15, kSeedOfStops = 0xbf58476d1ce4e5b9;
 
 bool NeedsCopies(LeaseMutant mutant) {
   return mutant == LeaseMutant::kOlderTurnBelieved || mutant == LeaseMutant::kWithoutTurns;
@@ -28,6 +30,7 @@ bool NeedsCopies(LeaseMutant mutant) {
 
 LeaseWorld::LeaseWorld(uint64_t seed, LeaseMutant mutant, const SimArguments& arguments)
     : dice_(seed),
+      stop_dice_(seed + kSeedOfStops),
       clock_(kSimStart, BootMs(1)),
       registry_clock_(clock_),
       tree_(registry_clock_),
@@ -81,6 +84,10 @@ void LeaseWorld::DrawSizes() {
   loses_data_ = needs_losses || (is_honest_ && OneIn(3));
   clocks_differ_ = shared_.mutant == LeaseMutant::kEndedWhileOpen || OneIn(2);
   has_grants_ = !needs_losses && !OneIn(3);
+  if (shared_.mutant == LeaseMutant::kForgetsStop) {
+    fault_every_ = 1'000'000;  // StrikeStop alone
+    return;
+  }
   const bool needs_lost_answers = shared_.mutant == LeaseMutant::kBeforeTheWrite;
   if (OneIn(4) && !needs_lost_answers) return;  // a registry without faults
   shared_.rates = {.refused = below(30),
@@ -103,6 +110,9 @@ void LeaseWorld::DrawCopies(uint64_t seed) {
   shared_.copies_servers = is_needed || (is_honest_ && !loses_data_ && dice.Below(2) == 0);
   shared_.generations = shared_.copies_servers && !is_needed && dice.Below(2) == 0;
   shared_.route = Milliseconds(is_needed ? kRoutesMs[2] : kRoutesMs[dice.Below(3)]);
+  const bool forgets = shared_.mutant == LeaseMutant::kForgetsStop;
+  loses_stops_ = forgets || (is_honest_ && !loses_data_ && !shared_.copies_servers &&
+                             stop_dice_.Below(3) == 0);
 }
 
 ClaimOptions LeaseWorld::ClaimOf(int index) const {
@@ -130,12 +140,14 @@ void LeaseWorld::Step() {
   PassTime();
   const bool is_put_back = !shared_.first_reader.empty();
   if (OneIn(fault_every_) && !is_put_back) Strike();
+  if (loses_stops_ && !is_put_back) StrikeStop();
   if (shared_.gap && clock_.Boot() >= restore_at_) operator_.Restore();
   if (shared_.copies_servers) WakeCopies();
   net_.Round();
   for (const auto& host : hosts_) {
     if (host->paused_until > clock_.Boot()) continue;
-    const bool may_start = !is_put_back || shared_.first_reader == host->address();
+    const bool may_start =
+        (!is_put_back || shared_.first_reader == host->address()) && host.get() != stopped_;
     if (!host->running() && may_start && OneIn(100)) {
       host->Start(is_put_back || (!outage_ && !OneIn(6)));
     }
@@ -179,6 +191,7 @@ void LeaseWorld::EndFaults() {
   registry_clock_.SetRight();
   net_.EndFaults();
   if (!operator_.IsWhole()) operator_.Restore();
+  stopped_ = nullptr;
   for (Asleep& sleeper : asleep_) sleeper.until = {};
   WakeCopies();
   faults_ended_ = clock_.Boot();
@@ -229,6 +242,24 @@ void LeaseWorld::DemandDetection() {
   }
 }
 
+// The bound up to which the next process of its server extends the program's lease. Nullopt: no
+// state folder has it as the registry shows it.
+std::optional<WallMs> LeaseWorld::FinalBoundOf(const LeaseProgram& program) const {
+  for (const auto& host : hosts_) {
+    const KeptBounds kept = ParseKeptBounds(host->disk().leases).value_or({});
+    for (const KeptBound& one : kept.bounds) {
+      const auto lease = ParseKeptLease(one.lease);
+      const auto slot = tree_.Peek(SlotPath(one.slot));
+      if (!lease || lease->id != program.lease() || !slot) continue;
+      const SlotRecord record = *ParseSlotRecord(slot->data);
+      const bool is_whole = record.nonce == one.claim && record.bound >= one.bound &&
+                            slot->stat.version >= one.version;
+      if (is_whole) return lease->lowered ? one.bound : record.bound;
+    }
+  }
+  return std::nullopt;
+}
+
 // A restart while the cluster is frozen silences no program before its lease's bound.
 void LeaseWorld::DemandExtension() {
   const auto pass = [this](Milliseconds time) {
@@ -246,10 +277,8 @@ void LeaseWorld::DemandExtension() {
   }
   std::map<LeaseProgram*, WallMs> bounds;
   for (const auto& program : programs_) {
-    const auto machine = program->machine();
-    if (!machine) continue;
-    const Slot slot{0, RackSplit::Make(shared_.layout, 0)->WorkerOf(*machine)};
-    bounds[program.get()] = ParseSlotRecord(tree_.Peek(SlotPath(slot))->data)->bound;
+    const auto bound = program->Serves() ? FinalBoundOf(*program) : std::nullopt;
+    if (bound) bounds[program.get()] = *bound;
   }
   pass(Milliseconds(7'000));
   const Milliseconds margin(shared_.layout.tick_ms() + 2'000);

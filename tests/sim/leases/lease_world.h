@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ class LeaseWorld {
   void SetOutage(bool outage);
   void StrikeData();
   void PutBack();
+  void StrikeStop();
+  bool HasLostASlot(LeaseHost& host) const;
 
   // --- the end of all faults --------------------------------------------------------------------
   void EndFaults();
@@ -59,6 +62,7 @@ class LeaseWorld {
   void DemandService();
   void DemandDetection();
   void DemandExtension();
+  std::optional<WallMs> FinalBoundOf(const LeaseProgram& program) const;
   size_t ProgramsWanted() const;
   Milliseconds LongestWait() const;
 
@@ -68,6 +72,7 @@ class LeaseWorld {
   bool OneIn(uint64_t n) { return dice_.Below(n) == 0; }
 
   SeededEntropy dice_;
+  SeededEntropy stop_dice_;  // of its own, so that worlds without such losses stay as they are
   VirtualClock clock_;
   HostClock registry_clock_;
   MemoryTree tree_;
@@ -87,6 +92,9 @@ class LeaseWorld {
   bool loses_data_ = false;
   bool has_grants_ = true;
   bool clocks_differ_ = false;  // by seconds, from the start
+  bool loses_stops_ = false;    // see StrikeStop
+  LeaseHost* stopped_ = nullptr;
+  BootMs stopped_until_;
   BootMs restore_at_;
   BootMs faults_ended_;
   // Copies of servers that do not run yet.
