@@ -38,7 +38,7 @@ struct Beat {
   static constexpr Milliseconds kWindowMin{1'000}, kWindow{3'000}, kWindowMax{10'000};
 
   std::string address{};  // for other servers
-  Nonce secret{};         // whoever has it can read the registry; never shown
+  Nonce secret{};         // proves that a server can read the registry; never shown
   Nonce word{};           // drawn for each version that the server writes
   Milliseconds window = kWindow;
   bool ended = false;  // never renewed again
