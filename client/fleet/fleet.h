@@ -20,7 +20,7 @@
 #include "client/fleet/retry_budget.h"
 #include "client/fleet/roster.h"
 #include "client/fleet/server.h"
-#include "client/fleet/spell.h"
+#include "client/fleet/server_backoff.h"
 #include "client/fleet/tag_limits.h"
 #include "client/wire/outcome.h"
 #include "common/time/clock.h"
@@ -43,12 +43,12 @@ namespace firn::client {
 // A server that was picked or borrowed must be reported exactly once, with Done, or with GiveBack
 // if no request was sent. Otherwise it appears busy permanently.
 //
-//  1. A pick takes the best standing, in the order of ServerFitness: healthy; failing; ejected, or
+//  1. A pick takes the best standing, in the order of ServerHealth: healthy; failing; ejected, or
 //     unable to serve this tag now; disabled; draining. A call is thus refused only after all were
 //     tried. Servers without a resolved address are not picked, and quarantined ones by rule 6
 //     only.
 //  2. Within a standing, servers of the client's subset (subset.h) come first, unless fewer than
-//     kFitMin of the subset are healthy. Within those, servers of the client's rack come first.
+//     kHealthyMin of the subset are healthy. Within those, servers of the client's rack come first.
 //  3. A new list ends quarantine and draining, and so can a probe (Membership has the table). If a
 //     list shows that a server was restarted, what was known of it is discarded: it is no longer
 //     ejected, and it warms up.
@@ -64,7 +64,7 @@ namespace firn::client {
 class Fleet {
  public:
   static constexpr Micros kWarmUp{10'000'000};
-  static constexpr size_t kFitMin = 3;
+  static constexpr size_t kHealthyMin = 3;
   static constexpr Micros kNoAdvice{100'000};  // backoff if the server advises none
 
   // `news` is called, without locks, when servers were added, have recovered, or have left the
@@ -183,7 +183,7 @@ class Fleet {
   bool Panics();
   // Chooses the client's subset of the servers.
   void Choose();
-  // Rule 2: fewer than kFitMin of the subset are healthy.
+  // Rule 2: fewer than kHealthyMin of the subset are healthy.
   bool Widened() const;
   // Discards what is known of the server, because another process answers at its address.
   static void Reset(Server& server, Micros now);

@@ -86,15 +86,15 @@ func draw(servers []*server, except *server) (drawn *server) {
 	return drawn
 }
 
-// hasFitter returns whether a server that is neither this one nor tried has a better standing for the tag.
-func (f *fleet) hasFitter(than *server, tag string, tried map[*server]bool) bool {
+// hasHealthier returns whether a server that is neither this one nor tried has a better standing for the tag.
+func (f *fleet) hasHealthier(than *server, tag string, tried map[*server]bool) bool {
 	now := time.Now()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	needsMachine := !f.ownNumbers[tag]
-	fitness := than.fitness(tag, needsMachine, now)
+	standing := than.standing(tag, needsMachine, now)
 	for _, one := range f.servers {
-		if one != than && !tried[one] && one.fitness(tag, needsMachine, now) < fitness {
+		if one != than && !tried[one] && one.standing(tag, needsMachine, now) < standing {
 			return true
 		}
 	}

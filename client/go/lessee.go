@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	lesseeTurnMax   = time.Second // between two looks at the clocks
+	lesseeTurnMax   = time.Second // between two readings of the clocks
 	leaseRenewLeast = 100 * time.Millisecond
 	grantPause      = 2 * time.Second // between a lease and the request for another
 	leaseRetryFirst = 200 * time.Millisecond

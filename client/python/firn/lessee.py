@@ -14,7 +14,7 @@ from .protocol import LeaseTerms
 from .view import LeaseLoss
 
 ATTEMPT_S = 2.0            # a claim needs several answers of the registry
-_TURN_MAX_S = 1.0          # between two looks at the clocks
+_TURN_MAX_S = 1.0          # between two readings of the clocks
 _RENEW_LEAST_S = 0.1
 _GRANT_PAUSE_S = 2.0       # between a lease and the request for another
 _ADVICE_MAX_S = 10.0       # of a server, to wait

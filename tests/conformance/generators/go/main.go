@@ -19,7 +19,7 @@ import (
 
 const (
 	checked = 4_000 // ids of each goroutine that are compared with all others
-	bunch   = 50    // ids between two looks at the end
+	bunch   = 50    // ids between two checks of the end
 )
 
 type result struct {
