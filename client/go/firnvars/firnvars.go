@@ -8,7 +8,7 @@ package firnvars
 import (
 	"expvar"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 // vars is what a client shows.

@@ -5,8 +5,8 @@ import (
 	"expvar"
 	"testing"
 
-	firn "github.com/OWNER/firn/client/go"
-	"github.com/OWNER/firn/client/go/firnvars"
+	firn "firn.example/firn/client/go"
+	"firn.example/firn/client/go/firnvars"
 )
 
 func TestPublishShowsCountersAndServers(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 	"github.com/bwmarrin/snowflake"
 	"github.com/sony/sonyflake"
 )

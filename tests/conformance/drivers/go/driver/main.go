@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 type words map[string]string
