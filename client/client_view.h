@@ -12,8 +12,8 @@ namespace firn {
 
 // Counters of a client since it was created. They never decrease.
 struct ClientCounters {
-  uint64_t calls = 0;           // calls that used a server; not those that a local range answered
-  uint64_t failed = 0;          // of the calls, those that ended with an error
+  uint64_t calls = 0;           // calls that used a server; prefetched ids need none
+  uint64_t failed = 0;          // of these, calls that ended with an error
   uint64_t invalid = 0;         // calls that were not started, because every server would refuse
   uint64_t attempts = 0;        // requests that were sent to servers
   uint64_t retries = 0;         // attempts after a call's first one that used the retry budget

@@ -50,7 +50,7 @@ namespace firn::client {
 //  2. Within a standing, servers of the client's subset (subset.h) come first, unless fewer than
 //     kHealthyMin of the subset are healthy. Within those, servers of the client's rack come first.
 //  3. A new list ends quarantine and draining, and so can a probe (Membership has the table). If a
-//     list shows that a server was restarted, what was known of it is discarded: it is no longer
+//     list shows that a server was restarted, its health and limits are reset: it is no longer
 //     ejected, and it warms up.
 //  4. A server that refuses a call with DRAINING counts as draining and is probed at once. If its
 //     status says that it does not drain, only the call's tag is unavailable there. An answer with
@@ -78,7 +78,7 @@ class Fleet {
   // Returns a server for `tag` that is not in `tried`, or null. The caller reports it with Done.
   ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now);
 
-  // Returns the server listed as `address`, whatever its health; null if it is in `tried`,
+  // Returns the server listed as `address`, regardless of its health; null if it is in `tried`,
   // unresolved, or quarantined. The caller reports it with Done.
   ServerPtr PickOne(const std::string& address, std::span<const ServerPtr> tried);
   // Returns the listed ones of these servers.
@@ -185,7 +185,7 @@ class Fleet {
   void Choose();
   // Rule 2: fewer than kHealthyMin of the subset are healthy.
   bool Widened() const;
-  // Discards what is known of the server, because another process answers at its address.
+  // Discards the server's health and limits, because another process answers at its address.
   static void Reset(Server& server, Micros now);
   void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
   // The following are parts of Change.

@@ -10,8 +10,8 @@ import (
 
 // Which servers a fleet keeps to, and which of several it picks.
 
-// choose picks the servers of the list that this client keeps to: those that weighted rendezvous hashing
-// of its own name with their addresses puts first, most of them of its rack.
+// choose picks the subset of the listed servers that this client uses, by weighted rendezvous hashing of its own name
+// with their addresses. Most of them are of its rack.
 func (f *fleet) choose() {
 	scores, ranked := map[*server]float64{}, []*server{}
 	for _, one := range f.servers {

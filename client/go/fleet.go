@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// In the order in which servers are asked: the later ones only when no earlier one is left.
+// The health of a server, in the order in which calls use servers: later ones only when no earlier one is left.
 const (
 	healthy = iota
 	failing
@@ -32,7 +32,7 @@ const (
 	firstDialPause    = 10 * time.Millisecond
 	longestDialPause  = 100 * time.Millisecond
 
-	outsideRack  = 4 // of 16 servers that a client keeps to
+	outsideRack  = 4 // of 16 servers that a client uses
 	healthyMin   = 3 // while fewer are healthy, calls can use all servers
 	rememberMost = 1000
 )
@@ -56,8 +56,8 @@ type server struct {
 	health                health
 	why                   string
 	notReadyUntil         time.Time
-	downUntil             map[string]time.Time // by tag: without its store
-	closedUntil           map[string]time.Time // by tag: given up here
+	downUntil             map[string]time.Time // by tag: its store is down
+	closedUntil           map[string]time.Time // by tag: refused with DRAINING
 	draining, quarantined bool
 	drainsSince           time.Time // of the last refusal of a server that drained
 	foreign               bool      // quarantined, as a server of another cluster or service
@@ -67,11 +67,11 @@ type server struct {
 	lostAt                time.Time // a call, by a timeout
 	movesUntil            time.Time // calls fail over free of the retry budget
 	movesAgainAt          time.Time
-	spoke                 bool      // on the last connection, it sent its status: it speaks as this client does
-	connectAt             time.Time // no call opens a connection before
+	spoke                 bool      // whether the last connection received its status
+	connectAt             time.Time // no call opens a connection before this time
 	dialFailed            bool      // the last connection could not be opened
 	dialPause             backoff
-	probeAt               time.Time     // when its status is to be asked in the background; zero: never
+	probeAt               time.Time     // time of the next probe; zero: none
 	room                  chan struct{} // one for each call that uses a connection
 	conns                 []*connection // that are open
 	dialling              *dialling     // one more that is being opened
@@ -108,7 +108,7 @@ type fleet struct {
 	options     Options
 	listsChange bool
 	seeds       []string
-	name        string // drawn by lot: decides which servers this client keeps to
+	name        string // drawn by lot: decides which servers this client uses
 	trouble     func()
 	counts      counts
 

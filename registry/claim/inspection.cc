@@ -121,10 +121,10 @@ Task<Finding> Inspect(AsyncRegistry* registry, Tenure::Terms held) {
 
 namespace {
 
-// What the record shows of a kept bound, without the slot's past.
+// The result of comparing a record with a kept bound, without the slot's past.
 struct KeptLook {
-  std::string fault{};   // it contradicts the bound
-  std::string unless{};  // so it does, unless the past shows that the claim ended later
+  std::string fault{};   // why the record contradicts the bound
+  std::string unless{};  // the same, unless the past shows that the claim ended later
 };
 
 // A retired slot, and one that cannot be read, are never claimed: only their past can contradict.
@@ -151,8 +151,8 @@ KeptLook LookAtKept(const KeptBound& kept, const std::optional<Node>& node, bool
   return {.unless = below ? Cat(slot, " was claimed below the bound of an earlier claim") : fell};
 }
 
-// Whether the slot's past shows that the kept claim reached the kept version: then whatever its
-// bound is now, no write was lost.
+// Returns whether the slot's past shows that the kept claim reached the kept version. If so, no
+// write was lost, and its present bound does not matter.
 bool EndedLater(const KeptBound& kept, const PastHolders& past) {
   return std::ranges::any_of(past.holders(), [&](const PastHolder& holder) {
     return holder.nonce == kept.claim && holder.version && !IsOlder(*holder.version, kept.version);

@@ -20,12 +20,12 @@ struct SlotQuery {
   uint32_t workers = 0;              // in the rack
   std::optional<uint32_t> worker{};  // accept only this one
   std::optional<Slot> hinted{};      // try this one first
-  std::string owner;                 // the claimant: a `live` of its own dead session is ignored
+  std::string owner;                 // the claimant, whose `live` of a dead session is ignored
   WallMs now;                        // the cluster's id time
   WallMs id_time;                    // our id time, for slots that we held ourselves
   Milliseconds released_ahead{0};    // how far ahead a released slot's bound may be
-  // The part of the rack's slots, in percent, that is for leases: those with the highest workers.
-  // Leases take no other slots, and servers prefer the others.
+  // The share of the rack's slots that is for leases, in percent: the slots with the highest
+  // workers. Leases use only these slots, and servers prefer the others.
   int64_t lease_share = 0;
   bool for_lease = false;
 };

@@ -49,19 +49,19 @@ class Server:
         self.health = Health()
         self.why = ""
         self.not_ready_until = 0.0
-        self.down_until: dict[str, float] = {}    # by tag: without its store
-        self.closed_until: dict[str, float] = {}  # by tag: given up here
+        self.down_until: dict[str, float] = {}    # by tag: its store is down
+        self.closed_until: dict[str, float] = {}  # by tag: refused with DRAINING
         self.draining = self.quarantined = False
         self.foreign = False  # in quarantine, as a server of another cluster or service
         self._quarantine = Backoff(PROBE_AGAIN_S, _LONGEST_QUARANTINE_S)  # between two probes
         self._probe_backoff = Backoff(_PROBE_FIRST_S, PROBE_AGAIN_S)  # of one that is not in quarantine
-        self.spoke = False  # on the last connection, it sent its status: it speaks as this client does
-        self.connect_at = 0.0  # no call opens a connection before
+        self.spoke = False  # whether the last connection received its status
+        self.connect_at = 0.0  # no call opens a connection before this time
         self.answered_at = self.lost_at = 0.0  # a call; a call, by a timeout
         self.moves_until = self.moves_again_at = 0.0  # of calls that fail over free of the retry budget
         self.dial_failed = False  # the last connection could not be opened
         self._dial_pause = Backoff(_FIRST_DIAL_PAUSE_S, _LONGEST_DIAL_PAUSE_S)
-        self.probe_at = NEVER  # when its status is to be asked in the background
+        self.probe_at = NEVER  # time of the next probe
         self.resolve_at = 0.0
         self.room = room
         self.idle: list[Connection] = []  # or the one that calls share

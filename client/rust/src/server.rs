@@ -96,7 +96,7 @@ pub(crate) struct Server {
     pub(crate) room: tokio::sync::Semaphore,
     /// Held by the call that opens the connection of asynchronous calls.
     pub(crate) dialling: tokio::sync::Mutex<()>,
-    /// It has sent its status: it speaks as this client does.
+    /// Whether the last connection received its status.
     pub(crate) spoke: AtomicBool,
 }
 

@@ -23,9 +23,9 @@ export class Server {
   readonly health = new Health();
   why = '';
   notReadyUntil = -Infinity;
-  /** By tag: without its store. */
+  /** By tag: its store is down. */
   readonly downUntil = new Map<string, number>();
-  /** By tag: the server no longer issues it. */
+  /** By tag: refused with DRAINING. */
   readonly closedUntil = new Map<string, number>();
   draining = false;
   /** In quarantine. */
@@ -35,13 +35,13 @@ export class Server {
   readonly quarantine = new Backoff();
   /** Between two probes, unless in quarantine. */
   readonly probeBackoff = new Backoff();
-  /** It has sent its status: it speaks as this client does. */
+  /** Whether the last connection received its status. */
   spoke = false;
-  /** No call opens a connection before. */
+  /** No call opens a connection before this time. */
   connectAt = -Infinity;
   dialFailed = false;
   readonly dialPause = new Backoff();
-  /** When its status is to be probed. */
+  /** The time of the next probe. */
   probeAt = Infinity;
   lastAnswer = -Infinity;
   movesUntil = -Infinity;

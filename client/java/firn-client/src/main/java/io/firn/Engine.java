@@ -371,7 +371,7 @@ final class Engine {
     try {
       fleet.resolved(server, InetAddress.getAllByName(server.host));
     } catch (UnknownHostException unknown) {
-      // the address stays, and is looked up again
+      // keeps the address; the name is resolved again
     }
   }
 
@@ -391,7 +391,7 @@ final class Engine {
     long waitMs = NO_LIST_YET_MS;
     Server server = fleet.pick("", Set.of());
     if (server == null) {
-      waitMs = 10; // its name is being looked up
+      waitMs = 10; // its name is being resolved
     } else {
       try {
         waitMs = askForList(server);

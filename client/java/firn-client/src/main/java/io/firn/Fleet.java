@@ -28,7 +28,7 @@ final class Fleet implements Lessee.Servers {
   private static final long PROBE_AGAIN_MS = 30_000;
   private static final long PROBE_FIRST_MS = 1000;
   private static final int FAILURES_IN_A_ROW = 3;
-  private static final int OUTSIDE_RACK = 4; // of 16 servers that a client keeps to
+  private static final int OUTSIDE_RACK = 4; // of 16 servers that a client uses
   private static final int HEALTHY_MIN = 3; // while fewer are healthy, calls can use all servers
 
   final Options options;
@@ -116,8 +116,8 @@ final class Fleet implements Lessee.Servers {
     servers.put(entry.address, server);
   }
 
-  /** The servers of the list that this client keeps to: those that weighted rendezvous hashing of its
-   * own name with their addresses puts first, most of them of its rack. */
+  /** Chooses the subset of the listed servers that this client uses, by weighted rendezvous hashing of its own name
+   * with their addresses. Most of them are of its rack. */
   private void choose() {
     Map<Server, Double> scores = new HashMap<>();
     for (Server one : servers.values()) {
@@ -165,7 +165,7 @@ final class Fleet implements Lessee.Servers {
     return picked;
   }
 
-  /** When a server that is not among `tried` may be connected to again, if only that keeps calls from it. */
+  /** Returns when the first untried server's backoff ends; NEVER: no untried server is in backoff. */
   synchronized long pausedUntil(Set<Server> tried) {
     long now = Server.now();
     return servers.values().stream()
@@ -209,7 +209,7 @@ final class Fleet implements Lessee.Servers {
         <= 1 + first.inFlight.get() * mean / first.share() ? second : first;
   }
 
-  /** One by weight, without `except`. */
+  /** Draws a server by weight, without `except`. */
   private static Server draw(List<Server> from, Server except) {
     double total = 0;
     for (Server one : from) {
@@ -288,7 +288,7 @@ final class Fleet implements Lessee.Servers {
 
   // --- waiting ----------------------------------------------------------------------------------
 
-  /** Until then, until servers have come or come back if `forNews`, or until the end. */
+  /** Waits until that time, until servers were added or recovered if `forNews`, or until the client is closed. */
   void await(long until, boolean forNews) {
     newsLock.lock(); // not a monitor, in which a waiting virtual thread would keep its carrier
     try {
@@ -347,7 +347,7 @@ final class Fleet implements Lessee.Servers {
     }
   }
 
-  /** Never fails: what the handler itself throws is discarded, as the Java machine does. */
+  /** Never fails: what the handler itself throws is discarded, as the JVM does. */
   static void report(Throwable fault) {
     Thread thread = Thread.currentThread();
     try {
@@ -359,7 +359,7 @@ final class Fleet implements Lessee.Servers {
 
   // --- answers and failures -----------------------------------------------------------------------
 
-  /** Fails unless the server that says `status` of itself is of this cluster. */
+  /** Fails unless the server with this status is of this cluster. */
   synchronized void admit(Status status) throws Failure {
     String theirs = status.clusterUuid;
     if (theirs.isEmpty() && !uuid.isEmpty()) {
@@ -412,7 +412,7 @@ final class Fleet implements Lessee.Servers {
     return from.mayMove(began, Server.now(), options.attemptLimitMs, othersAnswer);
   }
 
-  /** Takes to heart what an attempt came to. */
+  /** Records the failure of an attempt. */
   void failed(Server server, String tag, Failure failure) {
     if (failure.end == Attempt.End.NO_ROOM || failure.stale || failure.lacksMethod) {
       return;
@@ -440,7 +440,7 @@ final class Fleet implements Lessee.Servers {
     }
   }
 
-  /** Whether the server has begun to drain. */
+  /** Records a refusal. Returns whether the server has begun to drain. */
   private synchronized boolean put(Server server, String tag, Failure failure) {
     long now = Server.now();
     long advice = failure.retryAfterMs > 0 ? failure.retryAfterMs : NO_ADVICE_MS;
@@ -546,7 +546,7 @@ final class Fleet implements Lessee.Servers {
     tell("healthy", server.address, "answers again");
   }
 
-  /** Servers whose names are to be looked up: unknown, or of no use lately. */
+  /** Returns the servers whose names must be resolved: without an address, or failing. */
   synchronized List<Server> takeNames() {
     long now = Server.now();
     List<Server> names = servers.values().stream().filter(one -> one.named

@@ -35,7 +35,7 @@ final class Server {
   final String address;
   final String host;
   final int port;
-  final boolean named; // and so to be looked up
+  final boolean named; // the host is a name, which must be resolved
   final Semaphore room; // fair: calls get a place in order of arrival
   final Pool pool; // of connections that asynchronous calls share
   final Deque<Connection> idle = new ConcurrentLinkedDeque<>(); // the one used last comes first
@@ -47,19 +47,19 @@ final class Server {
   Wire.State state = Wire.State.READY;
   boolean lastResort;
   final AtomicInteger inFlight = new AtomicInteger();
-  volatile boolean gone; // from the list
+  volatile boolean gone; // no longer in the list
   String why = "";
   long notReadyUntil;
-  final Map<String, Long> downUntil = new HashMap<>();   // by tag: without its store
-  final Map<String, Long> closedUntil = new HashMap<>(); // by tag: given up here
+  final Map<String, Long> downUntil = new HashMap<>();   // by tag: its store is down
+  final Map<String, Long> closedUntil = new HashMap<>(); // by tag: refused with DRAINING
   boolean draining;
   boolean quarantined;
   boolean foreign; // quarantined, as a server of another cluster or service
-  volatile boolean spoke; // on the last connection, it sent its status: it speaks as this client does
-  long connectAt; // no call opens a connection before
+  volatile boolean spoke; // whether the last connection received its status
+  long connectAt; // no call opens a connection before this time
   private long connectPauseMs;
   private long quarantineMs;
-  long probeAt = NEVER; // when its status is to be asked in the background
+  long probeAt = NEVER; // time of the next probe
   long resolveAt;
   long ejectedUntil = NEVER; // NEVER: it is not ejected
   boolean out; // it failed too often, and has not answered since
