@@ -39,7 +39,7 @@ struct SurveyedSlot {
   bool live = false;
 };
 
-enum class SlotFitness {
+enum class SlotState {
   kNeverUsed,
   kPassed,   // its bound has passed, or it was released and its bound is at most a window ahead
   kAhead,    // its bound is ahead: not touched, live or not
@@ -48,7 +48,7 @@ enum class SlotFitness {
 };
 
 // Pure: returns whether a slot may be claimed according to its record.
-SlotFitness FitnessOf(const SlotRecord& record, const SlotQuery& query);
+SlotState StateOfSlot(const SlotRecord& record, const SlotQuery& query);
 
 // Pure: returns why the requested slot cannot be claimed, with its holder and bound, from its node
 // as read.
