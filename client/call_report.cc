@@ -28,15 +28,15 @@ std::string_view AttemptEndName(AttemptEnd end) {
 
 std::string_view EventName(ClientEvent::Kind kind) {
   static constexpr std::array<std::string_view, 8> kNames = {
-      "list",     "server out", "server back", "quarantined",
-      "draining", "no server",  "forked",      "not prefetched"};
+      "list",     "unhealthy", "healthy", "quarantined",
+      "draining", "no server", "forked",  "not prefetched"};
   return NameOf(kNames, kind);
 }
 
-std::string_view FitnessName(ServerFitness fitness) {
-  static constexpr std::array<std::string_view, 6> kNames = {"fit",      "failing",  "resting",
+std::string_view HealthName(ServerHealth health) {
+  static constexpr std::array<std::string_view, 6> kNames = {"healthy",  "failing",  "ejected",
                                                              "disabled", "draining", "quarantined"};
-  return NameOf(kNames, fitness);
+  return NameOf(kNames, health);
 }
 
 std::string CallAttempt::ToString() const {

@@ -33,7 +33,7 @@ struct CallAttempt {
   std::chrono::microseconds took{0};
   std::string detail{};  // a sentence, or ""
 
-  // "10.0.0.7:7609 refused (OVERLOADED) after 0.3 ms: too much is asked of this server"
+  // "10.0.0.7:7609 refused (OVERLOADED) after 0.3 ms: the server's queue is full"
   std::string ToString() const;
 };
 

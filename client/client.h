@@ -77,7 +77,7 @@ class Client {
   Result<std::vector<int64_t>> GetIds(std::string_view tag, int32_t count,
                                       const CallOptions& call = {});
 
-  // The same in compact form; at most as many as thrift/firn.thrift permits for the tag.
+  // Returns ids in compact form; thrift/firn.thrift limits their number for the tag.
   Result<std::vector<IdRun>> GetRuns(std::string_view tag, int64_t count,
                                      const CallOptions& call = {});
 

@@ -11,8 +11,8 @@ namespace firn {
 struct ClientEvent {
   enum class Kind : uint8_t {
     kList,          // a list arrived; detail: number of servers, and whether from a file
-    kServerOut,     // ejected after failures; detail: for how long, and why
-    kServerBack,    // answers again
+    kUnhealthy,     // ejected after failures; detail: for how long, and why
+    kHealthy,       // answers again
     kQuarantined,   // is not this cluster's IdService, or violates the protocol
     kDraining,      // reports that it is stopping
     kNoServer,      // a call ended because no server is known or healthy

@@ -12,7 +12,7 @@
 
 namespace firn {
 
-// What a call does if a server does not answer, or refuses although another server may not.
+// The reaction of a call to a server that does not answer, or refuses while another may accept.
 enum class FailureMode : uint8_t {
   kFailover,  // fail over to another server
   kFailfast   // return the failure

@@ -54,13 +54,13 @@ Caller::Options CallerOptions(const ClientOptions& options, bool blocking) {
 // Returns whether a newer list may help.
 bool IsTrouble(ClientEvent::Kind kind) {
   switch (kind) {
-    case ClientEvent::Kind::kServerOut:
+    case ClientEvent::Kind::kUnhealthy:
     case ClientEvent::Kind::kQuarantined:
     case ClientEvent::Kind::kDraining:
     case ClientEvent::Kind::kNoServer:
       return true;
     case ClientEvent::Kind::kList:
-    case ClientEvent::Kind::kServerBack:
+    case ClientEvent::Kind::kHealthy:
     case ClientEvent::Kind::kForked:
     case ClientEvent::Kind::kNotPrefetched:
       break;

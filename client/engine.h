@@ -21,7 +21,7 @@ namespace firn::client {
 // ranges. Thread-safe.
 //
 // Sharp edge: a forked child must neither use nor destroy the engine that it inherits: its threads
-// do not exist there, its locks may be held for ever, and the fork closed its connections
+// do not exist there, its locks may never be released, and the fork closed its connections
 // (common/base/fork.h). The child creates another engine and never frees this one's memory.
 class Engine final : public RangeFetcher {
  public:
@@ -66,7 +66,7 @@ class Engine final : public RangeFetcher {
   ClientOptions Overheard(ClientOptions options);
   Result<std::unique_ptr<ServerSource>> OpenSource(const ClientOptions& options);
   void AskForServers(int64_t known_version, std::function<void(Result<ToldServers>)> done);
-  // Returns why no server is asked, or ok.
+  // Returns the fault of the client or of the arguments that keeps a call from being sent, or ok.
   Status Refusal(const Ask& ask);
 
   ForkSentinel sentinel_;

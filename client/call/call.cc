@@ -215,7 +215,7 @@ void Call::Send(ServerPtr server, bool fresh) {
   }
   free_next_ = true;
   host_.fleet.GiveBack(*server);
-  host_.fleet.Count(&ClientCounters::put_off);
+  host_.fleet.Count(&ClientCounters::connects_deferred);
   const Micros again_at = server->connect_at;
   set_aside_until_ = set_aside_.empty() ? again_at : std::min(set_aside_until_, again_at);
   set_aside_.push_back(std::move(server));

@@ -125,7 +125,7 @@ class Call final : public Request,
     bool waited_for_news = false;  // because no server was left
   };
 
-  // What to do while no attempt may be answered in time.
+  // The next step of a call while none of its attempts can still be answered in time.
   struct Step {
     enum class Kind : uint8_t { kSend, kWait, kEnd };
     Kind kind = Kind::kEnd;

@@ -310,7 +310,7 @@ void Pipeline::End(const Waiting& waiting, Outcome outcome) {
     host_.fleet.Done(*server_, request.ask.tag, outcome, now() - waiting.began, now());
   }
   if (request.settled) {
-    if (outcome.answered()) host_.fleet.Count(&ClientCounters::unclaimed);
+    if (outcome.answered()) host_.fleet.Count(&ClientCounters::late_answers);
     return;
   }
   request.settled = outcome.answered();
@@ -368,7 +368,7 @@ void Pipeline::ReportLate(Waiting& waiting, bool shared_blame) {
   waiting.late = true;
   Outcome silence = Silence();
   silence.shared_blame = shared_blame;
-  host_.fleet.Count(&ClientCounters::in_line);
+  host_.fleet.Count(&ClientCounters::queued);
   host_.fleet.Done(*server_, waiting.request->ask.tag, silence, now() - waiting.began, now());
   waiting.request->OnOutcome(waiting.attempt, std::move(silence), /*last=*/false);
 }

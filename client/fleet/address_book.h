@@ -13,7 +13,7 @@ class AddressBook {
  public:
   bool empty() const { return good_.empty() && bad_.empty(); }
 
-  // Replaces the addresses by those that the name resolved to, and keeps what is known of the
+  // Replaces the addresses by `found`, to which the name resolved, and keeps the order of the
   // remaining ones. Returns true if they have changed.
   bool Learn(const std::vector<Address>& found) {
     const auto gone = [&](const Address& one) { return !Contains(found, one); };

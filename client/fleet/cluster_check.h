@@ -25,7 +25,7 @@ class ClusterCheck {
   // Adopts the non-empty fields of a source.
   void Learn(const ClusterIdentity& identity);
 
-  // Rule 2: returns true if the server must not be asked yet.
+  // Rule 2: returns true if calls must not use the server yet.
   bool KnowsTooLittle(const ServerFacts& facts) const {
     return facts.cluster_uuid.empty() && !known_.uuid.empty();
   }

@@ -111,7 +111,7 @@ bool Fleet::MayMove(Server& from, Micros began, Micros now) {
     from.moves_again_at = now + kMovesEvery * attempt_limit_;
   }
   const bool may = now < from.moves_until;
-  counters_.moves += may ? 1U : 0U;
+  counters_.free_retries += may ? 1U : 0U;
   return may;
 }
 
@@ -175,13 +175,13 @@ ClusterView Fleet::View() const {
   ClusterView view{.servers = {}, .cluster = check_.known(), .from_cache = from_cache_};
   for (const auto& [address, server] : servers_) {
     // As for a call without a tag.
-    ServerFitness standing =
+    ServerHealth standing =
         std::max(server->Standing(), server->limits.For("", *own_numbers_, now));
-    if (server->addresses.empty()) standing = std::max(standing, ServerFitness::kResting);
-    const bool fit = standing == ServerFitness::kFit;
+    if (server->addresses.empty()) standing = std::max(standing, ServerHealth::kEjected);
+    const bool healthy = standing == ServerHealth::kHealthy;
     view.servers.push_back({.known = server->known,
-                            .fitness = standing,
-                            .why = fit ? std::string() : server->why,
+                            .health = standing,
+                            .why = healthy ? std::string() : server->why,
                             .latency = Micros(static_cast<int64_t>(server->latency.At(now))),
                             .in_flight = server->in_flight,
                             .answered = server->answered,
@@ -203,7 +203,7 @@ std::string Fleet::Lack() const {
   }
   const std::string text = Cat("none of the ", servers_.size(), " known servers can be called now");
   for (const auto& [address, server] : servers_) {
-    if (server->Standing() == ServerFitness::kQuarantined) {
+    if (server->Standing() == ServerHealth::kQuarantined) {
       return Cat(text, "; ", address, ": ", server->why);
     }
     if (server->addresses.empty())

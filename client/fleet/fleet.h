@@ -20,7 +20,7 @@
 #include "client/fleet/retry_budget.h"
 #include "client/fleet/roster.h"
 #include "client/fleet/server.h"
-#include "client/fleet/spell.h"
+#include "client/fleet/server_backoff.h"
 #include "client/fleet/tag_limits.h"
 #include "client/wire/outcome.h"
 #include "common/time/clock.h"
@@ -43,14 +43,14 @@ namespace firn::client {
 // A server that was picked or borrowed must be reported exactly once, with Done, or with GiveBack
 // if no request was sent. Otherwise it appears busy permanently.
 //
-//  1. A pick takes the best standing, in the order of ServerFitness: healthy; failing; ejected, or
+//  1. A pick takes the best standing, in the order of ServerHealth: healthy; failing; ejected, or
 //     unable to serve this tag now; disabled; draining. A call is thus refused only after all were
 //     tried. Servers without a resolved address are not picked, and quarantined ones by rule 6
 //     only.
 //  2. Within a standing, servers of the client's subset (subset.h) come first, unless fewer than
-//     kFitMin of the subset are healthy. Within those, servers of the client's rack come first.
+//     kHealthyMin of the subset are healthy. Within those, servers of the client's rack come first.
 //  3. A new list ends quarantine and draining, and so can a probe (Membership has the table). If a
-//     list shows that a server was restarted, what was known of it is discarded: it is no longer
+//     list shows that a server was restarted, its health and limits are reset: it is no longer
 //     ejected, and it warms up.
 //  4. A server that refuses a call with DRAINING counts as draining and is probed at once. If its
 //     status says that it does not drain, only the call's tag is unavailable there. An answer with
@@ -64,7 +64,7 @@ namespace firn::client {
 class Fleet {
  public:
   static constexpr Micros kWarmUp{10'000'000};
-  static constexpr size_t kFitMin = 3;
+  static constexpr size_t kHealthyMin = 3;
   static constexpr Micros kNoAdvice{100'000};  // backoff if the server advises none
 
   // `news` is called, without locks, when servers were added, have recovered, or have left the
@@ -78,7 +78,7 @@ class Fleet {
   // Returns a server for `tag` that is not in `tried`, or null. The caller reports it with Done.
   ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now);
 
-  // Returns the server listed as `address`, whatever its health; null if it is in `tried`,
+  // Returns the server listed as `address`, regardless of its health; null if it is in `tried`,
   // unresolved, or quarantined. The caller reports it with Done.
   ServerPtr PickOne(const std::string& address, std::span<const ServerPtr> tried);
   // Returns the listed ones of these servers.
@@ -183,9 +183,9 @@ class Fleet {
   bool Panics();
   // Chooses the client's subset of the servers.
   void Choose();
-  // Rule 2: fewer than kFitMin of the subset are healthy.
+  // Rule 2: fewer than kHealthyMin of the subset are healthy.
   bool Widened() const;
-  // Discards what is known of the server, because another process answers at its address.
+  // Discards the server's health and limits, because another process answers at its address.
   static void Reset(Server& server, Micros now);
   void Merge(const KnownServer& known, std::map<std::string, ServerPtr>& before, Micros now);
   // The following are parts of Change.

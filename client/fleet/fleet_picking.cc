@@ -26,21 +26,21 @@ void Fleet::Choose() {
     lots.push_back({server->lot / std::max(server->known.weight, 1), server->known.rack});
     server->kept = server->near = false;
   }
-  const size_t near = std::max(servers_max_, kFitMin);
+  const size_t near = std::max(servers_max_, kHealthyMin);
   for (const size_t at : ChooseSubset(lots, near, rack_)) servers[at]->near = true;
   for (const size_t at : ChooseSubset(lots, servers_max_, rack_)) servers[at]->kept = true;
 }
 
 bool Fleet::Widened() const {
   if (servers_.size() <= servers_max_) return false;
-  const size_t fit = CountIf([](const Server& one) { return one.kept && one.fit(); });
-  return fit < std::min(kFitMin, servers_max_);
+  const size_t healthy = CountIf([](const Server& one) { return one.kept && one.healthy(); });
+  return healthy < std::min(kHealthyMin, servers_max_);
 }
 
 bool Fleet::Panics() {
   const size_t members = CountIf([](const Server& one) { return one.counts(); });
-  const size_t fit = CountIf([](const Server& one) { return one.counts() && one.fit(); });
-  const bool before = std::exchange(panics_, fit * 2 < members);
+  const size_t healthy = CountIf([](const Server& one) { return one.counts() && one.healthy(); });
+  const bool before = std::exchange(panics_, healthy * 2 < members);
   counters_.panics += panics_ && !before ? 1U : 0U;
   return panics_;
 }
@@ -51,8 +51,8 @@ std::shared_ptr<const Roster> Fleet::MakeRoster(Micros now) {
   Micros good_until = Micros::max();
   for (const auto& [address, server] : servers_) {
     const bool pardoned = panics && server->membership.quarantined();
-    const ServerFitness standing = pardoned ? ServerFitness::kResting : server->Standing();
-    if (standing == ServerFitness::kQuarantined || server->addresses.empty()) continue;
+    const ServerHealth standing = pardoned ? ServerHealth::kEjected : server->Standing();
+    if (standing == ServerHealth::kQuarantined || server->addresses.empty()) continue;
     if (now < server->first_seen + kWarmUp) good_until = now + kWarmUp / 20;
     entries.push_back({.server = server,
                        .weight = WeightOf(*server, now),
@@ -98,7 +98,7 @@ ServerPtr Fleet::PickOne(const std::string& address, std::span<const ServerPtr> 
   const auto found = servers_.find(address);
   if (found == servers_.end()) return nullptr;
   const ServerPtr& server = found->second;
-  if (server->addresses.empty() || server->Standing() == ServerFitness::kQuarantined ||
+  if (server->addresses.empty() || server->Standing() == ServerHealth::kQuarantined ||
       std::ranges::find(tried, server) != tried.end()) {
     return nullptr;
   }

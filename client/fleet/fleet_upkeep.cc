@@ -100,7 +100,7 @@ void Fleet::HeedRefusal(Server& server, std::string_view tag, const Outcome& out
 bool Fleet::MayLeave(const Server& server) const {
   const size_t members = CountIf([](const Server& one) { return one.counts(); });
   const size_t others_out = CountIf([&](const Server& one) {
-    const bool out = one.health.resting() || one.membership.quarantined();
+    const bool out = one.health.ejected() || one.membership.quarantined();
     return out && one.counts() && &one != &server;
   });
   return (others_out + 1) * 2 <= members;
@@ -109,18 +109,18 @@ bool Fleet::MayLeave(const Server& server) const {
 void Fleet::Failed(Server& server, int times, const Outcome& outcome, Micros now) {
   Health& health = server.health;
   health.Failed(times);
-  if (health.out() || !health.ill()) return;
+  if (health.out() || !health.TooManyFailures()) return;
   const std::string_view colon = outcome.detail.empty() ? "" : ": ";
   server.why = Cat(AttemptEndName(outcome.end), colon, outcome.detail);
   const std::string time = SecondsText(TakeOut(server, now));
-  const std::string_view what = health.resting() ? "ejected for " : "used last for ";
-  TellLater(Kind::kServerOut, server, Cat(what, time, "; ", server.why));
+  const std::string_view what = health.ejected() ? "ejected for " : "called last for ";
+  TellLater(Kind::kUnhealthy, server, Cat(what, time, "; ", server.why));
 }
 
 Micros Fleet::TakeOut(Server& server, Micros now) {
-  const bool rests = MayLeave(server);
-  counters_.rests += rests ? 1U : 0U;
-  return server.health.TakeOut(rests, now, entropy_);
+  const bool eject = MayLeave(server);
+  counters_.ejections += eject ? 1U : 0U;
+  return server.health.TakeOut(eject, now, entropy_);
 }
 
 void Fleet::Quarantine(Server& server, const Outcome& outcome, Micros now) {
@@ -144,7 +144,7 @@ void Fleet::Drain(Server& server, std::string_view tag, Micros now) {
 void Fleet::Revive(Server& server, bool drained) {
   const bool back = drained || server.health.out();
   server.health.Succeeded();
-  if (back) TellLater(Kind::kServerBack, server, "answers again");
+  if (back) TellLater(Kind::kHealthy, server, "answers again");
 }
 
 // --- probes of unhealthy servers -----------------------------------------------------------------
@@ -156,7 +156,7 @@ std::vector<ServerPtr> Fleet::TakeProbes(Micros now) {
     if (server->addresses.empty()) continue;
     if (server->TakeProbe(now)) probes.push_back(server);
   }
-  counters_.looks += probes.size();
+  counters_.probes += probes.size();
   return probes;
 }
 
@@ -179,14 +179,14 @@ void Fleet::Seen(Server& server, const ServerFacts& facts, Micros now) {
   server.health.Seen();
   server.latency.Forget();
   if (left && server.membership.member()) {
-    TellLater(Kind::kServerBack, server, "its status is good");
+    TellLater(Kind::kHealthy, server, "its status is good");
   } else if (was_out) {
-    TellLater(Kind::kServerBack, server, "answers again");
+    TellLater(Kind::kHealthy, server, "answers again");
   }
 }
 
 void Fleet::NotSeen(Server& server, const Outcome& outcome, Micros now) {
-  ++counters_.looks_lost;
+  ++counters_.probes_lost;
   if (outcome.end == AttemptEnd::kBroken || outcome.end == AttemptEnd::kWrongService) {
     Quarantine(server, outcome, now);
   }

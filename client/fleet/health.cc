@@ -12,9 +12,9 @@ void Health::Succeeded() {
 }
 
 void Health::Seen() {
-  const Spell spell = spell_;
+  const ServerBackoff backoff = backoff_;
   *this = Health();
-  spell_ = spell;
+  backoff_ = backoff;
 }
 
 void Health::Failed(int times) {
@@ -24,11 +24,13 @@ void Health::Failed(int times) {
   }
 }
 
-bool Health::ill() const { return in_a_row_ >= kInARow || std::popcount(window_) * 2 >= kWindow; }
+bool Health::TooManyFailures() const {
+  return in_a_row_ >= kInARow || std::popcount(window_) * 2 >= kWindow;
+}
 
-Micros Health::TakeOut(bool rests, Micros now, Entropy& entropy) {
-  rests_ = rests;
-  const Micros length = spell_.Next(now, entropy);
+Micros Health::TakeOut(bool eject, Micros now, Entropy& entropy) {
+  ejected_ = eject;
+  const Micros length = backoff_.Next(now, entropy);
   probe_ = Probe{.at = now + length};
   return length;
 }

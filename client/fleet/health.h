@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "client/fleet/probe.h"
-#include "client/fleet/spell.h"
+#include "client/fleet/server_backoff.h"
 #include "common/time/entropy.h"
 #include "common/time/micros.h"
 
@@ -12,21 +12,23 @@ namespace firn::client {
 
 // Whether one server responds well enough for calls.
 //
-//  1. A server is ill after 3 consecutive failures, or if half of its last 20 calls failed. A new
+//  1. A server has too many failures after 3 in a row, or if half of its last 20 calls failed. A
+//  new
 //     server starts as if all of them had succeeded.
-//  2. An ill server is out for 1 s, doubling to 30 s. If its owner permits, it is ejected (rests);
-//     otherwise it is failing.
+//  2. It is then out for 1 s, doubling to 30 s. If its owner permits, it is ejected; otherwise it
+//  is
+//     failing.
 //  3. After that time, one probe is due. If it fails, the next, longer time begins.
-//  4. Any success of an ill server ends that and discards all failures. A successful call also
+//  4. Any success of such a server ends that and discards all failures. A successful call also
 //     resets the backoff; a successful probe does not, because calls do not request a status.
 //
-// A value, thread-compatible. The owner ensures that at most half of all servers rest.
+// A value, thread-compatible. The owner ensures that at most half of all servers are ejected.
 class Health {
  public:
   static constexpr int kInARow = 3;
   static constexpr int kWindow = 20;
-  static constexpr Micros kFirstRest{1'000'000};
-  static constexpr Micros kLongestRest{30'000'000};
+  static constexpr Micros kFirstEjection{1'000'000};
+  static constexpr Micros kLongestEjection{30'000'000};
 
   // Records a successful call.
   void Succeeded();
@@ -35,15 +37,15 @@ class Health {
   // Records `times` failures: some outcomes count twice.
   void Failed(int times);
 
-  bool ill() const;
+  bool TooManyFailures() const;
   // Returns true if another success would change nothing.
   bool spotless() const { return window_ == 0 && in_a_row_ == 0 && !out(); }
   bool out() const { return probe_.has_value(); }
-  bool resting() const { return out() && rests_; }
-  bool failing() const { return out() && !rests_; }
+  bool ejected() const { return ejected_; }
+  bool failing() const { return out() && !ejected_; }
 
-  // Takes an ill server out. Returns for how long.
-  Micros TakeOut(bool rests, Micros now, Entropy& entropy);
+  // Takes the server out, as ejected or as failing. Returns for how long.
+  Micros TakeOut(bool eject, Micros now, Entropy& entropy);
 
   // Returns true once when the time of TakeOut has passed. The caller must then send a probe and
   // report its result with Seen or TakeOut.
@@ -52,8 +54,8 @@ class Health {
  private:
   int in_a_row_ = 0;
   uint32_t window_ = 0;  // the last calls, newest in bit 0; 1: failed
-  Spell spell_{kFirstRest, kLongestRest};
-  bool rests_ = false;
+  ServerBackoff backoff_{kFirstEjection, kLongestEjection};
+  bool ejected_ = false;
   std::optional<Probe> probe_{};  // set while out
 };
 

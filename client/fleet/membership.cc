@@ -35,7 +35,7 @@ Micros Membership::NextProbe(Event event, Micros now, Entropy& entropy) {
       return now + quarantine_.Next(now, entropy);
     case Event::kIsForeign:
     case Event::kNotSeen:
-      return now + (quarantined() ? quarantine_ : unseen_).Next(now, entropy);
+      return now + (quarantined() ? quarantine_ : probe_backoff_).Next(now, entropy);
     case Event::kListed:
     case Event::kGivesIds:
     case Event::kSeenStaying:

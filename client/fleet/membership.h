@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "client/fleet/probe.h"
-#include "client/fleet/spell.h"
+#include "client/fleet/server_backoff.h"
 #include "common/time/entropy.h"
 #include "common/time/micros.h"
 
@@ -73,8 +73,8 @@ class Membership {
   Micros NextProbe(Event event, Micros now, Entropy& entropy);
 
   State state_{};
-  Spell quarantine_{kRecheck, kQuarantineMax};
-  Spell unseen_{Micros(1'000'000), kRecheck};
+  ServerBackoff quarantine_{kRecheck, kQuarantineMax};
+  ServerBackoff probe_backoff_{Micros(1'000'000), kRecheck};
 };
 
 }  // namespace firn::client

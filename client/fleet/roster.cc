@@ -62,10 +62,10 @@ ServerPtr Roster::Pick(std::string_view tag, std::span<const ServerPtr> tried, M
     return entry.server->limits.For(tag, *own_numbers_, now);
   };
   // The best servers that were not tried yet and have reported no limit for the tag.
-  const auto fit = [&](size_t at) {
-    return limit(entries_[at]) == ServerFitness::kFit && !Contains(tried, *entries_[at].server);
+  const auto healthy = [&](size_t at) {
+    return limit(entries_[at]) == ServerHealth::kHealthy && !Contains(tried, *entries_[at].server);
   };
-  const size_t one_of_best = of_best_.Pick(Choice(entries_, now, fit), entropy);
+  const size_t one_of_best = of_best_.Pick(Choice(entries_, now, healthy), entropy);
   if (one_of_best != TwoChoices::kNone) return entries_[one_of_best].server;
   // Otherwise, the best of the others, after examining all of them.
   std::vector<int> ranks;
@@ -74,8 +74,8 @@ ServerPtr Roster::Pick(std::string_view tag, std::span<const ServerPtr> tried, M
   }
   const int best = ranks.empty() ? kNobody : std::ranges::min(ranks);
   if (best == kNobody) return nullptr;
-  const auto fittest = [&](size_t at) { return ranks[at] == best; };
-  return entries_[of_all_.Pick(Choice(entries_, now, fittest), entropy)].server;
+  const auto best_ones = [&](size_t at) { return ranks[at] == best; };
+  return entries_[of_all_.Pick(Choice(entries_, now, best_ones), entropy)].server;
 }
 
 }  // namespace firn::client

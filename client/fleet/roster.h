@@ -24,13 +24,13 @@ class Roster {
  public:
   struct Entry {
     ServerPtr server;
-    int64_t weight;          // above 0
-    ServerFitness standing;  // for any tag
-    bool spare;              // not in the client's subset
-    bool elsewhere;          // not in the client's rack
+    int64_t weight;         // above 0
+    ServerHealth standing;  // for any tag
+    bool spare;             // not in the client's subset
+    bool elsewhere;         // not in the client's rack
 
     // Servers with a smaller rank are used first.
-    int rank(ServerFitness at_best = ServerFitness::kFit) const {
+    int rank(ServerHealth at_best = ServerHealth::kHealthy) const {
       return 4 * static_cast<int>(std::max(standing, at_best)) + (spare ? 2 : 0) +
              (elsewhere ? 1 : 0);
     }

@@ -25,8 +25,8 @@ struct Server {
 
   // Returns its standing for calls of any tag. Requires the fleet's mutex, like the next three
   // functions.
-  ServerFitness Standing() const;
-  bool fit() const { return Standing() == ServerFitness::kFit; }
+  ServerHealth Standing() const;
+  bool healthy() const { return Standing() == ServerHealth::kHealthy; }
   // Returns true once when a probe is due. The caller must then probe it and report the result.
   bool TakeProbe(Micros now) {
     return membership.member() ? health.TakeProbe(now) : membership.TakeProbe(now);
@@ -62,8 +62,8 @@ struct Server {
   double lot = 0;    // divided by its weight, determines the subset (subset.h)
   bool kept = true;  // in the client's subset
   bool near =
-      true;  // kept, or among the kFitMin servers that a call may need: its name is resolved
-  Spell dialling{Micros(10'000), Micros(100'000)};  // after a failed connection
+      true;  // kept, or among the kHealthyMin servers that a call may need: its name is resolved
+  ServerBackoff dialling{Micros(10'000), Micros(100'000)};  // after a failed connection
   Membership membership{};
   Health health{};
   std::string why{};                         // why it is not healthy, in a sentence

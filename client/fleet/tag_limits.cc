@@ -49,11 +49,11 @@ void TagLimits::Reset() {
   store_down_until_.clear();
 }
 
-ServerFitness TagLimits::LookUp(std::string_view tag, const TagSet& own_numbers, Micros now) const {
+ServerHealth TagLimits::LookUp(std::string_view tag, const TagSet& own_numbers, Micros now) const {
   const std::lock_guard lock(mutex_);
-  if (IsBefore(closed_until_, tag, now)) return ServerFitness::kDraining;
-  if (now < not_ready_until_ && !own_numbers.contains(tag)) return ServerFitness::kResting;
-  return IsBefore(store_down_until_, tag, now) ? ServerFitness::kResting : ServerFitness::kFit;
+  if (IsBefore(closed_until_, tag, now)) return ServerHealth::kDraining;
+  if (now < not_ready_until_ && !own_numbers.contains(tag)) return ServerHealth::kEjected;
+  return IsBefore(store_down_until_, tag, now) ? ServerHealth::kEjected : ServerHealth::kHealthy;
 }
 
 void TagLimits::Remember(TagTimes& times, std::string_view tag, Micros until) {

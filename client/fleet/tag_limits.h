@@ -38,11 +38,11 @@ class TagLimits {
   // Discards refusals of the previous process at the server's address. Listed must follow.
   void Reset();
 
-  // Returns kFit, kResting or kDraining for calls of `tag`. Tags in `own_numbers` need no machine
-  // id.
-  ServerFitness For(std::string_view tag, const TagSet& own_numbers, Micros now) const {
+  // Returns kHealthy, kEjected or kDraining for calls of `tag`. Tags in `own_numbers` need no
+  // machine id.
+  ServerHealth For(std::string_view tag, const TagSet& own_numbers, Micros now) const {
     const bool unready = unready_.load(std::memory_order_relaxed) && !own_numbers.contains(tag);
-    const ServerFitness listed = unready ? ServerFitness::kResting : ServerFitness::kFit;
+    const ServerHealth listed = unready ? ServerHealth::kEjected : ServerHealth::kHealthy;
     if (now >= horizon_.load(std::memory_order_relaxed)) [[likely]]
       return listed;
     return std::max(listed, LookUp(tag, own_numbers, now));
@@ -51,7 +51,7 @@ class TagLimits {
  private:
   using TagTimes = std::map<std::string, Micros, std::less<>>;
 
-  ServerFitness LookUp(std::string_view tag, const TagSet& own_numbers, Micros now) const;
+  ServerHealth LookUp(std::string_view tag, const TagSet& own_numbers, Micros now) const;
   void ReopenOne(std::string_view tag);
   void Remember(TagTimes& times, std::string_view tag, Micros until);
   void Reach(Micros until);

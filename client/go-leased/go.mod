@@ -1,11 +1,11 @@
-module github.com/OWNER/firn/client/go-leased
+module firn.example/firn/client/go-leased
 
 go 1.22
 
 require (
-	github.com/OWNER/firn/client/go v0.0.0
+	firn.example/firn/client/go v0.0.0
 	github.com/bwmarrin/snowflake v0.3.0
 	github.com/sony/sonyflake v1.3.0
 )
 
-replace github.com/OWNER/firn/client/go => ../go
+replace firn.example/firn/client/go => ../go

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"time"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 const behindMax = time.Second

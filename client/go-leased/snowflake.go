@@ -7,7 +7,7 @@ import (
 
 	"github.com/bwmarrin/snowflake"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 // Snowflake generates ids as a *snowflake.Node does, under a leased machine id. Use one for all goroutines.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sony/sonyflake"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 const sonyTick = 10 * time.Millisecond

@@ -10,8 +10,8 @@ import (
 
 // Which servers a fleet keeps to, and which of several it picks.
 
-// choose picks the servers of the list that this client keeps to: those that weighted rendezvous hashing
-// of its own name with their addresses puts first, most of them of its rack.
+// choose picks the subset of the listed servers that this client uses, by weighted rendezvous hashing of its own name
+// with their addresses. Most of them are of its rack.
 func (f *fleet) choose() {
 	scores, ranked := map[*server]float64{}, []*server{}
 	for _, one := range f.servers {
@@ -86,15 +86,15 @@ func draw(servers []*server, except *server) (drawn *server) {
 	return drawn
 }
 
-// hasFitter returns whether a server that is neither this one nor tried has a better standing for the tag.
-func (f *fleet) hasFitter(than *server, tag string, tried map[*server]bool) bool {
+// hasHealthier returns whether a server that is neither this one nor tried has a better standing for the tag.
+func (f *fleet) hasHealthier(than *server, tag string, tried map[*server]bool) bool {
 	now := time.Now()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	needsMachine := !f.ownNumbers[tag]
-	fitness := than.fitness(tag, needsMachine, now)
+	standing := than.standing(tag, needsMachine, now)
 	for _, one := range f.servers {
-		if one != than && !tried[one] && one.fitness(tag, needsMachine, now) < fitness {
+		if one != than && !tried[one] && one.standing(tag, needsMachine, now) < standing {
 			return true
 		}
 	}

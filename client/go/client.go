@@ -59,7 +59,7 @@ func (c *Client) NextID(ctx context.Context, tag string) (int64, error) {
 }
 
 // NextIDs returns exactly `count` ids, 1 to 100000; in ascending order, unless the tag is obfuscated. They are from
-// memory, if Options.LocalRanges names the tag and so many are there.
+// memory, if Options.LocalRanges names the tag and memory has enough.
 func (c *Client) NextIDs(ctx context.Context, tag string, count int) ([]int64, error) {
 	if count < 1 || count > countMax {
 		return nil, &Error{Kind: Refused, Reason: BadRequest,

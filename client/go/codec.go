@@ -87,7 +87,7 @@ func (r *reader) bytes() []byte { return r.take(int(r.i32())) }
 
 func (r *reader) text() string { return strings.ToValidUTF8(string(r.bytes()), "\ufffd") }
 
-// count reads the head of a list, whose elements take at least so many bytes each.
+// count reads the head of a list, whose elements take at least `least` bytes each.
 func (r *reader) count(kind byte, least int) int {
 	if r.byte() != kind {
 		r.fail("a list has elements of another type")

@@ -261,9 +261,9 @@ func FuzzReadAnswer(f *testing.F) {
 
 func TestEventsAndFailuresHaveNoEmptyParts(t *testing.T) {
 	for event, text := range map[Event]string{
-		{"list", "", "3 servers"}:       "list: 3 servers",
-		{"server out", "a:1", "silent"}: "server out a:1: silent",
-		{"draining", "a:1", ""}:         "draining a:1",
+		{"list", "", "3 servers"}:      "list: 3 servers",
+		{"unhealthy", "a:1", "silent"}: "unhealthy a:1: silent",
+		{"draining", "a:1", ""}:        "draining a:1",
 	} {
 		if event.String() != text {
 			t.Error(event)

@@ -105,7 +105,7 @@ func (e *engine) sleep(ctx context.Context, pause time.Duration, news <-chan str
 }
 
 // attempt is one server's answer. While too many calls use its connections, the call waits for its turn until the
-// deadline; it gives up its place when the server has failed meanwhile and an untried one is fitter.
+// deadline; it gives up its place when the server has failed meanwhile and an untried one is healthier.
 func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool, deadline time.Time,
 	tried map[*server]bool) (*answer, *failure) {
 	return e.attemptBeside(ctx, one, a, fresh, deadline, tried, &lateAnswers{})
@@ -122,7 +122,7 @@ func (e *engine) attemptBeside(ctx context.Context, one *server, a *ask, fresh b
 			return nil, problem
 		}
 		defer func() { <-one.room }()
-		if e.fleet.hasFitter(one, a.tag, tried) {
+		if e.fleet.hasHealthier(one, a.tag, tried) {
 			return nil, failed(NoRoom, "it failed while this call waited for a connection")
 		}
 	}
@@ -227,9 +227,9 @@ func (e *engine) drop(made *connection) {
 // upkeep does the background work: it probes ejected servers, and asks for lists.
 func (e *engine) upkeep() {
 	for e.ctx.Err() == nil {
-		due, next := e.fleet.takeLooks()
+		due, next := e.fleet.takeProbes()
 		for _, one := range due {
-			go e.look(one)
+			go e.probe(one)
 		}
 		e.mutex.Lock()
 		ask := !e.listDue.IsZero() && !e.listDue.After(time.Now())
@@ -272,7 +272,7 @@ func (e *engine) askListSoon() {
 	}
 }
 
-func (e *engine) look(one *server) {
+func (e *engine) probe(one *server) {
 	e.fleet.mutex.Lock()
 	secure := one.tls
 	e.fleet.mutex.Unlock()
@@ -280,7 +280,7 @@ func (e *engine) look(one *server) {
 	if made != nil {
 		e.drop(made)
 	}
-	e.fleet.looked(one, status, problem)
+	e.fleet.probed(one, status, problem)
 }
 
 func (e *engine) askList() {

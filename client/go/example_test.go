@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 // server is a server for the examples: FIRN_SERVER, or the usual address.

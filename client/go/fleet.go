@@ -10,78 +10,78 @@ import (
 	"time"
 )
 
-// In the order in which servers are asked: the later ones only when no earlier one is left.
+// The health of a server, in the order in which calls use servers: later ones only when no earlier one is left.
 const (
-	fit = iota
-	ill
-	resting
+	healthy = iota
+	failing
+	ejected
 	disabled
 	draining
 	lastResort
 	quarantined
 )
 
-var fitnessNames = []string{"fit", "ill", "resting", "disabled", "draining", "last resort", "quarantined"}
+var healthNames = []string{"healthy", "failing", "ejected", "disabled", "draining", "last resort", "quarantined"}
 
 const (
 	noAdvice   = 100 * time.Millisecond
-	lookAgain  = 30 * time.Second
-	lookFailed = time.Second
+	probeAgain = 30 * time.Second
+	probeFirst = time.Second
 
 	longestQuarantine = 5 * time.Minute
 	firstDialPause    = 10 * time.Millisecond
 	longestDialPause  = 100 * time.Millisecond
 
-	outsideRack  = 4 // of 16 servers that a client keeps to
-	fitMin       = 3 // while fewer are healthy, calls can use all servers
+	outsideRack  = 4 // of 16 servers that a client uses
+	healthyMin   = 3 // while fewer are healthy, calls can use all servers
 	rememberMost = 1000
 )
 
-// SeenServer is one server as the client sees it; Why is a sentence, unless the server is healthy ("fit").
+// SeenServer is one server as the client sees it; Why is a sentence, unless the server is healthy.
 type SeenServer struct {
 	Address      string
 	Rack, Weight int
-	Fitness, Why string
+	Health, Why  string
 	InFlight     int
 }
 
 // server is one server; the fleet's mutex guards all but its room.
 type server struct {
-	address         string
-	rack, weight    int
-	online, tls     bool
-	state           serverState
-	lastResort      bool
-	inFlight        int
-	health          health
-	why             string
-	notReadyUntil   time.Time
-	downUntil       map[string]time.Time // by tag: without its store
-	closedUntil     map[string]time.Time // by tag: given up here
-	draining, quiet bool                 // quiet: in quarantine
-	drainsSince     time.Time            // of the last refusal of a server that drained
-	foreign         bool                 // quiet, as a server of another cluster or service
-	quarantine      spell                // between two probes of one that is quiet
-	unseen          spell                // of any other
-	answeredAt      time.Time            // a call
-	lostAt          time.Time            // a call, by a timeout
-	movesUntil      time.Time            // calls fail over free of the retry budget
-	movesAgainAt    time.Time
-	spoke           bool      // on the last connection, it sent its status: it speaks as this client does
-	connectAt       time.Time // no call opens a connection before
-	dialFailed      bool      // the last connection could not be opened
-	dialPause       spell
-	lookAt          time.Time     // when its status is to be asked in the background; zero: never
-	room            chan struct{} // one for each call that uses a connection
-	conns           []*connection // that are open
-	dialling        *dialling     // one more that is being opened
+	address               string
+	rack, weight          int
+	online, tls           bool
+	state                 serverState
+	lastResort            bool
+	inFlight              int
+	health                health
+	why                   string
+	notReadyUntil         time.Time
+	downUntil             map[string]time.Time // by tag: its store is down
+	closedUntil           map[string]time.Time // by tag: refused with DRAINING
+	draining, quarantined bool
+	drainsSince           time.Time // of the last refusal of a server that drained
+	foreign               bool      // quarantined, as a server of another cluster or service
+	quarantine            backoff   // between two probes of one in quarantine
+	probeBackoff          backoff   // of any other
+	answeredAt            time.Time // a call
+	lostAt                time.Time // a call, by a timeout
+	movesUntil            time.Time // calls fail over free of the retry budget
+	movesAgainAt          time.Time
+	spoke                 bool      // whether the last connection received its status
+	connectAt             time.Time // no call opens a connection before this time
+	dialFailed            bool      // the last connection could not be opened
+	dialPause             backoff
+	probeAt               time.Time     // time of the next probe; zero: none
+	room                  chan struct{} // one for each call that uses a connection
+	conns                 []*connection // that are open
+	dialling              *dialling     // one more that is being opened
 }
 
-func (s *server) fitness(tag string, needsMachine bool, now time.Time) int {
+func (s *server) standing(tag string, needsMachine bool, now time.Time) int {
 	leaves := s.state == stateDraining || s.state == stateOffline
 	notReady := s.state == stateNotReady || now.Before(s.notReadyUntil)
 	switch {
-	case s.quiet:
+	case s.quarantined:
 		return quarantined
 	case s.lastResort:
 		return lastResort
@@ -89,12 +89,12 @@ func (s *server) fitness(tag string, needsMachine bool, now time.Time) int {
 		return draining
 	case !s.online || s.weight <= 0:
 		return disabled
-	case s.health.resting() || (notReady && needsMachine) || now.Before(s.downUntil[tag]):
-		return resting
-	case s.health.ill() || s.health.out:
-		return ill
+	case s.health.ejected || (notReady && needsMachine) || now.Before(s.downUntil[tag]):
+		return ejected
+	case s.health.tooManyFailures() || s.health.out:
+		return failing
 	}
-	return fit
+	return healthy
 }
 
 // mayServe returns whether a call has, or may open, a connection to it.
@@ -108,7 +108,7 @@ type fleet struct {
 	options     Options
 	listsChange bool
 	seeds       []string
-	name        string // drawn by lot: decides which servers this client keeps to
+	name        string // drawn by lot: decides which servers this client uses
 	trouble     func()
 	counts      counts
 
@@ -190,7 +190,7 @@ func (f *fleet) merge(entry serverEntry, before map[string]*server) {
 	}
 	one.rack, one.weight, one.online = int(entry.rack), int(entry.weight), entry.online
 	one.state, one.tls = entry.state, entry.tls || f.options.TLS != nil
-	one.lastResort, one.draining, one.quiet, one.foreign = false, false, false, false
+	one.lastResort, one.draining, one.quarantined, one.foreign = false, false, false, false
 	one.closedUntil = map[string]time.Time{}
 	f.servers[entry.address] = one
 }
@@ -203,7 +203,7 @@ func (f *fleet) pick(tag string, tried map[*server]bool) *server {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	best, offered := f.offer(f.subset, tag, tried, now)
-	if best > fit || (len(offered) < fitMin && len(offered) < len(f.subset)) {
+	if best > healthy || (len(offered) < healthyMin && len(offered) < len(f.subset)) {
 		all := make([]*server, 0, len(f.servers))
 		for _, one := range f.servers {
 			all = append(all, one)
@@ -239,17 +239,17 @@ func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
 		if tried[one] || !one.mayServe(now) {
 			continue
 		}
-		fitness := one.fitness(tag, !f.ownNumbers[tag], now)
-		if fitness == quarantined {
+		standing := one.standing(tag, !f.ownNumbers[tag], now)
+		if standing == quarantined {
 			if one.foreign || !f.panics(now) {
 				continue
 			}
-			fitness = resting
+			standing = ejected
 		}
-		if fitness < best {
-			best, offered = fitness, offered[:0]
+		if standing < best {
+			best, offered = standing, offered[:0]
 		}
-		if fitness == best {
+		if standing == best {
 			offered = append(offered, one)
 		}
 	}
@@ -259,17 +259,17 @@ func (f *fleet) offer(servers []*server, tag string, tried map[*server]bool,
 
 // panics returns whether fewer than half of the servers are healthy. Under the mutex.
 func (f *fleet) panics(now time.Time) bool {
-	members, fits := 0, 0
+	members, healthyOnes := 0, 0
 	for _, one := range f.servers {
 		if !one.online || one.foreign || one.lastResort {
 			continue
 		}
 		members++
-		if one.fitness("", false, now) == fit {
-			fits++
+		if one.standing("", false, now) == healthy {
+			healthyOnes++
 		}
 	}
-	return fits*2 < members
+	return healthyOnes*2 < members
 }
 
 func (f *fleet) giveBack(one *server) {
@@ -282,12 +282,12 @@ func (f *fleet) view() []SeenServer {
 	now, seen := time.Now(), []SeenServer{}
 	f.mutex.Lock()
 	for _, one := range f.servers {
-		fitness := one.fitness("", true, now)
+		standing := one.standing("", true, now)
 		why := one.why
-		if fitness == fit {
+		if standing == healthy {
 			why = ""
 		}
-		seen = append(seen, SeenServer{one.address, one.rack, one.weight, fitnessNames[fitness], why,
+		seen = append(seen, SeenServer{one.address, one.rack, one.weight, healthNames[standing], why,
 			one.inFlight})
 	}
 	f.mutex.Unlock()

@@ -1,3 +1,3 @@
-module github.com/OWNER/firn/client/go
+module firn.example/firn/client/go
 
 go 1.22

@@ -8,33 +8,31 @@ import (
 )
 
 const (
-	illInARow   = 3
-	illWindow   = 20
-	firstRest   = time.Second
-	longestRest = 30 * time.Second
+	failuresInARow  = 3
+	failureWindow   = 20
+	firstEjection   = time.Second
+	longestEjection = 30 * time.Second
 )
 
-// health is the recent failures of a server. The server is ill after 3 failures in a row, or when half of its last
-// 20 calls failed. An ill server is out: it is ejected (rests), or, if half of the servers already are, it is called
+// health is the recent failures of a server. After 3 failures in a row, or when half of its last
+// 20 calls failed, the server is out: it is ejected, or, if half of the servers already are, it is called
 // after the healthy ones. It is probed after 1 s, doubling to 30 s. An answer to a call ends this and clears all
 // failures. A good status does, too, but keeps the doubled time. The owner guards it.
 type health struct {
-	out, rests bool
-	times      spell
-	inARow     int
-	window     uint32 // the last calls, newest in bit 0; 1: failed
+	out, ejected bool
+	times        backoff
+	inARow       int
+	window       uint32 // the last calls, newest in bit 0; 1: failed
 }
 
-func (h *health) ill() bool {
-	return h.inARow >= illInARow || bits.OnesCount32(h.window)*2 >= illWindow
+func (h *health) tooManyFailures() bool {
+	return h.inARow >= failuresInARow || bits.OnesCount32(h.window)*2 >= failureWindow
 }
-
-func (h *health) resting() bool { return h.out && h.rests }
 
 // answered records a successful call to a server that is in use.
 func (h *health) answered() {
 	h.inARow = 0
-	h.window = h.window << 1 & (1<<illWindow - 1)
+	h.window = h.window << 1 & (1<<failureWindow - 1)
 }
 
 // seen records a good status.
@@ -43,27 +41,27 @@ func (h *health) seen() { *h = health{times: h.times} }
 func (h *health) failed(times int) {
 	for ; times > 0; times-- {
 		h.inARow++
-		h.window = (h.window<<1 | 1) & (1<<illWindow - 1)
+		h.window = (h.window<<1 | 1) & (1<<failureWindow - 1)
 	}
 }
 
 // takeOut ejects the server, or calls it last, and returns for how long.
-func (h *health) takeOut(rests bool, now time.Time) time.Duration {
-	h.out, h.rests = true, rests
-	return h.times.next(now, firstRest, longestRest)
+func (h *health) takeOut(eject bool, now time.Time) time.Duration {
+	h.out, h.ejected = true, eject
+	return h.times.next(now, firstEjection, longestEjection)
 }
 
 // clamp returns the value, limited to the range.
 func clamp[T cmp.Ordered](value, least, most T) T { return min(max(value, least), most) }
 
-// spell is a backoff that doubles up to a longest, drawn from the upper half, so that clients do not return
+// backoff doubles up to a longest, drawn from the upper half, so that clients do not return
 // together. After a time without failures of the longest backoff, it starts again from the first.
-type spell struct {
+type backoff struct {
 	length time.Duration
 	until  time.Time
 }
 
-func (s *spell) next(now time.Time, first, longest time.Duration) time.Duration {
+func (s *backoff) next(now time.Time, first, longest time.Duration) time.Duration {
 	if now.After(s.until.Add(longest)) {
 		s.length = 0
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	lesseeTurnMax   = time.Second // between two looks at the clocks
+	lesseeTurnMax   = time.Second // between two readings of the clocks
 	leaseRenewLeast = 100 * time.Millisecond
 	grantPause      = 2 * time.Second // between a lease and the request for another
 	leaseRetryFirst = 200 * time.Millisecond
@@ -18,26 +18,26 @@ const (
 	retryMaxLeast   = 100 * time.Millisecond
 	leaseAdviceMax  = 10 * time.Second // of a server: a larger one could make the lease end
 	leaseHopsMax    = 2
-	grantRepeats    = 1 // at the server that may have granted the lease, before another one is asked
+	grantRepeats    = 1 // at the server that may have granted the lease, before the client fails over
 	releasesMax     = 4
 )
 
 // leaseRequest is a request that is repeated until it is answered.
 //
-//   - lease: with the same token at the server that may have granted it (holder). When another server is asked, the
-//     token is a fresh one: no id was issued under the first, which expires.
+//   - lease: with the same token at the server that may have granted it (holder). Another server gets a fresh token:
+//     no id was issued under the first lease, which expires.
 //   - renewLease: with the same turn.
 //   - releaseLease: until the lease has ended by itself.
 type leaseRequest struct {
 	method     *method
 	sendAt     time.Duration // steady clock
 	nextWait   time.Duration
-	wallAtZero time.Time // when it was sent; of several times, the lowest: which of them was answered is unknown
+	wallAtZero time.Time // when it was sent; the earliest time, since any of the repeated requests may have been answered
 	sentInJump bool      // the last time
 
 	// lease
 	token   string
-	tried   []string // servers that are asked again only after all others
+	tried   []string // servers that are used again only after all others
 	holder  string
 	repeats int
 	advice  time.Duration
@@ -277,7 +277,7 @@ func (l *lessee) longestWait() time.Duration {
 func (l *lessee) ahead() time.Duration { return time.Duration(l.aheadMs) * time.Millisecond }
 
 // delay returns the wait after a failure, which doubles with each one. Up to half of it is random. The server's advice
-// prolongs it, but not beyond half of what is left of the interval.
+// prolongs it, but not beyond half of the remaining interval.
 func (l *lessee) delay(request *leaseRequest, advice time.Duration) time.Duration {
 	wait := min(max(request.nextWait, leaseRetryFirst), l.longestWait())
 	request.nextWait = 2 * wait
@@ -360,7 +360,8 @@ func (l *lessee) schedule(held *heldLease, terms *leaseTerms, now time.Duration)
 	if left > 0 {
 		l.interval = min(left, l.ahead())
 	}
-	if third := left / 3; !terms.ending || third > held.third { // the end of a lease that is ending stands still at last
+	// A lease that is ending is finally not extended any further.
+	if third := left / 3; !terms.ending || third > held.third {
 		held.third = third
 	}
 	held.replaceAt = held.end.Add(-held.third)

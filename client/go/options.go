@@ -9,7 +9,7 @@ import (
 )
 
 // Event is an event about servers, for the program's log; the library itself logs nothing.
-// Kind is one of: list, server out, server back, quarantined, draining, no server.
+// Kind is one of: list, unhealthy, healthy, quarantined, draining, no server.
 type Event struct {
 	Kind, Server, Detail string
 }

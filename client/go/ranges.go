@@ -28,7 +28,7 @@ type buffer struct {
 // piece takes the ids of one lane. The buffer must not be empty.
 func (b *buffer) piece() idRun { return b.cut(clamp(b.size/pieces, 1, pieceMost)) }
 
-// many takes exactly so many ids, which the buffer must contain, in ascending order.
+// many takes exactly `count` ids, which the buffer must contain, in ascending order.
 func (b *buffer) many(count int) []int64 {
 	ids := make([]int64, 0, count)
 	for len(ids) < count {
@@ -40,7 +40,7 @@ func (b *buffer) many(count int) []int64 {
 	return ids
 }
 
-// cut takes at most so many ids of the first run.
+// cut takes at most `most` ids of the first run.
 func (b *buffer) cut(most int) idRun {
 	cut := b.runs[0]
 	cut.count = int32(min(int(cut.count), most))
@@ -142,7 +142,7 @@ func (s *supply) take(patience time.Duration) (id int64, found bool) {
 	}
 }
 
-// takeMany returns ids in ascending order, or nil if there are not so many in memory.
+// takeMany returns ids in ascending order, or nil if memory has fewer.
 func (s *supply) takeMany(count int) []int64 {
 	now := time.Now()
 	s.mutex.Lock()

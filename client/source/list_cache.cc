@@ -18,7 +18,7 @@ namespace {
 
 Status CheckOwner(int fd, const std::string& path) {
   struct stat seen {};
-  if (fstat(fd, &seen) != 0) return FileFailure("look at", path, errno);
+  if (fstat(fd, &seen) != 0) return FileFailure("read the state of", path, errno);
   if (!S_ISREG(seen.st_mode)) return Denied(path + " is not a file");
   if (seen.st_uid != geteuid()) return Denied(path + " belongs to another user");
   if ((seen.st_mode & (S_IWGRP | S_IWOTH)) != 0) return Denied("other users can write " + path);

@@ -29,7 +29,7 @@ class ListGate {
   // Passes the registry's present list.
   void Offer(ServerList list);
 
-  // The same, without writing the file. `again`: reports the list even if it equals the last one.
+  // As Offer, without writing the file. `again`: reports the list even if it equals the last one.
   void Show(ServerList list, bool again = false);
 
   // Returns the last reported list, if any.

@@ -121,7 +121,7 @@ class RegistrySource final : public ServerSource {
   }
 
   // Waits for the root node, because a list without a cluster would be accepted for any cluster.
-  // But an unreadable or unknown root node must not keep the servers out for ever.
+  // But an unreadable or unknown root node must not delay the servers without limit.
   void OnMeta(const Result<ClusterMeta>& meta) {
     if (meta.code() == Code::kNotFound) return gate_.Note("there is no cluster in the registry");
     if (meta.ok()) {

@@ -34,9 +34,9 @@ struct LeaseAsk {
   std::optional<Milliseconds> ahead{};  // empty: as usual for the server
   WallMs clock{};
 
-  // Not sent: the servers that may be asked.
+  // Not sent: the servers that the request may use.
   std::string only_server{};                // empty: any
-  std::vector<std::string> last_servers{};  // asked if no other server is left
+  std::vector<std::string> last_servers{};  // used if no other server is left
 };
 
 // The terms of a lease as a server sent them. They are not checked.

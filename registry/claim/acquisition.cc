@@ -167,8 +167,8 @@ Status Acquisition::RefuseNoneFree(const Surveyed& surveyed, WallMs now) {
 
 Result<SlotChange> Acquisition::Claiming(const SurveyedSlot& found) {
   const WallMs base = std::max({now_.id_time, found.record.bound, root_.floor});
-  // The probation must not use the claim up, and the bound must not have passed by the cluster's
-  // time, which others use: an id clock that stands still (policy strict) is behind it.
+  // The claim must outlast the probation, and its bound must be ahead of the cluster's time, which
+  // other claimants use. With policy strict, the id clock can be behind that time.
   const WallMs bound = std::max(base, ClusterTime()) + Probation() + FirstWindow();
   if (IsTooFarAhead(bound)) {
     return Refuse(Cat("the ids of this server have reached ", FormatRfc3339(base),

@@ -61,8 +61,9 @@ class Acquisition {
     KeptBounds kept{};   // of leases, as the state folder had them at the start
     std::string uuid{};  // the cluster's, if it is known
     WallMs floor{};      // no claim under a root node with a lower floor
-    // The claim that this process held last, before that the grant's, whatever the registry says of
-    // it. It lists offline holders, which a new claim of the slot names as past holders.
+    // The claim that this process held last; before its first claim, the grant's. The registry may
+    // no longer contain it. It lists offline holders, which a new claim of the slot names as past
+    // holders.
     std::optional<Tenure::Terms> last_claim{};
     // Holdings of this process that ended when another one, such as a copy of it, took the slot:
     // the registry does not name them.

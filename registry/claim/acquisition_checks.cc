@@ -120,8 +120,8 @@ Task<Status> Acquisition::CheckHintedSlot() {
   co_return co_await FreezeBehind(last, why);
 }
 
-// Compares the registry with the bounds up to which this server let programs issue by themselves,
-// before it was stopped: nothing else tells of them.
+// Compares the registry with the bounds of the leases that this server granted before it was
+// stopped. No other record of them remains if the registry has lost data.
 Task<Status> Acquisition::CheckKeptBounds() {
   if (!options_.kept_fault.empty()) co_return Refuse(options_.kept_fault, kRetryLater);
   const KeptBounds kept = input_.kept;

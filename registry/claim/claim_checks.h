@@ -16,8 +16,8 @@ namespace firn {
 // Preconditions of a claim: the clocks and the cluster. Pure functions that return the fault as a
 // sentence, empty if there is none.
 
-// `asked` and `told` are the local clocks before and after the registry's clock showed `registry`
-// (0: it has no clock). If the wall clock was set in between, the later reading has to be right.
+// `asked` and `told` are the local clocks before and after the registry's clock was read as
+// `registry` (0: it has no clock). If the wall clock was set in between, the later reading counts.
 std::string ClockFault(const ClaimOptions& options, Now asked, WallMs registry, Now told);
 
 // The fault of a server that cannot read the bounds of its earlier leases begins with this. It

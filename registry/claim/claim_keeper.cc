@@ -68,7 +68,7 @@ void ClaimKeeper::LeaveToOriginal() {
   state_ = ClaimState::kSeeking;
 }
 
-// Only before the first id: afterwards the id clock never goes back.
+// Has no effect after the first id, since the id clock must not move back.
 WallMs ClaimKeeper::SetIdClock(WallMs time) {
   if (!issued_) now_.id_time = user_.SetIdClock(time, now_.clocks);
   return now_.id_time;

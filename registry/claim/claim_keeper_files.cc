@@ -73,7 +73,7 @@ void ClaimKeeper::LoadGrant() {
   }
 }
 
-// What the registry showed is kept beside the slot: a later start compares it (Acquisition).
+// Stores the slot and the state of the registry, with which a later start compares (Acquisition).
 void ClaimKeeper::KeepHint() {
   const Tenure::Terms& terms = tenure_->terms();
   Hint hint{terms.machine.value(), terms.slot, terms.uuid, options_.layout.text()};
@@ -105,7 +105,7 @@ bool ClaimKeeper::KeepGrant(WallMs limit) {
     grant_trouble_.clear();
     return true;
   }
-  // An older permission must not outlive what is issued without it.
+  // The older grant on disk must not be used after ids were issued without one.
   const Status removed = grant_file_.Remove();
   has_file_ = !removed.ok();
   const bool known = std::exchange(stuck_, has_file_);
@@ -133,8 +133,8 @@ bool ClaimKeeper::VoidGrant() {
   return false;
 }
 
-// Removes a void grant file when this process makes no further claim: only this process uses the
-// file, and to a later start a missing file equals a void one.
+// Removes a void grant file when this process makes no further claim. No other process uses the
+// file, and a later start treats a missing file like a void one.
 void ClaimKeeper::ForgetGrant() {
   if (has_file_) has_file_ = !grant_file_.Remove().ok();
 }

@@ -66,8 +66,8 @@ inline constexpr Milliseconds kClaimWindowFirst{15'000};  // short: a crash loop
 inline constexpr Milliseconds kClaimWindowSecond{60'000};
 inline constexpr Milliseconds kGrantAhead{200};  // how far L is ahead of the id clock
 // How long after its bound a slot stays reserved for the session of its `live` node. A holder that
-// cannot renew returns by itself within this time. An older `live` is a leftover: of an attempt
-// whose outcome stayed unknown, or of a session that a rolled back registry restored.
+// cannot renew returns within this time. An older `live` remains from an attempt whose outcome is
+// unknown, or from a session that a rolled back registry restored.
 inline constexpr Milliseconds kLiveGrace{60'000};
 inline constexpr Milliseconds kPoisonAhead{86'400'000};  // a bound further ahead is an error
 

@@ -14,7 +14,7 @@
 
 namespace firn {
 
-// A keeper's state; the numbers are those of the rules in claim_keeper.h.
+// A keeper's state, with the numbers of the rules in claim_keeper.h.
 enum class ClaimState {
   kSeeking = 1,
   kClaiming = 2,
@@ -44,7 +44,7 @@ struct RenewalCounts {
 struct ClaimStatus {
   ClaimState state = ClaimState::kSeeking;
   std::optional<Slot> slot{};          // while holding or lapsing
-  std::optional<MachineId> machine{};  // the same as a number
+  std::optional<MachineId> machine{};  // of the slot
   Nonce nonce;
   WallMs bound;  // R; without a claim, the highest R ever held; never below what the registry lost
   WallMs limit;  // L; R if there is no grant file

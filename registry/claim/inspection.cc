@@ -121,14 +121,14 @@ Task<Finding> Inspect(AsyncRegistry* registry, Tenure::Terms held) {
 
 namespace {
 
-// What the record shows of a kept bound, without the slot's past.
-struct KeptLook {
-  std::string fault{};   // it contradicts the bound
-  std::string unless{};  // so it does, unless the past shows that the claim ended later
+// The result of comparing a record with a kept bound, without the slot's past.
+struct KeptFinding {
+  std::string fault{};   // why the record contradicts the bound
+  std::string unless{};  // the same, unless the past shows that the claim ended later
 };
 
 // A retired slot, and one that cannot be read, are never claimed: only their past can contradict.
-KeptLook LookAtKept(const KeptBound& kept, const std::optional<Node>& node, bool same_era) {
+KeptFinding CheckKept(const KeptBound& kept, const std::optional<Node>& node, bool same_era) {
   const std::string slot = SlotText(kept.slot);
   if (!node.has_value()) return {.fault = slot + " has no record"};
   const Result<SlotRecord> record = ParseSlotRecord(node->data);
@@ -151,8 +151,8 @@ KeptLook LookAtKept(const KeptBound& kept, const std::optional<Node>& node, bool
   return {.unless = below ? Cat(slot, " was claimed below the bound of an earlier claim") : fell};
 }
 
-// Whether the slot's past shows that the kept claim reached the kept version: then whatever its
-// bound is now, no write was lost.
+// Returns whether the slot's past shows that the kept claim reached the kept version. If so, no
+// write was lost, and its present bound does not matter.
 bool EndedLater(const KeptBound& kept, const PastHolders& past) {
   return std::ranges::any_of(past.holders(), [&](const PastHolder& holder) {
     return holder.nonce == kept.claim && holder.version && !IsOlder(*holder.version, kept.version);
@@ -174,8 +174,8 @@ Task<Result<std::string>> FindKeptFault(AsyncRegistry* registry, KeptBound kept,
   Result<Nodes> nodes = co_await registry->ReadSynced(slot);
   if (nodes.code() == Code::kCorrupt) co_return std::string();  // no server can claim it
   if (!nodes.ok()) co_return nodes.status();
-  KeptLook look = LookAtKept(kept, nodes->front(), same_era);
-  if (!look.fault.empty() || kept.claim.zero()) co_return look.fault;
+  KeptFinding found = CheckKept(kept, nodes->front(), same_era);
+  if (!found.fault.empty() || kept.claim.zero()) co_return found.fault;
   const std::string path = PastPath(kept.slot);
   Result<Node> node = co_await registry->Read(path);
   if (!node.ok() && node.code() != Code::kNotFound && node.code() != Code::kCorrupt) {
@@ -184,10 +184,10 @@ Task<Result<std::string>> FindKeptFault(AsyncRegistry* registry, KeptBound kept,
   PastHolders past;
   if (node.ok()) past = PastHolders::Parse(node->data).value_or({});
   if (EndedLater(kept, past)) co_return std::string();
-  if (look.unless.empty() && ClaimedBelow(kept, past)) {
+  if (found.unless.empty() && ClaimedBelow(kept, past)) {
     co_return SlotText(kept.slot) + " was claimed below the bound of an earlier claim";
   }
-  co_return look.unless;
+  co_return found.unless;
 }
 
 Task<Result<std::string>> FindLostBound(AsyncRegistry* registry, KeptBounds kept,

@@ -26,8 +26,8 @@ class Keeper {
 
   virtual ClaimState state() const = 0;
 
-  // Whether the claim that it holds was compared with the registry since the last reconnection. As
-  // long as it was not, the registry may have lost data: nothing else may be claimed.
+  // Returns whether the held claim was compared with the registry after the last reconnection.
+  // Until then the registry may have lost data, so nothing else may be claimed.
   virtual bool checked() const = 0;
 
   // Returns a copy; `now` is needed for the time left.

@@ -52,8 +52,8 @@ void LeaseClaim::Tick(const KeeperTime& now) {
     case State::kEnded:
       return;
   }
-  // Its renewals count from the clocks alone: what was promised follows the bound, so a bound that
-  // followed the promise would run away.
+  // Renewals count from the clocks alone. The leased interval depends on the bound, so a bound that
+  // depended on the interval would grow without limit.
   upkeep_->Tick(now, session_, tenure_->terms().base);
   reason_ = upkeep_->reason();
   if (state_ == State::kReleasing) {

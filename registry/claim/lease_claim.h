@@ -64,9 +64,10 @@ class LeaseClaim {
   // Sets the bound to `bound` and the nonce to zero, so that the slot is free from then on. No
   // program may issue at or above it. Only while it is held; call Tick until the state is kEnded.
   void Release(WallMs bound, BootMs until);
-  // The same, but the record keeps the nonce: until `bound`, a later process can resume the claim.
+  // As Release, but the record keeps the nonce: until `bound`, a later process can resume the
+  // claim.
   void Suspend(WallMs bound, BootMs until);
-  // Leaves the claim as it is, to another process. `why` becomes the reason.
+  // Ends the use of the claim; its record stays for another process. `why` becomes the reason.
   void Abandon(std::string why);
 
   State state() const { return state_; }

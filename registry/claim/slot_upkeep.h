@@ -61,7 +61,7 @@ class SlotUpkeep {
   // The `live` node, as known from the claim.
   struct Live {
     int64_t session = 0;   // the session of our `live`; 0: we have none
-    bool present = false;  // the slot has a `live`, ours or another's
+    bool present = false;  // the slot has a `live`, of any session
   };
 
   // Writes the tenure's grant with the word that is about to be sent. If it returns false, nothing
@@ -86,19 +86,20 @@ class SlotUpkeep {
 
   Fate fate() const { return fate_; }
   const std::string& reason() const { return reason_; }
-  // Whether the slot was found to be another process's, or a copy's of this one.
+  // Returns whether another process, or a copy of this one, has taken the slot.
   bool overtaken() const { return overtaken_; }
   RenewalCounts renewals() const { return counts_; }
-  // The later of our ids' time and the cluster's time, from which bounds count. With policy strict
-  // the id clock can stand still; a bound counted from it would pass by the cluster's time, and the
-  // slot would look free.
+  // Returns the later of the time in our ids and the cluster's time; bounds count from it. With
+  // policy strict the id clock can stop. A bound that counted from it would pass by the cluster's
+  // time, and other claimants would treat the slot as free.
   WallMs TimeAt(const KeeperTime& now) const;
   // The highest bound that the registry has lost, of this claim or a lease; 0: none.
   WallMs lost_up_to() const { return lost_up_to_; }
 
   // Releases the slot with `bound`, which must be above everything issued. Tick until it has ended.
   void Release(WallMs bound, BootMs until);
-  // The same, but the record keeps our nonce: until `bound`, a later process can resume the claim.
+  // As Release, but the record keeps our nonce: until `bound`, a later process can resume the
+  // claim.
   void Suspend(WallMs bound, BootMs until);
   // The release was acknowledged, the slot is no longer ours, or `until` has passed.
   bool release_ended() const { return release_ended_; }

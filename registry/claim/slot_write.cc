@@ -130,7 +130,7 @@ std::optional<SlotWritten> JudgeReadBack(const SlotChange& change, const std::op
                      .registry_clock = record->stat.modified};
 }
 
-// Reads root node and record, with retries; `tries` counts those of the whole conversation.
+// Reads root node and record, with retries; `tries` counts all retries of this change.
 Task<Result<Nodes>> ReadBack(AsyncRegistry* registry, Entropy* entropy, Slot slot, int* tries) {
   const std::vector<std::string> paths{kMetaPath, SlotPath(slot)};
   for (;;) {

@@ -35,8 +35,8 @@ struct SlotChange {
 SlotRecord RecordOf(const ClaimOptions& options, const Nonce& nonce, WallMs since,
                     const std::string& others);
 
-// Returns the holdings that end where `self` begins, at `from`: that of the record, and those of
-// processes on the same machine that resumed its claim without the registry.
+// Returns the holdings that end at `from`, where `self` begins: the recorded one, and the offline
+// ones of processes on the same machine that resumed its claim.
 std::vector<PastHolder> EndedHolders(PastHolder recorded, const std::vector<OfflineHolder>& offline,
                                      const ClaimantIdentity& self, WallMs from);
 

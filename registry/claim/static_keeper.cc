@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kDurable = StateFolder::Durability::kDisk;
 constexpr Milliseconds kRetry{1'000};
-// The same in every grant: there is only one claim.
+// Every grant has this nonce, because there is only one claim.
 constexpr Nonce kStaticNonce(0, 1);
 
 constexpr GrantEnd kUnwritable{.why = "the grant file on disk cannot be written", .passes = false};

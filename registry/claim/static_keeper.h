@@ -30,8 +30,8 @@ struct StaticKeeperOptions {
 //
 //  1. L is written with fsync 3 s ahead, and raised when half of that is left. If it is raised by
 //     more than 3 s, as at a start or after a pause, it is written to both records.
-//  2. A start resumes at L. Within one boot the id clock follows the grant's clock pair, whatever
-//     the wall clock shows. After a reboot only the wall clock is left: if it is more than a day
+//  2. A start resumes at L. Within one boot the id clock follows the grant's clock pair and ignores
+//     the wall clock. After a reboot only the wall clock is available: if it is more than a day
 //     from L, `clock_ok` is required. A missing grant file is refused unless `first_start` is set;
 //     a grant file of another machine id is refused.
 //  3. A copied grant file is refused unless `adopt` confirms that it was moved on purpose and is

@@ -27,18 +27,18 @@ bool TellsOfNode(Code code) { return code == Code::kNotFound || code == Code::kC
 std::string Describe(const SlotRecord& record, const SlotQuery& query) {
   const std::string until = FormatRfc3339(record.bound);
   const std::string holder = Cat(record.owner, " (", record.host, ", process ", record.pid, ")");
-  switch (FitnessOf(record, query)) {
-    case SlotFitness::kAhead:
+  switch (StateOfSlot(record, query)) {
+    case SlotState::kAhead:
       if (record.nonce.zero()) return "was released by " + holder + " and is free at " + until;
       return "is held by " + holder + " until " + until + ", or longer if it is renewed";
-    case SlotFitness::kPassed:
+    case SlotState::kPassed:
       return "is still live under " + holder + ", whose bound passed at " + until;
-    case SlotFitness::kPoison:
+    case SlotState::kPoison:
       return "has a bound more than a day ahead (" + until + "); firn restore retires it";
-    case SlotFitness::kRetired:
+    case SlotState::kRetired:
       if (IsReserved(record)) return "is " + record.owner;
       return "was permanently retired by firn restore";
-    case SlotFitness::kNeverUsed:
+    case SlotState::kNeverUsed:
       break;
   }
   return "is free";
@@ -54,14 +54,14 @@ void ShuffleFirst(std::vector<Item>& items, size_t count, Entropy& entropy) {
 
 }  // namespace
 
-SlotFitness FitnessOf(const SlotRecord& record, const SlotQuery& query) {
-  if (record.retired) return SlotFitness::kRetired;
-  if (record.never_used()) return SlotFitness::kNeverUsed;
+SlotState StateOfSlot(const SlotRecord& record, const SlotQuery& query) {
+  if (record.retired) return SlotState::kRetired;
+  if (record.never_used()) return SlotState::kNeverUsed;
   const WallMs now = record.owner == query.owner ? std::max(query.now, query.id_time) : query.now;
-  if (record.bound <= now) return SlotFitness::kPassed;
-  if (record.bound - now > kPoisonAhead) return SlotFitness::kPoison;
+  if (record.bound <= now) return SlotState::kPassed;
+  if (record.bound - now > kPoisonAhead) return SlotState::kPoison;
   const bool released = record.nonce.zero() && record.bound - now <= query.released_ahead;
-  return released ? SlotFitness::kPassed : SlotFitness::kAhead;
+  return released ? SlotState::kPassed : SlotState::kAhead;
 }
 
 std::string WhyNotFree(Slot slot, const Result<Node>& node, const SlotQuery& query) {
@@ -238,24 +238,24 @@ void Survey::Keep(Slot slot, const Result<Node>& node) {
     return;
   }
   const SurveyedSlot surveyed{slot, node->stat.version, node->stat.created_zxid, *record, false};
-  switch (FitnessOf(*record, query_)) {
-    case SlotFitness::kNeverUsed: {
+  switch (StateOfSlot(*record, query_)) {
+    case SlotState::kNeverUsed: {
       std::vector<SurveyedSlot>& unused = query_.for_lease ? unused_ : found_.candidates;
       if (unused.size() < kCandidatesMax) unused.push_back(surveyed);
       return;
     }
-    case SlotFitness::kPassed:
+    case SlotState::kPassed:
       passed_.push_back(surveyed);
       return;
-    case SlotFitness::kAhead:
+    case SlotState::kAhead:
       ++ahead_;
       found_.earliest = std::min(found_.earliest.value_or(record->bound), record->bound);
       return;
-    case SlotFitness::kPoison:
+    case SlotState::kPoison:
       found_.alarms.push_back(
           Cat(SlotText(slot), " is skipped: its bound is more than a day ahead"));
       return;
-    case SlotFitness::kRetired:
+    case SlotState::kRetired:
       ++kept_out_;
       return;
   }

@@ -20,12 +20,12 @@ struct SlotQuery {
   uint32_t workers = 0;              // in the rack
   std::optional<uint32_t> worker{};  // accept only this one
   std::optional<Slot> hinted{};      // try this one first
-  std::string owner;                 // the claimant: a `live` of its own dead session is ignored
+  std::string owner;                 // the claimant, whose `live` of a dead session is ignored
   WallMs now;                        // the cluster's id time
   WallMs id_time;                    // our id time, for slots that we held ourselves
   Milliseconds released_ahead{0};    // how far ahead a released slot's bound may be
-  // The part of the rack's slots, in percent, that is for leases: those with the highest workers.
-  // Leases take no other slots, and servers prefer the others.
+  // The share of the rack's slots that is for leases, in percent: the slots with the highest
+  // workers. Leases use only these slots, and servers prefer the others.
   int64_t lease_share = 0;
   bool for_lease = false;
 };
@@ -39,7 +39,7 @@ struct SurveyedSlot {
   bool live = false;
 };
 
-enum class SlotFitness {
+enum class SlotState {
   kNeverUsed,
   kPassed,   // its bound has passed, or it was released and its bound is at most a window ahead
   kAhead,    // its bound is ahead: not touched, live or not
@@ -48,7 +48,7 @@ enum class SlotFitness {
 };
 
 // Pure: returns whether a slot may be claimed according to its record.
-SlotFitness FitnessOf(const SlotRecord& record, const SlotQuery& query);
+SlotState StateOfSlot(const SlotRecord& record, const SlotQuery& query);
 
 // Pure: returns why the requested slot cannot be claimed, with its holder and bound, from its node
 // as read.

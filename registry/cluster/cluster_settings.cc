@@ -12,7 +12,7 @@ namespace {
 constexpr int kTriesMax = 20;  // other servers raise it at the same time
 constexpr size_t kSettingsBytesMax = 8192;
 
-// The writes that replace the node as it was read.
+// Returns the writes that replace the node if it has not changed since it was read.
 std::vector<Write> Storing(const Result<Node>& node, const ClusterSettings& settings,
                            const Nonce& era) {
   const std::string text = FormatClusterSettings(settings);

@@ -41,8 +41,8 @@ inline constexpr const char* kSettingsPath = "/settings";
 std::string FormatClusterSettings(const ClusterSettings& settings);
 Result<ClusterSettings> ParseClusterSettings(std::string_view json);
 
-// Returns the settings; the usual ones if the node is missing or unreadable. The second one is
-// given the node as it was read.
+// Return the settings, or the defaults if the node is missing or unreadable. SettingsIn gets the
+// result of reading the node.
 Result<ClusterSettings> ReadClusterSettings(BlockingCoordinator& registry);
 Result<ClusterSettings> SettingsIn(const Result<Node>& node);
 

@@ -57,7 +57,7 @@ Status MakeCluster(BlockingCoordinator& registry, const ClusterPlan& plan, Entro
 struct MetaAsRead {
   ClusterMeta meta;
   int64_t version = 0;
-  WallMs modified{};  // by the registry's clock, as it was read
+  WallMs modified{};  // by the registry's clock
 };
 Result<MetaAsRead> ReadMeta(BlockingCoordinator& registry);
 
@@ -77,15 +77,15 @@ Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
 // `stands`.
 Status SetMeta(BlockingCoordinator& registry, MetaAsRead& stands, std::vector<Write> also = {});
 
-// Why a command failed that last read the root node as `stands`: names another command as the cause
-// if the root node has changed since.
+// Returns why a command that last read the root node as `stands` has failed. If the root node has
+// changed since, another command is the cause.
 Status IfOvertaken(BlockingCoordinator& registry, const MetaAsRead& stands, const Status& failed);
 
 // Makes the nodes that are missing below a root node; existing nodes are not changed. To a holder,
-// a re-created record is a loss of data, so this requires a frozen root node as it was read:
-// kInvalid if it is not frozen, kConflict if it has changed meanwhile. Its floor must already be
-// above the lost record's bound. Works in small portions, each with the coordinator's whole time
-// limit; the next call completes what a failed one left.
+// a re-created record is a loss of data, so `frozen` must be a frozen root node:
+// kInvalid if it is not frozen, kConflict if it has changed since it was read. Its floor must
+// already be above the lost record's bound. Works in small portions, each with the coordinator's
+// full time limit. A later call completes a failed one.
 Status MakeMissingNodes(BlockingCoordinator& registry, const MetaAsRead& frozen,
                         std::optional<uint32_t> workers, const SlotsMade& progress = {});
 

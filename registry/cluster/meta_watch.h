@@ -13,13 +13,13 @@
 
 namespace firn {
 
-// A read-only copy of the cluster's root node that follows the registry, for code that has to know
-// the cluster.
+// A read-only copy of the cluster's root node that follows the registry, for code that depends on
+// the cluster's identity.
 //
 //  1. It is read in each new session, after each notification, and every 30 to 60 s.
 //  2. `told` is called after each change of the root node, with its contents or why they cannot be
-//     read (kNotFound, kCorrupt, kDenied). A node that changed and changed back counts: whoever
-//     read it in between must read it again.
+//     read (kNotFound, kCorrupt, kDenied). A change that was undone counts, too: code that
+//     read the node in between must read it again.
 //  3. An unreachable registry changes nothing: the read is retried after a second.
 //
 // Owned by the control thread. May be destroyed at any time; later answers are dropped.

@@ -171,7 +171,7 @@ Result<TagNode> Reader::Finish() {
   return std::move(node_);
 }
 
-// Adds the unknown members that a reader kept, except those that the node now has.
+// Adds the unknown members that a reader kept, except members that the node now has.
 Status PutOthers(const std::string& others, Json& json) {
   if (others.empty()) return {};
   const Result<Json> kept = ParseJson(others, kTagNodeBytesMax);

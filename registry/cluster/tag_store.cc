@@ -246,7 +246,7 @@ Status TagStore::Retire(std::string_view name) {
   return done.WithContext("retiring " + TagText(name));
 }
 
-// Replaces the node by `node` if it is still as it was read.
+// Replaces the node by `node` if it has not changed since it was read.
 Status TagStore::Overwrite(const StoredTag& read, const TagNode& node) {
   const std::string& name = node.tag.name;
   if (read.stat.version == kUnguardedVersion) {
@@ -301,8 +301,9 @@ Status TagStore::Remake(const TagDefinition& tag, const MetaAsRead& frozen,
 }
 
 Status TagStore::Lift(const StoredTag& read, int64_t high) {
-  const bool rests = read.stat.version == kUnguardedVersion;  // a write moves it to a usable one
-  if (high <= read.tag().high && !rests) return {};
+  // A write moves the node from this version to one that guards it.
+  const bool unguarded = read.stat.version == kUnguardedVersion;
+  if (high <= read.tag().high && !unguarded) return {};
   TagNode lifted = read.node;
   lifted.tag.high = std::max(high, lifted.tag.high);
   return Rewrite(read, lifted).WithContext("raising the ledger of " + TagText(read.tag().name));

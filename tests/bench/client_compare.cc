@@ -242,7 +242,7 @@ int Compare() {
 bool AllHealthy(Client& client) {
   const ClusterView view = client.cluster();
   return !view.servers.empty() && std::ranges::all_of(view.servers, [](const SeenServer& server) {
-    return server.fitness == ServerFitness::kFit;
+    return server.health == ServerHealth::kHealthy;
   });
 }
 

@@ -45,9 +45,9 @@ TEST(DescriptorsTest, DoesNotBlameServersForMissingDescriptors) {
       return !rig.GetId({.deadline = Milliseconds(200)}).ok() && lacked() >= 20;
     }));
   }
-  EXPECT_EQ(rig.client().counters().rests, 0u);
+  EXPECT_EQ(rig.client().counters().ejections, 0u);
   for (FakeServer* server : rig.servers()) {
-    EXPECT_EQ(rig.View(*server).fitness, ServerFitness::kFit);
+    EXPECT_EQ(rig.View(*server).health, ServerHealth::kHealthy);
   }
   EXPECT_TRUE(rig.GetId().ok());
 }

@@ -147,8 +147,8 @@ TEST(ProbesTest, LeaveNoConnectionBesidesThoseOfCalls) {
   rig.server(0).Behave(
       {.kind = Behaviour::Kind::kRefuse, .reason = Reason::kDraining, .only_tag = "order"});
   EXPECT_TRUE(Eventually(kPatience, [&] {
-    return rig.GetId().ok() && rig.client().counters().looks > 0 &&
-           rig.View(rig.server(0)).fitness == ServerFitness::kFit;
+    return rig.GetId().ok() && rig.client().counters().probes > 0 &&
+           rig.View(rig.server(0)).health == ServerHealth::kHealthy;
   }));
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig.server(0).open_connections() == 1; }));
 }

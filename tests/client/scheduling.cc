@@ -86,14 +86,14 @@ void Scheduling::Run() {
   for (bool last = false; !last;) {
     last = stop_.wait_for(lock, kPause, [this] { return stopping_; });
     const Micros until = SystemClock().BootMicros();
-    Look(from, until);
+    Sample(from, until);
     from = until;
   }
 }
 
 // The kernel updates a thread's run time at its ticks. A sample may therefore show more run time
 // than has passed since the previous sample; the rest was before it.
-void Scheduling::Look(Micros from, Micros until) {
+void Scheduling::Sample(Micros from, Micros until) {
   const Micros span = until - from;
   Micros delay = std::max(span - kPause, Micros(0)), before{0};
   for (Watched& one : watched_) {
@@ -103,19 +103,19 @@ void Scheduling::Look(Micros from, Micros until) {
     delay += std::min(awake, span);
     before += std::max(awake - span, Micros(0));
   }
-  for (size_t i = looks_.size(); i > 0 && before > Micros(0); --i) {
-    Span& look = looks_[i - 1];
-    const Micros more = std::min(before, look.until - look.from - look.delay);
-    look.delay += more;
+  for (size_t i = samples_.size(); i > 0 && before > Micros(0); --i) {
+    Span& sample = samples_[i - 1];
+    const Micros more = std::min(before, sample.until - sample.from - sample.delay);
+    sample.delay += more;
     before -= more;
   }
-  looks_.push_back({from, until, std::min(delay, span)});
+  samples_.push_back({from, until, std::min(delay, span)});
 }
 
 Micros Scheduling::Kept(Micros from, Micros until) const {
   const auto meets = [&](const Span& one) { return one.until >= from && one.from <= until; };
   Micros kept{0}, longest{0};
-  for (const Span& look : looks_) kept += meets(look) ? look.delay : Micros(0);
+  for (const Span& sample : samples_) kept += meets(sample) ? sample.delay : Micros(0);
   for (const Span& note : notes_) longest = meets(note) ? std::max(longest, note.delay) : longest;
   return kept + longest;
 }

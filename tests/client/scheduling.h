@@ -81,13 +81,13 @@ class Scheduling {
     Micros awake{0};  // in the last sample
   };
   void Run();
-  void Look(Micros from, Micros until);
+  void Sample(Micros from, Micros until);
 
   std::mutex mutex_;
   std::condition_variable stop_;
   bool stopping_ = false;  // under mutex_, as all below
   std::vector<Watched> watched_;
-  std::vector<Span> looks_, notes_;  // in the order of `until`, the first ones
+  std::vector<Span> samples_, notes_;  // in the order of `until`, the first ones
   std::thread thread_;
 };
 

@@ -83,7 +83,7 @@ class Trouble {
   void Ask(const std::stop_token& stop, uint64_t seed);
   void AskOne(Entropy& entropy);
   // Waits until no call is in progress. Returns a line for each counter that still shows one.
-  std::string ComeToRest();
+  std::string AwaitIdle();
   void End();
 
   const int threads_max_;
@@ -243,7 +243,7 @@ void Trouble::Begin() {
   for (Customer& customer : customers_) TellList(customer);
 }
 
-std::string Trouble::ComeToRest() {
+std::string Trouble::AwaitIdle() {
   if (!Eventually(kPatience, [this] { return ledger_.under_way() == 0; })) {
     return Cat(ledger_.under_way(), " calls do not end\n");
   }
@@ -251,9 +251,9 @@ std::string Trouble::ComeToRest() {
   for (Customer& customer : customers_) {
     const auto seems_busy = [&](const SeenServer& server) { return server.in_flight != 0; };
     const auto all = [&] { return customer.client->cluster().servers; };
-    const bool rests =
+    const bool idle =
         Eventually(kPatience, [&] { return std::ranges::none_of(all(), seems_busy); });
-    if (!rests) busy += "a server seems to be busy for ever\n";
+    if (!idle) busy += "a server has calls in flight that never end\n";
   }
   return busy;
 }
@@ -290,7 +290,7 @@ std::string Trouble::Run() {
     // Stops all threads at once: a thread's destructor stops and joins only that thread.
     for (std::jthread& thread : threads) thread.request_stop();
   }
-  std::string faults = OneIn(2, entropy_) ? ComeToRest() : "";
+  std::string faults = OneIn(2, entropy_) ? AwaitIdle() : "";
   End();
   faults += leftovers_.Faults();
   scheduling_.Stop();

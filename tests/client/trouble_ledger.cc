@@ -40,10 +40,10 @@ void TroubleLedger::Ended(Call& call, const Status& status, const std::vector<in
   page.sum.ids += ids.size();
   page.ids.insert(page.ids.end(), ids.begin(), ids.end());
   if (now > call.due + kPunctual) page.late.push_back({call.due, now, status.message()});
-  status.ok() ? LookAtAnswer(call, ids, page) : LookAtFailure(call, status, now, page);
+  status.ok() ? CheckAnswer(call, ids, page) : CheckFailure(call, status, now, page);
 }
 
-void TroubleLedger::LookAtAnswer(const Call& call, const std::vector<int64_t>& ids, Page& page) {
+void TroubleLedger::CheckAnswer(const Call& call, const std::vector<int64_t>& ids, Page& page) {
   const auto got = static_cast<int>(ids.size());
   if (const int asked = call.asked.count.value_or(got); got != asked) {
     Fault(page.faults, Cat(got, " ids were given, ", asked, " were asked for"));
@@ -63,7 +63,7 @@ void TroubleLedger::LookAtAnswer(const Call& call, const std::vector<int64_t>& i
   }
 }
 
-void TroubleLedger::LookAtFailure(const Call& call, const Status& status, Micros now, Page& page) {
+void TroubleLedger::CheckFailure(const Call& call, const Status& status, Micros now, Page& page) {
   ++page.sum.failed;
   if (ending_) return;
   bool free_next = false;
@@ -73,8 +73,8 @@ void TroubleLedger::LookAtFailure(const Call& call, const Status& status, Micros
       Fault(page.faults, Cat(one.ToString(), " is left out: ", status.message()));
     }
     // No connection was started, because one had just failed.
-    const bool put_off = one.end == AttemptEnd::kUnreachable && one.took.count() == 0;
-    if (put_off) continue;
+    const bool deferred = one.end == AttemptEnd::kUnreachable && one.took.count() == 0;
+    if (deferred) continue;
     const bool timed_out =
         one.end == AttemptEnd::kTimeout || one.end == AttemptEnd::kConnectTimeout;
     if (one.server == well_ && !timed_out && one.end != AttemptEnd::kAbandoned) {
@@ -106,7 +106,7 @@ void TroubleLedger::ClientsEnd(uint64_t retries) {
   ending_ = true;
 }
 
-void TroubleLedger::LookAtLateness(const Page& page, const Scheduling& scheduling) {
+void TroubleLedger::CheckLateness(const Page& page, const Scheduling& scheduling) {
   for (const Slow& one : page.late) {
     ++sum_.late;
     // Events that are queued before the deadline are handled after it.
@@ -120,7 +120,7 @@ void TroubleLedger::LookAtLateness(const Page& page, const Scheduling& schedulin
   }
 }
 
-void TroubleLedger::LookAtSlowness(const Page& page, const Scheduling& scheduling) {
+void TroubleLedger::CheckSlowness(const Page& page, const Scheduling& scheduling) {
   for (const Slow& one : page.slow) {
     ++sum_.slow;
     if (scheduling.Kept(one.from, one.ended) >= one.attempt / 4) continue;
@@ -136,11 +136,11 @@ std::string TroubleLedger::Faults(const Scheduling& scheduling) {
     ids.insert(ids.end(), page.ids.begin(), page.ids.end());
     sum_ += page.sum;
     if (!page.faults.empty()) Fault(faults_, page.faults);
-    LookAtLateness(page, scheduling);
-    LookAtSlowness(page, scheduling);
+    CheckLateness(page, scheduling);
+    CheckSlowness(page, scheduling);
   }
   if (began_ != ended_) Fault(faults_, Cat(began_ - ended_, " calls did not end"));
-  LookAtIds(std::move(ids));
+  CheckIds(std::move(ids));
   constexpr auto kFull = static_cast<uint64_t>(client::RetryBudget::kMost);
   if (sum_.denied > 0 && retries_ + 1 < kFull) {
     Fault(faults_, Cat("retries were denied after ", retries_, ", the budget holds ", kFull));
@@ -148,7 +148,7 @@ std::string TroubleLedger::Faults(const Scheduling& scheduling) {
   return faults_;
 }
 
-void TroubleLedger::LookAtIds(std::vector<int64_t> ids) {
+void TroubleLedger::CheckIds(std::vector<int64_t> ids) {
   std::sort(ids.begin(), ids.end());
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
   if (twice != ids.end()) Fault(faults_, Cat("the id ", *twice, " was given twice"));

@@ -92,11 +92,11 @@ class TroubleLedger {
     std::string faults;
   };
   Page& OwnPage();
-  static void LookAtAnswer(const Call& call, const std::vector<int64_t>& ids, Page& page);
-  void LookAtFailure(const Call& call, const Status& status, Micros now, Page& page);
-  void LookAtLateness(const Page& page, const Scheduling& scheduling);
-  void LookAtSlowness(const Page& page, const Scheduling& scheduling);
-  void LookAtIds(std::vector<int64_t> ids);
+  static void CheckAnswer(const Call& call, const std::vector<int64_t>& ids, Page& page);
+  void CheckFailure(const Call& call, const Status& status, Micros now, Page& page);
+  void CheckLateness(const Page& page, const Scheduling& scheduling);
+  void CheckSlowness(const Page& page, const Scheduling& scheduling);
+  void CheckIds(std::vector<int64_t> ids);
   static void Fault(std::string& faults, const std::string& text);
 
   const std::string well_;

@@ -12,22 +12,23 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 JAVA = "client/java/firn-client/src/main/java/io/firn/"
 # The files in which a client declares what its users call.
 PUBLIC = {
-    "C++": ["client/client.h", "client/client_options.h", "client/lease/lease_options.h", "common/base/status.h"],
+    "C++": ["client/client.h", "client/client_options.h", "client/client_view.h", "client/lease/lease_options.h",
+            "common/base/status.h"],
     "Python": ["client/python/firn/" + name for name in ("client.py", "base.py", "options.py", "local_generator.py",
-                                                      "errors.py", "view.py")],
-    "Go": ["client/go/" + name for name in ("client.go", "options.go", "local_generator.go", "errors.go")],
+                                                      "errors.py", "server.py", "view.py")],
+    "Go": ["client/go/" + name for name in ("client.go", "options.go", "local_generator.go", "errors.go", "fleet.go")],
     "Java": [JAVA + name for name in ("FirnClient.java", "Options.java", "LocalGenerator.java",
-                                     "LeaseLoss.java", "FirnException.java")],
+                                     "LeaseLoss.java", "FirnException.java", "SeenServer.java")],
     "TypeScript": ["client/typescript/src/" + name for name in ("client.ts", "options.ts", "local_generator.ts",
-                                                              "lease_request.ts", "errors.ts")],
+                                                              "lease_request.ts", "errors.ts", "view.ts")],
     "Rust": ["client/rust/src/" + name for name in ("client.rs", "options.rs", "lease/generator.rs",
-                                                    "lease/lessee.rs", "error.rs")],
+                                                    "lease/lessee.rs", "error.rs", "server.rs")],
 }
 # What precedes the name of a declared function, option or type.
 DECLARED = {
     "C++": r"^ [^/]*?", "Python": r"^\s*(?:(?:async )?def |class |.*?)", "Go": r"^(?:func [^/]*?|type |\t)",
     "Java": r"^ *(?:public [^/]*?|(?=[A-Z_]+,$))", "TypeScript": r"^(?:  (?:readonly )?|export .*?)",
-    "Rust": r"^ *(?:pub (?:async fn|fn|struct) |(?=\w+,$))",
+    "Rust": r"^ *(?:pub (?:(?:async fn|fn|struct) )?|(?=\w+,$))",
 }
 
 

@@ -22,7 +22,8 @@ JARS = ["/usr/share/java/" + name + ".jar"
 QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 PYTHON_BUILD = "/usr/lib/python3/dist-packages/build"
 GO_LEAST = (1, 22)
-GO_MODULE = "github.com/OWNER/firn/client/go"
+with open(os.path.join(ROOT, "client", "go", "go.mod")) as go_mod:
+    GO_MODULE = go_mod.readline().split()[1]
 NODE_LEAST = (20,)
 RUST_LEAST = (1, 75)
 GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"

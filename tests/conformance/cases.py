@@ -187,7 +187,7 @@ class Play:
 
     def asked(self, calls):
         """The servers that the client uses, after it got their list."""
-        self.do_view({name: "fit" if name in self.listed else None for name in self.case["may_list"]})
+        self.do_view({name: "healthy" if name in self.listed else None for name in self.case["may_list"]})
         before = self.counters()
         self.take(self.driver.ask("id", tag="order", times=calls), {"answered": calls})
         now = self.counters()

@@ -4,7 +4,7 @@ or to ZooKeeper.
 
     drill.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--defaults] [--storm ROUNDS]
 
-No call may fail while a server is fit, and no id may come twice; the longest call of each scenario is
+No call may fail while a server is healthy, and no id may be issued twice; the longest call of each scenario is
 printed, and at last a table of all. LANGUAGE is python, go, java, typescript, rust, or cpp, whose program is built
 already: --driver conformance_driver; `all` are these six. The time limits are generous, so that a busy machine
 changes no outcome; with --defaults they are the client's own, for figures on a quiet machine. Exit 77 when

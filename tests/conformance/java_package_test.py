@@ -209,7 +209,7 @@ class PackageTest(unittest.TestCase):
         port = re.search(r"^port ([0-9]+)$", text(), re.MULTILINE)[1]
         base = f"http://127.0.0.1:{port}/actuator/"
         health = self.asked(base + "health")["components"]["firn"]
-        self.assertEqual(health, {"status": "UP", "details": {"servers": {f"127.0.0.1:{server.port}": "fit"}}})
+        self.assertEqual(health, {"status": "UP", "details": {"servers": {f"127.0.0.1:{server.port}": "healthy"}}})
         calls = self.asked(base + "metrics/firn.client.calls")["measurements"]
         self.assertGreaterEqual({one["statistic"]: one["value"] for one in calls}["COUNT"], 21)
         web.check_answers(port, server, app)

@@ -140,7 +140,7 @@ class PagesTest(unittest.TestCase):
         folder, (python, *_) = self.built("python")
         said = self.given(python, "-c", self.first_lines("python"))
         self.assertEqual(len(set(self.ids_in(said, 102))), 102)
-        self.assertIn(" fit", said)
+        self.assertIn(" healthy", said)
         example = os.path.join(folder, "client", "python", "example.py")
         self.assertIn("4000 different", self.given(python, example, "firn://127.0.0.1:" + self.port))
         server, port = self.own_server()

@@ -9,6 +9,7 @@ FIRN_SERVER and FIRN are the programs. Exit 77 when curl is not installed.
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -244,12 +245,19 @@ class RestTest(unittest.TestCase):
                      'firn_calls_total', 'firn_connections{door="public"}',
                      'firn_request_seconds_bucket{door="public",protocol="http",le="+Inf"}',
                      'firn_request_seconds_count{door="public",protocol="thrift"}',
-                     'firn_requests_parked_total', 'firn_machine_id 13', 'firn_bound_milliseconds',
-                     'firn_clock_skew_milliseconds', 'firn_wall_clock_behind_milliseconds',
+                     'firn_requests_parked_total', 'firn_machine_id 13', 'firn_bound_seconds',
+                     'firn_clock_skew_seconds', 'firn_wall_clock_behind_seconds',
                      'firn_clock_steps_total{direction="back"}', 'firn_registry_connected 1',
                      'firn_registry_session_seconds', 'firn_renewals_total{outcome="failed"}',
-                     'firn_layout_days_left', 'firn_history_runs_total{outcome="dropped"} 0'):
+                     'firn_layout_remaining_seconds', 'firn_history_runs_total{outcome="dropped"} 0'):
             self.assertIn("\n" + line, text)
+
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed (package prometheus)")
+    def test_metrics_follow_the_conventions_of_prometheus(self):
+        self.ask("/v1/ids/default")
+        checked = subprocess.run(["promtool", "check", "metrics"], input=self.admin("/metrics").body, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual((checked.returncode, checked.stdout), (0, ""))
 
     # ---- history ---------------------------------------------------------------------------------
 

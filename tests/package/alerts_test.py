@@ -45,15 +45,15 @@ CASES = {
         {f'firn_claim_state{{{HERE},state="lapsing"}}': "1x20"},
         {f'firn_claim_state{{{HERE},state="holding"}}': "1x20"}),
     "FirnBoundShort": (
-        {f"firn_bound_milliseconds{{{HERE}}}": "600000-30000x20",
+        {f"firn_bound_seconds{{{HERE}}}": "600-30x20",
          STATE % (HERE, "DRAINING"): "0x20"},
-        {f"firn_bound_milliseconds{{{HERE}}}": "40000 25000 35000 40000x17",
+        {f"firn_bound_seconds{{{HERE}}}": "40 25 35 40x17",
          STATE % (HERE, "DRAINING"): "0x20",
-         f"firn_bound_milliseconds{{{THERE}}}": "60000-4000x20",
+         f"firn_bound_seconds{{{THERE}}}": "60-4x20",
          STATE % (THERE, "DRAINING"): "1x20"}),
     "FirnBoundShort, reached": (
-        {f"firn_bound_milliseconds{{{HERE}}}": "0x80", STATE % (HERE, "DRAINING"): "0x80"},
-        {f"firn_bound_milliseconds{{{HERE}}}": "590000x20", STATE % (HERE, "DRAINING"): "0x20"}),
+        {f"firn_bound_seconds{{{HERE}}}": "0x80", STATE % (HERE, "DRAINING"): "0x80"},
+        {f"firn_bound_seconds{{{HERE}}}": "590x20", STATE % (HERE, "DRAINING"): "0x20"}),
     "FirnServerSilent": (
         {f"up{{{HERE}}}": "0x20"}, {f"up{{{HERE}}}": "1x20", 'up{job="other"}': "0x20"}),
     "FirnServerNotReady": (
@@ -67,12 +67,12 @@ CASES = {
         {f'firn_renewals_total{{{HERE},outcome="failed"}}': "5x20",
          f'firn_renewals_total{{{HERE},outcome="done"}}': "0+5x20"}),
     "FirnClockOff": (
-        {f"firn_clock_skew_milliseconds{{{HERE}}}": "-1500x20"},
-        {f"firn_clock_skew_milliseconds{{{HERE}}}": "900x20"}),
+        {f"firn_clock_skew_seconds{{{HERE}}}": "-1.5x20"},
+        {f"firn_clock_skew_seconds{{{HERE}}}": "0.9x20"}),
     "FirnClockOff, the registry's": (
-        {f"firn_registry_clock_off_milliseconds{{{HERE}}}": "3600000x20",
-         f"firn_clock_skew_milliseconds{{{HERE}}}": "0x20"},
-        {f"firn_registry_clock_off_milliseconds{{{HERE}}}": "0x20"}),
+        {f"firn_registry_clock_off_seconds{{{HERE}}}": "3600x20",
+         f"firn_clock_skew_seconds{{{HERE}}}": "0x20"},
+        {f"firn_registry_clock_off_seconds{{{HERE}}}": "0x20"}),
     "FirnClockStepped": (
         {f'firn_clock_steps_total{{{HERE},direction="back"}}': "0x10 1x10"},
         {f'firn_clock_steps_total{{{HERE},direction="back"}}': "3x20"}),
@@ -103,8 +103,8 @@ CASES = {
         {f'firn_segment_stands_in{{{HERE},tag="t"}}': "1x20"},
         {f'firn_segment_stands_in{{{HERE},tag="t"}}': "0x20"}),
     "FirnLayoutEnding": (
-        {f"firn_layout_days_left{{{HERE}}}": "300x20"},
-        {f"firn_layout_days_left{{{HERE}}}": "20000x20"}),
+        {f"firn_layout_remaining_seconds{{{HERE}}}": "26000000x20"},
+        {f"firn_layout_remaining_seconds{{{HERE}}}": "1700000000x20"}),
     "FirnCertificateExpiring": (
         {f'firn_tls_certificate_expiry_seconds{{{HERE},door="public"}}': "1000000x20"},
         {f'firn_tls_certificate_expiry_seconds{{{HERE},door="public"}}': "3000000x20"}),

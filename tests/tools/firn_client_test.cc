@@ -279,7 +279,7 @@ TEST_F(FirnClientTest, BenchMeasuresEachKindOfLoad) {
     EXPECT_GT(NumberOf(json.at("calls")), 0) << load[0];
     EXPECT_EQ(json.at("failed"), 0) << load[0];
     EXPECT_EQ(json.at("duplicates"), 0) << load[0];
-    EXPECT_GE(NumberOf(json.at("ids_looked_at")), NumberOf(json.at("calls"))) << load[0];
+    EXPECT_GE(NumberOf(json.at("ids_checked")), NumberOf(json.at("calls"))) << load[0];
     const auto micros = [&json](const char* name) { return std::stod(JsonText(json.at(name))); };
     EXPECT_GE(micros("p99_us"), micros("p50_us")) << load[0];
   }

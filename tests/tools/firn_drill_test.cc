@@ -92,7 +92,7 @@ TEST_F(FirnDrillTest, WatchEndsAfterItsDurationAndPrintsJson) {
   EXPECT_EQ(verdict.at("kept"), true);
   EXPECT_EQ(verdict.at("duplicates"), 0);
   EXPECT_EQ(verdict.at("out_of_order"), 0);
-  EXPECT_EQ(verdict.at("order_looked_at"), verdict.at("ids_looked_at"));
+  EXPECT_EQ(verdict.at("order_checked"), verdict.at("ids_checked"));
   EXPECT_GE(verdict.at("seconds").size(), 1U);
   EXPECT_EQ(verdict.at("machines").size(), 1U);
 }

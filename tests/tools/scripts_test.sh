@@ -17,7 +17,7 @@ expect() {  # expect WHAT WANTED GOT
 # call SCRIPT ARGUMENT...: from another folder and by a relative name, as people do.
 call() { (cd "$root/tests" && "../tools/$1" "${@:2}"); }
 
-for script in setup build test run cluster format release-check versions; do
+for script in setup build test run cluster format release-check set-repository versions; do
   said=$(call "$script" --help)
   expect "$script --help names its script" yes "$([[ $said == *"tools/$script"* ]] && echo yes)"
   code=0
@@ -30,6 +30,22 @@ done
 for check in $(sed -n 's/^  for check in \(.*\); do$/\1/p' "$root/tools/release-check"); do
   expect "release-check can run tools/checks/$check.py" yes "$([[ -x $root/tools/checks/$check.py ]] && echo yes)"
 done
+
+# A repository with the files of one Go module, published under an address of its own.
+published=$work/published
+mkdir -p "$published/tools" "$published/client/java"
+cp -r "$root/client/go" "$published/client/go"
+cp "$root/client/java/pom.xml" "$published/client/java/"
+cp "$root/tools/lib.sh" "$root/tools/set-repository" "$published/tools/"
+git -C "$published" init -q
+git -C "$published" add -A
+before=$(sed -n 's|^module \(.*\)/client/go$|\1|p' "$root/client/go/go.mod")
+"$published/tools/set-repository" github.com/some-account/Firn >/dev/null
+expect "the former address is nowhere" "" "$(git -C "$published" grep -lF "$before")"
+expect "the module has the new address" "module github.com/some-account/Firn/client/go" \
+  "$(head -n 1 "$published/client/go/go.mod")"
+expect "other packages name it" yes \
+  "$(grep -q '<url>https://github.com/some-account/Firn</url>' "$published/client/java/pom.xml" && echo yes)"
 
 # shellcheck source=tools/lib.sh
 source "$root/tools/lib.sh"

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 func main() {

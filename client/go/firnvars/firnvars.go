@@ -8,7 +8,7 @@ package firnvars
 import (
 	"expvar"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 // vars is what a client shows.
@@ -22,7 +22,7 @@ func Var(client *firn.Client) expvar.Var {
 	return expvar.Func(func() any {
 		now := vars{Counters: client.Counters(), Servers: map[string]string{}}
 		for _, one := range client.Servers() {
-			now.Servers[one.Address] = one.Fitness
+			now.Servers[one.Address] = one.Health
 		}
 		return now
 	})

@@ -5,8 +5,8 @@ import (
 	"expvar"
 	"testing"
 
-	firn "github.com/OWNER/firn/client/go"
-	"github.com/OWNER/firn/client/go/firnvars"
+	firn "firn.example/firn/client/go"
+	"firn.example/firn/client/go/firnvars"
 )
 
 func TestPublishShowsCountersAndServers(t *testing.T) {
@@ -23,7 +23,7 @@ func TestPublishShowsCountersAndServers(t *testing.T) {
 	if err := json.Unmarshal([]byte(expvar.Get("firn").String()), &shown); err != nil {
 		t.Fatal(err)
 	}
-	if shown.Calls == nil || *shown.Calls != 0 || shown.Servers["127.0.0.1:1"] != "fit" {
+	if shown.Calls == nil || *shown.Calls != 0 || shown.Servers["127.0.0.1:1"] != "healthy" {
 		t.Errorf("it shows %s", expvar.Get("firn"))
 	}
 }

@@ -87,12 +87,12 @@ class Engine:
     async def attempt(self, server: Server, ask: Ask, fresh: bool, deadline: float, tried: set[Server]) -> Any:
         """One server's answer, or an AttemptFailed. While all connections are in use, the call waits for
         one until the deadline; it gives up its place when the server has failed meanwhile and an untried
-        one is fitter."""
+        one is healthier."""
         waits = not server.room.enter()
         if waits and not await server.room.wait(deadline):
             raise AttemptFailed(End.NO_ROOM, "all connections were in use")
         try:
-            if waits and self.fleet.has_fitter(server, ask.tag, tried):
+            if waits and self.fleet.has_healthier(server, ask.tag, tried):
                 raise AttemptFailed(End.NO_ROOM, "it failed while this call waited for a connection")
             limit_s, lag = self.options.attempt_limit_ms / 1000, self.io.lag
             until = min(time.monotonic() + limit_s, deadline)
@@ -265,13 +265,13 @@ class Engine:
         """Does the tasks that are due. Returns the seconds until the next one."""
         for server in self.fleet.take_names():
             self.io.start("firn-name", self._resolve(server))
-        due, next_look = self.fleet.take_looks()
+        due, next_probe = self.fleet.take_probes()
         for server in due:
-            await self._look(server)
+            await self._probe(server)
         if time.monotonic() >= self._list_due:
             await self._ask_list()
         self._drop_closed()
-        left = min(self._list_due, next_look) - time.monotonic()
+        left = min(self._list_due, next_probe) - time.monotonic()
         return min(max(0.0, left), 1.0)
 
     def _drop_closed(self) -> None:
@@ -293,14 +293,14 @@ class Engine:
         except (OSError, UnicodeError):  # also a name that cannot be encoded
             pass  # the address stays unknown, and is resolved again
 
-    async def _look(self, server: Server) -> None:
+    async def _probe(self, server: Server) -> None:
         until = time.monotonic() + self.options.attempt_limit_ms / 1000
         try:
             connection, status = await self._connect(server, until)
             self._drop(connection)
-            self.fleet.looked(server, status, None)
+            self.fleet.probed(server, status, None)
         except AttemptFailed as failure:
-            self.fleet.looked(server, None, failure)
+            self.fleet.probed(server, None, failure)
 
     async def _ask_list(self) -> None:
         self._list_asked, wait_s = time.monotonic(), _NO_LIST_YET_S

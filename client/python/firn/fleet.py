@@ -14,11 +14,11 @@ from .errors import REFUSAL_RULES, AttemptFailed, End, Reason
 from .health import IN_A_ROW, RetryBudget
 from .options import Options, split_address
 from .protocol import Entry, ServerList, State, Status
-from .server import FIT, LOOK_AGAIN_S, NAMES, NEVER, QUARANTINED, RESTING, SeenServer, Server, remember
+from .server import EJECTED, HEALTHY, NAMES, NEVER, PROBE_AGAIN_S, QUARANTINED, SeenServer, Server, remember
 from .view import Counters
 
 _NO_ADVICE_S = 0.1
-_FIT_MIN = 3  # while fewer are healthy, calls can use all servers
+_HEALTHY_MIN = 3  # while fewer are healthy, calls can use all servers
 _MOVES_EVERY = 10  # attempt limits after which a server that hangs again frees retries again
 
 
@@ -97,7 +97,7 @@ class Fleet:
         now = time.monotonic()
         with self.lock:
             best, offered = self._offer(self._subset, tag, tried, now)
-            if best > FIT or len(offered) < min(_FIT_MIN, len(self._subset)):
+            if best > HEALTHY or len(offered) < min(_HEALTHY_MIN, len(self._subset)):
                 _, offered = self._offer(self.servers.values(), tag, tried, now)
             if not offered:
                 return None
@@ -116,14 +116,14 @@ class Fleet:
         for server in servers:
             if server in tried or not server.addresses or not server.may_serve(now):
                 continue
-            fitness = server.fitness(tag, tag not in self._own_numbers, now)
-            if fitness == QUARANTINED:
+            standing = server.standing(tag, tag not in self._own_numbers, now)
+            if standing == QUARANTINED:
                 if server.foreign or not self._panics(now):
                     continue
-                fitness = RESTING
-            if fitness < best:
-                best, offered = fitness, []
-            if fitness == best:
+                standing = EJECTED
+            if standing < best:
+                best, offered = standing, []
+            if standing == best:
                 offered.append(server)
         return best, offered
 
@@ -131,7 +131,7 @@ class Fleet:
         """Returns whether fewer than half of the servers are healthy."""
         members = [one for one in self.servers.values()
                    if one.online and not one.foreign and not one.last_resort]
-        return sum(one.fitness("", False, now) == FIT for one in members) * 2 < len(members)
+        return sum(one.standing("", False, now) == HEALTHY for one in members) * 2 < len(members)
 
     def call_begins(self) -> None:
         with self.lock:
@@ -195,13 +195,13 @@ class Fleet:
                         if one not in tried and one.addresses and not one.foreign
                         and not one.may_serve(now)), default=NEVER)
 
-    def has_fitter(self, than: Server, tag: str, tried: set[Server]) -> bool:
+    def has_healthier(self, than: Server, tag: str, tried: set[Server]) -> bool:
         """Returns whether a server that is neither this one nor tried has a better standing for the tag."""
         now = time.monotonic()
         with self.lock:
             needs_machine = tag not in self._own_numbers
-            fitness = than.fitness(tag, needs_machine, now)
-            return any(one.fitness(tag, needs_machine, now) < fitness
+            standing = than.standing(tag, needs_machine, now)
+            return any(one.standing(tag, needs_machine, now) < standing
                        for one in self.servers.values()
                        if one is not than and one not in tried and one.addresses)
 
@@ -221,10 +221,10 @@ class Fleet:
     def view(self) -> list[SeenServer]:
         now = time.monotonic()
         with self.lock:
-            return [SeenServer(one.address, one.rack, one.weight, NAMES[fitness],
-                               one.why if fitness else "", one.in_flight)
+            return [SeenServer(one.address, one.rack, one.weight, NAMES[standing],
+                               one.why if standing else "", one.in_flight)
                     for one in sorted(self.servers.values(), key=lambda one: one.address)
-                    for fitness in [one.fitness("", True, now)]]
+                    for standing in [one.standing("", True, now)]]
 
     async def wait_for_stop(self, until: float) -> None:
         """Waits until that time, or until the client is closed."""
@@ -263,13 +263,13 @@ class Fleet:
                 back = back or server.draining
                 server.draining = False
                 server.closed_until.pop(tag, None)
-            if not server.health.ill and not back:
+            if not server.health.too_many_failures and not back:
                 server.health.answered()
                 return
             server.revive()
             self.news.ring()
         if back:
-            self.tell("server back", server.address, "answers again")
+            self.tell("healthy", server.address, "answers again")
 
     def failed(self, server: Server, tag: str, failure: AttemptFailed) -> None:
         """Records the failure of an attempt."""
@@ -298,10 +298,10 @@ class Fleet:
             elif reason is Reason.STORE_DOWN:
                 remember(server.down_until, tag, until)
             elif reason is Reason.DRAINING:
-                remember(server.closed_until, tag, now + _at_least(LOOK_AGAIN_S))
+                remember(server.closed_until, tag, now + _at_least(PROBE_AGAIN_S))
                 began = not server.draining and not server.quarantined
                 if began:
-                    server.draining, server.look_at = True, now
+                    server.draining, server.probe_at = True, now
         if began:
             self.trouble()
             self.tell("draining", server.address, failure.detail)
@@ -310,18 +310,18 @@ class Fleet:
         now = time.monotonic()
         with self.lock:
             server.health.failed(times)
-            if server.health.out or not server.health.ill:
+            if server.health.out or not server.health.too_many_failures:
                 return
             server.why = f"{failure.end.value}: {failure.detail}" if failure.detail else failure.end.value
             length = server.take_out(self._may_leave(server), now)
-            what = "ejected" if server.health.resting else "called last"
-        self.tell("server out", server.address, f"{what} for {length:.1f} s; {server.why}")
+            what = "ejected" if server.health.ejected else "called last"
+        self.tell("unhealthy", server.address, f"{what} for {length:.1f} s; {server.why}")
 
     def _may_leave(self, server: Server) -> bool:
         """Returns whether the server may be ejected or quarantined: at most half of the enabled servers may be.
         Foreign servers do not count."""
         members = [one for one in self.servers.values() if one.online and not one.foreign]
-        out = sum(one.health.resting or one.quarantined for one in members if one is not server)
+        out = sum(one.health.ejected or one.quarantined for one in members if one is not server)
         return (out + 1) * 2 <= len(members)
 
     def _quarantine(self, server: Server, failure: AttemptFailed, probed: bool) -> None:
@@ -340,16 +340,16 @@ class Fleet:
 
     # --- probes of ejected servers ----------------------------------------------------------------
 
-    def take_looks(self) -> tuple[list[Server], float]:
+    def take_probes(self) -> tuple[list[Server], float]:
         """Returns the servers to probe now, and when the next probe is due."""
         now = time.monotonic()
         with self.lock:
-            due = [one for one in self.servers.values() if one.look_at <= now and one.addresses]
+            due = [one for one in self.servers.values() if one.probe_at <= now and one.addresses]
             for server in due:
-                server.look_at = now + LOOK_AGAIN_S
-            return due, min((one.look_at for one in self.servers.values()), default=NEVER)
+                server.probe_at = now + PROBE_AGAIN_S
+            return due, min((one.probe_at for one in self.servers.values()), default=NEVER)
 
-    def looked(self, server: Server, status: Optional[Status],
+    def probed(self, server: Server, status: Optional[Status],
                failure: Optional[AttemptFailed]) -> None:
         """Records the result of a background probe: the status, or a failure."""
         now = time.monotonic()
@@ -357,7 +357,7 @@ class Fleet:
             return self._quarantine(server, failure, True)
         with self.lock:
             if status is None:  # the probe is repeated
-                server.look_later(now)
+                server.probe_later(now)
                 if server.health.out:
                     server.take_out(self._may_leave(server), now)
                 return
@@ -365,19 +365,19 @@ class Fleet:
             server.draining = status.state == State.DRAINING
             server.quarantined = server.foreign = False
             server.health.seen()
-            server.look_at = now + LOOK_AGAIN_S if server.draining else NEVER
+            server.probe_at = now + PROBE_AGAIN_S if server.draining else NEVER
             back = was_out and not server.draining
             if back:
                 self.news.ring()
         if back:
-            self.tell("server back", server.address, "answers again")
+            self.tell("healthy", server.address, "answers again")
 
     def take_names(self) -> list[Server]:
         """Returns the servers whose names must be resolved: without an address, or failing."""
         now = time.monotonic()
         with self.lock:
             names = [one for one in self.servers.values() if one.has_name()
-                     and now >= one.resolve_at and (not one.addresses or one.health.ill)]
+                     and now >= one.resolve_at and (not one.addresses or one.health.too_many_failures)]
             for server in names:
                 server.resolve_at = now + 2
             return names

@@ -6,11 +6,11 @@ import random
 
 IN_A_ROW = 3
 _WINDOW = 20
-_FIRST_REST_S = 1.0
-_LONGEST_REST_S = 30.0
+_FIRST_EJECTION_S = 1.0
+_LONGEST_EJECTION_S = 30.0
 
 
-class Spell:
+class Backoff:
     """A backoff that doubles up to a longest, drawn from the upper half, so that clients do not return
     together. After a time without failures of the longest backoff, it starts again from the first. The
     owner guards it."""
@@ -30,19 +30,19 @@ class Spell:
 
 
 class Health:
-    """Recent failures of a server. The server is ill after 3 failures in a row, or when half of its last 20
-    calls failed. An ill server is out: it is ejected (`rests`), or, if half of the servers already are, it
-    is called after the healthy ones. It is probed after 1 s, doubling to 30 s. An answer to a call ends
+    """Recent failures of a server. After 3 failures in a row, or when half of its last 20
+    calls failed, the server is out: it is ejected, or, if half of the servers already are, it is failing
+    and called after the healthy ones. It is probed after 1 s, doubling to 30 s. An answer to a call ends
     this and clears all failures. A good status does, too, but keeps the doubled time. The owner guards
     it."""
 
     def __init__(self) -> None:
-        self._times = Spell(_FIRST_REST_S, _LONGEST_REST_S)
+        self._times = Backoff(_FIRST_EJECTION_S, _LONGEST_EJECTION_S)
         self.seen()
 
     def seen(self) -> None:
         """Records a good status."""
-        self.ill = self.out = self.resting = False
+        self.too_many_failures = self.out = self.ejected = False
         self._in_a_row = 0
         self._window = 0  # the last calls, newest in bit 0; 1: failed
 
@@ -61,11 +61,11 @@ class Health:
         self._judge()
 
     def _judge(self) -> None:
-        self.ill = self._in_a_row >= IN_A_ROW or bin(self._window).count("1") * 2 >= _WINDOW
+        self.too_many_failures = self._in_a_row >= IN_A_ROW or bin(self._window).count("1") * 2 >= _WINDOW
 
-    def take_out(self, rests: bool, now: float) -> float:
+    def take_out(self, eject: bool, now: float) -> float:
         """Ejects the server, or calls it last, and returns for how many seconds."""
-        self.out, self.resting = True, rests
+        self.out, self.ejected = True, eject
         return self._times.next(now)
 
 

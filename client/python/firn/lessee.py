@@ -14,12 +14,12 @@ from .protocol import LeaseTerms
 from .view import LeaseLoss
 
 ATTEMPT_S = 2.0            # a claim needs several answers of the registry
-_TURN_MAX_S = 1.0          # between two looks at the clocks
+_TURN_MAX_S = 1.0          # between two readings of the clocks
 _RENEW_LEAST_S = 0.1
 _GRANT_PAUSE_S = 2.0       # between a lease and the request for another
 _ADVICE_MAX_S = 10.0       # of a server, to wait
 _HOPS_MAX = 2              # of one request, from one server to another that has the lease
-_GRANT_REPEATS = 1         # at the server that may have granted the lease, before another one is asked
+_GRANT_REPEATS = 1         # at the server that may have granted the lease, before the client fails over
 _RELEASES_MAX = 4
 _ENDED_THERE = (LeaseFault.UNKNOWN_LEASE, LeaseFault.NO_LEASES, LeaseFault.OTHER)  # it extends the lease no further
 _MAY_BE_DONE = (End.TIMEOUT, End.CLOSED, End.BROKEN)
@@ -232,7 +232,7 @@ class Lessee:
         left_ms = max(0, held.end_ms - self._ids.now_ms())
         if left_ms > 0:
             self._interval_ms = min(left_ms, self._ahead_ms)
-        # The end of a lease that is ending stands still at last.
+        # A lease that is ending is finally not extended any further.
         held.third_ms = max(left_ms // 3, held.third_ms if terms.ending else 0)
         held.replace_at_ms = held.end_ms - held.third_ms
         held.answered_at = now

@@ -17,7 +17,7 @@ _UNIX_PATH_MAX = 107  # bytes, in Linux
 class Event:
     """An event about servers, for the program's log; the library itself logs nothing.
 
-    `kind` is one of: list, server out, server back, quarantined, draining, no server, forked, defect (of
+    `kind` is one of: list, unhealthy, healthy, quarantined, draining, no server, forked, defect (of
     this library: please report it)."""
 
     kind: str

@@ -61,8 +61,8 @@ class ClientCollector(Collector):
                 family.add_metric([name], getattr(counters, field))
             yield family
         servers = GaugeMetricFamily("firn_client_servers", "Servers by their standing.",
-                                    labels=["client", "fitness"])
+                                    labels=["client", "health"])
         for name, (_, seen) in shown.items():
-            for fitness in NAMES:
-                servers.add_metric([name, fitness], sum(one.fitness == fitness for one in seen))
+            for health in NAMES:
+                servers.add_metric([name, health], sum(one.health == health for one in seen))
         yield servers

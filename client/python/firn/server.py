@@ -8,16 +8,16 @@ from typing import NamedTuple, Optional
 
 from .connection import Bell, Connection, Room
 from .errors import AttemptFailed
-from .health import Health, Spell
+from .health import Backoff, Health
 from .options import split_seed
 from .protocol import State
 
 # In the order of use: servers of a later standing only if none of an earlier one is left.
-FIT, ILL, RESTING, DISABLED, DRAINING, LAST_RESORT, QUARANTINED = range(7)
-NAMES = ("fit", "ill", "resting", "disabled", "draining", "last resort", "quarantined")
+HEALTHY, FAILING, EJECTED, DISABLED, DRAINING, LAST_RESORT, QUARANTINED = range(7)
+NAMES = ("healthy", "failing", "ejected", "disabled", "draining", "last resort", "quarantined")
 
-LOOK_AGAIN_S = 30.0
-_LOOK_FAILED_S = 1.0
+PROBE_AGAIN_S = 30.0
+_PROBE_FIRST_S = 1.0
 _LONGEST_QUARANTINE_S = 300.0
 _FIRST_DIAL_PAUSE_S = 0.01
 _LONGEST_DIAL_PAUSE_S = 0.1
@@ -25,12 +25,12 @@ NEVER = math.inf
 
 
 class SeenServer(NamedTuple):
-    """One server as the client sees it; `why` is a sentence, unless the server is healthy (`fit`)."""
+    """One server as the client sees it; `why` is a sentence, unless the server is healthy."""
 
     address: str
     rack: int
     weight: int
-    fitness: str
+    health: str
     why: str
     in_flight: int
 
@@ -49,26 +49,26 @@ class Server:
         self.health = Health()
         self.why = ""
         self.not_ready_until = 0.0
-        self.down_until: dict[str, float] = {}    # by tag: without its store
-        self.closed_until: dict[str, float] = {}  # by tag: given up here
+        self.down_until: dict[str, float] = {}    # by tag: its store is down
+        self.closed_until: dict[str, float] = {}  # by tag: refused with DRAINING
         self.draining = self.quarantined = False
         self.foreign = False  # in quarantine, as a server of another cluster or service
-        self._quarantine = Spell(LOOK_AGAIN_S, _LONGEST_QUARANTINE_S)  # between two probes
-        self._unseen = Spell(_LOOK_FAILED_S, LOOK_AGAIN_S)             # of one that is not in quarantine
-        self.spoke = False  # on the last connection, it sent its status: it speaks as this client does
-        self.connect_at = 0.0  # no call opens a connection before
+        self._quarantine = Backoff(PROBE_AGAIN_S, _LONGEST_QUARANTINE_S)  # between two probes
+        self._probe_backoff = Backoff(_PROBE_FIRST_S, PROBE_AGAIN_S)  # of one that is not in quarantine
+        self.spoke = False  # whether the last connection received its status
+        self.connect_at = 0.0  # no call opens a connection before this time
         self.answered_at = self.lost_at = 0.0  # a call; a call, by a timeout
         self.moves_until = self.moves_again_at = 0.0  # of calls that fail over free of the retry budget
         self.dial_failed = False  # the last connection could not be opened
-        self._dial_pause = Spell(_FIRST_DIAL_PAUSE_S, _LONGEST_DIAL_PAUSE_S)
-        self.look_at = NEVER       # when its status is to be asked in the background
+        self._dial_pause = Backoff(_FIRST_DIAL_PAUSE_S, _LONGEST_DIAL_PAUSE_S)
+        self.probe_at = NEVER  # time of the next probe
         self.resolve_at = 0.0
         self.room = room
         self.idle: list[Connection] = []  # or the one that calls share
         self.dialling: Optional[Bell] = None  # rings when the connection is open that calls wait for
         self.dial_failure: Optional[AttemptFailed] = None  # of the last one
 
-    def fitness(self, tag: str, needs_machine: bool, now: float) -> int:
+    def standing(self, tag: str, needs_machine: bool, now: float) -> int:
         leaves = self.state in (State.DRAINING, State.OFFLINE)
         not_ready = self.state == State.NOT_READY or now < self.not_ready_until
         if self.quarantined:
@@ -79,10 +79,10 @@ class Server:
             return DRAINING
         if not self.online or self.weight <= 0:
             return DISABLED
-        if (self.health.resting or (not_ready and needs_machine)
+        if (self.health.ejected or (not_ready and needs_machine)
                 or now < self.down_until.get(tag, 0)):
-            return RESTING
-        return ILL if self.health.ill or self.health.out else FIT
+            return EJECTED
+        return FAILING if self.health.too_many_failures or self.health.out else HEALTHY
 
     def has_name(self) -> bool:
         """Whether the host is a name, which must be resolved."""
@@ -96,23 +96,23 @@ class Server:
         """Records that a call was answered."""
         self.health = Health()
         if not self.quarantined and not self.draining:
-            self.look_at = NEVER
+            self.probe_at = NEVER
 
-    def take_out(self, rests: bool, now: float) -> float:
+    def take_out(self, eject: bool, now: float) -> float:
         """Ejects the server. Returns the number of seconds until its status is requested."""
-        length = self.health.take_out(rests, now)
+        length = self.health.take_out(eject, now)
         if not self.quarantined and not self.draining:
-            self.look_at = now + length
+            self.probe_at = now + length
         return length
 
     def quarantine(self, foreign: bool, why: str, now: float) -> None:
         self.quarantined, self.why = True, why
         self.foreign = self.foreign or foreign
-        self.look_later(now)
+        self.probe_later(now)
 
-    def look_later(self, now: float) -> None:
+    def probe_later(self, now: float) -> None:
         strict = self.quarantined and not self.foreign
-        self.look_at = now + (self._quarantine if strict else self._unseen).next(now)
+        self.probe_at = now + (self._quarantine if strict else self._probe_backoff).next(now)
 
     def dialled(self, reached: bool, now: float) -> bool:
         """After a connection that could not be opened, none is opened for a call for 10 ms, twice as long

@@ -11,7 +11,7 @@ from fake_server import FakeServer
 class EventTest(unittest.TestCase):
     def test_text_has_no_empty_part(self):
         self.assertEqual(str(firn.options.Event("list", "", "3 servers")), "list: 3 servers")
-        self.assertEqual(str(firn.options.Event("server out", "a:1", "silent")), "server out a:1: silent")
+        self.assertEqual(str(firn.options.Event("unhealthy", "a:1", "silent")), "unhealthy a:1: silent")
 
 
 class FailoverTest(unittest.TestCase):

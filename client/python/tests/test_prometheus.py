@@ -28,7 +28,7 @@ class PrometheusTest(unittest.TestCase):
                 self.assertEqual(registry.get_sample_value("firn_client_calls_total", {"client": "a"}), 3)
                 self.assertEqual(registry.get_sample_value("firn_client_calls_total", {"client": "b"}), 0)
                 self.assertEqual(
-                    registry.get_sample_value("firn_client_servers", {"client": "a", "fitness": "fit"}), 1)
+                    registry.get_sample_value("firn_client_servers", {"client": "a", "health": "healthy"}), 1)
             clients["b"].close()
             self.assertNotIn('client="b"', prometheus_client.generate_latest(registry).decode())
             clients["a"].close()

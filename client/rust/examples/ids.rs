@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     for server in client.servers() {
-        println!("{} is {}", server.address, server.fitness);
+        println!("{} is {}", server.address, server.health);
     }
     Ok(())
 }

@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// Asks one server. While all its connections are in use, the call waits for one until the deadline; it gives
-    /// up its place if the server has failed meanwhile and an untried one is fitter.
+    /// up its place if the server has failed meanwhile and an untried one is healthier.
     #[cfg(feature = "blocking")]
     async fn attempt_blocking(
         &self,
@@ -164,7 +164,7 @@ impl Engine {
                 let Ok(Ok(permit)) = timeout_at(deadline.into(), server.room.acquire()).await else {
                     return Err(Failure::new(End::NoRoom, "all connections were in use"));
                 };
-                if self.fleet.has_fitter(server, ask.tag(), tried) {
+                if self.fleet.has_healthier(server, ask.tag(), tried) {
                     return Err(Failure::new(End::NoRoom, "it failed while this call waited for a connection"));
                 }
                 permit

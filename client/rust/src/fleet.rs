@@ -1,4 +1,4 @@
-//! The servers: which exist, which are fit, and which one a call asks next.
+//! The servers: which exist, which are healthy, and which one a call asks next.
 
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -18,10 +18,10 @@ use crate::meter;
 use crate::options::{path_of_socket, split_address, Event, EventKind, OnEvent, Options, Seeds};
 use crate::pipe::Pipe;
 use crate::random;
-use crate::server::{Fitness, Member, Mode, SeenServer, Server};
+use crate::server::{Member, Mode, SeenServer, Server, ServerHealth};
 use crate::wire::{Entry, ServerList};
 
-const OFFERED_LEAST: usize = 3; // where fewer are fit, all servers are offered
+const OFFERED_LEAST: usize = 3; // while fewer are healthy, calls can use all servers
 #[cfg(feature = "blocking")]
 const CHECKS_MAX: usize = 16; // idle connections of one server that are checked at a time
 
@@ -76,14 +76,14 @@ impl State {
         self.own_numbers.is_empty() || !self.own_numbers.contains(tag)
     }
 
-    /// Returns whether fewer than half of the servers are fit.
+    /// Returns whether fewer than half of the servers are healthy.
     fn panics(&self, now: Instant) -> bool {
-        let (mut members, mut fit) = (0, 0);
+        let (mut members, mut healthy) = (0, 0);
         for one in self.members().filter(|one| one.online && !one.foreign && !one.last_resort) {
             members += 1;
-            fit += usize::from(one.fitness("", false, now) == Fitness::Fit);
+            healthy += usize::from(one.standing("", false, now) == ServerHealth::Healthy);
         }
-        fit * 2 < members
+        healthy * 2 < members
     }
 
     /// Returns whether one more server may be ejected or quarantined: never more than half of the enabled ones are.
@@ -97,8 +97,8 @@ impl State {
         (out + 1) * 2 <= members
     }
 
-    /// Returns the fittest of the servers, and how fit they are. Quarantined ones are among them only while fewer
-    /// than half of the servers are fit, and foreign ones never.
+    /// Returns the servers with the best standing, and that standing. Quarantined servers are among them only while
+    /// fewer than half of the servers are healthy, and foreign ones never.
     fn offer<'a>(
         &'a self,
         servers: impl Iterator<Item = &'a Member>,
@@ -106,25 +106,25 @@ impl State {
         tried: &[u64],
         mode: Mode,
         now: Instant,
-    ) -> (Fitness, Vec<&'a Member>) {
-        let (mut best, mut offered) = (Fitness::Quarantined, Vec::new());
+    ) -> (ServerHealth, Vec<&'a Member>) {
+        let (mut best, mut offered) = (ServerHealth::Quarantined, Vec::new());
         let needs_machine = self.needs_machine(tag);
         for one in servers {
             if tried.contains(&one.server.id) || !one.may_serve(mode, now) {
                 continue;
             }
-            let mut fitness = one.fitness(tag, needs_machine, now);
-            if fitness == Fitness::Quarantined {
+            let mut standing = one.standing(tag, needs_machine, now);
+            if standing == ServerHealth::Quarantined {
                 if one.foreign || !self.panics(now) {
                     continue;
                 }
-                fitness = Fitness::Resting;
+                standing = ServerHealth::Ejected;
             }
-            if fitness < best {
-                best = fitness;
+            if standing < best {
+                best = standing;
                 offered.clear();
             }
-            if fitness == best {
+            if standing == best {
                 offered.push(one);
             }
         }
@@ -263,15 +263,16 @@ impl Fleet {
         state.subset = choice::subset(candidates.collect(), self.servers_max, self.rack);
     }
 
-    /// Returns a server that is not among `tried`: of the fittest, those of the own rack first, two at random by
-    /// weight, of which the second is taken if it is clearly less busy. It counts as busy until it is dropped.
+    /// Returns a server that is not among `tried`. Of the servers with the best standing, those of the client's rack
+    /// come first; two of them are drawn by weight, and the second is taken if it is clearly less busy. The server
+    /// counts as busy until it is dropped.
     pub(crate) fn pick(self: &Arc<Fleet>, tag: &str, tried: &[u64], mode: Mode) -> Option<Picked> {
         let now = Instant::now();
         let mut state = self.lock();
         let subset = state.subset.iter().filter_map(|slot| state.slots[*slot].as_ref());
         let (best, mut offered) = state.offer(subset, tag, tried, mode, now);
         let few = offered.len() < OFFERED_LEAST && offered.len() < state.subset.len();
-        if best > Fitness::Fit || few {
+        if best > ServerHealth::Healthy || few {
             offered = state.offer(state.members(), tag, tried, mode, now).1;
         }
         if let Some(rack) = self.rack {
@@ -287,21 +288,21 @@ impl Fleet {
         Some(Picked { fleet: Arc::clone(self), server })
     }
 
-    /// Returns whether a server that is neither this one nor tried is fitter for the tag.
+    /// Returns whether a server that is neither this one nor tried is healthier for the tag.
     #[cfg(feature = "blocking")]
-    pub(crate) fn has_fitter(&self, than: &Server, tag: &str, tried: &[u64]) -> bool {
+    pub(crate) fn has_healthier(&self, than: &Server, tag: &str, tried: &[u64]) -> bool {
         let now = Instant::now();
         let mut state = self.lock();
         let needs_machine = state.needs_machine(tag);
-        let Some(fitness) = state.member(than).map(|one| one.fitness(tag, needs_machine, now)) else {
+        let Some(standing) = state.member(than).map(|one| one.standing(tag, needs_machine, now)) else {
             return true; // it has left the list
         };
-        let fitter = state.members().any(|one| {
+        let healthier = state.members().any(|one| {
             one.server.id != than.id
                 && !tried.contains(&one.server.id)
-                && one.fitness(tag, needs_machine, now) < fitness
+                && one.standing(tag, needs_machine, now) < standing
         });
-        fitter
+        healthier
     }
 
     pub(crate) fn view(&self) -> Vec<SeenServer> {

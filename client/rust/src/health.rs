@@ -34,7 +34,7 @@ impl Backoff {
 }
 
 /// The health of one server. A server fails after 3 failures in a row, or when half of its last 20 calls failed.
-/// It is then out: ejected, or, if too many servers are ejected, called after the fit ones.
+/// It is then out: ejected, or, if too many servers are ejected, called after the healthy ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health {
     pub(crate) out: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    pub(crate) fn fails(&self) -> bool {
+    pub(crate) fn too_many_failures(&self) -> bool {
         self.in_a_row >= FAILURES_IN_A_ROW || self.window.count_ones() * 2 >= WINDOW
     }
 
@@ -120,12 +120,12 @@ mod tests {
     fn fails_after_three_failures_in_a_row() {
         let mut health = Health::default();
         health.failed(2);
-        assert!(!health.fails());
+        assert!(!health.too_many_failures());
         health.answered();
         health.failed(2);
-        assert!(!health.fails());
+        assert!(!health.too_many_failures());
         health.failed(1);
-        assert!(health.fails());
+        assert!(health.too_many_failures());
     }
 
     #[test]
@@ -135,9 +135,9 @@ mod tests {
             health.failed(1);
             health.answered();
         }
-        assert!(!health.fails());
+        assert!(!health.too_many_failures());
         health.failed(1);
-        assert!(health.fails());
+        assert!(health.too_many_failures());
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         health.take_out(true, now);
         assert!(health.is_ejected());
         health.seen();
-        assert!(!health.out && !health.fails());
+        assert!(!health.out && !health.too_many_failures());
         assert!(health.take_out(true, now) >= Duration::from_secs(1));
     }
 

@@ -38,9 +38,9 @@ mod counters;
 mod dial;
 mod engine;
 mod error;
-mod fitness;
 mod fleet;
 mod health;
+mod health_rules;
 mod layout;
 mod lease;
 mod meter;
@@ -63,4 +63,4 @@ pub use lease::{LeaseLoss, LeaseOptions, LocalGenerator, LossKind};
 #[cfg(feature = "tls")]
 pub use options::Tls;
 pub use options::{Event, EventKind, LocalTag, Options};
-pub use server::{Fitness, SeenServer};
+pub use server::{SeenServer, ServerHealth};

@@ -37,10 +37,10 @@ impl fmt::Display for Event {
 pub enum EventKind {
     /// A newer list of servers was received.
     List,
-    /// A server failed too often; it is ejected, or called after the fit servers.
-    ServerOut,
+    /// A server failed too often; it is ejected, or called after the healthy servers.
+    Unhealthy,
     /// A server that was out, draining or quarantined is healthy again.
-    ServerBack,
+    Healthy,
     /// A server sent invalid answers, or is of another cluster.
     Quarantined,
     /// A server is shutting down.
@@ -50,12 +50,12 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Returns the kind in words, such as `server out`.
+    /// Returns the kind in words, such as `unhealthy`.
     pub fn name(self) -> &'static str {
         match self {
             EventKind::List => "list",
-            EventKind::ServerOut => "server out",
-            EventKind::ServerBack => "server back",
+            EventKind::Unhealthy => "unhealthy",
+            EventKind::Healthy => "healthy",
             EventKind::Quarantined => "quarantined",
             EventKind::Draining => "draining",
             EventKind::NoServer => "no server",

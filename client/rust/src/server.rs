@@ -30,13 +30,13 @@ pub(crate) enum Mode {
 /// Whether, and why not, a server is called. Calls use the earlier ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Fitness {
+pub enum ServerHealth {
     /// The server is healthy.
-    Fit,
+    Healthy,
     /// The server failed too often while half of the servers were out already.
     Failing,
     /// The server is ejected, because it failed too often or reported that it cannot issue for now.
-    Resting,
+    Ejected,
     /// An operator has disabled the server.
     Disabled,
     /// The server is shutting down.
@@ -47,22 +47,22 @@ pub enum Fitness {
     Quarantined,
 }
 
-impl Fitness {
-    /// Returns the fitness in words, such as `last resort`.
+impl ServerHealth {
+    /// Returns the state in words, such as `last resort`.
     pub fn name(self) -> &'static str {
         match self {
-            Fitness::Fit => "fit",
-            Fitness::Failing => "failing",
-            Fitness::Resting => "resting",
-            Fitness::Disabled => "disabled",
-            Fitness::Draining => "draining",
-            Fitness::LastResort => "last resort",
-            Fitness::Quarantined => "quarantined",
+            ServerHealth::Healthy => "healthy",
+            ServerHealth::Failing => "failing",
+            ServerHealth::Ejected => "ejected",
+            ServerHealth::Disabled => "disabled",
+            ServerHealth::Draining => "draining",
+            ServerHealth::LastResort => "last resort",
+            ServerHealth::Quarantined => "quarantined",
         }
     }
 }
 
-impl fmt::Display for Fitness {
+impl fmt::Display for ServerHealth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -79,8 +79,8 @@ pub struct SeenServer {
     /// The server's share of the calls; 100 is usual.
     pub weight: i32,
     /// Whether, and why not, the server is called.
-    pub fitness: Fitness,
-    /// The cause in a sentence; empty if the server is fit.
+    pub health: ServerHealth,
+    /// The cause in a sentence; empty if the server is healthy.
     pub why: String,
     /// Calls in progress.
     pub in_flight: u32,
@@ -96,7 +96,7 @@ pub(crate) struct Server {
     pub(crate) room: tokio::sync::Semaphore,
     /// Held by the call that opens the connection of asynchronous calls.
     pub(crate) dialling: tokio::sync::Mutex<()>,
-    /// It has sent its status: it speaks as this client does.
+    /// Whether the last connection received its status.
     pub(crate) spoke: AtomicBool,
 }
 
@@ -119,8 +119,8 @@ pub(crate) struct Member {
     pub(crate) quarantined: bool,
     /// Quarantined, as a server of another cluster or service.
     pub(crate) foreign: bool,
-    quarantine: Backoff, // between two probes of a quarantined server
-    unseen: Backoff,     // of any other server
+    quarantine: Backoff,    // between two probes of a quarantined server
+    probe_backoff: Backoff, // of any other server
     /// No call opens a connection before this time.
     pub(crate) connect_at: Option<Instant>,
     /// The last connection could not be opened.
@@ -181,7 +181,7 @@ impl Member {
             quarantined: false,
             foreign: false,
             quarantine: Backoff::default(),
-            unseen: Backoff::default(),
+            probe_backoff: Backoff::default(),
             connect_at: None,
             dial_failed: false,
             dial_pause: Backoff::default(),
@@ -194,26 +194,26 @@ impl Member {
         }
     }
 
-    pub(crate) fn fitness(&self, tag: &str, needs_machine: bool, now: Instant) -> Fitness {
+    pub(crate) fn standing(&self, tag: &str, needs_machine: bool, now: Instant) -> ServerHealth {
         let not_ready = self.state == State::NOT_READY || is_before(now, self.not_ready_until);
         let leaves = matches!(self.state, State::DRAINING | State::OFFLINE);
         if self.quarantined {
-            Fitness::Quarantined
+            ServerHealth::Quarantined
         } else if self.last_resort {
-            Fitness::LastResort
+            ServerHealth::LastResort
         } else if self.draining || leaves || is_before(now, until_of(&self.closed_until, tag)) {
-            Fitness::Draining
+            ServerHealth::Draining
         } else if !self.online || self.weight <= 0 {
-            Fitness::Disabled
+            ServerHealth::Disabled
         } else if self.health.is_ejected()
             || (not_ready && needs_machine)
             || is_before(now, until_of(&self.down_until, tag))
         {
-            Fitness::Resting
-        } else if self.health.fails() || self.health.out {
-            Fitness::Failing
+            ServerHealth::Ejected
+        } else if self.health.too_many_failures() || self.health.out {
+            ServerHealth::Failing
         } else {
-            Fitness::Fit
+            ServerHealth::Healthy
         }
     }
 
@@ -236,7 +236,7 @@ impl Member {
         if self.quarantined && !self.foreign {
             return self.quarantine.next(now, PROBE_AGAIN, LONGEST_QUARANTINE);
         }
-        self.unseen.next(now, PROBE_FIRST, PROBE_AGAIN)
+        self.probe_backoff.next(now, PROBE_FIRST, PROBE_AGAIN)
     }
 
     pub(crate) fn store_is_down(&mut self, tag: &str, until: Instant) {
@@ -248,13 +248,13 @@ impl Member {
     }
 
     pub(crate) fn seen(&self, now: Instant) -> SeenServer {
-        let fitness = self.fitness("", true, now);
+        let standing = self.standing("", true, now);
         SeenServer {
             address: self.server.address.clone(),
             rack: self.rack,
             weight: self.weight,
-            fitness,
-            why: if fitness == Fitness::Fit { String::new() } else { self.why.clone() },
+            health: standing,
+            why: if standing == ServerHealth::Healthy { String::new() } else { self.why.clone() },
             in_flight: self.in_flight,
         }
     }

@@ -290,7 +290,7 @@ mod blocking {
         server.drop.notify_waiters();
         runtime.block_on(until("a connection stays open", || server.open.load(Ordering::SeqCst) == 0));
         client.next_id("count").unwrap();
-        assert_eq!(client.servers()[0].fitness, firn_client::Fitness::Fit);
+        assert_eq!(client.servers()[0].health, firn_client::ServerHealth::Healthy);
     }
 
     #[test]

@@ -5,7 +5,7 @@ import { Call } from './call.js';
 import { Connection, type ConnectionHost } from './connection.js';
 import { Names } from './dial.js';
 import { failed, type Failure } from './errors.js';
-import { FitnessRules } from './fitness.js';
+import { HealthRules } from './health_rules.js';
 import { Fleet } from './fleet.js';
 import type { CallOptions, Settings } from './options.js';
 import type { Server } from './server.js';
@@ -22,7 +22,7 @@ const UPKEEP_MS = 1_000;
 /** The parts of a client: the fleet, its connections and the background work. */
 export class Engine implements ConnectionHost {
   readonly fleet: Fleet;
-  readonly rules: FitnessRules;
+  readonly rules: HealthRules;
   readonly names = new Names();
   readonly calls = new Set<Call<unknown>>();
   private begun: Call<unknown>[] = []; // in this turn
@@ -43,7 +43,7 @@ export class Engine implements ConnectionHost {
 
   constructor(readonly settings: Settings) {
     this.fleet = new Fleet(settings);
-    this.rules = new FitnessRules(this.fleet, () => this.askListSoon());
+    this.rules = new HealthRules(this.fleet, () => this.askListSoon());
     this.tls = new TlsFiles(settings.tls ?? {});
     if (settings.listsChange) this.listDue = performance.now();
     this.wake();
@@ -109,7 +109,7 @@ export class Engine implements ConnectionHost {
     if (failure) this.counters.connectsFailed++;
     this.rules.dialled(server, !failure || failure.end === 'refused', now);
     if (!this.probing.delete(connection)) return;
-    this.rules.looked(server, connection.status, failure, now);
+    this.rules.probed(server, connection.status, failure, now);
     if (!failure && server.connection !== connection) connection.close(failed('closed', ''));
     this.wake();
   }
@@ -133,8 +133,8 @@ export class Engine implements ConnectionHost {
   private readonly upkeep = (): void => {
     if (this.closed) return;
     const now = performance.now();
-    const { due, next } = this.rules.takeLooks(now);
-    for (const one of due) this.look(one);
+    const { due, next } = this.rules.takeProbes(now);
+    for (const one of due) this.probe(one);
     if (this.listDue <= now && !this.askingList) void this.askList(now);
     const listDue = this.askingList ? Infinity : this.listDue;
     this.timer = setTimeout(this.upkeep, Math.max(1, Math.min(UPKEEP_MS, Math.min(next, listDue) - now)));
@@ -149,7 +149,7 @@ export class Engine implements ConnectionHost {
   }
 
   /** Probes a server: over its connection to be, or over another one beside it. */
-  private look(server: Server): void {
+  private probe(server: Server): void {
     const made = this.connect(server);
     this.probing.set(made, server);
     server.connection ??= made;

@@ -5,12 +5,12 @@ import { lessBusy, subsetOf } from './choice.js';
 import type { Connection } from './connection.js';
 import { RetryBudget } from './health.js';
 import { type ClientEvent, pathOfSocket, type Settings, splitAddress } from './options.js';
-import { FIT, QUARANTINED, RESTING, Server } from './server.js';
-import { FITNESS, type SeenServer } from './view.js';
+import { EJECTED, HEALTHY, QUARANTINED, Server } from './server.js';
+import { HEALTH, type SeenServer } from './view.js';
 
-const FIT_MIN = 3; // where fewer are fit, all servers are offered
+const HEALTHY_MIN = 3; // while fewer are healthy, calls can use all servers
 
-/** The servers of one client: which there are, which are fit, and which one is called next. */
+/** The servers of one client: which there are, which are healthy, and which one is called next. */
 export class Fleet {
   readonly servers = new Map<string, Server>();
   readonly budget = new RetryBudget();
@@ -69,8 +69,8 @@ export class Fleet {
    */
   pick(tag: string, tried: readonly Server[], now: number): Server | undefined {
     let offer = this.offer(this.subset, tag, tried, now);
-    const few = offer.servers.length < FIT_MIN && offer.servers.length < this.subset.length;
-    if (offer.best > FIT || few) offer = this.offer(this.servers.values(), tag, tried, now);
+    const few = offer.servers.length < HEALTHY_MIN && offer.servers.length < this.subset.length;
+    if (offer.best > HEALTHY || few) offer = this.offer(this.servers.values(), tag, tried, now);
     let { servers } = offer;
     if (servers.length === 0) return undefined;
     const { rack } = this.settings;
@@ -83,7 +83,10 @@ export class Fleet {
     return picked;
   }
 
-  /** The fittest of the servers. Those in quarantine only while fewer than half are fit, and foreign ones never. */
+  /**
+   * The servers with the best standing. Quarantined servers are among them only while fewer than half are healthy, and
+   * foreign ones never.
+   */
   private offer(servers: Iterable<Server>, tag: string, tried: readonly Server[],
                 now: number): { best: number; servers: Server[] } {
     const needsMachine = !this.ownNumbers.has(tag);
@@ -91,30 +94,30 @@ export class Fleet {
     let offered: Server[] = [];
     for (const one of servers) {
       if (tried.includes(one) || !one.mayServe(now)) continue;
-      let fitness = one.fitness(tag, needsMachine, now);
-      if (fitness === QUARANTINED) {
+      let standing = one.standing(tag, needsMachine, now);
+      if (standing === QUARANTINED) {
         if (one.foreign || !this.panics(now)) continue;
-        fitness = RESTING;
+        standing = EJECTED;
       }
-      if (fitness < best) {
-        best = fitness;
+      if (standing < best) {
+        best = standing;
         offered = [];
       }
-      if (fitness === best) offered.push(one);
+      if (standing === best) offered.push(one);
     }
     return { best, servers: offered };
   }
 
-  /** Returns whether fewer than half of the servers are fit. */
+  /** Returns whether fewer than half of the servers are healthy. */
   private panics(now: number): boolean {
     let members = 0;
-    let fits = 0;
+    let healthy = 0;
     for (const one of this.servers.values()) {
       if (!one.online || one.foreign || one.lastResort) continue;
       members++;
-      if (one.fitness('', false, now) === FIT) fits++;
+      if (one.standing('', false, now) === HEALTHY) healthy++;
     }
-    return fits * 2 < members;
+    return healthy * 2 < members;
   }
 
   /**
@@ -127,7 +130,7 @@ export class Fleet {
     for (const one of this.servers.values()) {
       if (!one.online || one.foreign) continue;
       members++;
-      if (one !== leaving && (one.health.resting || one.quiet)) out++;
+      if (one !== leaving && (one.health.ejected || one.quarantined)) out++;
     }
     return (out + 1) * 2 <= members;
   }
@@ -144,10 +147,10 @@ export class Fleet {
 
   view(now: number): SeenServer[] {
     const seen = [...this.servers.values()].map((one) => {
-      const fitness = one.fitness('', true, now);
+      const standing = one.standing('', true, now);
       return {
-        address: one.address, rack: one.rack, weight: one.weight, fitness: FITNESS[fitness]!,
-        why: fitness === FIT ? '' : one.why, inFlight: one.inFlight,
+        address: one.address, rack: one.rack, weight: one.weight, health: HEALTH[standing]!,
+        why: standing === HEALTHY ? '' : one.why, inFlight: one.inFlight,
       };
     });
     return seen.sort((a, b) => (a.address < b.address ? -1 : 1));

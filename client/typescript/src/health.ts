@@ -1,14 +1,14 @@
-const ILL_IN_A_ROW = 3;
-const ILL_WINDOW = 20;
-const WINDOW_MASK = (1 << ILL_WINDOW) - 1;
-const FIRST_REST_MS = 1_000;
-const LONGEST_REST_MS = 30_000;
+export const FAILURES_IN_A_ROW = 3;
+const FAILURE_WINDOW = 20;
+const WINDOW_MASK = (1 << FAILURE_WINDOW) - 1;
+const FIRST_EJECTION_MS = 1_000;
+const LONGEST_EJECTION_MS = 30_000;
 
 /**
  * An exponential backoff: twice as long each time, up to a longest, and drawn from the upper half, so that clients
  * do not return together. It starts again when nothing failed for as long as the longest.
  */
-export class Spell {
+export class Backoff {
   private length = 0;
   private until = -Infinity;
 
@@ -22,22 +22,18 @@ export class Spell {
 }
 
 /**
- * Whether a server answers. It is ill after 3 failures in a row, or when half of its last 20 calls failed. An ill
- * server is out: ejected, or, where its owner does not allow that, called after the healthy ones.
+ * Recent failures of a server. After 3 failures in a row, or when half of its last 20 calls failed, the server is out:
+ * ejected, or, if half of the servers already are, failing and called after the healthy ones.
  */
 export class Health {
   out = false;
-  rests = false;
-  private times = new Spell();
+  ejected = false;
+  private times = new Backoff();
   private inARow = 0;
   private window = 0; // the last calls, newest in bit 0; 1: failed
 
-  get ill(): boolean {
-    return this.inARow >= ILL_IN_A_ROW || ones(this.window) * 2 >= ILL_WINDOW;
-  }
-
-  get resting(): boolean {
-    return this.out && this.rests;
+  get tooManyFailures(): boolean {
+    return this.inARow >= FAILURES_IN_A_ROW || ones(this.window) * 2 >= FAILURE_WINDOW;
   }
 
   answered(): void {
@@ -54,21 +50,21 @@ export class Health {
 
   /** A probe found it healthy: forgets the failures, but not how long it was last out. */
   seen(): void {
-    this.out = this.rests = false;
+    this.out = this.ejected = false;
     this.inARow = this.window = 0;
   }
 
   /** A call was answered: forgets everything. */
   reset(): void {
     this.seen();
-    this.times = new Spell();
+    this.times = new Backoff();
   }
 
   /** Begins a time out; returns its length. */
-  takeOut(rests: boolean, now: number): number {
+  takeOut(eject: boolean, now: number): number {
     this.out = true;
-    this.rests = rests;
-    return this.times.next(now, FIRST_REST_MS, LONGEST_REST_MS);
+    this.ejected = eject;
+    return this.times.next(now, FIRST_EJECTION_MS, LONGEST_EJECTION_MS);
   }
 }
 

@@ -10,4 +10,4 @@ export { LocalGenerator, type LocalGeneratorOptions } from './local_generator.js
 export {
   type CallOptions, type ClientEvent, type ClientOptions, type LocalTag, segmentTag, snowflakeTag, type TlsOptions,
 } from './options.js';
-export type { Counters, Fitness, SeenServer } from './view.js';
+export type { Counters, SeenServer, ServerHealth } from './view.js';

@@ -237,7 +237,7 @@ export class Lessee {
     if (server) {
       grant.avoid = [...grant.avoid, server];
       grant.sendAtMs = now.monoMs;
-    } else { // all were asked
+    } else { // all were tried
       if (grant.refusal && !grant.hopeful) this.options.onRefused(grant.refusal.message, grant.refusal);
       grant.refusal = undefined;
       grant.hopeful = false;
@@ -268,7 +268,7 @@ export class Lessee {
     const leftMs = Math.max(endMs - timeMs, 0);
     const thirdMs = leftMs / 3;
     if (leftMs > 0) this.intervalMs = Math.min(leftMs, this.options.aheadMs);
-    held.thirdMs = answered.ending ? Math.max(thirdMs, held.thirdMs) : thirdMs; // the end stands still at last
+    held.thirdMs = answered.ending ? Math.max(thirdMs, held.thirdMs) : thirdMs; // finally it is not extended
     held.replaceAtMs = endMs - held.thirdMs;
     held.answeredAtMs = now.monoMs;
     held.renewAtMs = now.monoMs + Math.max(Math.min(answered.renewInMs, thirdMs), RENEW_MIN_MS);

@@ -35,7 +35,7 @@ export function segmentTag(tag: string): LocalTag {
 
 /** An event of servers, for the program's log. The library itself logs nothing. */
 export interface ClientEvent {
-  readonly kind: 'list' | 'server out' | 'server back' | 'quarantined' | 'draining' | 'no server';
+  readonly kind: 'list' | 'unhealthy' | 'healthy' | 'quarantined' | 'draining' | 'no server';
   /** host:port, if the event is about one server. */
   readonly server: string;
   readonly detail: string;

@@ -1,7 +1,7 @@
 import { Counter, Gauge, register, type Registry } from 'prom-client';
 
 import type { Client } from './client.js';
-import { type Counters, FITNESS } from './view.js';
+import { type Counters, HEALTH } from './view.js';
 
 /** The options of {@link collectMetrics}. */
 export interface MetricsOptions {
@@ -58,14 +58,14 @@ function registerAll(registry: Registry, named: ReadonlyMap<string, Client>): vo
     });
   }
   new Gauge({
-    name: 'firn_client_servers', help: 'Servers by their standing.', labelNames: ['client', 'fitness'],
+    name: 'firn_client_servers', help: 'Servers by their standing.', labelNames: ['client', 'health'],
     registers: [registry],
     collect() {
       this.reset();
       for (const [label, one] of named) {
         const servers = one.servers();
-        for (const fitness of FITNESS) {
-          this.set({ client: label, fitness }, servers.filter((server) => server.fitness === fitness).length);
+        for (const health of HEALTH) {
+          this.set({ client: label, health }, servers.filter((server) => server.health === health).length);
         }
       }
     },

@@ -1,11 +1,11 @@
 import { type ServerEntry, ServerState } from './asks.js';
 import type { Connection } from './connection.js';
-import { Health, Spell } from './health.js';
+import { Backoff, Health } from './health.js';
 
-// The standings, as numbers of FITNESS in view.ts.
-export const FIT = 0;
-const ILL = 1;
-export const RESTING = 2;
+// The standings, as numbers of HEALTH in view.ts.
+export const HEALTHY = 0;
+const FAILING = 1;
+export const EJECTED = 2;
 const DISABLED = 3;
 const DRAINING = 4;
 const LAST_RESORT = 5;
@@ -23,26 +23,26 @@ export class Server {
   readonly health = new Health();
   why = '';
   notReadyUntil = -Infinity;
-  /** By tag: without its store. */
+  /** By tag: its store is down. */
   readonly downUntil = new Map<string, number>();
-  /** By tag: the server no longer issues it. */
+  /** By tag: refused with DRAINING. */
   readonly closedUntil = new Map<string, number>();
   draining = false;
   /** In quarantine. */
-  quiet = false;
+  quarantined = false;
   /** In quarantine, as a server of another cluster or service. */
   foreign = false;
-  readonly quarantine = new Spell();
+  readonly quarantine = new Backoff();
   /** Between two probes, unless in quarantine. */
-  readonly unseen = new Spell();
-  /** It has sent its status: it speaks as this client does. */
+  readonly probeBackoff = new Backoff();
+  /** Whether the last connection received its status. */
   spoke = false;
-  /** No call opens a connection before. */
+  /** No call opens a connection before this time. */
   connectAt = -Infinity;
   dialFailed = false;
-  readonly dialPause = new Spell();
-  /** When its status is to be probed. */
-  lookAt = Infinity;
+  readonly dialPause = new Backoff();
+  /** The time of the next probe. */
+  probeAt = Infinity;
   lastAnswer = -Infinity;
   movesUntil = -Infinity;
   movesAgainAt = -Infinity;
@@ -50,15 +50,15 @@ export class Server {
 
   constructor(readonly address: string, public tls: boolean) {}
 
-  fitness(tag: string, needsMachine: boolean, now: number): number {
+  standing(tag: string, needsMachine: boolean, now: number): number {
     const leaves = this.state === ServerState.DRAINING || this.state === ServerState.OFFLINE;
-    if (this.quiet) return QUARANTINED;
+    if (this.quarantined) return QUARANTINED;
     if (this.lastResort) return LAST_RESORT;
     if (this.draining || leaves || isBefore(now, this.closedUntil, tag)) return DRAINING;
     if (!this.online || this.weight <= 0) return DISABLED;
     const notReady = needsMachine && (this.state === ServerState.NOT_READY || now < this.notReadyUntil);
-    if (notReady || this.health.resting || isBefore(now, this.downUntil, tag)) return RESTING;
-    return this.health.out || this.health.ill ? ILL : FIT;
+    if (notReady || this.health.ejected || isBefore(now, this.downUntil, tag)) return EJECTED;
+    return this.health.out || this.health.tooManyFailures ? FAILING : HEALTHY;
   }
 
   /** Returns whether a call has, or may open, a connection to it. */
@@ -77,7 +77,7 @@ export class Server {
     this.online = entry.online;
     this.state = entry.state;
     this.tls = tls;
-    this.lastResort = this.draining = this.quiet = this.foreign = false;
+    this.lastResort = this.draining = this.quarantined = this.foreign = false;
     this.closedUntil.clear();
   }
 }

@@ -1,18 +1,18 @@
 /** In the order in which servers are called: the later ones only when no earlier one is left. */
-export const FITNESS = ['fit', 'ill', 'resting', 'disabled', 'draining', 'last resort', 'quarantined'] as const;
+export const HEALTH = ['healthy', 'failing', 'ejected', 'disabled', 'draining', 'last resort', 'quarantined'] as const;
 
 /**
  * The standing of a server:
  *
- * - `fit`: it is called
- * - `ill`: it failed too often, but half of the servers are out already; called after the fit ones
- * - `resting`: it is ejected after failures, or cannot issue for now
+ * - `healthy`: calls use it first
+ * - `failing`: it failed too often, but half of the servers are already ejected or quarantined; called after the healthy ones
+ * - `ejected`: it is ejected after failures, or cannot issue for now
  * - `disabled`: an operator took it out, or its weight is 0
  * - `draining`: it is stopping
  * - `last resort`: a seed that is not in the list
  * - `quarantined`: its answers were invalid, or it is of another cluster
  */
-export type Fitness = (typeof FITNESS)[number];
+export type ServerHealth = (typeof HEALTH)[number];
 
 /** One server as the client sees it. */
 export interface SeenServer {
@@ -20,8 +20,8 @@ export interface SeenServer {
   readonly address: string;
   readonly rack: number;
   readonly weight: number;
-  readonly fitness: Fitness;
-  /** A sentence, unless the server is fit. */
+  readonly health: ServerHealth;
+  /** A sentence, unless the server is healthy. */
   readonly why: string;
   readonly inFlight: number;
 }

@@ -77,7 +77,7 @@ test('late answers are taken while others arrive, and a server with many is ejec
     while (await client.nextId('order').then(() => false, () => true)); // the connection is open
     const held: Request[] = [];
     server!.answers = (request) => held.push(request);
-    for (let round = client.counters().timeouts + 1; !events.includes('server out'); round++) {
+    for (let round = client.counters().timeouts + 1; !events.includes('unhealthy'); round++) {
       assert(round <= 20);
       // One answer in time, and one late.
       const calls = [client.nextId('order'), client.nextId('order')];
@@ -90,7 +90,7 @@ test('late answers are taken while others arrive, and a server with many is ejec
     }
     assert.equal(server!.sockets.size, 1, 'the connection stays open');
   });
-  assert.deepEqual(events, ['server out']);
+  assert.deepEqual(events, ['unhealthy']);
 });
 
 test('calls that time out together blame their server once', () =>

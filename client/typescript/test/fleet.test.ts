@@ -3,33 +3,33 @@ import { test } from 'node:test';
 
 import { lessBusy, subsetOf } from '../src/choice.js';
 import { failed } from '../src/errors.js';
-import { FitnessRules } from '../src/fitness.js';
+import { HealthRules } from '../src/health_rules.js';
 import { Fleet } from '../src/fleet.js';
-import { RetryBudget, Spell } from '../src/health.js';
+import { Backoff, RetryBudget } from '../src/health.js';
 import { settingsOf } from '../src/options.js';
 import { Server } from '../src/server.js';
 
 const addresses = (count: number): string[] => Array.from({ length: count }, (_, at) => `10.0.0.${at + 1}:7609`);
 
-function world(count: number): { fleet: Fleet; rules: FitnessRules; servers: Server[] } {
+function world(count: number): { fleet: Fleet; rules: HealthRules; servers: Server[] } {
   const fleet = new Fleet(settingsOf(`list://${addresses(count).join()}`, {}));
-  return { fleet, rules: new FitnessRules(fleet, () => undefined), servers: [...fleet.servers.values()] };
+  return { fleet, rules: new HealthRules(fleet, () => undefined), servers: [...fleet.servers.values()] };
 }
 
-const standing = (fleet: Fleet, now: number): string[] => fleet.view(now).map((one) => one.fitness);
+const standing = (fleet: Fleet, now: number): string[] => fleet.view(now).map((one) => one.health);
 
 test('ejects a server after three failures, and never more than half', () => {
   const { fleet, rules, servers } = world(4);
   for (const server of servers) {
     for (let i = 0; i < 3; i++) rules.failed(server, 'order', failed('timeout', ''), 0);
   }
-  assert.deepEqual(standing(fleet, 1), ['resting', 'resting', 'ill', 'ill']);
+  assert.deepEqual(standing(fleet, 1), ['ejected', 'ejected', 'failing', 'failing']);
 });
 
 test('a connect timeout counts twice', () => {
   const { fleet, rules, servers } = world(3);
   for (let i = 0; i < 2; i++) rules.failed(servers[0]!, 'order', failed('connect timeout', ''), 0);
-  assert.deepEqual(standing(fleet, 1), ['resting', 'fit', 'fit']);
+  assert.deepEqual(standing(fleet, 1), ['ejected', 'healthy', 'healthy']);
 });
 
 test('calls a server last for the tag that it does not issue', () => {
@@ -41,10 +41,10 @@ test('calls a server last for the tag that it does not issue', () => {
   assert.equal(fleet.pick('count', [servers[1]!], 1), servers[0], 'when no other server is left');
 });
 
-test('quarantines a server, and calls it only while fewer than half are fit', () => {
+test('quarantines a server, and calls it only while fewer than half are healthy', () => {
   const { fleet, rules, servers } = world(3);
   rules.failed(servers[0]!, '', failed('broken', ''), 0);
-  assert.deepEqual(standing(fleet, 1), ['quarantined', 'fit', 'fit']);
+  assert.deepEqual(standing(fleet, 1), ['quarantined', 'healthy', 'healthy']);
   assert.equal(fleet.pick('', [servers[1]!, servers[2]!], 1), undefined);
   for (let i = 0; i < 3; i++) rules.failed(servers[1]!, '', failed('timeout', ''), 1);
   assert.equal(fleet.pick('', [servers[1]!, servers[2]!], 2), servers[0]);
@@ -104,9 +104,9 @@ test('limits retries to a fifth of the calls, 10 a second, and 200 for bursts', 
 });
 
 test('a backoff doubles, is drawn from the upper half, and starts again', () => {
-  const spell = new Spell();
+  const backoff = new Backoff();
   for (const [now, length] of [[0, 10], [20, 20], [60, 40], [100, 40], [1000, 10]] as const) {
-    const drawn = spell.next(now, 10, 40);
+    const drawn = backoff.next(now, 10, 40);
     assert(drawn >= length / 2 && drawn <= length, `${drawn} of ${length}`);
   }
 });

@@ -20,7 +20,7 @@ test('shows the counters and servers of each client', async (t) => {
     const text = await registry.metrics();
     assert.match(text, /^firn_client_calls_total\{client="a"\} 3$/m);
     assert.match(text, /^firn_client_calls_total\{client="b"\} 0$/m);
-    assert.match(text, /^firn_client_servers\{client="a",fitness="fit"\} 1$/m);
+    assert.match(text, /^firn_client_servers\{client="a",health="healthy"\} 1$/m);
   }
   remove[1]!();
   assert.doesNotMatch(await registry.metrics(), /client="b"/);

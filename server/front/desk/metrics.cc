@@ -14,7 +14,8 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricType;
 
-constexpr double kMsPerDay = 24.0 * 3600 * 1000;
+// Prometheus asks for base units.
+double SecondsOf(Milliseconds time) { return static_cast<double>(time.count()) / 1000; }
 
 ClientMetric WithLabels(MetricsPage::Labels labels) {
   ClientMetric metric;
@@ -85,9 +86,7 @@ std::string MetricsPage::Text() const {
 void Describe(const Totals& totals, const std::string& door, std::optional<TlsExpiry> expiry,
               WallMs now, MetricsPage& page) {
   const MetricsPage::Labels labels{{"door", door}};
-  const auto seconds_to = [now](WallMs end) {
-    return static_cast<double>((end - now).count()) / 1000;
-  };
+  const auto seconds_to = [now](WallMs end) { return SecondsOf(end - now); };
   if (expiry) {
     page.Gauge("firn_tls_certificate_expiry_seconds",
                "Time until the server's TLS certificate expires; negative once it has.",
@@ -169,9 +168,9 @@ void Describe(const DeskCounters::Sums& sums, MetricsPage& page) {
 namespace {
 
 void Describe(const RegistryReport& report, MetricsPage& page) {
-  page.Gauge("firn_wall_clock_behind_milliseconds",
+  page.Gauge("firn_wall_clock_behind_seconds",
              "Time by which the wall clock is behind the time in new ids.",
-             static_cast<double>(report.clock_behind.count()));
+             SecondsOf(report.clock_behind));
   const char* const steps = "Steps of the wall clock.";
   page.Counter("firn_clock_steps_total", steps, report.clock_steps_forward,
                {{"direction", "forward"}});
@@ -180,13 +179,13 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
     page.Gauge("firn_registry_connected", "1 while there is a session with the registry.",
                report.connected ? 1 : 0);
     page.Gauge("firn_registry_session_seconds", "Age of the session; 0 while there is none.",
-               static_cast<double>(report.session_age.count()) / 1000);
+               SecondsOf(report.session_age));
   }
   page.Gauge("firn_claim_state", "1 for the state of the machine id.", 1,
              {{"state", report.claim}});
-  page.Gauge("firn_registry_clock_off_milliseconds",
+  page.Gauge("firn_registry_clock_off_seconds",
              "Registry's clock minus the time that this server relies on; 0 while they agree.",
-             static_cast<double>(report.clock_off.count()));
+             SecondsOf(report.clock_off));
   const char* const renewals = "Attempts to raise the bound.";
   page.Counter("firn_renewals_total", renewals, report.renewals, {{"outcome", "done"}});
   page.Counter("firn_renewals_total", renewals, report.renewals_failed, {{"outcome", "failed"}});
@@ -266,20 +265,20 @@ void Describe(const ServerView& view, MetricsPage& page) {
   }
   DescribeMachines(report.machines, page);
   if (report.bound_left) {
-    page.Gauge("firn_bound_milliseconds", "Time until the bound, unless the claim is renewed.",
-               static_cast<double>(report.bound_left->count()));
+    page.Gauge("firn_bound_seconds", "Time until the bound, unless the claim is renewed.",
+               SecondsOf(*report.bound_left));
   }
   if (report.clock_skew) {
-    page.Gauge("firn_clock_skew_milliseconds", "Local clock minus the registry's clock.",
-               static_cast<double>(report.clock_skew->count()));
+    page.Gauge("firn_clock_skew_seconds", "Local clock minus the registry's clock.",
+               SecondsOf(*report.clock_skew));
   }
   Describe(report.registry, page);
   DescribeRefused(report, page);
   page.Gauge("firn_cluster_frozen", "1 while the cluster waits for firn restore.",
              report.frozen ? 1 : 0);
-  page.Gauge("firn_layout_days_left",
-             "Days until the layout's time field ends, or ids outgrow an obfuscated tag's width.",
-             static_cast<double>((view.ids_end() - report.wall).count()) / kMsPerDay);
+  page.Gauge("firn_layout_remaining_seconds",
+             "Time until the layout's time field ends, or ids outgrow an obfuscated tag's width.",
+             SecondsOf(view.ids_end() - report.wall));
 }
 
 }  // namespace firn::front

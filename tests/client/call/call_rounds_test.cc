@@ -60,14 +60,14 @@ class MovedCallsTest : public CallTest {
 TEST_F(MovedCallsTest, RetryWithoutTheBudgetWhileAnotherServerAnswers) {
   Fleet& fleet = OneAndASpare();
   EXPECT_EQ(Moved(kCalls, true), kCalls);
-  EXPECT_EQ(fleet.counters().moves, static_cast<uint64_t>(kCalls));
+  EXPECT_EQ(fleet.counters().free_retries, static_cast<uint64_t>(kCalls));
   EXPECT_EQ(fleet.counters().retries, 0u);
 }
 
 TEST_F(MovedCallsTest, UseTheBudgetIfNoServerAnswers) {
   Fleet& fleet = OneAndASpare();
   EXPECT_LE(Moved(kCalls, false), RetryBudget::kMost);
-  EXPECT_EQ(fleet.counters().moves, 0u);
+  EXPECT_EQ(fleet.counters().free_retries, 0u);
   EXPECT_GT(fleet.counters().retries_denied, 0u);
 }
 
@@ -77,7 +77,7 @@ TEST_F(MovedCallsTest, UseTheBudgetWhenItHappensAgainSoon) {
   EXPECT_EQ(Moved(kCalls, true), kCalls);
   clock_.Advance(Milliseconds(100));
   EXPECT_LE(Moved(kCalls, true), RetryBudget::kMost);
-  EXPECT_EQ(fleet.counters().moves, static_cast<uint64_t>(kCalls));
+  EXPECT_EQ(fleet.counters().free_retries, static_cast<uint64_t>(kCalls));
   clock_.Advance(Milliseconds(800));
   EXPECT_EQ(Moved(kCalls, true), kCalls);
 }

@@ -106,7 +106,7 @@ TEST_F(CallTest, AsksOthersFirstWhileAServerIsInBackoff) {
   Pass(Milliseconds(1));
   ASSERT_EQ(InFlight(), 1u);
   EXPECT_EQ(sent().front().server, in_backoff);
-  EXPECT_GE(fleet_->counters().put_off, 1u);
+  EXPECT_GE(fleet_->counters().connects_deferred, 1u);
   EXPECT_EQ(fleet_->counters().retries, 0u);
 }
 
@@ -118,7 +118,7 @@ TEST_F(CallTest, ServersInBackoffUseNoRetryBudget) {
   }
   End(kTimeout);
   EXPECT_EQ(InFlight(), 0u);
-  EXPECT_EQ(fleet_->counters().put_off, 2u);
+  EXPECT_EQ(fleet_->counters().connects_deferred, 2u);
   Pass(Milliseconds(20));
   EXPECT_EQ(InFlight(), 1u);
   EXPECT_EQ(fleet_->counters().retries, 1u) << "one other server was asked";

@@ -22,15 +22,15 @@ class WatchedClock final : public Clock {
  public:
   WallMs Wall() const override { return WallMs(1'700'000'000'000); }
   BootMs Boot() const override {
-    ++looks_;
+    ++readings_;
     return BootMs(boot_ms_);
   }
   void Advance(Milliseconds time) { boot_ms_ += time.count(); }
-  int looks() const { return looks_; }
+  int readings() const { return readings_; }
 
  private:
   std::atomic<int64_t> boot_ms_ = 1'000'000;
-  mutable std::atomic<int> looks_ = 0;
+  mutable std::atomic<int> readings_ = 0;
 };
 
 class CallerTest : public testing::Test {
@@ -95,10 +95,10 @@ TEST_F(CallerTest, PendingNewsIsNotReportedAgain) {
   caller_.Post([&go_on] { go_on.get_future().wait(); });
   for (int i = 0; i < 1'000; ++i) caller_.OnNews();
   caller_.Post([&all] { all.set_value(); });
-  const int before = clock_.looks();
+  const int before = clock_.readings();
   go_on.set_value();
   all.get_future().wait();
-  EXPECT_LE(clock_.looks() - before, 10);
+  EXPECT_LE(clock_.readings() - before, 10);
 }
 
 }  // namespace

@@ -59,16 +59,16 @@ TEST_P(ConnectingTest, FailsOverWhenAConnectionIsNotAccepted) {
 }
 
 TEST_P(ConnectingTest, AnUnacceptedConnectionCountsTwice) {
-  const auto rests = [&] {
-    return rig_.ViewOf(hole_.address()).fitness == ServerFitness::kResting;
+  const auto ejected = [&] {
+    return rig_.ViewOf(hole_.address()).health == ServerHealth::kEjected;
   };
   // After the first failure the server is in backoff while the other one answers many calls.
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] {
     static_cast<void>(rig_.GetId());
-    return rests();
+    return ejected();
   }));
   EXPECT_EQ(rig_.ViewOf(hole_.address()).failed, 2u)
-      << "three failures in a row send it to rest, so do two of these";
+      << "three failures in a row eject it, and so do two of these";
 }
 
 // Calls that fail at once are repeated at once, as by a program in a loop.
@@ -77,7 +77,7 @@ void ExpectFewConnections(ClientRig& rig, const std::function<uint64_t()>& begun
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(rig.GetId({.deadline = Milliseconds(25)}).ok());
   const auto elapsed = static_cast<uint64_t>((TestNow() - before).count());
   EXPECT_LE(begun(), 4 + elapsed / 5) << "after 10 ms, spread, and ever later";
-  EXPECT_GT(rig.client().counters().put_off, 0u);
+  EXPECT_GT(rig.client().counters().connects_deferred, 0u);
 }
 
 TEST_P(ConnectingTest, LimitsConnectsToAServerThatRefuses) {
@@ -131,7 +131,7 @@ TEST_P(IntroductionTest, FailsOverWhenTheStatusIsUnusable) {
   const CallAttempt attempt = pair.AskBad(bad.address());
   EXPECT_EQ(attempt.end, introduction.end) << attempt.ToString();
   EXPECT_EQ(bad.requests(), 0) << "no ids are requested before the status is known";
-  EXPECT_EQ(pair.View(bad).fitness == ServerFitness::kQuarantined, introduction.quarantined);
+  EXPECT_EQ(pair.View(bad).health == ServerHealth::kQuarantined, introduction.quarantined);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllForms, IntroductionTest,

@@ -31,7 +31,7 @@ TEST_P(FailoverTest, RetriesTheSameServerWhenAnIdleConnectionWasClosed) {
   const Result<int64_t> id = rig->GetId();
   ASSERT_TRUE(id.ok()) << id.status();
   EXPECT_EQ(favourite.requests(), before + 1);
-  EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kFit);
+  EXPECT_EQ(rig->View(favourite).health, ServerHealth::kHealthy);
   EXPECT_EQ(rig->client().counters().retries, 0u);
 }
 
@@ -50,7 +50,7 @@ TEST_P(FailoverTest, QuarantinesAServerThatReturnsTooFewIdsInRuns) {
   ASSERT_EQ(rig->GetRuns(10).code(), Code::kOk);
   ASSERT_EQ(rig->report.attempts.size(), 2u);
   EXPECT_EQ(rig->report.attempts[0].end, AttemptEnd::kBroken);
-  EXPECT_EQ(rig->View(favourite).fitness, ServerFitness::kQuarantined);
+  EXPECT_EQ(rig->View(favourite).health, ServerHealth::kQuarantined);
 }
 
 TEST_P(FailoverTest, UsesTheOtherMethodsOfAServerThatLacksOne) {
@@ -64,7 +64,7 @@ TEST_P(FailoverTest, UsesTheOtherMethodsOfAServerThatLacksOne) {
   const Result<int64_t> id = rig.GetId();
   EXPECT_TRUE(id.ok()) << id.status();
   for (FakeServer* server : rig.servers()) {
-    EXPECT_EQ(rig.View(*server).fitness, ServerFitness::kFit);
+    EXPECT_EQ(rig.View(*server).health, ServerHealth::kHealthy);
   }
 }
 

@@ -47,7 +47,7 @@ TEST_P(NeighboursTest, AShortDeadlineFailsNoOtherCall) {
   EXPECT_EQ(*next & 0xffff, rig_.server(0).given()) << "its own answer, not the one before";
   EXPECT_EQ(rig_.server(0).connections(), 1) << "the connection is spared";
   EXPECT_EQ(rig_.View(rig_.server(0)).failed, 0u) << "and the server not blamed";
-  EXPECT_EQ(rig_.client().counters().unclaimed, 1u);
+  EXPECT_EQ(rig_.client().counters().late_answers, 1u);
 }
 
 TEST_P(NeighboursTest, DetectsASilentServerByShortCalls) {
@@ -71,7 +71,7 @@ TEST_P(NeighboursTest, WaitsUntilTheDeadlineWhileTheQueueMoves) {
     EXPECT_TRUE(id.ok()) << id.status();
   }
   EXPECT_EQ(rig_.server(0).requests(), 21) << "each is asked once";
-  EXPECT_GT(rig_.client().counters().in_line, 0u);
+  EXPECT_GT(rig_.client().counters().queued, 0u);
 }
 
 TEST_P(NeighboursTest, CountsARequestThatWasReportedLateOnce) {
@@ -88,8 +88,8 @@ TEST_P(NeighboursTest, CountsARequestThatWasReportedLateOnce) {
   EXPECT_FALSE(late.get().ok());
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.server(0).open_connections() == 0; }));
   EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.View(rig_.server(0)).failed == 2; }));
-  EXPECT_EQ(rig_.client().counters().in_line, 1u);
-  EXPECT_FALSE(rig_.SawEvent(ClientEvent::Kind::kServerOut)) << "two failures are not three";
+  EXPECT_EQ(rig_.client().counters().queued, 1u);
+  EXPECT_FALSE(rig_.SawEvent(ClientEvent::Kind::kUnhealthy)) << "two failures are not three";
 }
 
 TEST_P(NeighboursTest, CountsTheRequestsBehindALateOneAsLost) {
@@ -105,7 +105,7 @@ TEST_P(NeighboursTest, CountsTheRequestsBehindALateOneAsLost) {
   auto behind = Later({.deadline = Milliseconds(60'000)});
   auto another = Later({.deadline = Milliseconds(60'000)});
   for (auto* one : {&late, &behind, &another}) EXPECT_FALSE(one->get().ok());
-  EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.SawEvent(ClientEvent::Kind::kServerOut); }))
+  EXPECT_TRUE(Eventually(kPatience, [&] { return rig_.SawEvent(ClientEvent::Kind::kUnhealthy); }))
       << "three failures";
 }
 
@@ -120,7 +120,7 @@ TEST_P(NeighboursTest, IdsOfAnAbandonedCallAreNotCheckedInTheNextAnswer) {
   std::promise<Status> text;
   rig_.client().GetText("order", [&](const auto& got) { text.set_value(got.status()); });
   EXPECT_EQ(text.get_future().get(), Status());
-  EXPECT_EQ(rig_.View(rig_.server(0)).fitness, ServerFitness::kFit);
+  EXPECT_EQ(rig_.View(rig_.server(0)).health, ServerHealth::kHealthy);
 }
 
 class TwoServersTest : public NeighboursTest {

@@ -20,13 +20,13 @@ const Outcome kStrange = Outcome::Of(AttemptEnd::kWrongService, "it is another c
 class ComebackTest : public FleetTest {
  protected:
   // The servers that the fleet wants to be probed now.
-  std::vector<ServerPtr> Looks() { return fleet_->TakeProbes(Now()); }
+  std::vector<ServerPtr> Probes() { return fleet_->TakeProbes(Now()); }
   // The time until the next probe, rounded up to seconds. The probe then fails.
-  Milliseconds UntilALook() {
+  Milliseconds UntilNextProbe() {
     for (Milliseconds waited{0}; waited < kAtMost; waited += Milliseconds(1'000)) {
-      const auto looks = Looks();
-      if (!looks.empty()) {
-        fleet_->Probed(*looks[0], kTimeout, {}, Now());
+      const auto probes = Probes();
+      if (!probes.empty()) {
+        fleet_->Probed(*probes[0], kTimeout, {}, Now());
         return waited;
       }
       clock_.Advance(Milliseconds(1'000));
@@ -39,15 +39,15 @@ class ComebackTest : public FleetTest {
 TEST_F(ComebackTest, RepeatsALostProbe) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(2, Refusal(Reason::kDraining), 1, "invoice");
-  ASSERT_EQ(Looks().size(), 1u);
-  EXPECT_TRUE(Looks().empty()) << "one at a time";
+  ASSERT_EQ(Probes().size(), 1u);
+  EXPECT_TRUE(Probes().empty()) << "one at a time";
   fleet.Probed(*PickNumber(2), kTimeout, {}, Now());
   clock_.Advance(Milliseconds(1'000));
-  const auto looks = Looks();
-  ASSERT_EQ(looks.size(), 1u);
-  EXPECT_EQ(looks[0]->name, At(2).address);
-  fleet.Probed(*looks[0], {}, ServerFacts(), Now());
-  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  const auto probes = Probes();
+  ASSERT_EQ(probes.size(), 1u);
+  EXPECT_EQ(probes[0]->name, At(2).address);
+  fleet.Probed(*probes[0], {}, ServerFacts(), Now());
+  EXPECT_EQ(HealthOf(2), ServerHealth::kHealthy);
   EXPECT_TRUE(Names(Asked(60, "order"), 2));
 }
 
@@ -55,7 +55,7 @@ TEST_F(ComebackTest, QuarantinesAtMostHalfOfTheServers) {
   Of({At(1), At(2), At(3), At(4)});
   for (int i = 1; i <= 4; ++i) End(PickNumber(i), kBroken);
   int quarantined = 0;
-  for (int i = 1; i <= 4; ++i) quarantined += Fitness(i) == ServerFitness::kQuarantined ? 1 : 0;
+  for (int i = 1; i <= 4; ++i) quarantined += HealthOf(i) == ServerHealth::kQuarantined ? 1 : 0;
   EXPECT_EQ(quarantined, 2);
   EXPECT_NE(Pick(), nullptr);
 }
@@ -64,32 +64,33 @@ TEST_F(ComebackTest, CountsEjectedServersForTheLimitOfQuarantines) {
   Of({At(1), At(2), At(3)});
   Happen(1, kTimeout, 3);
   Happen(2, kBroken);
-  EXPECT_NE(Fitness(2), ServerFitness::kQuarantined);
-  EXPECT_FALSE(Names(Asked(), 2)) << "asked after the fit one all the same";
+  EXPECT_NE(HealthOf(2), ServerHealth::kQuarantined);
+  EXPECT_FALSE(Names(Asked(), 2)) << "called after the healthy one";
 }
 
 TEST_F(ComebackTest, UsesQuarantinedServersWhenFewerThanHalfAreHealthy) {
   Of({At(1), At(2), At(3)});
   Happen(1, kBroken);
   const ServerPtr second = Pick(), third = Pick("order", {second});
-  EXPECT_EQ(Pick("order", {second, third}), nullptr) << "two of three are fit";
+  EXPECT_EQ(Pick("order", {second, third}), nullptr) << "two of three are healthy";
   End(second, kBroken);
   const ServerPtr last = Pick("order", {second, third});
   ASSERT_NE(last, nullptr);
   EXPECT_EQ(last->name, At(1).address);
-  EXPECT_EQ(Asked(), (std::map<std::string, int>{{third->name, 60}})) << "the fit one goes first";
+  EXPECT_EQ(Asked(), (std::map<std::string, int>{{third->name, 60}}))
+      << "the healthy one comes first";
   EXPECT_EQ(fleet_->counters().panics, 1u);
 }
 
 TEST_F(ComebackTest, ProbesAQuarantinedServerEvenIfListsMayChange) {
   Of({At(1), At(2), At(3)});
   Happen(1, kBroken);
-  EXPECT_LE(UntilALook(), Milliseconds(31'000));
+  EXPECT_LE(UntilNextProbe(), Milliseconds(31'000));
   clock_.Advance(kAtMost);
-  const auto looks = Looks();
-  ASSERT_EQ(looks.size(), 1u) << "the first one was lost";
-  fleet_->Probed(*looks[0], {}, ServerFacts(), Now());
-  EXPECT_EQ(Fitness(1), ServerFitness::kFit);
+  const auto probes = Probes();
+  ASSERT_EQ(probes.size(), 1u) << "the first one was lost";
+  fleet_->Probed(*probes[0], {}, ServerFacts(), Now());
+  EXPECT_EQ(HealthOf(1), ServerHealth::kHealthy);
 }
 
 TEST_F(ComebackTest, QuarantinesLongerAfterARepeatedViolation) {
@@ -98,13 +99,13 @@ TEST_F(ComebackTest, QuarantinesLongerAfterARepeatedViolation) {
   for (int i = 0; i < 3; ++i) {
     Happen(1, kBroken);
     Milliseconds left{0};
-    std::vector<ServerPtr> looks;
-    for (; (looks = Looks()).empty() && left < kAtMost; left += Milliseconds(1'000)) {
+    std::vector<ServerPtr> probes;
+    for (; (probes = Probes()).empty() && left < kAtMost; left += Milliseconds(1'000)) {
       clock_.Advance(Milliseconds(1'000));
     }
     EXPECT_GE(left, least);
     least *= 2;
-    fleet_->Probed(*looks.at(0), {}, ServerFacts(), Now());
+    fleet_->Probed(*probes.at(0), {}, ServerFacts(), Now());
   }
 }
 
@@ -112,11 +113,11 @@ TEST_F(ComebackTest, ProbesButNeverUsesAForeignServer) {
   Of({At(1)});
   End(Pick(), kStrange);
   EXPECT_EQ(Pick(), nullptr) << "though it is the only one";
-  for (int i = 0; i < 3; ++i) EXPECT_LE(UntilALook(), Milliseconds(5'000));
+  for (int i = 0; i < 3; ++i) EXPECT_LE(UntilNextProbe(), Milliseconds(5'000));
   clock_.Advance(Milliseconds(30'000));
-  const auto looks = Looks();
-  ASSERT_EQ(looks.size(), 1u);
-  fleet_->Probed(*looks[0], {}, ServerFacts(), Now());
+  const auto probes = Probes();
+  ASSERT_EQ(probes.size(), 1u);
+  fleet_->Probed(*probes[0], {}, ServerFacts(), Now());
   EXPECT_NE(Pick(), nullptr);
 }
 
@@ -134,7 +135,7 @@ TEST_F(ComebackTest, DoesNotBlameAServerForMissingDescriptors) {
   Outcome own = kUnreachable;
   own.shared_blame = true;
   for (int i = 0; i < 20; ++i) End(PickNumber(2), own);
-  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kHealthy);
 }
 
 TEST_F(ComebackTest, WaitsLongerAfterEachFailedConnect) {
@@ -169,8 +170,8 @@ TEST_F(ComebackTest, UsesFailingServersAfterHealthyOnes) {
   EXPECT_EQ(Asked(), (std::map<std::string, int>{{At(3).address, 60}}));
   std::vector<ServerPtr> tried = {Pick()};
   for (int i = 0; i < 2; ++i) tried.push_back(Pick("order", tried));
-  EXPECT_EQ(Fitness(1), ServerFitness::kResting);
-  EXPECT_EQ(Fitness(2), ServerFitness::kFailing);
+  EXPECT_EQ(HealthOf(1), ServerHealth::kEjected);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kFailing);
   EXPECT_EQ(tried[1]->name, At(2).address);
   EXPECT_EQ(tried[2]->name, At(1).address);
 }
@@ -178,7 +179,7 @@ TEST_F(ComebackTest, UsesFailingServersAfterHealthyOnes) {
 TEST_F(ComebackTest, ProbesFailingServers) {
   Of({At(1)});
   for (int i = 0; i < 3; ++i) End(Pick(), kTimeout);
-  EXPECT_LE(UntilALook(), Milliseconds(1'000));
+  EXPECT_LE(UntilNextProbe(), Milliseconds(1'000));
 }
 
 TEST_F(ComebackTest, EjectsLongerIfOnlyProbesAreAnswered) {
@@ -187,12 +188,12 @@ TEST_F(ComebackTest, EjectsLongerIfOnlyProbesAreAnswered) {
   for (int i = 0; i < 8; ++i) {
     for (int n = 0; n < 3; ++n) End(PickNumber(1), kTimeout);
     Milliseconds left{0};
-    std::vector<ServerPtr> looks;
-    for (; (looks = Looks()).empty() && left < kAtMost; left += Milliseconds(100)) {
+    std::vector<ServerPtr> probes;
+    for (; (probes = Probes()).empty() && left < kAtMost; left += Milliseconds(100)) {
       clock_.Advance(Milliseconds(100));
     }
-    ASSERT_EQ(looks.size(), 1u);
-    fleet_->Probed(*looks[0], {}, ServerFacts(), Now());
+    ASSERT_EQ(probes.size(), 1u);
+    fleet_->Probed(*probes[0], {}, ServerFacts(), Now());
     longest = std::max(longest, left);
   }
   EXPECT_GT(longest, Milliseconds(14'000));
@@ -266,7 +267,7 @@ TEST_F(OneServerTest, UsesTheOthersWhileItIsUnhealthyAndReturns) {
   EXPECT_EQ(others.size(), 2u);
   EXPECT_FALSE(others.contains(used->name));
   clock_.Advance(Milliseconds(1'000));
-  for (const ServerPtr& server : Looks()) fleet_->Probed(*server, {}, ServerFacts(), Now());
+  for (const ServerPtr& server : Probes()) fleet_->Probed(*server, {}, ServerFacts(), Now());
   EXPECT_EQ(Asked(), (std::map<std::string, int>{{used->name, 60}}));
 }
 

@@ -42,7 +42,7 @@ TEST_F(CountersTest, CountHowAttemptsEnd) {
 }
 
 TEST_F(CountersTest, CountEjectionsQuarantinesPanicsAndLists) {
-  constexpr uint64_t C::*kLeft[] = {&C::rests, &C::quarantines, &C::panics, &C::lists};
+  constexpr uint64_t C::*kLeft[] = {&C::ejections, &C::quarantines, &C::panics, &C::lists};
   using Four = std::array<uint64_t, 4>;
   EXPECT_EQ(Grown(kLeft, [this] { Happen(1, kTimeout, 3); }), (Four{1, 0, 0, 0}));
   EXPECT_EQ(Grown(kLeft, [this] { Happen(2, kBroken); }), (Four{0, 1, 0, 0}));
@@ -52,19 +52,19 @@ TEST_F(CountersTest, CountEjectionsQuarantinesPanicsAndLists) {
                     Pick();
                   }),
             (Four{0, 0, 1, 0}))
-      << "it may not rest";
+      << "it may not be ejected";
   EXPECT_EQ(Grown(kLeft, [this] { fleet_->Apply(list_); }), (Four{0, 0, 0, 1}));
 }
 
 TEST_F(CountersTest, CountProbesAndLookups) {
-  constexpr uint64_t C::*kDone[] = {&C::looks, &C::looks_lost, &C::lookups};
+  constexpr uint64_t C::*kDone[] = {&C::probes, &C::probes_lost, &C::lookups};
   using Three = std::array<uint64_t, 3>;
   Happen(1, kTimeout, 3);
   clock_.Advance(Milliseconds(60'000));
-  std::vector<ServerPtr> looked_at;
-  EXPECT_EQ(Grown(kDone, [&] { looked_at = fleet_->TakeProbes(Now()); }), (Three{1, 0, 0}));
-  ASSERT_EQ(looked_at.size(), 1u);
-  EXPECT_EQ(Grown(kDone, [&] { fleet_->Probed(*looked_at[0], kTimeout, {}, Now()); }),
+  std::vector<ServerPtr> probed;
+  EXPECT_EQ(Grown(kDone, [&] { probed = fleet_->TakeProbes(Now()); }), (Three{1, 0, 0}));
+  ASSERT_EQ(probed.size(), 1u);
+  EXPECT_EQ(Grown(kDone, [&] { fleet_->Probed(*probed[0], kTimeout, {}, Now()); }),
             (Three{0, 1, 0}));
   fleet_->Apply({.servers = {{.address = "shop:7609"}}});
   EXPECT_EQ(Grown(kDone, [this] { fleet_->TakeUnresolved(Now()); }), (Three{0, 0, 1}));

@@ -86,11 +86,11 @@ class FleetTest : public testing::Test {
       EXPECT_EQ(server->name, At(number).address);
       fleet_->Probed(*server, {}, facts, Now());
     }
-    EXPECT_EQ(Fitness(number), ServerFitness::kDraining);
+    EXPECT_EQ(HealthOf(number), ServerHealth::kDraining);
   }
-  ServerFitness Fitness(int number) {
+  ServerHealth HealthOf(int number) {
     for (const SeenServer& view : fleet_->View().servers) {
-      if (view.known.address == At(number).address) return view.fitness;
+      if (view.known.address == At(number).address) return view.health;
     }
     ADD_FAILURE() << "no such server";
     return {};
@@ -107,6 +107,6 @@ class FleetTest : public testing::Test {
 
 inline const Outcome kTimeout = Outcome::Of(AttemptEnd::kTimeout, {});
 inline const Outcome kUnreachable = Outcome::Of(AttemptEnd::kUnreachable, "refused");
-inline const Outcome kBroken = Outcome::Of(AttemptEnd::kBroken, "nonsense");
+inline const Outcome kBroken = Outcome::Of(AttemptEnd::kBroken, "invalid");
 
 }  // namespace firn::client

@@ -12,28 +12,28 @@ namespace {
 TEST_F(FleetTest, EjectsAServerAfterThreeFailures) {
   Of({At(1), At(2), At(3)});
   Happen(2, kTimeout, 3);
-  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kEjected);
   EXPECT_FALSE(Names(Asked(), 2));
 }
 
 TEST_F(FleetTest, CountsAnUnacceptedConnectionTwice) {
   Of({At(1), At(2), At(3)});
   Happen(2, Outcome::Of(AttemptEnd::kConnectTimeout, {}), 2);
-  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kEjected);
 }
 
 TEST_F(FleetTest, EjectsAtMostHalfOfTheServers) {
   Of({At(1), At(2), At(3), At(4), At(5)});
   for (int i = 0; i < 200; ++i) End(Pick(), kUnreachable);
-  int resting = 0;
-  for (int i = 1; i <= 5; ++i) resting += Fitness(i) == ServerFitness::kResting ? 1 : 0;
-  EXPECT_EQ(resting, 2);
+  int ejected = 0;
+  for (int i = 1; i <= 5; ++i) ejected += HealthOf(i) == ServerHealth::kEjected ? 1 : 0;
+  EXPECT_EQ(ejected, 2);
 }
 
 TEST_F(FleetTest, NeverEjectsTheOnlyServer) {
   Of({At(1)});
   for (int i = 0; i < 50; ++i) End(Pick(), kTimeout);
-  EXPECT_EQ(Fitness(1), ServerFitness::kFailing);
+  EXPECT_EQ(HealthOf(1), ServerHealth::kFailing);
   EXPECT_NE(Pick(), nullptr);
 }
 
@@ -47,11 +47,11 @@ TEST_F(FleetTest, ProbesAnEjectedServerAndRestoresIt) {
   EXPECT_EQ(probes[0]->name, At(2).address);
   EXPECT_TRUE(fleet.TakeProbes(Now()).empty());
   fleet.Probed(*probes[0], kUnreachable, {}, Now());
-  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kEjected);
   clock_.Advance(Milliseconds(2'000));
   ASSERT_EQ(fleet.TakeProbes(Now()).size(), 1u);
   fleet.Probed(*probes[0], {}, {}, Now());
-  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kHealthy);
   EXPECT_TRUE(Names(Asked(), 2));
 }
 
@@ -69,7 +69,7 @@ TEST_F(FleetTest, AnAnswerEndsAnEjection) {
   Of({At(1), At(2)});
   Happen(2, kTimeout, 3);
   End(Pick("order", {Pick()}), {});
-  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kHealthy);
 }
 
 TEST_F(FleetTest, DoesNotCountAClosedIdleConnectionAsAFailure) {
@@ -77,10 +77,10 @@ TEST_F(FleetTest, DoesNotCountAClosedIdleConnectionAsAFailure) {
   Outcome stale = Outcome::Of(AttemptEnd::kClosed, {});
   stale.was_pooled = true;
   Happen(2, stale, 10);
-  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kHealthy);
   stale.was_pooled = false;
   Happen(2, stale, 3);
-  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kEjected);
 }
 
 TEST_F(FleetTest, AvoidsAServerForTheAdvisedTimePlusUpToHalf) {
@@ -117,8 +117,8 @@ TEST_F(FleetTest, ANewListEndsQuarantineAndDraining) {
   Fleet& fleet = Of({At(1), At(2), At(3)});
   Happen(1, kBroken);
   Happen(2, Refusal(Reason::kDraining));
-  EXPECT_EQ(Fitness(1), ServerFitness::kQuarantined);
-  EXPECT_EQ(Fitness(2), ServerFitness::kDraining);
+  EXPECT_EQ(HealthOf(1), ServerHealth::kQuarantined);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kDraining);
   ConfirmDraining(2);
   EXPECT_EQ(Asked().size(), 1u);
   list_.servers.push_back(At(4));
@@ -132,7 +132,7 @@ TEST_F(FleetTest, EndsDrainingWhenTheServerIssuesIds) {
   ConfirmDraining(1);
   EXPECT_FALSE(Names(Asked(), 1));
   End(PickNumber(1), {});
-  EXPECT_EQ(Fitness(1), ServerFitness::kFit);
+  EXPECT_EQ(HealthOf(1), ServerHealth::kHealthy);
   EXPECT_TRUE(Names(Asked(60, "order"), 1));
 }
 
@@ -144,7 +144,7 @@ TEST_F(FleetTest, KeepsDrainingWhenTheServerIssuesNoIds) {
   Outcome list;
   list.without_ids = true;
   End(PickNumber(1), list, "servers()");
-  EXPECT_EQ(Fitness(1), ServerFitness::kDraining);
+  EXPECT_EQ(HealthOf(1), ServerHealth::kDraining);
 }
 
 TEST_F(FleetTest, ReopensOnlyTheTagWhoseCallWasAnswered) {
@@ -171,8 +171,8 @@ TEST_F(FleetTest, ProbesQuarantinedAndDrainingServersAgain) {
     ASSERT_EQ(probes.size(), 2u);
     fleet.Probed(*probes[0], kBroken, {}, Now());
     fleet.Probed(*probes[1], {}, ServerFacts(), Now());
-    EXPECT_EQ(Fitness(1), ServerFitness::kQuarantined);
-    EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+    EXPECT_EQ(HealthOf(1), ServerHealth::kQuarantined);
+    EXPECT_EQ(HealthOf(2), ServerHealth::kHealthy);
   }
 }
 
@@ -184,7 +184,7 @@ TEST_F(FleetTest, AvoidsAServerForOneTagIfItIsNotDraining) {
   ASSERT_EQ(probes.size(), 1u);
   EXPECT_EQ(probes[0]->name, At(2).address);
   fleet.Probed(*probes[0], {}, ServerFacts(), Now());
-  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kHealthy);
   EXPECT_TRUE(Names(Asked(60, "order"), 2));
   EXPECT_FALSE(Names(Asked(60, "invoice"), 2));
   EXPECT_TRUE(fleet.TakeProbes(Now()).empty()) << "it was asked once";
@@ -254,7 +254,7 @@ TEST_F(FleetTest, KeepsTheStateOfAServerThatStaysListed) {
   Happen(2, kTimeout, 3);
   list_.servers[0].weight = 50;
   fleet.Apply(list_);
-  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kEjected);
   list_.servers.erase(list_.servers.begin() + 1);
   fleet.Apply(list_);
   EXPECT_EQ(fleet.View().servers.size(), 2u);
@@ -266,10 +266,10 @@ TEST_F(FleetTest, DiscardsTheStateOfARestartedServer) {
   Fleet& fleet = Of({At(1), again});
   Happen(2, kTimeout, 3);
   fleet.Apply(list_);
-  EXPECT_EQ(Fitness(2), ServerFitness::kResting) << "the same process";
+  EXPECT_EQ(HealthOf(2), ServerHealth::kEjected) << "the same process";
   list_.servers[1].incarnation = "second";
   fleet.Apply(list_);
-  EXPECT_EQ(Fitness(2), ServerFitness::kFit);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kHealthy);
   EXPECT_EQ(fleet.View().servers[1].latency, Micros(0));
   EXPECT_NEAR(Asked(11'000)[At(2).address], 1'000, 100) << "it warms up";
 }
@@ -279,7 +279,7 @@ TEST_F(FleetTest, TreatsAServerOfUnknownIncarnationAsTheSame) {
   Happen(2, kTimeout, 3);
   list_.servers[1].incarnation = "first";
   fleet.Apply(list_);
-  EXPECT_EQ(Fitness(2), ServerFitness::kResting);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kEjected);
 }
 
 TEST_F(FleetTest, AnEjectionsProbeDoesNotEndAQuarantine) {
@@ -289,9 +289,9 @@ TEST_F(FleetTest, AnEjectionsProbeDoesNotEndAQuarantine) {
   const auto probes = fleet.TakeProbes(Now());
   ASSERT_EQ(probes.size(), 1u);
   End(PickNumber(2), kBroken);
-  EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kQuarantined);
   fleet.Probed(*probes[0], {}, ServerFacts(), Now());
-  EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kQuarantined);
 }
 
 TEST_F(FleetTest, AnEarlierProbeDoesNotEndAQuarantine) {
@@ -303,7 +303,7 @@ TEST_F(FleetTest, AnEarlierProbeDoesNotEndAQuarantine) {
   fleet.Apply(list_);
   End(PickNumber(2), kBroken);
   fleet.Probed(*late, {}, ServerFacts(), Now());
-  EXPECT_EQ(Fitness(2), ServerFitness::kQuarantined);
+  EXPECT_EQ(HealthOf(2), ServerHealth::kQuarantined);
 }
 
 TEST_F(FleetTest, ReportsWhyNoServerCanBeUsed) {

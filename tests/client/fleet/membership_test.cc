@@ -139,34 +139,34 @@ TEST_F(MembershipTest, LeavesAnEjectedServerEjected) {
   server.health.Failed(3);
   server.health.TakeOut(true, kNow, entropy_);
   server.membership.Hear(Event::kSaysDraining, kNow, entropy_);
-  EXPECT_EQ(server.Standing(), ServerFitness::kDraining);
+  EXPECT_EQ(server.Standing(), ServerHealth::kDraining);
   server.membership.Hear(Event::kListed, kNow, entropy_);
-  EXPECT_EQ(server.Standing(), ServerFitness::kResting);
+  EXPECT_EQ(server.Standing(), ServerHealth::kEjected);
 }
 
 TEST(TagLimitsTest, NameWhatAServerTemporarilyCannotServe) {
   const TagSet own = {"invoice"};
   TagLimits limits;
-  EXPECT_EQ(limits.For("order", own, kNow), ServerFitness::kFit);
+  EXPECT_EQ(limits.For("order", own, kNow), ServerHealth::kHealthy);
   limits.NotReady(kLater);
-  EXPECT_EQ(limits.For("order", own, kNow), ServerFitness::kResting);
-  EXPECT_EQ(limits.For("invoice", own, kNow), ServerFitness::kFit) << "it needs no machine id";
-  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kFit);
+  EXPECT_EQ(limits.For("order", own, kNow), ServerHealth::kEjected);
+  EXPECT_EQ(limits.For("invoice", own, kNow), ServerHealth::kHealthy) << "it needs no machine id";
+  EXPECT_EQ(limits.For("order", own, kLater), ServerHealth::kHealthy);
   limits.StoreDown("invoice", kLater);
-  EXPECT_EQ(limits.For("invoice", own, kNow), ServerFitness::kResting);
+  EXPECT_EQ(limits.For("invoice", own, kNow), ServerHealth::kEjected);
   limits.Closed("invoice", kLater + kLater);
-  EXPECT_EQ(limits.For("invoice", own, kLater), ServerFitness::kDraining);
-  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kFit);
+  EXPECT_EQ(limits.For("invoice", own, kLater), ServerHealth::kDraining);
+  EXPECT_EQ(limits.For("order", own, kLater), ServerHealth::kHealthy);
   limits.Listed(/*unready=*/true);
-  EXPECT_EQ(limits.For("invoice", own, kLater), ServerFitness::kFit);
-  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kResting);
+  EXPECT_EQ(limits.For("invoice", own, kLater), ServerHealth::kHealthy);
+  EXPECT_EQ(limits.For("order", own, kLater), ServerHealth::kEjected);
   limits.Listed(/*unready=*/false);
-  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kFit);
+  EXPECT_EQ(limits.For("order", own, kLater), ServerHealth::kHealthy);
   limits.Closed("invoice", kLater + kLater);
   limits.Closed("order", kLater + kLater);
   limits.Reopen("invoice", kLater);
-  EXPECT_EQ(limits.For("invoice", own, kLater), ServerFitness::kFit);
-  EXPECT_EQ(limits.For("order", own, kLater), ServerFitness::kDraining);
+  EXPECT_EQ(limits.For("invoice", own, kLater), ServerHealth::kHealthy);
+  EXPECT_EQ(limits.For("order", own, kLater), ServerHealth::kDraining);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "client/fleet/health.h"
 #include "client/fleet/peak_ewma.h"
 #include "client/fleet/retry_budget.h"
-#include "client/fleet/spell.h"
+#include "client/fleet/server_backoff.h"
 #include "client/wire/id_check.h"
 #include "client/wire/wire_values.h"
 
@@ -28,16 +28,16 @@ class HealthTest : public testing::Test {
 TEST_F(HealthTest, IsUnhealthyAfterThreeConsecutiveFailures) {
   health_.Failed(1);
   health_.Failed(1);
-  EXPECT_FALSE(health_.ill());
+  EXPECT_FALSE(health_.TooManyFailures());
   health_.Failed(1);
-  EXPECT_TRUE(health_.ill());
+  EXPECT_TRUE(health_.TooManyFailures());
 }
 
 TEST_F(HealthTest, CountsSomeFailuresTwice) {
   health_.Failed(2);
-  EXPECT_FALSE(health_.ill());
+  EXPECT_FALSE(health_.TooManyFailures());
   health_.Failed(2);
-  EXPECT_TRUE(health_.ill());
+  EXPECT_TRUE(health_.TooManyFailures());
 }
 
 TEST_F(HealthTest, IsUnhealthyWhenHalfOfTheLastTwentyFailed) {
@@ -46,9 +46,9 @@ TEST_F(HealthTest, IsUnhealthyWhenHalfOfTheLastTwentyFailed) {
     health_.Succeeded();
   }
   health_.Succeeded();
-  EXPECT_FALSE(health_.ill());
+  EXPECT_FALSE(health_.TooManyFailures());
   health_.Failed(1);
-  EXPECT_TRUE(health_.ill());
+  EXPECT_TRUE(health_.TooManyFailures());
 }
 
 TEST_F(HealthTest, ForgetsOldFailures) {
@@ -58,7 +58,7 @@ TEST_F(HealthTest, ForgetsOldFailures) {
   }
   for (int i = 0; i < 20; ++i) health_.Succeeded();
   health_.Failed(2);
-  EXPECT_FALSE(health_.ill());
+  EXPECT_FALSE(health_.TooManyFailures());
 }
 
 TEST_F(HealthTest, DoublesTheEjectionUpToThirtySeconds) {
@@ -80,9 +80,9 @@ TEST_F(HealthTest, AnAnsweredCallResetsEverything) {
   health_.Failed(3);
   for (int i = 0; i < 4; ++i) health_.TakeOut(true, kStart, entropy_);
   health_.Succeeded();
-  EXPECT_FALSE(health_.resting());
-  EXPECT_FALSE(health_.ill());
-  EXPECT_LE(health_.TakeOut(true, kStart, entropy_), kSecond) << "the next rest is a first one";
+  EXPECT_FALSE(health_.ejected());
+  EXPECT_FALSE(health_.TooManyFailures());
+  EXPECT_LE(health_.TakeOut(true, kStart, entropy_), kSecond) << "the next ejection is a first one";
 }
 
 TEST_F(HealthTest, AnAnsweredProbeDoesNotResetTheBackoff) {
@@ -95,19 +95,19 @@ TEST_F(HealthTest, AnAnsweredProbeDoesNotResetTheBackoff) {
 TEST_F(HealthTest, IsFailingIfItMayNotBeEjected) {
   health_.TakeOut(false, kStart, entropy_);
   EXPECT_TRUE(health_.failing());
-  EXPECT_FALSE(health_.resting());
+  EXPECT_FALSE(health_.ejected());
   EXPECT_TRUE(health_.TakeProbe(kStart + kSecond));
   health_.TakeOut(true, kStart, entropy_);
-  EXPECT_TRUE(health_.resting());
+  EXPECT_TRUE(health_.ejected());
 }
 
 TEST(SpellTest, RestartsAfterALongPause) {
   SeededEntropy entropy(1);
-  Spell spell(kSecond, 30 * kSecond);
+  ServerBackoff backoff(kSecond, 30 * kSecond);
   Micros now = kStart;
-  for (int i = 0; i < 4; ++i) now += spell.Next(now, entropy);
-  EXPECT_GT(spell.Next(now, entropy), kSecond);
-  EXPECT_LE(spell.Next(now + 61 * kSecond, entropy), kSecond);
+  for (int i = 0; i < 4; ++i) now += backoff.Next(now, entropy);
+  EXPECT_GT(backoff.Next(now, entropy), kSecond);
+  EXPECT_LE(backoff.Next(now + 61 * kSecond, entropy), kSecond);
 }
 
 // --- latency ------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ class KeepingTest : public FleetTest {
     return names;
   }
   // Lets calls at all of these fail until they are ejected.
-  void LetRest(std::set<std::string> names) {
+  void Eject(std::set<std::string> names) {
     for (int i = 0; i < 10'000 && !names.empty(); ++i) {
       const ServerPtr server = Pick();
       const bool it = names.contains(server->name);
@@ -148,9 +148,9 @@ TEST_F(KeepingTest, UsesAllServersWhileFewerThanThreeAreHealthy) {
   std::set<std::string> kept = Keep(50);
   const std::set<std::string> three(kept.begin(), std::next(kept.begin(), 3));
   for (const std::string& name : three) kept.erase(name);
-  LetRest(kept);
+  Eject(kept);
   EXPECT_EQ(Names(), three);
-  LetRest({*three.begin()});
+  Eject({*three.begin()});
   EXPECT_EQ(Names().size(), 50u - 14u);
 }
 

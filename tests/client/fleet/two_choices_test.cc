@@ -139,10 +139,10 @@ TEST(TwoChoicesTest, PicksNoneWhenNoneMayBePicked) {
 // Counts how many servers a pick examines, which must not grow with the number of servers.
 class Counted {
  public:
-  bool MayPick(size_t) const { return ++looks > 0; }
-  double LatencyUs(size_t) const { return ++looks; }
-  int InFlight(size_t) const { return ++looks; }
-  mutable int looks = 0;
+  bool MayPick(size_t) const { return ++reads > 0; }
+  double LatencyUs(size_t) const { return ++reads; }
+  int InFlight(size_t) const { return ++reads; }
+  mutable int reads = 0;
 };
 
 TEST(TwoChoicesTest, ExaminesFewServersHoweverManyThereAre) {
@@ -151,7 +151,7 @@ TEST(TwoChoicesTest, ExaminesFewServersHoweverManyThereAre) {
   for (int i = 0; i < 1000; ++i) {
     Counted servers;
     choices.Pick(servers, entropy);
-    EXPECT_LE(servers.looks, 8);
+    EXPECT_LE(servers.reads, 8);
   }
 }
 

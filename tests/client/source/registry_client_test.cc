@@ -78,7 +78,7 @@ TEST_F(RegistryClientTest, UsesTheCachedListWhileZooKeeperIsDown) {
   // The second server's address now belongs to another cluster.
   rig_.server(1).Behave(Kind::kForeign);
   ASSERT_TRUE(Eventually(kPatience, [&] {
-    return rig_.GetId().ok() && rig_.View(rig_.server(1)).fitness == ServerFitness::kQuarantined;
+    return rig_.GetId().ok() && rig_.View(rig_.server(1)).health == ServerHealth::kQuarantined;
   }));
   EXPECT_TRUE(rig_.client().cluster().from_cache);
   EXPECT_EQ(rig_.client().cluster().cluster.uuid, uuid_);

@@ -323,7 +323,7 @@ class Driver {
   Json View() {
     Json servers = Json::object();
     for (const SeenServer& one : client_->cluster().servers) {
-      servers[one.known.address] = FitnessName(one.fitness);
+      servers[one.known.address] = HealthName(one.health);
     }
     return {{"servers", servers}};
   }

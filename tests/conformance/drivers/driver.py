@@ -107,7 +107,7 @@ class Driver:
         return self.call("next_text", **said)
 
     def view(self):
-        return {"servers": {one.address: one.fitness for one in self.client.servers()}}
+        return {"servers": {one.address: one.health for one in self.client.servers()}}
 
     def seen(self):
         return {"events": list(self.events)}

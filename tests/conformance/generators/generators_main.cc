@@ -23,7 +23,7 @@ namespace firn {
 namespace {
 
 constexpr int kChecked = 4'000;  // ids of each thread that are compared with all others
-constexpr int kBunch = 50;       // ids between two looks at the end
+constexpr int kBunch = 50;       // ids between two checks of the end
 
 using Taking = std::function<int64_t()>;
 

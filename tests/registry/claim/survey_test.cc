@@ -25,31 +25,31 @@ SlotRecord Used(WallMs bound, Nonce nonce = Nonce(1, 1)) {
   return record;
 }
 
-TEST(SlotFitnessTest, DependsOnBoundNonceAndRetirement) {
+TEST(SlotStateTest, DependsOnBoundNonceAndRetirement) {
   SlotQuery query;
   query.now = kAsked;
   query.released_ahead = Milliseconds(1'000);
-  EXPECT_EQ(FitnessOf({}, query), SlotFitness::kNeverUsed);
-  EXPECT_EQ(FitnessOf(Used(kAsked), query), SlotFitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1)), query), SlotFitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1'000), Nonce()), query), SlotFitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(1'001), Nonce()), query), SlotFitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kAsked + kPoisonAhead), query), SlotFitness::kAhead);
-  EXPECT_EQ(FitnessOf(Used(kAsked + kPoisonAhead + Milliseconds(1)), query), SlotFitness::kPoison);
+  EXPECT_EQ(StateOfSlot({}, query), SlotState::kNeverUsed);
+  EXPECT_EQ(StateOfSlot(Used(kAsked), query), SlotState::kPassed);
+  EXPECT_EQ(StateOfSlot(Used(kAsked + Milliseconds(1)), query), SlotState::kAhead);
+  EXPECT_EQ(StateOfSlot(Used(kAsked + Milliseconds(1'000), Nonce()), query), SlotState::kPassed);
+  EXPECT_EQ(StateOfSlot(Used(kAsked + Milliseconds(1'001), Nonce()), query), SlotState::kAhead);
+  EXPECT_EQ(StateOfSlot(Used(kAsked + kPoisonAhead), query), SlotState::kAhead);
+  EXPECT_EQ(StateOfSlot(Used(kAsked + kPoisonAhead + Milliseconds(1)), query), SlotState::kPoison);
   SlotRecord retired;
   retired.retired = true;
-  EXPECT_EQ(FitnessOf(retired, query), SlotFitness::kRetired);
+  EXPECT_EQ(StateOfSlot(retired, query), SlotState::kRetired);
 }
 
-TEST(SlotFitnessTest, ComparesTheOwnSlotWithTheOwnIdClock) {
+TEST(SlotStateTest, ComparesTheOwnSlotWithTheOwnIdClock) {
   SlotQuery query;
   query.owner = "us";
   query.now = kAsked;
   query.id_time = kAsked + Milliseconds(5'000);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'000)), query), SlotFitness::kAhead);
+  EXPECT_EQ(StateOfSlot(Used(kAsked + Milliseconds(5'000)), query), SlotState::kAhead);
   query.owner = "them";
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'000)), query), SlotFitness::kPassed);
-  EXPECT_EQ(FitnessOf(Used(kAsked + Milliseconds(5'001)), query), SlotFitness::kAhead);
+  EXPECT_EQ(StateOfSlot(Used(kAsked + Milliseconds(5'000)), query), SlotState::kPassed);
+  EXPECT_EQ(StateOfSlot(Used(kAsked + Milliseconds(5'001)), query), SlotState::kAhead);
 }
 
 class SurveyTest : public testing::Test {

@@ -141,15 +141,15 @@ class Watch {
   void MarkServers(double at_s) {
     std::map<std::string, std::string> now;
     for (const SeenServer& server : client_.cluster().servers) {
-      now[server.known.address] = FitnessName(server.fitness);
+      now[server.known.address] = HealthName(server.health);
     }
-    for (const auto& [address, fitness] : now) {
+    for (const auto& [address, health] : now) {
       const auto before = servers_.find(address);
       const bool is_new = before == servers_.end();
-      if (record_.seconds().empty() || (!is_new && before->second == fitness)) continue;
-      Mark(at_s, Cat(address, is_new ? " was added: " : " is ", fitness));
+      if (record_.seconds().empty() || (!is_new && before->second == health)) continue;
+      Mark(at_s, Cat(address, is_new ? " was added: " : " is ", health));
     }
-    for (const auto& [address, fitness] : servers_) {
+    for (const auto& [address, health] : servers_) {
       if (!now.contains(address)) Mark(at_s, address + " was removed");
     }
     servers_ = std::move(now);
@@ -213,10 +213,10 @@ Json SecondsJson(const DrillRecord& record) {
 }
 
 Json VerdictJson(const DrillRecord& record, uint64_t duplicates) {
-  Json json{{"ids_looked_at", record.ids()},
-            {"all_looked_at", record.kept_all()},
+  Json json{{"ids_checked", record.ids()},
+            {"all_ids_checked", record.kept_all()},
             {"duplicates", duplicates},
-            {"order_looked_at", record.judged()},
+            {"order_checked", record.judged()},
             {"out_of_order", record.out_of_order()},
             {"calls", record.calls()},
             {"failed", record.failed()},

@@ -419,7 +419,7 @@ impl Lessee {
             // This token's lease has ended, or a copy of this process has extended it.
             _ => grant.spent = true,
         }
-        // The server that may have granted it is asked again, and then another one.
+        // Repeats the request at the server that may have granted it, and then fails over.
         match retry_after {
             Some(retry_after_us) if grant.claiming || grant.repeats < REPEATS_MAX => {
                 grant.repeats += u32::from(!std::mem::take(&mut grant.claiming));
@@ -438,7 +438,7 @@ impl Lessee {
         grant.server.clear();
         grant.repeats = 0;
         if server.is_empty() {
-            grant.avoid.clear(); // all were asked
+            grant.avoid.clear(); // all were tried
             if let Some(error) = grant.refusal.take().filter(|_| !std::mem::take(&mut grant.hopeful)) {
                 (self.hooks.on_refused)(error.to_string(), Some(error));
             }
@@ -487,7 +487,7 @@ impl Lessee {
             self.interval_us = left_us.min(self.ahead_us);
         }
         let third = left_us / 3;
-        // The end of a lease that is ending stands still at last.
+        // A lease that is ending is finally not extended any further.
         held.third_us = if ending { third.max(held.third_us) } else { third };
         held.replace_at_us = end_us - held.third_us;
         held.answered_at_us = now.mono_us;

@@ -301,7 +301,7 @@ public final class Driver {
       case "view":
         Map<String, Object> servers = new LinkedHashMap<>();
         for (SeenServer one : client.servers()) {
-          servers.put(one.address, one.fitness);
+          servers.put(one.address, one.health);
         }
         told.put("servers", servers);
         return told;

@@ -316,7 +316,7 @@ impl Driver {
             Either::Async(client) => client.servers(),
             Either::Blocking(client) => client.servers(),
         };
-        let servers = servers.iter().map(|one| (one.address.as_str(), quoted(one.fitness.name())));
+        let servers = servers.iter().map(|one| (one.address.as_str(), quoted(one.health.name())));
         object([("servers", object(servers))])
     }
 

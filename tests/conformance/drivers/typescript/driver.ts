@@ -186,7 +186,7 @@ async function answer(verb: string, said: Words): Promise<Told> {
     case 'open':
       return open(said);
     case 'view':
-      return { servers: Object.fromEntries(client!.servers().map((one) => [one.address, one.fitness])) };
+      return { servers: Object.fromEntries(client!.servers().map((one) => [one.address, one.health])) };
     case 'seen':
       return { events };
     case 'burst': {

@@ -12,14 +12,14 @@ import (
 	"syscall"
 	"time"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 	"github.com/bwmarrin/snowflake"
 	"github.com/sony/sonyflake"
 )
 
 const (
 	checked = 4_000 // ids of each goroutine that are compared with all others
-	bunch   = 50    // ids between two looks at the end
+	bunch   = 50    // ids between two checks of the end
 )
 
 type result struct {

@@ -18,7 +18,7 @@ import me.ahoo.cosid.snowflake.MillisecondSnowflakeId;
 /** Rates of LocalGenerator, CosId's SnowflakeId and Hutool's Snowflake: see ../../generator_rates.py. */
 public final class Generators {
   private static final int CHECKED = 4_000; // ids of each thread that are compared with all others
-  private static final int BUNCH = 50; // ids between two looks at the end
+  private static final int BUNCH = 50; // ids between two checks of the end
 
   private static final OperatingSystemMXBean SYSTEM =
       (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();

@@ -8,7 +8,7 @@ import firn
 import snowflake
 
 CHECKED = 20_000  # ids that are compared
-BUNCH = 50        # ids between two looks at the clock
+BUNCH = 50        # ids between two checks of the clock
 
 
 def patient(generator):

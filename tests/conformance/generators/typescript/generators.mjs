@@ -5,7 +5,7 @@ import flakeid from 'simple-flakeid';
 import nodejs from 'nodejs-snowflake';
 
 const CHECKED = 20_000; // ids that are compared
-const BUNCH = 50; // ids between two looks at the clock
+const BUNCH = 50; // ids between two checks of the clock
 
 function different(take) {
   const ids = new Set();

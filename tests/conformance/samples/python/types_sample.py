@@ -20,7 +20,7 @@ def threads() -> list[int]:
         text: str = client.next_text()
         seen: list[firn.SeenServer] = client.servers()
         calls: int = client.counters().calls
-        print(text, seen[0].fitness, calls)
+        print(text, seen[0].health, calls)
         return [one, *client.next_ids("order", 10)]
 
 

@@ -2,7 +2,7 @@
 
 import {
   type Attempt, type CallOptions, Client, type ClientEvent, type ClientOptions, type Counters, type End,
-  type ErrorKind, FirnError, type Fitness, type LocalTag, type Reason, type SeenServer, segmentTag, snowflakeTag,
+  type ErrorKind, FirnError, type LocalTag, type Reason, type SeenServer, type ServerHealth, segmentTag, snowflakeTag,
   type TlsOptions,
 } from 'firn-client';
 import { collectMetrics, type MetricsOptions } from 'firn-client/prometheus';
@@ -19,7 +19,7 @@ export async function use(): Promise<[bigint, bigint[], string, bigint | undefin
   const client = new Client('firn://127.0.0.1:7609', options);
   const remove: () => void = collectMetrics(client, metrics);
   const servers: SeenServer[] = client.servers();
-  const fitness: Fitness | undefined = servers[0]?.fitness;
+  const health: ServerHealth | undefined = servers[0]?.health;
   const counters: Counters = client.counters();
   try {
     return [await client.nextId('order', call), await client.nextIds('order', 10, call), await client.nextText('order'),
@@ -30,7 +30,7 @@ export async function use(): Promise<[bigint, bigint[], string, bigint | undefin
       const reason: Reason | undefined = fault.reason;
       const attempt: Attempt | undefined = fault.attempts[0];
       const end: End | undefined = attempt?.end;
-      console.log(kind, reason, end, fitness, counters.calls);
+      console.log(kind, reason, end, health, counters.calls);
     }
     throw fault;
   } finally {

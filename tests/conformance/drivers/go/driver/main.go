@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 type words map[string]string
@@ -140,7 +140,7 @@ func tell(result told, fault error) {
 func (d *driver) view() told {
 	servers := told{}
 	for _, one := range d.client.Servers() {
-		servers[one.Address] = one.Fitness
+		servers[one.Address] = one.Health
 	}
 	return told{"servers": servers}
 }

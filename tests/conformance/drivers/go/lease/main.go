@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	stubs "driver/gen/firn"
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 	"github.com/apache/thrift/lib/go/thrift"
 )
 

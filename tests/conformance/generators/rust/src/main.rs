@@ -12,7 +12,7 @@ use ferroid::time::{MonotonicClock, TWITTER_EPOCH};
 use firn_client::{blocking, LeaseOptions};
 
 const CHECKED: usize = 4_000; // ids of each thread that are compared with all others
-const BUNCH: u64 = 50; // ids between two looks at the end
+const BUNCH: u64 = 50; // ids between two checks of the end
 
 type Take<'a> = &'a (dyn Fn() -> u64 + Sync);
 

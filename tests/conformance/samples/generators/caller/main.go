@@ -9,7 +9,7 @@ import (
 	"github.com/bwmarrin/snowflake"
 	"github.com/sony/sonyflake"
 
-	firn "github.com/OWNER/firn/client/go"
+	firn "firn.example/firn/client/go"
 
 	"caller/ids"
 )

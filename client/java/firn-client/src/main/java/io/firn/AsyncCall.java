@@ -84,7 +84,7 @@ final class AsyncCall<T> {
   }
 
   private void send(Pipeline to) {
-    attemptNs = System.nanoTime(); // the time in line is not the server's
+    attemptNs = System.nanoTime(); // the time in the queue does not count as the server's
     current = to.send(this);
   }
 

@@ -137,7 +137,7 @@ final class Engine {
     try {
       return askAgainIfStale(server, ask, until);
     } catch (Failure failure) {
-      if (failure.unsent() || failure.end == Attempt.End.CLOSED || failure.nonsense()) {
+      if (failure.unsent() || failure.end == Attempt.End.CLOSED || failure.quarantines()) {
         fleet.failed(server, "", failure);
       }
       throw failure;
@@ -314,8 +314,8 @@ final class Engine {
     for (Server server : fleet.takeNames()) {
       inBackground(() -> resolve(server));
     }
-    for (Server server : fleet.takeLooks()) {
-      inBackground(() -> look(server));
+    for (Server server : fleet.takeProbes()) {
+      inBackground(() -> probe(server));
     }
     boolean ask;
     synchronized (wake) {
@@ -325,7 +325,7 @@ final class Engine {
       askList();
     }
     fleet.all().forEach(this::dropClosed);
-    long next = fleet.nextLook();
+    long next = fleet.nextProbe();
     synchronized (wake) {
       long left = Math.min(1000, Math.min(next, listDue) - Server.now());
       if (left > 0 && !woken) {
@@ -371,18 +371,18 @@ final class Engine {
     try {
       fleet.resolved(server, InetAddress.getAllByName(server.host));
     } catch (UnknownHostException unknown) {
-      // the address stays, and is looked up again
+      // keeps the address; the name is resolved again
     }
   }
 
-  private void look(Server server) {
+  private void probe(Server server) {
     long until = System.nanoTime() + options.attemptLimitMs * 1_000_000L;
     try {
       Connection connection = connect(server, until);
       drop(connection);
-      fleet.looked(server, connection.status, null);
+      fleet.probed(server, connection.status, null);
     } catch (Failure failure) {
-      fleet.looked(server, null, failure);
+      fleet.probed(server, null, failure);
     }
   }
 
@@ -391,7 +391,7 @@ final class Engine {
     long waitMs = NO_LIST_YET_MS;
     Server server = fleet.pick("", Set.of());
     if (server == null) {
-      waitMs = 10; // its name is being looked up
+      waitMs = 10; // its name is being resolved
     } else {
       try {
         waitMs = askForList(server);

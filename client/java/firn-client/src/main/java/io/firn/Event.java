@@ -2,7 +2,7 @@ package io.firn;
 
 /** An event about servers, for the program's log; the library itself logs nothing. */
 public final class Event {
-  /** One of: list, server out, server back, quarantined, draining, no server. */
+  /** One of: list, unhealthy, healthy, quarantined, draining, no server. */
   public final String kind;
   public final String server;
   public final String detail;

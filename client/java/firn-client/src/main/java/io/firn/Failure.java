@@ -71,7 +71,7 @@ final class Failure extends Exception {
     return end == Attempt.End.REFUSED;
   }
 
-  boolean nonsense() {
+  boolean quarantines() {
     return !lacksMethod && (end == Attempt.End.BROKEN || end == Attempt.End.WRONG_SERVICE);
   }
 }

@@ -1,6 +1,6 @@
 package io.firn;
 
-import io.firn.Server.Fitness;
+import io.firn.Server.Standing;
 import io.firn.Wire.Entry;
 import io.firn.Wire.ServerList;
 import io.firn.Wire.Status;
@@ -21,15 +21,15 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Collectors;
 
-/** Which servers there are, who is fit to be asked, and which one is asked next. Thread-safe; hooks are
- * called without its lock. */
+/** The servers of a client, their health, and the one that a call asks next. Thread-safe; hooks are called without
+ * its lock. */
 final class Fleet implements Lessee.Servers {
   private static final long NO_ADVICE_MS = 100;
-  private static final long LOOK_AGAIN_MS = 30_000;
-  private static final long LOOK_FAILED_MS = 1000;
-  private static final int FAILURES_OF_NONSENSE = 3;
-  private static final int OUTSIDE_RACK = 4; // of 16 servers that a client keeps to
-  private static final int FIT_MIN = 3; // where fewer are fit, all servers are offered
+  private static final long PROBE_AGAIN_MS = 30_000;
+  private static final long PROBE_FIRST_MS = 1000;
+  private static final int FAILURES_IN_A_ROW = 3;
+  private static final int OUTSIDE_RACK = 4; // of 16 servers that a client uses
+  private static final int HEALTHY_MIN = 3; // while fewer are healthy, calls can use all servers
 
   final Options options;
   private final List<String> seeds;
@@ -116,8 +116,8 @@ final class Fleet implements Lessee.Servers {
     servers.put(entry.address, server);
   }
 
-  /** The servers of the list that this client keeps to: those that weighted rendezvous hashing of its
-   * own name with their addresses puts first, most of them of its rack. */
+  /** Chooses the subset of the listed servers that this client uses, by weighted rendezvous hashing of its own name
+   * with their addresses. Most of them are of its rack. */
   private void choose() {
     Map<Server, Double> scores = new HashMap<>();
     for (Server one : servers.values()) {
@@ -140,15 +140,15 @@ final class Fleet implements Lessee.Servers {
 
   // --- picking ----------------------------------------------------------------------------------
 
-  /** A server that is not among `tried`, or null: of the fittest, those of the own rack first, two at
-   * random by weight, of which the second is taken when it is clearly less busy. It counts as busy
-   * until giveBack. */
+  /** Returns a server that is not among `tried`, or null. Of the servers with the best standing, those of the client's
+   * rack come first; two of them are drawn by weight, and the second is taken if it is clearly less busy. The server
+   * counts as busy until giveBack. */
   synchronized Server pick(String tag, Set<Server> tried) {
     long now = Server.now();
     List<Server> offered = offer(subset, tag, tried, now);
-    boolean fit = !offered.isEmpty()
-        && offered.get(0).fitness(tag, !ownNumbers.contains(tag), now) == Fitness.FIT;
-    if (!fit || offered.size() < Math.min(FIT_MIN, subset.size())) {
+    boolean healthy = !offered.isEmpty()
+        && offered.get(0).standing(tag, !ownNumbers.contains(tag), now) == Standing.HEALTHY;
+    if (!healthy || offered.size() < Math.min(HEALTHY_MIN, subset.size())) {
       offered = offer(servers.values(), tag, tried, now);
     }
     if (offered.isEmpty()) {
@@ -165,7 +165,7 @@ final class Fleet implements Lessee.Servers {
     return picked;
   }
 
-  /** When a server that is not among `tried` may be connected to again, if only that keeps calls from it. */
+  /** Returns when the first untried server's backoff ends; NEVER: no untried server is in backoff. */
   synchronized long pausedUntil(Set<Server> tried) {
     long now = Server.now();
     return servers.values().stream()
@@ -174,24 +174,24 @@ final class Fleet implements Lessee.Servers {
   }
 
   private List<Server> offer(Collection<Server> from, String tag, Set<Server> tried, long now) {
-    Fitness best = Fitness.QUARANTINED;
+    Standing best = Standing.QUARANTINED;
     List<Server> offered = new ArrayList<>(from.size());
     boolean needsMachine = !ownNumbers.contains(tag);
     boolean panic = servers.values().stream()
-        .filter(one -> one.fitness(tag, needsMachine, now) == Fitness.FIT).count() * 2 < servers.size();
+        .filter(one -> one.standing(tag, needsMachine, now) == Standing.HEALTHY).count() * 2 < servers.size();
     for (Server one : from) {
       if (tried.contains(one) || one.addresses.isEmpty() || !one.mayServe(now)) {
         continue;
       }
-      Fitness fitness = one.fitness(tag, needsMachine, now);
-      if (panic && fitness == Fitness.QUARANTINED && !one.foreign) {
-        fitness = Fitness.RESTING;
+      Standing standing = one.standing(tag, needsMachine, now);
+      if (panic && standing == Standing.QUARANTINED && !one.foreign) {
+        standing = Standing.EJECTED;
       }
-      if (fitness.compareTo(best) < 0) {
-        best = fitness;
+      if (standing.compareTo(best) < 0) {
+        best = standing;
         offered.clear();
       }
-      if (fitness == best) {
+      if (standing == best) {
         offered.add(one);
       }
     }
@@ -209,7 +209,7 @@ final class Fleet implements Lessee.Servers {
         <= 1 + first.inFlight.get() * mean / first.share() ? second : first;
   }
 
-  /** One by weight, without `except`. */
+  /** Draws a server by weight, without `except`. */
   private static Server draw(List<Server> from, Server except) {
     double total = 0;
     for (Server one : from) {
@@ -263,7 +263,7 @@ final class Fleet implements Lessee.Servers {
 
   /** Whether calls avoid the server because it failed. */
   synchronized boolean isOut(Server server) {
-    return server.resting() || server.quarantined;
+    return server.ejected() || server.quarantined;
   }
 
   synchronized void dialled(Server server, boolean connected) {
@@ -278,17 +278,17 @@ final class Fleet implements Lessee.Servers {
     long now = Server.now();
     List<SeenServer> seen = new ArrayList<>();
     for (Server one : servers.values()) {
-      Fitness fitness = one.fitness("", true, now);
+      Standing standing = one.standing("", true, now);
       seen.add(new SeenServer(one.address, one.rack, one.weight,
-          fitness.name().toLowerCase(Locale.ROOT).replace('_', ' '),
-          fitness == Fitness.FIT ? "" : one.why, one.inFlight.get()));
+          standing.name().toLowerCase(Locale.ROOT).replace('_', ' '),
+          standing == Standing.HEALTHY ? "" : one.why, one.inFlight.get()));
     }
     return seen;
   }
 
   // --- waiting ----------------------------------------------------------------------------------
 
-  /** Until then, until servers have come or come back if `forNews`, or until the end. */
+  /** Waits until that time, until servers were added or recovered if `forNews`, or until the client is closed. */
   void await(long until, boolean forNews) {
     newsLock.lock(); // not a monitor, in which a waiting virtual thread would keep its carrier
     try {
@@ -347,7 +347,7 @@ final class Fleet implements Lessee.Servers {
     }
   }
 
-  /** Never fails: what the handler itself throws is discarded, as the Java machine does. */
+  /** Never fails: what the handler itself throws is discarded, as the JVM does. */
   static void report(Throwable fault) {
     Thread thread = Thread.currentThread();
     try {
@@ -357,9 +357,9 @@ final class Fleet implements Lessee.Servers {
     }
   }
 
-  // --- what answers and failures say --------------------------------------------------------------
+  // --- answers and failures -----------------------------------------------------------------------
 
-  /** Fails unless the server that says `status` of itself is of this cluster. */
+  /** Fails unless the server with this status is of this cluster. */
   synchronized void admit(Status status) throws Failure {
     String theirs = status.clusterUuid;
     if (theirs.isEmpty() && !uuid.isEmpty()) {
@@ -393,7 +393,7 @@ final class Fleet implements Lessee.Servers {
         server.draining = false;
         server.closedUntil.remove(tag);
       }
-      if (!back && !server.ill()) {
+      if (!back && !server.tooManyFailures()) {
         server.answered();
         return;
       }
@@ -401,7 +401,7 @@ final class Fleet implements Lessee.Servers {
       tellNews();
     }
     if (back) {
-      tell("server back", server.address, "answers again");
+      tell("healthy", server.address, "answers again");
     }
   }
 
@@ -412,7 +412,7 @@ final class Fleet implements Lessee.Servers {
     return from.mayMove(began, Server.now(), options.attemptLimitMs, othersAnswer);
   }
 
-  /** Takes to heart what an attempt came to. */
+  /** Records the failure of an attempt. */
   void failed(Server server, String tag, Failure failure) {
     if (failure.end == Attempt.End.NO_ROOM || failure.stale || failure.lacksMethod) {
       return;
@@ -422,7 +422,7 @@ final class Fleet implements Lessee.Servers {
       return;
     }
     trouble.run();
-    if (failure.nonsense()) {
+    if (failure.quarantines()) {
       quarantine(server, failure);
     } else {
       count(server, failure.end == Attempt.End.CONNECT_TIMEOUT ? 2 : 1, failure);
@@ -440,7 +440,7 @@ final class Fleet implements Lessee.Servers {
     }
   }
 
-  /** Whether the server has begun to drain. */
+  /** Records a refusal. Returns whether the server has begun to drain. */
   private synchronized boolean put(Server server, String tag, Failure failure) {
     long now = Server.now();
     long advice = failure.retryAfterMs > 0 ? failure.retryAfterMs : NO_ADVICE_MS;
@@ -451,10 +451,10 @@ final class Fleet implements Lessee.Servers {
     } else if (failure.reason == Reason.STORE_DOWN) {
       Server.remember(server.downUntil, tag, until);
     } else if (failure.reason == Reason.DRAINING) {
-      Server.remember(server.closedUntil, tag, now + LOOK_AGAIN_MS);
+      Server.remember(server.closedUntil, tag, now + PROBE_AGAIN_MS);
       if (!server.draining && !server.quarantined) {
         server.draining = true;
-        server.lookAt = now;
+        server.probeAt = now;
         return true;
       }
     }
@@ -462,25 +462,25 @@ final class Fleet implements Lessee.Servers {
   }
 
   private void count(Server server, int times, Failure failure) {
-    boolean rests;
+    boolean eject;
     synchronized (this) {
       server.failed(times);
-      if (server.out || !server.ill()) {
+      if (server.out || !server.tooManyFailures()) {
         return;
       }
       server.why = failure.text();
-      rests = mayLeave(server);
-      server.takeOut(rests);
+      eject = mayLeave(server);
+      server.takeOut(eject);
     }
-    tell("server out", server.address, (rests ? "rests; " : "is asked last; ") + server.why);
+    tell("unhealthy", server.address, (eject ? "ejected; " : "called last; ") + server.why);
   }
 
-  /** Never more than half of the servers rest or are in quarantine. */
+  /** At most half of the servers are ejected or quarantined. */
   private boolean mayLeave(Server server) {
     List<Server> members = servers.values().stream().filter(one -> one.online && !one.foreign)
         .collect(Collectors.toList());
     long out = members.stream()
-        .filter(one -> one != server && (one.resting() || one.quarantined)).count();
+        .filter(one -> one != server && (one.ejected() || one.quarantined)).count();
     return (out + 1) * 2 <= members.size();
   }
 
@@ -496,36 +496,36 @@ final class Fleet implements Lessee.Servers {
       }
     }
     if (floor) {
-      count(server, FAILURES_OF_NONSENSE, failure);
+      count(server, FAILURES_IN_A_ROW, failure);
     } else if (began) {
       tell("quarantined", server.address, failure.detail);
     }
   }
 
-  // --- looking at servers that are out ------------------------------------------------------------
+  // --- probes of unhealthy servers --------------------------------------------------------------
 
-  /** Servers whose status is to be asked now. */
-  synchronized List<Server> takeLooks() {
+  /** Returns the servers to probe now. */
+  synchronized List<Server> takeProbes() {
     long now = Server.now();
     List<Server> due = servers.values().stream()
-        .filter(one -> one.lookAt <= now && !one.addresses.isEmpty()).collect(Collectors.toList());
-    due.forEach(one -> one.lookAt = now + LOOK_AGAIN_MS);
+        .filter(one -> one.probeAt <= now && !one.addresses.isEmpty()).collect(Collectors.toList());
+    due.forEach(one -> one.probeAt = now + PROBE_AGAIN_MS);
     return due;
   }
 
-  synchronized long nextLook() {
-    return servers.values().stream().mapToLong(one -> one.lookAt).min().orElse(Server.NEVER);
+  synchronized long nextProbe() {
+    return servers.values().stream().mapToLong(one -> one.probeAt).min().orElse(Server.NEVER);
   }
 
-  /** What a look in the background came to: the status, or a failure. */
-  void looked(Server server, Status status, Failure failure) {
-    if (failure != null && failure.nonsense()) {
+  /** Records the result of a probe: the status, or a failure. */
+  void probed(Server server, Status status, Failure failure) {
+    if (failure != null && failure.quarantines()) {
       quarantine(server, failure);
       return;
     }
     synchronized (this) {
       if (failure != null) { // the probe is repeated
-        server.lookAt = Server.now() + LOOK_FAILED_MS;
+        server.probeAt = Server.now() + PROBE_FIRST_MS;
         if (server.out) {
           server.takeOut(mayLeave(server));
         }
@@ -536,21 +536,21 @@ final class Fleet implements Lessee.Servers {
       server.draining = status.state == Wire.State.DRAINING;
       server.recovered();
       if (server.draining) {
-        server.lookAt = Server.now() + LOOK_AGAIN_MS;
+        server.probeAt = Server.now() + PROBE_AGAIN_MS;
       }
       if (!out || server.draining) {
         return;
       }
       tellNews();
     }
-    tell("server back", server.address, "answers again");
+    tell("healthy", server.address, "answers again");
   }
 
-  /** Servers whose names are to be looked up: unknown, or of no use lately. */
+  /** Returns the servers whose names must be resolved: without an address, or failing. */
   synchronized List<Server> takeNames() {
     long now = Server.now();
     List<Server> names = servers.values().stream().filter(one -> one.named
-        && now >= one.resolveAt && (one.addresses.isEmpty() || one.ill())).collect(Collectors.toList());
+        && now >= one.resolveAt && (one.addresses.isEmpty() || one.tooManyFailures())).collect(Collectors.toList());
     names.forEach(one -> one.resolveAt = now + 2000);
     return names;
   }

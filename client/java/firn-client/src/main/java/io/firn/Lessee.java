@@ -385,7 +385,7 @@ final class Lessee {
 
   private void refused(String message, long now) {
     ids.explain(grant.server + ": " + message);
-    grant.token = draw(); // the former one may get the same answer for ever
+    grant.token = draw(); // the former token may get the same answer each time
     tried.add(grant.server);
     delay(grant, 0, now);
   }
@@ -418,7 +418,7 @@ final class Lessee {
     long left = Math.max(0, held.endMs - time);
     long third = left / 3;
     intervalMs = left > 0 ? Math.min(left, aheadMs) : intervalMs;
-    held.thirdMs = terms.ending ? Math.max(third, held.thirdMs) : third; // the end stands still at last
+    held.thirdMs = terms.ending ? Math.max(third, held.thirdMs) : third; // finally it is not extended
     held.replaceAtMs = held.endMs - held.thirdMs;
     held.answeredAt = now;
     held.renewAt = now + Math.max(RENEW_MIN_MS, Math.min(terms.renewInMs, third));
@@ -594,7 +594,7 @@ final class Lessee {
   }
 
   /** Delays the next attempt, twice as long after each failure, and at random in the upper half. The server's advice
-   * prolongs this, but not beyond half of what is left of the interval. */
+   * prolongs this, but not beyond half of the remaining interval. */
   private void delay(Request request, long adviceMs, long now) {
     long longest = Math.min(request.pauseMs, longestPauseMs());
     long pause = longest / 2 + ThreadLocalRandom.current().nextLong(longest / 2 + 1);

@@ -5,24 +5,24 @@ public final class SeenServer {
   public final String address;
   public final int rack;
   public final int weight;
-  /** One of: fit, ill, resting, disabled, draining, last resort, quarantined. */
-  public final String fitness;
-  /** A sentence, unless it is fit. */
+  /** One of: healthy, failing, ejected, disabled, draining, last resort, quarantined. */
+  public final String health;
+  /** A sentence, unless it is healthy. */
   public final String why;
   public final int inFlight;
 
-  SeenServer(String address, int rack, int weight, String fitness, String why, int inFlight) {
+  SeenServer(String address, int rack, int weight, String health, String why, int inFlight) {
     this.address = address;
     this.rack = rack;
     this.weight = weight;
-    this.fitness = fitness;
+    this.health = health;
     this.why = why;
     this.inFlight = inFlight;
   }
 
   @Override
   public String toString() {
-    return address + " " + fitness + (why.isEmpty() ? "" : " (" + why + ")") + " rack=" + rack + " weight=" + weight
+    return address + " " + health + (why.isEmpty() ? "" : " (" + why + ")") + " rack=" + rack + " weight=" + weight
         + " inFlight=" + inFlight;
   }
 }

@@ -14,18 +14,18 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** One server; the fleet's lock guards all but its room and its connections.
  *
- * <p>It is ill after 3 failures in a row, or when half of its last 20 calls failed. An ill server rests
- * for 1 s at first, twice as long each time up to 30 s, spread over the upper half; any success ends that
- * and forgets all failures. An answer that breaks the protocol quarantines it for 30 s, twice as long each
- * time up to 5 min; another cluster's server is foreign, and probed as one that rests. */
+ * <p>After 3 failures in a row, or when half of its last 20 calls failed, the server is ejected for 1 s, doubling
+ * to 30 s, spread over the upper half. Any success ends this and clears all failures. An answer that violates the
+ * protocol quarantines it for 30 s, doubling to 5 min. A server of another cluster is foreign, and probed like an
+ * ejected one. */
 final class Server {
   // In the order of use: servers of a later standing only if none of an earlier one is left.
-  enum Fitness { FIT, ILL, RESTING, DISABLED, DRAINING, LAST_RESORT, QUARANTINED }
+  enum Standing { HEALTHY, FAILING, EJECTED, DISABLED, DRAINING, LAST_RESORT, QUARANTINED }
 
   static final long NEVER = Long.MAX_VALUE;
   private static final int WINDOW = 20;
-  private static final long FIRST_REST_MS = 1000;
-  static final long LONGEST_REST_MS = 30_000;
+  private static final long FIRST_EJECTION_MS = 1000;
+  static final long LONGEST_EJECTION_MS = 30_000;
   private static final long FIRST_QUARANTINE_MS = 30_000;
   private static final long LONGEST_QUARANTINE_MS = 300_000;
   private static final long FIRST_CONNECT_PAUSE_MS = 10;
@@ -35,7 +35,7 @@ final class Server {
   final String address;
   final String host;
   final int port;
-  final boolean named; // and so to be looked up
+  final boolean named; // the host is a name, which must be resolved
   final Semaphore room; // fair: calls get a place in order of arrival
   final Pool pool; // of connections that asynchronous calls share
   final Deque<Connection> idle = new ConcurrentLinkedDeque<>(); // the one used last comes first
@@ -47,23 +47,23 @@ final class Server {
   Wire.State state = Wire.State.READY;
   boolean lastResort;
   final AtomicInteger inFlight = new AtomicInteger();
-  volatile boolean gone; // from the list
+  volatile boolean gone; // no longer in the list
   String why = "";
   long notReadyUntil;
-  final Map<String, Long> downUntil = new HashMap<>();   // by tag: without its store
-  final Map<String, Long> closedUntil = new HashMap<>(); // by tag: given up here
+  final Map<String, Long> downUntil = new HashMap<>();   // by tag: its store is down
+  final Map<String, Long> closedUntil = new HashMap<>(); // by tag: refused with DRAINING
   boolean draining;
   boolean quarantined;
   boolean foreign; // quarantined, as a server of another cluster or service
-  volatile boolean spoke; // on the last connection, it sent its status: it speaks as this client does
-  long connectAt; // no call opens a connection before
+  volatile boolean spoke; // whether the last connection received its status
+  long connectAt; // no call opens a connection before this time
   private long connectPauseMs;
   private long quarantineMs;
-  long lookAt = NEVER; // when its status is to be asked in the background
+  long probeAt = NEVER; // time of the next probe
   long resolveAt;
-  long restUntil = NEVER; // NEVER: it does not rest
+  long ejectedUntil = NEVER; // NEVER: it is not ejected
   boolean out; // it failed too often, and has not answered since
-  private long restMs;
+  private long ejectionMs;
   long answeredAt; // when it last answered a call
   private long lostAt; // when a call last timed out here
   private long movesUntil;
@@ -96,40 +96,40 @@ final class Server {
     return ms / 2 + ThreadLocalRandom.current().nextLong(ms / 2 + 1);
   }
 
-  Fitness fitness(String tag, boolean needsMachine, long now) {
+  Standing standing(String tag, boolean needsMachine, long now) {
     boolean notReady = state == Wire.State.NOT_READY || now < notReadyUntil;
     if (quarantined) {
-      return Fitness.QUARANTINED;
+      return Standing.QUARANTINED;
     }
     if (lastResort) {
-      return Fitness.LAST_RESORT;
+      return Standing.LAST_RESORT;
     }
     if (draining || state == Wire.State.DRAINING || state == Wire.State.OFFLINE
         || now < closedUntil.getOrDefault(tag, now)) {
-      return Fitness.DRAINING;
+      return Standing.DRAINING;
     }
     if (!online || weight <= 0) {
-      return Fitness.DISABLED;
+      return Standing.DISABLED;
     }
-    if (resting() || (notReady && needsMachine) || now < downUntil.getOrDefault(tag, now)) {
-      return Fitness.RESTING;
+    if (ejected() || (notReady && needsMachine) || now < downUntil.getOrDefault(tag, now)) {
+      return Standing.EJECTED;
     }
-    return ill() ? Fitness.ILL : Fitness.FIT;
+    return tooManyFailures() ? Standing.FAILING : Standing.HEALTHY;
   }
 
   double share() {
     return Math.max(weight, 1);
   }
 
-  boolean ill() {
+  boolean tooManyFailures() {
     return inARow >= 3 || Integer.bitCount(window) * 2 >= WINDOW;
   }
 
-  boolean resting() {
-    return restUntil != NEVER;
+  boolean ejected() {
+    return ejectedUntil != NEVER;
   }
 
-  /** A call went well, and the server is not ill. */
+  /** A call went well, and the server has not failed too often. */
   void answered() {
     inARow = 0;
     window = window << 1 & ((1 << WINDOW) - 1);
@@ -160,19 +160,19 @@ final class Server {
   void recovered() {
     inARow = 0;
     window = 0;
-    restMs = 0;
-    restUntil = NEVER;
+    ejectionMs = 0;
+    ejectedUntil = NEVER;
     if (!quarantined && !draining) { // these are probed all the same
-      lookAt = NEVER;
+      probeAt = NEVER;
     }
     out = false;
   }
 
-  /** Rests, or, where too many servers rest already, is only asked after the fit ones; probed either way. */
-  void takeOut(boolean rests) {
-    restMs = Math.min(Math.max(FIRST_REST_MS, 2 * restMs), LONGEST_REST_MS);
-    lookAt = now() + upperHalf(restMs);
-    restUntil = rests ? lookAt : NEVER;
+  /** Ejects the server, or, if too many servers are ejected, calls it after the healthy ones. It is probed either way. */
+  void takeOut(boolean eject) {
+    ejectionMs = Math.min(Math.max(FIRST_EJECTION_MS, 2 * ejectionMs), LONGEST_EJECTION_MS);
+    probeAt = now() + upperHalf(ejectionMs);
+    ejectedUntil = eject ? probeAt : NEVER;
     out = true;
   }
 
@@ -183,10 +183,10 @@ final class Server {
     quarantined = true;
     foreign = isForeign;
     why = because;
-    long first = isForeign ? FIRST_REST_MS : FIRST_QUARANTINE_MS;
-    long longest = isForeign ? LONGEST_REST_MS : LONGEST_QUARANTINE_MS;
+    long first = isForeign ? FIRST_EJECTION_MS : FIRST_QUARANTINE_MS;
+    long longest = isForeign ? LONGEST_EJECTION_MS : LONGEST_QUARANTINE_MS;
     quarantineMs = Math.min(Math.max(first, 2 * quarantineMs), longest);
-    lookAt = now() + upperHalf(quarantineMs);
+    probeAt = now() + upperHalf(quarantineMs);
   }
 
   /** After a connection that failed, calls open no other one for 10 ms, doubling to 100 ms. */

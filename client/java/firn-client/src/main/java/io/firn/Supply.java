@@ -273,7 +273,7 @@ final class Supply {
     then.forEach(Runnable::run);
   }
 
-  /** Threads do not look at the clock for each id, so a timer drops the pieces of a buffer that is too old. */
+  /** Threads do not read the clock for each id, so a timer drops the pieces of a buffer that is too old. */
   private void expireLater(Buffer buffer) {
     if (tag.maxAgeMs > 0) {
       engine.later(Math.max(0, buffer.askedAt + tag.maxAgeMs - Server.now()), () -> expire(buffer));

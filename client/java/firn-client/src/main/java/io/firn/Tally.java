@@ -35,7 +35,7 @@ final class Tally {
     if (failure != null && failure.end == Attempt.End.TIMEOUT) {
       timeouts.increment();
     }
-    if (failure != null && failure.nonsense()) {
+    if (failure != null && failure.quarantines()) {
       broken.increment();
     }
   }

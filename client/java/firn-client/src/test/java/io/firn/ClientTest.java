@@ -62,7 +62,7 @@ class ClientTest {
   }
 
   @Test
-  void asynchronous_call_in_line_ends_at_its_deadline() throws Exception {
+  void queued_asynchronous_call_ends_at_its_deadline() throws Exception {
     server.mayAnswer = new CountDownLatch(1);
     try (FirnClient client = new FirnClient(options().connectionsMax(1))) {
       for (int i = 0; i < Pipeline.IN_FLIGHT_MAX; i++) {
@@ -99,7 +99,7 @@ class ClientTest {
       server.mayAnswer = new CountDownLatch(0);
       server.reset();
       assertEquals(5, calls.stream().map(CompletableFuture::join).distinct().count());
-      assertTrue(client.servers().get(0).toString().startsWith(server.address() + " fit "));
+      assertTrue(client.servers().get(0).toString().startsWith(server.address() + " healthy "));
       held.countDown();
     }
   }
@@ -233,7 +233,7 @@ class ClientTest {
       client.nextId("order");
       client.nextId("count");
       assertThrows(FirnException.class, () -> client.nextIds("order", 0));
-      assertEquals(1, registry.get("firn.client.servers").tag("fitness", "fit").gauge().value());
+      assertEquals(1, registry.get("firn.client.servers").tag("health", "healthy").gauge().value());
       assertTrue(registry.get("firn.client.calls").functionTimer().count() >= 1);
       assertTrue(registry.get("firn.client.connects").functionCounter().count() >= 1);
       assertTrue(registry.get("firn.client.local.ids").functionCounter().count() >= 1);
@@ -278,7 +278,7 @@ class ClientTest {
   @Test
   void events_and_failures_have_no_empty_parts() {
     assertEquals("list: 3 servers", new Event("list", "", "3 servers").toString());
-    assertEquals("server out a:1: silent", new Event("server out", "a:1", "silent").toString());
+    assertEquals("unhealthy a:1: silent", new Event("unhealthy", "a:1", "silent").toString());
     assertEquals("timeout", new Failure(Attempt.End.TIMEOUT, "").text());
   }
 
@@ -299,7 +299,7 @@ class ClientTest {
     try (FirnClient client = new FirnClient(options())) {
       client.nextId("order");
       assertTrue(client.counters().toString().startsWith("calls=1 "), client.counters().toString());
-      assertTrue(client.servers().get(0).toString().startsWith(server.address() + " fit "), client.servers().toString());
+      assertTrue(client.servers().get(0).toString().startsWith(server.address() + " healthy "), client.servers().toString());
     }
   }
 }

@@ -23,8 +23,8 @@ import java.util.function.ToDoubleFunction;
  * <p>Needs {@code io.micrometer:micrometer-core}, which the client does not bring along.
  */
 public final class FirnMetrics implements MeterBinder {
-  private static final List<String> FITNESS =
-      List.of("fit", "ill", "resting", "disabled", "draining", "last resort", "quarantined");
+  private static final List<String> HEALTH =
+      List.of("healthy", "failing", "ejected", "disabled", "draining", "last resort", "quarantined");
 
   private final FirnClient client;
   private final Tags tags;
@@ -60,10 +60,10 @@ public final class FirnMetrics implements MeterBinder {
     count(registry, "local.ids", "Ids from memory.", all -> all.localTaken);
     count(registry, "local.ids.missed", "Ids that were not in memory although their tag is prefetched.",
         all -> all.localMissed);
-    for (String fitness : FITNESS) {
+    for (String health : HEALTH) {
       Gauge.builder("firn.client.servers", client, one -> one.servers().stream()
-              .filter(server -> server.fitness.equals(fitness)).count())
-          .tags(tags).tag("fitness", fitness).description("Servers by their standing.").register(registry);
+              .filter(server -> server.health.equals(health)).count())
+          .tags(tags).tag("health", health).description("Servers by their standing.").register(registry);
     }
   }
 

@@ -35,7 +35,7 @@ public class FirnAutoConfiguration {
 
   private static void log(Event event) {
     switch (event.kind) {
-      case "list", "server back" -> LOG.info("{}", event);
+      case "list", "healthy" -> LOG.info("{}", event);
       default -> LOG.warn("{}", event);
     }
   }

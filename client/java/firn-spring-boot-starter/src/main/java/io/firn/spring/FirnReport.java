@@ -18,8 +18,8 @@ record FirnReport(boolean healthy, String fault, Map<String, String> servers) {
     Map<String, String> servers = new LinkedHashMap<>();
     boolean usable = false;
     for (SeenServer one : client.servers()) {
-      servers.put(one.address, one.why.isEmpty() ? one.fitness : one.fitness + ": " + one.why);
-      usable |= one.fitness.equals("fit") || one.fitness.equals("ill");
+      servers.put(one.address, one.why.isEmpty() ? one.health : one.health + ": " + one.why);
+      usable |= one.health.equals("healthy") || one.health.equals("failing");
     }
     if (fault.isEmpty() && !usable) {
       fault = "no server is ready";

@@ -16,9 +16,9 @@ inline Micros RandomUpTo(Micros most, Entropy& entropy) {
 // Exponential backoff: each time is twice as long as the previous one, up to a maximum, with jitter
 // over the upper half, so that clients do not return together. After `longest` without a backoff,
 // it begins again with `first`. A value, thread-compatible.
-class Spell {
+class ServerBackoff {
  public:
-  Spell(Micros first, Micros longest) : first_(first), longest_(longest) {}
+  ServerBackoff(Micros first, Micros longest) : first_(first), longest_(longest) {}
 
   // Begins a backoff now. Returns its duration.
   Micros Next(Micros now, Entropy& entropy) {

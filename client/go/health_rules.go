@@ -47,19 +47,19 @@ func (f *fleet) answered(one *server, tag string, refused bool, began time.Time)
 		one.draining = false
 		delete(one.closedUntil, tag)
 	}
-	if !one.health.ill() && !back {
+	if !one.health.tooManyFailures() && !back {
 		one.health.answered()
 		f.mutex.Unlock()
 		return
 	}
 	one.health = health{}
-	if !one.quiet && !one.draining {
-		one.lookAt = time.Time{}
+	if !one.quarantined && !one.draining {
+		one.probeAt = time.Time{}
 	}
 	f.tellNews()
 	f.mutex.Unlock()
 	if back {
-		f.tell("server back", one.address, "answers again")
+		f.tell("healthy", one.address, "answers again")
 	}
 }
 
@@ -105,9 +105,9 @@ func (f *fleet) refused(one *server, tag string, problem *failure) {
 		remember(one.downUntil, tag, until)
 	case Draining:
 		one.drainsSince = now
-		remember(one.closedUntil, tag, now.Add(atLeast(lookAgain)))
-		if began = !one.draining && !one.quiet; began {
-			one.draining, one.lookAt = true, now
+		remember(one.closedUntil, tag, now.Add(atLeast(probeAgain)))
+		if began = !one.draining && !one.quarantined; began {
+			one.draining, one.probeAt = true, now
 		}
 	}
 	f.mutex.Unlock()
@@ -134,25 +134,25 @@ func remember(times map[string]time.Time, tag string, until time.Time) {
 func (f *fleet) count(one *server, times int, problem *failure) {
 	f.mutex.Lock()
 	one.health.failed(times)
-	if one.health.out || !one.health.ill() {
+	if one.health.out || !one.health.tooManyFailures() {
 		f.mutex.Unlock()
 		return
 	}
 	one.why = problem.String()
 	length, what := f.takeOut(one), "called last"
-	if one.health.rests {
+	if one.health.ejected {
 		what = "ejected"
 	}
 	f.mutex.Unlock()
-	f.tell("server out", one.address, fmt.Sprintf("%s for %v; %s", what, length, one.why))
+	f.tell("unhealthy", one.address, fmt.Sprintf("%s for %v; %s", what, length, one.why))
 }
 
 // takeOut must be called under the mutex.
 func (f *fleet) takeOut(one *server) time.Duration {
 	now := time.Now()
 	length := one.health.takeOut(f.mayLeave(one), now)
-	if !one.quiet && !one.draining {
-		one.lookAt = now.Add(length)
+	if !one.quarantined && !one.draining {
+		one.probeAt = now.Add(length)
 	}
 	return length
 }
@@ -166,7 +166,7 @@ func (f *fleet) mayLeave(leaving *server) bool {
 			continue
 		}
 		members++
-		if one != leaving && (one.health.resting() || one.quiet) {
+		if one != leaving && (one.health.ejected || one.quarantined) {
 			out++
 		}
 	}
@@ -178,15 +178,15 @@ func (f *fleet) mayLeave(leaving *server) bool {
 func (f *fleet) quarantine(one *server, problem *failure, probed bool) {
 	now, foreign := time.Now(), problem.end == WrongService
 	f.mutex.Lock()
-	began := !one.quiet
+	began := !one.quarantined
 	if !foreign && began && !f.mayLeave(one) {
 		f.mutex.Unlock()
-		f.count(one, illInARow, problem)
+		f.count(one, failuresInARow, problem)
 		return
 	}
 	if began || probed || (foreign && !one.foreign) {
-		one.quiet, one.foreign, one.why = true, foreign || one.foreign, problem.detail
-		one.lookAt = now.Add(one.untilNextLook(now))
+		one.quarantined, one.foreign, one.why = true, foreign || one.foreign, problem.detail
+		one.probeAt = now.Add(one.untilNextProbe(now))
 	}
 	f.mutex.Unlock()
 	if began {
@@ -194,36 +194,36 @@ func (f *fleet) quarantine(one *server, problem *failure, probed bool) {
 	}
 }
 
-// untilNextLook begins a pause between two probes. Under the mutex.
-func (s *server) untilNextLook(now time.Time) time.Duration {
-	if s.quiet && !s.foreign {
-		return s.quarantine.next(now, lookAgain, longestQuarantine)
+// untilNextProbe begins a pause between two probes. Under the mutex.
+func (s *server) untilNextProbe(now time.Time) time.Duration {
+	if s.quarantined && !s.foreign {
+		return s.quarantine.next(now, probeAgain, longestQuarantine)
 	}
-	return s.unseen.next(now, lookFailed, lookAgain)
+	return s.probeBackoff.next(now, probeFirst, probeAgain)
 }
 
-// takeLooks returns the servers to probe now, and when the next probe is due.
-func (f *fleet) takeLooks() (due []*server, next time.Time) {
+// takeProbes returns the servers to probe now, and when the next probe is due.
+func (f *fleet) takeProbes() (due []*server, next time.Time) {
 	now := time.Now()
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	for _, one := range f.servers {
-		if one.lookAt.IsZero() {
+		if one.probeAt.IsZero() {
 			continue
 		}
-		if !one.lookAt.After(now) {
+		if !one.probeAt.After(now) {
 			due = append(due, one)
-			one.lookAt = now.Add(lookAgain)
+			one.probeAt = now.Add(probeAgain)
 		}
-		if next.IsZero() || one.lookAt.Before(next) {
-			next = one.lookAt
+		if next.IsZero() || one.probeAt.Before(next) {
+			next = one.probeAt
 		}
 	}
 	return due, next
 }
 
-// looked records the result of a background probe: the status, or a failure.
-func (f *fleet) looked(one *server, status *serverStatus, problem *failure) {
+// probed records the result of a background probe: the status, or a failure.
+func (f *fleet) probed(one *server, status *serverStatus, problem *failure) {
 	if problem != nil && (problem.end == Broken || problem.end == WrongService) {
 		f.quarantine(one, problem, true)
 		return
@@ -231,19 +231,19 @@ func (f *fleet) looked(one *server, status *serverStatus, problem *failure) {
 	now := time.Now()
 	f.mutex.Lock()
 	if problem != nil { // the probe is repeated
-		one.lookAt = now.Add(one.untilNextLook(now))
+		one.probeAt = now.Add(one.untilNextProbe(now))
 		if one.health.out {
 			f.takeOut(one)
 		}
 		f.mutex.Unlock()
 		return
 	}
-	out := one.draining || one.quiet || one.health.out
-	one.draining, one.quiet, one.foreign = status.state == stateDraining, false, false
+	out := one.draining || one.quarantined || one.health.out
+	one.draining, one.quarantined, one.foreign = status.state == stateDraining, false, false
 	one.health.seen()
-	one.lookAt = time.Time{}
+	one.probeAt = time.Time{}
 	if one.draining {
-		one.lookAt = now.Add(lookAgain)
+		one.probeAt = now.Add(probeAgain)
 	}
 	back := out && !one.draining
 	if back {
@@ -251,7 +251,7 @@ func (f *fleet) looked(one *server, status *serverStatus, problem *failure) {
 	}
 	f.mutex.Unlock()
 	if back {
-		f.tell("server back", one.address, "answers again")
+		f.tell("healthy", one.address, "answers again")
 	}
 }
 

@@ -54,7 +54,7 @@ impl Fleet {
                 one.closed_until.remove(tag);
             }
         }
-        if !one.health.fails() && !back {
+        if !one.health.too_many_failures() && !back {
             one.health.answered();
             return;
         }
@@ -65,7 +65,7 @@ impl Fleet {
         drop(state);
         self.news.notify_waiters();
         if back {
-            self.tell(EventKind::ServerBack, &server.address, "answers again");
+            self.tell(EventKind::Healthy, &server.address, "answers again");
         }
     }
 
@@ -122,7 +122,7 @@ impl Fleet {
         let mut state = self.lock();
         let Some(one) = state.member(server) else { return };
         one.health.failed(times);
-        if one.health.out || !one.health.fails() {
+        if one.health.out || !one.health.too_many_failures() {
             return;
         }
         one.why = failure.to_string();
@@ -131,7 +131,7 @@ impl Fleet {
         drop(state);
         let what = if ejected { "is ejected" } else { "is called last" };
         self.tell(
-            EventKind::ServerOut,
+            EventKind::Unhealthy,
             &server.address,
             &format!("{what} for {:.1} s; {why}", length.as_secs_f64()),
         );
@@ -207,7 +207,7 @@ impl Fleet {
         drop(state);
         if back {
             self.news.notify_waiters();
-            self.tell(EventKind::ServerBack, &server.address, "answers again");
+            self.tell(EventKind::Healthy, &server.address, "answers again");
         }
     }
 

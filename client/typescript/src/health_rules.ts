@@ -3,20 +3,20 @@
 import { ServerState, type ServerStatus } from './asks.js';
 import { type Failure, failed } from './errors.js';
 import type { Fleet } from './fleet.js';
+import { FAILURES_IN_A_ROW } from './health.js';
 import type { Server } from './server.js';
 
 const NO_ADVICE_MS = 100;
-const LOOK_AGAIN_MS = 30_000;
-const LOOK_FAILED_MS = 1_000;
+const PROBE_AGAIN_MS = 30_000;
+const PROBE_FIRST_MS = 1_000;
 const LONGEST_QUARANTINE_MS = 300_000;
 const FIRST_DIAL_PAUSE_MS = 10;
 const LONGEST_DIAL_PAUSE_MS = 100;
-const ILL_IN_A_ROW = 3;
 const TAGS_MAX = 1_000;
 const MOVES_EVERY = 10; // attempt limits
 
 /** Applies outcomes to the servers of a fleet. `trouble` is called when a newer list may help. */
-export class FitnessRules {
+export class HealthRules {
   constructor(private readonly fleet: Fleet, private readonly trouble: () => void) {}
 
   /** Returns a failure unless the server with this status is of the cluster. */
@@ -49,11 +49,11 @@ export class FitnessRules {
       one.draining = false;
       if (one.closedUntil.size > 0) one.closedUntil.delete(tag);
     }
-    if (!back && !one.health.ill) return one.health.answered();
+    if (!back && !one.health.tooManyFailures) return one.health.answered();
     one.health.reset();
-    if (!one.quiet && !one.draining) one.lookAt = Infinity;
+    if (!one.quarantined && !one.draining) one.probeAt = Infinity;
     this.fleet.tellNews();
-    if (back) this.fleet.tell('server back', one.address, 'answers again');
+    if (back) this.fleet.tell('healthy', one.address, 'answers again');
   }
 
   failed(one: Server, tag: string, failure: Failure, now: number): void {
@@ -77,26 +77,26 @@ export class FitnessRules {
     if (failure.reason === 'NOT_READY' || failure.reason === 'CLOCK') one.notReadyUntil = until;
     if (failure.reason === 'STORE_DOWN') remember(one.downUntil, tag, until);
     if (failure.reason !== 'DRAINING') return;
-    remember(one.closedUntil, tag, now + atLeast(LOOK_AGAIN_MS));
-    if (one.draining || one.quiet) return;
+    remember(one.closedUntil, tag, now + atLeast(PROBE_AGAIN_MS));
+    if (one.draining || one.quarantined) return;
     one.draining = true;
-    one.lookAt = now;
+    one.probeAt = now;
     this.trouble();
     this.fleet.tell('draining', one.address, failure.detail);
   }
 
   private count(one: Server, times: number, failure: Failure, now: number): void {
     one.health.failed(times);
-    if (one.health.out || !one.health.ill) return;
+    if (one.health.out || !one.health.tooManyFailures) return;
     one.why = failure.detail ? `${failure.end}: ${failure.detail}` : failure.end;
     const length = this.takeOut(one, now);
-    const what = one.health.rests ? 'ejected' : 'called last';
-    this.fleet.tell('server out', one.address, `${what} for ${(length / 1000).toFixed(1)} s; ${one.why}`);
+    const what = one.health.ejected ? 'ejected' : 'called last';
+    this.fleet.tell('unhealthy', one.address, `${what} for ${(length / 1000).toFixed(1)} s; ${one.why}`);
   }
 
   private takeOut(one: Server, now: number): number {
     const length = one.health.takeOut(this.fleet.mayLeave(one), now);
-    if (!one.quiet && !one.draining) one.lookAt = now + length;
+    if (!one.quarantined && !one.draining) one.probeAt = now + length;
     return length;
   }
 
@@ -106,56 +106,56 @@ export class FitnessRules {
    */
   quarantine(one: Server, failure: Failure, probed: boolean, now: number): void {
     const foreign = failure.end === 'wrong service';
-    const began = !one.quiet;
-    if (!foreign && began && !this.fleet.mayLeave(one)) return this.count(one, ILL_IN_A_ROW, failure, now);
+    const began = !one.quarantined;
+    if (!foreign && began && !this.fleet.mayLeave(one)) return this.count(one, FAILURES_IN_A_ROW, failure, now);
     if (began || probed || (foreign && !one.foreign)) {
-      one.quiet = true;
+      one.quarantined = true;
       one.foreign ||= foreign;
       one.why = failure.detail;
-      one.lookAt = now + this.untilNextLook(one, now);
+      one.probeAt = now + this.untilNextProbe(one, now);
     }
     if (began) this.fleet.tell('quarantined', one.address, failure.detail);
   }
 
-  private untilNextLook(one: Server, now: number): number {
-    if (one.quiet && !one.foreign) return one.quarantine.next(now, LOOK_AGAIN_MS, LONGEST_QUARANTINE_MS);
-    return one.unseen.next(now, LOOK_FAILED_MS, LOOK_AGAIN_MS);
+  private untilNextProbe(one: Server, now: number): number {
+    if (one.quarantined && !one.foreign) return one.quarantine.next(now, PROBE_AGAIN_MS, LONGEST_QUARANTINE_MS);
+    return one.probeBackoff.next(now, PROBE_FIRST_MS, PROBE_AGAIN_MS);
   }
 
   // --- probes and connections -----------------------------------------------------------------------
 
   /** Returns the servers to probe now, and when the next probe is due. */
-  takeLooks(now: number): { due: Server[]; next: number } {
+  takeProbes(now: number): { due: Server[]; next: number } {
     const due: Server[] = [];
     let next = Infinity;
     for (const one of this.fleet.servers.values()) {
-      if (one.lookAt <= now) {
+      if (one.probeAt <= now) {
         due.push(one);
-        one.lookAt = now + LOOK_AGAIN_MS;
+        one.probeAt = now + PROBE_AGAIN_MS;
       }
-      next = Math.min(next, one.lookAt);
+      next = Math.min(next, one.probeAt);
     }
     return { due, next };
   }
 
   /** The result of a probe. */
-  looked(one: Server, status: ServerStatus | undefined, failure: Failure | undefined, now: number): void {
+  probed(one: Server, status: ServerStatus | undefined, failure: Failure | undefined, now: number): void {
     if (failure && (failure.end === 'broken' || failure.end === 'wrong service')) {
       return this.quarantine(one, failure, true, now);
     }
     if (failure || !status) {
-      one.lookAt = now + this.untilNextLook(one, now);
+      one.probeAt = now + this.untilNextProbe(one, now);
       if (one.health.out) this.takeOut(one, now);
       return;
     }
-    const out = one.draining || one.quiet || one.health.out;
+    const out = one.draining || one.quarantined || one.health.out;
     one.draining = status.state === ServerState.DRAINING;
-    one.quiet = one.foreign = false;
+    one.quarantined = one.foreign = false;
     one.health.seen();
-    one.lookAt = one.draining ? now + LOOK_AGAIN_MS : Infinity;
+    one.probeAt = one.draining ? now + PROBE_AGAIN_MS : Infinity;
     if (!out || one.draining) return;
     this.fleet.tellNews();
-    this.fleet.tell('server back', one.address, 'answers again');
+    this.fleet.tell('healthy', one.address, 'answers again');
   }
 
   /** A connection, up to the server's status, was opened or failed. After a failure no call opens one for a while. */
