@@ -54,7 +54,7 @@ struct GivenTag {
 // What an operator answers to the questions of a restore, each as KEY=VALUE:
 //
 //     order.high=5000        the highest number of a tag that was issued; the gap comes on top
-//     order.start=5001       the next number of a tag, without a gap
+//     order.start=5001       the next number of a tag; a gap only if an earlier run was given it
 //     order.strategy=dated   defines a lost tag, together with order.step=50 and so on for each
 //                            field that has not its default
 //     floor=2026-11-25T...   a time that ids may have reached, or milliseconds since 1970

@@ -139,7 +139,7 @@ std::vector<std::string> RestoreMemory::Answers() const {
 
 void RestoreMemory::Join(const RestoreMemory& earlier) {
   if (replaced.empty()) replaced = earlier.replaced;
-  if (plan.empty()) plan = earlier.plan;
+  if (!earlier.plan.empty()) plan = earlier.plan;
   for (const Document& one : earlier.documents) {
     if (!Knows(one)) documents.push_back(one);
   }

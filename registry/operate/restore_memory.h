@@ -31,7 +31,7 @@ struct RestoreMemory {
   std::vector<Document> documents{};
   std::string host{};                // the machine whose paths those are
   std::vector<std::string> flags{};  // of the command: `--skew_max_ms=5`, `--set=retire=5`
-  std::string plan{};                // names the restore in nodes that it has changed
+  std::string plan{};                // names the restore, in nodes that it has changed, too
 
   // An earlier version, which took arguments, has left it: it has no plan.
   bool IsOutdated() const { return plan.empty(); }
@@ -41,7 +41,8 @@ struct RestoreMemory {
   std::vector<std::string> Answers() const;
 
   // Adds what an earlier run of the same restore has left. Numbers and lists only grow; of other
-  // values that both have these stay. A tag's definition replaces the earlier one as a whole.
+  // values that both have these stay, except the plan. A tag's definition replaces the earlier one
+  // as a whole.
   void Join(const RestoreMemory& earlier);
   // Whether Join would add a flag, or raise one.
   bool Lacks(const RestoreMemory& earlier) const;

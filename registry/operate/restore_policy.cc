@@ -123,12 +123,12 @@ void AddDocuments(const LedgerFacts& ledgers, const Audit& audit, RestoreFacts& 
   facts.retired.insert(facts.retired.end(), retired.begin(), retired.end());
 }
 
-ProviderReport UsedStarts(const Audit& audit) {
+ProviderReport UsedStarts(const Audit& audit, const std::string& plan) {
   ProviderReport used;
-  if (!audit.unfinished) return used;
+  if (!audit.unfinished || audit.unfinished->plan == plan) return used;
   const RestoreAnswers answers = ParseAnswers(audit.unfinished->Answers()).value_or({});
   for (const GivenTag& given : answers.tags) {
-    if (given.tag.start) used.high[given.tag.name] = *given.tag.start;
+    if (given.tag.start) used.high[given.tag.name] = *given.tag.start + 1;
   }
   return used;
 }

@@ -75,9 +75,10 @@ bool ExistedAgain(const std::string& deleted_tag, const LedgerFacts& facts);
 // replaced.
 void AddDocuments(const LedgerFacts& ledgers, const Audit& audit, RestoreFacts& facts);
 
-// Returns the next numbers of tags that an operator gave to an unfinished restore, as a report: it
-// may have been completed, and servers may have issued them, before the registry went back.
-ProviderReport UsedStarts(const Audit& audit);
+// Returns what an unfinished restore of earlier runs was given as the next numbers of tags, as a
+// report: it may have been completed, and servers may have issued these numbers, before the
+// registry went back. `plan`: the run that asks, which has issued none of its own.
+ProviderReport UsedStarts(const Audit& audit, const std::string& plan);
 
 // Returns whether the registry's tags and records are those of a cluster that was never used, and
 // that this restore or an unfinished one replaces.

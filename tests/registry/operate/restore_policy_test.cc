@@ -142,18 +142,22 @@ TEST(RestorePolicyTest, TheHighestOfReportsBackupAndRegistryIsKnown) {
 // had the tags.
 TEST(RestorePolicyTest, TheNextNumbersOfAnUnfinishedRestoreMayBeIssued) {
   Audit audit = RestoredCluster().audit;
-  EXPECT_TRUE(UsedStarts(audit).high.empty());
-  audit.unfinished = RestoreMemory{.flags = {"--set=order.start=5001", "--set=bill.high=7"}};
-  EXPECT_EQ(UsedStarts(audit).high, (std::map<std::string, int64_t>{{"order", 5'001}}));
+  EXPECT_TRUE(UsedStarts(audit, "p").high.empty());
+  audit.unfinished =
+      RestoreMemory{.flags = {"--set=order.start=5001", "--set=bill.high=7"}, .plan = "earlier"};
+  const ProviderReport used = UsedStarts(audit, "p");
+  EXPECT_EQ(used.high, (std::map<std::string, int64_t>{{"order", 5'002}}));
+  EXPECT_TRUE(UsedStarts(audit, "earlier").high.empty()) << "what this run itself has stored";
 
-  // A tag whose gap leaves no numbers continues at its start.
+  // A tag whose gap leaves no numbers continues at a start that is above these.
   TagDefinition narrow = LedgerTag("order", 0);
   narrow.plugins = {"obfuscate"};
   narrow.obfuscate_width = 4;
-  const LedgerFacts facts{
-      .reports = {UsedStarts(audit)}, .wanted_gap = 9'000, .starts = {{"order", 5'001}}};
-  EXPECT_EQ(LiftedTo(LedgerTag("order", 0), *KnownOf("order", facts), facts), 14'001);
-  EXPECT_EQ(LiftedTo(narrow, *KnownOf("order", facts), facts), 5'001);
+  LedgerFacts facts{.reports = {used}, .wanted_gap = 9'000, .starts = {{"order", 5'001}}};
+  EXPECT_EQ(LiftedTo(LedgerTag("order", 0), *KnownOf("order", facts), facts), 14'002);
+  EXPECT_EQ(LiftedTo(narrow, *KnownOf("order", facts), facts), 14'002) << "so the restore asks";
+  facts.starts["order"] = 5'002;
+  EXPECT_EQ(LiftedTo(narrow, *KnownOf("order", facts), facts), 5'002);
 }
 
 TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {

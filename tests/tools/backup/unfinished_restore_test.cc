@@ -79,7 +79,7 @@ TEST_F(UnfinishedRestoreTest, ALaterRunContinuesWithTheAnswersOfTheFirst) {
     if (!retired && machine.at("machine") != 6) continue;
     EXPECT_EQ(machine.at("use"), retired ? "retired" : "reserved");
   }
-  EXPECT_EQ(HighOf("order"), "10001") << "the first run may have been completed and rolled back";
+  EXPECT_EQ(HighOf("order"), "10002") << "the first run may have been completed and rolled back";
 }
 
 TEST_F(UnfinishedRestoreTest, ARefusalLeavesAnIntactClusterUnfrozen) {

@@ -83,16 +83,13 @@ Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
   return {};
 }
 
-// Returns the definition of a missing tag with a start above all that is known.
+// Returns the definition of a missing tag that continues at its start, and by the gap above all
+// that is known. Of a dated tag, numbers of the present period may exist although none is known.
 TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
   if (!tag.HasLedger()) return tag;
-  const int64_t said = tag.start.value_or(1);
   const std::optional<int64_t> known = KnownOf(tag.name, facts);
-  if (tag.Dated()) {  // numbers of the present period may exist, whatever `start` says
-    tag.start = LiftedTo(tag, std::max(said, known.value_or(1)), facts, now);
-  } else if (known) {
-    tag.start = std::max(said, LiftedTo(tag, *known, facts));
-  }
+  if (!known && !tag.Dated()) return tag;
+  tag.start = std::max(tag.start.value_or(1), LiftedTo(tag, known.value_or(1), facts, now));
   return tag;
 }
 

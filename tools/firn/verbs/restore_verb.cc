@@ -145,6 +145,7 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
 
 Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options) {
   RestoreCall& call = options.call;
+  const std::string plan_id = DrawUuid(SystemEntropy());  // unless earlier runs have drawn one
   Audit audit;
   RestoreFacts facts;
   const auto read = [&]() -> Status {
@@ -160,12 +161,13 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     FIRN_ASSIGN(facts, GatherFacts(options, audit, now));
     call.ledgers.reports = ReportsIn(audit);
     call.ledgers.reports.push_back(call.answers.highs);
-    call.ledgers.reports.push_back(UsedStarts(audit));
+    call.ledgers.reports.push_back(UsedStarts(audit, plan_id));
     call.ledgers.replaced = ReplacesUnused(audit, facts);
     call.ledgers.plan = audit.unfinished ? audit.unfinished->plan : "";
     call.ledgers.made = audit.made;
     call.is_lost = !facts.uuid.empty() && (!audit.meta || facts.replaces_unused);
     facts.memory = MemoryOf(options);
+    facts.memory.plan = plan_id;
     facts.forgets_documents = options.again;
     if (FormatRestoreMemory(facts.memory, Nonce()).size() <= kRestoreBytesMax) return {};
     return Invalid(
