@@ -317,9 +317,8 @@ void ServerProgram::LogRestoreCommand(BootMs now) {
   if (command.empty()) return;
   LogError("restore_required").With("command", command)
       << "the cluster's data must be restored: run this on a host that has this server's state "
-         "folder; "
-         "elsewhere, replace the folder by a file with /v1/knowledge of this server's admin port\n "
-         " "
+         "folder; elsewhere, replace the folder by a file with /v1/knowledge of this server's "
+         "admin port\n  "
       << command;
 }
 

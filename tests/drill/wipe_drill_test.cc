@@ -186,6 +186,19 @@ class WipeOutageDrill : public WipeDrill {
     StartLoad({.tags = kTags, .pause = Milliseconds(2)});
     ASSERT_TRUE(GoOn(kTags));
     AwaitSettings("another");
+    ASSERT_TRUE(Eventually(kPatience, [&] { return LongClaims() == 2; }));
+  }
+
+  // The claims that outlast a restore, which waits 20 s for reports. The first window is shorter.
+  int LongClaims() {
+    constexpr int64_t kLongMs = 50'000;
+    const int64_t least = SystemClock().Wall().ms() + kLongMs;
+    int claims = 0;
+    const Json audit = JsonOf(Firn({"audit", "--all", "--json"}).out);
+    for (const auto& slot : audit.at("machines")) {
+      claims += NumberOf(slot.at("bound_ms")) >= least ? 1 : 0;
+    }
+    return claims;
   }
 
   std::map<std::string, const Takings*> All() {
@@ -204,8 +217,8 @@ class WipeOutageDrill : public WipeDrill {
   }
   // Whether an error reports the loss of the registry's data, the only thing that happened.
   static bool IsOfTheLoss(const std::string& alarm) {
-    static constexpr std::array<std::string_view, 4> kWords{"root node", "firn restore", "frozen",
-                                                            "its node is missing"};
+    static constexpr std::array<std::string_view, 4> kWords{"root node", "data must be restored",
+                                                            "frozen", "its node is missing"};
     return std::ranges::any_of(
         kWords, [&](std::string_view word) { return alarm.find(word) != alarm.npos; });
   }
