@@ -202,6 +202,12 @@ class AdminHandler final : public HttpHandler {
     if (id) return ExplainIt(request, *id, answer);
     if (status) return Tell(request, door, answer);
     answer.no_store = true;
+    // Monitors and load balancers may add parameters.
+    const Status known = request.path.starts_with("/v1/") ? request.TakesOnly({}) : Status();
+    if (!known.ok()) {
+      AnswerBad(known, answer);
+      return Outcome::kAnswered;
+    }
     (this->*write)(answer);
     return Outcome::kAnswered;
   }
