@@ -259,36 +259,53 @@ void NodeView::OnTagDeleted(const std::string& tag) {
   ++tags_changed_;
 }
 
-bool NodeView::RequiresRestore() const { return RequiresRestore(node_.status()); }
+std::string NodeView::knowledge() const {
+  const IssuingNodeStatus status = node_.status();
+  const auto root = root_.settings();
+  const auto kept = root_.kept();
+  Backup known{.cluster = options_.place.registry,
+               .taken = clock_.Wall(),
+               .composed = true,
+               .reached = {lease_bound_()},
+               .settings_known = root != nullptr && root->uuid == status.claim.uuid,
+               .tags_known = status.tags_known,
+               .checksum = kept->checksum};
+  if (known.settings_known) known.root = *root;
+  known.root.uuid = status.claim.uuid;
+  known.root.layout = layout().text();
+  known.root.rack_bits = split_.rack_bits();
+  known.root.window = std::max(known.root.window, options_.node.claim.window);
+  for (const ClaimStatus& claim : status.claims)
+    if (claim.machine) known.bounds.emplace_back(*claim.machine, claim.bound);
+  std::map<std::string, TagDefinition> tags = *status.lost;
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [name, tag] : tags_)
+      if (!tag.definition.name.empty()) tags.emplace(name, tag.definition);
+  }
+  for (auto& [name, tag] : tags) {
+    const TagNode* const saved = kept->Find(name);
+    TagNode& node = known.tags.emplace_back(saved != nullptr ? *saved : TagNode());
+    const auto high = status.highest->find(name);
+    const int64_t seen = high == status.highest->end() ? 0 : high->second;
+    if (tag.HasLedger()) tag.high = std::max({tag.high, node.tag.high, seen});
+    node.tag = std::move(tag);
+  }
+  return FormatBackup(MergeBackups(*kept, known).value_or(known));
+}
 
 bool NodeView::RequiresRestore(const IssuingNodeStatus& status) const {
   return !status.claim.uuid.empty() && root_.loaded() && RefersToRestore(status);
 }
 
-std::string NodeView::RepairCommand() const { return RepairCommand(node_.status()); }
-
 std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   if (!RequiresRestore(status)) return {};
-  const ClaimStatus& claim = status.claim;
-  KnownCluster known{.highest = *status.highest, .tags = *status.lost, .now = clock_.Wall()};
-  for (const ClaimStatus& one : status.claims) known.bounds.emplace_back(one.machine, one.bound);
-  if (const WallMs leased = lease_bound_(); leased != WallMs()) {
-    known.bounds.emplace_back(std::nullopt, leased);
-  }
-  {
-    const std::shared_lock lock(mutex_);
-    for (const auto& [name, tag] : tags_) {
-      if (!tag.definition.name.empty()) known.tags.emplace(name, tag.definition);
-    }
-  }
-  return ServerRestoreCommand({.registry = options_.place.registry,
-                               .auth_file = options_.credentials_file,
-                               .uuid = claim.uuid,
-                               .layout = std::string(layout().text()),
-                               .rack_bits = split_.rack_bits(),
-                               .window = options_.node.claim.window},
-                              root_.settings().get(), *root_.kept(), status.tags_known,
-                              std::move(known));
+  const NodePlace& place = options_.place;
+  std::optional<UnsavedSettings> unsaved{
+      {std::string(layout().text()), split_.rack_bits(), options_.node.claim.window}};
+  if (root_.saved()) unsaved.reset();
+  return ServerRestoreCommand({place.registry, options_.credentials_file, place.state_dir},
+                              status.claim.uuid, unsaved);
 }
 
 // Why all calls are refused, or calls of tags that are not listed as refused.

@@ -43,6 +43,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   WallMs ids_end() const override;
   WallMs wall() const override { return clock_.Wall(); }
   front::ShownServers servers() const override { return listing_.Shown(); }
+  std::string knowledge() const override;
 
   // The phase in the list of servers: READY while ids of any tag can be issued.
   ServerPhase announced() const;
@@ -63,9 +64,9 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   void OnTagDeleted(const std::string& tag);
 
   // Whether the cluster's data must be restored and the server can print the command for it.
-  bool RequiresRestore() const;
+  bool RequiresRestore() const { return RequiresRestore(node_.status()); }
   // Returns the complete command that repairs the cluster's data; empty if no repair is needed.
-  std::string RepairCommand() const;
+  std::string RepairCommand() const { return RepairCommand(node_.status()); }
 
   // Returns the contents of the provider node. Its cost grows with the number of tags.
   ProviderReport ForProviders() const;

@@ -1,7 +1,5 @@
 #include "server/restore_notice.h"
 
-#include "registry/operate/restore_command.h"
-
 namespace firn {
 namespace {
 
@@ -20,7 +18,7 @@ std::string RestoreNotice::Take(BootMs now, bool required,
   if (now - *since_ < kLasting || now < next_) return {};
   next_ = now + kRetry;
   std::string text = command();
-  if (text.empty() || (HasUnread(text) && now - *since_ < kUnread)) return {};
+  if (text.empty()) return {};
   next_ = now + kLogEvery;
   return text;
 }

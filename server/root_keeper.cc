@@ -1,6 +1,7 @@
 #include "server/root_keeper.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,7 @@ std::shared_ptr<const RootSettings> RootKeeper::settings() const {
   return settings_;
 }
 
-std::shared_ptr<const KeptCluster> RootKeeper::kept() const {
+std::shared_ptr<const Backup> RootKeeper::kept() const {
   const std::scoped_lock lock(mutex_);
   return kept_;
 }
@@ -61,11 +62,18 @@ std::shared_ptr<const KeptCluster> RootKeeper::kept() const {
 bool RootKeeper::Load(const std::string& uuid) {
   ++loads_;
   const bool posted = thread_.Post([this, uuid] {
-    auto kept = std::make_shared<const KeptCluster>(ReadKeptCluster(stem_, uuid));
+    const Result<RootSettings> root = ReadKeptRoot(stem_, uuid);
+    const std::string folder = std::filesystem::path(stem_).parent_path();
+    Result<Backup> kept = ReadStateDocument(folder, uuid);
+    for (const Status& read : {root.status(), kept.status()}) {
+      if (read.ok() || read.code() == Code::kNotFound) continue;
+      LogWarning("state_unusable") << "the state folder is of no use for a restore: " << read;
+    }
     {
       const std::scoped_lock lock(mutex_);
-      settings_ = kept->root ? std::make_shared<const RootSettings>(*kept->root) : nullptr;
-      kept_ = std::move(kept);
+      settings_ = root.ok() ? std::make_shared<const RootSettings>(*root) : nullptr;
+      kept_ = std::make_shared<const Backup>(kept.ok() ? *std::move(kept)
+                                                       : Backup{.checksum = IdentityOf(folder)});
     }
     ++loads_done_;
   });
@@ -167,6 +175,7 @@ void RootKeeper::Take(RootSettings settings) {
     const std::scoped_lock lock(mutex_);
     settings_ = next;
   }
+  unsaved_ = true;
   const bool posted = thread_.Post([this, next] {
     const Status saved = WriteKeptRoot(stem_, *next);
     if (!saved.ok()) {
@@ -174,7 +183,7 @@ void RootKeeper::Take(RootSettings settings) {
     }
     unsaved_ = !saved.ok();
   });
-  if (!posted) unsaved_ = true;
+  if (!posted) LogError("state_failed") << "the thread that saves the root node cannot start";
 }
 
 }  // namespace firn

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/time/entropy.h"
+#include "registry/operate/backup.h"
 #include "registry/operate/root_settings.h"
 #include "registry/seam/async_registry.h"
 #include "server/node/kept_root.h"
@@ -14,9 +15,9 @@
 
 namespace firn {
 
-// What a server knows of its cluster besides its tags, for the restore command that it prints: the
-// root node's settings, and the reserved and retired machine ids. Kept in the state folder, so that
-// a server that starts after the registry lost its data can print them.
+// What a server knows of its cluster besides the tags it serves, for a restore: the root node's
+// settings, and the reserved and retired machine ids. Kept in the state folder, which is a document
+// of `firn restore --from`.
 //
 //  1. It reads the root node and the node above the racks in each new session, after each
 //     notification, and every 30 to 60 s. If one of them has changed, and every hour, it reads the
@@ -43,10 +44,12 @@ class RootKeeper {
 
   // Whether the cluster's files were read, if there can be any. Thread-safe.
   bool loaded() const { return stem_.empty() || (loads_done_ > 0 && loads_done_ == loads_); }
+  // Whether the state folder contains the settings. Thread-safe.
+  bool saved() const { return settings() != nullptr && !unsaved_; }
   // Thread-safe; null if nothing is known.
   std::shared_ptr<const RootSettings> settings() const;
-  // The state folder's contents at the start. Thread-safe; never null.
-  std::shared_ptr<const KeptCluster> kept() const;
+  // What the state folder contained of the cluster at the start. Thread-safe; never null.
+  std::shared_ptr<const Backup> kept() const;
 
  private:
   Task<> ReadRoot();
@@ -66,8 +69,8 @@ class RootKeeper {
   BootMs not_before_, reread_at_, read_all_at_;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const RootSettings> settings_;                               // under mutex_
-  std::shared_ptr<const KeptCluster> kept_ = std::make_shared<KeptCluster>();  // under mutex_
+  std::shared_ptr<const RootSettings> settings_;                     // under mutex_
+  std::shared_ptr<const Backup> kept_ = std::make_shared<Backup>();  // likewise
 
   std::atomic<bool> unsaved_{false};           // the file is older than settings_
   std::atomic<int> loads_{0}, loads_done_{0};  // reads of the folder: started, ended

@@ -315,14 +315,11 @@ void ServerProgram::LogRestoreCommand(BootMs now) {
   const std::string command =
       restore_notice_.Take(now, view_.RequiresRestore(), [this] { return view_.RepairCommand(); });
   if (command.empty()) return;
-  const std::shared_ptr<const RootSettings> root = root_.settings();
-  const std::string source =
-      root ? Cat(" (root node version ", root->version, " of era ", root->era.text(),
-                 "; where servers print different settings, use those of the highest version)")
-           : " (this server has not read the root node's settings, for which UNKNOWN stands; "
-             "another server's log and /v1/status show them)";
   LogError("restore_required").With("command", command)
-      << "the cluster's data must be restored with this command" << source << "\n  " << command;
+      << "the cluster's data must be restored: run this on a host that has this server's state "
+         "folder; elsewhere, replace the folder by a file with /v1/knowledge of this server's "
+         "admin port\n  "
+      << command;
 }
 
 void ServerProgram::Withdraw() {

@@ -31,7 +31,7 @@ struct CommandTemplate {
 inline constexpr std::array kPrintedCommands{
     // With all facts about a lost cluster (RestoreCommand), or none if the registry has them.
     CommandTemplate{PrintedCommand::kRestore, "firn restore"},
-    CommandTemplate{PrintedCommand::kRestoreWorkers, "firn restore --workers="},
+    CommandTemplate{PrintedCommand::kRestoreWorkers, "firn restore --set=workers="},
     CommandTemplate{PrintedCommand::kRestoreIdsSince, "firn restore --ids_since=DATE"},
     CommandTemplate{PrintedCommand::kInit, "firn init"},
     CommandTemplate{PrintedCommand::kTags, "firn tags"},

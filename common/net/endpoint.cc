@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <arpa/inet.h>
+#include <unistd.h>
 
 #include "common/base/cat.h"
 #include "common/base/hex.h"
@@ -127,6 +128,11 @@ Result<std::string> IpAsNumber(const std::string& host) {
   const std::optional<Ipv6> address = ParseIpv6(host);
   if (!address) return Invalid(Quoted(host) + " is not an IP address");
   return ToHex(*address);
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
 }  // namespace firn

@@ -37,4 +37,7 @@ struct Endpoint {
 // IPv6 as 32 hexadecimal digits. kInvalid if `host` is a name.
 Result<std::string> IpAsNumber(const std::string& host);
 
+// Returns this machine's name.
+std::string HostName();
+
 }  // namespace firn

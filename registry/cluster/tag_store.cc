@@ -266,7 +266,8 @@ Status TagStore::Overwrite(const StoredTag& read, const TagNode& node) {
   return {};
 }
 
-Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen) {
+Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen,
+                        std::optional<int64_t> unissued) {
   const Result<StoredTag> there = ReadTag(tag.name, frozen);
   if (there.code() == Code::kNotFound || there.code() == Code::kCorrupt) return {};  // see Remake
   if (!there.ok()) return there.status();
@@ -274,9 +275,15 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen) {
   TagNode reformed = there->node;
   reformed.tag = WithLedgerOf(there->tag(), tag);
   reformed.tag.start = there->tag().start;
+  if (unissued) {
+    reformed.tag.high = *unissued;
+    reformed.tag.start = tag.start;
+  }
   if (!tag.HasLedger()) reformed.tag.start.reset();
-  FIRN_TRY(CheckEdit(there->tag(), reformed.tag));
-  FIRN_TRY(MayBeObfuscated(frozen, tag));
+  const Status edit = unissued ? CheckTag(reformed.tag) : CheckEdit(there->tag(), reformed.tag);
+  for (const Status& checked : {edit, MayBeObfuscated(frozen, tag)}) {
+    if (!checked.ok()) return Conflict(checked.message());
+  }
   return Rewrite(*there, reformed).WithContext("correcting the form of " + TagText(tag.name));
 }
 

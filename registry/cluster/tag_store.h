@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,9 +78,11 @@ class TagStore {
   Status Retire(std::string_view name);
 
   // For `firn restore`, while the cluster is frozen under the root node as read, before ledgers are
-  // lifted: gives an existing tag the form of `tag`, except for ledger and start. kInvalid if
-  // CheckEdit refuses the change because ids may have been issued.
-  Status Reform(const TagDefinition& tag, const MetaAsRead& frozen);
+  // lifted: gives an existing tag the form of `tag`, except for ledger and start. kConflict if ids
+  // may have been issued in another form. `unissued`: none was, because the restore has made the
+  // tag; its ledger becomes this.
+  Status Reform(const TagDefinition& tag, const MetaAsRead& frozen,
+                std::optional<int64_t> unissued = {});
 
   // Likewise: re-creates a tag whose node is missing or unreadable, as `tag` defines it, with the
   // members of later versions in `others`. An existing tag only has its ledger raised to `start` at

@@ -23,6 +23,11 @@
 namespace firn {
 namespace {
 
+std::string AskServers() {
+  return "run the " + PrintCommand(PrintedCommand::kRestore) +
+         " command that a running server prints in its log and as `trouble` in its /v1/status";
+}
+
 constexpr char kDeleteNode[] =
     "delete that node with ZooKeeper's own program; the runbook shows how";
 constexpr char kOtherVersion[] = "use the version of Firn that created the cluster, or a newer one";
@@ -283,6 +288,12 @@ bool Audit::NeverUsed() const {
                      [](const AuditedSlot& slot) { return slot.use == SlotUse::kNeverUsed; });
 }
 
+uint32_t Audit::workers() const {
+  uint32_t workers = 0;
+  for (const AuditedSlot& slot : slots) workers = std::max(workers, slot.slot.worker + 1);
+  return workers;
+}
+
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now, const StatusSource& ask) {
   FIRN_TRY(registry.Sync(kMetaPath));
   return Auditor(registry, now, ask).Run();
@@ -342,6 +353,17 @@ Status ReadPaces(BlockingCoordinator& registry, Audit& audit) {
     audit.paces.insert_or_assign(audit.providers[i].provider.address, AuditedPace{*pace, age});
   }
   return {};
+}
+
+std::vector<AuditFinding> ByUrgency(std::vector<AuditFinding> findings,
+                                    const std::string& restore_command) {
+  std::ranges::stable_sort(findings, {}, &AuditFinding::urgency);
+  for (AuditFinding& finding : findings) {
+    if (finding.restore && finding.fix.empty()) {
+      finding.fix = restore_command.empty() ? AskServers() : restore_command;
+    }
+  }
+  return findings;
 }
 
 }  // namespace firn

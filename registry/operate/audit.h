@@ -82,7 +82,8 @@ struct Audit {
   ClusterSettings settings{};
   // Left in the frozen cluster by a restore that is not complete.
   std::optional<RestoreMemory> unfinished{};
-  std::vector<AuditedSlot> slots{};  // by rack and worker; only slots that exist
+  std::map<std::string, int64_t> made{};  // tags that it has made: see MadeTags
+  std::vector<AuditedSlot> slots{};       // by rack and worker; only slots that exist
   std::vector<AuditedProvider> providers{};
   std::vector<AskedServer> asked{};            // empty: no server was asked
   std::map<std::string, AuditedPace> paces{};  // by address; only ReadPaces fills it and the next
@@ -105,7 +106,15 @@ struct Audit {
 
   // Whether no slot was ever claimed.
   bool NeverUsed() const;
+
+  // The number of machine ids of each rack.
+  uint32_t workers() const;
 };
+
+// Sorts by urgency, keeping the order otherwise, and gives findings that a restore repairs that
+// command as their fix; empty: only the servers know it. Pure.
+std::vector<AuditFinding> ByUrgency(std::vector<AuditFinding> findings,
+                                    const std::string& restore_command);
 
 // Reads the whole tree after a sync. Unreadable nodes are faults, not failures; fails only if the
 // registry does not answer. Bounds and floor are compared with `now`. Blocks.

@@ -17,7 +17,7 @@ namespace firn {
 namespace {
 
 std::string RetireOf(MachineId machine) {
-  return PrintCommand(PrintedCommand::kRestore, {Cat("--retire=", machine.value())});
+  return PrintCommand(PrintedCommand::kRestore, {Cat("--set=retire=", machine.value())});
 }
 
 // The owner's name without its last part, which names one state folder: application and address.

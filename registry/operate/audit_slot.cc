@@ -15,7 +15,7 @@ constexpr char kRestartHolder[] =
     "run the command again; if it stays, restart the server that holds the machine id";
 
 std::string RetireOf(const SlotAudit& look) {
-  return PrintCommand(PrintedCommand::kRestore, {Cat("--retire=", look.slot.machine.value())});
+  return PrintCommand(PrintedCommand::kRestore, {Cat("--set=retire=", look.slot.machine.value())});
 }
 
 SlotUse UseOf(const SlotRecord& record, bool live, WallMs now) {

@@ -58,6 +58,7 @@ Status Auditor::ReadTags() {
   for (const std::string& fault : listing.faults) Loss(fault);
   for (const std::string& tag : listing.unreadable) audit_.lost_tags.emplace(tag, 0);
   const Result<Layout> layout = Layout::Parse(audit_.meta ? audit_.meta->layout : "");
+  if (audit_.unfinished) audit_.made = MadeTags(listing, audit_.unfinished->plan);
   TagsByName tags;
   for (const StoredTag& stored : listing.tags) {
     const std::string& name = stored.tag().name;

@@ -1,6 +1,7 @@
 #include "registry/operate/backup.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -43,10 +44,8 @@ Status CheckComplete(const Audit& audit) {
 // `audit` lists slots by rack and worker.
 void AddMachines(const Audit& audit, Backup& backup) {
   std::vector<const AuditedSlot*> slots;
-  for (const AuditedSlot& slot : audit.slots) {
-    slots.push_back(&slot);
-    backup.root.workers = std::max(backup.root.workers, slot.slot.worker + 1);
-  }
+  for (const AuditedSlot& slot : audit.slots) slots.push_back(&slot);
+  backup.root.workers = audit.workers();
   std::ranges::sort(slots, {}, &AuditedSlot::machine);
   for (const AuditedSlot* const slot : slots) {
     backup.root.Add(slot->machine, slot->record);
@@ -97,6 +96,20 @@ Status ParseBounds(const Json& list, Backup& backup) {
   return {};
 }
 
+Status ParseReached(const Json& list, Backup& backup) {
+  if (!backup.composed) return {};
+  if (!list.is_array()) return Corrupt("\"reached_ms\" is not a list");
+  for (const Json& item : list) {
+    const auto time = item.whole();
+    if (!time || *time < 0 || *time > kRecordTimeMax.ms()) {
+      return Corrupt("\"reached_ms\" contains no time");
+    }
+    backup.reached.emplace_back(*time);
+  }
+  std::ranges::sort(backup.reached);
+  return {};
+}
+
 Status ParseTags(const Json& list, Backup& backup) {
   if (!list.is_array()) return Corrupt("\"tags\" is not a list");
   for (const Json& item : list) {
@@ -116,10 +129,16 @@ Status ParseTags(const Json& list, Backup& backup) {
 // --- merging -------------------------------------------------------------------------------------
 
 // Orders settings of which the last ones count. What is joined does not take part.
+WallMs EraBegan(const Backup& backup) {
+  return backup.root_era_began.value_or(backup.root.era_began);
+}
+WallMs RootTaken(const Backup& backup) {
+  return backup.root_taken == WallMs() ? backup.taken : backup.root_taken;
+}
 auto OrderOf(const Backup& backup) {
   const RootSettings& root = backup.root;
-  const WallMs taken = backup.root_taken == WallMs() ? backup.taken : backup.root_taken;
-  return std::tuple(taken, root.era.text(), root.version, root.lease_share, backup.cluster);
+  return std::tuple(backup.settings_known, !root.layout.empty(), EraBegan(backup), root.era.text(),
+                    root.version, RootTaken(backup), root.lease_share, backup.cluster);
 }
 
 // How far ids are ahead of the clock since the last restore; the highest of two.
@@ -167,12 +186,13 @@ WallMs TakenOf(const Backup& backup, const std::string& tag) {
   return found == backup.tags_taken.end() ? backup.taken : found->second;
 }
 
-// A form in which ids may exist comes before all others; then the last one.
+// A form in which ids may exist comes before all others; then the one with the highest ledger.
 auto OrderOf(const TagNode& node, WallMs taken) {
   TagNode form = node;
   form.returned = form.tag.high = 0;
   form.tag.start.reset();
-  return std::tuple(node.tag.MayHaveIssued(), taken, WriteTagNode(form).value_or(""));
+  return std::tuple(node.tag.MayHaveIssued(), node.ledger_sum(), taken,
+                    WriteTagNode(form).value_or(""));
 }
 
 // The node of the later order, with the ledgers of both. Both sums of a ledger only rise.
@@ -197,7 +217,7 @@ Status MergeTags(const Backup& a, const Backup& b, Backup& merged) {
     if (both_issued && FormOf(node.tag) != FormOf(other.tag)) {
       return Conflict(Cat("they contain tag '", node.tag.name,
                           "' in two forms, and ids may exist in both; use one of the files, and "
-                          "add the numbers of the other with --tag_high"));
+                          "add the numbers of the other with --set=TAG.high"));
     }
     const bool is_later = OrderOf(node, read.second) > OrderOf(other, other_taken);
     known->second = is_later ? std::pair(JoinTags(node, other), read.second)
@@ -214,22 +234,37 @@ Status MergeTags(const Backup& a, const Backup& b, Backup& merged) {
 
 }  // namespace
 
-Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
-  const auto cluster = [](const RootSettings& root) {
-    return std::tie(root.uuid, root.layout, root.rack_bits, root.default_strategy);
-  };
-  if (cluster(a.root) != cluster(b.root)) {
+Status CheckAgree(const Backup& a, const Backup& b) {
+  if (a.root.uuid != b.root.uuid) {
     return Conflict(Cat("they are of different clusters, ", std::min(a.root.uuid, b.root.uuid),
                         " and ", std::max(a.root.uuid, b.root.uuid)));
   }
+  if (a.root.layout.empty() || b.root.layout.empty()) return {};
+  const auto of = [](const Backup& one) { return std::tie(one.root.layout, one.root.rack_bits); };
+  const bool same =
+      !a.settings_known || !b.settings_known || a.root.default_strategy == b.root.default_strategy;
+  if (of(a) == of(b) && same) return {};
+  return Conflict(Cat("they show cluster ", a.root.uuid, " with two ",
+                      same ? "layouts" : "default strategies",
+                      ", and ids may exist in both; use those that are right"));
+}
+
+Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
+  FIRN_TRY(CheckAgree(a, b));
   const auto& [older, newer] = std::minmax(
       a, b, [](const Backup& one, const Backup& other) { return OrderOf(one) < OrderOf(other); });
   Backup merged = newer;
   merged.taken = std::max(a.taken, b.taken);
   merged.checksum = std::max(a.checksum, b.checksum);
-  merged.root_taken = std::get<0>(OrderOf(newer));
+  merged.root_taken = RootTaken(newer);
   if (merged.root_taken == merged.taken) merged.root_taken = WallMs();
   merged.root = JoinRoots(newer.root, older.root);
+  merged.root_era_began = EraBegan(newer);
+  if (merged.root_era_began == merged.root.era_began) merged.root_era_began.reset();
+  merged.composed = a.composed && b.composed;
+  merged.reached.clear();
+  std::ranges::set_union(a.reached, b.reached, std::back_inserter(merged.reached));
+  merged.tags_known = a.tags_known || b.tags_known;
   std::map<MachineId, WallMs> bounds(a.bounds.begin(), a.bounds.end());
   for (const auto& [machine, bound] : b.bounds) {
     WallMs& highest = bounds[machine];
@@ -262,11 +297,18 @@ Result<Backup> ReadBackup(BlockingCoordinator& registry, std::string cluster, Wa
 }
 
 std::string FormatBackup(const Backup& backup) {
-  Json document{{kFormatKey, kBackupFormat},
+  Json document{{kFormatKey, backup.composed ? kBackupFormat : 1},
                 {"cluster", backup.cluster},
                 {"taken", FormatRfc3339(backup.taken)},
                 {"taken_ms", backup.taken.ms()},
                 {"cluster_format", ClusterMeta::kFormat}};
+  if (backup.composed) {
+    document["settings_known"] = backup.settings_known;
+    document["tags_known"] = backup.tags_known;
+    document["source"] = backup.checksum;
+    Json& reached = document["reached_ms"] = Json::array();
+    for (const WallMs time : backup.reached) reached.push_back(time.ms());
+  }
   document["root"] = *ParseJson(FormatRootSettings(backup.root), kRootSettingsBytesMax);
   Json& machines = document["machines"] = Json::array();
   for (const auto& [machine, bound] : backup.bounds) {
@@ -289,7 +331,9 @@ Result<Backup> ParseBackup(std::string_view text) {
   JsonReader read(document);
   read.Text("cluster", backup.cluster, kRecordBytesMax)
       .Number("taken_ms", taken, 0, kRecordTimeMax.ms())
-      .Number("cluster_format", cluster_format, 1);
+      .Number("cluster_format", cluster_format, 1)
+      .FlagIfAny("settings_known", backup.settings_known)
+      .FlagIfAny("tags_known", backup.tags_known);
   FIRN_TRY(read.status());
   if (cluster_format > ClusterMeta::kFormat) {
     return Invalid(Cat("the backup is of a cluster of format ", cluster_format,
@@ -297,7 +341,10 @@ Result<Backup> ParseBackup(std::string_view text) {
                        "; use a newer version of `firn`"));
   }
   backup.taken = WallMs(taken);
-  backup.checksum = ChecksumOf(document);
+  backup.composed = document.at(kFormatKey).whole() > 1;
+  backup.checksum = backup.composed ? document.at("source").text() : "";
+  if (backup.checksum.empty()) backup.checksum = ChecksumOf(document);
+  FIRN_TRY(ParseReached(document.at("reached_ms"), backup));
   FIRN_ASSIGN(backup.root, ParseRootSettings(JsonText(document.at("root"))));
   FIRN_TRY(ParseBounds(document.at("machines"), backup));
   FIRN_TRY(ParseTags(document.at("tags"), backup));

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "common/id/urgency.h"
 
@@ -17,10 +16,5 @@ struct AuditFinding {
 
   friend bool operator==(const AuditFinding&, const AuditFinding&) = default;
 };
-
-// Sorts by urgency, keeping the order otherwise, and gives findings that a restore repairs that
-// command as their fix; empty: only the servers know it. Pure.
-std::vector<AuditFinding> ByUrgency(std::vector<AuditFinding> findings,
-                                    const std::string& restore_command);
 
 }  // namespace firn

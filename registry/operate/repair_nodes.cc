@@ -1,8 +1,7 @@
-#include "registry/operate/repair_nodes.h"
-
 #include <string_view>
 
 #include "registry/cluster/slot.h"
+#include "registry/operate/restore.h"
 #include "registry/seam/requests.h"
 #include "registry/servers/pace.h"
 #include "registry/servers/provider.h"

@@ -13,7 +13,6 @@
 #include "registry/cluster/freeze.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/reserved.h"
-#include "registry/operate/repair_nodes.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -46,18 +45,11 @@ class Frontier {
   WallMs highest_;
 };
 
-// Writes the memory, or removes an earlier one if there is nothing to remember.
 EraWrites Remember(const RestoreMemory& memory, bool exists) {
   return [memory, exists](const Nonce& era) {
-    std::vector<Write> writes;
-    if (memory.empty()) {
-      if (exists) writes.push_back(Write::Erase(kRestorePath, Write::kAnyVersion));
-      return writes;
-    }
     const std::string text = FormatRestoreMemory(memory, era);
-    writes.push_back(exists ? Write::Set(kRestorePath, text, Write::kAnyVersion)
-                            : Write::Create(kRestorePath, text, Lifetime::kPersistent));
-    return writes;
+    return std::vector{exists ? Write::Set(kRestorePath, text, Write::kAnyVersion)
+                              : Write::Create(kRestorePath, text, Lifetime::kPersistent)};
   };
 }
 
@@ -95,19 +87,21 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
                       !facts.uuid.empty();
   report.root_made = others || stands.code() == Code::kNotFound || stands.code() == Code::kCorrupt;
   if (stands.code() == Code::kCorrupt && facts.uuid.empty()) {
-    return stands.status().WithContext("specify the cluster (--uuid, --layout)");
+    return stands.status().WithContext("name the cluster by a document (--from), or by --uuid");
   }
   FIRN_ASSIGN(RestoreMemoryAsRead left,
               ReadRestoreMemory(registry, stands.ok() ? stands->meta : ClusterMeta()));
   memory = facts.memory;
   if (others) memory.replaced = stands->meta.uuid;
   if (left.memory) {
-    if (facts.forgets_documents) left.memory->documents.clear();
-    if (memory.Overlooks(*left.memory)) {
+    const bool forgets = facts.forgets_documents;
+    if (forgets) left.memory->documents.clear();
+    if (forgets ? memory.Lacks(*left.memory) : memory.Overlooks(*left.memory)) {
       return Conflict("another restore has begun meanwhile; run the command again to continue it");
     }
     memory.Join(*left.memory);
   }
+  if (memory.plan.empty()) memory.plan = DrawUuid(entropy);
   const EraWrites also = Remember(memory, left.exists);
   if (report.root_made) {
     const bool absent = stands.code() == Code::kNotFound;

@@ -1,106 +1,141 @@
 #include "registry/operate/restore_command.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
 #include "common/base/printed_command.h"
 #include "common/base/quote.h"
-#include "common/base/url_encoding.h"
 #include "common/tag/numbers_left.h"
 #include "common/tag/tag_fields.h"
 #include "common/tag/tag_name.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/operate/audit_server.h"
 
 namespace firn {
 namespace {
 
-using Arguments = std::vector<std::string>;
+constexpr std::string_view kNone = "none";
+constexpr std::string_view kDot = "%2E";  // in a tag's name
+constexpr uint32_t kAnsweredMachineMax = 65'535;
+constexpr char kOutdatedRemedy[] =
+    "complete the restore with the version of Firn that began it; or say with --set what its "
+    "arguments said, which the registry's node /restore contains, and add --again";
 
-void AddFlag(const char* name, const std::string& value, Arguments& arguments) {
-  if (!value.empty()) arguments.push_back(Cat("--", name, "=", value));
-}
+// Keys whose values are lists.
+bool IsList(std::string_view key) { return key == "floor" || key == "retire" || key == "reserve"; }
 
-void AddField(std::string_view key, std::string_view value, std::string& word) {
-  word.append(",").append(key).append("=").append(UrlEncode(value));
-}
-
-// Adds a flag as it was said, in place of one that was added before.
-void AddSaid(const std::string& flag, Arguments& arguments) {
-  const std::string name = flag.substr(0, flag.find('=') + 1);
-  std::erase_if(arguments, [&name](const std::string& one) { return one.starts_with(name); });
-  arguments.push_back(flag);
-}
-
-// Stands for the number of a tag of which only lower numbers are known.
-std::string StartAbove(const TagDefinition& tag) {
-  return tag.high > 1 ? Cat("START_ABOVE_", tag.high - 1) : "START";
-}
-
-// `start` is empty if it is unknown.
-std::string WordOf(const TagDefinition& tag, std::optional<int64_t> start) {
-  const bool known = !tag.strategy.empty();
-  const bool segment = !known || tag.strategy == "segment";
-  std::string word =
-      EncodeTagName(tag.name) + "=" + (start ? std::to_string(*start) : StartAbove(tag));
-  for (const TagField& field : TagFields()) {
-    if (field.key == "start" || IsDefault(field, tag)) continue;
-    if (field.key == "strategy" && segment) continue;  // added below if there are no other fields
-    AddField(field.key, FieldText(field, tag), word);
+// Calls `take` with each item of a list.
+template <typename Take>
+Status ForEach(std::string_view list, const Take& take) {
+  while (!list.empty()) {
+    const std::string_view item = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), item.size() + 1));
+    FIRN_TRY(take(item));
   }
-  for (const auto& [key, value] : tag.options) AddField(key, value, word);
-  if (known && !SaysFields(word)) AddField("strategy", tag.strategy, word);
-  return word;
+  return {};
 }
 
-Result<int64_t> ParseStart(std::string_view digits) {
-  if (const auto start = ParseNumberWithin<int64_t>(digits, 0)) return *start;
-  return Invalid("START must be a number above all that were issued, as in order=5001");
+Status TakeNumber(std::string_view text, int64_t least, int64_t most, const char* what,
+                  int64_t& number) {
+  const auto parsed = ParseNumberWithin<int64_t>(text, least, most);
+  if (!parsed) return Invalid(Cat(Quoted(text), " is not ", what));
+  number = *parsed;
+  return {};
 }
 
-Result<TagDefinition> ParseWord(std::string_view word) {
-  TagDefinition tag;
-  tag.strategy = "segment";
-  const size_t equals = std::min(word.find('='), word.size());
-  FIRN_ASSIGN(tag.name, DecodeTagName(word.substr(0, equals)));
-  word.remove_prefix(std::min(equals + 1, word.size()));
-  FIRN_ASSIGN(const int64_t start, ParseStart(word.substr(0, word.find(','))));
-  for (size_t comma = word.find(','); comma != std::string_view::npos;) {
-    word.remove_prefix(comma + 1);
-    comma = word.find(',');
-    const std::string_view field = word.substr(0, comma);
-    const size_t at = field.find('=');
-    if (at == std::string_view::npos) return Invalid(Quoted(field) + " is not key=value");
-    FIRN_ASSIGN(const std::string value, UrlDecode(field.substr(at + 1)));
-    FIRN_TRY(SetByKey(field.substr(0, at), value, tag));
-  }
-  if (tag.HasLedger() && start == 0)
-    return Invalid("the start of a tag with a ledger must be at least 1");
-  if (start > 0) tag.start = start;
-  FIRN_TRY(CheckTag(tag));
-  return tag;
+Result<WallMs> ParseTime(std::string_view text) {
+  if (const auto ms = ParseNumberWithin<int64_t>(text, 1)) return WallMs(*ms);
+  const Result<WallMs> time = ParseRfc3339(text);
+  return time.ok() ? time
+                   : Invalid(Cat(Quoted(text), " is not a time, such as 2026-11-25T03:15:17Z"));
 }
 
-// Adds to `known` what a server may not know otherwise. `root` is the newest known; null: none.
-//
-//  * How far ids run ahead since the last restore: a bound of this server may be older.
-//  * The bounds of a server without a claim. That of its leases replaces none.
-//  * Ledgers: a tag that `known` contains gets the saved one if that is higher. If `tags_lost`, the
-//    other saved tags are added.
-void AddKept(const KeptCluster& kept, const RootSettings* root, bool tags_lost,
-             KnownCluster& known) {
-  const auto held = [](const auto& bound) { return bound.first && bound.second > WallMs(); };
-  if (std::ranges::none_of(known.bounds, held)) {
-    known.bounds.insert(known.bounds.end(), kept.last.begin(), kept.last.end());
+GivenTag& TagOf(const std::string& name, RestoreAnswers& answers) {
+  const auto known =
+      std::ranges::find(answers.tags, name, [](const auto& it) { return it.tag.name; });
+  if (known != answers.tags.end()) return *known;
+  answers.tags.push_back({{.name = name, .strategy = "segment"}, /*defined=*/false});
+  return answers.tags.back();
+}
+
+Status TakeField(const std::string& name, std::string_view field, const std::string& value,
+                 RestoreAnswers& answers) {
+  if (field == "high" || field == "start") {
+    int64_t number = 0;
+    FIRN_TRY(TakeNumber(value, 1, INT64_MAX - 1, "a number above 0", number));
+    if (field == "high") {
+      answers.highs.high[name] = number + 1;
+    } else {
+      TagOf(name, answers).tag.start = number;
+    }
+    return {};
   }
-  if (root != nullptr) known.bounds.emplace_back(std::nullopt, root->IdsBy(known.now));
-  for (const auto& [name, saved] : kept.tags) {
-    const auto tag = tags_lost ? known.tags.emplace(name, saved).first : known.tags.find(name);
-    if (tag != known.tags.end()) tag->second.high = std::max(tag->second.high, saved.high);
+  GivenTag& given = TagOf(name, answers);
+  given.defined |= field == "strategy";
+  return SetByKey(field, value, given.tag);
+}
+
+Status TakeSetting(std::string_view key, const std::string& value, RestoreAnswers& answers) {
+  int64_t number = 0;
+  if (key == "workers") {
+    FIRN_TRY(TakeNumber(value, 1, kAnsweredMachineMax + 1, "a number of machine ids", number));
+    answers.workers = static_cast<uint32_t>(number);
+  } else if (key == "window") {
+    const int64_t most = ClusterSettings::kWindowMax.count();
+    FIRN_TRY(TakeNumber(value, 1, most, "a time in milliseconds", number));
+    answers.window = Milliseconds(number);
+  } else if (key == "lease_share") {
+    FIRN_TRY(TakeNumber(value, 0, 100, "a number from 0 to 100, in percent", number));
+    answers.lease_share = number;
+  } else if (key == "floor") {
+    return ForEach(value, [&](std::string_view item) -> Status {
+      FIRN_ASSIGN(const WallMs time, ParseTime(item));
+      answers.floors.push_back(time);
+      return {};
+    });
+  } else if (key == "retire") {
+    return ForEach(value, [&](std::string_view item) -> Status {
+      FIRN_TRY(TakeNumber(item, 0, kAnsweredMachineMax, "a machine id", number));
+      answers.retired.emplace_back(static_cast<uint32_t>(number));
+      return {};
+    });
+  } else if (key == "reserve") {
+    FIRN_ASSIGN(answers.reserved, ParseReserved(value == kNone ? "" : value));
+  } else if (key == "default_strategy") {
+    answers.default_strategy = value == kNone ? "" : value;
+    if (!IsDefaultStrategy(*answers.default_strategy)) {
+      return Invalid(Cat(Quoted(value), " is neither snowflake nor none"));
+    }
+  } else if (key == "tags") {
+    if (value != kNone) {
+      return Invalid(Cat(Quoted(value),
+                         " is not none; define each tag instead, as in order.strategy=segment"));
+    }
+    answers.no_other_tags = true;
+  } else if (key == "folders") {
+    if (value != "all") return Invalid(Cat(Quoted(value), " is not all"));
+    answers.all_folders = true;
+  } else {
+    return Invalid("there is no such key; see --help");
   }
+  return {};
+}
+
+Status Take(const std::string& key, const std::string& value, RestoreAnswers& answers) {
+  const size_t dot = key.find('.');
+  if (dot == key.npos) return TakeSetting(key, value, answers);
+  std::string encoded = key.substr(0, dot);
+  for (size_t at = 1; (at = encoded.find(kDot, at)) != encoded.npos;) {
+    encoded.replace(at, kDot.size(), ".");
+  }
+  FIRN_ASSIGN(const std::string name, DecodeTagName(encoded));
+  return TakeField(name, std::string_view(key).substr(dot + 1), value, answers);
 }
 
 }  // namespace
@@ -124,142 +159,90 @@ int64_t LiftTo(const TagDefinition& tag, int64_t known, int64_t wanted, std::opt
                   numbers->End(period));
 }
 
-void AddAudit(const Audit& audit, RestoreArguments& words) {
-  if (!audit.meta) return;
-  words.uuid = audit.meta->uuid;
-  words.layout = audit.meta->layout;
-  words.rack_bits = audit.meta->rack_bits;
-  words.default_strategy = audit.meta->default_strategy;
-  words.ids_since = audit.meta->ids_since;
-  words.lease_share = audit.settings.LeaseShareUnder(*audit.meta);
-  words.window = std::max(words.window, audit.settings.window);
+std::string ServerRestoreCommand(RestoreArguments place, const std::string& uuid,
+                                 const std::optional<UnsavedSettings>& unsaved) {
+  std::vector<std::string>& flags = place.flags;
+  flags.push_back("--uuid=" + uuid);
+  if (unsaved && !unsaved->layout.empty()) flags.push_back("--layout=" + unsaved->layout);
+  if (unsaved && unsaved->rack_bits > 0) flags.push_back(Cat("--rack_bits=", unsaved->rack_bits));
+  if (unsaved) {
+    const Milliseconds window = std::max(unsaved->window, ClaimOptions().window);
+    flags.push_back(Cat("--set=window=", window.count()));
+  }
+  return RestoreCommand(place);
 }
 
 std::string RepairCommand(const Audit& audit, RestoreArguments place) {
   if (audit.Losses() == 0 || !audit.meta) return {};
   if (audit.unfinished) {
+    if (audit.unfinished->IsOutdated()) return kOutdatedRemedy;
     for (const auto& document : audit.unfinished->documents) {
       place.from += Cat(place.from.empty() ? "" : ",", document.path);
     }
-    return RestoreCommand(place);
+    place.flags.push_back("--uuid=" + audit.meta->uuid);  // a folder may contain several clusters
+    const bool here = place.from.empty() || audit.unfinished->host == place.host;
+    return Cat(here ? "" : Cat("on ", audit.unfinished->host, ": "), RestoreCommand(place));
   }
-  // This cluster may have replaced the one that its servers miss.
+  // This cluster may have replaced the one that its servers miss, or has lost a tag that they know.
   const auto foreign = [&audit](const auto& server) { return IsForeign(server.report, audit); };
   if (std::ranges::any_of(audit.providers, foreign)) return {};
-  AddAudit(audit, place);
   for (const auto& [name, seen] : audit.lost_tags) {
-    TagDefinition& tag = place.tags.emplace_back();
-    tag.name = name;
-    tag.high = seen;
+    const auto knows = [&name](const auto& server) { return server.report.high.contains(name); };
+    if (std::ranges::any_of(audit.providers, knows)) return {};
+    place.from = "DOCUMENT";  // has the tag's form, and numbers of it
+    place.flags.push_back("--set=" + AnswerOf(name, "strategy", "STRATEGY"));
+    place.flags.push_back("--set=" + AnswerOf(name, "start", "NUMBER"));
   }
   return RestoreCommand(place);
 }
 
-std::string FormatTagArgument(const TagDefinition& tag) {
-  if (!tag.strategy.empty() && !tag.HasLedger()) return WordOf(tag, 0);
-  const int64_t start = LiftTo(tag, tag.NextBegin(), kTagGap);
-  return WordOf(tag, start < NumbersEnd(tag) ? std::optional(start) : std::nullopt);
-}
-
-bool SaysFields(std::string_view word) { return word.find(',') != word.npos; }
-
-Result<TagDefinition> ParseTagArgument(std::string_view word) {
-  Result<TagDefinition> tag = ParseWord(word);
-  if (tag.ok()) return tag;
-  return Invalid(tag.status().message()).WithContext(Quoted(word));
-}
-
-void AddSettings(const RootSettings& settings, RestoreArguments& words) {
-  words.uuid = settings.uuid;
-  words.layout = settings.layout;
-  words.rack_bits = settings.rack_bits;
-  words.workers = settings.workers;
-  words.default_strategy = settings.default_strategy;
-  words.ids_since = settings.ids_since;
-  words.lease_share = settings.lease_share;
-  words.window = std::max(words.window, settings.window);
-  words.reserved = settings.reserved;
-  words.retired.insert(words.retired.end(), settings.retired.begin(), settings.retired.end());
-}
-
-void AddKnown(const KnownCluster& known, RestoreArguments& words) {
-  for (const auto& [machine, bound] : known.bounds) {
-    const bool absurd = bound - known.now > kPoisonAhead;
-    if (absurd && machine) {
-      words.retired.push_back(*machine);
-    } else if (!absurd && bound > WallMs()) {
-      words.bound = std::max(words.bound.value_or(bound), bound);
-    }
-  }
-  std::ranges::sort(words.retired);
-  const auto again = std::ranges::unique(words.retired);
-  words.retired.erase(again.begin(), again.end());
-  for (auto [name, tag] : known.tags) {
-    const auto high = known.highest.find(name);
-    const bool read = high != known.highest.end();
-    if (read) tag.high = std::max(tag.high, high->second);
-    (read || !tag.HasLedger() ? words.tags : words.unread).push_back(std::move(tag));
-  }
-}
-
-std::string ServerRestoreCommand(RestoreArguments words, const RootSettings* root,
-                                 const KeptCluster& kept, bool tags_read, KnownCluster known) {
-  if (root != nullptr && root->uuid != words.uuid) root = nullptr;
-  words.root_unread = root == nullptr;
-  if (root != nullptr) AddSettings(*root, words);
-  AddKept(kept, root, !tags_read, known);
-  words.tags_unread = !tags_read && known.tags.empty();
-  AddKnown(known, words);
-  return RestoreCommand(words);
-}
-
-bool HasUnread(std::string_view command) {
-  return command.find(Cat("=", kUnreadSetting)) != command.npos ||
-         command.find(Cat(" ", kUnreadTags)) != command.npos;
-}
-
 std::string RestoreCommand(const RestoreArguments& words) {
-  Arguments arguments;
-  AddFlag("registry", words.registry, arguments);
-  AddFlag("registry_auth_file", words.auth_file, arguments);
-  AddFlag("uuid", words.uuid, arguments);
-  AddFlag("layout", words.layout, arguments);
-  if (words.rack_bits) AddFlag("rack_bits", std::to_string(*words.rack_bits), arguments);
-  if (words.workers > 0) AddFlag("workers", std::to_string(words.workers), arguments);
-  if (words.window > ClaimOptions().window) {
-    AddFlag("claim_window_ms", std::to_string(words.window.count()), arguments);
-  }
-  if (words.default_strategy || words.root_unread) {
-    arguments.push_back("--default_strategy=" + words.default_strategy.value_or(kUnreadSetting));
-  }
-  if (words.ids_since != WallMs()) {
-    AddFlag("ids_since", FormatRfc3339(words.ids_since), arguments);
-  }
-  if (words.lease_share != ClusterMeta::kLeaseShare) {
-    AddFlag("lease_share", std::to_string(words.lease_share), arguments);
-  }
-  if (words.reserved || words.root_unread) {
-    arguments.push_back("--reserve=" +
-                        (words.reserved ? FormatReserved(*words.reserved) : kUnreadSetting));
-  }
-  if (words.bound) AddFlag("bound_ms", std::to_string(words.bound->ms()), arguments);
-  std::string retired;
-  for (const MachineId machine : words.retired) {
-    retired += Cat(retired.empty() ? "" : ",", machine.value());
-  }
-  AddFlag("retire", retired, arguments);
-  AddFlag("from", words.from, arguments);
-  for (const std::string& flag : words.said_flags) AddSaid(flag, arguments);
-  std::vector<std::string> tags = words.said_tags;
-  for (const TagDefinition& tag : words.tags) tags.push_back(FormatTagArgument(tag));
-  for (const TagDefinition& tag : words.unread) tags.push_back(WordOf(tag, std::nullopt));
-  if (words.tags_unread) tags.emplace_back(kUnreadTags);
-  bool flags_ended = false;
-  for (std::string& word : tags) {
-    if (word.starts_with('-') && !std::exchange(flags_ended, true)) arguments.push_back("--");
-    arguments.push_back(std::move(word));
-  }
+  std::vector<std::string> arguments{Cat("--registry=", words.registry)};
+  if (!words.auth_file.empty()) arguments.push_back("--registry_auth_file=" + words.auth_file);
+  if (!words.from.empty()) arguments.push_back("--from=" + words.from);
+  arguments.insert(arguments.end(), words.flags.begin(), words.flags.end());
   return PrintCommand(PrintedCommand::kRestore, arguments);
+}
+
+const GivenTag* RestoreAnswers::Find(const std::string& tag) const {
+  const auto found = std::ranges::find(tags, tag, [](const auto& it) { return it.tag.name; });
+  return found == tags.end() ? nullptr : &*found;
+}
+
+Result<RestoreAnswers> ParseAnswers(const std::vector<std::string>& said) {
+  std::map<std::string, std::string> values;
+  for (const std::string& one : said) {
+    const size_t equals = one.find('=', 1);  // encoded names may begin with one
+    if (equals == one.npos) return Invalid(Cat("--set: ", Quoted(one), " is not KEY=VALUE"));
+    const std::string key = one.substr(0, equals), value = one.substr(equals + 1);
+    const auto [known, is_new] = values.emplace(key, value);
+    if (is_new || known->second == value) continue;
+    if (!IsList(key)) return Invalid(Cat("--set: ", Quoted(key), " has two values"));
+    known->second += "," + value;
+  }
+  RestoreAnswers answers;
+  for (const auto& [key, value] : values) {
+    const Status taken = Take(key, value, answers);
+    if (!taken.ok()) return Invalid(taken.message()).WithContext(Cat("--set: ", key));
+    answers.said.push_back(Cat(key, "=", value));
+  }
+  for (const GivenTag& given : answers.tags) {
+    const Status checked = CheckTag(given.tag);
+    if (!checked.ok()) return Invalid(checked.message()).WithContext("--set");
+    // Its other fields would silently have their defaults.
+    TagDefinition number{.name = given.tag.name, .strategy = "segment", .start = given.tag.start};
+    if (given.defined || given.tag == number) continue;
+    return Invalid(
+        Cat("--set: a lost tag is defined by its strategy and all its fields as they were; add ",
+            AnswerOf(given.tag.name, "strategy", "STRATEGY")));
+  }
+  return answers;
+}
+
+std::string AnswerOf(const std::string& tag, const std::string& key, const std::string& value) {
+  std::string name;
+  for (const char c : EncodeTagName(tag)) name += c == '.' ? kDot : std::string_view(&c, 1);
+  return Cat(name, ".", key, "=", value);
 }
 
 }  // namespace firn

@@ -1,11 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -13,116 +11,89 @@
 #include "common/tag/tag_definition.h"
 #include "registry/operate/audit.h"
 #include "registry/operate/root_settings.h"
+#include "registry/servers/provider.h"
 
 namespace firn {
 
-// The arguments of the command that restores a cluster after its registry has lost data. A running
-// server knows the cluster and prints the whole command; an operator pastes it at any later time.
-//
-//     firn restore --registry=zk://h:2181/firn/shop --uuid=... --layout=firn --rack_bits=2
-//         --bound_ms=1750000000000 order=5001001,step=50,plugins=history
-//
-// A tag is one argument, TAG=START and the fields that differ from a new definition, names and
-// values encoded as in paths and URLs. START is the next number that it may issue; 0: a tag without
-// numbers. Without fields, the argument is only a number and does not define the tag. A START that
-// is not known is printed as such, or as START_ABOVE_5000 where 5000 were issued at least: the
-// command refuses both. A server that lost its cluster before it had read all of it prints
-// --default_strategy=UNKNOWN, --reserve=UNKNOWN and TAG=START: the command refuses them unless the
-// registry or a backup contains the cluster.
+// A call of `firn restore` that a program prints for a person to run.
 struct RestoreArguments {
   std::string registry;
-  std::string auth_file{};  // empty: not needed
-  std::string uuid{};
-  std::string layout{};
-  std::optional<int> rack_bits{};
-  uint32_t workers = 0;   // machine ids of each rack; 0: unknown
-  Milliseconds window{};  // the largest of a claim; 0: the default
-  // Not set: unknown. An empty strategy, or an empty list, is printed, so that the command shows
-  // that there is none.
-  std::optional<std::string> default_strategy{};
-  std::optional<std::vector<ReservedIds>> reserved{};
-  WallMs ids_since{};  // 0: unknown
-  int64_t lease_share = ClusterMeta::kLeaseShare;
-  std::optional<WallMs> bound{};        // the highest that may have been used
-  std::vector<MachineId> retired{};     // before the loss, or because their bounds are implausible
-  std::vector<TagDefinition> tags{};    // lost tags; `high` is the highest value each may have had
-  std::string from{};                   // the backups that were named; empty: none
-  std::vector<TagDefinition> unread{};  // lost tags of which only lower numbers are known
-  // Which parts of the cluster the printing server has never read.
-  bool root_unread = false;
-  bool tags_unread = false;
-  // The flags and arguments that an operator gave, word for word. The printed command repeats them;
-  // a flag here replaces the one of a member above.
-  std::vector<std::string> said_flags{};
-  std::vector<std::string> said_tags{};
+  std::string auth_file{};           // empty: not needed
+  std::string from{};                // documents, separated by commas
+  std::vector<std::string> flags{};  // others, as they were given: --uuid=..., --set=order.high=5
+  std::string host{};                // of the program that prints; empty: another one
 };
 
-// Stand for what a server has not read.
-inline constexpr char kUnreadSetting[] = "UNKNOWN";
-inline constexpr char kUnreadTags[] = "TAG=START";
-
-// Whether a printed command has one of these placeholders.
-bool HasUnread(std::string_view command);
-
-// Copies all of `settings`; adds their retired machine ids.
-void AddSettings(const RootSettings& settings, RestoreArguments& words);
-
-// Times that ids may have reached, each of a machine id if that is known.
-using Bounds = std::vector<std::pair<std::optional<MachineId>, WallMs>>;
-
-// A server's own knowledge of its cluster, which it prints after the registry has lost data.
-struct KnownCluster {
-  Bounds bounds{};                           // of its machine ids
-  std::map<std::string, int64_t> highest{};  // of the ledgers it has read
-  std::map<std::string, TagDefinition> tags{};
-  WallMs now{};
+// What a server knows of a cluster whose settings are not in its state folder.
+struct UnsavedSettings {
+  std::string layout{};  // empty: unknown
+  int rack_bits = 0;     // 0: unknown
+  Milliseconds window{};
 };
+// Returns the command that a server prints to restore the cluster. `place.from`: its state folder.
+std::string ServerRestoreCommand(RestoreArguments place, const std::string& uuid,
+                                 const std::optional<UnsavedSettings>& unsaved);
 
-// Adds it. A bound more than a day ahead retires its machine id. A tag whose ledger the server has
-// not read gets a placeholder for its number.
-void AddKnown(const KnownCluster& known, RestoreArguments& words);
-
-// What a server's state folder contains about one cluster. Only printed commands use it: no claim
-// and no id depends on it.
-struct KeptCluster {
-  std::optional<RootSettings> root{};
-  std::map<std::string, TagDefinition> tags{};  // with the ledgers as they were saved last
-  Bounds last{};  // the highest id time of each machine id that the server held last
-};
-
-// Returns the command that restores the cluster `words.uuid`, from all that one server knows.
-// `words` also contains the registry and what else is known, which the settings replace. `root`:
-// the newest settings that the server has, or null. `tags_read`: whether it has read the cluster's
-// tags; otherwise those of its state folder are lost, too.
-std::string ServerRestoreCommand(RestoreArguments words, const RootSettings* root,
-                                 const KeptCluster& kept, bool tags_read, KnownCluster known);
-
-// Adds the cluster that an audit has read.
-void AddAudit(const Audit& audit, RestoreArguments& words);
-
-// Returns the command that repairs the audit's losses, with the lost tags that it knows; empty if
-// there are none, or only servers know the cluster. If a restore is unfinished, the command
-// names its documents, and the registry remembers its arguments. `place`: the registry and how it
-// is reached.
-std::string RepairCommand(const Audit& audit, RestoreArguments place);
-
-// Returns the whole command, quoted for a shell. Every tag starts GapOf beyond its `high`. An
-// unknown number is printed as START, until the operator replaces it.
+// Returns the command, quoted for a shell.
 std::string RestoreCommand(const RestoreArguments& words);
 
-// Converts a tag to its argument (only a number for a tag without a strategy; START_ABOVE_ and the
-// known one if the gap would leave no numbers), and an argument to a definition, whose `start` is
-// START. kInvalid names the argument.
-std::string FormatTagArgument(const TagDefinition& tag);
-Result<TagDefinition> ParseTagArgument(std::string_view word);
+// Returns the command that repairs the audit's losses; empty if there are none, or only servers
+// know the cluster. If a restore is unfinished, the command names its documents, after the machine
+// that has them if that is another one, and the registry remembers its answers. A restore that this
+// version cannot continue has a sentence instead. A tag whose node is damaged, and that no server
+// knows, has placeholders: the document that contains it, and what it lacks. `place`: the registry
+// and how it is reached.
+std::string RepairCommand(const Audit& audit, RestoreArguments place);
 
-// Whether the argument defines the tag.
-bool SaysFields(std::string_view word);
+// A tag that an operator names: its `start` and, if `defined`, its form.
+struct GivenTag {
+  TagDefinition tag;
+  bool defined = true;
+};
+
+// What an operator answers to the questions of a restore, each as KEY=VALUE:
+//
+//     order.high=5000        the highest number of a tag that was issued; the gap comes on top
+//     order.start=5001       the next number of a tag; a gap only if an earlier run was given it
+//     order.strategy=dated   defines a lost tag, together with order.step=50 and so on for each
+//                            field that has not its default
+//     floor=2026-11-25T...   a time that ids may have reached, or milliseconds since 1970
+//     window=5400000         the largest --claim_window_ms of any server
+//     workers=16             machine ids of each rack
+//     retire=3,7             machine ids that are never claimed again
+//     reserve=0-1=old        machine ids of another system; none
+//     default_strategy=none  of undefined tags, in a cluster whose settings are lost: snowflake,
+//     none lease_share=70         likewise tags=none              no other tag existed
+//     folders=all            the documents contain the state folders of all servers
+//
+// A tag's name is encoded as in paths; a dot in it is written %2E. A value.
+struct RestoreAnswers {
+  std::vector<std::string> said{};  // all of them, each key once
+  std::vector<GivenTag> tags{};
+  ProviderReport highs{};  // in the form of a server's report
+  std::vector<WallMs> floors{};
+  std::optional<Milliseconds> window{};
+  std::optional<uint32_t> workers{};
+  std::vector<MachineId> retired{};
+  std::optional<std::vector<ReservedIds>> reserved{};
+  std::optional<std::string> default_strategy{};
+  std::optional<int64_t> lease_share{};
+  bool no_other_tags = false;
+  bool all_folders = false;
+
+  // Returns the tag, or null.
+  const GivenTag* Find(const std::string& tag) const;
+};
+
+// kInvalid names the answer that cannot be understood, or is given twice.
+Result<RestoreAnswers> ParseAnswers(const std::vector<std::string>& said);
+
+// `order.high=5000` for a tag, as ParseAnswers takes it.
+std::string AnswerOf(const std::string& tag, const std::string& key, const std::string& value);
 
 // How far a tag's ledger is raised beyond its highest known value: two of its largest ranges, or
 // `wanted` if that is more.
 int64_t GapOf(const TagDefinition& tag, int64_t wanted);
-inline constexpr int64_t kTagGap = 1'000'000;
 
 // Returns the new ledger of a tag whose highest known value is `known`: GapOf beyond it. A dated
 // tag is raised by a tenth of a period's numbers, or two of its largest ranges if that is more,

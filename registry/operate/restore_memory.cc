@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "common/base/cat.h"
-#include "common/base/fnv.h"
-#include "common/base/hex.h"
 #include "common/base/parse.h"
 #include "common/json/json.h"
 #include "common/json/json_object.h"
@@ -14,25 +12,54 @@
 namespace firn {
 namespace {
 
-constexpr size_t kValuesMax = 10'000;
+constexpr size_t kMemoryValuesMax = 10'000;
 
 // How the values of two runs are joined. Of all other flags the newer value stays.
 enum class Join { kHighest, kEarliest, kAll };
 constexpr std::pair<std::string_view, Join> kJoins[] = {
-    {"--bound_ms=", Join::kAll},        {"--retire=", Join::kAll},
-    {"--reserve=", Join::kAll},         {"--tag_high=", Join::kAll},
-    {"--workers=", Join::kHighest},     {"--claim_window_ms=", Join::kHighest},
-    {"--skew_max_ms=", Join::kHighest}, {"--tag_gap=", Join::kHighest},
-    {"--ids_since=", Join::kEarliest}};
+    {"--set=floor=", Join::kAll},      {"--set=retire=", Join::kAll},
+    {"--set=reserve=", Join::kAll},    {"--set=workers=", Join::kHighest},
+    {"--set=window=", Join::kHighest}, {"--skew_max_ms=", Join::kHighest},
+    {"--tag_gap=", Join::kHighest},    {"--ids_since=", Join::kEarliest}};
+constexpr std::string_view kNoItems = "none";  // of a list
+
+// A member of a tag's node.
+constexpr char kMade[] = "made_by_restore";
+
+// Stored as a flag, which a version with arguments does not know: it refuses to continue.
+constexpr std::string_view kPlan = "--plan=";
+
+constexpr std::string_view kSet = "--set=";
+
+// The part of a flag that names what it sets: `--tag_gap=`, `--set=order.high=`.
+std::string_view FlagNameOf(std::string_view flag) {
+  const size_t from = flag.starts_with(kSet) ? kSet.size() + 1 : 0;  // `=` may begin a tag's name
+  return flag.substr(0, flag.find('=', from) + 1);
+}
+
+// Whether the flags define the tag of which this is a field: its highest number stays, and its next
+// one if the new definition has numbers.
+bool IsRedefined(std::string_view name, const std::vector<std::string>& flags) {
+  const size_t dot = name.find('.');
+  if (dot == name.npos || name.ends_with(".high=")) return false;
+  const std::string strategy = Cat(name.substr(0, dot), ".strategy=");
+  const auto defined =
+      std::ranges::find_if(flags, [&](const auto& flag) { return flag.starts_with(strategy); });
+  if (defined == flags.end()) return false;
+  const TagDefinition tag{.name = "", .strategy = defined->substr(strategy.size())};
+  return !name.ends_with(".start=") || !tag.HasLedger();
+}
 
 int64_t NumberIn(std::string_view text) { return ParseNumberWithin<int64_t>(text, 0).value_or(0); }
 
-// Adds the items of a list, separated by commas, that `list` lacks.
+// Adds the items of a list, separated by commas, that `list` lacks. `none` gives way to any item.
 void AddItems(std::string_view items, std::string& list) {
+  if (list == kNoItems) list.clear();
   while (!items.empty()) {
     const std::string_view item = items.substr(0, items.find(','));
     items.remove_prefix(std::min(items.size(), item.size() + 1));
-    if (Cat(",", list, ",").find(Cat(",", item, ",")) != std::string::npos) continue;
+    const bool known = Cat(",", list, ",").find(Cat(",", item, ",")) != std::string::npos;
+    if (known || (item == kNoItems && !list.empty())) continue;
     list += Cat(list.empty() ? "" : ",", item);
   }
 }
@@ -40,42 +67,15 @@ void AddItems(std::string_view items, std::string& list) {
 void JoinValue(std::string_view name, std::string_view earlier, std::string& value) {
   const auto* const rule =
       std::ranges::find(kJoins, name, [](const auto& one) { return one.first; });
-  if (rule == std::end(kJoins)) return;
+  const bool is_number = name.ends_with(".high=") || name.ends_with(".start=");
+  if (rule == std::end(kJoins) && !is_number) return;
+  const Join join = is_number ? Join::kHighest : rule->second;
   const bool is_less =
-      rule->second == Join::kHighest ? NumberIn(value) < NumberIn(earlier) : earlier < value;
-  if (rule->second == Join::kAll) {
+      join == Join::kHighest ? NumberIn(value) < NumberIn(earlier) : earlier < value;
+  if (join == Join::kAll) {
     AddItems(earlier, value);
   } else if (is_less) {
     value = earlier;
-  }
-}
-
-// Both begin with the same `TAG=`, of `size` bytes.
-void JoinTag(size_t size, std::string_view earlier, std::string& word) {
-  const auto split = [size](std::string_view text) {
-    const size_t comma = std::min(text.find(',', size), text.size());
-    return std::pair(text.substr(size, comma - size), text.substr(comma));
-  };
-  const auto [start, fields] = split(word);
-  const auto [earlier_start, earlier_fields] = split(earlier);
-  word =
-      Cat(word.substr(0, size), NumberIn(start) < NumberIn(earlier_start) ? earlier_start : start,
-          fields.empty() ? earlier_fields : fields);
-}
-
-// Joins each word of `earlier` to the one of the same name, the part up to `=`, or adds it.
-template <typename JoinBoth>
-void JoinWords(const std::vector<std::string>& earlier, std::vector<std::string>& words,
-               const JoinBoth& join) {
-  for (const std::string& one : earlier) {
-    const std::string name = one.substr(0, one.find('=') + 1);
-    const auto same = std::ranges::find_if(
-        words, [&name](const std::string& word) { return word.starts_with(name); });
-    if (same == words.end()) {
-      words.push_back(one);
-    } else {
-      join(name, one, *same);
-    }
   }
 }
 
@@ -89,17 +89,23 @@ std::vector<std::string> TextsIn(const Json* list) {
 }
 
 Result<RestoreMemory> Parse(const std::string& text, std::string& era) {
-  FIRN_ASSIGN(const Json json, ParseJson(text, kRestoreBytesMax, kValuesMax));
+  FIRN_ASSIGN(const Json json, ParseJson(text, kRestoreBytesMax, kMemoryValuesMax));
   RestoreMemory memory;
   JsonReader read(json);
-  read.Text("era", era)
-      .Text("replaced", memory.replaced)
-      .FlagIfAny("erased", memory.erased)
-      .Text("unstored", memory.unstored);
+  read.Text("era", era).Text("replaced", memory.replaced);
   const Json* const documents = read.Find("documents");
-  memory.flags = TextsIn(read.Find("flags"));
-  memory.tags = TextsIn(read.Find("tags"));
+  for (const std::string& flag : TextsIn(read.Find("flags"))) {
+    if (flag.starts_with(kPlan)) {
+      memory.plan = flag.substr(kPlan.size());
+    } else {
+      memory.flags.push_back(flag);
+    }
+  }
+  if (const Json* const host = read.Find("host"); host != nullptr && host->is_string()) {
+    memory.host = host->text();
+  }
   FIRN_TRY(read.status());
+  if (memory.IsOutdated()) memory.flags.clear();  // this version has no such flags
   if (documents == nullptr || !documents->is_array()) return Corrupt("\"documents\" is not a list");
   for (const Json& one : *documents) {
     RestoreMemory::Document document;
@@ -117,60 +123,63 @@ Result<RestoreMemory> Parse(const std::string& text, std::string& era) {
 
 }  // namespace
 
-bool RestoreMemory::Knows(const std::string& checksum) const {
-  return std::ranges::any_of(documents, [&](const auto& one) { return one.checksum == checksum; });
+bool RestoreMemory::Knows(const Document& document) const {
+  return std::ranges::any_of(documents, [&](const Document& one) {
+    return one.checksum == document.checksum && one.taken >= document.taken;
+  });
 }
 
-std::string RestoreMemory::Digest() const {
-  uint64_t digest = kFnvSeed;
-  for (const auto* const words : {&flags, &tags}) {
-    for (const std::string& word : *words) digest = Fnv1a(word + "\n", digest);
+std::vector<std::string> RestoreMemory::Answers() const {
+  std::vector<std::string> answers;
+  for (const std::string& flag : flags) {
+    if (flag.starts_with(kSet)) answers.push_back(flag.substr(kSet.size()));
   }
-  return ToHex(digest);
+  return answers;
 }
 
 void RestoreMemory::Join(const RestoreMemory& earlier) {
   if (replaced.empty()) replaced = earlier.replaced;
-  erased |= earlier.erased;
+  if (!earlier.plan.empty()) plan = earlier.plan;
   for (const Document& one : earlier.documents) {
-    if (!Knows(one.checksum)) documents.push_back(one);
+    if (!Knows(one)) documents.push_back(one);
   }
-  JoinWords(earlier.flags, flags, [](const auto& name, const auto& one, std::string& word) {
-    std::string value = word.substr(name.size());
+  const std::vector<std::string> mine = flags;
+  for (const std::string& one : earlier.flags) {
+    const std::string_view name = FlagNameOf(one);
+    if (IsRedefined(name, mine)) continue;
+    const auto same = std::ranges::find(flags, name, FlagNameOf);
+    if (same == flags.end()) {
+      flags.push_back(one);
+      continue;
+    }
+    std::string value = same->substr(name.size());
     JoinValue(name, std::string_view(one).substr(name.size()), value);
-    word = name + value;
-  });
-  JoinWords(earlier.tags, tags, [](const auto& name, const auto& one, std::string& word) {
-    JoinTag(name.size(), one, word);
-  });
+    *same = Cat(name, value);
+  }
 }
 
 bool RestoreMemory::Lacks(const RestoreMemory& earlier) const {
   RestoreMemory joined = *this;
   joined.Join(earlier);
-  return joined.flags != flags || joined.tags != tags;
+  return joined.flags != flags;
 }
 
 bool RestoreMemory::Overlooks(const RestoreMemory& earlier) const {
-  return Lacks(earlier) || std::ranges::any_of(earlier.documents, [this](const Document& one) {
-           return !Knows(one.checksum);
-         });
+  return Lacks(earlier) || earlier.IsOutdated() ||
+         std::ranges::any_of(earlier.documents,
+                             [this](const Document& one) { return !Knows(one); });
 }
 
+// The members `tags` and `unstored` are for versions with arguments.
 std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era) {
-  Json json{{"era", era.text()},          {"replaced", memory.replaced}, {"erased", memory.erased},
-            {"documents", Json::array()}, {"flags", memory.flags},       {"tags", memory.tags},
-            {"unstored", memory.unstored}};
+  Json json{{"era", era.text()},     {"replaced", memory.replaced}, {"documents", Json::array()},
+            {"flags", memory.flags}, {"tags", Json::array()},       {"unstored", ""},
+            {"host", memory.host}};
+  if (!memory.plan.empty()) json["flags"].push_back(Cat(kPlan, memory.plan));
   for (const auto& [path, checksum, taken] : memory.documents) {
     json["documents"].push_back({{"path", path}, {"checksum", checksum}, {"taken_ms", taken.ms()}});
   }
-  std::string text = JsonText(json);
-  if (text.size() <= kRestoreBytesMax || !memory.unstored.empty()) return text;
-  RestoreMemory shorter = memory;
-  shorter.unstored = memory.Digest();
-  shorter.flags.clear();
-  shorter.tags.clear();
-  return FormatRestoreMemory(shorter, era);
+  return JsonText(json);
 }
 
 Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
@@ -184,6 +193,26 @@ Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
   const Result<RestoreMemory> memory = Parse(node->data, era);
   if (memory.ok() && root.frozen && era == root.era.text()) read.memory = *memory;
   return read;
+}
+
+std::map<std::string, int64_t> MadeTags(const TagListing& listing, const std::string& plan) {
+  std::map<std::string, int64_t> made;
+  for (const StoredTag& stored : listing.tags) {
+    if (plan.empty() || stored.node.others.empty()) continue;
+    const Result<Json> others = ParseJson(stored.node.others, kTagNodeBytesMax);
+    if (!others.ok() || !others->contains(kMade)) continue;
+    const Json& by = others->at(kMade);
+    const auto known = by.at("known").whole();
+    if (known && by.at("plan") == plan) made.emplace(stored.tag().name, *known);
+  }
+  return made;
+}
+
+std::string WithMade(const std::string& others, const std::string& plan, int64_t known) {
+  Result<Json> members = ParseJson(others.empty() ? "{}" : others, kTagNodeBytesMax);
+  if (plan.empty() || !members.ok()) return others;
+  (*members)[kMade] = {{"plan", plan}, {"known", known}};
+  return JsonText(*members);
 }
 
 }  // namespace firn

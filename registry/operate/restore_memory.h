@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "common/base/units.h"
 #include "registry/cluster/nonce.h"
 #include "registry/cluster/records.h"
+#include "registry/cluster/tag_store.h"
 #include "registry/seam/blocking_coordinator.h"
 
 namespace firn {
@@ -15,35 +18,36 @@ namespace firn {
 // What a restore that is not complete leaves in the frozen registry, for the run that repeats it.
 // It is memory, not a list of steps: each run does everything again. A value.
 struct RestoreMemory {
-  // A file that the restore used.
+  // A file or folder that the restore used.
   struct Document {
-    std::string path;      // on the host of the command
-    std::string checksum;  // the same document may have another path
+    std::string path;
+    std::string checksum;  // Backup::checksum: the same document may have another path
     WallMs taken{};
 
     friend bool operator==(const Document&, const Document&) = default;
   };
 
   std::string replaced{};  // the unused cluster whose tags and records are here; empty: none
-  bool erased = false;     // its tags are gone: the present ones are of this restore
   std::vector<Document> documents{};
-  // Of the command, word for word: `--retire=5`, `order=5001,step=50`.
-  std::vector<std::string> flags{}, tags{};
-  std::string unstored{};  // digest of flags and tags that are too long for the node
+  std::string host{};                // the machine whose paths those are
+  std::vector<std::string> flags{};  // of the command: `--skew_max_ms=5`, `--set=retire=5`
+  std::string plan{};                // names the restore, in nodes that it has changed, too
 
-  bool empty() const {
-    return replaced.empty() && documents.empty() && flags.empty() && tags.empty();
-  }
-  bool Knows(const std::string& checksum) const;
-  // Of flags and tags.
-  std::string Digest() const;
+  // An earlier version, which took arguments, has left it: it has no plan.
+  bool IsOutdated() const { return plan.empty(); }
+  // Whether the documents contain this one, as it was then or later.
+  bool Knows(const Document& document) const;
+  // Returns those of `--set` among the flags, without that word.
+  std::vector<std::string> Answers() const;
 
   // Adds what an earlier run of the same restore has left. Numbers and lists only grow; of other
-  // values that both have, and of the forms of a tag, these stay.
+  // values that both have these stay, except the plan. A tag's definition replaces the earlier one
+  // as a whole.
   void Join(const RestoreMemory& earlier);
-  // Whether Join would add a flag or a tag, or raise one.
+  // Whether Join would add a flag, or raise one.
   bool Lacks(const RestoreMemory& earlier) const;
-  // Whether Lacks is true, or the earlier run used a document that this one does not know.
+  // Whether Lacks is true, or the earlier run used a document that this one does not know, or had
+  // an earlier version.
   bool Overlooks(const RestoreMemory& earlier) const;
 
   friend bool operator==(const RestoreMemory&, const RestoreMemory&) = default;
@@ -63,5 +67,11 @@ struct RestoreMemoryAsRead {
 };
 Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
                                               const ClusterMeta& root);
+
+// Returns the tags that the unfinished restore `plan` has made, for a run that repeats it, with the
+// ledger that was known of each before: a member of the tags' nodes.
+std::map<std::string, int64_t> MadeTags(const TagListing& listing, const std::string& plan);
+// Returns a node's other members with that one; as they are if there is no plan.
+std::string WithMade(const std::string& others, const std::string& plan, int64_t known);
 
 }  // namespace firn

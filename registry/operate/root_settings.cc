@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fcntl.h>
+
 #include "common/base/cat.h"
+#include "common/base/files.h"
 #include "common/base/parse.h"
 #include "common/base/quote.h"
 #include "common/base/url_encoding.h"
@@ -133,7 +136,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
   RootSettings settings;
   std::string era, reserved, retired;
   int64_t rack_bits = 0, workers = 0, ids_since = 0, floor = 0, era_began = 0;
-  int64_t window = settings.window.count();
+  int64_t window = 0;
   JsonReader read(json, kRootSettingsBytesMax);
   read.Text("uuid", settings.uuid)
       .Text("layout", settings.layout)
@@ -169,6 +172,13 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
     if (!machine) return Corrupt("\"retired\" is not a list of machine ids");
     settings.retired.emplace_back(*machine);
   }
+  return settings;
+}
+
+Result<RootSettings> ReadRootSettings(const std::string& path, const std::string& uuid) {
+  FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kRootSettingsBytesMax, O_NOFOLLOW));
+  Result<RootSettings> settings = ParseRootSettings(text);
+  if (settings.ok() && settings->uuid != uuid) return Corrupt("it is of another cluster");
   return settings;
 }
 

@@ -46,7 +46,7 @@ struct RootSettings {
   std::string default_strategy{};
   WallMs ids_since{};  // 0: not recorded
   int64_t lease_share = ClusterMeta::kLeaseShare;
-  Milliseconds window = ClusterSettings::kUsualWindow;  // the largest of a claim
+  Milliseconds window = ClusterSettings::kUsualWindow;  // largest of a claim; 0: not recorded
   Nonce era{};
   int64_t version = 0;  // of the root node, within the era
   WallMs floor{};
@@ -75,6 +75,8 @@ RootSettings SettingsOf(const ClusterMeta& meta, int64_t version, const ClusterS
 // The text in a state folder, one JSON object. kCorrupt: it does not parse.
 std::string FormatRootSettings(const RootSettings& settings);
 Result<RootSettings> ParseRootSettings(std::string_view json);
+// Reads such a file. kNotFound, or kCorrupt also if it is of another cluster. Blocks.
+Result<RootSettings> ReadRootSettings(const std::string& path, const std::string& uuid);
 inline constexpr size_t kRootSettingsBytesMax = 4 << 20;
 
 }  // namespace firn

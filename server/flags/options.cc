@@ -14,6 +14,7 @@
 #include "common/base/quote.h"
 #include "common/base/secret_file.h"
 #include "common/net/address.h"
+#include "common/net/endpoint.h"
 #include "common/net/ip_address.h"
 #include "common/tag/ini_line.h"
 #include "registry/cluster/records.h"
@@ -322,12 +323,6 @@ std::optional<LogFormat> ParseLogFormat(std::string_view name) {
 void CheckLogStyle(FlagFaults& faults) {
   faults.Choose("log_level", ParseLevel(FLAGS_log_level), "info, warning, error", Severity::kInfo);
   faults.Choose("log_format", ParseLogFormat(FLAGS_log_format), "text, json", LogFormat::kText);
-}
-
-std::string HostName() {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "server/node/embedded.h"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "common/base/cat.h"
 #include "common/base/fork.h"
 #include "common/log/log.h"
+#include "common/net/endpoint.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/state/owner.h"
@@ -23,11 +23,6 @@ namespace firn {
 namespace {
 
 constexpr std::string_view kAddress = "127.0.0.1";  // part of an owner name; never connected to
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 // The refusal as an error for callers in this process.
 Status StatusOf(const Refusal& refusal) { return {CodeOf(refusal.reason), refusal.message}; }

@@ -1,11 +1,13 @@
 #include "server/node/join_cluster.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "common/log/log.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/cluster_setup.h"
+#include "registry/operate/restore_command.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/state/file_system.h"
 #include "registry/state/hint.h"
@@ -90,21 +92,25 @@ Result<ClusterMeta> AwaitCluster(BlockingCoordinator& registry, Milliseconds pat
 
 bool IsHalfMade(const Result<ClusterMeta>& meta) { return meta.ok() && meta->frozen; }
 
-std::string RestoreCommandOf(const ClusterPlace& place, const Hint& remembered, WallMs now) {
-  return CommandFromFolder(
-      place.kept_stem, remembered.uuid,
-      {.registry = place.registry, .layout = remembered.layout, .window = place.claim_window}, now);
+std::string RestoreCommandOf(const ClusterPlace& place, const Hint& remembered) {
+  std::optional<UnsavedSettings> unsaved;
+  if (!ReadKeptRoot(place.kept_stem, remembered.uuid).ok()) {
+    unsaved = {.layout = remembered.layout, .window = place.claim_window};
+  }
+  return ServerRestoreCommand(
+      {.registry = place.registry, .from = std::filesystem::path(place.kept_stem).parent_path()},
+      remembered.uuid, unsaved);
 }
 
-Status RefuseLost(const ClusterPlace& place, const Hint& remembered, WallMs now) {
+Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {
   return Conflict("there is no cluster at " + place.registry + ", but the state folder remembers " +
                   "cluster " + remembered.uuid + ": if its data are lost, run\n  " +
-                  RestoreCommandOf(place, remembered, now));
+                  RestoreCommandOf(place, remembered));
 }
 
 // Takes over the cluster's layout, or refuses a different one.
 Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
-                const std::optional<Hint>& remembered, WallMs now, JoinedCluster& joined) {
+                const std::optional<Hint>& remembered, JoinedCluster& joined) {
   // Another cluster may have replaced the folder's by mistake. The node stays in the known one, so
   // that it prints the command that restores it; the claim refuses the other.
   if (remembered && remembered->uuid != meta.uuid) return {};
@@ -112,7 +118,7 @@ Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
     return Invalid("cluster " + meta.uuid + " has come back with the layout " + meta.layout +
                    ", but had " + remembered->layout +
                    ": its ids could repeat earlier ones; delete the registry's data, and run\n  " +
-                   RestoreCommandOf(place, *remembered, now));
+                   RestoreCommandOf(place, *remembered));
   }
   if (place.layout && place.layout->text() != meta.layout) {
     return Invalid("the cluster's layout is " + meta.layout + ", not " +
@@ -161,7 +167,7 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
   BlockingCoordinator registry(*coordinator, clock);
   auto meta = AwaitCluster(registry, patience);
   if (IsDirectory(place) && (meta.code() == Code::kNotFound || IsHalfMade(meta))) {
-    if (remembered && !meta.ok()) return RefuseLost(place, *remembered, clock.Wall());
+    if (remembered && !meta.ok()) return RefuseLost(place, *remembered);
     if (!remembered) {
       FIRN_TRY(MakeLocalCluster(place, clock, entropy));
       meta = AwaitCluster(registry, patience);
@@ -173,7 +179,7 @@ Result<JoinedCluster> JoinCluster(const ClusterPlace& place, StateFolder& folder
                        remembered ? remembered->uuid : std::string()};
   joined.session = registry.connected_in();
   if (meta.ok()) {
-    FIRN_TRY(TakeOver(place, *meta, remembered, clock.Wall(), joined));
+    FIRN_TRY(TakeOver(place, *meta, remembered, joined));
   } else if (meta.code() == Code::kDenied || meta.code() == Code::kInvalid) {
     return meta.status().WithContext(place.registry);
   } else {

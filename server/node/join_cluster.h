@@ -24,8 +24,8 @@ struct ClusterPlace {
   std::optional<Layout> layout{};  // empty: the cluster's, or `firn` for a new one
   std::string default_strategy{};  // of undefined tags, for a new cluster
   uint32_t workers_min = 0;        // of each rack, for a new cluster
-  std::string kept_stem{};         // as for ReadKeptCluster
-  Milliseconds claim_window{};     // for the printed restore command
+  std::string kept_stem{};         // the state folder, and the first part of its files' names
+  Milliseconds claim_window{};     // for the restore command that is printed
   RegistryOpener open = OpenCoordinator;
 };
 

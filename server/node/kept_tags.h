@@ -8,41 +8,19 @@
 
 #include "common/base/status.h"
 #include "registry/cluster/tag_node.h"
+#include "registry/state/known_tags.h"
 #include "server/store/control_thread.h"
 #include "server/store/store_thread.h"
 
 namespace firn {
 
-// A tag as last read. In memory `high` only says whether ids may have been issued: 0 or 1. In the
-// file `high` and `returned` are the ledger's, at most a minute old.
-struct KnownTag {
-  enum class State {
-    kFine,
-    kUnreadable,  // its node exists and cannot be parsed
-    kLost,        // its node existed and is missing
-  };
-
-  State state = State::kFine;
-  TagNode node{};  // the last readable node
-
-  friend bool operator==(const KnownTag&, const KnownTag&) = default;
-};
-
-// Returns the node without its ledger, which changes often: `high` becomes 1 if ids of this form
-// may have been issued, else 0. `before`: the tag as known so far.
+// Returns a node as KnownTag has it: of the ledger, which moves all the time, only whether ids of
+// this form may be out. `before`: the tag as it was known.
 TagNode WithoutLedger(TagNode node, const KnownTag& before);
 
-// Everything a server must know to serve a cluster's tags.
-struct KnownTags {
-  std::string default_strategy{};          // as in ClusterMeta
-  std::map<std::string, KnownTag> tags{};  // by name
-
-  friend bool operator==(const KnownTags&, const KnownTags&) = default;
-};
-
-// The ledgers of a cluster's tags, as one server knows them. In a registry that loses no data, high
-// + returned never falls. A reading in which the sum fell is ignored, unless its `high` is at or
-// above the known one.
+// The ledgers of a cluster's tags, as one server knows them. What never falls in a registry that
+// loses nothing is high + returned. A reading in which it has fallen changes nothing here, unless
+// it continues above everything known.
 class KnownLedgers {
  public:
   // Returns true if the reading changed something.
@@ -62,17 +40,8 @@ class KnownLedgers {
   std::map<std::string, At> ledgers_{};
 };
 
-// The cached text of cluster `uuid`, and its parser. kCorrupt: it is another cluster's, or
-// incomplete.
-//
-//     firn tags 2 <uuid> <default strategy, or ->
-//     <encoded name> fine|unreadable|lost <the node's data>
-//     end <number of tags>
-std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags);
-Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text);
-
-// Stores tag definitions beyond the life of the process. A start without the registry then serves
-// the known tags, and nothing under a name whose definition it has never read.
+// Remembers tags beyond the life of the process, so that a start without the registry serves what
+// it is to serve, and nothing under a name whose definition it has never read.
 class TagMemory {
  public:
   virtual ~TagMemory() = default;

@@ -15,8 +15,8 @@ class LossDrill : public Drill {
   }
 
   void Restore(int workers, std::vector<std::string> more = {}) {
-    std::vector<std::string> command{"restore", "--claim_window_ms=6000", "--skew_max_ms=1000",
-                                     "--workers=" + std::to_string(workers)};
+    std::vector<std::string> command{"restore", "--skew_max_ms=1000",
+                                     "--set=workers=" + std::to_string(workers)};
     command.insert(command.end(), more.begin(), more.end());
     const Finished restored = Firn(command);
     EXPECT_EQ(restored.exit_code, 0) << restored.err << restored.out;
@@ -107,7 +107,8 @@ TEST_F(LossDrill, DetectsAWipedEnsembleAndRestoresIt) {
   EXPECT_TRUE(Refuses(stranger, "firn restore"));
   EXPECT_EQ(stranger.runs(), 0u);
 
-  Restore(8, {"--layout=firn", "--uuid=" + uuid, "default=0,strategy=snowflake"});
+  Restore(8, {"--layout=firn", "--uuid=" + uuid, "--set=default.strategy=snowflake",
+              "--set=default_strategy=none", "--set=reserve=none", "--set=window=600000"});
   EXPECT_EQ(Meta().uuid, uuid);
   for (Claimant* claimant : {&holder, &stranger}) {
     EXPECT_TRUE(Serves(*claimant));

@@ -198,7 +198,7 @@ TEST_F(SegmentDrill, ARolledBackRegistryIsFrozenAndNoNumberRepeatsAfterItsRestor
 
   const Finished restored =
       RunToEnd({BuiltProgram("firn"), "restore", "--registry=zk://" + zookeeper_->hosts() + kRoot,
-                "--workers=8", "--skew_max_ms=1000", "--tag_gap=100000"});
+                "--set=workers=8", "--skew_max_ms=1000", "--tag_gap=100000"});
   ASSERT_EQ(restored.exit_code, 0) << restored.err << restored.out;
   ASSERT_TRUE(AllGoOn(500)) << "without help";
   EXPECT_FALSE(Frozen());

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "registry/operate/restore_command.h"
-
 namespace firn {
 namespace {
 
@@ -33,7 +31,7 @@ class RestoreNoticeTest : public testing::Test {
 
   static constexpr Milliseconds kTurn{100};
   BootMs now_{1'000'000};
-  std::string command_ = "firn restore --uuid=u --default_strategy=segment order=5";
+  std::string command_ = "firn restore --uuid=u --from=/state";
   int requests_ = 0;
   RestoreNotice notice_;
 };
@@ -74,38 +72,6 @@ TEST_F(RestoreNoticeTest, ShortBreaksDelayNothing) {
   EXPECT_FALSE(LogsAfter(part));
   EXPECT_FALSE(LogsAfter(part, false));
   EXPECT_TRUE(LogsAfter(part));
-}
-
-TEST_F(RestoreNoticeTest, WaitsForSettingsThatTheServerHasNotRead) {
-  const std::string complete = command_;
-  for (const char* unread : {"--default_strategy=UNKNOWN", "--reserve=UNKNOWN", "TAG=START"}) {
-    command_ = std::string("firn restore --uuid=u ") + unread;
-    EXPECT_FALSE(LogsAfter(RestoreNotice::kLasting, false));
-    EXPECT_FALSE(LogsAfter(RestoreNotice::kLogEvery)) << unread;
-    EXPECT_FALSE(LogsAfter(RestoreNotice::kLasting)) << unread;
-    EXPECT_FALSE(LogsAfter(Milliseconds(2'000))) << unread;
-    command_ = complete;
-    EXPECT_TRUE(LogsAfter(Milliseconds(1'000))) << unread;
-  }
-}
-
-TEST_F(RestoreNoticeTest, LogsPlaceholdersIfTheServerDoesNotReadTheSettings) {
-  command_ = "firn restore --uuid=u --default_strategy=UNKNOWN --reserve=UNKNOWN TAG=START";
-  EXPECT_FALSE(LogsAfter(kTurn));
-  EXPECT_EQ(UntilLogged(), RestoreNotice::kUnread);
-  EXPECT_LE(requests_, 8) << "the command may be costly";
-}
-
-TEST(HasUnreadTest, FindsPlaceholdersOnly) {
-  RestoreArguments words{.registry = "dir:///x", .uuid = "u", .layout = "firn"};
-  EXPECT_FALSE(HasUnread(RestoreCommand(words)));
-  words.unread.push_back({.name = "UNKNOWN", .strategy = "segment"});
-  EXPECT_FALSE(HasUnread(RestoreCommand(words))) << "a tag's number may stay unknown";
-  words.root_unread = true;
-  EXPECT_TRUE(HasUnread(RestoreCommand(words)));
-  words.root_unread = false;
-  words.tags_unread = true;
-  EXPECT_TRUE(HasUnread(RestoreCommand(words)));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "server/root_keeper.h"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -141,6 +142,20 @@ TEST_F(RootKeeperTest, KeepsTheLargestClaimWindowThatItHasRead) {
   Pass(2 * RootKeeper::kRetry);
   EXPECT_EQ(Settings().version, ReadMeta(operator_)->version);
   EXPECT_EQ(Settings().window, kLong);
+}
+
+// A folder in its place fails the write, as a full disk does.
+TEST_F(RootKeeperTest, SettingsThatCannotBeWrittenAreNotSaved) {
+  const std::filesystem::path file = dir_ / ("state." + uuid_ + ".root");
+  std::filesystem::create_directories(file / "full");
+  Pass(kAMoment);
+  ASSERT_EQ(Settings().workers, 4u);
+  EXPECT_FALSE(keeper_->saved());
+  std::filesystem::remove_all(file);
+  SetRoot(/*frozen=*/false);
+  Pass(2 * RootKeeper::kRetry);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return keeper_->saved(); }));
+  EXPECT_TRUE(IsOnDisk(Settings()));
 }
 
 TEST_F(RootKeeperTest, FollowsSettingsBesideTheRootNode) {

@@ -18,7 +18,8 @@ namespace firn {
 
 // The operator of a simulated cluster's registry: creates it, backs it up, loses it, deletes
 // records and restores it. The operator knows only the tree, the reports of running servers, how
-// wrong clocks have been (--skew_max_ms), and where ids began after the last restore (--bound_ms).
+// wrong clocks have been (--skew_max_ms), and where ids began after the last restore
+// (--set=floor).
 // A restore may be interrupted or run concurrently with another one.
 class SimOperator {
  public:

@@ -45,17 +45,17 @@ TEST_F(FirnClusterTest, ReservesAndReleasesMachineIds) {
   EXPECT_EQ(Firn({"machines", "reserve"}).exit_code, 2);
 }
 
-TEST_F(FirnClusterTest, InitRequiresBrandNewOrNot) {
+TEST_F(FirnClusterTest, InitRequiresBrandNew) {
   const Finished asked = Firn({"init", "--workers=4"});
   EXPECT_EQ(asked.exit_code, 2);
-  for (const char* choice : {"--brand-new", "--nobrand_new", "30 minutes ahead"}) {
+  for (const char* choice : {"--brand-new", "firn restore", "30 minutes ahead"}) {
     EXPECT_NE(asked.err.find(choice), std::string::npos) << asked.err;
   }
   EXPECT_EQ(Firn({"audit"}).exit_code, 1) << "init created something";
 }
 
-TEST_F(FirnClusterTest, InitNobrandNewStartsIdsAhead) {
-  const Json made = FirnJson({"init", "--nobrand_new", "--workers=4"});
+TEST_F(FirnClusterTest, ARestoreWithALayoutAloneCreatesAClusterWhoseIdsStartAhead) {
+  const Json made = FirnJson({"restore", "--layout=firn", "--set=workers=4"});
   EXPECT_EQ(made.at("root_made"), true);
   const Json audit = FirnJson({"audit"});
   EXPECT_EQ(audit.at("cluster").at("floor_ms"), made.at("floor_ms"));
@@ -64,14 +64,17 @@ TEST_F(FirnClusterTest, InitNobrandNewStartsIdsAhead) {
 
 TEST_F(FirnClusterTest, RestoreRecreatesALostClusterUnderItsUuid) {
   const std::string uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
-  EXPECT_EQ(Firn({"restore", "--workers=4", "--layout=firn", "--uuid=nonsense"}).exit_code, 2);
-  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + uuid}).exit_code, 2)
+  EXPECT_EQ(Firn({"restore", "--set=workers=4", "--layout=firn", "--uuid=nonsense"}).exit_code, 2);
+  EXPECT_EQ(Firn({"restore", "--set=workers=4", "--uuid=" + uuid}).exit_code, 2)
       << "the layout is not given";
-  EXPECT_EQ(FirnJson({"restore", "--workers=4", "--layout=firn", "--uuid=" + uuid}).at("uuid"),
+  EXPECT_EQ(FirnJson({"restore", "--set=workers=4", "--layout=firn", "--uuid=" + uuid,
+                      "--set=default_strategy=none", "--set=reserve=none", "--set=tags=none",
+                      "--set=window=600000"})
+                .at("uuid"),
             uuid);
-  EXPECT_EQ(FirnJson({"restore", "--workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
+  EXPECT_EQ(FirnJson({"restore", "--set=workers=4", "--uuid=" + uuid}).at("uuid"), uuid);
   const std::string other = "7f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
-  EXPECT_EQ(Firn({"restore", "--workers=4", "--uuid=" + other}).exit_code, 4);
+  EXPECT_EQ(Firn({"restore", "--set=workers=4", "--uuid=" + other}).exit_code, 4);
 }
 
 TEST_F(FirnClusterTest, AuditReportsAnEmptyRegistry) {
@@ -87,7 +90,7 @@ TEST_F(FirnClusterTest, RestoreRepairsADamagedRecord) {
   const Finished audit = Firn({"audit"});
   EXPECT_EQ(audit.exit_code, 1);
   EXPECT_NE(audit.out.find("WRONG"), std::string::npos) << audit.out;
-  FirnJson({"restore", "--workers=4"});
+  FirnJson({"restore", "--set=workers=4"});
   EXPECT_EQ(Firn({"audit"}).exit_code, 0) << Firn({"audit"}).out;
 }
 
@@ -206,8 +209,8 @@ TEST_F(FirnClusterTest, ApplyChecksTheWholeFileBeforeTheFirstWrite) {
 }
 
 TEST_F(FirnClusterTest, ApplyReportsHowFarAFailedFileGot) {
-  FirnJson({"init", "--nobrand_new",
-            "--workers=4"});  // data may be lost, so tags require an explicit start
+  // Data may be lost, so tags require an explicit start.
+  FirnJson({"restore", "--layout=firn", "--set=workers=4"});
   const Finished stopped = Firn({"tags", "apply",
                                  WriteFile("[first]\nstrategy = segment\nstart = 1\n"
                                            "[second]\nstrategy = segment\n"

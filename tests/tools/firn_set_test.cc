@@ -43,9 +43,29 @@ TEST_F(FirnClusterTest, ChangesSettingsBesideTheRootNode) {
   registry_ += "-wiped";
   FirnJson({"restore", "--from=" + backup});
   EXPECT_EQ(FirnJson({"set"}).at("lease_share"), 0);
-  const Finished kept = Firn({"restore", "--again", "--lease_share=70"});
+  const Finished kept = Firn({"restore", "--again", "--set=lease_share=70"});
   EXPECT_EQ(FirnJson({"set"}).at("lease_share"), 0);
   EXPECT_NE(kept.out.find("firn set lease_share=70"), std::string::npos) << kept.out;
+}
+
+// Ids rely on them.
+TEST_F(FirnClusterTest, ARestoreChangesNothingThatIsFixedForTheClustersLife) {
+  FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake"});
+  const std::string path = folder_ / "backup.json";
+  FirnJson({"backup", path});
+  for (const std::string& place : {registry_, registry_ + "-wiped"}) {
+    registry_ = place;
+    const bool was_there = Firn({"audit"}).exit_code == 0;
+    for (const char* other : {"--layout=time:31s machine:10 sequence:22", "--rack_bits=1",
+                              "--set=default_strategy=none"}) {
+      const Finished refused = Firn({"restore", "--from=" + path, other});
+      EXPECT_EQ(refused.exit_code, 4) << other << refused.out << refused.err;
+      EXPECT_NE(refused.err.find("this command: "), std::string::npos) << refused.err;
+      EXPECT_EQ(refused.err.find("delete the registry's data") != std::string::npos, was_there)
+          << refused.err;
+    }
+    EXPECT_EQ(Firn({"audit"}).exit_code == 0, was_there) << "nothing was written";
+  }
 }
 
 }  // namespace

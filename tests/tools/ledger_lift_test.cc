@@ -44,7 +44,7 @@ TEST_F(LedgerLiftTest, LeavesNoTagAtAVersionThatCannotBeGuarded) {
 TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
   MetaAsRead root = *ReadMeta(registry_);
   root.meta.frozen = true;
-  const RestoreMemory memory{.replaced = root.meta.uuid};
+  const RestoreMemory memory{.replaced = root.meta.uuid, .plan = "p"};
   const auto remember = [&](const Nonce& era) {
     const std::string text = FormatRestoreMemory(memory, era);
     return std::vector{Write::Create(kRestorePath, text, Lifetime::kPersistent)};
@@ -55,12 +55,89 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
   facts.backup->tags = {
       {.tag = {
            .name = "order", .strategy = "segment", .step = 50, .step_max = 400, .high = 5'001}}};
+  ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), 77).ok()) << "of the unused cluster";
+  const auto put = [&](std::string_view name) {
+    const std::string plain = R"({"strategy":"segment","high":3})";
+    return registry_.Multi({Write::Create(TagPath(name), plain, Lifetime::kPersistent)}).status;
+  };
+  ASSERT_TRUE(put("later").ok());
   Output output;
-  ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
-  EXPECT_EQ(Tag("order").tag().NextBegin(), 6'001);
+  for (const int64_t next : {6'001, 7'001, 8'001}) {
+    ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
+    EXPECT_EQ(Tag("order").tag().NextBegin(), next);
+  }
+  // Another run knows of a tag more, which the unused cluster has, too.
   ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), 9'001).ok());
+  TagNode other = facts.backup->tags.front();
+  other.tag.text = "n{id}";
+  for (const char* name : {"later", "bill"}) {
+    other.tag.name = name;
+    facts.backup->tags.insert(facts.backup->tags.begin(), other);
+  }
+  ASSERT_TRUE(put("bill").ok());
   ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
-  EXPECT_EQ(Tag("order").tag().NextBegin(), 10'001);
+  EXPECT_EQ(Tag("order").tag().NextBegin(), 10'001) << "raised by something else";
+  for (const char* name : {"bill", "later"}) {
+    EXPECT_EQ(Tag(name).tag().text, "n{id}") << name;
+    EXPECT_EQ(Tag(name).tag().NextBegin(), 6'001) << name;
+  }
+}
+
+// The operator mistyped the form of a lost tag; the run was interrupted after it had made the tag.
+TEST_F(LedgerLiftTest, ARepeatedRunCorrectsTheFormOfATagThatTheFirstHasMade) {
+  MetaAsRead root = *ReadMeta(registry_);
+  root.meta.frozen = true;
+  const auto remember = [&](const Nonce& era) {
+    const std::string text = FormatRestoreMemory({.plan = "p"}, era);
+    return std::vector{Write::Create(kRestorePath, text, Lifetime::kPersistent)};
+  };
+  root.version = *BeginEra(registry_, root.meta, root.version, entropy_, remember);
+  const LedgerFacts facts{.reports = {{.high = {{"bill", 5'001}}}}, .wanted_gap = 1'000};
+  GivenTag said{{.name = "bill", .strategy = "segment", .step = 50, .step_max = 400}};
+  GivenTag existing{{.name = "order", .strategy = "segment"}};
+  Output output;
+  const auto restored = [&](const GivenTag& tag) {
+    return RestoreTags(registry_, root, {tag}, facts, output);
+  };
+  for (const auto& [text, next] : {std::pair{"x{id}", 6'001}, {"n{id}", 7'001}, {"n{id}", 8'001}}) {
+    said.tag.text = text;
+    ASSERT_TRUE(restored(said).ok()) << text;
+    EXPECT_EQ(Tag("bill").tag().text, text);
+    EXPECT_EQ(Tag("bill").tag().NextBegin(), next);
+  }
+  ASSERT_TRUE(restored(existing).ok());
+  existing.tag.text = "n{id}";
+  EXPECT_EQ(restored(existing).code(), Code::kConflict) << "ids in the other form may exist";
+  EXPECT_EQ(Tag("order").tag().text, "");
+
+  // The number of the first form is none of the second.
+  said.tag = {.name = "day", .strategy = "dated"};
+  ASSERT_TRUE(restored(said).ok());
+  ASSERT_GT(Tag("day").tag().NextBegin(), 1'000'000);
+  said.tag = {.name = "day", .strategy = "segment", .step = 50, .step_max = 400};
+  ASSERT_TRUE(restored(said).ok());
+  EXPECT_LT(Tag("day").tag().NextBegin(), 1'000'000);
+}
+
+// The first run was completed, and servers issued the numbers above its gap. Then the registry lost
+// the last seconds: it shows the unfinished restore again.
+TEST_F(LedgerLiftTest, ARepeatedRunContinuesAboveNumbersIssuedAfterTheFirst) {
+  LedgerFacts facts{.reports = {{.high = {{"order", 5'001}}}}, .wanted_gap = 1'000, .plan = "p"};
+  TagDefinition tag = Tag("order").tag();
+  tag.step = 50;
+  tag.step_max = 400;
+  ASSERT_TRUE(TagStore(registry_).Edit(Tag("order"), tag).ok());
+  Output output;
+  const MemoryTree::Image during = [&] {
+    EXPECT_TRUE(LiftLedgers(registry_, facts, output).ok());
+    return tree_.Save();
+  }();
+  const int64_t issued_to = Tag("order").tag().NextBegin() + 500;
+  ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), issued_to).ok());
+  tree_.Load(during, MemoryTree::Sessions::kStay);
+  facts.reports.clear();
+  ASSERT_TRUE(LiftLedgers(registry_, facts, output).ok());
+  EXPECT_GE(Tag("order").tag().NextBegin(), issued_to);
 }
 
 TEST_F(LedgerLiftTest, ALateReportLiftsATagOnceAsFarAsAnEarlierOneWouldHave) {

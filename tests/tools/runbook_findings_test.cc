@@ -114,7 +114,9 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
     if (way.starts_with("elete ")) return Delete(path_);
     std::string command = way.substr(1);
     if (command == "firn restore" && audit.contains("restore")) {
-      command = std::regex_replace(audit.at("restore").text(), std::regex("START"), "5");
+      command = std::regex_replace(audit.at("restore").text(), std::regex("NUMBER"), "5");
+      command = std::regex_replace(command, std::regex("STRATEGY"), "segment");
+      command = std::regex_replace(command, std::regex(" --from=DOCUMENT"), "");
     } else {
       command = std::regex_replace(command, std::regex("MACHINE"), "4");
       command += (command == "firn init" ? kInit : "") + (" --registry=" + registry_);
@@ -231,12 +233,12 @@ const Finding kFindings[] = {
        c.PutRecord({0, 0}, {.nonce = Nonce(1, 1), .bound = c.Now(), .owner = "a"});
        c.PutRecord({0, 1}, {.nonce = Nonce(1, 1), .bound = c.Now(), .owner = "a"});
      },
-     "has the same nonce as", "`firn restore --retire=MACHINE"},
+     "has the same nonce as", "`firn restore --set=retire=MACHINE"},
     {"BeyondItsBound",
      [](auto& c) {
        c.PutRecord({0, 1}, {.nonce = Nonce(1, 1), .bound = c.Now(), .since = c.Now() + kAnHour});
      },
-     "its claim begins beyond its bound", "`firn restore --retire=MACHINE"},
+     "its claim begins beyond its bound", "`firn restore --set=retire=MACHINE"},
     {"AboveTheFloor",
      [](auto& c) {
        c.SetMeta([](ClusterMeta& m) { m.floor = RunbookFindingsTest::Now() + kAnHour; });

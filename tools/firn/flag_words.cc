@@ -118,7 +118,10 @@ Status ApplySettings(const std::vector<CommandLine::Setting>& settings,
     if (std::find(permitted.begin(), permitted.end(), flag) == permitted.end()) {
       return Invalid("--" + flag + " is not a flag of this verb");
     }
-    if (gflags::SetCommandLineOption(flag.c_str(), value.c_str()).empty()) {
+    const bool adds = flag == "set" && IsFlagSet("set");
+    const std::string before =
+        adds ? gflags::GetCommandLineFlagInfoOrDie("set").current_value + kFlagSeparator : "";
+    if (gflags::SetCommandLineOption(flag.c_str(), (before + value).c_str()).empty()) {
       return Invalid("--" + flag + ": '" + value + "' is not a valid value");
     }
   }

@@ -24,6 +24,9 @@ struct CommandLine {
 // first flag that does not exist or has no value.
 Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments);
 
+// The values of a flag that may be repeated, --set, stand in one text, separated by this.
+inline constexpr char kFlagSeparator = '\n';
+
 // Sets the flags. kInvalid names the first flag that is not in `permitted` or whose value does not
 // have its type.
 Status ApplySettings(const std::vector<CommandLine::Setting>& settings,

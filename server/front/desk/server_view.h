@@ -117,6 +117,9 @@ class ServerView {
 
   // The servers of the cluster; none if this server does not read the list.
   virtual ShownServers servers() const { return {}; }
+
+  // Everything that it knows of its cluster, as a document for `firn restore --from`.
+  virtual std::string knowledge() const { return {}; }
 };
 
 // Changes that an operator can make through the admin port. Thread-safe; must not block.

@@ -143,7 +143,7 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   json["machines"] = MachinesJson(report, split);
   if (report.bound) {
     json["bound"] = FormatRfc3339(*report.bound);
-    json["bound_ms"] = report.bound->ms();  // as `firn restore --bound_ms` takes it
+    json["bound_ms"] = report.bound->ms();  // as `firn restore --set=floor=` takes it
     if (report.bound_left) json["bound_in_ms"] = report.bound_left->count();
   }
   if (!report.registry.trouble.empty()) {
@@ -202,6 +202,12 @@ class AdminHandler final : public HttpHandler {
     if (id) return ExplainIt(request, *id, answer);
     if (status) return Tell(request, door, answer);
     answer.no_store = true;
+    // Monitors and load balancers may add parameters.
+    const Status known = request.path.starts_with("/v1/") ? request.TakesOnly({}) : Status();
+    if (!known.ok()) {
+      AnswerBad(known, answer);
+      return Outcome::kAnswered;
+    }
     (this->*write)(answer);
     return Outcome::kAnswered;
   }
@@ -209,6 +215,7 @@ class AdminHandler final : public HttpHandler {
   static Writer WriterOf(std::string_view path) {
     if (path == "/healthz") return &AdminHandler::Health;
     if (path == "/metrics") return &AdminHandler::Metrics;
+    if (path == "/v1/knowledge") return &AdminHandler::Knowledge;
     return nullptr;
   }
 
@@ -259,6 +266,11 @@ class AdminHandler final : public HttpHandler {
     answer.content_type = HttpAnswer::kJson;
     answer.body = text_;
     return Outcome::kAnswered;
+  }
+
+  void Knowledge(HttpAnswer& answer) {
+    answer.content_type = HttpAnswer::kJson;
+    answer.body = backend_.view.knowledge();
   }
 
   void Metrics(HttpAnswer& answer) {

@@ -12,9 +12,9 @@ TEST(PrintedCommandTest, SeparatesAndQuotesArguments) {
 }
 
 TEST(PrintedCommandTest, OnlyTheFirstArgumentCompletesTheTemplatesLastWord) {
-  EXPECT_EQ(PrintCommand(PrintedCommand::kRestoreWorkers, {"8"}), "firn restore --workers=8");
-  EXPECT_EQ(PrintCommand(PrintedCommand::kRestore, {"--default_strategy=", "order=5"}),
-            "firn restore --default_strategy= order=5");
+  EXPECT_EQ(PrintCommand(PrintedCommand::kRestoreWorkers, {"8"}), "firn restore --set=workers=8");
+  EXPECT_EQ(PrintCommand(PrintedCommand::kRestore, {"--from=", "--set=order.high=5"}),
+            "firn restore --from= --set=order.high=5");
 }
 
 }  // namespace

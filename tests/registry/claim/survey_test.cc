@@ -239,7 +239,7 @@ TEST_F(SurveyTest, ExplainsWhyARequestedWorkerIsNotFree) {
   Put(9, Used(kAsked - Milliseconds(1)), true);
   EXPECT_NE(Run().reason.find("still live under them"), std::string::npos) << Run().reason;
   query_.worker = 100;
-  EXPECT_NE(Run().reason.find("firn restore --workers=101"), std::string::npos) << Run().reason;
+  EXPECT_NE(Run().reason.find("firn restore --set=workers=101"), std::string::npos) << Run().reason;
 }
 
 }  // namespace

@@ -35,16 +35,35 @@ class History {
       for (uint64_t i = 0; i < changes; ++i) Change();
       now_.taken = time_ += Milliseconds(entropy_.Below(3));  // two at the same time, too
       now_.checksum = Cat("c", backups.size());
-      backups.push_back(now_);
+      backups.push_back(entropy_.Below(3) > 0 ? now_ : PartOf(now_));
       if (entropy_.Below(3) > 0) continue;
       const size_t earlier = entropy_.Below(backups.size() + 1);
-      now_ = earlier < backups.size() ? backups[earlier] : first;
+      now_ = earlier < backups.size() && IsWhole(backups[earlier]) ? backups[earlier] : first;
     }
     return backups;
   }
   uint64_t Below(uint64_t limit) { return entropy_.Below(limit); }
 
  private:
+  static bool IsWhole(const Backup& backup) {
+    return backup.settings_known && backup.tags_known && !backup.root.layout.empty();
+  }
+  // What the state folder of a server may contain.
+  Backup PartOf(Backup whole) {
+    if (entropy_.Below(2) == 0) {
+      RootSettings root{.uuid = whole.root.uuid};
+      if (entropy_.Below(2) == 0) root.layout = whole.root.layout;
+      whole.root = std::move(root);
+      whole.settings_known = false;
+    }
+    if (entropy_.Below(2) == 0) {
+      whole.tags.clear();
+      whole.tags_known = false;
+    }
+    whole.composed = true;
+    whole.reached = {WallMs(static_cast<int64_t>(entropy_.Below(1'000)))};
+    return whole;
+  }
   void Change() {
     time_ += Milliseconds(1 + entropy_.Below(1'000));
     RootSettings& root = now_.root;
@@ -142,6 +161,10 @@ Result<Backup> MergeAll(const std::vector<Backup>& backups) {
 
 void ExpectAbove(const Backup& merged, const Backup& one) {
   EXPECT_GE(merged.taken, one.taken);
+  EXPECT_TRUE(std::ranges::includes(merged.reached, one.reached));
+  EXPECT_GE(merged.settings_known, one.settings_known);
+  EXPECT_GE(merged.tags_known, one.tags_known);
+  EXPECT_TRUE(one.root.layout.empty() || merged.root.layout == one.root.layout);
   EXPECT_GE(merged.root.window, one.root.window);
   EXPECT_GE(merged.root.workers, one.root.workers);
   EXPECT_GE(merged.root.floor, one.root.floor);
@@ -208,6 +231,27 @@ TEST(BackupMergeTest, KnowsWhatEachBackupKnowsInAnyOrder) {
   EXPECT_GT(conflicts, 5) << "two forms in which ids may exist";
 }
 
+// A folder that was copied, and what a server returns that is cut off, have a later time.
+TEST(BackupMergeTest, ALaterTimeAloneReplacesNothing) {
+  Backup fresh{.taken = WallMs(5)};
+  fresh.root = {.uuid = kMergedUuid, .layout = "firn", .lease_share = 70, .version = 3};
+  fresh.tags = {{.tag = {.name = "order", .strategy = "segment", .step = 50, .high = 1'000}}};
+  Backup old = fresh;
+  old.taken = WallMs(9);
+  old.root.lease_share = 20;
+  old.root.version = 2;
+  old.tags.front().tag.step = 7;
+  old.tags.front().tag.high = 900;
+  const Backup merged = MergeBackups(fresh, old).value();
+  EXPECT_EQ(merged.root.lease_share, 70);
+  EXPECT_EQ(merged.tags.front().tag.step, 50);
+  old.root.version = 3;
+  old.tags.front().tag.high = 1'000;
+  const Backup tied = MergeBackups(fresh, old).value();
+  EXPECT_EQ(tied.root.lease_share, 20) << "the later of two equal states";
+  EXPECT_EQ(tied.tags.front().tag.step, 7);
+}
+
 TEST(BackupMergeTest, RefusesAnotherCluster) {
   History history(1);
   const std::vector<Backup> backups = history.Backups(2);
@@ -217,7 +261,10 @@ TEST(BackupMergeTest, RefusesAnotherCluster) {
            [](RootSettings& root) { root.default_strategy = "snowflake"; }}) {
     Backup other = backups[1];
     change(other.root);
-    EXPECT_EQ(MergeBackups(backups[0], other).status().code(), Code::kConflict);
+    const Status refused = MergeBackups(backups[0], other).status();
+    EXPECT_EQ(refused.code(), Code::kConflict);
+    const bool is_named = refused.message().find("different clusters") != std::string::npos;
+    EXPECT_EQ(is_named, other.root.uuid != backups[0].root.uuid) << refused;
   }
 }
 

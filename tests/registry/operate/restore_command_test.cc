@@ -1,8 +1,19 @@
+// What a person reads and answers of a restore: the printed command, the answers, and the documents
+// of servers.
+
 #include "registry/operate/restore_command.h"
 
+#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "registry/cluster/reserved.h"
+#include "registry/operate/backup.h"
+#include "registry/state/hint.h"
+#include "registry/state/kept_bounds.h"
+#include "registry/state/known_tags.h"
+#include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
@@ -11,126 +22,162 @@ TagDefinition Segment(const std::string& name, int64_t high) {
   return {.name = name, .strategy = "segment", .step = 50, .step_max = 400, .high = high};
 }
 
-// The tag as parsed from its argument, with `start` as the next number.
-void ExpectReadBack(TagDefinition tag, int64_t start) {
-  const std::string word = FormatTagArgument(tag);
-  const Result<TagDefinition> read = ParseTagArgument(word);
-  ASSERT_TRUE(read.ok()) << word << ": " << read.status();
-  tag.high = 0;
-  tag.start = start > 0 ? std::optional(start) : std::nullopt;
-  EXPECT_EQ(*read, tag) << word;
-}
-
-TEST(RestoreCommandTest, ATagIsOneArgumentThatReadsBack) {
-  EXPECT_EQ(FormatTagArgument(Segment("order", 5'001)), "order=1005001,step=50,step_max=400");
-  TagDefinition tag = Segment("a/b, c = 'd'", 7);
-  tag.plugins = {"history", "mine"};
-  tag.text = "{date:%y%m%d}{id:09}";
-  tag.options = {{"mine.word", "x,y=z%"}};
-  tag.disabled = true;
-  ExpectReadBack(tag, 1'000'007);
-  tag.start = 9'000;  // the start was raised
-  ExpectReadBack(tag, 1'009'000);
-  TagDefinition clock;
-  clock.name = "clock";
-  clock.strategy = "snowflake";
-  ExpectReadBack(clock, 0);
-}
-
-// Some servers know only a number of a tag; others know its definition.
-TEST(RestoreCommandTest, DistinguishesANumberFromADefinition) {
-  TagDefinition tag;
-  tag.name = "order";
-  tag.high = 7;
-  EXPECT_EQ(FormatTagArgument(tag), "order=200000007");
-  EXPECT_FALSE(SaysFields(FormatTagArgument(tag)));
-  tag.strategy = "segment";
-  EXPECT_EQ(FormatTagArgument(tag), "order=200000007,strategy=segment");
-  ExpectReadBack(tag, 200'000'007);
+TEST(RestoreCommandTest, QuotesTheCommandForAShell) {
+  const RestoreArguments place{
+      .registry = "zk://h:2181/firn/shop", .auth_file = "/etc/zk", .from = "/var/lib/firn state"};
+  const UnsavedSettings unsaved{"time:31s machine:10 sequence:22", 2, Milliseconds(5'400'000)};
+  EXPECT_EQ(ServerRestoreCommand(place, "u", {}),
+            "firn restore --registry=zk://h:2181/firn/shop --registry_auth_file=/etc/zk "
+            "'--from=/var/lib/firn state' --uuid=u");
+  EXPECT_EQ(ServerRestoreCommand(place, "u", unsaved),
+            "firn restore --registry=zk://h:2181/firn/shop --registry_auth_file=/etc/zk "
+            "'--from=/var/lib/firn state' --uuid=u '--layout=time:31s machine:10 sequence:22' "
+            "--rack_bits=2 --set=window=5400000");
 }
 
 TEST(RestoreCommandTest, ATagContinuesTwoOfItsLargestRangesAboveTheHighestKnownNumber) {
-  TagDefinition wide = Segment("wide", 1);
-  wide.step_max = 1'000'000;
-  EXPECT_EQ(*ParseTagArgument(FormatTagArgument(wide))->start, 2'000'001);
+  EXPECT_EQ(LiftTo(Segment("order", 0), 5'001, 0), 5'801);
+  EXPECT_EQ(LiftTo(Segment("order", 0), 5'001, 1'000), 6'001);
+  EXPECT_EQ(LiftTo(Segment("last", 0), INT64_MAX - 5, 1'000), INT64_MAX);
 }
 
-TEST(RestoreCommandTest, ATagThatTheGapWouldEndNeedsItsNumber) {
-  EXPECT_EQ(FormatTagArgument(Segment("last", INT64_MAX - 5)),
-            "last=START_ABOVE_9223372036854775801,step=50,step_max=400");
-  TagDefinition tag = Segment("short", 5'001);
-  tag.plugins = {"obfuscate"};
-  tag.obfuscate_width = 6;
-  tag.obfuscate_key = "k1";
-  EXPECT_TRUE(FormatTagArgument(tag).starts_with("short=START_ABOVE_5000,"));
+TEST(RestoreAnswersTest, ATagIsGivenByItsNumbersOrDefinedByItsStrategy) {
+  const auto answers = ParseAnswers({"order.high=5000", "a%2Eb.start=7", "day.strategy=dated",
+                                     "day.zone=UTC", AnswerOf("x.y", "start", "3")});
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  EXPECT_EQ(answers->highs.high, (std::map<std::string, int64_t>{{"order", 5'001}}));
+  EXPECT_EQ(answers->Find("order"), nullptr) << "its form is unknown";
+  ASSERT_NE(answers->Find("a.b"), nullptr);
+  EXPECT_EQ(answers->Find("a.b")->tag.start, 7);
+  EXPECT_FALSE(answers->Find("a.b")->defined);
+  EXPECT_TRUE(answers->Find("day")->defined);
+  EXPECT_EQ(answers->Find("x.y")->tag.start, 3);
 }
 
-TEST(RestoreCommandTest, NamesAnInvalidArgument) {
-  for (const char* word :
-       {"", "order", "order=", "order=x", "order=-1", "order=0", "=5", "a b=5", "order=5,",
-        "order=5,x", "order=5,colour=blue", "order=5,step=0", "order=5,step=%"}) {
-    const auto refused = ParseTagArgument(word);
-    EXPECT_EQ(refused.code(), Code::kInvalid) << word;
-    EXPECT_NE(refused.status().message().find("'"), std::string::npos) << refused.status();
+TEST(RestoreAnswersTest, ListsCanBeRepeatedAndOtherKeysCannot) {
+  const auto answers = ParseAnswers({"retire=3", "retire=5,6", "reserve=1=x", "reserve=2=y"});
+  ASSERT_TRUE(answers.ok()) << answers.status();
+  EXPECT_EQ(answers->retired.size(), 3u);
+  EXPECT_EQ(answers->reserved->size(), 2u);
+  EXPECT_EQ(answers->said, (std::vector<std::string>{"reserve=1=x,2=y", "retire=3,5,6"}));
+  EXPECT_EQ(ParseAnswers({"workers=4", "workers=5"}).code(), Code::kInvalid);
+  EXPECT_TRUE(ParseAnswers({"workers=4", "workers=4"}).ok());
+  EXPECT_TRUE(ParseAnswers({"folders=all"})->all_folders);
+  EXPECT_EQ(ParseAnswers({"folders=VALUE"}).code(), Code::kInvalid);
+}
+
+constexpr char kKeptUuid[] = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
+constexpr char kOtherUuid[] = "5f1c2f9e-7d8a-4a53-9d9a-1b6f1a2b3c4d";
+
+// The state folder of two servers of one host.
+class StateDocumentTest : public testing::Test {
+ protected:
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+  }
+  void WriteTags(const std::string& stem, const std::string& uuid, int64_t high) {
+    KnownTags tags;
+    tags.tags["order"].node.tag = Segment("order", high);
+    Write(stem + "." + uuid + ".tags", FormatKnownTags(uuid, tags));
+  }
+  void WriteRoot(const std::string& stem, const std::string& uuid) {
+    Write(stem + "." + uuid + ".root",
+          FormatRootSettings({.uuid = uuid, .layout = "firn", .rack_bits = 2, .workers = 8}));
+  }
+  Result<Backup> Read(const std::string& uuid = "") {
+    return ReadStateDocument(folder_.path(), uuid);
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(StateDocumentTest, MergesWhatAllServersOfTheFolderKnow) {
+  WriteRoot("firn:7609:1", kKeptUuid);
+  WriteTags("firn:7609:1", kKeptUuid, 5'001);
+  WriteTags("firn:7610:1", kKeptUuid, 7'001);
+  Write("firn:7609:1.properties", FormatHint({.machine = 5,
+                                              .slot = {.rack = 1, .worker = 1},
+                                              .uuid = kKeptUuid,
+                                              .layout = "firn",
+                                              .era = Nonce(1, 2),
+                                              .last = WallMs(1'700'000'000'000)}));
+  Write("firn:7609:1.leases", FormatKeptBounds({.uuid = kKeptUuid,
+                                                .bounds = {{.slot = {.rack = 0, .worker = 3},
+                                                            .era = Nonce(1, 2),
+                                                            .bound = WallMs(1'800'000'000'000)}}}));
+  const Result<Backup> document = Read();
+  ASSERT_TRUE(document.ok()) << document.status();
+  EXPECT_TRUE(document->composed && document->settings_known && document->tags_known);
+  EXPECT_EQ(document->root.workers, 8u);
+  EXPECT_EQ(document->Find("order")->tag.high, 7'001);
+  const std::vector<std::pair<MachineId, WallMs>> bounds{
+      {*RackSplit::Make(Layout::Firn(), 2)->Join(3, 0), WallMs(1'800'000'000'000)},
+      {MachineId(5), WallMs(1'700'000'000'000)}};
+  for (const auto& bound : bounds) {
+    EXPECT_EQ(std::ranges::count(document->bounds, bound), 1) << bound.first.value();
+  }
+  const Result<Backup> copied = ParseBackup(FormatBackup(*document));
+  ASSERT_TRUE(copied.ok()) << copied.status();
+  EXPECT_TRUE(copied->composed);
+  EXPECT_EQ(copied->tags, document->tags);
+}
+
+TEST_F(StateDocumentTest, TellsWhatItLacks) {
+  Write("firn:7609:1.leases", FormatKeptBounds({.uuid = kKeptUuid,
+                                                .bounds = {{.slot = {.rack = 0, .worker = 3},
+                                                            .era = Nonce(1, 2),
+                                                            .bound = WallMs(1'800'000'000'000)}}}));
+  const Result<Backup> document = Read(kKeptUuid);
+  ASSERT_TRUE(document.ok()) << document.status();
+  EXPECT_FALSE(document->settings_known || document->tags_known);
+  EXPECT_EQ(document->reached, std::vector{WallMs(1'800'000'000'000)});
+  const Result<Backup> copied = ParseBackup(FormatBackup(*document));
+  ASSERT_TRUE(copied.ok()) << copied.status();
+  EXPECT_FALSE(copied->settings_known || copied->tags_known);
+  EXPECT_EQ(copied->reached, document->reached);
+}
+
+TEST_F(StateDocumentTest, TheSameFolderIsTheSameDocumentLater) {
+  WriteTags("firn:7609:1", kKeptUuid, 5'001);
+  const std::string before = Read()->checksum;
+  WriteTags("firn:7609:1", kKeptUuid, 7'001);
+  EXPECT_EQ(Read()->checksum, before);
+  // It is as old as its tags, whatever was written later.
+  const WallMs written = Read()->taken;
+  const auto tags = folder_ / ("firn:7609:1." + std::string(kKeptUuid) + ".tags");
+  std::filesystem::last_write_time(tags,
+                                   std::filesystem::last_write_time(tags) - std::chrono::hours(2));
+  WriteRoot("firn:7609:1", kKeptUuid);
+  EXPECT_EQ(Read()->taken, written - Milliseconds(7'200'000));
+  TempDir copy;
+  std::filesystem::copy(folder_.path(), copy.path(), std::filesystem::copy_options::recursive);
+  EXPECT_NE(ReadStateDocument(copy.path(), kKeptUuid)->checksum, before);
+  // So is what its server returns, at whatever time.
+  Backup returned = *Read();
+  for (const WallMs taken : {WallMs(1), WallMs(2)}) {
+    returned.taken = taken;
+    EXPECT_EQ(ParseBackup(FormatBackup(returned))->checksum, before);
   }
 }
 
-// A number that is too low would be worse than a missing one.
-TEST(RestoreCommandTest, AnUnknownNumberIsAPlaceholderThatIsRefused) {
-  const std::string command = RestoreCommand({.registry = "dir:///x", .unread = {Segment("o", 0)}});
-  EXPECT_EQ(command, "firn restore --registry=dir:///x o=START,step=50,step_max=400");
-  const std::string above =
-      RestoreCommand({.registry = "dir:///x", .unread = {Segment("o", 5'001)}});
-  EXPECT_EQ(above, "firn restore --registry=dir:///x o=START_ABOVE_5000,step=50,step_max=400");
-  EXPECT_EQ(ParseTagArgument("o=START_ABOVE_5000,step=50").code(), Code::kInvalid);
-  const auto refused = ParseTagArgument("o=START,step=50,step_max=400");
-  EXPECT_NE(refused.status().message().find("START must be a number"), std::string::npos)
-      << refused.status();
-}
-
-TEST(RestoreCommandTest, ContainsTheSettingsOfTheRootNode) {
-  RestoreArguments words{.registry = "dir:///x"};
-  AddSettings(
-      {.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
-       .layout = "firn",
-       .rack_bits = 3,
-       .workers = 16,
-       .default_strategy = "snowflake",
-       .ids_since = WallMs(1'795'582'362'773),
-       .reserved = {{MachineId(0), MachineId(1), "old, 'a'"}, {MachineId(4), MachineId(4), "b"}},
-       .retired = {MachineId(7)}},
-      words);
-  AddKnown({.bounds = {{MachineId(7), WallMs(400'000'000)}, {MachineId(8), WallMs(1'000)}},
-            .now = WallMs(1)},
-           words);
-  EXPECT_EQ(RestoreCommand(words),
-            "firn restore --registry=dir:///x --uuid=6f1b0c7e-1f3a-4c55-9d0e-0123456789ab "
-            "--layout=firn --rack_bits=3 --workers=16 --default_strategy=snowflake "
-            "--ids_since=2026-11-25T04:52:42.773Z --reserve=0-1=old%2C+%27a%27,4=b --bound_ms=1000 "
-            "--retire=7");
-}
-
-TEST(RestoreCommandTest, StatesThatThereIsNoDefaultStrategyAndNoReservation) {
-  RestoreArguments words{.registry = "dir:///x"};
-  AddSettings({.uuid = "u", .layout = "firn"}, words);
-  EXPECT_EQ(RestoreCommand(words),
-            "firn restore --registry=dir:///x --uuid=u --layout=firn --rack_bits=0 "
-            "--default_strategy= --reserve=");
-}
-
-TEST(RestoreCommandTest, PrintsAShareOfLeasesThatIsNotHalf) {
-  RestoreArguments words{.registry = "dir:///x"};
-  AddSettings({.uuid = "u", .layout = "firn", .lease_share = 10}, words);
-  EXPECT_NE(RestoreCommand(words).find(" --lease_share=10 "), std::string::npos);
-  AddSettings({.uuid = "u", .layout = "firn"}, words);
-  EXPECT_EQ(RestoreCommand(words).find("lease_share"), std::string::npos);
-}
-
-TEST(RestoreCommandTest, PrintsPlaceholdersForWhatWasNeverRead) {
-  EXPECT_EQ(
-      RestoreCommand({.registry = "dir:///x", .root_unread = true, .tags_unread = true}),
-      "firn restore --registry=dir:///x --default_strategy=UNKNOWN --reserve=UNKNOWN TAG=START");
-  EXPECT_EQ(ParseTagArgument(kUnreadTags).code(), Code::kInvalid);
+TEST_F(StateDocumentTest, RefusesSeveralClustersNoneAndDamagedFiles) {
+  EXPECT_EQ(Read().code(), Code::kNotFound);
+  EXPECT_EQ(ReadStateDocument(folder_ / "missing", "").code(), Code::kNotFound);
+  WriteTags("firn:7609:1", kKeptUuid, 5'001);
+  WriteTags("firn:7609:1", kOtherUuid, 5'001);
+  const Status several = Read().status();
+  EXPECT_EQ(several.code(), Code::kConflict);
+  EXPECT_NE(several.message().find(kOtherUuid), std::string::npos) << several;
+  EXPECT_TRUE(Read(kOtherUuid).ok());
+  Write("firn:7610:1." + std::string(kOtherUuid) + ".tags", "firn tags 2 half");
+  Write("application.properties", "a = b");
+  Write("firn:7610:1.leases", "half");
+  std::filesystem::create_symlink("/missing", folder_ / "firn:7611:1.properties");
+  EXPECT_TRUE(Read(kKeptUuid).ok()) << "of another cluster, or of none that is named";
+  Write("firn:7610:1." + std::string(kKeptUuid) + ".tags", "firn tags 2 half");
+  const Status damaged = Read(kKeptUuid).status();
+  EXPECT_EQ(damaged.code(), Code::kCorrupt);
+  EXPECT_NE(damaged.message().find("firn:7610:1."), std::string::npos) << damaged;
 }
 
 TEST(RootSettingsTest, ReadsBackAsWritten) {
@@ -176,83 +223,6 @@ TEST(RootSettingsTest, IdsAreAsFarAheadAsTheyStartedAfterTheRestore) {
   const RootSettings restored{.floor = WallMs(4'000), .era_began = WallMs(1'000)};
   EXPECT_EQ(restored.IdsBy(WallMs(6'000)), WallMs(9'000));
   EXPECT_EQ(restored.IdsBy(WallMs(500)), WallMs(4'000));
-}
-
-// What the server holds and has read counts more than its state folder.
-TEST(RestoreCommandTest, AServerAddsItsStateFolderToWhatItKnows) {
-  const RootSettings root{.uuid = "u", .layout = "firn", .workers = 4};
-  const KeptCluster kept{.tags = {{"order", Segment("order", 9'001)}, {"old", Segment("old", 5)}},
-                         .last = {{MachineId(1), WallMs(3'000)}}};
-  const KnownCluster known{.bounds = {{MachineId(1), WallMs(2'000)}},
-                           .highest = {{"order", 5'001}},
-                           .tags = {{"order", Segment("order", 1)}},
-                           .now = WallMs(1)};
-  const RestoreArguments place{.registry = "dir:///x", .uuid = "u"};
-  EXPECT_EQ(ServerRestoreCommand(place, &root, kept, /*tags_read=*/true, known),
-            "firn restore --registry=dir:///x --uuid=u --layout=firn --rack_bits=0 --workers=4 "
-            "--default_strategy= --reserve= --bound_ms=2000 order=1009001,step=50,step_max=400");
-  const std::string unread = ServerRestoreCommand(place, &root, kept, /*tags_read=*/false, known);
-  EXPECT_NE(unread.find(" old=START_ABOVE_4,step=50,step_max=400"), std::string::npos) << unread;
-}
-
-TEST(RestoreCommandTest, AServerWithoutAClaimUsesTheBoundsOfItsStateFolder) {
-  const KeptCluster kept{.last = {{MachineId(1), WallMs(3'000)}}};
-  const KnownCluster known{.bounds = {{std::nullopt, WallMs()}}, .now = WallMs(1)};
-  const RootSettings other{.uuid = "another", .layout = "firn"};
-  EXPECT_EQ(ServerRestoreCommand({.registry = "dir:///x", .uuid = "u", .layout = "firn"}, &other,
-                                 kept, /*tags_read=*/false, known),
-            "firn restore --registry=dir:///x --uuid=u --layout=firn --default_strategy=UNKNOWN "
-            "--reserve=UNKNOWN --bound_ms=3000 TAG=START");
-}
-
-// A bound that is older than the time that ids have reached must not hide that time.
-TEST(RestoreCommandTest, AServerAddsHowFarIdsRunAheadSinceTheLastRestore) {
-  const RootSettings root{
-      .uuid = "u", .layout = "firn", .floor = WallMs(4'000), .era_began = WallMs(1'000)};
-  const KeptCluster kept{.last = {{MachineId(1), WallMs(7'000)}}};
-  const auto bound_of = [&](const Bounds& bounds, int64_t now) {
-    const std::string command =
-        ServerRestoreCommand({.registry = "dir:///x", .uuid = "u"}, &root, kept, /*tags_read=*/true,
-                             {.bounds = bounds, .now = WallMs(now)});
-    const size_t at = command.find("--bound_ms=");
-    return at == command.npos ? "" : command.substr(at, command.find(' ', at) - at);
-  };
-  const std::pair lease(std::optional<MachineId>(), WallMs(500));
-  const std::pair claim(std::optional(MachineId(2)), WallMs(600));
-  EXPECT_EQ(bound_of({lease}, 6'000), "--bound_ms=9000") << "ids run 3000 ms ahead";
-  EXPECT_EQ(bound_of({claim}, 6'000), "--bound_ms=9000");
-  EXPECT_EQ(bound_of({lease}, 2'000), "--bound_ms=7000") << "the bound of the state folder";
-  EXPECT_EQ(bound_of({claim}, 2'000), "--bound_ms=5000") << "a claim replaces that";
-}
-
-TEST(RestoreCommandTest, ContainsAClaimWindowThatIsLongerThanUsual) {
-  const auto with = [](int64_t ms) {
-    return RestoreCommand({.registry = "dir:///x", .window = Milliseconds(ms)});
-  };
-  EXPECT_EQ(with(600'000), "firn restore --registry=dir:///x");
-  EXPECT_EQ(with(600'001), "firn restore --registry=dir:///x --claim_window_ms=600001");
-}
-
-TEST(RestoreCommandTest, TheLargestRecordedWindowReplacesAServersOwn) {
-  RootSettings root{.uuid = "u", .layout = "firn"};
-  root.window = Milliseconds(5'400'000);
-  const std::string command = ServerRestoreCommand({.registry = "dir:///r", .uuid = "u"}, &root, {},
-                                                   /*tags_read=*/true, {});
-  EXPECT_NE(command.find(" --claim_window_ms=5400000"), std::string::npos) << command;
-}
-
-TEST(RestoreCommandTest, QuotesTheCommandForAShell) {
-  const RestoreArguments words{.registry = "zk://h:2181/firn/shop",
-                               .uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
-                               .layout = "time:31s machine:10 sequence:22",
-                               .rack_bits = 2,
-                               .bound = WallMs(1'750'000'000'000),
-                               .tags = {Segment("order", 5'001), Segment("-x", 1)}};
-  EXPECT_EQ(RestoreCommand(words),
-            "firn restore --registry=zk://h:2181/firn/shop "
-            "--uuid=6f1b0c7e-1f3a-4c55-9d0e-0123456789ab "
-            "'--layout=time:31s machine:10 sequence:22' --rack_bits=2 --bound_ms=1750000000000 "
-            "order=1005001,step=50,step_max=400 -- -x=1000001,step=50,step_max=400");
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
   facts.replaces_unused = true;
   facts.workers = 2;
   facts.memory.documents = {{"/backup.json", "c1", kRestoreTime}};
+  facts.memory.host = "db1";
   RestoreFacts repeated = facts;
   repeated.replaces_unused = false;
   const std::string unused = Meta().meta.uuid;
@@ -66,6 +67,7 @@ TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
         ASSERT_TRUE(left.ok() && left->memory) << interrupted_after;
         EXPECT_EQ(left->memory->replaced, unused) << interrupted_after;
         EXPECT_EQ(left->memory->documents, facts.memory.documents) << interrupted_after;
+        EXPECT_EQ(left->memory->host, "db1") << interrupted_after;
       });
     }
     ASSERT_TRUE(RestoreBy(repeated).ok()) << interrupted_after;
@@ -79,7 +81,7 @@ TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
 // An earlier version knows no memory: what it leaves out must not count as done.
 TEST_F(RestoreMemoryTest, ARunThatDrawsAnotherEraEndsTheMemory) {
   RestoreFacts facts = Facts();
-  facts.memory.flags = {"--workers=4"};
+  facts.memory.flags = {"--set=workers=4"};
   AsOperator([&](BlockingCoordinator& registry) {
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
     ASSERT_TRUE(ReadRestoreMemory(registry, Meta().meta)->memory);
@@ -91,30 +93,82 @@ TEST_F(RestoreMemoryTest, ARunThatDrawsAnotherEraEndsTheMemory) {
   EXPECT_FALSE(tree_.Peek(kRestorePath));
 }
 
-TEST_F(RestoreMemoryTest, JoinsTheArgumentsOfTwoRunsAndOnlyRaises) {
-  const RestoreMemory first{.flags = {"--bound_ms=7,8", "--retire=5", "--workers=4", "--tag_gap=9",
-                                      "--ids_since=2026-02-01T00:00:00.000Z", "--layout=firn"},
-                            .tags = {"order=900,step=50", "bill=7", "user=3,step=2"}};
-  const RestoreMemory second{
-      .flags = {"--retire=6,5", "--workers=3", "--tag_gap=10",
-                "--ids_since=2026-01-01T00:00:00.000Z", "--layout=twitter", "--reserve=1=x"},
-      .tags = {"order=1000", "bill=6,step=4"}};
+TEST_F(RestoreMemoryTest, JoinsTheAnswersOfTwoRunsAndOnlyRaises) {
+  const RestoreMemory first{.flags = {"--set=floor=7,8", "--set=retire=5", "--set=workers=4",
+                                      "--tag_gap=9", "--ids_since=2026-02-01T00:00:00.000Z",
+                                      "--layout=firn", "--set=order.high=900", "--set=bill.start=7",
+                                      "--set=user.step=2"}};
+  const RestoreMemory second{.flags = {"--set=retire=6,5", "--set=workers=3", "--tag_gap=10",
+                                       "--ids_since=2026-01-01T00:00:00.000Z", "--layout=twitter",
+                                       "--set=reserve=1=x", "--set=order.high=1000",
+                                       "--set=bill.start=6", "--set=user.step=4"}};
   RestoreMemory joined = second;
   joined.Join(first);
-  const RestoreMemory expected{.flags = {"--retire=6,5", "--workers=4", "--tag_gap=10",
+  const RestoreMemory expected{.flags = {"--set=retire=6,5", "--set=workers=4", "--tag_gap=10",
                                          "--ids_since=2026-01-01T00:00:00.000Z", "--layout=twitter",
-                                         "--reserve=1=x", "--bound_ms=7,8"},
-                               .tags = {"order=1000,step=50", "bill=7,step=4", "user=3,step=2"}};
+                                         "--set=reserve=1=x", "--set=order.high=1000",
+                                         "--set=bill.start=7", "--set=user.step=4",
+                                         "--set=floor=7,8"}};
   EXPECT_EQ(joined, expected);
   EXPECT_TRUE(second.Lacks(first));
+  RestoreMemory reserved{.flags = {"--set=reserve=1=x"}};
+  RestoreMemory none{.flags = {"--set=reserve=none"}};
+  reserved.Join(none);
+  none.Join(reserved);
+  EXPECT_EQ(reserved.flags, std::vector<std::string>{"--set=reserve=1=x"});
+  EXPECT_EQ(none.flags, reserved.flags);
   EXPECT_FALSE(joined.Lacks(first));
   EXPECT_FALSE(joined.Lacks(second));
 }
 
+// A field that was mistyped, or that the new strategy does not have, must not stay.
+TEST_F(RestoreMemoryTest, ADefinitionOfATagReplacesTheEarlierOneAsAWhole) {
+  const RestoreMemory first{.flags = {"--set=day.strategy=segment", "--set=day.text=x{id}",
+                                      "--set=day.start=7", "--set=day.high=9", "--set=a.step=5",
+                                      "--set=day.obfuscate.width=8"}};
+  RestoreMemory number{.flags = {"--set=day.high=10"}};
+  number.Join(first);
+  EXPECT_EQ(number.flags.size(), first.flags.size()) << "no definition";
+  RestoreMemory joined{.flags = {"--set=day.strategy=dated"}};
+  EXPECT_TRUE(joined.Lacks(first));
+  joined.Join(first);
+  EXPECT_EQ(joined.flags, (std::vector<std::string>{"--set=day.strategy=dated", "--set=day.start=7",
+                                                    "--set=day.high=9", "--set=a.step=5"}));
+  EXPECT_FALSE(joined.Lacks(first));
+  RestoreMemory snowflake{.flags = {"--set=day.strategy=snowflake"}};
+  snowflake.Join(first);
+  EXPECT_EQ(std::ranges::count(snowflake.flags, "--set=day.start=7"), 0) << "it has no numbers";
+}
+
+// A version with arguments has frozen the cluster. This one understands none of them, and leaves
+// the cluster frozen until an operator says the same.
+TEST_F(RestoreMemoryTest, ARestoreWithArgumentsOfAnEarlierVersionIsNotContinued) {
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(FreezeForRestore(registry, Facts(), entropy_).ok());
+    for (const char* said : {R"("flags":["--bound_ms=7","--tag_gap=5"],"tags":[],"unstored":"")",
+                             R"("flags":["--tag_gap=5"],"tags":["order=7,step=5"],"unstored":"")",
+                             R"("flags":["--tag_gap=5"],"tags":[],"unstored":"00")",
+                             R"("flags":[],"tags":[],"unstored":"")"}) {
+      const std::string text = R"({"era":")" + Meta().meta.era.text() +
+                               R"(","replaced":"","erased":false,"documents":[],)" + said + "}";
+      Write1(tree_.Peek(kRestorePath) ? Write::Set(kRestorePath, text, Write::kAnyVersion)
+                                      : Write::Create(kRestorePath, text, Lifetime::kPersistent));
+      const RestoreMemory left = *ReadRestoreMemory(registry, Meta().meta)->memory;
+      EXPECT_TRUE(left.IsOutdated() && left.flags.empty()) << said;
+      EXPECT_EQ(RestoreCluster(registry, Facts(), entropy_).status().code(), Code::kConflict)
+          << said;
+      EXPECT_TRUE(Meta().meta.frozen);
+    }
+    RestoreFacts again = Facts();
+    again.forgets_documents = true;
+    EXPECT_TRUE(RestoreCluster(registry, again, entropy_).ok());
+  });
+}
+
 // Two operators at the same time: the second has read the cluster before the first froze it.
-TEST_F(RestoreMemoryTest, ARunThatLacksArgumentsOfAnEarlierOneIsRefused) {
+TEST_F(RestoreMemoryTest, ARunThatLacksAnswersOfAnEarlierOneIsRefused) {
   RestoreFacts facts = Facts();
-  facts.memory.flags = {"--bound_ms=7"};
+  facts.memory.flags = {"--set=floor=7"};
   AsOperator([&](BlockingCoordinator& registry) {
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
     const Node before = *tree_.Peek(kMetaPath);
@@ -141,7 +195,7 @@ TEST_F(RestoreMemoryTest, ARunThatLacksADocumentOfALaterOneIsRefused) {
 TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
   RestoreFacts facts = Facts();
   facts.memory.documents = {{"/lost.json", "c1", kRestoreTime}};
-  facts.memory.flags = {"--retire=5"};
+  facts.memory.flags = {"--set=retire=5"};
   AsOperator([&](BlockingCoordinator& registry) {
     const auto left = [&] { return *ReadRestoreMemory(registry, Meta().meta)->memory; };
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
@@ -153,7 +207,7 @@ TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
     EXPECT_EQ(left().documents, facts.memory.documents);
     EXPECT_EQ(left().flags, facts.memory.flags);
     facts.memory = {};
-    facts.memory.flags = {"--retire=5"};
+    facts.memory.flags = {"--set=retire=5"};
     ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
     EXPECT_TRUE(left().documents.empty());
   });
@@ -183,7 +237,7 @@ TEST_F(RestoreMemoryTest, TakesReportsIntoAccountThatArriveBeforeTheUnfreeze) {
 
 TEST_F(RestoreMemoryTest, UnfreezesNoClusterThatAnotherProcessHasChanged) {
   RestoreFacts facts = Facts();
-  facts.memory.flags = {"--retire=3"};
+  facts.memory.flags = {"--set=retire=3"};
   const std::pair<const char*, Write> changes[] = {
       {kMetaPath, Write::Set(kMetaPath, "", Write::kAnyVersion)},
       {kRestorePath, Write::Set(kRestorePath, "", Write::kAnyVersion)}};
@@ -201,19 +255,6 @@ TEST_F(RestoreMemoryTest, UnfreezesNoClusterThatAnotherProcessHasChanged) {
     EXPECT_TRUE(RestoreBy(facts).ok()) << what;
     EXPECT_FALSE(tree_.Peek(kRestorePath)) << what;
   }
-}
-
-TEST_F(RestoreMemoryTest, NamesArgumentsThatAreTooLongByTheirDigest) {
-  RestoreFacts facts = Facts();
-  facts.memory.tags = {"order=" + std::string(kRestoreBytesMax, '1')};
-  AsOperator([&](BlockingCoordinator& registry) {
-    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
-    const RestoreMemory left = *ReadRestoreMemory(registry, Meta().meta)->memory;
-    EXPECT_TRUE(left.tags.empty());
-    EXPECT_EQ(left.unstored, facts.memory.Digest());
-  });
-  EXPECT_TRUE(RestoreBy(facts).ok());
-  EXPECT_FALSE(tree_.Peek(kRestorePath));
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST_F(OpenNodeTest, ANodeAtItsBoundIsNotReady) {
 }
 
 // The cluster was frozen before the server had read the root node's settings.
-TEST_F(OpenNodeTest, TheRestoreCommandHasPlaceholdersForUnreadSettings) {
+TEST_F(OpenNodeTest, TheRestoreCommandHasTheLayoutIfTheSettingsAreUnread) {
   ASSERT_NO_FATAL_FAILURE(Make({.workers = 2, .default_strategy = "snowflake"}));
   const auto node = Serving();
   OperatorSetting operators(node->loop().coordinator(), SystemEntropy(), "127.0.0.1:7609");
@@ -194,7 +194,12 @@ TEST_F(OpenNodeTest, TheRestoreCommandHasPlaceholdersForUnreadSettings) {
   }
   std::string command;
   EXPECT_TRUE(Eventually(kPatience, [&] { return !(command = view.RepairCommand()).empty(); }));
-  EXPECT_NE(command.find(" --default_strategy=UNKNOWN --reserve=UNKNOWN"), command.npos) << command;
+  EXPECT_NE(command.find(" --layout=firn --rack_bits="), command.npos) << command;
+  const Result<Backup> known = ParseBackup(view.knowledge());
+  ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_EQ(known->root.uuid, node->status().claim.uuid);
+  EXPECT_EQ(known->root.layout, "firn");
+  EXPECT_FALSE(known->settings_known);
 }
 
 TEST(CheckStateFileSystemTest, AStaticMachineIdRequiresALocalDisk) {

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <regex>
 #include <set>
 #include <string>
 #include <utility>
@@ -70,14 +69,11 @@ class PutBackRegistryTest : public testing::Test {
       const std::string log = server.log();
       const size_t at = log.rfind("firn restore --");
       if (at != log.npos) command = log.substr(at, log.find('\n', at) - at);
-      return command.find(" order=") != command.npos;
+      return command.find(" --from=") != command.npos;
     })) << server.log();
     EXPECT_NE(server.Get("/api/segment/get/order").status, 200);
     EXPECT_NE(Firn({"audit"}).exit_code, 0);
-    // Restored as the server prints it, it continues above everything that it issued. A server that
-    // has not read the ledger asks for the number, which the operator takes from users' records.
-    command = std::regex_replace(command, std::regex("START(_ABOVE_[0-9]+)?"),
-                                 std::to_string(*issued_.rbegin() + 1));
+    // Restored as the server prints it, it continues above everything that it issued.
     const std::string programs = fs::path(BuiltProgram("firn")).parent_path();
     const Finished restored = RunToEnd(
         {"/bin/sh", "-c", "PATH=" + programs + ":$PATH\n" + command + " --timeout_ms=30000"});

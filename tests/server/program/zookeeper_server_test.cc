@@ -312,7 +312,7 @@ TEST_F(GuardedZooKeeperServerTest, WritesRequireTheRightCredentialsAndReadsNone)
   }
   EXPECT_EQ(FirnAs("", {"tags", "set", "order", "step=50"}).exit_code, 4);
   EXPECT_EQ(FirnAs("nowhere", {"tags", "set", "order", "step=50"}).exit_code, 4) << "no such file";
-  EXPECT_EQ(FirnAs("", {"restore", "--workers=4"}).exit_code, 4);
+  EXPECT_EQ(FirnAs("", {"restore", "--set=workers=4"}).exit_code, 4);
   EXPECT_EQ(FirnAs("", {"audit"}).exit_code, 0) << "reading needs no credentials";
   EXPECT_EQ(FirnAs("right", {"tags", "set", "order", "step=50"}).exit_code, 0);
 }

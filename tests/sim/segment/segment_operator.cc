@@ -9,7 +9,6 @@
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/operate/restore.h"
-#include "registry/operate/restore_command.h"
 
 namespace firn {
 namespace {
@@ -154,7 +153,7 @@ void SegmentOperator::Create(TagDefinition tag) {
   const Status made = store_->Create(tag);
   Require(made.ok() || made.code() == Code::kConflict, "no tag");
   if (!made.ok()) return;
-  shared_.trace("created " + FormatTagArgument(tag));
+  shared_.trace("created tag " + tag.name);
   newest_ = tag.name;
   last_[tag.name] = std::move(tag);
 }
@@ -309,7 +308,7 @@ void SegmentOperator::Change(const std::string& name, const TagDefinition& after
   if (stored.ok() && CheckEdit(stored->tag(), WithLedgerOf(stored->tag(), after)).ok())
     Define(after);
   if (!stored.ok() || !store_->Edit(*stored, after).ok()) return;
-  shared_.trace("edited " + FormatTagArgument(after));
+  shared_.trace("edited tag " + after.name);
   last_[name] = after;
 }
 

@@ -33,8 +33,8 @@ class SegmentOperator {
   bool Edit(bool may_delete);
 
   // Restores like `firn restore`: from the tree, the reports of running servers, the highest number
-  // of each tag that its users have (--tag_high), and a word for each tag, with its last definition
-  // and the highest number that one of the servers knows. The gap is the smallest possible one.
+  // of each tag that its users have (--set=TAG.high), and each tag's last definition with the
+  // highest number that one of the servers knows. The gap is the smallest possible one.
   void Restore(std::vector<ProviderReport> reports);
 
   // Returns a moment shortly before the next midnight of some dated tag's zone.

@@ -1,68 +1,15 @@
 // Tests `firn backup` and `firn restore --from` on a directory registry: what a file contains,
 // which files are refused, and what a restore makes of one.
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "common/json/json.h"
-#include "registry/cluster/cluster_setup.h"
-#include "registry/cluster/freeze.h"
 #include "tests/support/json_of.h"
-#include "tests/tools/firn_cluster_fixture.h"
+#include "tests/tools/backup/firn_backup_fixture.h"
 
 namespace firn {
 namespace {
-
-class FirnBackupTest : public FirnClusterTest {
- protected:
-  void Make() {
-    FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake",
-              "--ids_since=2026-01-01"});
-    FirnJson({"machines", "reserve", "1", "--reserved_for=old system"});
-    FirnJson({"tags", "create", "order", "step=50", "step_max=400"});
-    FirnJson({"tags", "create", "gone", "strategy=snowflake", "plugins=rate"});
-    FirnJson({"tags", "create", "bill", "step=50", "step_max=400", "text=n{id}"});
-    FirnJson({"tags", "retire", "gone"});
-    Break("/tags/order", R"({"strategy":"segment","high":5001,"step":50,"step_max":400})");
-  }
-  std::string Backup() {
-    const std::string path = folder_ / "backup.json";
-    FirnJson({"backup", path});
-    return path;
-  }
-  std::string Read(const std::string& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  // Writes a file that no backup overwrites.
-  std::string Keep(const std::string& text) {
-    const std::string path = folder_ / "edited.json";
-    std::ofstream(path) << text;
-    return path;
-  }
-  void Wipe() { registry_ += "-wiped"; }
-  std::vector<std::string> RestoreFrom(const std::string& path) {
-    return {"restore", "--tag_gap=1000", "--from=" + path};
-  }
-  Json Cluster() { return FirnJson({"audit"}).at("cluster"); }
-  std::string HighOf(const std::string& tag) {
-    return FirnJson({"tags", "show", tag}).at(0).at("high").text();
-  }
-  void Freeze(const std::string& reason) {
-    auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
-    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
-    BlockingCoordinator registry(**coordinator, SystemClock());
-    ASSERT_TRUE(registry.Connect(Milliseconds(30'000)).ok());
-    Result<MetaAsRead> root = ReadMeta(registry);
-    ASSERT_TRUE(root.ok()) << root.status();
-    root->meta.frozen = true;
-    root->meta.reason = reason;
-    ASSERT_TRUE(SetMeta(registry, *root).ok());
-  }
-};
 
 TEST_F(FirnBackupTest, RecreatesAWipedClusterWithItsSettingsAndTags) {
   Make();
@@ -172,8 +119,12 @@ TEST_F(FirnBackupTest, TheFormInTheBackupCountsIfTheRegistryShowsNoNumber) {
   Break("/tags/day", R"({"strategy":"segment","high":101})");
   restore.push_back("--again");
   const Finished both = Firn(restore);
-  EXPECT_EQ(both.exit_code, 1) << both.out;
-  EXPECT_NE(both.out.find("WRONG: "), std::string::npos) << both.out;
+  EXPECT_EQ(both.exit_code, 4) << both.out;
+  EXPECT_NE(both.err.find("--set=day.strategy=segment"), std::string::npos) << both.err;
+  EXPECT_FALSE(Cluster().at("frozen").boolean());
+  restore.emplace_back("--set=day.strategy=segment");
+  FirnJson(restore);
+  EXPECT_EQ(FirnJson({"tags", "show", "day"}).at(0).at("strategy"), "segment");
 }
 
 // The registry went back to a deletion before which no number was issued: the numbers are later.
@@ -187,7 +138,7 @@ TEST_F(FirnBackupTest, RecreatesADeletedTagOfWhichNumbersAreKnown) {
   Break("/tags/saved", R"({"strategy":"segment","high":0,"step":50,"step_max":400})");
   for (const char* tag : {"seen", "saved"}) FirnJson({"tags", "delete", tag});
   std::vector<std::string> restore = RestoreFrom(path);
-  restore.push_back("--tag_high=seen=7000");
+  restore.push_back("--set=seen.high=7000");
   FirnJson(restore);
   EXPECT_EQ(HighOf("seen"), "8001");
   EXPECT_EQ(HighOf("saved"), "6001");
@@ -226,74 +177,16 @@ TEST_F(FirnBackupTest, UndoesAnInitThatReplacedAClusterByMistake) {
 }
 
 // The first run is refused after its freeze: a server reports a tag that the backup lacks.
-TEST_F(FirnBackupTest, ASecondRunCompletesAnInterruptedUndoOfAnInit) {
-  Make();
-  const std::string path = Backup(), repeat = "--from=" + path;
-  Wipe();
-  FirnJson({"init", "--brand-new", "--force", "--workers=8"});
-  for (const char* tag : {"order", "bill"}) FirnJson({"tags", "create", tag});
-  Announce({.high = {{"late", 7}}});
-  const Finished refused = Firn(RestoreFrom(path));
-  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
-
-  const Finished doctor = Firn({"doctor"});
-  EXPECT_NE(doctor.out.find(repeat), std::string::npos) << doctor.out;
-  const Finished without = Firn({"restore", "late=9"});
-  EXPECT_EQ(without.exit_code, 4) << without.out;
-  EXPECT_NE(without.err.find(repeat), std::string::npos) << without.err;
-
-  std::vector<std::string> completed = RestoreFrom(path);
-  completed.push_back("late=9,step=50,step_max=400");
-  FirnJson(completed);
-  EXPECT_EQ(FirnJson({"tags", "show", "bill"}).at(0).at("text"), "n{id}");
-  EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("step"), "50");
-  EXPECT_EQ(HighOf("order"), "6001");
-  const Json audit = FirnJson({"audit", "--all"}, 1);
-  EXPECT_EQ(audit.at("machines").size(), 16u) << "the size of the cluster in the backup";
-  EXPECT_EQ(audit.at("faults").size(), 1u) << audit << "the provider that is not ephemeral";
-}
-
+// A printed `--from=-` would wait for standard input.
 // The first run is refused after its freeze, as above.
-TEST_F(FirnBackupTest, ALaterRunContinuesWithTheArgumentsOfTheFirst) {
-  Make();
-  const std::string path = Backup();
-  Wipe();
-  Init();
-  Announce({.high = {{"late", 7}}});
-  const int64_t bound = SystemClock().Wall().ms() + 20 * 3'600'000;
-  std::vector<std::string> first = RestoreFrom(path);
-  for (const std::string& more : {"--bound_ms=" + std::to_string(bound), std::string("--retire=5"),
-                                  std::string("--reserve=6=x"), std::string("order=9001")}) {
-    first.push_back(more);
-  }
-  EXPECT_EQ(Firn(first).exit_code, 4);
-  std::vector<std::string> later = RestoreFrom(path);
-  later.push_back("late=9,step=50,step_max=400");
-  EXPECT_GT(NumberOf(FirnJson(later).at("floor_ms")), bound);
-  for (const Json& machine : FirnJson({"machines", "list"})) {
-    const bool retired = machine.at("machine") == 5;
-    if (!retired && machine.at("machine") != 6) continue;
-    EXPECT_EQ(machine.at("use"), retired ? "retired" : "reserved");
-  }
-  EXPECT_EQ(HighOf("order"), "9001");
-}
-
 // Its arguments do not suffice, which it knows before it writes anything.
-TEST_F(FirnBackupTest, ARefusalLeavesAnIntactClusterUnfrozen) {
-  Make();
-  const std::string path = Backup();
-  Announce({.high = {{"late", 7}}});
-  const Finished refused = Firn(RestoreFrom(path));
-  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
-  EXPECT_FALSE(FirnJson({"audit"}, 1).at("cluster").at("frozen").boolean());
-}
-
+// The server that reports the document's numbers restarts while the restore waits for reports.
 TEST_F(FirnBackupTest, ANumberAloneKeepsTheFormInTheBackup) {
   Make();
   const std::string path = Backup();
   Wipe();
   std::vector<std::string> restore = RestoreFrom(path);
-  restore.push_back("bill=70001");
+  restore.push_back("--set=bill.start=70001");
   FirnJson(restore);
   const Json bill = FirnJson({"tags", "show", "bill"}).at(0);
   EXPECT_EQ(bill.at("text"), "n{id}");
@@ -322,7 +215,7 @@ TEST_F(FirnBackupTest, RefusesDamagedAndNewerFilesBeforeItWritesAnything) {
   const std::string text = Read(Backup());
   const Json before = FirnJson({"audit", "--all"});
   std::string newer = text, number = text, tag = text;
-  newer.replace(newer.find("\"firn_backup\": 1"), 16, "\"firn_backup\": 2");
+  newer.replace(newer.find("\"firn_backup\": 1"), 16, "\"firn_backup\": 3");
   number.replace(number.find("5001"), 4, "4001");
   tag.replace(tag.find("\"order\""), 7, "\"ordes\"");
   struct Row {
@@ -330,7 +223,7 @@ TEST_F(FirnBackupTest, RefusesDamagedAndNewerFilesBeforeItWritesAnything) {
     int exit_code;
     const char* said;
   };
-  const Row rows[] = {{newer, 2, "format 2"},
+  const Row rows[] = {{newer, 2, "format 3"},
                       {number, 6, "checksum does not match"},
                       {tag, 6, "checksum does not match"},
                       {text.substr(0, text.size() / 2), 6, "not a complete backup"},
@@ -371,21 +264,6 @@ TEST_F(FirnBackupTest, PrintsTheSameDocumentWithoutAFile) {
 }
 
 // No server runs, and no gap is known to suffice.
-TEST_F(FirnBackupTest, AFreezeByALedgerNeedsItsNumber) {
-  Make();
-  const std::string path = Backup();
-  Freeze(LedgerWentBack("order", "it is at 101 and was at 5001"));
-  const Finished refused = Firn({"restore", "--tag_gap=1000"});
-  EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
-  EXPECT_NE(refused.err.find("was at 5001"), std::string::npos) << refused.err;
-  EXPECT_NE(refused.err.find("--tag_high=order=NUMBER"), std::string::npos) << refused.err;
-  EXPECT_TRUE(FirnJson({"audit"}, 1).at("cluster").at("frozen").boolean());
-  FirnJson({"restore", "--tag_gap=1000", "--tag_high=order=7000"});
-  EXPECT_EQ(HighOf("order"), "8001");
-  Freeze(LedgerWentBack("order", "it is at 101 and was at 5001"));
-  FirnJson(RestoreFrom(path));
-  EXPECT_FALSE(Cluster().at("frozen").boolean());
-}
 
 }  // namespace
 }  // namespace firn

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,19 +14,13 @@
 
 #include "common/base/cat.h"
 #include "common/base/files.h"
-#include "common/base/parse.h"
-#include "common/tag/tag_name.h"
+#include "common/net/endpoint.h"
 #include "common/time/civil_time.h"
-#include "common/time/clock.h"
 #include "registry/claim/claim_options.h"
 #include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
-#include "tools/firn/restore/restore_steps.h"
 #include "tools/firn/verbs/id_words.h"
 
-DEFINE_string(default_strategy, "",
-              "Strategy of undefined tags in the new cluster: `snowflake`, and then no tag can "
-              "be obfuscated, or empty to refuse them. Fixed for the cluster's life.");
 DEFINE_string(ids_since, "",
               "Date or RFC 3339 time before which no id was issued, in a cluster that serves "
               "undefined tags. Segment and dated numbers end below the first id of that time. "
@@ -33,34 +29,19 @@ DEFINE_string(ids_since, "",
 DEFINE_string(uuid, "",
               "UUID of the lost cluster that is re-created, as named in the servers' state "
               "folders.");
-DEFINE_int32(workers, 0,
-             "Number of machine ids per rack for which records are created. 0: as many as exist, "
-             "or all of the layout.");
-DEFINE_int32(lease_share, -1,
-             "Share of each rack's machine ids that can be leased to programs, in percent: those "
-             "with the highest workers. Servers claim these only if all others are in use. -1: 50. "
-             "firn restore uses it if the root node is lost; firn set changes it otherwise.");
-DEFINE_int64(claim_window_ms, 600'000,
-             "Largest --claim_window_ms of any server, in milliseconds. The registry and backups "
-             "record it; a larger value counts.");
 DEFINE_int64(skew_max_ms, 10'000, "Largest known clock skew of any server, in milliseconds.");
-DEFINE_string(bound_ms, "",
-              "Further bounds above which the floor is lifted, in milliseconds since 1970, "
-              "separated by commas: from /v1/status of servers that the registry does not list.");
-DEFINE_string(tag_high, "",
-              "Highest numbers known to be issued, from users' records, as tag=number separated "
-              "by commas; tags are written as in paths.");
-DEFINE_string(retire, "",
-              "Machine ids to remove from use permanently, separated by commas: those of servers "
-              "whose bound lies more than a day ahead.");
-DEFINE_string(reserve, "",
-              "Machine ids reserved for other systems, as ID=SYSTEM or FIRST-LAST=SYSTEM separated "
-              "by commas, with names encoded as in URLs. Empty: only those in the registry.");
 DEFINE_string(
-    from, "",
-    "For restore: files of `firn backup`, separated by commas, which name the cluster and "
-    "whose numbers are lower bounds. For tags import: origin of the tags, leaf or tinyid (empty: "
-    "leaf).");
+    set, "",
+    "Answer to a question of the plan, as KEY=VALUE; can be repeated. Answers only raise: "
+    "TAG.high (its highest number), TAG.start (its next one), TAG.FIELD (of a lost tag), floor "
+    "(a time that ids may have reached), window, workers, retire, reserve, lease_share, "
+    "default_strategy, tags, folders.");
+DEFINE_string(from, "",
+              "For restore: files of `firn backup`, state folders of servers, or - for a document "
+              "on standard "
+              "input, separated by commas. They name the cluster, and their numbers are lower "
+              "bounds. For tags import: origin of the tags, leaf or tinyid (empty: "
+              "leaf).");
 DEFINE_int64(tag_gap, 1'000'000,
              "Minimum distance by which each segment tag jumps beyond everything known; at least "
              "twice its step_max.");
@@ -76,100 +57,58 @@ DECLARE_int32(rack_bits);
 namespace firn {
 namespace {
 
-// The flags that a later run needs, or that a printed command repeats.
-constexpr std::string_view kSaidFlags[] = {
-    "uuid",      "layout",      "rack_bits", "workers",     "claim_window_ms", "default_strategy",
-    "ids_since", "lease_share", "reserve",   "skew_max_ms", "bound_ms",        "retire",
-    "tag_high",  "tag_gap",     "again"};
+// The flags that a later run needs, or that a printed command repeats, besides --set.
+constexpr std::string_view kSaidFlags[] = {"uuid",        "layout",  "rack_bits", "ids_since",
+                                           "skew_max_ms", "tag_gap", "again"};
 
-// Returns the value of a flag; empty if a server has printed that it does not know it.
-std::string KnownValue(const std::string& flag) { return flag == kUnreadSetting ? "" : flag; }
+constexpr char kPasted[] = "-";
+constexpr char kPlaceholder[] = "DOCUMENT";  // in a printed command
 
 Status CheckNumbers(const RestoreOptions& options) {
-  if (options.lease_share && (*options.lease_share < 0 || *options.lease_share > 100)) {
-    return Invalid("--lease_share must be 0 to 100");
-  }
   constexpr Milliseconds kYear{int64_t{366} * 86'400'000};
-  if (!IsDefaultStrategy(options.default_strategy)) {
-    return Invalid("--default_strategy must be snowflake or empty");
-  }
   if (options.call.ledgers.wanted_gap < 0) return Invalid("--tag_gap must be 0 or more");
-  for (const auto& [name, time] : {std::pair("--claim_window_ms", options.window),
-                                   std::pair("--skew_max_ms", options.skew_max)}) {
-    if (time < Milliseconds(0) || time > kYear) {
-      return Invalid(Cat(name, " must be 0 to ", kYear.count(), " ms (366 days)"));
-    }
-  }
-  return {};
+  if (options.skew_max >= Milliseconds(0) && options.skew_max <= kYear) return {};
+  return Invalid(Cat("--skew_max_ms must be 0 to ", kYear.count(), " ms (366 days)"));
 }
 
-// Parses whole numbers separated by commas; `what` names one of them in an error.
-Result<std::vector<int64_t>> NumbersIn(const std::string& flag, const std::string& text,
-                                       int64_t most, const char* what) {
-  std::vector<int64_t> numbers;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    const auto number = ParseNumberWithin<int64_t>(word, 0, most);
-    if (!number) return Invalid(Cat("--", flag, ": '", word, "' is not a ", what));
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-
-Result<std::vector<ReportedBound>> SaidBounds(const std::string& text) {
-  FIRN_ASSIGN(const auto moments, NumbersIn("bound_ms", text, INT64_MAX, "time in ms"));
-  std::vector<ReportedBound> bounds;
-  for (const int64_t ms : moments) bounds.push_back({WallMs(ms)});
-  return bounds;
-}
-
-Result<std::vector<MachineId>> SaidRetired(const std::string& text) {
-  FIRN_ASSIGN(const auto numbers, NumbersIn("retire", text, UINT32_MAX, "machine id"));
-  std::vector<MachineId> machines;
-  for (const int64_t number : numbers) machines.emplace_back(static_cast<uint32_t>(number));
-  return machines;
-}
-
-Result<std::vector<GivenTag>> GivenTags(const std::vector<std::string>& words) {
-  std::vector<GivenTag> tags;
-  for (const std::string& word : words) {
-    if (word == kUnreadTags) continue;  // see CheckRead
-    FIRN_ASSIGN(TagDefinition tag, ParseTagArgument(word));
-    tags.push_back({std::move(tag), SaysFields(word)});
-  }
-  return tags;
-}
-
-// Parses --tag_high, in the form of a server's report.
-Result<ProviderReport> SaidHighs(std::string_view rest) {
-  ProviderReport said;
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    const size_t equals = std::min(word.rfind('='), word.size());
-    const Result<std::string> tag = DecodeTagName(word.substr(0, equals));
-    const std::string_view digits = word.substr(std::min(equals + 1, word.size()));
-    const auto number = ParseNumberWithin<int64_t>(digits, 1, INT64_MAX - 1);
-    if (!tag.ok() || !number)
-      return Invalid(Cat("--tag_high: '", word, "' is not TAG=NUMBER, with a number above 0"));
-    int64_t& high = said.high[*tag];
-    high = std::max(high, *number + 1);
-  }
-  return said;
-}
-
-// Returns the named layout, or that of the backup.
+// Returns the layout of the backup, or the named one.
 Result<LayoutChoice> LayoutOf(const RestoreOptions& options) {
   const std::optional<Backup>& backup = options.call.ledgers.backup;
-  if (!backup || options.Gives("layout")) {
+  if (!backup || backup->root.layout.empty()) {
     return ParseLayoutChoice(options.layout, options.rack_bits);
   }
   FIRN_ASSIGN(const Layout layout, Layout::Parse(backup->root.layout));
-  const int rack_bits = options.Gives("rack_bits") ? options.rack_bits : backup->root.rack_bits;
-  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, rack_bits));
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, backup->root.rack_bits));
   return LayoutChoice{layout, split};
+}
+
+// Returns kConflict if the registry, the documents and the command differ in what is fixed for a
+// cluster's life: ids rely on it.
+Status CheckFixed(const RestoreOptions& options, const Audit& audit, bool others) {
+  std::optional<Backup> known = options.call.ledgers.backup;
+  const bool has_registry = audit.meta && !others;
+  const auto agree = [&](const Backup& a, const Backup& b) -> Status {
+    const Status same = CheckAgree(a, b);
+    if (same.ok() || !has_registry) return same;
+    return Conflict(
+        Cat(same.message(),
+            "; if the registry is wrong, delete the registry's data and restore again"));
+  };
+  if (has_registry) {
+    const Backup registry{.root = SettingsOf(*audit.meta, audit.meta_version, audit.settings)};
+    if (known) FIRN_TRY(agree(registry, *known).WithContext("the registry and --from"));
+    known = registry;
+  }
+  if (!known || known->root.layout.empty()) return {};
+  RootSettings said = known->root;
+  if (IsFlagSet("layout")) {
+    FIRN_ASSIGN(const LayoutChoice named, ParseLayoutChoice(options.layout, -1));
+    said.layout = named.layout.text();
+  }
+  if (IsFlagSet("rack_bits")) said.rack_bits = options.rack_bits;
+  said.default_strategy = options.call.answers.default_strategy.value_or(said.default_strategy);
+  const Backup command{.root = said, .settings_known = known->settings_known};
+  return agree(*known, command).WithContext("the cluster and this command");
 }
 
 // The machine ids of the cluster as it will be.
@@ -179,23 +118,43 @@ Result<RackSplit> SplitOf(const Audit& audit, bool replaced, const LayoutChoice&
   return RackSplit::Make(layout, audit.meta->rack_bits);
 }
 
-// Reads and merges the backups `from`; kConflict if they are not of one cluster, options.uuid if
+// The pasted text of `--from=-`, which can be read once.
+Result<std::string> PastedText() {
+  static const std::string& text =
+      *new std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  if (text.size() <= kBackupBytesMax) return text;
+  return Invalid(Cat("the pasted document has more than ", kBackupBytesMax, " bytes"));
+}
+
+// Reads a file of `firn backup`, a server's document, or its state folder.
+Result<Backup> ReadDocument(const std::string& from, const std::string& uuid) {
+  std::error_code none;
+  if (std::filesystem::is_directory(from, none)) return ReadStateDocument(from, uuid);
+  FIRN_ASSIGN(const std::string text,
+              from == kPasted ? PastedText() : ReadRegularFile(from, kBackupBytesMax));
+  Result<Backup> backup = ParseBackup(text);
+  return backup.ok() ? backup : backup.status().WithContext(from);
+}
+
+// Reads and merges the documents `from`; kConflict if they are not of one cluster, options.uuid if
 // set.
-Status ReadBackups(std::string_view from, RestoreOptions& options) {
+Status ReadDocuments(std::string_view from, RestoreOptions& options) {
   std::optional<Backup>& merged = options.call.ledgers.backup;
   while (!from.empty()) {
     const std::string file(from.substr(0, from.find(',')));
     from.remove_prefix(std::min(from.size(), file.size() + 1));
-    FIRN_ASSIGN(const std::string text, ReadRegularFile(file, kBackupBytesMax));
-    Result<Backup> backup = ParseBackup(text);
-    if (!backup.ok()) return backup.status().WithContext(file);
+    Result<Backup> backup = ReadDocument(file, options.uuid);
+    if (!backup.ok()) return backup.status();
     if (!options.uuid.empty() && options.uuid != backup->root.uuid) {
       return Conflict(Cat("--uuid is ", options.uuid, ", but ", file, " is a backup of cluster ",
                           backup->root.uuid));
     }
     // The command may be printed, and pasted in another folder.
-    options.documents.push_back({std::filesystem::absolute(file).lexically_normal().string(),
-                                 backup->checksum, backup->taken});
+    const std::string path = file == kPasted
+                                 ? kPlaceholder
+                                 : std::filesystem::absolute(file).lexically_normal().string();
+    options.documents.push_back({path, backup->checksum, backup->taken});
+    options.call.ledgers.documents.push_back(*backup);
     if (merged) backup = MergeBackups(*merged, *backup);
     if (!backup.ok())
       return backup.status().WithContext(Cat("the files of --from cannot be merged"));
@@ -222,39 +181,24 @@ Status CheckSameCluster(const Audit& audit, const RestoreFacts& facts, const std
 
 }  // namespace
 
-Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words) {
+Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& answers) {
   RestoreOptions options{.uuid = FLAGS_uuid,
                          .layout = FLAGS_layout,
                          .rack_bits = FLAGS_rack_bits,
-                         .default_strategy = KnownValue(FLAGS_default_strategy),
-                         .window = Milliseconds(FLAGS_claim_window_ms),
                          .skew_max = Milliseconds(FLAGS_skew_max_ms),
                          .again = FLAGS_again,
                          .dry_run = FLAGS_dry_run};
-  if (FLAGS_lease_share != -1) options.lease_share = FLAGS_lease_share;
-  options.call.ledgers.wanted_gap = FLAGS_tag_gap;
+  RestoreCall& call = options.call;
+  call.ledgers.wanted_gap = FLAGS_tag_gap;
   FIRN_TRY(CheckNumbers(options));
-  FIRN_ASSIGN(options.call.tags, GivenTags(words));
-  for (const GivenTag& one : options.call.tags) {
-    int64_t& start = options.call.ledgers.starts[one.tag.name];
-    start = std::max(start, one.tag.start.value_or(0));
+  FIRN_ASSIGN(call.answers, ParseAnswers(answers));
+  for (const GivenTag& one : call.answers.tags) {
+    if (one.tag.start) call.ledgers.starts[one.tag.name] = *one.tag.start;
   }
-  FIRN_ASSIGN(options.call.highs, SaidHighs(FLAGS_tag_high));
-  FIRN_TRY(ReadBackups(FLAGS_from, options));
   if (!options.uuid.empty() && !IsUuid(options.uuid))
     return Invalid(Cat("--uuid: '", options.uuid, "' is not a UUID"));
-  if (FLAGS_workers > 0) options.workers = static_cast<uint32_t>(FLAGS_workers);
+  FIRN_TRY(ReadDocuments(FLAGS_from, options));
   FIRN_ASSIGN(options.ids_since, IdsSinceOf(FLAGS_ids_since));
-  FIRN_ASSIGN(options.bounds, SaidBounds(FLAGS_bound_ms));
-  FIRN_ASSIGN(options.retired, SaidRetired(FLAGS_retire));
-  Result<std::vector<ReservedIds>> reserved = ParseReserved(KnownValue(FLAGS_reserve));
-  if (!reserved.ok()) return reserved.status().WithContext("--reserve");
-  options.reserved = *std::move(reserved);
-  options.is_unread = FLAGS_default_strategy == kUnreadSetting || FLAGS_reserve == kUnreadSetting ||
-                      std::ranges::find(words, kUnreadTags) != words.end();
-  for (const char* flag : {"layout", "rack_bits", "default_strategy", "ids_since", "reserve"}) {
-    if (IsFlagSet(flag)) options.given.insert(flag);
-  }
   for (const std::string_view flag : kSaidFlags) {
     if (!IsFlagSet(flag.data())) continue;
     std::string value = gflags::GetCommandLineFlagInfoOrDie(flag.data()).current_value;
@@ -262,57 +206,56 @@ Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& words)
       value = FormatRfc3339(options.ids_since);  // so that times compare
     options.said_flags.push_back(Cat("--", flag, "=", value));
   }
-  options.said_tags = words;
-  if (FLAGS_default_strategy == kUnreadSetting) options.given.erase("default_strategy");
-  if (FLAGS_reserve == kUnreadSetting) options.given.erase("reserve");
+  for (const std::string& answer : call.answers.said) {
+    options.said_flags.push_back("--set=" + answer);
+  }
   return options;
+}
+
+std::vector<std::string> AnswersOnCommandLine() {
+  std::vector<std::string> answers;
+  std::string_view rest = FLAGS_set;
+  while (!rest.empty()) {
+    const std::string_view answer = rest.substr(0, rest.find(kFlagSeparator));
+    rest.remove_prefix(std::min(rest.size(), answer.size() + 1));
+    answers.emplace_back(answer);
+  }
+  return answers;
 }
 
 Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& audit, WallMs now) {
   const std::optional<Backup>& backup = options.call.ledgers.backup;
   FIRN_ASSIGN(const LayoutChoice choice, LayoutOf(options));
-  RestoreFacts facts{.now = now,
-                     .window = std::max(options.window, audit.settings.window),
-                     .skew_max = options.skew_max,
-                     .clock_skew_max = options.skew_max,
-                     .bounds = options.bounds,
-                     .retired = options.retired,
-                     .reserved = options.reserved,
-                     .uuid = backup ? backup->root.uuid : options.uuid,
-                     .layout = choice.layout,
-                     .rack_bits = choice.split.rack_bits(),
-                     .default_strategy = options.default_strategy,
-                     .ids_since = options.ids_since,
-                     .lease_share = options.lease_share,
-                     .workers = options.workers};
+  const RestoreAnswers& answers = options.call.answers;
+  RestoreFacts facts{
+      .now = now,
+      .window = std::max(answers.window.value_or(ClaimOptions().window), audit.settings.window),
+      .skew_max = options.skew_max,
+      .clock_skew_max = options.skew_max,
+      .retired = answers.retired,
+      .reserved = answers.reserved.value_or(std::vector<ReservedIds>()),
+      .uuid = backup ? backup->root.uuid : options.uuid,
+      .layout = choice.layout,
+      .rack_bits = choice.split.rack_bits(),
+      .default_strategy = answers.default_strategy.value_or(""),
+      .ids_since = options.ids_since,
+      .lease_share = answers.lease_share,
+      .workers = answers.workers};
+  for (const WallMs floor : answers.floors) facts.bounds.push_back({floor});
   FIRN_TRY(CheckSameCluster(audit, facts, RanCommand(options).from));
   const bool others = !facts.uuid.empty() && audit.meta && audit.meta->uuid != facts.uuid;
-  if (!backup && !facts.uuid.empty() && (!audit.meta || others) && !options.Gives("layout")) {
+  const bool has_layout = (backup && !backup->root.layout.empty()) || IsFlagSet("layout");
+  if (!has_layout && !facts.uuid.empty() && (!audit.meta || others)) {
     return Invalid("the cluster's root node is missing; name its layout with --layout");
   }
   facts.replaces_unused = others;
+  FIRN_TRY(CheckFixed(options, audit, others));
   FIRN_ASSIGN(const RackSplit split, SplitOf(audit, others, choice));
-  if (backup) {
-    AddBackup(*backup, audit, facts);
-    if (!options.Gives("default_strategy")) {
-      facts.default_strategy = backup->root.default_strategy;
-    }
-  }
-  FIRN_TRY(CheckReserved(facts.reserved, split).WithContext("--reserve"));
+  AddDocuments(options.call.ledgers, audit, facts);
+  if (backup && backup->settings_known) facts.default_strategy = backup->root.default_strategy;
+  FIRN_TRY(CheckReserved(facts.reserved, split).WithContext("--set=reserve"));
   for (const AuditedProvider& provider : audit.providers) AddReport(provider.report, facts);
   return facts;
-}
-
-Status CheckRead(const RestoreOptions& options, const Audit& audit, const RestoreFacts& facts) {
-  const bool is_lost = !audit.meta || facts.replaces_unused;
-  if (!options.is_unread || options.call.ledgers.backup || !is_lost) return {};
-  return Invalid(Cat(
-      "the server that printed this command had not read all of the cluster before it was lost; "
-      "use the command that another server shows (curl http://SERVER:7610/v1/status), or --from "
-      "with a backup, or replace ",
-      kUnreadSetting, " and ", kUnreadTags,
-      " by what the cluster had: --default_strategy=snowflake or nothing, "
-      "--reserve=0-1=SYSTEM or nothing, and every tag, as in order=5001"));
 }
 
 Status Recall(const RestoreMemory& earlier, RestoreOptions& options) {
@@ -321,27 +264,24 @@ Status Recall(const RestoreMemory& earlier, RestoreOptions& options) {
   std::vector<CommandLine::Setting> settings;
   for (const std::string& flag : memory.flags) {
     const size_t equals = std::min(flag.find('='), flag.size() - 1);
-    settings.push_back({flag.substr(2, equals - 2), flag.substr(equals + 1)});
+    const std::string name = flag.substr(2, equals - 2);
+    if (name != "set") settings.push_back({name, flag.substr(equals + 1)});
   }
   const Status set = ApplySettings(settings, {std::begin(kSaidFlags), std::end(kSaidFlags)});
-  FIRN_TRY(set.WithContext("the arguments of the unfinished restore"));
-  FIRN_ASSIGN(options, ReadRestoreOptions(memory.tags));
+  FIRN_TRY(set.WithContext("the flags of the unfinished restore"));
+  FIRN_ASSIGN(options, ReadRestoreOptions(memory.Answers()));
   return {};
 }
 
 RestoreMemory MemoryOf(const RestoreOptions& options) {
-  RestoreArguments ran = RanCommand(options);
-  RestoreMemory memory{.flags = std::move(ran.said_flags), .tags = std::move(ran.said_tags)};
-  std::erase_if(memory.flags, [](const std::string& flag) {
-    return flag.starts_with("--again=") || flag.ends_with(Cat("=", kUnreadSetting));
-  });
-  std::erase(memory.tags, kUnreadTags);
-  memory.documents = options.documents;
+  RestoreMemory memory{
+      .documents = options.documents, .host = HostName(), .flags = options.said_flags};
+  std::erase_if(memory.flags, [](const auto& flag) { return flag.starts_with("--again="); });
   return memory;
 }
 
 RestoreArguments RestorePlace() {
-  return {.registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile()};
+  return {.registry = ChosenRegistry(), .auth_file = ChosenCredentialsFile(), .host = HostName()};
 }
 
 RestoreArguments RanCommand(const RestoreOptions& options) {
@@ -349,8 +289,7 @@ RestoreArguments RanCommand(const RestoreOptions& options) {
   for (const auto& document : options.documents) {
     ran.from += Cat(ran.from.empty() ? "" : ",", document.path);
   }
-  ran.said_flags = options.said_flags;
-  ran.said_tags = options.said_tags;
+  ran.flags = options.said_flags;
   return ran;
 }
 

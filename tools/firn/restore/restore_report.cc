@@ -8,6 +8,7 @@
 #include "registry/claim/claim_checks.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/tag_store.h"
+#include "tools/firn/flag_words.h"
 
 namespace firn {
 
@@ -34,18 +35,16 @@ void WarnOfUnknown(const RestoreReport& report, const RestoreOptions& options, O
         "of the other system\n";
   }
   auto& unknown = output.json["unknown"] = Json::array();
-  if (!report.root_made || options.uuid.empty()) return;
+  if (!report.root_made || options.uuid.empty() || options.call.ledgers.backup) return;
   const auto warn = [&](const char* flag, const char* consequence) {
-    if (options.Gives(flag)) return;
+    if (IsFlagSet(flag)) return;
     unknown.push_back(flag);
     output.text += Cat("WARNING: --", flag, " is not set: ", consequence, "\n");
   };
   warn("rack_bits", "the layout's default is used");
-  warn("default_strategy", "undefined tags are refused");
-  if (!options.default_strategy.empty()) {
+  if (!options.call.answers.default_strategy.value_or("").empty()) {
     warn("ids_since", "segment and dated tags issue nothing until it is");
   }
-  warn("reserve", "servers claim every machine id, including those that another system uses");
 }
 
 void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
@@ -69,13 +68,22 @@ void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output) {
   }
 }
 
-void PrintKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
+void PrintKnown(const Audit& audit, const RestoreCall& call, const RestoreFacts& facts,
                 const RestoreReport& report, Output& output) {
-  output.text += Cat("considered besides the registry's records: ", audit.providers.size(),
-                     " running servers, ", bounds, " bounds of servers, flags and backup\n");
+  output.text +=
+      Cat("considered besides the registry's records: ", audit.providers.size(),
+          " running servers, ", facts.bounds.size(), " bounds of servers, answers and documents\n");
   if (const std::optional<Backup>& backup = call.ledgers.backup) {
     output.text += Cat("backup of ", FormatRfc3339(backup->taken), ", cluster ", backup->root.uuid,
                        ", ", backup->tags.size(), " tags\n");
+  }
+  const auto silent = SilentHolders(audit, call.ledgers.documents, facts.now);
+  if (!silent.empty()) {
+    output.text +=
+        Cat("WARNING: a document contains claims up to ", FormatRfc3339(silent.front().bound),
+            " that no running server reports; if there was a restore since, whose ids "
+            "are further ahead of the clock, run the command again with "
+            "--set=floor=TIME\n");
   }
   output.json["servers"] = audit.providers.size();
   for (const auto& [provider, told] : audit.providers) {
@@ -92,7 +100,7 @@ void PrintKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
     output.text += Cat("WRONG: the bound ", FormatRfc3339(bound),
                        " is more than a day ahead, so the floor ignores it; ",
                        (machine ? Cat("machine id ", machine->value(), " is retired")
-                                : "run the command again with --retire and its machine id"),
+                                : "run the command again with --set=retire=MACHINE"),
                        "\n");
   }
 }

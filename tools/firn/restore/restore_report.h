@@ -22,8 +22,8 @@ void WarnOfUnknown(const RestoreReport& report, const RestoreOptions& options, O
 // Adds what a restore would do to everything but tags.
 void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output);
 
-// Adds what the restore knew. `bounds` is the number of bounds that it considered.
-void PrintKnown(const Audit& audit, const RestoreCall& call, size_t bounds,
+// Adds what the restore knew, and did not know.
+void PrintKnown(const Audit& audit, const RestoreCall& call, const RestoreFacts& facts,
                 const RestoreReport& report, Output& output);
 
 }  // namespace firn

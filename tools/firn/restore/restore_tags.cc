@@ -38,63 +38,64 @@ Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts,
           {"reported", reported}};
 }
 
-// Restores the tag's form. If ids may exist in both forms, reports it and keeps the present form.
-Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& frozen, Output& output) {
-  const Status reformed = store.Reform(tag, frozen);
-  if (reformed.code() != Code::kInvalid) return reformed;
-  output.wrong = true;
-  output.text += "WRONG: " + reformed.message() + "\n";
-  return {};
+// Restores the tag's form. A tag that this restore has made also gets the ledger that is known, or
+// keeps its own if that is a number of the form.
+Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& frozen,
+              const LedgerFacts& facts) {
+  const auto made = facts.made.find(tag.name);
+  const Result<StoredTag> there = store.Read(tag.name);
+  if (made == facts.made.end() || !there.ok()) return store.Reform(tag, frozen);
+  int64_t known = std::max(made->second, KnownOf(tag.name, facts).value_or(0));
+  const int64_t next = there->tag().NextBegin();
+  if (!there->tag().Dated() && !tag.Dated() && next < NumbersEnd(tag))
+    known = std::max(known, next);
+  return store.Reform(tag, frozen, tag.HasLedger() && known > 1 ? known : 0);
 }
 
-// Of a tag of which the backup has numbers, the registry may show the form before its last edit,
-// or that of a mistaken firn init. If it shows no number, the backup's form counts.
-Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const Backup& backup,
-                      const MetaAsRead& frozen, Output& output) {
-  for (const TagNode& node : backup.tags) {
-    const auto defines = [&](const GivenTag& one) {
-      return one.defined && one.tag.name == node.tag.name;
-    };
-    const bool issued = node.tag.HasLedger() && node.tag.MayHaveIssued();
-    if (!issued || std::ranges::any_of(said, defines)) continue;
-    FIRN_TRY(Reform(store, node.tag, frozen, output));
+// Of a tag of which numbers are known, the registry may show the form before its last edit, or that
+// of a mistaken firn init. If it shows no number, the document's form counts. So does the form that
+// servers know of a tag without numbers: they would refuse another one.
+Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const LedgerFacts& facts,
+                      const MetaAsRead& frozen) {
+  for (const TagNode& node : facts.backup->tags) {
+    const std::string& name = node.tag.name;
+    const auto defines = [&](const GivenTag& one) { return one.defined && one.tag.name == name; };
+    if (!node.tag.HasLedger() || std::ranges::any_of(said, defines)) continue;
+    const bool issued = node.tag.MayHaveIssued() || ReportedOf(name, facts.reports).value_or(0) > 0;
+    const Result<StoredTag> there = store.Read(name);
+    const bool unused = facts.ServersKnow(node.tag) && there.ok() && !there->tag().MayHaveIssued();
+    if (issued || unused) FIRN_TRY(Reform(store, node.tag, frozen, facts));
   }
   return {};
 }
 
-// Removes the tags of a cluster that was never used, so that those of the backup take their places.
-// Only once: a later run may find tags that an earlier one has made, and raised.
+// Removes the tags of a cluster that was never used, so that those of the documents take their
+// places, but not tags that an earlier run has made.
 Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                     const Backup& backup) {
-  FIRN_ASSIGN(RestoreMemoryAsRead remembered, ReadRestoreMemory(registry, frozen.meta));
-  if (remembered.memory && remembered.memory->erased) return {};
-  for (const TagNode& node : backup.tags) {
+                     const LedgerFacts& facts) {
+  for (const TagNode& node : facts.backup->tags) {
+    if (facts.made.contains(node.tag.name)) continue;
     const WriteOutcome erased =
         registry.Multi({Write::Check(kMetaPath, frozen.version), EraCheck(frozen.meta.era),
                         Write::Erase(TagPath(node.tag.name), Write::kAnyVersion)});
-    if (erased.status.code() == Code::kNotFound) continue;
-    FIRN_TRY(erased.status);
+    if (erased.status.code() != Code::kNotFound) FIRN_TRY(erased.status);
   }
-  if (!remembered.memory) return {};
-  remembered.memory->erased = true;
-  return registry
-      .Multi({Write::Check(kMetaPath, frozen.version), EraCheck(frozen.meta.era),
-              Write::Set(kRestorePath, FormatRestoreMemory(*remembered.memory, frozen.meta.era),
-                         Write::kAnyVersion)})
-      .status;
+  return {};
 }
 
-// Returns the definition of a missing tag with a start above all that is known.
+// Returns the definition of a missing tag that continues at its start, and by the gap above all
+// that is known. Of a dated tag, numbers of the present period may exist although none is known.
 TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
   if (!tag.HasLedger()) return tag;
-  const int64_t said = tag.start.value_or(1);
   const std::optional<int64_t> known = KnownOf(tag.name, facts);
-  if (tag.Dated()) {  // numbers of the present period may exist, whatever `start` says
-    tag.start = LiftedTo(tag, std::max(said, known.value_or(1)), facts, now);
-  } else if (known) {
-    tag.start = std::max(said, LiftedTo(tag, *known, facts));
-  }
+  if (!known && !tag.Dated()) return tag;
+  tag.start = std::max(tag.start.value_or(1), LiftedTo(tag, known.value_or(1), facts, now));
   return tag;
+}
+
+// The members of a tag that this restore makes.
+std::string MadeMark(const std::string& tag, const std::string& others, const LedgerFacts& facts) {
+  return WithMade(others, facts.plan, KnownOf(tag, facts).value_or(1));
 }
 
 std::string NextNumberOf(const TagDefinition& tag) {
@@ -105,15 +106,16 @@ std::string NextNumberOf(const TagDefinition& tag) {
 Status Remake(TagStore& store, const GivenTag& said, const MetaAsRead& frozen,
               const LedgerFacts& facts, WallMs now, Output& output) {
   TagDefinition tag = said.tag;
+  const TagNode* const saved = facts.Saved(tag.name);
   if (!store.Read(tag.name).ok()) {
-    const TagNode* const saved = facts.backup ? facts.backup->Find(tag.name) : nullptr;
     if (!said.defined && saved != nullptr) {  // the argument says only where it continues
       tag = saved->tag;
       tag.start = said.tag.start;
     }
     tag = Remade(std::move(tag), facts, now);
   }
-  FIRN_TRY(store.Remake(tag, frozen));
+  FIRN_TRY(
+      store.Remake(tag, frozen, MadeMark(tag.name, saved == nullptr ? "" : saved->others, facts)));
   output.text += "tag " + tag.name + " exists" + NextNumberOf(tag);
   return {};
 }
@@ -191,13 +193,17 @@ Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport
 }
 
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                   const std::vector<GivenTag>& said, const LedgerFacts& facts, Output& output) {
+                   const std::vector<GivenTag>& said, LedgerFacts facts, Output& output) {
   TagStore store(registry);
-  if (facts.backup && facts.replaced) FIRN_TRY(EraseReplaced(registry, frozen, *facts.backup));
+  FIRN_ASSIGN(const RestoreMemoryAsRead remembered, ReadRestoreMemory(registry, frozen.meta));
+  if (remembered.memory) facts.plan = remembered.memory->plan;
+  FIRN_ASSIGN(const TagListing before, store.ReadAll());
+  facts.made = MadeTags(before, facts.plan);
+  if (facts.backup && facts.replaced) FIRN_TRY(EraseReplaced(registry, frozen, facts));
   for (const auto& [tag, defined] : said) {
-    if (defined) FIRN_TRY(Reform(store, tag, frozen, output));
+    if (defined) FIRN_TRY(Reform(store, tag, frozen, facts));
   }
-  if (facts.backup) FIRN_TRY(ReformByBackup(store, said, *facts.backup, frozen, output));
+  if (facts.backup) FIRN_TRY(ReformByBackup(store, said, facts, frozen));
   FIRN_TRY(LiftLedgers(registry, facts, output));
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
   for (const GivenTag& one : said) FIRN_TRY(Remake(store, one, frozen, facts, now, output));
@@ -205,7 +211,7 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   for (const TagNode* const node : OnlyInBackup(listing, said, facts, output)) {
     const TagDefinition tag = Remade(node->tag, facts, now);
-    FIRN_TRY(store.Remake(tag, frozen, node->others));
+    FIRN_TRY(store.Remake(tag, frozen, MadeMark(tag.name, node->others, facts)));
     TellFromBackup(tag, facts, output);
   }
   return {};

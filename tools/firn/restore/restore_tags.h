@@ -34,10 +34,10 @@ Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport
 // Repairs the tags after the registry lost data, while the cluster is frozen under the root node
 // `frozen`:
 //
-//  0. In place of an unused cluster, its tags that the backup contains are removed.
-//  1. Unused tags whose form differs from `said` (an edit was lost) get that form. A tag that may
-//     have issued ids keeps its form, and the output names it. The backup changes no form, since
-//     it may be older than an edit.
+//  0. In place of an unused cluster, its tags that the documents contain are removed.
+//  1. Unused tags whose form differs from `said` (an edit was lost) get that form. So do those of
+//     which a document and no registry shows numbers, those that servers know in another form, and
+//     those that an earlier run has made. kConflict: a tag may have issued ids in another form.
 //  2. The ledger of every segment tag is lifted (LiftLedgers).
 //  3. Missing tags of `said` are created, above their start and the known ledgers plus the gap.
 //     Tags that exist are lifted to the start in `said`.
@@ -45,9 +45,9 @@ Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport
 //     numbers.
 //
 // Adds a line for each tag to the output. Fails on the first tag that cannot be written; the call
-// may be repeated.
+// may be repeated, and then adds the gap again.
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                   const std::vector<GivenTag>& said, const LedgerFacts& facts, Output& output);
+                   const std::vector<GivenTag>& said, LedgerFacts facts, Output& output);
 
 // Adds to the output what RestoreTags would do, and writes nothing. `now`: the local clock.
 Status PlanTags(BlockingCoordinator& registry, const std::vector<GivenTag>& said,

@@ -15,7 +15,7 @@
 #include "registry/operate/restore_command.h"
 #include "tools/firn/admin_ports.h"
 #include "tools/firn/registry_session.h"
-#include "tools/firn/restore/restore_steps.h"
+#include "tools/firn/restore/restore_facts.h"
 #include "tools/firn/table.h"
 #include "tools/firn/verbs/verbs.h"
 
@@ -49,13 +49,7 @@ std::string RepairText(const Audit& audit) {
     return "The log of a running server, and `trouble` in its /v1/status, contain the whole " +
            PrintCommand(PrintedCommand::kRestore) + " command.\n";
   }
-  std::string text = "To repair it, run:\n  " + command + "\n";
-  if (!audit.lost_tags.empty()) {
-    text +=
-        "Add the other fields of the tags as they were: servers' logs and /v1/status list "
-        "them. Raise a number if more numbers may have been issued.\n";
-  }
-  return text;
+  return "To repair it:\n  " + command + "\n";
 }
 
 std::string AuditText(const Audit& audit, WallMs now, bool all) {

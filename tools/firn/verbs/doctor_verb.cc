@@ -8,7 +8,7 @@
 #include "registry/operate/restore_command.h"
 #include "tools/firn/admin_ports.h"
 #include "tools/firn/registry_session.h"
-#include "tools/firn/restore/restore_steps.h"
+#include "tools/firn/restore/restore_facts.h"
 #include "tools/firn/verbs/verbs.h"
 
 namespace firn {

@@ -6,6 +6,7 @@
 
 #include <gflags/gflags.h>
 
+#include "common/base/cat.h"
 #include "common/base/printed_command.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -13,15 +14,20 @@
 #include "registry/servers/provider.h"
 #include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
-#include "tools/firn/restore/restore_steps.h"
+#include "tools/firn/restore/restore_facts.h"
 #include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
 
-DECLARE_string(default_strategy);
+DEFINE_string(default_strategy, "",
+              "Strategy of undefined tags in the new cluster: `snowflake`, and then no tag can "
+              "be obfuscated, or empty to refuse them. Fixed for the cluster's life.");
+DEFINE_int32(workers, 0, "Number of machine ids per rack. 0: all of the layout.");
+DEFINE_int32(lease_share, -1,
+             "Share of each rack's machine ids that can be leased to programs, in percent: those "
+             "with the highest workers. Servers claim these only if all others are in use. -1: 50. "
+             "firn set changes it.");
 DEFINE_bool(brand_new, false,
-            "No server has ever issued ids in a cluster of this name, so start without a floor. "
-            "--nobrand_new: one may have; start above everything that may be in use, as firn "
-            "restore does.");
+            "No server has ever issued ids in a cluster of this name, so start without a floor.");
 DEFINE_bool(force, false, "Continue although a check failed whose message names --force.");
 
 namespace firn {
@@ -37,9 +43,10 @@ constexpr Milliseconds kTellEvery{10'000};
 Status AskForAChoice() {
   return Invalid(
       "an empty registry looks like one that has lost everything; use --brand-new if no id was "
-      "ever issued under this name, otherwise --nobrand_new, which starts ids some 30 minutes "
-      "ahead of all clocks. If servers of the cluster still run, use the " +
-      PrintCommand(PrintedCommand::kRestore) + " command in their log instead");
+      "ever issued under this name, otherwise " +
+      PrintCommand(PrintedCommand::kRestore) +
+      " with --layout, which starts ids some 30 minutes ahead of all clocks. If servers of the "
+      "cluster still run, use the command in their log instead");
 }
 
 // Returns a sentence about a server of another cluster that has registered here, or "".
@@ -81,26 +88,31 @@ Status CheckNoForeignServers(BlockingCoordinator& registry) {
   }
 }
 
+// The flags as answers of a restore.
+std::vector<std::string> Answers() {
+  std::vector<std::string> answers;
+  if (FLAGS_workers != 0) answers.push_back(Cat("workers=", FLAGS_workers));
+  if (FLAGS_lease_share != -1) answers.push_back(Cat("lease_share=", FLAGS_lease_share));
+  return answers;
+}
+
 Result<Output> RunInit(const std::vector<std::string>& words) {
   if (!words.empty()) return Invalid("init takes no arguments");
   FIRN_ASSIGN(const LayoutChoice choice, ChosenLayout());
-  FIRN_ASSIGN(RestoreOptions options, ReadRestoreOptions({}));
+  FIRN_ASSIGN(const RestoreOptions options, ReadRestoreOptions(Answers()));
   FIRN_ASSIGN(RegistrySession session, RegistrySession::OpenOrCreate());
   BlockingCoordinator& registry = session.registry();
   FIRN_TRY(registry.PrepareRoot());
   const auto meta = ReadMeta(registry);
   const bool absent = meta.code() == Code::kNotFound;
   if (!absent && !meta.ok()) return meta.status();
-  if (absent && !FLAGS_brand_new) {
-    if (!IsFlagSet("brand_new")) return AskForAChoice();
-    return RestoreWith(registry, std::move(options));
-  }
+  if (absent && !FLAGS_brand_new) return AskForAChoice();
   ClusterPlan plan{.layout = choice.layout,
                    .rack_bits = choice.split.rack_bits(),
-                   .workers = options.workers,
+                   .workers = options.call.answers.workers,
                    .default_strategy = FLAGS_default_strategy,
                    .ids_since = options.ids_since};
-  if (options.lease_share) plan.lease_share = *options.lease_share;
+  plan.lease_share = options.call.answers.lease_share.value_or(plan.lease_share);
   BootMs told = SystemClock().Boot();
   plan.progress = [&told](uint32_t made, uint32_t of) {
     if (SystemClock().Boot() - told < kTellEvery) return;
@@ -128,12 +140,11 @@ Verb InitVerb() {
       .name = "init",
       .summary = "creates a cluster",
       .details =
-          "Requires --brand-new or --nobrand_new: an empty registry looks like one that has\n"
-          "lost everything, and servers may still issue ids of the lost cluster. In ZooKeeper\n"
-          "it waits 20 s for servers of a lost cluster to announce themselves; --force skips\n"
-          "this wait.\n",
-      .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "force", "default_strategy", "ids_since", "uuid",
-                "layout", "rack_bits", "workers", "lease_share", "claim_window_ms", "skew_max_ms"},
+          "Requires --brand-new: an empty registry looks like one that has lost everything,\n"
+          "and servers may still issue ids of the lost cluster. In ZooKeeper it waits 20 s for\n"
+          "servers of a lost cluster to announce themselves; --force skips this wait.\n",
+      .flags = {FIRN_REGISTRY_FLAGS, "brand_new", "force", "default_strategy", "ids_since",
+                "layout", "rack_bits", "workers", "lease_share"},
       .run = RunInit};
 }
 

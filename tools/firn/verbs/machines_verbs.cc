@@ -122,9 +122,8 @@ Verb MachinesVerb() {
       .summary = "reserves machine ids for another system: Firn does not claim them",
       .details =
           "For a migration, before servers start. If Firn has ever held one of them, the command "
-          "is refused\nand reserves none. A restore keeps the reservations that the registry "
-          "still has. If it was wiped,\nname them with `firn restore --reserve`, or servers "
-          "claim these ids.\n",
+          "is refused\nand reserves none. A restore keeps the reservations that the registry or "
+          "a document has.\n",
       .flags = {FIRN_REGISTRY_FLAGS, "reserved_for"},
       .run = RunReserve};
   Verb release{.name = "release",

@@ -6,6 +6,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
+#include "common/base/quote.h"
 #include "common/time/civil_time.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
@@ -13,10 +14,10 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
 #include "registry/operate/restore_policy.h"
+#include "tools/firn/flag_words.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_facts.h"
 #include "tools/firn/restore/restore_report.h"
-#include "tools/firn/restore/restore_steps.h"
 #include "tools/firn/restore/restore_tags.h"
 #include "tools/firn/verbs/verbs.h"
 
@@ -28,12 +29,12 @@ using Words = std::vector<std::string>;
 // Refuses a restore of all data without a word about the lost cluster: the new one would have
 // another uuid, and its servers would refuse it.
 Status CheckThatClusterIsNamed(BlockingCoordinator& registry, const RestoreOptions& options) {
-  if (!options.uuid.empty() || !options.documents.empty() || options.Gives("layout")) return {};
+  if (!options.uuid.empty() || !options.documents.empty() || IsFlagSet("layout")) return {};
   if (ReadMeta(registry).code() != Code::kNotFound) return {};
   return Invalid(
-      "the registry has no cluster, and neither --uuid nor --from names the lost one; use the " +
+      "the registry has no cluster, and nothing names the lost one; use the " +
       PrintCommand(PrintedCommand::kRestore) +
-      " command in the servers' logs, --from with a backup, or " +
+      " command in the servers' logs, --from with a server's state folder or a backup, or " +
       PrintCommand(PrintedCommand::kInit) + " for a new cluster");
 }
 
@@ -63,14 +64,7 @@ Result<RegistrySession> OpenForRestore(bool dry_run) {
                   "; to create one, run the same command without --dry_run");
 }
 
-Result<Output> RunRestore(const Words& words) {
-  FIRN_ASSIGN(RestoreOptions options, ReadRestoreOptions(words));
-  FIRN_ASSIGN(RegistrySession session, OpenForRestore(options.dry_run));
-  FIRN_TRY(CheckThatClusterIsNamed(session.registry(), options));
-  return RestoreWith(session.registry(), std::move(options));
-}
-
-// Reports tags whose nodes cannot be read and that no argument defines.
+// Reports tags whose nodes cannot be read and that nothing defines.
 Status TellUnreadable(BlockingCoordinator& registry, Output& output) {
   FIRN_ASSIGN(const TagListing listing, TagStore(registry).ReadAll());
   output.wrong |= !listing.faults.empty();
@@ -86,12 +80,12 @@ Milliseconds AnnounceTime() {
 
 // A backup does not contain what running servers have issued since, and a server that has just
 // started has not reported it yet. A wiped registry even has no place for reports. So freezes the
-// cluster, and waits for them.
-Status AwaitReports(BlockingCoordinator& registry, const RestoreFacts& facts) {
+// cluster, unless it is intact, and waits for them.
+Status AwaitReports(BlockingCoordinator& registry, const RestoreFacts& facts, bool intact) {
   // Also a frozen one: another run that waits meanwhile must not complete without these facts.
-  FIRN_TRY(FreezeForRestore(registry, facts, SystemEntropy()));
-  std::cerr << "firn restore: the cluster is frozen; waiting " << AnnounceTime().count() / 1000
-            << " s for running servers to report their numbers\n";
+  if (!intact) FIRN_TRY(FreezeForRestore(registry, facts, SystemEntropy()));
+  std::cerr << "firn restore: " << (intact ? "waiting " : "the cluster is frozen; waiting ")
+            << AnnounceTime().count() / 1000 << " s for running servers to report their numbers\n";
   SleepFor(AnnounceTime());
   return {};
 }
@@ -105,11 +99,14 @@ Result<bool> Covers(BlockingCoordinator& registry, const Audit& audit, const Res
 }
 
 Result<Output> Plan(BlockingCoordinator& registry, const Audit& audit, const RestoreFacts& facts,
-                    const RestoreCall& call) {
+                    const RestoreOptions& options, Status open) {
+  const RestoreCall& call = options.call;
   Output output;
   PrintPlan(audit, facts, output);
-  FIRN_TRY(PlanTags(registry, call.tags, call.ledgers, facts.now, output));
-  output.text += "nothing was changed (--dry_run)\n";
+  for (const std::string& answer : call.answers.said) output.text += "answer " + answer + "\n";
+  FIRN_TRY(PlanTags(registry, call.answers.tags, call.ledgers, facts.now, output));
+  output.failed = std::move(open);
+  if (options.dry_run) output.text += "nothing was changed (--dry_run)\n";
   return output;
 }
 
@@ -118,7 +115,7 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
   const RestoreCall& call = options.call;
   Output output;
   facts.tags = [&](const MetaAsRead& frozen) -> Status {
-    FIRN_TRY(RestoreTags(registry, frozen, call.tags, call.ledgers, output));
+    FIRN_TRY(RestoreTags(registry, frozen, call.answers.tags, call.ledgers, output));
     return TellUnreadable(registry, output);
   };
   Audit latest = audit;
@@ -131,14 +128,13 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
   };
   FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, facts, SystemEntropy()));
   PrintResult(report, output);
-  if (!call.ledgers.backup) WarnOfUnknown(report, options, output);
-  PrintKnown(latest, call, facts.bounds.size(), report, output);
-  const bool keeps_share = !report.root_made && audit.meta && options.lease_share &&
-                           *options.lease_share != audit.settings.LeaseShareUnder(*audit.meta);
-  if (keeps_share) {
+  WarnOfUnknown(report, options, output);
+  PrintKnown(latest, call, facts, report, output);
+  const std::optional<int64_t> share = call.answers.lease_share;
+  if (!report.root_made && audit.meta && share &&
+      *share != audit.settings.LeaseShareUnder(*audit.meta)) {
     output.text += "the share of machine ids for leases is as before; change it with " +
-                   PrintCommand(PrintedCommand::kSet, {Cat("lease_share=", *options.lease_share)}) +
-                   "\n";
+                   PrintCommand(PrintedCommand::kSet, {Cat("lease_share=", *share)}) + "\n";
   }
   const std::string floor = FormatRfc3339(report.floor);
   output.text += "cluster " + report.uuid + (report.root_made ? " re-created" : " restored") +
@@ -147,77 +143,92 @@ Result<Output> Restore(BlockingCoordinator& registry, const Audit& audit, Restor
   return output;
 }
 
-}  // namespace
-
 Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options) {
   RestoreCall& call = options.call;
+  const std::string plan_id = DrawUuid(SystemEntropy());  // unless earlier runs have drawn one
   Audit audit;
   RestoreFacts facts;
   const auto read = [&]() -> Status {
     const WallMs now = SystemClock().Wall();
     FIRN_ASSIGN(audit, ReadAudit(registry, now));
+    if (!options.again) FIRN_TRY(CheckContinues(audit, MemoryOf(options), RestorePlace()));
     if (audit.unfinished && MemoryOf(options).Lacks(*audit.unfinished)) {
       FIRN_TRY(Recall(*audit.unfinished, options));
       std::cerr << "firn restore: continues the unfinished restore, also with its";
-      for (const auto* const said : {&audit.unfinished->flags, &audit.unfinished->tags}) {
-        for (const std::string& word : *said) std::cerr << " " << word;
-      }
+      for (const std::string& flag : audit.unfinished->flags) std::cerr << " " << flag;
       std::cerr << "\n";
     }
     FIRN_ASSIGN(facts, GatherFacts(options, audit, now));
     call.ledgers.reports = ReportsIn(audit);
-    call.ledgers.reports.push_back(call.highs);
+    call.ledgers.reports.push_back(call.answers.highs);
+    call.ledgers.reports.push_back(UsedStarts(audit, plan_id));
     call.ledgers.replaced = ReplacesUnused(audit, facts);
+    call.ledgers.plan = audit.unfinished ? audit.unfinished->plan : "";
+    call.ledgers.made = audit.made;
+    call.is_lost = !facts.uuid.empty() && (!audit.meta || facts.replaces_unused);
     facts.memory = MemoryOf(options);
+    facts.memory.plan = plan_id;
     facts.forgets_documents = options.again;
-    return {};
+    if (FormatRestoreMemory(facts.memory, Nonce()).size() <= kRestoreBytesMax) return {};
+    return Invalid(
+        Cat("the answers and the names of documents are longer than ", kRestoreBytesMax,
+            " bytes, which the registry cannot remember; name documents with --from in place of "
+            "single answers"));
   };
   FIRN_TRY(read());
-  FIRN_TRY(CheckRead(options, audit, facts));
-  if (!options.again) FIRN_TRY(CheckContinues(audit, facts.memory, RestorePlace()));
   FIRN_ASSIGN(const bool covered, Covers(registry, audit, facts, options));
-  if (call.ledgers.backup && !covered && !options.dry_run) {
-    // An intact cluster already has the servers' reports: a refusal must not leave it frozen.
-    const bool intact = audit.meta && !audit.meta->frozen && !facts.replaces_unused;
-    if (intact) FIRN_TRY(CheckFactsSuffice(audit, call, RanCommand(options)));
-    FIRN_TRY(AwaitReports(registry, facts));
-    FIRN_TRY(read());
-    if (!options.again) FIRN_TRY(CheckContinues(audit, facts.memory, RestorePlace()));
-  }
-  FIRN_TRY(CheckFactsSuffice(audit, call, RanCommand(options)));
   if (covered) return NothingNew(audit, facts);
-  if (options.dry_run) return Plan(registry, audit, facts, call);
+  FIRN_TRY(CheckAnswersRaise(audit, call));
+  const auto plan = [&](Status open) {
+    return Plan(registry, audit, facts, options, std::move(open));
+  };
+  if (Status open = CheckSettings(audit, call, RanCommand(options)); !open.ok()) return plan(open);
+  const auto open = [&] { return CheckFactsSuffice(audit, call, facts.now, RanCommand(options)); };
+  if ((call.ledgers.backup || call.is_lost || audit.unfinished) && !options.dry_run) {
+    // This cluster already has the servers' reports: a refusal must not leave it frozen.
+    const bool reports = audit.meta && !audit.meta->frozen && !facts.replaces_unused;
+    if (reports && !open().ok()) return plan(open());
+    FIRN_TRY(AwaitReports(registry, facts, reports && audit.Losses() == 0));
+    FIRN_TRY(read());
+  }
+  if (options.dry_run || !open().ok()) return plan(open());
   return Restore(registry, audit, std::move(facts), options);
 }
+
+Result<Output> RunRestore(const Words& words) {
+  if (!words.empty()) {
+    return Invalid(Cat(Quoted(words.front()),
+                       " is not a flag; answers are given with --set, as in "
+                       "--set=order.high=5000"));
+  }
+  FIRN_ASSIGN(RestoreOptions options, ReadRestoreOptions(AnswersOnCommandLine()));
+  FIRN_ASSIGN(RegistrySession session, OpenForRestore(options.dry_run));
+  FIRN_TRY(CheckThatClusterIsNamed(session.registry(), options));
+  return RestoreWith(session.registry(), std::move(options));
+}
+
+}  // namespace
 
 Verb RestoreVerb() {
   return {
       .name = "restore",
-      .arguments = "[TAG=START[,KEY=VALUE...]]...",
       .summary = "lifts a cluster that lost data above everything that may have been issued",
       .details =
           "For a registry that was wiped, rolled back or restored from a backup. While the\n"
           "cluster is frozen, it lifts every tag's ledger, sets the floor of machine ids,\n"
-          "retires poisoned slots and repairs damaged nodes; then it permits claims again. An\n"
-          "argument defines a tag whose node is lost, or whose last edit is lost: its next\n"
-          "number, and its fields. Running servers print the whole command in their log and as\n"
-          "`trouble` in /v1/status: paste it. Repeating the command without new facts changes\n"
-          "nothing.\n"
-          "If the root node is lost, give --uuid, because servers refuse another cluster. The\n"
-          "re-created cluster has the tag default, as after firn init, unless an argument\n"
-          "defines it. A wiped registry has also lost the servers' reports: pass the bounds in\n"
-          "/v1/status of servers that still run with --bound_ms. After an earlier restore ids\n"
-          "run ahead of all clocks: pass that restore's floor plus the time since then, too,\n"
-          "and the largest clock error in any alarm with --skew_max_ms.\n"
-          "--from FILE, made by firn backup, names the lost cluster, its settings and its tags.\n"
-          "Its numbers are lower bounds: every tag is lifted above them, as above all others, and\n"
-          "the tags that only the backup contains are listed. --dry_run prints what a restore\n"
-          "would do.\n"
-          "Programs that embed Firn report nothing: only the gap, and the servers' reports of\n"
-          "their ranges, cover them. Pass what users' records show of a tag with --tag_high.\n",
-      .flags = {FIRN_REGISTRY_FLAGS, "uuid", "default_strategy", "ids_since", "layout", "rack_bits",
-                "workers", "lease_share", "claim_window_ms", "skew_max_ms", "bound_ms", "retire",
-                "reserve", "tag_high", "tag_gap", "again", "from", "dry_run"},
+          "retires poisoned slots and repairs damaged nodes; then it permits claims again.\n"
+          "Servers print the command in their log and as `trouble` in /v1/status. Repeating it\n"
+          "without new facts changes nothing.\n"
+          "--from names what is known of the cluster: the state folder of a server, which need\n"
+          "not run (--state_dir), a file of firn backup, or the document that a server returns\n"
+          "at /v1/knowledge of its admin port. All of them are merged, and the highest of each\n"
+          "number counts. Their numbers are lower bounds: every tag is lifted above them and\n"
+          "above the reports of running servers. --dry_run prints the plan.\n"
+          "If only a person can know something, the restore stops after the plan and prints\n"
+          "the --set that answers it. Programs that embed Firn report nothing: give their\n"
+          "state folders, and what users' records show of a tag, with --set=TAG.high=NUMBER.\n",
+      .flags = {FIRN_REGISTRY_FLAGS, "from", "set", "dry_run", "again", "uuid", "layout",
+                "rack_bits", "ids_since", "skew_max_ms", "tag_gap"},
       .run = RunRestore};
 }
 

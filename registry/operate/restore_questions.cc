@@ -1,0 +1,327 @@
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "common/base/cat.h"
+#include "common/base/parse.h"
+#include "common/tag/numbers_left.h"
+#include "common/time/civil_time.h"
+#include "registry/claim/claim_options.h"
+#include "registry/cluster/freeze.h"
+#include "registry/operate/restore_policy.h"
+
+namespace firn {
+namespace {
+
+// What only an operator can know, and the answers that --set takes, with placeholders.
+struct Question {
+  std::string what;
+  std::vector<std::string> answers{};
+};
+using Questions = std::vector<Question>;
+
+constexpr size_t kSilentMax = 20;  // of which each can be answered by itself
+
+// Whether a server's document has a higher ledger than all reports: any number of ranges may have
+// been taken since, by servers that are gone. A server that has started since reports the registry.
+bool IsSilent(const TagDefinition& tag, const RestoreCall& call) {
+  if (!tag.HasLedger() || call.answers.all_folders) return false;
+  const int64_t reported = ReportedOf(tag.name, call.ledgers.reports).value_or(-1);
+  return std::ranges::any_of(call.ledgers.documents, [&](const Backup& document) {
+    const TagNode* const saved = document.composed ? document.Find(tag.name) : nullptr;
+    return saved != nullptr && saved->tag.high > reported;
+  });
+}
+
+void AskOfSilent(const std::vector<std::pair<std::string, int64_t>>& tags, Questions& open) {
+  if (tags.empty()) return;
+  const auto& [name, known] = tags.front();
+  Question question{Cat("a document of a server contains higher numbers of ", tags.size(),
+                        tags.size() == 1 ? " tag" : " tags",
+                        " than running servers report, such as '", name, "' up to ", known - 1,
+                        "; start the servers that stopped, give the highest number that the users "
+                        "of each tag have, or folders=all if the documents contain the state "
+                        "folders of all servers")};
+  if (tags.size() > kSilentMax) {
+    question.answers.emplace_back("folders=VALUE");
+  } else {
+    for (const auto& tag : tags) {
+      question.answers.push_back(AnswerOf(tag.first, "high", "NUMBER"));
+    }
+  }
+  open.push_back(std::move(question));
+}
+
+void AskOfLostTags(const Audit& audit, const RestoreCall& call, Questions& open) {
+  for (const auto& [name, seen] : audit.lost_tags) {
+    const GivenTag* const given = call.answers.Find(name);
+    if (seen == 0 || (given && given->defined) || call.ledgers.Saved(name) != nullptr) continue;
+    open.push_back({Cat("the node of tag ", name,
+                        " is lost, and servers that have seen its numbers would freeze the cluster "
+                        "again. Run the command that they print, which names their state folder, "
+                        "add --from with the document in their /v1/knowledge, or define the tag "
+                        "with its fields as they were"),
+                    {AnswerOf(name, "strategy", "STRATEGY")}});
+  }
+}
+
+// Ids in two forms may be equal although their numbers differ. A tag that this restore has made has
+// issued none.
+void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
+  std::map<std::string, std::pair<TagDefinition, const char*>> fixed;
+  if (call.ledgers.backup) {
+    for (const TagNode& node : call.ledgers.backup->tags) {
+      if (node.tag.MayHaveIssued()) fixed[node.tag.name] = {node.tag, "a document"};
+    }
+  }
+  const auto ask = [&open](const TagDefinition& tag, const char* other, const char* known) {
+    open.push_back(
+        {Cat(other, " has tag '", tag.name, "' in another form than ", known,
+             ", and ids of it may exist; define it as ", known, " has it, with all fields"),
+         {AnswerOf(tag.name, "strategy", tag.strategy)}});
+  };
+  for (const TagDefinition& tag : audit.tags) {
+    const bool made = call.ledgers.made.contains(tag.name);
+    if (call.ledgers.replaced || made || !tag.MayHaveIssued()) continue;
+    const auto saved = fixed.find(tag.name);
+    const GivenTag* const given = call.answers.Find(tag.name);
+    const bool differs = saved != fixed.end() && FormOf(saved->second.first) != FormOf(tag);
+    if (differs && !(given && given->defined)) ask(tag, "a document", "the registry");
+    fixed[tag.name] = {tag, "the registry"};
+  }
+  for (const GivenTag& given : call.answers.tags) {
+    const auto known = fixed.find(given.tag.name);
+    if (!given.defined || known == fixed.end()) continue;
+    const auto& [tag, where] = known->second;
+    if (FormOf(given.tag) != FormOf(tag)) ask(tag, "an answer", where);
+  }
+}
+
+void AskOfNumbers(const Audit& audit, const RestoreCall& call, Questions& open) {
+  std::map<std::string, TagDefinition> tags;
+  for (const GivenTag& given : call.answers.tags) tags[given.tag.name] = given.tag;
+  if (call.ledgers.backup) {
+    for (const TagNode& node : call.ledgers.backup->tags) tags[node.tag.name] = node.tag;
+  }
+  for (const TagDefinition& tag : audit.tags) {
+    if (!call.ledgers.replaced) tags[tag.name] = tag;
+  }
+  std::vector<std::pair<std::string, int64_t>> silent;
+  for (const auto& [name, tag] : tags) {
+    if (!tag.HasLedger()) continue;
+    const int64_t known = HighestKnown(tag, call.ledgers), end = NumbersEnd(tag);
+    const bool has_start = call.ledgers.starts.contains(name) && call.ledgers.starts.at(name) > 0;
+    const bool is_unknown =
+        !tag.start && tag.high == 0 && !KnownOf(name, call.ledgers) && !has_start;
+    const int64_t lifted = LiftedTo(tag, known, call.ledgers);
+    if (known < end && lifted >= end) {
+      open.push_back(
+          {Cat(lifted, ", where tag '", name, "' would continue, is beyond its last number, ",
+               end - 1, "; give the next number that it may issue, above ", known - 1,
+               " and all that its users have"),
+           {AnswerOf(name, "start", "NUMBER")}});
+    } else if (audit.meta && !has_start && IsSilent(tag, call)) {
+      silent.emplace_back(name, known);
+    } else if (is_unknown && call.answers.Find(name) != nullptr) {
+      open.push_back({Cat("no server or document knows how far tag '", name,
+                          "' has come; give the highest number that its users have"),
+                      {AnswerOf(name, "high", "NUMBER")}});
+    }
+  }
+  AskOfSilent(silent, open);
+  if (!audit.meta || !audit.meta->frozen) return;
+  const auto tag = TagWhoseLedgerWentBack(audit.meta->reason);
+  if (!tag || call.ledgers.starts.contains(*tag)) return;
+  // A server that has started since reports the ledger to which it went back.
+  const std::string_view reason = audit.meta->reason;
+  const auto was_at = ParseNumberWithin<int64_t>(reason.substr(reason.rfind(' ') + 1), 0);
+  if (KnownOf(*tag, call.ledgers).value_or(-1) >= was_at.value_or(0)) return;
+  open.push_back(
+      {Cat("the cluster was frozen because ", audit.meta->reason,
+           ", and no running server reports that ledger; start the servers, give --from with "
+           "a document, or the highest number that the tag's users have"),
+       {AnswerOf(*tag, "high", "NUMBER")}});
+}
+
+// A tag that only an answer names must be meant: a name that is mistyped would make a new tag.
+void AskOfNames(const Audit& audit, const RestoreCall& call, Questions& open) {
+  for (const GivenTag& given : call.answers.tags) {
+    const std::string& name = given.tag.name;
+    const bool exists = std::ranges::any_of(
+        audit.tags, [&name](const TagDefinition& tag) { return tag.name == name; });
+    if (given.defined || exists || call.ledgers.Saved(name) != nullptr) continue;
+    open.push_back({Cat("tag '", name,
+                        "' is in neither the registry nor a document; if it is lost, "
+                        "define it with its fields as they were"),
+                    {AnswerOf(name, "strategy", "STRATEGY")}});
+  }
+}
+
+void AskOfSettings(const RestoreCall& call, Questions& open) {
+  if (!call.is_lost) return;
+  const std::optional<Backup>& backup = call.ledgers.backup;
+  const RestoreAnswers& answers = call.answers;
+  Question settings{
+      "no document contains the settings of the lost cluster; add --from with the state "
+      "folder of another server or a backup, or say what the cluster had"};
+  if (!backup || !backup->settings_known) {
+    if (!answers.default_strategy) settings.answers.emplace_back("default_strategy=VALUE");
+    if (!answers.reserved) settings.answers.emplace_back("reserve=VALUE");
+  }
+  const bool has_tags = backup && (backup->tags_known || !backup->tags.empty());
+  if (!has_tags && answers.tags.empty() && !answers.no_other_tags) {
+    settings.answers.emplace_back("tags=VALUE");
+  }
+  if (!settings.answers.empty()) open.push_back(std::move(settings));
+  if (answers.window || (backup && backup->root.window > Milliseconds(0))) return;
+  open.push_back(
+      {"no document contains the cluster's claim window; give the largest "
+       "--claim_window_ms of any server, which is 600000 if none had that flag",
+       {"window=MILLISECONDS"}});
+}
+
+void AskOfHolders(const Audit& audit, const RestoreCall& call, WallMs now, Questions& open) {
+  const std::optional<Backup>& backup = call.ledgers.backup;
+  if (!backup || backup->settings_known || !call.answers.floors.empty()) return;
+  const std::vector<ReportedBound> silent = SilentHolders(audit, call.ledgers.documents, now);
+  if (silent.empty()) return;
+  open.push_back({Cat("a document contains claims up to ", FormatRfc3339(silent.front().bound),
+                      " that no running server reports, and none contains how far ids were ahead "
+                      "of the clock; start the servers, or give a time one claim window above the "
+                      "highest time in their ids"),
+                  {"floor=TIME"}});
+}
+
+Status Ask(const Questions& open, RestoreArguments ran) {
+  if (open.empty()) return {};
+  std::string text = "not restored";
+  for (const Question& question : open) {
+    text += Cat(open.size() == 1 ? ": " : "\n* ", question.what);
+    for (const std::string& answer : question.answers) {
+      const std::string flag = Cat("--set=", answer);
+      const std::string name = flag.substr(0, flag.rfind('=') + 1);
+      std::erase_if(ran.flags, [&name](const auto& one) { return one.starts_with(name); });
+      ran.flags.push_back(flag);
+    }
+  }
+  return Conflict(Cat(text, ":\n", RestoreCommand(ran)));
+}
+
+Status Below(const std::string& answer, const std::string& known) {
+  return Conflict(Cat("not restored: --set=", answer, " is below ", known,
+                      ", which is known already; leave the answer out, or correct it"));
+}
+
+}  // namespace
+
+Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArguments place) {
+  if (!audit.unfinished) return {};
+  if (audit.unfinished->IsOutdated()) {
+    return Conflict(
+        Cat("not restored: an earlier version has begun a restore with arguments that this version "
+            "does not have; ",
+            RepairCommand(audit, std::move(place))));
+  }
+  for (const RestoreMemory::Document& used : audit.unfinished->documents) {
+    if (ran.Knows(used)) continue;
+    return Conflict(Cat(
+        "not restored: a restore with ", used.path, ", a document of ", FormatRfc3339(used.taken),
+        ", is unfinished, and a run without it, or with an older state of it, would leave out "
+        "what only that document contains. Repeat it on the machine that has the document, or "
+        "add --again if the document is lost:\n",
+        RepairCommand(audit, std::move(place))));
+  }
+  return {};
+}
+
+Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call) {
+  // An unfinished restore has used its answers, and raised ledgers and floor itself.
+  const RestoreAnswers used =
+      audit.unfinished ? ParseAnswers(audit.unfinished->Answers()).value_or({}) : RestoreAnswers();
+  LedgerFacts known = call.ledgers;
+  known.reports.clear();
+  for (const AuditedProvider& provider : audit.providers) known.reports.push_back(provider.report);
+  const auto next = [&](const std::string& name) {
+    int64_t highest = KnownOf(name, known).value_or(1);
+    for (const TagDefinition& tag : audit.tags) {
+      if (tag.name == name && !known.replaced)
+        highest = std::max(highest, HighestKnown(tag, known));
+    }
+    return highest;
+  };
+  for (const auto& [tag, high] : call.answers.highs.high) {
+    const int64_t least = next(tag) - 1;
+    const auto before = used.highs.high.find(tag);
+    if (high - 1 >= least || (before != used.highs.high.end() && before->second == high)) continue;
+    return Below(AnswerOf(tag, "high", std::to_string(high - 1)), std::to_string(least));
+  }
+  for (const auto& [tag, defined] : call.answers.tags) {
+    const int64_t least = next(tag.name);
+    const GivenTag* const before = used.Find(tag.name);
+    if (!tag.start || *tag.start >= least || (before && before->tag.start == tag.start)) continue;
+    return Below(AnswerOf(tag.name, "start", std::to_string(*tag.start)), std::to_string(least));
+  }
+  const RootSettings saved = known.backup ? known.backup->root : RootSettings();
+  const Milliseconds window = std::max(saved.window, audit.settings.window);
+  const RestoreAnswers& said = call.answers;
+  if (said.window.value_or(window) < window && said.window != used.window) {
+    return Below(Cat("window=", said.window->count()), Cat(window.count(), " ms"));
+  }
+  const bool kept = audit.meta && !known.replaced;
+  const uint32_t workers = std::max(saved.workers, kept ? audit.workers() : 0);
+  if (said.workers.value_or(workers) < workers && said.workers != used.workers) {
+    return Below(Cat("workers=", *said.workers), Cat(workers));
+  }
+  const bool floor_counts = kept && !audit.unfinished;
+  const WallMs floor = std::max(saved.floor, floor_counts ? audit.meta->floor : WallMs());
+  if (said.floors.empty() || said.floors == used.floors) return {};
+  const WallMs highest = std::ranges::max(said.floors);
+  if (highest >= floor) return {};
+  return Below(Cat("floor=", FormatRfc3339(highest)), FormatRfc3339(floor));
+}
+
+Status CheckLostTags(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {
+  Questions open;
+  AskOfLostTags(audit, call, open);
+  return Ask(open, ran);
+}
+
+Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {
+  Questions open;
+  AskOfSettings(call, open);
+  AskOfForms(audit, call, open);
+  return Ask(open, ran);
+}
+
+Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, WallMs now,
+                         const RestoreArguments& ran) {
+  Questions open;
+  AskOfLostTags(audit, call, open);
+  AskOfNames(audit, call, open);
+  AskOfForms(audit, call, open);
+  AskOfNumbers(audit, call, open);
+  AskOfHolders(audit, call, now, open);
+  return Ask(open, ran);
+}
+
+std::vector<ReportedBound> SilentHolders(const Audit& audit, const std::vector<Backup>& documents,
+                                         WallMs now) {
+  std::vector<ReportedBound> silent;
+  const auto take = [&](const ReportedBound& held) {
+    const auto reports = [&held](const AuditedProvider& server) {
+      const ProviderReport& report = server.report;
+      return (held.machine && report.BoundOf(*held.machine)) || report.lease_bound >= held.bound;
+    };
+    const bool ahead = held.bound > now && held.bound - now <= kPoisonAhead;
+    if (ahead && !std::ranges::any_of(audit.providers, reports)) silent.push_back(held);
+  };
+  for (const Backup& document : documents) {
+    for (const auto& [machine, bound] : document.bounds) take({bound, machine});
+    for (const WallMs time : document.reached) take({time});
+  }
+  std::ranges::sort(silent, std::greater(), &ReportedBound::bound);
+  return silent;
+}
+
+}  // namespace firn

@@ -1,0 +1,237 @@
+// What a restore asks, and when it refuses.
+
+#include <algorithm>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "registry/claim/claim_options.h"
+#include "registry/cluster/freeze.h"
+#include "tests/registry/operate/restored_cluster.h"
+
+namespace firn {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(RestoreQuestionsTest, AsksForTheDefinitionOfALostTag) {
+  Audit audit = RestoredCluster().audit;
+  audit.lost_tags = {{"order", 5'001}, {"quiet", 0}};
+  const RestoreArguments place{.registry = "dir:///x", .auth_file = "/etc/zk"};
+  const Status refused = CheckFactsSuffice(audit, {}, kRestoredAt, place);
+  EXPECT_EQ(refused.code(), Code::kConflict);
+  EXPECT_THAT(refused.message(), HasSubstr("the node of tag order is lost"));
+  EXPECT_THAT(refused.message(),
+              HasSubstr("\nfirn restore --registry=dir:///x --registry_auth_file=/etc/zk "
+                        "--set=order.strategy=STRATEGY"));
+
+  RestoreCall defined{.answers = {.tags = {{LedgerTag("order", 0)}}}};
+  defined.ledgers.reports.push_back({.high = {{"order", 5'001}}});
+  EXPECT_TRUE(CheckFactsSuffice(audit, defined, kRestoredAt, place).ok());
+  RestoreCall with_backup;
+  with_backup.ledgers.backup.emplace();
+  with_backup.ledgers.backup->tags = {SavedTag(LedgerTag("order", 1))};
+  EXPECT_TRUE(CheckFactsSuffice(audit, with_backup, kRestoredAt, place).ok());
+}
+
+TEST(RestoreQuestionsTest, AsksForTheNumberOfATagThatOnlyStoppedServersKnow) {
+  const Audit audit = RestoredCluster().audit;
+  RestoreCall call;
+  call.ledgers.backup.emplace();
+  call.ledgers.backup->tags = {SavedTag(LedgerTag("order", 5'001))};
+  Backup whole = *call.ledgers.backup, composed = whole;
+  composed.composed = true;
+  call.ledgers.documents = {whole};
+  EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, {}).ok()) << "a backup of the registry";
+  call.ledgers.documents = {whole, composed};
+  EXPECT_THAT(CheckFactsSuffice(audit, call, kRestoredAt, {}).message(),
+              ::testing::AllOf(HasSubstr("up to 5000"), HasSubstr("--set=order.high=NUMBER")));
+  RestoreCall reported = call, started = call;
+  reported.ledgers.reports = {{.high = {{"order", 5'000}}}};
+  EXPECT_FALSE(CheckFactsSuffice(audit, reported, kRestoredAt, {}).ok())
+      << "a server that has started since reports a registry that went back";
+  reported.ledgers.reports.push_back({.high = {{"order", 5'001}}});
+  EXPECT_TRUE(CheckFactsSuffice(audit, reported, kRestoredAt, {}).ok())
+      << "the operator's answer, too";
+  started.ledgers.starts = {{"order", 6'001}};
+  EXPECT_TRUE(CheckFactsSuffice(audit, started, kRestoredAt, {}).ok());
+  for (int i = 0; i < 20; ++i) {
+    composed.tags.push_back(SavedTag(LedgerTag("t" + std::to_string(i), 101)));
+  }
+  std::ranges::sort(composed.tags, {}, [](const TagNode& node) { return node.tag.name; });
+  call.ledgers.backup = composed;
+  call.ledgers.documents = {composed};
+  EXPECT_THAT(CheckFactsSuffice(audit, call, kRestoredAt, {}).message(),
+              ::testing::AllOf(HasSubstr("of 21 tags"), HasSubstr("--set=folders=VALUE"),
+                               ::testing::Not(HasSubstr("NUMBER"))))
+      << "one answer for all";
+  call.answers.all_folders = true;
+  EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, {}).ok());
+}
+
+TEST(RestoreQuestionsTest, AsksForTheSettingsOfALostClusterThatNoDocumentContains) {
+  RestoreCall call{.is_lost = true};
+  const auto told = [&call] { return CheckSettings({}, call, {}).message(); };
+  EXPECT_THAT(told(), HasSubstr("--set=default_strategy=VALUE --set=reserve=VALUE "
+                                "--set=tags=VALUE --set=window=MILLISECONDS"));
+  call.ledgers.backup.emplace();
+  EXPECT_EQ(told(), "");
+  call.ledgers.backup->settings_known = call.ledgers.backup->tags_known = false;
+  call.answers = {.reserved = std::vector<ReservedIds>(), .default_strategy = ""};
+  EXPECT_THAT(told(), HasSubstr("firn restore --registry= --set=tags=VALUE"));
+  call.answers.no_other_tags = true;
+  EXPECT_EQ(told(), "");
+  call.ledgers.backup->root.window = Milliseconds(0);
+  EXPECT_THAT(told(), HasSubstr("--set=window=MILLISECONDS"));
+  call.answers.window = Milliseconds(600'000);
+  EXPECT_EQ(told(), "");
+}
+
+TEST(RestoreQuestionsTest, AsksHowFarIdsHaveComeIfAHolderIsSilentAndNoDocumentKnowsTheFloor) {
+  Audit audit = RestoredCluster().audit;
+  RestoreCall call;
+  Backup& backup = call.ledgers.backup.emplace();
+  backup.settings_known = false;
+  backup.bounds = {{MachineId(4), kRestoredAt + Milliseconds(5)},
+                   {MachineId(5), kRestoredAt + 2 * kPoisonAhead}};
+  backup.reached = {kRestoredAt + Milliseconds(6)};
+  call.ledgers.documents = {backup};
+  const auto silent = [&] { return SilentHolders(audit, {backup}, kRestoredAt).size(); };
+  const auto told = [&] { return CheckFactsSuffice(audit, call, kRestoredAt, {}).message(); };
+  EXPECT_EQ(silent(), 2u) << "an implausible bound is retired";
+  EXPECT_THAT(told(), HasSubstr("--set=floor=TIME"));
+  audit.providers = {{{}, {.machine = MachineId(4), .bound = kRestoredAt}}};
+  EXPECT_EQ(silent(), 1u);
+  audit.providers.front().report.lease_bound = backup.reached.front();
+  EXPECT_EQ(silent(), 0u);
+  EXPECT_EQ(told(), "");
+  audit.providers.clear();
+  call.answers.floors = {kRestoredAt};
+  EXPECT_EQ(told(), "");
+  call.answers.floors.clear();
+  backup.settings_known = true;
+  EXPECT_EQ(told(), "") << "the floor is known";
+}
+
+TEST(RestoreQuestionsTest, AsksForTheFormOfATagOfWhichIdsMayExistInTwo) {
+  Audit audit = RestoredCluster().audit;
+  audit.tags = {LedgerTag("order", 5'001)};
+  RestoreCall call;
+  const auto told = [&] { return CheckSettings(audit, call, {}).message(); };
+  TagDefinition other = LedgerTag("order", 0);
+  other.text = "n{id}";
+  call.answers.tags = {{other}};
+  EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than the registry"));
+  call.ledgers.made["order"] = 1;
+  EXPECT_EQ(told(), "") << "this restore has made the tag: no id of it was issued";
+  call.ledgers.made.clear();
+  call.answers.tags = {{audit.tags.front()}};
+  EXPECT_EQ(told(), "");
+  other.high = 7'001;
+  call.ledgers.backup.emplace().tags = {SavedTag(other)};
+  EXPECT_EQ(told(), "") << "the answer says which form counts";
+  call.answers.tags.clear();
+  EXPECT_THAT(told(), HasSubstr("a document has tag 'order' in another form than the registry"));
+  audit.tags.clear();
+  call.answers.tags = {{LedgerTag("order", 0)}};
+  EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than a document"));
+}
+
+TEST(RestoreQuestionsTest, NamesATagThatOnlyAnAnswerKnows) {
+  const Audit audit = RestoredCluster().audit;
+  const GivenTag number{.tag = LedgerTag("ordre", 0), .defined = false};
+  EXPECT_THAT(CheckFactsSuffice(audit, {.answers = {.tags = {number}}}, kRestoredAt, {}).message(),
+              HasSubstr("tag 'ordre' is in neither the registry nor a document"));
+}
+
+TEST(RestoreQuestionsTest, ContinuesAnUnfinishedRestoreOnlyWithWhatItUsed) {
+  Audit audit = RestoredCluster().audit;
+  audit.findings.push_back({Urgency::kData, "a node is missing", {}, /*restore=*/true});
+  audit.unfinished = RestoreMemory{
+      .documents = {{"/a b.json", "c1", kRestoredAt}}, .flags = {"--set=retire=5"}, .plan = "p"};
+  const RestoreArguments place{.registry = "dir:///x"};
+  const auto told = [&](const RestoreMemory& ran) {
+    return CheckContinues(audit, ran, place).message();
+  };
+  EXPECT_THAT(told({}), HasSubstr(std::string("\nfirn restore --registry=dir:///x "
+                                              "'--from=/a b.json' --uuid=") +
+                                  kRestoredUuid));
+  audit.unfinished->host = "db1";
+  EXPECT_THAT(told({}), HasSubstr("\non db1: firn restore --registry=dir:///x"));
+  EXPECT_EQ(RepairCommand(audit, {.registry = "", .host = "db2"}).find("on db1: "), 0u);
+  EXPECT_EQ(RepairCommand(audit, {.registry = "", .host = "db1"}).find("firn restore"), 0u);
+  EXPECT_EQ(told({.documents = {{"/c", "c1", kRestoredAt}}}), "") << "the same document";
+  EXPECT_NE(told({.documents = {{"/c", "c1", WallMs(1)}}}), "") << "it was put back";
+  EXPECT_NE(told({.documents = {{"/c", "c2", kRestoredAt + Milliseconds(1)}}}), "")
+      << "the registry may have gone back before a later one was taken";
+  audit.unfinished->documents.push_back({"/older", "c3", WallMs(1)});
+  EXPECT_THAT(told({}), HasSubstr("'--from=/a b.json,/older'"));
+
+  audit.unfinished = RestoreMemory();
+  EXPECT_THAT(told({}), HasSubstr("complete the restore with the version of Firn"));
+  EXPECT_THAT(RepairCommand(audit, place), HasSubstr("complete the restore with the version"))
+      << "its command would be refused";
+}
+
+TEST(RestoreQuestionsTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
+  Audit audit = RestoredCluster().audit;
+  audit.meta->frozen = true;
+  audit.meta->reason = LedgerWentBack("a.b c", "it is at 101 and was at 5001");
+  const RestoreArguments place{.registry = "dir:///x"};
+  const Status refused = CheckFactsSuffice(audit, {}, kRestoredAt, place);
+  EXPECT_EQ(refused.code(), Code::kConflict);
+  EXPECT_THAT(refused.message(),
+              HasSubstr("\nfirn restore --registry=dir:///x --set=a%2Eb+c.high=NUMBER"));
+
+  RestoreCall call;
+  call.ledgers.reports.push_back({.high = {{"a.b c", 101}}});
+  EXPECT_FALSE(CheckFactsSuffice(audit, call, kRestoredAt, place).ok())
+      << "a server that has started since";
+  call.ledgers.reports.push_back({.high = {{"a.b c", 5'001}}});
+  EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, place).ok()) << "a server reports it";
+  audit.meta->reason = "an operator froze it";
+  EXPECT_TRUE(CheckFactsSuffice(audit, {}, kRestoredAt, place).ok()) << "no ledger went back";
+}
+
+TEST(RestoreQuestionsTest, ThePrintedCommandRepeatsAllFlagsAndAnswers) {
+  Audit audit = RestoredCluster().audit;
+  audit.lost_tags = {{"order", 5'001}};
+  const RestoreArguments ran{
+      .registry = "dir:///x",
+      .from = "/backup",
+      .flags = {"--layout=firn", "--set=order.strategy=x", "--set=retire=9"}};
+  EXPECT_THAT(CheckFactsSuffice(audit, {}, kRestoredAt, ran).message(),
+              HasSubstr("\nfirn restore --registry=dir:///x --from=/backup --layout=firn "
+                        "--set=retire=9 --set=order.strategy=STRATEGY"));
+}
+
+TEST(RestoreQuestionsTest, AnswersAreComparedWithAllThatAnInterruptedRunHasNotRaised) {
+  Audit audit = RestoredCluster().audit;
+  audit.tags = {LedgerTag("order", 6'001)};
+  audit.settings.window = 2 * kRestoreWindow;
+  RestoreCall call{.answers = {.highs = {.high = {{"order", 5'001}}}, .floors = {kRestoredAt}}};
+  const auto code = [&] { return CheckAnswersRaise(audit, call).code(); };
+  EXPECT_EQ(code(), Code::kConflict);
+  audit.unfinished.emplace();
+  EXPECT_EQ(code(), Code::kConflict) << "the ledger is 6001";
+  audit.unfinished->flags = {"--set=order.high=5000"};
+  EXPECT_EQ(code(), Code::kOk) << "the first run has used it";
+  call.answers.highs.high["order"] = 5'002;
+  EXPECT_EQ(code(), Code::kConflict) << "another one";
+  call.answers.highs.high.clear();
+  call.answers.window = kRestoreWindow;
+  EXPECT_EQ(code(), Code::kConflict);
+  audit.unfinished->flags = {"--set=window=600000"};
+  EXPECT_EQ(code(), Code::kOk);
+
+  // A later run has a document with a higher floor than the first run's answer.
+  call.ledgers.backup.emplace().root.floor = kRestoredAt + Milliseconds(10);
+  EXPECT_EQ(code(), Code::kConflict);
+  audit.unfinished->flags.push_back("--set=floor=" + std::to_string(kRestoredAt.ms()));
+  EXPECT_EQ(code(), Code::kOk) << "it is remembered in any case";
+  call.answers.floors = {kRestoredAt, kRestoredAt + Milliseconds(10)};
+  EXPECT_EQ(code(), Code::kOk) << "the highest counts";
+}
+
+}  // namespace
+}  // namespace firn
