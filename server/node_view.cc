@@ -10,6 +10,7 @@
 #include "common/tag/obfuscated_end.h"
 #include "registry/operate/restore_command.h"
 #include "server/node/open_node.h"
+#include "server/peers/owners_setup.h"
 #include "server/plugins/built_in.h"
 
 namespace firn {
@@ -199,6 +200,7 @@ std::vector<front::TagReport> NodeView::TagReports(const IssuingNodeStatus& stat
     shown.supply_seconds = segment->supply_seconds;
     if (segment->step > 0) shown.step = segment->step;
     shown.trouble = segment->trouble;
+    shown.owner = segment->owner;
     shown.ledger_since = segment->stood_in.since;
     shown.ledger_numbers = segment->stood_in.numbers;
   }
@@ -359,6 +361,7 @@ ProviderReport NodeView::ForProviders() const {
 }
 
 void NodeView::AddMetrics(front::MetricsPage& page) const {
+  firn::AddMetrics(node_.owners().report(), page);
   const auto outdated = node_.status().outdated;
   for (const auto& [tag, why] : *outdated) {
     page.Gauge("firn_tag_outdated", "1 for each tag that is served by an earlier definition.", 1,

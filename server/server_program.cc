@@ -13,6 +13,7 @@
 #include "registry/state/this_boot.h"
 #include "server/configured_stores.h"
 #include "server/node/open_node.h"
+#include "server/peers/owners_setup.h"
 #include "server/plugins/built_in.h"
 
 namespace firn {
@@ -29,9 +30,7 @@ constexpr Milliseconds kHistoryLostFor{600'000};
 bool IsSameSecret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned differs = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    differs |= static_cast<unsigned>(static_cast<unsigned char>(a[i] ^ b[i]));
-  }
+  for (size_t i = 0; i < a.size(); ++i) differs |= static_cast<unsigned char>(a[i] ^ b[i]);
   return differs == 0;
 }
 
@@ -85,6 +84,7 @@ Result<std::unique_ptr<ServerProgram>> ServerProgram::Open(ServerOptions options
                                                            const Clock& clock, Entropy& entropy) {
   const std::string stem = KeptStem(options);
   const auto load = [&stem](ClaimOptions& claim) { LeaseFile::LoadInto(stem, claim); };
+  options.node.owners = OwnersOf(options);
   FIRN_ASSIGN(auto node,
               OpenNode(options.place, options.owner, options.node, clock, entropy, load));
   std::unique_ptr<ServerProgram> server(
@@ -149,6 +149,7 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
           .dubbo = options_.dubbo,
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); },
           .history = [this] { return FormatHistory(pace_log_.Read(clock_.Boot())); },
+          .take_owned = [this](const PeerTake& take) { return node_->owners().TakeFor(take); },
           .cluster = &cluster_,
           .leases = lease_desk_.get()};
 }
@@ -378,6 +379,7 @@ void ServerProgram::Drain() {
   LogInfo("draining") << "draining";
   view_.Drain();
   Withdraw();
+  node_->HandOver();
   if (dubbo_ != nullptr) dubbo_->Withdraw();
   SleepFor(options_.drain_notice);
   LetConsumersLeave();

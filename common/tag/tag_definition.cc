@@ -1,6 +1,7 @@
 #include "common/tag/tag_definition.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <variant>
 
@@ -14,6 +15,8 @@
 
 namespace firn {
 namespace {
+
+constexpr std::array<std::string_view, 3> kBufferNames{"double", "none", "owner"};  // of TagBuffer
 
 constexpr size_t kTextMax = TextTemplate::kTextMax;  // also for a zone and an option
 constexpr WallMs kShown{1'800'000'000'000};          // any day, for an example
@@ -84,7 +87,7 @@ void FaultList::CheckStandIn() {
   if (tag_.when_store_is_away != StoreAway::kLedger) return;
   if (tag_.store == "registry") {
     Add("when_store_is_away", "with store = registry the ledger is the store; name a database");
-  } else if (tag_.buffer == TagBuffer::kNone) {
+  } else if (tag_.buffer != TagBuffer::kDouble) {
     Add("when_store_is_away", "ledger requires buffer = double");
   }
 }
@@ -208,7 +211,8 @@ void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& afte
   };
   for (const TagField& field : TagFields()) {
     const std::string from = FieldText(field, before), to = FieldText(field, after);
-    if (IsFixed(field, before) && from != to) add(field.key, from, to);
+    const bool fixed = IsFixed(field, before) || IsFixed(field, after);
+    if (fixed && from != to) add(field.key, from, to);
   }
   if (before.HasPlugin("obfuscate") != after.HasPlugin("obfuscate")) {
     const auto text = [](bool on) { return on ? "obfuscate" : "no obfuscate"; };
@@ -222,6 +226,16 @@ std::optional<DatedNumbers> TagDefinition::Dated() const {
   const bool fits = digits >= 1 && digits <= DatedNumbers::DigitsMax(period);
   if (strategy != "dated" || !fits) return std::nullopt;
   return DatedNumbers(period, static_cast<int>(digits));
+}
+
+std::string_view BufferName(TagBuffer buffer) {
+  return kBufferNames.at(static_cast<size_t>(buffer));
+}
+
+std::optional<TagBuffer> BufferNamed(std::string_view name) {
+  const auto found = std::ranges::find(kBufferNames, name);
+  if (found == kBufferNames.end()) return std::nullopt;
+  return static_cast<TagBuffer>(found - kBufferNames.begin());
 }
 
 std::string FormOf(const TagDefinition& tag) {

@@ -13,9 +13,12 @@
 
 namespace firn {
 
-// Whether a segment tag keeps two ranges in memory, or fetches each number from its store. Only the
-// registry and tiered stores permit the latter; with another store the strategy refuses the tag.
-enum class TagBuffer : uint8_t { kDouble, kNone };
+// Where the numbers of a segment tag come from: two ranges in the memory of each server; its store,
+// for each call (only the registry and tiered stores permit that); or ranges in the memory of one
+// server at a time, the tag's owner, so that they rise over the whole cluster.
+enum class TagBuffer : uint8_t { kDouble, kNone, kOwner };
+std::string_view BufferName(TagBuffer buffer);
+std::optional<TagBuffer> BufferNamed(std::string_view name);
 
 // Behaviour of a segment tag whose store is unreachable, once the numbers in memory are used up:
 // its calls are refused, or its ledger in the registry provides ranges until the store is

@@ -96,7 +96,7 @@ std::string ToText(const std::string& value) { return value; }
 std::string ToText(int64_t value) { return std::to_string(value); }
 std::string ToText(const std::optional<int64_t>& value) { return value ? ToText(*value) : ""; }
 std::string ToText(bool value) { return value ? "true" : "false"; }
-std::string ToText(TagBuffer value) { return value == TagBuffer::kNone ? "none" : "double"; }
+std::string ToText(TagBuffer value) { return std::string(BufferName(value)); }
 std::string ToText(StoreAway value) { return value == StoreAway::kLedger ? "ledger" : "refuse"; }
 std::string ToText(Period value) { return std::string(PeriodName(value)); }
 std::string ToText(const std::vector<std::string>& value) {
@@ -133,10 +133,9 @@ Status FromText(std::string_view text, const TagField&, bool& value) {
 }
 
 Status FromText(std::string_view text, const TagField&, TagBuffer& value) {
-  if (text != "double" && text != "none") {
-    return Invalid("must be double or none, not " + Quoted(text));
-  }
-  value = text == "none" ? TagBuffer::kNone : TagBuffer::kDouble;
+  const std::optional<TagBuffer> buffer = BufferNamed(text);
+  if (!buffer) return Invalid("must be double, none or owner, not " + Quoted(text));
+  value = *buffer;
   return {};
 }
 
@@ -180,7 +179,9 @@ bool Concerns(const TagField& field, const TagDefinition& tag) {
   return !tag.HasLedger() || field.strategy == kRangedTags || field.strategy == tag.strategy;
 }
 
+// A server that issues numbers from its own memory would break the order of an owner's numbers.
 bool IsFixed(const TagField& field, const TagDefinition& tag) {
+  if (field.key == "buffer") return tag.buffer == TagBuffer::kOwner;
   return field.fixed && !(tag.strategy == "dated" && field.key == "zone");
 }
 

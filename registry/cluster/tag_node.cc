@@ -50,8 +50,10 @@ Status Take(const Json& json, bool& value) {
 }
 
 Status Take(const Json& json, TagBuffer& value) {
-  if (json != "double" && json != "none") return Invalid("must be double or none");
-  value = json == "none" ? TagBuffer::kNone : TagBuffer::kDouble;
+  const std::optional<TagBuffer> buffer =
+      json.is_string() ? BufferNamed(json.text()) : std::nullopt;
+  if (!buffer) return Invalid("must be double, none or owner");
+  value = *buffer;
   return {};
 }
 
@@ -103,7 +105,7 @@ void Put(std::string_view key, const std::optional<int64_t>& value, Json& json) 
 }
 void Put(std::string_view key, const Period& value, Json& json) { json[key] = PeriodName(value); }
 void Put(std::string_view key, const TagBuffer& value, Json& json) {
-  json[key] = value == TagBuffer::kNone ? "none" : "double";
+  json[key] = BufferName(value);
 }
 // The default is not written, so that nodes of earlier versions keep their text.
 void Put(std::string_view key, const StoreAway& value, Json& json) {

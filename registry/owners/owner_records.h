@@ -35,7 +35,7 @@ std::string ChangePath(size_t partition, const Nonce& change);
 // A server's sign of life, which it renews. A tenure is the time from the creation of its beat to
 // the end of its last renewal's window, or to `ended`.
 struct Beat {
-  static constexpr Milliseconds kWindowMin{1'000}, kWindow{3'000}, kWindowMax{10'000};
+  static constexpr Milliseconds kWindowMin{1'000}, kWindow{3'000}, kWindowMax{3'000};
 
   std::string address{};  // for other servers
   Nonce secret{};         // proves that a server can read the registry; never shown

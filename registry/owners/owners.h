@@ -10,11 +10,11 @@
 
 #include "common/base/status.h"
 #include "common/base/units.h"
+#include "common/sequence/owned_term.h"
 #include "common/time/entropy.h"
 #include "registry/cluster/nonce.h"
 #include "registry/cluster/records.h"
 #include "registry/owners/candidates.h"
-#include "registry/owners/owned_term.h"
 #include "registry/owners/owner_records.h"
 #include "registry/owners/sighting.h"
 #include "registry/seam/async_registry.h"
@@ -91,7 +91,7 @@ class Owners {
   void Tick(BootMs now);
 
   // Some tag needs an owner: from now on the registry is read and partitions are taken. Call it
-  // when such a tag is loaded, not at its first use, which would wait for 12.5 s in a new cluster.
+  // when such a tag is loaded, not at its first use, which would wait for 3.75 s in a new cluster.
   void Want() { wanted_ = true; }
   // Whether other servers can reach this one, so that it may take partitions. At first it may not.
   void Permit(bool permitted) { permitted_ = permitted; }

@@ -52,7 +52,8 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
                [this] { return AskAgain(totals().open(), SystemEntropy()); },
                rights_.get(),
                [this] { return certificates(); },
-               [this] { return reloads_.last(); }},
+               [this] { return reloads_.last(); },
+               options_.take_owned},
       public_(options_.listen, clock, [this] { return PublicProtocols(); }) {
   dubbo_.make_id_order = options_.dubbo.value_or(VestaOrder::kTimeFirst);
   if (!options_.admin) return;

@@ -48,6 +48,8 @@ struct ServerFrontOptions {
   // Returns the data of the console's charts, as JSON; empty: no charts. Any thread, must not
   // block.
   std::function<std::string()> history{};
+  // See Backend::take_owned; empty: this program takes no part in owning tags.
+  std::function<Result<Range>(const PeerTake&)> take_owned{};
   // For the admin side; null: it shows only this server. Must outlive the front.
   ClusterView* cluster = nullptr;
   // For both sides; null: leases are refused. Must outlive the front.

@@ -47,7 +47,7 @@ class IssueCall {
     tag_ = nullptr;
     sought_ = 0;
     binding_ = nullptr;
-    waits_ = false;
+    waits_ = waits_long_ = false;
     request_ = request;
     missing_ = request.count;
     runs_.Clear();
@@ -76,9 +76,10 @@ class IssueCall {
   size_t memory() const { return runs_.memory() + work_.done.memory(); }
 
   // After kWait: how long it may wait altogether, if longer than other calls. The registry may need
-  // longer for an answer than a tick takes, and is asked once for each new tag.
+  // longer for an answer than a tick takes: it is asked once for each new tag, and when a tag gets
+  // another owner.
   std::chrono::milliseconds waits_at_most() const {
-    return tag_ == nullptr ? kSeekPatience : std::chrono::milliseconds(0);
+    return tag_ == nullptr || waits_long_ ? kSeekPatience : std::chrono::milliseconds(0);
   }
   static constexpr std::chrono::milliseconds kSeekPatience{1'000};
 
@@ -95,6 +96,8 @@ class IssueCall {
     runs_.Add(run);
     missing_ -= run.count;
   }
+  // It waits for the registry.
+  void WaitLong() { waits_long_ = true; }
   // `otherwise` is the answer if the call times out.
   Verdict Wait(std::chrono::microseconds delay, Refusal otherwise) {
     ask_again_in_ = delay;
@@ -125,6 +128,7 @@ class IssueCall {
   const Binding* binding_ = nullptr;  // set once its plugins have let the call pass
   uint64_t sought_ = 0;               // the seeker's ticket
   bool waits_ = false;
+  bool waits_long_ = false;
   std::shared_ptr<const std::string> name_;  // of an unknown tag, once the call has waited
 };
 

@@ -89,6 +89,7 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, IssuingNodeParts par
           [this](size_t number, ClaimUser& user) { return MakeKeeper(number, user); }, id_clock_,
           tick_source_, entropy, options.snowflake),
       kept_(std::move(parts.kept)),
+      owners_(loop_.coordinator(), entropy, options.owners),
       segments_(loop_.coordinator(), ToControl(), clock, entropy),
       follower_(loop_.coordinator(), entropy, catalogue_, issuer_, options.cluster_uuid,
                 kept_.get()),
@@ -105,6 +106,7 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, IssuingNodeParts par
   follower_.OnDeleted([this](const std::string& tag) {
     if (hooks_.tag_deleted) hooks_.tag_deleted(tag);
   });
+  segments_.SetOwners(owners_);
   segments_.OnRedefined([this](const std::string& tag) { follower_.Redefined(tag); });
   if (kept_ != nullptr) kept_->SetControl(ToControl());
   if (!options.given) issuer_.SetSeeker(follower_.seeker());
@@ -247,7 +249,11 @@ void IssuingNode::Stop() {
   if (std::exchange(stopped_, true)) return;
   issuer_.Drain();
   stopping_ = true;
-  if (!loop_.Run([this] { machine_ids_.Release(clock_.Read()); })) return;  // a forked child
+  const auto leave = [this] {
+    owners_.HandOver();
+    machine_ids_.Release(clock_.Read());
+  };
+  if (!loop_.Run(leave)) return;  // a forked child
   if (loop_.by_hand()) {
     segments_.Stop();
     return own_strategies_.Stop();
@@ -259,8 +265,13 @@ void IssuingNode::Stop() {
   own_strategies_.Stop();
 }
 
+void IssuingNode::HandOver() {
+  loop_.Post([this] { owners_.HandOver(); });
+}
+
 bool IssuingNode::has_stopped() const {
-  return segments_.settled() && status().claim.state == ClaimState::kReleased && ledgers_kept_;
+  return owners_.handed_over() && segments_.settled() &&
+         status().claim.state == ClaimState::kReleased && ledgers_kept_;
 }
 
 IssuingNodeStatus IssuingNode::status() const {
@@ -270,6 +281,7 @@ IssuingNodeStatus IssuingNode::status() const {
 
 void IssuingNode::Tick(Now now) {
   machine_ids_.Tick(now);
+  owners_.Tick(now.boot);
   segments_.Tick(now.boot);
   follower_.Tick(now.boot);
   follower_.RaiseHighest(segments_.ledger().TakeNews());

@@ -32,6 +32,7 @@
 #include "server/node/segment_tags.h"
 #include "server/node/served_tags.h"
 #include "server/node/tag_follower.h"
+#include "server/node/tag_owners.h"
 
 namespace firn {
 
@@ -52,6 +53,7 @@ struct IssuingNodeOptions {
   // Without a registry: the strategy of all other tags; empty: they are unknown.
   std::string default_strategy{};
   Extensions extensions{};
+  OwnersSetup owners{};
 };
 
 // The objects that a node uses.
@@ -145,6 +147,13 @@ class IssuingNode {
   // the reason.
   Status WaitUntilServing(Milliseconds patience) const;
 
+  // Leaves the numbers that this server owns to others, and takes theirs from then on. For the
+  // beginning of a drain.
+  void HandOver();
+  // The owners of tags with buffer = owner.
+  TagOwners& owners() { return owners_; }
+  const TagOwners& owners() const { return owners_; }
+
   // Refuses new calls with DRAINING, closes all strategies, and gives the machine id and unused
   // ranges back. Waits for the registry's answer at most for the claim's release_wait; after
   // StartByHand it does not wait, and the caller runs rounds until has_stopped(). Idempotent.
@@ -193,6 +202,7 @@ class IssuingNode {
   ControlLoop loop_;
   MachineIds machine_ids_;  // on the loop's thread, as all members below except status_
   const std::unique_ptr<TagMemory> kept_;  // null: no cached tags
+  TagOwners owners_;
   SegmentTags segments_;
   TagFollower follower_;
   LayoutEndWatch layout_end_;

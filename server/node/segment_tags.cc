@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/log/log.h"
 #include "server/issue/dated/dated.h"
+#include "server/issue/segment/ordered.h"
 #include "server/issue/segment/segment.h"
 #include "server/issue/segment/unbuffered.h"
 #include "server/store/dated_source.h"
@@ -114,7 +116,20 @@ Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefin
     FIRN_ASSIGN(auto made, Unbuffered::Make(tag, std::move(parts)));
     return std::shared_ptr<RangedStrategy>(std::move(made));
   }
+  if (tag.buffer == TagBuffer::kOwner) return MakeOrdered(tag, parts);
   FIRN_ASSIGN(auto made, Segment::Make(tag, std::move(parts)));
+  return std::shared_ptr<RangedStrategy>(std::move(made));
+}
+
+Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeOrdered(const TagDefinition& tag,
+                                                                 const RangedParts& parts) {
+  if (owners_ == nullptr) return Invalid("this program cannot own numbers");
+  FIRN_TRY(owners_->Check());
+  if (tag.store != "registry" && parts.source.permits_no_buffer()) {
+    return Invalid(Cat("store '", tag.store, "' is tiered: take buffer = none"));
+  }
+  FIRN_ASSIGN(auto made, Ordered::Make(tag, parts, owners_->TermOf(tag.name), *owners_));
+  owners_->Add(tag, made->own());
   return std::shared_ptr<RangedStrategy>(std::move(made));
 }
 
@@ -268,6 +283,7 @@ std::optional<SegmentStatus> SegmentTags::StatusOf(const std::string& tag,
   status.wasted += served.wasted + WastedBySources(tag);
   for (const auto& strategy : served.ending) status.wasted += strategy->status().wasted;
   status.stood_in = served.source->stood_in(tag);
+  if (served.buffer == TagBuffer::kOwner) status.owner = owners_->OwnerOf(tag);
   return status;
 }
 

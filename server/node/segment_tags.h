@@ -18,6 +18,7 @@
 #include "server/issue/segment/range_source.h"
 #include "server/issue/segment/range_store.h"
 #include "server/issue/segment/ranged_strategy.h"
+#include "server/node/tag_owners.h"
 #include "server/store/control_thread.h"
 #include "server/store/ledger.h"
 
@@ -46,6 +47,9 @@ class SegmentTags {
 
   // Like AddSource for dated tags, which name no store. Initially a source in the registry.
   void SetDatedSource(std::unique_ptr<RangeSource> source) { dated_ = std::move(source); }
+
+  // Tags with buffer = owner are refused without it. Must outlive this.
+  void SetOwners(TagOwners& owners) { owners_ = &owners; }
 
   // The registry's clock, for such a source.
   RegistryTime& registry_time() { return registry_time_; }
@@ -129,6 +133,8 @@ class SegmentTags {
   Result<RangeSource*> SourceOf(const TagDefinition& tag) const;
   Result<std::shared_ptr<RangedStrategy>> MakeStrategy(const TagDefinition& tag,
                                                        RangeSource& source);
+  Result<std::shared_ptr<RangedStrategy>> MakeOrdered(const TagDefinition& tag,
+                                                      const RangedParts& parts);
   void Drop(const std::string& tag, const std::string& why);
   // Returns true if the tag had a strategy that was not abandoned before.
   bool Abandon(const std::string& tag);
@@ -141,6 +147,7 @@ class SegmentTags {
   const PostToControl control_;
   const Clock& clock_;
   Entropy& entropy_;
+  TagOwners* owners_ = nullptr;
   News news_;
   std::function<void(const std::string& tag)> redefined_;
   RegistryTime registry_time_;

@@ -101,6 +101,9 @@ Status CheckStore(const ProviderReport& report, const TagDefinition& tag) {
   if (!found->second && tag.buffer == TagBuffer::kNone) {
     return Invalid(store + " does not permit buffer = none");
   }
+  if (found->second && tag.store != "registry" && tag.buffer == TagBuffer::kOwner) {
+    return Invalid(store + " is tiered: take buffer = none");
+  }
   if (tag.when_store_is_away != StoreAway::kLedger) return {};
   // A store with numbers for tags without a buffer is tiered. Older versions report only that.
   if (found->second) {

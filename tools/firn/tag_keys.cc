@@ -32,7 +32,9 @@ constexpr KeyWords kWords[] = {
     {"step_max", "size of the largest range; `firn restore` skips at least twice as many numbers"},
     {"hold_minutes", "a range that is used up within this time makes the next one larger"},
     {"prefetch_at", "percentage of a range that is used before the next one is fetched"},
-    {"buffer", "double, or none: each number is fetched from the store"},
+    {"buffer",
+     "double; none: each number is fetched from the store; owner: numbers rise over the whole "
+     "cluster. To or from owner only before the first id"},
     {"when_store_is_away",
      "what to do while the store is unreachable: `refuse` requests, or take ranges from the "
      "registry's `ledger`"},

@@ -15,6 +15,8 @@
 #include "server/front/net/limits.h"
 #include "server/front/net/tls_expiry.h"
 #include "server/issue/issuer.h"
+#include "server/issue/peer_take.h"
+#include "server/issue/range.h"
 
 namespace firn::front {
 
@@ -41,6 +43,9 @@ struct Backend {
   std::function<std::shared_ptr<const ReloadReport>()> last_reload = [] {
     return std::shared_ptr<const ReloadReport>();
   };
+  // Answers another server's take; an empty range: it must ask again. Null: this program takes no
+  // part in owning tags.
+  std::function<Result<Range>(const PeerTake&)> take_owned{};
 
   // The refusal while the list of servers is unknown.
   static Refusal NoServersYet() {

@@ -24,6 +24,7 @@ struct TagReport {
   std::optional<int64_t> supply_seconds{};  // segment: how long the supply lasts; empty: no demand
   std::optional<int64_t> step{};            // segment: size of the next range
   std::string trouble{};                    // segment: why no more ranges arrive; empty: they do
+  std::string owner{};                      // segment, buffer = owner: its address, if known
   // Why an earlier definition is in use; empty: the current one is.
   std::string outdated{};
   // Segment: since when the ledger supplies ranges because the store is unreachable; empty: it does

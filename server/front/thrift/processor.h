@@ -14,6 +14,7 @@
 #include "server/front/thrift/wire_values.h"
 #include "thrift/frame_transport.h"
 #include "thrift/gen/IdService.h"
+#include "thrift/gen/Peer.h"
 
 namespace firn::front {
 
@@ -99,6 +100,7 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
     if (method == "lease") return Serve(*in, *out, seqid, &P::AnswerLease);
     if (method == "renewLease") return Serve(*in, *out, seqid, &P::AnswerRenewal);
     if (method == "releaseLease") return Serve(*in, *out, seqid, &P::AnswerRelease);
+    if (method == "takeOwned") return Serve(*in, *out, seqid, &P::AnswerOwnedTake);
     return wire::IdServiceProcessorT<Coding>::dispatchCallTemplated(in, out, method, seqid,
                                                                     context);
   }
@@ -128,8 +130,10 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
     try {
       ask(answer);
     } catch (const wire::Refusal& refusal) {
-      answer.refusal = refusal;
-      answer.__isset.refusal = true;
+      if constexpr (requires { answer.refusal; }) {
+        answer.refusal = refusal;
+        answer.__isset.refusal = true;
+      }
     } catch (const wire::LeaseRefusal& refusal) {
       if constexpr (requires { answer.lease_refusal; }) {
         answer.lease_refusal = refusal;
@@ -191,6 +195,14 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
   void AnswerRelease(const wire::IdService_releaseLease_args& args, Coding& out, int32_t seqid) {
     Write<wire::IdService_releaseLease_result>(
         "releaseLease", out, seqid, [&](auto&) { service_.releaseLease(args.lease_end); });
+  }
+
+  // Never parked: a slow tag must not delay the takes of others on this connection.
+  void AnswerOwnedTake(const wire::Peer_takeOwned_args& args, Coding& out, int32_t seqid) {
+    Write<wire::Peer_takeOwned_result>("takeOwned", out, seqid, [&](auto& answer) {
+      answer.success = service_.TakeOwned(args.take);
+      answer.__isset.success = true;
+    });
   }
 
   void AnswerIds(const wire::IdService_getIds_args& args, Coding& out, int32_t seqid) {

@@ -137,6 +137,21 @@ void ThriftService::formatTime(std::string& out, int64_t ticks, const std::strin
   out = FormatRfc3339(ValueOf(TimeOfTick(ValueOf(backend_.LayoutOf(layout)), ticks)));
 }
 
+wire::OwnedRange ThriftService::TakeOwned(const wire::OwnedTake& take) const {
+  wire::OwnedRange answer;
+  if (!backend_.take_owned) return answer;
+  const Result<Range> taken = backend_.take_owned(
+      {.secret = take.secret, .tag = take.tag, .form = take.form, .count = take.count});
+  if (taken.ok()) {
+    answer.__set_first(taken->begin);
+    answer.__set_count(taken->size());
+  } else {
+    answer.__set_trouble(taken.status().message());
+    answer.__set_exhausted(taken.code() == Code::kExhausted);
+  }
+  return answer;
+}
+
 std::shared_ptr<const StatusCache::Snapshot> ThriftService::NewReport() {
   std::shared_ptr<const StatusCache::Snapshot> report = backend_.status.GetNew(*door_);
   if (report == nullptr) throw ServeStep::Park(StatusCache::kAskAgain, nullptr);

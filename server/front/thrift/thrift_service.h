@@ -9,6 +9,7 @@
 #include "server/front/desk/id_desk.h"
 #include "server/front/desk/lease_calls.h"
 #include "thrift/gen/IdService.h"
+#include "thrift/gen/Peer.h"
 
 namespace firn::front {
 
@@ -77,6 +78,9 @@ class ThriftService final : public wire::IdServiceIf {
   void renewLease(wire::LeaseTerms& out, const wire::LeaseRenewal& renewal) override;
   void releaseLease(const wire::LeaseEnd& end) override;
   void ping() override {}
+
+  // Answers another server's take of a tag with buffer = owner.
+  wire::OwnedRange TakeOwned(const wire::OwnedTake& take) const;
 
   // The list that servers() returned.
   const std::shared_ptr<const ListedServers>& listed() const { return listed_; }

@@ -31,9 +31,7 @@ void FetchGate::Failed(Status why, BootMs now) {
 
 Verdict FetchGate::Answer(IssueCall& call, BootMs now) const {
   Refusal refusal = WhyNone(now);
-  if (refusal.reason == Reason::kExhausted) return call.Refuse(std::move(refusal));
-  const bool soon = in_flight_ ? now - began_ < kSlow : retry_at_ - now <= kNear;
-  if (!soon) return call.Refuse(std::move(refusal));
+  if (!near(now)) return call.Refuse(std::move(refusal));
   return call.Wait(kAskAgain, std::move(refusal));
 }
 

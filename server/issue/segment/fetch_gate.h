@@ -31,6 +31,12 @@ class FetchGate {
   void Succeeded();
   void Failed(Status why, BootMs now);
 
+  // Whether a request is in flight that is not late, or the next attempt is near.
+  bool near(BootMs now) const {
+    if (trouble_.code() == Code::kExhausted) return false;
+    return in_flight_ ? now - began_ < kSlow : retry_at_ - now <= kNear;
+  }
+
   // The result of the last request; ok before the first.
   const Status& trouble() const { return trouble_; }
 

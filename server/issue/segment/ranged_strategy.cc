@@ -147,6 +147,15 @@ void RangedStrategy::Drop(const std::string& why) {
   if (!gate_.in_flight()) gate_.Failed(Corrupt(why), now);
 }
 
+void RangedStrategy::HandOver() {
+  if (sentinel_.InChild()) return;
+  Lock lock(mutex_);
+  if (closed_) return;
+  ++drops_;
+  if (!gate_.in_flight()) return GiveBack(std::move(lock));
+  counts_.wasted += CountOf(EmptyLocked());
+}
+
 // --- its end -------------------------------------------------------------------------------------
 
 void RangedStrategy::Close() {
@@ -173,13 +182,15 @@ void RangedStrategy::Abandon() {
   Stop();
 }
 
-// Rules 4 and 5. Called once nothing is in flight.
+// Rules 4 and 5. Called once nothing is in flight. No call has got a number of the tail, so the
+// source may return it again.
 void RangedStrategy::GiveBack(Lock lock) {
   const std::vector<Range> left = EmptyLocked();
   const Range tail = abandoned_ ? Range{} : TailOf(left);
   counts_.wasted += CountOf(left) - tail.size();
   if (tail.empty()) return;
   giving_back_ = true;
+  end_ = tail.begin;
   const std::shared_ptr<const TagDefinition> tag = tag_;
   lock.unlock();
   parts_.source.GiveBack(*tag, tail, [weak = weak_from_this(), tail](const Status& status) {

@@ -41,6 +41,7 @@ struct SegmentStatus {
   int64_t wasted = 0;                       // numbers that were taken and will never be issued
   std::string trouble{};                    // why no more arrive; empty: they arrive
   StoodIn stood_in{};                       // how the tag's ledger replaced its store
+  std::string owner{};  // buffer = owner: address of the server that owns the numbers, if known
 };
 
 // One segment tag's strategy. This class requests ranges from the source and handles Close and
@@ -65,31 +66,35 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   bool HasDropped(const IssueCall& call) const final {
     return sentinel_.InChild() || call.drops != drops_.load(std::memory_order_acquire);
   }
-  int64_t NextAtLeast() const final;
-  std::optional<Refusal> WhyNot() const final;
-  void Close() final;
-  void Stop() final;
+  int64_t NextAtLeast() const override;
+  std::optional<Refusal> WhyNot() const override;
+  void Close() override;
+  void Stop() override;
 
   // Changes the tag's definition; name, form, store and buffer must be the same. Numbers below the
   // new start are not issued after it has returned.
-  void Adjust(const TagDefinition& tag);
+  virtual void Adjust(const TagDefinition& tag);
 
   // Does the work that is due. Returns true if it must be called again in about 10 ms. Otherwise
   // call it once a second, and at once after `news`, Adjust or Drop.
-  bool Tick(BootMs now);
+  virtual bool Tick(BootMs now);
 
   // The tag has another form now (FormOf): nothing is issued after this has returned, the numbers
   // in memory are wasted, and waiting calls are refused with a hint to retry. Never undone.
-  void Abandon();
+  virtual void Abandon();
 
   // Discards the numbers in memory, which other servers may issue: none of them is issued after
   // this has returned. Continues with the next range of the source.
-  void Drop(const std::string& why);
+  virtual void Drop(const std::string& why);
+
+  // Removes the numbers from memory and gives the unused tail back: another server issues the
+  // tag's numbers now. Numbers that are still requested will not be used.
+  void HandOver();
 
   // After Stop: true once nothing is in flight.
-  bool settled() const;
+  virtual bool settled() const;
 
-  SegmentStatus status() const;
+  virtual SegmentStatus status() const;
 
  protected:
   using Lock = std::unique_lock<std::mutex>;

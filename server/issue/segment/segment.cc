@@ -43,6 +43,23 @@ Verdict Segment::Issue(IssueCall& call) {
   }
 }
 
+Range Segment::TakeUpTo(int64_t count, Status* why) {
+  if (sentinel_.InChild()) return {};
+  for (;;) {
+    const Range taken = cursor_.TakeUpTo(count);
+    if (!taken.empty()) return taken;
+    const BootMs now = parts_.clock.Boot();
+    Lock lock(mutex_);
+    if (closed_) return {};
+    if (SwitchLocked(now)) continue;
+    asked_ = true;
+    policy_.Needs(count);
+    if (!gate_.near(now)) *why = gate_.trouble();
+    if (!next_ && gate_.open(now)) Fetch(std::move(lock), now);
+    return {};
+  }
+}
+
 void Segment::Give(Range taken, IssueCall& call) {
   if (taken.empty()) return;
   if (call.request().form != Form::kOneRun || taken.size() == call.missing()) {

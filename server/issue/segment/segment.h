@@ -22,7 +22,7 @@ namespace firn {
 //     with the next range.
 //  4. A call that finds nothing waits while a fetch is in flight or about to start, and is refused
 //     otherwise (FetchGate). Failed fetches are repeated even without calls.
-class Segment final : public RangedStrategy, private LowWater {
+class Segment : public RangedStrategy, private LowWater {
  public:
   // kUnavailable if there is no memory that is zeroed in a forked child.
   static Result<std::shared_ptr<Segment>> Make(const TagDefinition& tag, RangedParts parts);
@@ -33,14 +33,21 @@ class Segment final : public RangedStrategy, private LowWater {
   // Every range has at least this many numbers, except near the tag's last number.
   int64_t one_run_max() const override;
 
- private:
+ protected:
   Segment(const TagDefinition& tag, RangedParts parts, std::unique_ptr<ForkCells> cells,
           ForkCells::Cell& numbers);
 
-  bool IsRange(Range range) const override { return range.size() <= RangeCursor::kSizeMax; }
-  Status KeepLocked(Range range, BootMs now) override;
+  RangeCursor& numbers() { return cursor_; }
+  // Takes up to `count` numbers of one range. Empty: they have been requested; `why` is set if the
+  // next attempt to get them is not near.
+  Range TakeUpTo(int64_t count, Status* why);
+
   int64_t AskLocked(BootMs) override { return std::min(policy_.Ask(), RangeCursor::kSizeMax); }
   bool TickLocked(BootMs now) override;
+
+ private:
+  bool IsRange(Range range) const override { return range.size() <= RangeCursor::kSizeMax; }
+  Status KeepLocked(Range range, BootMs now) override;
   int64_t NextLocked() const override;
   int64_t SupplyLocked() const override;
   std::vector<Range> EmptyLocked() override;

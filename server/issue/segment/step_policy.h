@@ -56,6 +56,9 @@ class StepPolicy {
     shortage_ = std::min(shortage_, kRangeEnd - call.missing()) + call.missing();
   }
 
+  // Records that callers who are not counted by Waits need `count` numbers at once.
+  void Needs(int64_t count) { shortage_ = std::max(shortage_, count); }
+
   // Returns how many numbers to request now, and counts the request.
   int64_t Ask() {
     ++asked_;

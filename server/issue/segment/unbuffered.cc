@@ -40,7 +40,7 @@ Verdict Unbuffered::Queue(IssueCall& call, BootMs now, Lock lock) {
       return call.Refuse({Reason::kOverloaded, "too many calls wait for this tag", 50, true});
     }
     call.ticket = ++tickets_;
-    waiting_.push_back({call.ticket, call.missing(), now});
+    waiting_.push_back({call.ticket, call.missing(), call.request().form == Form::kOneRun, now});
   }
   if (gate_.open(now)) {
     Fetch(std::move(lock), now);
@@ -76,6 +76,7 @@ Status Unbuffered::KeepLocked(Range range, BootMs now) {
   DropOldLocked(now);
   for (; asked_ > 0 && !range.empty(); --asked_) {
     const Ticket ticket = waiting_.front();
+    if (ticket.whole && range.size() < ticket.count) break;
     const int64_t count = std::min(ticket.count, range.size());
     portions_.emplace(ticket.number, Portion{{range.begin, range.begin + count}, now});
     range.begin += count;

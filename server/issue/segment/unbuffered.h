@@ -20,9 +20,11 @@ namespace firn {
 //  2. A range is divided among the tickets for which it was taken, in their order, and no others.
 //     Numbers that no caller fetches within kKeep are discarded. A waiting call whose ticket is
 //     gone gets another.
-//  3. If a range is too small for its tickets, the last ones remain and are requested again.
+//  3. If a range is too small for its tickets, the last ones remain and are requested again. So is
+//     a call that needs all of its numbers in one run, and would get some of them: these are
+//     wasted.
 //  4. Close discards the numbers that wait to be fetched; nothing is given back.
-class Unbuffered final : public RangedStrategy {
+class Unbuffered : public RangedStrategy {
  public:
   static constexpr Milliseconds kKeep{2'000};
   static constexpr size_t kTicketsMax = 100'000;  // waiting; more calls are refused
@@ -33,18 +35,20 @@ class Unbuffered final : public RangedStrategy {
   bool TryOne(Method, int64_t*) override { return false; }
   Verdict Issue(IssueCall& call) override;
 
+ protected:
+  Unbuffered(const TagDefinition& tag, RangedParts parts);
+
  private:
   struct Ticket {
     uint64_t number = 0;
     int64_t count = 0;
+    bool whole = false;  // as one run
     BootMs since;
   };
   struct Portion {
     Range range;
     BootMs since;
   };
-
-  Unbuffered(const TagDefinition& tag, RangedParts parts);
 
   Verdict Queue(IssueCall& call, BootMs now, Lock lock);
 

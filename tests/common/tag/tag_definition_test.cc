@@ -81,6 +81,21 @@ TEST(TagDefinitionTest, OnlyTheZoneOfADatedTagMayChangeOnceNumbersAreIssued) {
   EXPECT_FALSE(CheckEdit(other, moved).ok());
 }
 
+TEST(TagDefinitionTest, FixesABufferThatIsOrWasOwner) {
+  const auto edit = [](TagBuffer from, TagBuffer to) {
+    TagDefinition before = Segment(), after = Segment();
+    before.high = after.high = 5;
+    before.buffer = from;
+    after.buffer = to;
+    EXPECT_EQ(FormOf(before) == FormOf(after), CheckEdit(before, after).ok());
+    return CheckEdit(before, after).message();
+  };
+  EXPECT_EQ(edit(TagBuffer::kDouble, TagBuffer::kNone), "");
+  EXPECT_THAT(edit(TagBuffer::kDouble, TagBuffer::kOwner), HasSubstr("buffer: fixed"));
+  EXPECT_THAT(edit(TagBuffer::kNone, TagBuffer::kOwner), HasSubstr("buffer: fixed"));
+  EXPECT_THAT(edit(TagBuffer::kOwner, TagBuffer::kDouble), HasSubstr("buffer: fixed"));
+}
+
 TEST(TagDefinitionTest, AcceptsEveryRandomSample) {
   SeededEntropy entropy(1);
   for (int i = 0; i < 2000; ++i) {

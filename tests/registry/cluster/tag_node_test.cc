@@ -95,7 +95,7 @@ TEST(TagNodeTest, NamesEveryFault) {
           .message(),
       AllOf(HasSubstr("strategy: must be a string"), HasSubstr("step: is not a whole number"),
             HasSubstr("disabled: must be true or false"), HasSubstr("plugins: must be a string"),
-            HasSubstr("buffer: must be double or none"),
+            HasSubstr("buffer: must be double, none or owner"),
             HasSubstr("prefetch_at: 100 is not within"), HasSubstr("high: is not a whole")));
 }
 

@@ -1,4 +1,4 @@
-#include "registry/owners/owned_term.h"
+#include "common/sequence/owned_term.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,92 @@
+#include "server/issue/segment/ordered.h"
+
+#include <utility>
+
+namespace firn {
+
+Result<std::shared_ptr<Ordered>> Ordered::Make(const TagDefinition& tag, const RangedParts& parts,
+                                               const OwnedTerm& owned, OwnerLink& owner) {
+  // The owner's numbers have arrived: the calls of this server, too, wait for them.
+  auto later = std::make_shared<std::weak_ptr<OwnerSource>>();
+  RangedParts of_own = parts;
+  of_own.news = [later] {
+    if (const auto source = later->lock()) source->Continue();
+  };
+  FIRN_ASSIGN(std::shared_ptr<OwnedNumbers> own, OwnedNumbers::Make(tag, of_own, owned));
+  auto source = std::make_shared<OwnerSource>(own, owner, parts.clock);
+  *later = source;
+  const RangedParts of_line{
+      .source = *source, .clock = parts.clock, .entropy = parts.entropy, .news = parts.news};
+  return std::shared_ptr<Ordered>(new Ordered(tag, of_line, std::move(own), std::move(source)));
+}
+
+Ordered::Ordered(const TagDefinition& tag, RangedParts parts, std::shared_ptr<OwnedNumbers> own,
+                 std::shared_ptr<OwnerSource> source)
+    : Unbuffered(tag, std::move(parts)), own_(std::move(own)), source_(std::move(source)) {}
+
+Verdict Ordered::Issue(IssueCall& call) {
+  if (call.ticket == 0 && !IsStale(call)) TakeOwn(call);
+  if (call.missing() == 0) return Verdict::kIssued;
+  const Verdict verdict = Unbuffered::Issue(call);
+  if (verdict != Verdict::kWait || own_->owns()) return verdict;
+  call.WaitLong();
+  return call.Wait(
+      call.ask_again_in(),
+      {Reason::kStoreDown, "the owner of this tag's numbers does not answer", 100, true});
+}
+
+void Ordered::TakeOwn(IssueCall& call) {
+  const bool whole = call.request().form == Form::kOneRun;
+  while (call.missing() > 0) {
+    const Result<Range> taken = own_->Take(call.missing());
+    if (!taken.ok() || taken->empty()) return;
+    if (whole && taken->size() < call.missing()) {
+      own_->Waste(taken->size());
+    } else {
+      call.Add({taken->begin, taken->size(), 1});
+    }
+  }
+}
+
+void Ordered::Close() {
+  Unbuffered::Close();
+  own_->Close();
+}
+
+void Ordered::Stop() {
+  Unbuffered::Stop();
+  own_->Stop();
+}
+
+void Ordered::Adjust(const TagDefinition& tag) {
+  own_->Adjust(tag);
+  Unbuffered::Adjust(tag);
+}
+
+bool Ordered::Tick(BootMs now) {
+  source_->Continue();
+  const bool owner = own_->Tick(now), line = Unbuffered::Tick(now);
+  return owner || line;
+}
+
+void Ordered::Abandon() {
+  own_->Abandon();
+  Unbuffered::Abandon();
+}
+
+void Ordered::Drop(const std::string& why) {
+  own_->Drop(why);
+  Unbuffered::Drop(why);
+}
+
+SegmentStatus Ordered::status() const {
+  SegmentStatus status = own_->status();
+  const SegmentStatus line = Unbuffered::status();
+  status.failures += line.failures;
+  status.wasted += line.wasted;
+  status.per_second = std::max(status.per_second, line.per_second);
+  if (status.trouble.empty()) status.trouble = line.trouble;
+  return status;
+}
+
+}  // namespace firn

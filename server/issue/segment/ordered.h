@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "server/issue/segment/owner_source.h"
+#include "server/issue/segment/unbuffered.h"
+
+namespace firn {
+
+// Numbers of one tag that rise over the whole cluster, in real time, at the speed of memory
+// (buffer = owner). At the tag's owner, calls take numbers from its memory (OwnedNumbers). At any
+// other server they wait as those of Unbuffered do, and one request to the owner serves all that
+// have arrived meanwhile.
+//
+// So a call gets a number that was taken, at the owner, after the call began. Two owners never take
+// at the same time, and each takes numbers above all that were taken before: those of the ledger
+// rise. Hence a call that begins after another was answered gets a larger number.
+class Ordered final : public Unbuffered {
+ public:
+  // The source of `parts` gives ranges to the owner. `owned` is the term of the tag's partition.
+  // References must outlive it.
+  static Result<std::shared_ptr<Ordered>> Make(const TagDefinition& tag, const RangedParts& parts,
+                                               const OwnedTerm& owned, OwnerLink& owner);
+
+  const std::shared_ptr<OwnedNumbers>& own() const { return own_; }
+
+  bool TryOne(Method method, int64_t* id) override { return own_->TryOne(method, id); }
+  bool TryRun(Method method, int64_t want, IdRun* run) override {
+    return own_->TryRun(method, want, run);
+  }
+  Verdict Issue(IssueCall& call) override;
+  // Every range of the owner has at least this many numbers, except near the tag's last number.
+  int64_t one_run_max() const override { return own_->one_run_max(); }
+  // The caller would use the numbers of a run after larger ones have been issued.
+  bool gives_runs() const override { return false; }
+  int64_t NextAtLeast() const override {
+    return std::max(own_->NextAtLeast(), Unbuffered::NextAtLeast());
+  }
+  std::optional<Refusal> WhyNot() const override {
+    return own_->owns() ? own_->WhyNot() : Unbuffered::WhyNot();
+  }
+
+  void Close() override;
+  void Stop() override;
+  void Adjust(const TagDefinition& tag) override;
+  bool Tick(BootMs now) override;
+  void Abandon() override;
+  void Drop(const std::string& why) override;
+  bool settled() const override { return own_->settled() && Unbuffered::settled(); }
+  SegmentStatus status() const override;
+
+ private:
+  Ordered(const TagDefinition& tag, RangedParts parts, std::shared_ptr<OwnedNumbers> own,
+          std::shared_ptr<OwnerSource> source);
+
+  // Adds numbers of this server's memory to the call, if it owns them.
+  void TakeOwn(IssueCall& call);
+
+  const std::shared_ptr<OwnedNumbers> own_;
+  const std::shared_ptr<OwnerSource> source_;
+};
+
+}  // namespace firn

@@ -1,0 +1,115 @@
+#include "server/node/tag_owners.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/base/cat.h"
+#include "common/log/log.h"
+
+namespace firn {
+
+TagOwners::TagOwners(Coordinator& coordinator, Entropy& entropy, OwnersSetup setup)
+    : setup_(std::move(setup)),
+      owners_(coordinator, entropy, {.address = setup_.address},
+              [this](size_t partition) { Ended(partition); }) {
+  owners_.Permit(!setup_.address.empty());
+}
+
+Status TagOwners::Check() const {
+  if (!setup_.address.empty()) return {};
+  return Invalid(
+      "other programs cannot reach this one, so it cannot own numbers: buffer = owner needs a "
+      "server; take buffer = none or double");
+}
+
+void TagOwners::Add(const TagDefinition& tag, const std::shared_ptr<OwnedNumbers>& own) {
+  if (!wanted_.exchange(true)) owners_.Want();
+  const std::lock_guard lock(mutex_);
+  served_[tag.name] = {FormOf(tag), own};
+}
+
+// The term is over. The numbers in memory are given back before another term can begin here.
+void TagOwners::Ended(size_t partition) {
+  std::vector<std::shared_ptr<OwnedNumbers>> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [tag, served] : served_) {
+      if (PartitionOf(tag) != partition) continue;
+      if (auto own = served.own.lock()) ended.push_back(std::move(own));
+    }
+  }
+  for (const auto& own : ended) own->HandOver();
+}
+
+void TagOwners::Tick(BootMs now) {
+  if (!wanted_) return;
+  owners_.Tick(now);
+  handed_over_ = owners_.handed_over();
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < kPartitions; ++i) {
+    Holding holding = owners_.At(i);
+    const bool was_here = holdings_[i].kind == Holding::Kind::kHere;
+    const bool is_here = holding.kind == Holding::Kind::kHere;
+    if (is_here && !was_here) {
+      ++counts_.taken_over;
+      LogInfo("partition_taken").With("partition", i)
+          << "this server owns partition " << i << " of the tags with buffer = owner";
+    } else if (was_here && !is_here) {
+      LogInfo("partition_left").With("partition", i)
+          << "this server no longer owns partition " << i << " of the tags with buffer = owner"
+          << (owners_.trouble().empty() ? "" : ": ") << owners_.trouble();
+    }
+    holdings_[i] = std::move(holding);
+  }
+  secret_ = owners_.secret();
+}
+
+void TagOwners::Take(const TagDefinition& tag, int64_t count, RangeSource::TakeDone done) {
+  std::unique_lock lock(mutex_);
+  const Holding& owner = holdings_[PartitionOf(tag.name)];
+  if (owner.kind != Holding::Kind::kOther || owner.secret.zero()) {
+    lock.unlock();
+    return done(Range{});
+  }
+  ++counts_.asked;
+  const std::string address = owner.address;
+  PeerTake take{owner.secret.text(), tag.name, FormOf(tag), count};
+  lock.unlock();
+  setup_.ask(address, std::move(take), std::move(done));
+}
+
+Result<Range> TagOwners::TakeFor(const PeerTake& take) {
+  const Result<Nonce> secret = Nonce::Parse(take.secret);
+  std::unique_lock lock(mutex_);
+  if (!secret.ok() || secret_.zero() || *secret != secret_) return Range{};
+  const auto served = served_.find(take.tag);
+  const std::shared_ptr<OwnedNumbers> own =
+      served == served_.end() ? nullptr : served->second.own.lock();
+  if (own == nullptr || served->second.form != take.form) return Range{};
+  ++counts_.answered;
+  lock.unlock();
+  return own->Take(std::clamp<int64_t>(take.count, 1, RangedStrategy::kCountMax));
+}
+
+std::string TagOwners::OwnerOf(const std::string& tag) const {
+  const std::lock_guard lock(mutex_);
+  return OwnerLocked(tag);
+}
+
+std::string TagOwners::OwnerLocked(const std::string& tag) const {
+  const Holding& owner = holdings_[PartitionOf(tag)];
+  return owner.kind == Holding::Kind::kHere ? setup_.address : owner.address;
+}
+
+OwnersReport TagOwners::report() const {
+  const std::lock_guard lock(mutex_);
+  OwnersReport report = counts_;
+  for (const auto& [tag, served] : served_) {
+    if (!served.own.expired()) report.tags.emplace(tag, OwnerLocked(tag));
+  }
+  for (const Holding& owner : holdings_) report.owned += owner.kind == Holding::Kind::kHere;
+  return report;
+}
+
+}  // namespace firn

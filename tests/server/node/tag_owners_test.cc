@@ -1,0 +1,171 @@
+#include "server/node/tag_owners.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "registry/cluster/slot.h"
+#include "server/issue/segment/ordered.h"
+#include "tests/server/issue/segment/segment_rig.h"
+#include "tests/support/registry/memory_coordinator.h"
+#include "tests/support/virtual_clock.h"
+
+namespace firn {
+namespace {
+
+TagDefinition Definition() {
+  TagDefinition tag{.name = "order", .strategy = "segment"};
+  tag.buffer = TagBuffer::kOwner;
+  return tag;
+}
+
+// Two servers of a cluster, in virtual time, which ask each other without a network.
+class TagOwnersTest : public testing::Test {
+ protected:
+  struct Server {
+    Server(TagOwnersTest& test, std::string name, uint64_t seed)
+        : address(std::move(name)),
+          link(test.tree_),
+          entropy(seed),
+          owners(link, entropy,
+                 {.address = address,
+                  .ask =
+                      [&test](const std::string& at, PeerTake take,
+                              const RangeSource::TakeDone& done) {
+                        test.last_take_ = take;
+                        done(test.servers_.at(at)->owners.TakeFor(take));
+                      }}),
+          tag(*Ordered::Make(Definition(), {test.ledger_, test.clock_, entropy, {}},
+                             owners.TermOf("order"), owners)) {
+      link.OnSession([](SessionEvent) {});
+      owners.Add(Definition(), tag->own());
+    }
+
+    const std::string address;
+    MemoryCoordinator link;
+    SeededEntropy entropy;
+    TagOwners owners;
+    std::shared_ptr<Ordered> tag;
+  };
+
+  TagOwnersTest() {
+    operator_.OnSession([](SessionEvent) {});
+    operator_.Dispatch(Milliseconds(0));
+    const ClusterMeta meta{.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab",
+                           .era = Nonce(3, 4),
+                           .layout = "firn",
+                           .floor = {},
+                           .reason = {}};
+    operator_.Multi({Write::Create("/", FormatMeta(meta), Lifetime::kPersistent),
+                     Write::Create(EraPath(meta.era), "", Lifetime::kPersistent)},
+                    [](const WriteOutcome& done) { EXPECT_TRUE(done.status.ok()) << done.status; });
+    operator_.Dispatch(Milliseconds(0));
+    uint64_t seed = 0;
+    for (const char* address : {"10.0.0.1:7609", "10.0.0.2:7609"}) {
+      servers_[address] = std::make_unique<Server>(*this, address, ++seed);
+    }
+  }
+
+  void Pass(Milliseconds time) {
+    for (const BootMs until = clock_.Boot() + time; clock_.Boot() < until;) {
+      clock_.Advance(Milliseconds(10));
+      for (const auto& [address, server] : servers_) {
+        while (server->link.Dispatch(Milliseconds(0)) > 0) server->owners.Tick(clock_.Boot());
+        server->owners.Tick(clock_.Boot());
+        server->tag->Tick(clock_.Boot());
+      }
+      while (!ledger_.questions.empty()) ledger_.Answer();
+    }
+  }
+  // The server that owns the tag, and the other one.
+  std::pair<Server*, Server*> Roles() {
+    Server *owner = nullptr, *other = nullptr;
+    for (const auto& [address, server] : servers_) {
+      (server->tag->own()->owns() ? owner : other) = server.get();
+    }
+    return {owner, other};
+  }
+  int64_t One(Server& server) {
+    IssueCall call;
+    call.Begin({.count = 1});
+    for (int tries = 0; tries < 200 && server.tag->Issue(call) != Verdict::kIssued; ++tries) {
+      Pass(Milliseconds(10));
+    }
+    EXPECT_EQ(call.missing(), 0) << call.refusal();
+    return call.missing() == 0 ? call.runs()[0].first : -1;
+  }
+
+  VirtualClock clock_{WallMs(1'700'000'000'000)};
+  MemoryTree tree_{clock_};
+  MemoryCoordinator operator_{tree_};
+  ScriptedSource ledger_;
+  PeerTake last_take_;
+  std::map<std::string, std::unique_ptr<Server>> servers_;
+};
+
+TEST_F(TagOwnersTest, OneServerOwnsTheTagAndAllSayWhich) {
+  Pass(Milliseconds(6'000));
+  const auto [owner, other] = Roles();
+  ASSERT_TRUE(owner != nullptr && other != nullptr);
+  for (const auto& [address, server] : servers_) {
+    EXPECT_EQ(server->owners.report().tags.at("order"), owner->address);
+  }
+  EXPECT_EQ(owner->owners.report().owned + other->owners.report().owned, kPartitions);
+}
+
+TEST_F(TagOwnersTest, AHandOverRefusesNoCall) {
+  Pass(Milliseconds(6'000));
+  const auto [owner, other] = Roles();
+  const int64_t before = One(*other);
+  EXPECT_GT(One(*owner), before);
+  owner->owners.HandOver();
+  Pass(Milliseconds(10));
+  const int64_t after = One(*owner);
+  EXPECT_GT(after, before + 1);
+  Pass(Milliseconds(500));
+  EXPECT_FALSE(owner->tag->own()->owns());
+  EXPECT_TRUE(owner->owners.handed_over());
+  EXPECT_TRUE(other->tag->own()->owns());
+  EXPECT_GT(One(*other), after);
+}
+
+TEST_F(TagOwnersTest, AnotherServerTakesOverAfterALoss) {
+  Pass(Milliseconds(6'000));
+  const std::string lost = Roles().first->address;
+  const int64_t before = One(*Roles().first);
+  servers_.erase(lost);
+  Pass(Milliseconds(6'000));
+  EXPECT_GT(One(*servers_.begin()->second), before);
+}
+
+TEST_F(TagOwnersTest, TakesOnlyForServersThatKnowTheTenureAndTheForm) {
+  Pass(Milliseconds(6'000));
+  const auto [owner, other] = Roles();
+  One(*owner);
+  One(*other);
+  EXPECT_FALSE(owner->owners.TakeFor(last_take_).value().empty());
+  for (const auto& spoil : std::initializer_list<std::function<void(PeerTake&)>>{
+           [](PeerTake& take) { take.secret = std::string(32, '0'); },
+           [](PeerTake& take) { take.secret.clear(); }, [](PeerTake& take) { take.tag = "other"; },
+           [](PeerTake& take) { take.form += "x"; }}) {
+    PeerTake take = last_take_;
+    spoil(take);
+    EXPECT_EQ(owner->owners.TakeFor(take).value(), Range{});
+  }
+  PeerTake none = last_take_;
+  none.count = -5;
+  EXPECT_EQ(owner->owners.TakeFor(none).value().size(), 1);
+  EXPECT_EQ(other->owners.TakeFor(last_take_).value(), Range{}) << "its tenure has another secret";
+}
+
+TEST_F(TagOwnersTest, AProgramThatOthersCannotReachTakesNoPart) {
+  const TagOwners alone(operator_, servers_.begin()->second->entropy, {});
+  EXPECT_EQ(alone.Check().code(), Code::kInvalid);
+}
+
+}  // namespace
+}  // namespace firn
