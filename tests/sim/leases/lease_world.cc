@@ -288,15 +288,19 @@ void LeaseWorld::DemandExtension() {
     for (; host->running(); host->Round()) clock_.Advance(Milliseconds(1));
   }
   std::map<LeaseProgram*, WallMs> bounds;
+  std::map<LeaseProgram*, std::string> leases;
   for (LeaseProgram* const program : lessees) {
     const auto bound = program->Serves() ? FinalBoundOf(*program) : std::nullopt;
-    if (bound) bounds[program] = *bound;
+    if (!bound) continue;
+    bounds[program] = *bound;
+    leases[program] = program->lease();
   }
   pass(Milliseconds(7'000));
   const Milliseconds margin(shared_.layout.tick_ms() + 2'000);
   for (const BootMs end = clock_.Boot() + shared_.window; clock_.Boot() < end; QuietRound()) {
     for (const auto& [program, bound] : bounds) {
-      if (program->id_time() + margin >= bound) continue;
+      const bool is_replaced = program->lease() != leases.at(program);  // by a late answer
+      if (is_replaced || program->id_time() + margin >= bound) continue;
       Require(program->Serves(), 8, "a lease is not extended up to its bound");
       shared_.Count("extensions after a frozen restart");
     }
