@@ -10,7 +10,6 @@
 #include "common/tag/obfuscated_end.h"
 #include "registry/operate/restore_command.h"
 #include "server/node/open_node.h"
-#include "server/peers/owners_setup.h"
 #include "server/plugins/built_in.h"
 
 namespace firn {
@@ -361,7 +360,6 @@ ProviderReport NodeView::ForProviders() const {
 }
 
 void NodeView::AddMetrics(front::MetricsPage& page) const {
-  firn::AddMetrics(node_.owners().report(), page);
   const auto outdated = node_.status().outdated;
   for (const auto& [tag, why] : *outdated) {
     page.Gauge("firn_tag_outdated", "1 for each tag that is served by an earlier definition.", 1,

@@ -167,6 +167,7 @@ ServerPace ServerProgram::Pace(BootMs now) {
 
 void ServerProgram::AddMetrics(front::MetricsPage& page) const {
   view_.AddMetrics(page);
+  firn::AddMetrics(node_->owners().report(), page);
   if (dubbo_ != nullptr) {
     page.Gauge("firn_dubbo_registered", "1: this server's nodes for Dubbo's consumers exist.",
                dubbo_->registered() ? 1 : 0);

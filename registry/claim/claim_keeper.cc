@@ -68,8 +68,9 @@ void ClaimKeeper::LeaveToOriginal() {
   state_ = ClaimState::kSeeking;
 }
 
-// Has no effect after the first id, since the id clock must not move back.
+// The time was checked. Has no effect after the first id, since the id clock must not move back.
 WallMs ClaimKeeper::SetIdClock(WallMs time) {
+  clock_checked_ = true;
   if (!issued_) now_.id_time = user_.SetIdClock(time, now_.clocks);
   return now_.id_time;
 }
@@ -277,6 +278,7 @@ ClaimStatus ClaimKeeper::status(const KeeperTime& now) const {
   ClaimStatus shown;
   shown.state = state_;
   shown.bound = highest_bound_;
+  shown.clock_checked = clock_checked_;
   shown.copies = copies_;
   shown.connected = session_ != 0;
   shown.session = session_;

@@ -124,6 +124,7 @@ class ClaimKeeper final : public Keeper {
 
   std::optional<Grant> grant_;     // of a dead process, while it may be used
   bool grant_tells_time_ = false;  // its clock pair has set the id clock
+  bool clock_checked_ = false;     // see ClaimStatus
   // The grant's at the start, also if it may not be resumed; then the one that this process held
   // last.
   std::optional<Tenure::Terms> last_claim_;

@@ -61,6 +61,8 @@ struct ClaimStatus {
   // How far that clock's last reading is ahead of the believed time; 0: it is believed.
   Milliseconds registry_clock_off{0};
   Milliseconds retry_after{0};  // while it does not serve: when to retry
+  // The local clock was compared with the registry's, or with that of a dead process of this boot.
+  bool clock_checked = false;
 };
 
 // Whether the cluster needs `firn restore` before the server can claim or renew.

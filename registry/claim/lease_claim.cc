@@ -98,15 +98,18 @@ void LeaseClaim::Hold(Tenure::Terms terms, SlotUpkeep::Live live, const Believed
 
 // Its nonce shows that the slot was not claimed since. The write is a renewal with a new word:
 // one that the dead process has sent can still arrive before it, but not after it, and a copy of
-// that process finds the word.
-Task<Result<Tenure::Terms>> LeaseClaim::TakeOver(Tenure::Terms kept) {
+// that process finds the word. Nothing is written if the root node has changed, or if the registry
+// may have lost a lower R: then the claim is held up to the R that no other claim begins below.
+Task<Result<Tenure::Terms>> LeaseClaim::TakeOver(Dead dead) {
   AsyncRegistry& registry = resumption_->async_registry;
-  const std::vector<std::string> paths{kMetaPath, SlotPath(kept.slot), LivePath(kept.slot)};
+  const Slot where = dead.terms.slot;
+  const std::vector<std::string> paths{kMetaPath, SlotPath(where), LivePath(where)};
   for (int tries = 0; tries < kTakeOversMax; ++tries) {
     const int64_t session = registry.session();
     Result<Nodes> nodes = co_await registry.ReadSynced(paths);
     if (!nodes.ok()) co_return nodes.status();
-    Tenure::Terms terms = kept;  // the dead process may have suspended the claim since the last try
+    // Its late write may have suspended the claim since the last try.
+    Tenure::Terms terms = dead.terms;
     const std::optional<Node>& slot = (*nodes)[1];
     const auto record = slot ? ParseSlotRecord(slot->data) : Result<SlotRecord>(NotFound(""));
     if (record.ok() && record->nonce == terms.nonce) terms.word = record->word;
@@ -116,15 +119,22 @@ Task<Result<Tenure::Terms>> LeaseClaim::TakeOver(Tenure::Terms kept) {
       co_return Conflict(finding.reason);
     }
     terms.version = finding.version;
-    terms.bound = finding.record.bound;
     terms.others = finding.record.others;
+    if (!dead.lowered) terms.bound = finding.record.bound;
     // Other servers may have claimed the slot since; a registry that went back has forgotten them.
     const WallMs time = std::max(
         now_.id_time, finding.meta
                           ? ClusterTime(now_.clocks.wall, finding.meta->floor, finding.meta_set_at)
                           : WallMs());
     if (time >= terms.bound) co_return Conflict("its bound has passed");
-    if (finding.verdict == Verdict::kMetaMoved) co_return terms;  // never renewed
+    if (finding.verdict == Verdict::kMetaMoved) {
+      resumption_->final_why = finding.reason;
+      co_return terms;
+    }
+    if (terms.bound < finding.record.bound) {
+      resumption_->final_why = "the server's stop has lowered its bound";
+      co_return terms;
+    }
     terms.era = finding.meta->era;
     terms.floor = finding.meta->floor;
     terms.floor_set_at = finding.meta_set_at;
@@ -177,6 +187,7 @@ void LeaseClaim::FinishResumption() {
   }
   const bool written = ended->live_session != 0;
   Hold(*std::move(terms), {.session = ended->live_session, .present = written}, ended->clock);
+  if (!ended->final_why.empty()) upkeep_->Lapse(ended->final_why);
   if (ended->live_session != session_) upkeep_->CheckAgain();
 }
 

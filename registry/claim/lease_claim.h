@@ -28,8 +28,8 @@ namespace firn {
 //
 //  claiming    One attempt (Acquisition), or one to resume the claim of a dead process: the record
 //              must have its nonce. Refused: the end, with a reason -> refused.
-//  held        Renewed. `ending` afterwards, as the cluster was restored or changed: the bound is
-//              not raised any more.
+//  held        Renewed. `ending` afterwards, as the cluster was restored or changed, or from the
+//              start, if nothing can be written: the bound is not raised any more.
 //  gone        The slot has another holder, was lost without a freeze, or was left to another
 //              process by Abandon: no id may be issued.
 //  releasing   After Release -> ended.
@@ -40,13 +40,19 @@ class LeaseClaim {
  public:
   enum class State { kClaiming, kRefused, kHeld, kGone, kReleasing, kEnded };
 
+  // The claim of a dead process of this server.
+  struct Dead {
+    // Word and registry-read members are adopted from the registry.
+    Tenure::Terms terms{};
+    // The process may have lowered R to this bound. If not, it never lowered R.
+    bool lowered = false;
+  };
+
   struct Input {
     std::string uuid{};   // the cluster's, if it is known
     int64_t session = 0;  // of the coordinator; 0: not connected
     ClaimHooks hooks{};
-    // The claim of a dead process of this server, to be resumed. Word and registry-read members are
-    // adopted from the registry.
-    std::optional<Tenure::Terms> resumed{};
+    std::optional<Dead> resumed{};  // to be resumed
   };
 
   // `options` must have passed Check and name the lease. The references must outlive the object.
@@ -98,12 +104,13 @@ class LeaseClaim {
     AsyncRegistry async_registry;
     BelievedClock clock;
     int64_t live_session = 0;  // of our `live`; 0: it was not written
+    std::string final_why{};   // why its bound is final; empty: it is not
     Task<Result<Tenure::Terms>> task{};
   };
 
   void FinishAcquisition();
   void FinishResumption();
-  Task<Result<Tenure::Terms>> TakeOver(Tenure::Terms kept);
+  Task<Result<Tenure::Terms>> TakeOver(Dead dead);
   SlotChange TakingOver(const Tenure::Terms& terms, bool live, int64_t session);
   void Hold(Tenure::Terms terms, SlotUpkeep::Live live, const BelievedClock& clock);
 

@@ -40,6 +40,11 @@ SlotUpkeep::SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, En
   highest_floor_ = terms.floor;
 }
 
+void SlotUpkeep::Lapse(std::string why) {
+  fate_ = Fate::kLapsing;
+  reason_ = std::move(why);
+}
+
 void SlotUpkeep::Tick(const KeeperTime& now, int64_t session, WallMs used) {
   now_ = now;
   connected_in_ = session;
@@ -335,6 +340,10 @@ bool SlotUpkeep::NoteRoot(const Finding& finding) {
 }
 
 void SlotUpkeep::NoteOurs(const Finding& finding) {
+  if (fate_ == Fate::kLapsing) {
+    NoteChecked();
+    return;
+  }
   const SlotRecord& record = finding.record;
   tenure_.Renewed(finding.version, record.word, record.bound, record.others);
   predecessor_ = HolderIn(record, finding.meta->era, finding.version);

@@ -72,6 +72,9 @@ class SlotUpkeep {
   SlotUpkeep(const ClaimOptions& options, Coordinator& coordinator, Entropy& entropy,
              const ClaimHooks& hooks, Tenure& tenure, Live live, KeepGrant keep_grant, BootMs now);
 
+  // Makes the bound final before the first Tick: no check finds a higher one.
+  void Lapse(std::string why);
+
   void NoteRegistryClock(const BelievedClock& clock) { registry_clock_ = clock; }
   const BelievedClock& registry_clock() const { return registry_clock_; }
 

@@ -188,8 +188,11 @@ Task<SlotWritten> WriteSlot(AsyncRegistry* registry, Entropy* entropy, SlotChang
     }
     if (std::exchange(past_changed, false)) {
       Result<Node> past = co_await registry->Read(path);
-      past_write = WriteOfPast(change, past);
       if (registry->session() != change.session) continue;
+      if (past.code() == Code::kUnavailable || past.code() == Code::kUnknown) {
+        co_return Ended(Outcome::kNotApplied, "the slot's past: " + past.status().message());
+      }
+      past_write = WriteOfPast(change, past);
     }
     ++sends;
     const Bundle bundle = BundleOf(change, past_write);

@@ -26,8 +26,9 @@ struct SlotChange {
   Live live = Live::kLeave;
   std::string endpoint;  // for the new `live`
   // The holder whose name the new record replaces, and those after it that were never recorded.
-  // They are added to the slot's past, which is only informative: a past that cannot be read or
-  // written never fails the change.
+  // They are added to the slot's past, by which a server with a copied state folder recognises that
+  // a lease has ended (FindKeptFault). A past that is damaged or not permitted never fails the
+  // change.
   std::vector<PastHolder> ended{};
 };
 
@@ -77,7 +78,8 @@ struct SlotWritten {
 //  5. M, V and Z alone prove nothing: in a tree that was wiped and re-created they recur. The era
 //     does not, so every multi checks it.
 //  6. If a holding ends, the slot's past is read first, and again if it has changed meanwhile: then
-//     a process that lost the slot has added itself.
+//     a process that lost the slot has added itself. Without an answer to the first read, nothing
+//     is sent.
 //
 // If the task is destroyed before its end, the change may still be applied: an unused version.
 inline constexpr int kSendsMax = 3;

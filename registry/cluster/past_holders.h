@@ -23,7 +23,8 @@ namespace firn {
 //                                     "end_ms":.., "perhaps_ms":.., "nonce":.., "version":..},
 //                                    ...]}                                        oldest first
 //
-// Nothing depends on it: a list that cannot be read is replaced by a new one.
+// No claim depends on it: a list that cannot be parsed is replaced by a new one. A server that
+// starts with a copied state folder would freeze the cluster if the list lacks the end of a lease.
 
 // One holding of a slot. The ticks of its ids are in [first, end).
 struct PastHolder {

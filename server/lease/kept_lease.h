@@ -24,6 +24,9 @@ struct KeptLease {
   // each renewal changes it, and none waits for the disk.
   std::string turn{};
   WallMs turn_clock{};
+  // A stop may have lowered R to the stored bound. So other claims may begin there, whatever R the
+  // registry shows: it may have lost them.
+  bool lowered = false;
 
   friend bool operator==(const KeptLease&, const KeptLease&) = default;
 };

@@ -44,16 +44,18 @@ bool LeaseBounds::Covers(const std::string& uuid, const KeptBound& least) const 
   return uuid == uuid_ && has(durable_) && has(wanted_);
 }
 
-bool LeaseBounds::IsAtMost(Slot slot, WallMs bound) const {
-  const auto above = [&](const Table& table) {
+bool LeaseBounds::MayLower(Slot slot, WallMs bound, const std::string& lease) const {
+  const auto permits = [&](const Table& table) {
     const auto kept = table.find(slot);
-    return kept != table.end() && kept->second.bound > bound;
+    return kept == table.end() || (kept->second.bound <= bound && kept->second.lease == lease);
   };
-  return !above(durable_) && !above(wanted_) && !(in_flight_ && above(*in_flight_));
+  return permits(durable_) && permits(wanted_) && (!in_flight_ || permits(*in_flight_));
 }
 
 void LeaseBounds::Tick(BootMs boot, WallMs now, Milliseconds margin) {
-  std::erase_if(wanted_, [&](const auto& one) { return one.second.bound + margin <= now; });
+  // The file must not name a lease whose slot may be released.
+  const auto over = [&](const auto& one) { return one.second.bound + margin <= now; };
+  changed_ |= std::erase_if(wanted_, over) > 0;
   if (changed_ && !in_flight_ && boot >= write_at_) Write(boot);
 }
 

@@ -32,11 +32,12 @@ class LeaseMemory {
 //
 //  1. A bound is in the file before ids below it are promised. It is one that the registry has
 //     acknowledged, so an intact registry never shows less.
-//  2. Before a slot is released at a lower bound, the file has that lower bound.
+//  2. Before the registry is sent a lower bound, the file has it, and the lease's present text: the
+//     next start would otherwise take the lease for one whose bound was never lowered.
 //  3. A bound leaves the file when every clock has passed it.
 //
-// The file is written only when a promise is above its bound, about once a claim window for each
-// lease. Owned by the control thread.
+// The file is written when a promise is above its bound, about once a claim window for each lease,
+// and at the lease's end. Owned by the control thread.
 class LeaseBounds {
  public:
   // `earlier` is what an earlier process of this server has left, `boot` the id of this boot.
@@ -50,8 +51,9 @@ class LeaseBounds {
 
   // Whether the file certainly has at least that bound, and that lease, for the same claim.
   bool Covers(const std::string& uuid, const KeptBound& least) const;
-  // Whether the file certainly has at most that bound for the slot.
-  bool IsAtMost(Slot slot, WallMs bound) const;
+  // Whether the file certainly has at most that bound for the slot, with this text of its lease, or
+  // does not name the slot.
+  bool MayLower(Slot slot, WallMs bound, const std::string& lease) const;
 
   // Starts a write that is due, and drops bounds that `now` has passed by `margin`.
   void Tick(BootMs boot, WallMs now, Milliseconds margin);
@@ -71,6 +73,8 @@ class LeaseBounds {
 
   LeaseMemory& memory_;
   std::string uuid_;
+  // As of the process's start, also after the machine was copied while it ran. So the next process
+  // of the copy, which has another boot id, resumes nothing: the file has leases of the original.
   const std::string boot_;
   Table wanted_;
   Table durable_;

@@ -236,7 +236,7 @@ bool LeaseTable::TickEnded(Ended& ended) {
   }
   if (over || (claim.ending() && !ended.asked)) return false;
   const bool near = claim.TimeAt(now_) + kReleaseAhead >= ended.bound;
-  const bool may = bounds_.IsAtMost(claim.tenure()->terms().slot, ended.bound);
+  const bool may = bounds_.MayLower(claim.tenure()->terms().slot, ended.bound, {});
   if (ended.asked || !may || (!near && !stop_until_)) return true;
   ended.asked = true;
   if (near) {

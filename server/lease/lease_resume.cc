@@ -20,6 +20,8 @@ constexpr Milliseconds kResumeAgain{500};
 // --- a stop --------------------------------------------------------------------------------------
 
 // The file has each lease with its last turn, and a bound that is no higher than what was promised.
+// The bound of a claim that is ending stays as it is: it cannot be lowered in the registry, and the
+// next process may extend the lease up to it.
 void LeaseTable::Stop(BootMs until) {
   if (stop_until_) return;
   stop_until_ = until;
@@ -29,9 +31,11 @@ void LeaseTable::Stop(BootMs until) {
     }
     if (!lease->granted || !lease->revoked.empty()) continue;
     if (lease->claim->state() != LeaseClaim::State::kHeld) continue;
+    const bool ending = lease->claim->ending();
+    lease->lowered |= !ending;
     lease->kept = KeptText(*lease, true);
-    const WallMs promised = layout().StartOf(lease->promised);
-    bounds_.Keep(lease->tenure().terms().uuid, BoundOf(*lease, promised, lease->kept));
+    const WallMs bound = ending ? lease->tenure().bound() : layout().StartOf(lease->promised);
+    bounds_.Keep(lease->tenure().terms().uuid, BoundOf(*lease, bound, lease->kept));
   }
 }
 
@@ -54,8 +58,12 @@ bool LeaseTable::stopped() const {
 bool LeaseTable::Suspend(Lease& lease) {
   LeaseClaim& claim = *lease.claim;
   const WallMs promised = layout().StartOf(lease.promised);
-  if (claim.state() != LeaseClaim::State::kHeld || claim.ending()) return true;
-  if (!bounds_.IsAtMost(lease.tenure().terms().slot, promised)) return false;
+  if (claim.state() != LeaseClaim::State::kHeld) return true;
+  if (claim.ending()) {  // since the stop began, perhaps
+    bounds_.Keep(lease.tenure().terms().uuid, BoundOf(lease, lease.tenure().bound(), lease.kept));
+    return true;
+  }
+  if (!bounds_.MayLower(lease.tenure().terms().slot, promised, lease.kept)) return false;
   claim.Suspend(promised, *stop_until_);
   return true;
 }
@@ -88,7 +96,8 @@ std::string LeaseTable::KeptText(const Lease& lease, bool with_turn) const {
                  .client = lease.ask.client.name,
                  .meta_version = terms.meta_version,
                  .base = terms.base,
-                 .until = lease.until};
+                 .until = lease.until,
+                 .lowered = lease.lowered};
   if (with_turn) {
     kept.turn = lease.turns.last();
     kept.turn_clock = lease.turns.last_clock();
@@ -127,7 +136,7 @@ bool LeaseTable::TickOne(Earlier& earlier) {
     }
     const auto running = std::count_if(earlier_.begin(), earlier_.end(),
                                        [](const auto& one) { return one.second.claim != nullptr; });
-    const bool may = session_ != 0 && server_.why_not.empty() && !stop_until_ &&
+    const bool may = session_ != 0 && server_.resumes && !stop_until_ &&
                      now_.clocks.boot >= earlier.retry_at &&
                      running < static_cast<ptrdiff_t>(kClaimsMax);
     if (!may) return true;
@@ -145,7 +154,8 @@ bool LeaseTable::TickOne(Earlier& earlier) {
     Lease lease;
     lease.number = kept.number;
     lease.ask.name = kept.name;
-    earlier.claim = ClaimFor(lease, earlier.bound.slot.rack, std::move(terms));
+    earlier.claim =
+        ClaimFor(lease, earlier.bound.slot.rack, LeaseClaim::Dead{std::move(terms), kept.lowered});
   }
   earlier.claim->Tick(now_);
   switch (earlier.claim->state()) {
@@ -171,8 +181,8 @@ bool LeaseTable::TickOne(Earlier& earlier) {
   return true;
 }
 
-// The earlier process has promised at most what the registry shows. Without a clean stop, its last
-// turn and the last end that it answered are unknown.
+// The earlier process has promised at most the claim's bound. Without a clean stop, its last turn
+// and the last end that it answered are unknown.
 void LeaseTable::Resume(Earlier& earlier) {
   KeptLease& kept = earlier.kept;
   auto lease = std::make_unique<Lease>();
@@ -182,11 +192,16 @@ void LeaseTable::Resume(Earlier& earlier) {
   lease->ask.client.name = std::move(kept.client);
   lease->claim = std::move(earlier.claim);
   lease->granted = lease->answered = true;
-  lease->first_until = lease->until = std::max(kept.until, lease->from());
+  lease->until = std::max(kept.until, lease->from());
   lease->promised = std::max(layout().TickAt(lease->tenure().bound()), lease->until);
+  // If the bound is final, the cluster's time is unknown here, and may be ahead of the clocks. The
+  // program ignores an end before the last one that it was given.
+  if (lease->claim->ending()) lease->until = lease->promised;
+  lease->first_until = lease->until;
   const WallMs clock = kept.turn.empty() ? now_.clocks.wall : kept.turn_clock;
   lease->turns = LeaseTurns::Resumed(std::move(kept.turn), clock);
   lease->turn_answered = true;
+  lease->lowered = kept.lowered && lease->claim->ending();  // else the resumption has raised R
   lease->kept = KeptText(*lease, false);
   LogInfo("lease_resumed")
           .With("lease", lease->number)

@@ -34,6 +34,7 @@ std::string LeaseTable::Lease::title() const { return Cat("lease ", number, " ("
 void LeaseTable::OnSession(const SessionEvent& event) {
   session_ = event.kind == SessionEvent::Kind::kConnected ? event.session : 0;
   server_.why_not = kUnchecked;  // until the next Tick
+  server_.resumes = false;
   for (const auto& [id, lease] : leases_) lease->claim->OnSession(event);
   for (const Ended& ended : ended_) ended.claim->OnSession(event);
   for (const auto& [id, earlier] : earlier_) {
@@ -45,9 +46,15 @@ LeaseTable::Server LeaseTable::ServerOf(const ClaimStatus& own, bool checked) {
   const bool holds = own.state == ClaimState::kHolding ||
                      (own.state == ClaimState::kLapsing && !AsksForRestore(own));
   if (!holds) {
-    return {Cat("this server has no machine id of its own: ", own.reason), own.uuid, own.copies};
+    return {.why_not = Cat("this server has no machine id of its own: ", own.reason),
+            .resumes = own.clock_checked,
+            .uuid = own.uuid,
+            .copies = own.copies};
   }
-  return {checked ? "" : kUnchecked, own.uuid, own.copies};
+  return {.why_not = checked ? "" : kUnchecked,
+          .resumes = checked,
+          .uuid = own.uuid,
+          .copies = own.copies};
 }
 
 // --- calls ---------------------------------------------------------------------------------------
@@ -118,7 +125,9 @@ LeaseReply LeaseTable::WhyNot(const LeaseAsk& ask) {
   if (now_.clocks.boot < no_share_until_) {
     return {.verdict = LeaseVerdict::kRefused, .message = no_share_};
   }
-  const size_t leases = leases_.size() + ended_.size() + earlier_.size();
+  const size_t ending = static_cast<size_t>(
+      std::ranges::count_if(leases_, [](const auto& one) { return IsReplaced(*one.second); }));
+  const size_t leases = leases_.size() - ending + ended_.size() + earlier_.size();
   if (leases >= options_.leases_max) {
     return Later(Cat("this server has ", leases,
                      " leases, as many as --leases_max permits; use another one"));
@@ -158,7 +167,7 @@ void LeaseTable::Begin(const LeaseAsk& ask, uint32_t rack, Done done) {
 }
 
 std::unique_ptr<LeaseClaim> LeaseTable::ClaimFor(const Lease& lease, uint32_t rack,
-                                                 std::optional<Tenure::Terms> resumed) {
+                                                 std::optional<LeaseClaim::Dead> resumed) {
   if (!resumed) {
     claims_due_ = std::max(claims_due_, now_.clocks.boot) + kClaimEvery;
     const auto full = full_racks_.find(rack);
@@ -347,7 +356,7 @@ size_t LeaseTable::claims_under_way() const {
 // A lease that has ended counts until its machine id is free, as for --leases_max.
 size_t LeaseTable::LeasesOf(const LeaseClient& client) const {
   const auto living = std::count_if(leases_.begin(), leases_.end(), [&](const auto& one) {
-    return one.second->ask.client.name == client.name;
+    return one.second->ask.client.name == client.name && !IsReplaced(*one.second);
   });
   const auto ended = std::count_if(ended_.begin(), ended_.end(), [&](const Ended& one) {
     return one.shown.client == client.name;

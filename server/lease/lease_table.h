@@ -45,14 +45,15 @@ struct LeaseTableOptions {
 //  7. A lease whose slot is lost or another's is revoked. A bound is kept on the disk before a
 //     promise below it (LeaseBounds).
 //  8. A lease whose claim is not renewed any more says so, and is extended up to its bound.
+// 10. At most leases_max leases, including those that were given back until their slots are
+//     released, and as many of each client as it may have, without those whose claim is not renewed
+//     any more; kClaimsMax claims under way. kBurst claims begin at once, then one each
+//     kClaimEvery. Requests for a rack that was just found to be full begin none. A request that
+//     names no rack gets a machine id of another one if the server's own is full.
 // 12. A stop lowers each bound to what was promised. The next process on the same boot resumes the
 //     leases whose slots still have their nonces, also after a crash. A machine that was copied
 //     while it ran leaves its leases to the original.
-// 10. At most leases_max leases, including those that were given back until their slots are
-//     released, and as many of each client as it may have; kClaimsMax claims under way. kBurst
-//     claims begin at once, then one each kClaimEvery. Requests for a rack that was just found to
-//     be full begin none. A request that names no rack gets a machine id of another one if the
-//     server's own is full.
+// 13. To resume leases needs no machine id of the server's own, only a clock that was checked.
 //
 // A state machine, owned by the control thread: Handle, then Tick in a loop.
 class LeaseTable {
@@ -85,6 +86,7 @@ class LeaseTable {
   // The server, as of one Tick.
   struct Server {
     std::string why_not{};  // why it grants no lease now; empty: it does
+    bool resumes = false;   // whether it resumes leases of an earlier process now
     std::string uuid{};     // of its cluster
     int copies = 0;         // see ClaimStatus
   };
@@ -129,6 +131,7 @@ class LeaseTable {
     firn::Tick first_until{};    // of the answer to the token
     firn::Tick until{};          // the last end that was answered, as far as it is known
     firn::Tick promised{};  // at or above every end that was answered, also by an earlier process
+    bool lowered = false;   // see KeptLease
     std::string kept{};     // its text in the state folder, constant while the server runs
     LeaseTurns turns{};
     std::string revoked{};           // why; empty: it is not
@@ -160,7 +163,7 @@ class LeaseTable {
   void AskAgain(Lease& lease, Done done);
   void Begin(const LeaseAsk& ask, uint32_t rack, Done done);
   std::unique_ptr<LeaseClaim> ClaimFor(const Lease& lease, uint32_t rack,
-                                       std::optional<Tenure::Terms> resumed = {});
+                                       std::optional<LeaseClaim::Dead> resumed = {});
   // Begins a claim in another rack for a request that named none. False: there is none to try.
   bool TryAnotherRack(Lease& lease);
   // Returns the rack in which to claim; nullopt: all that may serve the request are full.
@@ -207,6 +210,8 @@ class LeaseTable {
   static KeptBound BoundOf(const Lease& lease, WallMs bound, std::string kept);
   size_t claims_under_way() const;
   size_t LeasesOf(const LeaseClient& client) const;
+  // Its program needs another one, so it does not count for a limit.
+  static bool IsReplaced(const Lease& lease) { return lease.granted && lease.claim->ending(); }
 
   const Layout& layout() const { return options_.claim.layout; }
 

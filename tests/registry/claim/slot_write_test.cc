@@ -287,6 +287,17 @@ TEST_F(SlotWriteTest, ReplacesAnUnreadablePast) {
   EXPECT_EQ(Past(), std::vector{Holding("a", 0)});
 }
 
+TEST_F(SlotWriteTest, SendsNothingIfThePastIsNotAnswered) {
+  for (const Fate::Kind fate : {Fate::Kind::kRefused, Fate::Kind::kRequestLost}) {
+    link_.Script(Verb::kRead, {fate, {}, Milliseconds(100)});
+    SlotChange change = Change();
+    change.ended = {Holding("a", 0)};
+    Writing write(link_, entropy_, change);
+    EXPECT_EQ(Finish(write), Outcome::kNotApplied) << write.ended.reason;
+    EXPECT_NE(Stands(), Nonce(9, 9));
+  }
+}
+
 TEST_F(SlotWriteTest, APastThatIsDeletedOrCreatedMeanwhileDoesNotFailTheWrite) {
   for (const bool there : {true, false}) {
     tree_.Wipe();

@@ -108,15 +108,18 @@ TEST(KeptLeaseTest, ReadsBackAsWritten) {
                         .base = WallMs(5),
                         .until = Tick(6),
                         .turn = "0123",
-                        .turn_clock = WallMs(8)};
+                        .turn_clock = WallMs(8),
+                        .lowered = true};
   EXPECT_EQ(ParseKeptLease(FormatKeptLease(lease)), lease);
   KeptLease bare = lease;
+  bare.lowered = false;
   bare.client.clear();
   bare.turn.clear();
   EXPECT_EQ(ParseKeptLease(FormatKeptLease(bare)), bare);
   bare.client = "a\nb";
   EXPECT_EQ(FormatKeptLease(bare), "") << "one line";
-  for (const char* text : {"", "7", "7 ab.cd x 5 6 - 8 n ", "7 ab.cd 4 5 6 - 8 n"}) {
+  for (const char* text :
+       {"", "7", "7 ab.cd x 5 6 - 8 - n ", "7 ab.cd 4 5 6 - 8 - n", "7 ab.cd 4 5 6 - 8 n n "}) {
     EXPECT_FALSE(ParseKeptLease(text)) << text;
   }
 }

@@ -37,6 +37,21 @@ class LeaseResumeTest : public LeaseTest {
     Run(Milliseconds(50), server);
     return replied->verdict();
   }
+  void Freeze() {
+    ClusterMeta meta = Meta();
+    meta.frozen = true;
+    Write1(kMetaPath, FormatMeta(meta));
+  }
+  // A restarted server cannot have a machine id of its own while the cluster is frozen or the rack
+  // is full.
+  std::unique_ptr<LeaseServer> StartWithoutClaim() {
+    LeaseTableOptions options = LeasesOf("s");
+    options.boot = "boot";
+    auto server = StartServer(std::move(options));
+    server->server = {.why_not = "no machine id", .resumes = true, .uuid = Meta().uuid};
+    Run(Milliseconds(100), *server);
+    return server;
+  }
   size_t LeasedSlots() {
     size_t count = 0;
     for (uint32_t worker = 0; worker < 8; ++worker) count += RecordOf(worker).lease ? 1u : 0u;
@@ -169,6 +184,101 @@ TEST_F(LeaseResumeTest, ACopyOfTheRunningMachineLeavesItsLeasesToTheOriginal) {
   server.reset();
   server = StartOn("boot.2");
   EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
+  EXPECT_EQ(VerdictOf(*server, another.lease, 2, 1), LeaseVerdict::kUnknown);
+  EXPECT_FALSE(Meta().frozen) << Meta().reason;
+}
+
+TEST_F(LeaseResumeTest, ARestartWhileTheClusterIsFrozenExtendsTheLeaseUpToItsBound) {
+  for (const bool cleanly : {false, true}) {
+    MakeClusterWith(8);
+    lease_disk_ = {};
+    auto server = StartAgain();
+    LeaseTerms lease = GrantLong(*server);
+    const SlotRecord record = RecordOf(lease.worker);
+    Freeze();
+    Run(Milliseconds(35'000), *server);  // it notices
+    lease = Renewed(*server, lease.lease, 2, 1);
+    EXPECT_TRUE(lease.ending);
+    cleanly ? StopCleanly(server) : server.reset();
+    // Longer than the interval.
+    clock_.Advance(Milliseconds(90'000));
+    server = StartWithoutClaim();
+    for (uint64_t turn = 3; turn < 6; ++turn) {
+      const LeaseTerms renewed = Renewed(*server, lease.lease, turn, turn - 1);
+      EXPECT_TRUE(renewed.ending);
+      EXPECT_EQ(renewed.machine, lease.machine);
+      EXPECT_GT(StartOf(renewed.until), clock_.Wall());
+      EXPECT_LE(StartOf(renewed.until), record.bound);
+      Run(Milliseconds(20'000), *server);
+    }
+    EXPECT_EQ(RecordOf(lease.worker), record) << "a frozen cluster is not written";
+    EXPECT_EQ(server->table().highest_bound(), record.bound);
+    EXPECT_EQ(server->Ask(3)->verdict(), LeaseVerdict::kLater);
+    Run(record.bound - clock_.Wall(), *server);
+    EXPECT_EQ(VerdictOf(*server, lease.lease, 6, 5), LeaseVerdict::kUnknown);
+  }
+}
+
+TEST_F(LeaseResumeTest, ResumesALeaseWithoutAMachineIdOfItsOwn) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  server.reset();
+  server = StartWithoutClaim();
+  const LeaseTerms renewed = Renewed(*server, lease.lease, 2, 1);
+  EXPECT_GT(renewed.until, lease.until);
+  EXPECT_FALSE(renewed.ending);
+  EXPECT_EQ(server->Ask(3)->verdict(), LeaseVerdict::kLater);
+}
+
+TEST_F(LeaseResumeTest, ResumesNothingWithAnUncheckedClock) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  server.reset();
+  LeaseTableOptions options = LeasesOf("s");
+  options.boot = "boot";
+  server = StartServer(std::move(options));
+  ClaimStatus own;
+  own.uuid = Meta().uuid;
+  server->server = LeaseTable::ServerOf(own, false);
+  Run(Milliseconds(1'000), *server);
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kLater);
+}
+
+// Another server's claim may lie in the part that the registry has lost.
+TEST_F(LeaseResumeTest, ResumesNothingAfterALossOfDataWhileTheClusterIsFrozen) {
+  auto server = StartAgain();
+  const auto before = tree_.Save();
+  const LeaseTerms lease = GrantLong(*server);
+  server.reset();
+  tree_.Load(before);
+  Freeze();
+  server = StartWithoutClaim();
+  EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
+}
+
+// The stop lowered the bound, another server may have claimed the slot from there on, and the
+// registry has lost both.
+TEST_F(LeaseResumeTest, ExtendsNoLeaseAboveTheBoundThatAStopStored) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  const auto before = tree_.Save();
+  StopCleanly(server);
+  const WallMs stored = RecordOf(lease.worker).bound;
+  tree_.Load(before);
+  ASSERT_GT(RecordOf(lease.worker).bound, stored);
+  uint64_t turn = 1;
+  for (const bool frozen : {false, true}) {
+    if (frozen) Freeze();
+    server = StartWithoutClaim();
+    for (const bool checked : {false, true}) {
+      if (checked) Run(Milliseconds(frozen ? 3'000 : 32'000), *server);
+      const LeaseTerms renewed = Renewed(*server, lease.lease, turn + 1, turn);
+      ++turn;
+      EXPECT_EQ(StartOf(renewed.until), stored);
+      EXPECT_TRUE(renewed.ending);
+    }
+    server.reset();
+  }
 }
 
 // Until the registry has shown that the slot is still its own.

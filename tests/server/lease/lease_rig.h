@@ -113,7 +113,7 @@ class LeaseServer {
   int64_t session() const { return inner_->session(); }
   const std::vector<std::string>& alarms() const { return alarms_; }
 
-  LeaseTable::Server server{};
+  LeaseTable::Server server{.resumes = true};
 
  private:
   const VirtualClock& clock_;

@@ -64,6 +64,60 @@ TEST_F(LeaseTimeTest, GrantsLeasesWhileTheServersOwnClaimLapses) {
   EXPECT_EQ(server->Ask(2)->verdict(), LeaseVerdict::kLater);
 }
 
+TEST_F(LeaseTimeTest, NoLeaseEndsAfterTheLayoutsTime) {
+  const Layout layout = Layout::Firn();
+  constexpr Milliseconds kDay{86'400'000}, kSixHours{21'600'000};
+  clock_.StepWall(layout.end() - kDay - Milliseconds(60'000) - clock_.Wall());
+  LeaseTableOptions options = LeasesOf("s");
+  options.claim.window = kSixHours;
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  LeaseTerms lease = Grant(*server, 1);
+  uint64_t turn = 0;
+  while (clock_.Wall() + Milliseconds(10'000) < layout.end()) {
+    const auto replied = server->Renew(lease.lease, turn + 1, turn, kSixHours);
+    ++turn;
+    for (int i = 0; i < 3; ++i) server->Step();
+    lease = replied->terms();
+    EXPECT_LE(lease.until, layout.last_tick() + 1);
+    clock_.Advance(Milliseconds(5'000));
+    server->Step();
+  }
+  EXPECT_EQ(lease.until, layout.last_tick() + 1);
+}
+
+// Every program of a client needs a second lease at the same time.
+TEST_F(LeaseTimeTest, AnEndingLeaseLeavesRoomForItsReplacement) {
+  LeaseTableOptions options = LeasesOf("s");
+  options.leases_max = 1;
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  const auto ask = [&](uint64_t token) {
+    const auto replied = server->Call(
+        LeaseAsk{TokenOf(token), "program", Milliseconds(60'000), {}, clock_.Wall(), {"shop", 1}});
+    Run(kAMoment, *server);
+    return replied->verdict();
+  };
+  EXPECT_EQ(ask(1), LeaseVerdict::kGranted);
+  EXPECT_EQ(ask(2), LeaseVerdict::kLater);
+  Write1(kMetaPath, FormatMeta(Meta()));
+  Run(Milliseconds(5'000), *server);
+  EXPECT_EQ(ask(3), LeaseVerdict::kGranted);
+  EXPECT_EQ(ask(4), LeaseVerdict::kLater) << "one for each";
+}
+
+TEST_F(LeaseTimeTest, AServerThatStartsInAFrozenClusterResumesLeasesAndGrantsNone) {
+  ClusterMeta meta = Meta();
+  meta.frozen = true;
+  Write1(kMetaPath, FormatMeta(meta));
+  auto host = Start(disk_, Options("s"));
+  const auto now = [&] { return LeaseTable::ServerOf(host->status(), host->keeper().checked()); };
+  EXPECT_FALSE(now().resumes) << "its clock was not checked yet";
+  Run(kAMoment, *host);
+  EXPECT_TRUE(now().resumes);
+  EXPECT_NE(now().why_not.find("frozen"), std::string::npos) << now().why_not;
+}
+
 // A slow registry, or a probation: the program repeats the token here, and wastes no machine id.
 TEST_F(LeaseTimeTest, AnswersThatAClaimIsUnderWayAndGrantsTheSameTokenLater) {
   LeaseTableOptions options = LeasesOf("s");

@@ -5,7 +5,7 @@
 
 #include "registry/cluster/records.h"
 #include "registry/seam/blocking_coordinator.h"
-#include "registry/state/kept_bounds.h"
+#include "server/lease/kept_lease.h"
 #include "tests/sim/leases/lease_witness.h"
 #include "tests/sim/violation.h"
 
@@ -47,6 +47,15 @@ void LeaseHost::Memory::Round() {
   Result<KeptBounds> kept = ParseKeptBounds(disk_.leases);
   if (mutant_ == LeaseMutant::kBoundsAlone && kept.ok()) {
     for (KeptBound& bound : kept->bounds) bound.claim = {};
+    disk_.leases = FormatKeptBounds(*kept);
+  }
+  if (mutant_ == LeaseMutant::kForgetsStop && kept.ok()) {
+    for (KeptBound& bound : kept->bounds) {
+      auto lease = ParseKeptLease(bound.lease);
+      if (!lease) continue;
+      lease->lowered = false;
+      bound.lease = FormatKeptLease(*lease);
+    }
     disk_.leases = FormatKeptBounds(*kept);
   }
   std::exchange(done_, {})(disk_.fails ? Unavailable("no space on the disk") : Status());
@@ -190,7 +199,7 @@ void LeaseHost::Stop() {
   second_.reset();
   process_->stopping = true;
   process_->stale_time.reset();
-  process_->stop_until = shared_.clock.Boot() + claim_.release_wait;
+  process_->stop_until = clock_.Boot() + claim_.release_wait;
   process_->table.Stop(process_->stop_until);
   process_->keeper.Release(Read());
 }
@@ -216,7 +225,7 @@ void LeaseHost::Round() {
   if (second != nullptr) second->TickAll(second->Read());
   Issue();
   if (!process_->stopping || process_->keeper.state() != ClaimState::kReleased) return;
-  if (process_->table.stopped() || shared_.clock.Boot() >= process_->stop_until) End();
+  if (process_->table.stopped() || clock_.Boot() >= process_->stop_until) End();
 }
 
 void LeaseHost::TickAll(const KeeperTime& now) {
@@ -227,6 +236,7 @@ void LeaseHost::TickAll(const KeeperTime& now) {
   const ClaimStatus claim = process_->keeper.status(now);
   LeaseTable::Server server = LeaseTable::ServerOf(claim, process_->keeper.checked());
   if (process_->stopping) server.why_not = LeaseTable::kStopping;
+  if (shared_.mutant == LeaseMutant::kResumesLate) server.resumes = server.why_not.empty();
   process_->table.Tick(now, std::move(server));
   const bool judges =
       shared_.mutant == LeaseMutant::kNone || shared_.mutant == LeaseMutant::kBoundsAlone;
@@ -313,6 +323,16 @@ std::optional<ProviderReport> LeaseHost::Report() const {
 bool LeaseHost::HasPromisedAfter(WallMs time) const {
   const Result<KeptBounds> kept = ParseKeptBounds(disk_.promised);
   return kept.ok() && kept->highest() > time;
+}
+
+bool LeaseHost::HasLeaseOf(const std::string& name) const {
+  return running() && std::ranges::any_of(process_->table.List(), [&](const LeaseShown& lease) {
+           return lease.name == name;
+         });
+}
+
+std::vector<KeptBound> LeaseHost::KeptLeases() const {
+  return ParseKeptBounds(disk_.leases).value_or({}).bounds;
 }
 
 void LeaseHost::EndFaults() {

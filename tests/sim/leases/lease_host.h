@@ -7,10 +7,12 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/time/entropy.h"
 #include "registry/claim/claim_keeper.h"
 #include "registry/servers/provider.h"
+#include "registry/state/kept_bounds.h"
 #include "server/lease/lease_table.h"
 #include "tests/sim/copies/sim_mirror.h"
 #include "tests/sim/leases/lease_shared.h"
@@ -81,6 +83,10 @@ class LeaseHost {
   size_t leases_max() const { return leases_max_; }
   // Whether a bound of a lease on its disk is after `time`.
   bool HasPromisedAfter(WallMs time) const;
+  // Whether it has a lease of the program with this name.
+  bool HasLeaseOf(const std::string& name) const;
+  // The bounds of leases that its next process reads.
+  std::vector<KeptBound> KeptLeases() const;
 
   LeaseDisk& disk() { return disk_; }
   HostClock& clock() { return clock_; }

@@ -21,6 +21,8 @@ enum class LeaseMutant {
   kBoundsAlone,        // 7: a bound is kept without its claim
   kTwinsUnnoticed,     // 7: a server takes its copy's write to a lease's slot for its own
   kNoVersionCheck,     // 7: a slot's record is set whatever version is there
+  kForgetsStop,        // 13: the state folder does not say that a stop may have lowered R
+  kResumesLate,        // 13: a lease is resumed only by a server with a machine id of its own
 };
 
 inline constexpr MutantRow<LeaseMutant> kLeaseMutants[] = {
@@ -36,6 +38,8 @@ inline constexpr MutantRow<LeaseMutant> kLeaseMutants[] = {
     {LeaseMutant::kBoundsAlone, "bounds-alone", "invariant 7:"},
     {LeaseMutant::kTwinsUnnoticed, "twins-unnoticed", "invariant 1:"},
     {LeaseMutant::kNoVersionCheck, "no-version-check", "invariant 1:"},
+    {LeaseMutant::kForgetsStop, "forgets-stop", "invariant 1:"},
+    {LeaseMutant::kResumesLate, "resumes-late", "invariant 8:"},
 };
 
 }  // namespace firn

@@ -45,6 +45,12 @@ void LeaseOperator::LoseData() {
   Load(wipe ? MemoryTree::Image() : *backup_);
 }
 
+void LeaseOperator::LoseAndFreeze() {
+  shared_.Trace("the registry is rolled back, and frozen");
+  Load(*backup_);
+  Freeze();
+}
+
 void LeaseOperator::PutBack(const LeaseHost& first) {
   shared_.Count("put back");
   shared_.Trace("the registry is put back, and " + first.address() + " starts first");
@@ -102,6 +108,17 @@ void LeaseOperator::Restore(const RestoreFacts& facts) {
   shared_.Trace("restored, floor " + std::to_string(floor_.ms()));
 }
 
+void LeaseOperator::Freeze() {
+  shared_.Trace("the operator freezes the cluster");
+  MemoryCoordinator memory(shared_.tree);
+  BlockingCoordinator registry(memory, shared_.clock);
+  if (!registry.Connect(Milliseconds(0)).ok()) Die("no registry to freeze");
+  ClusterMeta meta = *ParseMeta(shared_.tree.Peek(kMetaPath)->data);
+  meta.frozen = true;
+  meta.reason = "by the operator";
+  static_cast<void>(registry.Multi({Write::Set(kMetaPath, FormatMeta(meta), Write::kAnyVersion)}));
+}
+
 bool LeaseOperator::IsFrozen() const {
   const auto meta = shared_.tree.Peek(kMetaPath);
   return meta.has_value() && ParseMeta(meta->data)->frozen;
@@ -132,6 +149,7 @@ void LeaseOperator::Reserve() {
                                            layout.TickAt(now - kReservedBefore));
   shared_.oracle.Share(group, ever);  // it may be reserved a second time
   shared_.oracle.Extend(holder, ever);
+  shared_.highest[SlotPath(slot)] = now + kEver;  // for a registry that forgets the reservation
   reserved_.emplace(slot, holder);
 }
 
@@ -144,6 +162,7 @@ void LeaseOperator::ReleaseReserved(Slot slot) {
   shared_.oracle.Shrink(reserved_.at(slot), shared_.layout.FirstTickFrom(now + kReleasedAhead));
   if (!ReleaseSlots(registry, {slot}, now, kReleasedAhead).ok()) return;
   reserved_.erase(slot);
+  shared_.highest[SlotPath(slot)] = now + kReleasedAhead;
   shared_.Count("no longer reserved");
   shared_.Trace(SlotText(slot) + " is no longer reserved");
 }

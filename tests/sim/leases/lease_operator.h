@@ -28,9 +28,13 @@ class LeaseOperator {
   void SaveBackup() { backup_ = shared_.tree.Save(); }
   // Replaces the registry by the backup, or wipes it.
   void LoseData();
+  // Replaces it and freezes the cluster. No server can claim before the restore.
+  void LoseAndFreeze();
   // Replaces it while no server runs. Before the restore, only `first` may claim.
   void PutBack(const LeaseHost& first);
   void Restore();
+  // Freezes a cluster that has lost nothing.
+  void Freeze();
   // No data are lost, and nothing is frozen.
   bool IsWhole() const;
   bool IsFrozen() const;

@@ -248,6 +248,12 @@ bool LeaseProgram::TakeOne() {
   return true;
 }
 
+const std::string& LeaseProgram::name() const { return process_->name; }
+
+const std::string& LeaseProgram::lease() const { return process_->current; }
+
+WallMs LeaseProgram::id_time() const { return process_->ids.Advance(); }
+
 void LeaseProgram::EndFaults() {
   clock_.SetRight();
   paused_until = {};

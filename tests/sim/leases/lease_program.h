@@ -38,6 +38,12 @@ class LeaseProgram {
   bool running() const { return process_ != nullptr; }
   // Tries to take an id.
   bool Serves() { return running() && TakeOne(); }
+  // Of the process.
+  const std::string& name() const;
+  // The id of its newest lease.
+  const std::string& lease() const;
+  // Its id clock, which is ahead of all clocks after a restore.
+  WallMs id_time() const;
   void EndFaults();
 
   HostClock& clock() { return clock_; }

@@ -4,10 +4,17 @@
 #include <memory>
 #include <utility>
 
+#include "common/id/rack_split.h"
+#include "registry/cluster/slot.h"
 #include "tests/sim/leases/lease_world.h"
 #include "tests/sim/sim_sizes.h"
 
 namespace firn {
+namespace {
+
+constexpr Milliseconds kClockAhead{4'000};
+
+}  // namespace
 
 void LeaseWorld::Strike() {
   const bool needs_losses = !is_honest_ && loses_data_;
@@ -196,6 +203,62 @@ void LeaseWorld::PutBack() {
   // The bounds of its leases must suffice.
   if (OneIn(2)) (*first)->disk().claims.hint.reset();
   (*first)->Start(true);
+}
+
+// A server stops cleanly. A server that is not simulated, whose clock is ahead, claims the machine
+// ids of its leases as soon as it can. The registry goes back behind both and is frozen; then the
+// first server starts.
+void LeaseWorld::StrikeStop() {
+  if (stopped_ == nullptr) {
+    if (stop_dice_.Below(20) != 0 || outage_ || !operator_.IsWhole()) return;
+    LeaseHost& host = *hosts_[stop_dice_.Below(hosts_.size())];
+    if (!host.running() || !host.connected()) return;
+    if (!host.HasPromisedAfter(clock_.Wall() + kClockAhead)) return;
+    operator_.SaveBackup();
+    host.Stop();
+    stopped_ = &host;
+    return;
+  }
+  if (stopped_->running() || outage_) return;
+  const std::vector<KeptBound> lowered = LoweredBy(*stopped_);
+  const auto is_free = [&](const KeptBound& one) {
+    return one.bound <= clock_.Wall() + kClockAhead;
+  };
+  if (!lowered.empty() && std::ranges::none_of(lowered, is_free)) return;
+  LeaseHost& host = *std::exchange(stopped_, nullptr);
+  if (lowered.empty() || !operator_.IsWhole()) return;
+  shared_.Count("losses of stops");
+  operator_.LoseAndFreeze();
+  restore_at_ = clock_.Boot() + Milliseconds(60'000);
+  for (const KeptBound& one : lowered) {
+    if (is_free(one)) NoteLostClaim(one);
+  }
+  host.Start(true);
+}
+
+// The leases whose bounds its stop has lowered in the registry, too, and that have not ended.
+std::vector<KeptBound> LeaseWorld::LoweredBy(const LeaseHost& host) const {
+  std::vector<KeptBound> kept = host.KeptLeases();
+  std::erase_if(kept, [this](const KeptBound& one) {
+    const auto node = tree_.Peek(SlotPath(one.slot));
+    if (one.lease.empty() || one.bound <= clock_.Wall() || !node) return true;
+    const SlotRecord record = *ParseSlotRecord(node->data);
+    const bool was_set = node->stat.version > one.version;
+    return record.nonce != one.claim || record.bound != one.bound || !was_set;
+  });
+  return kept;
+}
+
+// A claim from the lowered bound to the one that the registry shows again.
+void LeaseWorld::NoteLostClaim(const KeptBound& lowered) {
+  const auto node = tree_.Peek(SlotPath(lowered.slot));
+  if (!node) return;
+  const Layout& layout = shared_.layout;
+  const std::string name = "lost claim " + std::to_string(++shared_.named);
+  const auto holder =
+      oracle_.Begin(*RackSplit::Make(layout, 0)->Join(lowered.slot.worker, lowered.slot.rack), name,
+                    name, layout.FirstTickFrom(lowered.bound));
+  oracle_.Extend(holder, layout.TickAt(ParseSlotRecord(node->data)->bound));
 }
 
 void LeaseWorld::SetOutage(bool outage) {

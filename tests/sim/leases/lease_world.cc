@@ -8,6 +8,7 @@
 
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
+#include "server/lease/kept_lease.h"
 #include "tests/sim/sim_sizes.h"
 #include "tests/sim/violation.h"
 
@@ -18,7 +19,7 @@ constexpr Milliseconds kServiceWithin{10 * 60'000};
 constexpr Milliseconds kWaitMax{4 * 3'600'000};
 
 constexpr Milliseconds kDetectedWithin{2 * 60'000};
-constexpr uint64_t kSeedOfCopies = 0x9e3779b97f4a7c15;
+constexpr uint64_t kSeedOfCopies = 0x9e3779b97f4a7c15, kSeedOfStops = 0xbf58476d1ce4e5b9;
 
 bool NeedsCopies(LeaseMutant mutant) {
   return mutant == LeaseMutant::kOlderTurnBelieved || mutant == LeaseMutant::kWithoutTurns;
@@ -28,6 +29,7 @@ bool NeedsCopies(LeaseMutant mutant) {
 
 LeaseWorld::LeaseWorld(uint64_t seed, LeaseMutant mutant, const SimArguments& arguments)
     : dice_(seed),
+      stop_dice_(seed + kSeedOfStops),
       clock_(kSimStart, BootMs(1)),
       registry_clock_(clock_),
       tree_(registry_clock_),
@@ -81,6 +83,10 @@ void LeaseWorld::DrawSizes() {
   loses_data_ = needs_losses || (is_honest_ && OneIn(3));
   clocks_differ_ = shared_.mutant == LeaseMutant::kEndedWhileOpen || OneIn(2);
   has_grants_ = !needs_losses && !OneIn(3);
+  if (shared_.mutant == LeaseMutant::kForgetsStop) {
+    fault_every_ = 1'000'000;  // StrikeStop alone
+    return;
+  }
   const bool needs_lost_answers = shared_.mutant == LeaseMutant::kBeforeTheWrite;
   if (OneIn(4) && !needs_lost_answers) return;  // a registry without faults
   shared_.rates = {.refused = below(30),
@@ -103,6 +109,9 @@ void LeaseWorld::DrawCopies(uint64_t seed) {
   shared_.copies_servers = is_needed || (is_honest_ && !loses_data_ && dice.Below(2) == 0);
   shared_.generations = shared_.copies_servers && !is_needed && dice.Below(2) == 0;
   shared_.route = Milliseconds(is_needed ? kRoutesMs[2] : kRoutesMs[dice.Below(3)]);
+  const bool forgets = shared_.mutant == LeaseMutant::kForgetsStop;
+  loses_stops_ = forgets || (is_honest_ && !loses_data_ && !shared_.copies_servers &&
+                             stop_dice_.Below(3) == 0);
 }
 
 ClaimOptions LeaseWorld::ClaimOf(int index) const {
@@ -119,9 +128,10 @@ ClaimOptions LeaseWorld::ClaimOf(int index) const {
 void LeaseWorld::Run() {
   while (steps_ < wanted_steps_) Step();
   EndFaults();
-  if (shared_.mutant != LeaseMutant::kNone) return;
+  if (!is_honest_ && shared_.mutant != LeaseMutant::kResumesLate) return;
   DemandService();
   if (!shared_.copied.empty()) DemandDetection();
+  if (!shared_.copies_servers && !shared_.copies) DemandExtension();
 }
 
 void LeaseWorld::Step() {
@@ -129,12 +139,14 @@ void LeaseWorld::Step() {
   PassTime();
   const bool is_put_back = !shared_.first_reader.empty();
   if (OneIn(fault_every_) && !is_put_back) Strike();
+  if (loses_stops_ && !is_put_back) StrikeStop();
   if (shared_.gap && clock_.Boot() >= restore_at_) operator_.Restore();
   if (shared_.copies_servers) WakeCopies();
   net_.Round();
   for (const auto& host : hosts_) {
     if (host->paused_until > clock_.Boot()) continue;
-    const bool may_start = !is_put_back || shared_.first_reader == host->address();
+    const bool may_start =
+        (!is_put_back || shared_.first_reader == host->address()) && host.get() != stopped_;
     if (!host->running() && may_start && OneIn(100)) {
       host->Start(is_put_back || (!outage_ && !OneIn(6)));
     }
@@ -178,6 +190,7 @@ void LeaseWorld::EndFaults() {
   registry_clock_.SetRight();
   net_.EndFaults();
   if (!operator_.IsWhole()) operator_.Restore();
+  stopped_ = nullptr;
   for (Asleep& sleeper : asleep_) sleeper.until = {};
   WakeCopies();
   faults_ended_ = clock_.Boot();
@@ -189,7 +202,7 @@ void LeaseWorld::QuietRound() {
   clock_.Advance(Milliseconds(1) + UpTo(500));
   ExpireSessions();
   // A server that was away may freeze the cluster once more.
-  if (!operator_.IsWhole()) operator_.Restore();
+  if (!operator_.IsWhole() && !keeps_frozen_) operator_.Restore();
   net_.Round();
   for (const auto& host : hosts_) {
     host->Start(true);
@@ -226,6 +239,73 @@ void LeaseWorld::DemandDetection() {
       if (!is_new) throw Violation(6, "two copies of " + holder->second + " hold the " + claim);
     }
   }
+}
+
+// The bound up to which the next process of its server extends the program's lease. Nullopt: no
+// state folder has it as the registry shows it.
+std::optional<WallMs> LeaseWorld::FinalBoundOf(const LeaseProgram& program) const {
+  for (const auto& host : hosts_) {
+    for (const KeptBound& one : host->KeptLeases()) {
+      const auto lease = ParseKeptLease(one.lease);
+      const auto slot = tree_.Peek(SlotPath(one.slot));
+      if (!lease || lease->id != program.lease() || !slot) continue;
+      const SlotRecord record = *ParseSlotRecord(slot->data);
+      const bool is_whole = record.nonce == one.claim && record.bound >= one.bound &&
+                            slot->stat.version >= one.version;
+      if (is_whole) return lease->lowered ? one.bound : record.bound;
+    }
+  }
+  return std::nullopt;
+}
+
+// The programs whose leases their servers still have. A server whose time is ahead of a program's
+// may have ended the lease, and have told the program so.
+std::vector<LeaseProgram*> LeaseWorld::Lessees() const {
+  std::vector<LeaseProgram*> lessees;
+  for (const auto& program : programs_) {
+    const bool is_known = program->running() && std::ranges::any_of(hosts_, [&](const auto& host) {
+                            return host->HasLeaseOf(program->name());
+                          });
+    if (is_known) lessees.push_back(program.get());
+  }
+  return lessees;
+}
+
+// A restart while the cluster is frozen silences no program before its lease's bound.
+void LeaseWorld::DemandExtension() {
+  const auto pass = [this](Milliseconds time) {
+    for (const BootMs end = clock_.Boot() + time; clock_.Boot() < end;) QuietRound();
+  };
+  pass(Milliseconds(15'000));
+  operator_.Freeze();
+  keeps_frozen_ = true;
+  // Until servers notice it, a clean stop lowers what the next process knows.
+  const bool cleanly = OneIn(2);
+  pass(UpTo(2'000) + (cleanly ? shared_.window / 5 : Milliseconds(0)));
+  const std::vector<LeaseProgram*> lessees = Lessees();
+  for (const auto& host : hosts_) {
+    cleanly ? host->Stop() : host->Kill();
+    for (; host->running(); host->Round()) clock_.Advance(Milliseconds(1));
+  }
+  std::map<LeaseProgram*, WallMs> bounds;
+  std::map<LeaseProgram*, std::string> leases;
+  for (LeaseProgram* const program : lessees) {
+    const auto bound = program->Serves() ? FinalBoundOf(*program) : std::nullopt;
+    if (!bound) continue;
+    bounds[program] = *bound;
+    leases[program] = program->lease();
+  }
+  pass(Milliseconds(7'000));
+  const Milliseconds margin(shared_.layout.tick_ms() + 2'000);
+  for (const BootMs end = clock_.Boot() + shared_.window; clock_.Boot() < end; QuietRound()) {
+    for (const auto& [program, bound] : bounds) {
+      const bool is_replaced = program->lease() != leases.at(program);  // by a late answer
+      if (is_replaced || program->id_time() + margin >= bound) continue;
+      Require(program->Serves(), 8, "a lease is not extended up to its bound");
+      shared_.Count("extensions after a frozen restart");
+    }
+  }
+  keeps_frozen_ = false;
 }
 
 // A server takes a machine id that is for leases while no other one is free, and keeps it.

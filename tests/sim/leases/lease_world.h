@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,12 +53,18 @@ class LeaseWorld {
   void SetOutage(bool outage);
   void StrikeData();
   void PutBack();
+  void StrikeStop();
+  std::vector<KeptBound> LoweredBy(const LeaseHost& host) const;
+  void NoteLostClaim(const KeptBound& lowered);
 
   // --- the end of all faults --------------------------------------------------------------------
   void EndFaults();
   void QuietRound();
   void DemandService();
   void DemandDetection();
+  void DemandExtension();
+  std::vector<LeaseProgram*> Lessees() const;
+  std::optional<WallMs> FinalBoundOf(const LeaseProgram& program) const;
   size_t ProgramsWanted() const;
   Milliseconds LongestWait() const;
 
@@ -67,6 +74,7 @@ class LeaseWorld {
   bool OneIn(uint64_t n) { return dice_.Below(n) == 0; }
 
   SeededEntropy dice_;
+  SeededEntropy stop_dice_;  // of its own, so that worlds without such losses stay as they are
   VirtualClock clock_;
   HostClock registry_clock_;
   MemoryTree tree_;
@@ -82,9 +90,12 @@ class LeaseWorld {
   int64_t steps_ = 0;
   uint64_t fault_every_ = 0;
   bool outage_ = false;
+  bool keeps_frozen_ = false;
   bool loses_data_ = false;
   bool has_grants_ = true;
   bool clocks_differ_ = false;  // by seconds, from the start
+  bool loses_stops_ = false;    // see StrikeStop
+  LeaseHost* stopped_ = nullptr;
   BootMs restore_at_;
   BootMs faults_ended_;
   // Copies of servers that do not run yet.
