@@ -145,7 +145,9 @@ void LeaseTable::Tick(const KeeperTime& now, Server server) {
     Close(id, lease.granted ? layout().StartOf(lease.promised) : WallMs());
   }
   std::erase_if(ended_, [this](Ended& ended) { return !TickEnded(ended); });
-  bounds_.Tick(now.clocks.boot, now.id_time, 2 * options_.claim.skew_max);
+  // Only a checked clock shows that a bound is over.
+  const bool checked = server_.resumes || server_.why_not.empty();
+  bounds_.Tick(now.clocks.boot, checked ? now.id_time : WallMs(), 2 * options_.claim.skew_max);
 }
 
 // False: it has ended.

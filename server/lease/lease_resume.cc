@@ -131,6 +131,7 @@ void LeaseTable::TickEarlier() {
 bool LeaseTable::TickOne(Earlier& earlier) {
   const KeptLease& kept = earlier.kept;
   if (earlier.claim == nullptr) {
+    if (!server_.resumes) return true;
     if (now_.id_time >= earlier.bound.bound || server_.uuid != options_.claim.kept.uuid) {
       return now_.id_time < earlier.bound.bound && server_.uuid.empty();
     }

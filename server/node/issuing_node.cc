@@ -262,6 +262,7 @@ void IssuingNode::Stop() {
   segments_.StopAll(options_.claim.release_wait);
   while (!has_stopped() && clock_.Boot() < give_up) SleepFor(kPoll);
   loop_.Stop();
+  owners_.Stop();
   own_strategies_.Stop();
 }
 

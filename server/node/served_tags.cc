@@ -18,8 +18,9 @@ std::shared_ptr<Strategy> Refusing(Refusal refusal) {
 
 // Whether the definitions differ only in the sizes of ranges and `buffer`, so that the same numbers
 // are valid under both. Any other field determines where numbers come from, how they look, or
-// whether they may be issued.
+// whether they may be issued; so does a buffer that is or was an owner's.
 bool DifferInSupplyOnly(const TagDefinition& before, TagDefinition after) {
+  if (FormOf(before) != FormOf(after)) return false;
   after.step = before.step;
   after.step_max = before.step_max;
   after.hold_minutes = before.hold_minutes;

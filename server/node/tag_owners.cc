@@ -81,12 +81,16 @@ void TagOwners::Take(const TagDefinition& tag, int64_t count, RangeSource::TakeD
 
 Result<Range> TagOwners::TakeFor(const PeerTake& take) {
   const Result<Nonce> secret = Nonce::Parse(take.secret);
+  if (!secret.ok() || secret->zero()) return Range{};
   std::unique_lock lock(mutex_);
-  if (!secret.ok() || secret_.zero() || *secret != secret_) return Range{};
+  if (*secret != secret_) return Range{};
   const auto served = served_.find(take.tag);
   const std::shared_ptr<OwnedNumbers> own =
       served == served_.end() ? nullptr : served->second.own.lock();
-  if (own == nullptr || served->second.form != take.form) return Range{};
+  if (own == nullptr) return Unavailable(Cat("its owner ", setup_.address, " does not serve it"));
+  if (served->second.form != take.form) {
+    return Unavailable(Cat("its owner ", setup_.address, " serves it by another definition"));
+  }
   ++counts_.answered;
   lock.unlock();
   return own->Take(std::clamp<int64_t>(take.count, 1, RangedStrategy::kCountMax));

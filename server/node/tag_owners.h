@@ -22,6 +22,8 @@ struct OwnersSetup {
   std::string address{};  // of this server, for the others; empty: it takes no part
   // Sends a take to the server at `address`; `done` as that of OwnerLink::Take.
   std::function<void(const std::string& address, PeerTake take, RangeSource::TakeDone done)> ask{};
+  // Ends what `ask` has begun; no `done` is called afterwards.
+  std::function<void()> stop{};
 };
 
 // What this server knows of the owners of tags, for people.
@@ -56,6 +58,12 @@ class TagOwners final : public OwnerLink {
   bool handed_over() const { return !wanted_ || handed_over_; }
 
   void Take(const TagDefinition& tag, int64_t count, RangeSource::TakeDone done) override;
+  bool Knows(const std::string& tag) const override { return !OwnerOf(tag).empty(); }
+
+  // Ends the takes that have been sent to other servers. Once no strategy issues any more.
+  void Stop() const {
+    if (setup_.stop) setup_.stop();
+  }
 
   // Answers another server's take. An empty range: it must ask again, perhaps another server.
   Result<Range> TakeFor(const PeerTake& take);

@@ -17,9 +17,11 @@ OwnersSetup OwnersOf(const ServerOptions& options) {
   }
   const auto links = std::make_shared<PeerLinks>(std::move(tls));
   return {.address = options.advertise.ToString(),
-          .ask = [links](const std::string& address, PeerTake take, RangeSource::TakeDone done) {
-            links->Take(address, std::move(take), std::move(done));
-          }};
+          .ask =
+              [links](const std::string& address, PeerTake take, RangeSource::TakeDone done) {
+                links->Take(address, std::move(take), std::move(done));
+              },
+          .stop = [links] { links->Stop(); }};
 }
 
 void AddMetrics(const OwnersReport& owners, front::MetricsPage& page) {

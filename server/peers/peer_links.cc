@@ -1,6 +1,7 @@
 #include "server/peers/peer_links.h"
 
 #include <deque>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -76,8 +77,10 @@ class PeerLinks::Link {
 
   // Answers all errands; false after a failure of the connection.
   bool Serve(std::deque<Errand>& errands) {
+    const bool reused = peer_ != nullptr;
+    const size_t count = errands.size();
     try {
-      if (peer_ == nullptr) Connect();
+      if (!reused) Connect();
       for (const Errand& errand : errands) {
         wire::OwnedTake take;
         take.__set_secret(errand.take.secret);
@@ -100,6 +103,8 @@ class PeerLinks::Link {
       return true;
     } catch (const apache::thrift::TException& error) {
       peer_.reset();
+      // The owner closes idle connections.
+      if (reused && errands.size() == count) return Serve(errands);
       if (!std::exchange(failed_, true)) {
         LogWarning("peer_unreachable").With("address", address_)
             << "cannot take numbers from the owner of tags at " << address_ << ": " << error.what();
@@ -153,13 +158,25 @@ PeerLinks::PeerLinks(std::optional<PeerTls> tls) : tls_(std::move(tls)) {}
 PeerLinks::~PeerLinks() = default;
 
 void PeerLinks::Take(const std::string& address, PeerTake take, RangeSource::TakeDone done) {
-  {
+  try {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<Link>& link = links_[address];
-    if (link == nullptr) link = std::make_unique<Link>(address, tls_);
-    if (link->Queue(take, done)) return;
+    auto link = links_.find(address);
+    if (link == links_.end() && !stopped_) {
+      link = links_.emplace(address, std::make_unique<Link>(address, tls_)).first;
+    }
+    if (link != links_.end() && link->second->Queue(take, done)) return;
+  } catch (const std::system_error&) {
+    LogWarning("peer_unreachable").With("address", address)
+        << "cannot take numbers from the owner of tags at " << address << ": no thread is left";
   }
   done(Range{});
+}
+
+void PeerLinks::Stop() {
+  std::map<std::string, std::unique_ptr<Link>> links;
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  links.swap(links_);
 }
 
 }  // namespace firn

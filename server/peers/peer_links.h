@@ -24,8 +24,9 @@ struct PeerTls {
 
 // Connections to other servers of the cluster, for takes of numbers that they own: one connection
 // and one thread for each address. All takes that wait for a connection are sent before the first
-// answer is read, so that slow answers do not add up. A take is sent once: if its answer is lost,
-// so are its numbers, and the asker gets an empty range and asks again. Thread-safe.
+// answer is read, so that slow answers do not add up. If an answer is lost, so are its numbers, and
+// the asker gets an empty range and asks again. Only takes that found an idle connection closed are
+// sent again at once. Thread-safe.
 class PeerLinks {
  public:
   // How long a connection may take, and an answer: owners never park a take.
@@ -39,12 +40,16 @@ class PeerLinks {
 
   void Take(const std::string& address, PeerTake take, RangeSource::TakeDone done);
 
+  // Ends the threads. Later takes are answered with "ask again".
+  void Stop();
+
  private:
   class Link;
 
   const std::optional<PeerTls> tls_;
   std::mutex mutex_;                                    // guards the members below
   std::map<std::string, std::unique_ptr<Link>> links_;  // by address
+  bool stopped_ = false;
 };
 
 }  // namespace firn

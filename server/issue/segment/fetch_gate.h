@@ -26,6 +26,10 @@ class FetchGate {
 
   bool open(BootMs now) const { return !in_flight_ && now >= retry_at_; }
   bool in_flight() const { return in_flight_; }
+  // Whether no request was made for so long although one was permitted.
+  bool idle_for(Milliseconds time, BootMs now) const {
+    return !in_flight_ && now - retry_at_ >= time;
+  }
 
   void Began(BootMs now);
   void Succeeded();

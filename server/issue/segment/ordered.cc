@@ -50,6 +50,7 @@ void Ordered::TakeOwn(IssueCall& call) {
 
 void Ordered::Close() {
   Unbuffered::Close();
+  source_->Close();
   own_->Close();
 }
 
@@ -66,6 +67,7 @@ void Ordered::Adjust(const TagDefinition& tag) {
 bool Ordered::Tick(BootMs now) {
   source_->Continue();
   const bool owner = own_->Tick(now), line = Unbuffered::Tick(now);
+  if (own_->owns() || source_->knows_owner(own_->tag())) ForgetTrouble(now);
   return owner || line;
 }
 
@@ -85,7 +87,7 @@ SegmentStatus Ordered::status() const {
   status.failures += line.failures;
   status.wasted += line.wasted;
   status.per_second = std::max(status.per_second, line.per_second);
-  if (status.trouble.empty()) status.trouble = line.trouble;
+  if (!own_->owns()) status.trouble = line.trouble;
   return status;
 }
 

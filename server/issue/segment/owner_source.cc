@@ -25,13 +25,22 @@ void OwnerSource::Continue() {
   });
 }
 
+void OwnerSource::Close() {
+  std::unique_lock lock(mutex_);
+  closed_ = true;
+  if (asking_) return;  // its answer ends the request
+  lock.unlock();
+  Settle(Range{});
+}
+
 void OwnerSource::Settle(Result<Range> answer) {
   std::unique_lock lock(mutex_);
   asking_ = false;
+  if (!request_) return;
   // An owner that has not read a raised start yet.
   const bool below = answer.ok() && answer->begin < request_->tag.start.value_or(1);
   if (answer.ok() && (answer->empty() || below)) {
-    if (clock_.Boot() - request_->since < kHold) return;
+    if (clock_.Boot() - request_->since < kHold && !closed_) return;
     answer = Unavailable("no server has owned the tag's numbers for two seconds");
   }
   const TakeDone done = std::move(request_->done);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "common/time/clock.h"
 #include "server/issue/segment/owned_numbers.h"
@@ -20,6 +21,9 @@ class OwnerLink {
   // perhaps at once, on any thread. An empty range: ask again, since the owner is changing or
   // fetches numbers. An error of the owner says why it has none.
   virtual void Take(const TagDefinition& tag, int64_t count, RangeSource::TakeDone done) = 0;
+
+  // Whether the server that owns the tag's partition is known.
+  virtual bool Knows(const std::string& tag) const = 0;
 };
 
 // The source of a tag with buffer = owner: the memory of its owner, here or at another server. A
@@ -37,6 +41,11 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
     done(Conflict("numbers that the owner has issued stay with the call"));
   }
   bool permits_no_buffer() const override { return true; }
+
+  bool knows_owner(const std::string& tag) const { return owner_.Knows(tag); }
+
+  // Requests end at once from now on, also the one in progress.
+  void Close();
 
   // Continues the request: call it when the owner may have numbers now, and about every 10 ms.
   void Continue();
@@ -58,6 +67,7 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
   std::mutex mutex_;  // guards the members below
   std::optional<Request> request_{};
   bool asking_ = false;  // an owner
+  bool closed_ = false;
 };
 
 }  // namespace firn

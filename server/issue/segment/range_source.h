@@ -22,7 +22,7 @@ struct StoodIn {
 // Where a segment strategy gets its ranges. A range may be used at once and completely, and belongs
 // to this caller only: in a cluster, the tag's ledger already covers it.
 //
-// Thread-safe. Nothing blocks: answers come later, on a thread of the source, never inside the
+// Thread-safe. Nothing blocks: answers come later, on a thread of the source, or inside the
 // requesting call. Every call is answered exactly once, within the source's own time limits; a
 // source that is destroyed may drop answers. Callers have at most one Take of a tag in progress.
 class RangeSource {

@@ -28,6 +28,7 @@ int64_t CountOf(const std::vector<Range>& ranges) {
 
 RangedStrategy::RangedStrategy(const TagDefinition& tag, RangedParts parts)
     : parts_(std::move(parts)),
+      name_(tag.name),
       tag_(std::make_shared<const TagDefinition>(tag)),
       policy_(tag),
       gate_(parts_.entropy) {}
@@ -119,6 +120,7 @@ Status RangedStrategy::TakeInLocked(Range range, BootMs now) {
   ++counts_.ranges;
   if (asked_drops_ != drops_) {
     counts_.wasted += range.size();
+    if (std::exchange(handed_over_, false)) return {};
     return Corrupt("the tag's numbers were dropped meanwhile");
   }
   return KeepLocked(range, now);
@@ -152,7 +154,11 @@ void RangedStrategy::HandOver() {
   Lock lock(mutex_);
   if (closed_) return;
   ++drops_;
-  if (!gate_.in_flight()) return GiveBack(std::move(lock));
+  if (!gate_.in_flight()) {
+    gate_.Succeeded();
+    return GiveBack(std::move(lock));
+  }
+  handed_over_ = true;
   counts_.wasted += CountOf(EmptyLocked());
 }
 

@@ -91,6 +91,8 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   // tag's numbers now. Numbers that are still requested will not be used.
   void HandOver();
 
+  const std::string& tag() const { return name_; }
+
   // After Stop: true once nothing is in flight.
   virtual bool settled() const;
 
@@ -152,6 +154,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   }
 
   const RangedParts parts_;
+  const std::string name_;  // of the tag
   const ForkSentinel sentinel_;
 
   mutable std::mutex mutex_;  // guards the members below
@@ -177,6 +180,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   bool stopped_ = false;
   bool abandoned_ = false;
   bool giving_back_ = false;
+  bool handed_over_ = false;  // while the fetch was in flight
   Pace pace_;
 };
 

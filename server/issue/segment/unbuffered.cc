@@ -93,6 +93,11 @@ Status Unbuffered::FailedLocked(Status why, BootMs) {
   return why;
 }
 
+void Unbuffered::ForgetTrouble(BootMs now) {
+  const Lock lock(mutex_);
+  if (waiting_.empty() && gate_.idle_for(kKeep, now)) gate_.Succeeded();
+}
+
 bool Unbuffered::TickLocked(BootMs now) {
   DropOldLocked(now);
   return !waiting_.empty();

@@ -38,6 +38,9 @@ class Unbuffered : public RangedStrategy {
  protected:
   Unbuffered(const TagDefinition& tag, RangedParts parts);
 
+  // Forgets why the last request failed, once no call has waited for kKeep.
+  void ForgetTrouble(BootMs now);
+
  private:
   struct Ticket {
     uint64_t number = 0;

@@ -1,6 +1,5 @@
 #include "server/node/tag_owners.h"
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -148,14 +147,17 @@ TEST_F(TagOwnersTest, TakesOnlyForServersThatKnowTheTenureAndTheForm) {
   One(*owner);
   One(*other);
   EXPECT_FALSE(owner->owners.TakeFor(last_take_).value().empty());
-  for (const auto& spoil : std::initializer_list<std::function<void(PeerTake&)>>{
-           [](PeerTake& take) { take.secret = std::string(32, '0'); },
-           [](PeerTake& take) { take.secret.clear(); }, [](PeerTake& take) { take.tag = "other"; },
-           [](PeerTake& take) { take.form += "x"; }}) {
-    PeerTake take = last_take_;
-    spoil(take);
+  PeerTake take = last_take_;
+  for (const std::string& secret : {std::string(32, '0'), std::string(32, '1'), std::string()}) {
+    take.secret = secret;
     EXPECT_EQ(owner->owners.TakeFor(take).value(), Range{});
   }
+  take = last_take_;
+  take.tag = "other";
+  EXPECT_EQ(owner->owners.TakeFor(take).code(), Code::kUnavailable);
+  take = last_take_;
+  take.form += "x";
+  EXPECT_EQ(owner->owners.TakeFor(take).code(), Code::kUnavailable);
   PeerTake none = last_take_;
   none.count = -5;
   EXPECT_EQ(owner->owners.TakeFor(none).value().size(), 1);

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "common/sequence/owned_term.h"
+#include "server/issue/segment/ordered.h"
+#include "tests/server/issue/segment/segment_rig.h"
+
+namespace firn {
+
+inline constexpr Milliseconds kWindow{3'000};
+
+// Asks the present owner, once the test says so.
+class ScriptedLink final : public OwnerLink {
+ public:
+  void Take(const TagDefinition&, int64_t count, RangeSource::TakeDone done) override {
+    takes.push_back({count, std::move(done)});
+    if (prompt) Answer();
+  }
+  bool Knows(const std::string&) const override { return owner != nullptr; }
+  void Answer() {
+    auto [count, done] = std::move(takes.front());
+    takes.pop_front();
+    done(owner == nullptr ? Result<Range>(Range{}) : owner->Take(count));
+  }
+
+  OwnedNumbers* owner = nullptr;
+  bool prompt = true;
+  std::deque<std::pair<int64_t, RangeSource::TakeDone>> takes;
+};
+
+// Servers that share a ledger, and who owns the tag.
+class OrderedServers {
+ protected:
+  struct Server {
+    OwnedTerm term;
+    ScriptedLink link;
+    std::shared_ptr<Ordered> tag;
+  };
+
+  OrderedServers() {
+    definition_.name = "order";
+    definition_.strategy = "segment";
+    definition_.buffer = TagBuffer::kOwner;
+    definition_.step = 10;
+    definition_.step_max = 10;
+    for (Server& server : servers_) {
+      server.tag =
+          *Ordered::Make(definition_, {ledger_, clock_, entropy_, {}}, server.term, server.link);
+    }
+  }
+
+  void Own(Server& server) {
+    server.term.Begin(++terms_, clock_.Boot() + kWindow);
+    for (Server& each : servers_) each.link.owner = server.tag->own().get();
+  }
+  static void Leave(Server& server) {
+    server.term.End();
+    server.tag->own()->HandOver();
+  }
+  void Pass(Milliseconds time) {
+    clock_.Advance(time);
+    for (Server& server : servers_) server.tag->Tick(clock_.Boot());
+  }
+  void AnswerAll() {
+    while (!ledger_.questions.empty()) ledger_.Answer();
+  }
+  // The number of one call, which may wait for the ledger.
+  int64_t One(Server& server) {
+    int64_t id = 0;
+    if (server.tag->TryOne(Method::kEmbedded, &id)) return id;
+    IssueCall call;
+    call.Begin({.count = 1});
+    for (int tries = 0; tries < 5; ++tries) {
+      if (server.tag->Issue(call) == Verdict::kIssued) return call.runs()[0].first;
+      AnswerAll();
+      Pass(Milliseconds(10));
+    }
+    ADD_FAILURE() << call.refusal();
+    return -1;
+  }
+  Verdict Ask(Server& server, Request request = {.count = 1}) {
+    call_.Begin(request);
+    return server.tag->Issue(call_);
+  }
+
+  VirtualClock clock_{WallMs(1'700'000'000'000)};
+  SeededEntropy entropy_{1};
+  ScriptedSource ledger_;
+  TagDefinition definition_;
+  uint64_t terms_ = 0;
+  std::array<Server, 3> servers_;
+  Server &first_ = servers_[0], &second_ = servers_[1];
+  IssueCall call_;
+};
+
+}  // namespace firn
