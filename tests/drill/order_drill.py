@@ -198,6 +198,7 @@ def drained_owner(drill):
         member.start()
         member.await_ready()
         cluster.patiently("not every server gives numbers", drill.all_serve)
+        time.sleep(1.25 * WINDOW_S + 0.5)  # a server may take over only then
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
 
 
