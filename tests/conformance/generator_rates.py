@@ -123,9 +123,10 @@ def cells_of(measured, name):
     if not measured:
         return "", "", ""
     one, ours = measured[name], measured[FIRN]
-    quotient = statistics.median(a / b for a, b in zip(ours["rates"], one["rates"]))
+    # On a busy machine, a short round may end before the first id.
+    quotients = [a / b for a, b in zip(ours["rates"], one["rates"]) if b > 0]
     return (f"{statistics.median(one['rates']):,.0f}", f"{statistics.median(one['cpu']):,.0f}",
-            "" if name == FIRN else f"{quotient:.2f}")
+            f"{statistics.median(quotients):.2f}" if quotients and name != FIRN else "")
 
 
 def show(said, told):
