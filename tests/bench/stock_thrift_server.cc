@@ -27,7 +27,7 @@ using namespace apache::thrift;  // NOLINT: of the server's many parts
 class Service final {
  public:
   explicit Service(firn::front::BenchServer& server) : service_(server.backend(), counters_) {
-    service_.Begin(door_);
+    service_.Begin(door_, waiting_);
   }
 
   std::shared_ptr<TProcessor> Processor() {
@@ -40,6 +40,7 @@ class Service final {
  private:
   firn::front::DeskCounters counters_;
   firn::front::DoorCall door_{.last = true};
+  firn::front::ThriftWaiting waiting_;
   firn::front::ThriftService service_;
 };
 
