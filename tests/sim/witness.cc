@@ -72,11 +72,13 @@ void ClaimBook::JudgeClaim(const SlotRecord& before, const SlotRecord& after, Si
   const bool inherits = permit.has_value() && permit->nonce == before.nonce;
   const WallMs others = std::max(before.bound, meta->floor);
   const WallMs base_min = inherits ? permit->limit : others;
-  const bool fresh = entries_
-                         .emplace(after.nonce, Entry{meta_node->stat.version, after.bound, base_min,
-                                                     std::max(base_min, others)})
-                         .second;
-  Require(fresh, 5, "a nonce was used in two attempts");
+  const Entry made{meta_node->stat.version, after.bound, base_min, std::max(base_min, others)};
+  const auto [known, fresh] = entries_.emplace(after.nonce, made);
+  // A process that got no answer sends the same write again. The registry may have forgotten the
+  // first one.
+  const bool again = lost_ && known->second.meta_version == made.meta_version &&
+                     known->second.bound == made.bound;
+  Require(fresh || again, 5, "a nonce was used in two attempts");
 }
 
 void ClaimBook::JudgeRenewal(const SlotRecord& before, const SlotRecord& after) {
