@@ -25,7 +25,8 @@ code=0
 run --only=counters --rounds=1 --measure-ms=20 --check "--save=$work/kept.json" || code=$?
 expect "it measures: $(tail -n 3 "$work/err")" 0 "$code"
 for row in "epoll echo" "firn, no store" "firn, step 10 million" "firn, step adapts" \
-  "firn, step 10,000" "redis INCR" "mariadb" "postgresql"; do
+  "firn, step 10,000" "firn, rising, at the owner" "firn, rising, elsewhere" \
+  "firn, buffer=none" "redis INCR" "mariadb" "postgresql"; do
   expect "both shapes have a row of $row" 2 "$(grep -c "^  $row  " "$work/out")"
 done
 expect "report writes a page of the saved results" 2 \

@@ -20,6 +20,8 @@ SEGMENT_TAGS = {
     "wide": "step = 10000000",
     "usual": "step = 1000",
     "switching": "step = 10000\nstep_max = 10000",
+    "owner": "buffer = owner",
+    "unbuffered": "buffer = none",
 }
 
 MARIADB_CONFIG = """[mariadbd]
@@ -95,20 +97,21 @@ def start_postgresql(pin):
 
 class FirnServer(Server):
     """firn-server on its embedded registry, with the tag `default`, which has no store, and with
-    those of `tags`."""
+    those of `tags`; or a second server of the cluster of `beside`, with its tags."""
 
     def __init__(self, pin, bin_folder, layout, tags=SEGMENT_TAGS, machine_ids=1,
-                 issue_wait_ms=ISSUE_WAIT_MS):
+                 issue_wait_ms=ISSUE_WAIT_MS, beside=None):
         folder = Folder("firn")
+        registry = [f"--registry=dir://{beside.folder / 'state/registry'}"] if beside else []
         self.tags = tags
         super().__init__(folder, [
             os.path.join(bin_folder, "firn-server"), "--listen=127.0.0.1:@PORT@",
             f"--admin_listen=127.0.0.1:{programs.free_port()}", f"--state_dir={folder / 'state'}",
             f"--layout={layout}", "--io_threads=1", f"--issue_wait_ms={issue_wait_ms}",
-            f"--machine_ids={machine_ids}"], pin)
+            f"--machine_ids={machine_ids}", *registry], pin)
         try:
             self.await_that(lambda: self.serves("default"), "get a machine id")
-            if tags:
+            if tags and not beside:
                 self.make_tags(os.path.join(bin_folder, "firn"))
         except SystemExit:
             self.stop()
