@@ -76,8 +76,8 @@ void ClaimBook::JudgeClaim(const SlotRecord& before, const SlotRecord& after, Si
   const auto [known, fresh] = entries_.emplace(after.nonce, made);
   // A process that got no answer sends the same write again. The registry may have forgotten the
   // first one.
-  const bool again = lost_ && known->second.meta_version == made.meta_version &&
-                     known->second.bound == made.bound;
+  const bool again =
+      lost_ && known->second.meta_version == made.meta_version && known->second.bound == made.bound;
   Require(fresh || again, 5, "a nonce was used in two attempts");
 }
 
