@@ -155,7 +155,7 @@ class PeerLinks::Link {
 
 PeerLinks::PeerLinks(std::optional<PeerTls> tls) : tls_(std::move(tls)) {}
 
-PeerLinks::~PeerLinks() = default;
+PeerLinks::~PeerLinks() { Stop(); }
 
 void PeerLinks::Take(const std::string& address, PeerTake take, RangeSource::TakeDone done) {
   try {
@@ -172,6 +172,7 @@ void PeerLinks::Take(const std::string& address, PeerTake take, RangeSource::Tak
   done(Range{});
 }
 
+// Joins the threads without the lock, which an answer may need for the next take.
 void PeerLinks::Stop() {
   std::map<std::string, std::unique_ptr<Link>> links;
   const std::lock_guard lock(mutex_);

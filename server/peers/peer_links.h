@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "common/base/units.h"
 #include "server/issue/peer_take.h"

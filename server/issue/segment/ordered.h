@@ -38,8 +38,7 @@ class Ordered final : public Unbuffered {
     return std::max(own_->NextAtLeast(), Unbuffered::NextAtLeast());
   }
   std::optional<Refusal> WhyNot() const override {
-    if (own_->owns()) return own_->WhyNot();
-    return source_->knows_owner(own_->tag()) ? std::nullopt : Unbuffered::WhyNot();
+    return own_->owns() ? own_->WhyNot() : Unbuffered::WhyNot();
   }
 
   void Close() override;

@@ -138,9 +138,11 @@ TEST_F(OrderedTest, AServerIsReadyAgainOnceAnOwnerIsKnown) {
   EXPECT_EQ(Ask(second_), Verdict::kWait);
   Pass(Milliseconds(5'000));
   EXPECT_TRUE(second_.tag->WhyNot().has_value());
+  EXPECT_NE(second_.tag->status().trouble, "");
   Own(first_);
-  EXPECT_EQ(second_.tag->WhyNot(), std::nullopt);
+  EXPECT_TRUE(second_.tag->WhyNot().has_value());
   Pass(Milliseconds(5'000));
+  EXPECT_EQ(second_.tag->WhyNot(), std::nullopt);
   EXPECT_EQ(second_.tag->status().trouble, "");
 }
 
