@@ -236,7 +236,7 @@ def main():
             print(*{caller.refused[-1][1] for caller in drill.callers if caller.refused}, sep="\n    ")
             for member in drill.cluster.members:
                 with open(member.log_path) as log:
-                    print(member.address, *log.readlines()[-12:], sep="\n    ")
+                    print(member.address, *log.readlines()[-60:], sep="\n    ")
             faults += 1
         wrong, again = disorder(drill.calls)
         for call, largest in wrong[:3]:
